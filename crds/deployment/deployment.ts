@@ -1,0 +1,82 @@
+import type { Condition, Metadata } from '../meta/index.js';
+
+/** How the container runtime asks a container whether it is well. */
+export interface HealthCheck {
+  readonly type: 'exec';
+  /** One element is a shell line; several are one argument each. */
+  readonly command: readonly string[];
+  readonly retries?: number;
+  readonly timeout?: string;
+  readonly interval?: string;
+  readonly startPeriod?: string;
+}
+
+export interface Port {
+  readonly containerPort: number;
+  readonly hostPort?: number;
+  readonly protocol: 'tcp' | 'udp';
+}
+
+/** What a replica asks of a node. Requests inform placement; nothing is reserved. */
+export interface ResourceRequests {
+  readonly cpu?: string;
+  readonly memory?: string;
+}
+
+/** What a tenant asks for, after admission: every default filled in, every alias normalised. */
+export interface Deployment {
+  readonly kind: 'Deployment';
+  readonly name: string;
+  readonly image: string;
+  readonly replicas: number;
+  readonly entrypoint?: readonly string[];
+  readonly command?: readonly string[];
+  readonly ports?: readonly Port[];
+  /** Always the id; a name that was sent has been normalised. */
+  readonly nodeId?: string;
+  readonly healthCheck?: HealthCheck;
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly secretsVersion: number;
+  readonly resources?: ResourceRequests;
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
+/** `deployments/<tenant>/<name>`. `metadata` is the first key, so that answers can be spliced from the bytes. */
+export interface StoredDeployment extends Deployment {
+  readonly metadata: Metadata;
+}
+
+export type DeploymentPhase =
+  | 'Pending'
+  | 'Unschedulable'
+  | 'Waiting'
+  | 'Progressing'
+  | 'Running'
+  | 'Degraded'
+  | 'Stopped'
+  | 'Failed'
+  | 'Deleting';
+
+/** One replica as the status shows it. */
+export interface Placement {
+  readonly replica: number;
+  readonly nodeId: string | null;
+  readonly state: string;
+  readonly health: string;
+  readonly restarts: number;
+  readonly containerId: string | null;
+}
+
+/** `status/<tenant>/<name>`: what the status roller has seen. */
+export interface DeploymentStatus {
+  readonly uid: string;
+  readonly phase: DeploymentPhase;
+  readonly message: string;
+  readonly replicas: number;
+  readonly readyReplicas: number;
+  readonly updatedReplicas: number;
+  readonly observedGeneration: number;
+  readonly secretsVersion: number;
+  readonly placements: readonly Placement[];
+  readonly conditions: readonly Condition[];
+}

@@ -1,0 +1,15 @@
+/**
+ * The Deployment kind.
+ *
+ * @module
+ */
+export type {
+  Deployment,
+  DeploymentPhase,
+  DeploymentStatus,
+  HealthCheck,
+  Placement,
+  Port,
+  ResourceRequests,
+  StoredDeployment,
+} from './deployment.js';

@@ -1,0 +1,63 @@
+/**
+ * Where everything is stored. The one place that builds a key.
+ *
+ * Every segment is checked before it becomes part of a key, so that no name can reach into another
+ * tenant's range; every range ends in `/`, so that `t1` never matches `t10`.
+ *
+ * @module
+ */
+import { segment } from './segment.js';
+
+export { BrokenSegmentError } from './segment.js';
+
+/** A deployment, named without its kind. Also what the queues of most loops carry, as `<tenant>/<name>`. */
+export interface Named {
+  readonly tenant: string;
+  readonly name: string;
+}
+
+export const keys = {
+  tenant: (id: string) => `tenants/${segment(id)}`,
+  token: (id: string) => `tokens/${segment(id)}`,
+  deployment: (tenant: string, name: string) => `deployments/${segment(tenant)}/${segment(name)}`,
+  archive: (tenant: string, uid: string, revision: number) =>
+    `archives/${segment(tenant)}/${segment(uid)}/${String(revision).padStart(10, '0')}`,
+  status: (tenant: string, name: string) => `status/${segment(tenant)}/${segment(name)}`,
+  replica: (tenant: string, deployment: string, slot: number) =>
+    `replicas/${segment(tenant)}/${segment(deployment)}/${slot}`,
+  report: (tenant: string, nodeId: string, replica: string) =>
+    `reports/${segment(tenant)}/${segment(nodeId)}/${segment(replica)}`,
+  node: (tenant: string, name: string) => `nodes/${segment(tenant)}/${segment(name)}`,
+  nodeStatus: (tenant: string, name: string) => `node-status/${segment(tenant)}/${segment(name)}`,
+  nodeName: (name: string) => `node-names/${segment(name)}`,
+  alive: (tenant: string, name: string) => `alive/${segment(tenant)}/${segment(name)}`,
+  event: (tenant: string, id: string) => `events/${segment(tenant)}/${segment(id)}`,
+  logRequest: (tenant: string, nodeId: string, id: string) =>
+    `log-requests/${segment(tenant)}/${segment(nodeId)}/${segment(id)}`,
+  leader: (loop: string) => `leaders/${segment(loop)}`,
+} as const;
+
+/** Ranges that are listed or indexed. */
+export const ranges = {
+  tenants: 'tenants/',
+  tokens: 'tokens/',
+  deployments: 'deployments/',
+  statuses: 'status/',
+  replicas: 'replicas/',
+  reports: 'reports/',
+  nodes: 'nodes/',
+  nodeStatuses: 'node-status/',
+  alive: 'alive/',
+  events: 'events/',
+  archives: 'archives/',
+  logRequests: 'log-requests/',
+  leaders: 'leaders/',
+  of: (range: string, tenant: string) => `${range}${segment(tenant)}/`,
+  replicasOf: (tenant: string, deployment: string) => `replicas/${segment(tenant)}/${segment(deployment)}/`,
+  reportsOf: (tenant: string, nodeId: string) => `reports/${segment(tenant)}/${segment(nodeId)}/`,
+} as const;
+
+/** The segments after the kind: `deployments/t/web` → `['t', 'web']`. */
+export function segmentsOf(key: string): string[] {
+  return key.split('/').slice(1);
+}

@@ -1,0 +1,8 @@
+/**
+ * What every stored object carries, whatever its kind.
+ *
+ * @module
+ */
+export type { Condition } from './condition.js';
+export type { Metadata } from './metadata.js';
+export { specHash } from './spec-hash.js';

@@ -1,0 +1,34 @@
+/**
+ * Which folder may import which: a folder imports itself and folders on a lower floor, nothing else.
+ * Each line is one floor, the lowest first.
+ */
+export const floors: readonly (readonly string[])[] = [
+  ['crds/grammar', 'crds/meta', 'crds/keys'],
+  ['crds/rejections'],
+  ['crds/rule'],
+  ['crds/deployment', 'crds/tenant', 'crds/event'],
+  ['crds/replica', 'crds/report', 'crds/node'],
+  ['pkg/fault', 'pkg/clock'],
+  ['pkg/log', 'pkg/config', 'pkg/metrics'],
+  ['pkg/store', 'pkg/http', 'pkg/auth'],
+  ['pkg/events', 'pkg/placement'],
+  ['pkg/reconcile', 'pkg/client', 'pkg/link'],
+  ['pkg/agent', 'pkg/simulation', 'pkg/cli'],
+  ['controllers', 'api'],
+  ['up'],
+  ['e2e', 'hack'],
+];
+
+/** Third-party packages that have one home. */
+export const homes: Readonly<Record<string, readonly string[]>> = {
+  etcd3: ['pkg/store'],
+  '@grpc/grpc-js': ['pkg/store'],
+  winston: ['pkg/log'],
+  'p-queue': ['pkg/reconcile', 'pkg/agent'],
+  ajv: ['crds/rule'],
+  typebox: ['crds'],
+  hono: ['api'],
+  '@hono/node-server': ['api'],
+  commander: ['pkg/cli', 'up', 'api', 'controllers', 'pkg/agent'],
+  'prom-client': ['pkg/metrics'],
+};

@@ -1,0 +1,128 @@
+import { readFileSync } from 'node:fs';
+
+import { parse } from 'yaml';
+
+import { InvalidSettingFault } from './faults.js';
+
+interface Setting<T> {
+  readonly default: T;
+  readonly about: string;
+}
+
+const setting = <T extends string | number | boolean | readonly string[]>(value: T, about: string): Setting<T> => ({
+  default: value,
+  about,
+});
+
+/** Every setting there is. The type of the default is the type of the setting. */
+export const settingsTable = {
+  etcdEndpoints: setting<readonly string[]>(['http://127.0.0.1:2379'], 'addresses of the etcd members'),
+  etcdPrefix: setting<string>('/mooring/', 'where in etcd everything is kept'),
+  etcdCaFile: setting<string>('', 'CA certificate of etcd, for https endpoints'),
+  etcdCertFile: setting<string>('', 'client certificate for etcd'),
+  etcdKeyFile: setting<string>('', 'key of the client certificate for etcd'),
+  listen: setting<string>('127.0.0.1:7070', 'address the API server listens on'),
+  advertise: setting<string>('', 'address of this API server for agents; default: where it listens'),
+  tlsCertFile: setting<string>('', 'certificate of the API server; required off loopback'),
+  tlsKeyFile: setting<string>('', 'key of that certificate'),
+  baseUrl: setting<string>('', 'address that documentation links begin with; default: where the server listens'),
+  keyFile: setting<string>('.mooring/keys', 'file of mode 0600 with the pepper of the token digests'),
+  metricsListen: setting<string>('', 'address for the metrics of the controllers; empty: none'),
+  logLevel: setting<string>('info', 'error, warn, info or debug'),
+  logFormat: setting<string>('json', 'json or pretty'),
+  maxReplicasPerDeployment: setting<number>(100, 'upper end of replicas'),
+  healthCheckRetriesFloor: setting<number>(3, 'smallest healthCheck.retries'),
+  healthCheckTimeoutFloor: setting<string>('10s', 'smallest healthCheck.timeout'),
+  reservedNames: setting<readonly string[]>(['etcd'], 'deployment names that the platform keeps for itself'),
+  maxBodyBytes: setting<number>(1048576, 'largest request body'),
+  maxBodyDepth: setting<number>(32, 'deepest nesting of a request body'),
+  rateLimitPerSecond: setting<number>(200, 'requests a second of one tenant'),
+  rateLimitBurst: setting<number>(400, 'requests that a tenant may send at once'),
+  nodeFailedAfterSeconds: setting<number>(30, 'silence after which a node counts as failed'),
+  heartbeatSeconds: setting<number>(5, 'time between two heartbeats of an agent'),
+  leaderLeaseSeconds: setting<number>(9, 'how long a dead leader keeps a loop from being taken over'),
+  eventRetentionDays: setting<number>(7, 'how long events are kept'),
+  tailBuffer: setting<number>(10000, 'changes kept in memory for watches that resume'),
+  stopGraceSeconds: setting<number>(10, 'time a container has between SIGTERM and SIGKILL'),
+} as const;
+
+type Table = typeof settingsTable;
+export type SettingKey = keyof Table;
+export type Settings = { readonly [Key in SettingKey]: Table[Key]['default'] };
+
+/** Where a value was read. */
+export type Origin = 'default' | 'file' | 'environment' | 'flag';
+
+export interface Loaded {
+  readonly settings: Settings;
+  readonly origins: Readonly<Record<SettingKey, Origin>>;
+}
+
+/** Reads all settings. Unknown keys and values of the wrong type are faults, not warnings. */
+export function loadSettings(source: {
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly flags?: Readonly<Record<string, unknown>>;
+  readonly file?: string;
+}): Loaded {
+  const path = source.file ?? source.environment['MOORING_CONFIG'];
+  const file = path ? readFile(path) : {};
+  for (const key of Object.keys(file)) {
+    if (!(key in settingsTable)) throw new InvalidSettingFault(`${path}: there is no setting "${key}"`);
+  }
+
+  const settings: Record<string, unknown> = {};
+  const origins: Record<string, Origin> = {};
+  for (const [key, { default: fallback }] of Object.entries(settingsTable)) {
+    const candidates: readonly [Origin, unknown][] = [
+      ['flag', source.flags?.[key]],
+      ['environment', source.environment[environmentVariable(key)]],
+      ['file', file[key]],
+    ];
+    const [origin, raw] = candidates.find(([, value]) => value !== undefined) ?? ['default', fallback];
+    settings[key] = coerce(key, raw, fallback, origin);
+    origins[key] = origin;
+  }
+  return { settings: settings as unknown as Settings, origins: origins as Record<SettingKey, Origin> };
+}
+
+/** `maxBodyBytes` → `MOORING_MAX_BODY_BYTES`. */
+export function environmentVariable(key: string): string {
+  return `MOORING_${key.replace(/[A-Z]/g, letter => `_${letter}`).toUpperCase()}`;
+}
+
+/** `maxBodyBytes` → `--max-body-bytes`. */
+export function flagOf(key: string): string {
+  return `--${key.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)}`;
+}
+
+function readFile(path: string): Record<string, unknown> {
+  const document: unknown = parse(readFileSync(path, 'utf8'));
+  if (document === null) return {};
+  if (typeof document !== 'object' || Array.isArray(document)) {
+    throw new InvalidSettingFault(`${path}: must be a map of settings`);
+  }
+  return document as Record<string, unknown>;
+}
+
+function coerce(key: string, raw: unknown, fallback: unknown, origin: Origin): unknown {
+  const refuse = (wanted: string) =>
+    new InvalidSettingFault(`setting "${key}" from ${origin}: must be ${wanted}`, { cause: raw });
+
+  if (Array.isArray(fallback)) {
+    const list = typeof raw === 'string' ? raw.split(',').filter(Boolean) : raw;
+    if (Array.isArray(list) && list.every(item => typeof item === 'string')) return list;
+    throw refuse('a list of strings');
+  }
+  if (typeof fallback === 'number') {
+    const number = typeof raw === 'string' && raw.trim() !== '' ? Number(raw) : raw;
+    if (typeof number === 'number' && Number.isFinite(number)) return number;
+    throw refuse('a number');
+  }
+  if (typeof fallback === 'boolean') {
+    if (raw === true || raw === 'true') return true;
+    if (raw === false || raw === 'false') return false;
+    throw refuse('true or false');
+  }
+  if (typeof raw === 'string') return raw;
+  throw refuse('a string');
+}

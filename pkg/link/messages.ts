@@ -1,0 +1,74 @@
+import type { Capacity } from '../../crds/node/index.js';
+import type { Replica } from '../../crds/replica/index.js';
+import type { Report } from '../../crds/report/index.js';
+
+/** `POST /api/v1/nodes`, with the join token as bearer. */
+export interface EnrolRequest {
+  readonly nodeName: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly capacity: Capacity;
+  /** Ed25519 public key, SPKI DER in base64. */
+  readonly publicKey: string;
+  readonly agentVersion: string;
+  readonly controlPlane?: boolean;
+  /** Signature by that key over `enrolmentText(nodeName, publicKey)`, base64: proof of possession. */
+  readonly proof: string;
+}
+
+export interface EnrolReply {
+  readonly node: { readonly id: string; readonly name: string; readonly tenant: string };
+  /** A node token, valid 24 hours. */
+  readonly token: string;
+  readonly expiresAt: string;
+}
+
+/** `POST /agent/v1/heartbeat`. Labels and capacity are what the agent's own configuration says now. */
+export interface Heartbeat {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly capacity: Capacity;
+  readonly agentVersion: string;
+}
+
+export interface HeartbeatReply {
+  /** How long the control plane will wait for the next one before it calls the node failed. */
+  readonly failedAfterMs: number;
+}
+
+/** `POST /agent/v1/token`: a fresh node token for the holder of the node's key. */
+export interface RenewRequest {
+  readonly nodeId: string;
+  /** Wall time in milliseconds; accepted within two minutes of the server's. */
+  readonly at: number;
+  /** Signature over `renewalText(nodeId, at)`, base64. */
+  readonly proof: string;
+}
+
+/** One line of `GET /agent/v1/assignments`. A snapshot replaces everything; it comes first. */
+export type AssignmentLine =
+  | { readonly type: 'snapshot'; readonly replicas: readonly Replica[] }
+  | { readonly type: 'set'; readonly replica: Replica }
+  | { readonly type: 'drop'; readonly uid: string }
+  | { readonly type: 'logs'; readonly request: LogRequest }
+  | { readonly type: 'ping' };
+
+/** Left at `log-requests/<tenant>/<nodeId>/<id>` on a short lease by the API server that wants the stream. */
+export interface LogRequest {
+  readonly id: string;
+  readonly replica: string;
+  readonly follow: boolean;
+  readonly tail: number;
+  /** Where the agent posts the stream: the address of the very server that waits for it. */
+  readonly server: string;
+}
+
+/** `POST /agent/v1/reports`. One report of another node's replica refuses the whole batch. */
+export interface ReportBatch {
+  readonly reports: readonly Report[];
+}
+
+/** What the holder of a node's key signs to enrol. */
+export const enrolmentText = (nodeName: string, publicKey: string): string =>
+  `mooring-enrol\n${nodeName}\n${publicKey}`;
+
+/** What the holder of a node's key signs to renew its token. */
+export const renewalText = (nodeId: string, at: number): string => `mooring-renew\n${nodeId}\n${at}`;

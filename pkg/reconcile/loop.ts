@@ -1,0 +1,51 @@
+import type { Clock, Random } from '../clock/index.js';
+import type { Logger } from '../log/index.js';
+import type { Cache, CacheChange, Change, Verdict } from '../store/index.js';
+
+/** What a reconcile asks for next. Anything thrown asks to be tried again, later and later. */
+export type Next =
+  | { readonly kind: 'done' }
+  | { readonly kind: 'again'; readonly afterMs: number; readonly because: string };
+
+/** The world is as it should be until something changes. */
+export const done: Next = { kind: 'done' };
+
+/** Nothing will announce the change being waited for, so look again after a while. */
+export const again = (afterMs: number, because: string): Next => ({ kind: 'again', afterMs, because });
+
+/** Everything impure that a loop may touch. */
+export interface LoopEnv {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly cache: Cache;
+  readonly log: Logger;
+  /**
+   * Makes a change, as the leader of this loop and only while it is: the leader key's create revision is
+   * among the guards of every transaction.
+   */
+  commit(change: Change): Promise<Verdict>;
+}
+
+/**
+ * Brings the world into line with one object, named by `key`.
+ *
+ * It may be called at any time, for any reason, twice in a row and after any crash, so it reads all it
+ * needs, decides, writes what differs, and is content to find nothing to do.
+ */
+export type Reconcile = (key: string, env: LoopEnv, signal: AbortSignal) => Promise<Next>;
+
+/** Which keys of a loop's queue a change to the store wakes. */
+export interface Wake {
+  /** Only changes below this prefix are looked at. */
+  readonly prefix: string;
+  readonly keys: (change: CacheChange, cache: Cache) => readonly string[];
+}
+
+/** A loop is a value. The runtime owns its queue, leadership, metrics and shutdown. */
+export interface Loop {
+  readonly name: string;
+  readonly wakes: readonly Wake[];
+  readonly reconcile: Reconcile;
+  /** Keys reconciled at the same time; one key is never worked on twice at once. */
+  readonly concurrency?: number;
+}

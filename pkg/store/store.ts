@@ -1,0 +1,110 @@
+/**
+ * Orders changes. etcd's revisions are 64-bit, but one write per microsecond would need 285 years to pass
+ * 2^53, so a number holds them; on the wire to clients they are strings.
+ */
+export type Revision = number;
+
+/** One stored document, exactly as it stands in the store. Immutable: a change makes a new entry. */
+export interface Entry {
+  readonly key: string;
+  readonly bytes: Buffer;
+  /** The revision of the last change. */
+  readonly revision: Revision;
+  /** The revision that created the key; it changes when the key is deleted and made again. */
+  readonly created: Revision;
+}
+
+/** What must hold, before the change, for the change to be made. */
+export type Guard =
+  /** The key was last changed at exactly this revision; 0 means that it does not exist. */
+  | { readonly key: string; readonly at: Revision }
+  /** The key exists and was created at exactly this revision: the fence of a leader, the identity of a parent. */
+  | { readonly key: string; readonly created: Revision }
+  /** The key exists, whatever it says. */
+  | { readonly key: string; readonly exists: true };
+
+/** One document to write. A key on a lease disappears with it. */
+export interface Put {
+  readonly key: string;
+  readonly bytes: Buffer;
+  readonly lease?: string;
+}
+
+/**
+ * Several writes that happen together or not at all.
+ *
+ * At least one guard must stand on a key that the change itself writes. That makes the change impossible to
+ * apply twice, which is what allows a lost reply to be settled.
+ */
+export interface Change {
+  readonly guards: readonly Guard[];
+  readonly puts: readonly Put[];
+  readonly deletes: readonly string[];
+  /**
+   * The put whose bytes prove afterwards that this very change was made: unique, and not soon overwritten.
+   * Left out, it is the first put.
+   */
+  readonly proof?: string;
+}
+
+/** Whether a change was made. `stored: false` is proof that nothing of it was. */
+export type Verdict = { readonly stored: true; readonly revision: Revision } | { readonly stored: false };
+
+/** All entries below a prefix at one revision, in key order. */
+export interface Listing {
+  readonly entries: readonly Entry[];
+  readonly revision: Revision;
+}
+
+/** What happened to one key. `position` orders the changes that share a revision. */
+export interface Happening {
+  readonly revision: Revision;
+  readonly position: number;
+  readonly key: string;
+  /** The new entry, or undefined when the key was deleted. */
+  readonly entry: Entry | undefined;
+}
+
+/** Receives one root watch. All calls come in order, from one place. */
+export interface Feed {
+  /** A complete state at `revision`. Comes first, and again whenever continuity could not be proven. */
+  reset(listing: Listing): void;
+  /** All that happened at one revision, never split. */
+  happened(happenings: readonly Happening[]): void;
+  /** Whether the stream is up, for health. */
+  connected(up: boolean): void;
+}
+
+/** A time-limited claim. Keys put on it vanish when it ends. */
+export interface Lease {
+  readonly id: string;
+  readonly ttlSeconds: number;
+}
+
+/**
+ * A linearizable key-value store with guarded, all-or-nothing changes and a gapless feed.
+ *
+ * Keys are relative (`deployments/<tenant>/<name>`); the driver puts the configured root before them.
+ * There is no unconditional write. Methods throw `StoreUnavailableFault` when it is certain that nothing was
+ * stored, and `OutcomeUnknownFault` when that could not be found out in time.
+ */
+export interface Store {
+  get(key: string): Promise<Entry | undefined>;
+  /** Every entry below `prefix` (which ends in `/`, or is empty), read in pages at one revision. */
+  list(prefix: string, at?: Revision): Promise<Listing>;
+  commit(change: Change): Promise<Verdict>;
+  /** The current revision, by a linearizable read. */
+  revision(): Promise<Revision>;
+  /** Lists, then follows, everything; resumes or resets by itself until `signal` is aborted. */
+  follow(feed: Feed, options: FollowOptions, signal: AbortSignal): Promise<void>;
+  grant(ttlSeconds: number): Promise<Lease>;
+  /** Extends the lease to its full time. False when it has ended. */
+  keepAlive(leaseId: string): Promise<boolean>;
+  revoke(leaseId: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface FollowOptions {
+  /** Begin this many revisions in the past, where the store still keeps them, so that tails can resume across a restart. */
+  readonly history?: number;
+}
