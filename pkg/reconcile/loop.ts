@@ -1,4 +1,5 @@
 import type { Clock, Random } from '../clock/index.js';
+import type { EventWriter } from '../events/index.js';
 import type { Logger } from '../log/index.js';
 import type { Cache, CacheChange, Change, Verdict } from '../store/index.js';
 
@@ -19,6 +20,7 @@ export interface LoopEnv {
   readonly random: Random;
   readonly cache: Cache;
   readonly log: Logger;
+  readonly events: EventWriter;
   /**
    * Makes a change, as the leader of this loop and only while it is: the leader key's create revision is
    * among the guards of every transaction.

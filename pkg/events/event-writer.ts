@@ -1,0 +1,74 @@
+import type { EventType, StoredEvent } from '../../crds/event/index.js';
+import { keys } from '../../crds/keys/index.js';
+import type { Clock, Random } from '../clock/index.js';
+import type { Put } from '../store/index.js';
+import type { EventLeases } from './event-leases.js';
+
+/** What the one who saw it says. The writer adds who, when and how often. */
+export interface EventDraft {
+  readonly type: EventType;
+  readonly tenant: string;
+  readonly subject: StoredEvent['subject'];
+  readonly severity?: StoredEvent['severity'];
+  /** One word for programs. */
+  readonly reason: string;
+  /** One sentence for people. */
+  readonly message: string;
+  readonly data?: Readonly<Record<string, unknown>>;
+}
+
+const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
+
+/** Builds the puts that record events. */
+export class EventWriter {
+  readonly #leases: EventLeases;
+  readonly #clock: Clock;
+  readonly #random: Random;
+
+  constructor(leases: EventLeases, clock: Clock, random: Random) {
+    this.#leases = leases;
+    this.#clock = clock;
+    this.#random = random;
+  }
+
+  /** A new event. */
+  async put(draft: EventDraft): Promise<Put> {
+    const now = this.#clock.now();
+    const at = new Date(now).toISOString();
+    return this.#put({
+      id: this.#id(now),
+      type: draft.type,
+      at,
+      lastSeenAt: at,
+      count: 1,
+      tenant: draft.tenant,
+      subject: draft.subject,
+      severity: draft.severity ?? 'info',
+      reason: draft.reason,
+      message: draft.message,
+      data: draft.data ?? {},
+    });
+  }
+
+  /** The same standing cause, seen once more: the event of `seen` counts up instead of a second one appearing. */
+  async again(seen: StoredEvent): Promise<Put> {
+    return this.#put({ ...seen, count: seen.count + 1, lastSeenAt: new Date(this.#clock.now()).toISOString() });
+  }
+
+  async #put(event: StoredEvent): Promise<Put> {
+    return {
+      key: keys.event(event.tenant, event.id),
+      bytes: Buffer.from(JSON.stringify(event)),
+      lease: await this.#leases.current(),
+    };
+  }
+
+  /** `evt_`, 48 bits of milliseconds, 80 bits of chance: sorts by time. */
+  #id(now: number): string {
+    let time = '';
+    for (let rest = now, digit = 0; digit < 10; digit++, rest = Math.floor(rest / 32))
+      time = ALPHABET[rest % 32] + time;
+    const chance = Array.from(this.#random.bytes(16), byte => ALPHABET[byte % 32]).join('');
+    return `evt_${time}${chance}`;
+  }
+}
