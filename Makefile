@@ -1,0 +1,49 @@
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+BIN ?= /usr/local/bin
+
+.PHONY: help
+help: ## This list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
+
+.PHONY: up
+up: ## Install what is missing, start everything on loopback, run the demo
+	@sh hack/setup.sh up
+	@./moor up
+
+.PHONY: down
+down: ## Stop what `make up` started (the data stays; `./moor down --purge` removes it)
+	@./moor down
+
+.PHONY: install
+install: ## Put the moor command on the PATH (BIN=/usr/local/bin)
+	@ln -sf "$(CURDIR)/moor" "$(BIN)/moor" && echo "moor is now $(BIN)/moor"
+
+.PHONY: test
+test: ## Install what is missing and run everything that must pass (SUITES="unit etcd" chooses)
+	@sh hack/setup.sh test
+	@npx --no-install tsx hack/test.ts $(SUITES)
+
+.PHONY: verify
+verify: ## Types, lint, format, import floors, sizes, rejection codes, generated files
+	@sh hack/setup.sh verify
+	@npx --no-install tsx hack/verify.ts
+
+.PHONY: fix
+fix: ## Mend what a machine can mend
+	@npx --no-install biome format --write .
+	@npx --no-install oxlint --type-aware --fix
+	@$(MAKE) --no-print-directory generate
+
+.PHONY: generate
+generate: ## Write all generated files anew
+	@npx --no-install tsx hack/generate.ts
+
+.PHONY: bench
+bench: ## Benchmarks, as ratios against etcd and the engine themselves (BENCH="w1 w2" chooses)
+	@sh hack/setup.sh bench
+	@npx --no-install tsx hack/bench/main.ts $(BENCH)
+
+.PHONY: coverage
+coverage: ## Line coverage of the unit suite
+	@npx --no-install c8 --all --include 'crds/**' --include 'pkg/**' --include 'controllers/**' --include 'api/**' --exclude '**/*.test.ts' npx mocha --ignore '**/*.etcd.test.ts' --ignore '**/*.docker.test.ts' '{crds,pkg,controllers,api}/**/*.test.ts'

@@ -1,0 +1,21 @@
+import { expect } from 'chai';
+
+import { judgeImport } from './floors.js';
+
+describe('import floors', () => {
+  const cases: ReadonlyArray<{ name: string; path: string; imports: string; refused: boolean }> = [
+    { name: 'lets a loop import the machinery', path: 'controllers/x/index.ts', imports: '../../pkg/store/index.js', refused: false },
+    { name: 'lets a folder import itself', path: 'pkg/store/a.ts', imports: './b.js', refused: false },
+    { name: 'refuses an arrow up', path: 'pkg/store/a.ts', imports: '../../api/server.js', refused: true },
+    { name: 'refuses an arrow sideways', path: 'api/server.ts', imports: '../controllers/list.js', refused: true },
+    { name: 'keeps etcd3 at home', path: 'api/server.ts', imports: 'etcd3', refused: true },
+    { name: 'knows etcd3 at home', path: 'pkg/store/etcd-store.ts', imports: 'etcd3', refused: false },
+    { name: 'refuses a folder that nobody put on a floor', path: 'lib/a.ts', imports: './b.js', refused: true },
+  ];
+
+  for (const { name, path, imports, refused } of cases) {
+    it(name, () => {
+      expect(judgeImport(path, imports) !== undefined).to.equal(refused);
+    });
+  }
+});
