@@ -91,7 +91,9 @@ for (const suite of suites.filter(({ name }) => wanted(name))) timed(suite.name,
 
 console.log('');
 for (const [name, { passed, failed, skipped }, seconds] of results) {
-  console.log(`${name.padEnd(12)} ${passed} passed, ${failed} failed, ${skipped.length} skipped  (${seconds.toFixed(0)} s)`);
+  console.log(
+    `${name.padEnd(12)} ${passed} passed, ${failed} failed, ${skipped.length} skipped  (${seconds.toFixed(0)} s)`,
+  );
 }
 for (const reason of results.flatMap(([, { skipped }]) => skipped)) console.log(`skipped: ${reason}`);
 

@@ -4,7 +4,12 @@ import { judgeImport } from './floors.js';
 
 describe('import floors', () => {
   const cases: ReadonlyArray<{ name: string; path: string; imports: string; refused: boolean }> = [
-    { name: 'lets a loop import the machinery', path: 'controllers/x/index.ts', imports: '../../pkg/store/index.js', refused: false },
+    {
+      name: 'lets a loop import the machinery',
+      path: 'controllers/x/index.ts',
+      imports: '../../pkg/store/index.js',
+      refused: false,
+    },
     { name: 'lets a folder import itself', path: 'pkg/store/a.ts', imports: './b.js', refused: false },
     { name: 'refuses an arrow up', path: 'pkg/store/a.ts', imports: '../../api/server.js', refused: true },
     { name: 'refuses an arrow sideways', path: 'api/server.ts', imports: '../controllers/list.js', refused: true },

@@ -1,0 +1,35 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+
+import { BrokenSegmentError, keys, ranges, segmentsOf } from './index.js';
+
+const tenant = fc.uuid();
+const anything = fc.oneof(
+  fc.string(),
+  fc.constantFrom('..', '.', '', 'a/b', '%2f', 'a%2fb', '\u0000', 'wéb', '../x', 'a\\b', '．．'),
+);
+
+describe('keys', () => {
+  it('never let a name reach into another tenant', () => {
+    fc.assert(
+      fc.property(tenant, tenant, anything, (mine, other, name) => {
+        fc.pre(mine !== other);
+        try {
+          expect(keys.deployment(mine, name).startsWith(ranges.of(ranges.deployments, other))).to.equal(false);
+          expect(keys.deployment(mine, name).startsWith(ranges.of(ranges.deployments, mine))).to.equal(true);
+        } catch (thrown) {
+          expect(thrown).to.be.instanceOf(BrokenSegmentError);
+        }
+      }),
+      { numRuns: 10_000 },
+    );
+  });
+
+  it('keep the range of one tenant apart from a tenant whose name begins alike', () => {
+    expect(keys.deployment('t10', 'web').startsWith(ranges.of(ranges.deployments, 't1'))).to.equal(false);
+  });
+
+  it('can be taken apart again', () => {
+    expect(segmentsOf(keys.replica('t1', 'web', 3))).to.deep.equal(['t1', 'web', '3']);
+  });
+});

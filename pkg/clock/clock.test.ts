@@ -1,0 +1,48 @@
+import { expect } from 'chai';
+
+import { sleep, systemClock } from './clock.js';
+import { seededRandom } from './random.js';
+
+describe('sleep', () => {
+  it('ends at once when the signal is already aborted', async () => {
+    const begun = systemClock.monotonic();
+    await sleep(systemClock, 10_000, AbortSignal.abort());
+    expect(systemClock.monotonic() - begun).to.be.below(1_000);
+  });
+
+  it('ends when the signal is aborted, without throwing', async () => {
+    const abort = new AbortController();
+    const sleeping = sleep(systemClock, 10_000, abort.signal);
+    abort.abort();
+    await sleeping;
+  });
+
+  it('ends when its time has come', async () => {
+    const fired: (() => void)[] = [];
+    const clock = { ...systemClock, after: (_ms: number, fire: () => void) => (fired.push(fire), () => undefined) };
+    const sleeping = sleep(clock, 5);
+    fired[0]?.();
+    await sleeping;
+  });
+});
+
+describe('seeded randomness', () => {
+  it('repeats itself for the same seed', () => {
+    const [a, b] = [seededRandom(7), seededRandom(7)];
+    expect([a.next(), a.uuid(), a.bytes(4).toString('hex')]).to.deep.equal([
+      b.next(),
+      b.uuid(),
+      b.bytes(4).toString('hex'),
+    ]);
+  });
+
+  it('differs from seed to seed and stays within [0, 1)', () => {
+    const draws = Array.from({ length: 1_000 }, (_, seed) => seededRandom(seed).next());
+    expect(new Set(draws).size).to.be.above(990);
+    expect(draws.every(draw => draw >= 0 && draw < 1)).to.equal(true);
+  });
+
+  it('makes UUIDs of version 4', () => {
+    expect(seededRandom(1).uuid()).to.match(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+  });
+});
