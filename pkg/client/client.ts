@@ -1,0 +1,142 @@
+import type { IncomingMessage } from 'node:http';
+
+import { type Clock, type Random, systemClock, systemRandom } from '../clock/index.js';
+import { type Answer, type Exchange, type Listing, type Refusal, refusalIn } from './answer.js';
+import type { Change } from './change.js';
+import { BrokenAnswerFault, UnreachableFault } from './faults.js';
+import { type Connections, openConnections, type Query, send } from './transport.js';
+import { type WatchOptions, watch } from './watch.js';
+
+export interface ClientOptions {
+  /** `http://127.0.0.1:7070` */
+  readonly server: string;
+  readonly token?: string;
+  /** Sent as `X-Tenant-ID`: how an administrator chooses a tenant. */
+  readonly tenant?: string;
+  /** The certificate authority to trust, in PEM, when the server's is not a public one. */
+  readonly ca?: string;
+  readonly timeoutMs?: number;
+  readonly clock?: Clock;
+  readonly random?: Random;
+}
+
+export interface RequestOptions {
+  readonly query?: Query;
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal;
+}
+
+/** One API server, spoken to as the holder of one token. */
+export class Client {
+  readonly server: URL;
+  readonly #options: ClientOptions;
+  readonly #pool: Connections;
+  readonly #clock: Clock;
+
+  constructor(options: ClientOptions) {
+    this.server = new URL(options.server);
+    this.#options = options;
+    this.#pool = openConnections(this.server, options.ca);
+    this.#clock = options.clock ?? systemClock;
+  }
+
+  /** One request, and the JSON it came to. */
+  async request<T>(method: string, path: string, options: RequestOptions = {}): Promise<Answer<T>> {
+    const answer = await this.#send(method, path, options);
+    const status = answer.statusCode ?? 0;
+    const text = await this.#readText(answer);
+    if (status >= 200 && status < 300) return { ok: true, status, value: this.#parse(status, text) as T };
+    return this.#refusal(answer, text);
+  }
+
+  /** Every item of a list, page after page. */
+  async all<T>(path: string, options: RequestOptions = {}): Promise<Answer<Listing<T>>> {
+    const items: T[] = [];
+    let next: string | undefined;
+    for (;;) {
+      const query = { limit: 500, ...options.query, ...(next === undefined ? {} : { continue: next }) };
+      const page = await this.request<Listing<T> & { readonly next?: string | null }>('GET', path, {
+        ...options,
+        query,
+      });
+      if (!page.ok) return page;
+      items.push(...page.value.items);
+      next = page.value.next ?? undefined;
+      if (next === undefined) return { ...page, value: { items, revision: page.value.revision } };
+    }
+  }
+
+  /** A tail of a list, for as long as its reader stays. See `watch`. */
+  watch<T>(path: string, options: WatchOptions & { readonly query?: Query } = {}): AsyncIterable<Change<T>> {
+    const open = (query: Query, signal: AbortSignal) =>
+      this.stream(path, { query: { ...options.query, ...query }, signal });
+    return watch<T>(open, options, { clock: this.#clock, random: this.#options.random ?? systemRandom });
+  }
+
+  /** One request whose answer arrives bit by bit. A connection that breaks meanwhile throws `UnreachableFault`. */
+  async stream(path: string, options: RequestOptions = {}): Promise<Exchange> {
+    const answer = await this.#send('GET', path, options);
+    const status = answer.statusCode ?? 0;
+    if (status >= 200 && status < 300) return { ok: true, body: this.#chunks(answer) };
+    return this.#refusal(answer, await this.#readText(answer));
+  }
+
+  /** Lets go of the kept connections. */
+  close(): void {
+    this.#pool.destroy();
+  }
+
+  #send(method: string, path: string, { query = {}, body, headers = {}, signal }: RequestOptions) {
+    const url = new URL(path, this.server);
+    for (const [name, value] of Object.entries(query)) {
+      if (value !== undefined) url.searchParams.set(name, String(value));
+    }
+    const { token, tenant, timeoutMs = 15_000 } = this.#options;
+    const call = {
+      method,
+      url,
+      headers: {
+        accept: 'application/json',
+        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+        ...(tenant === undefined ? {} : { 'x-tenant-id': tenant }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(signal === undefined ? {} : { signal }),
+      timeoutMs,
+    };
+    return send(call, this.#pool, this.#clock);
+  }
+
+  async #readText(answer: IncomingMessage): Promise<string> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of this.#chunks(answer)) chunks.push(chunk);
+    return Buffer.concat(chunks).toString('utf8');
+  }
+
+  async *#chunks(answer: IncomingMessage): AsyncGenerator<Buffer> {
+    try {
+      for await (const chunk of answer) yield chunk as Buffer;
+    } catch (cause) {
+      throw new UnreachableFault(this.server.origin, { because: 'the connection was cut within the answer', cause });
+    }
+  }
+
+  #parse(status: number, text: string): unknown {
+    if (text === '') return undefined;
+    try {
+      return JSON.parse(text) as unknown;
+    } catch {
+      throw new BrokenAnswerFault(this.server.origin, status, 'the body is not JSON');
+    }
+  }
+
+  #refusal(answer: IncomingMessage, text: string): Refusal {
+    const status = answer.statusCode ?? 0;
+    const refusal = refusalIn(status, this.#parse(status, text), answer.headers['retry-after']);
+    if (refusal) return refusal;
+    throw new BrokenAnswerFault(this.server.origin, status, 'the body is not a rejection');
+  }
+}
