@@ -12,5 +12,6 @@
  */
 export type { Cancel, Clock } from './clock.js';
 export { sleep, systemClock } from './clock.js';
+export { ManualClock } from './manual-clock.js';
 export type { Random } from './random.js';
 export { seededRandom, systemRandom } from './random.js';

@@ -1,7 +1,7 @@
 import type { Clock, Random } from '../clock/index.js';
 import type { EventWriter } from '../events/index.js';
 import type { Logger } from '../log/index.js';
-import type { Cache, CacheChange, Change, Verdict } from '../store/index.js';
+import type { Cache, CacheChange, Change } from '../store/index.js';
 
 /** What a reconcile asks for next. Anything thrown asks to be tried again, later and later. */
 export type Next =
@@ -24,8 +24,11 @@ export interface LoopEnv {
   /**
    * Makes a change, as the leader of this loop and only while it is: the leader key's create revision is
    * among the guards of every transaction.
+   *
+   * Resolves when the cache shows the change, so that no loop decides again on a world without its own writes.
+   * Throws `OutrunFault` when a guard no longer held: the runtime then has the key reconciled once more.
    */
-  commit(change: Change): Promise<Verdict>;
+  commit(change: Change): Promise<void>;
 }
 
 /**

@@ -1,0 +1,143 @@
+import PQueue from 'p-queue';
+
+import type { Cancel, Clock, Random } from '../clock/index.js';
+import { type BackoffOptions, backoffMs, defaultBackoff } from './backoff.js';
+import type { Next } from './loop.js';
+
+/** Works on one key. Throwing asks to be tried again, later and later. */
+export type Work = (key: string, signal: AbortSignal) => Promise<Next>;
+
+export interface WorkQueueOptions {
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Keys worked on at the same time. */
+  readonly concurrency?: number;
+  readonly backoff?: BackoffOptions;
+  /** Told whenever the number of waiting keys has changed. */
+  readonly onDepth?: (keys: number) => void;
+  /** Told how long a key has waited, when work on it starts. */
+  readonly onStart?: (key: string, waitedMs: number) => void;
+}
+
+/**
+ * A queue of keys, not of events: a key that is added many times while it waits is worked on once.
+ *
+ * One key is never worked on twice at once. A key added while it is worked on is worked on once more afterwards, so no
+ * change goes unseen. p-queue does no more than bound how many keys run together.
+ */
+export class WorkQueue {
+  readonly #work: Work;
+  readonly #clock: Clock;
+  readonly #random: Random;
+  readonly #backoff: BackoffOptions;
+  readonly #options: WorkQueueOptions;
+  readonly #workers: PQueue;
+  /** Keys that wait, each with the moment it was added. */
+  readonly #waiting = new Map<string, number>();
+  readonly #active = new Set<string>();
+  readonly #delayed = new Map<string, { readonly due: number; readonly cancel: Cancel }>();
+  readonly #failures = new Map<string, number>();
+  readonly #abort = new AbortController();
+  #closed = false;
+
+  constructor(work: Work, options: WorkQueueOptions) {
+    this.#work = work;
+    this.#clock = options.clock;
+    this.#random = options.random;
+    this.#backoff = options.backoff ?? defaultBackoff;
+    this.#options = options;
+    this.#workers = new PQueue({ concurrency: options.concurrency ?? 1 });
+  }
+
+  /** Keys that wait to be worked on now. */
+  get depth(): number {
+    return this.#waiting.size;
+  }
+
+  /** Keys that will be added later by themselves. */
+  get delayed(): number {
+    return this.#delayed.size;
+  }
+
+  /** How often in a row work on the key has failed. */
+  failures(key: string): number {
+    return this.#failures.get(key) ?? 0;
+  }
+
+  /** Has the key worked on as soon as there is room, whatever delay it was under. */
+  add(key: string): void {
+    if (this.#closed) return;
+    this.#undelay(key);
+    if (this.#waiting.has(key)) return;
+
+    this.#waiting.set(key, this.#clock.monotonic());
+    this.#options.onDepth?.(this.depth);
+    if (!this.#active.has(key)) this.#dispatch(key);
+  }
+
+  /** Adds the key after a while. Of several delays of one key the earliest counts. */
+  addAfter(key: string, ms: number): void {
+    if (ms <= 0) return this.add(key);
+    if (this.#closed || this.#waiting.has(key)) return;
+
+    const due = this.#clock.monotonic() + ms;
+    const standing = this.#delayed.get(key);
+    if (standing && standing.due <= due) return;
+
+    this.#undelay(key);
+    this.#delayed.set(key, { due, cancel: this.#clock.after(ms, () => this.add(key)) });
+  }
+
+  /**
+   * Takes no more keys and waits for the work under way. After `graceMs` that work is told to give up; it is waited
+   * for even then, so that nobody works on a key after this has resolved.
+   */
+  async stop(graceMs: number): Promise<void> {
+    this.#closed = true;
+    for (const key of this.#delayed.keys()) this.#undelay(key);
+    this.#waiting.clear();
+    this.#workers.clear();
+    this.#options.onDepth?.(0);
+
+    if (graceMs <= 0) this.#abort.abort();
+    const cancel = this.#clock.after(graceMs, () => this.#abort.abort());
+    await this.#workers.onIdle();
+    cancel();
+  }
+
+  #undelay(key: string): void {
+    this.#delayed.get(key)?.cancel();
+    this.#delayed.delete(key);
+  }
+
+  #dispatch(key: string): void {
+    void this.#workers.add(() => this.#run(key));
+  }
+
+  async #run(key: string): Promise<void> {
+    const added = this.#waiting.get(key);
+    if (added === undefined) return; // the queue was stopped meanwhile
+    this.#waiting.delete(key);
+    this.#active.add(key);
+    this.#options.onDepth?.(this.depth);
+    this.#options.onStart?.(key, this.#clock.monotonic() - added);
+
+    await this.#attempt(key);
+
+    this.#active.delete(key);
+    if (this.#waiting.has(key)) this.#dispatch(key);
+  }
+
+  async #attempt(key: string): Promise<void> {
+    try {
+      const next = await this.#work(key, this.#abort.signal);
+      this.#failures.delete(key);
+      if (next.kind === 'again') this.addAfter(key, next.afterMs);
+    } catch {
+      // The work has logged what it threw: here it only means "later".
+      const failures = this.failures(key) + 1;
+      this.#failures.set(key, failures);
+      this.addAfter(key, backoffMs(failures, this.#backoff, this.#random));
+    }
+  }
+}
