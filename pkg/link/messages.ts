@@ -61,6 +61,15 @@ export interface LogRequest {
   readonly server: string;
 }
 
+/** One line of the body of `POST <server>/agent/v1/logs/<id>`: text of the container, verbatim, line breaks included. */
+export interface LogLine {
+  readonly stream: 'stdout' | 'stderr';
+  readonly text: string;
+}
+
+/** A stream of assignments that has been silent for this long is broken: the server sends a ping every 5 s. */
+export const SILENCE_LIMIT_MS = 20_000;
+
 /** `POST /agent/v1/reports`. One report of another node's replica refuses the whole batch. */
 export interface ReportBatch {
   readonly reports: readonly Report[];

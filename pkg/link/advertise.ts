@@ -1,0 +1,65 @@
+import { isDeepStrictEqual } from 'node:util';
+
+import { keys } from '../../crds/keys/index.js';
+import { specHash } from '../../crds/meta/index.js';
+import type { StoredNode } from '../../crds/node/index.js';
+import { ConflictFault, encode, type Put, value } from '../store/index.js';
+import type { DeskEnv } from './desk-env.js';
+import type { Heartbeat } from './messages.js';
+import type { NodeIdentity } from './node-identity.js';
+
+const ATTEMPTS = 5;
+
+/** Records what the node says of itself, where that is news. False when there is no such node. */
+export async function advertise(env: DeskEnv, node: NodeIdentity, beat: Heartbeat): Promise<boolean> {
+  const key = keys.node(node.tenant, node.name);
+  for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+    const held = env.cache.get(key);
+    const stored = held && value<StoredNode>(held);
+    if (held && stored?.id === node.id) {
+      if (saysTheSame(stored, beat)) return true;
+
+      const news = advertised(stored, beat, env.clock.now());
+      const puts: Put[] = [{ key, bytes: encode(news) }];
+      if (!isDeepStrictEqual(stored.labels, beat.labels)) puts.push(await labelsChanged(env, stored, news));
+      const verdict = await env.store.commit({ guards: [{ key, at: held.revision }], puts, deletes: [] });
+      if (verdict.stored) {
+        await env.cache.reached(verdict.revision);
+        return true;
+      }
+    } else if (attempt > 1) {
+      return false;
+    }
+    await env.cache.barrier(); // what the cache showed may be old
+  }
+  throw new ConflictFault(key, ATTEMPTS);
+}
+
+function saysTheSame(stored: StoredNode, beat: Heartbeat): boolean {
+  return (
+    stored.agentVersion === beat.agentVersion &&
+    isDeepStrictEqual(stored.capacity, beat.capacity) &&
+    isDeepStrictEqual(stored.labels, beat.labels)
+  );
+}
+
+function advertised(stored: StoredNode, { labels, capacity, agentVersion }: Heartbeat, now: number): StoredNode {
+  const metadata = {
+    ...stored.metadata,
+    generation: stored.metadata.generation + 1,
+    updatedAt: new Date(now).toISOString(),
+    specHash: specHash({ labels, capacity, agentVersion }),
+  };
+  return { ...stored, metadata, labels, capacity, agentVersion };
+}
+
+function labelsChanged({ events }: DeskEnv, before: StoredNode, after: StoredNode): Promise<Put> {
+  return events.put({
+    type: 'node.labels_changed',
+    tenant: after.metadata.tenant,
+    subject: { kind: 'Node', name: after.name, id: after.id },
+    reason: 'labels_changed',
+    message: `node ${after.name} advertises other labels`,
+    data: { from: before.labels, to: after.labels },
+  });
+}

@@ -1,0 +1,32 @@
+import type {
+  AssignmentLine,
+  EnrolReply,
+  EnrolRequest,
+  Heartbeat,
+  HeartbeatReply,
+  LogLine,
+  LogRequest,
+  RenewRequest,
+  ReportBatch,
+} from './messages.js';
+
+/**
+ * The agent's end of the link.
+ *
+ * Every method throws `LinkUnreachableFault` when the control plane cannot be asked and `LinkRefusedFault` when it said
+ * no. All of them may be repeated.
+ */
+export interface AgentLink {
+  /** Every later call is made with this node token. */
+  present(token: string): void;
+  enrol(request: EnrolRequest, joinToken: string): Promise<EnrolReply>;
+  /** A fresh token for the holder of the node's key; needs no valid token. */
+  renew(request: RenewRequest): Promise<EnrolReply>;
+  heartbeat(beat: Heartbeat): Promise<HeartbeatReply>;
+  /** Hands over every line of the stream, in order. Resolves when `signal` is aborted; throws when the stream breaks. */
+  assignments(onLine: (line: AssignmentLine) => void, signal: AbortSignal): Promise<void>;
+  report(batch: ReportBatch): Promise<void>;
+  /** Sends the stream to the server that asked for it, until it ends or `signal` is aborted. */
+  sendLogs(request: LogRequest, lines: AsyncIterable<LogLine>, signal: AbortSignal): Promise<void>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,149 @@
+import { Readable } from 'node:stream';
+
+import { Agent, errors, request } from 'undici';
+
+import { asError } from '../fault/index.js';
+import { documents } from '../ndjson/index.js';
+import type { AgentLink } from './agent-link.js';
+import { LinkRefusedFault, LinkUnreachableFault } from './faults.js';
+import {
+  type AssignmentLine,
+  type EnrolReply,
+  type EnrolRequest,
+  type Heartbeat,
+  type HeartbeatReply,
+  type LogLine,
+  type LogRequest,
+  type RenewRequest,
+  type ReportBatch,
+  SILENCE_LIMIT_MS,
+} from './messages.js';
+
+type Answer = Awaited<ReturnType<typeof request>>;
+
+const ANSWER_LIMIT_MS = 10_000;
+const CONNECT_LIMIT_MS = 5_000;
+
+export interface HttpLinkOptions {
+  /** Address of the API server, or of the balancer before several. */
+  readonly server: string;
+  /** PEM of the authority that the server's certificate must come from, where it is not a public one. */
+  readonly ca?: string;
+}
+
+/** The link over HTTP, dialled by the agent. */
+export class HttpLink implements AgentLink {
+  readonly #server: string;
+  readonly #dispatcher: Agent;
+  #token = '';
+
+  constructor({ server, ca }: HttpLinkOptions) {
+    this.#server = server.replace(/\/+$/, '');
+    this.#dispatcher = new Agent({
+      connect: { timeout: CONNECT_LIMIT_MS, ...(ca === undefined ? {} : { ca }) },
+      headersTimeout: ANSWER_LIMIT_MS,
+      bodyTimeout: ANSWER_LIMIT_MS,
+    });
+  }
+
+  present(token: string): void {
+    this.#token = token;
+  }
+
+  enrol(body: EnrolRequest, joinToken: string): Promise<EnrolReply> {
+    return this.#post<EnrolReply>('/api/v1/nodes', body, joinToken);
+  }
+
+  renew(body: RenewRequest): Promise<EnrolReply> {
+    return this.#post<EnrolReply>('/agent/v1/token', body, undefined);
+  }
+
+  heartbeat(body: Heartbeat): Promise<HeartbeatReply> {
+    return this.#post<HeartbeatReply>('/agent/v1/heartbeat', body, this.#token);
+  }
+
+  async report(body: ReportBatch): Promise<void> {
+    await this.#post('/agent/v1/reports', body, this.#token);
+  }
+
+  async assignments(onLine: (line: AssignmentLine) => void, signal: AbortSignal): Promise<void> {
+    try {
+      const answer = await this.#ask(`${this.#server}/agent/v1/assignments`, {
+        method: 'GET',
+        headers: this.#headers(this.#token),
+        bodyTimeout: SILENCE_LIMIT_MS,
+        signal,
+      });
+      for await (const line of documents(answer.body)) onLine(line as AssignmentLine);
+    } catch (thrown) {
+      if (!signal.aborted) throw asLinkFault(thrown);
+    }
+    if (!signal.aborted) throw new LinkUnreachableFault('the stream of assignments ended');
+  }
+
+  async sendLogs({ id, server }: LogRequest, lines: AsyncIterable<LogLine>, signal: AbortSignal): Promise<void> {
+    const body = Readable.from(encoded(lines), { objectMode: false, signal });
+    try {
+      const answer = await this.#ask(`${server.replace(/\/+$/, '')}/agent/v1/logs/${encodeURIComponent(id)}`, {
+        method: 'POST',
+        headers: { ...this.#headers(this.#token), 'content-type': 'application/x-ndjson' },
+        body,
+        headersTimeout: 0,
+        signal,
+      });
+      await answer.body.dump();
+    } catch (thrown) {
+      if (!signal.aborted) throw asLinkFault(thrown);
+    } finally {
+      body.destroy();
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#dispatcher.destroy();
+  }
+
+  #headers(token: string | undefined): Record<string, string> {
+    return token === undefined ? {} : { authorization: `Bearer ${token}` };
+  }
+
+  async #post<Reply>(path: string, body: unknown, token: string | undefined): Promise<Reply> {
+    try {
+      const answer = await this.#ask(`${this.#server}${path}`, {
+        method: 'POST',
+        headers: { ...this.#headers(token), 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      });
+      const text = await answer.body.text();
+      return (text === '' ? {} : JSON.parse(text)) as Reply;
+    } catch (thrown) {
+      throw asLinkFault(thrown);
+    }
+  }
+
+  async #ask(url: string, options: Parameters<typeof request>[1]): Promise<Answer> {
+    const answer = await request(url, { ...options, dispatcher: this.#dispatcher });
+    if (answer.statusCode < 300) return answer;
+    throw new LinkRefusedFault(answer.statusCode, await codeOf(answer));
+  }
+}
+
+async function* encoded(lines: AsyncIterable<LogLine>): AsyncGenerator<Buffer> {
+  for await (const line of lines) yield Buffer.from(`${JSON.stringify(line)}\n`);
+}
+
+async function codeOf(answer: Answer): Promise<string> {
+  try {
+    const record = (await answer.body.json()) as { readonly code?: unknown };
+    return typeof record.code === 'string' ? record.code : 'unexplained';
+  } catch {
+    return 'unexplained'; // a proxy in between answers without a record
+  }
+}
+
+function asLinkFault(thrown: unknown): Error {
+  if (thrown instanceof LinkRefusedFault || thrown instanceof LinkUnreachableFault) return thrown;
+  const error = asError(thrown);
+  const code = error instanceof errors.UndiciError ? error.code : 'connection_failed';
+  return new LinkUnreachableFault(`the control plane could not be asked: ${code}`, { cause: error });
+}

@@ -1,0 +1,115 @@
+import type { AgentLink } from './agent-link.js';
+import { LinkRefusedFault, LinkUnreachableFault } from './faults.js';
+import type {
+  AssignmentLine,
+  EnrolReply,
+  EnrolRequest,
+  Heartbeat,
+  HeartbeatReply,
+  LogLine,
+  LogRequest,
+  RenewRequest,
+  ReportBatch,
+} from './messages.js';
+import type { NodeDesk } from './node-desk.js';
+import type { NodeIdentity } from './node-identity.js';
+
+/** What a desk does not do itself: saying who a node is. */
+export interface Registrar {
+  enrol(request: EnrolRequest, joinToken: string): Promise<EnrolReply>;
+  renew(request: RenewRequest): Promise<EnrolReply>;
+  /** The node that a token speaks for. */
+  identify(token: string): NodeIdentity | undefined;
+  /** Receives the stream that was asked for. */
+  takeLogs?(request: LogRequest, lines: AsyncIterable<LogLine>): Promise<void>;
+}
+
+/** The link inside one process: an agent that talks to a desk directly, for simulations and tests. */
+export class LocalLink implements AgentLink {
+  readonly #desk: NodeDesk;
+  readonly #registrar: Registrar;
+  readonly #broken = new Set<(fault: LinkUnreachableFault) => void>();
+  #token = '';
+  #up = true;
+
+  constructor(desk: NodeDesk, registrar: Registrar) {
+    this.#desk = desk;
+    this.#registrar = registrar;
+  }
+
+  /** Cuts the link, or mends it. Streams that are open break when it is cut. */
+  set up(up: boolean) {
+    this.#up = up;
+    if (up) return;
+    for (const breaks of [...this.#broken]) breaks(new LinkUnreachableFault('the link was cut'));
+  }
+
+  present(token: string): void {
+    this.#token = token;
+  }
+
+  async enrol(request: EnrolRequest, joinToken: string): Promise<EnrolReply> {
+    this.#demandUp();
+    return this.#registrar.enrol(request, joinToken);
+  }
+
+  async renew(request: RenewRequest): Promise<EnrolReply> {
+    this.#demandUp();
+    return this.#registrar.renew(request);
+  }
+
+  async heartbeat(beat: Heartbeat): Promise<HeartbeatReply> {
+    const reply = await this.#desk.heartbeat(this.#node(), beat);
+    if (!reply) throw new LinkRefusedFault(404, 'resource_not_found');
+    return reply;
+  }
+
+  async assignments(onLine: (line: AssignmentLine) => void, signal: AbortSignal): Promise<void> {
+    const node = this.#node();
+    if (signal.aborted) return;
+    await new Promise<void>((resolve, reject) => {
+      let close: () => void = () => undefined;
+      const end = () => {
+        close();
+        this.#broken.delete(breaks);
+        signal.removeEventListener('abort', finish);
+      };
+      const breaks = (fault: LinkUnreachableFault) => {
+        end();
+        reject(fault);
+      };
+      const finish = () => {
+        end();
+        resolve();
+      };
+      this.#broken.add(breaks);
+      signal.addEventListener('abort', finish, { once: true });
+      close = this.#desk.assignments(node, onLine);
+    });
+  }
+
+  async report(batch: ReportBatch): Promise<void> {
+    const intake = await this.#desk.report(this.#node(), batch);
+    if (!intake.accepted) throw new LinkRefusedFault(403, 'auth_forbidden');
+  }
+
+  async sendLogs(request: LogRequest, lines: AsyncIterable<LogLine>): Promise<void> {
+    this.#demandUp();
+    await this.#registrar.takeLogs?.(request, lines);
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  #demandUp(): void {
+    if (!this.#up) throw new LinkUnreachableFault('the link is cut');
+  }
+
+  #node(): NodeIdentity {
+    this.#demandUp();
+    const node = this.#registrar.identify(this.#token);
+    if (!node) throw new LinkRefusedFault(401, 'auth_invalid');
+    return node;
+  }
+}

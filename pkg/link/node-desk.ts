@@ -1,0 +1,47 @@
+import { advertise } from './advertise.js';
+import { AssignmentStreams } from './assignment-streams.js';
+import type { DeskEnv } from './desk-env.js';
+import type { AssignmentLine, Heartbeat, HeartbeatReply, ReportBatch } from './messages.js';
+import type { NodeIdentity } from './node-identity.js';
+import { keepPresent } from './presence.js';
+import { type Intake, takeReports } from './report-intake.js';
+
+/**
+ * The control plane's end of the link: everything an agent may do, done for a node whose token has been checked.
+ *
+ * It has no state but its open streams, so any server can answer any agent at any time.
+ */
+export class NodeDesk {
+  readonly #env: DeskEnv;
+  readonly #streams: AssignmentStreams;
+
+  constructor(env: DeskEnv) {
+    this.#env = env;
+    this.#streams = new AssignmentStreams(env.cache);
+  }
+
+  /**
+   * Notes that the node has been heard, and what it advertises. Costs no write to the store while nothing changes.
+   * Undefined when there is no such node any more.
+   */
+  async heartbeat(node: NodeIdentity, beat: Heartbeat): Promise<HeartbeatReply | undefined> {
+    if (!(await advertise(this.#env, node, beat))) return undefined;
+    await keepPresent(this.#env, node);
+    return { failedAfterMs: this.#env.failedAfterSeconds * 1000 };
+  }
+
+  /** Stores what differs from what was reported before, or refuses the whole batch. */
+  report(node: NodeIdentity, batch: ReportBatch): Promise<Intake> {
+    return takeReports(this.#env, node, batch.reports);
+  }
+
+  /** Hands over a snapshot at once and every change after it. Returns how to end the stream. */
+  assignments(node: NodeIdentity, onLine: (line: AssignmentLine) => void): () => void {
+    return this.#streams.open(node, onLine);
+  }
+
+  /** Ends all streams' supply: nothing is handed over after this. */
+  close(): void {
+    this.#streams.close();
+  }
+}

@@ -1,0 +1,39 @@
+import { keys } from '../../crds/keys/index.js';
+import type { NodePresence } from '../../crds/node/index.js';
+import { encode, value } from '../store/index.js';
+import type { DeskEnv } from './desk-env.js';
+import type { NodeIdentity } from './node-identity.js';
+
+/**
+ * Keeps `alive/<tenant>/<node>` there for another full silence.
+ *
+ * The lease is named by the record itself, so that every server can extend it; only a node that has not been heard
+ * for too long gets a new one.
+ */
+export async function keepPresent(env: DeskEnv, node: NodeIdentity): Promise<void> {
+  const key = keys.alive(node.tenant, node.name);
+  const shown = env.cache.get(key);
+  if (shown) {
+    const { id, lease } = value<NodePresence>(shown);
+    if (id === node.id && (await env.store.keepAlive(lease))) return;
+  }
+  await appear(env, node, key);
+}
+
+async function appear({ store, cache, clock, failedAfterSeconds }: DeskEnv, node: NodeIdentity, key: string) {
+  const lease = await store.grant(failedAfterSeconds);
+  const current = await store.get(key);
+  const presence: NodePresence = { id: node.id, lease: lease.id, since: new Date(clock.now()).toISOString() };
+
+  const verdict = await store.commit({
+    guards: [
+      { key, at: current?.revision ?? 0 },
+      { key: keys.node(node.tenant, node.name), exists: true },
+    ],
+    puts: [{ key, bytes: encode(presence), lease: lease.id }],
+    deletes: [],
+  });
+  // The next heartbeat must find this lease rather than make another.
+  if (verdict.stored) await cache.reached(verdict.revision);
+  else await store.revoke(lease.id);
+}
