@@ -1,0 +1,48 @@
+import { chmodSync, closeSync, existsSync, fstatSync, fsyncSync, linkSync, mkdirSync, openSync } from 'node:fs';
+import { readFileSync, rmSync, writeSync } from 'node:fs';
+import { dirname } from 'node:path';
+
+import type { Random } from '../clock/index.js';
+import { ExposedKeyFileFault, UnusableKeyFileFault } from './faults.js';
+import { Keyring, PEPPER_BYTES } from './keyring.js';
+
+const OTHERS = 0o077;
+
+/** Reads a key file: one base64 pepper a line, the one that writes first. Refuses one that others can read. */
+export function loadKeyring(path: string): Keyring {
+  const file = openSync(path, 'r');
+  try {
+    if ((fstatSync(file).mode & OTHERS) !== 0) {
+      throw new ExposedKeyFileFault(`${path} must be readable by its owner only: chmod 600 ${path}`);
+    }
+    const lines = readFileSync(file, 'utf8').split('\n').filter(Boolean);
+    if (lines.length === 0) throw new UnusableKeyFileFault(`${path} holds no key`);
+    return new Keyring(lines.map(line => Buffer.from(line, 'base64')));
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** Reads a key file, and makes it with one new pepper when there is none. Safe against two processes doing so at once. */
+export function openKeyring(path: string, random: Random): Keyring {
+  if (!existsSync(path)) create(path, random);
+  return loadKeyring(path);
+}
+
+/** Written aside and linked into place, so that nobody ever reads half a key and the first of two makers wins. */
+function create(path: string, random: Random): void {
+  mkdirSync(dirname(path), { recursive: true });
+  const draft = `${path}.${process.pid}.${random.bytes(6).toString('hex')}`;
+  const file = openSync(draft, 'wx', 0o600);
+  try {
+    chmodSync(draft, 0o600);
+    writeSync(file, `${random.bytes(PEPPER_BYTES).toString('base64')}\n`);
+    fsyncSync(file);
+    linkSync(draft, path);
+  } catch (thrown) {
+    if ((thrown as NodeJS.ErrnoException).code !== 'EEXIST') throw thrown;
+  } finally {
+    closeSync(file);
+    rmSync(draft, { force: true });
+  }
+}

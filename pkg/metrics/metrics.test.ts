@@ -1,0 +1,36 @@
+import { expect } from 'chai';
+
+import { createMetrics } from './metrics.js';
+import { type MetricRow, metricsTable } from './table.js';
+
+describe('metrics', () => {
+  it('prints what was counted, observed and set', async () => {
+    const metrics = createMetrics({ processMetrics: false });
+    metrics.count('mooring_rejections_total', { code: 'image_required' });
+    metrics.count('mooring_rejections_total', { code: 'image_required' });
+    metrics.observe('mooring_reconcile_seconds', { loop: 'scheduler', result: 'done' }, 0.02);
+    metrics.set('mooring_queue_depth', { loop: 'scheduler' }, 7);
+
+    const lines = (await metrics.text()).split('\n');
+
+    expect(lines).to.include('mooring_rejections_total{code="image_required"} 2');
+    expect(lines).to.include('mooring_reconcile_seconds_bucket{le="0.025",loop="scheduler",result="done"} 1');
+    expect(lines).to.include('mooring_queue_depth{loop="scheduler"} 7');
+  });
+
+  it('keeps sets apart, and tells of the process when asked', async () => {
+    createMetrics().count('mooring_rejections_total', { code: 'image_required' });
+    const text = await createMetrics().text();
+
+    expect(text).to.not.include('image_required');
+    expect(text).to.include('process_resident_memory_bytes');
+  });
+
+  it('has no label that grows with the number of users', () => {
+    const grows = ['tenant', 'name', 'deployment', 'node', 'replica', 'token', 'id', 'path', 'address'];
+    for (const [name, { labels }] of Object.entries<MetricRow>(metricsTable)) {
+      expect(labels, name).to.not.include.members(grows);
+      for (const label of labels) expect(grows, name).to.not.include(label);
+    }
+  });
+});
