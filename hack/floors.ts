@@ -6,7 +6,7 @@ export const floors: readonly (readonly string[])[] = [
   ['crds/grammar', 'crds/meta', 'crds/keys'],
   ['crds/rejections'],
   ['crds/rule'],
-  ['crds/deployment', 'crds/tenant', 'crds/event'],
+  ['crds/deployment', 'crds/tenant', 'crds/event', 'crds/scheduling'],
   ['crds/replica', 'crds/report', 'crds/node'],
   ['pkg/fault', 'pkg/clock'],
   ['pkg/ndjson'],

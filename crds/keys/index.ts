@@ -23,6 +23,7 @@ export const keys = {
   archive: (tenant: string, uid: string, revision: number) =>
     `archives/${segment(tenant)}/${segment(uid)}/${String(revision).padStart(10, '0')}`,
   status: (tenant: string, name: string) => `status/${segment(tenant)}/${segment(name)}`,
+  scheduling: (tenant: string, name: string) => `scheduling/${segment(tenant)}/${segment(name)}`,
   replica: (tenant: string, deployment: string, slot: number) =>
     `replicas/${segment(tenant)}/${segment(deployment)}/${slot}`,
   report: (tenant: string, nodeId: string, replica: string) =>
@@ -43,6 +44,7 @@ export const ranges = {
   tokens: 'tokens/',
   deployments: 'deployments/',
   statuses: 'status/',
+  schedulings: 'scheduling/',
   replicas: 'replicas/',
   reports: 'reports/',
   nodes: 'nodes/',

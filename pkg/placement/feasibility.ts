@@ -1,11 +1,6 @@
+import type { Refusal, Refused } from '../../crds/scheduling/index.js';
 import type { Candidate, Workload } from './candidate.js';
-import type { Filter, Refusal } from './filter.js';
-
-/** One node that will not do, with every reason. */
-export interface Refused {
-  readonly node: string;
-  readonly reasons: readonly Refusal[];
-}
+import type { Filter } from './filter.js';
 
 /** Every candidate, either able to take the workload or refused with at least one reason. */
 export interface Feasibility {

@@ -1,12 +1,5 @@
+import type { Refusal } from '../../crds/scheduling/index.js';
 import type { Candidate, Workload } from './candidate.js';
-
-/** Why one node may not host one workload, as data and in words an operator can act on. */
-export interface Refusal {
-  readonly filter: string;
-  readonly required: string;
-  readonly reported: string;
-  readonly message: string;
-}
 
 /**
  * Says whether a node may host a workload, and if not, why not.

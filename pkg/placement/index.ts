@@ -14,9 +14,9 @@
  */
 export type { Amounts, Candidate, Workload } from './candidate.js';
 export { occupied } from './candidate.js';
-export type { Feasibility, Refused } from './feasibility.js';
+export type { Feasibility } from './feasibility.js';
 export { feasibility, summarise } from './feasibility.js';
-export type { Filter, Refusal } from './filter.js';
+export type { Filter } from './filter.js';
 export { filters } from './filters/index.js';
 export type { Placed } from './place.js';
 export { place } from './place.js';
