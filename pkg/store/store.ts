@@ -33,8 +33,9 @@ export interface Put {
 /**
  * Several writes that happen together or not at all.
  *
- * At least one guard must stand on a key that the change itself writes. That makes the change impossible to
- * apply twice, which is what allows a lost reply to be settled.
+ * At least one guard must be one that the change itself makes false for ever: `at` on a key that it puts, or `at`
+ * or `created` on a key that it deletes. That makes the change impossible to apply twice, which is what allows a
+ * lost reply to be settled. A change without one is a `BrokenInvariantFault`.
  */
 export interface Change {
   readonly guards: readonly Guard[];

@@ -1,0 +1,49 @@
+import { BrokenInvariantFault } from '../fault/index.js';
+import type { Change, Entry, Guard, Put } from './store.js';
+
+/** Whether a guard holds for what stands under its key. */
+export function holds(guard: Guard, entry: Entry | undefined): boolean {
+  if ('at' in guard) return (entry?.revision ?? 0) === guard.at;
+  if ('created' in guard) return entry?.created === guard.created;
+  return entry !== undefined;
+}
+
+/** Every key that a change writes or deletes. */
+export function writtenKeys(change: Change): string[] {
+  return [...change.puts.map(put => put.key), ...change.deletes];
+}
+
+/** The put whose bytes prove that the change was made; undefined when it only deletes. */
+export function proofOf(change: Change): Put | undefined {
+  return change.proof === undefined ? change.puts[0] : change.puts.find(put => put.key === change.proof);
+}
+
+/**
+ * The guard that the change itself makes false for ever, so that it cannot be applied twice: the revision of a
+ * key it puts, or the revision or identity of a key it deletes. That a key `exists` is not enough: it may be
+ * made again, and then a late copy of the change would strike the new one.
+ */
+export function onceGuard(change: Change): Guard | undefined {
+  const put = new Set(change.puts.map(({ key }) => key));
+  const deleted = new Set(change.deletes);
+  return change.guards.find(guard => {
+    if (put.has(guard.key)) return 'at' in guard;
+    if (!deleted.has(guard.key)) return false;
+    return 'at' in guard ? guard.at > 0 : 'created' in guard;
+  });
+}
+
+/** Throws unless the change is one that a store can make exactly once. */
+export function checkChange(change: Change): void {
+  const written = writtenKeys(change);
+  if (written.length === 0) throw new BrokenInvariantFault('a change writes nothing');
+  if (new Set(written).size !== written.length) throw new BrokenInvariantFault('a change writes one key twice');
+  if (!onceGuard(change)) {
+    throw new BrokenInvariantFault(
+      `nothing keeps a change to ${written[0]} from being applied twice: guard the revision of a key that it writes`,
+    );
+  }
+  if (change.proof !== undefined && !proofOf(change)) {
+    throw new BrokenInvariantFault(`the proof ${change.proof} is not among the puts of its change`);
+  }
+}

@@ -1,0 +1,69 @@
+import { CompactedFault } from './faults.js';
+import type { Entry, Happening, Revision } from './store.js';
+
+/** What happened to one key, with what it undoes. */
+export interface LoggedChange {
+  readonly key: string;
+  readonly entry: Entry | undefined;
+  readonly previous: Entry | undefined;
+}
+
+interface LoggedRevision {
+  readonly revision: Revision;
+  readonly changes: readonly LoggedChange[];
+}
+
+/** The last so many revisions of a store in memory: enough to look back, and to replay. */
+export class RevisionLog {
+  readonly #keep: number;
+  #kept: LoggedRevision[] = [];
+  /** States before this revision can no longer be told. */
+  #oldest: Revision = 1;
+
+  constructor(keep: number) {
+    this.#keep = keep;
+  }
+
+  /** The oldest revision whose state can still be told. */
+  get oldest(): Revision {
+    return this.#oldest;
+  }
+
+  append(revision: Revision, changes: readonly LoggedChange[]): void {
+    this.#kept.push({ revision, changes });
+    if (this.#kept.length >= 2 * this.#keep) this.compact(revision - this.#keep);
+  }
+
+  /** Forgets how the state at `revision` came about. */
+  compact(revision: Revision): void {
+    if (revision <= this.#oldest) return;
+    this.#oldest = revision;
+    this.#kept = this.#kept.filter(logged => logged.revision > revision);
+  }
+
+  /** Undoes, in a copy of the present state, everything after `revision`. */
+  rewind(present: ReadonlyMap<string, Entry>, revision: Revision): Map<string, Entry> {
+    if (revision < this.#oldest) throw new CompactedFault(revision);
+    const state = new Map(present);
+    for (const logged of this.#kept.toReversed()) {
+      if (logged.revision <= revision) break;
+      for (const { key, previous } of logged.changes.toReversed()) {
+        if (previous) state.set(key, previous);
+        else state.delete(key);
+      }
+    }
+    return state;
+  }
+
+  /** Everything that happened after `revision`, one list for each revision. */
+  after(revision: Revision): Happening[][] {
+    return this.#kept
+      .filter(logged => logged.revision > revision)
+      .map(logged => happeningsOf(logged.revision, logged.changes));
+  }
+}
+
+/** The changes of one revision, as they are told. */
+export function happeningsOf(revision: Revision, changes: readonly LoggedChange[]): Happening[] {
+  return changes.map(({ key, entry }, position) => ({ revision, position, key, entry }));
+}

@@ -1,0 +1,180 @@
+import type { Clock } from '../clock/index.js';
+import { asError, BrokenInvariantFault } from '../fault/index.js';
+import type { Logger } from '../log/index.js';
+import type { Cache, CacheChange } from './cache.js';
+import { EntryIndex } from './entry-index.js';
+import { Freshness } from './freshness.js';
+import { KeyTree } from './key-tree.js';
+import type { Entry, Feed, FollowOptions, Happening, Listing, Revision, Store } from './store.js';
+import { encode } from './value.js';
+
+/** Written only to make the watch move when nothing else does. */
+const BARRIER_KEY = 'barrier';
+
+export interface WatchCacheOptions {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** How long `barrier` and `reached` wait before they give up. */
+  readonly deadlineMs?: number;
+}
+
+/** The cache over any store. `run` feeds it until its signal is aborted. */
+export class WatchCache implements Cache {
+  readonly ready: Promise<void>;
+  readonly #store: Store;
+  readonly #log: Logger;
+  readonly #freshness: Freshness;
+  readonly #tree = new KeyTree();
+  readonly #indexes = new Map<string, EntryIndex>();
+  readonly #listeners = new Set<(change: CacheChange) => void>();
+  readonly #revisionListeners = new Set<(revision: Revision) => void>();
+  readonly #resetListeners = new Set<(revision: Revision) => void>();
+  #becameReady!: () => void;
+  #revision: Revision = 0;
+  #connected = false;
+
+  constructor({ store, clock, log, deadlineMs = 5_000 }: WatchCacheOptions) {
+    this.#store = store;
+    this.#log = log;
+    this.#freshness = new Freshness({
+      clock,
+      ask: () => store.revision(),
+      nudge: () => void this.#nudge(),
+      deadlineMs,
+    });
+    this.ready = new Promise(resolve => {
+      this.#becameReady = resolve;
+    });
+  }
+
+  /** Feeds the cache until `signal` is aborted. */
+  run(signal: AbortSignal, options: FollowOptions = {}): Promise<void> {
+    const feed: Feed = {
+      reset: listing => this.#reset(listing),
+      happened: happenings => this.#happened(happenings),
+      connected: up => {
+        this.#connected = up;
+      },
+    };
+    return this.#store.follow(feed, options, signal);
+  }
+
+  get revision(): Revision {
+    return this.#revision;
+  }
+
+  get connected(): boolean {
+    return this.#connected;
+  }
+
+  get(key: string): Entry | undefined {
+    return this.#tree.get(key);
+  }
+
+  list(prefix: string): readonly Entry[] {
+    return this.#tree.list(prefix);
+  }
+
+  snapshot(prefix: string): Listing {
+    return { entries: this.#tree.list(prefix), revision: this.#revision };
+  }
+
+  by(index: string, label: string): readonly Entry[] {
+    const found = this.#indexes.get(index);
+    if (!found) throw new BrokenInvariantFault(`there is no index "${index}"`);
+    return found.look(label);
+  }
+
+  defineIndex(name: string, prefix: string, derive: (entry: Entry) => readonly string[]): void {
+    if (this.#indexes.has(name)) throw new BrokenInvariantFault(`the index "${name}" is defined twice`);
+    const index = new EntryIndex(prefix, entry => this.#safely(() => derive(entry)) ?? []);
+    for (const entry of this.#tree.list('')) index.set(entry.key, undefined, entry);
+    this.#indexes.set(name, index);
+  }
+
+  barrier(): Promise<void> {
+    return this.#freshness.barrier();
+  }
+
+  reached(revision: Revision): Promise<void> {
+    return this.#freshness.reached(revision);
+  }
+
+  subscribe(listener: (change: CacheChange) => void): () => void {
+    return enlist(this.#listeners, listener);
+  }
+
+  onRevision(listener: (revision: Revision) => void): () => void {
+    return enlist(this.#revisionListeners, listener);
+  }
+
+  onReset(listener: (revision: Revision) => void): () => void {
+    return enlist(this.#resetListeners, listener);
+  }
+
+  #reset({ entries, revision }: Listing): void {
+    const present = new Set(entries.map(({ key }) => key));
+    const differences: Happening[] = [];
+    const differs = (key: string, entry: Entry | undefined) =>
+      differences.push({ revision, position: differences.length, key, entry });
+    for (const key of this.#tree.keys()) if (!present.has(key)) differs(key, undefined);
+    for (const entry of entries) if (!isSame(this.#tree.get(entry.key), entry)) differs(entry.key, entry);
+
+    for (const listener of this.#resetListeners) this.#safely(() => listener(revision));
+    this.#show(revision, differences);
+    this.#becameReady();
+  }
+
+  #happened(happenings: readonly Happening[]): void {
+    const revision = happenings[0]?.revision;
+    if (revision !== undefined) this.#show(revision, happenings);
+  }
+
+  /** Applies all, then tells all: a listener never sees half of a revision. */
+  #show(revision: Revision, happenings: readonly Happening[]): void {
+    const changes = happenings.map(happening => ({ ...happening, previous: this.#set(happening) }));
+    this.#revision = revision;
+    for (const change of changes) for (const listener of this.#listeners) this.#safely(() => listener(change));
+    for (const listener of this.#revisionListeners) this.#safely(() => listener(revision));
+    this.#freshness.observed(revision);
+  }
+
+  #set({ key, entry }: Happening): Entry | undefined {
+    const previous = this.#tree.set(key, entry);
+    for (const index of this.#indexes.values()) index.set(key, previous, entry);
+    return previous;
+  }
+
+  async #nudge(): Promise<void> {
+    try {
+      const seen = await this.#store.get(BARRIER_KEY);
+      await this.#store.commit({
+        guards: [{ key: BARRIER_KEY, at: seen?.revision ?? 0 }],
+        puts: [{ key: BARRIER_KEY, bytes: encode({}) }],
+        deletes: [],
+      });
+    } catch (thrown) {
+      this.#log.debug('the barrier could not be written', { error: asError(thrown) });
+    }
+  }
+
+  /** One listener's failure must not keep the others, or the cache itself, from seeing a change. */
+  #safely<T>(run: () => T): T | undefined {
+    try {
+      return run();
+    } catch (thrown) {
+      this.#log.error('a listener of the watch cache failed', { error: asError(thrown) });
+      return undefined;
+    }
+  }
+}
+
+function enlist<T>(listeners: Set<T>, listener: T): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+function isSame(known: Entry | undefined, entry: Entry): boolean {
+  return known?.revision === entry.revision && known.created === entry.created && known.bytes.equals(entry.bytes);
+}
