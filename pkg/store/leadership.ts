@@ -10,6 +10,10 @@ export interface LeaderRecord {
   readonly holder: string;
   /** When the term began, as wall time for people. */
   readonly since: string;
+  /** The lease that the record is on, so that its holder can add to it. */
+  readonly lease: string;
+  /** When the leader last did something. Absent until it has. */
+  readonly lastReconcileAt?: string;
 }
 
 export interface LeadershipOptions {
@@ -77,7 +81,7 @@ export class Leadership {
     const confirmedAt = clock.monotonic();
     const lease = await store.grant(ttlSeconds);
     try {
-      const record: LeaderRecord = { holder, since: new Date(clock.now()).toISOString() };
+      const record: LeaderRecord = { holder, since: new Date(clock.now()).toISOString(), lease: lease.id };
       const verdict = await store.commit({
         guards: [{ key: this.#key, at: 0 }],
         puts: [{ key: this.#key, bytes: encode(record), lease: lease.id }],
