@@ -10,8 +10,8 @@ export const floors: readonly (readonly string[])[] = [
   ['crds/replica', 'crds/report', 'crds/node'],
   ['pkg/fault', 'pkg/clock'],
   ['pkg/ndjson'],
-  ['pkg/log', 'pkg/config', 'pkg/metrics'],
-  ['pkg/store', 'pkg/http', 'pkg/auth', 'pkg/processes'],
+  ['pkg/log', 'pkg/config', 'pkg/metrics', 'pkg/processes'],
+  ['pkg/store', 'pkg/http', 'pkg/auth'],
   ['pkg/events', 'pkg/placement'],
   ['pkg/reconcile', 'pkg/client', 'pkg/link'],
   ['pkg/agent', 'pkg/simulation', 'pkg/cli'],
@@ -31,5 +31,5 @@ export const homes: Readonly<Record<string, readonly string[]>> = {
   hono: ['api'],
   '@hono/node-server': ['api'],
   commander: ['pkg/cli', 'up', 'api', 'controllers', 'pkg/agent'],
-  'prom-client': ['pkg/metrics'],
+  'prom-client': ['pkg/metrics', 'pkg/processes'],
 };

@@ -1,0 +1,163 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, mkdirSync, openSync } from 'node:fs';
+import { dirname } from 'node:path';
+
+import { type Clock, sleep, systemClock } from '../clock/index.js';
+import { ProcessStartFault } from './faults.js';
+import { freePort } from './free-port.js';
+import { ownsPort } from './port-owner.js';
+
+const HEALTHY_WITHIN_MS = 20_000;
+const LOOK_EVERY_MS = 50;
+const PORT_ATTEMPTS = 5;
+
+export interface EtcdOptions {
+  readonly dataDir: string;
+  /** Default: beside the data, as `<dataDir>.log`. */
+  readonly logFile?: string;
+  /** Default: a free one. It stays the same over restarts. */
+  readonly clientPort?: number;
+  readonly peerPort?: number;
+  readonly program?: string;
+  readonly arguments?: readonly string[];
+  /** Lets etcd outlive this process. */
+  readonly detached?: boolean;
+  readonly clock?: Clock;
+}
+
+/** One etcd member on loopback, run by us. */
+export class EtcdProcess {
+  readonly #options: EtcdOptions;
+  readonly #clock: Clock;
+  #clientPort: number;
+  #peerPort: number;
+  #child: ChildProcess | undefined;
+
+  private constructor(options: EtcdOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#clientPort = options.clientPort ?? 0;
+    this.#peerPort = options.peerPort ?? 0;
+  }
+
+  /** Starts etcd and waits until it serves. */
+  static async start(options: EtcdOptions): Promise<EtcdProcess> {
+    const etcd = new EtcdProcess(options);
+    await etcd.restart();
+    return etcd;
+  }
+
+  get endpoint(): string {
+    return `http://127.0.0.1:${this.#clientPort}`;
+  }
+
+  get port(): number {
+    return this.#clientPort;
+  }
+
+  get pid(): number | undefined {
+    return this.#child?.pid;
+  }
+
+  get logFile(): string {
+    return this.#options.logFile ?? `${this.#options.dataDir}.log`;
+  }
+
+  /** Starts it again on the same data and the same ports, after `kill`. */
+  async restart(): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      const chosen = await this.#choosePorts();
+      try {
+        await this.#launch();
+        return;
+      } catch (thrown) {
+        await this.kill('SIGKILL');
+        if (!chosen || attempt === PORT_ATTEMPTS) throw thrown;
+        if (this.#options.clientPort === undefined) this.#clientPort = 0;
+        if (this.#options.peerPort === undefined) this.#peerPort = 0;
+      }
+    }
+  }
+
+  /** Ends the process and waits until it is gone. */
+  async kill(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
+    const child = this.#child;
+    if (!child || hasEnded(child)) return;
+    const ended = once(child, 'exit');
+    child.kill(signal);
+    await ended;
+  }
+
+  /** Stops it in its tracks: it keeps its connections but answers nothing. */
+  freeze(): void {
+    this.#child?.kill('SIGSTOP');
+  }
+
+  /** Lets a frozen process go on. */
+  thaw(): void {
+    this.#child?.kill('SIGCONT');
+  }
+
+  /** Whether ports were chosen now, so that choosing others may help. */
+  async #choosePorts(): Promise<boolean> {
+    const chosen = this.#clientPort === 0 || this.#peerPort === 0;
+    this.#clientPort ||= await freePort();
+    this.#peerPort ||= await freePort();
+    return chosen;
+  }
+
+  async #launch(): Promise<void> {
+    const { program = 'etcd', detached = false } = this.#options;
+    mkdirSync(dirname(this.logFile), { recursive: true });
+    const log = openSync(this.logFile, 'a');
+    const child = spawn(program, this.#arguments(), {
+      env: { ...process.env, ETCD_UNSUPPORTED_ARCH: process.arch },
+      stdio: ['ignore', log, log],
+      detached,
+    });
+    closeSync(log);
+    child.on('error', () => undefined); // seen as a process that has no id
+    if (detached) child.unref();
+    this.#child = child;
+
+    const deadline = this.#clock.monotonic() + HEALTHY_WITHIN_MS;
+    while (!(await this.#serves(child))) {
+      if (child.pid === undefined) throw new ProcessStartFault(`${program} could not be run: is it installed?`);
+      if (hasEnded(child)) throw new ProcessStartFault(`etcd ended while starting; see ${this.logFile}`);
+      if (this.#clock.monotonic() > deadline) throw new ProcessStartFault(`etcd does not serve; see ${this.logFile}`);
+      await sleep(this.#clock, LOOK_EVERY_MS);
+    }
+  }
+
+  async #serves(child: ChildProcess): Promise<boolean> {
+    if (child.pid === undefined || hasEnded(child)) return false;
+    try {
+      const answer = await fetch(`${this.endpoint}/health`, { signal: AbortSignal.timeout(1_000) });
+      const { health } = (await answer.json()) as { readonly health?: unknown };
+      return health === 'true' && (await ownsPort(child.pid, this.#clientPort));
+    } catch {
+      return false; // nobody listens yet
+    }
+  }
+
+  #arguments(): string[] {
+    const peer = `http://127.0.0.1:${this.#peerPort}`;
+    return [
+      '--name=mooring',
+      `--data-dir=${this.#options.dataDir}`,
+      `--listen-client-urls=${this.endpoint}`,
+      `--advertise-client-urls=${this.endpoint}`,
+      `--listen-peer-urls=${peer}`,
+      `--initial-advertise-peer-urls=${peer}`,
+      `--initial-cluster=mooring=${peer}`,
+      // Versions before 3.4.24 copy the whole read buffer for every read: keep it small.
+      '--backend-batch-limit=1000',
+      ...(this.#options.arguments ?? []),
+    ];
+  }
+}
+
+function hasEnded(child: ChildProcess): boolean {
+  return child.pid === undefined || child.exitCode !== null || child.signalCode !== null;
+}

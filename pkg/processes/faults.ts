@@ -1,0 +1,6 @@
+import { Fault } from '../fault/index.js';
+
+/** A program that we depend on did not start. The message says where its log is. */
+export class ProcessStartFault extends Fault {
+  readonly retriable = true;
+}

@@ -1,0 +1,15 @@
+/**
+ * Programs that Mooring stands on, run by us: for development, for tests, for measurements.
+ *
+ * Each is started on free loopback ports with data of its own, waited for until it serves, and ended by its own
+ * id. Nothing here is needed where those programs are installed as services.
+ *
+ * @module
+ */
+export type { EtcdOptions } from './etcd.js';
+export { EtcdProcess } from './etcd.js';
+export { ProcessStartFault } from './faults.js';
+export { freePort } from './free-port.js';
+export { ownsPort } from './port-owner.js';
+export type { ProxyMode } from './tcp-proxy.js';
+export { TcpProxy } from './tcp-proxy.js';

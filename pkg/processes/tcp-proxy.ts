@@ -1,0 +1,107 @@
+import { connect, createServer, type Server, type Socket } from 'node:net';
+
+/** What becomes of bytes: carried on, swallowed, or the connection not accepted at all. */
+export type ProxyMode = 'pass' | 'blackhole' | 'refuse';
+
+interface Pair {
+  readonly client: Socket;
+  readonly server: Socket;
+}
+
+/**
+ * A TCP proxy on loopback that can be told to fail, for finding out what the parts on both sides make of it.
+ */
+export class TcpProxy {
+  readonly #targetPort: number;
+  readonly #pairs = new Set<Pair>();
+  #listener: Server | undefined;
+  #port = 0;
+
+  /** How bytes are treated from now on, on open connections too. */
+  mode: ProxyMode = 'pass';
+  /**
+   * Looks at each piece of the server's answer before the client gets it. It says whether to hand the piece on;
+   * it may cut the connection instead.
+   */
+  onServerData: ((data: Buffer, connection: number) => boolean) | undefined;
+
+  private constructor(targetPort: number) {
+    this.#targetPort = targetPort;
+  }
+
+  /** Listens on a free port and carries everything to `targetPort`. */
+  static async start(targetPort: number): Promise<TcpProxy> {
+    const proxy = new TcpProxy(targetPort);
+    await proxy.#listen();
+    return proxy;
+  }
+
+  get port(): number {
+    return this.#port;
+  }
+
+  get endpoint(): string {
+    return `http://127.0.0.1:${this.#port}`;
+  }
+
+  get connections(): number {
+    return this.#pairs.size;
+  }
+
+  /** Breaks every open connection, on both sides. */
+  cut(): void {
+    for (const { client, server } of this.#pairs) {
+      client.destroy();
+      server.destroy();
+    }
+    this.#pairs.clear();
+  }
+
+  async stop(): Promise<void> {
+    this.cut();
+    await new Promise<void>(resolve => {
+      if (this.#listener) this.#listener.close(() => resolve());
+      else resolve();
+    });
+  }
+
+  #listen(): Promise<void> {
+    let connections = 0;
+    const listener = createServer(client => this.#carry(client, ++connections));
+    this.#listener = listener;
+    return new Promise((resolve, reject) => {
+      listener.once('error', reject);
+      listener.listen(0, '127.0.0.1', () => {
+        const address = listener.address();
+        this.#port = typeof address === 'object' && address ? address.port : 0;
+        resolve();
+      });
+    });
+  }
+
+  #carry(client: Socket, connection: number): void {
+    if (this.mode === 'refuse') {
+      client.destroy();
+      return;
+    }
+    const server = connect(this.#targetPort, '127.0.0.1');
+    const pair = { client, server };
+    this.#pairs.add(pair);
+
+    client.on('data', data => {
+      if (this.mode !== 'blackhole') server.write(data);
+    });
+    server.on('data', data => {
+      if (this.mode !== 'blackhole' && (this.onServerData?.(data, connection) ?? true)) client.write(data);
+    });
+    const end = () => {
+      this.#pairs.delete(pair);
+      client.destroy();
+      server.destroy();
+    };
+    for (const socket of [client, server]) {
+      socket.on('error', end);
+      socket.on('close', end);
+    }
+  }
+}
