@@ -31,5 +31,5 @@ export const homes: Readonly<Record<string, readonly string[]>> = {
   hono: ['api'],
   '@hono/node-server': ['api'],
   commander: ['pkg/cli', 'up', 'api', 'controllers', 'pkg/agent'],
-  'prom-client': ['pkg/metrics', 'pkg/processes'],
+  'prom-client': ['pkg/metrics'],
 };
