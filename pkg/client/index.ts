@@ -22,6 +22,5 @@ export type { Answer, Exchange, Listing, Refusal, Rejection } from './answer.js'
 export type { Change } from './change.js';
 export { Client, type ClientOptions, type RequestOptions } from './client.js';
 export { BrokenAnswerFault, UnreachableFault } from './faults.js';
-export { lines } from './lines.js';
 export type { Query } from './transport.js';
 export type { WatchOptions } from './watch.js';

@@ -1,9 +1,10 @@
 import { type Clock, type Random, sleep } from '../clock/index.js';
+import { lines } from '../ndjson/index.js';
 import type { Exchange, Refusal } from './answer.js';
 import type { Change, Line } from './change.js';
 import { BrokenAnswerFault, UnreachableFault } from './faults.js';
 import { Ledger } from './ledger.js';
-import { lines } from './lines.js';
+
 import type { Query } from './transport.js';
 
 export interface WatchOptions {

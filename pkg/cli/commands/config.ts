@@ -1,0 +1,36 @@
+import { flagOf, loadSettings, settingsTable } from '../../config/index.js';
+import { exitCode } from '../exit-code.js';
+import { documentText, type Format } from '../print/document.js';
+import { table } from '../print/table.js';
+import type { Command } from '../session.js';
+
+interface ConfigInput {
+  readonly file: string | undefined;
+  readonly output: Format;
+}
+
+/** Prints every setting of the servers, its value, and where the value was read. */
+export const config: Command<ConfigInput> = async ({ terminal, ink }, { file, output }) => {
+  const { settings, origins } = loadSettings({
+    environment: terminal.environment,
+    ...(file === undefined ? {} : { file }),
+  });
+  if (output === 'json' || output === 'yaml') {
+    terminal.out(await documentText(settings, output));
+    return exitCode.ok;
+  }
+  const keys = Object.keys(settingsTable) as (keyof typeof settings)[];
+  const rows = keys.map(key => [
+    { text: key },
+    { text: shown(settings[key]), ...(origins[key] === 'default' ? {} : { paint: ink.cyan }) },
+    { text: origins[key] },
+    { text: output === 'wide' ? `${flagOf(key)}: ${settingsTable[key].about}` : settingsTable[key].about },
+  ]);
+  terminal.out(table(['SETTING', 'VALUE', 'FROM', 'MEANING'], rows, output === 'wide' ? undefined : terminal.width));
+  return exitCode.ok;
+};
+
+function shown(value: string | number | readonly string[]): string {
+  if (typeof value === 'object') return value.join(',');
+  return value === '' ? '""' : String(value);
+}

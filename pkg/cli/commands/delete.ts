@@ -1,0 +1,57 @@
+import type { Client } from '../../client/index.js';
+import { startDeadline } from '../deadline.js';
+import { type ExitCode, exitCode } from '../exit-code.js';
+import { UsageFault } from '../faults.js';
+import { deployments, kindCalled } from '../kinds.js';
+import type { Command, Session } from '../session.js';
+import type { DeploymentView } from '../views.js';
+
+interface DeleteInput {
+  readonly kind: string;
+  readonly name: string;
+  readonly wait: boolean;
+  readonly timeoutMs: number | undefined;
+}
+
+/** Deletes a deployment and, unless told otherwise, waits until its containers and its record are gone. */
+export const deleteObject: Command<DeleteInput> = async (session, { kind, name, wait, timeoutMs }) => {
+  const { terminal, ink } = session;
+  if (kindCalled(kind).path !== deployments.path)
+    throw new UsageFault(`a ${kind} cannot be deleted with this command.`);
+
+  const client = await session.connect();
+  const answer = await client.request<DeploymentView>('DELETE', `${deployments.path}/${encodeURIComponent(name)}`);
+  if (!answer.ok) return session.refused(answer);
+  if (!wait) {
+    terminal.out(`deployment/${name} ${ink.yellow('deleting')}\n`);
+    return exitCode.ok;
+  }
+  const code = await untilGone(session, client, answer.value.metadata.uid, timeoutMs);
+  if (code === exitCode.ok) terminal.out(`deployment/${name} ${ink.green('deleted')}\n`);
+  if (code === exitCode.timedOut) terminal.err(`deployment/${name} is still being deleted\n`);
+  return code;
+};
+
+async function untilGone(
+  session: Session,
+  client: Client,
+  uid: string,
+  timeoutMs: number | undefined,
+): Promise<ExitCode> {
+  const deadline = startDeadline(session.terminal, timeoutMs);
+  let seen = false;
+  try {
+    for await (const change of client.watch<DeploymentView>(deployments.path, { signal: deadline.signal })) {
+      if (change.type === 'refused') return session.refused(change.refusal);
+      if (change.type === 'bookmark') {
+        if (!seen) return exitCode.ok;
+      } else if (change.object.metadata.uid === uid) {
+        if (change.type === 'deleted') return exitCode.ok;
+        seen = true;
+      }
+    }
+    return deadline.passed ? exitCode.timedOut : exitCode.interrupted;
+  } finally {
+    deadline.end();
+  }
+}

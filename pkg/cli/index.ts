@@ -1,0 +1,26 @@
+/**
+ * The command line: `moor`.
+ *
+ * Each command is a function of a session (terminal, colours, a way to connect) and its input, and answers an exit code
+ * that scripts may rely on. It prints what was asked for on standard output, and everything else on standard error.
+ *
+ * ## Using it
+ *
+ * `run(words, terminal)` runs one command line. `main.ts` does that for the process; tests bring a terminal of their own.
+ * A new command is one file in `commands/` and one entry in `program.ts`, loaded only when it is used.
+ *
+ * ## What this package leaves to others
+ *
+ * It talks to the server through `pkg/client` and never to the store. `moor up`, `server`, `controllers` and `agent` are
+ * programs of their own, which the script `moor` starts.
+ *
+ * @module
+ */
+export { type ExitCode, exitCode } from './exit-code.js';
+export { developmentFile, homeFolder, logFile } from './home.js';
+export { type Paint, paint } from './print/paint.js';
+export { type Readiness, readiness } from './readiness.js';
+export { run } from './run.js';
+export { processTerminal, type Terminal } from './terminal.js';
+export { version } from './version.js';
+export type { DeploymentView, NodeView } from './views.js';

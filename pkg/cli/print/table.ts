@@ -1,0 +1,54 @@
+import { plain } from './plain.js';
+
+/** One cell. `paint` colours it after it has been cut and padded, so that colours do not count as width. */
+export interface Cell {
+  readonly text: string;
+  readonly paint?: (text: string) => string;
+}
+
+const GAP = '   ';
+const NARROWEST = 8;
+
+/**
+ * Lays rows out in aligned columns.
+ *
+ * Given a width, the widest columns are cut until every row fits on one line; a cut is marked by `…`. Without one
+ * nothing is cut, because a program is reading.
+ */
+export function table(titles: readonly string[], rows: readonly (readonly Cell[])[], width?: number): string {
+  const all: readonly (readonly Cell[])[] = [titles.map(text => ({ text })), ...rows.map(safe)];
+  const natural = titles.map((_, column) => Math.max(...all.map(row => (row[column]?.text ?? '').length)));
+  const widths = width === undefined ? natural : fit(natural, width);
+  return all.map(row => `${line(row, widths)}\n`).join('');
+}
+
+function line(row: readonly Cell[], widths: readonly number[]): string {
+  const last = row.length - 1;
+  return row
+    .map(({ text, paint = same }, column) => {
+      const size = widths[column]!;
+      const shown = text.length > size ? `${text.slice(0, size - 1)}…` : text;
+      return column === last ? paint(shown) : paint(shown) + ' '.repeat(size - shown.length);
+    })
+    .join(GAP)
+    .trimEnd();
+}
+
+function fit(natural: readonly number[], width: number): readonly number[] {
+  const widths = [...natural];
+  const spare = () => width - widths.reduce((sum, size) => sum + size, (widths.length - 1) * GAP.length);
+  while (spare() < 0) {
+    const widest = widths.indexOf(Math.max(...widths));
+    if (widths[widest]! <= NARROWEST) break;
+    widths[widest] = Math.max(NARROWEST, widths[widest]! - 1);
+  }
+  return widths;
+}
+
+function safe(row: readonly Cell[]): readonly Cell[] {
+  return row.map(cell => ({ ...cell, text: plain(cell.text) }));
+}
+
+function same(text: string): string {
+  return text;
+}

@@ -1,0 +1,242 @@
+import { Command as Commander, CommanderError, InvalidArgumentError, Option } from 'commander';
+
+import type { ConnectionFlags } from './connection.js';
+import { type ExitCode, exitCode, exitCodeMeanings } from './exit-code.js';
+import { type Format, formats } from './print/document.js';
+import { type Command, openSession } from './session.js';
+import type { Terminal } from './terminal.js';
+import { version } from './version.js';
+
+type Options = Readonly<Record<string, never>>;
+
+/**
+ * The command line, as commander sees it.
+ *
+ * A command's own code is loaded when the command runs, so that the quickest one does not wait for the rest.
+ * `finished` is told what a command came to.
+ */
+export function createProgram(terminal: Terminal, finished: (code: ExitCode) => void): Commander {
+  const program = new Commander('moor')
+    .description('Declare deployments, see them run.')
+    .version(version(), '-V, --version')
+    .option('--server <url>', 'address of the API server (MOORING_SERVER)')
+    .option('--token-file <path>', 'file that holds the token (MOORING_TOKEN, MOORING_TOKEN_FILE)')
+    .option('--ca-file <path>', 'certificate authority of the server (MOORING_CA_FILE)')
+    .option('--tenant <id>', 'tenant to act for, when the token is an administrator’s')
+    .configureOutput({ writeOut: terminal.out, writeErr: terminal.err })
+    .exitOverride()
+    .showHelpAfterError('(moor --help shows what there is)')
+    .addHelpText('after', () => afterwards);
+
+  const run = async <Input>(load: () => Promise<Command<Input>>, input: Input): Promise<void> => {
+    const session = openSession(terminal, program.opts<ConnectionFlags>());
+    try {
+      const command = await load();
+      finished(await command(session, input));
+    } finally {
+      session.close();
+    }
+  };
+  addReading(program, run);
+  addWriting(program, run);
+  addAccess(program, run);
+  addSelf(program, run);
+  return program;
+}
+
+type Run = <Input>(load: () => Promise<Command<Input>>, input: Input) => Promise<void>;
+
+function addReading(program: Commander, run: Run): void {
+  program
+    .command('get <kind> [name]')
+    .description('list deployments, nodes, events, tenants or tokens, or show one')
+    .addOption(outputOption())
+    .action((kind: string, name: string | undefined, { output }: { output: Format }) =>
+      run(async () => (await import('./commands/get.js')).get, {
+        kind,
+        output,
+        ...(name === undefined ? {} : { name }),
+      }),
+    );
+  program
+    .command('describe <kind> <name>')
+    .description('everything about a deployment or a node: spec, conditions, placements, events, reasons')
+    .action((kind: string, name: string) =>
+      run(async () => (await import('./commands/describe.js')).describe, { kind, name }),
+    );
+  program
+    .command('status <name>')
+    .description('how a deployment is doing')
+    .option('-w, --watch', 'go on as a live tail')
+    .option('--until-ready', 'follow until every replica is up to date and ready, then exit')
+    .option('--timeout <duration>', 'give up after this long, such as 90s or 5m', duration)
+    .action((name: string, options: Options) =>
+      run(async () => (await import('./commands/status.js')).status, {
+        name,
+        watch: Boolean(options['watch']),
+        untilReady: Boolean(options['untilReady']),
+        timeoutMs: options['timeout'],
+      }),
+    );
+  program
+    .command('events')
+    .description('what happened')
+    .option('-w, --watch', 'go on as a live tail')
+    .option('--type <type>', 'only this type, such as deployment.running')
+    .option('--subject <name>', 'only about this deployment or node')
+    .addOption(outputOption())
+    .action((options: Options) =>
+      run(async () => (await import('./commands/events.js')).events, {
+        watch: Boolean(options['watch']),
+        type: options['type'],
+        subject: options['subject'],
+        output: options['output'] as unknown as Format,
+      }),
+    );
+  program
+    .command('logs [name]')
+    .description('what a deployment’s containers print')
+    .option('-f, --follow', 'go on as it is printed')
+    .option('--tail <lines>', 'begin with the last lines only', count)
+    .option('--replica <number>', 'only this replica', count)
+    .option('--controllers <loop>', 'instead: what one loop of the all-in-one logs, such as scheduler')
+    .action((name: string | undefined, options: Options) =>
+      run(async () => (await import('./commands/logs.js')).logs, {
+        name,
+        follow: Boolean(options['follow']),
+        tail: options['tail'],
+        replica: options['replica'],
+        controllers: options['controllers'],
+      }),
+    );
+  program
+    .command('explain <code>')
+    .description('what a rejection code means and how to mend it')
+    .action((code: string) => run(async () => (await import('./commands/explain.js')).explain, { code }));
+}
+
+function addWriting(program: Commander, run: Run): void {
+  program
+    .command('apply')
+    .description('make the server hold what files say: YAML or JSON, several objects in a file, - for standard input')
+    .requiredOption('-f, --file <path...>', 'file to read')
+    .action(({ file }: { file: string[] }) =>
+      run(async () => (await import('./commands/apply.js')).apply, { files: file }),
+    );
+  program
+    .command('scale <name> <replicas>')
+    .description('ask for another number of replicas')
+    .action((name: string, replicas: string) =>
+      run(async () => (await import('./commands/scale.js')).scale, { name, replicas: count(replicas) }),
+    );
+  program
+    .command('delete <kind> <name>')
+    .description('delete a deployment and wait until its containers are gone')
+    .option('--no-wait', 'do not wait')
+    .option('--timeout <duration>', 'give up waiting after this long', duration)
+    .action((kind: string, name: string, { wait, timeout }: { wait: boolean; timeout?: number }) =>
+      run(async () => (await import('./commands/delete.js')).deleteObject, { kind, name, wait, timeoutMs: timeout }),
+    );
+}
+
+function addAccess(program: Commander, run: Run): void {
+  const list = (kind: string) => (options: { output: Format }) =>
+    run(async () => (await import('./commands/get.js')).get, { kind, output: options.output });
+  const access = () => import('./commands/access.js');
+
+  const nodes = program.command('nodes').description('machines that run containers');
+  nodes.command('list').description('list them').addOption(outputOption()).action(list('nodes'));
+  nodes
+    .command('join-token')
+    .description('mint a token with which one machine may enrol')
+    .option('--name <node>', 'the only name it may enrol under')
+    .addOption(outputOption())
+    .action((options: { name?: string; output: Format }) => run(async () => (await access()).createJoinToken, options));
+
+  const tenants = program.command('tenants').description('who deploys here (needs an administrator’s token)');
+  tenants.command('list').description('list them').addOption(outputOption()).action(list('tenants'));
+  tenants
+    .command('create <name>')
+    .description('make one')
+    .action((name: string) => run(async () => (await access()).createTenant, { name }));
+
+  const tokens = program.command('tokens').description('what speaks for a tenant');
+  tokens.command('list').description('list them').addOption(outputOption()).action(list('tokens'));
+  tokens
+    .command('create')
+    .description('mint one')
+    .addOption(
+      new Option('--role <role>', 'what it may do').choices(['viewer', 'deployer', 'admin']).default('deployer'),
+    )
+    .option('--description <text>', 'what it is for')
+    .option('--expires <duration>', 'how long it is valid, such as 720h', duration)
+    .action((options: { role: string; description?: string; expires?: number }) =>
+      run(async () => (await access()).createToken, {
+        role: options.role,
+        description: options.description,
+        expiresInSeconds: options.expires === undefined ? undefined : Math.round(options.expires / 1000),
+        tenant: program.opts<ConnectionFlags>().tenant,
+      }),
+    );
+  tokens
+    .command('revoke <id>')
+    .description('end one at once')
+    .action((id: string) => run(async () => (await access()).revokeToken, { id }));
+}
+
+function addSelf(program: Commander, run: Run): void {
+  program
+    .command('config')
+    .description('every setting of the servers, its value, and where it was read')
+    .option('--config <path>', 'configuration file (MOORING_CONFIG)')
+    .addOption(outputOption())
+    .action((options: { config?: string; output: Format }) =>
+      run(async () => (await import('./commands/config.js')).config, { file: options.config, output: options.output }),
+    );
+  program
+    .command('version')
+    .description('the version of this command')
+    .action(() => run(async () => (await import('./commands/version.js')).printVersion, {}));
+  program
+    .command('completion <shell>')
+    .description('print the completion script for bash or zsh: source <(moor completion bash)')
+    .action((shell: string) =>
+      run(async () => (await import('./commands/completion.js')).completion, { shell, program }),
+    );
+}
+
+function outputOption(): Option {
+  return new Option('-o, --output <format>', 'how to print it').choices([...formats]).default('table');
+}
+
+/** Reads `90s`, `5m`, `1h30m` as milliseconds. */
+export function duration(text: string): number {
+  const units = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 } as const;
+  if (!/^(\d+(ms|s|m|h))+$/.test(text)) throw new InvalidArgumentError('Write it as 90s, 5m or 1h30m.');
+  return [...text.matchAll(/(\d+)(ms|s|m|h)/g)].reduce(
+    (sum, [, amount, unit]) => sum + Number(amount) * units[unit as keyof typeof units],
+    0,
+  );
+}
+
+/** Reads a whole number that is not negative. */
+export function count(text: string): number {
+  if (/^\d{1,9}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('It must be a whole number, 0 or more.');
+}
+
+/** What commander's own refusal amounts to. Asking for help is no mistake. */
+export function exitCodeOfUsage({ exitCode: code }: CommanderError): ExitCode {
+  return code === 0 ? exitCode.ok : exitCode.usage;
+}
+
+const afterwards = `
+The servers, each with its own --help:
+  up, down               everything on this machine, for development
+  server                 the API server
+  controllers            the reconcile loops
+  agent                  the agent of one node
+
+Exit codes:
+${exitCodeMeanings.map(([code, meaning]) => `  ${String(code).padEnd(4)} ${meaning}`).join('\n')}
+`;

@@ -1,0 +1,40 @@
+import { CommanderError } from 'commander';
+
+import { BrokenAnswerFault, UnreachableFault } from '../client/index.js';
+import { asError, Fault } from '../fault/index.js';
+import { type ExitCode, exitCode } from './exit-code.js';
+import { UsageFault } from './faults.js';
+import { paint } from './print/paint.js';
+import { createProgram, exitCodeOfUsage } from './program.js';
+import type { Terminal } from './terminal.js';
+
+/** Runs one command line to its end. Whatever happens becomes a message and an exit code. */
+export async function run(words: readonly string[], terminal: Terminal): Promise<ExitCode> {
+  let code: ExitCode = exitCode.ok;
+  const program = createProgram(terminal, came => {
+    code = came;
+  });
+  try {
+    await program.parseAsync([...words], { from: 'user' });
+    return code;
+  } catch (thrown) {
+    if (thrown instanceof CommanderError) return exitCodeOfUsage(thrown);
+    return explainFault(thrown, terminal);
+  }
+}
+
+function explainFault(thrown: unknown, terminal: Terminal): ExitCode {
+  if (terminal.interrupted.aborted) return exitCode.interrupted;
+  const { red } = paint(terminal.colours);
+  const error = asError(thrown);
+  terminal.err(`${red('moor:')} ${error.message}\n`);
+  if (thrown instanceof UsageFault) return exitCode.usage;
+  if (thrown instanceof UnreachableFault) {
+    terminal.err('      Is it running? "moor up" starts everything on this machine.\n');
+    return exitCode.unreachable;
+  }
+  if (thrown instanceof BrokenAnswerFault) return exitCode.unreachable;
+  if (thrown instanceof Fault) return exitCode.usage;
+  terminal.err(`${error.stack ?? ''}\n`);
+  return exitCode.unexpected;
+}

@@ -1,0 +1,44 @@
+import type { Deployment, DeploymentStatus } from '../../crds/deployment/index.js';
+import type { StoredEvent } from '../../crds/event/index.js';
+import type { Metadata } from '../../crds/meta/index.js';
+import type { Capacity, NodeCondition } from '../../crds/node/index.js';
+import type { StoredTenant, StoredToken } from '../../crds/tenant/index.js';
+
+/** Something that the server stored although it was not sent. */
+export interface Alteration {
+  readonly field: string;
+  readonly from: unknown;
+  readonly to: unknown;
+  readonly why: string;
+}
+
+export interface Warning {
+  readonly code: string;
+  readonly field: string;
+  readonly message: string;
+}
+
+/** A deployment as the server shows it. There is no status until the status roller has looked at it. */
+export interface DeploymentView extends Deployment {
+  readonly metadata: Metadata & { readonly revision: string };
+  readonly status?: DeploymentStatus | null;
+  readonly alterations?: readonly Alteration[];
+  readonly warnings?: readonly Warning[];
+}
+
+export interface NodeView {
+  readonly id: string;
+  readonly name: string;
+  readonly status: NodeCondition;
+  readonly schedulable: { readonly value: boolean; readonly reason: string };
+  readonly controlPlane: boolean;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly capacity: Capacity;
+  readonly free: Capacity;
+  readonly agent: { readonly version: string; readonly lastHeartbeatAt?: string | null };
+  readonly metadata: Metadata;
+}
+
+export type EventView = StoredEvent;
+export type TenantView = StoredTenant;
+export type TokenView = Omit<StoredToken, 'digest'>;
