@@ -1,0 +1,131 @@
+import { Agent, errors, request } from 'undici';
+
+import { asError } from '../../../fault/index.js';
+import { EngineRefusedFault, EngineUnreachableFault, EngineUnsupportedFault } from '../faults.js';
+import { OLDEST_API, type SpokenVersions, spokenVersion } from './version.js';
+
+const ANSWER_LIMIT_MS = 30_000;
+
+type Answer = Awaited<ReturnType<typeof request>>;
+
+export interface Call {
+  readonly query?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+  /** Statuses above 299 that the caller understands. Every other one is thrown. */
+  readonly expected?: readonly number[];
+  readonly answerWithinMs?: number;
+  /** The longest silence inside the answer. 0: it may be silent for ever. */
+  readonly silenceMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+/** The Docker Engine API: requests in the version that both sides speak, failures as faults. */
+export class DockerApi {
+  readonly #origin: string;
+  readonly #dispatcher: Agent;
+  #version: Promise<SpokenVersions> | undefined;
+
+  /** `host` is `unix:///path/to/socket`, `tcp://host:port` or an http address. */
+  constructor(host: string) {
+    const socketPath = host.startsWith('unix://') ? host.slice('unix://'.length) : undefined;
+    this.#origin = socketPath === undefined ? host.replace(/^tcp:/, 'http:').replace(/\/+$/, '') : 'http://engine';
+    this.#dispatcher = new Agent({ connect: { timeout: 5_000, ...(socketPath === undefined ? {} : { socketPath }) } });
+  }
+
+  /** What engine this is. Asked once for each time it has been reached. */
+  version(): Promise<SpokenVersions> {
+    this.#version ??= this.#negotiate();
+    return this.#version;
+  }
+
+  /** Answers the status and the parsed body. */
+  async call<T>(
+    method: 'GET' | 'POST' | 'DELETE',
+    path: string,
+    call: Call = {},
+  ): Promise<{ status: number; body: T }> {
+    const answer = await this.#ask(method, path, call);
+    try {
+      const text = await answer.body.text();
+      const json = text !== '' && String(answer.headers['content-type']).startsWith('application/json');
+      return { status: answer.statusCode, body: (json ? JSON.parse(text) : undefined) as T };
+    } catch (thrown) {
+      throw this.#unreachable(thrown);
+    }
+  }
+
+  /** Resolves once the engine has begun to answer, to the body as it arrives. It must then be read. */
+  async open(method: 'GET' | 'POST', path: string, call: Call = {}): Promise<AsyncGenerator<Buffer>> {
+    return this.#chunks(await this.#ask(method, path, call));
+  }
+
+  close(): Promise<void> {
+    return this.#dispatcher.destroy();
+  }
+
+  async *#chunks(answer: Answer): AsyncGenerator<Buffer> {
+    try {
+      for await (const chunk of answer.body) yield chunk as Buffer;
+    } catch (thrown) {
+      throw this.#unreachable(thrown);
+    } finally {
+      answer.body.on('error', () => undefined).destroy();
+    }
+  }
+
+  async #negotiate(): Promise<SpokenVersions> {
+    try {
+      const answer = await this.#request('GET', '/version', {});
+      const theirs = (await answer.body.json()) as { Version: string; ApiVersion: string; MinAPIVersion?: string };
+      const api = spokenVersion(theirs.ApiVersion, theirs.MinAPIVersion ?? OLDEST_API);
+      if (!api) throw new EngineUnsupportedFault(`the engine speaks API ${theirs.ApiVersion}, which is not supported`);
+      return { engine: theirs.Version, api };
+    } catch (thrown) {
+      throw this.#unreachable(thrown);
+    }
+  }
+
+  async #ask(method: string, path: string, call: Call): Promise<Answer> {
+    const { api } = await this.version();
+    const query = call.query ? `?${new URLSearchParams(call.query)}` : '';
+    const answer = await this.#request(method, `/v${api}${path}${query}`, call);
+    if (answer.statusCode < 300 || call.expected?.includes(answer.statusCode)) return answer;
+    throw new EngineRefusedFault(answer.statusCode, await messageOf(answer));
+  }
+
+  async #request(method: string, path: string, call: Call): Promise<Answer> {
+    try {
+      return await request(`${this.#origin}${path}`, {
+        method,
+        dispatcher: this.#dispatcher,
+        headersTimeout: call.answerWithinMs ?? ANSWER_LIMIT_MS,
+        bodyTimeout: call.silenceMs ?? ANSWER_LIMIT_MS,
+        headers: { ...call.headers, ...(call.body === undefined ? {} : { 'content-type': 'application/json' }) },
+        body: call.body === undefined ? null : JSON.stringify(call.body),
+        ...(call.signal ? { signal: call.signal } : {}),
+      });
+    } catch (thrown) {
+      throw this.#unreachable(thrown);
+    }
+  }
+
+  /** After a break another engine may answer, so versions are compared afresh. */
+  #unreachable(thrown: unknown): Error {
+    if (thrown instanceof EngineRefusedFault) return thrown;
+    this.#version = undefined;
+    if (thrown instanceof EngineUnreachableFault || thrown instanceof EngineUnsupportedFault) return thrown;
+    const error = asError(thrown);
+    const code = error instanceof errors.UndiciError ? error.code : ((error as { code?: string }).code ?? error.name);
+    return new EngineUnreachableFault(`the engine could not be asked: ${code}`, { cause: error });
+  }
+}
+
+async function messageOf(answer: Answer): Promise<string> {
+  try {
+    const { message } = (await answer.body.json()) as { message?: unknown };
+    return typeof message === 'string' ? message : `the engine answered ${answer.statusCode}`;
+  } catch {
+    return `the engine answered ${answer.statusCode}`;
+  }
+}

@@ -1,0 +1,57 @@
+import { NameConflictFault } from '../faults.js';
+import type { DockerApi } from './docker-api.js';
+import { TENANT_LABEL } from './labels.js';
+
+interface Network {
+  readonly Id: string;
+  readonly Name: string;
+  readonly Created: string;
+  readonly Labels: Readonly<Record<string, string>> | null;
+}
+
+/** Makes each tenant's bridge network when it is first needed, and remembers that it is there. */
+export class TenantNetworks {
+  readonly #api: DockerApi;
+  readonly #ensured = new Map<string, Promise<void>>();
+
+  constructor(api: DockerApi) {
+    this.#api = api;
+  }
+
+  /** Resolves when the network exists. */
+  ensure(name: string, tenant: string): Promise<void> {
+    const standing = this.#ensured.get(name);
+    if (standing) return standing;
+
+    const ensured = this.#ensure(name, tenant);
+    this.#ensured.set(name, ensured);
+    ensured.catch(() => this.#ensured.delete(name));
+    return ensured;
+  }
+
+  /** Something shows that networks may have gone: look again next time. */
+  forget(): void {
+    this.#ensured.clear();
+  }
+
+  async #ensure(name: string, tenant: string): Promise<void> {
+    if ((await this.#named(name)).length === 0) {
+      await this.#api.call('POST', '/networks/create', {
+        body: { Name: name, Driver: 'bridge', CheckDuplicate: true, Labels: { [TENANT_LABEL]: tenant } },
+        expected: [409],
+      });
+    }
+    const [oldest, ...twins] = await this.#named(name);
+    if (oldest?.Labels?.[TENANT_LABEL] !== tenant) throw new NameConflictFault(name);
+    // Engines before 25 let two agents of one engine make the same name at the same moment. All keep the oldest.
+    for (const { Id } of twins) await this.#api.call('DELETE', `/networks/${Id}`, { expected: [403, 404, 409] });
+  }
+
+  async #named(name: string): Promise<readonly Network[]> {
+    const filters = JSON.stringify({ name: [name] });
+    const { body } = await this.#api.call<readonly Network[]>('GET', '/networks', { query: { filters } });
+    return body
+      .filter(({ Name }) => Name === name)
+      .toSorted((a, b) => a.Created.localeCompare(b.Created) || a.Id.localeCompare(b.Id));
+  }
+}

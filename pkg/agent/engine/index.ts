@@ -1,0 +1,30 @@
+/**
+ * Container engines: what the agent drives.
+ *
+ * `Engine` is the one small interface; `DockerEngine` and `SimulatedEngine` pass one contract suite
+ * (`engine.contract.ts`). Nothing outside a driver's folder knows how it talks to its engine.
+ *
+ * What a container looks like from inside is fixed by the driver: see `docker/container-body.ts` for the security
+ * template. When to make, start or remove one is left to the agent.
+ *
+ * @module
+ */
+export { DockerEngine, type DockerEngineOptions } from './docker/docker-engine.js';
+export type {
+  ContainerOrder,
+  Engine,
+  EngineEvent,
+  EngineFacts,
+  LogChunk,
+  Ownership,
+  SeenContainer,
+} from './engine.js';
+export {
+  EngineRefusedFault,
+  EngineUnreachableFault,
+  EngineUnsupportedFault,
+  ImageMissingFault,
+  ImagePullFault,
+  NameConflictFault,
+} from './faults.js';
+export { type Operation, SimulatedEngine, type SimulatedEngineOptions } from './simulated/simulated-engine.js';
