@@ -9,6 +9,8 @@
  */
 import type { HealthCheck, Port, ResourceRequests } from '../deployment/index.js';
 
+export { containerTemplate, templateHash } from './container-template.js';
+
 /** Everything a container is made from. Two replicas with equal templates are interchangeable. */
 export interface ContainerTemplate {
   readonly image: string;

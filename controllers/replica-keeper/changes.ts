@@ -1,0 +1,68 @@
+import type { StoredDeployment } from '../../crds/deployment/index.js';
+import { keys, type Named } from '../../crds/keys/index.js';
+import { containerTemplate, type Replica, templateHash } from '../../crds/replica/index.js';
+import type { LoopEnv } from '../../pkg/reconcile/index.js';
+import { type Change, encode, type Guard } from '../../pkg/store/index.js';
+import type { DeploymentReading, SeenReplica } from '../reading/index.js';
+import type { SlotStep } from './decide.js';
+
+/** The change that makes one step, guarded by everything that the step was decided on. */
+export function changeFor(step: SlotStep, reading: DeploymentReading, env: LoopEnv): Change {
+  if (step.kind === 'clear') return clear(step.seen, reading.unchanged);
+  if (step.kind === 'retire') return retire(step.seen, reading.unchanged, env);
+  return fill(step.slot, reading, env);
+}
+
+function fill(slot: number, { deployment, unchanged }: DeploymentReading, env: LoopEnv): Change {
+  const replica = newReplica(slot, deployment!, env);
+  const key = keys.replica(replica.tenant, replica.deployment, slot);
+  return { guards: [{ key, at: 0 }, unchanged], puts: [{ key, bytes: encode(replica) }], deletes: [] };
+}
+
+function newReplica(slot: number, deployment: StoredDeployment, { clock, random }: LoopEnv): Replica {
+  return {
+    uid: random.uuid(),
+    tenant: deployment.metadata.tenant,
+    deployment: deployment.name,
+    deploymentUid: deployment.metadata.uid,
+    slot,
+    generation: deployment.metadata.generation,
+    templateHash: templateHash(deployment),
+    template: containerTemplate(deployment),
+    ...(deployment.nodeId && { namedNode: deployment.nodeId }),
+    createdAt: new Date(clock.now()).toISOString(),
+  };
+}
+
+function retire({ replica, revision }: SeenReplica, unchanged: Guard, { clock }: LoopEnv): Change {
+  const key = keys.replica(replica.tenant, replica.deployment, replica.slot);
+  const retiring: Replica = { ...replica, retiringSince: new Date(clock.now()).toISOString() };
+  return { guards: [{ key, at: revision }, unchanged], puts: [{ key, bytes: encode(retiring) }], deletes: [] };
+}
+
+/** The report goes with the replica: an agent that repeats itself later finds no replica to report of. */
+function clear({ replica, revision }: SeenReplica, unchanged: Guard): Change {
+  const key = keys.replica(replica.tenant, replica.deployment, replica.slot);
+  const reports = replica.nodeId ? [keys.report(replica.tenant, replica.nodeId, replica.uid)] : [];
+  return { guards: [{ key, at: revision }, unchanged], puts: [], deletes: [key, ...reports] };
+}
+
+/** The change that removes a deployment of which nothing is left, with all that was said about it. */
+export async function finish(
+  { tenant, name }: Named,
+  { deployment, unchanged }: DeploymentReading,
+  env: LoopEnv,
+): Promise<Change> {
+  const event = await env.events.put({
+    type: 'deployment.deleted',
+    tenant,
+    subject: { kind: 'Deployment', name, id: deployment!.metadata.uid },
+    reason: 'deleted',
+    message: 'The deployment and all its containers are gone.',
+  });
+  return {
+    guards: [unchanged],
+    puts: [event],
+    deletes: [keys.deployment(tenant, name), keys.status(tenant, name), keys.scheduling(tenant, name)],
+  };
+}

@@ -1,0 +1,46 @@
+import { done, type LoopEnv, type Reconcile } from '../../pkg/reconcile/index.js';
+import { namedBy, readDeployment } from '../reading/index.js';
+import { changeFor, finish } from './changes.js';
+import { decideReplicas, type ReplicaDecision, type SlotStep } from './decide.js';
+
+/** Decides as `decideReplicas` does. A simulation hands in others, to see that they are found out. */
+export type Decide = (...given: Parameters<typeof decideReplicas>) => ReplicaDecision;
+
+/**
+ * Makes the next step for every slot of one deployment that needs one.
+ *
+ * Each step is a change of its own: one that was outrun does not hold up the others, and what the steps lead to wakes
+ * the deployment again.
+ */
+export function keepReplicas(decide: Decide = decideReplicas): Reconcile {
+  return async (key, env) => {
+    const named = namedBy(key);
+    const reading = readDeployment(named, env.cache);
+    const { steps, finished } = decide(reading.deployment, reading.replicas);
+
+    if (finished) {
+      await env.commit(await finish(named, reading, env));
+      env.log.info('deployment removed', { tenant: named.tenant, deployment: named.name });
+      return done;
+    }
+    await all(
+      steps.map(async step => {
+        await env.commit(changeFor(step, reading, env));
+        logStep(step, env.log.with({ tenant: named.tenant, deployment: named.name }));
+      }),
+    );
+    return done;
+  };
+}
+
+/** Waits for all, then fails if one did: no step may still be under way when the key is given back. */
+async function all(steps: readonly Promise<void>[]): Promise<void> {
+  const outcomes = await Promise.allSettled(steps);
+  for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
+}
+
+function logStep(step: SlotStep, log: LoopEnv['log']): void {
+  if (step.kind === 'fill') log.info('replica wanted', { count: step.slot });
+  else if (step.kind === 'retire') log.info('replica retired', { replica: step.seen.replica.uid, because: step.because });
+  else log.info('replica cleared', { replica: step.seen.replica.uid });
+}

@@ -1,0 +1,23 @@
+import type { Deployment } from '../deployment/index.js';
+import { specHash } from '../meta/index.js';
+import type { ContainerTemplate } from './index.js';
+
+/** What the containers of a deployment are made from. */
+export function containerTemplate(spec: Deployment): ContainerTemplate {
+  const { image, entrypoint, command, environment, healthCheck, ports, resources, secretsVersion } = spec;
+  return {
+    image,
+    ...(entrypoint && { entrypoint }),
+    ...(command && { command }),
+    ...(environment && { environment }),
+    ...(healthCheck && { healthCheck }),
+    ...(ports && { ports }),
+    ...(resources && { resources }),
+    secretsVersion,
+  };
+}
+
+/** The same for two specs exactly when a container of one may serve for the other. A named node is part of it. */
+export function templateHash(spec: Deployment): string {
+  return specHash({ template: containerTemplate(spec), ...(spec.nodeId && { namedNode: spec.nodeId }) });
+}
