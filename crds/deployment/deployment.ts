@@ -1,27 +1,7 @@
 import type { Condition, Metadata } from '../meta/index.js';
-
-/** How the container runtime asks a container whether it is well. */
-export interface HealthCheck {
-  readonly type: 'exec';
-  /** One element is a shell line; several are one argument each. */
-  readonly command: readonly string[];
-  readonly retries?: number;
-  readonly timeout?: string;
-  readonly interval?: string;
-  readonly startPeriod?: string;
-}
-
-export interface Port {
-  readonly containerPort: number;
-  readonly hostPort?: number;
-  readonly protocol: 'tcp' | 'udp';
-}
-
-/** What a replica asks of a node. Requests inform placement; nothing is reserved. */
-export interface ResourceRequests {
-  readonly cpu?: string;
-  readonly memory?: string;
-}
+import type { HealthCheck } from './health-check.js';
+import type { Port } from './ports.js';
+import type { ResourceRequests } from './resources.js';
 
 /** What a tenant asks for, after admission: every default filled in, every alias normalised. */
 export interface Deployment {

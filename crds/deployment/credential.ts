@@ -1,0 +1,77 @@
+/** Words that name a credential, alone or at the end of a longer word such as PGPASSWORD. */
+const NAMING = /(?:passwords?|passwd|secrets?|token|apikeys?|privatekeys?|credentials?|accesskeys?)$/;
+
+/** Last words of a name that speaks about a credential without holding one. */
+const ABOUT = new Set(
+  (
+    'file path dir name ttl url uri lifetime expiry expires expiration timeout duration length min max size count limit ' +
+    'enabled disabled required optional policy header prefix issuer audience type algorithm alg format endpoint rotation ' +
+    'interval retries attempts strength complexity rounds cost mode version provider field param claim scheme'
+  ).split(' '),
+);
+
+const SWITCH = /^(?:true|false|yes|no|on|off|enabled|disabled|none|null)$/i;
+const NAME_MAX = 256;
+
+/** Whether a variable of this name and value holds a credential in the clear. */
+export function isCredential(name: string, value: string): boolean {
+  return (namesCredential(name) && value !== '' && !SWITCH.test(value)) || looksLikeCredential(value);
+}
+
+function namesCredential(name: string): boolean {
+  const words = wordsOf(name.slice(0, NAME_MAX));
+  if (ABOUT.has(words.at(-1) ?? '')) return false;
+  return words.some((word, position) => NAMING.test(word) || NAMING.test(`${words[position - 1] ?? ''}${word}`));
+}
+
+/** `dbApi_KEY` → `db`, `api`, `key`. */
+function wordsOf(name: string): string[] {
+  return name
+    .replaceAll(/([a-z0-9])([A-Z])/g, '$1_$2')
+    .toLowerCase()
+    .split(/[^a-z0-9]+/)
+    .filter(Boolean);
+}
+
+/** Tokens whose issuers gave them a form of their own, so that they can be found. */
+const ISSUED = [
+  /^gh[pousr]_[A-Za-z0-9]{20,}$/,
+  /^github_pat_[A-Za-z0-9_]{20,}$/,
+  /^gl(?:pat|ptt|dt|rt|soat)-[A-Za-z0-9_-]{16,}$/,
+  /^xox[abeoprs]-[A-Za-z0-9-]{10,}$/,
+  /^(?:sk|rk|pk)_live_[A-Za-z0-9]{10,}$/,
+  /^whsec_[A-Za-z0-9+/=]{16,}$/,
+  /^sk-[A-Za-z0-9_-]{20,}$/,
+  /^(?:AKIA|ASIA)[A-Z0-9]{16}$/,
+  /^AIza[A-Za-z0-9_-]{35}$/,
+  /^ya29\.[A-Za-z0-9_-]{20,}$/,
+  /^SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}$/,
+  /^npm_[A-Za-z0-9]{30,}$/,
+  /^pypi-[A-Za-z0-9_-]{30,}$/,
+  /^hv[sbr]\.[A-Za-z0-9_-]{20,}$/,
+  /^do[opr]_v1_[a-f0-9]{40,}$/,
+  /^dckr_pat_[A-Za-z0-9_-]{20,}$/,
+  /^hf_[A-Za-z0-9]{30,}$/,
+  /^m(?:tk|ad|nd|jn)_[A-Za-z0-9]{8,}_[A-Za-z0-9]{30,}$/,
+  // A JSON web token: two objects in base64url, and a signature.
+  /^eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]*$/,
+];
+
+const PRIVATE_KEY = /-----BEGIN (?:[A-Z]{2,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----/;
+
+function looksLikeCredential(value: string): boolean {
+  if (value.length < 8) return false;
+  if (PRIVATE_KEY.test(value) || hasPasswordInUrl(value)) return true;
+  return value.split(/[\s"'`,;=()<>|&]+/).some(word => ISSUED.some(form => form.test(word)));
+}
+
+/** `scheme://user:password@host`, anywhere in the value. Reads each character once. */
+function hasPasswordInUrl(value: string): boolean {
+  for (let start = value.indexOf('://'); start >= 0; start = value.indexOf('://', start + 3)) {
+    const authority = /^[^/?#\s"'`,<>]{0,2048}/.exec(value.slice(start + 3, start + 3 + 2048))?.[0] ?? '';
+    const user = authority.slice(0, Math.max(authority.lastIndexOf('@'), 0));
+    const colon = user.indexOf(':');
+    if (colon >= 0 && colon < user.length - 1) return true;
+  }
+  return false;
+}

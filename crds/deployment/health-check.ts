@@ -1,0 +1,121 @@
+import { Type } from 'typebox';
+
+import { toMillis } from '../grammar/index.js';
+import { annotate, type FieldRules, mendedBy, rule } from '../rule/index.js';
+import type { Context } from './limits.js';
+import { WORDS_MAX, wordSchema } from './process.js';
+
+/** How the container runtime asks a container whether it is well. */
+export interface HealthCheck {
+  readonly type: 'exec';
+  /** One element is a shell line; several are one argument each. */
+  readonly command: readonly string[];
+  readonly retries?: number;
+  readonly timeout?: string;
+  readonly interval?: string;
+  readonly startPeriod?: string;
+}
+
+const RETRIES_MAX = 1000;
+const LONGEST = '24h';
+const byRules = annotate({ 'x-rules': true });
+
+export const healthCheckSchema = Type.Object(
+  {
+    type: Type.Optional(Type.Literal('exec', byRules)),
+    // Its absence is refused by the rules: it has another code without a type than with one.
+    command: Type.Optional(Type.Array(wordSchema, { maxItems: WORDS_MAX, ...byRules })),
+    retries: Type.Optional(Type.Integer({ maximum: RETRIES_MAX, ...byRules })),
+    timeout: Type.Optional(Type.String(byRules)),
+    interval: Type.Optional(Type.String(byRules)),
+    startPeriod: Type.Optional(Type.String(byRules)),
+  },
+  { additionalProperties: false, ...annotate({ 'x-expected': 'an object with type exec and a command' }) },
+);
+
+/** A health check as a client may send it: nothing is known of its parts yet. */
+type SentHealthCheck = { readonly [Part in keyof HealthCheck]?: unknown };
+
+const INERT = new Set(['', 'none', 'disabled']);
+
+const typeIsNotInert = rule(
+  'healthcheck_type_inert',
+  ({ type, command }: SentHealthCheck, at, _context: Context, refuse) => {
+    const named = typeof type === 'string' && INERT.has(type.trim().toLowerCase());
+    const none = Array.isArray(command) && command.length === 1 && command[0] === 'NONE';
+    const empty = type === undefined && command === undefined;
+    return named || none || empty ? refuse(at.child('type'), none && !named ? command : type) : undefined;
+  },
+);
+
+const typeIsExec = rule('healthcheck_type_unsupported', ({ type }: SentHealthCheck, at, _context: Context, refuse) =>
+  type === undefined || type === 'exec' ? undefined : refuse(at.child('type'), type),
+);
+
+const commandIsList = rule('field_invalid', ({ command }: SentHealthCheck, at, _context: Context, refuse) => {
+  if (command === undefined || Array.isArray(command)) return undefined;
+  const place = at.child('command');
+  const wanted = 'a list of strings: one element holding a shell line, or one element per argument';
+  const finding = refuse(place, command, { wanted });
+  if (typeof command !== 'string' || command.trim() === '') return finding;
+  return mendedBy(finding, { op: 'replace', path: place.toPointer(), value: [command] });
+});
+
+const commandIsThere = rule(
+  'healthcheck_command_missing',
+  ({ type, command }: SentHealthCheck, at, _context: Context, refuse) => {
+    // Without a type there is a complaint about the type already.
+    if (command === undefined) return type === 'exec' ? refuse(at.child('command'), command) : undefined;
+    return Array.isArray(command) && command.every(isBlank) ? refuse(at.child('command'), command) : undefined;
+  },
+);
+
+function isBlank(word: unknown): boolean {
+  return typeof word === 'string' && word.trim() === '';
+}
+
+const retriesMeetFloor = rule(
+  'healthcheck_retries_below_floor',
+  ({ retries }: SentHealthCheck, at, { limits }: Context, refuse) => {
+    if (retries === undefined) return undefined;
+    if (Number.isInteger(retries) && (retries as number) >= limits.retriesFloor) return undefined;
+    return refuse(at.child('retries'), retries, { floor: limits.retriesFloor });
+  },
+);
+
+const timeoutMeetsFloor = rule(
+  'healthcheck_timeout_below_floor',
+  ({ timeout }: SentHealthCheck, at, { limits }: Context, refuse) => {
+    if (timeout === undefined) return undefined;
+
+    // A duration that cannot be read is below every floor.
+    const asked = typeof timeout === 'string' ? (toMillis(timeout) ?? 0) : 0;
+    if (asked >= (toMillis(limits.timeoutFloor) ?? 0)) return undefined;
+    return refuse(at.child('timeout'), timeout, { floor: limits.timeoutFloor });
+  },
+);
+
+const rangeOf = (part: 'timeout' | 'interval' | 'startPeriod', shortest: string) =>
+  rule('field_invalid', (check: SentHealthCheck, at, _context: Context, refuse) => {
+    const value = check[part];
+    if (value === undefined) return undefined;
+    const asked = typeof value === 'string' ? toMillis(value) : undefined;
+    const within = asked !== undefined && asked >= toMillis(shortest)! && asked <= toMillis(LONGEST)!;
+    return within ? undefined : refuse(at.child(part), value, { wanted: `a duration from ${shortest} to ${LONGEST}` });
+  });
+
+/** In the order a client should learn of them: what is missing before what is out of bounds. */
+export const healthCheckRules: FieldRules<Context> = {
+  field: 'healthCheck',
+  present: [
+    typeIsNotInert,
+    typeIsExec,
+    commandIsList,
+    commandIsThere,
+    retriesMeetFloor,
+    timeoutMeetsFloor,
+    rangeOf('timeout', '0s'),
+    rangeOf('interval', '1s'),
+    rangeOf('startPeriod', '0s'),
+  ],
+};

@@ -1,0 +1,16 @@
+import { Type } from 'typebox';
+
+import { annotate, type FieldRules, rule } from '../rule/index.js';
+import type { Context } from './limits.js';
+
+export const kindSchema = Type.Literal('Deployment', annotate({ 'x-rules': true }));
+
+const kindIsDeployment = rule('manifest_wrong_kind', (kind: unknown, at, _context: Context, refuse) =>
+  kind === 'Deployment' ? undefined : refuse(at, kind),
+);
+
+export const kindRules: FieldRules<Context> = {
+  field: 'kind',
+  absent: kindIsDeployment,
+  present: [kindIsDeployment],
+};

@@ -1,0 +1,52 @@
+import { FieldPath } from '../grammar/index.js';
+import { describe, type Rejection, reject } from '../rejections/index.js';
+import type { Alteration } from '../rule/index.js';
+import { deploymentSchema } from './rules.js';
+
+/** What the server adds to a deployment in its answers. A client that sends it back is told that it was not read. */
+const READ_ONLY = ['metadata', 'status', 'alterations', 'warnings'] as const;
+
+/** A document, taken apart. */
+export interface Sent {
+  /** What is asked for. */
+  readonly fields: Readonly<Record<string, unknown>>;
+  /** Names of fields sent as `null`: to be removed, or to be left at their default. */
+  readonly removed: readonly string[];
+  /** The revision the client has seen, when it sent one. */
+  readonly ifMatch?: string;
+  readonly alterations: readonly Alteration[];
+  readonly rejections: readonly Rejection[];
+}
+
+/** Separates what a client asks for from what it only sends back. */
+export function sentBy(document: Readonly<Record<string, unknown>>): Sent {
+  const readOnly = READ_ONLY.filter(name => document[name] !== undefined);
+  const asked = Object.entries(document).filter(([name]) => !READ_ONLY.some(known => known === name));
+  const revision = revisionIn(document['metadata']);
+  const isReadable = revision === undefined || typeof revision === 'string';
+  return {
+    fields: Object.fromEntries(asked.filter(entry => !isRemoval(entry))),
+    removed: asked.filter(isRemoval).map(([name]) => name),
+    ...(typeof revision === 'string' ? { ifMatch: revision } : {}),
+    alterations: readOnly.map(field => ({
+      field,
+      from: describe(document[field]),
+      to: null,
+      why: 'set by the server only',
+    })),
+    // A guard that cannot be read must not be passed over: the client relies on it.
+    rejections: isReadable ? [] : [reject('field_invalid', REVISION, revision, { wanted: 'a revision, as a string' })],
+  };
+}
+
+/** A field that nobody knows cannot be removed; it stays in the document and is refused there. */
+function isRemoval([name, value]: [string, unknown]): boolean {
+  return value === null && Object.hasOwn(deploymentSchema.properties, name);
+}
+
+const REVISION = FieldPath.root.child('metadata').child('revision');
+
+function revisionIn(metadata: unknown): unknown {
+  if (typeof metadata !== 'object' || metadata === null) return undefined;
+  return (metadata as Record<string, unknown>)['revision'] ?? undefined;
+}

@@ -1,0 +1,23 @@
+/** Crockford's base 32 in lower case: no i, l, o or u. */
+const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
+
+/** What an id begins with says what it is the id of. */
+export type IdPrefix = 'dep' | 'node' | 'evt' | 'rep' | 'req' | 'op' | 'log';
+
+/** Bytes of chance in an id. */
+const BYTES = 16;
+const TAIL = /^[0-9a-hjkmnp-tv-z]{26}$/;
+
+/** A new id such as `node_…`, from a source of random bytes. */
+export function typedId(prefix: IdPrefix, randomBytes: (count: number) => Uint8Array): string {
+  let bits = 0n;
+  for (const byte of randomBytes(BYTES)) bits = (bits << 8n) | BigInt(byte);
+  let tail = '';
+  for (let shift = 125n; shift >= 0n; shift -= 5n) tail += ALPHABET[Number((bits >> shift) & 31n)];
+  return `${prefix}_${tail}`;
+}
+
+/** Whether a text has the form of an id of that kind. */
+export function isTypedId(prefix: IdPrefix, text: string): boolean {
+  return text.startsWith(`${prefix}_`) && TAIL.test(text.slice(prefix.length + 1));
+}

@@ -1,0 +1,141 @@
+import { entries } from './entry.js';
+
+/** Ours: who is calling, and for whom. */
+export const callerRejections = entries({
+  auth_required: {
+    section: 'ours',
+    status: 401,
+    expected: 'Authorization: Bearer <token>',
+    why: 'Nothing is answered to a caller who does not say who they are.',
+    remedy: 'Send a token. moor finds the development token by itself.',
+    echo: 'never',
+    example: 'GET /api/v1/deployments',
+    mended: 'GET /api/v1/deployments with Authorization: Bearer mtk_…',
+  },
+
+  auth_invalid: {
+    section: 'ours',
+    status: 401,
+    expected: 'a token that exists, has not expired and has not been revoked',
+    why: 'The token is not one that can be trusted; which of the reasons holds is not told.',
+    remedy: 'Ask for a new token.',
+    echo: 'never',
+    example: 'GET /api/v1/deployments with a revoked token',
+    mended: 'GET /api/v1/deployments with a fresh token',
+  },
+
+  auth_forbidden: {
+    section: 'ours',
+    status: 403,
+    expected: ({ needed }: { needed: string }) => needed,
+    sample: { needed: 'a tenant token with the role deployer' },
+    why: 'The token is good, but it does not carry the right to do this.',
+    remedy: 'Use a token with the right role.',
+    echo: 'never',
+    example: 'POST /api/v1/deployments with a viewer’s token',
+    mended: 'POST /api/v1/deployments with a deployer’s token',
+  },
+
+  tenant_mismatch: {
+    section: 'ours',
+    status: 403,
+    expected: 'the tenant of the token, or no X-Tenant-ID',
+    why: 'A tenant’s token speaks for that tenant only.',
+    remedy: 'Leave the header out, or use a token of the other tenant.',
+    example: 'GET /api/v1/deployments with another tenant’s X-Tenant-ID',
+    mended: 'GET /api/v1/deployments',
+  },
+
+  tenant_header_required: {
+    section: 'ours',
+    status: 400,
+    expected: 'X-Tenant-ID with the UUID of one tenant',
+    why: 'An administrator’s token belongs to no tenant, so the request must say which one it is about.',
+    remedy: 'Add the header X-Tenant-ID.',
+    example: 'GET /api/v1/deployments with an administrator’s token',
+    mended: 'GET /api/v1/deployments with X-Tenant-ID: 0b5c3a52-8d0e-4a53-9d0c-4f3c6b6f2a10',
+  },
+
+  tenant_header_invalid: {
+    section: 'ours',
+    status: 400,
+    expected: 'X-Tenant-ID once, with one UUID',
+    why: 'A tenant is named by its UUID; a list or a repeated header could mean two.',
+    remedy: 'Send one UUID.',
+    example: 'GET /api/v1/deployments with X-Tenant-ID: shop',
+    mended: 'GET /api/v1/deployments with X-Tenant-ID: 0b5c3a52-8d0e-4a53-9d0c-4f3c6b6f2a10',
+  },
+
+  host_unknown: {
+    section: 'ours',
+    status: 421,
+    expected: 'a Host header with a name or address of this server',
+    why: 'A page in a browser could otherwise reach this server under a name of its own.',
+    remedy: 'Call the server by its own address, or configure the name.',
+    example: 'GET /api/v1/deployments with Host: attacker.example',
+    mended: 'GET /api/v1/deployments with Host: 127.0.0.1:7070',
+  },
+
+  join_token_used: {
+    section: 'ours',
+    status: 409,
+    expected: 'a join token that no other machine has used',
+    why: 'A join token enrols one machine; only the same key may repeat the enrolment with it.',
+    remedy: 'Make a new one with moor nodes join-token.',
+    example: 'POST /api/v1/nodes with the join token of another machine',
+    mended: 'POST /api/v1/nodes with a fresh join token',
+  },
+
+  join_token_bound_to_other_name: {
+    section: 'ours',
+    status: 403,
+    expected: ({ nodeName }: { nodeName: string }) => `the node name the join token was made for, ${nodeName}`,
+    sample: { nodeName: 'machine-1' },
+    why: 'Whoever made the join token allowed one name only.',
+    remedy: 'Enrol under that name, or make a join token for this one.',
+    example: { nodeName: 'machine-2' },
+    mended: { nodeName: 'machine-1' },
+  },
+
+  node_key_mismatch: {
+    section: 'ours',
+    status: 409,
+    expected: 'the key that the node of this name was enrolled with, or another name',
+    why: 'A copied token must not be able to take a node’s place.',
+    remedy: 'Restore the agent’s key, choose another nodeName, or delete the node first.',
+    example: 'POST /api/v1/nodes with a new key and the name of an enrolled node',
+    mended: 'POST /api/v1/nodes with the key it was enrolled with',
+  },
+
+  node_proof_invalid: {
+    section: 'ours',
+    status: 403,
+    expected: 'a signature by the node’s own key over this very request',
+    why: 'Only the holder of a node’s key may speak as that node.',
+    remedy: 'Check that the agent uses the key it enrolled with.',
+    echo: 'never',
+    example: 'POST /agent/v1/token with a proof made by another key',
+    mended: 'POST /agent/v1/token with a proof made by the node’s key',
+  },
+
+  renewal_time_skewed: {
+    section: 'ours',
+    status: 403,
+    expected: ({ seconds }: { seconds: number }) => `a time within ${seconds} seconds of the server’s`,
+    sample: { seconds: 120 },
+    why: 'An old signature must not be good for ever.',
+    remedy: 'Set the clock of the machine.',
+    example: 'POST /agent/v1/token with at of last week',
+    mended: 'POST /agent/v1/token with at of now',
+  },
+
+  report_not_own: {
+    section: 'ours',
+    status: 403,
+    expected: 'reports of replicas that are placed on this node only',
+    why: 'An agent speaks for its own containers; one foreign report makes the whole batch suspect.',
+    remedy: 'Restart the agent. If it happens again, treat the machine as compromised.',
+    example: 'POST /agent/v1/reports with a replica of another node',
+    mended: 'POST /agent/v1/reports with the node’s own replicas',
+  },
+});

@@ -1,0 +1,63 @@
+import { callerRejections } from './callers.js';
+import { deploymentRejections } from './deployment.js';
+import type { Entry } from './entry.js';
+import { failures } from './failures.js';
+import { fieldRejections } from './fields.js';
+import { healthCheckRejections } from './health-check.js';
+import { placementRejections } from './placement.js';
+import { requestRejections } from './requests.js';
+import { volumeRejections } from './volumes.js';
+
+/** The groups in the order of the reference pages. A code stands in one of them only; `hack/check-rejections.ts` sees to it. */
+export const groups = [
+  deploymentRejections,
+  healthCheckRejections,
+  placementRejections,
+  volumeRejections,
+  fieldRejections,
+  requestRejections,
+  callerRejections,
+  failures,
+] as const;
+
+/** Every code there is. */
+export const catalogue = {
+  ...deploymentRejections,
+  ...healthCheckRejections,
+  ...placementRejections,
+  ...volumeRejections,
+  ...fieldRejections,
+  ...requestRejections,
+  ...callerRejections,
+  ...failures,
+} as const;
+
+/** A code of the catalogue. */
+export type RejectionCode = keyof typeof catalogue;
+
+/** What the accepted form of a code must be told, as the rest of an argument list: nothing, or one object. */
+export type ParamsOf<Code extends RejectionCode> = (typeof catalogue)[Code] extends {
+  readonly expected: (params: infer Params) => string;
+}
+  ? [params: Params]
+  : [];
+
+/** The codes whose accepted form is always the same. */
+export type PlainCode = { [Code in RejectionCode]: ParamsOf<Code> extends [] ? Code : never }[RejectionCode];
+
+/** Whether a text is a code of the catalogue. */
+export function isRejectionCode(text: string): text is RejectionCode {
+  return Object.hasOwn(catalogue, text);
+}
+
+/** The row of a code with its parameter type forgotten, and samples of the parameters where it has some. */
+export interface AnyEntry extends Omit<Entry, 'status' | 'expected'> {
+  readonly status: Entry<unknown>['status'];
+  readonly expected: Entry<unknown>['expected'];
+  readonly sample?: unknown;
+}
+
+/** The row of a code. */
+export function entryOf(code: RejectionCode): AnyEntry {
+  return catalogue[code] as unknown as AnyEntry;
+}

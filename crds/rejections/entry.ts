@@ -1,0 +1,61 @@
+/** A request as the reference page shows it: a body, or a line of HTTP where the body is not the point. */
+export type Example = string | Readonly<Record<string, unknown>>;
+
+/** The section of the specification that names a code; `ours` where it names none, `failure` where the platform failed. */
+export type Section = `7.${1 | 2 | 3 | 4 | 5}` | 'ours' | 'failure';
+
+/** HTTP statuses a code may be answered with. */
+export type Status =
+  | 400
+  | 401
+  | 403
+  | 404
+  | 405
+  | 408
+  | 409
+  | 410
+  | 412
+  | 413
+  | 415
+  | 421
+  | 422
+  | 429
+  | 500
+  | 501
+  | 503;
+
+/** One row of the catalogue: everything about a rejection except the request that earned it. */
+export interface Entry<Params = never> {
+  readonly section: Section;
+  /** HTTP status the API answers with; a function where the same words have two causes. */
+  readonly status: Status | ((params: Params) => Status);
+  /** The accepted form, as the client will read it. */
+  readonly expected: string | ((params: Params) => string);
+  /** Why the platform insists, in one sentence. */
+  readonly why: string;
+  /** What to do next, in the imperative. Printed on the reference page only. */
+  readonly remedy: string;
+  /** A request that earns the code. */
+  readonly example: Example;
+  /** The same request, mended. */
+  readonly mended: Example;
+  /** `never` when the received value may be a credential: it is then described, not quoted. */
+  readonly echo?: 'never';
+}
+
+/** A row whose accepted form depends on named values must carry samples of them for its page. */
+type Sampled<Row> = Row extends { readonly expected: (params: infer Params) => string }
+  ? { readonly sample: Params }
+  : { readonly sample?: never };
+
+/** Declares a group of entries, keeping each code and each parameter type known to the compiler. */
+export function entries<const Group extends Record<string, Entry<never>>>(
+  group: Group & { readonly [Code in keyof Group]: Sampled<Group[Code]> },
+): Group {
+  return group;
+}
+
+/** A sound deployment with some fields changed, for examples; `undefined` leaves a field out. */
+export function deployment(fields: Readonly<Record<string, unknown>> = {}): Readonly<Record<string, unknown>> {
+  return { kind: 'Deployment', name: 'web', image: 'registry.example.com/shop/web:1.4.2', ...fields };
+}

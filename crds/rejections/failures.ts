@@ -1,0 +1,34 @@
+import { entries } from './entry.js';
+
+/** Not refusals: the platform could not do its part. */
+export const failures = entries({
+  store_unavailable: {
+    section: 'failure',
+    status: 503,
+    expected: 'the same request, once the store answers again',
+    why: 'The database cannot be reached, so nothing was stored.',
+    remedy: 'Send the request again as long after as Retry-After says.',
+    example: 'POST /api/v1/deployments while etcd is down',
+    mended: 'POST /api/v1/deployments once etcd is back',
+  },
+
+  outcome_unknown: {
+    section: 'failure',
+    status: 503,
+    expected: 'a look at what is stored before the request is repeated',
+    why: 'The database did not answer in time, and whether the change was stored could not be settled.',
+    remedy: 'Read the object: when it shows the change, it was stored; otherwise send the request again.',
+    example: 'POST /api/v1/deployments while the connection to etcd breaks',
+    mended: 'GET /api/v1/deployments/web, then decide',
+  },
+
+  internal_failure: {
+    section: 'failure',
+    status: 500,
+    expected: 'the same request, once the fault is mended',
+    why: 'The platform met something it was not built for. The request id finds it in the log.',
+    remedy: 'Report the request id to whoever runs the platform.',
+    example: 'any request that meets a bug',
+    mended: 'the same request in a release without it',
+  },
+});

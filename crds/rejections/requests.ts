@@ -1,0 +1,142 @@
+import { entries } from './entry.js';
+
+/** Ours: what any API needs to refuse before it looks at a document. */
+export const requestRejections = entries({
+  request_malformed: {
+    section: 'ours',
+    status: 400,
+    expected: ({ problem }: { problem: string }) => `one JSON document in UTF-8 (${problem})`,
+    sample: { problem: 'a key stands twice in one object' },
+    why: 'A body that can be read in two ways would be checked in one and stored in the other.',
+    remedy: 'Send well-formed JSON: no duplicate keys, no trailing text, no deep nesting.',
+    echo: 'never',
+    example: 'POST /api/v1/deployments with {"name": "web", "name": "shop"}',
+    mended: 'POST /api/v1/deployments with {"name": "web"}',
+  },
+
+  request_too_large: {
+    section: 'ours',
+    status: 413,
+    expected: ({ max }: { max: number }) => `a body of at most ${max} bytes`,
+    sample: { max: 1048576 },
+    why: 'One request must not take the memory that all others need.',
+    remedy: 'Send less in one request.',
+    example: 'POST /api/v1/deployments with a body of 5 MiB',
+    mended: 'POST /api/v1/deployments with a body of 5 KiB',
+  },
+
+  request_stalled: {
+    section: 'ours',
+    status: 408,
+    expected: ({ seconds }: { seconds: number }) => `a complete request within ${seconds} seconds`,
+    sample: { seconds: 30 },
+    why: 'A connection that sends nothing keeps others out.',
+    remedy: 'Send the request again over a connection that does not stall.',
+    example: 'POST /api/v1/deployments whose body never ends',
+    mended: 'POST /api/v1/deployments with the whole body',
+  },
+
+  media_type_unsupported: {
+    section: 'ours',
+    status: 415,
+    expected: 'Content-Type: application/json, without Content-Encoding',
+    why: 'Bodies are JSON; nothing else is read.',
+    remedy: 'Set Content-Type to application/json and send JSON.',
+    example: 'POST /api/v1/deployments with Content-Type: text/xml',
+    mended: 'POST /api/v1/deployments with Content-Type: application/json',
+  },
+
+  endpoint_not_found: {
+    section: 'ours',
+    status: 404,
+    expected: 'a path of this API',
+    why: 'There is no such endpoint.',
+    remedy: 'Correct the path. GET / lists what there is.',
+    example: 'GET /api/v1/deployment',
+    mended: 'GET /api/v1/deployments',
+  },
+
+  method_not_allowed: {
+    section: 'ours',
+    status: 405,
+    expected: ({ methods }: { methods: readonly string[] }) => methods.join(', '),
+    sample: { methods: ['GET', 'POST'] },
+    why: 'The endpoint exists, but not for this method.',
+    remedy: 'Use one of the methods that the Allow header lists.',
+    example: 'PATCH /api/v1/deployments/web',
+    mended: 'PUT /api/v1/deployments/web',
+  },
+
+  query_parameter_invalid: {
+    section: 'ours',
+    status: 400,
+    expected: ({ wanted }: { wanted: string }) => wanted,
+    sample: { wanted: 'an integer from 1 to 500' },
+    why: 'The parameter is known, but its value is not one it can have.',
+    remedy: 'Correct the value.',
+    example: 'GET /api/v1/deployments?limit=0',
+    mended: 'GET /api/v1/deployments?limit=100',
+  },
+
+  resource_not_found: {
+    section: 'ours',
+    status: 404,
+    expected: 'the name or id of something that exists in this tenant',
+    why: 'There is nothing of that name, or not for this caller.',
+    remedy: 'Correct the name; a list of the same endpoint shows what there is.',
+    example: 'GET /api/v1/nodes/absent',
+    mended: 'GET /api/v1/nodes/machine-1',
+  },
+
+  deployment_already_exists: {
+    section: 'ours',
+    status: 409,
+    expected: 'a name that the tenant does not use yet',
+    why: 'POST creates; an existing deployment is changed with PUT.',
+    remedy: 'Change the existing one with PUT, or choose another name.',
+    example: 'POST /api/v1/deployments, twice with the same name',
+    mended: 'PUT /api/v1/deployments/web',
+  },
+
+  deployment_being_deleted: {
+    section: 'ours',
+    status: 409,
+    expected: 'the same request, once the deployment is gone',
+    why: 'Its containers are still being removed, and its name is free only after the last of them.',
+    remedy: 'Wait until GET answers deployment_not_found, then create it again.',
+    example: 'PUT /api/v1/deployments/web, right after DELETE',
+    mended: 'POST /api/v1/deployments, once web is gone',
+  },
+
+  revision_mismatch: {
+    section: 'ours',
+    status: 412,
+    expected: ({ current }: { current: string }) => `the current revision, ${current}`,
+    sample: { current: '4711' },
+    why: 'Somebody else changed the object since it was read, and this request would undo that unseen.',
+    remedy: 'Read the object again, repeat the change on it, and send it with the new revision.',
+    example: 'PUT /api/v1/deployments/web with If-Match: "4705"',
+    mended: 'PUT /api/v1/deployments/web with If-Match: "4711"',
+  },
+
+  watch_expired: {
+    section: 'ours',
+    status: 410,
+    expected: 'the cursor of a change that is still kept',
+    why: 'Changes after this cursor are no longer held, so the stream would have a gap.',
+    remedy: 'List again and watch from the revision of that list.',
+    example: 'GET /api/v1/deployments?watch=true&after=1',
+    mended: 'GET /api/v1/deployments?watch=true',
+  },
+
+  rate_limited: {
+    section: 'ours',
+    status: 429,
+    expected: ({ perSecond }: { perSecond: number }) => `at most ${perSecond} requests a second`,
+    sample: { perSecond: 200 },
+    why: 'One tenant must not take the time that all others need.',
+    remedy: 'Wait as long as Retry-After says, and prefer a watch to polling.',
+    example: 'GET /api/v1/deployments, 1000 times a second',
+    mended: 'GET /api/v1/deployments?watch=true, once',
+  },
+});

@@ -1,0 +1,21 @@
+import type { PlainCode } from '../rejections/index.js';
+
+/** What a schema may say beside its shape. ajv is told to leave these words alone. */
+export interface Annotations {
+  /** The code that a value of the wrong shape earns here; `field_invalid` when absent. */
+  readonly 'x-reject'?: PlainCode;
+  /** The field's own rules refuse what has the wrong shape here, with codes that need to be told a limit. */
+  readonly 'x-rules'?: true;
+  /** The accepted form in words, for `field_invalid`. */
+  readonly 'x-expected'?: string;
+  /** What stands here may be a credential: it is described, never quoted. */
+  readonly 'x-redact'?: true;
+}
+
+/** The words, for ajv's vocabulary. */
+export const annotationWords: readonly (keyof Annotations)[] = ['x-reject', 'x-rules', 'x-expected', 'x-redact'];
+
+/** A schema's annotations, checked by the compiler. */
+export function annotate<const Given extends Annotations>(given: Given): Given {
+  return given;
+}

@@ -1,0 +1,54 @@
+import type { FieldPath } from '../grammar/index.js';
+import {
+  type ParamsOf,
+  type PatchStep,
+  type Rejection,
+  type RejectionCode,
+  reject,
+  withFix,
+} from '../rejections/index.js';
+
+/** A rejection together with the place it is about. */
+export interface Finding {
+  readonly at: FieldPath;
+  readonly rejection: Rejection;
+}
+
+/** Reports one refused value. The code is already fixed by the rule. */
+export type Refuse<Code extends RejectionCode> = (
+  at: FieldPath,
+  received: unknown,
+  ...params: ParamsOf<Code>
+) => Finding;
+
+/** What a check found: nothing, one thing, or one thing for each entry of a map or list. */
+export type Found = Finding | readonly Finding[] | undefined;
+
+/** One check of one value, able to refuse with one code and no other. */
+export interface Rule<Value, Facts = unknown> {
+  readonly code: RejectionCode;
+  check(value: Value, at: FieldPath, facts: Facts): Found;
+}
+
+/** Ties a check to the single code it may refuse with. */
+export function rule<Code extends RejectionCode, Value, Facts>(
+  code: Code,
+  check: (value: Value, at: FieldPath, facts: Facts, refuse: Refuse<Code>) => Found,
+): Rule<Value, Facts> {
+  const refuse: Refuse<Code> = (at, received, ...params) => ({ at, rejection: reject(code, at, received, ...params) });
+  return { code, check: (value, at, facts) => check(value, at, facts, refuse) };
+}
+
+/** The same finding, with the patch that would mend the request. */
+export function mendedBy(finding: Finding, ...fix: readonly PatchStep[]): Finding {
+  return { ...finding, rejection: withFix(finding.rejection, ...fix) };
+}
+
+/** The rules of one field, in the order a client should learn of them. */
+export interface FieldRules<Facts> {
+  readonly field: string;
+  /** Asked when the field was not sent. */
+  readonly absent?: Rule<undefined, Facts>;
+  /** Asked when it was. */
+  readonly present: readonly Rule<never, Facts>[];
+}

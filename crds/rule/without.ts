@@ -1,0 +1,28 @@
+import type { FieldPath } from '../grammar/index.js';
+
+type Holder = Record<string | number, unknown>;
+
+/**
+ * A copy of a document without the values at the given places, sharing everything else with it.
+ *
+ * A list that holds such a place is left out whole, because its other entries would move.
+ */
+export function without(document: Readonly<Record<string, unknown>>, places: readonly FieldPath[]): Holder {
+  const root: Holder = { ...document };
+  const copies = new WeakSet<object>();
+  for (const { parts } of places) {
+    let holder = root;
+    for (const [depth, part] of parts.entries()) {
+      const child = holder[part];
+      const isLast = depth === parts.length - 1;
+      if (isLast || Array.isArray(child) || typeof child !== 'object' || child === null) {
+        delete holder[part];
+        break;
+      }
+      holder[part] = copies.has(child) ? child : { ...child };
+      holder = holder[part] as Holder;
+      copies.add(holder);
+    }
+  }
+  return root;
+}
