@@ -1,0 +1,101 @@
+#!/bin/sh
+# Installs what is missing for what is about to run, and says nothing when nothing is.
+#
+#   sh hack/setup.sh [up] [test] [verify] [bench]
+#
+# npm packages are always seen to. Debian packages are installed as root or through sudo; otherwise the command
+# to run is printed. A program that is already there is used as it is, wherever it came from.
+set -eu
+
+root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd -P)
+
+fail() {
+  printf 'setup: %s\n' "$@" >&2
+  exit 1
+}
+
+check_node() {
+  command -v node >/dev/null 2>&1 || fail 'Node.js is not on the PATH.' 'Install Node 20.19 or newer, then run this again.'
+  node -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit((a === 20 && b >= 19) || (a === 22 && b >= 12) || a > 22 ? 0 : 1)' ||
+    fail "Node $(node --version) is too old." 'Install Node 20.19 or newer, or 22.12 or newer, then run this again.'
+}
+
+# npm writes node_modules/.package-lock.json last, so that an interrupted installation is done again.
+install_npm_packages() {
+  mark=$root/node_modules/.package-lock.json
+  if [ -f "$mark" ] && [ ! "$root/package-lock.json" -nt "$mark" ]; then return; fi
+  printf 'setup: installing npm packages\n' >&2
+  log=$(mktemp)
+  if ! (cd "$root" && npm ci --ignore-scripts --no-audit --no-fund >"$log" 2>&1); then
+    cat "$log" >&2
+    rm -f "$log"
+    fail 'npm ci failed.' "Mend what is named above, then run: sh $root/hack/setup.sh"
+  fi
+  rm -f "$log"
+  touch "$mark"
+}
+
+# One line for each program: the file that shows it is there, and the Debian package that brings it.
+programs_for() {
+  case $1 in
+    up | test | bench)
+      cat <<'LIST'
+etcd etcd-server
+dockerd docker.io
+iptables iptables
+docker-registry docker-registry
+busybox busybox-static
+LIST
+      ;;
+  esac
+}
+
+is_there() {
+  command -v "$1" >/dev/null 2>&1 || [ -x "/usr/sbin/$1" ] || [ -x "/sbin/$1" ]
+}
+
+missing_packages() {
+  for need in "$@"; do programs_for "$need"; done | sort -u | while read -r program package; do
+    is_there "$program" || printf '%s ' "$package"
+  done
+}
+
+# sudo that needs a password is of use only to a person at a terminal.
+may_become_root() {
+  command -v sudo >/dev/null 2>&1 && { [ -t 0 ] || sudo -n true 2>/dev/null; }
+}
+
+install_debian_packages() {
+  packages=$(missing_packages "$@")
+  [ -n "$packages" ] || return 0
+  by_hand="apt-get update && apt-get install -y --no-install-recommends $packages"
+  command -v apt-get >/dev/null 2>&1 ||
+    fail "Missing: $packages" 'This is not Debian or Ubuntu: install them with your own package manager.'
+  sudo=
+  if [ "$(id -u)" -ne 0 ]; then
+    may_become_root || fail "Missing: $packages" "Run as root: $by_hand"
+    sudo=sudo
+  fi
+  printf 'setup: installing %s\n' "$packages" >&2
+  install="$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $packages"
+  log=$(mktemp)
+  # The lists of packages may be absent or too old: fetch them only when the first attempt says so.
+  if ! $install >"$log" 2>&1; then
+    if ! $sudo apt-get update -qq >>"$log" 2>&1 || ! $install >>"$log" 2>&1; then
+      cat "$log" >&2
+      rm -f "$log"
+      fail 'The packages could not be installed.' 'Mend what is named above, then run this again.'
+    fi
+  fi
+  rm -f "$log"
+}
+
+for need in "$@"; do
+  case $need in
+    up | test | verify | bench) ;;
+    *) fail "\"$need\" is not known. Choose from: up, test, verify, bench." ;;
+  esac
+done
+check_node
+install_debian_packages "$@"
+install_npm_packages

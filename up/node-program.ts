@@ -1,0 +1,31 @@
+import { spawn } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+const clone = fileURLToPath(new URL('../', import.meta.url));
+
+/** One of our own programs, started in the background. */
+export interface Background {
+  /** Path within the clone: `api/main.ts`. */
+  readonly main: string;
+  readonly words: readonly string[];
+  /** Added to the environment of this process. A secret goes here, never among the words. */
+  readonly environment: Readonly<Record<string, string>>;
+  readonly logFile: string;
+}
+
+/** Starts a program that outlives this process, and answers its id. */
+export function startProgram({ main, words, environment, logFile }: Background): Promise<number> {
+  const log = openSync(logFile, 'a', 0o600);
+  const child = spawn(
+    process.execPath,
+    ['--import', `${clone}node_modules/tsx/dist/loader.mjs`, `${clone}${main}`, ...words],
+    { cwd: clone, detached: true, stdio: ['ignore', log, log], env: { ...process.env, ...environment } },
+  );
+  closeSync(log);
+  child.unref();
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('spawn', () => resolve(child.pid!));
+  });
+}
