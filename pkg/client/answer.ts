@@ -1,14 +1,7 @@
-/** One reason why a request was refused, as the server states it. */
-export interface Rejection {
-  readonly code: string;
-  readonly field: string;
-  readonly received: string;
-  readonly expected: string;
-  readonly why: string;
-  readonly doc: string;
-  /** A JSON Patch that would mend the request, where one exists with certainty. */
-  readonly fix?: readonly unknown[];
-}
+import type { RejectionRecord } from '../../crds/rejections/index.js';
+
+/** One reason why a request was refused. A newer server may know codes that this client does not. */
+export type Rejection = Omit<RejectionRecord, 'code'> & { readonly code: string };
 
 /** The request was understood and refused. `rejections` holds every reason; the first is the server's own first. */
 export interface Refusal {

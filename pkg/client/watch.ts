@@ -36,12 +36,13 @@ export async function* watch<T>(
   const ledger = new Ledger<T>(options.after);
   let pauseMs = FIRST_PAUSE_MS;
   let reached = false;
+  const connection = transitions(options.onConnection);
   while (!options.signal?.aborted) {
     const patience = new Patience(clock, options);
     try {
       const exchange = await open({ watch: true, ...ledger.resume() }, patience.signal);
       if (exchange.ok) {
-        if (reached) options.onConnection?.(true);
+        connection(true);
         reached = true;
         for await (const change of read(exchange.body, ledger, patience)) {
           pauseMs = FIRST_PAUSE_MS;
@@ -59,7 +60,7 @@ export async function* watch<T>(
       patience.end();
     }
     if (options.signal?.aborted) return;
-    options.onConnection?.(false);
+    connection(false);
     await sleep(clock, pauseMs * (0.5 + random.next()), options.signal);
     pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
   }
@@ -84,6 +85,15 @@ function parse<T>(text: string): Line<T> {
   } catch {
     throw new BrokenAnswerFault('the watch', 200, 'a line of it is not JSON');
   }
+}
+
+/** Tells a listener when the connection goes and when it is back, not again while it stays so. */
+function transitions(listener: WatchOptions['onConnection']): (up: boolean) => void {
+  let before = true;
+  return up => {
+    if (up !== before) listener?.(up);
+    before = up;
+  };
 }
 
 /** Busy and restarting servers are waited for; everything else is an answer. */

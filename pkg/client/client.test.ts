@@ -1,0 +1,164 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+import { expect } from 'chai';
+
+import { Client } from './client.js';
+import { BrokenAnswerFault, UnreachableFault } from './faults.js';
+
+type Handler = (request: IncomingMessage, response: ServerResponse) => void;
+
+const rejection = (code: string, field: string) => ({ code, field, received: 'x', expected: 'y', why: 'z', doc: '/d' });
+
+describe('Client', () => {
+  let server: Server;
+  let client: Client;
+  let handle: Handler;
+
+  beforeEach(async () => {
+    server = createServer((request, response) => handle(request, response)).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    client = new Client({ server: addressOf(server), token: 'mtk_a', tenant: 't1', timeoutMs: 500 });
+  });
+
+  afterEach(async () => {
+    client.close();
+    server.closeAllConnections();
+    server.close();
+    await once(server, 'close');
+  });
+
+  const answer = (status: number, body: unknown, headers: Record<string, string> = {}): Handler => {
+    return (_, response) => response.writeHead(status, headers).end(JSON.stringify(body));
+  };
+
+  it('sends the token, the tenant, the query and the body', async () => {
+    let seen: unknown;
+    handle = (request, response) => {
+      const chunks: Buffer[] = [];
+      request.on('data', chunk => chunks.push(chunk as Buffer));
+      request.on('end', () => {
+        const { method, url, headers } = request;
+        seen = [method, url, headers.authorization, headers['x-tenant-id'], Buffer.concat(chunks).toString()];
+        response.writeHead(201).end('{"name":"web"}');
+      });
+    };
+
+    const made = await client.request('POST', '/api/v1/deployments', {
+      query: { dryRun: true, left: undefined },
+      body: { name: 'web' },
+    });
+
+    expect(made).to.deep.equal({ ok: true, status: 201, value: { name: 'web' } });
+    expect(seen).to.deep.equal(['POST', '/api/v1/deployments?dryRun=true', 'Bearer mtk_a', 't1', '{"name":"web"}']);
+  });
+
+  it('answers every rejection of a refused request', async () => {
+    const all = [rejection('image_required', 'image'), rejection('replicas_negative', 'replicas')];
+    handle = answer(422, { ...all[0], rejections: all });
+
+    const refused = await client.request('POST', '/api/v1/deployments', { body: {} });
+
+    expect(refused).to.deep.equal({ ok: false, status: 422, rejections: all });
+  });
+
+  it('reads how long to wait', async () => {
+    handle = answer(429, rejection('rate_limited', ''), { 'retry-after': '2' });
+
+    const refused = await client.request('GET', '/api/v1/deployments');
+
+    expect(refused).to.include({ ok: false, status: 429, retryAfterMs: 2000 });
+    expect(!refused.ok && refused.rejections.map(({ code }) => code)).to.deep.equal(['rate_limited']);
+  });
+
+  it('collects every page of a list', async () => {
+    const pages = new Map([
+      [null, { items: [1, 2], revision: '7', next: 'b' }],
+      ['b', { items: [3], revision: '7', next: null }],
+    ]);
+    handle = (request, response) => {
+      const cursor = new URL(request.url ?? '', 'http://x').searchParams.get('continue');
+      response.end(JSON.stringify(pages.get(cursor)));
+    };
+
+    const list = await client.all<number>('/api/v1/deployments');
+
+    expect(list.ok && list.value).to.deep.equal({ items: [1, 2, 3], revision: '7' });
+  });
+
+  it('throws when nothing listens', async () => {
+    const nobody = new Client({ server: 'http://127.0.0.1:1' });
+
+    expect(await thrownBy(nobody.request('GET', '/'))).to.be.instanceOf(UnreachableFault);
+  });
+
+  it('throws when no answer comes in time', async () => {
+    handle = () => undefined;
+
+    expect(await thrownBy(client.request('GET', '/'))).to.be.instanceOf(UnreachableFault);
+  });
+
+  it('throws when the answer breaks off', async () => {
+    handle = (_, response) => {
+      response.writeHead(200, { 'content-length': '100' });
+      response.write('{"half":', () => response.destroy());
+    };
+
+    expect(await thrownBy(client.request('GET', '/'))).to.be.instanceOf(UnreachableFault);
+  });
+
+  for (const [what, status, body] of [
+    ['a page that is not JSON', 200, '<html>'],
+    ['a failure that is not a rejection', 502, '{"oops":true}'],
+    ['a failure that is not JSON', 502, 'Bad Gateway'],
+  ] as const) {
+    it(`throws on ${what}`, async () => {
+      handle = (_, response) => response.writeHead(status).end(body);
+
+      const thrown = await thrownBy(client.request('GET', '/'));
+
+      expect(thrown).to.be.instanceOf(BrokenAnswerFault).and.include({ status });
+    });
+  }
+
+  it('reads again on a kept connection that the server had closed', async () => {
+    let connections = 0;
+    server.on('connection', () => connections++);
+    handle = answer(200, { n: 1 });
+    await client.request('GET', '/');
+    handle = request => {
+      handle = answer(200, { n: 2 });
+      request.socket.destroy();
+    };
+
+    expect(await client.request('GET', '/')).to.deep.include({ ok: true, value: { n: 2 } });
+    expect(connections).to.equal(2);
+  });
+
+  it('never repeats a write', async () => {
+    handle = answer(200, {});
+    await client.request('GET', '/');
+    let writes = 0;
+    handle = request => {
+      writes++;
+      request.socket.destroy();
+    };
+
+    expect(await thrownBy(client.request('POST', '/', { body: {} }))).to.be.instanceOf(UnreachableFault);
+    expect(writes).to.equal(1);
+  });
+});
+
+function addressOf(server: Server): string {
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+async function thrownBy(work: Promise<unknown>): Promise<unknown> {
+  try {
+    await work;
+  } catch (thrown) {
+    return thrown;
+  }
+  return undefined;
+}
