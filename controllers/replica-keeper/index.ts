@@ -21,7 +21,8 @@ export function replicaKeeper(decide?: Decide): Loop {
       itself(ranges.deployments),
       itself(ranges.replicas),
       reportedDeployment(
-        (before, after) => isReady(before) !== isReady(after) || (before?.state === 'removed') !== (after?.state === 'removed'),
+        (before, after) =>
+          isReady(before) !== isReady(after) || (before?.state === 'removed') !== (after?.state === 'removed'),
       ),
       deploymentsOnNode,
       deploymentsOnFailingNode,

@@ -1,0 +1,33 @@
+import { EventLeases, EventWriter } from '../pkg/events/index.js';
+import type { Metrics } from '../pkg/metrics/index.js';
+import { type Loop, type RuntimeEnv, runLoops } from '../pkg/reconcile/index.js';
+import { allLoops } from './list.js';
+import { loopMetrics } from './loop-metrics.js';
+import { defineIndexes } from './reading/index.js';
+
+/** What the controllers of one process stand on. */
+export interface ControllersEnv extends Omit<RuntimeEnv, 'events' | 'meter'> {
+  readonly eventRetentionDays: number;
+  readonly metrics?: Metrics;
+  /** The loops to run. Left out: every loop there is. */
+  readonly loops?: readonly Loop[];
+}
+
+export interface Controllers {
+  /** Runs until `signal` is aborted; resolves when all work has ended and every leadership was handed back. */
+  run(signal: AbortSignal): Promise<void>;
+}
+
+/** The controllers, in this process. To be called before the cache is fed, because it files what the loops look up. */
+export function controllersIn({ eventRetentionDays, metrics, loops, ...env }: ControllersEnv): Controllers {
+  defineIndexes(env.cache);
+  return {
+    async run(signal) {
+      const leases = new EventLeases(env.store, env.clock, eventRetentionDays);
+      const events = new EventWriter(leases, env.clock, env.random);
+      const runtime: RuntimeEnv = { ...env, events, ...(metrics && { meter: loopMetrics(metrics) }) };
+      await env.cache.ready;
+      await runLoops(loops ?? allLoops(), runtime, signal);
+    },
+  };
+}

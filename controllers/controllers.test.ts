@@ -1,0 +1,262 @@
+import { expect } from 'chai';
+
+import type { DeploymentStatus, StoredDeployment } from '../crds/deployment/index.js';
+import type { StoredEvent } from '../crds/event/index.js';
+import { keys, ranges } from '../crds/keys/index.js';
+import type { NodeStatus, StoredNode } from '../crds/node/index.js';
+import type { Replica } from '../crds/replica/index.js';
+import type { Report } from '../crds/report/index.js';
+import type { Scheduling } from '../crds/scheduling/index.js';
+import { ManualClock, seededRandom } from '../pkg/clock/index.js';
+import { silentLogger } from '../pkg/log/index.js';
+import { encode, type LeaderRecord, MemoryStore, value, WatchCache } from '../pkg/store/index.js';
+import { controllersIn } from './controllers-in.js';
+
+const TENANT = 't1';
+const AT = '2030-01-01T00:00:00.000Z';
+
+const metadata = (uid: string, generation = 1) => ({
+  tenant: TENANT,
+  uid,
+  generation,
+  createdAt: AT,
+  updatedAt: AT,
+  specHash: 'h',
+});
+
+const deployment = (change: Partial<StoredDeployment> = {}): StoredDeployment => ({
+  metadata: metadata('dep_1'),
+  kind: 'Deployment',
+  name: 'web',
+  image: 'web:1',
+  replicas: 2,
+  secretsVersion: 0,
+  ...change,
+});
+
+const node = (name: string): StoredNode => ({
+  metadata: metadata(`node_${name}`),
+  id: `node_${name}`,
+  name,
+  labels: {},
+  capacity: { cpu: 1000, memory: 1024 ** 3, disk: 0 },
+  publicKey: '',
+  controlPlane: false,
+  agentVersion: '0',
+});
+
+/** One store, one process of controllers, and agents that do at once what they are told. */
+class World {
+  readonly clock = new ManualClock();
+  readonly store = new MemoryStore({ clock: this.clock });
+  readonly #stop = new AbortController();
+  agentsWork = true;
+
+  constructor() {
+    void this.#agents();
+  }
+
+  controllers(holder: string): AbortController {
+    const stop = new AbortController();
+    const cache = new WatchCache({ store: this.store, clock: this.clock, log: silentLogger });
+    const controllers = controllersIn({
+      store: this.store,
+      cache,
+      clock: this.clock,
+      random: seededRandom(holder.length),
+      log: silentLogger,
+      holder,
+      leaderLeaseSeconds: 9,
+      eventRetentionDays: 7,
+    });
+    void cache.run(stop.signal);
+    void controllers.run(stop.signal);
+    return stop;
+  }
+
+  async put(key: string, document: unknown, lease?: string): Promise<void> {
+    const seen = await this.store.get(key);
+    await this.store.commit({
+      guards: [{ key, at: seen?.revision ?? 0 }],
+      puts: [{ key, bytes: encode(document), ...(lease && { lease }) }],
+      deletes: [],
+    });
+  }
+
+  async get<T>(key: string): Promise<T | undefined> {
+    const entry = await this.store.get(key);
+    return entry && value<T>(entry);
+  }
+
+  async all<T>(range: string): Promise<T[]> {
+    return (await this.store.list(range)).entries.map(entry => value<T>(entry));
+  }
+
+  async enrol(name: string): Promise<string> {
+    await this.put(keys.node(TENANT, name), node(name));
+    const lease = await this.store.grant(30);
+    const presence = { id: `node_${name}`, lease: lease.id, since: AT };
+    await this.put(keys.alive(TENANT, name), presence, lease.id);
+    const beat = () => {
+      void this.store.keepAlive(lease.id).then(alive => alive && this.clock.after(10_000, beat));
+    };
+    beat();
+    return lease.id;
+  }
+
+  status(): Promise<DeploymentStatus | undefined> {
+    return this.get(keys.status(TENANT, 'web'));
+  }
+
+  async eventTypes(): Promise<string[]> {
+    const events = await this.all<StoredEvent>(ranges.events);
+    return events.filter(({ subject }) => subject.kind === 'Deployment').map(({ type }) => type);
+  }
+
+  close(): void {
+    this.#stop.abort();
+  }
+
+  async #agents(): Promise<void> {
+    const cache = new WatchCache({ store: this.store, clock: this.clock, log: silentLogger });
+    cache.subscribe(({ entry }) => {
+      if (!entry?.key.startsWith(ranges.replicas) || !this.agentsWork) return;
+      const replica = value<Replica>(entry);
+      if (replica.nodeId) void this.put(keys.report(TENANT, replica.nodeId, replica.uid), reportOf(replica));
+    });
+    await cache.run(this.#stop.signal);
+  }
+}
+
+function reportOf(replica: Replica): Report {
+  return {
+    replica: replica.uid,
+    deployment: replica.deployment,
+    slot: replica.slot,
+    nodeId: replica.nodeId!,
+    templateHash: replica.templateHash,
+    state: replica.retiringSince ? 'removed' : 'running',
+    health: 'none',
+    restarts: 0,
+    at: AT,
+  };
+}
+
+describe('controllers together', () => {
+  let world: World;
+
+  beforeEach(() => {
+    world = new World();
+  });
+
+  afterEach(() => world.close());
+
+  it('bring a deployment up, scale it, roll it, and remove it without a trace', async () => {
+    world.controllers('a');
+    await world.enrol('n1');
+    await world.enrol('n2');
+    await world.put(keys.deployment(TENANT, 'web'), deployment());
+    await world.clock.pass(2000);
+
+    expect((await world.status())?.phase).to.equal('Running');
+    expect((await world.status())?.placements.map(({ nodeId }) => nodeId).toSorted()).to.deep.equal([
+      'node_n1',
+      'node_n2',
+    ]);
+
+    await world.put(keys.deployment(TENANT, 'web'), deployment({ metadata: metadata('dep_1', 2), replicas: 3 }));
+    await world.clock.pass(2000);
+    expect((await world.status())?.readyReplicas).to.equal(3);
+
+    const rolled = deployment({ metadata: metadata('dep_1', 3), replicas: 3, image: 'web:2' });
+    await world.put(keys.deployment(TENANT, 'web'), rolled);
+    await world.clock.pass(5000);
+    const replicas = await world.all<Replica>(ranges.replicas);
+    expect(replicas.map(({ template }) => template.image)).to.deep.equal(['web:2', 'web:2', 'web:2']);
+    expect((await world.status())?.phase).to.equal('Running');
+
+    const deleted = { ...rolled, metadata: { ...metadata('dep_1', 4), deletedAt: AT } };
+    await world.put(keys.deployment(TENANT, 'web'), deleted);
+    await world.clock.pass(5000);
+    for (const range of [ranges.deployments, ranges.statuses, ranges.schedulings, ranges.replicas, ranges.reports]) {
+      expect(await world.all(range), range).to.deep.equal([]);
+    }
+    const types = await world.eventTypes();
+    expect(types).to.include.members(['deployment.placed', 'deployment.running', 'deployment.rollout_completed']);
+    expect(types.at(-1)).to.equal('deployment.deleted');
+  });
+
+  it('say once why nothing can be placed, and place as soon as a node can take it', async () => {
+    world.controllers('a');
+    const failing = await world.enrol('n1');
+    await world.clock.pass(1000);
+    await world.store.revoke(failing);
+    await world.put(keys.deployment(TENANT, 'web'), deployment({ resources: { cpu: '600m' } }));
+    await world.clock.pass(5000);
+
+    expect((await world.status())?.phase).to.equal('Unschedulable');
+    expect((await world.get<Scheduling>(keys.scheduling(TENANT, 'web')))?.summary).to.equal('0 of 1 nodes: 1 ready');
+    const [event] = (await world.all<StoredEvent>(ranges.events)).filter(
+      ({ type }) => type === 'deployment.unschedulable',
+    );
+    expect(event?.data['candidates']).to.have.length(1);
+    expect(event?.count).to.equal(1);
+
+    await world.enrol('n2');
+    await world.clock.pass(2000);
+    expect((await world.status())?.readyReplicas).to.equal(1);
+    expect((await world.status())?.message).to.include('0 of 2 nodes: 1 ready, 1 resources');
+
+    await world.enrol('n3');
+    await world.clock.pass(2000);
+    expect((await world.status())?.phase).to.equal('Running');
+    expect(await world.get(keys.scheduling(TENANT, 'web'))).to.equal(undefined);
+  });
+
+  it('go quiet: nothing is written while nothing changes', async () => {
+    world.controllers('a');
+    await world.enrol('n1');
+    await world.put(keys.deployment(TENANT, 'web'), deployment());
+    await world.clock.pass(60_000);
+
+    const before = await world.store.revision();
+    await world.clock.pass(600_000);
+    expect(await world.store.revision()).to.equal(before);
+  });
+
+  it('a node that falls silent is failed and its deployment degraded, and both recover', async () => {
+    world.controllers('a');
+    const lease = await world.enrol('n1');
+    await world.put(keys.deployment(TENANT, 'web'), deployment());
+    await world.clock.pass(2000);
+
+    await world.store.revoke(lease);
+    await world.clock.pass(2000);
+    expect((await world.get<NodeStatus>(keys.nodeStatus(TENANT, 'n1')))?.status).to.equal('failed');
+    expect((await world.status())?.phase).to.equal('Degraded');
+
+    await world.enrol('n1');
+    await world.clock.pass(2000);
+    expect((await world.status())?.phase).to.equal('Running');
+    expect((await world.eventTypes()).slice(-2)).to.deep.equal(['deployment.degraded', 'deployment.recovered']);
+  });
+
+  it('a standby takes over within 12 seconds of a leader’s death, and at once when it resigns', async () => {
+    const first = world.controllers('first');
+    await world.clock.pass(1000);
+    world.controllers('standby');
+    await world.enrol('n1');
+    await world.put(keys.deployment(TENANT, 'web'), deployment({ replicas: 1 }));
+    await world.clock.pass(1000);
+    const leader = () => world.get<LeaderRecord>(keys.leader('scheduler'));
+    expect((await leader())?.holder).to.equal('first');
+    expect((await leader())?.lastReconcileAt).to.be.a('string');
+
+    first.abort();
+    await world.clock.pass(1500);
+    expect((await leader())?.holder).to.equal('standby');
+    await world.put(keys.deployment(TENANT, 'web'), deployment({ metadata: metadata('dep_1', 2), replicas: 2 }));
+    await world.clock.pass(1000);
+    expect((await world.status())?.readyReplicas).to.equal(2);
+  });
+});

@@ -1,0 +1,98 @@
+import type { StoredEvent } from '../../crds/event/index.js';
+import { keys, type Named, segmentsOf } from '../../crds/keys/index.js';
+import type { Replica } from '../../crds/replica/index.js';
+import type { Scheduling } from '../../crds/scheduling/index.js';
+import type { Candidate } from '../../pkg/placement/index.js';
+import type { LoopEnv } from '../../pkg/reconcile/index.js';
+import { type Change, encode, type Entry, type Guard, type Put, value } from '../../pkg/store/index.js';
+import type { SeenReplica } from '../reading/index.js';
+import type { Saying, Verdict } from './decide.js';
+
+/** One replica and the node that was found for it. */
+export interface Assignment {
+  readonly seen: SeenReplica;
+  readonly node: Candidate;
+}
+
+/** The deployment that a change is about, and the guard that it is still the same. */
+export interface Subject {
+  readonly named: Named;
+  readonly uid: string;
+  readonly same: Guard;
+}
+
+/** The replica with its node. */
+export function placed({ seen, node }: Assignment): Replica {
+  return { ...seen.replica, nodeId: node.id };
+}
+
+/** Gives each replica its node, with one event for all of them. */
+export async function placements(
+  assignments: readonly Assignment[],
+  { named, uid, same }: Subject,
+  env: LoopEnv,
+): Promise<Change> {
+  const where = assignments.map(({ seen, node }) => ({ replica: seen.replica.slot, node: node.name, nodeId: node.id }));
+  const event = await env.events.put({
+    type: 'deployment.placed',
+    tenant: named.tenant,
+    subject: { kind: 'Deployment', name: named.name, id: uid },
+    reason: 'placed',
+    message: where.map(({ replica, node }) => `replica ${replica} on ${node}`).join(', '),
+    data: { placements: where },
+  });
+  const keyOf = ({ replica }: SeenReplica) => keys.replica(replica.tenant, replica.deployment, replica.slot);
+  return {
+    guards: [...assignments.map(({ seen }) => ({ key: keyOf(seen), at: seen.revision })), same],
+    puts: [...assignments.map(each => ({ key: keyOf(each.seen), bytes: encode(placed(each)) })), event],
+    deletes: [],
+  };
+}
+
+/** Says that nothing waits any more. */
+export function silence(standing: Entry): Change {
+  return { guards: [{ key: standing.key, at: standing.revision }], puts: [], deletes: [standing.key] };
+}
+
+/** Records why replicas wait, with the event of the cause. */
+export async function complaint(
+  saying: Extract<Saying, { readonly verdict: Verdict }>,
+  standing: Entry | undefined,
+  { named, uid, same }: Subject,
+  env: LoopEnv,
+): Promise<Change> {
+  const key = keys.scheduling(named.tenant, named.name);
+  const event = await eventFor(saying, { named, uid, same }, env);
+  const { candidates: _inTheEvent, ...verdict } = saying.verdict;
+  const record: Scheduling = {
+    ...verdict,
+    event: segmentsOf(event.key)[1]!,
+    lastSeenAt: new Date(env.clock.now()).toISOString(),
+  };
+  return {
+    guards: [{ key, at: standing?.revision ?? 0 }, same],
+    puts: [{ key, bytes: encode(record) }, event],
+    deletes: [],
+  };
+}
+
+async function eventFor(
+  saying: Extract<Saying, { readonly verdict: Verdict }>,
+  { named, uid }: Subject,
+  env: LoopEnv,
+): Promise<Put> {
+  const { summary, unplaced, candidates } = saying.verdict;
+  const data = { candidates, unplaced };
+  const seen = saying.kind === 'again' ? env.cache.get(keys.event(named.tenant, saying.event)) : undefined;
+  if (seen) return env.events.again({ ...value<StoredEvent>(seen), message: summary, data });
+
+  return env.events.put({
+    type: 'deployment.unschedulable',
+    tenant: named.tenant,
+    subject: { kind: 'Deployment', name: named.name, id: uid },
+    severity: 'warning',
+    reason: 'unschedulable',
+    message: summary,
+    data,
+  });
+}

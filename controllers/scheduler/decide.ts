@@ -1,0 +1,54 @@
+import { specHash } from '../../crds/meta/index.js';
+import type { Refused, Scheduling } from '../../crds/scheduling/index.js';
+import { type Placed, summarise } from '../../pkg/placement/index.js';
+
+/** How often one standing cause may be counted up. */
+const COUNT_AT_MOST_EVERY_MS = 60_000;
+
+/** What is to be said about replicas that found no node. */
+export type Saying =
+  /** The record says it already. */
+  | { readonly kind: 'nothing' }
+  /** The cause stands and a detail has changed, but it was counted up a moment ago. */
+  | { readonly kind: 'later'; readonly afterMs: number }
+  /** The same cause once more: its event counts up. */
+  | { readonly kind: 'again'; readonly verdict: Verdict; readonly event: string }
+  /** A new cause: a new event. */
+  | { readonly kind: 'new'; readonly verdict: Verdict };
+
+/** Why replicas wait, without who says so and when. */
+export interface Verdict extends Omit<Scheduling, 'event' | 'lastSeenAt'> {
+  readonly candidates: readonly Refused[];
+}
+
+/** What placement has found out about the replicas of the deployment `uid` that are left without a node. */
+export function verdictOf(uid: string, { unplaced, afterwards }: Placed): Verdict {
+  const candidates = afterwards.refused.toSorted((a, b) => (a.node < b.node ? -1 : 1));
+  const cause = candidates.map(({ node, reasons }) => [
+    node,
+    reasons.map(({ filter, required }) => [filter, required]),
+  ]);
+  return {
+    uid,
+    unplaced,
+    summary: summarise(afterwards),
+    cause: specHash(cause),
+    details: specHash(candidates),
+    candidates,
+  };
+}
+
+/**
+ * Decides what to say: one event for one standing cause, however often it is looked at.
+ *
+ * Which nodes refuse what is the cause; how much a node has free at the moment is a detail.
+ */
+export function decideSaying(verdict: Verdict, standing: Scheduling | undefined, now: number): Saying {
+  if (standing?.uid !== verdict.uid || standing.cause !== verdict.cause) return { kind: 'new', verdict };
+  if (standing.details === verdict.details && standing.unplaced === verdict.unplaced) return { kind: 'nothing' };
+
+  const wait = Date.parse(standing.lastSeenAt) + COUNT_AT_MOST_EVERY_MS - now;
+  // A record from the future was stamped by a clock that was put right since: it must not silence for longer.
+  if (wait > 0 && wait <= COUNT_AT_MOST_EVERY_MS) return { kind: 'later', afterMs: wait };
+  return { kind: 'again', verdict, event: standing.event };
+}

@@ -1,0 +1,61 @@
+import { isDeepStrictEqual } from 'node:util';
+
+import type { DeploymentStatus, Placement, StoredDeployment } from '../../crds/deployment/index.js';
+import type { Scheduling } from '../../crds/scheduling/index.js';
+import type { SeenReplica } from '../reading/index.js';
+import { conditionsOf } from './conditions.js';
+import { phaseOf } from './phase.js';
+import { standingOf } from './standing.js';
+
+/** All that a status is made from. */
+export interface StatusFacts {
+  readonly deployment: StoredDeployment;
+  readonly replicas: readonly SeenReplica[];
+  /** Why replicas wait for a node, if the scheduler has said so. */
+  readonly scheduling: Scheduling | undefined;
+  /** The status that is stored. */
+  readonly previous: DeploymentStatus | undefined;
+  readonly now: string;
+}
+
+/** The status of a deployment. The very object that was given as `previous` when nothing has changed. */
+export function rollStatus({ deployment, replicas, scheduling, previous, now }: StatusFacts): DeploymentStatus {
+  const { uid, generation } = deployment.metadata;
+  const own = previous?.uid === uid ? previous : undefined;
+  const standing = standingOf(deployment, replicas, scheduling);
+  const status: DeploymentStatus = {
+    uid,
+    ...phaseOf(deployment, standing),
+    replicas: standing.records,
+    readyReplicas: standing.serving,
+    updatedReplicas: standing.updated.length,
+    observedGeneration: generation,
+    secretsVersion: oldestSecrets(deployment, replicas),
+    placements: replicas.map(placementOf),
+    conditions: conditionsOf(standing, { previous: own?.conditions ?? [], generation, now }),
+  };
+  return own && isDeepStrictEqual(own, status) ? own : status;
+}
+
+function placementOf({ replica, report, node }: SeenReplica): Placement {
+  return {
+    replica: replica.slot,
+    nodeId: replica.nodeId ?? null,
+    state: stateOf({ replica, report, node }),
+    health: report?.health ?? 'none',
+    restarts: report?.restarts ?? 0,
+    containerId: report?.containerId ?? null,
+  };
+}
+
+function stateOf({ replica, report, node }: Pick<SeenReplica, 'replica' | 'report' | 'node'>): string {
+  if (node === 'failed' || node === 'gone') return 'unknown';
+  if (replica.retiringSince && report?.state !== 'removed') return 'stopping';
+  if (node === 'nowhere') return 'unplaced';
+  return report?.state ?? 'assigned';
+}
+
+/** The oldest version that any container may still hold. */
+function oldestSecrets({ secretsVersion }: StoredDeployment, replicas: readonly SeenReplica[]): number {
+  return Math.min(secretsVersion, ...replicas.map(({ replica }) => replica.template.secretsVersion));
+}

@@ -1,0 +1,38 @@
+import type { DeploymentPhase, StoredDeployment } from '../../crds/deployment/index.js';
+import type { SeenReplica } from '../reading/index.js';
+import { isComplete, type Standing } from './standing.js';
+
+/** The phase in one word, and for people in one sentence. */
+export interface PhaseWords {
+  readonly phase: DeploymentPhase;
+  readonly message: string;
+}
+
+/** The phase that a standing amounts to: what stands in the way first, then how far things are. */
+export function phaseOf({ metadata }: StoredDeployment, standing: Standing): PhaseWords {
+  const { wanted, records, serving, failing, refused, placed } = standing;
+  const ready = `${serving} of ${wanted} replicas ready`;
+
+  if (metadata.deletedAt) return { phase: 'Deleting', message: `${records} containers left to remove` };
+  if (wanted === 0 && records === 0) return { phase: 'Stopped', message: 'no replicas are asked for' };
+  if (wanted === 0) return { phase: 'Progressing', message: `${records} containers left to remove` };
+  if (refused) return { phase: 'Unschedulable', message: `${refused.summary}; ${ready}` };
+  if (failing[0]) return { phase: 'Degraded', message: `${ready}; ${troubleOf(failing[0])}` };
+  if (isComplete(standing)) return { phase: 'Running', message: ready };
+  if (placed === 0) return { phase: 'Pending', message: 'waiting for nodes' };
+  return { phase: 'Progressing', message: ready };
+}
+
+/** What is the matter with one replica, for people. */
+function troubleOf({ replica, report, node }: SeenReplica): string {
+  const who = `replica ${replica.slot}`;
+  if (node === 'failed') return `${who} is on a node that is not heard`;
+  if (report?.message) return `${who}: ${report.message}`;
+  return `${who} is ${report?.health === 'unhealthy' ? 'unhealthy' : (report?.state ?? 'unknown')}`;
+}
+
+/** What is the matter, in one word for programs. */
+export function troubleWord({ report, node }: SeenReplica): string {
+  if (node === 'failed') return 'node_failed';
+  return report?.reason ?? (report?.health === 'unhealthy' ? 'unhealthy' : (report?.state ?? 'unknown'));
+}
