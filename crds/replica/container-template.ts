@@ -1,6 +1,6 @@
 import type { Deployment } from '../deployment/index.js';
 import { specHash } from '../meta/index.js';
-import type { ContainerTemplate } from './index.js';
+import type { ContainerTemplate } from './replica.js';
 
 /** What the containers of a deployment are made from. */
 export function containerTemplate(spec: Deployment): ContainerTemplate {

@@ -1,34 +1,16 @@
 /**
  * A report: one container as a node's agent sees it, at `reports/<tenant>/<nodeId>/<replica uid>`.
  *
+ * A report is an observation and decides nothing; whoever reads it compares it with what is wanted.
+ *
+ *     const checked = checkReportBatch(document);
+ *     if (isReady(report)) …
+ *
+ * Whether a report is about a replica of the node that sent it is for the API to ask.
+ *
  * @module
  */
-
-/** `removed` is the agent's word that no container of this replica exists any more. */
-export type ContainerState = 'pulling' | 'creating' | 'running' | 'exited' | 'failed' | 'stopping' | 'removed';
-
-/** `none` means that no health check was declared: running is then all that is asked. */
-export type ContainerHealth = 'none' | 'starting' | 'healthy' | 'unhealthy';
-
-export interface Report {
-  readonly replica: string;
-  readonly deployment: string;
-  readonly slot: number;
-  readonly nodeId: string;
-  readonly templateHash: string;
-  readonly state: ContainerState;
-  readonly health: ContainerHealth;
-  readonly restarts: number;
-  readonly containerId?: string;
-  readonly exitCode?: number;
-  /** One word for programs when something is wrong: `image_pull_failed`, `create_failed`, `crash_loop` … */
-  readonly reason?: string;
-  /** For people. Never holds output of the container: it might hold a secret. */
-  readonly message?: string;
-  readonly at: string;
-}
-
-/** Whether a container does its work: it runs, and its health check, if it has one, passes. */
-export function isReady(report: Report | undefined): boolean {
-  return report?.state === 'running' && (report.health === 'none' || report.health === 'healthy');
-}
+export type { ReportBatch } from './batch.js';
+export { checkReportBatch } from './batch.js';
+export type { ContainerHealth, ContainerState, Report } from './report.js';
+export { isReady } from './report.js';

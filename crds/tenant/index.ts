@@ -1,36 +1,16 @@
 /**
  * Tenants and the tokens that speak for them: `tenants/<uuid>` and `tokens/<public id>`.
  *
+ * A token's secret is shown once, when it is made; what is stored cannot be turned back into it.
+ *
+ *     const checked = checkTokenRequest(document);
+ *     if (!checked.ok) return checked.rejections;
+ *
+ * Making, digesting and comparing tokens is left to `pkg/auth`.
+ *
  * @module
  */
-
-export interface StoredTenant {
-  readonly id: string;
-  readonly name: string;
-  readonly createdAt: string;
-  /** The platform's own tenant may place work on the control plane's node. */
-  readonly platform: boolean;
-}
-
-export type TokenKind = 'tenant' | 'admin' | 'node' | 'join';
-export type Role = 'viewer' | 'deployer' | 'admin';
-
-/** Everything about a token except its secret, of which only an HMAC is kept. */
-export interface StoredToken {
-  readonly id: string;
-  readonly kind: TokenKind;
-  /** Hex of HMAC-SHA-256(pepper, secret). */
-  readonly digest: string;
-  /** Absent for platform administrators only. */
-  readonly tenant?: string;
-  readonly role?: Role;
-  /** The node a node token speaks for, or the only node name a join token may enrol. */
-  readonly node?: string;
-  readonly nodeName?: string;
-  readonly description: string;
-  readonly createdAt: string;
-  readonly createdBy: string;
-  readonly expiresAt: string;
-  /** A join token is used up by one public key, which alone may repeat the enrolment. */
-  readonly usedBy?: string;
-}
+export type { Role, StoredTenant, StoredToken, TokenKind } from './tenant.js';
+export { checkTenantRequest } from './tenant-request.js';
+export type { TokenRequest } from './token-request.js';
+export { checkTokenRequest } from './token-request.js';

@@ -1,0 +1,47 @@
+import { Type } from 'typebox';
+
+import { annotate, bodyCheck, type Checked } from '../rule/index.js';
+import type { Report } from './report.js';
+
+const REPORTS_MAX = 1000;
+
+/** What can be part of a key. */
+const segment = Type.String({
+  pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$',
+  ...annotate({ 'x-expected': 'a name or an id' }),
+});
+
+const reportSchema = Type.Object(
+  {
+    replica: segment,
+    deployment: segment,
+    slot: Type.Integer({ minimum: 0, maximum: 1_000_000 }),
+    nodeId: segment,
+    templateHash: segment,
+    state: Type.Enum(['pulling', 'creating', 'running', 'exited', 'failed', 'stopping', 'removed'], { type: 'string' }),
+    health: Type.Enum(['none', 'starting', 'healthy', 'unhealthy'], { type: 'string' }),
+    restarts: Type.Integer({ minimum: 0 }),
+    containerId: Type.Optional(segment),
+    exitCode: Type.Optional(Type.Integer()),
+    reason: Type.Optional(Type.String({ pattern: '^[a-z][a-z0-9_]{0,63}$' })),
+    message: Type.Optional(Type.String({ maxLength: 2048 })),
+    at: Type.String({
+      pattern: '^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}(?:\\.\\d{1,9})?Z$',
+      ...annotate({ 'x-expected': 'a time such as 2026-01-31T12:00:00.000Z' }),
+    }),
+  },
+  { additionalProperties: false },
+);
+
+const batchSchema = Type.Object(
+  { reports: Type.Array(reportSchema, { maxItems: REPORTS_MAX }) },
+  { additionalProperties: false },
+);
+
+/** What an agent sends at once. */
+export interface ReportBatch {
+  readonly reports: readonly Report[];
+}
+
+/** Checks `POST /agent/v1/reports`. */
+export const checkReportBatch: (document: unknown) => Checked<ReportBatch> = bodyCheck(batchSchema);
