@@ -1,0 +1,275 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+
+import type { StoredDeployment } from '../../crds/deployment/index.js';
+import { containerTemplate, templateHash } from '../../crds/replica/index.js';
+import type { ContainerState } from '../../crds/report/index.js';
+import { isServing, type SeenReplica, type Whereabouts } from '../reading/index.js';
+import { decideReplicas } from './decide.js';
+
+const AT = '2030-01-01T00:00:00.000Z';
+
+const web = (change: Partial<StoredDeployment> = {}): StoredDeployment => ({
+  metadata: { tenant: 't1', uid: 'dep_1', generation: 1, createdAt: AT, updatedAt: AT, specHash: 'h' },
+  kind: 'Deployment',
+  name: 'web',
+  image: 'web:1',
+  replicas: 3,
+  secretsVersion: 0,
+  ...change,
+});
+
+interface Sketch {
+  readonly of?: StoredDeployment;
+  readonly state?: ContainerState | 'unreported';
+  readonly node?: Whereabouts;
+  readonly retiring?: boolean;
+}
+
+/** One replica of the given slot: by default up to date, placed and serving. */
+const seen = (slot: number, { of = web(), state = 'running', node = 'well', retiring }: Sketch = {}): SeenReplica => ({
+  replica: {
+    uid: `r${slot}`,
+    tenant: 't1',
+    deployment: of.name,
+    deploymentUid: of.metadata.uid,
+    slot,
+    generation: 1,
+    templateHash: templateHash(of),
+    template: containerTemplate(of),
+    createdAt: AT,
+    ...(node !== 'nowhere' && { nodeId: 'node_1' }),
+    ...(retiring && { retiringSince: AT }),
+  },
+  revision: 5,
+  node,
+  report:
+    state === 'unreported' || node === 'nowhere'
+      ? undefined
+      : {
+          replica: `r${slot}`,
+          deployment: of.name,
+          slot,
+          nodeId: 'node_1',
+          templateHash: templateHash(of),
+          state,
+          health: 'none',
+          restarts: 0,
+          at: AT,
+        },
+});
+
+const steps = (deployment: StoredDeployment | undefined, replicas: readonly SeenReplica[]): string[] =>
+  decideReplicas(deployment, replicas).steps.map(step =>
+    step.kind === 'fill' ? `fill ${step.slot}` : `${step.kind} ${step.seen.replica.slot}`,
+  );
+
+const old = web({ image: 'web:0' });
+const deleted = web({ metadata: { ...web().metadata, deletedAt: AT } });
+const recreated = web({ metadata: { ...web().metadata, uid: 'dep_0' } });
+
+describe('replica keeper decides', () => {
+  const cases: readonly {
+    name: string;
+    deployment?: StoredDeployment | undefined;
+    replicas: readonly SeenReplica[];
+    steps: readonly string[];
+    finished?: boolean;
+  }[] = [
+    {
+      name: 'to fill every slot of a new deployment',
+      deployment: web(),
+      replicas: [],
+      steps: ['fill 0', 'fill 1', 'fill 2'],
+    },
+    { name: 'nothing when all is as asked', deployment: web(), replicas: [seen(0), seen(1), seen(2)], steps: [] },
+    { name: 'to fill the lowest empty slot', deployment: web(), replicas: [seen(0), seen(2)], steps: ['fill 1'] },
+    {
+      name: 'to retire the highest slots',
+      deployment: web({ replicas: 1 }),
+      replicas: [seen(0), seen(1), seen(2)],
+      steps: ['retire 1', 'retire 2'],
+    },
+    {
+      name: 'to clear an unwanted replica that was never placed',
+      deployment: web({ replicas: 1 }),
+      replicas: [seen(0), seen(1, { node: 'nowhere' })],
+      steps: ['clear 1'],
+    },
+    {
+      name: 'to wait for a retiring container',
+      deployment: web({ replicas: 1 }),
+      replicas: [seen(0), seen(1, { retiring: true })],
+      steps: [],
+    },
+    {
+      name: 'to wait for a retiring replica that nobody has reported',
+      deployment: web({ replicas: 1 }),
+      replicas: [seen(0), seen(1, { retiring: true, state: 'unreported' })],
+      steps: [],
+    },
+    {
+      name: 'to clear a retired replica whose container is removed',
+      deployment: web({ replicas: 1 }),
+      replicas: [seen(0), seen(1, { retiring: true, state: 'removed' })],
+      steps: ['clear 1'],
+    },
+    {
+      name: 'not to believe "removed" of a replica that is to stay',
+      deployment: web({ replicas: 1 }),
+      replicas: [seen(0, { state: 'removed' })],
+      steps: [],
+    },
+    {
+      name: 'to clear before it fills: a wanted slot that is retired stays empty for a step',
+      deployment: web({ replicas: 1 }),
+      replicas: [seen(0, { retiring: true, state: 'removed' })],
+      steps: ['clear 0'],
+    },
+    {
+      name: 'not to fill a slot that is still retiring',
+      deployment: web({ replicas: 1 }),
+      replicas: [seen(0, { retiring: true })],
+      steps: [],
+    },
+    {
+      name: 'to stop everything at replicas 0',
+      deployment: web({ replicas: 0 }),
+      replicas: [seen(0), seen(1)],
+      steps: ['retire 0', 'retire 1'],
+    },
+    {
+      name: 'to retire one outdated replica while all serve',
+      deployment: web(),
+      replicas: [seen(0, { of: old }), seen(1, { of: old }), seen(2, { of: old })],
+      steps: ['retire 0'],
+    },
+    {
+      name: 'not to retire a second while the first is away',
+      deployment: web(),
+      replicas: [seen(0, { of: old, retiring: true }), seen(1, { of: old }), seen(2, { of: old })],
+      steps: [],
+    },
+    {
+      name: 'not to go on while the new one does not serve yet',
+      deployment: web(),
+      replicas: [seen(0, { state: 'creating' }), seen(1, { of: old }), seen(2, { of: old })],
+      steps: [],
+    },
+    {
+      name: 'to go on when the new one serves',
+      deployment: web(),
+      replicas: [seen(0), seen(1, { of: old }), seen(2, { of: old })],
+      steps: ['retire 1'],
+    },
+    {
+      name: 'to retire outdated replicas that do not serve, all at once and first',
+      deployment: web(),
+      replicas: [seen(0, { of: old }), seen(1, { of: old, state: 'exited' }), seen(2, { of: old, node: 'failed' })],
+      steps: ['retire 1', 'retire 2'],
+    },
+    {
+      name: 'to clear an outdated replica that was never placed',
+      deployment: web(),
+      replicas: [seen(0), seen(1), seen(2, { of: old, node: 'nowhere' })],
+      steps: ['clear 2'],
+    },
+    {
+      name: 'to scale up and wait with the roll-out',
+      deployment: web(),
+      replicas: [seen(0, { of: old }), seen(1, { of: old })],
+      steps: ['fill 2'],
+    },
+    {
+      name: 'to retire the replicas of an earlier deployment of the name',
+      deployment: web(),
+      replicas: [seen(0, { of: recreated }), seen(1)],
+      steps: ['retire 0', 'fill 2'],
+    },
+    {
+      name: 'to replace a replica whose node is no longer known',
+      deployment: web({ replicas: 1 }),
+      replicas: [seen(0, { node: 'gone' })],
+      steps: ['clear 0'],
+    },
+    {
+      name: 'to clear a retiring replica whose node is no longer known',
+      deployment: deleted,
+      replicas: [seen(0, { retiring: true, node: 'gone' })],
+      steps: ['clear 0'],
+    },
+    {
+      name: 'to wait for the agent of a failed node',
+      deployment: deleted,
+      replicas: [seen(0, { retiring: true, node: 'failed' })],
+      steps: [],
+    },
+    {
+      name: 'to retire everything of a deployment that is deleted',
+      deployment: deleted,
+      replicas: [seen(0), seen(1)],
+      steps: ['retire 0', 'retire 1'],
+    },
+    { name: 'to finish a deletion when nothing is left', deployment: deleted, replicas: [], steps: [], finished: true },
+    {
+      name: 'not to finish what was never asked to go',
+      deployment: web({ replicas: 0 }),
+      replicas: [],
+      steps: [],
+      finished: false,
+    },
+    {
+      name: 'to retire replicas that have no deployment',
+      deployment: undefined,
+      replicas: [seen(0)],
+      steps: ['retire 0'],
+      finished: false,
+    },
+    { name: 'nothing where there is nothing', deployment: undefined, replicas: [], steps: [], finished: false },
+  ];
+
+  for (const given of cases) {
+    it(given.name, () => {
+      expect(steps(given.deployment, given.replicas)).to.deep.equal(given.steps);
+      expect(decideReplicas(given.deployment, given.replicas).finished).to.equal(given.finished ?? false);
+    });
+  }
+
+  const anyReplica = fc.record({
+    of: fc.constantFrom(web(), old, recreated),
+    state: fc.constantFrom<ContainerState[]>('running', 'running', 'creating', 'exited', 'removed'),
+    node: fc.constantFrom<Whereabouts[]>('well', 'well', 'nowhere', 'failed', 'gone'),
+    retiring: fc.boolean(),
+  });
+
+  it('property: touches each slot once, never takes two serving replicas at once for a template, fills only empty slots', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.option(anyReplica), { maxLength: 5 }),
+        fc.nat(4),
+        fc.constantFrom(web(), deleted),
+        (sketches, replicas, base) => {
+          const present = sketches.flatMap((sketch, slot) => (sketch ? [seen(slot, sketch)] : []));
+          const decision = decideReplicas({ ...base, replicas }, present);
+          const slotOf = (step: (typeof decision.steps)[number]) =>
+            step.kind === 'fill' ? step.slot : step.seen.replica.slot;
+
+          const touched = decision.steps.map(slotOf);
+          expect(new Set(touched).size).to.equal(touched.length);
+          for (const step of decision.steps) {
+            if (step.kind === 'fill') expect(present.some(({ replica }) => replica.slot === step.slot)).to.equal(false);
+            if (step.kind === 'retire') expect(step.seen.replica.retiringSince).to.equal(undefined);
+          }
+          const rolled = decision.steps.filter(step => step.kind === 'retire' && step.because === 'template_changed');
+          const serving = rolled.filter(step => step.kind === 'retire' && isServing(step.seen));
+          expect(serving.length).to.be.at.most(1);
+          if (serving.length === 1) {
+            const others = present.filter(({ replica }) => replica.slot < replicas && !replica.retiringSince);
+            expect(others.filter(isServing).length).to.equal(replicas);
+          }
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+});
