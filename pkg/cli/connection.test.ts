@@ -1,0 +1,83 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { expect } from 'chai';
+
+import { findConnection } from './connection.js';
+import { testTerminal } from './fake-api.js';
+import { UsageFault } from './faults.js';
+
+describe('findConnection', () => {
+  let folder: string;
+  let home: Record<string, string>;
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'moor-connection-'));
+    home = { HOME: folder, MOORING_HOME: join(folder, '.mooring') };
+    mkdirSync(join(folder, '.mooring'));
+  });
+
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  const write = (path: string, text: string) => {
+    mkdirSync(join(folder, path, '..'), { recursive: true });
+    writeFileSync(join(folder, path), text);
+    return join(folder, path);
+  };
+  const development = () =>
+    write(
+      '.mooring/dev.json',
+      JSON.stringify({ server: 'http://127.0.0.1:7070', tokens: { tenant: 'mtk_d', platform: 'mad_d' } }),
+    );
+  const config = () => write('.config/mooring/config.yaml', 'server: https://moor.example.com\ntoken: mtk_c\n');
+  const find = (flags: Parameters<typeof findConnection>[0], environment = {}, speaker?: 'platform') =>
+    findConnection(flags, testTerminal({ ...home, ...environment }), speaker);
+
+  it('prefers flags, then environment, then the configuration file, then the development server', async () => {
+    development();
+    expect(await find({})).to.include({ origin: 'development', server: 'http://127.0.0.1:7070', token: 'mtk_d' });
+    config();
+    expect(await find({})).to.include({ origin: 'config', server: 'https://moor.example.com', token: 'mtk_c' });
+    const environment = { MOORING_SERVER: 'http://e:1', MOORING_TOKEN: 'mtk_e' };
+    expect(await find({}, environment)).to.include({ origin: 'environment', server: 'http://e:1', token: 'mtk_e' });
+    const tokenFile = write('token', 'mtk_f\n');
+    expect(await find({ server: 'http://f:1', tokenFile }, environment)).to.include({
+      origin: 'flag',
+      server: 'http://f:1',
+      token: 'mtk_f',
+    });
+  });
+
+  it('never sends a token to a server it was not given for', async () => {
+    development();
+    config();
+
+    expect((await find({ server: 'http://elsewhere:1' })).token).to.equal(undefined);
+    expect((await find({ server: 'http://127.0.0.1:7070/' })).token).to.equal('mtk_d');
+  });
+
+  it('speaks for the platform where that is asked for', async () => {
+    development();
+
+    expect((await find({}, {}, 'platform')).token).to.equal('mad_d');
+  });
+
+  it('reads the token from a file that the environment names', async () => {
+    const MOORING_TOKEN_FILE = write('token', 'mtk_g\n');
+
+    expect((await find({ server: 'http://x:1' }, { MOORING_TOKEN_FILE })).token).to.equal('mtk_g');
+  });
+
+  for (const [what, flags] of [
+    ['no server is known', {}],
+    ['the address is none', { server: '127.0.0.1:7070' }],
+    ['the token file is missing', { server: 'http://x:1', tokenFile: '/nowhere' }],
+  ] as const) {
+    it(`tells the person when ${what}`, async () => {
+      const thrown = await find(flags).catch((error: unknown) => error);
+
+      expect(thrown).to.be.instanceOf(UsageFault);
+    });
+  }
+});

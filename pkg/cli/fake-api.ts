@@ -1,0 +1,109 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+import { seededRandom, systemClock } from '../clock/index.js';
+import type { Terminal } from './terminal.js';
+
+/** One request that the fake server got. */
+export interface Got {
+  readonly method: string;
+  readonly path: string;
+  readonly token: string | undefined;
+  readonly body: unknown;
+}
+
+type Reply = { readonly status: number; readonly body: unknown } | { readonly lines: readonly unknown[] };
+
+/** An API server for tests: answers `METHOD /path` from a table that the test writes, and remembers what it got. */
+export class FakeApi {
+  readonly got: Got[] = [];
+  readonly replies = new Map<string, Reply | ((got: Got) => Reply)>();
+  readonly #server: Server;
+
+  private constructor(server: Server) {
+    this.#server = server;
+  }
+
+  static async start(): Promise<FakeApi> {
+    const server = createServer();
+    const api = new FakeApi(server);
+    server.on('request', (request, response) => void api.#answer(request, response));
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    return api;
+  }
+
+  get address(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  async stop(): Promise<void> {
+    this.#server.closeAllConnections();
+    this.#server.close();
+    await once(this.#server, 'close');
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const text = Buffer.concat(chunks).toString();
+    const got: Got = {
+      method: request.method ?? '',
+      path: request.url ?? '',
+      token: request.headers.authorization?.replace('Bearer ', ''),
+      body: text === '' ? undefined : JSON.parse(text),
+    };
+    this.got.push(got);
+    const found = this.replies.get(`${got.method} ${got.path.replace(/[?&]limit=500/, '')}`) ?? notFound(got.path);
+    const reply = typeof found === 'function' ? found(got) : found;
+    if ('lines' in reply) {
+      // A tail stays open after its last line.
+      for (const line of reply.lines) response.write(typeof line === 'string' ? line : `${JSON.stringify(line)}\n`);
+      if (typeof reply.lines[0] === 'string') response.end();
+    } else response.writeHead(reply.status).end(JSON.stringify(reply.body));
+  }
+}
+
+/** A rejection as the server sends it. */
+export function refused(status: number, ...codes: readonly string[]): Reply {
+  const rejections = codes.map(code => ({
+    code,
+    field: code === 'image_required' ? 'image' : 'replicas',
+    received: 'nothing',
+    expected: 'something',
+    why: 'Because.',
+    doc: `http://x/docs/codes/${code}`,
+  }));
+  return { status, body: { ...rejections[0], rejections } };
+}
+
+function notFound(path: string): Reply {
+  return refused(404, path.includes('/deployments/') ? 'deployment_not_found' : 'endpoint_not_found');
+}
+
+/** A terminal for tests: what was printed can be read, nobody is at the keyboard. */
+export interface TestTerminal extends Terminal {
+  readonly printed: { out: string; err: string };
+}
+
+export function testTerminal(environment: Terminal['environment'], more: Partial<Terminal> = {}): TestTerminal {
+  const printed = { out: '', err: '' };
+  return {
+    printed,
+    out: text => {
+      printed.out += text;
+    },
+    err: text => {
+      printed.err += text;
+    },
+    readInput: () => Promise.resolve(''),
+    width: undefined,
+    colours: false,
+    environment,
+    interrupted: new AbortController().signal,
+    clock: systemClock,
+    random: seededRandom(1),
+    ...more,
+  };
+}

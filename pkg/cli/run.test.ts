@@ -1,0 +1,379 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { expect } from 'chai';
+
+import { FakeApi, refused, testTerminal } from './fake-api.js';
+import type { run as Run } from './run.js';
+
+const deployment = (name: string, more: Record<string, unknown> = {}) => ({
+  kind: 'Deployment',
+  name,
+  image: 'registry.example.com/web:1.0.0',
+  replicas: 2,
+  secretsVersion: 0,
+  metadata: { uid: `dep_${name}`, generation: 1, revision: '5', createdAt: '2026-01-01T00:00:00Z' },
+  status: status('Running', 2),
+  alterations: [],
+  warnings: [],
+  ...more,
+});
+
+const status = (phase: string, ready: number) => ({
+  uid: 'dep_web',
+  phase,
+  message: `${ready} ready`,
+  replicas: 2,
+  readyReplicas: ready,
+  updatedReplicas: 2,
+  observedGeneration: 1,
+  placements: [{ replica: 0, nodeId: 'node_1', state: 'running', health: 'healthy', restarts: 0, containerId: 'c0' }],
+  conditions: [],
+});
+
+describe('moor', () => {
+  let api: FakeApi;
+  let folder: string;
+  let run: typeof Run;
+
+  // Commands are loaded by import(), and mocha loads this file by require(): loaded so too, a class of faults would exist twice.
+  before(async () => {
+    ({ run } = await import('./run.js'));
+  });
+
+  beforeEach(async () => {
+    api = await FakeApi.start();
+    folder = mkdtempSync(join(tmpdir(), 'moor-cli-'));
+  });
+
+  afterEach(async () => {
+    await api.stop();
+    rmSync(folder, { recursive: true });
+  });
+
+  const moor = async (words: readonly string[], more: Parameters<typeof testTerminal>[1] = {}) => {
+    const terminal = testTerminal(
+      { MOORING_SERVER: api.address, MOORING_TOKEN: 'mtk_t', HOME: folder, MOORING_HOME: folder },
+      more,
+    );
+    return { code: await run(words, terminal), ...terminal.printed };
+  };
+
+  const file = (text: string) => {
+    const path = join(folder, 'web.yaml');
+    writeFileSync(path, text);
+    return path;
+  };
+
+  const one = 'GET /api/v1/deployments/web';
+
+  describe('apply', () => {
+    const yaml = 'kind: Deployment\nname: web\nimage: registry.example.com/web:1.0.0\n';
+
+    it('creates what is not there, and announces what the server altered', async () => {
+      const alterations = [{ field: 'replicas', from: null, to: 1, why: 'the default' }];
+      const warnings = [{ code: 'image_registry_unreachable', field: 'image', message: 'not checked' }];
+      api.replies.set('POST /api/v1/deployments', { status: 201, body: deployment('web', { alterations, warnings }) });
+
+      const { code, out, err } = await moor(['apply', '-f', file(yaml)]);
+
+      expect(code).to.equal(0);
+      expect(out).to.contain('deployment/web created').and.contain('replicas set to 1: the default');
+      expect(err).to.contain('image_registry_unreachable');
+      expect(api.got.map(({ method }) => method)).to.deep.equal(['GET', 'POST']);
+      expect(api.got[1]?.body).to.deep.equal({
+        kind: 'Deployment',
+        name: 'web',
+        image: 'registry.example.com/web:1.0.0',
+      });
+      expect(api.got[1]?.token).to.equal('mtk_t');
+    });
+
+    for (const [verb, generation] of [
+      ['configured', 2],
+      ['unchanged', 1],
+    ] as const) {
+      it(`says ${verb} when the generation is ${generation}`, async () => {
+        const metadata = { uid: 'dep_web', generation, createdAt: '' };
+        api.replies.set(one, { status: 200, body: deployment('web') });
+        api.replies.set('PUT /api/v1/deployments/web', { status: 200, body: deployment('web', { metadata }) });
+
+        const { code, out } = await moor(['apply', '-f', file(yaml)]);
+
+        expect([code, out]).to.deep.equal([0, `deployment/web ${verb}\n`]);
+      });
+    }
+
+    it('says which fields stayed although the file does not mention them', async () => {
+      api.replies.set(one, { status: 200, body: deployment('web') });
+      api.replies.set('PUT /api/v1/deployments/web', {
+        status: 200,
+        body: deployment('web', { environment: { A: 'b' } }),
+      });
+
+      const { err } = await moor(['apply', '-f', file(yaml)]);
+
+      expect(err).to.contain('environment').and.not.contain('image');
+    });
+
+    it('prints every rejection with its place in the file, and goes on with the other objects', async () => {
+      api.replies.set('POST /api/v1/deployments', ({ body }) =>
+        (body as { name: string }).name === 'web'
+          ? refused(422, 'image_required', 'replicas_negative')
+          : { status: 201, body: deployment('other') },
+      );
+
+      const { code, out, err } = await moor([
+        'apply',
+        '-f',
+        file('name: web\nimage: latest\nreplicas: -1\n---\nname: other\n'),
+      ]);
+
+      expect(code).to.equal(1);
+      expect(out).to.contain('deployment/other created');
+      for (const part of [
+        'image_required',
+        'web.yaml:2:8',
+        'replicas_negative',
+        'web.yaml:3:11',
+        'docs/codes/image_required',
+      ]) {
+        expect(err).to.contain(part);
+      }
+    });
+
+    it('reads JSON from standard input', async () => {
+      api.replies.set('POST /api/v1/deployments', { status: 201, body: deployment('web') });
+
+      const { code } = await moor(['apply', '-f', '-'], { readInput: async () => '{"name": "web"}' });
+
+      expect(code).to.equal(0);
+      expect(api.got[1]?.body).to.deep.equal({ name: 'web' });
+    });
+
+    for (const [what, text, place] of [
+      ['broken syntax', 'name: web\nimage: [a\n', ':3:1'],
+      ['a key twice', 'name: web\nname: other\n', ':2:1'],
+      ['a list', '- a\n', ':1:1'],
+      ['no name', 'kind: Deployment\n', ':1:1'],
+      ['another kind', 'name: ok\n---\nkind: Pod\nname: x\n', ':3:1'],
+      ['nothing at all', '# empty\n', 'web.yaml'],
+    ] as const) {
+      it(`sends nothing when a file holds ${what}, and says where`, async () => {
+        const { code, err } = await moor(['apply', '-f', file(text)]);
+
+        expect(code).to.equal(2);
+        expect(err).to.contain(place);
+        expect(api.got).to.deep.equal([]);
+      });
+    }
+  });
+
+  describe('get', () => {
+    beforeEach(() => {
+      const body = {
+        items: [deployment('web'), deployment('a-longer-name', { status: null })],
+        revision: '9',
+        next: null,
+      };
+      api.replies.set('GET /api/v1/deployments', { status: 200, body });
+      api.replies.set(one, { status: 200, body: deployment('web') });
+    });
+
+    it('lines up a table', async () => {
+      const { out } = await moor(['get', 'deployments'], {
+        clock: { ...testTerminal({}).clock, now: () => Date.parse('2026-01-01T01:30:00Z') },
+      });
+
+      expect(out.split('\n')).to.deep.equal([
+        'NAME            READY   PHASE     AGE     IMAGE',
+        'web             2/2     Running   1h30m   registry.example.com/web:1.0.0',
+        'a-longer-name   0/2     Pending   1h30m   registry.example.com/web:1.0.0',
+        '',
+      ]);
+    });
+
+    it('fits a narrow terminal', async () => {
+      const { out } = await moor(['get', 'deployments'], { width: 50 });
+
+      expect(out.split('\n').every(line => line.length <= 50)).to.equal(true);
+      expect(out).to.contain('…');
+    });
+
+    for (const [format, expected] of [
+      ['name', 'deployment/web\ndeployment/a-longer-name\n'],
+      ['json', '"revision": "9"'],
+      ['yaml', 'name: a-longer-name'],
+      ['wide', 'GENERATION'],
+    ] as const) {
+      it(`prints ${format}`, async () => {
+        expect((await moor(['get', 'deploy', '-o', format])).out).to.contain(expected);
+      });
+    }
+
+    it('shows one', async () => {
+      expect((await moor(['get', 'deployment', 'web', '-o', 'name'])).out).to.equal('deployment/web\n');
+    });
+
+    it('cannot be made to drive the terminal', async () => {
+      api.replies.set(one, { status: 200, body: deployment('web', { image: '\u001b[2Jx' }) });
+
+      expect((await moor(['get', 'deployment', 'web'])).out).to.not.contain('\u001b');
+    });
+  });
+
+  describe('status', () => {
+    const watch = 'GET /api/v1/deployments?watch=true';
+    const line = (type: string, object: unknown) => ({ type, cursor: '1', object });
+
+    beforeEach(() => {
+      api.replies.set(one, { status: 200, body: deployment('web') });
+    });
+
+    it('shows the placements', async () => {
+      const { code, out } = await moor(['status', 'web']);
+
+      expect(code).to.equal(0);
+      expect(out).to.contain('Running').and.contain('node_1').and.contain('healthy');
+    });
+
+    it('follows until ready', async () => {
+      api.replies.set(watch, {
+        lines: [
+          line('added', deployment('web', { status: status('Progressing', 1) })),
+          line('added', deployment('other')),
+          { type: 'bookmark', cursor: '1' },
+          line('modified', deployment('web')),
+        ],
+      });
+
+      const { code, out } = await moor(['status', 'web', '--until-ready']);
+
+      expect(code).to.equal(0);
+      expect(out.match(/Progressing|Running/g)).to.deep.equal(['Progressing', 'Running']);
+    });
+
+    for (const [what, object, code] of [
+      ['failed', deployment('web', { status: status('Failed', 0) }), 1],
+      ['is of an earlier generation', deployment('web', { metadata: { uid: 'dep_web', generation: 2 } }), 5],
+      ['has not enough ready', deployment('web', { status: status('Running', 1) }), 5],
+    ] as const) {
+      it(`exits with ${code} when it ${what}`, async () => {
+        api.replies.set(watch, { lines: [line('added', object)] });
+
+        expect((await moor(['status', 'web', '--until-ready', '--timeout', '100ms'])).code).to.equal(code);
+      });
+    }
+
+    it('exits with 3 when there is no such deployment', async () => {
+      const { code, err } = await moor(['status', 'absent', '--watch']);
+
+      expect(code).to.equal(3);
+      expect(err).to.contain('deployment_not_found');
+    });
+  });
+
+  describe('delete', () => {
+    const remove = 'DELETE /api/v1/deployments/web';
+
+    it('waits until the deployment is gone', async () => {
+      api.replies.set(remove, { status: 200, body: deployment('web') });
+      api.replies.set('GET /api/v1/deployments?watch=true', {
+        lines: [
+          { type: 'added', cursor: '1', object: deployment('web') },
+          { type: 'bookmark', cursor: '1' },
+          { type: 'deleted', cursor: '2', object: deployment('web') },
+        ],
+      });
+
+      expect(await moor(['delete', 'deployment', 'web'])).to.deep.include({ code: 0, out: 'deployment/web deleted\n' });
+    });
+
+    it('is done when the list does not show it any more', async () => {
+      api.replies.set(remove, { status: 200, body: deployment('web') });
+      api.replies.set('GET /api/v1/deployments?watch=true', { lines: [{ type: 'bookmark', cursor: '1' }] });
+
+      expect((await moor(['delete', 'deployment', 'web'])).code).to.equal(0);
+    });
+
+    it('does not wait when told not to', async () => {
+      api.replies.set(remove, { status: 200, body: deployment('web') });
+
+      expect((await moor(['delete', 'deployment', 'web', '--no-wait'])).out).to.equal('deployment/web deleting\n');
+    });
+  });
+
+  it('scales by a PUT of one field', async () => {
+    api.replies.set('PUT /api/v1/deployments/web', { status: 200, body: deployment('web') });
+
+    expect((await moor(['scale', 'web', '3'])).code).to.equal(0);
+    expect(api.got[0]?.body).to.deep.equal({ replicas: 3 });
+  });
+
+  it('prints a join token, and nothing else, on standard output', async () => {
+    api.replies.set('POST /api/v1/nodes/join-tokens', { status: 201, body: { token: 'mjn_x', expiresAt: 'soon' } });
+
+    const { out } = await moor(['nodes', 'join-token', '--name', 'n1']);
+
+    expect(out).to.equal('mjn_x\n');
+    expect(api.got[0]?.body).to.deep.equal({ nodeName: 'n1' });
+  });
+
+  it('streams logs', async () => {
+    api.replies.set('GET /api/v1/deployments/web/logs?tail=5&replica=1', { lines: ['hello\n', 'world\n'] });
+
+    expect((await moor(['logs', 'web', '--tail', '5', '--replica', '1'])).out).to.equal('hello\nworld\n');
+  });
+
+  it('shows the log of one loop', async () => {
+    const { mkdirSync } = await import('node:fs');
+    mkdirSync(join(folder, 'logs'));
+    const lines = [
+      { loop: 'scheduler', message: 'placed', time: '2026-01-01T00:00:01.500Z', level: 'info', node: 'n1' },
+      { loop: 'other', message: 'no' },
+    ];
+    writeFileSync(
+      join(folder, 'logs', 'controllers.log'),
+      `${lines.map(line => JSON.stringify(line)).join('\n')}\nnot json\n`,
+    );
+
+    const { out } = await moor(['logs', '--controllers', 'scheduler']);
+
+    expect(out).to.equal('00:00:01.500 info  placed node=n1\n');
+  });
+
+  describe('exit codes', () => {
+    for (const [what, words, code] of [
+      ['an unknown command', ['gett'], 2],
+      ['an unknown kind', ['get', 'pods'], 2],
+      ['a missing argument', ['scale', 'web'], 2],
+      ['a number that is none', ['scale', 'web', 'many'], 2],
+      ['a timeout that is none', ['status', 'web', '--timeout', 'soon'], 2],
+      ['a file that is missing', ['apply', '-f', '/nowhere.yaml'], 2],
+      ['an absent object', ['get', 'deployment', 'absent'], 3],
+      ['a server that is away', ['--server', 'http://127.0.0.1:1', 'get', 'nodes'], 4],
+      ['help', ['--help'], 0],
+      ['the version', ['version'], 0],
+    ] as const) {
+      it(`${code} for ${what}`, async () => {
+        expect((await moor(words)).code).to.equal(code);
+      });
+    }
+
+    for (const [status, code] of [
+      [401, 6],
+      [403, 6],
+      [409, 1],
+      [422, 1],
+      [429, 4],
+      [503, 4],
+    ] as const) {
+      it(`${code} for an answer of ${status}`, async () => {
+        api.replies.set('GET /api/v1/nodes', refused(status, 'some_code'));
+
+        expect((await moor(['get', 'nodes'])).code).to.equal(code);
+      });
+    }
+  });
+});
