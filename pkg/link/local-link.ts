@@ -41,7 +41,7 @@ export class LocalLink implements AgentLink {
   set up(up: boolean) {
     this.#up = up;
     if (up) return;
-    for (const breaks of [...this.#broken]) breaks(new LinkUnreachableFault('the link was cut'));
+    for (const breaks of this.#broken) breaks(new LinkUnreachableFault('the link was cut'));
   }
 
   present(token: string): void {

@@ -17,6 +17,7 @@
  *
  * @module
  */
+export { type BackoffOptions, backoffMs } from './backoff.js';
 export { OutrunFault } from './faults.js';
 export type { Loop, LoopEnv, Next, Reconcile, Wake } from './loop.js';
 export { again, done } from './loop.js';
@@ -24,3 +25,5 @@ export type { Ending, LoopMeter } from './meter.js';
 export { noMeter } from './meter.js';
 export type { RuntimeEnv } from './run-loops.js';
 export { runLoops } from './run-loops.js';
+export type { Work, WorkQueueOptions } from './work-queue.js';
+export { WorkQueue } from './work-queue.js';

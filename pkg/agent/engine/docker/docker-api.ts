@@ -88,7 +88,7 @@ export class DockerApi {
 
   async #ask(method: string, path: string, call: Call): Promise<Answer> {
     const { api } = await this.version();
-    const query = call.query ? `?${new URLSearchParams(call.query)}` : '';
+    const query = call.query ? `?${new URLSearchParams(call.query).toString()}` : '';
     const answer = await this.#request(method, `/v${api}${path}${query}`, call);
     if (answer.statusCode < 300 || call.expected?.includes(answer.statusCode)) return answer;
     throw new EngineRefusedFault(answer.statusCode, await messageOf(answer));

@@ -212,6 +212,6 @@ export class SimulatedEngine implements Engine {
 
   #tell({ seen: { owner } }: SimulatedContainer): void {
     if (!this.#reachable) return;
-    for (const { nodeId, seen } of [...this.#listeners]) if (nodeId === owner.nodeId) seen({ replica: owner.replica });
+    for (const { nodeId, seen } of this.#listeners) if (nodeId === owner.nodeId) seen({ replica: owner.replica });
   }
 }

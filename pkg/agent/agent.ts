@@ -1,0 +1,182 @@
+import { sleep } from '../clock/index.js';
+import { asError } from '../fault/index.js';
+import type { AssignmentLine, NodeIdentity } from '../link/index.js';
+import { backoffMs, done, type Next, WorkQueue } from '../reconcile/index.js';
+import type { AgentEnv, AgentOptions } from './agent-env.js';
+import { Assignments } from './assignments.js';
+import { capacity } from './capacity.js';
+import { ContainerView } from './container-view.js';
+import { LogCourier } from './log-courier.js';
+import { Membership } from './membership.js';
+import { Outbox } from './outbox.js';
+import { ReplicaWorker } from './replica-worker.js';
+import { RunHistory } from './run-history.js';
+
+const EVERYTHING = 'everything';
+const STOP_GRACE_MS = 5_000;
+const RESEND_MS = 300_000;
+const RECONNECT = { firstMs: 200, capMs: 5_000 };
+const WORK_BACKOFF = { firstMs: 250, capMs: 60_000 };
+
+/** Everything that one run of an enrolled agent is made of. */
+interface Run {
+  readonly node: NodeIdentity;
+  readonly assignments: Assignments;
+  readonly view: ContainerView;
+  readonly outbox: Outbox;
+  readonly queue: WorkQueue;
+  /** Looking at all containers: asked for often, done once at a time, tried again until the engine answers. */
+  readonly rounds: WorkQueue;
+  readonly courier: LogCourier;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * A node's agent: it hears what is wanted, drives the engine, and reports what it sees.
+ *
+ * Its lanes do not wait for each other: a slow pull delays no heartbeat, and a control plane that is away stops no
+ * container. Ending the agent ends none either: the next one adopts them.
+ */
+export class Agent {
+  readonly #env: AgentEnv;
+  readonly #options: AgentOptions;
+  readonly #membership: Membership;
+
+  constructor(env: AgentEnv, options: AgentOptions) {
+    this.#env = env;
+    this.#options = options;
+    this.#membership = new Membership(env, options);
+  }
+
+  /** Works until aborted. Resolves when nothing of it runs any more. */
+  async run(signal: AbortSignal): Promise<void> {
+    const node = await this.#membership.join(signal);
+    if (!node) return;
+
+    const run = await this.#prepare(node, signal);
+    await Promise.all([
+      this.#heartbeats(signal),
+      this.#membership.keepFresh(signal),
+      this.#hear(run),
+      this.#watchEngine(run),
+      this.#every(this.#options.relistMs ?? 30_000, signal, () => run.rounds.add(EVERYTHING)),
+      this.#every(RESEND_MS, signal, () => run.outbox.resendAll()),
+    ]);
+    await Promise.all([run.queue.stop(STOP_GRACE_MS), run.rounds.stop(STOP_GRACE_MS)]);
+  }
+
+  async #prepare(node: NodeIdentity, signal: AbortSignal): Promise<Run> {
+    const { clock, random, link, engine, disk } = this.#env;
+    const send = (reports: Parameters<typeof link.report>[0]['reports']) =>
+      this.#membership.authorised(() => link.report({ reports }));
+
+    const assignments = new Assignments();
+    const view = new ContainerView(engine, node.id);
+    const outbox = new Outbox(this.#env, send, signal);
+    const history = await RunHistory.load(clock, disk);
+    const worker = new ReplicaWorker(this.#env, this.#options, { node, assignments, view, history, outbox });
+    const queue = new WorkQueue(uid => worker.work(uid), {
+      clock,
+      random,
+      concurrency: this.#options.concurrency ?? 8,
+      backoff: WORK_BACKOFF,
+    });
+    const courier = new LogCourier(this.#env, view, signal);
+    const rounds = new WorkQueue(() => this.#lookAround({ assignments, view, queue }), {
+      clock,
+      random,
+      backoff: RECONNECT,
+    });
+    return { node, assignments, view, outbox, queue, rounds, courier, signal };
+  }
+
+  async #heartbeats(signal: AbortSignal): Promise<void> {
+    const { link, clock, engine, log } = this.#env;
+    const { labels = {}, version, heartbeatMs = 5_000 } = this.#options;
+    let known: Awaited<ReturnType<typeof capacity>> | undefined;
+    while (!signal.aborted) {
+      let waitMs = heartbeatMs;
+      try {
+        known ??= await capacity(engine, this.#options);
+        const beat = { labels, capacity: known, agentVersion: version };
+        const { failedAfterMs } = await this.#membership.authorised(() => link.heartbeat(beat));
+        waitMs = Math.min(heartbeatMs, failedAfterMs / 4);
+      } catch (thrown) {
+        log.warn('heartbeat failed', { error: asError(thrown) });
+        waitMs = Math.min(heartbeatMs, 1_000);
+      }
+      await sleep(clock, waitMs, signal);
+    }
+  }
+
+  /** Hears assignments, and dials again whenever the stream breaks. */
+  async #hear(run: Run): Promise<void> {
+    const { link, clock, random, log } = this.#env;
+    for (let failures = 0; !run.signal.aborted; ) {
+      const onLine = (line: AssignmentLine) => {
+        failures = 0;
+        this.#heard(run, line);
+      };
+      try {
+        await this.#membership.authorised(() => link.assignments(onLine, run.signal));
+      } catch (thrown) {
+        failures++;
+        log.warn('assignments broke off', { attempt: failures, error: asError(thrown) });
+        await sleep(clock, backoffMs(failures, RECONNECT, random), run.signal);
+      }
+    }
+  }
+
+  #heard({ assignments, queue, view, outbox, courier }: Run, line: AssignmentLine): void {
+    switch (line.type) {
+      case 'snapshot':
+        assignments.replaceAll(line.replicas);
+        outbox.resendAll();
+        for (const uid of new Set([...assignments.uids, ...view.uids])) queue.add(uid);
+        return;
+      case 'set':
+        assignments.set(line.replica);
+        return queue.add(line.replica.uid);
+      case 'drop':
+        assignments.drop(line.uid);
+        return queue.add(line.uid);
+      case 'logs':
+        return courier.fetch(line.request);
+      case 'ping':
+        return;
+    }
+  }
+
+  /** Follows the engine's events. When it says `everything`, it has been away: all is looked at afresh. */
+  async #watchEngine(run: Run): Promise<void> {
+    const { engine } = this.#env;
+    await engine.events(
+      run.node.id,
+      event => {
+        if (event === 'everything') return run.rounds.add(EVERYTHING);
+        run.view.stir(event.replica);
+        run.queue.add(event.replica);
+      },
+      run.signal,
+    );
+  }
+
+  async #lookAround({ assignments, view, queue }: Pick<Run, 'assignments' | 'view' | 'queue'>): Promise<Next> {
+    try {
+      await view.relist();
+    } catch (thrown) {
+      this.#env.log.warn('containers not listed, trying again', { error: asError(thrown) });
+      throw thrown; // unknown, not none
+    }
+    for (const { owner } of view.containers) assignments.witness(owner);
+    for (const uid of new Set([...assignments.uids, ...view.uids])) queue.add(uid);
+    return done;
+  }
+
+  async #every(ms: number, signal: AbortSignal, act: () => void): Promise<void> {
+    while (!signal.aborted) {
+      await sleep(this.#env.clock, ms, signal);
+      if (!signal.aborted) act();
+    }
+  }
+}

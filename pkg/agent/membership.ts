@@ -1,0 +1,150 @@
+import { type Clock, sleep } from '../clock/index.js';
+import { asError } from '../fault/index.js';
+import { type EnrolReply, enrolmentText, LinkRefusedFault, type NodeIdentity, renewalText } from '../link/index.js';
+import { backoffMs } from '../reconcile/index.js';
+import type { AgentEnv, AgentOptions } from './agent-env.js';
+import { capacity } from './capacity.js';
+import { type NodeKey, nodeKey } from './node-key.js';
+
+const FILE = 'node.json';
+const RENEW_AT = 0.67;
+const RETRY = { firstMs: 500, capMs: 30_000 };
+
+/** What is kept of an enrolment: who the node is, and the token that it speaks with. */
+interface Kept extends EnrolReply {
+  /** Wall time in milliseconds at which the token was received. */
+  readonly receivedAt: number;
+}
+
+/**
+ * The agent's standing with the control plane.
+ *
+ * A node enrols once with a join token. From then on its key is enough: the token of the day is renewed by signature
+ * at two thirds of its life, or at once when the control plane does not know it any more.
+ */
+export class Membership {
+  readonly #env: AgentEnv;
+  readonly #options: AgentOptions;
+  readonly #clock: Clock;
+  #key: NodeKey | undefined;
+  #kept: Kept | undefined;
+  #renewal: Promise<void> | undefined;
+
+  constructor(env: AgentEnv, options: AgentOptions) {
+    this.#env = env;
+    this.#options = options;
+    this.#clock = env.clock;
+  }
+
+  /** Becomes a node, or remembers being one. Tries until it succeeds or is aborted; undefined when aborted. */
+  async join(signal: AbortSignal): Promise<NodeIdentity | undefined> {
+    for (let attempt = 1; !signal.aborted; attempt++) {
+      try {
+        this.#kept ??= await this.#recall();
+        if (!this.#kept) await this.#enrol();
+        const { id, name, tenant } = this.#kept!.node;
+        return { id, name, tenant };
+      } catch (thrown) {
+        const error = asError(thrown);
+        const code = error instanceof LinkRefusedFault ? error.code : error.name;
+        this.#env.log.warn('could not enrol, trying again', { code, attempt, error });
+        await sleep(this.#clock, backoffMs(attempt, RETRY, this.#env.random), signal);
+      }
+    }
+    return undefined;
+  }
+
+  /** Makes a call, and once more with a fresh token when the one presented is not accepted. */
+  async authorised<T>(call: () => Promise<T>): Promise<T> {
+    try {
+      return await call();
+    } catch (thrown) {
+      if (!(thrown instanceof LinkRefusedFault) || thrown.status !== 401) throw thrown;
+      await this.#refresh();
+      return call();
+    }
+  }
+
+  /** Renews the token in good time, until aborted. */
+  async keepFresh(signal: AbortSignal): Promise<void> {
+    for (let failures = 0; !signal.aborted; ) {
+      const wait = failures > 0 ? backoffMs(failures, RETRY, this.#env.random) : this.#renewInMs();
+      await sleep(this.#clock, wait, signal);
+      if (signal.aborted) return;
+      try {
+        await this.#refresh();
+        failures = 0;
+      } catch (thrown) {
+        failures++;
+        this.#env.log.warn('could not renew the node token', { attempt: failures, error: asError(thrown) });
+      }
+    }
+  }
+
+  #renewInMs(): number {
+    if (!this.#kept) return RETRY.capMs;
+    const { receivedAt, expiresAt } = this.#kept;
+    return Math.max(0, receivedAt + (Date.parse(expiresAt) - receivedAt) * RENEW_AT - this.#clock.now());
+  }
+
+  /** However many calls find the token refused at once, it is renewed once. */
+  #refresh(): Promise<void> {
+    this.#renewal ??= this.#renew().finally(() => {
+      this.#renewal = undefined;
+    });
+    return this.#renewal;
+  }
+
+  async #renew(): Promise<void> {
+    const key = await this.#ownKey();
+    const at = this.#clock.now();
+    const nodeId = this.#kept?.node.id ?? '';
+    try {
+      await this.#keep(await this.#env.link.renew({ nodeId, at, proof: key.sign(renewalText(nodeId, at)) }));
+    } catch (thrown) {
+      const forgotten = thrown instanceof LinkRefusedFault && !thrown.retriable;
+      if (!forgotten || this.#options.joinToken === undefined) throw thrown;
+      await this.#enrol();
+    }
+  }
+
+  async #enrol(): Promise<void> {
+    const { name, joinToken, labels = {}, version, controlPlane = false } = this.#options;
+    if (joinToken === undefined) throw new LinkRefusedFault(401, 'join_token_required');
+
+    const { publicKey, sign } = await this.#ownKey();
+    const reply = await this.#env.link.enrol(
+      {
+        nodeName: name,
+        labels,
+        capacity: await capacity(this.#env.engine, this.#options),
+        publicKey,
+        agentVersion: version,
+        controlPlane,
+        proof: sign(enrolmentText(name, publicKey)),
+      },
+      joinToken,
+    );
+    await this.#keep(reply);
+    this.#env.log.info('enrolled', { node: reply.node.name, tenant: reply.node.tenant });
+  }
+
+  async #ownKey(): Promise<NodeKey> {
+    this.#key ??= await nodeKey(this.#env.disk, this.#env.random);
+    return this.#key;
+  }
+
+  async #keep({ node, token, expiresAt }: EnrolReply): Promise<void> {
+    this.#kept = { node, token, expiresAt, receivedAt: this.#clock.now() };
+    this.#env.link.present(token);
+    await this.#env.disk.write(FILE, JSON.stringify(this.#kept));
+  }
+
+  async #recall(): Promise<Kept | undefined> {
+    const text = await this.#env.disk.read(FILE);
+    if (text === undefined) return undefined;
+    const kept = JSON.parse(text) as Kept;
+    this.#env.link.present(kept.token);
+    return kept;
+  }
+}

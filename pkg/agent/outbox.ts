@@ -1,0 +1,84 @@
+import { isDeepStrictEqual } from 'node:util';
+
+import type { Report } from '../../crds/report/index.js';
+import { sleep } from '../clock/index.js';
+import { asError } from '../fault/index.js';
+import { LinkRefusedFault } from '../link/index.js';
+import { backoffMs } from '../reconcile/index.js';
+import type { AgentEnv } from './agent-env.js';
+
+const LARGEST_BATCH = 500;
+const RETRY = { firstMs: 200, capMs: 10_000 };
+
+/**
+ * Reports on their way to the control plane: the latest of each replica, and only what is news.
+ *
+ * There is no timer: while one batch travels the next one collects, so a lone report leaves at once and a flood leaves
+ * in few batches.
+ */
+export class Outbox {
+  readonly #env: Pick<AgentEnv, 'clock' | 'random' | 'log'>;
+  readonly #send: (reports: readonly Report[]) => Promise<void>;
+  readonly #signal: AbortSignal;
+  #pending = new Map<string, Report>();
+  readonly #sent = new Map<string, Report>();
+  #flushing = false;
+
+  constructor(
+    env: Pick<AgentEnv, 'clock' | 'random' | 'log'>,
+    send: (reports: readonly Report[]) => Promise<void>,
+    signal: AbortSignal,
+  ) {
+    this.#env = env;
+    this.#send = send;
+    this.#signal = signal;
+  }
+
+  /** Sends a report, unless the control plane knows it already. */
+  put(report: Report): void {
+    const latest = this.#pending.get(report.replica) ?? this.#sent.get(report.replica);
+    if (latest && isDeepStrictEqual({ ...latest, at: '' }, { ...report, at: '' })) return;
+    this.#pending.set(report.replica, report);
+    void this.#flush();
+  }
+
+  /** Sends everything once more: the control plane may have forgotten it. It stores only what differs. */
+  resendAll(): void {
+    for (const [uid, report] of this.#sent) if (!this.#pending.has(uid)) this.#pending.set(uid, report);
+    void this.#flush();
+  }
+
+  /** Nothing will be said about this replica again, once what is under way has been sent. */
+  forget(uid: string): void {
+    this.#sent.delete(uid);
+  }
+
+  async #flush(): Promise<void> {
+    if (this.#flushing) return;
+    this.#flushing = true;
+    await Promise.resolve(); // reports of the same moment travel together
+    for (let failures = 0; this.#pending.size > 0 && !this.#signal.aborted; ) {
+      const batch = [...this.#pending.values()].slice(0, LARGEST_BATCH);
+      for (const { replica } of batch) this.#pending.delete(replica);
+      try {
+        await this.#send(batch);
+        for (const report of batch) this.#sent.set(report.replica, report);
+        failures = 0;
+      } catch (thrown) {
+        failures++;
+        this.#returned(batch, asError(thrown), failures);
+        await sleep(this.#env.clock, backoffMs(failures, RETRY, this.#env.random), this.#signal);
+      }
+    }
+    this.#flushing = false;
+  }
+
+  #returned(batch: readonly Report[], error: Error, attempt: number): void {
+    if (error instanceof LinkRefusedFault && !error.retriable && error.status !== 401) {
+      this.#env.log.error('reports refused', { code: error.code, count: batch.length, error });
+      return; // they go out again, as they stand then, with the next snapshot
+    }
+    this.#env.log.warn('reports not sent, trying again', { count: batch.length, attempt, error });
+    for (const report of batch) if (!this.#pending.has(report.replica)) this.#pending.set(report.replica, report);
+  }
+}

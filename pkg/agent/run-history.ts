@@ -1,0 +1,94 @@
+import type { Clock } from '../clock/index.js';
+import type { Disk } from './disk.js';
+import type { SeenContainer } from './engine/index.js';
+
+const FILE = 'restarts.json';
+const FIRST_REST_MS = 1_000;
+const LONGEST_REST_MS = 60_000;
+const STEADY_MS = 60_000;
+const LOOPING = 3;
+
+interface Kept {
+  /** Restarts in all. */
+  readonly restarts: number;
+  /** Restarts since it last ran steadily. */
+  readonly quick: number;
+}
+
+/**
+ * How often each container had to be started again, and how long it must rest before the next time.
+ *
+ * The counts are on disk before a container is restarted, so that neither a crash of the agent nor a restart makes a
+ * crash loop look new.
+ */
+export class RunHistory {
+  readonly #clock: Clock;
+  readonly #disk: Disk;
+  readonly #kept: Map<string, Kept>;
+  readonly #runningSince = new Map<string, number>();
+  readonly #endedAt = new Map<string, number>();
+
+  private constructor(clock: Clock, disk: Disk, kept: Map<string, Kept>) {
+    this.#clock = clock;
+    this.#disk = disk;
+    this.#kept = kept;
+  }
+
+  static async load(clock: Clock, disk: Disk): Promise<RunHistory> {
+    const text = await disk.read(FILE);
+    const kept = text === undefined ? {} : (JSON.parse(text) as Record<string, Kept>);
+    return new RunHistory(clock, disk, new Map(Object.entries(kept)));
+  }
+
+  restarts(uid: string): number {
+    return this.#kept.get(uid)?.restarts ?? 0;
+  }
+
+  /** Whether it has ended again and again without ever running steadily. */
+  looping(uid: string): boolean {
+    return (this.#kept.get(uid)?.quick ?? 0) >= LOOPING;
+  }
+
+  /** Takes note of how a container was seen. */
+  observe(uid: string, { state }: Pick<SeenContainer, 'state'>): void {
+    const now = this.#clock.monotonic();
+    if (state === 'running') {
+      this.#endedAt.delete(uid);
+      if (!this.#runningSince.has(uid)) this.#runningSince.set(uid, now);
+    } else if (state === 'exited' && !this.#endedAt.has(uid)) {
+      const since = this.#runningSince.get(uid) ?? now;
+      this.#runningSince.delete(uid);
+      this.#endedAt.set(uid, now);
+      const kept = this.#kept.get(uid);
+      if (kept && now - since >= STEADY_MS) this.#kept.set(uid, { ...kept, quick: 0 });
+    }
+  }
+
+  /** What is left of the rest that a container takes after it ended: none at first, then longer and longer. */
+  restMs(uid: string): number {
+    const quick = this.#kept.get(uid)?.quick ?? 0;
+    const ended = this.#endedAt.get(uid);
+    if (quick === 0 || ended === undefined) return 0;
+
+    const rest = Math.min(LONGEST_REST_MS, FIRST_REST_MS * 2 ** Math.min(quick - 1, 16));
+    return Math.max(0, ended + rest - this.#clock.monotonic());
+  }
+
+  /** Counts a restart that is about to happen. */
+  async countRestart(uid: string): Promise<void> {
+    const { restarts, quick } = this.#kept.get(uid) ?? { restarts: 0, quick: 0 };
+    this.#kept.set(uid, { restarts: restarts + 1, quick: quick + 1 });
+    await this.#save();
+  }
+
+  /** The replica is gone for good. */
+  async forget(uid: string): Promise<void> {
+    this.#runningSince.delete(uid);
+    this.#endedAt.delete(uid);
+    if (this.#kept.delete(uid)) await this.#save();
+  }
+
+  #save(): Promise<void> {
+    return this.#disk.write(FILE, JSON.stringify(Object.fromEntries(this.#kept)));
+  }
+}

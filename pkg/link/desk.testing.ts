@@ -1,0 +1,122 @@
+import { keys } from '../../crds/keys/index.js';
+import type { StoredNode } from '../../crds/node/index.js';
+import type { Replica } from '../../crds/replica/index.js';
+import type { Report } from '../../crds/report/index.js';
+import { ManualClock, seededRandom } from '../clock/index.js';
+import { EventLeases, EventWriter } from '../events/index.js';
+import { silentLogger } from '../log/index.js';
+import { encode, MemoryStore, value, WatchCache } from '../store/index.js';
+import { defineDeskIndexes } from './desk-indexes.js';
+import { LocalLink } from './local-link.js';
+import { NodeDesk } from './node-desk.js';
+
+export const TENANT = '6f9619ff-8b86-4d01-b42d-00cf4fc964ff';
+export const NODE = { tenant: TENANT, id: 'node_1', name: 'n1' } as const;
+
+/** A control plane in memory with one enrolled node, on a clock that the test moves. */
+export class DeskLab {
+  readonly clock = new ManualClock();
+  readonly store = new MemoryStore({ clock: this.clock });
+  readonly cache = new WatchCache({ store: this.store, clock: this.clock, log: silentLogger });
+  readonly desk: NodeDesk;
+  readonly #end = new AbortController();
+
+  constructor() {
+    defineDeskIndexes(this.cache);
+    this.desk = new NodeDesk({
+      store: this.store,
+      cache: this.cache,
+      events: new EventWriter(new EventLeases(this.store, this.clock, 7), this.clock, seededRandom(1)),
+      clock: this.clock,
+      log: silentLogger,
+      failedAfterSeconds: 30,
+    });
+  }
+
+  async start(): Promise<this> {
+    void this.cache.run(this.#end.signal);
+    await this.put(keys.node(TENANT, NODE.name), nodeRecord);
+    return this;
+  }
+
+  stop(): void {
+    this.#end.abort();
+    this.desk.close();
+  }
+
+  /** A link of the node, whose enrolment always succeeds. */
+  link(): LocalLink {
+    const reply = () =>
+      Promise.resolve({
+        node: NODE,
+        token: 'token',
+        expiresAt: new Date(this.clock.now() + 86_400_000).toISOString(),
+      });
+    return new LocalLink(this.desk, {
+      enrol: reply,
+      renew: reply,
+      identify: token => (token === 'token' ? NODE : undefined),
+    });
+  }
+
+  /** Writes a document whatever stood there, and waits until the cache shows it. */
+  async put(key: string, document: unknown): Promise<void> {
+    const at = (await this.store.get(key))?.revision ?? 0;
+    const verdict = await this.store.commit({
+      guards: [{ key, at }],
+      puts: [{ key, bytes: encode(document) }],
+      deletes: [],
+    });
+    if (verdict.stored) await this.cache.reached(verdict.revision);
+  }
+
+  async delete(key: string): Promise<void> {
+    const at = (await this.store.get(key))?.revision ?? 0;
+    await this.store.commit({ guards: [{ key, at }], puts: [], deletes: [key] });
+    await this.cache.barrier();
+  }
+
+  async assign(replica: Replica): Promise<void> {
+    await this.put(keys.replica(replica.tenant, replica.deployment, replica.slot), replica);
+  }
+
+  report(uid: string): Report | undefined {
+    const entry = this.cache.get(keys.report(TENANT, NODE.id, uid));
+    return entry && value<Report>(entry);
+  }
+}
+
+export const nodeRecord: StoredNode = {
+  metadata: {
+    tenant: TENANT,
+    uid: NODE.id,
+    generation: 1,
+    createdAt: '2030-01-01T00:00:00.000Z',
+    updatedAt: '2030-01-01T00:00:00.000Z',
+    specHash: '',
+  },
+  id: NODE.id,
+  name: NODE.name,
+  labels: {},
+  capacity: { cpu: 8000, memory: 16 * 2 ** 30, disk: 0 },
+  publicKey: '',
+  controlPlane: false,
+  agentVersion: 'test',
+};
+
+/** A replica that is wanted on the node. */
+export function replica(change: Partial<Replica> = {}): Replica {
+  return {
+    uid: 'rep_1',
+    tenant: TENANT,
+    deployment: 'web',
+    deploymentUid: 'dep_1',
+    slot: 0,
+    generation: 1,
+    templateHash: 'hash',
+    template: { image: 'registry.test/web:1', secretsVersion: 0 },
+    nodeId: NODE.id,
+    createdAt: '2030-01-01T00:00:00.000Z',
+    ...change,
+  };
+}
