@@ -35,6 +35,11 @@ export interface RejectionBody extends RejectionRecord {
 
 /** What the API answers to a refused request. */
 export function rejectionAnswer(rejections: Rejections, baseUrl: string): { status: Status; body: RejectionBody } {
-  const records = rejections.map(({ status: _, doc, ...rest }) => ({ ...rest, doc: `${baseUrl}${doc}` }));
+  const records = rejections.map(rejection => recordOf(rejection, baseUrl));
   return { status: rejections[0].status, body: { ...records[0]!, rejections: records } };
+}
+
+function recordOf(rejection: Rejection, baseUrl: string): RejectionRecord {
+  const { status: _status, ...record } = rejection;
+  return { ...record, doc: `${baseUrl}${rejection.doc}` };
 }

@@ -1,0 +1,17 @@
+/**
+ * The reference pages of the codes, rendered from the catalogue.
+ *
+ * No page is written by hand: what a row of `crds/rejections` says is what a page shows, for a person as HTML and for
+ * a program as data. Pages carry their own style, no script, and a policy under which nothing else may load.
+ *
+ *     codePage('replicas_negative')   // '<!doctype html>…', or undefined for a code that is none
+ *     codeView('replicas_negative')   // { code, section, status, expected, why, remedy, example, mended }
+ *
+ * Choosing between the two by `Accept`, and serving them, is the API's.
+ *
+ * @module
+ */
+export { codeIndexPage, codePage } from './code-page.js';
+export type { CodeView } from './code-view.js';
+export { codeIndexView, codeView, exampleText, sectionTitle } from './code-view.js';
+export { PAGE_POLICY } from './page.js';

@@ -1,0 +1,79 @@
+import { expect } from 'chai';
+
+import { judgeRejections, type Source } from './rejections.js';
+import { later, specifiedCodes } from './specified-codes.js';
+
+const row = (section: string) => ({ section, why: 'w', remedy: 'r', example: 'e', mended: 'm' });
+const present = Object.entries(specifiedCodes).flatMap(([section, codes]) =>
+  codes.filter(code => !later.includes(code)).map(code => [code, row(section)] as const),
+);
+const sound = Object.fromEntries(present);
+const literals = present.map(([code]) => `'${code}'`).join(' ');
+const sources: readonly Source[] = [
+  { path: 'crds/x/rules.ts', text: literals },
+  { path: 'crds/x/rules.test.ts', text: literals },
+];
+
+describe('check of the rejections', () => {
+  it('knows the 83 codes of the specification', () => {
+    const codes = Object.values(specifiedCodes).map(list => list.length);
+    expect(codes).to.deep.equal([13, 5, 34, 10, 21]);
+  });
+
+  const cases: ReadonlyArray<{
+    name: string;
+    groups: Parameters<typeof judgeRejections>[0];
+    sources: readonly Source[];
+    found: string[];
+  }> = [
+    { name: 'passes a sound catalogue', groups: [sound], sources, found: [] },
+    {
+      name: 'sees a code declared twice',
+      groups: [sound, { name_required: row('7.1') }],
+      sources,
+      found: ['name_required: declared twice'],
+    },
+    {
+      name: 'sees a code without a remedy',
+      groups: [{ ...sound, name_required: { ...row('7.1'), remedy: '' } }],
+      sources,
+      found: ['name_required: has no remedy'],
+    },
+    {
+      name: 'sees a code that nothing answers and nothing tests',
+      groups: [{ ...sound, our_own: row('ours') }],
+      sources,
+      found: ['our_own: never answered', 'our_own: expected by no test'],
+    },
+    {
+      name: 'does not take a test for an answer',
+      groups: [{ ...sound, our_own: row('ours') }],
+      sources: [...sources, { path: 'api/a.test.ts', text: "'our_own'" }],
+      found: ['our_own: never answered'],
+    },
+    {
+      name: 'sees a code of the specification that is missing',
+      groups: [Object.fromEntries(present.filter(([code]) => code !== 'image_required'))],
+      sources,
+      found: ['image_required: named by section 7.1 and not declared'],
+    },
+    {
+      name: 'sees a code in the wrong section',
+      groups: [{ ...sound, name_required: row('7.2') }],
+      sources,
+      found: ['name_required: belongs to section 7.1, not 7.2'],
+    },
+    {
+      name: 'sees a code that is no longer later',
+      groups: [{ ...sound, secret_name_invalid: row('7.3') }],
+      sources: sources.map(({ path, text }) => ({ path, text: `${text} 'secret_name_invalid'` })),
+      found: ['secret_name_invalid: declared, yet listed as later'],
+    },
+  ];
+
+  for (const { name, groups, sources: given, found } of cases) {
+    it(name, () => {
+      expect(judgeRejections(groups, given)).to.deep.equal(found);
+    });
+  }
+});

@@ -1,0 +1,68 @@
+import { later, notYetAnswered, specifiedCodes } from './specified-codes.js';
+
+/** A row of the catalogue, as far as these questions go. */
+export interface DocumentedRow {
+  readonly section: string;
+  readonly why: string;
+  readonly remedy: string;
+  readonly example: unknown;
+  readonly mended: unknown;
+}
+
+/** A source file. */
+export interface Source {
+  readonly path: string;
+  readonly text: string;
+}
+
+/**
+ * Five questions to every code: declared once? documented? answered by some rule or handler? expected by some test?
+ * and is every code of the specification there, in its section?
+ */
+export function judgeRejections(
+  groups: readonly Readonly<Record<string, DocumentedRow>>[],
+  sources: readonly Source[],
+): string[] {
+  const rows = groups.flatMap(group => Object.entries(group));
+  const answered = literalsIn(sources.filter(({ path }) => isProduct(path)));
+  const tested = literalsIn(sources.filter(({ path }) => path.endsWith('.test.ts') && !path.startsWith('hack/')));
+  const due = rows.map(([code]) => code).filter(code => !notYetAnswered.includes(code));
+  return [
+    ...repeated(rows.map(([code]) => code)).map(code => `${code}: declared twice`),
+    ...rows.flatMap(([code, row]) => undocumented(code, row)),
+    ...due.flatMap(code => (answered.has(code) ? [] : [`${code}: never answered`])),
+    ...due.flatMap(code => (tested.has(code) ? [] : [`${code}: expected by no test`])),
+    ...missing(new Map(rows)),
+  ];
+}
+
+function isProduct(path: string): boolean {
+  return !/\.test\.ts$|^hack\/|^e2e\/|^crds\/rejections\/|^api\/docs\//.test(path);
+}
+
+function literalsIn(sources: readonly Source[]): ReadonlySet<string> {
+  return new Set(
+    sources.flatMap(({ text }) => [...text.matchAll(/'([a-z0-9]+(?:_[a-z0-9]+)+)'/g)].map(([, word]) => word!)),
+  );
+}
+
+function repeated(codes: readonly string[]): string[] {
+  return codes.filter((code, position) => codes.indexOf(code) !== position);
+}
+
+function undocumented(code: string, row: DocumentedRow): string[] {
+  return (['why', 'remedy', 'example', 'mended'] as const)
+    .filter(part => row[part] === undefined || row[part] === '')
+    .map(part => `${code}: has no ${part}`);
+}
+
+function missing(rows: ReadonlyMap<string, DocumentedRow>): string[] {
+  return Object.entries(specifiedCodes).flatMap(([section, codes]) =>
+    codes.flatMap(code => {
+      const row = rows.get(code);
+      if (!row) return later.includes(code) ? [] : [`${code}: named by section ${section} and not declared`];
+      if (later.includes(code)) return [`${code}: declared, yet listed as later`];
+      return row.section === section ? [] : [`${code}: belongs to section ${section}, not ${row.section}`];
+    }),
+  );
+}
