@@ -18,7 +18,7 @@ const BARRIER_RETRY_MS = 250;
 /** What the loops of one process stand on. */
 export interface RuntimeEnv {
   readonly store: Store;
-  /** Being fed already. */
+  /** Being fed already, and until `runLoops` has resolved: the last writes are waited for in it. */
   readonly cache: Cache;
   readonly clock: Clock;
   readonly random: Random;
