@@ -1,0 +1,101 @@
+import { CompactedFault } from '../faults.js';
+import type { Entry, Listing, Revision } from '../store.js';
+import { OutOfRangeFault } from './grpc.js';
+import { keyAfter, rangeBelow } from './key-range.js';
+import { decodeRange, encodeRange, type RangeAnswer, type RangeAsk } from './messages.js';
+import type { Wire } from './wire.js';
+
+/** A list, and the cluster that it is of. */
+export interface ClusterListing extends Listing {
+  readonly clusterId: string;
+}
+
+export interface ListOptions {
+  readonly at?: Revision;
+  /** Leaves the bytes of the entries empty. */
+  readonly keysOnly?: boolean;
+}
+
+const LIST_ATTEMPTS = 5;
+
+/** Linearizable reads below one root. Keys go in and come out without it. */
+export class EtcdReads {
+  readonly #wire: Wire;
+  readonly #root: string;
+  readonly #pageSize: number;
+  #seen: Revision = 0;
+
+  constructor(wire: Wire, root: string, pageSize: number) {
+    this.#wire = wire;
+    this.#root = root;
+    this.#pageSize = pageSize;
+  }
+
+  /** The highest revision of any answer so far: whatever is sent after reading it is made later. */
+  get seen(): Revision {
+    return this.#seen;
+  }
+
+  saw(revision: Revision): void {
+    if (revision > this.#seen) this.#seen = revision;
+  }
+
+  async entry(key: string, at?: Revision): Promise<Entry | undefined> {
+    const answer = await this.#range({ key: this.#root + key, ...(at === undefined ? {} : { revision: at }) });
+    return answer.entries[0];
+  }
+
+  async revision(): Promise<Revision> {
+    const { revision } = await this.#range({ key: this.#root, keysOnly: true });
+    return revision;
+  }
+
+  /** Tells one etcd from another that has taken its place. */
+  async clusterId(): Promise<string> {
+    const { clusterId } = await this.#range({ key: this.#root, keysOnly: true });
+    return clusterId;
+  }
+
+  /** Everything below `prefix`, in pages, all at one revision. */
+  async list(prefix: string, options: ListOptions = {}): Promise<ClusterListing> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#pages(prefix, options);
+      } catch (thrown) {
+        // Compacted between two pages: begin again at a newer revision.
+        if (!(thrown instanceof CompactedFault) || options.at !== undefined || attempt === LIST_ATTEMPTS) throw thrown;
+      }
+    }
+  }
+
+  async #pages(prefix: string, { at, keysOnly = false }: ListOptions): Promise<ClusterListing> {
+    const { key: first, end } = rangeBelow(this.#root + prefix);
+    const entries: Entry[] = [];
+    let revision = at;
+    for (let key = first; ; ) {
+      const page = await this.#range({
+        key,
+        end,
+        limit: this.#pageSize,
+        keysOnly,
+        ...(revision === undefined ? {} : { revision }),
+      });
+      revision ??= page.revision;
+      for (const entry of page.entries) entries.push(entry);
+      const last = page.entries.at(-1);
+      if (!page.more || !last) return { entries, revision, clusterId: page.clusterId };
+      key = keyAfter(this.#root + last.key);
+    }
+  }
+
+  async #range(ask: RangeAsk): Promise<RangeAnswer> {
+    try {
+      const answer = decodeRange(await this.#wire.read('KV/Range', encodeRange(ask)), this.#root);
+      this.saw(answer.revision);
+      return answer;
+    } catch (thrown) {
+      if (thrown instanceof OutOfRangeFault) throw new CompactedFault(ask.revision ?? 0, { cause: thrown });
+      throw thrown;
+    }
+  }
+}

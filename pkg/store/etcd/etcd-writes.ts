@@ -1,0 +1,138 @@
+import type { Clock, Random } from '../../clock/index.js';
+import { Fault } from '../../fault/index.js';
+import { OutcomeUnknownFault, StoreUnavailableFault } from '../faults.js';
+import type { Change, Happening, Revision, Verdict } from '../store.js';
+import { type Epoch, Epochs } from './epochs.js';
+import type { EtcdReads } from './etcd-reads.js';
+import { GroupCommit } from './group-commit.js';
+import { AnswerLostFault } from './grpc.js';
+import { type BatchAnswer, decodeBatch, encodeBatch, encodePut, type WireChange } from './messages.js';
+import { settle } from './settlement.js';
+import type { Wire } from './wire.js';
+
+/** Where the keys stand that close epochs, below the root. */
+const EPOCHS = 'epochs/';
+
+/** Far longer than any request can be under way. */
+const EPOCH_CLOSED_FOR_SECONDS = 3_600;
+
+export interface EtcdWritesOptions {
+  readonly wire: Wire;
+  readonly reads: EtcdReads;
+  readonly root: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** How long a lost answer is looked into. */
+  readonly settleWithinMs: number;
+  readonly grant: (ttlSeconds: number) => Promise<{ readonly id: string }>;
+  readonly history: (after: Revision, until: Revision) => Promise<readonly Happening[]>;
+}
+
+/** The batch was sent, and which of its changes were made is not known. */
+class UnsettledFault extends Fault {
+  readonly retriable = true;
+  readonly epoch: Epoch;
+  /** A revision from before the batch was sent. */
+  readonly after: Revision;
+
+  constructor(epoch: Epoch, after: Revision, cause: unknown) {
+    super('the outcome of a batch is not known', { cause });
+    this.epoch = epoch;
+    this.after = after;
+  }
+}
+
+/** The batch came after its epoch was closed. Nothing of it was stored. */
+class EpochClosedFault extends Fault {
+  readonly retriable = true;
+}
+
+/** Makes changes, in groups, each exactly once, and finds out what became of those whose answer was lost. */
+export class EtcdWrites {
+  readonly #options: EtcdWritesOptions;
+  readonly #epochs: Epochs;
+  readonly #group: GroupCommit;
+
+  constructor(options: EtcdWritesOptions) {
+    this.#options = options;
+    this.#epochs = new Epochs({
+      clock: options.clock,
+      random: options.random,
+      prefix: options.root + EPOCHS,
+      put: key => this.#putEpoch(key),
+    });
+    this.#group = new GroupCommit({ send: batch => this.#send(batch) });
+  }
+
+  async commit(change: Change): Promise<Verdict> {
+    const wired = this.#wired(change);
+    if (this.#options.reads.seen === 0) await this.#options.reads.revision();
+    let deadline: number | undefined;
+    for (;;) {
+      try {
+        return await this.#group.commit(wired);
+      } catch (thrown) {
+        if (thrown instanceof EpochClosedFault) continue;
+        if (!(thrown instanceof UnsettledFault)) throw thrown;
+        deadline ??= this.#options.clock.monotonic() + this.#options.settleWithinMs;
+        const revision = await this.#settle(change, thrown, deadline);
+        if (revision !== undefined) return { stored: true, revision };
+        if (this.#options.clock.monotonic() >= deadline) {
+          throw new StoreUnavailableFault('etcd does not answer', { cause: thrown });
+        }
+      }
+    }
+  }
+
+  async #settle(change: Change, lost: UnsettledFault, deadline: number): Promise<Revision | undefined> {
+    const { reads, history } = this.#options;
+    const until = await this.#epochs.close(lost.epoch, deadline);
+    if (until === undefined) throw new OutcomeUnknownFault({ cause: lost });
+    try {
+      return await settle(change, { after: lost.after, until }, { entry: (key, at) => reads.entry(key, at), history });
+    } catch (cause) {
+      throw new OutcomeUnknownFault({ cause });
+    }
+  }
+
+  async #send(batch: readonly WireChange[]): Promise<BatchAnswer> {
+    const { wire, reads } = this.#options;
+    const epoch = this.#epochs.current;
+    const after = reads.seen;
+    try {
+      const answer = decodeBatch(await wire.write('KV/Txn', encodeBatch(epoch.key, batch)));
+      reads.saw(answer.revision);
+      if (!answer.open) throw new EpochClosedFault('a batch came after its epoch was closed');
+      if (answer.verdicts.length !== batch.length) throw new AnswerLostFault('etcd gave too few verdicts');
+      return answer;
+    } catch (thrown) {
+      if (!(thrown instanceof AnswerLostFault || thrown instanceof RangeError)) throw thrown;
+      this.#epochs.leave(epoch);
+      throw new UnsettledFault(epoch, after, thrown);
+    }
+  }
+
+  async #putEpoch(key: string): Promise<Revision> {
+    const { wire, reads, grant } = this.#options;
+    const { id } = await grant(EPOCH_CLOSED_FOR_SECONDS);
+    const { revision } = decodeBatch(await wire.write('KV/Put', encodePut({ key, bytes: Buffer.alloc(0), lease: id })));
+    reads.saw(revision);
+    return revision;
+  }
+
+  #wired({ guards, puts, deletes }: Change): WireChange {
+    const { root } = this.#options;
+    let size = 0;
+    const full = (key: string) => {
+      size += Buffer.byteLength(key) + root.length;
+      return root + key;
+    };
+    for (const { bytes } of puts) size += bytes.length;
+    const wired = {
+      guards: guards.map(guard => ({ ...guard, key: full(guard.key) })),
+      puts: puts.map(put => ({ ...put, key: full(put.key) })),
+      deletes: deletes.map(full),
+    };
+    return { ...wired, size };
+  }
+}

@@ -1,0 +1,139 @@
+import type { Verdict } from '../store.js';
+import { type Admission, ConflictAdmission } from './admission.js';
+import { LeaseGoneFault, StoreRefusedFault } from '../faults.js';
+import type { BatchAnswer, WireChange } from './messages.js';
+
+export interface GroupCommitOptions {
+  /** Sends one batch. What it throws is the outcome of every change in it. */
+  readonly send: (batch: readonly WireChange[]) => Promise<BatchAnswer>;
+  readonly admission?: () => Admission;
+  readonly limits?: Partial<GroupLimits>;
+  /** When to look at what has gathered: after this turn of the event loop. */
+  readonly defer?: (pump: () => void) => void;
+}
+
+export interface GroupLimits {
+  /** Changes in a batch. etcd applies a batch in one piece, so a huge one delays everybody. */
+  readonly items: number;
+  /** Bytes in a batch. etcd takes 1.5 MB. */
+  readonly bytes: number;
+  /** etcd's `--max-txn-ops`: the changes of a batch and the longest list in any of them, together. */
+  readonly operations: number;
+  /** Batches under way at the same time. */
+  readonly flights: number;
+}
+
+const LIMITS: GroupLimits = { items: 100, bytes: 1 << 20, operations: 128, flights: 2 };
+
+/** How many waiting changes are passed over in search of some that fit. */
+const LOOK_PAST = 1_000;
+
+interface Waiting {
+  readonly change: WireChange;
+  readonly resolve: (verdict: Verdict) => void;
+  readonly reject: (fault: unknown) => void;
+}
+
+/**
+ * Packs the writes that come at the same time into few calls, each with a verdict of its own.
+ *
+ * There is no timer: while fewer than two calls are under way, what has gathered is sent at once, else it waits for one
+ * of them to return. So a single write is not delayed, and under load the batches grow to what etcd can take.
+ */
+export class GroupCommit {
+  readonly #send: (batch: readonly WireChange[]) => Promise<BatchAnswer>;
+  readonly #admission: () => Admission;
+  readonly #limits: GroupLimits;
+  readonly #defer: (pump: () => void) => void;
+  readonly #flying = new Set<readonly Waiting[]>();
+  #waiting: Waiting[] = [];
+  #woken = false;
+
+  constructor({
+    send,
+    admission = () => new ConflictAdmission(),
+    limits = {},
+    defer = setImmediate,
+  }: GroupCommitOptions) {
+    this.#send = send;
+    this.#admission = admission;
+    this.#limits = { ...LIMITS, ...limits };
+    this.#defer = defer;
+  }
+
+  commit(change: WireChange): Promise<Verdict> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ change, resolve, reject });
+      if (this.#woken) return;
+      this.#woken = true;
+      this.#defer(() => {
+        this.#woken = false;
+        this.#pump();
+      });
+    });
+  }
+
+  #pump(): void {
+    while (this.#flying.size < this.#limits.flights && this.#waiting.length > 0) {
+      const batch = this.#take();
+      if (batch.length === 0) return; // all that waits touches what is under way
+      this.#flying.add(batch);
+      void this.#fly(batch).finally(() => {
+        this.#flying.delete(batch);
+        this.#pump();
+      });
+    }
+  }
+
+  async #fly(batch: readonly Waiting[]): Promise<void> {
+    try {
+      const { revision, verdicts } = await this.#send(batch.map(({ change }) => change));
+      batch.forEach(({ resolve }, n) => resolve(verdicts[n] ? { stored: true, revision } : { stored: false }));
+    } catch (thrown) {
+      // One change can make etcd refuse the whole batch: a lease that has ended, too many operations. Nothing of it was
+      // stored, so the others may be sent again without it.
+      const refused = thrown instanceof LeaseGoneFault || thrown instanceof StoreRefusedFault;
+      if (refused && batch.length > 1) for (const item of batch) await this.#fly([item]);
+      else for (const { reject } of batch) reject(thrown);
+    }
+  }
+
+  #take(): readonly Waiting[] {
+    const admission = this.#admission();
+    for (const flight of this.#flying) for (const { change } of flight) admission.note(change);
+
+    const batch: Waiting[] = [];
+    const passed: Waiting[] = [];
+    let bytes = 0;
+    let longest = 0;
+    let looked = 0;
+    for (const item of this.#waiting) {
+      const list = Math.max(longest, lengthOf(item.change));
+      if (
+        passed.length >= LOOK_PAST ||
+        (batch.length > 0 && this.#isFull(batch.length, bytes + item.change.size, list))
+      )
+        break;
+      looked++;
+      if (admission.fits(item.change)) {
+        batch.push(item);
+        bytes += item.change.size;
+        longest = list;
+      } else {
+        passed.push(item);
+      }
+      admission.note(item.change);
+    }
+    this.#waiting = passed.concat(this.#waiting.slice(looked));
+    return batch;
+  }
+
+  #isFull(items: number, bytesWithNext: number, longestWithNext: number): boolean {
+    const { items: most, bytes, operations } = this.#limits;
+    return items >= most || bytesWithNext > bytes || items + 1 + longestWithNext > operations;
+  }
+}
+
+function lengthOf({ guards, puts, deletes }: WireChange): number {
+  return Math.max(guards.length, puts.length + deletes.length);
+}

@@ -1,0 +1,204 @@
+import type { Entry, Guard, Put, Revision } from '../store.js';
+import { BackWriter, Reader } from './protobuf.js';
+
+/** A change as it goes over the wire: with full keys. */
+export interface WireChange {
+  readonly guards: readonly Guard[];
+  readonly puts: readonly Put[];
+  readonly deletes: readonly string[];
+  /** No less than the bytes of its keys and values. */
+  readonly size: number;
+}
+
+/** What a batch of changes came to. */
+export interface BatchAnswer {
+  readonly revision: Revision;
+  /** False when the batch carried an epoch that has been closed: then nothing of it was stored. */
+  readonly open: boolean;
+  /** One for each change, in order. */
+  readonly verdicts: readonly boolean[];
+}
+
+/** What to read. */
+export interface RangeAsk {
+  readonly key: string;
+  /** The first key that is not wanted any more; left out, only `key` itself is read. */
+  readonly end?: Buffer;
+  readonly limit?: number;
+  readonly revision?: Revision;
+  readonly keysOnly?: boolean;
+}
+
+/** An answer to a range. `stem` is taken off the keys. */
+export interface RangeAnswer {
+  readonly revision: Revision;
+  readonly clusterId: string;
+  readonly entries: readonly Entry[];
+  readonly more: boolean;
+}
+
+/** Bytes of tags and lengths that one operation can need beside its key and value. */
+const OPERATION_OVERHEAD = 48;
+
+const COMPARE_CREATE = 1;
+const COMPARE_MOD = 2;
+const COMPARE_GREATER = 1;
+
+/**
+ * One outer transaction whose success list holds one nested transaction for each change, so that each is judged on
+ * its own. It is made only while nobody has put the epoch's key: see `Epochs`.
+ */
+export function encodeBatch(epochKey: string, changes: readonly WireChange[]): Buffer {
+  let size = OPERATION_OVERHEAD + epochKey.length * 3;
+  for (const { guards, puts, deletes, size: own } of changes) {
+    size += own + OPERATION_OVERHEAD * (1 + guards.length + puts.length + deletes.length);
+  }
+  const writer = new BackWriter(size);
+  for (const change of changes.toReversed()) {
+    const end = writer.at;
+    for (const key of change.deletes) writeDelete(writer, key);
+    for (const put of change.puts) writePut(writer, put);
+    for (const guard of change.guards) writeCompare(writer, guard);
+    writer.close(0x22, end); // RequestOp.request_txn
+    writer.close(0x12, end); // TxnRequest.success
+  }
+  writeCompare(writer, { key: epochKey, at: 0 });
+  return writer.frame();
+}
+
+function writeDelete(writer: BackWriter, key: string): void {
+  const end = writer.at;
+  writer.bytes(0x0a, key); // DeleteRangeRequest.key
+  writer.close(0x1a, end); // RequestOp.request_delete_range
+  writer.close(0x12, end); // TxnRequest.success
+}
+
+function writePutFields(writer: BackWriter, { key, bytes, lease }: Put): void {
+  if (lease !== undefined) writer.long(0x18, lease); // PutRequest.lease
+  writer.bytes(0x12, bytes); // PutRequest.value
+  writer.bytes(0x0a, key); // PutRequest.key
+}
+
+function writePut(writer: BackWriter, put: Put): void {
+  const end = writer.at;
+  writePutFields(writer, put);
+  writer.close(0x12, end); // RequestOp.request_put
+  writer.close(0x12, end); // TxnRequest.success
+}
+
+function writeCompare(writer: BackWriter, guard: Guard): void {
+  const end = writer.at;
+  if ('at' in guard)
+    writer.number(0x30, guard.at); // Compare.mod_revision
+  else writer.number(0x28, 'created' in guard ? guard.created : 0); // Compare.create_revision
+  writer.bytes(0x1a, guard.key); // Compare.key
+  writer.number(0x10, 'at' in guard ? COMPARE_MOD : COMPARE_CREATE); // Compare.target
+  if ('exists' in guard) writer.number(0x08, COMPARE_GREATER); // Compare.result; EQUAL is the default
+  writer.close(0x0a, end); // TxnRequest.compare
+}
+
+/** One put without any guard: only for keys that nobody else writes. */
+export function encodePut(put: Put): Buffer {
+  const writer = new BackWriter(Buffer.byteLength(put.key) + put.bytes.length + OPERATION_OVERHEAD);
+  writePutFields(writer, put);
+  return writer.frame();
+}
+
+/** Reads the answer to `encodeBatch`. */
+export function decodeBatch(message: Buffer): BatchAnswer {
+  const reader = new Reader(message);
+  const verdicts: boolean[] = [];
+  let revision = 0;
+  let open = false;
+  for (let tag = reader.next(); tag !== 0; tag = reader.next()) {
+    if (tag === 0x0a) revision = decodeHeader(reader.message()).revision;
+    else if (tag === 0x10) open = reader.number() === 1;
+    else if (tag === 0x1a) verdicts.push(decodeVerdict(reader.message()));
+    else reader.skip(tag);
+  }
+  return { revision, open, verdicts };
+}
+
+function decodeVerdict(operation: Reader): boolean {
+  let stored = false; // false is not on the wire
+  for (let tag = operation.next(); tag !== 0; tag = operation.next()) {
+    if (tag !== 0x22) {
+      operation.skip(tag);
+      continue;
+    }
+    const nested = operation.message();
+    for (let field = nested.next(); field !== 0; field = nested.next()) {
+      if (field === 0x10) stored = nested.number() === 1;
+      else nested.skip(field);
+    }
+  }
+  return stored;
+}
+
+export function encodeRange({ key, end, limit, revision, keysOnly }: RangeAsk): Buffer {
+  const writer = new BackWriter(Buffer.byteLength(key) + (end?.length ?? 0) + OPERATION_OVERHEAD);
+  if (keysOnly) writer.number(0x40, 1);
+  if (revision !== undefined) writer.number(0x20, revision);
+  if (limit !== undefined) writer.number(0x18, limit);
+  if (end) writer.bytes(0x12, end);
+  writer.bytes(0x0a, key);
+  return writer.frame();
+}
+
+export function decodeRange(message: Buffer, stem: string): RangeAnswer {
+  const reader = new Reader(message);
+  const entries: Entry[] = [];
+  let header = { revision: 0, clusterId: '' };
+  let more = false;
+  for (let tag = reader.next(); tag !== 0; tag = reader.next()) {
+    if (tag === 0x0a) header = decodeHeader(reader.message());
+    else if (tag === 0x12) entries.push(decodeEntry(reader.message(), stem));
+    else if (tag === 0x18) more = reader.number() === 1;
+    else reader.skip(tag);
+  }
+  return { ...header, entries, more };
+}
+
+function decodeHeader(reader: Reader): { revision: Revision; clusterId: string } {
+  let revision = 0;
+  let clusterId = '';
+  for (let tag = reader.next(); tag !== 0; tag = reader.next()) {
+    if (tag === 0x08) clusterId = reader.long();
+    else if (tag === 0x18) revision = reader.number();
+    else reader.skip(tag);
+  }
+  return { revision, clusterId };
+}
+
+function decodeEntry(reader: Reader, stem: string): Entry {
+  let key = '';
+  let created = 0;
+  let revision = 0;
+  let bytes: Buffer = EMPTY;
+  for (let tag = reader.next(); tag !== 0; tag = reader.next()) {
+    if (tag === 0x0a) key = reader.text().slice(stem.length);
+    else if (tag === 0x10) created = reader.number();
+    else if (tag === 0x18) revision = reader.number();
+    else if (tag === 0x2a)
+      bytes = Buffer.from(reader.bytes()); // a view would keep the whole page in memory
+    else reader.skip(tag);
+  }
+  return { key, bytes, revision, created };
+}
+
+const EMPTY = Buffer.alloc(0);
+
+/** A request that says nothing. */
+export function encodeNothing(): Buffer {
+  return new BackWriter(0).frame();
+}
+
+/** Reads the server's version out of a `StatusResponse`. */
+export function decodeVersion(message: Buffer): string {
+  const reader = new Reader(message);
+  for (let tag = reader.next(); tag !== 0; tag = reader.next()) {
+    if (tag === 0x12) return reader.text();
+    reader.skip(tag);
+  }
+  return '';
+}

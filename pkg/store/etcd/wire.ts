@@ -1,0 +1,96 @@
+import { type Clock, type Random, sleep } from '../../clock/index.js';
+import { asError } from '../../fault/index.js';
+import type { Logger } from '../../log/index.js';
+import { StoreUnavailableFault } from '../faults.js';
+import { AnswerLostFault } from './grpc.js';
+import { Line, type TlsMaterial } from './line.js';
+
+export interface WireOptions {
+  readonly endpoints: readonly string[];
+  readonly tls: TlsMaterial;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  readonly callDeadlineMs: number;
+}
+
+const CONNECT_WITHIN_MS = 1_000;
+const BACKOFF_FROM_MS = 20;
+const BACKOFF_TO_MS = 1_000;
+const READ_ATTEMPTS = 2;
+
+/**
+ * Calls to etcd over gRPC, on plain HTTP/2: a third of the processor time of the usual library.
+ *
+ * There is one connection at a time, to one of the members; when it fails, the next call goes to the next member.
+ * Writes are sent once. Reads may be sent again, since asking twice harms nobody.
+ */
+export class Wire {
+  readonly #options: WireOptions;
+  readonly #closed = new AbortController();
+  #line: Line | undefined;
+  #connecting: Promise<void> | undefined;
+  #nextEndpoint = 0;
+
+  constructor(options: WireOptions) {
+    this.#options = options;
+  }
+
+  /** Sends a request that must not be sent twice. */
+  async write(method: string, frame: Buffer): Promise<Buffer> {
+    const line = await this.#connected();
+    try {
+      return await line.call(`/etcdserverpb.${method}`, frame, this.#options.callDeadlineMs);
+    } catch (thrown) {
+      // Another member may do better than one that is slow, ill or without a leader.
+      if (thrown instanceof AnswerLostFault && this.#options.endpoints.length > 1) line.retire();
+      throw thrown;
+    }
+  }
+
+  /** Sends a request that changes nothing. */
+  async read(method: string, frame: Buffer): Promise<Buffer> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.write(method, frame);
+      } catch (thrown) {
+        if (!(thrown instanceof AnswerLostFault)) throw thrown;
+        if (attempt === READ_ATTEMPTS) throw new StoreUnavailableFault('etcd does not answer', { cause: thrown });
+      }
+    }
+  }
+
+  close(): void {
+    this.#closed.abort();
+    this.#line?.close();
+  }
+
+  async #connected(): Promise<Line> {
+    const { clock, callDeadlineMs } = this.#options;
+    if (this.#line?.usable) return this.#line;
+    this.#connecting ??= this.#connect().finally(() => {
+      this.#connecting = undefined;
+    });
+    const waited = new AbortController();
+    await Promise.race([this.#connecting, sleep(clock, callDeadlineMs, waited.signal)]);
+    waited.abort();
+    if (this.#line?.usable) return this.#line;
+    throw new StoreUnavailableFault('no member of etcd can be reached');
+  }
+
+  /** Tries one member after the other until one answers. */
+  async #connect(): Promise<void> {
+    const { endpoints, tls, clock, random, log } = this.#options;
+    for (let wait = BACKOFF_FROM_MS; !this.#closed.signal.aborted; wait = Math.min(wait * 2, BACKOFF_TO_MS)) {
+      const endpoint = endpoints[this.#nextEndpoint++ % endpoints.length]!;
+      try {
+        this.#line = await Line.open({ endpoint, tls, clock, connectWithinMs: CONNECT_WITHIN_MS });
+        if (this.#closed.signal.aborted) this.#line.close();
+        return;
+      } catch (thrown) {
+        log.debug('etcd cannot be reached', { address: endpoint, error: asError(thrown) });
+      }
+      await sleep(clock, wait * (0.5 + random.next()), this.#closed.signal);
+    }
+  }
+}
