@@ -1,6 +1,11 @@
 import type { Replica } from '../../crds/replica/index.js';
 import type { Wanted } from './next-step.js';
 
+/** One place of a deployment, and the generation that fills it. */
+type Slot = Pick<Replica, 'deploymentUid' | 'slot' | 'generation'>;
+
+const placeOf = ({ deploymentUid, slot }: Slot): string => `${deploymentUid}/${slot}`;
+
 /**
  * What the control plane wants of this node, as last told.
  *
@@ -37,18 +42,28 @@ export class Assignments {
   }
 
   /** A container proves that this generation of the slot was asked for once. */
-  witness(slot: { readonly deploymentUid: string; readonly slot: number; readonly generation: number }): void {
-    const place = `${slot.deploymentUid}/${slot.slot}`;
+  witness(slot: Slot): void {
+    const place = placeOf(slot);
     if (slot.generation > (this.#newest.get(place) ?? 0)) this.#newest.set(place, slot.generation);
   }
 
-  wanted(uid: string): Wanted {
+  /** What is wanted of a replica. `owner` is what its container says, where it has one. */
+  wanted(uid: string, owner?: Slot): Wanted {
     if (!this.#told) return 'unknown';
     const replica = this.#wanted.get(uid);
-    if (!replica) return 'nothing';
+    if (!replica) return owner && this.#turnedBack(owner) ? 'unknown' : 'nothing';
     if (replica.retiringSince !== undefined) return 'retire';
-    const newest = this.#newest.get(`${replica.deploymentUid}/${replica.slot}`) ?? 0;
-    return replica.generation < newest ? 'outdated' : 'run';
+    return this.#outdated(replica) ? 'outdated' : 'run';
+  }
+
+  #outdated(slot: Slot): boolean {
+    return slot.generation < (this.#newest.get(placeOf(slot)) ?? 0);
+  }
+
+  /** Whether the slot of a container has been given to an older generation: then the container is not an orphan. */
+  #turnedBack(owner: Slot): boolean {
+    const place = placeOf(owner);
+    return [...this.#wanted.values()].some(replica => placeOf(replica) === place && this.#outdated(replica));
   }
 
   #put(replica: Replica, before: Replica | undefined): void {

@@ -53,7 +53,7 @@ export class ReplicaWorker {
       const container = view.get(uid);
       if (container) history.observe(uid, container);
       const restMs = history.restMs(uid);
-      const step = nextStep({ wanted: assignments.wanted(uid), container, imageMissing, restMs });
+      const step = nextStep({ wanted: assignments.wanted(uid, container?.owner), container, imageMissing, restMs });
       try {
         const next = await this.#take(uid, step);
         if (next) return next;

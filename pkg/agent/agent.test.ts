@@ -1,0 +1,336 @@
+import { expect } from 'chai';
+
+import { keys } from '../../crds/keys/index.js';
+import type { Replica } from '../../crds/replica/index.js';
+import { seededRandom } from '../clock/index.js';
+import { DeskLab, replica, TENANT } from '../link/desk.testing.js';
+import { silentLogger } from '../log/index.js';
+import { Agent } from './agent.js';
+import { memoryDisk } from './disk.js';
+import {
+  EngineUnreachableFault,
+  type Operation,
+  SimulatedEngine,
+  type SimulatedEngineOptions,
+} from './engine/index.js';
+
+const checked: Replica['template'] = {
+  image: 'registry.test/web:1',
+  secretsVersion: 0,
+  healthCheck: { type: 'exec', command: ['true'] },
+};
+
+/** One node: an engine and a disk that outlive its agents, a link that can be cut. */
+class NodeLab extends DeskLab {
+  readonly engine: SimulatedEngine;
+  readonly disk = memoryDisk();
+  readonly wire = this.link();
+  failure: SimulatedEngineOptions['failure'] | undefined;
+  latencyMs: (operation: Operation) => number = () => 0;
+  #agent: { readonly end: AbortController; readonly ended: Promise<void> } | undefined;
+
+  constructor(options: Partial<SimulatedEngineOptions> = {}) {
+    super();
+    this.engine = new SimulatedEngine({
+      clock: this.clock,
+      random: seededRandom(7),
+      failure: (operation, when) => this.failure?.(operation, when),
+      latencyMs: operation => this.latencyMs(operation),
+      ...options,
+    });
+  }
+
+  async startAgent(): Promise<void> {
+    const { clock, engine, disk, wire: link } = this;
+    const env = { clock, random: seededRandom(3), engine, link, disk, log: silentLogger };
+    const end = new AbortController();
+    const ended = new Agent(env, { name: 'n1', version: 'test', joinToken: 'join' }).run(end.signal);
+    this.#agent = { end, ended };
+    await this.clock.pass(100);
+  }
+
+  async stopAgent(): Promise<void> {
+    this.#agent?.end.abort();
+    await this.clock.pass(10_000);
+    await this.#agent?.ended;
+  }
+
+  /** Name and state of every container. */
+  get running(): readonly string[] {
+    return this.engine.containers.map(({ name, state }) => `${name} ${state}`).toSorted();
+  }
+}
+
+describe('an agent', () => {
+  let lab: NodeLab;
+
+  const begin = async (options: Partial<SimulatedEngineOptions> = {}) => {
+    lab = new NodeLab(options);
+    await lab.start();
+    await lab.startAgent();
+  };
+
+  afterEach(async () => {
+    await lab.stopAgent();
+    lab.stop();
+  });
+
+  it('pulls, creates, starts and reports what it is assigned', async () => {
+    await begin();
+    await lab.assign(replica());
+    await lab.assign(replica({ uid: 'rep_2', slot: 1 }));
+    await lab.clock.pass(0);
+
+    expect(lab.running).to.deep.equal(['web running', 'web-1 running']);
+    expect(lab.report('rep_1')).to.include({ state: 'running', health: 'none', restarts: 0, nodeId: 'node_1' });
+    const container = lab.engine.containers.find(({ owner }) => owner.replica === 'rep_1');
+    expect(lab.report('rep_1')?.containerId).to.equal(container?.id);
+  });
+
+  it('reports health as it changes', async () => {
+    await begin({ healthyAfterMs: 2_000 });
+    await lab.assign(replica({ template: checked }));
+    await lab.clock.pass(0);
+    expect(lab.report('rep_1')?.health).to.equal('starting');
+
+    await lab.clock.pass(2_000);
+    expect(lab.report('rep_1')?.health).to.equal('healthy');
+
+    lab.engine.setHealth(lab.engine.containers[0]!.id, 'unhealthy');
+    await lab.clock.pass(0);
+    expect(lab.report('rep_1')?.health).to.equal('unhealthy');
+  });
+
+  it('stops and removes what retires, and only then says so', async () => {
+    await begin();
+    await lab.assign(replica());
+    await lab.clock.pass(0);
+    lab.latencyMs = operation => (operation === 'stop' ? 4_000 : 0);
+    await lab.assign(replica({ retiringSince: 'now' }));
+    await lab.clock.pass(1_000);
+    expect(lab.report('rep_1')?.state).to.equal('stopping');
+
+    await lab.clock.pass(4_000);
+    expect(lab.running).to.deep.equal([]);
+    expect(lab.report('rep_1')?.state).to.equal('removed');
+  });
+
+  it('goes quiet when there is nothing to do', async () => {
+    await begin();
+    await lab.assign(replica({ template: checked }));
+    await lab.clock.pass(10_000);
+    const [changes, revision] = [lab.engine.changes, await lab.store.revision()];
+    await lab.clock.pass(600_000);
+
+    expect([lab.engine.changes, await lab.store.revision()]).to.deep.equal([changes, revision]);
+  });
+
+  describe('restarted', () => {
+    it('adopts what runs, without touching it', async () => {
+      await begin();
+      await lab.assign(replica());
+      await lab.clock.pass(0);
+      const { changes } = lab.engine;
+      await lab.stopAgent();
+      await lab.startAgent();
+      await lab.clock.pass(60_000);
+
+      expect(lab.engine.changes).to.equal(changes);
+      expect(lab.running).to.deep.equal(['web running']);
+    });
+
+    it('removes what was dropped while it was away', async () => {
+      await begin();
+      await lab.assign(replica());
+      await lab.clock.pass(0);
+      await lab.stopAgent();
+      await lab.delete(keys.replica(TENANT, 'web', 0));
+      await lab.startAgent();
+
+      expect(lab.running).to.deep.equal([]);
+    });
+
+    it('removes nothing before the control plane has spoken', async () => {
+      await begin();
+      await lab.assign(replica());
+      await lab.clock.pass(0);
+      await lab.stopAgent();
+      await lab.delete(keys.replica(TENANT, 'web', 0));
+      lab.wire.up = false;
+      await lab.startAgent();
+      await lab.clock.pass(120_000);
+      expect(lab.running).to.deep.equal(['web running']);
+
+      lab.wire.up = true;
+      await lab.clock.pass(10_000);
+      expect(lab.running).to.deep.equal([]);
+    });
+  });
+
+  describe('whose container ends', () => {
+    it('starts it again at once, then with longer and longer rests', async () => {
+      await begin();
+      await lab.assign(replica());
+      await lab.clock.pass(0);
+      const { id } = lab.engine.containers[0]!;
+      const restarts = () => lab.report('rep_1')?.restarts;
+
+      lab.engine.crash(id, 1);
+      await lab.clock.pass(0);
+      expect(restarts()).to.equal(1);
+
+      lab.engine.crash(id, 1);
+      await lab.clock.pass(500);
+      expect(lab.report('rep_1')).to.include({ state: 'exited', exitCode: 1, restarts: 1 });
+      await lab.clock.pass(600);
+      expect(restarts()).to.equal(2);
+
+      lab.engine.crash(id, 1);
+      await lab.clock.pass(1_500);
+      expect(restarts()).to.equal(2);
+      await lab.clock.pass(600);
+      expect(restarts()).to.equal(3);
+
+      lab.engine.crash(id, 1);
+      await lab.clock.pass(100);
+      expect(lab.report('rep_1')).to.include({ state: 'exited', reason: 'crash_loop' });
+    });
+
+    it('remembers a crash loop over its own restart', async () => {
+      await begin();
+      await lab.assign(replica());
+      await lab.clock.pass(0);
+      const { id } = lab.engine.containers[0]!;
+      for (let turn = 0; turn < 4; turn++) {
+        lab.engine.crash(id, 1);
+        await lab.clock.pass(10_000);
+      }
+      await lab.stopAgent();
+      lab.engine.crash(id, 1);
+      await lab.startAgent();
+
+      expect(lab.report('rep_1')).to.include({ state: 'exited', reason: 'crash_loop', restarts: 4 });
+    });
+
+    it('forgives after a minute of steady work', async () => {
+      await begin();
+      await lab.assign(replica());
+      await lab.clock.pass(0);
+      const { id } = lab.engine.containers[0]!;
+      for (let turn = 0; turn < 3; turn++) {
+        lab.engine.crash(id, 1);
+        await lab.clock.pass(61_000);
+      }
+      lab.engine.crash(id, 1);
+      await lab.clock.pass(0);
+
+      expect(lab.report('rep_1')).to.include({ state: 'running', restarts: 4 });
+    });
+  });
+
+  describe('whose engine', () => {
+    it('is away reports nothing as gone, and catches up when it is back', async () => {
+      await begin();
+      await lab.assign(replica());
+      await lab.clock.pass(0);
+      lab.engine.setReachable(false);
+      await lab.assign(replica({ retiringSince: 'now' }));
+      await lab.clock.pass(120_000);
+      expect(lab.report('rep_1')?.state).to.equal('running');
+
+      lab.engine.setReachable(true);
+      await lab.clock.pass(0);
+      expect(lab.report('rep_1')?.state).to.equal('removed');
+    });
+
+    it('was restarted starts everything again', async () => {
+      await begin();
+      await lab.assign(replica());
+      await lab.clock.pass(0);
+      lab.engine.restart();
+      await lab.clock.pass(0);
+
+      expect(lab.running).to.deep.equal(['web running']);
+      expect(lab.report('rep_1')).to.include({ state: 'running', restarts: 1 });
+    });
+
+    it('creates and then breaks off is looked at before anything is claimed', async () => {
+      await begin();
+      lab.failure = (operation, when) => {
+        if (operation !== 'create' || when !== 'after') return undefined;
+        return new EngineUnreachableFault('cut');
+      };
+      await lab.assign(replica());
+      await lab.clock.pass(0);
+      lab.failure = undefined;
+      await lab.assign(replica({ retiringSince: 'now' }));
+      await lab.clock.pass(0);
+
+      expect(lab.report('rep_1')?.state).to.equal('removed');
+      expect(lab.running).to.deep.equal([]);
+    });
+
+    it('cannot get the image says why, and tries again', async () => {
+      let held = false;
+      await begin({ registryHolds: () => held });
+      await lab.assign(replica());
+      await lab.clock.pass(0);
+      expect(lab.report('rep_1')).to.include({ state: 'failed', reason: 'image_pull_failed' });
+
+      held = true;
+      await lab.clock.pass(5_000);
+      expect(lab.report('rep_1')?.state).to.equal('running');
+    });
+  });
+
+  describe('whose control plane', () => {
+    it('is away keeps its containers running, and reports when it is back', async () => {
+      await begin();
+      await lab.assign(replica());
+      await lab.clock.pass(0);
+      lab.wire.up = false;
+      lab.engine.crash(lab.engine.containers[0]!.id, 3);
+      await lab.clock.pass(300_000);
+      expect(lab.running).to.deep.equal(['web running']);
+
+      lab.wire.up = true;
+      await lab.clock.pass(20_000);
+      expect(lab.report('rep_1')).to.include({ state: 'running', restarts: 1 });
+    });
+
+    it('has forgotten its report hears it again', async () => {
+      await begin();
+      await lab.assign(replica());
+      await lab.clock.pass(0);
+      await lab.delete(keys.report(TENANT, 'node_1', 'rep_1'));
+      lab.wire.up = false;
+      lab.wire.up = true;
+      await lab.clock.pass(10_000);
+
+      expect(lab.report('rep_1')?.state).to.equal('running');
+    });
+
+    it('was turned back in time is not followed', async () => {
+      await begin();
+      await lab.assign(replica({ uid: 'rep_5', generation: 5 }));
+      await lab.clock.pass(0);
+      await lab.stopAgent();
+      await lab.assign(replica({ uid: 'rep_4', generation: 4 }));
+      await lab.startAgent();
+      await lab.clock.pass(1_000);
+
+      expect(lab.report('rep_4')).to.include({ state: 'failed', reason: 'assignment_outdated' });
+      expect(lab.running).to.deep.equal(['web running']);
+    });
+  });
+
+  it('keeps two slots of one name apart and never runs two containers of one slot', async () => {
+    await begin();
+    await lab.assign(replica());
+    await lab.clock.pass(0);
+    await lab.assign(replica({ uid: 'rep_2', generation: 2, templateHash: 'other' }));
+    await lab.clock.pass(1_000);
+
+    expect(lab.engine.containers.map(({ owner }) => owner.replica)).to.deep.equal(['rep_2']);
+  });
+});
