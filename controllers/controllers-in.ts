@@ -14,7 +14,10 @@ export interface ControllersEnv extends Omit<RuntimeEnv, 'events' | 'meter'> {
 }
 
 export interface Controllers {
-  /** Runs until `signal` is aborted; resolves when all work has ended and every leadership was handed back. */
+  /**
+   * Runs until `signal` is aborted; resolves when all work has ended and every leadership was handed back. The cache
+   * must be fed until then.
+   */
   run(signal: AbortSignal): Promise<void>;
 }
 
@@ -26,8 +29,13 @@ export function controllersIn({ eventRetentionDays, metrics, loops, ...env }: Co
       const leases = new EventLeases(env.store, env.clock, eventRetentionDays);
       const events = new EventWriter(leases, env.clock, env.random);
       const runtime: RuntimeEnv = { ...env, events, ...(metrics && { meter: loopMetrics(metrics) }) };
-      await env.cache.ready;
+      await Promise.race([env.cache.ready, aborted(signal)]);
       await runLoops(loops ?? allLoops(), runtime, signal);
     },
   };
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise(resolve => signal.addEventListener('abort', () => resolve(), { once: true }));
 }

@@ -9,6 +9,8 @@
  *
  * @module
  */
+export type { Arguments } from './arguments.js';
+export { readArguments } from './arguments.js';
 export { InvalidSettingFault } from './faults.js';
 export type { Origin, Settings } from './settings.js';
 export { environmentVariable, flagOf, loadSettings, settingsTable } from './settings.js';

@@ -41,6 +41,7 @@ export type { LeaderRecord, LeadershipOptions, Term } from './leadership.js';
 export { Leadership } from './leadership.js';
 export type { MemoryStoreOptions } from './memory-store.js';
 export { MemoryStore } from './memory-store.js';
+export { openEtcdStore } from './open-etcd-store.js';
 export type * from './store.js';
 export { update } from './update.js';
 export { encode, value } from './value.js';

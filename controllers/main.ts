@@ -1,0 +1,79 @@
+/**
+ * The process that runs the loops: `moor controllers [--only scheduler,node-monitor] [--<setting> <value>]`.
+ *
+ * Any number of them may run: each loop is led by one, and the others stand by. SIGTERM and SIGINT end it in order.
+ *
+ * @module
+ */
+import { hostname } from 'node:os';
+
+import { systemClock, systemRandom } from '../pkg/clock/index.js';
+import { InvalidSettingFault, loadSettings, readArguments, type Settings } from '../pkg/config/index.js';
+import { asError } from '../pkg/fault/index.js';
+import { createLogger, type LogFormat, type LogLevel } from '../pkg/log/index.js';
+import { createMetrics } from '../pkg/metrics/index.js';
+import type { Loop } from '../pkg/reconcile/index.js';
+import { openEtcdStore, WatchCache } from '../pkg/store/index.js';
+import { controllersIn } from './controllers-in.js';
+import { allLoops } from './list.js';
+import { listenForMetrics } from './metrics-listener.js';
+
+/** Runs the loops that `only` names, or all, until `signal` is aborted. */
+async function main(settings: Settings, only: string | undefined, signal: AbortSignal): Promise<void> {
+  const log = createLogger({
+    level: settings.logLevel as LogLevel,
+    format: settings.logFormat as LogFormat,
+    fields: { process: 'controllers' },
+  });
+  const env = { clock: systemClock, random: systemRandom, log };
+  const store = openEtcdStore(settings, env);
+  const cache = new WatchCache({ ...env, store });
+  const metrics = createMetrics();
+  const controllers = controllersIn({
+    ...env,
+    store,
+    cache,
+    metrics,
+    loops: chosen(only),
+    holder: `${hostname()}-${process.pid}-${systemRandom.bytes(4).toString('hex')}`,
+    leaderLeaseSeconds: settings.leaderLeaseSeconds,
+    eventRetentionDays: settings.eventRetentionDays,
+  });
+  const listener = settings.metricsListen ? await listenForMetrics(settings.metricsListen, metrics) : undefined;
+
+  const feeding = new AbortController();
+  const fed = cache.run(feeding.signal);
+  log.info('controllers started');
+  await controllers.run(signal);
+  feeding.abort();
+  await fed;
+  listener?.close();
+  await store.close();
+  log.info('controllers stopped');
+}
+
+function chosen(only: string | undefined): readonly Loop[] {
+  const loops = allLoops();
+  if (only === undefined) return loops;
+  return only.split(',').map(name => {
+    const loop = loops.find(each => each.name === name);
+    if (!loop) throw new InvalidSettingFault(`there is no loop "${name}": ${loops.map(each => each.name).join(', ')}`);
+    return loop;
+  });
+}
+
+const stop = new AbortController();
+// No timer of ours keeps a process alive, and there may be no connection: it must wait for etcd all the same.
+const alive = setInterval(() => undefined, 60_000);
+for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.abort());
+
+try {
+  const { flags, file, more } = readArguments(process.argv.slice(2), ['only']);
+  const { settings } = loadSettings({ environment: process.env, flags, ...(file !== undefined && { file }) });
+  await main(settings, more['only'], stop.signal);
+} catch (thrown) {
+  process.stderr.write(`controllers: ${asError(thrown).message}\n`);
+  process.exitCode = 1;
+} finally {
+  clearInterval(alive);
+}

@@ -1,0 +1,42 @@
+import { parseArgs } from 'node:util';
+
+import { asError } from '../fault/index.js';
+import { InvalidSettingFault } from './faults.js';
+import { flagOf, settingsTable } from './settings.js';
+
+/** What the arguments of a process say. */
+export interface Arguments {
+  /** Values of settings, by the setting's key, for `loadSettings`. */
+  readonly flags: Readonly<Record<string, string>>;
+  /** `--config`. */
+  readonly file?: string;
+  /** Values of the further options that were named. */
+  readonly more: Readonly<Record<string, string>>;
+}
+
+/** Reads `--<setting> <value>` for every setting there is, `--config`, and further options by name. */
+export function readArguments(argv: readonly string[], more: readonly string[] = []): Arguments {
+  const options: Record<string, { type: 'string' }> = { config: { type: 'string' } };
+  for (const name of more) options[name] = { type: 'string' };
+  const keyOf = new Map(Object.keys(settingsTable).map(key => [flagOf(key).slice('--'.length), key]));
+  for (const flag of keyOf.keys()) options[flag] = { type: 'string' };
+
+  const { config: file, ...given } = parsed(argv, options);
+  const flags: Record<string, string> = {};
+  const others: Record<string, string> = {};
+  for (const [flag, text] of Object.entries(given)) {
+    if (text === undefined) continue;
+    const key = keyOf.get(flag);
+    if (key === undefined) others[flag] = text;
+    else flags[key] = text;
+  }
+  return { flags, more: others, ...(file !== undefined && { file }) };
+}
+
+function parsed(argv: readonly string[], options: Record<string, { type: 'string' }>) {
+  try {
+    return parseArgs({ args: [...argv], options, strict: true }).values;
+  } catch (thrown) {
+    throw new InvalidSettingFault('an argument cannot be read', { cause: asError(thrown) });
+  }
+}
