@@ -19,10 +19,6 @@ export class KeyTree {
     return this.#entries.get(key);
   }
 
-  get size(): number {
-    return this.#entries.size;
-  }
-
   keys(): Iterable<string> {
     return this.#entries.keys();
   }

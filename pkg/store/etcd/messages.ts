@@ -56,8 +56,8 @@ export function encodeBatch(epochKey: string, changes: readonly WireChange[]): B
   const writer = new BackWriter(size);
   for (const change of changes.toReversed()) {
     const end = writer.at;
-    for (const key of change.deletes) writeDelete(writer, key);
-    for (const put of change.puts) writePut(writer, put);
+    for (const key of change.deletes.toReversed()) writeDelete(writer, key);
+    for (const put of change.puts.toReversed()) writePut(writer, put);
     for (const guard of change.guards) writeCompare(writer, guard);
     writer.close(0x22, end); // RequestOp.request_txn
     writer.close(0x12, end); // TxnRequest.success

@@ -1,0 +1,19 @@
+import { ManualClock } from '../clock/index.js';
+import { MemoryStore } from './memory-store.js';
+import { storeContract, type StoreUnderTest } from './store.contract.js';
+
+describe('MemoryStore', () => {
+  let subject: StoreUnderTest;
+
+  before(() => {
+    const clock = new ManualClock();
+    const store = new MemoryStore({ clock });
+    subject = {
+      store,
+      pass: ms => clock.pass(ms),
+      compact: async revision => store.compact(revision),
+    };
+  });
+
+  storeContract('memory', () => subject);
+});

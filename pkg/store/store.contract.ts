@@ -1,0 +1,309 @@
+import { expect } from 'chai';
+
+import { BrokenInvariantFault } from '../fault/index.js';
+import { CompactedFault, LeaseGoneFault, MissingFault } from './faults.js';
+import { RecordingFeed } from './recording-feed.testing.js';
+import type { Change, Guard, Store } from './store.js';
+import { update } from './update.js';
+import { encode, value } from './value.js';
+import { create, remove, replace } from './write.js';
+
+/** A store to be examined, with what the examination needs beside it. */
+export interface StoreUnderTest {
+  readonly store: Store;
+  /** Lets so much time pass. */
+  readonly pass: (ms: number) => Promise<void>;
+  readonly compact: (revision: number) => Promise<void>;
+}
+
+const put = (key: string, document: unknown, ...guards: Guard[]): Change => ({
+  guards: [{ key, at: 0 }, ...guards],
+  puts: [{ key, bytes: encode(document) }],
+  deletes: [],
+});
+
+/** What every store promises. `subject` gives one that was opened before the tests; each test keeps to keys of its own. */
+export function storeContract(name: string, subject: () => StoreUnderTest): void {
+  const store = () => subject().store;
+
+  describe(`${name}: guarded changes`, () => {
+    it('creates where there is nothing, and only there', async () => {
+      const first = await create(store(), 'create/a', { n: 1 });
+      const second = await create(store(), 'create/a', { n: 2 });
+
+      expect(first.stored).to.equal(true);
+      expect(second).to.deep.equal({ stored: false });
+      const entry = await store().get('create/a');
+      expect(value(entry!)).to.deep.equal({ n: 1 });
+      expect(first).to.deep.equal({ stored: true, revision: entry!.revision });
+      expect(entry!.created).to.equal(entry!.revision);
+    });
+
+    it('replaces and removes exactly what was read', async () => {
+      await create(store(), 'replace/a', { n: 1 });
+      const stale = (await store().get('replace/a'))!;
+      await update<{ n: number }>(store(), 'replace/a', ({ n }) => ({ n: n + 1 }));
+
+      expect((await replace(store(), stale, { n: 0 })).stored).to.equal(false);
+      expect((await remove(store(), stale)).stored).to.equal(false);
+      const fresh = (await store().get('replace/a'))!;
+      expect(value(fresh)).to.deep.equal({ n: 2 });
+      expect(fresh.created).to.equal(stale.created);
+      expect((await remove(store(), fresh)).stored).to.equal(true);
+      expect(await store().get('replace/a')).to.equal(undefined);
+    });
+
+    it('gives a key that is made again a new identity', async () => {
+      await create(store(), 'again/a', {});
+      const before = (await store().get('again/a'))!;
+      await remove(store(), before);
+      await create(store(), 'again/a', {});
+
+      expect((await store().get('again/a'))!.created).to.be.greaterThan(before.created);
+    });
+
+    it('makes all of a change or nothing', async () => {
+      await create(store(), 'all/b', {});
+      const both = { ...put('all/a', {}), puts: [put('all/a', {}).puts[0]!, put('all/b', { n: 2 }).puts[0]!] };
+
+      expect((await store().commit({ ...both, guards: [...both.guards, { key: 'all/b', at: 0 }] })).stored).to.equal(
+        false,
+      );
+      expect(await store().get('all/a')).to.equal(undefined);
+      expect((await store().commit(both)).stored).to.equal(true);
+      expect((await store().get('all/a'))!.revision).to.equal((await store().get('all/b'))!.revision);
+    });
+
+    const guards: ReadonlyArray<{ name: string; guard: (created: number, changed: number) => Guard; stored: boolean }> =
+      [
+        { name: 'at the last change', guard: (_, at) => ({ key: 'guard/parent', at }), stored: true },
+        { name: 'not at an older one', guard: at => ({ key: 'guard/parent', at }), stored: false },
+        { name: 'of this identity', guard: created => ({ key: 'guard/parent', created }), stored: true },
+        { name: 'not of another identity', guard: (_, created) => ({ key: 'guard/parent', created }), stored: false },
+        { name: 'there', guard: () => ({ key: 'guard/parent', exists: true }), stored: true },
+        { name: 'not there', guard: () => ({ key: 'guard/nobody', exists: true }), stored: false },
+        { name: 'absent', guard: () => ({ key: 'guard/nobody', at: 0 }), stored: true },
+      ];
+    for (const [number, { name: what, guard, stored }] of guards.entries()) {
+      it(`asks whether another key is ${what}`, async () => {
+        await create(store(), 'guard/parent', { n: 1 });
+        await update(store(), 'guard/parent', ({ n }: { n: number }) => ({ n: n + 1 }));
+        const parent = (await store().get('guard/parent'))!;
+
+        const verdict = await store().commit(put(`guard/${number}`, {}, guard(parent.created, parent.revision)));
+        expect(verdict.stored).to.equal(stored);
+      });
+    }
+
+    const broken: ReadonlyArray<{ name: string; change: Change }> = [
+      { name: 'writes nothing', change: { guards: [{ key: 'x', at: 0 }], puts: [], deletes: [] } },
+      { name: 'has no guard', change: { ...put('broken/a', {}), guards: [] } },
+      { name: 'guards only other keys', change: { ...put('broken/a', {}), guards: [{ key: 'x', at: 0 }] } },
+      {
+        name: 'asks only that its key exists',
+        change: { ...put('broken/a', {}), guards: [{ key: 'broken/a', exists: true }] },
+      },
+      { name: 'puts on an identity', change: { ...put('broken/a', {}), guards: [{ key: 'broken/a', created: 2 }] } },
+      {
+        name: 'deletes what must be absent',
+        change: { guards: [{ key: 'broken/a', at: 0 }], puts: [], deletes: ['broken/a'] },
+      },
+      { name: 'writes a key twice', change: { ...put('broken/a', {}), deletes: ['broken/a'] } },
+      { name: 'names a proof that it does not put', change: { ...put('broken/a', {}), proof: 'x' } },
+    ];
+    for (const { name: what, change } of broken) {
+      it(`will not make a change that ${what}`, async () => {
+        expect(await faultOf(store().commit(change))).to.be.instanceOf(BrokenInvariantFault);
+      });
+    }
+
+    it('lets one of two win whose guards forbid each other, also when they come together', async () => {
+      const verdicts = await Promise.all([
+        store().commit(put('skew/a', {}, { key: 'skew/b', at: 0 })),
+        store().commit(put('skew/b', {}, { key: 'skew/a', at: 0 })),
+      ]);
+      expect(verdicts.map(({ stored }) => stored)).to.deep.equal([true, false]);
+    });
+
+    it('judges changes that come together each on its own', async () => {
+      await create(store(), 'together/1', {});
+      const verdicts = await Promise.all([0, 1, 2].map(n => create(store(), `together/${n}`, {})));
+      expect(verdicts.map(({ stored }) => stored)).to.deep.equal([true, false, true]);
+    });
+
+    it('lets the first of fifty who create one key win', async () => {
+      const verdicts = await Promise.all(Array.from({ length: 50 }, (_, n) => create(store(), 'race/a', { n })));
+      expect(verdicts.filter(({ stored }) => stored)).to.have.length(1);
+    });
+
+    it('updates until it is first, and writes nothing when nothing changes', async () => {
+      await create(store(), 'update/a', { n: 0 });
+      await Promise.all([1, 2, 3].map(() => update(store(), 'update/a', ({ n }: { n: number }) => ({ n: n + 1 }))));
+      const before = (await store().get('update/a'))!;
+      expect(value(before)).to.deep.equal({ n: 3 });
+      await update(store(), 'update/a', same => same);
+      expect((await store().get('update/a'))!.revision).to.equal(before.revision);
+      expect(await faultOf(update(store(), 'update/none', same => same))).to.be.instanceOf(MissingFault);
+    });
+  });
+
+  describe(`${name}: lists`, () => {
+    it('lists one folder, in order, at one revision', async () => {
+      for (const key of ['list/t1/b', 'list/t1/a', 'list/t10/a', 'list/t1-/a']) await create(store(), key, { key });
+      const listing = await store().list('list/t1/');
+
+      expect(listing.entries.map(({ key }) => key)).to.deep.equal(['list/t1/a', 'list/t1/b']);
+      expect(listing.revision).to.equal(await store().revision());
+      const all = await store().list('list/');
+      expect(all.entries.map(({ key }) => key)).to.deep.equal(['list/t1-/a', 'list/t1/a', 'list/t1/b', 'list/t10/a']);
+    });
+
+    it('lists more than fits a page', async () => {
+      await Promise.all(Array.from({ length: 1_203 }, (_, n) => create(store(), `pages/${n}`, { n })));
+      const { entries } = await store().list('pages/');
+      expect(new Set(entries.map(({ key }) => key)).size).to.equal(1_203);
+    });
+
+    it('looks back, as far as history is kept', async () => {
+      await create(store(), 'past/a', { n: 1 });
+      const then = await store().revision();
+      await update(store(), 'past/a', () => ({ n: 2 }));
+      await create(store(), 'past/b', {});
+
+      const past = await store().list('past/', then);
+      expect(past.revision).to.equal(then);
+      expect(past.entries.map(entry => value(entry))).to.deep.equal([{ n: 1 }]);
+
+      await subject().compact(await store().revision());
+      expect(await faultOf(store().list('past/', then))).to.be.instanceOf(CompactedFault);
+      expect(await faultOf(store().list('past/', then + 1_000_000))).to.be.instanceOf(CompactedFault);
+    });
+  });
+
+  describe(`${name}: leases`, () => {
+    it('takes the keys along when a lease is revoked', async () => {
+      const lease = await store().grant(60);
+      const change = put('lease/a', {});
+      await store().commit({ ...change, puts: change.puts.map(one => ({ ...one, lease: lease.id })) });
+      expect(await store().keepAlive(lease.id)).to.equal(true);
+
+      await store().revoke(lease.id);
+      expect(await store().get('lease/a')).to.equal(undefined);
+      expect(await store().keepAlive(lease.id)).to.equal(false);
+      await store().revoke(lease.id);
+    });
+
+    it('lets a key stay that was put again without the lease', async () => {
+      const lease = await store().grant(60);
+      const change = put('lease/kept', {});
+      await store().commit({ ...change, puts: change.puts.map(one => ({ ...one, lease: lease.id })) });
+      await update(store(), 'lease/kept', () => ({ n: 2 }));
+      await store().revoke(lease.id);
+      expect(await store().get('lease/kept')).not.to.equal(undefined);
+    });
+
+    it('refuses a put on a lease that has ended, and makes what came along with it', async () => {
+      const lease = await store().grant(60);
+      await store().revoke(lease.id);
+      const change = put('lease/gone', {});
+      const onLease = { ...change, puts: change.puts.map(one => ({ ...one, lease: lease.id })) };
+      const [gone, fine] = await Promise.all([faultOf(store().commit(onLease)), create(store(), 'lease/beside', {})]);
+      expect(gone).to.be.instanceOf(LeaseGoneFault);
+      expect(fine.stored).to.equal(true);
+      expect(await store().get('lease/gone')).to.equal(undefined);
+    });
+
+    it('ends a lease that nobody extends, and tells the followers', async () => {
+      const feed = RecordingFeed.follow(store());
+      await feed.synced();
+      const [left, kept] = [await store().grant(2), await store().grant(2)];
+      for (const [key, { id }] of [
+        ['expire/left', left],
+        ['expire/kept', kept],
+      ] as const) {
+        const change = put(key, {});
+        await store().commit({ ...change, puts: change.puts.map(one => ({ ...one, lease: id })) });
+      }
+      for (let second = 0; second < 4; second++) {
+        await subject().pass(1_000);
+        await store().keepAlive(kept.id);
+      }
+      await feed.until(() => feed.keys().has('expire/kept') && !feed.keys().has('expire/left'));
+      expect(feed.happenings.some(({ key, entry }) => key === 'expire/left' && !entry)).to.equal(true);
+      await feed.stop();
+    });
+  });
+
+  describe(`${name}: following`, () => {
+    it('tells the present state, then everything that happens, in order', async () => {
+      await create(store(), 'follow/before', { n: 1 });
+      const feed = RecordingFeed.follow(store());
+      await feed.synced();
+      expect(feed.keys().has('follow/before')).to.equal(true);
+
+      await create(store(), 'follow/a', { n: 1 });
+      await update(store(), 'follow/a', () => ({ n: 2 }));
+      await remove(store(), (await store().get('follow/before'))!);
+      await feed.until(() => !feed.keys().has('follow/before'));
+
+      expect(feed.resets).to.equal(1);
+      const told = feed.happenings.filter(({ key }) => key.startsWith('follow/'));
+      expect(told.map(({ key, entry }) => [key, entry && value(entry)])).to.deep.equal([
+        ['follow/a', { n: 1 }],
+        ['follow/a', { n: 2 }],
+        ['follow/before', undefined],
+      ]);
+      await feed.stop();
+    });
+
+    it('never splits a revision, and numbers what happened in it', async () => {
+      const feed = RecordingFeed.follow(store());
+      await feed.synced();
+      const keys = Array.from({ length: 30 }, (_, n) => `whole/${String(n).padStart(2, '0')}`);
+      const change = put(keys[0]!, {});
+      await store().commit({ ...change, puts: keys.map(key => ({ key, bytes: encode({ key }) })) });
+      await feed.until(() => feed.keys().has(keys.at(-1)!));
+
+      const told = feed.revisions.find(([first]) => first!.key === keys[0])!;
+      expect(told.map(({ key }) => key)).to.deep.equal(keys);
+      expect(told.map(({ position }) => position)).to.deep.equal([...keys.keys()]);
+      await feed.stop();
+    });
+
+    it('begins in the past when asked, and in the present when that is gone', async () => {
+      const before = await store().revision();
+      await create(store(), 'history/a', {});
+      await create(store(), 'history/b', {});
+      const feed = RecordingFeed.follow(store(), { history: (await store().revision()) - before });
+      await feed.until(() => feed.keys().has('history/b'));
+      expect(feed.firstRevision).to.equal(before);
+      expect(feed.happenings.map(({ key }) => key)).to.deep.equal(['history/a', 'history/b']);
+      await feed.stop();
+
+      await subject().compact(await store().revision());
+      const late = RecordingFeed.follow(store(), { history: (await store().revision()) - before });
+      await late.synced();
+      expect(late.firstRevision).to.be.greaterThan(before);
+      expect(late.keys().has('history/b')).to.equal(true);
+      await late.stop();
+    });
+
+    it('stops when told to, and tells nothing more', async () => {
+      const feed = RecordingFeed.follow(store());
+      await feed.synced();
+      await feed.stop();
+      const told = feed.happenings.length;
+      await create(store(), 'stopped/a', {});
+      await subject().pass(50);
+      expect(feed.happenings.length).to.equal(told);
+      expect(feed.up).to.equal(false);
+    });
+  });
+}
+
+async function faultOf(promise: Promise<unknown>): Promise<unknown> {
+  return promise.then(
+    () => undefined,
+    (fault: unknown) => fault,
+  );
+}
