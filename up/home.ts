@@ -1,9 +1,10 @@
 import { existsSync, mkdirSync, readdirSync, renameSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 
+import type { Development } from './development.js';
+import type { ProcessIdentity } from './identity.js';
 import { readJson, removeFile, writeJson } from './json-file.js';
 import type { PartRecord } from './part.js';
-import type { ProcessIdentity } from './identity.js';
 import type { Plan, Progress } from './plan.js';
 
 const LOG_LIMIT_BYTES = 10 * 1024 * 1024;
@@ -47,9 +48,15 @@ export class Home {
     write: (progress: Progress) => writeJson(this.path('run', 'progress.json'), progress),
   };
 
+  /** Read by commands on this machine: see `developmentFile` in `pkg/cli`. */
+  readonly development = {
+    read: () => readJson<Development>(this.path('dev.json')),
+    write: (development: Development) => writeJson(this.path('dev.json'), development),
+    remove: () => removeFile(this.path('dev.json')),
+  };
+
   readonly supervisor = {
     read: () => readJson<ProcessIdentity>(this.path('run', 'supervisor.json')),
-    write: (identity: ProcessIdentity) => writeJson(this.path('run', 'supervisor.json'), identity),
     remove: () => removeFile(this.path('run', 'supervisor.json')),
   };
 

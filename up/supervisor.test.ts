@@ -1,0 +1,164 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { expect } from 'chai';
+
+import { sleep, systemClock } from '../pkg/clock/index.js';
+import { silentLogger } from '../pkg/log/index.js';
+import { Home } from './home.js';
+import { end, isAlive } from './identity.js';
+import type { ProcessPart, Stages } from './part.js';
+import type { Progress } from './plan.js';
+import { stopAll } from './stop-all.js';
+import { Supervisor } from './supervisor.js';
+
+/** A part that is nothing but a process. */
+function sleeper(name: string, recipe = 'r', starts: string[] = []): ProcessPart {
+  return {
+    kind: 'process',
+    name,
+    title: name,
+    remedy: 'none',
+    graceMs: 1_000,
+    recipe: () => recipe,
+    async start() {
+      starts.push(name);
+      const child = spawn('sleep', ['600'], { detached: true, stdio: 'ignore' });
+      child.unref();
+      return { pid: child.pid!, facts: { [name]: String(child.pid) }, detail: '' };
+    },
+  };
+}
+
+describe('Supervisor', () => {
+  let home: Home;
+  let stages: Stages;
+  let stop: AbortController;
+  let running: Promise<void>;
+
+  beforeEach(() => {
+    home = new Home(mkdtempSync(join(tmpdir(), 'moor-up-')));
+    home.create();
+    home.plan.write({ id: 'p1', nodes: 1, engine: 'simulated' });
+    begin();
+  });
+
+  afterEach(async () => {
+    await leave();
+    await stopAll(home, systemClock, () => undefined);
+    rmSync(home.folder, { recursive: true });
+  });
+
+  const begin = () => {
+    stop = new AbortController();
+    stages = [];
+  };
+  const supervise = (wanted: Stages) => {
+    stages = wanted;
+    running = new Supervisor({
+      home,
+      clock: systemClock,
+      log: silentLogger,
+      environment: {},
+      stagesOf: async () => stages,
+    }).run(stop.signal);
+  };
+  const leave = async () => {
+    stop.abort();
+    await running;
+  };
+  const until = async (holds: () => boolean) => {
+    const deadline = systemClock.monotonic() + 8_000;
+    while (!holds()) {
+      if (systemClock.monotonic() > deadline) throw new Error('it did not come to hold in time');
+      await sleep(systemClock, 20);
+    }
+  };
+  const outcome = (): Progress['outcome'] | undefined => home.progress.read()?.outcome;
+  const up = () => until(() => outcome() === 'up');
+  const pid = (name: string) => home.records.read(name)?.process.pid;
+
+  it('brings parts up in order, and tells each what the ones before it told', async () => {
+    const seen: unknown[] = [];
+    const curious: ProcessPart = {
+      ...sleeper('b'),
+      start: async env => {
+        seen.push(env.facts);
+        return sleeper('b').start(env);
+      },
+    };
+    supervise([[[sleeper('a'), curious]]]);
+    await up();
+
+    expect(seen).to.deep.equal([{ a: String(pid('a')) }]);
+    expect(home.progress.read()?.steps.map(({ name, state }) => [name, state])).to.deep.equal([
+      ['a', 'done'],
+      ['b', 'done'],
+    ]);
+  });
+
+  it('starts again what was killed', async () => {
+    supervise([[[sleeper('a')]]]);
+    await up();
+    const first = pid('a')!;
+    await sleep(systemClock, 600); // past the first pause between two starts
+    process.kill(first, 'SIGKILL');
+
+    await until(() => pid('a') !== first && isAlive(home.records.read('a')!.process));
+  });
+
+  it('takes over what an earlier supervisor left', async () => {
+    supervise([[[sleeper('a')]]]);
+    await up();
+    const first = pid('a');
+    await leave();
+    home.plan.write({ id: 'p2', nodes: 1, engine: 'simulated' });
+    begin();
+    const starts: string[] = [];
+    supervise([[[sleeper('a', 'r', starts)]]]);
+    await until(() => home.progress.read()?.plan === 'p2' && outcome() === 'up');
+
+    expect([pid('a'), starts]).to.deep.equal([first, []]);
+  });
+
+  it('replaces what would now be started otherwise, and ends what is no longer wanted', async () => {
+    supervise([[[sleeper('a')], [sleeper('b')]]]);
+    await up();
+    const [a, b] = ['a', 'b'].map(name => home.records.read(name)!.process);
+    stages = [[[sleeper('a', 'another')]]];
+
+    await until(() => pid('a') !== a!.pid && pid('b') === undefined);
+    expect([a, b].map(identity => isAlive(identity!))).to.deep.equal([false, false]);
+  });
+
+  it('says which part failed, why, and what to do; and comes up once it can', async () => {
+    let broken = true;
+    const shy: ProcessPart = {
+      ...sleeper('a'),
+      start: async env => {
+        if (broken) throw new Error('no luck');
+        return sleeper('a').start(env);
+      },
+    };
+    supervise([[[shy, sleeper('b')]]]);
+    await until(() => outcome() === 'failed');
+
+    const [first, second] = home.progress.read()!.steps;
+    expect(first).to.include({ name: 'a', state: 'failed', detail: 'no luck', remedy: 'none' });
+    expect(second).to.include({ name: 'b', state: 'waiting' });
+    broken = false;
+    await up();
+  });
+
+  it('never ends a process that merely has the same id', async () => {
+    supervise([[[sleeper('a')]]]);
+    await up();
+    const { process: identity } = home.records.read('a')!;
+
+    await end({ ...identity, started: '1' }, { clock: systemClock, graceMs: 10 });
+
+    expect(isAlive(identity)).to.equal(true);
+  });
+});
