@@ -1,25 +1,41 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { developmentFile, type ExitCode, run, type Terminal } from '../pkg/cli/index.js';
+import { type ExitCode, exitCode, run, type Terminal } from '../pkg/cli/index.js';
 import type { Home } from './home.js';
+import { USUAL_REGISTRY } from './parts/registry.js';
 
 const PATIENCE = '120s';
 
 /** Declares the demo deployment and waits until it is healthy: the very commands that a person would type. */
 export async function runDemo(home: Home, terminal: Terminal): Promise<ExitCode> {
-  const file = fileURLToPath(new URL('../examples/demo.yaml', import.meta.url));
-  const environment = { ...terminal.environment, MOORING_HOME: home.folder };
-  terminal.out(`\nThe demo, with the server and token of ${developmentFile(environment)}:\n`);
-
+  const file = exampleFile(home, 'demo.yaml');
   const server = home.development.read()?.server ?? '';
-  const own: Terminal = { ...terminal, environment };
+  const own: Terminal = { ...terminal, environment: { ...terminal.environment, MOORING_HOME: home.folder } };
   for (const words of [
     ['apply', '-f', file],
     ['status', 'demo', '--until-ready', '--timeout', PATIENCE],
   ]) {
-    terminal.out(`$ moor ${words.join(' ').replace(file, 'examples/demo.yaml')}\n`);
+    terminal.out(`\n$ ./moor ${words.join(' ')}\n`);
     const code = await run(['--server', server, ...words], own);
-    if (code !== 0) return code;
+    if (code !== exitCode.ok) return code;
   }
-  return 0;
+  return exitCode.ok;
+}
+
+/**
+ * The path of an example that works here, as a person would type it in the clone.
+ *
+ * The examples name the usual address of the registry. Where that port was taken, a copy names the one in use.
+ */
+export function exampleFile(home: Home, name: string): string {
+  const original = fileURLToPath(new URL(`../examples/${name}`, import.meta.url));
+  const registry = home.records.read('registry')?.facts['registry'] ?? USUAL_REGISTRY;
+  if (registry === USUAL_REGISTRY) return relative(process.cwd(), original);
+
+  const copy = home.path('examples', name);
+  mkdirSync(dirname(copy), { recursive: true });
+  writeFileSync(copy, readFileSync(original, 'utf8').replaceAll(USUAL_REGISTRY, registry));
+  return relative(process.cwd(), copy);
 }

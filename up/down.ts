@@ -1,7 +1,9 @@
-import { rmSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 
 import { type ExitCode, exitCode, type Terminal } from '../pkg/cli/index.js';
 import type { Home } from './home.js';
+import { settleContainers } from './own-containers.js';
+import { destroyDockerd, dockerdFolder } from './parts/dockerd.js';
 import { stopAll } from './stop-all.js';
 
 export interface DownOptions {
@@ -20,7 +22,11 @@ export async function down(home: Home, { purge }: DownOptions, terminal: Termina
     count++;
     terminal.out(`  stopped ${name.padEnd(14)} ${(ms / 1000).toFixed(1)} s\n`);
   });
+  const containers = await settleContainers(home, { remove: purge }, terminal.environment);
+  if (containers > 0)
+    terminal.out(`  ${purge ? 'removed' : 'stopped'} ${containers} containers on this machine's engine\n`);
   home.development.remove();
+  if (purge && existsSync(dockerdFolder(home))) await destroyDockerd(home, terminal.clock);
   if (purge) rmSync(home.folder, { recursive: true, force: true });
   const data = purge ? 'Its data is gone.' : `Its data stays in ${home.folder}; "moor up" goes on with it.`;
   terminal.out(`${count === 0 ? 'Mooring was not running.' : 'Mooring is down.'} ${data}\n`);

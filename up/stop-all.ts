@@ -3,6 +3,7 @@ import { livingSupervisor } from './claim.js';
 import type { Home } from './home.js';
 import { end, isAlive } from './identity.js';
 import type { PartRecord } from './part.js';
+import { stopDockerd } from './parts/dockerd.js';
 import { strays } from './strays.js';
 
 /** The later a part comes up, the earlier it ends. */
@@ -20,7 +21,9 @@ export async function stopAll(home: Home, clock: Clock, ended: Ended): Promise<v
   const records = home.records.names().flatMap(name => home.records.read(name) ?? []);
   for (const record of records.toSorted((a, b) => rank(a) - rank(b))) {
     const { name, process, graceMs } = record;
-    if (isAlive(process)) await timed(clock, name, ended, () => end(process, { clock, graceMs }));
+    // An engine leaves containers behind when it is merely ended, and even when it was killed long ago.
+    if (name === 'dockerd') await timed(clock, name, ended, () => stopDockerd(home, clock));
+    else if (isAlive(process)) await timed(clock, name, ended, () => end(process, { clock, graceMs }));
   }
   for (const stray of strays(home.folder, [])) await end(stray, { clock, graceMs: 5_000 });
   for (const { name } of records) home.records.remove(name);

@@ -28,7 +28,7 @@ export async function supervise(folder: string, signal: AbortSignal): Promise<vo
     clock: systemClock,
     log,
     environment: process.env,
-    stagesOf: stagesOf(home),
+    stagesOf: stagesOf(home, process.env),
   });
   await supervisor.run(signal);
 }

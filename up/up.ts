@@ -1,7 +1,7 @@
 import { type ExitCode, exitCode, type Terminal } from '../pkg/cli/index.js';
 import { sleep } from '../pkg/clock/index.js';
 import { livingSupervisor } from './claim.js';
-import { runDemo } from './demo.js';
+import { exampleFile, runDemo } from './demo.js';
 import type { Home } from './home.js';
 import { startProgram } from './node-program.js';
 import type { EngineKind, Plan, Progress } from './plan.js';
@@ -126,7 +126,7 @@ Mooring is up at ${server}
 
 Try next:
   ./moor get deployments
-  ./moor apply -f examples/web.yaml
+  ./moor apply -f ${exampleFile(home, 'web.yaml')}
   ./moor status web --until-ready
   ./moor events --watch
   ./moor logs web --follow

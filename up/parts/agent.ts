@@ -36,7 +36,7 @@ export function agentPart(number: number, engine: EngineKind): ProcessPart {
             ...dockerWords(facts),
             ...(number === 1 ? [] : [`--name-prefix=${name}-`]),
           ],
-          environment: existsSync(state) ? {} : { MOORING_JOIN_TOKEN: await joinToken(client, name) },
+          environment: existsSync(`${state}/node.json`) ? {} : { MOORING_JOIN_TOKEN: await joinToken(client, name) },
           logFile,
         });
         await untilServing({ pid, clock, logFile, serves: () => isReady(client, name) });

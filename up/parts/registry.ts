@@ -1,0 +1,38 @@
+import { demoImage, RegistryProcess } from '../../pkg/processes/index.js';
+import type { ChorePart, ProcessPart } from '../part.js';
+import { choosePort } from '../port.js';
+
+/** The port that the examples name. */
+export const USUAL_REGISTRY = '127.0.0.1:7071';
+
+const USUAL_PORT = 7071;
+const DEMO_TAG = '1.0.0';
+
+/** An image registry on loopback, so that nothing is fetched from elsewhere. */
+export const registryPart: ProcessPart = {
+  kind: 'process',
+  name: 'registry',
+  title: 'image registry',
+  remedy: 'Run "sh hack/setup.sh up" to install docker-registry, or read the log.',
+  graceMs: 5_000,
+  recipe: () => '',
+  async start({ home, clock, previous }) {
+    const port = await choosePort([Number(previous['registryPort'] ?? 0), USUAL_PORT]);
+    const registry = await RegistryProcess.start({ folder: home.path('registry'), port, detached: true, clock });
+    const facts = { registry: registry.address, registryPort: String(port) };
+    return { pid: registry.pid!, facts, detail: registry.address };
+  },
+};
+
+/** The image of the demo and of the examples, built from this machine's busybox. */
+export const demoImagePart: ChorePart = {
+  kind: 'chore',
+  name: 'demo-image',
+  title: 'demo image',
+  remedy: 'Run "sh hack/setup.sh up" to install busybox-static.',
+  recipe: ({ registry }) => JSON.stringify({ registry }),
+  async run({ facts }) {
+    const image = await demoImage(facts['registry']!, { tag: DEMO_TAG });
+    return { facts: { demoImage: image }, detail: image };
+  },
+};
