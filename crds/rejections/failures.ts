@@ -22,6 +22,16 @@ export const failures = entries({
     mended: 'GET /api/v1/deployments/web, then decide',
   },
 
+  logs_unavailable: {
+    section: 'failure',
+    status: 503,
+    expected: 'the same request, once the node of the replica is reachable',
+    why: 'The agent of the node that the replica is placed on did not answer in time.',
+    remedy: 'Look at the node with moor get nodes, and ask again when it is ready.',
+    example: 'GET /api/v1/deployments/web/logs while the node is down',
+    mended: 'GET /api/v1/deployments/web/logs once the node is back',
+  },
+
   internal_failure: {
     section: 'failure',
     status: 500,

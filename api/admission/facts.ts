@@ -1,0 +1,31 @@
+import type { DeploymentFacts } from '../../crds/deployment/index.js';
+import { ranges } from '../../crds/keys/index.js';
+import type { StoredNode } from '../../crds/node/index.js';
+import { type Cache, type Guard, StoreUnavailableFault, value } from '../../pkg/store/index.js';
+
+const NO_NODES: DeploymentFacts = { nodes: [] };
+
+/** All that admission must know of the world, for this document. Looked up only where the document asks for it. */
+export async function factsFor(cache: Cache, tenant: string, document: unknown): Promise<DeploymentFacts> {
+  if (!namesNode(document)) return NO_NODES;
+  try {
+    await cache.barrier();
+  } catch (thrown) {
+    if (thrown instanceof StoreUnavailableFault) return { nodes: 'unreadable' };
+    throw thrown;
+  }
+  const nodes = cache.list(ranges.of(ranges.nodes, tenant)).map(entry => value<StoredNode>(entry));
+  return { nodes: nodes.map(({ id, name }) => ({ id, name })) };
+}
+
+/** Holds the write to the facts: the node that was found must still be there. */
+export function guardsOf(cache: Cache, tenant: string, nodeId: string | undefined): readonly Guard[] {
+  if (nodeId === undefined) return [];
+  const entries = cache.list(ranges.of(ranges.nodes, tenant));
+  const node = entries.find(entry => value<StoredNode>(entry).id === nodeId);
+  return node ? [{ key: node.key, created: node.created }] : [];
+}
+
+function namesNode(document: unknown): boolean {
+  return typeof document === 'object' && document !== null && 'nodeId' in document;
+}

@@ -1,0 +1,92 @@
+import type { Deployment } from '../../crds/deployment/index.js';
+import { typedId } from '../../crds/grammar/index.js';
+import { keys } from '../../crds/keys/index.js';
+import { type Metadata, specHash } from '../../crds/meta/index.js';
+import type { Alteration } from '../../crds/rule/index.js';
+import { type Change, encode, type Guard } from '../../pkg/store/index.js';
+import type { ApiEnv } from '../env.js';
+
+export type ChangeKind = 'create' | 'update' | 'delete';
+
+/** A deployment to be written, and why. */
+export interface DeploymentWrite {
+  readonly kind: ChangeKind;
+  readonly metadata: Metadata;
+  readonly spec: Deployment;
+  readonly alterations: readonly Alteration[];
+  /** Public id of the token that asked. */
+  readonly by: string;
+  /** The request, as the archive names it. */
+  readonly operation: string;
+  /** What must still be so for the write to be right. */
+  readonly guards: readonly Guard[];
+}
+
+/** A change to commit, with the bytes of the deployment in it. */
+export interface WrittenDeployment {
+  readonly change: Change;
+  readonly bytes: Buffer;
+}
+
+/** Metadata of a deployment that is made now. */
+export function firstMetadata({ clock, random }: ApiEnv, tenant: string, spec: Deployment): Metadata {
+  const now = new Date(clock.now()).toISOString();
+  return {
+    tenant,
+    uid: typedId('dep', count => random.bytes(count)),
+    generation: 1,
+    createdAt: now,
+    updatedAt: now,
+    specHash: specHash(spec),
+  };
+}
+
+/** Metadata of the next configuration of a deployment. */
+export function nextMetadata({ clock }: ApiEnv, before: Metadata, hash: string): Metadata {
+  const updatedAt = new Date(clock.now()).toISOString();
+  return { ...before, generation: before.generation + 1, updatedAt, specHash: hash };
+}
+
+/** The one change that stores a deployment, its archive entry and its event, together or not at all. */
+export async function writeOf(env: ApiEnv, write: DeploymentWrite): Promise<WrittenDeployment> {
+  const { metadata, spec } = write;
+  const key = keys.deployment(metadata.tenant, spec.name);
+  const archive = keys.archive(metadata.tenant, metadata.uid, metadata.generation);
+  // Metadata first: answers are spliced from these bytes.
+  const bytes = encode({ metadata, ...spec });
+  const event = await env.events.put(eventOf(write));
+  const puts = [{ key, bytes }, { key: archive, bytes: encode(archiveOf(write)) }, event];
+  return { change: { guards: write.guards, puts, deletes: [], proof: archive }, bytes };
+}
+
+function archiveOf({ kind, metadata, spec, alterations, by, operation }: DeploymentWrite) {
+  return {
+    revision: metadata.generation,
+    at: metadata.updatedAt,
+    by,
+    operation,
+    change: kind,
+    specHash: metadata.specHash,
+    secretsVersion: spec.secretsVersion,
+    alterations,
+    spec,
+  };
+}
+
+const EVENTS = {
+  create: { type: 'deployment.created', reason: 'created', done: 'was created' },
+  update: { type: 'deployment.updated', reason: 'updated', done: 'was changed' },
+  delete: { type: 'deployment.updated', reason: 'deletion_requested', done: 'is to be deleted' },
+} as const;
+
+function eventOf({ kind, metadata, spec }: DeploymentWrite) {
+  const { type, reason, done } = EVENTS[kind];
+  return {
+    type,
+    tenant: metadata.tenant,
+    subject: { kind: 'Deployment', name: spec.name, id: metadata.uid } as const,
+    reason,
+    message: `deployment ${spec.name} ${done}`,
+    data: { generation: metadata.generation },
+  };
+}

@@ -1,0 +1,121 @@
+import type { StoredTenant, StoredToken } from '../crds/tenant/index.js';
+import { keys } from '../crds/keys/index.js';
+import { Keyring, mintToken, type TokenDraft } from '../pkg/auth/index.js';
+import { type Clock, systemClock, systemRandom } from '../pkg/clock/index.js';
+import { loadSettings, type Settings } from '../pkg/config/index.js';
+import { type Logger, silentLogger } from '../pkg/log/index.js';
+import { createMetrics } from '../pkg/metrics/index.js';
+import { create, MemoryStore, type Store, WatchCache } from '../pkg/store/index.js';
+import { type Api, createApi } from './api.js';
+import { type RunningServer, startServer } from './server.js';
+
+/** What a request came to, with the body read. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  readonly body: Record<string, unknown>;
+}
+
+export interface AskOptions {
+  readonly token?: string;
+  readonly body?: unknown;
+  /** Sent as it is. */
+  readonly raw?: string | Buffer;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface LabOptions {
+  readonly store?: Store;
+  readonly settings?: Partial<Settings>;
+  readonly clock?: Clock;
+  readonly log?: Logger;
+  readonly keyring?: Keyring;
+}
+
+/** A real server over HTTP on a store of its own, with two tenants, for tests. */
+export class ApiLab {
+  readonly store: Store;
+  readonly cache: WatchCache;
+  readonly keyring: Keyring;
+  readonly a = systemRandom.uuid();
+  readonly b = systemRandom.uuid();
+  readonly clock: Clock;
+  readonly settings: Settings;
+  api!: Api;
+  server!: RunningServer;
+  readonly #options: LabOptions;
+  readonly #feeding = new AbortController();
+  #fed: Promise<void> = Promise.resolve();
+
+  constructor(options: LabOptions = {}) {
+    this.#options = options;
+    this.clock = options.clock ?? systemClock;
+    this.keyring = options.keyring ?? new Keyring([systemRandom.bytes(32)]);
+    this.store = options.store ?? new MemoryStore({ clock: systemClock });
+    const { settings } = loadSettings({ environment: {} });
+    this.settings = { ...settings, listen: '127.0.0.1:0', rateLimitBurst: 100_000, ...options.settings };
+    this.cache = new WatchCache({ store: this.store, clock: systemClock, log: silentLogger });
+  }
+
+  async start(): Promise<this> {
+    const { cache, store, keyring, settings, clock } = this;
+    const log = this.#options.log ?? silentLogger;
+    const metrics = createMetrics({ processMetrics: false });
+    this.api = createApi({ store, cache, keyring, settings, clock, random: systemRandom, log, metrics });
+    this.#fed = cache.run(this.#feeding.signal, { history: settings.tailBuffer });
+    await cache.ready;
+    for (const id of [this.a, this.b]) await this.tenant(id);
+    this.server = await startServer(this.api, settings);
+    return this;
+  }
+
+  async stop(): Promise<void> {
+    await this.server.close();
+    this.#feeding.abort();
+    await this.#fed;
+  }
+
+  async tenant(id: string): Promise<void> {
+    const tenant: StoredTenant = { id, name: 'lab', createdAt: new Date(0).toISOString(), platform: false };
+    await create(this.store, keys.tenant(id), tenant);
+  }
+
+  /** A token that is stored and known to the server. */
+  async token(draft: Partial<TokenDraft> & Pick<TokenDraft, 'kind'>): Promise<{ text: string; stored: StoredToken }> {
+    const minted = mintToken(
+      { description: '', createdBy: 'lab', lifeSeconds: 3600, ...draft },
+      { keyring: this.keyring, clock: this.clock, random: systemRandom },
+    );
+    const verdict = await create(this.store, keys.token(minted.stored.id), minted.stored);
+    if (verdict.stored) await this.cache.reached(verdict.revision);
+    return minted;
+  }
+
+  /** A tenant's token with the role of an administrator, unless another is asked for. */
+  async tenantToken(tenant: string, role: 'viewer' | 'deployer' | 'admin' = 'admin'): Promise<string> {
+    return (await this.token({ kind: 'tenant', tenant, role })).text;
+  }
+
+  async ask(method: string, path: string, { token, body, raw, headers }: AskOptions = {}): Promise<Answer> {
+    const sent = raw ?? (body === undefined ? undefined : JSON.stringify(body));
+    const response = await fetch(`${this.server.url}${path}`, {
+      method,
+      headers: {
+        ...(sent !== undefined && { 'content-type': 'application/json' }),
+        ...(token !== undefined && { authorization: `Bearer ${token}` }),
+        ...headers,
+      },
+      ...(sent !== undefined && { body: sent }),
+    });
+    const text = await response.text();
+    const isJson = response.headers.get('content-type')?.startsWith('application/json') && text !== '';
+    const parsed = isJson ? (JSON.parse(text) as Record<string, unknown>) : {};
+    return { status: response.status, headers: response.headers, text, body: parsed };
+  }
+}
+
+/** A deployment that is accepted as it is. */
+export function webDeployment(name = 'web', more: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {
+  return { kind: 'Deployment', name, image: 'registry.example.com/shop/web:1.4.2', replicas: 2, ...more };
+}

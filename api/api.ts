@@ -1,0 +1,99 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+
+import { EventLeases, EventWriter } from '../pkg/events/index.js';
+import { defineDeskIndexes, NodeDesk } from '../pkg/link/index.js';
+import { AssignmentLines } from './assignment-lines.js';
+import type { ApiDeps, ApiEnv } from './env.js';
+import { type Hosts, hostsOf } from './hosts.js';
+import { LogDesk } from './log-desk.js';
+import { OpenStreams } from './open-streams.js';
+import { Pipeline } from './pipeline.js';
+import { checkRoutes } from './route-check.js';
+import type { Route } from './route.js';
+import { defineDeploymentIndex } from './routes/find-deployment.js';
+import { allRoutes } from './routes/list.js';
+import { defineNodeIndex } from './routes/nodes.js';
+import { defineTokenIndex } from './routes/tokens.js';
+import { deploymentResource } from './views/deployment.js';
+import { eventResource } from './views/event.js';
+import { nodeResource } from './views/node.js';
+import { Tails } from './watch/tails.js';
+
+/** The API, without the socket it listens on. */
+export interface Api {
+  readonly routes: readonly Route[];
+  /** Answers one request. Never rejects. */
+  handle(request: IncomingMessage, response: ServerResponse): void;
+  /** Says where the server listens, once that is known; links and agents are told it. */
+  listensAt(url: string): void;
+  /** Ends every stream in good order. Requests under way are answered. */
+  close(): void;
+}
+
+/**
+ * Builds the API. To be called before the cache is fed, since it files what it looks up and keeps a history of what it
+ * is told. Throws when any route does not say who may call it.
+ */
+export function createApi(deps: ApiDeps): Api {
+  const { cache, settings } = deps;
+  defineDeskIndexes(cache);
+  defineDeploymentIndex(cache);
+  defineNodeIndex(cache);
+  defineTokenIndex(cache);
+
+  let url = '';
+  const env = environment(deps, () => url);
+  const routes = allRoutes(env);
+  checkRoutes(routes);
+  const hosts: Hosts | undefined = hostsOf(settings);
+  const pipeline = new Pipeline(env, routes, hosts);
+  return {
+    routes,
+    handle: (request, response) => void pipeline.handle(request, response),
+    listensAt: at => {
+      url = at;
+    },
+    close: () => {
+      env.tails.close();
+      env.assignments.close();
+      env.streams.close();
+      env.desk.close();
+    },
+  };
+}
+
+function environment(deps: ApiDeps, url: () => string): ApiEnv {
+  const { store, cache, settings, clock, random, log, metrics } = deps;
+  const eventLeases = new EventLeases(store, clock, settings.eventRetentionDays);
+  const events = new EventWriter(eventLeases, clock, random);
+  const heard = new Map<string, number>();
+  const desk = new NodeDesk({
+    store,
+    cache,
+    events,
+    clock,
+    log,
+    failedAfterSeconds: settings.nodeFailedAfterSeconds,
+  });
+  const streams = new OpenStreams({ cache, clock, metrics });
+  const resources = [deploymentResource, eventResource, nodeResource({ cache, heard })];
+  return {
+    ...deps,
+    events,
+    eventLeases,
+    heard,
+    desk,
+    streams,
+    assignments: new AssignmentLines({ desk, streams, clock }),
+    logs: new LogDesk(clock),
+    tails: new Tails({ cache, clock, metrics, resources, capacity: settings.tailBuffer }),
+    deploymentLimits: {
+      maxReplicas: settings.maxReplicasPerDeployment,
+      retriesFloor: settings.healthCheckRetriesFloor,
+      timeoutFloor: settings.healthCheckTimeoutFloor,
+      reservedNames: settings.reservedNames,
+    },
+    baseUrl: () => settings.baseUrl || url(),
+    advertised: () => settings.advertise || url(),
+  };
+}

@@ -1,0 +1,58 @@
+import type { ServerResponse } from 'node:http';
+
+import type { Clock } from '../pkg/clock/index.js';
+import type { AssignmentLine, NodeDesk, NodeIdentity } from '../pkg/link/index.js';
+import type { Caller } from './access/caller.js';
+import type { OpenStreams } from './open-streams.js';
+import { every } from './ticker.js';
+
+const PING_MS = 5_000;
+const PING: AssignmentLine = { type: 'ping' };
+const PING_BYTES = bytesOf(PING);
+
+/** More than this unread, and the agent is cut: it comes back and begins with a snapshot. */
+const UNREAD_BYTES = 8 * 1024 * 1024;
+
+export interface AssignmentLinesEnv {
+  readonly desk: NodeDesk;
+  readonly streams: OpenStreams;
+  readonly clock: Clock;
+}
+
+/** The open streams of assignments as HTTP carries them, kept warm by one timer. */
+export class AssignmentLines {
+  readonly #env: AssignmentLinesEnv;
+  readonly #open = new Set<ServerResponse>();
+  readonly #stop: () => void;
+
+  constructor(env: AssignmentLinesEnv) {
+    this.#env = env;
+    this.#stop = every(env.clock, PING_MS, () => {
+      for (const out of this.#open) out.write(PING_BYTES);
+    });
+  }
+
+  /** Sends a node's assignments until one side leaves. */
+  open(node: NodeIdentity, caller: Caller, out: ServerResponse): void {
+    this.#open.add(out);
+    const unsubscribe = this.#env.desk.assignments(node, line => {
+      if (out.writableLength > UNREAD_BYTES) out.destroy();
+      else out.write(bytesOf(line));
+    });
+    const forget = this.#env.streams.add('assignments', caller, () => out.end());
+    out.once('close', () => {
+      this.#open.delete(out);
+      unsubscribe();
+      forget();
+    });
+  }
+
+  close(): void {
+    this.#stop();
+    for (const out of this.#open) out.end();
+  }
+}
+
+function bytesOf(line: AssignmentLine): Buffer {
+  return Buffer.from(`${JSON.stringify(line)}\n`);
+}

@@ -1,0 +1,126 @@
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
+import { dirname } from 'node:path';
+
+import { keys, ranges } from '../crds/keys/index.js';
+import type { StoredTenant, StoredToken } from '../crds/tenant/index.js';
+import { type Keyring, mintToken, parseToken, type TokenDraft, verifyToken } from '../pkg/auth/index.js';
+import { type Clock, type Random, sleep } from '../pkg/clock/index.js';
+import { Fault } from '../pkg/fault/index.js';
+import type { Logger } from '../pkg/log/index.js';
+import { create, type Store, value } from '../pkg/store/index.js';
+
+/** What a development set-up is used with. */
+export interface DevelopmentAccess {
+  readonly platform: { readonly id: string; readonly name: string };
+  readonly tenant: { readonly id: string; readonly name: string };
+  /** Of a platform administrator. */
+  readonly adminToken: string;
+  /** Of an administrator of that tenant. */
+  readonly tenantToken: string;
+}
+
+export interface BootstrapOptions {
+  readonly store: Store;
+  readonly keyring: Keyring;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Where the access is kept, for its owner only. */
+  readonly file: string;
+}
+
+/** What is kept beside the tokens, so that their records can be made again without their secrets. */
+interface Kept extends DevelopmentAccess {
+  readonly records: readonly StoredToken[];
+}
+
+const RETRY_MS = 1_000;
+const LIFE_SECONDS = 365 * 24 * 3600;
+const PLATFORM = 'platform';
+const DEMO = 'demo';
+
+/**
+ * Gives a fresh control plane its first tenants and tokens, and finds them again ever after.
+ *
+ * The file is written before the store, so a crash in between loses nothing: the next run stores what the file says.
+ */
+export async function bootstrap(options: BootstrapOptions): Promise<DevelopmentAccess> {
+  const kept = readKept(options) ?? (await makeKept(options));
+  const { store, clock } = options;
+  const createdAt = new Date(clock.now()).toISOString();
+  await ensure(store, keys.tenant(kept.platform.id), { ...kept.platform, createdAt, platform: true });
+  await ensure(store, keys.tenant(kept.tenant.id), { ...kept.tenant, createdAt, platform: false });
+  for (const record of kept.records) await ensure(store, keys.token(record.id), record);
+  const { platform, tenant, adminToken, tenantToken } = kept;
+  return { platform, tenant, adminToken, tenantToken };
+}
+
+/** The same for a server that may start before its store: tries again until it succeeds or `signal` is aborted. */
+export async function bootstrapWhenReachable(
+  options: BootstrapOptions & { readonly log: Logger },
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      await bootstrap(options);
+      return;
+    } catch (thrown) {
+      if (!(thrown instanceof Fault) || !thrown.retriable) throw thrown;
+      options.log.warn('the store cannot be reached yet', { error: thrown });
+      await sleep(options.clock, RETRY_MS, signal);
+    }
+  }
+}
+
+async function ensure(store: Store, key: string, document: StoredTenant | StoredToken): Promise<void> {
+  if (!(await store.get(key))) await create(store, key, document);
+}
+
+/** What the file says, if all of it can still be used. */
+function readKept({ file, keyring, clock }: BootstrapOptions): Kept | undefined {
+  if (!existsSync(file)) return undefined;
+  const kept = JSON.parse(readFileSync(file, 'utf8')) as Kept;
+  const isGood = [kept.adminToken, kept.tenantToken].every(text => {
+    const parsed = parseToken(text);
+    const record = kept.records.find(({ id }) => id === parsed?.id);
+    return parsed && verifyToken(parsed, record, keyring, clock.now()).ok;
+  });
+  return isGood ? kept : undefined;
+}
+
+async function makeKept(options: BootstrapOptions): Promise<Kept> {
+  const { entries } = await options.store.list(ranges.tenants);
+  const tenants = entries.map(entry => value<StoredTenant>(entry));
+  const known = (name: string, platform: boolean) => {
+    const tenant = tenants.find(candidate => candidate.name === name && candidate.platform === platform);
+    return { id: tenant?.id ?? options.random.uuid(), name };
+  };
+  const platform = known(PLATFORM, true);
+  const tenant = known(DEMO, false);
+  const mint = (draft: Pick<TokenDraft, 'kind' | 'tenant' | 'role'>) =>
+    mintToken({ ...draft, description: 'development', createdBy: 'bootstrap', lifeSeconds: LIFE_SECONDS }, options);
+  const admin = mint({ kind: 'admin' });
+  const demo = mint({ kind: 'tenant', tenant: tenant.id, role: 'admin' });
+  const kept: Kept = {
+    platform,
+    tenant,
+    adminToken: admin.text,
+    tenantToken: demo.text,
+    records: [admin.stored, demo.stored],
+  };
+  writePrivately(options.file, `${JSON.stringify(kept, undefined, 2)}\n`);
+  return kept;
+}
+
+/** Whole or not at all, and readable by the owner only from the first moment. */
+function writePrivately(path: string, text: string): void {
+  mkdirSync(dirname(path), { recursive: true });
+  const draft = `${path}.${process.pid}`;
+  const file = openSync(draft, 'w', 0o600);
+  try {
+    writeSync(file, text);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+  renameSync(draft, path);
+}

@@ -1,0 +1,43 @@
+import type { DeploymentLimits } from '../crds/deployment/index.js';
+import type { Keyring } from '../pkg/auth/index.js';
+import type { Clock, Random } from '../pkg/clock/index.js';
+import type { Settings } from '../pkg/config/index.js';
+import type { EventLeases, EventWriter } from '../pkg/events/index.js';
+import type { NodeDesk } from '../pkg/link/index.js';
+import type { Logger } from '../pkg/log/index.js';
+import type { Metrics } from '../pkg/metrics/index.js';
+import type { Cache, Store } from '../pkg/store/index.js';
+import type { AssignmentLines } from './assignment-lines.js';
+import type { LogDesk } from './log-desk.js';
+import type { OpenStreams } from './open-streams.js';
+import type { Tails } from './watch/tails.js';
+
+/** What the API is given. */
+export interface ApiDeps {
+  readonly store: Store;
+  readonly cache: Cache;
+  readonly settings: Settings;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly keyring: Keyring;
+}
+
+/** What every handler works with. */
+export interface ApiEnv extends ApiDeps {
+  readonly events: EventWriter;
+  readonly eventLeases: EventLeases;
+  readonly desk: NodeDesk;
+  readonly assignments: AssignmentLines;
+  readonly logs: LogDesk;
+  readonly streams: OpenStreams;
+  readonly tails: Tails;
+  readonly deploymentLimits: DeploymentLimits;
+  /** What documentation links begin with. */
+  readonly baseUrl: () => string;
+  /** Where agents reach this very server. */
+  readonly advertised: () => string;
+  /** When each node was last heard by this server, in wall time. */
+  readonly heard: Map<string, number>;
+}

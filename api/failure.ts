@@ -1,0 +1,16 @@
+import { reject } from '../crds/rejections/index.js';
+import { ConflictFault, LeaseGoneFault, OutcomeUnknownFault, StoreUnavailableFault } from '../pkg/store/index.js';
+import { Refused } from './refusal.js';
+
+const SOON = { 'retry-after': '1' };
+
+/** What is answered when the platform, not the request, is at fault. Undefined for what nobody foresaw. */
+export function failureOf(thrown: unknown): Refused | undefined {
+  if (thrown instanceof OutcomeUnknownFault) return new Refused(reject('outcome_unknown', '', ''), SOON);
+  const passes =
+    thrown instanceof StoreUnavailableFault || thrown instanceof LeaseGoneFault || thrown instanceof ConflictFault;
+  return passes ? new Refused(reject('store_unavailable', '', ''), SOON) : undefined;
+}
+
+/** What is answered to what nobody foresaw. The log has the rest. */
+export const unforeseen = new Refused(reject('internal_failure', '', ''));

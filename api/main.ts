@@ -1,0 +1,68 @@
+/**
+ * The process that answers: `moor server [--bootstrap-file <path>] [--<setting> <value>]`.
+ *
+ * Any number of them may run. With `--bootstrap-file` a development set-up gets its first tenants and tokens, which are
+ * kept in that file. SIGTERM and SIGINT end it in order.
+ *
+ * @module
+ */
+import { openKeyring } from '../pkg/auth/index.js';
+import { systemClock, systemRandom } from '../pkg/clock/index.js';
+import { loadSettings, readArguments, type Settings } from '../pkg/config/index.js';
+import { asError } from '../pkg/fault/index.js';
+import { createLogger, type LogFormat, type LogLevel } from '../pkg/log/index.js';
+import { createMetrics } from '../pkg/metrics/index.js';
+import { openEtcdStore, WatchCache } from '../pkg/store/index.js';
+import { createApi } from './api.js';
+import { bootstrapWhenReachable } from './bootstrap.js';
+import { startServer } from './server.js';
+
+/** Serves until `signal` is aborted. */
+async function main(settings: Settings, bootstrapFile: string | undefined, signal: AbortSignal): Promise<void> {
+  const log = createLogger({
+    level: settings.logLevel as LogLevel,
+    format: settings.logFormat as LogFormat,
+    fields: { process: 'server' },
+  });
+  const env = { clock: systemClock, random: systemRandom, log };
+  const keyring = openKeyring(settings.keyFile, systemRandom);
+  const store = openEtcdStore(settings, env);
+  const cache = new WatchCache({ ...env, store });
+  const api = createApi({ ...env, store, cache, settings, metrics: createMetrics(), keyring });
+
+  const feeding = new AbortController();
+  const fed = cache.run(feeding.signal, { history: settings.tailBuffer });
+  const aborted = new Promise<void>(resolve => {
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+  if (bootstrapFile !== undefined) {
+    await bootstrapWhenReachable({ store, keyring, file: bootstrapFile, ...env }, signal);
+  }
+  await Promise.race([cache.ready, aborted]);
+  if (!signal.aborted) {
+    const server = await startServer(api, settings);
+    log.info('server started', { address: server.url });
+    await aborted;
+    await server.close();
+  }
+  feeding.abort();
+  await fed;
+  await store.close();
+  log.info('server stopped');
+}
+
+const stop = new AbortController();
+// No timer of ours keeps a process alive, and there may be no connection: it must wait for etcd all the same.
+const alive = setInterval(() => undefined, 60_000);
+for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.abort());
+
+try {
+  const { flags, file, more } = readArguments(process.argv.slice(2), ['bootstrap-file']);
+  const { settings } = loadSettings({ environment: process.env, flags, ...(file !== undefined && { file }) });
+  await main(settings, more['bootstrap-file'], stop.signal);
+} catch (thrown) {
+  process.stderr.write(`server: ${asError(thrown).message}\n`);
+  process.exitCode = 1;
+} finally {
+  clearInterval(alive);
+}

@@ -1,0 +1,43 @@
+import type { ServerResponse } from 'node:http';
+
+/** Header names and values, beside those that every answer carries. */
+export type Headers = Readonly<Record<string, string>>;
+
+/** An answer that is known in full. Several buffers are sent one after the other, without being copied together. */
+export interface WholeReply {
+  readonly status: number;
+  readonly body: Buffer | readonly Buffer[];
+  readonly type: string;
+  readonly headers?: Headers;
+  /** The code of the first rejection, for the log. */
+  readonly code?: string;
+}
+
+/** An answer that goes on for as long as both sides stay. `open` is called after the head was sent. */
+export interface StreamReply {
+  readonly status: number;
+  readonly type: string;
+  readonly headers?: Headers;
+  readonly open: (out: ServerResponse) => void;
+}
+
+export type Reply = WholeReply | StreamReply;
+
+export const JSON_TYPE = 'application/json; charset=utf-8';
+export const NDJSON_TYPE = 'application/x-ndjson; charset=utf-8';
+export const SSE_TYPE = 'text/event-stream; charset=utf-8';
+
+/** Answers a value as JSON. */
+export function json(status: number, value: unknown, headers?: Headers): WholeReply {
+  return jsonBytes(status, Buffer.from(JSON.stringify(value)), headers);
+}
+
+/** Answers bytes that are JSON already. */
+export function jsonBytes(status: number, body: Buffer | readonly Buffer[], headers?: Headers): WholeReply {
+  return headers ? { status, body, type: JSON_TYPE, headers } : { status, body, type: JSON_TYPE };
+}
+
+/** `ETag` of an object that was last changed at this revision. */
+export function etag(revision: number): Headers {
+  return { etag: `"${revision}"` };
+}

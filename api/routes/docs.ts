@@ -1,0 +1,35 @@
+import { reject } from '../../crds/rejections/index.js';
+import type { Call } from '../call.js';
+import { codeIndexPage, codeIndexView, codePage, codeView, PAGE_POLICY } from '../docs/index.js';
+import { Refused } from '../refusal.js';
+import { json, type WholeReply } from '../reply.js';
+import type { Outcome, Route } from '../route.js';
+
+/** The pages that the `doc` of every rejection links to: HTML for people, JSON for programs. */
+export function docRoutes(): readonly Route[] {
+  const open = { method: 'GET', access: 'open', tenant: 'none', query: [], body: 'none' } as const;
+  return [
+    { ...open, path: '/docs/codes', handle: index },
+    { ...open, path: '/docs/codes/{code}', handle: one },
+  ];
+}
+
+function index(call: Call): Outcome {
+  return wantsPage(call) ? html(codeIndexPage()) : json(200, { sections: codeIndexView() });
+}
+
+function one(call: Call): Outcome {
+  const code = call.params['code']!;
+  const view = codeView(code);
+  if (!view) return new Refused(reject('resource_not_found', 'code', code));
+  return wantsPage(call) ? html(codePage(code) ?? '') : json(200, view);
+}
+
+function wantsPage({ request }: Call): boolean {
+  return (request.headers.accept ?? '').includes('text/html');
+}
+
+function html(page: string): WholeReply {
+  const headers = { 'content-security-policy': PAGE_POLICY, vary: 'Accept' };
+  return { status: 200, type: 'text/html; charset=utf-8', body: Buffer.from(page), headers };
+}

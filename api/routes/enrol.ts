@@ -1,0 +1,163 @@
+import { createPublicKey, verify } from 'node:crypto';
+
+import { typedId } from '../../crds/grammar/index.js';
+import { keys } from '../../crds/keys/index.js';
+import { specHash } from '../../crds/meta/index.js';
+import { checkEnrolment, type Enrolment, type StoredNode } from '../../crds/node/index.js';
+import { reject } from '../../crds/rejections/index.js';
+import type { StoredToken } from '../../crds/tenant/index.js';
+import { type MintedToken, mintToken } from '../../pkg/auth/index.js';
+import { type EnrolReply, enrolmentText } from '../../pkg/link/index.js';
+import { ConflictFault, type Entry, encode, type Put, value } from '../../pkg/store/index.js';
+import type { Call } from '../call.js';
+import type { ApiEnv } from '../env.js';
+import { Refused } from '../refusal.js';
+import { json } from '../reply.js';
+import type { Outcome } from '../route.js';
+import { tokenPut } from './store-token.js';
+
+const ATTEMPTS = 5;
+const NODE_TOKEN_SECONDS = 24 * 3600;
+
+/** Value of `node-names/<name>`: who holds a name, over all tenants. */
+interface NameHolder {
+  readonly tenant: string;
+  readonly node: string;
+}
+
+/** What an enrolment is decided on, read from the store itself. */
+interface Standing {
+  readonly join: Entry;
+  readonly holder: Entry | undefined;
+  readonly node: Entry | undefined;
+}
+
+/**
+ * Enrols a machine: one transaction uses up the join token, takes the name, and writes the node and its token. The same
+ * key may repeat it with the same join token, so that a lost answer burns nothing.
+ */
+export async function enrol(env: ApiEnv, call: Call): Promise<Outcome> {
+  const checked = checkEnrolment(call.document);
+  if (!checked.ok) return new Refused(checked.rejections);
+  const asked = checked.value;
+  if (!isProof(enrolmentText(asked.nodeName, asked.publicKey), asked.publicKey, asked.proof)) {
+    return new Refused(reject('node_proof_invalid', 'proof', asked.proof));
+  }
+  for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+    const standing = await read(env, call, asked.nodeName);
+    const refused = standing instanceof Refused ? standing : refusal(standing, call, asked);
+    if (refused) return refused;
+    const written = await write(env, call, asked, standing as Standing);
+    if (!written) continue;
+    const { node, minted, isNew } = written;
+    const reply: EnrolReply = {
+      node: { id: node.id, name: node.name, tenant: call.tenant },
+      token: minted.text,
+      expiresAt: minted.stored.expiresAt,
+    };
+    return json(isNew ? 201 : 200, { ...reply, alterations: checked.alterations, warnings: [] });
+  }
+  throw new ConflictFault(keys.nodeName(asked.nodeName), ATTEMPTS);
+}
+
+/** Whether the holder of a key has signed a text with it. */
+export function isProof(text: string, publicKey: string, proof: string): boolean {
+  try {
+    const key = createPublicKey({ key: Buffer.from(publicKey, 'base64'), format: 'der', type: 'spki' });
+    return verify(null, Buffer.from(text), key, Buffer.from(proof, 'base64'));
+  } catch {
+    return false; // not a key at all
+  }
+}
+
+/** A fresh token for a node. */
+export function nodeToken(env: ApiEnv, node: { id: string; name: string; tenant: string }, by: string): MintedToken {
+  return mintToken(
+    {
+      kind: 'node',
+      tenant: node.tenant,
+      node: node.id,
+      nodeName: node.name,
+      description: `node ${node.name}`,
+      createdBy: by,
+      lifeSeconds: NODE_TOKEN_SECONDS,
+    },
+    env,
+  );
+}
+
+async function read({ store }: ApiEnv, { tenant, caller }: Call, name: string): Promise<Standing | Refused> {
+  const [join, holder, node] = await Promise.all([
+    store.get(keys.token(caller.id)),
+    store.get(keys.nodeName(name)),
+    store.get(keys.node(tenant, name)),
+  ]);
+  return join ? { join, holder, node } : new Refused(reject('auth_invalid', 'Authorization', ''));
+}
+
+function refusal({ join, holder, node }: Standing, { tenant }: Call, asked: Enrolment): Refused | undefined {
+  const { usedBy, nodeName } = value<StoredToken>(join);
+  if (usedBy !== undefined && usedBy !== asked.publicKey) {
+    return new Refused(reject('join_token_used', 'Authorization', ''));
+  }
+  if (nodeName !== undefined && nodeName !== asked.nodeName) {
+    return new Refused(reject('join_token_bound_to_other_name', 'nodeName', asked.nodeName, { nodeName }));
+  }
+  if (holder && value<NameHolder>(holder).tenant !== tenant) {
+    return new Refused(reject('node_owned_by_another_tenant', 'nodeName', asked.nodeName));
+  }
+  if (node && value<StoredNode>(node).publicKey !== asked.publicKey) {
+    return new Refused(reject('node_key_mismatch', 'publicKey', asked.publicKey));
+  }
+  return undefined;
+}
+
+/** Undefined when something has changed since it was read. */
+async function write(env: ApiEnv, { tenant, caller }: Call, asked: Enrolment, { join, holder, node }: Standing) {
+  const record = nodeRecord(env, tenant, asked, node && value<StoredNode>(node));
+  const minted = nodeToken(env, { id: record.id, name: record.name, tenant }, caller.id);
+  const used: StoredToken = { ...value<StoredToken>(join), usedBy: asked.publicKey };
+  const puts: Put[] = [
+    await tokenPut(env.store, minted.stored, env.clock.now()),
+    await tokenPut(env.store, used, env.clock.now()),
+    { key: keys.nodeName(asked.nodeName), bytes: encode({ tenant, node: record.id } satisfies NameHolder) },
+    { key: keys.node(tenant, asked.nodeName), bytes: encode(record) },
+  ];
+  if (!node) puts.push(await env.events.put(enrolledEvent(tenant, record)));
+  const guards = [
+    { key: join.key, at: join.revision },
+    { key: keys.nodeName(asked.nodeName), at: holder?.revision ?? 0 },
+    { key: keys.node(tenant, asked.nodeName), at: node?.revision ?? 0 },
+    { key: keys.tenant(tenant), exists: true },
+  ] as const;
+  const verdict = await env.store.commit({ guards, puts, deletes: [], proof: keys.token(minted.stored.id) });
+  if (!verdict.stored) return undefined;
+  await env.cache.reached(verdict.revision);
+  return { node: record, minted, isNew: node === undefined };
+}
+
+function nodeRecord(env: ApiEnv, tenant: string, asked: Enrolment, before: StoredNode | undefined): StoredNode {
+  const { nodeName: name, labels, capacity, publicKey, agentVersion, controlPlane = false } = asked;
+  const now = new Date(env.clock.now()).toISOString();
+  const id = before?.id ?? typedId('node', count => env.random.bytes(count));
+  const metadata = {
+    tenant,
+    uid: id,
+    generation: (before?.metadata.generation ?? 0) + 1,
+    createdAt: before?.metadata.createdAt ?? now,
+    updatedAt: now,
+    specHash: specHash({ labels, capacity, agentVersion }),
+  };
+  return { metadata, id, name, labels, capacity, publicKey, controlPlane, agentVersion };
+}
+
+function enrolledEvent(tenant: string, { id, name, labels, capacity }: StoredNode) {
+  return {
+    type: 'node.enrolled',
+    tenant,
+    subject: { kind: 'Node', name, id },
+    reason: 'enrolled',
+    message: `node ${name} joined`,
+    data: { labels, capacity },
+  } as const;
+}

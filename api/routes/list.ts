@@ -1,0 +1,26 @@
+import type { ApiEnv } from '../env.js';
+import type { Route } from '../route.js';
+import { agentRoutes } from './agents.js';
+import { deploymentRoutes } from './deployments.js';
+import { docRoutes } from './docs.js';
+import { eventRoutes } from './events.js';
+import { healthRoutes } from './health.js';
+import { logRoutes } from './logs.js';
+import { nodeRoutes } from './nodes.js';
+import { tenantRoutes } from './tenants.js';
+import { tokenRoutes } from './tokens.js';
+
+/** Every route there is. */
+export function allRoutes(env: ApiEnv): readonly Route[] {
+  return [
+    ...deploymentRoutes(env),
+    ...logRoutes(env),
+    ...eventRoutes(env),
+    ...nodeRoutes(env),
+    ...tenantRoutes(env),
+    ...tokenRoutes(env),
+    ...agentRoutes(env),
+    ...healthRoutes(env),
+    ...docRoutes(),
+  ];
+}

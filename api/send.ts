@@ -1,0 +1,46 @@
+import type { ServerResponse } from 'node:http';
+
+import type { Reply, WholeReply } from './reply.js';
+
+/** What every answer carries: nothing is kept by anybody in between, guessed at, or shown inside another page. */
+const ALWAYS = [
+  'cache-control',
+  'no-store',
+  'x-content-type-options',
+  'nosniff',
+  'referrer-policy',
+  'no-referrer',
+  'cross-origin-resource-policy',
+  'same-origin',
+];
+
+const POLICY = 'content-security-policy';
+const NOTHING_LOADS = "default-src 'none'; frame-ancestors 'none'";
+
+/** Sends an answer. `headOnly` leaves out what a HEAD request does not want. */
+export function send(response: ServerResponse, reply: Reply, requestId: string, headOnly: boolean): void {
+  const headers = [...ALWAYS, 'x-request-id', requestId, 'content-type', reply.type];
+  if (reply.headers?.[POLICY] === undefined) headers.push(POLICY, NOTHING_LOADS);
+  for (const name in reply.headers) headers.push(name, reply.headers[name]!);
+  if (!('body' in reply)) {
+    response.writeHead(reply.status, headers);
+    if (headOnly) response.end();
+    else {
+      response.flushHeaders();
+      reply.open(response);
+    }
+    return;
+  }
+  headers.push('content-length', String(lengthOf(reply)));
+  response.writeHead(reply.status, headers);
+  if (headOnly) response.end();
+  else if (Buffer.isBuffer(reply.body)) response.end(reply.body);
+  else {
+    for (const part of reply.body as readonly Buffer[]) response.write(part);
+    response.end();
+  }
+}
+
+function lengthOf({ body }: WholeReply): number {
+  return Buffer.isBuffer(body) ? body.length : (body as readonly Buffer[]).reduce((sum, part) => sum + part.length, 0);
+}

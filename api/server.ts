@@ -1,0 +1,73 @@
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+
+import { InvalidSettingFault, type Settings } from '../pkg/config/index.js';
+import type { Api } from './api.js';
+import { isLoopback, parseListen } from './hosts.js';
+
+/** A server that listens. */
+export interface RunningServer {
+  readonly url: string;
+  readonly port: number;
+  /** Takes no new request, ends the streams, waits for requests under way, and at last cuts who will not go. */
+  close(): Promise<void>;
+}
+
+/**
+ * Bodies have their own deadline, since the stream of an agent's logs may take for ever; so Node's for the whole
+ * request is off.
+ */
+const OPTIONS = {
+  headersTimeout: 10_000,
+  requestTimeout: 0,
+  keepAliveTimeout: 5_000,
+  connectionsCheckingInterval: 2_000,
+  maxHeaderSize: 16_384,
+  keepAlive: true,
+  noDelay: true,
+};
+const MAX_CONNECTIONS = 10_000;
+const CLOSE_MS = 5_000;
+
+/** Listens as the settings say. Refuses to be reachable from elsewhere without TLS. */
+export async function startServer(api: Api, settings: Settings): Promise<RunningServer> {
+  const { host, port: asked } = parseListen(settings.listen);
+  const tls = tlsOf(settings);
+  if (!tls && !isLoopback(host)) {
+    throw new InvalidSettingFault(
+      `setting "listen": ${host} can be reached from elsewhere, so tlsCertFile and tlsKeyFile must be set`,
+    );
+  }
+  const server: Server = tls ? createSecureServer({ ...OPTIONS, ...tls }) : createServer(OPTIONS);
+  server.maxConnections = MAX_CONNECTIONS;
+  server.on('request', (request, response) => api.handle(request, response));
+  server.listen(asked, host);
+  await once(server, 'listening');
+
+  const { port } = server.address() as AddressInfo;
+  const url = `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  api.listensAt(url);
+  return { url, port, close: () => close(server, api) };
+}
+
+async function close(server: Server, api: Api): Promise<void> {
+  const closed = new Promise<void>(resolve => {
+    server.close(() => resolve());
+  });
+  api.close();
+  server.closeIdleConnections();
+  const cut = setTimeout(() => server.closeAllConnections(), CLOSE_MS);
+  await closed;
+  clearTimeout(cut);
+}
+
+function tlsOf({ tlsCertFile, tlsKeyFile }: Settings) {
+  if (tlsCertFile === '' && tlsKeyFile === '') return undefined;
+  if (tlsCertFile === '' || tlsKeyFile === '') {
+    throw new InvalidSettingFault('settings "tlsCertFile" and "tlsKeyFile": must be set together');
+  }
+  return { cert: readFileSync(tlsCertFile), key: readFileSync(tlsKeyFile), minVersion: 'TLSv1.2' as const };
+}

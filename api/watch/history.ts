@@ -1,0 +1,120 @@
+import type { Cache } from '../../pkg/store/index.js';
+import { after, type Cursor, isBefore } from './cursor.js';
+import { type Moment, momentOf, type Shown } from './moment.js';
+import type { Resource } from './resource.js';
+
+/** What is told when the history has grown, or begins anew. */
+export interface HistoryListener {
+  /** The moments from `from` on are new; they are about these topics. */
+  grown(from: number, topics: ReadonlySet<string>): void;
+  /** Nothing before now can be resumed: what happened was not followed. */
+  reset(): void;
+}
+
+/**
+ * The latest changes to everything that can be watched, kept once for all tails.
+ *
+ * Moments are numbered as they come; the oldest give way to new ones. A tail is a number, not a queue.
+ */
+export class History {
+  readonly #capacity: number;
+  readonly #ring: Moment[] = [];
+  readonly #listener: HistoryListener;
+  /** Number of the next moment. */
+  #next = 0;
+  /** The oldest place that a tail can resume from. */
+  #floor: Cursor = after(0);
+  #revision = 0;
+  #resetting = false;
+  #topics = new Set<string>();
+  #told = 0;
+
+  constructor(cache: Cache, resources: readonly Resource[], capacity: number, listener: HistoryListener) {
+    this.#capacity = Math.max(1, capacity);
+    this.#listener = listener;
+    this.#floor = after(cache.revision);
+    this.#revision = cache.revision;
+    cache.onReset(revision => this.#reset(revision));
+    cache.subscribe(change => {
+      if (this.#resetting) return;
+      for (const resource of resources) {
+        const moment = momentOf(change, resource, key => cache.get(key));
+        if (moment) this.#push(moment);
+      }
+    });
+    cache.onRevision(revision => this.#complete(revision));
+  }
+
+  /** The revision up to which everything has been numbered. */
+  get revision(): number {
+    return this.#revision;
+  }
+
+  /** Number that the next moment will get. */
+  get next(): number {
+    return this.#next;
+  }
+
+  /** The moment of a number, or undefined when it is no longer kept. */
+  at(number: number): Moment | undefined {
+    if (number < this.#next - this.#ring.length) return undefined;
+    return this.#ring[number % this.#capacity];
+  }
+
+  /** Number of the first moment after a place, or undefined when not everything after it is kept. */
+  numberAfter(cursor: Cursor): number | undefined {
+    if (isBefore(cursor, this.#floor)) return undefined;
+    let low = this.#next - this.#ring.length;
+    let high = this.#next;
+    while (low < high) {
+      const middle = Math.floor((low + high) / 2);
+      if (isBefore(cursor, this.at(middle)!)) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  }
+
+  /** What of a topic was different before the moment of that number: name → how it was then. */
+  undone(topic: string, number: number): Map<string, Shown | undefined> {
+    const different = new Map<string, Shown | undefined>();
+    for (let at = this.#next - 1; at >= number; at--) {
+      const moment = this.at(at)!;
+      if (moment.topic === topic) different.set(moment.name, moment.before);
+    }
+    return different;
+  }
+
+  #push(moment: Moment): void {
+    const slot = this.#next % this.#capacity;
+    const dropped = this.#ring[slot];
+    if (dropped) this.#floor = dropped;
+    this.#ring[slot] = moment;
+    this.#next++;
+    this.#topics.add(moment.topic);
+  }
+
+  #reset(revision: number): void {
+    this.#resetting = true;
+    this.#ring.length = 0;
+    // Numbers go on, so that no tail mistakes a new moment for one it has had; a full ring of them counts as lost.
+    this.#next = Math.ceil((this.#next + 1) / this.#capacity) * this.#capacity;
+    this.#floor = after(revision);
+    this.#topics = new Set();
+  }
+
+  #complete(revision: number): void {
+    this.#revision = revision;
+    if (this.#resetting) {
+      this.#resetting = false;
+      this.#told = this.#next;
+      this.#listener.reset();
+      return;
+    }
+    const from = this.#told;
+    this.#told = this.#next;
+    if (this.#topics.size === 0) return;
+    const topics = this.#topics;
+    this.#topics = new Set();
+    this.#listener.grown(from, topics);
+  }
+}
