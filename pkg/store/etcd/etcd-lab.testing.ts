@@ -32,6 +32,10 @@ export class EtcdLab {
     this.#prefix = `/test-${++this.#prefixes}/`;
   }
 
+  get dataDir(): string {
+    return join(this.#folder, 'data');
+  }
+
   get prefix(): string {
     return this.#prefix;
   }

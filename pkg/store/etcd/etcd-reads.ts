@@ -1,4 +1,4 @@
-import { CompactedFault } from '../faults.js';
+import { CompactedFault, StoreUnavailableFault } from '../faults.js';
 import type { Entry, Listing, Revision } from '../store.js';
 import { OutOfRangeFault } from './grpc.js';
 import { keyAfter, rangeBelow } from './key-range.js';
@@ -95,6 +95,7 @@ export class EtcdReads {
       return answer;
     } catch (thrown) {
       if (thrown instanceof OutOfRangeFault) throw new CompactedFault(ask.revision ?? 0, { cause: thrown });
+      if (thrown instanceof RangeError) throw new StoreUnavailableFault('etcd cannot be understood', { cause: thrown });
       throw thrown;
     }
   }

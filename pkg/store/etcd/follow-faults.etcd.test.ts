@@ -1,0 +1,228 @@
+import { rmSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+
+import { expect } from 'chai';
+
+import { RecordingFeed } from '../recording-feed.testing.js';
+import type { Store } from '../store.js';
+import { encode } from '../value.js';
+import { create, remove } from '../write.js';
+import { CarelessWatch } from './careless-watch.testing.js';
+import { EtcdLab } from './etcd-lab.testing.js';
+import { tellsCreated } from './watch-frames.testing.js';
+
+const numbered = (count: number) => Array.from({ length: count }, (_, n) => `backlog/${n}`);
+
+/** Creates keys, each at a revision of its own. */
+async function createEach(store: Store, keys: readonly string[], size = 10): Promise<void> {
+  for (const key of keys) await create(store, key, 'x'.repeat(size));
+}
+
+/** Every key of `keys` was told exactly once. */
+function expectEachOnce(feed: RecordingFeed, keys: readonly string[]): void {
+  const wanted = new Set(keys);
+  const told = feed.happenings.filter(({ key }) => wanted.has(key)).map(({ key }) => key);
+  expect(told.length).to.equal(keys.length);
+  expect(new Set(told).size).to.equal(keys.length);
+}
+
+describe('following etcd through faults', function () {
+  this.timeout(30_000);
+  let lab: EtcdLab;
+
+  before(async () => {
+    lab = await EtcdLab.start();
+  });
+  afterEach(() => lab.settle());
+  after(() => lab.stop());
+
+  /** A feed and etcd3's own watcher, both up, then both cut off. */
+  async function followedThenCut(): Promise<{ feed: RecordingFeed; careless: CarelessWatch }> {
+    const feed = RecordingFeed.follow(lab.proxied());
+    const careless = await CarelessWatch.start(lab.proxy.endpoint, lab.prefix);
+    await feed.synced();
+    lab.proxy.mode = 'refuse';
+    lab.proxy.cut();
+    await feed.until(() => !feed.up);
+    return { feed, careless };
+  }
+
+  it('tells the whole state again when the store was wiped and filled past where it was', async () => {
+    const feed = RecordingFeed.follow(lab.proxied());
+    await feed.synced();
+    await createEach(lab.direct(), ['old']);
+    await feed.until(() => feed.keys().has('old'));
+    const reached = await lab.direct().revision();
+
+    lab.proxy.mode = 'refuse';
+    lab.proxy.cut();
+    await lab.etcd.kill('SIGKILL');
+    rmSync(lab.dataDir, { recursive: true });
+    await lab.etcd.restart();
+    const direct = lab.direct();
+    const keys = numbered(reached + 5);
+    await Promise.all(keys.map(key => create(direct, key, {})));
+    await createEach(
+      direct,
+      numbered(reached + 10).map(key => `${key}-more`),
+    );
+    lab.proxy.mode = 'pass';
+    await feed.until(() => feed.resets === 2);
+
+    expect(feed.keys().has('old')).to.equal(false);
+    expect(feed.keys().has('backlog/0')).to.equal(true);
+    await feed.stop();
+  });
+
+  it('loses nothing when the connection is cut right after a watch was created', async () => {
+    const { feed, careless } = await followedThenCut();
+    const keys = numbered(100);
+    await createEach(lab.direct(), keys);
+
+    let cuts = 0;
+    lab.proxy.onServerData = data => {
+      if (cuts < 6 && tellsCreated(data)) {
+        cuts++;
+        setImmediate(() => lab.proxy.cut());
+      }
+      return true;
+    };
+    lab.proxy.mode = 'pass';
+    await feed.until(() => feed.keys().has(keys.at(-1)!));
+    await delay(500);
+
+    expect(cuts).to.be.greaterThan(1);
+    expect(feed.resets).to.equal(1);
+    expectEachOnce(feed, keys);
+    // etcd3 takes the revision of "created" for what it has delivered.
+    expect(careless.keys.size).to.be.lessThan(keys.length);
+    await Promise.all([feed.stop(), careless.stop()]);
+  });
+
+  it('loses nothing when the connection is cut between two batches of a backlog', async () => {
+    const { feed, careless } = await followedThenCut();
+    const keys = numbered(2_500);
+    // Each at a revision of its own, since etcd sends at most 1,000 revisions at once.
+    const parts = Array.from({ length: 5 }, (_, n) => keys.slice(n * 500, (n + 1) * 500));
+    await Promise.all(parts.map(part => createEach(lab.direct(), part, 100)));
+
+    const carried = new Map<number, number>();
+    let cuts = 0;
+    lab.proxy.onServerData = (data, connection) => {
+      carried.set(connection, (carried.get(connection) ?? 0) + data.length);
+      if (cuts < 2 && carried.get(connection)! > 200_000) {
+        cuts++;
+        setImmediate(() => lab.proxy.cut());
+      }
+      return true;
+    };
+    lab.proxy.mode = 'pass';
+    await feed.until(() => keys.every(key => feed.keys().has(key)), 15_000);
+
+    expect(cuts).to.be.greaterThan(0);
+    expect(feed.resets).to.equal(1);
+    expectEachOnce(feed, keys);
+    // etcd3 takes the revision in the header of a batch for what the batch contained.
+    expect(careless.keys.size).to.be.lessThan(keys.length);
+    await Promise.all([feed.stop(), careless.stop()]);
+  });
+
+  it('tells the whole state again when history was compacted while it was away', async () => {
+    const direct = lab.direct();
+    await createEach(direct, ['stays', 'goes']);
+    const { feed, careless } = await followedThenCut();
+    await remove(direct, (await direct.get('goes'))!);
+    await createEach(direct, ['comes']);
+    await lab.compact(await direct.revision());
+    lab.proxy.mode = 'pass';
+    await feed.until(() => feed.keys().has('comes'));
+
+    expect(feed.resets).to.equal(2);
+    expect([...feed.keys().keys()].sort()).to.deep.equal(['comes', 'stays']);
+    await createEach(direct, ['later']);
+    await feed.until(() => feed.keys().has('later'));
+    // etcd3 gives the watch up for good.
+    expect(careless.keys.has('later')).to.equal(false);
+    await Promise.all([feed.stop(), careless.stop()]);
+  });
+
+  it('notices a black hole, and goes on where it was', async () => {
+    const feed = RecordingFeed.follow(lab.proxied({ livenessMs: 300 }));
+    await feed.synced();
+    lab.proxy.mode = 'blackhole';
+    await feed.until(() => !feed.up, 2_000);
+    const keys = numbered(50);
+    await createEach(lab.direct(), keys);
+    lab.proxy.mode = 'pass';
+    lab.proxy.cut();
+    await feed.until(() => feed.keys().has(keys.at(-1)!));
+
+    expect(feed.resets).to.equal(1);
+    expectEachOnce(feed, keys);
+    await feed.stop();
+  });
+
+  it('goes on after the server was frozen', async () => {
+    const feed = RecordingFeed.follow(lab.direct({ livenessMs: 300, callDeadlineMs: 1_000 }));
+    await feed.synced();
+    lab.etcd.freeze();
+    await feed.until(() => !feed.up, 2_000);
+    lab.etcd.thaw();
+    await createEach(lab.direct(), ['thawed']);
+    await feed.until(() => feed.keys().has('thawed'));
+
+    expect(feed.resets).to.equal(1);
+    await feed.stop();
+  });
+
+  it('takes a backlog and a list of more than 4 MiB', async () => {
+    const { feed, careless } = await followedThenCut();
+    const direct = lab.direct();
+    const keys = numbered(1_000);
+    await Promise.all(keys.map(key => create(direct, key, 'x'.repeat(6_000))));
+    lab.proxy.mode = 'pass';
+    await feed.until(() => keys.every(key => feed.keys().has(key)));
+    expectEachOnce(feed, keys);
+    expect(feed.resets).to.equal(1);
+
+    const late = RecordingFeed.follow(lab.proxied());
+    await late.synced();
+    expect(late.keys().size).to.equal(1_000);
+    // etcd3 refuses an answer of that size, and then loses all of it.
+    expect(careless.keys.size).to.be.lessThan(keys.length);
+    await Promise.all([feed.stop(), late.stop(), careless.stop()]);
+  });
+
+  it('finds an event that was lost on the way by comparing with a list', async () => {
+    const feed = RecordingFeed.follow(lab.proxied({ compareEveryMs: 100 }));
+    await feed.synced();
+    lab.proxy.onServerData = data => !data.includes('drop-me');
+    await createEach(lab.direct(), ['drop-me']);
+    await delay(200);
+    lab.proxy.onServerData = undefined;
+    await createEach(lab.direct(), ['next']);
+    await feed.until(() => feed.keys().has('next'));
+    expect(feed.keys().has('drop-me')).to.equal(false);
+
+    await feed.until(() => feed.keys().has('drop-me'));
+    expect(feed.resets).to.equal(2);
+    await feed.stop();
+  });
+
+  it('does not tell the state again while comparisons agree', async () => {
+    const store = lab.direct({ compareEveryMs: 20 });
+    const feed = RecordingFeed.follow(store);
+    await feed.synced();
+    for (let n = 0; n < 60; n++) {
+      await store.commit({
+        guards: [{ key: `busy/${n}`, at: 0 }],
+        puts: [{ key: `busy/${n}`, bytes: encode(n) }],
+        deletes: [],
+      });
+      await remove(store, (await store.get(`busy/${n}`))!);
+      await delay(50);
+    }
+    expect(feed.resets).to.equal(1);
+    await feed.stop();
+  });
+});

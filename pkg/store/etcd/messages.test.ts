@@ -1,0 +1,55 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+
+import { unframe } from './grpc.js';
+import { decodeBatch, decodeRange, decodeVersion } from './messages.js';
+import { BackWriter, Reader } from './protobuf.js';
+
+describe('protocol buffers', () => {
+  it('reads the numbers, long numbers and bytes that it wrote', () => {
+    fc.assert(
+      fc.property(fc.maxSafeNat(), fc.bigInt({ min: 0n, max: 2n ** 63n - 1n }), fc.string(), (number, long, text) => {
+        const writer = new BackWriter(Buffer.byteLength(text) + 64);
+        writer.bytes(0x1a, text);
+        writer.long(0x10, long.toString());
+        writer.number(0x08, number);
+        const reader = new Reader(unframe([writer.frame()])!);
+
+        expect([reader.next(), reader.number()]).to.deep.equal([0x08, number]);
+        expect([reader.next(), reader.long()]).to.deep.equal([0x10, long.toString()]);
+        expect([reader.next(), reader.text()]).to.deep.equal([0x1a, text]);
+        expect(reader.next()).to.equal(0);
+      }),
+    );
+  });
+
+  it('steps over fields that it does not know', () => {
+    // 3: fixed64, 4: fixed32, 5: bytes, 6: number, then the version as field 2
+    const unknown = [0x19, ...Array<number>(8).fill(1), 0x25, 1, 1, 1, 1, 0x2a, 2, 9, 9, 0x30, 0x96, 0x01];
+    expect(decodeVersion(Buffer.from([...unknown, 0x12, 3, 0x33, 0x2e, 0x35]))).to.equal('3.5');
+  });
+
+  it('takes no answer for whole that is cut off, at any byte', () => {
+    const writer = new BackWriter(64);
+    writer.bytes(0x12, 'entry');
+    const frame = writer.frame();
+    for (let length = 0; length < frame.length; length++) {
+      expect(unframe([frame.subarray(0, length)])).to.equal(undefined);
+    }
+  });
+
+  it('throws a RangeError and never loops, whatever bytes come', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 60 }), bytes => {
+        for (const decode of [decodeBatch, (message: Buffer) => decodeRange(message, '/x/'), decodeVersion]) {
+          try {
+            decode(Buffer.from(bytes));
+          } catch (thrown) {
+            expect(thrown).to.be.instanceOf(RangeError);
+          }
+        }
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+});
