@@ -1,0 +1,76 @@
+import type { Random } from '../clock/index.js';
+
+/** Something that will happen at a time. */
+export interface Item {
+  readonly due: number;
+  readonly label: string;
+  readonly run: () => void;
+  cancelled: boolean;
+}
+
+/** Items due within this much of the next one may happen in any order. */
+const WINDOW_MS = 5;
+const MOST_RIVALS = 8;
+
+/** What is to happen, by time. A binary heap: taking the next costs the logarithm of how much there is. */
+export class Agenda {
+  readonly #heap: Item[] = [];
+
+  add(item: Item): void {
+    this.#heap.push(item);
+    let at = this.#heap.length - 1;
+    while (at > 0) {
+      const parent = (at - 1) >> 1;
+      if (this.#heap[parent]!.due <= item.due) break;
+      this.#heap[at] = this.#heap[parent]!;
+      at = parent;
+    }
+    this.#heap[at] = item;
+  }
+
+  /** Takes one of the items that are due at about the same time, no later than `until`: chance decides which. */
+  take(until: number, random: Random): Item | undefined {
+    const first = this.#pop();
+    if (!first) return undefined;
+    if (first.due > until) {
+      this.add(first);
+      return undefined;
+    }
+    const rivals = [first];
+    while (rivals.length < MOST_RIVALS) {
+      const next = this.#pop();
+      if (!next) break;
+      rivals.push(next);
+      if (next.due > first.due + WINDOW_MS || next.due > until) break;
+    }
+    const near = rivals.filter(({ due }) => due <= Math.min(first.due + WINDOW_MS, until));
+    const chosen = near[Math.floor(random.next() * near.length)]!;
+    for (const item of rivals) if (item !== chosen) this.add(item);
+    return chosen;
+  }
+
+  /** The earliest item that has not been cancelled. */
+  #pop(): Item | undefined {
+    for (;;) {
+      const [top] = this.#heap;
+      if (!top) return undefined;
+      const last = this.#heap.pop()!;
+      if (last !== top) this.#sink(last);
+      if (!top.cancelled) return top;
+    }
+  }
+
+  #sink(item: Item): void {
+    const size = this.#heap.length;
+    let at = 0;
+    for (;;) {
+      let child = 2 * at + 1;
+      if (child >= size) break;
+      if (child + 1 < size && this.#heap[child + 1]!.due < this.#heap[child]!.due) child++;
+      if (this.#heap[child]!.due >= item.due) break;
+      this.#heap[at] = this.#heap[child]!;
+      at = child;
+    }
+    this.#heap[at] = item;
+  }
+}

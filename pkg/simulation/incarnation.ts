@@ -1,0 +1,122 @@
+import type { Cancel, Clock, Random } from '../clock/index.js';
+import type { Weather } from './weather.js';
+import type { World } from './world.js';
+
+/** How long a caller waits for an answer. */
+const DEADLINE_MS = 3_000;
+
+/** What a caller is told when a call fails on the way. */
+export interface CallFaults {
+  /** It is certain that nothing was done. */
+  readonly unreachable: () => Error;
+  /** It may have been done. */
+  readonly unknown: () => Error;
+}
+
+/**
+ * One life of a simulated process, from its start to its kill.
+ *
+ * Everything that reaches the process comes through here: timers, answers, messages. After `kill` nothing does, so what
+ * it was waiting for never arrives and no line of it runs again, as with `kill -9`. What it had asked others to do is
+ * done all the same.
+ */
+export class Incarnation {
+  readonly name: string;
+  readonly world: World;
+  readonly random: Random;
+  readonly clock: Clock;
+  readonly #weather: Weather;
+  readonly #ended = new AbortController();
+  #frozenUntil = 0;
+  #isolatedUntil = 0;
+
+  constructor(name: string, world: World, weather: Weather) {
+    this.name = name;
+    this.world = world;
+    this.#weather = weather;
+    this.random = world.random;
+    this.clock = {
+      now: () => world.clock.now(),
+      monotonic: () => world.clock.monotonic(),
+      after: (ms, fire) => this.later(ms, 'timer', fire),
+    };
+  }
+
+  get alive(): boolean {
+    return !this.#ended.signal.aborted;
+  }
+
+  /** Aborted by the kill. For those outside who hold something for the process: the process itself never learns of it. */
+  get ended(): AbortSignal {
+    return this.#ended.signal;
+  }
+
+  get weather(): Weather {
+    return this.#weather;
+  }
+
+  /** Whether the process is cut off from everybody. */
+  get isolated(): boolean {
+    return this.world.time < this.#isolatedUntil;
+  }
+
+  /** Ends the process at once, wherever it is. */
+  kill(): void {
+    this.world.trace.add(`${this.name} is killed`);
+    this.#ended.abort();
+  }
+
+  /** The process does nothing for a while and does not notice. Time goes on meanwhile. */
+  freeze(ms: number): void {
+    this.#frozenUntil = this.world.time + ms;
+  }
+
+  /** Nobody hears the process, and it hears nobody, for a while. */
+  isolate(ms: number): void {
+    this.#isolatedUntil = this.world.time + ms;
+  }
+
+  /** Has something happen inside the process, should it still live by then. */
+  later(ms: number, label: string, act: () => void): Cancel {
+    let cancel: Cancel = () => undefined;
+    const arrive = () => {
+      if (!this.alive) return;
+      if (this.world.time >= this.#frozenUntil) return act();
+      cancel = this.world.after(this.#frozenUntil - this.world.time, `${this.name} thaws: ${label}`, arrive);
+    };
+    cancel = this.world.after(ms, `${this.name} ${label}`, arrive);
+    return () => cancel();
+  }
+
+  /**
+   * Asks somebody else to do something, over a wire on which requests and answers take time and are lost.
+   *
+   * A request that is on its way is carried out even when the process dies meanwhile.
+   */
+  call<T>(label: string, effect: () => Promise<T>, faults: CallFaults): Promise<T> {
+    const { unreachable, lostReply, late, delayMs } = this.#weather;
+    const { world } = this;
+    const luck = world.random.next();
+    const travelMs = world.between(0, delayMs);
+
+    return new Promise((resolve, reject) => {
+      const fail = (ms: number, error: () => Error) => this.later(ms, `${label} fails`, () => reject(error()));
+      if (this.isolated || luck < unreachable) return void fail(world.between(0, DEADLINE_MS), faults.unreachable);
+
+      const lost = luck < unreachable + lostReply;
+      const tardy = !lost && luck < unreachable + lostReply + late;
+      if (lost || tardy) fail(DEADLINE_MS, faults.unknown);
+      world.after(tardy ? DEADLINE_MS + travelMs * 10 : travelMs, `${this.name} ${label}`, () => {
+        effect().then(
+          done => this.#answer(lost || tardy, label, () => resolve(done)),
+          (error: unknown) => this.#answer(lost || tardy, label, () => reject(error)),
+        );
+      });
+    });
+  }
+
+  #answer(lost: boolean, label: string, deliver: () => void): void {
+    if (lost) return;
+    this.later(this.world.between(0, this.#weather.delayMs), `${label} answered`, deliver);
+  }
+}

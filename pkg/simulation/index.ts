@@ -1,0 +1,22 @@
+/**
+ * A simulated world: the product's own code, on virtual time, with everything that can go wrong going wrong.
+ *
+ * One idea to hold: all chance is drawn from one seed. What comes first, how long a message takes, what is lost and who
+ * dies when follow from it, so a run that fails can be run again, step by step.
+ *
+ * A `World` has time and an agenda. An `Incarnation` is one life of a process: its clock and its calls stop at its kill,
+ * and a restart is a new one. `SimulatedStore` is one store as a process reaches it over a bad wire; how bad is the
+ * `Weather`.
+ *
+ * What runs in the world, what is done to it and what must hold is left to `e2e/simulation`.
+ *
+ * @module
+ */
+export type { CallFaults } from './incarnation.js';
+export { Incarnation } from './incarnation.js';
+export type { Reconnecting } from './simulated-connection.js';
+export { SimulatedStore } from './simulated-store.js';
+export type { Trace } from './trace.js';
+export type { Weather } from './weather.js';
+export { calm, storm } from './weather.js';
+export { World } from './world.js';

@@ -1,0 +1,104 @@
+import type { Feed, FollowOptions, Store } from '../store/index.js';
+import type { Incarnation } from './incarnation.js';
+
+const RECONNECT_MS = 2_000;
+
+/** How a feed behaves when its connection was broken. Only `relist` is right. */
+export type Reconnecting = 'relist' | 'carry on';
+
+/**
+ * The root watch of one simulated process: ordered and complete while it lasts, late at times, and now and then broken.
+ *
+ * After a break it begins with a complete state, as the real one does when it cannot prove continuity. `carry on` is
+ * what a naive client does: it misses what happened meanwhile.
+ */
+export class SimulatedConnection {
+  readonly #process: Incarnation;
+  readonly #server: Store;
+  readonly #feed: Feed;
+  readonly #options: FollowOptions;
+  readonly #reconnecting: Reconnecting;
+  #inbox: ((feed: Feed) => void)[] = [];
+  #connection = new AbortController();
+  #pumping = false;
+  #resets = 0;
+
+  constructor(
+    process: Incarnation,
+    server: Store,
+    feed: Feed,
+    { reconnecting, ...options }: FollowOptions & { readonly reconnecting: Reconnecting },
+  ) {
+    this.#process = process;
+    this.#server = server;
+    this.#feed = feed;
+    this.#options = options;
+    this.#reconnecting = reconnecting;
+  }
+
+  /** Follows until `signal` is aborted or the process dies. */
+  run(signal: AbortSignal): Promise<void> {
+    this.#process.ended.addEventListener('abort', () => this.#connection.abort(), { once: true });
+    this.#dial(signal);
+    return new Promise(resolve => {
+      signal.addEventListener(
+        'abort',
+        () => {
+          this.#connection.abort();
+          resolve();
+        },
+        { once: true },
+      );
+    });
+  }
+
+  #dial(signal: AbortSignal): void {
+    if (signal.aborted) return;
+    if (this.#process.isolated) return this.#dialLater(signal);
+
+    const connection = new AbortController();
+    this.#connection = connection;
+    const receive = (message: (feed: Feed) => void) => {
+      if (connection.signal.aborted) return;
+      this.#inbox.push(message);
+      this.#pump(signal);
+    };
+    void this.#server.follow(
+      {
+        reset: listing => {
+          const first = this.#resets++ === 0;
+          if (first || this.#reconnecting === 'relist') receive(feed => feed.reset(listing));
+        },
+        happened: happenings => receive(feed => feed.happened(happenings)),
+        connected: up => up && receive(feed => feed.connected(true)),
+      },
+      this.#options,
+      connection.signal,
+    );
+  }
+
+  #dialLater(signal: AbortSignal): void {
+    const { world } = this.#process;
+    this.#process.later(world.between(50, RECONNECT_MS), 'dials the store', () => this.#dial(signal));
+  }
+
+  #pump(signal: AbortSignal): void {
+    if (this.#pumping || this.#inbox.length === 0) return;
+    this.#pumping = true;
+    const { world, weather } = this.#process;
+    const lagMs = world.chance(weather.feedLag) ? weather.feedLagMs : weather.delayMs;
+    this.#process.later(world.between(0, lagMs), 'hears the store', () => {
+      this.#pumping = false;
+      if (this.#process.isolated || world.chance(weather.feedCut)) return this.#cut(signal);
+      this.#inbox.shift()?.(this.#feed);
+      this.#pump(signal);
+    });
+  }
+
+  #cut(signal: AbortSignal): void {
+    this.#connection.abort();
+    this.#inbox = [];
+    this.#feed.connected(false);
+    this.#dialLater(signal);
+  }
+}

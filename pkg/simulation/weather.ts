@@ -1,0 +1,38 @@
+/** How badly things go, as shares of 1 and milliseconds. Read at every draw, so it can change while a world runs. */
+export interface Weather {
+  /** Requests that never arrive; the caller is told so. */
+  unreachable: number;
+  /** Requests that are carried out and whose answer is lost; the caller cannot know. */
+  lostReply: number;
+  /** Requests that are carried out long after the caller has given up on them. */
+  late: number;
+  /** One way of a message takes up to this long. */
+  delayMs: number;
+  /** Messages of a feed that arrive only after up to this long. */
+  feedLag: number;
+  feedLagMs: number;
+  /** Messages of a feed after which its connection breaks. */
+  feedCut: number;
+}
+
+/** Nothing goes wrong and nothing takes long. */
+export const calm: Weather = {
+  unreachable: 0,
+  lostReply: 0,
+  late: 0,
+  delayMs: 2,
+  feedLag: 0,
+  feedLagMs: 0,
+  feedCut: 0,
+};
+
+/** Everything goes wrong now and then. */
+export const storm: Weather = {
+  unreachable: 0.02,
+  lostReply: 0.02,
+  late: 0.01,
+  delayMs: 20,
+  feedLag: 0.02,
+  feedLagMs: 3_000,
+  feedCut: 0.005,
+};

@@ -1,0 +1,76 @@
+import { type Cancel, type Clock, type Random, seededRandom } from '../clock/index.js';
+import { Agenda, type Item } from './agenda.js';
+import { Trace } from './trace.js';
+
+const EPOCH = Date.UTC(2030, 0, 1);
+
+/**
+ * A world with its own time, in which one thing happens after the other.
+ *
+ * Everything that would be left to chance or to the machine (what comes first, how long a message takes, what is lost)
+ * is drawn from one seeded source, so the same seed gives the same history.
+ */
+export class World {
+  readonly random: Random;
+  readonly trace = new Trace();
+  /** The world's own clock, for what outlives every process: stores, engines. */
+  readonly clock: Clock = {
+    now: () => EPOCH + this.#time,
+    monotonic: () => this.#time,
+    after: (ms, fire) => this.after(ms, 'timer', fire),
+  };
+  readonly #agenda = new Agenda();
+  #time = 0;
+
+  constructor(seed: number) {
+    this.random = seededRandom(seed);
+  }
+
+  /** Milliseconds since the beginning. */
+  get time(): number {
+    return this.#time;
+  }
+
+  /** Has something happen after `ms`. */
+  after(ms: number, label: string, run: () => void): Cancel {
+    const item: Item = { due: this.#time + Math.max(0, ms), label, run, cancelled: false };
+    this.#agenda.add(item);
+    return () => {
+      item.cancelled = true;
+    };
+  }
+
+  /** True about `share` of the times it is asked. */
+  chance(share: number): boolean {
+    return this.random.next() < share;
+  }
+
+  /** A number of milliseconds from `low` up to `high`. */
+  between(low: number, high: number): number {
+    return low + this.random.next() * (high - low);
+  }
+
+  /** One of several. */
+  pick<T>(from: readonly T[]): T {
+    return from[Math.floor(this.random.next() * from.length)]!;
+  }
+
+  /** Lets `ms` pass, step by step. `inspect` looks at the world after each step; what it throws ends the run. */
+  async pass(ms: number, inspect: () => void = () => undefined): Promise<void> {
+    const until = this.#time + ms;
+    await settle();
+    for (let item = this.#agenda.take(until, this.random); item; item = this.#agenda.take(until, this.random)) {
+      this.#time = Math.max(this.#time, item.due);
+      this.trace.add(`${Math.round(this.#time)} ${item.label}`);
+      item.run();
+      await settle();
+      inspect();
+    }
+    this.#time = Math.max(this.#time, until);
+  }
+}
+
+/** Resolves after everything that the last step has set off has come to rest. */
+function settle(): Promise<void> {
+  return new Promise(resolve => void setImmediate(resolve));
+}
