@@ -1,16 +1,22 @@
-import { readJson } from './json-file.js';
+import type { DevelopmentAccess } from '../api/index.js';
 import { PartFault } from './faults.js';
+import { readJson } from './json-file.js';
 
 /** What `dev.json` says: where the development server is, and with which tokens to speak to it. */
 export interface Development {
   readonly server: string;
+  readonly tenant: { readonly id: string; readonly name: string };
   readonly tokens: { readonly tenant: string; readonly platform: string };
 }
 
+/** What commands on this machine are told of a server and of its first tokens. */
+export function developmentOf(server: string, { tenant, tenantToken, adminToken }: DevelopmentAccess): Development {
+  return { server, tenant, tokens: { tenant: tenantToken, platform: adminToken } };
+}
+
 /** Reads the tokens that the server made when it first started. */
-export function developmentOf(server: string, tokensFile: string): Development {
-  const tokens = readJson<Readonly<Record<string, string>>>(tokensFile);
-  const { tenant, admin } = { tenant: tokens?.['tenantToken'], admin: tokens?.['adminToken'] };
-  if (tenant === undefined || admin === undefined) throw new PartFault(`${tokensFile} holds no tokens`);
-  return { server, tokens: { tenant, platform: admin } };
+export function readAccess(file: string): DevelopmentAccess {
+  const access = readJson<DevelopmentAccess>(file);
+  if (!access) throw new PartFault(`${file} holds no tokens`);
+  return access;
 }

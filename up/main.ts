@@ -1,12 +1,22 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 
-import { exitCode, homeFolder, processTerminal } from '../pkg/cli/index.js';
+import { type ExitCode, exitCode, homeFolder, processTerminal } from '../pkg/cli/index.js';
+import { Fault } from '../pkg/fault/index.js';
 import { down } from './down.js';
+import type { EphemeralOptions } from './ephemeral.js';
 import { Home } from './home.js';
 import type { EngineKind } from './plan.js';
 import { up } from './up.js';
 
 const MOST_NODES = 20;
+
+interface UpFlags {
+  readonly nodes?: number;
+  readonly engine?: EngineKind;
+  readonly ephemeral?: true;
+  readonly demo: boolean;
+  readonly foreground?: true;
+}
 
 const terminal = processTerminal();
 const home = new Home(homeFolder(process.env));
@@ -26,15 +36,12 @@ program
   .option('--ephemeral', 'everything in this one process, in memory: nothing survives it')
   .option('--no-demo', 'do not deploy the demo')
   .option('--foreground', 'stay, and stop everything on Ctrl-C')
-  .action(
-    async (options: { nodes?: number; engine?: EngineKind; ephemeral?: true; demo: boolean; foreground?: true }) => {
-      process.exitCode = await up(
-        home,
-        { nodes: options.nodes, engine: options.engine, demo: options.demo, foreground: options.foreground ?? false },
-        terminal,
-      );
-    },
-  );
+  .action(async (options: UpFlags) => {
+    const { nodes, engine, demo, foreground = false, ephemeral = false } = options;
+    process.exitCode = ephemeral
+      ? await beEphemeral({ nodes: nodes ?? 1, engine: engine ?? 'simulated', demo })
+      : await up(home, { nodes, engine, demo, foreground }, terminal);
+  });
 
 program
   .command('down')
@@ -49,10 +56,19 @@ const alive = setInterval(() => undefined, 2 ** 30);
 try {
   await program.parseAsync();
 } catch (thrown) {
-  if (!(thrown instanceof CommanderError)) throw thrown;
-  process.exitCode = thrown.exitCode === 0 ? exitCode.ok : exitCode.usage;
+  if (thrown instanceof CommanderError) process.exitCode = thrown.exitCode === 0 ? exitCode.ok : exitCode.usage;
+  else if (thrown instanceof Fault) {
+    terminal.err(`moor: ${thrown.message}\n`);
+    process.exitCode = exitCode.refused;
+  } else throw thrown;
 } finally {
   clearInterval(alive);
+}
+
+/** Loaded only when asked for: it brings the whole control plane into this process. */
+async function beEphemeral(options: EphemeralOptions): Promise<ExitCode> {
+  const { ephemeral } = await import('./ephemeral.js');
+  return ephemeral(home, options, terminal);
 }
 
 function countOfNodes(text: string): number {

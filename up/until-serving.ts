@@ -1,7 +1,7 @@
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 
 import { type Clock, sleep } from '../pkg/clock/index.js';
-import { UnreachableFault } from '../pkg/client/index.js';
+import { BrokenAnswerFault, UnreachableFault } from '../pkg/client/index.js';
 import { PartFault } from './faults.js';
 import { end, identify } from './identity.js';
 
@@ -37,7 +37,8 @@ async function orFalse(ask: () => Promise<boolean>): Promise<boolean> {
   try {
     return await ask();
   } catch (thrown) {
-    if (thrown instanceof UnreachableFault) return false;
+    // Health is told by a status, not by a rejection.
+    if (thrown instanceof UnreachableFault || thrown instanceof BrokenAnswerFault) return false;
     throw thrown;
   }
 }

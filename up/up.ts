@@ -1,5 +1,6 @@
 import { type ExitCode, exitCode, type Terminal } from '../pkg/cli/index.js';
 import { sleep } from '../pkg/clock/index.js';
+import { aborted } from './aborted.js';
 import { livingSupervisor } from './claim.js';
 import { exampleFile, runDemo } from './demo.js';
 import type { Home } from './home.js';
@@ -133,9 +134,4 @@ Try next:
   ./moor scale web 3
   ./moor down
 `;
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise(resolve => signal.addEventListener('abort', () => resolve(), { once: true }));
 }

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 
 import { Client } from '../../pkg/client/index.js';
 import { PartFault } from '../faults.js';
+import { joinTokenFor, nodeCalled } from '../join.js';
 import { startProgram } from '../node-program.js';
 import type { Facts, PartEnv, ProcessPart } from '../part.js';
 import type { EngineKind } from '../plan.js';
@@ -36,10 +37,15 @@ export function agentPart(number: number, engine: EngineKind): ProcessPart {
             ...dockerWords(facts),
             ...(number === 1 ? [] : [`--name-prefix=${name}-`]),
           ],
-          environment: existsSync(`${state}/node.json`) ? {} : { MOORING_JOIN_TOKEN: await joinToken(client, name) },
+          environment: existsSync(`${state}/node.json`) ? {} : { MOORING_JOIN_TOKEN: await joinTokenFor(client, name) },
           logFile,
         });
-        await untilServing({ pid, clock, logFile, serves: () => isReady(client, name) });
+        await untilServing({
+          pid,
+          clock,
+          logFile,
+          serves: async () => (await nodeCalled(client, name))?.status === 'ready',
+        });
         return { pid, facts: {}, detail: name };
       } finally {
         client.close();
@@ -56,17 +62,4 @@ function clientOf({ home, facts }: PartEnv): Client {
   const development = home.development.read();
   if (!development) throw new PartFault('the tokens of the development server are missing');
   return new Client({ server: facts['server']!, token: development.tokens.tenant, timeoutMs: 5_000 });
-}
-
-async function joinToken(client: Client, nodeName: string): Promise<string> {
-  const answer = await client.request<{ readonly token: string }>('POST', '/api/v1/nodes/join-tokens', {
-    body: { nodeName },
-  });
-  if (answer.ok) return answer.value.token;
-  throw new PartFault(`the server gave no join token: ${answer.rejections[0].code}`);
-}
-
-async function isReady(client: Client, name: string): Promise<boolean> {
-  const answer = await client.request<{ readonly status: string }>('GET', `/api/v1/nodes/${name}`);
-  return answer.ok && answer.value.status === 'ready';
 }

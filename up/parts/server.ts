@@ -1,5 +1,5 @@
 import { Client } from '../../pkg/client/index.js';
-import { developmentOf } from '../development.js';
+import { developmentOf, readAccess } from '../development.js';
 import { startProgram } from '../node-program.js';
 import type { ProcessPart } from '../part.js';
 import { choosePort } from '../port.js';
@@ -36,7 +36,7 @@ export const serverPart: ProcessPart = {
     } finally {
       client.close();
     }
-    home.development.write(developmentOf(server, tokens));
+    home.development.write(developmentOf(server, readAccess(tokens)));
     const moved = port === USUAL_PORT ? '' : ` (${USUAL_PORT} is taken by another program)`;
     return { pid, facts: { server, serverPort: String(port) }, detail: `${server}${moved}` };
   },

@@ -4,7 +4,7 @@ const steps = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
 export function bytes(count: number): string {
   const step = count < 1 ? 0 : Math.min(steps.length - 1, Math.floor(Math.log2(count) / 10));
   const value = count / 1024 ** step;
-  return `${value >= 100 || Number.isInteger(value) ? Math.round(value) : value.toFixed(1)}${steps[step]}`;
+  return `${value >= 100 ? Math.round(value) : Math.round(value * 10) / 10}${steps[step]}`;
 }
 
 /** Thousandths of a core for people: `2`, `0.5`. */

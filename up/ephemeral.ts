@@ -1,0 +1,58 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { DockerEngine, type Engine, SimulatedEngine } from '../pkg/agent/index.js';
+import { type ExitCode, exitCode, type Terminal } from '../pkg/cli/index.js';
+import { silentLogger } from '../pkg/log/index.js';
+import { aborted } from './aborted.js';
+import { livingSupervisor } from './claim.js';
+import { runDemo } from './demo.js';
+import { developmentOf } from './development.js';
+import { PartFault } from './faults.js';
+import type { Home } from './home.js';
+import { startInMemory } from './in-memory.js';
+import { findSystemDocker } from './parts/system-docker.js';
+import type { EngineKind } from './plan.js';
+import { choosePort } from './port.js';
+
+const USUAL_PORT = 7070;
+
+export interface EphemeralOptions {
+  readonly nodes: number;
+  readonly engine: EngineKind;
+  readonly demo: boolean;
+}
+
+/** A first look: everything in this process, on a store in memory, until Ctrl-C. Nothing survives. */
+export async function ephemeral(home: Home, options: EphemeralOptions, terminal: Terminal): Promise<ExitCode> {
+  const { clock, random } = terminal;
+  if (livingSupervisor(home)) throw new PartFault('Mooring is already running here: "moor down" stops it');
+  const folder = mkdtempSync(join(tmpdir(), 'mooring-ephemeral-'));
+  const engine = await openEngine(options.engine, terminal);
+  const port = await choosePort([USUAL_PORT]);
+  terminal.out('Starting Mooring in this process, in memory. Nothing survives it.\n');
+  const mooring = await startInMemory({ clock, random, log: silentLogger, port, folder, engine, nodes: options.nodes });
+  home.create();
+  home.development.write(developmentOf(mooring.url, mooring.access));
+  try {
+    if (options.demo && options.engine === 'simulated') await runDemo(home, terminal);
+    terminal.out(
+      `\nMooring is up at ${mooring.url}. In another terminal, try "./moor get deployments". Ctrl-C ends it.\n`,
+    );
+    await aborted(terminal.interrupted);
+    return exitCode.ok;
+  } finally {
+    home.development.remove();
+    await mooring.stop();
+    await engine.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function openEngine(kind: EngineKind, { clock, random, environment }: Terminal): Promise<Engine> {
+  if (kind === 'simulated') return new SimulatedEngine({ clock, random });
+  const host = await findSystemDocker(environment);
+  if (host === undefined) throw new PartFault('no container engine answers: start Docker, or leave --engine out');
+  return new DockerEngine({ host, clock });
+}

@@ -1,0 +1,125 @@
+import { setMaxListeners } from 'node:events';
+import { join } from 'node:path';
+
+import { bootstrap, createApi, type DevelopmentAccess, startServer } from '../api/index.js';
+import { controllersIn } from '../controllers/index.js';
+import { Agent, type Engine, memoryDisk } from '../pkg/agent/index.js';
+import { Keyring } from '../pkg/auth/index.js';
+import { version } from '../pkg/cli/index.js';
+import { Client } from '../pkg/client/index.js';
+import { type Clock, type Random, sleep } from '../pkg/clock/index.js';
+import { loadSettings } from '../pkg/config/index.js';
+import { HttpLink } from '../pkg/link/index.js';
+import type { Logger } from '../pkg/log/index.js';
+import { createMetrics } from '../pkg/metrics/index.js';
+import { MemoryStore, WatchCache } from '../pkg/store/index.js';
+import { PartFault } from './faults.js';
+import { joinTokenFor, nodeCalled } from './join.js';
+
+const READY_WITHIN_MS = 30_000;
+const GRACE_SECONDS = 5;
+
+export interface InMemoryOptions {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  readonly port: number;
+  readonly nodes: number;
+  readonly engine: Engine;
+  /** For the little that must be a file. */
+  readonly folder: string;
+}
+
+interface RunningAgent {
+  readonly nodeId: string;
+  readonly ended: Promise<void>;
+}
+
+/** A whole Mooring in this process. */
+export interface InMemory {
+  readonly url: string;
+  readonly access: DevelopmentAccess;
+  /** Resolves when everything has ended in good order. */
+  stop(): Promise<void>;
+}
+
+/** Runs the API server, the loops and the agents here, on a store in memory. Answers when every node is ready. */
+export async function startInMemory(options: InMemoryOptions): Promise<InMemory> {
+  const { clock, random, log, port, folder } = options;
+  const environment = { MOORING_LISTEN: `127.0.0.1:${port}` };
+  const { settings } = loadSettings({ environment });
+  const keyring = new Keyring([random.bytes(32)]);
+  const env = { clock, random, log, store: new MemoryStore({ clock }), metrics: createMetrics() };
+  const cache = new WatchCache(env);
+  const api = createApi({ ...env, cache, settings, keyring });
+  const { leaderLeaseSeconds, eventRetentionDays } = settings;
+  const controllers = controllersIn({ ...env, cache, leaderLeaseSeconds, eventRetentionDays, holder: random.uuid() });
+
+  const agentsWork = new AbortController();
+  const working = new AbortController();
+  const feeding = new AbortController();
+  // Every loop and every lane of every agent listens to one of these.
+  setMaxListeners(0, agentsWork.signal, working.signal, feeding.signal);
+  const fed = cache.run(feeding.signal, { history: settings.tailBuffer });
+  const access = await bootstrap({ ...env, keyring, file: join(folder, 'tokens.json') });
+  const server = await startServer(api, settings);
+  const looped = controllers.run(working.signal);
+  const agents = await startAgents(options, server.url, access.tenantToken, agentsWork.signal);
+  return {
+    url: server.url,
+    access,
+    async stop() {
+      agentsWork.abort();
+      await Promise.all(agents.map(({ ended }) => ended));
+      await removeContainers(options.engine, agents);
+      working.abort();
+      await looped;
+      await server.close();
+      feeding.abort();
+      await fed;
+    },
+  };
+}
+
+async function startAgents(
+  { clock, random, log, nodes, engine }: InMemoryOptions,
+  server: string,
+  token: string,
+  signal: AbortSignal,
+): Promise<readonly RunningAgent[]> {
+  const client = new Client({ server, token });
+  try {
+    const running: RunningAgent[] = [];
+    for (let number = 1; number <= nodes; number++) {
+      const name = `node-${number}`;
+      const env = { clock, random, log, engine, link: new HttpLink({ server }), disk: memoryDisk() };
+      const joinToken = await joinTokenFor(client, name);
+      const namePrefix = number === 1 ? '' : `${name}-`;
+      const ended = new Agent(env, { name, version: version(), joinToken, namePrefix }).run(signal);
+      running.push({ ended, nodeId: await untilReady(client, clock, name) });
+    }
+    return running;
+  } finally {
+    client.close();
+  }
+}
+
+/** Answers the id of the node. */
+async function untilReady(client: Client, clock: Clock, name: string): Promise<string> {
+  const deadline = clock.monotonic() + READY_WITHIN_MS;
+  for (;;) {
+    const node = await nodeCalled(client, name);
+    if (node?.status === 'ready') return node.id;
+    if (clock.monotonic() > deadline) throw new PartFault(`${name} did not become ready in time`);
+    await sleep(clock, 50);
+  }
+}
+
+/** What would remember these containers ends with this process, so they end with it too. */
+async function removeContainers(engine: Engine, agents: readonly RunningAgent[]): Promise<void> {
+  const containers = (await Promise.all(agents.map(({ nodeId }) => engine.list(nodeId)))).flat();
+  for (const { id } of containers) {
+    await engine.stop(id, GRACE_SECONDS);
+    await engine.remove(id);
+  }
+}
