@@ -5,11 +5,18 @@ import { resolve } from 'node:path';
 /** One of our own processes, started from its entry point as a user's machine would start it. */
 export class Child {
   readonly #entry: string;
-  readonly #options: { readonly argv: readonly string[]; readonly environment: Readonly<Record<string, string>>; readonly logFile: string };
+  readonly #options: {
+    readonly argv: readonly string[];
+    readonly environment: Readonly<Record<string, string>>;
+    readonly logFile: string;
+  };
   #process: ChildProcess | undefined;
   #exited: Promise<unknown> = Promise.resolve();
 
-  constructor(entry: string, options: { argv?: readonly string[]; environment: Readonly<Record<string, string>>; logFile: string }) {
+  constructor(
+    entry: string,
+    options: { argv?: readonly string[]; environment: Readonly<Record<string, string>>; logFile: string },
+  ) {
     this.#entry = entry;
     this.#options = { argv: [], ...options };
   }

@@ -1,0 +1,83 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import type { DevelopmentAccess } from '../../api/index.js';
+import { Client } from '../../pkg/client/index.js';
+import { EtcdProcess, freePort } from '../../pkg/processes/index.js';
+import { EtcdStore } from '../../pkg/store/index.js';
+import { Child } from './child.js';
+import { until } from './until.js';
+
+/** A real control plane on loopback: etcd, an API server and the controllers, each a process of its own. */
+export class ControlPlane {
+  readonly folder: string;
+  readonly server: string;
+  readonly etcd: EtcdProcess;
+  readonly api: Child;
+  readonly controllers: Child;
+  #access: DevelopmentAccess | undefined;
+  readonly #clients: Client[] = [];
+
+  private constructor(folder: string, port: number, etcd: EtcdProcess, settings: Readonly<Record<string, string>>) {
+    this.folder = folder;
+    this.server = `http://127.0.0.1:${port}`;
+    this.etcd = etcd;
+    const environment = {
+      MOORING_ETCD_ENDPOINTS: etcd.endpoint,
+      MOORING_KEY_FILE: join(folder, 'keys'),
+      MOORING_LISTEN: `127.0.0.1:${port}`,
+      ...settings,
+    };
+    const argv = ['--bootstrap-file', join(folder, 'access.json')];
+    this.api = new Child('api/main.ts', { argv, environment, logFile: join(folder, 'api.log') });
+    this.controllers = new Child('controllers/main.ts', { environment, logFile: join(folder, 'controllers.log') });
+  }
+
+  /** `settings` are environment variables that both processes get. */
+  static async start(settings: Readonly<Record<string, string>> = {}): Promise<ControlPlane> {
+    const folder = await mkdtemp(join(tmpdir(), 'mooring-e2e-'));
+    const etcd = await EtcdProcess.start({ dataDir: join(folder, 'etcd') });
+    const plane = new ControlPlane(folder, await freePort(), etcd, settings);
+    plane.api.start();
+    plane.controllers.start();
+    await plane.serving();
+    return plane;
+  }
+
+  get access(): DevelopmentAccess {
+    if (!this.#access) throw new Error('the control plane has not been serving yet');
+    return this.#access;
+  }
+
+  /** Waits until the API server answers and its store is connected. */
+  async serving(): Promise<void> {
+    await until('the API server', async () => (await fetch(`${this.server}/readyz`)).ok);
+    this.#access = JSON.parse(await readFile(join(this.folder, 'access.json'), 'utf8')) as DevelopmentAccess;
+  }
+
+  /** A client that speaks with this token. */
+  client(token: string): Client {
+    const client = new Client({ server: this.server, token });
+    this.#clients.push(client);
+    return client;
+  }
+
+  /** Every key in the store, read behind the API server's back. */
+  async storedKeys(): Promise<readonly string[]> {
+    const store = new EtcdStore({ endpoints: [this.etcd.endpoint], prefix: '/mooring/' });
+    try {
+      return (await store.list('')).entries.map(({ key }) => key);
+    } finally {
+      await store.close();
+    }
+  }
+
+  async stop(): Promise<void> {
+    for (const client of this.#clients) client.close();
+    await this.controllers.kill('SIGTERM');
+    await this.api.kill('SIGTERM');
+    await this.etcd.kill('SIGKILL');
+    await rm(this.folder, { recursive: true, force: true });
+  }
+}

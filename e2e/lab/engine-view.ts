@@ -1,0 +1,51 @@
+import { Agent, request } from 'undici';
+
+/** A container as the engine itself tells it, without any of our code in between. */
+export interface EngineContainer {
+  readonly id: string;
+  readonly name: string;
+  readonly image: string;
+  readonly state: string;
+  readonly status: string;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+/** Asks the engine behind Mooring's back, so that a story believes no report. */
+export class EngineView {
+  readonly #dispatcher: Agent;
+
+  constructor(host: string) {
+    this.#dispatcher = new Agent({ connect: { socketPath: host.replace('unix://', '') } });
+  }
+
+  /** Every container there is, running or not. */
+  async containers(): Promise<readonly EngineContainer[]> {
+    const found =
+      await this.#get<
+        { Id: string; Names: string[]; Image: string; State: string; Status: string; Labels: Record<string, string> }[]
+      >('/containers/json?all=true');
+    return found.map(({ Id, Names, Image, State, Status, Labels }) => ({
+      id: Id,
+      name: (Names[0] ?? '').slice(1),
+      image: Image,
+      state: State,
+      status: Status,
+      labels: Labels,
+    }));
+  }
+
+  async running(deployment: string): Promise<readonly EngineContainer[]> {
+    const all = await this.containers();
+    return all.filter(({ labels, state }) => labels['mooring.io/deployment'] === deployment && state === 'running');
+  }
+
+  async startedAt(id: string): Promise<string> {
+    return (await this.#get<{ State: { StartedAt: string } }>(`/containers/${id}/json`)).State.StartedAt;
+  }
+
+  async #get<T>(path: string): Promise<T> {
+    const { statusCode, body } = await request(`http://engine${path}`, { dispatcher: this.#dispatcher });
+    if (statusCode !== 200) throw new Error(`the engine answered ${statusCode} to ${path}`);
+    return (await body.json()) as T;
+  }
+}

@@ -1,0 +1,73 @@
+import { join } from 'node:path';
+
+import type { Client } from '../../pkg/client/index.js';
+import { DockerdProcess, demoImage, RegistryProcess } from '../../pkg/processes/index.js';
+import { Child } from './child.js';
+import type { ControlPlane } from './control-plane.js';
+import { EngineView } from './engine-view.js';
+import { taken, until } from './until.js';
+
+/** One enrolled machine, as far as one machine can pretend to be several: an agent of its own on a shared engine. */
+export interface Machine {
+  readonly name: string;
+  readonly agent: Child;
+}
+
+/** A container engine, a registry with the demo image, and agents that share them. */
+export class Fleet {
+  readonly engine: DockerdProcess;
+  readonly view: EngineView;
+  readonly registry: RegistryProcess;
+  readonly #plane: ControlPlane;
+  readonly #machines: Machine[] = [];
+
+  private constructor(plane: ControlPlane, engine: DockerdProcess, registry: RegistryProcess) {
+    this.#plane = plane;
+    this.engine = engine;
+    this.view = new EngineView(engine.host);
+    this.registry = registry;
+  }
+
+  static async start(plane: ControlPlane): Promise<Fleet> {
+    const engine = await DockerdProcess.start({ folder: join(plane.folder, 'engine') });
+    const registry = await RegistryProcess.start({ folder: join(plane.folder, 'registry') });
+    return new Fleet(plane, engine, registry);
+  }
+
+  /** Builds the demo image under this tag and answers its reference. */
+  image(tag: string): Promise<string> {
+    return demoImage(this.registry.address, { tag });
+  }
+
+  /** Enrols a machine of the tenant whose administrator `client` is, and waits until it is ready. */
+  async enrol(client: Client, name: string, labels: Readonly<Record<string, string>> = {}): Promise<Machine> {
+    const join_ = taken(await client.request<{ token: string }>('POST', '/api/v1/nodes/join-tokens', { body: {} }));
+    const argv = [
+      ...['--server', this.#plane.server],
+      ...['--name', name],
+      ...['--state-dir', join(this.#plane.folder, `agent-${name}`)],
+      ...['--docker-host', this.engine.host],
+      ...['--name-prefix', `${name}-`],
+      ...Object.entries(labels).flatMap(([key, value]) => ['--labels', `${key}=${value}`]),
+    ];
+    const agent = new Child('pkg/agent/main.ts', {
+      argv,
+      environment: { MOORING_JOIN_TOKEN: join_.token },
+      logFile: join(this.#plane.folder, `agent-${name}.log`),
+    });
+    agent.start();
+    const machine = { name, agent };
+    this.#machines.push(machine);
+    await until(`node ${name} to be ready`, async () => {
+      const node = await client.request<{ status: string }>('GET', `/api/v1/nodes/${name}`);
+      return node.ok && node.value.status === 'ready';
+    });
+    return machine;
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#machines.map(({ agent }) => agent.kill('SIGKILL')));
+    await this.registry.kill('SIGKILL');
+    await this.engine.destroy();
+  }
+}

@@ -1,0 +1,116 @@
+import { expect } from 'chai';
+
+import { ControlPlane } from '../lab/control-plane.js';
+import { Fleet, type Machine } from '../lab/fleet.js';
+import { type ShownDeployment, TenantDesk } from '../lab/tenant-desk.js';
+import { until } from '../lab/until.js';
+
+describe('parts that are killed and come back', function () {
+  let plane: ControlPlane;
+  let fleet: Fleet;
+  let shop: TenantDesk;
+  let machine: Machine;
+
+  before(async () => {
+    plane = await ControlPlane.start();
+    fleet = await Fleet.start(plane);
+    shop = await TenantDesk.open(plane, 'shop');
+    machine = await fleet.enrol(shop.client, 'shop-1');
+    await shop.apply({ name: 'web', image: await fleet.image('1'), replicas: 2 });
+    await shop.reaches('web', 'Running');
+  });
+  after(async () => {
+    await fleet?.stop();
+    await plane?.stop();
+  });
+
+  /** What runs, and since when: unchanged means that nobody touched it. */
+  const standing = async () => {
+    const running = await fleet.view.running('web');
+    const since = await Promise.all(running.map(async ({ id }) => `${id} ${await fleet.view.startedAt(id)}`));
+    return since.sort();
+  };
+
+  it('an agent: no container is restarted because it was', async () => {
+    const before = await standing();
+    await machine.agent.restart('SIGKILL');
+    await shop.change('web', { replicas: 3 });
+    await shop.reaches('web', 'Running');
+    await shop.change('web', { replicas: 2 });
+    await until('the third to be gone', async () => (await fleet.view.containers()).length === 2);
+    expect(await standing()).to.deep.equal(before);
+  });
+
+  it('an agent that was away while its deployment was deleted removes what it finds', async () => {
+    await shop.apply({ name: 'brief', image: await fleet.image('1') });
+    await shop.reaches('brief', 'Running');
+    await machine.agent.kill('SIGKILL');
+    await shop.client.request('DELETE', '/api/v1/deployments/brief');
+    expect(await fleet.view.running('brief')).to.have.length(1);
+    machine.agent.start();
+    await until('brief to be gone', async () => (await fleet.view.running('brief')).length === 0);
+  });
+
+  it('the API server, during a watch: the tail resumes without gap or duplicate', async () => {
+    const seen: { generation: number; revision: string }[] = [];
+    const abort = new AbortController();
+    const watching = (async () => {
+      const tail = shop.client.watch<ShownDeployment>('/api/v1/deployments', { signal: abort.signal });
+      for await (const change of tail) {
+        if (!('object' in change) || change.object.name !== 'web') continue;
+        seen.push({ generation: change.object.metadata.generation, revision: cursorOf(change.object) });
+      }
+    })();
+    await until('the tail to begin', async () => seen.length > 0);
+
+    const first = (await shop.show('web')).metadata.generation;
+    for (let round = 1; round <= 3; round++) {
+      await shop.change('web', { labels: { round: `a${round}` } });
+      await plane.api.restart('SIGKILL');
+      await plane.serving();
+      await shop.change('web', { labels: { round: `b${round}` } });
+    }
+    const last = (await shop.show('web')).metadata.generation;
+    await until('the tail to catch up', async () => seen.at(-1)?.generation === last);
+    abort.abort();
+    await watching;
+
+    expect(last - first).to.equal(6);
+    const generations = seen.map(({ generation }) => generation);
+    expect([...new Set(generations)]).to.deep.equal(Array.from({ length: 7 }, (_, i) => first + i));
+    expect(generations).to.deep.equal([...generations].sort((a, b) => a - b));
+    expect(new Set(seen.map(({ revision }) => revision)).size).to.equal(seen.length);
+  });
+
+  it('the controllers: what was asked meanwhile is done afterwards', async () => {
+    await plane.controllers.kill('SIGKILL');
+    await shop.change('web', { replicas: 3 });
+    plane.controllers.start();
+    await shop.reaches('web', 'Running');
+    expect(await fleet.view.running('web')).to.have.length(3);
+  });
+
+  it('etcd: nothing is lost and nothing restarted', async () => {
+    const before = await standing();
+    await plane.etcd.kill('SIGKILL');
+    await until('the loss to be noticed', async () => (await fetch(`${plane.server}/healthz`)).status === 503);
+    await plane.etcd.restart();
+    await plane.serving();
+    expect(await standing()).to.deep.equal(before);
+    await shop.change('web', { replicas: 2 });
+    await shop.reaches('web', 'Running');
+  });
+
+  it('the engine: the same replicas run again', async () => {
+    await fleet.engine.kill('SIGKILL');
+    await fleet.engine.restart();
+    await until('both replicas to run', async () => (await fleet.view.running('web')).length === 2);
+    await shop.reaches('web', 'Running');
+    expect(await fleet.view.containers()).to.have.length(2);
+  });
+});
+
+/** Tells two states of a deployment apart: its own revision and what its status says. */
+function cursorOf({ metadata, status }: ShownDeployment): string {
+  return `${metadata.revision} ${JSON.stringify(status)}`;
+}
