@@ -1,4 +1,4 @@
-import type { Clock, Random } from '../../clock/index.js';
+import { type Clock, type Random, sleep } from '../../clock/index.js';
 import { Fault } from '../../fault/index.js';
 import { OutcomeUnknownFault, StoreUnavailableFault } from '../faults.js';
 import type { Change, Happening, Revision, Verdict } from '../store.js';
@@ -15,6 +15,9 @@ const EPOCHS = 'epochs/';
 
 /** Far longer than any request can be under way. */
 const EPOCH_CLOSED_FOR_SECONDS = 3_600;
+
+/** Between two attempts to read what became of a change. */
+const READ_AGAIN_MS = 100;
 
 export interface EtcdWritesOptions {
   readonly wire: Wire;
@@ -85,13 +88,18 @@ export class EtcdWrites {
   }
 
   async #settle(change: Change, lost: UnsettledFault, deadline: number): Promise<Revision | undefined> {
-    const { reads, history } = this.#options;
+    const { reads, history, clock } = this.#options;
     const until = await this.#epochs.close(lost.epoch, deadline);
     if (until === undefined) throw new OutcomeUnknownFault({ cause: lost });
-    try {
-      return await settle(change, { after: lost.after, until }, { entry: (key, at) => reads.entry(key, at), history });
-    } catch (cause) {
-      throw new OutcomeUnknownFault({ cause });
+    const window = { after: lost.after, until };
+    for (;;) {
+      try {
+        return await settle(change, window, { entry: (key, at) => reads.entry(key, at), history });
+      } catch (cause) {
+        const inTime = clock.monotonic() + READ_AGAIN_MS < deadline;
+        if (!(cause instanceof StoreUnavailableFault && inTime)) throw new OutcomeUnknownFault({ cause });
+      }
+      await sleep(clock, READ_AGAIN_MS);
     }
   }
 
