@@ -34,35 +34,40 @@ function wordsOf(name: string): string[] {
 }
 
 /** Tokens whose issuers gave them a form of their own, so that they can be found. */
-const ISSUED = [
-  /^gh[pousr]_[A-Za-z0-9]{20,}$/,
-  /^github_pat_[A-Za-z0-9_]{20,}$/,
-  /^gl(?:pat|ptt|dt|rt|soat)-[A-Za-z0-9_-]{16,}$/,
-  /^xox[abeoprs]-[A-Za-z0-9-]{10,}$/,
-  /^(?:sk|rk|pk)_live_[A-Za-z0-9]{10,}$/,
-  /^whsec_[A-Za-z0-9+/=]{16,}$/,
-  /^sk-[A-Za-z0-9_-]{20,}$/,
-  /^(?:AKIA|ASIA)[A-Z0-9]{16}$/,
-  /^AIza[A-Za-z0-9_-]{35}$/,
-  /^ya29\.[A-Za-z0-9_-]{20,}$/,
-  /^SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}$/,
-  /^npm_[A-Za-z0-9]{30,}$/,
-  /^pypi-[A-Za-z0-9_-]{30,}$/,
-  /^hv[sbr]\.[A-Za-z0-9_-]{20,}$/,
-  /^do[opr]_v1_[a-f0-9]{40,}$/,
-  /^dckr_pat_[A-Za-z0-9_-]{20,}$/,
-  /^hf_[A-Za-z0-9]{30,}$/,
-  /^m(?:tk|ad|nd|jn)_[A-Za-z0-9]{8,}_[A-Za-z0-9]{30,}$/,
-  // A JSON web token: two objects in base64url, and a signature.
-  /^eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]*$/,
-];
+const ISSUED = new RegExp(
+  `^(?:${[
+    'gh[pousr]_[A-Za-z0-9]{20,}',
+    'github_pat_[A-Za-z0-9_]{20,}',
+    'gl(?:pat|ptt|dt|rt|soat)-[A-Za-z0-9_-]{16,}',
+    'xox[abeoprs]-[A-Za-z0-9-]{12,}',
+    '(?:sk|rk|pk)_live_[A-Za-z0-9]{10,}',
+    'whsec_[A-Za-z0-9+/=]{16,}',
+    'sk-[A-Za-z0-9_-]{20,}',
+    '(?:AKIA|ASIA)[A-Z0-9]{16}',
+    'AIza[A-Za-z0-9_-]{35}',
+    'ya29\\.[A-Za-z0-9_-]{20,}',
+    'SG\\.[A-Za-z0-9_-]{16,}\\.[A-Za-z0-9_-]{16,}',
+    'npm_[A-Za-z0-9]{30,}',
+    'pypi-[A-Za-z0-9_-]{30,}',
+    'hv[sbr]\\.[A-Za-z0-9_-]{20,}',
+    'do[opr]_v1_[a-f0-9]{40,}',
+    'dckr_pat_[A-Za-z0-9_-]{20,}',
+    'hf_[A-Za-z0-9]{30,}',
+    'm(?:tk|ad|nd|jn)_[A-Za-z0-9]{8,}_[A-Za-z0-9]{30,}',
+    // A JSON web token: two objects in base64url, and a signature.
+    'eyJ[A-Za-z0-9_-]{8,}\\.eyJ[A-Za-z0-9_-]{4,}\\.[A-Za-z0-9_-]*',
+  ].join('|')})$`,
+);
+
+/** None of them is shorter. */
+const ISSUED_MIN = 16;
 
 const PRIVATE_KEY = /-----BEGIN (?:[A-Z]{2,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----/;
 
 function looksLikeCredential(value: string): boolean {
   if (value.length < 8) return false;
   if (PRIVATE_KEY.test(value) || hasPasswordInUrl(value)) return true;
-  return value.split(/[\s"'`,;=()<>|&]+/).some(word => ISSUED.some(form => form.test(word)));
+  return value.split(/[\s"'`,;=()<>|&]+/).some(word => word.length >= ISSUED_MIN && ISSUED.test(word));
 }
 
 /** `scheme://user:password@host`, anywhere in the value. Reads each character once. */

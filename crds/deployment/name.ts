@@ -23,7 +23,9 @@ const nameIsShort = rule('deployment_name_too_long', (name: unknown, at, _contex
 );
 
 const nameIsFree = rule('reserved_infrastructure_name', (name: unknown, at, { limits }: Context, refuse) =>
-  limits.reservedNames.includes(String(name)) ? refuse(at, name, { reserved: limits.reservedNames }) : undefined,
+  typeof name === 'string' && limits.reservedNames.includes(name)
+    ? refuse(at, name, { reserved: limits.reservedNames })
+    : undefined,
 );
 
 export const nameRules: FieldRules<Context> = {

@@ -49,6 +49,11 @@ export class FieldPath {
 
   /** As a JSON Patch names it: `/healthCheck/timeout`. */
   toPointer(): string {
-    return this.parts.map(part => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+    return this.parts.map(part => `/${pointerPart(String(part))}`).join('');
   }
+}
+
+/** A name as it stands in a JSON Pointer. */
+export function pointerPart(name: string): string {
+  return name.replaceAll('~', '~0').replaceAll('/', '~1');
 }

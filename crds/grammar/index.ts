@@ -15,7 +15,7 @@
  */
 export { DNS_LABEL_MAX, isDnsLabel, isDnsLabelText } from './dns-label.js';
 export { toMillis } from './duration.js';
-export { FieldPath } from './field-path.js';
+export { FieldPath, pointerPart } from './field-path.js';
 export type { ImageReference } from './image-reference.js';
 export { isPinned, parseImageReference } from './image-reference.js';
 export { isLabelKey, isLabelValue } from './label.js';

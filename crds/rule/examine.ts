@@ -27,23 +27,38 @@ export function examination<Facts>(schema: TObject, fields: readonly FieldRules<
   const shape = shapeOf(schema);
   const rank = ranking(schema, fields);
   return (document, facts, asks = () => true) => {
-    const flaws = shape(document).filter(({ at }) => at.parts.length === 0 || asks(String(at.parts[0])));
-    if (flaws[0]?.at.parts.length === 0) return [flaws[0].finding().rejection];
+    const flaws = shape(document).filter(({ pointer }) => pointer === '' || asks(outerName(pointer)));
+    if (flaws[0]?.pointer === '') return [flaws[0].finding().rejection];
 
     const [byRules, broken] = [flaws.filter(flaw => flaw.byRules), flaws.filter(flaw => !flaw.byRules)];
     const sound = without(
       document as Record<string, unknown>,
-      broken.map(flaw => flaw.at),
+      broken.map(flaw => flaw.at()),
     );
-    const asked = fields.filter(({ field }) => asks(field));
-    const found = asked.flatMap(rules => applied(rules, sound, facts)).filter(outside(broken));
-    const unclaimed = byRules.filter(outside(found.map(({ at }) => ({ at, pointer: at.toPointer() }))));
-    return [...broken, ...unclaimed, ...firstOfEach(found)]
-      .map(entry => ({ entry, rank: rank(entry.at) }))
+    const found = fields
+      .filter(({ field }) => asks(field))
+      .flatMap(rules => applied(rules, sound, facts))
+      .map(finding => ({ pointer: finding.at.toPointer(), at: () => finding.at, finding: () => finding }));
+    const meant = found.filter(outside(broken));
+    const unclaimed = byRules.filter(outside(meant));
+    return [...broken, ...unclaimed, ...firstOfEach(meant)]
+      .map(place => ({ place, rank: rank(place.at()) }))
       .sort((a, b) => a.rank[0] - b.rank[0] || a.rank[1] - b.rank[1])
       .slice(0, REJECTIONS_MAX)
-      .map(({ entry }) => ('finding' in entry ? entry.finding().rejection : entry.rejection));
+      .map(({ place }) => place.finding().rejection);
   };
+}
+
+/** Something found at a place. */
+type Place = Pick<Flaw, 'pointer' | 'at' | 'finding'>;
+
+/** The name of the field of the document that a pointer leads into. */
+function outerName(pointer: string): string {
+  const end = pointer.indexOf('/', 1);
+  return pointer
+    .slice(1, end < 0 ? undefined : end)
+    .replaceAll('~1', '/')
+    .replaceAll('~0', '~');
 }
 
 function applied<Facts>(rules: FieldRules<Facts>, document: Record<string, unknown>, facts: Facts): readonly Finding[] {
@@ -59,25 +74,26 @@ function listed(found: Found): readonly Finding[] {
 }
 
 /** Keeps what lies neither at, nor inside, nor around any of the given places. */
-function outside(places: readonly Pick<Flaw, 'at' | 'pointer'>[]): (entry: { readonly at: FieldPath }) => boolean {
-  const pointers = new Set(places.map(({ pointer }) => pointer));
-  const around = new Set<string>();
-  for (const { at } of places) {
-    for (let length = 1; length < at.parts.length; length += 1) around.add(at.upTo(length).toPointer());
-  }
-  return ({ at }) => {
-    for (let length = 1; length <= at.parts.length; length += 1) {
-      if (pointers.has(at.upTo(length).toPointer())) return false;
-    }
-    return !around.has(at.toPointer());
-  };
+function outside(places: readonly Place[]): (place: Place) => boolean {
+  const taken = new Set(places.map(({ pointer }) => pointer));
+  const around = new Set(places.flatMap(({ pointer }) => prefixes(pointer)));
+  return ({ pointer }) =>
+    !taken.has(pointer) && !around.has(pointer) && !prefixes(pointer).some(prefix => taken.has(prefix));
 }
 
-function firstOfEach(found: readonly Finding[]): readonly Finding[] {
-  const first = new Map<string, Finding>();
-  for (const finding of found) {
-    const pointer = finding.at.toPointer();
-    if (!first.has(pointer)) first.set(pointer, finding);
+/** The pointers of everything that lies around a place, except the document itself. */
+function prefixes(pointer: string): string[] {
+  const found: string[] = [];
+  for (let end = pointer.lastIndexOf('/'); end > 0; end = pointer.lastIndexOf('/', end - 1)) {
+    found.push(pointer.slice(0, end));
+  }
+  return found;
+}
+
+function firstOfEach(places: readonly Place[]): readonly Place[] {
+  const first = new Map<string, Place>();
+  for (const place of places) {
+    if (!first.has(place.pointer)) first.set(place.pointer, place);
   }
   return [...first.values()];
 }

@@ -1,29 +1,29 @@
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import type { TSchema } from 'typebox';
 
-import { FieldPath, isSameSpelling, nearestName } from '../grammar/index.js';
+import { FieldPath, isSameSpelling, nearestName, pointerPart } from '../grammar/index.js';
 import { reject, unquoted } from '../rejections/index.js';
-import { type Annotations, annotationWords } from './annotations.js';
+import { annotationWords } from './annotations.js';
+import { type Oversized, oversized, type Schema } from './oversized.js';
 import { type Finding, mendedBy } from './rule.js';
+import { without } from './without.js';
 
 /** One place where a document does not have the shape of its schema. */
 export interface Flaw {
-  readonly at: FieldPath;
-  /** `at` as a JSON Pointer: what flaws are told apart by. */
+  /** Where, as a JSON Pointer: what flaws are told apart by. */
   readonly pointer: string;
   /** The field's own rules are to refuse it. */
   readonly byRules: boolean;
-  /** The refusal for whoever has no rule of their own. Built on demand: a hostile document has many flaws. */
+  /** Where, for people. Built on demand, as the finding is: a hostile document has many flaws. */
+  readonly at: () => FieldPath;
+  /** The refusal for whoever has no rule of their own. */
   readonly finding: () => Finding;
 }
 
-type Schema = Annotations & {
-  readonly type?: string;
-  readonly properties?: Readonly<Record<string, Schema>>;
-  readonly items?: Schema;
-};
+/** What is wrong, as ajv says it or as counting does. */
+type Problem = Pick<ErrorObject, 'instancePath' | 'keyword' | 'params' | 'parentSchema' | 'data'> | Oversized;
 
-const ajv = new Ajv2020({ allErrors: true, verbose: true, strict: true, allowUnionTypes: true });
+const ajv = new Ajv2020({ allErrors: true, verbose: true, messages: false, strict: true, allowUnionTypes: true });
 ajv.addVocabulary([...annotationWords]);
 
 /** Compiles a schema, when first asked, to a function that lists the flaws of a document, one for each place. */
@@ -31,52 +31,68 @@ export function shapeOf(schema: TSchema): (document: unknown) => readonly Flaw[]
   let validate: ValidateFunction | undefined;
   return document => {
     validate ??= ajv.compile(schema);
-    if (validate(document)) return [];
-    return outermost((validate.errors ?? []).map(error => flawOf(error, document)));
+    const large = oversized(schema as Schema, document);
+    const problems = large[0]?.instancePath === '' ? large : [...large, ...errorsOf(validate, document, large)];
+    return outermost(problems).map(([pointer, problem]) => flawOf(pointer, problem, document));
   };
 }
 
-/** One flaw for each place, and none inside another: what is wrong as a whole needs no second word. */
-function outermost(flaws: readonly Flaw[]): readonly Flaw[] {
-  const first = new Map<string, Flaw>();
-  for (const flaw of flaws) {
-    if (!first.has(flaw.pointer)) first.set(flaw.pointer, flaw);
+/** What the validator says of everything that is not too large. */
+function errorsOf(validate: ValidateFunction, document: unknown, large: readonly Oversized[]): readonly ErrorObject[] {
+  const places = large.map(({ instancePath }) => FieldPath.ofPointer(instancePath, document));
+  const rest = places.length === 0 ? document : without(document as Record<string, unknown>, places);
+  return validate(rest) ? [] : (validate.errors ?? []);
+}
+
+/** One error for each place, and none inside another: what is wrong as a whole needs no second word. */
+function outermost(errors: readonly Problem[]): [pointer: string, problem: Problem][] {
+  const first = new Map<string, Problem>();
+  for (const error of errors) {
+    const pointer = pointerOf(error);
+    if (!first.has(pointer)) first.set(pointer, error);
   }
-  return [...first.values()].filter(({ at }) => {
-    for (let length = 0; length < at.parts.length; length += 1) {
-      if (first.has(at.upTo(length).toPointer())) return false;
+  return [...first].filter(([pointer]) => {
+    for (let end = pointer.lastIndexOf('/'); end >= 0; end = pointer.lastIndexOf('/', end - 1)) {
+      if (first.has(pointer.slice(0, end))) return false;
+      if (end === 0) break;
     }
     return true;
   });
 }
 
-function flawOf(error: ErrorObject, document: unknown): Flaw {
-  const holder = error.parentSchema as Schema;
-  const params = error.params as { readonly missingProperty?: string; readonly additionalProperty?: string };
-  const here = FieldPath.ofPointer(error.instancePath, document);
-
-  if (params.additionalProperty !== undefined) {
-    const name = params.additionalProperty;
-    const at = here.child(name);
-    const finding = () => unknownField(at, name, (error.data as Record<string, unknown>)[name], holder);
-    return { at, pointer: at.toPointer(), byRules: false, finding };
-  }
-  if (params.missingProperty !== undefined) {
-    const at = here.child(params.missingProperty);
-    const schema = holder.properties?.[params.missingProperty] ?? {};
-    return flaw(at, undefined, schema, wanted(schema));
-  }
-  return flaw(here, error.data, holder, wanted(holder, error));
+interface Named {
+  readonly missingProperty?: string;
+  readonly additionalProperty?: string;
 }
 
-function flaw(at: FieldPath, received: unknown, schema: Schema, form: string): Flaw {
-  const finding = (): Finding => {
-    const code = schema['x-reject'];
-    const rejection = code ? reject(code, at, received) : reject('field_invalid', at, received, { wanted: form });
-    const hide = schema['x-redact'] === true || at.parts.length === 0;
-    return { at, rejection: hide ? unquoted(rejection, received) : rejection };
-  };
-  return { at, pointer: at.toPointer(), byRules: schema['x-rules'] === true, finding };
+/** The place an error is about: for a field that is missing or unknown, the field and not the object around it. */
+function pointerOf(error: Problem): string {
+  const { missingProperty, additionalProperty } = error.params as Named;
+  const name = missingProperty ?? additionalProperty;
+  return name === undefined ? error.instancePath : `${error.instancePath}/${pointerPart(name)}`;
+}
+
+function flawOf(pointer: string, error: Problem, document: unknown): Flaw {
+  const holder = error.parentSchema as Schema;
+  const { missingProperty, additionalProperty } = error.params as Named;
+  const at = () => FieldPath.ofPointer(pointer, document);
+
+  if (additionalProperty !== undefined) {
+    const received = (error.data as Record<string, unknown>)[additionalProperty];
+    return { pointer, byRules: false, at, finding: () => unknownField(at(), additionalProperty, received, holder) };
+  }
+  const schema = missingProperty === undefined ? holder : (holder.properties?.[missingProperty] ?? {});
+  const received = missingProperty === undefined ? error.data : undefined;
+  return { pointer, byRules: schema['x-rules'] === true, at, finding: () => misshapen(at(), received, schema, error) };
+}
+
+function misshapen(at: FieldPath, received: unknown, schema: Schema, error: Problem): Finding {
+  const code = schema['x-reject'];
+  const rejection = code
+    ? reject(code, at, received)
+    : reject('field_invalid', at, received, { wanted: wanted(schema, error) });
+  const isHidden = schema['x-redact'] === true || at.parts.length === 0;
+  return { at, rejection: isHidden ? unquoted(rejection, received) : rejection };
 }
 
 function unknownField(at: FieldPath, name: string, received: unknown, schema: Schema): Finding {
@@ -96,11 +112,11 @@ const TYPES: Readonly<Record<string, string>> = {
   array: 'a list',
 };
 
-function wanted(schema: Schema, error?: ErrorObject): string {
+function wanted(schema: Schema, error: Problem): string {
   if (schema['x-expected'] !== undefined) return schema['x-expected'];
   const type = TYPES[schema.type ?? ''] ?? 'a value';
-  const limit = (error?.params as { readonly limit?: number } | undefined)?.limit;
-  switch (error?.keyword) {
+  const { limit, allowedValues = [] } = error.params as { limit?: number; allowedValues?: readonly unknown[] };
+  switch (error.keyword) {
     case 'maxItems':
     case 'maxProperties':
       return `${type} of at most ${limit} entries`;
@@ -114,6 +130,8 @@ function wanted(schema: Schema, error?: ErrorObject): string {
       return `${type} of ${limit} or more`;
     case 'maximum':
       return `${type} of ${limit} or less`;
+    case 'enum':
+      return `one of ${allowedValues.join(', ')}`;
     default:
       return type;
   }

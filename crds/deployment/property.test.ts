@@ -1,0 +1,91 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+
+import { complaints, facts, full, limits } from './admit.fixture.js';
+import { admitCreate, admitUpdate } from './admit.js';
+import { mutations, soundDocument } from './arbitrary.fixture.js';
+
+const runs = { numRuns: 1000 };
+
+/** Puts `value` where `field` says; null takes it away. */
+function put(document: Record<string, unknown>, field: string, value: unknown): void {
+  const parts = field.replaceAll(/\[(\d+)\]/g, '.$1').split('.');
+  const last = parts.pop() as string;
+  const holder = parts.reduce((at, part) => at[part] as Record<string, unknown>, document);
+  if (value === null) delete holder[last];
+  else holder[last] = value;
+}
+
+describe('for any sound document', function () {
+  this.timeout(60_000);
+
+  it('admission accepts it, and what is stored minus what was announced is what was sent', () => {
+    fc.assert(
+      fc.property(soundDocument, document => {
+        const admission = admitCreate(document, facts, limits);
+        if (!admission.ok) throw new Error(JSON.stringify(admission.rejections));
+        const undone = structuredClone(admission.spec) as unknown as Record<string, unknown>;
+        for (const { field, from } of admission.alterations) put(undone, field, from);
+        expect(undone).to.deep.equal(document);
+      }),
+      runs,
+    );
+  });
+
+  it('admission of what was stored changes nothing more', () => {
+    fc.assert(
+      fc.property(soundDocument, document => {
+        const first = admitCreate(document, facts, limits);
+        if (!first.ok) throw new Error('refused');
+        const again = admitCreate(first.spec, facts, limits);
+        expect(again).to.deep.equal({ ok: true, spec: first.spec, alterations: [], warnings: [] });
+      }),
+      runs,
+    );
+  });
+
+  it('one mutation earns exactly its code', () => {
+    fc.assert(
+      fc.property(soundDocument, fc.constantFrom(...mutations), (document, { change, code, field }) => {
+        const admission = admitCreate({ ...document, ...change }, facts, limits);
+        expect(complaints(admission)).to.deep.equal([[code, field]]);
+      }),
+      runs,
+    );
+  });
+
+  it('an update to it from any other yields it, except for the name', () => {
+    fc.assert(
+      fc.property(soundDocument, soundDocument, (before, after) => {
+        const first = admitCreate(before, facts, limits);
+        if (!first.ok) throw new Error('refused');
+        const metadata = { tenant: 't', uid: 'u', generation: 1, createdAt: '', updatedAt: '', specHash: '' };
+        const removals = Object.fromEntries(Object.keys(full).map(field => [field, null]));
+        const change = { ...removals, ...after, name: before.name };
+        const updated = admitUpdate({ metadata, ...first.spec }, change, facts, limits);
+        const fresh = admitCreate({ ...after, name: before.name }, facts, limits);
+        expect(updated.ok && updated.spec).to.deep.equal(fresh.ok && fresh.spec);
+      }),
+      runs,
+    );
+  });
+});
+
+describe('for any document at all', function () {
+  this.timeout(60_000);
+
+  it('admission answers, each field once, and never throws', () => {
+    const fields = [...Object.keys(full), 'metadata', 'status', 'bogus', 'toString', '__proto__'];
+    const anything = fc.dictionary(fc.constantFrom(...fields), fc.jsonValue({ maxDepth: 4 }), {
+      noNullPrototype: true,
+    });
+    fc.assert(
+      fc.property(anything, document => {
+        const found = complaints(admitCreate(document, facts, limits)).map(([, field]) => field);
+        expect(new Set(found).size).to.equal(found.length);
+        admitUpdate({ ...full, metadata: {} as never }, document, facts, limits);
+      }),
+      runs,
+    );
+  });
+});

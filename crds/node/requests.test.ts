@@ -1,0 +1,115 @@
+import { generateKeyPairSync, sign } from 'node:crypto';
+
+import { expect } from 'chai';
+
+import { checkEnrolment, checkHeartbeat, checkJoinTokenRequest, checkRenewal } from './index.js';
+
+const { publicKey, privateKey } = generateKeyPairSync('ed25519');
+const proof = sign(null, Buffer.from('text'), privateKey).toString('base64');
+const heartbeat = {
+  labels: { disk: 'ssd', 'mooring.io/country': 'DE', 'mooring.io/geo-region': 'eu' },
+  capacity: { cpu: 4000, memory: 8 * 2 ** 30, disk: 100 * 2 ** 30 },
+  agentVersion: '0.1.0',
+};
+const enrolment = {
+  ...heartbeat,
+  nodeName: 'machine-1',
+  publicKey: publicKey.export({ type: 'spki', format: 'der' }).toString('base64'),
+  proof,
+};
+const renewal = { nodeId: `node_${'1'.repeat(26)}`, at: 1_700_000_000_000, proof };
+
+type Outcome = {
+  readonly ok: boolean;
+  readonly rejections?: readonly { readonly code: string; readonly field: string }[];
+};
+const faults = (outcome: Outcome) => (outcome.rejections ?? []).map(({ code, field }) => `${code} ${field}`);
+const labels = (given: Record<string, unknown>) => ({ labels: given });
+const many = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`l${i}`, 'x']));
+
+describe('an enrolment', () => {
+  const cases: ReadonlyArray<{ given: Record<string, unknown>; found: string[] }> = [
+    { given: {}, found: [] },
+    { given: { controlPlane: true }, found: [] },
+    { given: { controlPlane: 'yes' }, found: ['field_invalid controlPlane'] },
+    { given: { nodeName: 'Machine' }, found: ['field_invalid nodeName'] },
+    { given: { nodeName: '../etc' }, found: ['field_invalid nodeName'] },
+    { given: { nodeName: undefined }, found: ['field_invalid nodeName'] },
+    { given: { publicKey: 'AAAA' }, found: ['field_invalid publicKey'] },
+    { given: { proof: 'x' }, found: ['field_invalid proof'] },
+    { given: { agentVersion: 'a b' }, found: ['field_invalid agentVersion'] },
+    { given: { capacity: { cpu: -1, memory: 1, disk: 1 } }, found: ['field_invalid capacity.cpu'] },
+    { given: { capacity: { cpu: 1, memory: 1 } }, found: ['field_invalid capacity.disk'] },
+    { given: { tenant: 'x' }, found: ['field_unknown tenant'] },
+    { given: labels({ 'mooring.io/tenant': 'x' }), found: ['node_label_reserved labels.mooring.io/tenant'] },
+    { given: labels({ 'Mooring.io/country': 'DE' }), found: ['node_label_reserved labels.Mooring.io/country'] },
+    { given: labels({ 'mooring.io/country': 'Germany' }), found: ['label_invalid labels.mooring.io/country'] },
+    { given: labels({ 'a b': 'x' }), found: ['label_invalid labels.a b'] },
+    { given: labels({ a: 'x'.repeat(2 ** 20) }), found: ['label_invalid labels.a'] },
+    { given: labels(many(65)), found: ['field_invalid labels'] },
+    { given: labels(many(10_000)), found: ['field_invalid labels'] },
+  ];
+  for (const { given, found } of cases) {
+    it(`${JSON.stringify(given).slice(0, 60)} → ${found[0] ?? 'accepted'}`, () => {
+      expect(faults(checkEnrolment({ ...enrolment, ...given }))).to.deep.equal(found);
+    });
+  }
+
+  it('writes countries in capitals, announced', () => {
+    const checked = checkEnrolment({ ...enrolment, labels: { 'mooring.io/country': 'de' } });
+    expect(checked.ok && checked.value.labels).to.deep.equal({ 'mooring.io/country': 'DE' });
+    expect(checked.ok && checked.alterations[0]).to.include({
+      field: 'labels.mooring.io/country',
+      from: 'de',
+      to: 'DE',
+    });
+  });
+
+  it('does not repeat the proof', () => {
+    expect(JSON.stringify(checkEnrolment({ ...enrolment, proof: 'my-proof' }))).not.to.contain('my-proof');
+  });
+});
+
+describe('a heartbeat', () => {
+  it('passes as it is', () => {
+    expect(checkHeartbeat(heartbeat)).to.deep.equal({ ok: true, value: heartbeat, alterations: [] });
+  });
+
+  it('loses labels that may not stand, and the node stays', () => {
+    const given = { ...heartbeat, labels: { disk: 'ssd', 'mooring.io/control-plane': 'true', 'a b': 'c' } };
+    const checked = checkHeartbeat(given);
+    expect(checked.ok && checked.value.labels).to.deep.equal({ disk: 'ssd' });
+    expect(checked.ok && checked.alterations.map(({ field, to }) => [field, to])).to.deep.equal([
+      ['labels.mooring.io/control-plane', null],
+      ['labels.a b', null],
+    ]);
+  });
+
+  it('that boasts is brought down to what a machine can have', () => {
+    const given = { ...heartbeat, capacity: { ...heartbeat.capacity, cpu: Number.MAX_SAFE_INTEGER } };
+    const checked = checkHeartbeat(given);
+    expect(checked.ok && checked.value.capacity.cpu).to.equal(1_024_000);
+    expect(checked.ok && checked.alterations[0]?.field).to.equal('capacity.cpu');
+  });
+
+  it('is refused when it has not its form', () => {
+    expect(faults(checkHeartbeat({ ...heartbeat, capacity: 'much' }))).to.deep.equal(['field_invalid capacity']);
+  });
+});
+
+describe('a renewal and a request for a join token', () => {
+  const cases: ReadonlyArray<{ check: (document: unknown) => Outcome; given: unknown; found: string[] }> = [
+    { check: checkRenewal, given: renewal, found: [] },
+    { check: checkRenewal, given: { ...renewal, nodeId: 'machine-1' }, found: ['field_invalid nodeId'] },
+    { check: checkRenewal, given: { ...renewal, at: '1' }, found: ['field_invalid at'] },
+    { check: checkJoinTokenRequest, given: {}, found: [] },
+    { check: checkJoinTokenRequest, given: { nodeName: 'machine-1' }, found: [] },
+    { check: checkJoinTokenRequest, given: { nodeName: 'a/b' }, found: ['field_invalid nodeName'] },
+    { check: checkJoinTokenRequest, given: { node: 'a' }, found: ['field_unknown node'] },
+  ];
+  for (const { check, given, found } of cases) {
+    it(`${JSON.stringify(given).slice(0, 60)} → ${found[0] ?? 'accepted'}`, () => {
+      expect(faults(check(given))).to.deep.equal(found);
+    });
+  }
+});
