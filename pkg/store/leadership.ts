@@ -123,15 +123,12 @@ export class Leadership {
     const termMs = (ttlSeconds * 2_000) / 3;
     const expireAt = (at: number) => clock.after(Math.max(0, at - clock.monotonic()), () => lost.abort());
     let cancel = expireAt(confirmedAt + termMs);
-    const expired = new Promise<undefined>(resolve => {
-      lost.signal.addEventListener('abort', () => resolve(undefined), { once: true });
-    });
     while (!lost.signal.aborted) {
       await sleep(clock, termMs / 4, lost.signal);
       if (lost.signal.aborted) break;
 
       const sentAt = clock.monotonic();
-      const alive = await Promise.race([this.#extend(lease), expired]);
+      const alive = await this.#extend(lease, lost.signal);
       if (alive === false) lost.abort();
       if (!alive || lost.signal.aborted) continue;
       cancel();
@@ -141,12 +138,20 @@ export class Leadership {
   }
 
   /** Undefined when it could not be found out: the time that is left decides. */
-  async #extend(lease: Lease): Promise<boolean | undefined> {
+  async #extend(lease: Lease, lost: AbortSignal): Promise<boolean | undefined> {
+    let giveUp: () => void = () => undefined;
+    const expired = new Promise<undefined>(resolve => {
+      giveUp = () => resolve(undefined);
+      lost.addEventListener('abort', giveUp, { once: true });
+    });
     try {
-      return await this.#options.store.keepAlive(lease.id);
+      return await Promise.race([this.#options.store.keepAlive(lease.id), expired]);
     } catch (thrown) {
       this.#log.warn('a lease could not be extended', { error: asError(thrown) });
       return undefined;
+    } finally {
+      // A term may last for years: neither a listener nor a promise may gather what waited for it.
+      lost.removeEventListener('abort', giveUp);
     }
   }
 
