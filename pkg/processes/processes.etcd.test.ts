@@ -1,0 +1,53 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { expect } from 'chai';
+
+import { EtcdProcess } from './etcd.js';
+import { ProcessStartFault } from './faults.js';
+import { freePort } from './free-port.js';
+import { ownsPort } from './port-owner.js';
+import { TcpProxy } from './tcp-proxy.js';
+
+describe('processes', function () {
+  this.timeout(30_000);
+  let folder: string;
+
+  before(() => {
+    folder = mkdtempSync(join(tmpdir(), 'mooring-processes-'));
+  });
+  after(() => rmSync(folder, { recursive: true, force: true }));
+
+  it('starts etcd, carries calls to it, and finds the data again after kill -9', async () => {
+    const etcd = await EtcdProcess.start({ dataDir: join(folder, 'a') });
+    const proxy = await TcpProxy.start(etcd.port);
+    const body = JSON.stringify({ key: 'YQ==', value: 'Yg==' });
+    expect((await fetch(`${proxy.endpoint}/v3/kv/put`, { method: 'POST', body })).ok).to.equal(true);
+
+    await etcd.kill('SIGKILL');
+    await etcd.restart();
+    const found = await fetch(`${etcd.endpoint}/v3/kv/range`, {
+      method: 'POST',
+      body: JSON.stringify({ key: 'YQ==' }),
+    });
+    expect(await found.json()).to.have.nested.property('kvs[0].value', 'Yg==');
+    await proxy.stop();
+    await etcd.kill();
+    expect(await ownsPort(process.pid, etcd.port)).to.equal(false);
+  });
+
+  it('says so when etcd is not installed, or another program holds its port', async () => {
+    const port = await freePort();
+    const other = createServer().listen(port, '127.0.0.1');
+    for (const options of [{ program: 'no-such-program' }, { clientPort: port }]) {
+      const fault = await EtcdProcess.start({ dataDir: join(folder, 'b'), ...options }).catch(
+        (thrown: unknown) => thrown,
+      );
+      expect(fault).to.be.instanceOf(ProcessStartFault);
+    }
+    expect(await ownsPort(process.pid, port)).to.equal(true);
+    other.close();
+  });
+});

@@ -1,0 +1,81 @@
+import { expect } from 'chai';
+
+import { systemClock, systemRandom } from '../../clock/index.js';
+import { silentLogger } from '../../log/index.js';
+import { Leadership } from '../leadership.js';
+import { RecordingFeed } from '../recording-feed.testing.js';
+import type { Guard, Store } from '../store.js';
+import { encode } from '../value.js';
+import { EtcdLab } from './etcd-lab.testing.js';
+
+interface Tenure {
+  fence?: Guard;
+  upAt?: number;
+  downAt?: number;
+  readonly stop: () => Promise<void>;
+}
+
+function campaign(store: Store, holder: string): Tenure {
+  const stop = new AbortController();
+  const leadership = new Leadership({
+    store,
+    clock: systemClock,
+    random: systemRandom,
+    name: 'scheduler',
+    holder,
+    ttlSeconds: 3,
+    log: silentLogger,
+  });
+  const running = leadership.run(stop.signal, async (fence, lost) => {
+    tenure.fence ??= fence;
+    tenure.upAt ??= performance.now();
+    await new Promise<void>(resolve => lost.addEventListener('abort', () => resolve(), { once: true }));
+    tenure.downAt ??= performance.now();
+  });
+  const tenure: Tenure = {
+    stop: () => {
+      stop.abort();
+      return running;
+    },
+  };
+  return tenure;
+}
+
+describe('leadership on etcd through faults', function () {
+  this.timeout(30_000);
+  let lab: EtcdLab;
+
+  before(async () => {
+    lab = await EtcdLab.start();
+  });
+  after(() => lab.stop());
+
+  it('never has two who believe they lead when the leader disappears into a black hole', async () => {
+    const watch = new RecordingFeed();
+    const [reached, cut] = [lab.direct(), lab.proxied({ callDeadlineMs: 500, settleWithinMs: 500 })];
+    const a = campaign(cut, 'a');
+    await watch.until(() => a.upAt !== undefined);
+    const b = campaign(reached, 'b');
+    await watch.until(() => performance.now() - a.upAt! > 1_500); // lives on keep-alives already
+    lab.proxy.mode = 'blackhole';
+    await watch.until(() => b.upAt !== undefined, 12_000);
+
+    expect(a.downAt).to.be.lessThan(b.upAt!);
+    const change = { guards: [{ key: 'x', at: 0 }, a.fence!], puts: [{ key: 'x', bytes: encode('a') }], deletes: [] };
+    expect(await reached.commit(change)).to.deep.equal({ stored: false });
+    await Promise.all([a.stop(), b.stop()]);
+  });
+
+  it('keeps its leader through a short restart of etcd', async () => {
+    await lab.settle();
+    const a = campaign(lab.direct({ callDeadlineMs: 500 }), 'a');
+    const watch = new RecordingFeed();
+    await watch.until(() => a.upAt !== undefined);
+    await lab.etcd.kill('SIGKILL');
+    await lab.etcd.restart();
+    await watch.until(() => performance.now() - a.upAt! > 4_000);
+
+    expect(a.downAt).to.equal(undefined);
+    await a.stop();
+  });
+});

@@ -1,0 +1,180 @@
+import { expect } from 'chai';
+
+import { type Clock, ManualClock, seededRandom } from '../clock/index.js';
+import { silentLogger } from '../log/index.js';
+import { StoreUnavailableFault } from './faults.js';
+import { type LeaderRecord, Leadership } from './leadership.js';
+import { MemoryStore } from './memory-store.js';
+import type { Guard, Store } from './store.js';
+import { encode, value } from './value.js';
+
+const TTL_SECONDS = 9;
+
+/** Delays everything of one process: its timers do not fire while it is paused, though time goes on. */
+class PausableClock implements Clock {
+  readonly #clock: Clock;
+  readonly #held: (() => void)[] = [];
+  paused = false;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  now(): number {
+    return this.#clock.now();
+  }
+
+  monotonic(): number {
+    return this.#clock.monotonic();
+  }
+
+  after(ms: number, fire: () => void) {
+    return this.#clock.after(ms, () => (this.paused ? void this.#held.push(fire) : fire()));
+  }
+
+  resume(): void {
+    this.paused = false;
+    for (const fire of this.#held.splice(0)) fire();
+  }
+}
+
+/** One process that wants to lead, and what it did. */
+class Candidate {
+  readonly terms: { readonly fence: Guard; readonly upAt: number; downAt?: number }[] = [];
+  readonly #stop = new AbortController();
+  readonly #running: Promise<void>;
+
+  constructor(holder: string, store: Store, clock: Clock) {
+    const leadership = new Leadership({
+      store,
+      clock,
+      random: seededRandom(holder.length),
+      name: 'scheduler',
+      holder,
+      ttlSeconds: TTL_SECONDS,
+      log: silentLogger,
+    });
+    this.#running = leadership.run(this.#stop.signal, async (fence, lost) => {
+      const term: Candidate['terms'][number] = { fence, upAt: clock.monotonic() };
+      this.terms.push(term);
+      await new Promise<void>(resolve => lost.addEventListener('abort', () => resolve(), { once: true }));
+      term.downAt = clock.monotonic();
+    });
+  }
+
+  get leads(): boolean {
+    const term = this.terms.at(-1);
+    return term !== undefined && term.downAt === undefined;
+  }
+
+  stop(): Promise<void> {
+    this.#stop.abort();
+    return this.#running;
+  }
+}
+
+/** A store that one process cannot reach. */
+function cutOff(store: Store, isCut: () => boolean): Store {
+  const check = async () => {
+    if (isCut()) throw new StoreUnavailableFault('cut off');
+  };
+  return {
+    get: async key => check().then(() => store.get(key)),
+    list: (prefix, at) => store.list(prefix, at),
+    commit: async change => check().then(() => store.commit(change)),
+    revision: () => store.revision(),
+    follow: (feed, options, signal) => store.follow(feed, options, signal),
+    grant: async ttlSeconds => check().then(() => store.grant(ttlSeconds)),
+    keepAlive: async id => check().then(() => store.keepAlive(id)),
+    revoke: async id => check().then(() => store.revoke(id)),
+    close: async () => undefined,
+  };
+}
+
+describe('leadership', () => {
+  let clock: ManualClock;
+  let store: MemoryStore;
+
+  beforeEach(() => {
+    clock = new ManualClock();
+    store = new MemoryStore({ clock });
+  });
+
+  it('has one leader, who stays, and says who it is', async () => {
+    const [a, b] = [new Candidate('a', store, clock), new Candidate('b', store, clock)];
+    await clock.pass(120_000);
+
+    expect([a.leads, b.leads].filter(Boolean)).to.have.length(1);
+    expect(a.terms.length + b.terms.length).to.equal(1);
+    const entry = (await store.get('leaders/scheduler'))!;
+    expect(value<LeaderRecord>(entry).holder).to.equal(a.leads ? 'a' : 'b');
+    await Promise.all([a.stop(), b.stop()]);
+  });
+
+  it('hands over at once when the leader stops', async () => {
+    const a = new Candidate('a', store, clock);
+    await clock.pass(1_000);
+    const b = new Candidate('b', store, clock);
+    await clock.pass(1_000);
+    await a.stop();
+    expect(await store.get('leaders/scheduler')).to.equal(undefined);
+    await clock.pass(2_000);
+    expect(b.leads).to.equal(true);
+    await b.stop();
+  });
+
+  it('gives up at two thirds of its lease, before anybody else is elected, within 12 s', async () => {
+    let cut = false;
+    const a = new Candidate(
+      'a',
+      cutOff(store, () => cut),
+      clock,
+    );
+    await clock.pass(1_000);
+    const b = new Candidate('b', store, clock);
+    await clock.pass(10_000);
+    const cutAt = clock.monotonic();
+    cut = true;
+    await clock.pass(12_000);
+
+    expect(a.leads).to.equal(false);
+    expect(a.terms[0]!.downAt! - cutAt).to.be.at.most((TTL_SECONDS * 2_000) / 3);
+    expect(b.leads).to.equal(true);
+    expect(b.terms[0]!.upAt).to.be.greaterThan(a.terms[0]!.downAt!);
+    expect(b.terms[0]!.upAt - cutAt).to.be.at.most(12_000);
+    await b.stop();
+    await a.stop();
+  });
+
+  it('stops a leader by its fence that was paused past its lease', async () => {
+    const paused = new PausableClock(clock);
+    const a = new Candidate('a', store, paused);
+    await clock.pass(1_000);
+    const b = new Candidate('b', store, clock);
+    await clock.pass(1_000);
+    paused.paused = true;
+    await clock.pass(12_000);
+    expect([a.leads, b.leads]).to.deep.equal([true, true]); // a cannot know yet
+
+    const change = { guards: [{ key: 'x', at: 0 }], puts: [{ key: 'x', bytes: encode('a') }], deletes: [] };
+    const fenced = { ...change, guards: [...change.guards, a.terms[0]!.fence] };
+    expect(await store.commit(fenced)).to.deep.equal({ stored: false });
+    expect((await store.commit(change)).stored).to.equal(true); // what the fence keeps from happening
+
+    paused.resume();
+    await clock.pass(1);
+    expect(a.leads).to.equal(false);
+    await Promise.all([a.stop(), b.stop()]);
+  });
+
+  it('loses when somebody else revokes its lease, and campaigns again', async () => {
+    const a = new Candidate('a', store, clock);
+    await clock.pass(1_000);
+    await store.revoke(value<LeaderRecord>((await store.get('leaders/scheduler'))!).lease);
+    await clock.pass(5_000);
+
+    expect(a.terms).to.have.length(2);
+    expect(a.leads).to.equal(true);
+    await a.stop();
+  });
+});

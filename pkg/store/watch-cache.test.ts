@@ -1,0 +1,216 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+
+import { ManualClock } from '../clock/index.js';
+import { silentLogger } from '../log/index.js';
+import type { CacheChange } from './cache.js';
+import { StoreUnavailableFault } from './faults.js';
+import { KeyTree } from './key-tree.js';
+import { MemoryStore } from './memory-store.js';
+import type { Entry, Feed, Store } from './store.js';
+import { update } from './update.js';
+import { encode, value } from './value.js';
+import { WatchCache } from './watch-cache.js';
+import { create, remove } from './write.js';
+
+const entry = (key: string, revision: number, document: unknown = {}): Entry => ({
+  key,
+  bytes: encode(document),
+  revision,
+  created: revision,
+});
+
+/** A store whose watch tells only what the test tells it. */
+function silentStore(): { store: Store; feed: () => Feed; probes: () => number; revision: { now: number } } {
+  const memory = new MemoryStore({ clock: new ManualClock() });
+  const revision = { now: 1 };
+  let feed: Feed | undefined;
+  let probes = 0;
+  const store: Store = {
+    get: key => memory.get(key),
+    list: prefix => memory.list(prefix),
+    commit: change => memory.commit(change),
+    revision: async () => {
+      probes++;
+      return revision.now;
+    },
+    follow: async given => {
+      feed = given;
+    },
+    grant: ttlSeconds => memory.grant(ttlSeconds),
+    keepAlive: id => memory.keepAlive(id),
+    revoke: id => memory.revoke(id),
+    close: () => memory.close(),
+  };
+  return { store, feed: () => feed!, probes: () => probes, revision };
+}
+
+describe('watch cache', () => {
+  let clock: ManualClock;
+  let store: MemoryStore;
+  let cache: WatchCache;
+  let stop: AbortController;
+
+  beforeEach(async () => {
+    clock = new ManualClock();
+    store = new MemoryStore({ clock, defer: setImmediate });
+    cache = new WatchCache({ store, clock, log: silentLogger });
+    stop = new AbortController();
+    await create(store, 'things/t1/a', { node: 'n1' });
+    void cache.run(stop.signal);
+    await cache.ready;
+  });
+  afterEach(() => stop.abort());
+
+  it('shows what was stored before a barrier was asked for', async () => {
+    await create(store, 'things/t1/b', {});
+    expect(cache.get('things/t1/b')).to.equal(undefined);
+    await cache.barrier();
+    expect(cache.get('things/t1/b')).not.to.equal(undefined);
+    expect(cache.revision).to.equal(await store.revision());
+  });
+
+  it('keeps the array of a list until something in it changes', async () => {
+    const before = cache.list('things/t1/');
+    await create(store, 'things/t2/a', {});
+    await cache.barrier();
+    expect(cache.list('things/t1/')).to.equal(before);
+    expect(cache.snapshot('things/t1/').entries).to.equal(before);
+
+    await create(store, 'things/t1/b', {});
+    await cache.barrier();
+    expect(cache.list('things/t1/').map(({ key }) => key)).to.deep.equal(['things/t1/a', 'things/t1/b']);
+    expect(before.map(({ key }) => key)).to.deep.equal(['things/t1/a']);
+  });
+
+  it('files entries in indexes, and moves them when they change', async () => {
+    cache.defineIndex('by-node', 'things/', one => [value<{ node?: string }>(one).node ?? 'none']);
+    await create(store, 'things/t1/b', { node: 'n1' });
+    await create(store, 'others/t1/b', { node: 'n1' });
+    await cache.barrier();
+    expect(cache.by('by-node', 'n1').map(({ key }) => key)).to.deep.equal(['things/t1/a', 'things/t1/b']);
+
+    await update(store, 'things/t1/a', () => ({ node: 'n2' }));
+    await remove(store, (await store.get('things/t1/b'))!);
+    await cache.barrier();
+    expect(cache.by('by-node', 'n1')).to.deep.equal([]);
+    expect(cache.by('by-node', 'n2').map(({ key }) => key)).to.deep.equal(['things/t1/a']);
+  });
+
+  it('tells every change with what was there before, then that the revision is complete', async () => {
+    const told: unknown[] = [];
+    cache.subscribe(({ key, entry: now, previous }) =>
+      told.push([key, now && value(now), previous && value(previous)]),
+    );
+    cache.onRevision(revision => told.push(revision));
+    await update(store, 'things/t1/a', () => ({ node: 'n2' }));
+    await remove(store, (await store.get('things/t1/a'))!);
+    await cache.barrier();
+
+    expect(told).to.deep.equal([
+      ['things/t1/a', { node: 'n2' }, { node: 'n1' }],
+      3,
+      ['things/t1/a', undefined, { node: 'n2' }],
+      4,
+    ]);
+  });
+
+  it('goes on when a listener or a derivation throws', async () => {
+    cache.defineIndex('broken', 'things/', one => [value<{ deep: { er: string } }>(one).deep.er]);
+    cache.subscribe(() => {
+      throw new Error('a listener that fails');
+    });
+    const told: string[] = [];
+    cache.subscribe(({ key }) => told.push(key));
+    await create(store, 'things/t1/b', {});
+    await cache.barrier();
+    expect(told).to.deep.equal(['things/t1/b']);
+  });
+
+  it('tells a reset as the changes that it amounts to', async () => {
+    const silent = silentStore();
+    const other = new WatchCache({ store: silent.store, clock, log: silentLogger });
+    void other.run(stop.signal);
+    const told: Pick<CacheChange, 'key' | 'revision' | 'position'>[] = [];
+    const resets: number[] = [];
+    other.onReset(revision => resets.push(revision));
+    silent.feed().reset({ entries: [entry('stays', 2), entry('changes', 3), entry('goes', 4)], revision: 5 });
+    other.subscribe(({ key, revision, position }) => told.push({ key, revision, position }));
+    silent.feed().reset({ entries: [entry('changes', 8), entry('comes', 9), entry('stays', 2)], revision: 10 });
+
+    expect(told).to.deep.equal([
+      { key: 'goes', revision: 10, position: 0 },
+      { key: 'changes', revision: 10, position: 1 },
+      { key: 'comes', revision: 10, position: 2 },
+    ]);
+    expect(resets).to.deep.equal([5, 10]);
+    expect(other.list('').map(({ key }) => key)).to.deep.equal(['changes', 'comes', 'stays']);
+  });
+
+  describe('barrier', () => {
+    it('shares a probe among those who ask together, but none that is under way', async () => {
+      const { store: probed, feed, probes } = silentStore();
+      const other = new WatchCache({ store: probed, clock, log: silentLogger });
+      void other.run(stop.signal);
+      feed().reset({ entries: [], revision: 1 });
+      await Promise.all([other.barrier(), other.barrier(), other.barrier()]);
+      expect(probes()).to.equal(1);
+      await other.barrier();
+      expect(probes()).to.equal(2);
+    });
+
+    it('nudges a watch that does not move, and gives up in the end', async () => {
+      const { store: stuck, feed, revision } = silentStore();
+      const other = new WatchCache({ store: stuck, clock, log: silentLogger, deadlineMs: 1_000 });
+      void other.run(stop.signal);
+      feed().reset({ entries: [], revision: 1 });
+      revision.now = 7;
+
+      const outcome = other.barrier().then(
+        () => undefined,
+        (fault: unknown) => fault,
+      );
+      await clock.pass(60);
+      expect(await stuck.get('barrier')).not.to.equal(undefined);
+      await clock.pass(1_000);
+      expect(await outcome).to.be.instanceOf(StoreUnavailableFault);
+    });
+  });
+});
+
+describe('key tree', () => {
+  it('lists like a sorted filter over everything', () => {
+    const key = fc
+      .tuple(fc.constantFrom('a', 'a-', 'b'), fc.constantFrom('x', 'y', 'y0'))
+      .map(parts => parts.join('/'));
+    const step = fc.record({ key, deleted: fc.boolean(), look: fc.constantFrom('', 'a/', 'a-/', 'b/') });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), steps => {
+        const tree = new KeyTree();
+        const plain = new Map<string, Entry>();
+        for (const [revision, { key: at, deleted, look }] of steps.entries()) {
+          const now = deleted ? undefined : entry(at, revision);
+          expect(tree.set(at, now)).to.equal(plain.get(at));
+          if (now) plain.set(at, now);
+          else plain.delete(at);
+          const wanted = [...plain.values()]
+            .filter(one => one.key.startsWith(look))
+            .sort((a, b) => (a.key < b.key ? -1 : 1));
+          expect(tree.list(look)).to.deep.equal(wanted);
+        }
+      }),
+    );
+  });
+
+  it('mends a long list after few changes and sorts it anew after many', () => {
+    const tree = new KeyTree();
+    for (let n = 0; n < 2_000; n++) tree.set(`a/${n}`, entry(`a/${n}`, n));
+    tree.list('a/');
+    for (const changes of [3, 1_000]) {
+      for (let n = 0; n < changes; n++) tree.set(`a/${n * 2}`, undefined);
+      const keys = tree.list('a/').map(({ key }) => key);
+      expect(keys).to.deep.equal(keys.toSorted());
+      expect(keys.length).to.equal(2_000 - changes);
+    }
+  });
+});
