@@ -155,6 +155,7 @@ describe('controllers together', () => {
     world.controllers('a');
     await world.enrol('n1');
     await world.enrol('n2');
+    await world.clock.pass(2000);
     await world.put(keys.deployment(TENANT, 'web'), deployment());
     await world.clock.pass(2000);
 

@@ -59,8 +59,12 @@ const seen = (slot: number, { of = web(), state = 'running', node = 'well', reti
         },
 });
 
-const steps = (deployment: StoredDeployment | undefined, replicas: readonly SeenReplica[]): string[] =>
-  decideReplicas(deployment, replicas).steps.map(step =>
+const steps = (
+  deployment: StoredDeployment | undefined,
+  replicas: readonly SeenReplica[],
+  refused?: number,
+): string[] =>
+  decideReplicas(deployment, replicas, refused).steps.map(step =>
     step.kind === 'fill' ? `fill ${step.slot}` : `${step.kind} ${step.seen.replica.slot}`,
   );
 
@@ -71,6 +75,7 @@ const recreated = web({ metadata: { ...web().metadata, uid: 'dep_0' } });
 describe('replica keeper decides', () => {
   const cases: readonly {
     name: string;
+    refused?: number;
     deployment?: StoredDeployment | undefined;
     replicas: readonly SeenReplica[];
     steps: readonly string[];
@@ -181,6 +186,26 @@ describe('replica keeper decides', () => {
       steps: ['fill 2'],
     },
     {
+      name: 'not to go on while a new one waits for its node',
+      deployment: web(),
+      replicas: [seen(0, { node: 'nowhere' }), seen(1, { of: old }), seen(2, { of: old })],
+      steps: [],
+    },
+    {
+      name: 'not to wait for a replica that no node will take',
+      deployment: web(),
+      replicas: [seen(0, { of: old }), seen(1, { of: old }), seen(2, { node: 'nowhere' })],
+      refused: 1,
+      steps: ['retire 0'],
+    },
+    {
+      name: 'to wait for a replica that was not refused, beside one that was',
+      deployment: web(),
+      replicas: [seen(0, { of: old }), seen(1, { node: 'nowhere' }), seen(2, { node: 'nowhere' })],
+      refused: 1,
+      steps: [],
+    },
+    {
       name: 'to retire the replicas of an earlier deployment of the name',
       deployment: web(),
       replicas: [seen(0, { of: recreated }), seen(1)],
@@ -230,7 +255,7 @@ describe('replica keeper decides', () => {
 
   for (const given of cases) {
     it(given.name, () => {
-      expect(steps(given.deployment, given.replicas)).to.deep.equal(given.steps);
+      expect(steps(given.deployment, given.replicas, given.refused)).to.deep.equal(given.steps);
       expect(decideReplicas(given.deployment, given.replicas).finished).to.equal(given.finished ?? false);
     });
   }

@@ -23,11 +23,12 @@ export interface ReplicaDecision {
  * A slot is filled only when it is empty, and emptied only when no container can be left of it, so there are never two
  * containers of one slot. Scaling down takes the highest slots. A changed template replaces one serving replica after
  * the other, and each only while all the others serve; replicas that do not serve are replaced at once, because nothing
- * is lost by it.
+ * is lost by it. `refused` replicas have been told that no node will take them: nobody waits for those.
  */
 export function decideReplicas(
   deployment: StoredDeployment | undefined,
   replicas: readonly SeenReplica[],
+  refused = 0,
 ): ReplicaDecision {
   const wanted = deployment && !deployment.metadata.deletedAt ? deployment : undefined;
   const slots = wanted?.replicas ?? 0;
@@ -44,7 +45,7 @@ export function decideReplicas(
   const taken = new Set(replicas.map(({ replica }) => replica.slot));
   for (let slot = 0; slot < slots; slot++) if (!taken.has(slot)) steps.push({ kind: 'fill', slot });
 
-  if (wanted) steps.push(...rollForward(wanted, kept));
+  if (wanted) steps.push(...rollForward(wanted, kept, refused));
   return { steps, finished: deployment !== undefined && !wanted && replicas.length === 0 };
 }
 
@@ -68,14 +69,16 @@ function isWithoutContainer({ replica, report, node }: SeenReplica): boolean {
 }
 
 /** Retires what a changed template has outdated, as far as that is allowed now. */
-function rollForward(wanted: StoredDeployment, kept: readonly SeenReplica[]): readonly SlotStep[] {
+function rollForward(wanted: StoredDeployment, kept: readonly SeenReplica[], refused: number): readonly SlotStep[] {
   const current = templateHash(wanted);
   const outdated = kept.filter(({ replica }) => replica.templateHash !== current);
   const idle = outdated.filter(seen => !isServing(seen));
   if (idle.length > 0) return idle.map(seen => outdatedStep(seen));
 
   const [next] = outdated;
-  const allServe = kept.length === wanted.replicas && kept.every(isServing);
+  const waiting = kept.filter(({ node }) => node === 'nowhere').length;
+  const serving = kept.filter(isServing).length;
+  const allServe = waiting <= refused && serving + waiting === wanted.replicas;
   return next && allServe ? [outdatedStep(next)] : [];
 }
 

@@ -20,6 +20,7 @@ export function replicaKeeper(decide?: Decide): Loop {
     wakes: [
       itself(ranges.deployments),
       itself(ranges.replicas),
+      itself(ranges.schedulings),
       reportedDeployment(
         (before, after) =>
           isReady(before) !== isReady(after) || (before?.state === 'removed') !== (after?.state === 'removed'),

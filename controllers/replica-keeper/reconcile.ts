@@ -1,5 +1,8 @@
+import { keys } from '../../crds/keys/index.js';
+import type { Scheduling } from '../../crds/scheduling/index.js';
 import { done, type LoopEnv, type Reconcile } from '../../pkg/reconcile/index.js';
-import { namedBy, readDeployment } from '../reading/index.js';
+import { value } from '../../pkg/store/index.js';
+import { type DeploymentReading, namedBy, readDeployment } from '../reading/index.js';
 import { changeFor, finish } from './changes.js';
 import { decideReplicas, type ReplicaDecision, type SlotStep } from './decide.js';
 
@@ -16,7 +19,7 @@ export function keepReplicas(decide: Decide = decideReplicas): Reconcile {
   return async (key, env) => {
     const named = namedBy(key);
     const reading = readDeployment(named, env.cache);
-    const { steps, finished } = decide(reading.deployment, reading.replicas);
+    const { steps, finished } = decide(reading.deployment, reading.replicas, refusedIn(reading, env.cache));
 
     if (finished) {
       await env.commit(await finish(named, reading, env));
@@ -31,6 +34,15 @@ export function keepReplicas(decide: Decide = decideReplicas): Reconcile {
     );
     return done;
   };
+}
+
+/** How many replicas the scheduler has said no node will take. */
+function refusedIn({ deployment }: DeploymentReading, cache: LoopEnv['cache']): number {
+  if (!deployment) return 0;
+  const { tenant, uid } = deployment.metadata;
+  const entry = cache.get(keys.scheduling(tenant, deployment.name));
+  const scheduling = entry && value<Scheduling>(entry);
+  return scheduling?.uid === uid ? scheduling.unplaced : 0;
 }
 
 /** Waits for all, then fails if one did: no step may still be under way when the key is given back. */

@@ -27,6 +27,7 @@ export class Incarnation {
   readonly clock: Clock;
   readonly #weather: Weather;
   readonly #ended = new AbortController();
+  readonly #mourners = new Set<() => void>();
   #frozenUntil = 0;
   #isolatedUntil = 0;
 
@@ -51,6 +52,12 @@ export class Incarnation {
     return this.#ended.signal;
   }
 
+  /** Calls back at the kill, unless the returned function was called before. Like `ended`, for those outside. */
+  onEnd(tell: () => void): Cancel {
+    this.#mourners.add(tell);
+    return () => void this.#mourners.delete(tell);
+  }
+
   get weather(): Weather {
     return this.#weather;
   }
@@ -64,6 +71,8 @@ export class Incarnation {
   kill(): void {
     this.world.trace.add(`${this.name} is killed`);
     this.#ended.abort();
+    for (const tell of [...this.#mourners]) tell();
+    this.#mourners.clear();
   }
 
   /** The process does nothing for a while and does not notice. Time goes on meanwhile. */

@@ -38,7 +38,7 @@ export class SimulatedConnection {
 
   /** Follows until `signal` is aborted or the process dies. */
   run(signal: AbortSignal): Promise<void> {
-    this.#process.ended.addEventListener('abort', () => this.#connection.abort(), { once: true });
+    this.#process.onEnd(() => this.#connection.abort());
     this.#dial(signal);
     return new Promise(resolve => {
       signal.addEventListener(

@@ -15,7 +15,7 @@ export class World {
   readonly trace = new Trace();
   /** The world's own clock, for what outlives every process: stores, engines. */
   readonly clock: Clock = {
-    now: () => EPOCH + this.#time,
+    now: () => EPOCH + Math.floor(this.#time),
     monotonic: () => this.#time,
     after: (ms, fire) => this.after(ms, 'timer', fire),
   };

@@ -1,0 +1,27 @@
+import { type Engine, EngineUnreachableFault } from '../../pkg/agent/index.js';
+import type { Incarnation } from '../../pkg/simulation/index.js';
+
+const broken = () => new EngineUnreachableFault('the engine does not answer');
+const faults = { unreachable: broken, unknown: broken };
+
+/** An engine as one life of an agent reaches it: the engine goes on when the agent dies, and so does what it was told. */
+export function remoteEngine(agent: Incarnation, engine: Engine): Engine {
+  const call = <T>(label: string, effect: () => Promise<T>) => agent.call(`engine ${label}`, effect, faults);
+  return {
+    facts: () => call('facts', () => engine.facts()),
+    list: nodeId => call('list', () => engine.list(nodeId)),
+    inspect: id => call('inspect', () => engine.inspect(id)),
+    pull: image => call('pull', () => engine.pull(image)),
+    create: order => call(`create ${order.name}`, () => engine.create(order)),
+    start: id => call('start', () => engine.start(id)),
+    stop: (id, graceSeconds) => call('stop', () => engine.stop(id, graceSeconds)),
+    remove: id => call('remove', () => engine.remove(id)),
+    events: (nodeId, seen, signal) => {
+      const hear: typeof seen = event =>
+        void agent.later(agent.world.between(0, agent.weather.delayMs), 'hears its engine', () => seen(event));
+      return engine.events(nodeId, hear, AbortSignal.any([signal, agent.ended]));
+    },
+    logs: (id, options, signal) => engine.logs(id, options, signal),
+    close: () => Promise.resolve(),
+  };
+}

@@ -1,0 +1,35 @@
+import { Incarnation, type Weather, type World } from '../../pkg/simulation/index.js';
+
+/** A process that is meant to run: killed and started again, one life after the other. */
+export class Seat {
+  readonly name: string;
+  readonly #world: World;
+  readonly #weather: Weather;
+  readonly #boot: (life: Incarnation) => void;
+  #life: Incarnation | undefined;
+
+  constructor(name: string, world: World, weather: Weather, boot: (life: Incarnation) => void) {
+    this.name = name;
+    this.#world = world;
+    this.#weather = weather;
+    this.#boot = boot;
+  }
+
+  get life(): Incarnation | undefined {
+    return this.#life?.alive ? this.#life : undefined;
+  }
+
+  /** Starts the process, unless it runs. */
+  start(): void {
+    if (this.life) return;
+    this.#world.trace.add(`${this.name} starts`);
+    this.#life = new Incarnation(this.name, this.#world, this.#weather);
+    this.#boot(this.#life);
+  }
+
+  /** Kills it, and has it started again after `ms`. */
+  restart(ms: number): void {
+    this.#life?.kill();
+    this.#world.after(ms, `${this.name} is started again`, () => this.start());
+  }
+}

@@ -1,0 +1,48 @@
+import type { Cluster } from './cluster.js';
+
+/** One thing that goes wrong. */
+type Trouble = (cluster: Cluster) => void;
+
+const kill: Trouble = ({ world, seats }) => world.pick(seats).restart(world.between(100, 15_000));
+
+const freeze: Trouble = ({ world, seats }) => world.pick(seats).life?.freeze(world.between(500, 15_000));
+
+const isolate: Trouble = ({ world, seats }) => world.pick(seats).life?.isolate(world.between(500, 20_000));
+
+const crash: Trouble = ({ world, machines }) => {
+  const { engine } = world.pick(machines);
+  const running = engine.containers.filter(({ state }) => state === 'running');
+  if (running.length > 0) engine.crash(world.pick(running).id, 1);
+};
+
+const restartEngine: Trouble = ({ world, machines }) => world.pick(machines).engine.restart();
+
+const hideEngine: Trouble = ({ world, machines }) => {
+  const { engine } = world.pick(machines);
+  engine.setReachable(false);
+  world.after(world.between(100, 8_000), 'an engine is back', () => engine.setReachable(true));
+};
+
+const troubles: readonly Trouble[] = [
+  kill,
+  kill,
+  kill,
+  kill,
+  freeze,
+  isolate,
+  isolate,
+  crash,
+  restartEngine,
+  hideEngine,
+];
+
+/** Something goes wrong every few seconds, until `until`. */
+export function makeTrouble(cluster: Cluster, until: number): void {
+  const { world } = cluster;
+  if (world.time >= until) return;
+  world.after(world.between(500, 5_000), 'trouble', () => {
+    if (world.time >= until) return;
+    world.pick(troubles)(cluster);
+    makeTrouble(cluster, until);
+  });
+}
