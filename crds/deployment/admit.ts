@@ -48,11 +48,11 @@ export function admitUpdate(
   if (!isObject(document)) return refused(examineDeployment(document, context(facts, limits)));
 
   const sent = sentBy(document);
-  const before: Readonly<Record<string, unknown>> = { ...specOf(stored) };
-  const merged = { ...before, ...sent.fields };
+  const before = new Map<string, unknown>(Object.entries(specOf(stored)));
+  const merged: Record<string, unknown> = { ...specOf(stored), ...sent.fields };
   for (const field of sent.removed) delete merged[field];
 
-  const changes = (field: string) => !isDeepStrictEqual(before[field], merged[field]);
+  const changes = (field: string) => !isDeepStrictEqual(before.get(field), merged[field]);
   const rejections = examineDeployment(merged, { ...context(facts, limits), name, stored }, changes);
   return refusalOf([...rejections, ...sent.rejections]) ?? accepted(sent, merged, facts, stored.secretsVersion);
 }

@@ -44,7 +44,8 @@ export function complete(
     ...(labels && { labels }),
   };
   if (sent.secretsVersion !== secretsVersion) {
-    announce('secretsVersion', sent.secretsVersion, secretsVersion, 'only the rotation operation raises it');
+    const why = sent.secretsVersion === undefined ? 'default' : 'only the rotation operation raises it';
+    announce('secretsVersion', sent.secretsVersion, secretsVersion, why);
   }
   return { spec, alterations };
 }

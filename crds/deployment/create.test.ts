@@ -130,6 +130,8 @@ const cases: ReadonlyArray<{ given: Record<string, unknown>; code?: string; fiel
   { given: { environment: { PORT: 8080 } }, code: 'field_invalid', field: 'environment.PORT' },
   { given: { environment: { A: null } }, code: 'field_invalid', field: 'environment.A' },
   { given: { environment: { A: 'x\u0000y' } }, code: 'field_invalid', field: 'environment.A' },
+  { given: { environment: { 'A\nB': 5 } }, code: 'field_invalid', field: 'environment.A\nB' },
+  { given: { environment: { 'A\nB': 'x' } }, code: 'environment_name_invalid', field: 'environment.A\nB' },
   { given: { environment: { '1A': 'x' } }, code: 'environment_name_invalid', field: 'environment.1A' },
   { given: { environment: { 'A=B': 'x' } }, code: 'environment_name_invalid', field: 'environment.A=B' },
   { given: { environment: { '': 'x' } }, code: 'environment_name_invalid', field: 'environment.' },
@@ -160,6 +162,7 @@ const cases: ReadonlyArray<{ given: Record<string, unknown>; code?: string; fiel
   { given: { labels: { 'not-mooring.io/x': 'x' } } },
   { given: { labels: { 'a b': 'x' } }, code: 'label_invalid', field: 'labels.a b' },
   { given: { labels: { team: 'a\nb' } }, code: 'label_invalid', field: 'labels.team' },
+  { given: { labels: { 'a\nb': {} } }, code: 'label_invalid', field: 'labels.a\nb' },
   { given: { labels: { team: 5 } }, code: 'label_invalid', field: 'labels.team' },
 
   ...['secrets', 'composedSecrets', 'volumes', 'networks', 'placement', 'dependsOn', 'rollout'].map(field => ({

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 
-import { annotate, type FieldRules, rule } from '../rule/index.js';
+import { annotate, type FieldRules, mapOf, rule } from '../rule/index.js';
 import { isCredential } from './credential.js';
 import type { Context } from './limits.js';
 
@@ -10,8 +10,7 @@ const NAME = /^[A-Za-z_.-][A-Za-z0-9_.-]{0,254}$/;
 
 type Environment = Readonly<Record<string, string>>;
 
-export const environmentSchema = Type.Record(
-  Type.String(),
+export const environmentSchema = mapOf(
   Type.String({
     maxLength: VALUE_MAX,
     pattern: '^[^\\u0000]*$',

@@ -1,17 +1,15 @@
 import { Type } from 'typebox';
 
 import { isLabelKey, isLabelValue } from '../grammar/index.js';
-import { annotate, type FieldRules, rule } from '../rule/index.js';
+import { annotate, type FieldRules, mapOf, rule } from '../rule/index.js';
 import type { Context } from './limits.js';
 
 const LABELS_MAX = 64;
 type Labels = Readonly<Record<string, string>>;
 
-export const labelsSchema = Type.Record(
-  Type.String(),
-  Type.String({ maxLength: 1024, ...annotate({ 'x-reject': 'label_invalid' }) }),
-  { maxProperties: LABELS_MAX },
-);
+export const labelsSchema = mapOf(Type.String({ maxLength: 1024, ...annotate({ 'x-reject': 'label_invalid' }) }), {
+  maxProperties: LABELS_MAX,
+});
 
 /** The platform, the engine and the router steer by labels that begin like this. */
 const RESERVED = ['mooring.io/', 'com.docker.', 'traefik.'] as const;

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 
 import { FieldPath, isLabelKey, isLabelValue } from '../grammar/index.js';
-import { type Alteration, annotate, type FieldRules, rule } from '../rule/index.js';
+import { type Alteration, annotate, type FieldRules, mapOf, rule } from '../rule/index.js';
 
 const LABELS_MAX = 64;
 const PREFIX = 'mooring.io/';
@@ -12,11 +12,9 @@ const OWN: ReadonlySet<string> = new Set([COUNTRY, `${PREFIX}geo-region`]);
 
 type Labels = Readonly<Record<string, string>>;
 
-export const nodeLabelsSchema = Type.Record(
-  Type.String(),
-  Type.String({ maxLength: 1024, ...annotate({ 'x-reject': 'label_invalid' }) }),
-  { maxProperties: LABELS_MAX },
-);
+export const nodeLabelsSchema = mapOf(Type.String({ maxLength: 1024, ...annotate({ 'x-reject': 'label_invalid' }) }), {
+  maxProperties: LABELS_MAX,
+});
 
 function isReserved(key: string): boolean {
   const plain = key.toLowerCase();

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { Type } from 'typebox';
 
 import { FieldPath } from '../grammar/index.js';
-import { annotate, bodyCheck, examination, type FieldRules, rule } from './index.js';
+import { annotate, bodyCheck, examination, type FieldRules, mapOf, rule } from './index.js';
 import { without } from './without.js';
 
 const schema = Type.Object(
@@ -16,7 +16,7 @@ const schema = Type.Object(
       ),
     ),
     list: Type.Optional(Type.Array(Type.Integer(), { maxItems: 3 })),
-    map: Type.Optional(Type.Record(Type.String(), Type.String(annotate({ 'x-redact': true })), { maxProperties: 5 })),
+    map: Type.Optional(mapOf(Type.String(annotate({ 'x-redact': true })), { maxProperties: 5 })),
   },
   { additionalProperties: false },
 );

@@ -19,5 +19,6 @@ export type { Checked } from './check.js';
 export { bodyCheck, refusalOf } from './check.js';
 export type { Examination } from './examine.js';
 export { examination, REJECTIONS_MAX } from './examine.js';
+export { mapOf } from './map-of.js';
 export type { FieldRules, Finding, Refuse, Rule } from './rule.js';
 export { mendedBy, rule } from './rule.js';

@@ -42,7 +42,7 @@ function isProduct(path: string): boolean {
 
 function literalsIn(sources: readonly Source[]): ReadonlySet<string> {
   return new Set(
-    sources.flatMap(({ text }) => [...text.matchAll(/'([a-z0-9]+(?:_[a-z0-9]+)+)'/g)].map(([, word]) => word!)),
+    sources.flatMap(({ text }) => [...text.matchAll(/'([a-z0-9]+(?:_[a-z0-9]+)+)[' ]/g)].map(([, word]) => word!)),
   );
 }
 
