@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 
 import { EventLeases, EventWriter } from '../pkg/events/index.js';
 import { defineDeskIndexes, NodeDesk } from '../pkg/link/index.js';
+import { Lanes } from './access/lanes.js';
 import { AssignmentLines } from './assignment-lines.js';
 import type { ApiDeps, ApiEnv } from './env.js';
 import { type Hosts, hostsOf } from './hosts.js';
@@ -79,6 +80,7 @@ function environment(deps: ApiDeps, url: () => string): ApiEnv {
   const resources = [deploymentResource, eventResource, nodeResource({ cache, heard })];
   return {
     ...deps,
+    lanes: new Lanes(clock, settings),
     events,
     eventLeases,
     heard,

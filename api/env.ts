@@ -7,6 +7,7 @@ import type { NodeDesk } from '../pkg/link/index.js';
 import type { Logger } from '../pkg/log/index.js';
 import type { Metrics } from '../pkg/metrics/index.js';
 import type { Cache, Store } from '../pkg/store/index.js';
+import type { Lanes } from './access/lanes.js';
 import type { AssignmentLines } from './assignment-lines.js';
 import type { LogDesk } from './log-desk.js';
 import type { OpenStreams } from './open-streams.js';
@@ -26,6 +27,7 @@ export interface ApiDeps {
 
 /** What every handler works with. */
 export interface ApiEnv extends ApiDeps {
+  readonly lanes: Lanes;
   readonly events: EventWriter;
   readonly eventLeases: EventLeases;
   readonly desk: NodeDesk;

@@ -15,5 +15,5 @@ export class Refused {
 /** The answer to a refused request: the first rejection, and the list of all. */
 export function refusalReply({ rejections, headers }: Refused, baseUrl: string): WholeReply {
   const { status, body } = rejectionAnswer(rejections, baseUrl);
-  return { ...json(status, body, headers), code: rejections[0].code };
+  return json(status, body, headers);
 }

@@ -9,8 +9,8 @@ export interface WholeReply {
   readonly body: Buffer | readonly Buffer[];
   readonly type: string;
   readonly headers?: Headers;
-  /** The code of the first rejection, for the log. */
-  readonly code?: string;
+  /** What the server stored beside what was sent: for the log, as the body has it already. */
+  readonly alterations?: readonly { readonly field: string; readonly why: string }[];
 }
 
 /** An answer that goes on for as long as both sides stay. `open` is called after the head was sent. */

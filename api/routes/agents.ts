@@ -70,7 +70,7 @@ async function logs(env: ApiEnv, call: Call): Promise<Outcome> {
   return { ...json(200, {}), headers: { connection: 'close' } };
 }
 
-async function renew(env: ApiEnv, { document }: Call): Promise<Outcome> {
+async function renew(env: ApiEnv, { document, request }: Call): Promise<Outcome> {
   const checked = checkRenewal(document);
   if (!checked.ok) return new Refused(checked.rejections);
   const { nodeId, at, proof } = checked.value;
@@ -80,7 +80,8 @@ async function renew(env: ApiEnv, { document }: Call): Promise<Outcome> {
   const entry = nodeById(env.cache, nodeId) ?? (await env.cache.barrier(), nodeById(env.cache, nodeId));
   const node = entry && value<StoredNode>(entry);
   if (!node || !isProof(renewalText(nodeId, at), node.publicKey, proof)) {
-    return new Refused(reject('node_proof_invalid', 'proof', proof));
+    const refusal = new Refused(reject('node_proof_invalid', 'proof', proof));
+    return env.lanes.refuseGuessing(request.socket.remoteAddress ?? '') ?? refusal;
   }
   const identity = { id: node.id, name: node.name, tenant: node.metadata.tenant };
   const minted = nodeToken(env, identity, node.id);

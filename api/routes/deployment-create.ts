@@ -34,10 +34,9 @@ export async function createDeployment(env: ApiEnv, call: Call): Promise<Outcome
   if (!verdict.stored) return explain(env, call, spec.name);
 
   const { revision } = verdict;
-  return jsonBytes(201, writtenDeployment({ bytes, revision }, undefined, alterations, warnings), {
-    ...etag(revision),
-    location: `/api/v1/deployments/${spec.name}`,
-  });
+  const body = writtenDeployment({ bytes, revision }, undefined, alterations, warnings);
+  const headers = { ...etag(revision), location: `/api/v1/deployments/${spec.name}` };
+  return { ...jsonBytes(201, body, headers), alterations };
 }
 
 /** Which guard it was that did not hold. */

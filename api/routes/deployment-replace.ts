@@ -43,7 +43,7 @@ async function replaceOnce(env: ApiEnv, call: Call, entry: Entry): Promise<Outco
   }
   const answer = (written: Pick<Entry, 'bytes' | 'revision'>) => {
     const body = writtenDeployment(written, statusOf(env.cache, entry), alterations, warnings);
-    return jsonBytes(200, body, etag(written.revision));
+    return { ...jsonBytes(200, body, etag(written.revision)), alterations };
   };
   const hash = specHash(spec);
   if (hash === stored.metadata.specHash) return answer(entry);

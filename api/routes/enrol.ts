@@ -55,7 +55,8 @@ export async function enrol(env: ApiEnv, call: Call): Promise<Outcome> {
       token: minted.text,
       expiresAt: minted.stored.expiresAt,
     };
-    return json(isNew ? 201 : 200, { ...reply, alterations: checked.alterations, warnings: [] });
+    const { alterations } = checked;
+    return { ...json(isNew ? 201 : 200, { ...reply, alterations, warnings: [] }), alterations };
   }
   throw new ConflictFault(keys.nodeName(asked.nodeName), ATTEMPTS);
 }
