@@ -123,6 +123,14 @@ describe('examination', () => {
     expect(found({ 'a/b~c': 1 }, field => field === 'a/b~c')).to.deep.equal(['field_unknown a/b~c']);
   });
 
+  it('does not call missing what is broken', () => {
+    const strict = examination<undefined>(Type.Object({ a: Type.Optional(Type.String()) }), [
+      { field: 'a', absent: rule('name_required', (value, at, _facts, refuse) => refuse(at, value)), present: [] },
+    ]);
+    expect(strict({}, undefined).map(({ code }) => code)).to.deep.equal(['name_required']);
+    expect(strict({ a: 5 }, undefined).map(({ code }) => code)).to.deep.equal(['field_invalid']);
+  });
+
   it('never passes what the shape refuses, though no rule claims it', () => {
     const lenient = examination(Type.Object({ a: Type.String(annotate({ 'x-rules': true })) }), [
       { field: 'a', present: [] },

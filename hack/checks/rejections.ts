@@ -37,7 +37,7 @@ export function judgeRejections(
 }
 
 function isProduct(path: string): boolean {
-  return !/\.test\.ts$|^hack\/|^e2e\/|^crds\/rejections\/|^api\/docs\//.test(path);
+  return !/\.(?:test|fixture|corpus|contract)\.ts$|^hack\/|^e2e\/|^crds\/rejections\/|^api\/docs\//.test(path);
 }
 
 function literalsIn(sources: readonly Source[]): ReadonlySet<string> {
