@@ -63,6 +63,7 @@ describe('a typical document', () => {
       for (let i = 0; i < 1000; i += 1) admitCreate(typical, facts, limits);
     };
     admit();
-    expect(Math.min(cpuMillis(admit), cpuMillis(admit)) / 1000).to.be.below(0.3);
+    const rounds = Array.from({ length: 5 }, () => cpuMillis(admit));
+    expect(Math.min(...rounds) / 1000).to.be.below(0.3);
   });
 });

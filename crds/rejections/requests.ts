@@ -51,7 +51,7 @@ export const requestRejections = entries({
     status: 404,
     expected: 'a path of this API',
     why: 'There is no such endpoint.',
-    remedy: 'Correct the path. GET / lists what there is.',
+    remedy: 'Correct the path.',
     example: 'GET /api/v1/deployment',
     mended: 'GET /api/v1/deployments',
   },
