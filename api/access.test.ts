@@ -32,8 +32,10 @@ describe('who may call', () => {
     const { text } = await lab.token({ kind: 'tenant', tenant: lab.a, role: 'viewer' });
     const expired = await lab.token({ kind: 'tenant', tenant: lab.a, role: 'viewer', lifeSeconds: -1 });
     const draft = { kind: 'admin', description: '', createdBy: '', lifeSeconds: 60 } as const;
-    const unknown = mintToken(draft, { ...lab, random: systemRandom });
-    const forged = mintToken(draft, { ...lab, random: systemRandom, keyring: new Keyring([systemRandom.bytes(32)]) });
+    const { keyring, clock } = lab;
+    const unknown = mintToken(draft, { keyring, clock, random: systemRandom });
+    const foreign = new Keyring([systemRandom.bytes(32)]);
+    const forged = mintToken(draft, { keyring: foreign, clock, random: systemRandom });
     await create(lab.store, keys.token(forged.stored.id), forged.stored);
     const answers = [];
     for (const token of [expired.text, unknown.text, forged.text]) answers.push(await list(token));
