@@ -4,3 +4,8 @@ import { Fault } from '../fault/index.js';
 export class ProcessStartFault extends Fault {
   readonly retriable = true;
 }
+
+/** The demo image could not be made or put into the registry. */
+export class ImageUploadFault extends Fault {
+  readonly retriable = true;
+}

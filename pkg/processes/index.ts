@@ -6,10 +6,13 @@
  *
  * @module
  */
+export { type DemoImageOptions, demoImage } from './demo-image.js';
+export { DockerdProcess, type DockerdOptions } from './dockerd.js';
 export type { EtcdOptions } from './etcd.js';
 export { EtcdProcess } from './etcd.js';
-export { ProcessStartFault } from './faults.js';
+export { ImageUploadFault, ProcessStartFault } from './faults.js';
 export { freePort } from './free-port.js';
 export { ownsPort } from './port-owner.js';
+export { RegistryProcess, type RegistryOptions } from './registry.js';
 export type { ProxyMode } from './tcp-proxy.js';
 export { TcpProxy } from './tcp-proxy.js';

@@ -1,11 +1,16 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
 
-/** What becomes of bytes: carried on, swallowed, or the connection not accepted at all. */
-export type ProxyMode = 'pass' | 'blackhole' | 'refuse';
+/**
+ * What becomes of bytes: carried on, swallowed, kept back from the server until `release`, or the connection not
+ * accepted at all.
+ */
+export type ProxyMode = 'pass' | 'blackhole' | 'hold' | 'refuse';
 
 interface Pair {
   readonly client: Socket;
   readonly server: Socket;
+  /** What the client sent and the server has not got yet. It is delivered even when the client has gone. */
+  readonly held: Buffer[];
 }
 
 /**
@@ -57,6 +62,11 @@ export class TcpProxy {
     this.#pairs.clear();
   }
 
+  /** Delivers what was held back. */
+  release(): void {
+    for (const { server, held } of this.#pairs) for (const data of held.splice(0)) server.write(data);
+  }
+
   async stop(): Promise<void> {
     this.cut();
     await new Promise<void>(resolve => {
@@ -85,18 +95,20 @@ export class TcpProxy {
       return;
     }
     const server = connect(this.#targetPort, '127.0.0.1');
-    const pair = { client, server };
+    const pair: Pair = { client, server, held: [] };
     this.#pairs.add(pair);
 
     client.on('data', data => {
-      if (this.mode !== 'blackhole') server.write(data);
+      if (this.mode === 'hold' || pair.held.length > 0) pair.held.push(data);
+      else if (this.mode !== 'blackhole') server.write(data);
     });
     server.on('data', data => {
       if (this.mode !== 'blackhole' && (this.onServerData?.(data, connection) ?? true)) client.write(data);
     });
     const end = () => {
-      this.#pairs.delete(pair);
       client.destroy();
+      if (pair.held.length > 0 && !server.destroyed) return;
+      this.#pairs.delete(pair);
       server.destroy();
     };
     for (const socket of [client, server]) {

@@ -1,0 +1,178 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { expect } from 'chai';
+import { Agent as Dispatcher, request } from 'undici';
+
+import { sleep, systemClock } from '../../../clock/index.js';
+import { DockerdProcess, demoImage, freePort, RegistryProcess } from '../../../processes/index.js';
+import type { ContainerOrder } from '../engine.js';
+import { engineContract } from '../engine.contract.js';
+import { fixedHostConfig } from './container-body.js';
+import { DockerEngine } from './docker-engine.js';
+
+const TENANT = '0b0f7a0e-0000-4000-8000-000000000002';
+
+/** A real engine and a real registry, both our own. */
+async function openLab() {
+  const folder = await mkdtemp(join(tmpdir(), 'moor-'));
+  const registry = await RegistryProcess.start({ folder: join(folder, 'registry') });
+  const image = await demoImage(registry.address);
+  const dockerd = await DockerdProcess.start({ folder: join(folder, 'engine') });
+  const engine = new DockerEngine({ host: dockerd.host });
+  return {
+    engine,
+    dockerd,
+    image,
+    absentImage: `${registry.address}/mooring/absent:1`,
+    away: () => dockerd.kill('SIGKILL'),
+    back: () => dockerd.restart(),
+    pass: (ms: number) => sleep(systemClock, ms),
+    async close() {
+      await engine.close();
+      await registry.kill();
+      await dockerd.destroy();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+engineContract('docker', openLab);
+
+describe('the docker engine', function () {
+  this.timeout(60_000);
+  let lab: Awaited<ReturnType<typeof openLab>>;
+
+  before(async () => {
+    lab = await openLab();
+    await lab.engine.pull(lab.image);
+  });
+
+  after(() => lab?.close());
+
+  afterEach(async () => {
+    for (const { id } of await lab.engine.list('node_1')) await lab.engine.remove(id);
+  });
+
+  const order = (slot: number, change: Partial<ContainerOrder> = {}): ContainerOrder => ({
+    name: slot === 0 ? 'web' : `web-${slot}`,
+    image: lab.image,
+    environment: { MODE: 'test', EMPTY: '' },
+    ports: [],
+    network: `mooring-${TENANT}`,
+    alias: 'web',
+    owner: {
+      nodeId: 'node_1',
+      tenant: TENANT,
+      deployment: 'web',
+      deploymentUid: 'dep_1',
+      replica: `rep_${slot}`,
+      slot,
+      generation: 1,
+      templateHash: 'h1',
+    },
+    ...change,
+  });
+
+  const run = async (slot: number, change: Partial<ContainerOrder> = {}): Promise<string> => {
+    const id = await lab.engine.create(order(slot, change));
+    await lab.engine.start(id);
+    return id;
+  };
+
+  const inspectRaw = async (id: string) => {
+    const dispatcher = new Dispatcher({ connect: { socketPath: lab.dockerd.host.slice('unix://'.length) } });
+    const answer = await request(`http://engine/containers/${id}/json`, { dispatcher });
+    const raw = (await answer.body.json()) as Record<
+      'HostConfig' | 'Config' | 'NetworkSettings',
+      Record<string, unknown>
+    >;
+    await dispatcher.destroy();
+    return raw;
+  };
+
+  const output = async (id: string): Promise<string> => {
+    let text = '';
+    for await (const { bytes } of lab.engine.logs(id, { follow: true, tail: 100 }, AbortSignal.timeout(20_000))) {
+      text += bytes.toString();
+    }
+    return text;
+  };
+
+  it('makes every container from the one security template', async () => {
+    const { HostConfig } = await inspectRaw(await run(0));
+
+    const bare = (names: unknown) => (names as string[]).map(name => name.replace(/^CAP_/, '')).toSorted();
+    expect(bare(HostConfig['CapAdd'])).to.deep.equal([...fixedHostConfig.CapAdd].toSorted());
+    // The engine stores an empty list or map as null or leaves it out.
+    const empty = (value: unknown) =>
+      value && typeof value === 'object' && Object.keys(value).length === 0 ? null : value;
+    for (const [name, value] of Object.entries(fixedHostConfig)) {
+      if (name !== 'CapAdd') expect(empty(HostConfig[name]) ?? null, name).to.deep.equal(empty(value) ?? null);
+    }
+    const granted = { Binds: null, Devices: null, DeviceRequests: null, GroupAdd: null, Dns: null, VolumesFrom: null };
+    for (const name of Object.keys(granted)) expect(empty(HostConfig[name]) ?? null, name).to.equal(null);
+    expect(HostConfig['NetworkMode']).to.equal(`mooring-${TENANT}`);
+    expect(HostConfig['Memory']).to.equal(0);
+    expect(HostConfig['NanoCpus']).to.equal(0);
+  });
+
+  it('lets containers of a tenant find each other by name', async () => {
+    await run(0);
+    const id = await run(1, {
+      entrypoint: ['/bin/sh', '-c'],
+      command: ['for i in 1 2 3 4 5; do wget -q -O - http://web:8080/ && break; sleep 1; done'],
+      alias: 'client',
+    });
+
+    expect(await output(id)).to.include('Moored.');
+  });
+
+  it('publishes a port of the host', async () => {
+    const hostPort = await freePort();
+    await run(0, { ports: [{ containerPort: 8080, hostPort, protocol: 'tcp' }] });
+    let page = '';
+    for (let turn = 0; turn < 50 && page === ''; turn++) {
+      const answer = await fetch(`http://127.0.0.1:${hostPort}/`).catch(() => undefined);
+      page = (await answer?.text()) ?? '';
+      if (page === '') await lab.pass(100);
+    }
+
+    expect(page).to.include('Moored.');
+  });
+
+  it('gives a container its environment and takes down how it ended', async () => {
+    const id = await run(0, {
+      entrypoint: ['/bin/sh', '-c'],
+      command: ['echo "[$MODE][$EMPTY]"; echo oh >&2; exit 3'],
+    });
+    expect(await output(id))
+      .to.include('[test][]\n')
+      .and.to.include('oh\n');
+
+    expect(await lab.engine.inspect(id)).to.include({ state: 'exited', exitCode: 3 });
+  });
+
+  it('hands unhealthy on', async () => {
+    const healthCheck = { type: 'exec', command: ['exit 1'], interval: '1s', timeout: '10s', retries: 1 } as const;
+    const id = await run(0, { healthCheck });
+    let health = '';
+    for (let turn = 0; turn < 100 && health !== 'unhealthy'; turn++) {
+      health = (await lab.engine.inspect(id))?.health ?? '';
+      await lab.pass(100);
+    }
+
+    expect(health).to.equal('unhealthy');
+  });
+
+  it('makes one network however many ask for it at once', async () => {
+    const network = 'mooring-together';
+    const engines = Array.from({ length: 4 }, () => new DockerEngine({ host: lab.dockerd.host }));
+    await Promise.all(engines.map((engine, slot) => engine.create(order(slot, { network }))));
+    await Promise.all((await lab.engine.list('node_1')).map(({ id }) => lab.engine.start(id)));
+    await Promise.all(engines.map(engine => engine.close()));
+
+    expect((await lab.engine.list('node_1')).map(({ state }) => state)).to.deep.equal(Array(4).fill('running'));
+  });
+});

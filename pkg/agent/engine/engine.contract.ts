@@ -1,0 +1,230 @@
+import { expect } from 'chai';
+
+import type { ContainerOrder, Engine, EngineEvent, Ownership, SeenContainer } from './engine.js';
+import { EngineUnreachableFault, ImageMissingFault, ImagePullFault, NameConflictFault } from './faults.js';
+
+/** One engine to put to the test. */
+export interface EngineUnderTest {
+  readonly engine: Engine;
+  /** An image that the registry gives and the engine does not hold yet. */
+  readonly image: string;
+  readonly absentImage: string;
+  /** Takes the engine away until it is brought back. Its containers may stop meanwhile. */
+  away(): Promise<void>;
+  back(): Promise<void>;
+  /** Lets time pass: real time for a real engine. */
+  pass(ms: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+const TENANT = '0b0f7a0e-0000-4000-8000-000000000001';
+
+const owner = (change: Partial<Ownership> = {}): Ownership => ({
+  nodeId: 'node_1',
+  tenant: TENANT,
+  deployment: 'web',
+  deploymentUid: 'dep_1',
+  replica: 'rep_1',
+  slot: 0,
+  generation: 1,
+  templateHash: 'h1',
+  ...change,
+});
+
+/** What every driver promises. */
+export function engineContract(name: string, open: () => Promise<EngineUnderTest>): void {
+  describe(`engine contract: ${name}`, function () {
+    this.timeout(60_000);
+    let under: EngineUnderTest;
+    let engine: Engine;
+
+    before(async () => {
+      under = await open();
+      engine = under.engine;
+    });
+
+    after(() => under?.close());
+
+    afterEach(async () => {
+      for (const node of ['node_1', 'node_2']) {
+        for (const { id } of await engine.list(node)) await engine.remove(id);
+      }
+    });
+
+    const order = (change: Partial<ContainerOrder> = {}): ContainerOrder => ({
+      name: 'web',
+      image: under.image,
+      environment: { MODE: 'test' },
+      ports: [],
+      network: `mooring-${TENANT}`,
+      alias: 'web',
+      owner: owner(),
+      ...change,
+    });
+
+    const run = async (change: Partial<ContainerOrder> = {}): Promise<string> => {
+      const id = await engine.create(order(change));
+      await engine.start(id);
+      return id;
+    };
+
+    const thrownBy = (call: Promise<unknown>): Promise<unknown> =>
+      call.then(
+        () => undefined,
+        (thrown: unknown) => thrown,
+      );
+
+    const until = async (holds: () => Promise<boolean>): Promise<void> => {
+      for (let turn = 0; turn < 150; turn++) {
+        if (await holds()) return;
+        await under.pass(200);
+      }
+      expect.fail('it did not come about');
+    };
+
+    it('says that an image is missing, and pulls it', async () => {
+      expect(await thrownBy(engine.create(order()))).to.be.instanceOf(ImageMissingFault);
+      await engine.pull(under.image);
+      await engine.pull(under.image);
+
+      expect(await engine.create(order())).to.be.a('string');
+    });
+
+    it('says that the registry does not give an image', async () => {
+      expect(await thrownBy(engine.pull(under.absentImage))).to.be.instanceOf(ImagePullFault);
+    });
+
+    it('knows what it has', async () => {
+      const { cpu, memory } = await engine.facts();
+
+      expect(cpu).to.be.at.least(1000);
+      expect(memory).to.be.at.least(2 ** 20);
+    });
+
+    it('shows a container with its owner from creation to removal', async () => {
+      const states: (SeenContainer['state'] | undefined)[] = [];
+      const look = async (id: string) => states.push((await engine.inspect(id))?.state);
+
+      const id = await engine.create(order());
+      await look(id);
+      await engine.start(id);
+      await look(id);
+      const [listed] = await engine.list('node_1');
+      expect(listed).to.deep.include({ id, name: 'web', owner: owner() });
+      await engine.stop(id, 1);
+      await look(id);
+      expect((await engine.inspect(id))?.exitCode).to.be.a('number');
+      await engine.remove(id);
+      await look(id);
+
+      expect(states).to.deep.equal(['created', 'running', 'exited', undefined]);
+      expect(await engine.list('node_1')).to.deep.equal([]);
+    });
+
+    it('lets every call be repeated', async () => {
+      const id = await engine.create(order());
+      expect(await engine.create(order())).to.equal(id);
+      await engine.start(id);
+      await engine.start(id);
+      await engine.stop(id, 1);
+      await engine.stop(id, 1);
+      await engine.remove(id);
+      await engine.remove(id);
+      await engine.stop(id, 1);
+    });
+
+    it('starts again what had stopped', async () => {
+      const id = await run();
+      await engine.stop(id, 1);
+      await engine.start(id);
+
+      expect((await engine.inspect(id))?.state).to.equal('running');
+    });
+
+    it("keeps another node's containers apart", async () => {
+      await run({ name: 'other-web', owner: owner({ nodeId: 'node_2', replica: 'rep_2' }) });
+
+      expect(await engine.list('node_1')).to.deep.equal([]);
+      expect(await engine.list('node_2')).to.have.length(1);
+    });
+
+    it('replaces what is left of an older replica of the slot', async () => {
+      const old = await run();
+      const id = await run({ owner: owner({ replica: 'rep_2', generation: 2 }) });
+
+      expect(await engine.inspect(old)).to.equal(undefined);
+      expect((await engine.inspect(id))?.state).to.equal('running');
+    });
+
+    it('leaves alone what is not its own under the name', async () => {
+      const id = await run({ owner: owner({ nodeId: 'node_2' }) });
+
+      expect(await thrownBy(engine.create(order()))).to.be.instanceOf(NameConflictFault);
+      expect((await engine.inspect(id))?.state).to.equal('running');
+    });
+
+    it('finds out whether a container is well', async () => {
+      const healthCheck = { type: 'exec', command: ['true'], interval: '1s', timeout: '10s', retries: 3 } as const;
+      const id = await run({ healthCheck });
+
+      expect((await engine.inspect(id))?.health).to.equal('starting');
+      await until(async () => (await engine.inspect(id))?.health === 'healthy');
+    });
+
+    it("tells of this node's containers, after it has asked to be looked at", async () => {
+      const told: (EngineEvent | 'everything')[] = [];
+      const end = new AbortController();
+      const following = engine.events('node_1', event => told.push(event), end.signal);
+      await until(async () => told.length > 0);
+      await run({ name: 'other-web', owner: owner({ nodeId: 'node_2', replica: 'rep_2' }) });
+      await run();
+      await until(async () => told.length >= 3);
+      end.abort();
+      await following;
+
+      expect(told[0]).to.equal('everything');
+      expect(new Set(told.slice(1).map(event => (event as EngineEvent).replica))).to.deep.equal(new Set(['rep_1']));
+    });
+
+    it('hands out what a container has written', async () => {
+      const id = await run();
+      const read = async () => {
+        let text = '';
+        for await (const { bytes } of engine.logs(id, { follow: false, tail: 10 }, new AbortController().signal)) {
+          text += bytes.toString();
+        }
+        return text;
+      };
+
+      await until(async () => (await read()).endsWith('\n'));
+    });
+
+    it('ends a log that is followed when it is told to', async () => {
+      const id = await run();
+      const end = new AbortController();
+      for await (const { bytes } of engine.logs(id, { follow: true, tail: 10 }, end.signal)) {
+        expect(bytes.length).to.be.greaterThan(0);
+        end.abort();
+      }
+    });
+
+    it('is unreachable while it is away, and has its containers when it is back', async () => {
+      const id = await run();
+      const told: (EngineEvent | 'everything')[] = [];
+      const end = new AbortController();
+      const following = engine.events('node_1', event => told.push(event), end.signal);
+      await until(async () => told.includes('everything'));
+      await under.away();
+      expect(await thrownBy(engine.list('node_1'))).to.be.instanceOf(EngineUnreachableFault);
+      expect(await thrownBy(engine.inspect(id))).to.be.instanceOf(EngineUnreachableFault);
+      await under.back();
+      await until(async () => told.filter(event => event === 'everything').length >= 2);
+      end.abort();
+      await following;
+
+      expect((await engine.list('node_1')).map(seen => seen.id)).to.deep.equal([id]);
+      await engine.start(id);
+      expect((await engine.inspect(id))?.state).to.equal('running');
+    });
+  });
+}

@@ -1,0 +1,21 @@
+import { ManualClock, seededRandom } from '../../../clock/index.js';
+import { engineContract } from '../engine.contract.js';
+import { SimulatedEngine } from './simulated-engine.js';
+
+engineContract('simulated', () => {
+  const clock = new ManualClock();
+  const engine = new SimulatedEngine({
+    clock,
+    random: seededRandom(1),
+    registryHolds: image => !image.includes('absent'),
+  });
+  return Promise.resolve({
+    engine,
+    image: 'registry.test/demo:1',
+    absentImage: 'registry.test/absent:1',
+    away: async () => engine.setReachable(false),
+    back: async () => engine.setReachable(true),
+    pass: ms => clock.pass(ms),
+    close: () => engine.close(),
+  });
+});

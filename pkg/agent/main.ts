@@ -1,0 +1,130 @@
+/**
+ * The process on a tenant's machine: `moor agent --server <url> --state-dir <folder>`.
+ *
+ * A join token is needed once; it is read from MOORING_JOIN_TOKEN or from a file, never from the arguments, which
+ * anyone on the machine can read. SIGTERM and SIGINT end the agent and leave its containers running.
+ *
+ * @module
+ */
+import { readFileSync } from 'node:fs';
+import { statfs } from 'node:fs/promises';
+import { hostname } from 'node:os';
+
+import { Command, Option } from 'commander';
+
+import { systemClock, systemRandom } from '../clock/index.js';
+import { asError } from '../fault/index.js';
+import { HttpLink } from '../link/index.js';
+import { createLogger, type LogFormat, type LogLevel } from '../log/index.js';
+import { version } from '../version/index.js';
+import { Agent } from './agent.js';
+import type { AgentOptions } from './agent-env.js';
+import { directoryDisk } from './disk.js';
+import { DockerEngine, type Engine, SimulatedEngine } from './engine/index.js';
+
+interface Words {
+  readonly server: string;
+  readonly caFile?: string;
+  readonly name: string;
+  readonly stateDir: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly joinTokenFile?: string;
+  readonly engine: 'docker' | 'simulated';
+  readonly dockerHost: string;
+  readonly namePrefix: string;
+  readonly controlPlane: boolean;
+  readonly stopGraceSeconds: number;
+  readonly logLevel: LogLevel;
+  readonly logFormat: LogFormat;
+}
+
+function collectLabels(text: string, before: Readonly<Record<string, string>>): Record<string, string> {
+  const pairs = text.split(',').filter(pair => pair !== '');
+  return {
+    ...before,
+    ...Object.fromEntries(pairs.map(pair => [pair.split('=')[0], pair.slice(pair.indexOf('=') + 1)])),
+  };
+}
+
+function readWords(argv: readonly string[], environment: NodeJS.ProcessEnv): Words {
+  const command = new Command('moor agent')
+    .description('run the agent of this machine')
+    .requiredOption('--server <url>', 'address of the API server', environment['MOORING_SERVER'])
+    .option('--ca-file <path>', 'certificate authority to trust, when the server’s is not a public one')
+    .option('--name <name>', 'name of this node', hostname().toLowerCase().split('.')[0])
+    .option('--state-dir <folder>', 'where the node’s key and token are kept', '/var/lib/mooring')
+    .option('--labels <key=value,…>', 'labels to advertise; may be repeated', collectLabels, {})
+    .option('--join-token-file <path>', 'file with the join token (or MOORING_JOIN_TOKEN)')
+    .addOption(
+      new Option('--engine <engine>', 'what runs containers').choices(['docker', 'simulated']).default('docker'),
+    )
+    .option(
+      '--docker-host <address>',
+      'where the engine listens',
+      environment['DOCKER_HOST'] ?? 'unix:///var/run/docker.sock',
+    )
+    .option('--name-prefix <text>', 'goes before container names, where agents share an engine', '')
+    .option('--control-plane', 'this machine runs the control plane itself', false)
+    .option('--stop-grace-seconds <seconds>', 'time between SIGTERM and SIGKILL', Number, 10)
+    .addOption(new Option('--log-level <level>').choices(['error', 'warn', 'info', 'debug']).default('info'))
+    .addOption(new Option('--log-format <format>').choices(['json', 'pretty']).default('json'));
+  return command.parse(argv, { from: 'user' }).opts<Words>();
+}
+
+function openEngine({ engine, dockerHost }: Words): Engine {
+  if (engine === 'simulated') return new SimulatedEngine({ clock: systemClock, random: systemRandom });
+  return new DockerEngine({ host: dockerHost, clock: systemClock });
+}
+
+function joinToken({ joinTokenFile }: Words, environment: NodeJS.ProcessEnv): Pick<AgentOptions, 'joinToken'> {
+  const token = joinTokenFile ? readFileSync(joinTokenFile, 'utf8').trim() : environment['MOORING_JOIN_TOKEN'];
+  return token ? { joinToken: token } : {};
+}
+
+/** Works until `signal` is aborted. */
+async function main(words: Words, environment: NodeJS.ProcessEnv, signal: AbortSignal): Promise<void> {
+  const { name, labels, namePrefix, controlPlane, stopGraceSeconds, stateDir } = words;
+  const log = createLogger({
+    level: words.logLevel,
+    format: words.logFormat,
+    fields: { process: 'agent', node: name },
+  });
+  const ca = words.caFile ? { ca: readFileSync(words.caFile, 'utf8') } : {};
+  const engine = openEngine(words);
+  const env = {
+    clock: systemClock,
+    random: systemRandom,
+    log,
+    engine,
+    link: new HttpLink({ server: words.server, ...ca }),
+    disk: directoryDisk(stateDir),
+  };
+  const { bavail, bsize } = await statfs('/');
+  const options = {
+    name,
+    labels,
+    namePrefix,
+    controlPlane,
+    stopGraceSeconds,
+    version: version(),
+    diskBytes: bavail * bsize,
+  };
+  log.info('agent started', { address: words.server });
+  await new Agent(env, { ...options, ...joinToken(words, environment) }).run(signal);
+  await engine.close();
+  log.info('agent stopped');
+}
+
+const stop = new AbortController();
+// No timer of ours keeps a process alive, and a control plane that is away leaves no connection that would.
+const alive = setInterval(() => undefined, 60_000);
+for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.abort());
+
+try {
+  await main(readWords(process.argv.slice(2), process.env), process.env, stop.signal);
+} catch (thrown) {
+  process.stderr.write(`agent: ${asError(thrown).message}\n`);
+  process.exitCode = 1;
+} finally {
+  clearInterval(alive);
+}

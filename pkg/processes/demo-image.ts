@@ -1,0 +1,126 @@
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { gzipSync } from 'node:zlib';
+
+import { request } from 'undici';
+
+import { ImageUploadFault } from './faults.js';
+import { type TarEntry, tar } from './tar.js';
+
+const NAME = 'mooring/demo';
+const MANIFEST = 'application/vnd.docker.distribution.manifest.v2+json';
+const TOOLS = ['sh', 'httpd', 'wget', 'nc', 'sleep', 'echo', 'cat', 'env', 'hostname', 'ls', 'date', 'true', 'false'];
+
+/** Process 1 of a container hears no signal that it does not ask for: the trap makes it stop at once when told to. */
+const SERVE = `#!/bin/sh
+trap 'exit 0' TERM INT
+echo "demo $VERSION listens on port \${PORT:-8080} as $(hostname)"
+httpd -f -v -p "\${PORT:-8080}" -h /www &
+wait
+`;
+
+export interface DemoImageOptions {
+  /** Default `1`. The page that the image serves names it. */
+  readonly tag?: string;
+  /** A statically linked busybox: Debian's package `busybox-static`. */
+  readonly busybox?: string;
+}
+
+/**
+ * Puts a tiny web server into a registry and answers its image reference.
+ *
+ * It serves a page on port 8080 (or `PORT`) and has what a health check needs: `wget -q -O /dev/null http://127.0.0.1:8080/`.
+ * It is built here from the machine's own busybox, so nothing is downloaded; the same input gives the same image.
+ */
+export async function demoImage(registry: string, options: DemoImageOptions = {}): Promise<string> {
+  const { tag = '1', busybox = '/bin/busybox' } = options;
+  const program = await readFile(busybox).catch(() => undefined);
+  if (!program) throw new ImageUploadFault(`${busybox} is missing: install busybox-static`);
+  if (needsLibraries(program)) throw new ImageUploadFault(`${busybox} needs libraries: install busybox-static`);
+
+  const layer = tar(contents(program, tag));
+  const packed = gzipSync(layer);
+  const config = Buffer.from(JSON.stringify(imageConfig(digest(layer), tag)));
+  for (const blob of [packed, config]) await uploadBlob(registry, blob);
+  await uploadManifest(registry, tag, manifest(config, packed));
+  return `${registry}/${NAME}:${tag}`;
+}
+
+function contents(busybox: Buffer, tag: string): TarEntry[] {
+  const page = `<!doctype html><title>Mooring</title><h1>Moored.</h1><p>This is demo ${tag}.</p>\n`;
+  return [
+    { path: 'bin/', mode: 0o755, folder: true },
+    { path: 'bin/busybox', mode: 0o755, bytes: busybox },
+    ...TOOLS.map(tool => ({ path: `bin/${tool}`, linkTo: 'busybox' })),
+    { path: 'bin/serve', mode: 0o755, bytes: Buffer.from(SERVE) },
+    { path: 'tmp/', mode: 0o1777, folder: true },
+    { path: 'www/', mode: 0o755, folder: true },
+    { path: 'www/index.html', mode: 0o644, bytes: Buffer.from(page) },
+  ];
+}
+
+function imageConfig(layerDigest: string, tag: string): unknown {
+  return {
+    architecture: process.arch === 'x64' ? 'amd64' : process.arch,
+    os: 'linux',
+    created: '1970-01-01T00:00:00Z',
+    config: { Cmd: ['/bin/serve'], Env: ['PATH=/bin', `VERSION=${tag}`], ExposedPorts: { '8080/tcp': {} } },
+    rootfs: { type: 'layers', diff_ids: [layerDigest] },
+    history: [{ created: '1970-01-01T00:00:00Z', created_by: 'mooring' }],
+  };
+}
+
+function manifest(config: Buffer, layer: Buffer): Buffer {
+  const described = (mediaType: string, blob: Buffer) => ({ mediaType, size: blob.length, digest: digest(blob) });
+  return Buffer.from(
+    JSON.stringify({
+      schemaVersion: 2,
+      mediaType: MANIFEST,
+      config: described('application/vnd.docker.container.image.v1+json', config),
+      layers: [described('application/vnd.docker.image.rootfs.diff.tar.gzip', layer)],
+    }),
+  );
+}
+
+async function uploadBlob(registry: string, blob: Buffer): Promise<void> {
+  const known = await ask('HEAD', `http://${registry}/v2/${NAME}/blobs/${digest(blob)}`);
+  if (known.status === 200) return;
+
+  const upload = await ask('POST', `http://${registry}/v2/${NAME}/blobs/uploads/`);
+  if (upload.status !== 202) throw new ImageUploadFault(`the registry answered ${upload.status} to an upload`);
+  const place = new URL(upload.location, `http://${registry}`);
+  place.searchParams.set('digest', digest(blob));
+  const stored = await ask('PUT', place.href, blob, 'application/octet-stream');
+  if (stored.status !== 201) throw new ImageUploadFault(`the registry answered ${stored.status} to a layer`);
+}
+
+async function uploadManifest(registry: string, tag: string, bytes: Buffer): Promise<void> {
+  const { status } = await ask('PUT', `http://${registry}/v2/${NAME}/manifests/${tag}`, bytes, MANIFEST);
+  if (status !== 201) throw new ImageUploadFault(`the registry answered ${status} to a manifest`);
+}
+
+async function ask(method: 'HEAD' | 'POST' | 'PUT', url: string, body?: Buffer, type?: string) {
+  try {
+    const headers = type === undefined ? {} : { 'content-type': type };
+    const answer = await request(url, { method, headers, body: body ?? null });
+    await answer.body.dump();
+    return { status: answer.statusCode, location: String(answer.headers['location']) };
+  } catch (thrown) {
+    throw new ImageUploadFault('the registry could not be reached', { cause: thrown });
+  }
+}
+
+/** Whether a 64-bit ELF program names an interpreter, that is, the dynamic linker. */
+function needsLibraries(program: Buffer): boolean {
+  const INTERPRETER = 3;
+  const [offset, size, count] = [
+    Number(program.readBigUInt64LE(0x20)),
+    program.readUInt16LE(0x36),
+    program.readUInt16LE(0x38),
+  ];
+  return Array.from({ length: count }, (_, part) => program.readUInt32LE(offset + part * size)).includes(INTERPRETER);
+}
+
+function digest(bytes: Buffer): string {
+  return `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
+}

@@ -1,0 +1,181 @@
+import type { ChildProcess } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { performance } from 'node:perf_hooks';
+import { setTimeout as pause } from 'node:timers/promises';
+
+import { clearEngine, engineAnswers } from './engine-socket.js';
+import { sweepEngine } from './engine-sweep.js';
+import { dropsForwarded } from './firewall.js';
+import { ProcessStartFault } from './faults.js';
+import { awaitServing, endProgram, runProgram } from './program.js';
+
+const SERVES_WITHIN_MS = 60_000;
+const STOPS_WITHIN_MS = 30_000;
+
+/** Sockets must have short names: 108 bytes, of which containerd's own takes 32. */
+const LONGEST_RUN_DIR = 60;
+
+export interface DockerdOptions {
+  /** Everything the engine keeps is in here. */
+  readonly folder: string;
+  /** Containers go on while the daemon is away, and are still there when it is back. */
+  readonly liveRestore?: boolean;
+  /**
+   * Lets the engine write firewall rules. Two engines of one machine that do so undo some of each other's, so a private
+   * engine leaves the firewall alone, unless the machine drops what no rule lets through. Ports work either way;
+   * without rules, containers reach each other but not the outside.
+   */
+  readonly firewall?: boolean;
+  /** Lets the engine outlive this process. */
+  readonly detached?: boolean;
+  readonly arguments?: readonly string[];
+}
+
+/**
+ * A Docker Engine of our own, with its own containerd, beside whatever else runs on the machine.
+ *
+ * It needs root, and neither systemd nor a particular file system: the engine itself falls back from overlay2 to vfs.
+ */
+export class DockerdProcess {
+  readonly #options: DockerdOptions;
+  readonly #runDir: string;
+  #child: ChildProcess | undefined;
+  #pid: number | undefined;
+
+  private constructor(options: DockerdOptions) {
+    this.#options = options;
+    const inside = join(options.folder, 'run');
+    const digest = createHash('sha256').update(options.folder).digest('hex').slice(0, 12);
+    this.#runDir = inside.length <= LONGEST_RUN_DIR ? inside : join(tmpdir(), `mooring-${digest}`);
+  }
+
+  /** Starts the engine, or takes over the one that an earlier process has left running in this folder. */
+  static async start(options: DockerdOptions): Promise<DockerdProcess> {
+    const dockerd = new DockerdProcess(options);
+    await dockerd.restart();
+    return dockerd;
+  }
+
+  /** Where it listens, in the form that `DOCKER_HOST` takes. */
+  get host(): string {
+    return `unix://${this.#socket}`;
+  }
+
+  get pid(): number | undefined {
+    return this.#pid;
+  }
+
+  get logFile(): string {
+    return join(this.#options.folder, 'dockerd.log');
+  }
+
+  /** Starts it again on the same data, after `kill` or `stop`. */
+  async restart(): Promise<void> {
+    const { folder, detached = false } = this.#options;
+    await mkdir(this.#runDir, { recursive: true, mode: 0o711 });
+    const running = await this.#runningPid();
+    if (running !== undefined && (await engineAnswers(this.#socket))) {
+      this.#pid = running;
+      return;
+    }
+    await rm(this.#pidFile, { force: true });
+    await this.#forgetContainerd();
+    // The file replaces the machine's own, which may name other folders; its pools leave room for many tenants.
+    const settings = { 'default-address-pools': [{ base: '10.213.0.0/16', size: 26 }] };
+    await writeFile(join(folder, 'daemon.json'), JSON.stringify(settings));
+
+    const firewall = this.#options.firewall ?? (await dropsForwarded());
+    const child = runProgram('dockerd', this.#arguments(firewall), { logFile: this.logFile, detached });
+    this.#child = child;
+    this.#pid = child.pid;
+    try {
+      const limits = { withinMs: SERVES_WITHIN_MS, logFile: this.logFile };
+      await awaitServing(child, () => engineAnswers(this.#socket), limits);
+    } catch (thrown) {
+      await endProgram(child, 'SIGKILL');
+      throw thrown;
+    }
+  }
+
+  /** Ends the daemon and nothing else: with SIGKILL, its containers go on until it comes back. */
+  async kill(signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
+    await this.#end(signal, STOPS_WITHIN_MS);
+  }
+
+  /** Ends the engine and all its containers in good order. They can be started again later. */
+  async stop(): Promise<void> {
+    await this.#end('SIGTERM', STOPS_WITHIN_MS);
+    await sweepEngine(this.#places);
+  }
+
+  /** Ends the engine and removes every trace of it: containers, networks, mounts, files. */
+  async destroy(): Promise<void> {
+    await this.restart().catch(() => undefined); // a daemon that is away cannot take down its networks
+    await clearEngine(this.#socket).catch(() => undefined);
+    await this.stop();
+    await rm(this.#runDir, { recursive: true, force: true });
+    await rm(this.#options.folder, { recursive: true, force: true });
+  }
+
+  get #socket(): string {
+    return join(this.#runDir, 'docker.sock');
+  }
+
+  get #pidFile(): string {
+    return join(this.#runDir, 'docker.pid');
+  }
+
+  get #places(): { readonly data: string; readonly run: string } {
+    return { data: join(this.#options.folder, 'data'), run: this.#runDir };
+  }
+
+  async #end(signal: NodeJS.Signals, withinMs: number): Promise<void> {
+    const pid = await this.#runningPid();
+    if (pid === undefined) return;
+    process.kill(pid, signal);
+    const deadline = performance.now() + withinMs;
+    while ((await this.#runningPid()) !== undefined) {
+      if (performance.now() > deadline) process.kill(pid, 'SIGKILL');
+      if (performance.now() > deadline + withinMs) throw new ProcessStartFault(`dockerd does not end: ${pid}`);
+      await pause(50);
+    }
+  }
+
+  /** The daemon of this folder, if it runs: a number in a file may by now be another process's. */
+  async #runningPid(): Promise<number | undefined> {
+    const own = this.#child?.pid;
+    const written = Number(await readFile(this.#pidFile, 'utf8').catch(() => ''));
+    for (const pid of [own, written]) {
+      if (!pid) continue;
+      const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+      if (command.split('\0').includes(`--data-root=${this.#places.data}`)) return pid;
+    }
+    return undefined;
+  }
+
+  /** Where nobody collects dead processes, the engine takes a dead containerd for one that is still coming up. */
+  async #forgetContainerd(): Promise<void> {
+    const file = join(this.#runDir, 'exec/containerd/containerd.pid');
+    const pid = Number(await readFile(file, 'utf8').catch(() => ''));
+    const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => ''); // empty once it has died
+    if (!command.includes(this.#runDir)) await rm(file, { force: true });
+  }
+
+  #arguments(firewall: boolean): string[] {
+    const { folder, liveRestore = false } = this.#options;
+    return [
+      `--config-file=${join(folder, 'daemon.json')}`,
+      `--data-root=${this.#places.data}`,
+      `--exec-root=${join(this.#runDir, 'exec')}`,
+      `--pidfile=${this.#pidFile}`,
+      `--host=${this.host}`,
+      '--bridge=none',
+      `--iptables=${firewall}`,
+      ...(liveRestore ? ['--live-restore'] : []),
+      ...(this.#options.arguments ?? []),
+    ];
+  }
+}

@@ -1,0 +1,50 @@
+import { execFile } from 'node:child_process';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+/** The folders that belong to one engine and to nothing else. */
+export interface EnginePlaces {
+  readonly data: string;
+  readonly run: string;
+}
+
+/**
+ * Ends what an engine has left behind: its containerd, the shims and processes of its containers, its mounts.
+ *
+ * A process counts as left behind only when its command line names the engine's own folder or its control group names
+ * one of the engine's own containers.
+ */
+export async function sweepEngine({ data, run }: EnginePlaces): Promise<void> {
+  const containers = await readdir(join(data, 'containers')).catch(() => []);
+  for (const pid of await processes()) {
+    const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+    const group = await readFile(`/proc/${pid}/cgroup`, 'utf8').catch(() => '');
+    const ours = command.includes(`${run}/`) || containers.some(id => group.includes(id));
+    if (ours && pid !== process.pid) end(pid);
+  }
+  for (const path of await mountsBelow([data, run])) {
+    await promisify(execFile)('umount', ['--lazy', path]).catch(() => undefined); // gone with its process
+  }
+}
+
+async function processes(): Promise<readonly number[]> {
+  return (await readdir('/proc')).map(Number).filter(pid => pid > 0);
+}
+
+function end(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch (thrown) {
+    if ((thrown as NodeJS.ErrnoException).code !== 'ESRCH') throw thrown;
+  }
+}
+
+/** The deepest first, because what is mounted inside goes before what it is mounted in. */
+async function mountsBelow(folders: readonly string[]): Promise<readonly string[]> {
+  const table = await readFile('/proc/self/mounts', 'utf8');
+  const paths = table.split('\n').map(line => (line.split(' ')[1] ?? '').replaceAll('\\040', ' '));
+  return paths
+    .filter(path => folders.some(folder => `${path}/`.startsWith(`${folder}/`)))
+    .toSorted((a, b) => b.length - a.length);
+}

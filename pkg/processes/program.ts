@@ -1,0 +1,56 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, mkdirSync, openSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { performance } from 'node:perf_hooks';
+import { setTimeout as pause } from 'node:timers/promises';
+
+import { ProcessStartFault } from './faults.js';
+
+const LOOK_EVERY_MS = 50;
+
+export interface ProgramOptions {
+  readonly logFile: string;
+  /** Lets the program outlive this process. */
+  readonly detached: boolean;
+}
+
+/** Runs a program with its output in a log file, in a process group of its own: a Ctrl-C is ours to pass on. */
+export function runProgram(program: string, args: readonly string[], options: ProgramOptions): ChildProcess {
+  mkdirSync(dirname(options.logFile), { recursive: true });
+  const log = openSync(options.logFile, 'a');
+  const child = spawn(program, args, { stdio: ['ignore', log, log], detached: true });
+  closeSync(log);
+  child.on('error', () => undefined); // seen as a process that has no id
+  if (options.detached) child.unref();
+  return child;
+}
+
+/** Whether the program has ended, or never began. */
+export function hasEnded(child: ChildProcess): boolean {
+  return child.pid === undefined || child.exitCode !== null || child.signalCode !== null;
+}
+
+/** Sends a signal and waits until the program has ended. */
+export async function endProgram(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (hasEnded(child)) return;
+  const ended = once(child, 'exit');
+  child.kill(signal);
+  await ended;
+}
+
+/** Waits until a program serves, and says what went wrong when it does not. */
+export async function awaitServing(
+  child: ChildProcess,
+  serves: () => Promise<boolean>,
+  { withinMs, logFile }: { readonly withinMs: number; readonly logFile: string },
+): Promise<void> {
+  const program = child.spawnfile;
+  const deadline = performance.now() + withinMs;
+  while (hasEnded(child) || !(await serves())) {
+    if (child.pid === undefined) throw new ProcessStartFault(`${program} could not be run: is it installed?`);
+    if (hasEnded(child)) throw new ProcessStartFault(`${program} ended while starting; see ${logFile}`);
+    if (performance.now() > deadline) throw new ProcessStartFault(`${program} does not serve; see ${logFile}`);
+    await pause(LOOK_EVERY_MS);
+  }
+}

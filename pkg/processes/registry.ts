@@ -1,0 +1,101 @@
+import type { ChildProcess } from 'node:child_process';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { freePort } from './free-port.js';
+import { ownsPort } from './port-owner.js';
+import { awaitServing, endProgram, runProgram } from './program.js';
+
+const SERVES_WITHIN_MS = 20_000;
+const PORT_ATTEMPTS = 5;
+
+export interface RegistryOptions {
+  /** Images are kept in here. */
+  readonly folder: string;
+  /** Default: a free one. It stays the same over restarts. */
+  readonly port?: number;
+  /** Lets the registry outlive this process. */
+  readonly detached?: boolean;
+}
+
+/** An image registry on loopback: Debian's `docker-registry`. Engines trust loopback without TLS. */
+export class RegistryProcess {
+  readonly #options: RegistryOptions;
+  #port: number;
+  #child: ChildProcess | undefined;
+
+  private constructor(options: RegistryOptions) {
+    this.#options = options;
+    this.#port = options.port ?? 0;
+  }
+
+  /** Starts the registry and waits until it serves. */
+  static async start(options: RegistryOptions): Promise<RegistryProcess> {
+    const registry = new RegistryProcess(options);
+    await registry.restart();
+    return registry;
+  }
+
+  /** What images in it are named after: `127.0.0.1:<port>`. */
+  get address(): string {
+    return `127.0.0.1:${this.#port}`;
+  }
+
+  get pid(): number | undefined {
+    return this.#child?.pid;
+  }
+
+  get logFile(): string {
+    return join(this.#options.folder, 'registry.log');
+  }
+
+  /** Starts it again on the same images and the same port, after `kill`. */
+  async restart(): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      const chosen = this.#port === 0;
+      this.#port ||= await freePort();
+      try {
+        await this.#launch();
+        return;
+      } catch (thrown) {
+        await this.kill('SIGKILL');
+        if (!chosen || attempt === PORT_ATTEMPTS) throw thrown;
+        this.#port = 0;
+      }
+    }
+  }
+
+  /** Ends the process and waits until it is gone. */
+  async kill(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
+    if (this.#child) await endProgram(this.#child, signal);
+  }
+
+  async #launch(): Promise<void> {
+    const { folder, detached = false } = this.#options;
+    const settings = join(folder, 'registry.yml');
+    await mkdir(folder, { recursive: true });
+    // JSON is YAML.
+    await writeFile(
+      settings,
+      JSON.stringify({
+        version: 0.1,
+        log: { level: 'warn' },
+        storage: { filesystem: { rootdirectory: join(folder, 'images') }, delete: { enabled: true } },
+        http: { addr: this.address },
+      }),
+    );
+    const child = runProgram('docker-registry', ['serve', settings], { logFile: this.logFile, detached });
+    this.#child = child;
+    const limits = { withinMs: SERVES_WITHIN_MS, logFile: this.logFile };
+    await awaitServing(child, () => this.#serves(child), limits);
+  }
+
+  async #serves({ pid }: ChildProcess): Promise<boolean> {
+    try {
+      const answer = await fetch(`http://${this.address}/v2/`, { signal: AbortSignal.timeout(1_000) });
+      return answer.ok && pid !== undefined && (await ownsPort(pid, this.#port));
+    } catch {
+      return false; // nobody listens yet
+    }
+  }
+}
