@@ -8,7 +8,7 @@ export const floors: readonly (readonly string[])[] = [
   ['crds/rule'],
   ['crds/deployment', 'crds/tenant', 'crds/event', 'crds/scheduling'],
   ['crds/replica', 'crds/report', 'crds/node'],
-  ['pkg/fault', 'pkg/clock'],
+  ['pkg/fault', 'pkg/clock', 'pkg/version'],
   ['pkg/ndjson'],
   ['pkg/log', 'pkg/config', 'pkg/metrics', 'pkg/processes'],
   ['pkg/store', 'pkg/http', 'pkg/auth'],

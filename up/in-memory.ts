@@ -5,7 +5,7 @@ import { bootstrap, createApi, type DevelopmentAccess, startServer } from '../ap
 import { controllersIn } from '../controllers/index.js';
 import { Agent, type Engine, memoryDisk } from '../pkg/agent/index.js';
 import { Keyring } from '../pkg/auth/index.js';
-import { version } from '../pkg/cli/index.js';
+import { version } from '../pkg/version/index.js';
 import { Client } from '../pkg/client/index.js';
 import { type Clock, type Random, sleep } from '../pkg/clock/index.js';
 import { loadSettings } from '../pkg/config/index.js';

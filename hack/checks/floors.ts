@@ -31,7 +31,7 @@ export function judgeImport(path: string, specifier: string): string | undefined
 
   if (!specifier.startsWith('.')) {
     const home = homes[packageOf(specifier)];
-    const atHome = !home || home.some(folder => path.startsWith(`${folder}/`)) || /\.test\.ts$/.test(path);
+    const atHome = !home || home.some(folder => path.startsWith(`${folder}/`)) || path.endsWith('.test.ts');
     return atHome ? undefined : `${path}: ${packageOf(specifier)} lives in ${home.join(', ')} only`;
   }
 

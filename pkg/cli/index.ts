@@ -22,5 +22,5 @@ export { type Paint, paint } from './print/paint.js';
 export { type Readiness, readiness } from './readiness.js';
 export { run } from './run.js';
 export { processTerminal, type Terminal } from './terminal.js';
-export { version } from './version.js';
+
 export type { DeploymentView, NodeView } from './views.js';

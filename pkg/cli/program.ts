@@ -5,7 +5,7 @@ import { type ExitCode, exitCode, exitCodeMeanings } from './exit-code.js';
 import { type Format, formats } from './print/document.js';
 import { type Command, openSession } from './session.js';
 import type { Terminal } from './terminal.js';
-import { version } from './version.js';
+import { version } from '../version/index.js';
 
 type Options = Readonly<Record<string, never>>;
 

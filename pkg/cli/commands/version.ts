@@ -1,4 +1,4 @@
-import { version } from '../version.js';
+import { version } from '../../version/index.js';
 import { exitCode } from '../exit-code.js';
 import type { Command } from '../session.js';
 

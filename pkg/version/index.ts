@@ -1,3 +1,8 @@
+/**
+ * Which Mooring this is.
+ *
+ * @module
+ */
 import { readFileSync } from 'node:fs';
 
 /** The version of this clone, from package.json: the one place that states it. */
