@@ -21,7 +21,11 @@ export class Ledger {
 
   /** Begins a pass over these parts. A plan that is carried out stays so while the parts stay up. */
   begin(plan: Plan, parts: readonly Part[]): void {
-    if (plan.id !== this.#plan.id) this.#outcome = 'working';
+    if (plan.id !== this.#plan.id) {
+      this.#outcome = 'working';
+      this.#steps = [];
+      this.#since.clear();
+    }
     this.#plan = plan;
     this.#steps = parts.map(({ name, title }) => this.#find(name) ?? { name, title, state: 'waiting' });
     this.#save();
