@@ -11,6 +11,7 @@ import { ownsPort } from './port-owner.js';
 const HEALTHY_WITHIN_MS = 20_000;
 const LOOK_EVERY_MS = 50;
 const PORT_ATTEMPTS = 5;
+const KILLED_AFTER_MS = 10_000;
 
 export interface EtcdOptions {
   readonly dataDir: string;
@@ -86,7 +87,10 @@ export class EtcdProcess {
     if (!child || hasEnded(child)) return;
     const ended = once(child, 'exit');
     child.kill(signal);
+    child.kill('SIGCONT'); // a frozen process would not hear of it
+    const insist = this.#clock.after(KILLED_AFTER_MS, () => child.kill('SIGKILL'));
     await ended;
+    insist();
   }
 
   /** Stops it in its tracks: it keeps its connections but answers nothing. */
@@ -119,6 +123,7 @@ export class EtcdProcess {
     closeSync(log);
     child.on('error', () => undefined); // seen as a process that has no id
     if (detached) child.unref();
+    else endWithUs(child);
     this.#child = child;
 
     const deadline = this.#clock.monotonic() + HEALTHY_WITHIN_MS;
@@ -156,6 +161,13 @@ export class EtcdProcess {
       ...(this.#options.arguments ?? []),
     ];
   }
+}
+
+/** A test that crashes leaves no etcd behind. */
+function endWithUs(child: ChildProcess): void {
+  const end = () => child.kill('SIGKILL');
+  process.once('exit', end);
+  child.once('exit', () => process.off('exit', end));
 }
 
 function hasEnded(child: ChildProcess): boolean {

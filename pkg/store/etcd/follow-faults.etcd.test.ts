@@ -26,6 +26,12 @@ function expectEachOnce(feed: RecordingFeed, keys: readonly string[]): void {
   expect(new Set(told).size).to.equal(keys.length);
 }
 
+/*
+ * Each protection was taken out once, and its test was seen to fail: resuming after what was delivered rather than
+ * after the revision of "created", or of a batch's header; listing again when the server ends the watch; asking for
+ * something known before resuming (wiped store); liveness by asking for progress (black hole, frozen server); fragments
+ * together with no limit on the size of an answer (either alone is enough); the comparison with a list.
+ */
 describe('following etcd through faults', function () {
   this.timeout(30_000);
   let lab: EtcdLab;

@@ -130,6 +130,7 @@ function answerOf(stream: ClientHttp2Stream): Promise<Buffer> {
     let status: string | undefined;
     let message = '';
     let cause: Error | undefined;
+    let answered = false;
     const note = (headers: IncomingHttpHeaders) => {
       status = (headers['grpc-status'] as string | undefined) ?? status;
       message = (headers['grpc-message'] as string | undefined) ?? message;
@@ -141,12 +142,14 @@ function answerOf(stream: ClientHttp2Stream): Promise<Buffer> {
       cause = error;
     });
     stream.on('end', () => {
-      if (status === undefined) return; // cut off: the close tells
+      if (status === undefined) return undefined; // cut off: the close tells
+      answered = true;
       if (status !== '0') return reject(faultOfStatus(Number(status), message));
       const answer = unframe(chunks);
       return answer ? resolve(answer) : reject(new AnswerLostFault('the answer of etcd is not whole'));
     });
     stream.on('close', () => {
+      if (answered) return;
       const untouched = stream.rstCode === NGHTTP2_REFUSED_STREAM || stream.id === undefined;
       if (untouched) reject(new StoreUnavailableFault('etcd did not take the request', { cause }));
       else reject(new AnswerLostFault('the connection to etcd broke before the answer', { cause }));

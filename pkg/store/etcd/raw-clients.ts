@@ -23,7 +23,7 @@ export function rawClients(endpoints: readonly string[], tls: TlsMaterial, callD
     faultHandling: { global: noop, host: () => noop },
     defaultCallOptions: call => (call.isStream ? {} : { deadline: new Date(Date.now() + callDeadlineMs) }),
     grpcOptions: grpcOptions as unknown as NonNullable<IOptions['grpcOptions']>,
-    ...(tls.ca ? { credentials: credentialsOf(tls, tls.ca) } : {}),
+    ...(endpoints.some(endpoint => endpoint.startsWith('https:')) ? { credentials: credentialsOf(tls) } : {}),
   });
 }
 
@@ -37,9 +37,10 @@ function requireLeader(options: InterceptorOptions, nextCall: NextCall): Interce
   });
 }
 
-function credentialsOf({ cert, key }: TlsMaterial, ca: Buffer): NonNullable<IOptions['credentials']> {
+/** Without a CA of ours, those that Node trusts: etcd3's type does not say so, but it hands the value on. */
+function credentialsOf({ ca, cert, key }: TlsMaterial): NonNullable<IOptions['credentials']> {
   return {
-    rootCertificate: ca,
+    rootCertificate: ca as Buffer,
     ...(key ? { privateKey: key } : {}),
     ...(cert ? { certChain: cert } : {}),
   };

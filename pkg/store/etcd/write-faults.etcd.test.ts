@@ -10,6 +10,10 @@ import { value } from '../value.js';
 import { create, remove, replace } from '../write.js';
 import { EtcdLab } from './etcd-lab.testing.js';
 
+/*
+ * Each protection was taken out once, and its test was seen to fail: settling before sending again (lost answers); looking
+ * into history (deleted meanwhile); closing the epoch (arrives late); the deadline of a call (black hole).
+ */
 describe('writing to etcd through faults', function () {
   this.timeout(30_000);
   let lab: EtcdLab;
@@ -85,6 +89,21 @@ describe('writing to etcd through faults', function () {
     lab.proxy.mode = 'pass';
 
     expect((await verdict).stored).to.equal(true);
+    expect(await direct.get('a')).to.equal(undefined);
+  });
+
+  it('makes sure that a change which arrives late is not made any more', async () => {
+    const [store, direct] = [lab.proxied({ callDeadlineMs: 200 }), lab.direct()];
+    await store.revision();
+    lab.proxy.mode = 'hold';
+    const verdict = create(store, 'a', { uid: 1 });
+    await delay(100);
+    lab.proxy.mode = 'pass';
+    expect((await verdict).stored).to.equal(true); // sent again, and stored
+
+    await remove(direct, (await direct.get('a'))!);
+    lab.proxy.release();
+    await delay(300);
     expect(await direct.get('a')).to.equal(undefined);
   });
 
