@@ -12,6 +12,18 @@ import type { Saying, Verdict } from './decide.js';
 export interface Assignment {
   readonly seen: SeenReplica;
   readonly node: Candidate;
+  /** The node's turn as it stood when this was decided, for a replica that wants host ports. */
+  readonly turn?: Extract<Guard, { readonly at: number }>;
+}
+
+/**
+ * The node's turn as it stands. Every placement that wants host ports takes it, so that of two placements decided on one
+ * view only one can be made, even when the other's request arrives late: a port, unlike a request for resources, cannot
+ * be shared.
+ */
+export function turnOf(tenant: string, nodeId: string, cache: LoopEnv['cache']): NonNullable<Assignment['turn']> {
+  const key = keys.portTurn(tenant, nodeId);
+  return { key, at: cache.get(key)?.revision ?? 0 };
 }
 
 /** The deployment that a change is about, and the guard that it is still the same. */
@@ -42,9 +54,18 @@ export async function placements(
     data: { placements: where },
   });
   const keyOf = ({ replica }: SeenReplica) => keys.replica(replica.tenant, replica.deployment, replica.slot);
+  const turns = assignments.flatMap(({ turn, seen }) => (turn ? [{ turn, taken: { by: seen.replica.uid } }] : []));
   return {
-    guards: [...assignments.map(({ seen }) => ({ key: keyOf(seen), at: seen.revision })), same],
-    puts: [...assignments.map(each => ({ key: keyOf(each.seen), bytes: encode(placed(each)) })), event],
+    guards: [
+      ...assignments.map(({ seen }) => ({ key: keyOf(seen), at: seen.revision })),
+      ...turns.map(({ turn }) => turn),
+      same,
+    ],
+    puts: [
+      ...assignments.map(each => ({ key: keyOf(each.seen), bytes: encode(placed(each)) })),
+      ...turns.map(({ turn, taken }) => ({ key: turn.key, bytes: encode(taken) })),
+      event,
+    ],
     deletes: [],
   };
 }

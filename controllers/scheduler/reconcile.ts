@@ -8,7 +8,7 @@ import { type Cache, type Entry, value } from '../../pkg/store/index.js';
 import { type DeploymentReading, isWaiting, namedBy, readDeployment, type SeenReplica } from '../reading/index.js';
 import { Assumptions } from './assumptions.js';
 import { candidatesFor } from './candidates.js';
-import { type Assignment, complaint, placed, placements, type Subject, silence } from './changes.js';
+import { type Assignment, complaint, placed, placements, type Subject, silence, turnOf } from './changes.js';
 import { decideSaying, verdictOf } from './decide.js';
 import { workloadOf } from './workload.js';
 
@@ -40,7 +40,11 @@ export function schedule(filters: readonly Filter[] = allFilters): Reconcile {
     const workload = workloadOf(first.replica, isPlatform(named.tenant, env.cache));
     const found = place(waiting.length, candidates, workload, filters);
 
-    const assignments = found.nodes.map((node, position) => ({ seen: waiting[position]!, node }));
+    const assignments = found.nodes.map((node, position): Assignment => {
+      const assignment = { seen: waiting[position]!, node };
+      if (workload.hostPorts.length === 0) return assignment;
+      return { ...assignment, turn: turnOf(named.tenant, node.id, env.cache) };
+    });
     const release = assumptions.assume(assignments.map(placed));
     try {
       await assign(assignments, subject, env);

@@ -24,6 +24,7 @@ export const keys = {
     `archives/${segment(tenant)}/${segment(uid)}/${String(revision).padStart(10, '0')}`,
   status: (tenant: string, name: string) => `status/${segment(tenant)}/${segment(name)}`,
   scheduling: (tenant: string, name: string) => `scheduling/${segment(tenant)}/${segment(name)}`,
+  portTurn: (tenant: string, nodeId: string) => `port-turns/${segment(tenant)}/${segment(nodeId)}`,
   replica: (tenant: string, deployment: string, slot: number) =>
     `replicas/${segment(tenant)}/${segment(deployment)}/${slot}`,
   report: (tenant: string, nodeId: string, replica: string) =>
