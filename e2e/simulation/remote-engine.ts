@@ -2,7 +2,7 @@ import { type Engine, EngineUnreachableFault } from '../../pkg/agent/index.js';
 import type { Incarnation } from '../../pkg/simulation/index.js';
 
 const broken = () => new EngineUnreachableFault('the engine does not answer');
-const faults = { unreachable: broken, unknown: broken };
+const faults = { wire: 'others', unreachable: broken, unknown: broken } as const;
 
 /** An engine as one life of an agent reaches it: the engine goes on when the agent dies, and so does what it was told. */
 export function remoteEngine(agent: Incarnation, engine: Engine): Engine {

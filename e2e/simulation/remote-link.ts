@@ -85,13 +85,18 @@ export class RemoteLink implements AgentLink {
         agent.later(world.between(0, lagMs), 'hears an assignment', () => {
           pumping = false;
           if (!open) return;
-          if (agent.isolated || holder.life.isolated || world.chance(weather.feedCut)) return breakOff();
+          if (agent.cutOff('others') || holder.life.cutOff('others') || world.chance(weather.feedCut))
+            return breakOff();
           onLine(inbox.shift()!);
           pump();
         });
       };
-      const forget = [holder.life.onEnd(breakOff), agent.onEnd(end)];
-      signal.addEventListener('abort', () => (end(), resolve()), { once: true });
+      const finish = () => {
+        end();
+        resolve();
+      };
+      const forget = [holder.life.onEnd(breakOff), agent.onEnd(end), () => signal.removeEventListener('abort', finish)];
+      signal.addEventListener('abort', finish, { once: true });
       close = holder.desk.assignments(this.#node, line => {
         inbox.push(line);
         pump();
@@ -108,13 +113,13 @@ export class RemoteLink implements AgentLink {
   }
 
   #reach(): DeskHolder | undefined {
-    const answering = this.#holders().filter(({ life }) => life.alive && !life.isolated);
-    return answering.length > 0 && !this.#agent.isolated ? this.#agent.world.pick(answering) : undefined;
+    const answering = this.#holders().filter(({ life }) => life.alive && !life.cutOff('others'));
+    return answering.length > 0 && !this.#agent.cutOff('others') ? this.#agent.world.pick(answering) : undefined;
   }
 
   /** A server that dies over a request, or never answers, is noticed. */
   #call<T>(label: string, effect: (desk: NodeDesk) => Promise<T>): Promise<T> {
-    const faults = { unreachable: cut, unknown: cut };
+    const faults = { wire: 'others', unreachable: cut, unknown: cut } as const;
     const atServer = () =>
       new Promise<T>((resolve, reject) => {
         const holder = this.#reach();

@@ -9,6 +9,9 @@ const freeze: Trouble = ({ world, seats }) => world.pick(seats).life?.freeze(wor
 
 const isolate: Trouble = ({ world, seats }) => world.pick(seats).life?.isolate(world.between(500, 20_000));
 
+/** Cut off from the store only: it still answers whoever asks, with what it knew. */
+const strand: Trouble = ({ world, seats }) => world.pick(seats).life?.isolate(world.between(500, 20_000), ['store']);
+
 const crash: Trouble = ({ world, machines }) => {
   const { engine } = world.pick(machines);
   const running = engine.containers.filter(({ state }) => state === 'running');
@@ -30,7 +33,8 @@ const troubles: readonly Trouble[] = [
   kill,
   freeze,
   isolate,
-  isolate,
+  strand,
+  strand,
   crash,
   restartEngine,
   hideEngine,

@@ -5,8 +5,12 @@ import type { World } from './world.js';
 /** How long a caller waits for an answer. */
 const DEADLINE_MS = 3_000;
 
+/** Who a process talks to: a wire to one can break while the others hold. */
+export type Wire = 'store' | 'others';
+
 /** What a caller is told when a call fails on the way. */
 export interface CallFaults {
+  readonly wire: Wire;
   /** It is certain that nothing was done. */
   readonly unreachable: () => Error;
   /** It may have been done. */
@@ -29,7 +33,7 @@ export class Incarnation {
   readonly #ended = new AbortController();
   readonly #mourners = new Set<() => void>();
   #frozenUntil = 0;
-  #isolatedUntil = 0;
+  readonly #cutUntil: Record<Wire, number> = { store: 0, others: 0 };
 
   constructor(name: string, world: World, weather: Weather) {
     this.name = name;
@@ -62,9 +66,9 @@ export class Incarnation {
     return this.#weather;
   }
 
-  /** Whether the process is cut off from everybody. */
-  get isolated(): boolean {
-    return this.world.time < this.#isolatedUntil;
+  /** Whether the process is cut off. */
+  cutOff(from: Wire): boolean {
+    return this.world.time < this.#cutUntil[from];
   }
 
   /** Ends the process at once, wherever it is. */
@@ -80,9 +84,9 @@ export class Incarnation {
     this.#frozenUntil = this.world.time + ms;
   }
 
-  /** Nobody hears the process, and it hears nobody, for a while. */
-  isolate(ms: number): void {
-    this.#isolatedUntil = this.world.time + ms;
+  /** Nobody on these wires hears the process, and it hears nobody there, for a while. */
+  isolate(ms: number, from: readonly Wire[] = ['store', 'others']): void {
+    for (const wire of from) this.#cutUntil[wire] = this.world.time + ms;
   }
 
   /** Has something happen inside the process, should it still live by then. */
@@ -110,7 +114,8 @@ export class Incarnation {
 
     return new Promise((resolve, reject) => {
       const fail = (ms: number, error: () => Error) => this.later(ms, `${label} fails`, () => reject(error()));
-      if (this.isolated || luck < unreachable) return void fail(world.between(0, DEADLINE_MS), faults.unreachable);
+      if (this.cutOff(faults.wire) || luck < unreachable)
+        return void fail(world.between(0, DEADLINE_MS), faults.unreachable);
 
       const lost = luck < unreachable + lostReply;
       const tardy = !lost && luck < unreachable + lostReply + late;

@@ -12,7 +12,7 @@
  *
  * @module
  */
-export type { CallFaults } from './incarnation.js';
+export type { CallFaults, Wire } from './incarnation.js';
 export { Incarnation } from './incarnation.js';
 export type { Reconnecting } from './simulated-connection.js';
 export { SimulatedStore } from './simulated-store.js';

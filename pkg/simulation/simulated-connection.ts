@@ -54,7 +54,7 @@ export class SimulatedConnection {
 
   #dial(signal: AbortSignal): void {
     if (signal.aborted) return;
-    if (this.#process.isolated) return this.#dialLater(signal);
+    if (this.#process.cutOff('store')) return this.#dialLater(signal);
 
     const connection = new AbortController();
     this.#connection = connection;
@@ -89,7 +89,7 @@ export class SimulatedConnection {
     const lagMs = world.chance(weather.feedLag) ? weather.feedLagMs : weather.delayMs;
     this.#process.later(world.between(0, lagMs), 'hears the store', () => {
       this.#pumping = false;
-      if (this.#process.isolated || world.chance(weather.feedCut)) return this.#cut(signal);
+      if (this.#process.cutOff('store') || world.chance(weather.feedCut)) return this.#cut(signal);
       this.#inbox.shift()?.(this.#feed);
       this.#pump(signal);
     });

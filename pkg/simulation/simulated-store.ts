@@ -15,8 +15,8 @@ import type { Incarnation } from './incarnation.js';
 import { type Reconnecting, SimulatedConnection } from './simulated-connection.js';
 
 const unreachable = () => new StoreUnavailableFault('the store cannot be reached');
-const reading = { unreachable, unknown: unreachable };
-const writing = { unreachable, unknown: () => new OutcomeUnknownFault() };
+const reading = { wire: 'store', unreachable, unknown: unreachable } as const;
+const writing = { wire: 'store', unreachable, unknown: () => new OutcomeUnknownFault() } as const;
 
 /** The store as one simulated process reaches it: the same server for all, each over a wire of its own. */
 export class SimulatedStore implements Store {
