@@ -75,7 +75,7 @@ export class Incarnation {
   kill(): void {
     this.world.trace.add(`${this.name} is killed`);
     this.#ended.abort();
-    for (const tell of [...this.#mourners]) tell();
+    for (const tell of this.#mourners) tell();
     this.#mourners.clear();
   }
 

@@ -1,0 +1,168 @@
+import { expect } from 'chai';
+
+import { sleep } from '../clock/index.js';
+import { encode, MemoryStore, OutcomeUnknownFault, StoreUnavailableFault, value } from '../store/index.js';
+import { Incarnation } from './incarnation.js';
+import { SimulatedStore } from './simulated-store.js';
+import { calm, type Weather } from './weather.js';
+import { World } from './world.js';
+
+const create = (key: string) => ({ guards: [{ key, at: 0 }], puts: [{ key, bytes: encode(1) }], deletes: [] });
+
+const setUp = (change: Partial<Weather> = {}, seed = 1) => {
+  const world = new World(seed);
+  const weather = { ...calm, ...change };
+  const life = new Incarnation('p', world, weather);
+  const server = new MemoryStore({ clock: world.clock });
+  return { world, weather, life, server, store: new SimulatedStore(life, server) };
+};
+
+const outcome = <T>(promise: Promise<T>) => {
+  const seen: { value?: T; error?: unknown } = {};
+  promise.then(
+    value => (seen.value = value),
+    (error: unknown) => (seen.error = error),
+  );
+  return seen;
+};
+
+describe('a simulated world', () => {
+  it('lets things happen in their time, and nothing after it was cancelled', async () => {
+    const { world } = setUp();
+    const seen: number[] = [];
+    for (const ms of [300, 100, 200]) world.after(ms, 'a', () => seen.push(ms));
+    world.after(150, 'b', () => seen.push(150))();
+    await world.pass(250);
+
+    expect(seen).to.deep.equal([100, 200]);
+    expect(world.time).to.equal(250);
+  });
+
+  it('lets what is due together happen in any order, the same for the same seed', async () => {
+    const order = async (seed: number) => {
+      const world = new World(seed);
+      const seen: number[] = [];
+      for (let n = 0; n < 6; n++) world.after(10 + n / 10, `${n}`, () => seen.push(n));
+      await world.pass(100);
+      return seen.join('');
+    };
+    const orders = await Promise.all(Array.from({ length: 20 }, (_, seed) => order(seed)));
+
+    expect(new Set(orders).size).to.be.greaterThan(5);
+    expect(await order(3)).to.equal(orders[3]);
+  });
+
+  it('a killed process never runs another line, though its timers and answers were due', async () => {
+    const { world, life, store } = setUp();
+    const lines: string[] = [];
+    const live = async () => {
+      await sleep(life.clock, 100);
+      lines.push('first');
+      await store.get('k');
+      lines.push('asked');
+      await sleep(life.clock, 100);
+      lines.push('last');
+    };
+    void live();
+    await world.pass(120);
+    expect(lines).to.deep.equal(['first', 'asked']);
+    life.kill();
+    await world.pass(10_000);
+    expect(lines).to.deep.equal(['first', 'asked']);
+  });
+
+  it('what a killed process had asked for is done all the same', async () => {
+    const { world, life, server, store } = setUp({ delayMs: 50 });
+    const seen = outcome(store.commit(create('k')));
+    life.kill();
+    await world.pass(200);
+
+    expect(await server.get('k')).to.not.equal(undefined);
+    expect(seen).to.deep.equal({});
+  });
+
+  it('a frozen process sleeps through its timers and goes on afterwards', async () => {
+    const { world, life } = setUp();
+    let fired = 0;
+    life.clock.after(100, () => (fired = world.time));
+    life.freeze(5_000);
+    await world.pass(4_000);
+    expect(fired).to.equal(0);
+    await world.pass(2_000);
+    expect(fired).to.be.within(5_000, 5_010);
+  });
+});
+
+describe('a store behind a bad wire', () => {
+  const cases: readonly { name: string; weather: Partial<Weather>; fault: unknown; stored: boolean }[] = [
+    {
+      name: 'a request that never arrives stores nothing, for certain',
+      weather: { unreachable: 1 },
+      fault: StoreUnavailableFault,
+      stored: false,
+    },
+    {
+      name: 'a lost answer leaves the outcome open, and the write made',
+      weather: { lostReply: 1 },
+      fault: OutcomeUnknownFault,
+      stored: true,
+    },
+    {
+      name: 'a late request is made after it was given up on',
+      weather: { late: 1 },
+      fault: OutcomeUnknownFault,
+      stored: true,
+    },
+  ];
+  for (const { name, weather, fault, stored } of cases) {
+    it(name, async () => {
+      const { world, server, store } = setUp(weather);
+      const seen = outcome(store.commit(create('k')));
+      await world.pass(10_000);
+
+      expect(seen.error).to.be.instanceOf(fault);
+      expect((await server.get('k')) !== undefined).to.equal(stored);
+    });
+  }
+
+  it('cut off from the store, a process is told so and its feed breaks and begins anew', async () => {
+    const { world, life, server, store } = setUp();
+    const told: string[] = [];
+    void store.follow(
+      {
+        reset: ({ entries }) => told.push(`reset ${entries.length}`),
+        happened: ([happening]) => told.push(happening!.key),
+        connected: up => told.push(up ? 'up' : 'down'),
+      },
+      {},
+      new AbortController().signal,
+    );
+    await world.pass(100);
+    life.isolate(2_000, ['store']);
+    await server.commit(create('a'));
+    const seen = outcome(store.get('a'));
+    await world.pass(10_000);
+
+    expect(seen.error).to.be.instanceOf(StoreUnavailableFault);
+    expect(told).to.deep.equal(['reset 0', 'up', 'down', 'reset 1', 'up']);
+  });
+
+  it('keeps the order of a feed, however long each message takes', async () => {
+    const { world, server, store } = setUp({ delayMs: 500 });
+    const told: string[] = [];
+    void store.follow(
+      {
+        reset: () => undefined,
+        happened: happenings => happenings.forEach(({ entry }) => told.push(`${value<number>(entry!)} ${entry!.key}`)),
+        connected: () => undefined,
+      },
+      {},
+      new AbortController().signal,
+    );
+    await world.pass(1_000);
+    for (const key of ['a', 'b', 'c', 'd']) await server.commit(create(key));
+    await world.pass(10_000);
+
+    expect(told).to.deep.equal(['1 a', '1 b', '1 c', '1 d']);
+  });
+});
