@@ -30,17 +30,20 @@ export class LogCourier {
 
   async #carry(request: LogRequest): Promise<void> {
     const { link, log } = this.#env;
+    const end = new AbortController();
     try {
-      await link.sendLogs(request, this.#lines(request), this.#signal);
+      await link.sendLogs(request, this.#lines(request, AbortSignal.any([this.#signal, end.signal])), this.#signal);
     } catch (thrown) {
       log.warn('logs not sent', { replica: request.replica, error: asError(thrown) });
+    } finally {
+      end.abort(); // a silent container would keep the engine's stream open though nobody reads it
     }
   }
 
-  async *#lines({ replica, follow, tail }: LogRequest): AsyncGenerator<LogLine> {
+  async *#lines({ replica, follow, tail }: LogRequest, signal: AbortSignal): AsyncGenerator<LogLine> {
     const container = this.#view.get(replica);
     if (!container) return; // an empty stream: there is no output yet
-    yield* textOf(this.#env.engine.logs(container.id, { follow, tail }, this.#signal));
+    yield* textOf(this.#env.engine.logs(container.id, { follow, tail }, signal));
   }
 }
 

@@ -22,6 +22,8 @@ import type { AgentOptions } from './agent-env.js';
 import { directoryDisk } from './disk.js';
 import { DockerEngine, type Engine, SimulatedEngine } from './engine/index.js';
 
+const STOP_WITHIN_MS = 3_000;
+
 interface Words {
   readonly server: string;
   readonly caFile?: string;
@@ -109,6 +111,8 @@ async function main(words: Words, environment: NodeJS.ProcessEnv, signal: AbortS
     version: version(),
     diskBytes: bavail * bsize,
   };
+  // Every step can be taken up again by the next agent: one that takes long is not waited for.
+  signal.addEventListener('abort', () => systemClock.after(STOP_WITHIN_MS, () => void engine.close()), { once: true });
   log.info('agent started', { address: words.server });
   await new Agent(env, { ...options, ...joinToken(words, environment) }).run(signal);
   await engine.close();

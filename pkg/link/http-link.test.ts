@@ -1,0 +1,155 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+import { expect } from 'chai';
+
+import { LinkRefusedFault, LinkUnreachableFault } from './faults.js';
+import { HttpLink } from './http-link.js';
+import type { AssignmentLine, LogLine } from './messages.js';
+
+type Handler = (request: IncomingMessage, answer: ServerResponse) => void;
+
+const beat = { labels: {}, capacity: { cpu: 1, memory: 1, disk: 1 }, agentVersion: 'test' };
+
+async function bodyOf(request: IncomingMessage): Promise<string> {
+  let text = '';
+  for await (const chunk of request) text += String(chunk);
+  return text;
+}
+
+const thrownBy = (call: Promise<unknown>): Promise<unknown> =>
+  call.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+
+describe('the link over HTTP', () => {
+  let server: Server;
+  let handler: Handler;
+  let link: HttpLink;
+  let address: string;
+
+  beforeEach(async () => {
+    server = createServer((request, answer) => handler(request, answer));
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+    address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    link = new HttpLink({ server: `${address}/` });
+    link.present('mnd_token');
+  });
+
+  afterEach(async () => {
+    await link.close();
+    server.closeAllConnections();
+    await new Promise(resolve => server.close(resolve));
+  });
+
+  it('carries the token that was presented', async () => {
+    let seen: (string | undefined)[] = [];
+    handler = (request, answer) => {
+      seen = [request.method, request.url, request.headers.authorization];
+      answer.end('{"failedAfterMs":30000}');
+    };
+
+    expect(await link.heartbeat(beat)).to.deep.equal({ failedAfterMs: 30_000 });
+    expect(seen).to.deep.equal(['POST', '/agent/v1/heartbeat', 'Bearer mnd_token']);
+  });
+
+  it('renews without a token, and enrols with the join token', async () => {
+    const seen: (string | undefined)[][] = [];
+    handler = (request, answer) => {
+      seen.push([request.url, request.headers.authorization]);
+      answer.end('{}');
+    };
+    await link.renew({ nodeId: 'node_1', at: 1, proof: '' });
+    await link.enrol({ nodeName: 'n1', ...beat, publicKey: '', proof: '' }, 'mjn_token');
+
+    expect(seen).to.deep.equal([
+      ['/agent/v1/token', undefined],
+      ['/api/v1/nodes', 'Bearer mjn_token'],
+    ]);
+  });
+
+  const refusals: ReadonlyArray<{ status: number; body: string; code: string; retriable: boolean }> = [
+    { status: 401, body: '{"code":"auth_invalid"}', code: 'auth_invalid', retriable: false },
+    { status: 403, body: '{"code":"auth_forbidden"}', code: 'auth_forbidden', retriable: false },
+    { status: 429, body: '{"code":"rate_limited"}', code: 'rate_limited', retriable: true },
+    { status: 503, body: '<html>down</html>', code: 'unexplained', retriable: true },
+  ];
+  for (const { status, body, code, retriable } of refusals) {
+    it(`tells a refusal with status ${status}`, async () => {
+      handler = (_, answer) => answer.writeHead(status).end(body);
+      const thrown = await thrownBy(link.report({ reports: [] }));
+
+      expect(thrown).to.be.instanceOf(LinkRefusedFault);
+      expect(thrown).to.include({ status, code, retriable });
+    });
+  }
+
+  it('is unreachable when nobody listens', async () => {
+    const nobody = new HttpLink({ server: 'http://127.0.0.1:1' });
+
+    expect(await thrownBy(nobody.heartbeat(beat))).to.be.instanceOf(LinkUnreachableFault);
+    await nobody.close();
+  });
+
+  it('hands over assignments line by line, and says when the stream broke', async () => {
+    handler = (_, answer) => {
+      answer.write('{"type":"snapshot","replicas":[]}\n{"type":"pi');
+      setImmediate(() => {
+        answer.write('ng"}\n{"type":"dr');
+        setImmediate(() => answer.destroy());
+      });
+    };
+    const heard: AssignmentLine[] = [];
+    const thrown = await thrownBy(link.assignments(line => heard.push(line), new AbortController().signal));
+
+    expect(thrown).to.be.instanceOf(LinkUnreachableFault);
+    expect(heard.map(({ type }) => type)).to.deep.equal(['snapshot', 'ping']);
+  });
+
+  it('says so too when the server ends the stream in good order', async () => {
+    handler = (_, answer) => answer.end('{"type":"snapshot","replicas":[]}\n');
+
+    const thrown = await thrownBy(link.assignments(() => undefined, new AbortController().signal));
+    expect(thrown).to.be.instanceOf(LinkUnreachableFault);
+  });
+
+  it('stops hearing without complaint when told to', async () => {
+    handler = (_, answer) => answer.write('{"type":"snapshot","replicas":[]}\n');
+    const end = new AbortController();
+
+    await link.assignments(() => end.abort(), end.signal);
+  });
+
+  it('sends logs to the server that asked, as they come', async () => {
+    let received = '';
+    handler = (request, answer) => {
+      void bodyOf(request).then(text => {
+        received = `${request.url} ${text}`;
+        answer.end();
+      });
+    };
+    async function* lines(): AsyncGenerator<LogLine> {
+      yield { stream: 'stdout', text: 'one\n' };
+      yield { stream: 'stderr', text: 'two\n' };
+    }
+    const request = { id: 'log_1', replica: 'r', follow: false, tail: 10, server: address };
+    await link.sendLogs(request, lines(), new AbortController().signal);
+
+    expect(received).to.equal(
+      '/agent/v1/logs/log_1 {"stream":"stdout","text":"one\\n"}\n{"stream":"stderr","text":"two\\n"}\n',
+    );
+  });
+
+  it('ends with a fault when the reader of logs leaves', async () => {
+    handler = request => void request.once('data', () => request.destroy());
+    async function* lines(): AsyncGenerator<LogLine> {
+      yield { stream: 'stdout', text: 'one\n' };
+      await new Promise(() => undefined);
+    }
+    const request = { id: 'log_1', replica: 'r', follow: true, tail: 10, server: address };
+
+    const thrown = await thrownBy(link.sendLogs(request, lines(), new AbortController().signal));
+    expect(thrown).to.be.instanceOf(LinkUnreachableFault);
+  });
+});
