@@ -1,0 +1,94 @@
+import { expect } from 'chai';
+
+import { ContainerView } from './container-view.js';
+import { type Engine, EngineUnreachableFault, type SeenContainer } from './engine/index.js';
+
+const container = (replica: string, state: SeenContainer['state'] = 'running'): SeenContainer => ({
+  id: `c-${replica}`,
+  name: replica,
+  owner: {
+    nodeId: 'node_1',
+    tenant: 't1',
+    deployment: 'web',
+    deploymentUid: 'dep_1',
+    replica,
+    slot: 0,
+    generation: 1,
+    templateHash: 'h',
+  },
+  state,
+  health: 'none',
+  exitCode: undefined,
+});
+
+describe('the view of containers', () => {
+  let lists: number;
+  let listing: Promise<readonly SeenContainer[]>;
+  let found: SeenContainer | undefined;
+  let view: ContainerView;
+
+  beforeEach(() => {
+    lists = 0;
+    listing = Promise.resolve([]);
+    const engine = {
+      list: () => {
+        lists++;
+        return listing;
+      },
+      inspect: () => Promise.resolve(found),
+    } as unknown as Engine;
+    view = new ContainerView(engine, 'node_1');
+  });
+
+  it('knows nothing until there has been a list', async () => {
+    expect(view.listed).to.equal(false);
+    listing = Promise.reject(new EngineUnreachableFault('away'));
+    await view.relist().catch(() => undefined);
+    expect(view.listed).to.equal(false);
+
+    listing = Promise.resolve([container('a')]);
+    await view.relist();
+    expect(view.listed).to.equal(true);
+    expect(view.get('a')?.id).to.equal('c-a');
+  });
+
+  it('forgets what a list does not show any more', async () => {
+    view.set('a', container('a'));
+    await view.relist();
+
+    expect(view.get('a')).to.equal(undefined);
+  });
+
+  it('trusts what was done since a list was asked for more than the list', async () => {
+    view.set('old', container('old'));
+    let arrive: (seen: readonly SeenContainer[]) => void = () => undefined;
+    listing = new Promise(resolve => (arrive = resolve));
+    const relisting = view.relist();
+    view.set('new', container('new'));
+    view.set('old', undefined);
+    arrive([container('old')]);
+    await relisting;
+
+    expect(view.uids).to.deep.equal(['new']);
+  });
+
+  it('lists again before it answers for a replica in doubt, once', async () => {
+    listing = Promise.resolve([container('a')]);
+    view.doubt('a');
+    await view.freshen('a');
+    await view.freshen('a');
+
+    expect(view.get('a')?.state).to.equal('running');
+    expect(lists).to.equal(1);
+  });
+
+  it('looks at one container after an event about it', async () => {
+    view.set('a', container('a'));
+    found = container('a', 'exited');
+    view.stir('a');
+    await view.freshen('a');
+
+    expect(view.get('a')?.state).to.equal('exited');
+    expect(lists).to.equal(0);
+  });
+});

@@ -1,0 +1,51 @@
+import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { expect } from 'chai';
+
+import { seededRandom } from '../clock/index.js';
+import { directoryDisk } from './disk.js';
+import { nodeKey } from './node-key.js';
+
+describe("the agent's disk", () => {
+  let folder: string;
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'moor-disk-'));
+  });
+
+  afterEach(() => rm(folder, { recursive: true, force: true }));
+
+  it('keeps files that only their owner can read', async () => {
+    const disk = directoryDisk(join(folder, 'state'));
+    await disk.write('node.json', 'one');
+    await disk.write('node.json', 'two');
+
+    expect(await disk.read('node.json')).to.equal('two');
+    expect((await stat(join(folder, 'state', 'node.json'))).mode & 0o777).to.equal(0o600);
+    expect((await stat(join(folder, 'state'))).mode & 0o777).to.equal(0o700);
+    expect(await readdir(join(folder, 'state'))).to.deep.equal(['node.json']);
+  });
+
+  it('has nothing where nothing was written, and passes on what else goes wrong', async () => {
+    expect(await directoryDisk(folder).read('node.json')).to.equal(undefined);
+
+    await writeFile(join(folder, 'file'), '');
+    const thrown = await directoryDisk(join(folder, 'file'))
+      .read('node.json')
+      .then(
+        () => undefined,
+        (error: NodeJS.ErrnoException) => error.code,
+      );
+    expect(thrown).to.equal('ENOTDIR');
+  });
+
+  it('keeps the key of the node', async () => {
+    const disk = directoryDisk(folder);
+    const first = await nodeKey(disk, seededRandom(1));
+    const second = await nodeKey(disk, seededRandom(2));
+
+    expect(second.publicKey).to.equal(first.publicKey);
+  });
+});

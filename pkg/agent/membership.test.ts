@@ -1,0 +1,157 @@
+import { createPublicKey, verify } from 'node:crypto';
+
+import { expect } from 'chai';
+
+import { ManualClock, seededRandom } from '../clock/index.js';
+import {
+  type AgentLink,
+  type EnrolReply,
+  type EnrolRequest,
+  enrolmentText,
+  LinkRefusedFault,
+  LinkUnreachableFault,
+  type RenewRequest,
+  renewalText,
+} from '../link/index.js';
+import { silentLogger } from '../log/index.js';
+import { memoryDisk } from './disk.js';
+import { SimulatedEngine } from './engine/index.js';
+import { Membership } from './membership.js';
+
+const HOUR = 3_600_000;
+
+/** A control plane that knows nothing but tokens. */
+class Registrar {
+  readonly clock = new ManualClock();
+  readonly disk = memoryDisk();
+  readonly enrolments: EnrolRequest[] = [];
+  readonly renewals: RenewRequest[] = [];
+  presented: string | undefined;
+  enrol: (request: EnrolRequest) => Promise<EnrolReply> = () => Promise.resolve(this.reply('first'));
+  renew: () => Promise<EnrolReply> = () => Promise.resolve(this.reply('renewed'));
+
+  reply(token: string): EnrolReply {
+    const node = { id: 'node_1', name: 'n1', tenant: 't1' };
+    return { node, token, expiresAt: new Date(this.clock.now() + 24 * HOUR).toISOString() };
+  }
+
+  membership(joinToken?: string): Membership {
+    const link = {
+      present: (token: string) => {
+        this.presented = token;
+      },
+      enrol: (request: EnrolRequest) => {
+        this.enrolments.push(request);
+        return this.enrol(request);
+      },
+      renew: (request: RenewRequest) => {
+        this.renewals.push(request);
+        return this.renew();
+      },
+    } as unknown as AgentLink;
+    const random = seededRandom(1);
+    const engine = new SimulatedEngine({ clock: this.clock, random });
+    const env = { clock: this.clock, random, engine, link, log: silentLogger, disk: this.disk };
+    return new Membership(env, { name: 'n1', version: 'test', ...(joinToken === undefined ? {} : { joinToken }) });
+  }
+}
+
+const signed = (publicKey: string, text: string, proof: string): boolean => {
+  const key = createPublicKey({ key: Buffer.from(publicKey, 'base64'), format: 'der', type: 'spki' });
+  return verify(null, Buffer.from(text), key, Buffer.from(proof, 'base64'));
+};
+
+describe('membership', () => {
+  const { signal } = new AbortController();
+  let registrar: Registrar;
+
+  beforeEach(() => {
+    registrar = new Registrar();
+  });
+
+  it('enrols with proof that it holds the key', async () => {
+    expect(await registrar.membership('join').join(signal)).to.deep.equal({ id: 'node_1', name: 'n1', tenant: 't1' });
+
+    const [{ nodeName, publicKey, proof }] = registrar.enrolments as [EnrolRequest];
+    expect(signed(publicKey, enrolmentText(nodeName, publicKey), proof)).to.equal(true);
+    expect(registrar.presented).to.equal('first');
+  });
+
+  it('repeats a lost enrolment with the same key', async () => {
+    registrar.enrol = () => Promise.reject(new LinkUnreachableFault('lost'));
+    const joining = registrar.membership('join').join(signal);
+    await registrar.clock.pass(5_000);
+    registrar.enrol = () => Promise.resolve(registrar.reply('first'));
+    await registrar.clock.pass(60_000);
+    await joining;
+
+    expect(registrar.enrolments.length).to.be.greaterThan(1);
+    expect(new Set(registrar.enrolments.map(({ publicKey }) => publicKey)).size).to.equal(1);
+  });
+
+  it('is a node without any join token once it has enrolled', async () => {
+    await registrar.membership('join').join(signal);
+    registrar.presented = undefined;
+
+    expect((await registrar.membership().join(signal))?.id).to.equal('node_1');
+    expect(registrar.presented).to.equal('first');
+    expect(registrar.enrolments).to.have.length(1);
+  });
+
+  it('renews by signature at two thirds of the life of its token', async () => {
+    const membership = registrar.membership('join');
+    await membership.join(signal);
+    const end = new AbortController();
+    const fresh = membership.keepFresh(end.signal);
+    await registrar.clock.pass(16 * HOUR);
+    expect(registrar.renewals).to.have.length(0);
+    await registrar.clock.pass(HOUR);
+    end.abort();
+    await fresh;
+
+    const [{ nodeId, at, proof }] = registrar.renewals as [RenewRequest];
+    expect(signed(registrar.enrolments[0]!.publicKey, renewalText(nodeId, at), proof)).to.equal(true);
+    expect(registrar.presented).to.equal('renewed');
+  });
+
+  it('renews once however many calls find the token refused, and repeats them', async () => {
+    const membership = registrar.membership('join');
+    await membership.join(signal);
+    const call = () =>
+      registrar.presented === 'renewed'
+        ? Promise.resolve('done')
+        : Promise.reject(new LinkRefusedFault(401, 'auth_invalid'));
+
+    const results = await Promise.all([membership.authorised(call), membership.authorised(call)]);
+    expect(results).to.deep.equal(['done', 'done']);
+    expect(registrar.renewals).to.have.length(1);
+  });
+
+  it('enrols anew when it has been forgotten and holds a join token', async () => {
+    await registrar.membership('join').join(signal);
+    registrar.renew = () => Promise.reject(new LinkRefusedFault(404, 'resource_not_found'));
+    registrar.enrol = () => Promise.resolve(registrar.reply('second'));
+    const membership = registrar.membership('join');
+    await membership.join(signal);
+    const call = () =>
+      registrar.presented === 'second'
+        ? Promise.resolve('done')
+        : Promise.reject(new LinkRefusedFault(401, 'auth_invalid'));
+
+    expect(await membership.authorised(call)).to.equal('done');
+  });
+
+  it('does not take another refusal for a token that ran out', async () => {
+    const membership = registrar.membership('join');
+    await membership.join(signal);
+    const thrown = await membership
+      .authorised(() => Promise.reject(new LinkRefusedFault(403, 'auth_forbidden')))
+      .then(
+        () => undefined,
+        (refused: unknown) => refused,
+      );
+
+    expect(thrown).to.include({ status: 403 });
+    expect(registrar.renewals).to.have.length(0);
+  });
+});

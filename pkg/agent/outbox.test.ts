@@ -1,0 +1,104 @@
+import { expect } from 'chai';
+
+import type { Report } from '../../crds/report/index.js';
+import { ManualClock, seededRandom } from '../clock/index.js';
+import { LinkRefusedFault, LinkUnreachableFault } from '../link/index.js';
+import { silentLogger } from '../log/index.js';
+import { Outbox } from './outbox.js';
+
+const report = (replica: string, change: Partial<Report> = {}): Report => ({
+  replica,
+  deployment: 'web',
+  slot: 0,
+  nodeId: 'node_1',
+  templateHash: 'h',
+  state: 'running',
+  health: 'none',
+  restarts: 0,
+  at: '',
+  ...change,
+});
+
+describe('the outbox', () => {
+  let clock: ManualClock;
+  let outbox: Outbox;
+  let sent: string[][];
+  let answer: () => Promise<void>;
+
+  beforeEach(() => {
+    clock = new ManualClock();
+    sent = [];
+    answer = () => Promise.resolve();
+    const send = (reports: readonly Report[]) => {
+      sent.push(reports.map(({ replica, state }) => `${replica} ${state}`));
+      return answer();
+    };
+    const env = { clock, random: seededRandom(1), log: silentLogger };
+    outbox = new Outbox(env, send, new AbortController().signal);
+  });
+
+  it('sends at once, and what comes in the same moment together', async () => {
+    outbox.put(report('a'));
+    outbox.put(report('b'));
+    await clock.pass(0);
+
+    expect(sent).to.deep.equal([['a running', 'b running']]);
+  });
+
+  it('collects while a batch travels, and keeps only the latest of each', async () => {
+    let arrive: () => void = () => undefined;
+    answer = () => new Promise(resolve => (arrive = resolve));
+    outbox.put(report('a', { state: 'pulling' }));
+    await clock.pass(0);
+    outbox.put(report('b', { state: 'pulling' }));
+    outbox.put(report('b'));
+    outbox.put(report('a'));
+    await clock.pass(60_000);
+    expect(sent).to.have.length(1);
+    answer = () => Promise.resolve();
+    arrive();
+    await clock.pass(0);
+
+    expect(sent[1]).to.deep.equal(['b running', 'a running']);
+  });
+
+  it('does not repeat what the control plane knows', async () => {
+    outbox.put(report('a', { at: '2030-01-01' }));
+    await clock.pass(0);
+    outbox.put(report('a', { at: '2030-01-02' }));
+    await clock.pass(0);
+
+    expect(sent).to.have.length(1);
+  });
+
+  it('repeats everything when asked to', async () => {
+    outbox.put(report('a'));
+    await clock.pass(0);
+    outbox.resendAll();
+    await clock.pass(0);
+
+    expect(sent).to.deep.equal([['a running'], ['a running']]);
+  });
+
+  it('tries again until it gets through, with what is latest then', async () => {
+    answer = () => Promise.reject(new LinkUnreachableFault('away'));
+    outbox.put(report('a', { state: 'pulling' }));
+    await clock.pass(0);
+    outbox.put(report('a'));
+    answer = () => Promise.resolve();
+    await clock.pass(1_000);
+
+    expect(sent).to.deep.equal([['a pulling'], ['a running']]);
+  });
+
+  it('drops what is refused for good, so that one bad report does not block all', async () => {
+    answer = () => Promise.reject(new LinkRefusedFault(403, 'auth_forbidden'));
+    outbox.put(report('a'));
+    await clock.pass(0);
+    answer = () => Promise.resolve();
+    outbox.put(report('b'));
+    await clock.pass(1_000);
+
+    expect(sent).to.deep.equal([['a running'], ['b running']]);
+  });
+});
