@@ -32,10 +32,16 @@ export async function runDemo(home: Home, terminal: Terminal): Promise<ExitCode>
 export function exampleFile(home: Home, name: string): string {
   const original = fileURLToPath(new URL(`../examples/${name}`, import.meta.url));
   const registry = home.records.read('registry')?.facts['registry'] ?? USUAL_REGISTRY;
-  if (registry === USUAL_REGISTRY) return relative(process.cwd(), original);
+  if (registry === USUAL_REGISTRY) return typed(original);
 
   const copy = home.path('examples', name);
   mkdirSync(dirname(copy), { recursive: true });
   writeFileSync(copy, readFileSync(original, 'utf8').replaceAll(USUAL_REGISTRY, registry));
-  return relative(process.cwd(), copy);
+  return typed(copy);
+}
+
+/** A path as a person here would type it. */
+function typed(path: string): string {
+  const near = relative(process.cwd(), path);
+  return near.startsWith('..') ? path : near;
 }

@@ -24,6 +24,7 @@ export function agentPart(number: number, engine: EngineKind): ProcessPart {
     async start(env) {
       const { home, clock, facts } = env;
       const logFile = home.log(`agent-${number}`);
+      const since = clock.now();
       const client = clientOf(env);
       try {
         const state = home.path('agents', name);
@@ -44,7 +45,7 @@ export function agentPart(number: number, engine: EngineKind): ProcessPart {
           pid,
           clock,
           logFile,
-          serves: async () => (await nodeCalled(client, name))?.status === 'ready',
+          serves: () => isHeard(client, name, since),
         });
         return { pid, facts: {}, detail: name };
       } finally {
@@ -62,4 +63,10 @@ function clientOf({ home, facts }: PartEnv): Client {
   const development = home.development.read();
   if (!development) throw new PartFault('the tokens of the development server are missing');
   return new Client({ server: facts['server']!, token: development.tokens.tenant, timeoutMs: 5_000 });
+}
+
+/** A node stays ready for a while after its agent has gone: only a heartbeat since then is this agent's. */
+async function isHeard(client: Client, name: string, since: number): Promise<boolean> {
+  const node = await nodeCalled(client, name);
+  return node?.status === 'ready' && Date.parse(node.agent.lastHeartbeatAt ?? '') >= since;
 }

@@ -16,11 +16,12 @@ export const registryPart: ProcessPart = {
   remedy: 'Run "sh hack/setup.sh up" to install docker-registry, or read the log.',
   graceMs: 5_000,
   recipe: () => '',
-  async start({ home, clock, previous }) {
+  async start({ home, previous }) {
     const port = await choosePort([Number(previous['registryPort'] ?? 0), USUAL_PORT]);
-    const registry = await RegistryProcess.start({ folder: home.path('registry'), port, detached: true, clock });
+    const registry = await RegistryProcess.start({ folder: home.path('registry'), port, detached: true });
     const facts = { registry: registry.address, registryPort: String(port) };
-    return { pid: registry.pid!, facts, detail: registry.address };
+    const moved = port === USUAL_PORT ? '' : ` (${USUAL_PORT} is taken by another program)`;
+    return { pid: registry.pid!, facts, detail: `${registry.address}${moved}` };
   },
 };
 

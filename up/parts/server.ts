@@ -1,4 +1,5 @@
 import { Client } from '../../pkg/client/index.js';
+import { ownsPort } from '../../pkg/processes/index.js';
 import { developmentOf, readAccess } from '../development.js';
 import { startProgram } from '../node-program.js';
 import type { ProcessPart } from '../part.js';
@@ -32,7 +33,12 @@ export const serverPart: ProcessPart = {
     });
     const client = new Client({ server, timeoutMs: 2_000 });
     try {
-      await untilServing({ pid, clock, logFile, serves: async () => (await client.stream('/readyz')).ok });
+      await untilServing({
+        pid,
+        clock,
+        logFile,
+        serves: async () => (await client.stream('/readyz')).ok && (await ownsPort(pid, port)),
+      });
     } finally {
       client.close();
     }

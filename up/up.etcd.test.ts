@@ -1,0 +1,64 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+import { expect } from 'chai';
+
+import { Home } from './home.js';
+import { isAlive } from './identity.js';
+
+const moorPath = fileURLToPath(new URL('../moor', import.meta.url));
+
+describe('moor up, on a real etcd and a simulated engine', function () {
+  this.timeout(180_000);
+
+  const home = new Home(mkdtempSync(join(tmpdir(), 'moor-up-')));
+  const moor = async (...words: readonly string[]): Promise<string> => {
+    const env = { ...process.env, MOORING_HOME: home.folder };
+    const { stdout } = await promisify(execFile)(moorPath, words, { env });
+    return stdout;
+  };
+  const identityOf = (name: string) => home.records.read(name)!.process;
+
+  after(() => moor('down', '--purge'));
+
+  it('brings everything up and runs the demo', async () => {
+    const printed = await moor('up', '--engine', 'simulated', '--nodes', '2');
+
+    expect(printed).to.contain('Mooring is up');
+    expect(await moor('get', 'deployments', '-o', 'name')).to.equal('deployment/demo\n');
+    expect(await moor('get', 'nodes', '-o', 'name')).to.equal('node/node-1\nnode/node-2\n');
+  });
+
+  it('goes on after anything was killed, and takes over what still runs', async () => {
+    const kept = identityOf('agent-1');
+    for (const name of ['server', 'etcd']) process.kill(identityOf(name).pid, 'SIGKILL');
+    process.kill(home.supervisor.read()!.pid, 'SIGKILL');
+
+    await moor('up');
+
+    expect(await moor('get', 'deployments', '-o', 'name')).to.equal('deployment/demo\n');
+    expect(identityOf('agent-1')).to.deep.equal(kept);
+  });
+
+  it('comes into line with another number of nodes', async () => {
+    const leaving = identityOf('agent-2');
+
+    await moor('up', '--nodes', '1', '--no-demo');
+
+    expect([isAlive(leaving), home.records.names().includes('agent-2')]).to.deep.equal([false, false]);
+  });
+
+  it('goes down, leaves no process behind, and comes up with what it knew', async () => {
+    const all = home.records.names().map(identityOf);
+
+    await moor('down');
+    expect(all.filter(isAlive)).to.deep.equal([]);
+
+    await moor('up', '--no-demo');
+    expect(await moor('get', 'deployments', '-o', 'name')).to.equal('deployment/demo\n');
+  });
+});
