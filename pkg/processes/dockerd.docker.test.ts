@@ -1,0 +1,98 @@
+import { access, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { expect } from 'chai';
+import { Agent, request } from 'undici';
+
+import { demoImage } from './demo-image.js';
+import { DockerdProcess } from './dockerd.js';
+import { RegistryProcess } from './registry.js';
+
+describe('an engine of our own', function () {
+  this.timeout(60_000);
+  let folder: string;
+  let registry: RegistryProcess;
+  let dockerd: DockerdProcess;
+
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'moor-'));
+    registry = await RegistryProcess.start({ folder: join(folder, 'registry') });
+    dockerd = await DockerdProcess.start({ folder: join(folder, 'engine'), liveRestore: true });
+  });
+
+  after(async () => {
+    await registry?.kill();
+    await dockerd?.destroy();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  const ask = async <T>(method: 'GET' | 'POST', path: string, body?: unknown): Promise<T> => {
+    const dispatcher = new Agent({ connect: { socketPath: dockerd.host.slice('unix://'.length) } });
+    const headers = { 'content-type': 'application/json' };
+    const answer = await request(`http://engine${path}`, {
+      method,
+      dispatcher,
+      headers,
+      body: body === undefined ? null : JSON.stringify(body),
+    });
+    const text = await answer.body.text();
+    await dispatcher.destroy();
+    return (text.startsWith('{') && !text.includes('\n{') ? JSON.parse(text) : {}) as T;
+  };
+
+  const runContainer = async (): Promise<{ readonly id: string; readonly pid: number }> => {
+    const image = await demoImage(registry.address);
+    await ask('POST', `/images/create?fromImage=${image}`);
+    await ask('POST', '/networks/create', { Name: 'test' });
+    const { Id } = await ask<{ Id: string }>('POST', '/containers/create', {
+      Image: image,
+      HostConfig: { NetworkMode: 'test' },
+    });
+    await ask('POST', `/containers/${Id}/start`);
+    return { id: Id, pid: (await stateOf(Id)).Pid };
+  };
+
+  const stateOf = async (id: string) =>
+    (await ask<{ State: { Running: boolean; Pid: number } }>('GET', `/containers/${id}/json`)).State;
+
+  it('is taken over, not doubled, by whoever starts it again', async () => {
+    const second = await DockerdProcess.start({ folder: join(folder, 'engine'), liveRestore: true });
+
+    expect(second.pid).to.equal(dockerd.pid);
+  });
+
+  it('puts the same image into the registry twice', async () => {
+    const digest = async () => {
+      const [address, name, tag] = /^([^/]+)\/(.+):(.+)$/.exec(await demoImage(registry.address))!.slice(1);
+      const headers = { accept: 'application/vnd.docker.distribution.manifest.v2+json' };
+      return (await fetch(`http://${address}/v2/${name}/manifests/${tag}`, { headers })).headers.get(
+        'docker-content-digest',
+      );
+    };
+
+    expect(await digest())
+      .to.be.a('string')
+      .and.to.equal(await digest());
+  });
+
+  it('keeps its containers over kill -9 with live-restore, and leaves nothing behind when destroyed', async () => {
+    const { id, pid } = await runContainer();
+    await dockerd.kill('SIGKILL');
+    await access(`/proc/${pid}`);
+    await dockerd.restart();
+    expect(await stateOf(id)).to.include({ Running: true, Pid: pid });
+
+    await dockerd.kill('SIGKILL');
+    await dockerd.destroy();
+    const left = await Promise.all(
+      (await readdir('/proc'))
+        .filter(name => /^\d+$/.test(name))
+        .map(async name => readFile(`/proc/${name}/cmdline`, 'utf8').catch(() => '')),
+    );
+    expect(left.filter(command => command.includes(`${folder}/engine`))).to.deep.equal([]);
+    expect(await readFile('/proc/self/mounts', 'utf8')).not.to.include(folder);
+    expect(await readdir(folder)).to.deep.equal(['registry']);
+    expect(await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).to.equal('');
+  });
+});
