@@ -11,6 +11,7 @@ import {
   type ReportBatch,
 } from '../../pkg/link/index.js';
 import type { Incarnation } from '../../pkg/simulation/index.js';
+import { LineStream } from './line-stream.js';
 
 const CALL_DEADLINE_MS = 10_000;
 const TOKEN_LIFE_MS = 86_400_000;
@@ -58,49 +59,10 @@ export class RemoteLink implements AgentLink {
 
   /** Lines arrive in order and late, until the stream breaks, the server dies or the agent does. */
   assignments(onLine: (line: AssignmentLine) => void, signal: AbortSignal): Promise<void> {
-    const agent = this.#agent;
-    const { world, weather } = agent;
-    return new Promise((resolve, reject) => {
-      const holder = this.#reach();
-      if (!holder) return void agent.later(100, 'finds no server', () => reject(cut()));
-
-      const inbox: AssignmentLine[] = [];
-      let pumping = false;
-      let open = true;
-      let close: () => void = () => undefined;
-      const end = () => {
-        open = false;
-        for (const each of forget) each();
-        close();
-      };
-      const breakOff = () => {
-        if (!open) return;
-        end();
-        agent.later(world.between(0, 1000), 'loses its stream', () => reject(cut()));
-      };
-      const pump = () => {
-        if (pumping || inbox.length === 0) return;
-        pumping = true;
-        const lagMs = world.chance(weather.feedLag) ? weather.feedLagMs : weather.delayMs;
-        agent.later(world.between(0, lagMs), 'hears an assignment', () => {
-          pumping = false;
-          if (!open) return;
-          if (agent.cutOff('others') || holder.life.cutOff('others') || world.chance(weather.feedCut))
-            return breakOff();
-          onLine(inbox.shift()!);
-          pump();
-        });
-      };
-      const finish = () => {
-        end();
-        resolve();
-      };
-      const forget = [holder.life.onEnd(breakOff), agent.onEnd(end), () => signal.removeEventListener('abort', finish)];
-      signal.addEventListener('abort', finish, { once: true });
-      close = holder.desk.assignments(this.#node, line => {
-        inbox.push(line);
-        pump();
-      });
+    const holder = this.#reach();
+    if (holder) return new LineStream(this.#agent, holder, onLine).run(this.#node, signal);
+    return new Promise((_resolve, reject) => {
+      this.#agent.later(100, 'finds no server', () => reject(cut()));
     });
   }
 
