@@ -43,12 +43,12 @@ export class Fleet {
   async enrol(client: Client, name: string, labels: Readonly<Record<string, string>> = {}): Promise<Machine> {
     const join_ = taken(await client.request<{ token: string }>('POST', '/api/v1/nodes/join-tokens', { body: {} }));
     const argv = [
-      ...['--server', this.#plane.server],
-      ...['--name', name],
-      ...['--state-dir', join(this.#plane.folder, `agent-${name}`)],
-      ...['--docker-host', this.engine.host],
-      ...['--name-prefix', `${name}-`],
-      ...Object.entries(labels).flatMap(([key, value]) => ['--labels', `${key}=${value}`]),
+      `--server=${this.#plane.server}`,
+      `--name=${name}`,
+      `--state-dir=${join(this.#plane.folder, `agent-${name}`)}`,
+      `--docker-host=${this.engine.host}`,
+      `--name-prefix=${name}-`,
+      ...Object.entries(labels).map(([key, value]) => `--labels=${key}=${value}`),
     ];
     const agent = new Child('pkg/agent/main.ts', {
       argv,

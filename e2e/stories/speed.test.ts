@@ -1,12 +1,10 @@
-import { performance } from 'node:perf_hooks';
-
 import { expect } from 'chai';
 
 import { DockerEngine } from '../../pkg/agent/index.js';
-import type { Change } from '../../pkg/client/index.js';
+import { engineAlone, timeToRunning } from '../lab/apply-time.js';
 import { ControlPlane } from '../lab/control-plane.js';
 import { Fleet } from '../lab/fleet.js';
-import { type ShownDeployment, TenantDesk } from '../lab/tenant-desk.js';
+import { TenantDesk } from '../lab/tenant-desk.js';
 import { until } from '../lab/until.js';
 
 const REPEATS = 15;
@@ -30,64 +28,14 @@ describe('from apply to running', function () {
     await plane?.stop();
   });
 
-  /** What the engine itself takes to create and start the same container. */
-  async function engineAlone(engine: DockerEngine, image: string, round: number): Promise<number> {
-    const owner = {
-      nodeId: 'measured-alone',
-      tenant: shop.id,
-      deployment: `alone-${round}`,
-      deploymentUid: `alone-${round}`,
-      replica: `alone-${round}`,
-      slot: 0,
-      generation: 1,
-      templateHash: '0',
-    };
-    const name = `alone-${round}`;
-    const begun = performance.now();
-    const id = await engine.create({
-      name,
-      image,
-      environment: {},
-      ports: [],
-      network: `mooring-${shop.id}`,
-      alias: name,
-      owner,
-    });
-    await engine.start(id);
-    const took = performance.now() - begun;
-    await engine.remove(id);
-    return took;
-  }
-
-  /** From sending the deployment until a tail that was already open shows that it runs. */
-  async function applied(image: string, round: number): Promise<number> {
-    const name = `fast-${round}`;
-    const abort = new AbortController();
-    const tail = shop.client
-      .watch<ShownDeployment>('/api/v1/deployments', { signal: abort.signal })
-      [Symbol.asyncIterator]();
-    while ((await next(tail)).type !== 'bookmark');
-
-    const begun = performance.now();
-    await shop.apply({ name, image });
-    for (;;) {
-      const change = await next(tail);
-      if ('object' in change && change.object.name === name && change.object.status?.phase === 'Running') break;
-    }
-    const took = performance.now() - begun;
-    abort.abort();
-    await shop.remove(name);
-    return took;
-  }
-
   it(`adds under ${LIMIT_MS} ms at the median to what the engine takes`, async () => {
     const image = await fleet.image('1');
     const engine = new DockerEngine({ host: fleet.engine.host });
-    await applied(image, 0);
+    await timeToRunning(shop, 'warm', { image, replicas: 1 });
     const [alone, whole]: [number[], number[]] = [[], []];
     for (let round = 1; round <= REPEATS; round++) {
-      alone.push(await engineAlone(engine, image, round));
-      whole.push(await applied(image, round));
+      alone.push(await engineAlone(engine, { tenant: shop.id, name: `alone-${round}`, image, count: 1 }));
+      whole.push(await timeToRunning(shop, `fast-${round}`, { image, replicas: 1 }));
     }
     await engine.close();
 
@@ -100,9 +48,3 @@ describe('from apply to running', function () {
     await until('the engine to be empty', async () => (await fleet.view.containers()).length === 0);
   });
 });
-
-async function next<T>(tail: AsyncIterator<Change<T>>): Promise<Change<T>> {
-  const result = await tail.next();
-  if (result.done) throw new Error('the tail ended');
-  return result.value;
-}

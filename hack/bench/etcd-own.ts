@@ -1,0 +1,39 @@
+import type { EtcdProcess } from '../../pkg/processes/index.js';
+import { EtcdStore } from '../../pkg/store/index.js';
+import { etcdLimit, goLimitAvailable, type LimitQuestion } from './etcd-limit.js';
+import { type Cell, quantile } from './rounds.js';
+
+/** Which client asked etcd for its limit: part of the result. */
+export async function limitClient(): Promise<string> {
+  return (await goLimitAvailable()) ? 'Go clientv3' : 'our own wire, one transaction a call (Go is not installed)';
+}
+
+/** etcd's own limit for one transaction a call: through its Go client where Go is present, else through our wire. */
+export async function limitOf(etcd: EtcdProcess, question: Omit<LimitQuestion, 'endpoint'>): Promise<Cell> {
+  const asked = { ...question, endpoint: etcd.endpoint };
+  return (await goLimitAvailable()) ? etcdLimit(asked) : wireLimit(asked);
+}
+
+/** Each client is a store of its own with one change under way, so that no two travel together. */
+async function wireLimit({ endpoint, clients, seconds, puts }: LimitQuestion): Promise<Cell> {
+  const stores = Array.from({ length: clients }, () => new EtcdStore({ endpoints: [endpoint], prefix: '/limit/' }));
+  const times: number[] = [];
+  let failures = 0;
+  const begun = performance.now();
+  const end = begun + seconds * 1_000;
+  await Promise.all(
+    stores.map(async (store, client) => {
+      for (let n = 0; performance.now() < end; n++) {
+        const documents = puts.map((size, i) => ({ key: `${i}/${client}/${n}`, bytes: Buffer.alloc(size, 120) }));
+        const sentAt = performance.now();
+        const guards = [{ key: documents[0]!.key, at: 0 }];
+        const { stored } = await store.commit({ guards, puts: documents, deletes: [] });
+        if (!stored) failures++;
+        times.push(performance.now() - sentAt);
+      }
+    }),
+  );
+  const took = (performance.now() - begun) / 1_000;
+  await Promise.all(stores.map(store => store.close()));
+  return { perSecond: times.length / took, p50: quantile(times, 0.5), p99: quantile(times, 0.99), failures };
+}

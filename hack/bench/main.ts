@@ -1,0 +1,30 @@
+/**
+ * `make bench`: the workloads of docs/BENCHMARKS.md, each as a ratio against etcd or the engine itself, measured interleaved
+ * in this one run. `make bench BENCH="w1 w5"` chooses; ROUNDS sets how often each cell is measured.
+ */
+import { loadavg } from 'node:os';
+
+import { applyToRunning } from './containers.js';
+import { readsOverHttp } from './reads.js';
+import { type Finding, report } from './report.js';
+import { createOverHttp, storeLayer } from './writes.js';
+
+const workloads: Readonly<Record<string, (rounds: number) => Promise<Finding[]>>> = {
+  w1: createOverHttp,
+  w2: storeLayer,
+  w5: applyToRunning,
+  w8: readsOverHttp,
+};
+
+const rounds = Number(process.env['ROUNDS'] ?? 3);
+const chosen = process.argv.slice(2).map(name => name.toLowerCase());
+const names = chosen.length > 0 ? chosen : Object.keys(workloads);
+const findings: Finding[] = [];
+for (const name of names) {
+  const measure = workloads[name];
+  if (!measure) throw new Error(`there is no workload "${name}": ${Object.keys(workloads).join(', ')}`);
+  console.log(`measuring ${name}, ${rounds} rounds; load average ${loadavg()[0]?.toFixed(1)}`);
+  findings.push(...(await measure(rounds)));
+}
+process.exitCode = report(findings) ? 0 : 1;
+process.exit();

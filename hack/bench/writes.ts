@@ -1,0 +1,132 @@
+import { ControlPlane } from '../../e2e/lab/control-plane.js';
+import type { EtcdProcess } from '../../pkg/processes/index.js';
+import { EtcdStore } from '../../pkg/store/index.js';
+import { limitClient, limitOf } from './etcd-own.js';
+import { onFreshEtcd } from './fresh.js';
+import type { Finding } from './report.js';
+import { type Cell, interleave, median, quantile, ratio } from './rounds.js';
+import { wrk } from './wrk.js';
+
+const SECONDS = 4;
+const UNLIMITED = { MOORING_RATE_LIMIT_PER_SECOND: '1000000000', MOORING_RATE_LIMIT_BURST: '1000000000' };
+
+/** Bytes of the three values that one create writes: the deployment, its archive entry, its event. */
+const CREATE_PUTS = [980, 1_080, 420];
+
+/** W1: a validated, durable POST at 64 connections, against etcd's own limit for the same transaction. */
+export async function createOverHttp(rounds: number): Promise<Finding[]> {
+  const client = await limitClient();
+  const { ours, etcd } = await interleave<'ours' | 'etcd', Cell>(rounds, {
+    ours: postedDeployments,
+    etcd: () => onFreshEtcd(fresh => limitOf(fresh, { clients: 64, seconds: SECONDS, batch: 1, puts: CREATE_PUTS })),
+  });
+  const failures = ours.reduce((sum, cell) => sum + cell.failures, 0);
+  const rate = (cells: readonly Cell[]) => median(cells.map(cell => cell.perSecond)).toFixed(0);
+  const slowest = (cells: readonly Cell[]) => median(cells.map(cell => cell.p99)).toFixed(1);
+  return [
+    {
+      workload: 'W1',
+      what: `POST of a deployment, 64 connections, over etcd's own limit for the same transaction (${client})`,
+      ratio: ratio(
+        ours.map(cell => cell.perSecond),
+        etcd.map(cell => cell.perSecond),
+      ),
+      floor: 0.55,
+      target: 0.75,
+      larger: true,
+      figures: `${rate(ours)}/s against ${rate(etcd)}/s; ${failures} answers that were not 201`,
+    },
+    {
+      workload: 'W1b',
+      what: 'the same: p99 over etcd’s own p99',
+      ratio: ratio(
+        ours.map(cell => cell.p99),
+        etcd.map(cell => cell.p99),
+      ),
+      floor: 3,
+      target: 1.5,
+      larger: false,
+      figures: `${slowest(ours)} ms against ${slowest(etcd)} ms`,
+    },
+  ];
+}
+
+/** The server alone: the loops would compete with it for the two cores, and have nothing to do with a create. */
+async function postedDeployments(): Promise<Cell> {
+  const plane = await ControlPlane.start({ ...UNLIMITED, MOORING_LOG_LEVEL: 'warn' });
+  try {
+    await plane.controllers.kill('SIGKILL');
+    const load = (prefix: string, seconds: number) =>
+      wrk({
+        url: `${plane.server}/api/v1/deployments`,
+        connections: 64,
+        seconds,
+        script: 'hack/bench/create.lua',
+        arguments: [plane.access.tenantToken, prefix],
+      });
+    await load('warm', 2);
+    return await load('bench', SECONDS);
+  } finally {
+    await plane.stop();
+  }
+}
+
+/** W2: the store layer alone, 256 changes under way, against the same batches from Go and against one a call. */
+export async function storeLayer(rounds: number): Promise<Finding[]> {
+  const client = await limitClient();
+  const { ours, batched, single } = await interleave<'ours' | 'batched' | 'single', Cell>(rounds, {
+    ours: () => onFreshEtcd(committed),
+    batched: () => onFreshEtcd(etcd => limitOf(etcd, { clients: 2, seconds: SECONDS, batch: 100, puts: [1_024] })),
+    single: () => onFreshEtcd(etcd => limitOf(etcd, { clients: 64, seconds: SECONDS, batch: 1, puts: [1_024] })),
+  });
+  const rates = (cells: readonly Cell[]) => cells.map(cell => cell.perSecond);
+  const shown = (cells: readonly Cell[]) => `${median(rates(cells)).toFixed(0)}/s`;
+  const against = client.startsWith('Go')
+    ? [
+        {
+          workload: 'W2',
+          what: `compare-and-set creates through the store, 256 under way, over the same batches (${client})`,
+          ratio: ratio(rates(ours), rates(batched)),
+          floor: 0.7,
+          target: 0.9,
+          larger: true,
+          figures: `${shown(ours)} against ${shown(batched)}`,
+        },
+      ]
+    : [];
+  return [
+    ...against,
+    {
+      workload: 'W2b',
+      what: `the same, over etcd’s limit at one transaction a call (${client})`,
+      ratio: ratio(rates(ours), rates(single)),
+      floor: 2.5,
+      target: 4,
+      larger: true,
+      figures: `${shown(ours)} against ${shown(single)}`,
+    },
+  ];
+}
+
+async function committed(etcd: EtcdProcess): Promise<Cell> {
+  const store = new EtcdStore({ endpoints: [etcd.endpoint], prefix: '/bench/' });
+  const bytes = Buffer.alloc(1_024, 120);
+  const times: number[] = [];
+  let failures = 0;
+  let made = 0;
+  const begun = performance.now();
+  const end = begun + SECONDS * 1_000;
+  const writer = async () => {
+    while (performance.now() < end) {
+      const key = `created/${String(made++).padStart(9, '0')}`;
+      const sentAt = performance.now();
+      const { stored } = await store.commit({ guards: [{ key, at: 0 }], puts: [{ key, bytes }], deletes: [] });
+      if (!stored) failures++;
+      times.push(performance.now() - sentAt);
+    }
+  };
+  await Promise.all(Array.from({ length: 256 }, writer));
+  const took = (performance.now() - begun) / 1_000;
+  await store.close();
+  return { perSecond: times.length / took, p50: quantile(times, 0.5), p99: quantile(times, 0.99), failures };
+}
