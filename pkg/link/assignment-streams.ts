@@ -1,4 +1,7 @@
 import { ranges } from '../../crds/keys/index.js';
+import { type Clock, sleep } from '../clock/index.js';
+import { asError } from '../fault/index.js';
+import type { Logger } from '../log/index.js';
 import { type Cache, type CacheChange, value } from '../store/index.js';
 import { REPLICAS_BY_NODE, replicaOf } from './desk-indexes.js';
 import type { AssignmentLine, LogRequest } from './messages.js';
@@ -6,30 +9,61 @@ import type { NodeIdentity } from './node-identity.js';
 
 type OnLine = (line: AssignmentLine) => void;
 
-/** The open streams of all agents, fed by one subscription: a change costs one look-up, however many listen. */
+const RETRY_MS = 500;
+
+/** What the streams work with. */
+export interface StreamsEnv {
+  readonly cache: Cache;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/**
+ * The open streams of all agents, fed by one subscription: a change costs one look-up, however many listen.
+ *
+ * A stream begins with a snapshot that is not older than the stream. A server that has lost the store would otherwise
+ * tell a restarted agent to run what has long moved to another node, and there would be two of it.
+ */
 export class AssignmentStreams {
-  readonly #cache: Cache;
+  readonly #env: StreamsEnv;
   readonly #open = new Map<string, Set<OnLine>>();
   readonly #unsubscribe: () => void;
 
-  constructor(cache: Cache) {
-    this.#cache = cache;
-    this.#unsubscribe = cache.subscribe(change => this.#tell(change));
+  constructor(env: StreamsEnv) {
+    this.#env = env;
+    this.#unsubscribe = env.cache.subscribe(change => this.#tell(change));
   }
 
   open(node: NodeIdentity, onLine: OnLine): () => void {
-    const listeners = this.#open.get(node.id) ?? new Set();
-    this.#open.set(node.id, listeners.add(onLine));
+    const left = new AbortController();
+    void this.#begin(node, onLine, left.signal);
+    return () => {
+      left.abort();
+      const listeners = this.#open.get(node.id);
+      listeners?.delete(onLine);
+      if (listeners?.size === 0) this.#open.delete(node.id);
+    };
+  }
 
-    const assigned = this.#cache.by(REPLICAS_BY_NODE, node.id).map(replicaOf);
+  /** Waits until the cache shows all that was stored before the stream was opened, then hands over everything. */
+  async #begin(node: NodeIdentity, onLine: OnLine, left: AbortSignal): Promise<void> {
+    const { cache, clock, log } = this.#env;
+    for (let fresh = false; !fresh; ) {
+      try {
+        await cache.barrier();
+        fresh = true;
+      } catch (thrown) {
+        log.warn('assignments wait for the store', { tenant: node.tenant, node: node.name, error: asError(thrown) });
+        await sleep(clock, RETRY_MS, left);
+      }
+      if (left.aborted) return;
+    }
+    this.#open.set(node.id, (this.#open.get(node.id) ?? new Set()).add(onLine));
+    const assigned = cache.by(REPLICAS_BY_NODE, node.id).map(replicaOf);
     onLine({ type: 'snapshot', replicas: assigned.filter(({ tenant }) => tenant === node.tenant) });
-    for (const entry of this.#cache.list(`${ranges.of(ranges.logRequests, node.tenant)}${node.id}/`)) {
+    for (const entry of cache.list(`${ranges.of(ranges.logRequests, node.tenant)}${node.id}/`)) {
       onLine({ type: 'logs', request: value<LogRequest>(entry) });
     }
-    return () => {
-      listeners.delete(onLine);
-      if (listeners.size === 0 && this.#open.get(node.id) === listeners) this.#open.delete(node.id);
-    };
   }
 
   close(): void {

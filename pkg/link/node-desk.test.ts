@@ -138,9 +138,10 @@ describe('the desk', () => {
   });
 
   describe('handing out assignments', () => {
-    const told = () => {
+    const told = async () => {
       const lines: AssignmentLine[] = [];
       const end = lab.desk.assignments(NODE, line => lines.push(line));
+      await lab.clock.pass(0);
       return { lines, end };
     };
 
@@ -148,11 +149,11 @@ describe('the desk', () => {
       await lab.assign(replica());
       await lab.assign(replica({ uid: 'rep_2', slot: 1, nodeId: 'node_2' }));
 
-      expect(told().lines).to.deep.equal([{ type: 'snapshot', replicas: [replica()] }]);
+      expect((await told()).lines).to.deep.equal([{ type: 'snapshot', replicas: [replica()] }]);
     });
 
     it('goes on with every change, and with requests for logs', async () => {
-      const { lines } = told();
+      const { lines } = await told();
       const request = { id: 'log_1', replica: 'rep_1', follow: false, tail: 10, server: 'http://127.0.0.1:1' };
       await lab.assign(replica());
       await lab.assign(replica({ retiringSince: 'now' }));
@@ -169,14 +170,14 @@ describe('the desk', () => {
 
     it('drops the old replica of a slot before it sets the new one', async () => {
       await lab.assign(replica());
-      const { lines } = told();
+      const { lines } = await told();
       await lab.assign(replica({ uid: 'rep_2', generation: 2 }));
 
       expect(lines.slice(1).map(({ type }) => type)).to.deep.equal(['drop', 'set']);
     });
 
     it('tells nothing to a stream that has ended', async () => {
-      const { lines, end } = told();
+      const { lines, end } = await told();
       end();
       await lab.assign(replica());
 

@@ -17,7 +17,7 @@ export class NodeDesk {
 
   constructor(env: DeskEnv) {
     this.#env = env;
-    this.#streams = new AssignmentStreams(env.cache);
+    this.#streams = new AssignmentStreams(env);
   }
 
   /**
@@ -35,7 +35,9 @@ export class NodeDesk {
     return takeReports(this.#env, node, batch.reports);
   }
 
-  /** Hands over a snapshot at once and every change after it. Returns how to end the stream. */
+  /**
+   * Hands over a snapshot, not older than this call, and every change after it. Returns how to end the stream.
+   */
   assignments(node: NodeIdentity, onLine: (line: AssignmentLine) => void): () => void {
     return this.#streams.open(node, onLine);
   }

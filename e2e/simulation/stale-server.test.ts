@@ -1,0 +1,50 @@
+import { expect } from 'chai';
+
+import { keys, ranges } from '../../crds/keys/index.js';
+import type { Replica } from '../../crds/replica/index.js';
+import { encode } from '../../pkg/store/index.js';
+import { Chronicle } from './chronicle.js';
+import { Cluster, TENANTS } from './cluster.js';
+import { expectConverged, inspectContainers } from './inspection.js';
+
+const [TENANT] = TENANTS;
+const AT = '2030-01-01T00:00:00.000Z';
+
+describe('a server that has lost the store', () => {
+  it('does not bring back, on a restarted agent, what has moved on meanwhile', async () => {
+    const cluster = new Cluster(1);
+    const chronicle = new Chronicle(cluster.server);
+    const { world } = cluster;
+    const inspect = () => {
+      chronicle.inspect();
+      inspectContainers(cluster);
+    };
+    const wantOn = async (nodeId: string, generation: number) => {
+      const key = keys.deployment(TENANT, 'web');
+      const metadata = { tenant: TENANT, uid: 'dep_1', generation, createdAt: AT, updatedAt: AT, specHash: '' };
+      const web = { metadata, kind: 'Deployment', name: 'web', image: 'web:1', replicas: 1, secretsVersion: 0, nodeId };
+      const at = (await cluster.server.get(key))?.revision ?? 0;
+      await cluster.server.commit({ guards: [{ key, at }], puts: [{ key, bytes: encode(web) }], deletes: [] });
+    };
+    const seat = (name: string) => cluster.seats.find(each => each.name === name)!;
+
+    await cluster.begin();
+    await world.pass(3_000, inspect);
+    await wantOn('node_a1', 1);
+    await world.pass(3_000, inspect);
+    seat('api-1').restart(2_000); // so that every agent listens to the other one
+    await world.pass(5_000, inspect);
+
+    seat('api-1').life?.isolate(60_000, ['store']);
+    await wantOn('node_a2', 2);
+    await world.pass(12_000, inspect);
+    expect(chronicle.all<Replica>(ranges.replicas).map(({ nodeId }) => nodeId)).to.deep.equal(['node_a2']);
+
+    seat('api-2').life?.kill(); // the one that is left still believes in the first machine
+    seat('agent-a1').restart(10);
+    await world.pass(30_000, inspect);
+    cluster.start();
+    await world.pass(120_000, inspect);
+    expectConverged(cluster, chronicle);
+  });
+});
