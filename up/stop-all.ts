@@ -15,15 +15,17 @@ export type Ended = (name: string, ms: number) => void;
 /** Ends the supervisor and every part of a home. Ends nothing that it did not start. */
 export async function stopAll(home: Home, clock: Clock, ended: Ended): Promise<void> {
   const supervisor = livingSupervisor(home);
-  if (supervisor) await timed(clock, 'supervisor', ended, () => end(supervisor, { clock, graceMs: 5_000 }));
+  // In the foreground it is this very process, which has stopped supervising.
+  if (supervisor && supervisor.pid !== process.pid)
+    await timed(clock, 'supervisor', ended, () => end(supervisor, { clock, graceMs: 5_000 }));
   home.supervisor.remove();
 
   const records = home.records.names().flatMap(name => home.records.read(name) ?? []);
   for (const record of records.toSorted((a, b) => rank(a) - rank(b))) {
-    const { name, process, graceMs } = record;
+    const { name, process: identity, graceMs } = record;
     // An engine leaves containers behind when it is merely ended, and even when it was killed long ago.
     if (name === 'dockerd') await timed(clock, name, ended, () => stopDockerd(home, clock));
-    else if (isAlive(process)) await timed(clock, name, ended, () => end(process, { clock, graceMs }));
+    else if (isAlive(identity)) await timed(clock, name, ended, () => end(identity, { clock, graceMs }));
   }
   for (const stray of strays(home.folder, [])) await end(stray, { clock, graceMs: 5_000 });
   for (const { name } of records) home.records.remove(name);

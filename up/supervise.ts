@@ -1,5 +1,5 @@
 import { systemClock } from '../pkg/clock/index.js';
-import { createLogger } from '../pkg/log/index.js';
+import type { Logger } from '../pkg/log/index.js';
 import { claim } from './claim.js';
 import { Home } from './home.js';
 import { end } from './identity.js';
@@ -12,9 +12,8 @@ import { Supervisor } from './supervisor.js';
  *
  * The parts stay when it ends: `moor down` ends them, and the next supervisor takes them over.
  */
-export async function supervise(folder: string, signal: AbortSignal): Promise<void> {
+export async function supervise(folder: string, log: Logger, signal: AbortSignal): Promise<void> {
   const home = new Home(folder);
-  const log = createLogger({ level: 'info', format: 'json', fields: { process: 'supervisor' } });
   if (!claim(home)) return log.info('another supervisor is at work');
 
   process.env[MARK] = folder;

@@ -1,9 +1,11 @@
 import { type ExitCode, exitCode, type Terminal } from '../pkg/cli/index.js';
 import { sleep } from '../pkg/clock/index.js';
+import { silentLogger } from '../pkg/log/index.js';
 import { aborted } from './aborted.js';
 import { livingSupervisor } from './claim.js';
 import { exampleFile, runDemo } from './demo.js';
 import type { Home } from './home.js';
+import { end, identify, type ProcessIdentity } from './identity.js';
 import { startProgram } from './node-program.js';
 import type { EngineKind, Plan, Progress } from './plan.js';
 import { ProgressPrinter } from './progress-printer.js';
@@ -34,7 +36,7 @@ export async function up(home: Home, options: UpOptions, terminal: Terminal): Pr
   const progress = await follow(home, plan, terminal);
   if (progress?.outcome !== 'up') {
     stop.abort();
-    return giveUp(home, progress, { stopParts: !running }, terminal);
+    return giveUp(home, progress, supervising, terminal);
   }
   const code = options.demo ? await runDemo(home, terminal) : exitCode.ok;
   if (code === exitCode.ok) terminal.out(nextCommands(home));
@@ -62,21 +64,31 @@ function makePlan(
   return { plan, before };
 }
 
+/** The supervisor that this command has started. */
+interface Supervising {
+  readonly ended: Promise<void>;
+  /** When it is a process of its own. It may not have had the time yet to say so on disk. */
+  readonly identity?: ProcessIdentity;
+}
+
 /** In the foreground the supervisor is this process; else it is one that outlives it. */
 async function startSupervisor(
   home: Home,
   { foreground }: UpOptions,
   terminal: Terminal,
   signal: AbortSignal,
-): Promise<{ readonly ended: Promise<void> }> {
-  if (foreground) return { ended: supervise(home.folder, AbortSignal.any([signal, terminal.interrupted])) };
-  await startProgram({
+): Promise<Supervising> {
+  // The steps that are shown say it all.
+  if (foreground)
+    return { ended: supervise(home.folder, silentLogger, AbortSignal.any([signal, terminal.interrupted])) };
+  const pid = await startProgram({
     main: 'up/supervisor-main.ts',
     words: [home.folder],
     environment: {},
     logFile: home.log('supervisor'),
   });
-  return { ended: Promise.resolve() };
+  const identity = identify(pid);
+  return { ended: Promise.resolve(), ...(identity && { identity }) };
 }
 
 /** Shows how the plan is carried out. Nothing when the supervisor is gone, or when the person has left. */
@@ -104,7 +116,7 @@ async function follow(home: Home, plan: Plan, terminal: Terminal): Promise<Progr
 async function giveUp(
   home: Home,
   progress: Progress | undefined,
-  { stopParts }: { readonly stopParts: boolean },
+  started: Supervising | undefined,
   terminal: Terminal,
 ): Promise<ExitCode> {
   for (const { title, detail, remedy } of progress?.steps.filter(({ state }) => state === 'failed') ?? []) {
@@ -113,7 +125,9 @@ async function giveUp(
   if (!progress && !terminal.interrupted.aborted) {
     terminal.err(`\nThe supervisor ended. Its log is ${home.path('logs', 'supervisor.log')}\n`);
   }
-  if (stopParts) await stopAll(home, terminal.clock, () => undefined);
+  if (started?.identity) await end(started.identity, { clock: terminal.clock, graceMs: 5_000 });
+  await started?.ended;
+  if (started) await stopAll(home, terminal.clock, () => undefined);
   terminal.err(`\nMooring is not up. Logs are in ${home.path('logs')}\n`);
   return terminal.interrupted.aborted ? exitCode.interrupted : exitCode.refused;
 }
