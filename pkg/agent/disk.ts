@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, open, readFile, rename } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /** The few small files that an agent keeps over restarts. Only its owner can read them. */
@@ -23,16 +23,23 @@ export function directoryDisk(folder: string): Disk {
     async write(name, text) {
       await mkdir(folder, { recursive: true, mode: 0o700 });
       const draft = join(folder, `.${name}.${randomUUID()}`);
-      const file = await open(draft, 'wx', 0o600);
-      try {
+      await withFile(draft, 'wx', async file => {
         await file.writeFile(text);
         await file.sync();
-      } finally {
-        await file.close();
-      }
+      });
       await rename(draft, join(folder, name));
+      await withFile(folder, 'r', entries => entries.sync()); // the new name is on disk as well
     },
   };
+}
+
+async function withFile(path: string, flags: string, work: (file: FileHandle) => Promise<void>): Promise<void> {
+  const file = await open(path, flags, 0o600);
+  try {
+    await work(file);
+  } finally {
+    await file.close();
+  }
 }
 
 /** Files that last as long as this object: for simulations, where it outlives the agent. */

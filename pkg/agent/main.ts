@@ -10,7 +10,7 @@ import { readFileSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { hostname } from 'node:os';
 
-import { Command, Option } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 
 import { systemClock, systemRandom } from '../clock/index.js';
 import { asError } from '../fault/index.js';
@@ -41,11 +41,15 @@ interface Words {
 }
 
 function collectLabels(text: string, before: Readonly<Record<string, string>>): Record<string, string> {
-  const pairs = text.split(',').filter(pair => pair !== '');
-  return {
-    ...before,
-    ...Object.fromEntries(pairs.map(pair => [pair.split('=')[0], pair.slice(pair.indexOf('=') + 1)])),
-  };
+  const pairs = text.split(',').map(pair => /^([^=]+)=(.*)$/.exec(pair)?.slice(1));
+  if (!pairs.every(pair => pair !== undefined))
+    throw new InvalidArgumentError('must be key=value, separated by commas');
+  return { ...before, ...Object.fromEntries(pairs) };
+}
+
+function wholeSeconds(text: string): number {
+  if (!/^\d{1,4}$/.test(text)) throw new InvalidArgumentError('must be a number of seconds');
+  return Number(text);
 }
 
 function readWords(argv: readonly string[], environment: NodeJS.ProcessEnv): Words {
@@ -67,7 +71,7 @@ function readWords(argv: readonly string[], environment: NodeJS.ProcessEnv): Wor
     )
     .option('--name-prefix <text>', 'goes before container names, where agents share an engine', '')
     .option('--control-plane', 'this machine runs the control plane itself', false)
-    .option('--stop-grace-seconds <seconds>', 'time between SIGTERM and SIGKILL', Number, 10)
+    .option('--stop-grace-seconds <seconds>', 'time between SIGTERM and SIGKILL', wholeSeconds, 10)
     .addOption(new Option('--log-level <level>').choices(['error', 'warn', 'info', 'debug']).default('info'))
     .addOption(new Option('--log-format <format>').choices(['json', 'pretty']).default('json'));
   return command.parse(argv, { from: 'user' }).opts<Words>();

@@ -27,6 +27,7 @@ export class RunHistory {
   readonly #kept: Map<string, Kept>;
   readonly #runningSince = new Map<string, number>();
   readonly #endedAt = new Map<string, number>();
+  #saved: Promise<void> = Promise.resolve();
 
   private constructor(clock: Clock, disk: Disk, kept: Map<string, Kept>) {
     this.#clock = clock;
@@ -88,7 +89,10 @@ export class RunHistory {
     if (this.#kept.delete(uid)) await this.#save();
   }
 
+  /** One write after the other, so that an older count never lands on a newer one. */
   #save(): Promise<void> {
-    return this.#disk.write(FILE, JSON.stringify(Object.fromEntries(this.#kept)));
+    const write = () => this.#disk.write(FILE, JSON.stringify(Object.fromEntries(this.#kept)));
+    this.#saved = this.#saved.then(write, write);
+    return this.#saved;
   }
 }
