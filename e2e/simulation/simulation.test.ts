@@ -5,11 +5,6 @@ import { type Outcome, runScenario } from './scenario.js';
 const SEEDS = Number(process.env['MOORING_SEEDS'] ?? 100);
 const FIRST = Number(process.env['MOORING_FIRST_SEED'] ?? 1);
 
-/** Seeds that have found a mistake once. They are run for ever. */
-const FOUND_SOMETHING: readonly { readonly seed: number; readonly what: string }[] = [
-  { seed: 1, what: 'a roll-out hung on a replica that no node would take' },
-];
-
 describe('the whole system in a simulated world', () => {
   it(`keeps every promise for ${SEEDS} seeds`, async function () {
     this.timeout(SEEDS * 5_000);
@@ -20,13 +15,6 @@ describe('the whole system in a simulated world', () => {
     const steps = outcomes.reduce((sum, outcome) => sum + outcome.steps, 0);
     console.log(`      ${SEEDS} seeds, ${steps} steps, all as asked after at most ${slowest / 1000} s of quiet`);
   });
-
-  for (const { seed, what } of FOUND_SOMETHING) {
-    it(`seed ${seed}: ${what}`, async function () {
-      this.timeout(20_000);
-      await runScenario(seed);
-    });
-  }
 
   it('takes the same steps for the same seed', async function () {
     this.timeout(20_000);
