@@ -17,7 +17,8 @@ export const floors: readonly (readonly string[])[] = [
   ['pkg/agent', 'pkg/simulation', 'pkg/cli'],
   ['controllers', 'api'],
   ['up'],
-  ['e2e', 'hack'],
+  ['e2e'],
+  ['hack'],
 ];
 
 /** Third-party packages that have one home. */
