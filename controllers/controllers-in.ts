@@ -1,12 +1,13 @@
 import { EventLeases, EventWriter } from '../pkg/events/index.js';
 import type { Metrics } from '../pkg/metrics/index.js';
 import { type Loop, type RuntimeEnv, runLoops } from '../pkg/reconcile/index.js';
+import { LeaseGoneFault } from '../pkg/store/index.js';
 import { allLoops } from './list.js';
 import { loopMetrics } from './loop-metrics.js';
 import { defineIndexes } from './reading/index.js';
 
 /** What the controllers of one process stand on. */
-export interface ControllersEnv extends Omit<RuntimeEnv, 'events' | 'meter'> {
+export interface ControllersEnv extends Omit<RuntimeEnv, 'events' | 'meter' | 'onFailure'> {
   readonly eventRetentionDays: number;
   readonly metrics?: Metrics;
   /** The loops to run. Left out: every loop there is. */
@@ -28,7 +29,14 @@ export function controllersIn({ eventRetentionDays, metrics, loops, ...env }: Co
     async run(signal) {
       const leases = new EventLeases(env.store, env.clock, eventRetentionDays);
       const events = new EventWriter(leases, env.clock, env.random);
-      const runtime: RuntimeEnv = { ...env, events, ...(metrics && { meter: loopMetrics(metrics) }) };
+      const runtime: RuntimeEnv = {
+        ...env,
+        events,
+        ...(metrics && { meter: loopMetrics(metrics) }),
+        onFailure: error => {
+          if (error instanceof LeaseGoneFault) leases.discard();
+        },
+      };
       await Promise.race([env.cache.ready, aborted(signal)]);
       await runLoops(loops ?? allLoops(), runtime, signal);
     },

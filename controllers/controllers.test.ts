@@ -260,4 +260,18 @@ describe('controllers together', () => {
     await world.clock.pass(1000);
     expect((await world.status())?.readyReplicas).to.equal(2);
   });
+
+  it('go on when the lease of their events was revoked behind their back', async () => {
+    world.controllers('a');
+    await world.enrol('n1');
+    await world.clock.pass(2000);
+    for (let id = 1; id < 20; id++) {
+      const held = await world.all<{ lease?: string }>('');
+      if (!held.some(({ lease }) => lease === String(id))) await world.store.revoke(String(id));
+    }
+    await world.put(keys.deployment(TENANT, 'web'), deployment());
+    await world.clock.pass(5000);
+
+    expect((await world.status())?.phase).to.equal('Running');
+  });
 });

@@ -17,9 +17,12 @@ export function remoteEngine(agent: Incarnation, engine: Engine): Engine {
     stop: (id, graceSeconds) => call('stop', () => engine.stop(id, graceSeconds)),
     remove: id => call('remove', () => engine.remove(id)),
     events: (nodeId, seen, signal) => {
+      const heard = new AbortController();
+      agent.onEnd(() => heard.abort());
+      signal.addEventListener('abort', () => heard.abort(), { once: true });
       const hear: typeof seen = event =>
         void agent.later(agent.world.between(0, agent.weather.delayMs), 'hears its engine', () => seen(event));
-      return engine.events(nodeId, hear, AbortSignal.any([signal, agent.ended]));
+      return engine.events(nodeId, hear, heard.signal);
     },
     logs: (id, options, signal) => engine.logs(id, options, signal),
     close: () => Promise.resolve(),

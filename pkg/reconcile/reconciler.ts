@@ -4,6 +4,12 @@ import { done, type Loop, type LoopEnv, type Next } from './loop.js';
 import type { Ending, LoopMeter } from './meter.js';
 import type { Work } from './work-queue.js';
 
+/** Who is told how reconciles go. */
+export interface Watchers {
+  readonly meter: LoopMeter;
+  readonly onFailure: ((error: Error) => void) | undefined;
+}
+
 /**
  * Wraps a loop's reconcile for the queue: names each run in the log, measures it, and decides what a failure means.
  *
@@ -11,7 +17,7 @@ import type { Work } from './work-queue.js';
  * next run of that key waits until the cache shows everything stored by then: a write whose reply was lost may have
  * been made, and must be seen.
  */
-export function reconciler(loop: Loop, env: LoopEnv, meter: LoopMeter): Work {
+export function reconciler(loop: Loop, env: LoopEnv, { meter, onFailure }: Watchers): Work {
   const inDoubt = new Set<string>();
 
   return async (key, signal) => {
@@ -29,6 +35,7 @@ export function reconciler(loop: Loop, env: LoopEnv, meter: LoopMeter): Work {
       next = await loop.reconcile(key, { ...env, log }, signal);
     } catch (thrown) {
       const error = asError(thrown);
+      onFailure?.(error);
       if (error instanceof Fault && !error.retriable) {
         log.error('a reconcile failed for good', { ms: ended('refused'), error });
         return done;

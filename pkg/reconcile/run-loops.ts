@@ -28,6 +28,8 @@ export interface RuntimeEnv {
   readonly holder: string;
   readonly leaderLeaseSeconds: number;
   readonly meter?: LoopMeter;
+  /** Told of every failure of a reconcile, before it is tried again. */
+  readonly onFailure?: (error: Error) => void;
 }
 
 /**
@@ -50,7 +52,11 @@ async function runLoop(loop: Loop, env: RuntimeEnv, signal: AbortSignal): Promis
     const meter = env.meter ?? noMeter;
     meter.leading(loop.name, true);
     try {
-      await lead(loop, { ...env, log, commit: fencedCommit(office) }, office, { meter, graceful: signal });
+      await lead(loop, { ...env, log, commit: fencedCommit(office) }, office, {
+        meter,
+        onFailure: env.onFailure,
+        graceful: signal,
+      });
     } finally {
       meter.leading(loop.name, false);
     }
@@ -73,13 +79,19 @@ async function caughtUp({ cache, lost }: Office, clock: Clock, log: Logger): Pro
 
 interface TermOptions {
   readonly meter: LoopMeter;
+  readonly onFailure: RuntimeEnv['onFailure'];
   /** Aborted when the process is to stop, as opposed to leadership being in doubt. */
   readonly graceful: AbortSignal;
 }
 
-async function lead(loop: Loop, env: LoopEnv, office: Office, { meter, graceful }: TermOptions): Promise<void> {
+async function lead(
+  loop: Loop,
+  env: LoopEnv,
+  office: Office,
+  { meter, onFailure, graceful }: TermOptions,
+): Promise<void> {
   const note = leaderNote(loop.name, office, env.clock, env.log);
-  const reconcile = reconciler(loop, env, meter);
+  const reconcile = reconciler(loop, env, { meter, onFailure });
   const queue = new WorkQueue(
     async (key, signal) => {
       const next = await reconcile(key, signal);
