@@ -1,0 +1,58 @@
+import { isIPv4, isIPv6 } from 'node:net';
+
+/** A host that can be asked over HTTP, in its one spelling. */
+export interface Host {
+  /** A DNS name or an address, lower case, without brackets. */
+  readonly name: string;
+  readonly port?: number;
+  /** `name[:port]`, as image references, settings and credentials name it. */
+  readonly text: string;
+}
+
+const HOST = /^(\[[0-9a-f:]+\]|[a-z0-9.-]+)(?::([0-9]{1,5}))?$/;
+const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+const NAME_MAX = 253;
+const PORT_MAX = 65_535;
+
+/**
+ * Reads `name[:port]`; undefined when it is none.
+ *
+ * An address is taken in its ordinary spelling only. `2130706433`, `127.1` and `0x7f.1` are addresses to some resolvers
+ * and names to others, so they are neither here.
+ */
+export function parseHost(text: string): Host | undefined {
+  const [, written, digits] = HOST.exec(text.toLowerCase()) ?? [];
+  if (written === undefined) return undefined;
+  const port = digits === undefined ? undefined : Number(digits);
+  if (port !== undefined && (port < 1 || port > PORT_MAX)) return undefined;
+
+  const name = written.startsWith('[') ? addressIn(written) : isIPv4(written) || isName(written) ? written : undefined;
+  return name === undefined ? undefined : hostOf(name, port);
+}
+
+/** The host that a URL points at. */
+export function hostOfUrl(url: URL): Host | undefined {
+  return parseHost(url.host);
+}
+
+/** Whether two spellings mean the same listener: no port is the port of https. */
+export function isSameHost(one: Host, other: Host): boolean {
+  return one.name === other.name && (one.port ?? 443) === (other.port ?? 443);
+}
+
+function hostOf(name: string, port: number | undefined): Host {
+  const bare = isIPv6(name) ? `[${name}]` : name;
+  return port === undefined ? { name, text: bare } : { name, port, text: `${bare}:${port}` };
+}
+
+/** The shortest spelling, which URL knows. */
+function addressIn(brackets: string): string | undefined {
+  const inner = brackets.slice(1, -1);
+  return isIPv6(inner) ? new URL(`http://${brackets}`).hostname.slice(1, -1) : undefined;
+}
+
+function isName(text: string): boolean {
+  const labels = text.split('.');
+  const last = labels.at(-1) as string;
+  return text.length <= NAME_MAX && labels.every(label => LABEL.test(label)) && !/^(?:[0-9]+|0x[0-9a-f]*)$/.test(last);
+}
