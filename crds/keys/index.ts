@@ -36,6 +36,10 @@ export const keys = {
   event: (tenant: string, id: string) => `events/${segment(tenant)}/${segment(id)}`,
   logRequest: (tenant: string, nodeId: string, id: string) =>
     `log-requests/${segment(tenant)}/${segment(nodeId)}/${segment(id)}`,
+  secret: (tenant: string, namespace: string, label: string) =>
+    `secrets/${segment(tenant)}/${segment(namespace)}/${segment(label)}`,
+  secretVersion: (tenant: string, namespace: string, label: string, version: number) =>
+    `secret-versions/${segment(tenant)}/${segment(namespace)}/${segment(label)}/${String(version).padStart(10, '0')}`,
   leader: (loop: string) => `leaders/${segment(loop)}`,
 } as const;
 
@@ -54,6 +58,8 @@ export const ranges = {
   events: 'events/',
   archives: 'archives/',
   logRequests: 'log-requests/',
+  secrets: 'secrets/',
+  secretVersions: 'secret-versions/',
   leaders: 'leaders/',
   of: (range: string, tenant: string) => `${range}${segment(tenant)}/`,
   replicasOf: (tenant: string, deployment: string) => `replicas/${segment(tenant)}/${segment(deployment)}/`,

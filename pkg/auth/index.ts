@@ -12,8 +12,8 @@
  * @module
  */
 export { ExposedKeyFileFault, UnusableKeyFileFault } from './faults.js';
-export { loadKeyring, openKeyring } from './key-file.js';
-export { Keyring } from './keyring.js';
+export { loadKeyring, loadKeys, openKeyring, openKeys } from './key-file.js';
+export { KEY_BYTES, Keyring } from './keyring.js';
 export type { MintedToken, TokenDraft } from './mint.js';
 export { mintToken } from './mint.js';
 export type { ParsedToken } from './token-text.js';

@@ -4,12 +4,12 @@ import { dirname } from 'node:path';
 
 import type { Random } from '../clock/index.js';
 import { ExposedKeyFileFault, UnusableKeyFileFault } from './faults.js';
-import { Keyring, PEPPER_BYTES } from './keyring.js';
+import { KEY_BYTES, Keyring } from './keyring.js';
 
 const OTHERS = 0o077;
 
-/** Reads a key file: one base64 pepper a line, the one that writes first. Refuses one that others can read. */
-export function loadKeyring(path: string): Keyring {
+/** Reads a key file: one base64 key a line, the one that writes first. Refuses one that others can read. */
+export function loadKeys(path: string): readonly Buffer[] {
   const file = openSync(path, 'r');
   try {
     if ((fstatSync(file).mode & OTHERS) !== 0) {
@@ -17,16 +17,26 @@ export function loadKeyring(path: string): Keyring {
     }
     const lines = readFileSync(file, 'utf8').split('\n').filter(Boolean);
     if (lines.length === 0) throw new UnusableKeyFileFault(`${path} holds no key`);
-    return new Keyring(lines.map(line => Buffer.from(line, 'base64')));
+    return lines.map(line => Buffer.from(line, 'base64'));
   } finally {
     closeSync(file);
   }
 }
 
-/** Reads a key file, and makes it with one new pepper when there is none. Safe against two processes doing so at once. */
-export function openKeyring(path: string, random: Random): Keyring {
+/** Reads a key file, and makes it with one new key when there is none. Safe against two processes doing so at once. */
+export function openKeys(path: string, random: Random): readonly Buffer[] {
   if (!existsSync(path)) create(path, random);
-  return loadKeyring(path);
+  return loadKeys(path);
+}
+
+/** The peppers of a key file. */
+export function loadKeyring(path: string): Keyring {
+  return new Keyring(loadKeys(path));
+}
+
+/** The peppers of a key file, which is made when there is none. */
+export function openKeyring(path: string, random: Random): Keyring {
+  return new Keyring(openKeys(path, random));
 }
 
 /** Written aside and linked into place, so that nobody ever reads half a key and the first of two makers wins. */
@@ -36,7 +46,7 @@ function create(path: string, random: Random): void {
   const file = openSync(draft, 'wx', 0o600);
   try {
     chmodSync(draft, 0o600);
-    writeSync(file, `${random.bytes(PEPPER_BYTES).toString('base64')}\n`);
+    writeSync(file, `${random.bytes(KEY_BYTES).toString('base64')}\n`);
     fsyncSync(file);
     linkSync(draft, path);
   } catch (thrown) {

@@ -2,8 +2,8 @@ import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'no
 
 import { UnusableKeyFileFault } from './faults.js';
 
-/** Bytes of a pepper. */
-export const PEPPER_BYTES = 32;
+/** Bytes of a key in a key file. */
+export const KEY_BYTES = 32;
 
 /**
  * The peppers that token digests are made with. The first writes; all of them verify, so that a new one can be put in
@@ -14,7 +14,7 @@ export class Keyring {
 
   constructor(peppers: readonly Buffer[]) {
     const [first, ...others] = peppers.map(pepper => {
-      if (pepper.length !== PEPPER_BYTES) throw new UnusableKeyFileFault(`a pepper must be ${PEPPER_BYTES} bytes`);
+      if (pepper.length !== KEY_BYTES) throw new UnusableKeyFileFault(`a pepper must be ${KEY_BYTES} bytes`);
       return createSecretKey(pepper);
     });
     if (!first) throw new UnusableKeyFileFault('a keyring must hold at least one pepper');

@@ -1,0 +1,33 @@
+import { BrokenInvariantFault } from '../fault/index.js';
+
+declare const checked: unique symbol;
+
+/** Where one credential of one tenant is kept. Made here only, so every part of one has been checked. */
+export interface CredentialPath {
+  readonly tenant: string;
+  readonly namespace: string;
+  readonly label: string;
+  readonly [checked]: true;
+}
+
+const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+const TENANT = /^[A-Za-z0-9][A-Za-z0-9-]{0,62}$/;
+
+/** The path of a tenant's credential, or undefined when `vaultPath` is not `<namespace>/<label>`. */
+export function parseCredentialPath(tenant: string, vaultPath: string): CredentialPath | undefined {
+  const [namespace = '', label = '', ...more] = vaultPath.split('/');
+  if (more.length > 0 || !TENANT.test(tenant) || !LABEL.test(namespace) || !LABEL.test(label)) return undefined;
+  return { tenant, namespace, label } as CredentialPath;
+}
+
+/** The path of a tenant's credential, where `vaultPath` has passed the rules already. */
+export function credentialPath(tenant: string, vaultPath: string): CredentialPath {
+  const path = parseCredentialPath(tenant, vaultPath);
+  if (!path) throw new BrokenInvariantFault('a malformed path reached the secrets store');
+  return path;
+}
+
+/** `<namespace>/<label>`, as a tenant writes it. */
+export function vaultPathOf({ namespace, label }: CredentialPath): string {
+  return `${namespace}/${label}`;
+}

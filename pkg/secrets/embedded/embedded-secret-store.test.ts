@@ -1,0 +1,209 @@
+import { expect } from 'chai';
+
+import { keys } from '../../../crds/keys/index.js';
+import { seededRandom, systemClock } from '../../clock/index.js';
+import { encode, MemoryStore, replace, type Store, StoreUnavailableFault, value } from '../../store/index.js';
+import { credentialPath } from '../credential-path.js';
+import { documentOf } from '../document.js';
+import { SecretDocumentFault, SecretStoreUnavailableFault, UnreadableSecretFault } from '../faults.js';
+import { secretStoreContract } from '../secret-store.contract.js';
+import { EmbeddedSecretStore } from './embedded-secret-store.js';
+import { SecretKeyring } from './secret-keyring.js';
+
+const tenant = 'a2d1b2a0-0000-4000-8000-000000000001';
+const otherTenant = 'a2d1b2a0-0000-4000-8000-000000000002';
+const web = credentialPath(tenant, 'deployments/web');
+const random = seededRandom(1);
+const keyring = new SecretKeyring([random.bytes(32)]);
+const embedded = (store: Store, options: { keyring?: SecretKeyring; keepVersions?: number } = {}) =>
+  new EmbeddedSecretStore({ store, keyring, random, granted: ['deployments', 'resources'], ...options });
+
+const fails = async (work: Promise<unknown>) => {
+  try {
+    return await work;
+  } catch (thrown) {
+    return thrown;
+  }
+};
+
+describe('embedded secret store', () => {
+  let store: MemoryStore;
+  let secrets: EmbeddedSecretStore;
+  beforeEach(() => {
+    store = new MemoryStore({ clock: systemClock });
+    secrets = embedded(store);
+  });
+  const put = (path = web, after = 0, password = 'hunter2') =>
+    secrets.write(path, { document: documentOf({ password }), after, as: 'current' });
+
+  secretStoreContract('embedded secret store', () => ({
+    store: secrets,
+    tenant,
+    otherTenant,
+    forbidden: credentialPath(tenant, 'platform/root'),
+  }));
+
+  it('stores neither a value nor the name of a key', async () => {
+    await put();
+    const { entries } = await store.list('');
+    expect(entries).to.have.length(2);
+    const all = entries.map(({ bytes }) => bytes.toString()).join('\n');
+    for (const form of ['hunter2', Buffer.from('hunter2').toString('base64'), 'password'])
+      expect(all).not.to.include(form);
+  });
+
+  it('seals the same document differently each time', async () => {
+    await put();
+    await put(web, 1);
+    const boxes = (await store.list('secret-versions/')).entries.map(entry => value<{ box: string }>(entry).box);
+    expect(new Set(boxes).size).to.equal(2);
+  });
+
+  describe('notices', () => {
+    const version = (path = web, number = 1) => keys.secretVersion(path.tenant, path.namespace, path.label, number);
+    const swap = async (from: string, to: string) => {
+      const [source, target] = [await store.get(from), await store.get(to)];
+      await replace(store, target!, value(source!));
+    };
+    const others = [
+      ['another tenant', credentialPath(otherTenant, 'deployments/web')],
+      ['another namespace', credentialPath(tenant, 'resources/web')],
+      ['another label', credentialPath(tenant, 'deployments/api')],
+    ] as const;
+    for (const [name, other] of others) {
+      it(`a record of ${name}`, async () => {
+        await put();
+        await put(other, 0, 'theirs');
+        await swap(version(other), version());
+        expect(await fails(secrets.read(web))).to.be.instanceOf(UnreadableSecretFault);
+      });
+
+      it(`a head of ${name}`, async () => {
+        await put();
+        await put(other, 0, 'theirs');
+        await swap(keys.secret(other.tenant, other.namespace, other.label), keys.secret(tenant, 'deployments', 'web'));
+        expect(await fails(secrets.read(web))).to.be.instanceOf(UnreadableSecretFault);
+      });
+    }
+
+    it('an older version in the place of a newer one', async () => {
+      await put();
+      await put(web, 1, 'newer');
+      await swap(version(web, 1), version(web, 2));
+      expect(await fails(secrets.read(web))).to.be.instanceOf(UnreadableSecretFault);
+    });
+
+    it('a record of a credential that was deleted and made again', async () => {
+      await put();
+      const old = (await store.get(version()))!;
+      await secrets.delete(web);
+      await put();
+      await replace(store, (await store.get(version()))!, value(old));
+      expect(await fails(secrets.read(web))).to.be.instanceOf(UnreadableSecretFault);
+    });
+
+    it('a head that was made to point at an older version', async () => {
+      await put();
+      await put(web, 1, 'newer');
+      const head = (await store.get(keys.secret(tenant, 'deployments', 'web')))!;
+      await replace(store, head, { ...value<object>(head), pin: 1 });
+      for (const work of [secrets.read(web), secrets.state(web), secrets.destroy(web, 1), put(web, 2)]) {
+        expect(await fails(work)).to.be.instanceOf(UnreadableSecretFault);
+      }
+    });
+
+    it('a record that is gone', async () => {
+      await put();
+      const record = (await store.get(version()))!;
+      await store.commit({ guards: [{ key: record.key, at: record.revision }], puts: [], deletes: [record.key] });
+      expect(await fails(secrets.read(web))).to.be.instanceOf(UnreadableSecretFault);
+    });
+
+    const garbage: readonly [string, unknown][] = [
+      ['a list', []],
+      ['nothing', null],
+      ['an empty object', {}],
+      ['numbers', { keyId: 1, salt: 2, box: 3 }],
+      ['an empty box', { keyId: keyring.writing.id, salt: '', box: '' }],
+    ];
+    for (const [name, document] of garbage) {
+      it(`${name} where a record should be`, async () => {
+        await put();
+        await replace(store, (await store.get(version()))!, document);
+        expect(await fails(secrets.read(web))).to.be.instanceOf(UnreadableSecretFault);
+      });
+
+      it(`${name} where a head should be`, async () => {
+        await put();
+        await replace(store, (await store.get(keys.secret(tenant, 'deployments', 'web')))!, document);
+        expect(await fails(secrets.read(web))).to.be.instanceOf(UnreadableSecretFault);
+      });
+    }
+
+    it('bytes that are not JSON', async () => {
+      await put();
+      const { key, revision } = (await store.get(version()))!;
+      await store.commit({ guards: [{ key, at: revision }], puts: [{ key, bytes: Buffer.from('{') }], deletes: [] });
+      expect(await fails(secrets.read(web))).to.be.instanceOf(UnreadableSecretFault);
+    });
+
+    it('that its key is not at hand', async () => {
+      await put();
+      const elsewhere = embedded(store, { keyring: new SecretKeyring([random.bytes(32)]) });
+      expect(await fails(elsewhere.read(web))).to.be.instanceOf(UnreadableSecretFault);
+    });
+  });
+
+  it('keeps so many versions, and never drops one of a rotation', async () => {
+    secrets = embedded(store, { keepVersions: 3 });
+    for (let after = 0; after < 5; after++) await put(web, after, `v${after + 1}`);
+    expect((await store.list('secret-versions/')).entries).to.have.length(3);
+    expect(await secrets.read(web, 2)).to.deep.equal({ kind: 'missing' });
+
+    await secrets.promote(web, 4);
+    for (let after = 5; after < 8; after++) {
+      await secrets.write(web, { document: documentOf({ n: String(after) }), after, as: 'pending' });
+    }
+    expect(await secrets.state(web)).to.deep.equal({
+      kind: 'found',
+      state: { last: 8, current: 4, pending: 8, previous: 3 },
+    });
+    expect((await store.list('secret-versions/')).entries).to.have.length(3);
+  });
+
+  const beyond: readonly [string, Record<string, string>][] = [
+    ['no key', {}],
+    ['too many keys', Object.fromEntries(Array.from({ length: 65 }, (_, n) => [`k${n}`, 'v']))],
+    ['a long value', { key: 'x'.repeat(65_537) }],
+    ['too many bytes', Object.fromEntries(Array.from({ length: 5 }, (_, n) => [`k${n}`, 'x'.repeat(60_000)]))],
+  ];
+  for (const [name, values] of beyond) {
+    it(`refuses a document with ${name}`, async () => {
+      const write = secrets.write(web, { document: documentOf(values), after: 0, as: 'current' });
+      expect(await fails(write)).to.be.instanceOf(SecretDocumentFault);
+    });
+  }
+
+  it('says that it is unavailable while its store is', async () => {
+    const down = new Proxy(store, {
+      get: () => () => Promise.reject(new StoreUnavailableFault('down')),
+    });
+    secrets = embedded(down);
+    for (const work of [
+      secrets.read(web),
+      secrets.state(web),
+      put(),
+      secrets.promote(web, 1),
+      secrets.destroy(web, 1),
+    ]) {
+      expect(await fails(work)).to.be.instanceOf(SecretStoreUnavailableFault);
+    }
+  });
+
+  it('encodes heads without a place for values', async () => {
+    await put();
+    const head = (await store.get(keys.secret(tenant, 'deployments', 'web')))!;
+    expect(Object.keys(value<object>(head)).sort()).to.deep.equal(['code', 'keyId', 'last', 'live', 'uid']);
+    expect(encode(value(head)).length).to.be.below(400);
+  });
+});

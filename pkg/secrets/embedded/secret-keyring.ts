@@ -1,0 +1,47 @@
+import { createHash, createSecretKey, type KeyObject } from 'node:crypto';
+
+import { KEY_BYTES, loadKeys, openKeys, UnusableKeyFileFault } from '../../auth/index.js';
+import type { Random } from '../../clock/index.js';
+
+/** One key, with the name that records carry to say what they are sealed with. */
+export interface SealingKey {
+  readonly id: string;
+  readonly key: KeyObject;
+}
+
+/**
+ * The keys that secrets are sealed with. The first writes; all of them read, so that a new one can be put in front and
+ * `rekey` run while the platform works.
+ */
+export class SecretKeyring {
+  readonly writing: SealingKey;
+  readonly #keys: ReadonlyMap<string, SealingKey>;
+
+  constructor(keys: readonly Buffer[]) {
+    const all = keys.map(sealingKey);
+    if (!all[0]) throw new UnusableKeyFileFault('a keyring must hold at least one key');
+    this.writing = all[0];
+    this.#keys = new Map(all.map(key => [key.id, key]));
+  }
+
+  /** The key of that name, if it is at hand. */
+  find(id: string): SealingKey | undefined {
+    return this.#keys.get(id);
+  }
+}
+
+/** Reads the keyring from a file of mode 0600, one base64 key of 32 bytes a line. */
+export function loadSecretKeyring(path: string): SecretKeyring {
+  return new SecretKeyring(loadKeys(path));
+}
+
+/** The same, and makes the file with one new key when there is none. */
+export function openSecretKeyring(path: string, random: Random): SecretKeyring {
+  return new SecretKeyring(openKeys(path, random));
+}
+
+function sealingKey(bytes: Buffer): SealingKey {
+  if (bytes.length !== KEY_BYTES) throw new UnusableKeyFileFault(`a key must be ${KEY_BYTES} bytes`);
+  const id = createHash('sha256').update('mooring.io/secrets/key-id\0').update(bytes).digest('hex').slice(0, 16);
+  return { id, key: createSecretKey(bytes) };
+}

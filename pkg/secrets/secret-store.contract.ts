@@ -1,0 +1,208 @@
+import { expect } from 'chai';
+
+import { type CredentialPath, credentialPath } from './credential-path.js';
+import { documentOf, keysOf, revealDocument } from './document.js';
+import type { Reading, SecretState, SecretStore, SecretWritten } from './secret-store.js';
+
+/** A secrets store to be examined, with a tenant of its own and one namespace that its policy does not grant. */
+export interface SecretStoreUnderTest {
+  readonly store: SecretStore;
+  readonly tenant: string;
+  readonly otherTenant: string;
+  /** A path that the policy forbids. */
+  readonly forbidden: CredentialPath;
+}
+
+const written = (outcome: SecretWritten) => (outcome.kind === 'written' ? outcome.version : outcome.kind);
+const shown = (reading: Reading) =>
+  reading.kind === 'found' ? { version: reading.version, ...revealDocument(reading.document) } : reading.kind;
+
+/** What every secrets store promises. Each test keeps to a label of its own. */
+export function secretStoreContract(name: string, subject: () => SecretStoreUnderTest): void {
+  const store = () => subject().store;
+  const at = (label: string) => credentialPath(subject().tenant, `deployments/${label}`);
+  const put = async (path: CredentialPath, after: number, password: string, as: 'current' | 'pending' = 'current') =>
+    written(await store().write(path, { document: documentOf({ user: 'app', password }), after, as }));
+  const state = async (path: CredentialPath): Promise<SecretState | string> => {
+    const reading = await store().state(path);
+    return reading.kind === 'found' ? reading.state : reading.kind;
+  };
+
+  describe(`${name}: versions`, () => {
+    it('say that there is nothing where nothing was written', async () => {
+      expect(await store().read(at('nothing'))).to.deep.equal({ kind: 'missing' });
+      expect(await store().read(at('nothing'), 1)).to.deep.equal({ kind: 'missing' });
+      expect(await store().state(at('nothing'))).to.deep.equal({ kind: 'missing' });
+      expect(await store().promote(at('nothing'), 1)).to.deep.equal({ kind: 'missing' });
+    });
+
+    it('rise by one, stay readable, and the highest is current', async () => {
+      expect(await put(at('rise'), 0, 'first')).to.equal(1);
+      expect(await put(at('rise'), 1, 'second')).to.equal(2);
+
+      expect(shown(await store().read(at('rise')))).to.deep.equal({ version: 2, user: 'app', password: 'second' });
+      expect(shown(await store().read(at('rise'), 1))).to.deep.equal({ version: 1, user: 'app', password: 'first' });
+      expect(await store().read(at('rise'), 3)).to.deep.equal({ kind: 'missing' });
+      expect(await state(at('rise'))).to.deep.equal({ last: 2, current: 2, previous: 1 });
+    });
+
+    it('keep every character of a value', async () => {
+      const value = '\u0001 "quoted" \\ \n\t – ✓ 🗝 {{secret.a.b}} %2e%2e ='.repeat(20);
+      await store().write(at('text'), { document: documentOf({ value }), after: 0, as: 'current' });
+      expect(shown(await store().read(at('text')))).to.deep.equal({ version: 1, value });
+    });
+
+    it('give the names of keys without values', async () => {
+      await put(at('names'), 0, 'x');
+      expect(await keysOf(store(), at('names'))).to.deep.equal({
+        kind: 'found',
+        version: 1,
+        keys: ['password', 'user'],
+      });
+    });
+
+    it('belong to one tenant, namespace and label', async () => {
+      await put(at('mine'), 0, 'x');
+      expect(await store().read(credentialPath(subject().otherTenant, 'deployments/mine'))).to.have.property(
+        'kind',
+        'missing',
+      );
+      expect(await store().read(credentialPath(subject().tenant, 'resources/mine'))).to.have.property(
+        'kind',
+        'missing',
+      );
+      expect(await store().read(at('min'))).to.have.property('kind', 'missing');
+    });
+  });
+
+  describe(`${name}: compare and set`, () => {
+    it('refuses a write that did not see the last version', async () => {
+      expect(await put(at('cas'), 1, 'x')).to.equal('conflict');
+      expect(await put(at('cas'), 0, 'x')).to.equal(1);
+      expect(
+        await store().write(at('cas'), { document: documentOf({ a: 'y' }), after: 0, as: 'current' }),
+      ).to.deep.equal({ kind: 'conflict', last: 1 });
+      expect(await state(at('cas'))).to.deep.equal({ last: 1, current: 1 });
+    });
+
+    it('answers the same write sent again as made, and makes it once', async () => {
+      expect(await put(at('again'), 0, 'x')).to.equal(1);
+      expect(await put(at('again'), 0, 'x')).to.equal(1);
+      expect(await state(at('again'))).to.deep.equal({ last: 1, current: 1 });
+    });
+
+    it('lets one of many writers through', async () => {
+      const outcomes = await Promise.all(Array.from({ length: 8 }, (_, n) => put(at('race'), 0, `writer ${n}`)));
+      expect(outcomes.filter(outcome => outcome === 1)).to.have.length(1);
+      expect(outcomes.filter(outcome => outcome === 'conflict')).to.have.length(7);
+    });
+  });
+
+  describe(`${name}: rotation`, () => {
+    it('stages, promotes and retires', async () => {
+      const path = at('rotate');
+      await put(path, 0, 'old');
+      expect(await put(path, 1, 'new', 'pending')).to.equal(2);
+      expect(await state(path)).to.deep.equal({ last: 2, current: 1, pending: 2 });
+      expect(shown(await store().read(path))).to.deep.include({ version: 1, password: 'old' });
+      expect(shown(await store().read(path, 2))).to.deep.include({ version: 2, password: 'new' });
+
+      expect(await store().promote(path, 2)).to.deep.equal({
+        kind: 'promoted',
+        state: { last: 2, current: 2, previous: 1 },
+      });
+      expect(shown(await store().read(path))).to.deep.include({ version: 2, password: 'new' });
+      expect(shown(await store().read(path, 1))).to.deep.include({ version: 1, password: 'old' });
+
+      expect(await store().destroy(path, 1)).to.deep.equal({ kind: 'destroyed' });
+      expect(await state(path)).to.deep.equal({ last: 2, current: 2 });
+      expect(await store().read(path, 1)).to.deep.equal({ kind: 'missing' });
+      expect(await store().promote(path, 1)).to.deep.equal({ kind: 'missing' });
+    });
+
+    it('does each step once however often it is asked for', async () => {
+      const path = at('twice');
+      await put(path, 0, 'old');
+      for (let n = 0; n < 2; n++) expect(await put(path, 1, 'new', 'pending')).to.equal(2);
+      expect(await state(path)).to.deep.equal({ last: 2, current: 1, pending: 2 });
+      for (let n = 0; n < 2; n++) expect(await store().promote(path, 2)).to.have.property('kind', 'promoted');
+      for (let n = 0; n < 2; n++) expect(await store().destroy(path, 1)).to.have.property('kind', 'destroyed');
+      expect(await state(path)).to.deep.equal({ last: 2, current: 2 });
+    });
+
+    it('is aborted before and after promotion', async () => {
+      const path = at('abort');
+      await put(path, 0, 'old');
+      await put(path, 1, 'staged', 'pending');
+      await store().destroy(path, 2);
+      expect(await state(path)).to.deep.equal({ last: 2, current: 1 });
+
+      expect(await put(path, 2, 'second try', 'pending')).to.equal(3);
+      await store().promote(path, 3);
+      await store().promote(path, 1);
+      expect(await state(path)).to.deep.equal({ last: 3, current: 1, pending: 3 });
+      await store().destroy(path, 3);
+      expect(await state(path)).to.deep.equal({ last: 3, current: 1 });
+      expect(shown(await store().read(path))).to.deep.include({ version: 1, password: 'old' });
+    });
+
+    it('starts from nothing with a pending version that nobody gets', async () => {
+      const path = at('first');
+      await put(path, 0, 'new', 'pending');
+      expect(await state(path)).to.deep.equal({ last: 1, pending: 1 });
+      expect(await store().read(path)).to.deep.equal({ kind: 'missing' });
+      await store().promote(path, 1);
+      expect(await state(path)).to.deep.equal({ last: 1, current: 1 });
+    });
+  });
+
+  describe(`${name}: destruction`, () => {
+    it('of the current version gives back the one before, and no number is used again', async () => {
+      const path = at('undo');
+      await put(path, 0, 'first');
+      await put(path, 1, 'second');
+      await store().destroy(path, 2);
+      expect(shown(await store().read(path))).to.deep.include({ version: 1, password: 'first' });
+      expect(await put(path, 1, 'second')).to.equal('conflict');
+      expect(await put(path, 2, 'third')).to.equal(3);
+    });
+
+    it('of the only version leaves nothing to read', async () => {
+      const path = at('only');
+      await put(path, 0, 'first');
+      await store().destroy(path, 1);
+      expect(await store().read(path)).to.deep.equal({ kind: 'missing' });
+      expect(await state(path)).to.deep.equal({ last: 1 });
+      expect(await put(path, 1, 'second')).to.equal(2);
+    });
+
+    it('of what is not there is no mistake', async () => {
+      expect(await store().destroy(at('absent'), 1)).to.deep.equal({ kind: 'destroyed' });
+      expect(await store().delete(at('absent'))).to.deep.equal({ kind: 'destroyed' });
+    });
+
+    it('of a whole credential lets it begin anew', async () => {
+      const path = at('delete');
+      await put(path, 0, 'first');
+      await put(path, 1, 'second');
+      expect(await store().delete(path)).to.deep.equal({ kind: 'destroyed' });
+      expect(await store().state(path)).to.deep.equal({ kind: 'missing' });
+      expect(await store().read(path, 1)).to.deep.equal({ kind: 'missing' });
+      expect(await put(path, 0, 'again')).to.equal(1);
+      expect(await state(path)).to.deep.equal({ last: 1, current: 1 });
+    });
+  });
+
+  describe(`${name}: policy`, () => {
+    it('says forbidden, whatever is asked', async () => {
+      const { forbidden } = subject();
+      expect(await store().read(forbidden)).to.deep.equal({ kind: 'forbidden' });
+      expect(await store().state(forbidden)).to.deep.equal({ kind: 'forbidden' });
+      expect(await put(forbidden, 0, 'x')).to.equal('forbidden');
+      expect(await put(forbidden, 0, 'x', 'pending')).to.equal('forbidden');
+      expect(await store().promote(forbidden, 1)).to.deep.equal({ kind: 'forbidden' });
+      expect(await store().destroy(forbidden, 1)).to.deep.equal({ kind: 'forbidden' });
+      expect(await store().delete(forbidden)).to.deep.equal({ kind: 'forbidden' });
+    });
+  });
+}
