@@ -94,6 +94,8 @@ function environment(deps: ApiDeps, url: () => string): ApiEnv {
       retriesFloor: settings.healthCheckRetriesFloor,
       timeoutFloor: settings.healthCheckTimeoutFloor,
       reservedNames: settings.reservedNames,
+      secrets: defaultSecretLimits,
+      honoured: basicFields,
     },
     baseUrl: () => settings.baseUrl || url(),
     advertised: () => settings.advertise || url(),

@@ -7,7 +7,7 @@ import { authenticate } from './access/authenticate.js';
 import { authorise } from './access/authorise.js';
 import { type Caller, nobody } from './access/caller.js';
 import { effectiveTenant } from './access/effective-tenant.js';
-import { account, type Progress } from './account.js';
+import { Accounts, type Progress } from './accounts.js';
 import { type BodyLimits, readDocument, refuseByLength, refuseByType } from './body.js';
 import type { ApiEnv } from './env.js';
 import { failureOf, unforeseen } from './failure.js';
@@ -30,6 +30,7 @@ const NO_DOCUMENT = { document: undefined };
  */
 export class Pipeline {
   readonly #env: ApiEnv;
+  readonly #accounts: Accounts;
   readonly #tree: RouteTree;
   readonly #hosts: Hosts | undefined;
   readonly #limits: BodyLimits;
@@ -39,6 +40,7 @@ export class Pipeline {
   /** `hosts` are the names to answer to, where that is looked at. */
   constructor(env: ApiEnv, routes: readonly Route[], hosts: Hosts | undefined) {
     this.#env = env;
+    this.#accounts = new Accounts(env);
     this.#tree = new RouteTree(routes);
     this.#hosts = hosts;
     const { maxBodyBytes, maxBodyDepth } = env.settings;
@@ -49,8 +51,9 @@ export class Pipeline {
   /** Answers one request, whatever happens. */
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const requestId = `${this.#idPrefix}${(++this.#requests).toString(36)}`;
+    const { method = 'GET' } = request;
     const startedAt = this.#env.clock.monotonic();
-    const progress: Progress = { requestId, startedAt, route: undefined, caller: nobody, tenant: '' };
+    const progress: Progress = { requestId, method, startedAt, route: undefined, caller: nobody, tenant: '' };
     let outcome: Outcome;
     try {
       outcome = await this.#outcome(request, progress);
@@ -59,12 +62,13 @@ export class Pipeline {
       outcome = this.#failure(thrown, progress);
     }
     const reply = outcome instanceof Refused ? refusalReply(outcome, this.#env.baseUrl()) : outcome;
-    send(response, reply, requestId, request.method === 'HEAD');
-    account(this.#env, request.method ?? '', progress, { outcome, status: reply.status });
+    send(response, reply, requestId, method === 'HEAD');
+    this.#accounts.note(progress, reply.status, outcome);
   }
 
   async #outcome(request: IncomingMessage, progress: Progress): Promise<Outcome> {
-    const { url = '/', method = 'GET', headers } = request;
+    const { url = '/', headers } = request;
+    const { method } = progress;
     const strange = this.#hosts?.refuse(headers.host);
     if (strange) return strange;
     const mark = url.indexOf('?');

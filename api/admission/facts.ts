@@ -1,21 +1,19 @@
-import type { DeploymentFacts } from '../../crds/deployment/index.js';
+import { type DeploymentFacts, unknownWorld } from '../../crds/deployment/index.js';
 import { ranges } from '../../crds/keys/index.js';
 import type { StoredNode } from '../../crds/node/index.js';
 import { type Cache, type Guard, StoreUnavailableFault, value } from '../../pkg/store/index.js';
 
-const NO_NODES: DeploymentFacts = { nodes: [] };
-
 /** All that admission must know of the world, for this document. Looked up only where the document asks for it. */
 export async function factsFor(cache: Cache, tenant: string, document: unknown): Promise<DeploymentFacts> {
-  if (!namesNode(document)) return NO_NODES;
+  if (!namesNode(document)) return unknownWorld;
   try {
     await cache.barrier();
   } catch (thrown) {
-    if (thrown instanceof StoreUnavailableFault) return { nodes: 'unreadable' };
+    if (thrown instanceof StoreUnavailableFault) return { ...unknownWorld, nodes: 'unreadable' };
     throw thrown;
   }
   const nodes = cache.list(ranges.of(ranges.nodes, tenant)).map(entry => value<StoredNode>(entry));
-  return { nodes: nodes.map(({ id, name }) => ({ id, name })) };
+  return { ...unknownWorld, nodes: nodes.map(({ id, name, labels }) => ({ id, name, labels, reachable: true })) };
 }
 
 /** Holds the write to the facts: the node that was found must still be there. */

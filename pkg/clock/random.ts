@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomFillSync, randomUUID } from 'node:crypto';
 
 /** A source of chance. Only `systemRandom` is fit for secrets. */
 export interface Random {
@@ -8,11 +8,28 @@ export interface Random {
   bytes(count: number): Buffer;
 }
 
+const pool = Buffer.alloc(4096);
+let drawn = pool.length;
+
+/** Fresh bytes. The system is asked for many at a time; what was handed out is wiped from the pool. */
+function draw(count: number): Buffer {
+  const bytes = Buffer.alloc(count);
+  if (count > pool.length) return randomFillSync(bytes);
+  if (drawn + count > pool.length) {
+    randomFillSync(pool);
+    drawn = 0;
+  }
+  pool.copy(bytes, 0, drawn, drawn + count);
+  pool.fill(0, drawn, drawn + count);
+  drawn += count;
+  return bytes;
+}
+
 /** The operating system's randomness. */
 export const systemRandom: Random = {
-  next: () => randomBytes(4).readUInt32BE() / 2 ** 32,
+  next: () => draw(4).readUInt32BE() / 2 ** 32,
   uuid: () => randomUUID(),
-  bytes: count => randomBytes(count),
+  bytes: draw,
 };
 
 /** The same numbers for the same seed, for simulations. Mulberry32. */

@@ -48,6 +48,9 @@ export interface LogOptions {
   readonly fields?: LogFields;
 }
 
+const SEVERITY: Readonly<Record<LogLevel, number>> = { error: 0, warn: 1, info: 2, debug: 3 };
+const ignore = (): void => undefined;
+
 /** Writes to standard error, so that standard output stays a command's own. */
 export function createLogger({ level, format, fields = {} }: LogOptions): Logger {
   const logger = winston.createLogger({
@@ -55,23 +58,27 @@ export function createLogger({ level, format, fields = {} }: LogOptions): Logger
     format: format === 'json' ? winston.format.json() : winston.format.printf(info => pretty(info)),
     transports: [new winston.transports.Console({ stderrLevels: ['error', 'warn', 'info', 'debug'] })],
   });
-  return bind((at, message, own) => logger.log(at, { message, time: new Date().toISOString(), ...plain(own) }), fields);
+  const write: Write = (at, message, own) => logger.log(at, { message, time: new Date().toISOString(), ...plain(own) });
+  return bind(write, fields, level);
 }
 
 /** Says nothing. For tests and for tools that print for people. */
-export const silentLogger: Logger = bind(() => undefined, {});
+export const silentLogger: Logger = bind(() => undefined, {}, 'error');
 
 type Write = (level: LogLevel, message: string, fields: LogFields) => void;
 
-function bind(write: Write, bound: LogFields): Logger {
-  const at = (level: LogLevel) => (message: string, fields?: LogFields) =>
-    write(level, message, { ...bound, ...fields });
+/** Lines that nobody wants to see are not even put together. */
+function bind(write: Write, bound: LogFields, most: LogLevel): Logger {
+  const at = (level: LogLevel) =>
+    SEVERITY[level] > SEVERITY[most]
+      ? ignore
+      : (message: string, fields?: LogFields) => write(level, message, { ...bound, ...fields });
   return {
     error: at('error'),
     warn: at('warn'),
     info: at('info'),
     debug: at('debug'),
-    with: fields => bind(write, { ...bound, ...fields }),
+    with: fields => bind(write, { ...bound, ...fields }, most),
   };
 }
 

@@ -11,7 +11,7 @@
  *
  * @module
  */
-export type { LabelsOf, Metrics } from './metrics.js';
+export type { BoundCounter, BoundHistogram, LabelsOf, Metrics } from './metrics.js';
 export { createMetrics } from './metrics.js';
 export type { MetricName, MetricRow } from './table.js';
 export { metricsTable } from './table.js';

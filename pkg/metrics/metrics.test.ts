@@ -9,12 +9,14 @@ describe('metrics', () => {
     metrics.count('mooring_rejections_total', { code: 'image_required' });
     metrics.count('mooring_rejections_total', { code: 'image_required' });
     metrics.observe('mooring_reconcile_seconds', { loop: 'scheduler', result: 'done' }, 0.02);
+    metrics.counter('mooring_rejections_total', { code: 'image_required' }).add();
+    metrics.histogram('mooring_reconcile_seconds', { loop: 'scheduler', result: 'done' }).observe(0.02);
     metrics.set('mooring_queue_depth', { loop: 'scheduler' }, 7);
 
     const lines = (await metrics.text()).split('\n');
 
-    expect(lines).to.include('mooring_rejections_total{code="image_required"} 2');
-    expect(lines).to.include('mooring_reconcile_seconds_bucket{le="0.025",loop="scheduler",result="done"} 1');
+    expect(lines).to.include('mooring_rejections_total{code="image_required"} 3');
+    expect(lines).to.include('mooring_reconcile_seconds_bucket{le="0.025",loop="scheduler",result="done"} 2');
     expect(lines).to.include('mooring_queue_depth{loop="scheduler"} 7');
   });
 

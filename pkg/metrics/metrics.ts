@@ -10,6 +10,17 @@ type NamesOf<Kind extends MetricRow['kind']> = {
 /** The labels of one metric, each with a value. */
 export type LabelsOf<Name extends MetricName> = Readonly<Record<Table[Name]['labels'][number], string>>;
 
+/** One counter with its labels given: for paths where looking them up each time would show. */
+export interface BoundCounter {
+  /** Adds one. */
+  add(): void;
+}
+
+/** One histogram with its labels given. */
+export interface BoundHistogram {
+  observe(value: number): void;
+}
+
 /** A set of all metrics of the table. */
 export interface Metrics {
   /** Adds one. */
@@ -18,6 +29,8 @@ export interface Metrics {
   observe<Name extends NamesOf<'histogram'>>(name: Name, labels: LabelsOf<Name>, value: number): void;
   /** Says how much there is now. */
   set<Name extends NamesOf<'gauge'>>(name: Name, labels: LabelsOf<Name>, value: number): void;
+  counter<Name extends NamesOf<'counter'>>(name: Name, labels: LabelsOf<Name>): BoundCounter;
+  histogram<Name extends NamesOf<'histogram'>>(name: Name, labels: LabelsOf<Name>): BoundHistogram;
   /** Everything, as Prometheus reads it. */
   text(): Promise<string>;
   /** Media type of `text`. */
@@ -36,6 +49,14 @@ export function createMetrics({ processMetrics = true }: { readonly processMetri
     count: (name, labels) => (made.get(name) as Counter).inc(labels),
     observe: (name, labels, value) => (made.get(name) as Histogram).observe(labels, value),
     set: (name, labels, value) => (made.get(name) as Gauge).set(labels, value),
+    counter: (name, labels) => {
+      const child = (made.get(name) as Counter).labels(labels);
+      return { add: () => child.inc() };
+    },
+    histogram: (name, labels) => {
+      const child = (made.get(name) as Histogram).labels(labels);
+      return { observe: value => child.observe(value) };
+    },
     text: () => registry.metrics(),
     contentType: registry.contentType,
   };

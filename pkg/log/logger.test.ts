@@ -1,0 +1,51 @@
+import { spawnSync } from 'node:child_process';
+
+import { expect } from 'chai';
+
+/** What a process that logs these statements writes to standard error. */
+function logged(level: string, format: string, statements: string): string[] {
+  const script = `
+    import { createLogger } from './pkg/log/index.js';
+    const log = createLogger({ level: '${level}', format: '${format}', fields: { process: 'test' } });
+    ${statements}`;
+  const { stderr, stdout } = spawnSync(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], {
+    encoding: 'utf8',
+  });
+  expect(stdout).to.equal('');
+  return stderr.split('\n').filter(line => line !== '');
+}
+
+describe('logger', () => {
+  it('writes one JSON line with a constant message and the fields beside it', () => {
+    const [line = ''] = logged(
+      'info',
+      'json',
+      `log.with({ loop: 'scheduler' }).info('replica placed', { node: 'n1' });`,
+    );
+    const { time, ...rest } = JSON.parse(line) as Record<string, unknown>;
+    expect(rest).to.deep.equal({
+      level: 'info',
+      message: 'replica placed',
+      process: 'test',
+      loop: 'scheduler',
+      node: 'n1',
+    });
+    expect(Date.parse(String(time))).to.be.above(0);
+  });
+
+  it('says what an error was', () => {
+    const [line = ''] = logged('info', 'json', `log.error('it failed', { error: new TypeError('because') });`);
+    const { error } = JSON.parse(line) as { error: { name: string; message: string; stack: string } };
+    expect([error.name, error.message]).to.deep.equal(['TypeError', 'because']);
+    expect(error.stack).to.include('TypeError');
+  });
+
+  it('leaves out what is below its level', () => {
+    expect(logged('warn', 'json', `log.debug('a'); log.info('b'); log.warn('c');`)).to.have.length(1);
+  });
+
+  it('is readable by people on a terminal', () => {
+    const [line] = logged('info', 'pretty', `log.info('replica placed', { node: 'n1', count: 2 });`);
+    expect(line).to.match(/^\d\d:\d\d:\d\d\.\d{3} info {2}replica placed process=test node=n1 count=2$/);
+  });
+});
