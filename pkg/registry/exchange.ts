@@ -74,6 +74,8 @@ function head({ scheme, host, addresses, ca, ...rest }: Question): Promise<Incom
   return new Promise((resolve, reject) => {
     const request = (scheme === 'https' ? secureRequest : plainRequest)(options, resolve);
     request.on('error', reject);
+    // A switch to another protocol is neither a response nor an error: the connection is closed, and that is all.
+    request.on('close', () => reject(new Error('the connection was closed')));
     request.end();
   });
 }

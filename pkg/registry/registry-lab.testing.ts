@@ -1,0 +1,146 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import { type AddressInfo, createServer as createTcpServer, type Server as TcpServer, type Socket } from 'node:net';
+
+import { type Clock, systemClock } from '../clock/index.js';
+import type { CredentialAnswer, RegistryCredentials } from './credentials.js';
+import { ImageChecker } from './image-checker.js';
+import type { Names } from './names.js';
+import type { RegistrySettings } from './policy.js';
+
+export const TENANT = '7d0a5c1e-0000-4000-8000-000000000001';
+export const MANIFEST = 'application/vnd.oci.image.manifest.v1+json';
+export const DIGEST = `sha256:${'a'.repeat(64)}`;
+export const CREDENTIAL = { username: 'robot', password: 'sesame' };
+
+/** The machine's clock with a second of fifty milliseconds, so that a deadline is soon over. */
+export const hurriedClock: Clock = { ...systemClock, after: (ms, fire) => systemClock.after(ms / 20, fire) };
+
+/** A registry that behaves as a test tells it to. */
+export class ScriptedRegistry {
+  readonly #server: Server;
+  /** Everything it was asked. */
+  readonly requests: IncomingMessage[] = [];
+  serve: RequestListener = (_request, response) => void response.writeHead(500).end();
+
+  constructor() {
+    this.#server = createServer((request, response) => {
+      this.requests.push(request);
+      this.serve(request, response);
+    });
+    this.#server.on('clientError', (_error, socket) => void (socket as Socket).end('HTTP/1.1 400 Bad Request\r\n\r\n'));
+  }
+
+  async start(address = '127.0.0.1', port = 0): Promise<this> {
+    this.#server.listen(port, address);
+    await once(this.#server, 'listening');
+    return this;
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  get host(): string {
+    return `127.0.0.1:${this.port}`;
+  }
+
+  async stop(): Promise<void> {
+    this.#server.closeAllConnections();
+    this.#server.close();
+    await once(this.#server, 'close');
+  }
+}
+
+/** Something that nobody may connect to, and that notices when somebody does. */
+export class ForbiddenListener {
+  readonly #server: TcpServer;
+  connections = 0;
+
+  constructor() {
+    this.#server = createTcpServer(socket => {
+      this.connections++;
+      socket.destroy();
+    });
+  }
+
+  /** On every address of this machine. */
+  async start(): Promise<this> {
+    this.#server.listen(0, '0.0.0.0');
+    await once(this.#server, 'listening');
+    return this;
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  async stop(): Promise<void> {
+    this.#server.close();
+    await once(this.#server, 'close');
+  }
+}
+
+/** A server of bare bytes. */
+export async function byteServer(serve: (socket: Socket) => void): Promise<{ host: string; stop(): Promise<void> }> {
+  const sockets = new Set<Socket>();
+  const server = createTcpServer(socket => {
+    sockets.add(socket);
+    socket.on('error', () => undefined);
+    serve(socket);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    host: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async stop() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+export const safeSettings: RegistrySettings = {
+  registryDefault: '',
+  registryAllow: [],
+  registryInsecure: [],
+  registryRealms: [],
+  registryCaFile: '',
+};
+
+/** Credentials that are the same for every tenant and registry. */
+export function credentialsOf(answer: CredentialAnswer): RegistryCredentials {
+  return { credentialsFor: () => Promise.resolve(answer) };
+}
+
+/** A checker that resolves no name but those it is given. */
+export function checkerOf(options: {
+  readonly settings?: Partial<RegistrySettings>;
+  readonly answer?: CredentialAnswer;
+  readonly credentials?: RegistryCredentials;
+  readonly names?: Names;
+  readonly clock?: Clock;
+}): ImageChecker {
+  return new ImageChecker({
+    settings: { ...safeSettings, ...options.settings },
+    credentials: options.credentials ?? credentialsOf(options.answer ?? { kind: 'none' }),
+    clock: options.clock ?? systemClock,
+    names: options.names ?? (() => Promise.resolve([])),
+  });
+}
+
+/** Answers with a status, headers and a body. */
+export function answer(
+  response: ServerResponse,
+  status: number,
+  headers: Record<string, string> = {},
+  body = '',
+): void {
+  response.writeHead(status, headers).end(body);
+}
+
+/** The body with which a registry says what went wrong. */
+export function errorsOf(...codes: readonly string[]): string {
+  return JSON.stringify({ errors: codes.map(code => ({ code, message: '', detail: null })) });
+}
