@@ -30,7 +30,7 @@ const suites: readonly Suite[] = [
     specs: ['crds', 'pkg', 'controllers', 'api', 'up', 'hack'].map(folder => `${folder}/**/*.test.ts`),
     ignore: ['**/*.etcd.test.ts', '**/*.docker.test.ts'],
   },
-  { name: 'etcd', specs: ['{pkg,api,controllers}/**/*.etcd.test.ts'], timeoutMs: 60_000, needs: 'etcd' },
+  { name: 'etcd', specs: ['{pkg,api,controllers,up}/**/*.etcd.test.ts'], timeoutMs: 60_000, needs: 'etcd' },
   { name: 'engine', specs: ['pkg/**/*.docker.test.ts'], timeoutMs: 120_000, needs: 'dockerd' },
   { name: 'simulation', specs: ['e2e/simulation/**/*.test.ts'], timeoutMs: 300_000 },
   { name: 'e2e', specs: ['e2e/stories/**/*.test.ts'], timeoutMs: 180_000, needs: 'dockerd' },
