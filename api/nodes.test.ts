@@ -27,7 +27,9 @@ describe('nodes', () => {
   let admin: string;
   let now = Date.now();
   beforeEach(async () => {
-    lab = await new ApiLab({ clock: { ...systemClock, now: () => now } }).start();
+    // An agent that does not dial in is not waited for as long as in earnest.
+    const after = (ms: number, fire: () => void) => systemClock.after(ms === 10_000 ? 300 : ms, fire);
+    lab = await new ApiLab({ clock: { ...systemClock, now: () => now, after } }).start();
     admin = await lab.tenantToken(lab.a);
   });
   afterEach(() => lab.stop());
@@ -295,6 +297,14 @@ describe('nodes', () => {
     expect(logs.headers.get('content-type')).to.include('text/plain');
     expect(impostor).to.deep.equal([404]);
     await until(() => lab.cache.list('log-requests/').length === 0);
+  });
+
+  it('that do not answer leave the logs unavailable', async () => {
+    const { node } = await enrolled();
+    await place(node.id, 0);
+    const { status, body } = await lab.ask('GET', '/api/v1/deployments/web0/logs', { token: admin });
+
+    expect([status, body['code']]).to.deep.equal([503, 'logs_unavailable']);
   });
 
   it('that have no replica of a deployment have no logs of it', async () => {

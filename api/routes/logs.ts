@@ -21,6 +21,7 @@ import { findDeployment } from './find-deployment.js';
 const DIAL_MS = 10_000;
 const LEASE_SECONDS = 30;
 const MAX_TAIL = 100_000;
+const SOON = { 'retry-after': '5' };
 const LINE_BYTES = 4 * 1024 * 1024;
 
 /** Logs: what one replica's container has written, brought by its node. */
@@ -55,7 +56,7 @@ async function readLogs(env: ApiEnv, call: Call): Promise<Outcome> {
   const source = await arrival;
   // The agent has dialled, or never will: either way the request has done its work.
   env.store.revoke(lease.id).catch(thrown => env.log.debug('log request left to expire', { error: asError(thrown) }));
-  if (!source) return new Refused(reject('logs_unavailable', 'replica', String(replica.slot)));
+  if (!source) return new Refused(reject('logs_unavailable', 'replica', String(replica.slot)), SOON);
   return {
     status: 200,
     type: 'text/plain; charset=utf-8',
