@@ -1,5 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
+import { basicFields } from '../crds/deployment/index.js';
+import { defaultSecretLimits } from '../crds/secret/index.js';
 import { EventLeases, EventWriter } from '../pkg/events/index.js';
 import { defineDeskIndexes, NodeDesk } from '../pkg/link/index.js';
 import { Lanes } from './access/lanes.js';

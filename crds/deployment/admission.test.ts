@@ -92,13 +92,13 @@ describe('a named node', () => {
   ];
   for (const { nodes, status } of cases) {
     it(`answers ${status} when the nodes are ${JSON.stringify(nodes)}`, () => {
-      const admission = admitCreate(named, { nodes }, limits);
+      const admission = admitCreate(named, { ...facts, nodes }, limits);
       expect(complaints(admission)).to.deep.equal([['node_candidates_unresolvable', 'nodeId']]);
       expect(admission.ok || admission.rejections[0].status).to.equal(status);
     });
 
     it(`lets a deployment without one pass when they are ${JSON.stringify(nodes)}`, () => {
-      expect(admitCreate(least, { nodes }, limits).ok).to.equal(true);
+      expect(admitCreate(least, { ...facts, nodes }, limits).ok).to.equal(true);
     });
   }
 });
@@ -208,8 +208,8 @@ describe('an update', () => {
   it('is not held up by what stands already, when the world has moved on', () => {
     const strict = { ...limits, maxReplicas: 1, retriesFloor: 9, reservedNames: ['web'] };
     for (const nodes of ['unreadable' as const, []]) {
-      expect(complaints(admitUpdate(stored, { labels: {} }, { nodes }, strict))).to.deep.equal([]);
-      expect(complaints(admitUpdate(stored, full, { nodes }, strict))).to.deep.equal([]);
+      expect(complaints(admitUpdate(stored, { labels: {} }, { ...facts, nodes }, strict))).to.deep.equal([]);
+      expect(complaints(admitUpdate(stored, full, { ...facts, nodes }, strict))).to.deep.equal([]);
     }
   });
 

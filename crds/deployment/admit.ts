@@ -1,12 +1,16 @@
 import { isDeepStrictEqual } from 'node:util';
 
-import { isDnsLabel } from '../grammar/index.js';
+import { FieldPath, isDnsLabel } from '../grammar/index.js';
 import type { Rejection, Rejections } from '../rejections/index.js';
-import { type Alteration, refusalOf, type Warning } from '../rule/index.js';
+import { type Alteration, refusalOf, type Sound, type Warning } from '../rule/index.js';
+import type { SecretWrite } from '../secret/index.js';
+import { imageWarnings, residencyWarnings } from '../workload/index.js';
 import { complete, type SentDeployment } from './complete.js';
+import { dependencyWarnings } from './depends-on.js';
+import { type ListedDependencies, listedDependencies } from './depends-on-map.js';
 import type { Deployment, StoredDeployment } from './deployment.js';
-import type { DeploymentFacts, DeploymentLimits } from './limits.js';
-import { examineDeployment } from './rules.js';
+import type { Context, DeploymentFacts, DeploymentLimits } from './limits.js';
+import { examinationOf } from './rules.js';
 import { type Sent, sentBy } from './sent.js';
 
 /** What becomes of a document: the spec to store, or everything that is wrong with it. */
@@ -17,6 +21,8 @@ export type Admission =
       /** Every difference between what was sent and what is to be stored. */
       readonly alterations: readonly Alteration[];
       readonly warnings: readonly Warning[];
+      /** Secret material that came with the document: for the secrets store, before the spec is stored. */
+      readonly material: readonly SecretWrite[];
       /** The revision the client has seen: to be honoured like the header `If-Match`. */
       readonly ifMatch?: string;
     }
@@ -24,12 +30,13 @@ export type Admission =
 
 /** Judges a document that asks for a new deployment. */
 export function admitCreate(document: unknown, facts: DeploymentFacts, limits: DeploymentLimits): Admission {
-  if (!isObject(document)) return refused(examineDeployment(document, context(facts, limits)));
+  const examine = examinationOf(limits.honoured);
+  if (!isObject(document)) return refused(examine(document, contextOf(facts, limits, NAMELESS)));
 
-  const sent = sentBy(document);
-  const name = nameIn(sent.fields);
-  const rejections = examineDeployment(sent.fields, { ...context(facts, limits), name });
-  return refusalOf([...rejections, ...sent.rejections]) ?? accepted(sent, sent.fields, facts, 0);
+  const sent = sentBy(document, limits.honoured);
+  const listed = listedDependencies(sent.fields);
+  const rejections = listed.asSent(examine(listed.fields, contextOf(facts, limits, nameIn(sent.fields))));
+  return refusalOf([...rejections, ...sent.rejections]) ?? accepted(sent, listed, { facts, limits, secretsVersion: 0 });
 }
 
 /**
@@ -44,17 +51,20 @@ export function admitUpdate(
   facts: DeploymentFacts,
   limits: DeploymentLimits,
 ): Admission {
-  const { name } = stored;
-  if (!isObject(document)) return refused(examineDeployment(document, context(facts, limits)));
+  const examine = examinationOf(limits.honoured);
+  if (!isObject(document)) return refused(examine(document, contextOf(facts, limits, NAMELESS)));
 
-  const sent = sentBy(document);
+  const sent = sentBy(document, limits.honoured);
   const before = new Map<string, unknown>(Object.entries(specOf(stored)));
   const merged: Record<string, unknown> = { ...specOf(stored), ...sent.fields };
   for (const field of sent.removed) delete merged[field];
 
-  const changes = (field: string) => !isDeepStrictEqual(before.get(field), merged[field]);
-  const rejections = examineDeployment(merged, { ...context(facts, limits), name, stored }, changes);
-  return refusalOf([...rejections, ...sent.rejections]) ?? accepted(sent, merged, facts, stored.secretsVersion);
+  const listed = listedDependencies(merged);
+  const changes = (field: string) => !isDeepStrictEqual(before.get(field), listed.fields[field]);
+  const context = contextOf(facts, limits, stored.name, stored);
+  const rejections = listed.asSent(examine(listed.fields, context, changes));
+  const { secretsVersion } = stored;
+  return refusalOf([...rejections, ...sent.rejections]) ?? accepted(sent, listed, { facts, limits, secretsVersion });
 }
 
 /** What a stored deployment asks for, without what the server has added. */
@@ -63,21 +73,40 @@ export function specOf(stored: StoredDeployment): Deployment {
   return spec;
 }
 
-function accepted(
-  sent: Sent,
-  fields: Readonly<Record<string, unknown>>,
-  facts: DeploymentFacts,
-  secretsVersion: number,
-): Admission {
-  const { spec, alterations } = complete(fields as SentDeployment, facts, secretsVersion);
+interface World {
+  readonly facts: DeploymentFacts;
+  readonly limits: DeploymentLimits;
+  readonly secretsVersion: number;
+}
+
+function accepted(sent: Sent, listed: ListedDependencies, { facts, limits, secretsVersion }: World): Admission {
+  const completed = complete(listed.fields as SentDeployment, facts, limits, secretsVersion);
+  const { spec, material } = completed;
   const { ifMatch } = sent;
   return {
     ok: true,
     spec,
-    alterations: [...alterations, ...sent.alterations],
-    warnings: [],
+    alterations: [...asOneList(completed.alterations, listed, spec), ...sent.alterations],
+    warnings: [
+      ...imageWarnings(facts.image),
+      ...residencyWarnings(spec.placement?.residency, facts),
+      ...dependencyWarnings(spec.dependsOn, facts),
+    ],
+    material,
     ...(ifMatch !== undefined && { ifMatch }),
   };
+}
+
+/** A map that became a list is one alteration, not one for each entry. */
+function asOneList(
+  alterations: readonly Alteration[],
+  { map }: ListedDependencies,
+  { dependsOn }: Deployment,
+): readonly Alteration[] {
+  if (map === undefined) return alterations;
+  const field = FieldPath.root.child('dependsOn').toString();
+  const others = alterations.filter(alteration => !alteration.field.startsWith(field));
+  return [...others, { field, from: map, to: dependsOn, why: 'dependencies are stored as a list' }];
 }
 
 function refused(rejections: readonly Rejection[]): Admission {
@@ -92,8 +121,14 @@ function nameIn(fields: Readonly<Record<string, unknown>>): string {
 
 const NAMELESS = '<name>';
 
-function context(facts: DeploymentFacts, limits: DeploymentLimits) {
-  return { facts, limits, name: NAMELESS };
+function contextOf(
+  facts: DeploymentFacts,
+  limits: DeploymentLimits,
+  name: string,
+  stored?: StoredDeployment,
+): (sound: Sound) => Context {
+  const before = stored && (stored as StoredDeployment & Readonly<Record<string, unknown>>);
+  return sound => ({ ...sound, kind: 'Deployment', facts, limits, name, ...(before && { stored: before }) });
 }
 
 function isObject(document: unknown): document is Readonly<Record<string, unknown>> {

@@ -1,34 +1,65 @@
 import type { Static } from 'typebox';
 
 import { FieldPath } from '../grammar/index.js';
-import type { Alteration } from '../rule/index.js';
+import { type Alteration, type Announce, announcements } from '../rule/index.js';
+import type { SecretWrite } from '../secret/index.js';
+import { completeMounts, completePlacement, completeSecrets } from '../workload/index.js';
+import { completeDependencies } from './depends-on.js';
 import type { Deployment } from './deployment.js';
 import type { HealthCheck } from './health-check.js';
-import type { DeploymentFacts } from './limits.js';
+import type { DeploymentFacts, DeploymentLimits } from './limits.js';
 import type { Port, SentPorts } from './ports.js';
 import { REPLICAS_DEFAULT } from './replicas.js';
+import { completeRollout } from './rollout.js';
 import type { deploymentSchema } from './rules.js';
 
 /** A deployment as a client sends it, once the rules have passed it. */
 export type SentDeployment = Static<typeof deploymentSchema>;
 
-/** Notes one difference between what was sent and what is to be stored. */
-type Announce = (field: FieldPath | string, from: unknown, to: unknown, why: string) => void;
+/** What is to become of an accepted document. */
+export interface Completed {
+  readonly spec: Deployment;
+  readonly alterations: readonly Alteration[];
+  /** For the secrets store, and for nothing else. */
+  readonly material: readonly SecretWrite[];
+}
 
 /** Fills in defaults and normalises aliases; every change it makes stands in the alterations. */
 export function complete(
   sent: SentDeployment,
   facts: DeploymentFacts,
+  limits: DeploymentLimits,
   secretsVersion: number,
-): { readonly spec: Deployment; readonly alterations: readonly Alteration[] } {
-  const alterations: Alteration[] = [];
-  const announce: Announce = (field, from, to, why) => {
-    alterations.push({ field: field.toString(), from: from ?? null, to, why });
-  };
-
-  const { entrypoint, command, ports, nodeId, healthCheck, environment, resources, labels } = sent;
+): Completed {
+  const { alterations, announce } = announcements();
   if (sent.replicas === undefined) announce('replicas', null, REPLICAS_DEFAULT, 'default');
+  const first = processPart(sent, facts, announce);
+  const secrets = sent.secrets && completeSecrets(sent.secrets, facts, limits.secrets, announce);
+  if (sent.secretsVersion !== secretsVersion) {
+    const why = sent.secretsVersion === undefined ? 'default' : 'only the rotation operation raises it';
+    announce('secretsVersion', sent.secretsVersion, secretsVersion, why);
+  }
+  const { composedSecrets, volumes, networks, resources, placement, dependsOn, rollout, labels } = sent;
   const spec: Deployment = {
+    ...first,
+    ...(secrets && { secrets: secrets.secrets }),
+    ...(composedSecrets && { composedSecrets }),
+    secretsVersion,
+    ...(volumes && { volumes: completeMounts(volumes, facts, announce) }),
+    ...(networks && { networks }),
+    ...(resources && { resources }),
+    ...(placement && { placement: completePlacement(placement, announce) }),
+    ...(dependsOn && { dependsOn: completeDependencies(dependsOn, announce) }),
+    ...(rollout && { rollout: completeRollout(rollout, announce) }),
+    ...(labels && { labels }),
+  };
+  return { spec, alterations, material: secrets?.material ?? [] };
+}
+
+/** What runs, how often, and on which node. */
+function processPart(sent: SentDeployment, facts: DeploymentFacts, announce: Announce) {
+  const { entrypoint, command, ports, nodeId, healthCheck, environment } = sent;
+  return {
     kind: 'Deployment',
     name: sent.name,
     image: sent.image,
@@ -39,15 +70,7 @@ export function complete(
     ...(nodeId !== undefined && { nodeId: idOf(nodeId, facts, announce) }),
     ...(healthCheck && { healthCheck: completeCheck(healthCheck as Omit<HealthCheck, 'type'>, announce) }),
     ...(environment && { environment }),
-    secretsVersion,
-    ...(resources && { resources }),
-    ...(labels && { labels }),
-  };
-  if (sent.secretsVersion !== secretsVersion) {
-    const why = sent.secretsVersion === undefined ? 'default' : 'only the rotation operation raises it';
-    announce('secretsVersion', sent.secretsVersion, secretsVersion, why);
-  }
-  return { spec, alterations };
+  } as const;
 }
 
 function completePorts(ports: SentPorts, announce: Announce): readonly Port[] {

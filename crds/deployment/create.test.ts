@@ -2,6 +2,7 @@ import { expect } from 'chai';
 
 import { complaints, facts, full, least, limits } from './admit.fixture.js';
 import { admitCreate } from './admit.js';
+import { basicFields, optionalFields } from './rules.js';
 
 const check = (fields: object) => ({ healthCheck: { type: 'exec', command: ['/bin/check'], ...fields } });
 const long = 'a'.repeat(64);
@@ -165,11 +166,6 @@ const cases: ReadonlyArray<{ given: Record<string, unknown>; code?: string; fiel
   { given: { labels: { 'a\nb': {} } }, code: 'label_invalid', field: 'labels.a\nb' },
   { given: { labels: { team: 5 } }, code: 'label_invalid', field: 'labels.team' },
 
-  ...['secrets', 'composedSecrets', 'volumes', 'networks', 'placement', 'dependsOn', 'rollout'].map(field => ({
-    given: { [field]: [] },
-    code: 'field_unknown',
-    field,
-  })),
   { given: { bogus: null }, code: 'field_unknown', field: 'bogus' },
   { given: { constructor: {} }, code: 'field_unknown', field: 'constructor' },
   {
@@ -196,4 +192,24 @@ describe('admission of a new deployment', () => {
       expect(complaints(admitCreate(document, facts, limits))).to.deep.equal([['field_invalid', '']]);
     });
   }
+});
+
+describe('a control plane that honours only the basic fields', () => {
+  const basic = { ...limits, honoured: basicFields };
+
+  for (const field of optionalFields) {
+    const isKnown = basicFields.has(field);
+
+    it(`${isKnown ? 'knows' : 'knows nothing of'} ${field}`, () => {
+      const document = { ...least, [field]: full[field as keyof typeof full] };
+      const found = complaints(admitCreate(document, facts, basic));
+      expect(found).to.deep.equal(isKnown ? [] : [['field_unknown', field]]);
+    });
+  }
+
+  it('does not remove what it does not know', () => {
+    expect(complaints(admitCreate({ ...least, secrets: null }, facts, basic))).to.deep.equal([
+      ['field_unknown', 'secrets'],
+    ]);
+  });
 });

@@ -1,7 +1,9 @@
 import type { Condition, Metadata } from '../meta/index.js';
+import type { PlacementSpec, ResourceRequests, SecretReference, VolumeMount } from '../workload/index.js';
+import type { Dependency } from './depends-on.js';
 import type { HealthCheck } from './health-check.js';
 import type { Port } from './ports.js';
-import type { ResourceRequests } from './resources.js';
+import type { Rollout } from './rollout.js';
 
 /** What a tenant asks for, after admission: every default filled in, every alias normalised. */
 export interface Deployment {
@@ -16,8 +18,18 @@ export interface Deployment {
   readonly nodeId?: string;
   readonly healthCheck?: HealthCheck;
   readonly environment?: Readonly<Record<string, string>>;
+  /** References only: material goes to the secrets store. */
+  readonly secrets?: readonly SecretReference[];
+  /** Variables made from secrets, as templates. */
+  readonly composedSecrets?: Readonly<Record<string, string>>;
   readonly secretsVersion: number;
+  readonly volumes?: readonly VolumeMount[];
+  /** Names of networks to join beside the tenant's own. */
+  readonly networks?: readonly string[];
   readonly resources?: ResourceRequests;
+  readonly placement?: PlacementSpec;
+  readonly dependsOn?: readonly Dependency[];
+  readonly rollout?: Rollout;
   readonly labels?: Readonly<Record<string, string>>;
 }
 

@@ -2,8 +2,8 @@ import { Type } from 'typebox';
 
 import { toMillis } from '../grammar/index.js';
 import { annotate, type FieldRules, mendedBy, rule } from '../rule/index.js';
+import { WORDS_MAX, wordSchema } from '../workload/index.js';
 import type { Context } from './limits.js';
-import { WORDS_MAX, wordSchema } from './process.js';
 
 /** How the container runtime asks a container whether it is well. */
 export interface HealthCheck {
@@ -119,3 +119,17 @@ export const healthCheckRules: FieldRules<Context> = {
     rangeOf('startPeriod', '0s'),
   ],
 };
+
+const waitersCanSeeIt = rule(
+  'health_check_needed',
+  (check: undefined, at, { facts, name, stored }: Context, refuse) => {
+    if (stored?.['healthCheck'] === undefined) return undefined;
+    const waiting = facts.deployments.filter(({ dependsOn }) =>
+      dependsOn.some(dependency => dependency.name === name && dependency.condition === 'healthy'),
+    );
+    return waiting.length === 0 ? undefined : refuse(at, check, { users: waiting.map(waiter => waiter.name) });
+  },
+);
+
+/** A check that others wait for may change, but not go. */
+export const waitersRules: FieldRules<Context> = { field: 'healthCheck', absent: waitersCanSeeIt, present: [] };

@@ -1,21 +1,35 @@
 /**
  * The Deployment kind: what a tenant may ask for, and what becomes of it on the way in.
  *
- * Each field has a file with its type, its schema and its rules; `rules.ts` is the order in which a client hears of
- * faults. Admission is a pure function of the document, what is stored, the facts that the API has looked up, and the
- * configured limits. It refuses with everything that is wrong at once, or accepts and announces every difference
- * between what was sent and what is to be stored.
+ * Each field has a file with its type, its schema and its rules, here or in `crds/workload`; `rules.ts` is the order in
+ * which a client hears of faults. Admission is a pure function of the document, what is stored, the facts that the API
+ * has looked up, and the configured limits. It refuses with everything that is wrong at once, or accepts and announces
+ * every difference between what was sent and what is to be stored. Fields outside `limits.honoured` are unknown.
  *
  *     const admission = admitCreate(document, facts, limits);
  *     if (!admission.ok) return admission.rejections;
+ *     writeSecrets(admission.material);
  *     store(admission.spec);
  *
- * Looking up facts, storing, and the metadata of what is stored are the API's.
+ * Looking up facts, writing secrets, storing, and the metadata of what is stored are the API's.
  *
  * @module
  */
+export type {
+  AntiAffinity,
+  KnownDeployment,
+  KnownImage,
+  KnownNode,
+  LabelConstraint,
+  PlacementSpec,
+  ResourceRequests,
+  SecretReference,
+  VolumeMount,
+} from '../workload/index.js';
+export { unknownWorld } from '../workload/index.js';
 export type { Admission } from './admit.js';
 export { admitCreate, admitUpdate, specOf } from './admit.js';
+export type { Dependency } from './depends-on.js';
 export type {
   Deployment,
   DeploymentPhase,
@@ -26,5 +40,6 @@ export type {
 export type { HealthCheck } from './health-check.js';
 export type { DeploymentFacts, DeploymentLimits } from './limits.js';
 export type { Port } from './ports.js';
-export type { ResourceRequests } from './resources.js';
-export { deploymentSchema } from './rules.js';
+export type { Canary, Rollout } from './rollout.js';
+export { rolloutDefaults } from './rollout.js';
+export { basicFields, deploymentSchema, honouredSchema, optionalFields } from './rules.js';

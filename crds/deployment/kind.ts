@@ -6,7 +6,7 @@ import type { Context } from './limits.js';
 export const kindSchema = Type.Literal('Deployment', annotate({ 'x-rules': true }));
 
 const kindIsDeployment = rule('manifest_wrong_kind', (kind: unknown, at, _context: Context, refuse) =>
-  kind === 'Deployment' ? undefined : refuse(at, kind),
+  kind === 'Deployment' ? undefined : refuse(at, kind, { kind: 'Deployment' }),
 );
 
 export const kindRules: FieldRules<Context> = {

@@ -1,23 +1,22 @@
+import type { WorkloadContext, WorkloadFacts, WorkloadLimits } from '../workload/index.js';
+
 /** The limits that rules measure against. Set by configuration, never by a tenant. */
-export interface DeploymentLimits {
+export interface DeploymentLimits extends WorkloadLimits {
   readonly maxReplicas: number;
   readonly retriesFloor: number;
   readonly timeoutFloor: string;
-  readonly reservedNames: readonly string[];
+  /**
+   * The fields that this control plane carries out from end to end. Any other is refused as unknown: what is stored and
+   * then not done would be worse.
+   */
+  readonly honoured: ReadonlySet<string>;
 }
 
 /** What the API has looked up before the rules are asked. */
-export interface DeploymentFacts {
-  /** The nodes the tenant has enrolled, or that they could not be read. */
-  readonly nodes: 'unreadable' | readonly { readonly id: string; readonly name: string }[];
-}
+export type DeploymentFacts = WorkloadFacts;
 
 /** All that the rules of a deployment may look at, beside the field itself. */
-export interface Context {
-  readonly facts: DeploymentFacts;
+export interface Context extends WorkloadContext {
+  readonly kind: 'Deployment';
   readonly limits: DeploymentLimits;
-  /** The deployment's name as sent or stored, for wording. */
-  readonly name: string;
-  /** What is stored, when this is an update. */
-  readonly stored?: { readonly name: string };
 }

@@ -1,18 +1,42 @@
 import { Type } from 'typebox';
 
-import { examination, type FieldRules } from '../rule/index.js';
-import { environmentRules, environmentSchema } from './environment.js';
-import { healthCheckRules, healthCheckSchema } from './health-check.js';
-import { imageRules, imageSchema } from './image.js';
+import { type Examination, examination, type FieldRules } from '../rule/index.js';
+import {
+  anchorRules,
+  composedReferenceRules,
+  composedSecretsRules,
+  composedSecretsSchema,
+  environmentRules,
+  environmentSchema,
+  imageRules,
+  imageSchema,
+  labelsRules,
+  labelsSchema,
+  nameRules,
+  nameSchema,
+  networksRules,
+  networksSchema,
+  placementRules,
+  placementSchema,
+  residencyLabelRules,
+  resourcesRules,
+  resourcesSchema,
+  secretsRules,
+  secretsSchema,
+  variablesRules,
+  volumesRules,
+  volumesSchema,
+  wordsSchema,
+  writerRules,
+} from '../workload/index.js';
+import { dependsOnRules, dependsOnSchema } from './depends-on.js';
+import { healthCheckRules, healthCheckSchema, waitersRules } from './health-check.js';
 import { kindRules, kindSchema } from './kind.js';
-import { labelsRules, labelsSchema } from './labels.js';
 import type { Context } from './limits.js';
-import { nameRules, nameSchema } from './name.js';
 import { nodeIdRules, nodeIdSchema } from './node-id.js';
 import { portsRules, portsSchema } from './ports.js';
-import { wordsSchema } from './process.js';
 import { replicasRules, replicasSchema } from './replicas.js';
-import { resourcesRules, resourcesSchema } from './resources.js';
+import { rolloutRules, rolloutSchema } from './rollout.js';
 import { secretsVersionRules, secretsVersionSchema } from './secrets-version.js';
 
 /** A deployment as a client sends it. */
@@ -28,8 +52,15 @@ export const deploymentSchema = Type.Object(
     nodeId: Type.Optional(nodeIdSchema),
     healthCheck: Type.Optional(healthCheckSchema),
     environment: Type.Optional(environmentSchema),
+    secrets: Type.Optional(secretsSchema),
+    composedSecrets: Type.Optional(composedSecretsSchema),
     secretsVersion: Type.Optional(secretsVersionSchema),
+    volumes: Type.Optional(volumesSchema),
+    networks: Type.Optional(networksSchema),
     resources: Type.Optional(resourcesSchema),
+    placement: Type.Optional(placementSchema),
+    dependsOn: Type.Optional(dependsOnSchema),
+    rollout: Type.Optional(rolloutSchema),
     labels: Type.Optional(labelsSchema),
   },
   { additionalProperties: false },
@@ -46,10 +77,60 @@ const fields: readonly FieldRules<Context>[] = [
   portsRules,
   nodeIdRules,
   healthCheckRules,
+  waitersRules,
   environmentRules,
+  variablesRules,
+  secretsRules,
+  anchorRules,
+  composedSecretsRules,
+  composedReferenceRules,
   secretsVersionRules,
+  volumesRules,
+  writerRules,
+  networksRules,
   resourcesRules,
+  placementRules,
+  dependsOnRules,
+  rolloutRules,
   labelsRules,
+  residencyLabelRules,
 ];
 
-export const examineDeployment = examination(deploymentSchema, fields);
+/** Every field that may be left out. */
+export const optionalFields: readonly string[] = Object.keys(deploymentSchema.properties).filter(
+  field => !['kind', 'name', 'image'].includes(field),
+);
+
+/** The fields that a control plane honours which knows nothing of secrets, volumes and relations. */
+export const basicFields: ReadonlySet<string> = new Set([
+  'replicas',
+  'entrypoint',
+  'command',
+  'ports',
+  'nodeId',
+  'healthCheck',
+  'environment',
+  'secretsVersion',
+  'resources',
+  'labels',
+]);
+
+const made = new WeakMap<ReadonlySet<string>, Examination<Context>>();
+
+/** The examination by a control plane that honours these fields and knows no others. */
+export function examinationOf(honoured: ReadonlySet<string>): Examination<Context> {
+  const known = made.get(honoured) ?? examination(honouredSchema(honoured), fields);
+  made.set(honoured, known);
+  return known;
+}
+
+/** Whether a field is known where these are honoured. */
+export function isKnownField(field: string, honoured: ReadonlySet<string>): boolean {
+  return Object.hasOwn(deploymentSchema.properties, field) && (!optionalFields.includes(field) || honoured.has(field));
+}
+
+/** The schema of a deployment with the fields that are honoured. */
+export function honouredSchema(honoured: ReadonlySet<string>): typeof deploymentSchema {
+  const properties = Object.entries(deploymentSchema.properties).filter(([field]) => isKnownField(field, honoured));
+  return { ...deploymentSchema, properties: Object.fromEntries(properties) } as typeof deploymentSchema;
+}

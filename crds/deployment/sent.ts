@@ -1,7 +1,7 @@
 import { FieldPath } from '../grammar/index.js';
 import { describe, type Rejection, reject } from '../rejections/index.js';
 import type { Alteration } from '../rule/index.js';
-import { deploymentSchema } from './rules.js';
+import { isKnownField } from './rules.js';
 
 /** What the server adds to a deployment in its answers. A client that sends it back is told that it was not read. */
 const READ_ONLY = ['metadata', 'status', 'alterations', 'warnings'] as const;
@@ -19,7 +19,9 @@ export interface Sent {
 }
 
 /** Separates what a client asks for from what it only sends back. */
-export function sentBy(document: Readonly<Record<string, unknown>>): Sent {
+export function sentBy(document: Readonly<Record<string, unknown>>, honoured: ReadonlySet<string>): Sent {
+  // A field that nobody knows cannot be removed; it stays in the document and is refused there.
+  const isRemoval = ([name, value]: [string, unknown]) => value === null && isKnownField(name, honoured);
   const readOnly = READ_ONLY.filter(name => document[name] !== undefined);
   const asked = Object.entries(document).filter(([name]) => !READ_ONLY.some(known => known === name));
   const revision = revisionIn(document['metadata']);
@@ -37,11 +39,6 @@ export function sentBy(document: Readonly<Record<string, unknown>>): Sent {
     // A guard that cannot be read must not be passed over: the client relies on it.
     rejections: isReadable ? [] : [reject('field_invalid', REVISION, revision, { wanted: 'a revision, as a string' })],
   };
-}
-
-/** A field that nobody knows cannot be removed; it stays in the document and is refused there. */
-function isRemoval([name, value]: [string, unknown]): boolean {
-  return value === null && Object.hasOwn(deploymentSchema.properties, name);
 }
 
 const REVISION = FieldPath.root.child('metadata').child('revision');

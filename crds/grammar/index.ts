@@ -13,6 +13,8 @@
  *
  * @module
  */
+export type { Anchor } from './anchor.js';
+export { parseAnchor } from './anchor.js';
 export { DNS_LABEL_MAX, isDnsLabel, isDnsLabelText } from './dns-label.js';
 export { toMillis } from './duration.js';
 export { FieldPath, pointerPart } from './field-path.js';
@@ -21,5 +23,9 @@ export { isPinned, parseImageReference } from './image-reference.js';
 export { isLabelKey, isLabelValue } from './label.js';
 export { isSameSpelling, nearestName } from './nearest-name.js';
 export { cpuMillis, memoryBytes } from './quantity.js';
+export type { SecretPath } from './secret-path.js';
+export { isRelativePath, isSecretKey, isSecretLabel, parseSecretPath } from './secret-path.js';
+export type { TemplatePart } from './template.js';
+export { parseTemplate, placeholdersOf } from './template.js';
 export type { IdPrefix } from './typed-id.js';
 export { isTypedId, typedId } from './typed-id.js';

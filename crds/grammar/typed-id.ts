@@ -2,7 +2,20 @@
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 
 /** What an id begins with says what it is the id of. */
-export type IdPrefix = 'dep' | 'node' | 'evt' | 'rep' | 'req' | 'op' | 'log';
+export type IdPrefix =
+  | 'dep'
+  | 'node'
+  | 'evt'
+  | 'rep'
+  | 'req'
+  | 'op'
+  | 'log'
+  | 'vol'
+  | 'net'
+  | 'job'
+  | 'bak'
+  | 'snap'
+  | 'rec';
 
 /** Bytes of chance in an id. */
 const BYTES = 16;

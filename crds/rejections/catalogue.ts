@@ -5,15 +5,23 @@ import { failures } from './failures.js';
 import { fieldRejections } from './fields.js';
 import { healthCheckRejections } from './health-check.js';
 import { placementRejections } from './placement.js';
+import { recommendationRejections } from './recommendations.js';
+import { relationRejections } from './relations.js';
 import { requestRejections } from './requests.js';
+import { secretMaterialRejections } from './secret-material.js';
+import { secretRejections } from './secrets.js';
 import { volumeRejections } from './volumes.js';
 
 /** The groups in the order of the reference pages. A code stands in one of them only; `hack/check-rejections.ts` sees to it. */
 export const groups = [
   deploymentRejections,
   healthCheckRejections,
+  secretRejections,
+  secretMaterialRejections,
   placementRejections,
   volumeRejections,
+  recommendationRejections,
+  relationRejections,
   fieldRejections,
   requestRejections,
   callerRejections,
@@ -24,8 +32,12 @@ export const groups = [
 export const catalogue = {
   ...deploymentRejections,
   ...healthCheckRejections,
+  ...secretRejections,
+  ...secretMaterialRejections,
   ...placementRejections,
   ...volumeRejections,
+  ...recommendationRejections,
+  ...relationRejections,
   ...fieldRejections,
   ...requestRejections,
   ...callerRejections,

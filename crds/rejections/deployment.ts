@@ -57,9 +57,10 @@ export const deploymentRejections = entries({
   manifest_wrong_kind: {
     section: '7.1',
     status: 422,
-    expected: 'Deployment',
-    why: 'Each kind has an endpoint of its own, and this one stores deployments only.',
-    remedy: 'Set kind to Deployment, or send the document to the endpoint of its kind.',
+    expected: ({ kind }: { kind: string }) => kind,
+    sample: { kind: 'Deployment' },
+    why: 'Each kind has an endpoint of its own, and this one stores no other.',
+    remedy: 'Correct kind, or send the document to the endpoint of its kind.',
     example: deployment({ kind: 'Job' }),
     mended: deployment(),
   },

@@ -59,3 +59,27 @@ export function entries<const Group extends Record<string, Entry<never>>>(
 export function deployment(fields: Readonly<Record<string, unknown>> = {}): Readonly<Record<string, unknown>> {
   return { kind: 'Deployment', name: 'web', image: 'registry.example.com/shop/web:1.4.2', ...fields };
 }
+
+/** A job that would be accepted, for examples. */
+export function job(fields: Readonly<Record<string, unknown>> = {}): Readonly<Record<string, unknown>> {
+  return { kind: 'Job', name: 'migrate', image: 'registry.example.com/shop/migrate:1.4.2', ...fields };
+}
+
+/** Volumes of the examples, each named for what is special about it. */
+export const exampleVolumes = {
+  ready: 'vol_01jx4t9mk3v8q2zr5w7y6n0rdy',
+  writtenByOther: 'vol_01jx4t9mk3v8q2zr5w7y6n0bsy',
+  object: 'vol_01jx4t9mk3v8q2zr5w7y6n0bjc',
+  degraded: 'vol_01jx4t9mk3v8q2zr5w7y6n0deg',
+  absent: 'vol_01jx4t9mk3v8q2zr5w7y6n0abs',
+} as const;
+
+/** A mount of a volume, for examples. */
+export function mount(fields: Readonly<Record<string, unknown>> = {}): Readonly<Record<string, unknown>> {
+  return { volumeId: exampleVolumes.ready, mountPath: '/data', ...fields };
+}
+
+/** A secret entry, for examples; `undefined` leaves a field out. */
+export function secret(fields: Readonly<Record<string, unknown>> = {}): Readonly<Record<string, unknown>> {
+  return { name: 'DB', vault_path: 'deployments/web-db', anchor: 'process', ...fields };
+}

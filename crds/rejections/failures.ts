@@ -12,6 +12,16 @@ export const failures = entries({
     mended: 'POST /api/v1/deployments once etcd is back',
   },
 
+  secret_store_unavailable: {
+    section: 'failure',
+    status: 503,
+    expected: 'the same request, once the secrets store answers again',
+    why: 'The secrets store cannot be reached, so nothing was stored.',
+    remedy: 'Send the request again as long after as Retry-After says.',
+    example: 'PUT /api/v1/secrets/deployments/web-db while the secrets store is down',
+    mended: 'PUT /api/v1/secrets/deployments/web-db once it is back',
+  },
+
   outcome_unknown: {
     section: 'failure',
     status: 503,

@@ -14,6 +14,7 @@
 export type { AnyEntry, ParamsOf, PlainCode, RejectionCode } from './catalogue.js';
 export { catalogue, entryOf, groups, isRejectionCode } from './catalogue.js';
 export type { Entry, Example, Section, Status } from './entry.js';
+export { exampleVolumes } from './entry.js';
 export { describe } from './received.js';
 export { reject, unquoted, withFix } from './reject.js';
 export type { PatchStep, Rejection, RejectionBody, RejectionRecord, Rejections } from './rejection.js';

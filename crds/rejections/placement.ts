@@ -1,11 +1,17 @@
-import { deployment, entries } from './entry.js';
+import { deployment, entries, job } from './entry.js';
 
-/** Section 7.4: nodes. */
+/** Why the tenant's nodes could not be listed. */
+type NoNodes = { readonly nodes: 'none' | 'unreadable' };
+
+const statusOf = ({ nodes }: NoNodes) => (nodes === 'unreadable' ? 503 : 422);
+const network = (fields: Readonly<Record<string, unknown>>) => ({ name: 'backend', ...fields });
+
+/** Section 7.4: nodes, jobs and networks. */
 export const placementRejections = entries({
   node_candidates_unresolvable: {
     section: '7.4',
-    status: ({ nodes }: { nodes: 'none' | 'unreadable' }) => (nodes === 'unreadable' ? 503 : 422),
-    expected: ({ nodes }: { nodes: 'none' | 'unreadable' }) =>
+    status: statusOf,
+    expected: ({ nodes }: NoNodes) =>
       nodes === 'unreadable'
         ? 'the same request, once the nodes can be read again; or no nodeId'
         : 'a node of this tenant, which has none yet; or no nodeId',
@@ -36,5 +42,85 @@ export const placementRejections = entries({
     remedy: 'Choose another nodeName, or have the other tenant release its claim.',
     example: { nodeName: 'taken-machine' },
     mended: { nodeName: 'my-machine' },
+  },
+
+  node_claim_release_no_tenant: {
+    section: '7.4',
+    status: 400,
+    expected: 'X-Tenant-ID with the UUID of the tenant that releases its claim',
+    why: 'A node may carry claims of two tenants, and each can release only its own.',
+    remedy: 'Add the header X-Tenant-ID.',
+    example: 'DELETE /api/v1/nodes/machine-1/claim',
+    mended: 'DELETE /api/v1/nodes/machine-1/claim with X-Tenant-ID: 0b5c3a52-8d0e-4a53-9d0c-4f3c6b6f2a10',
+  },
+
+  job_node_candidates_unresolvable: {
+    section: '7.4',
+    status: statusOf,
+    expected: ({ nodes }: NoNodes) =>
+      nodes === 'unreadable'
+        ? 'the same request, once the nodes can be read again; or no nodeId'
+        : 'a node with a reachable agent, and the tenant has none now; or no nodeId',
+    sample: { nodes: 'none' },
+    why: 'A named node is checked against the nodes whose agents are heard, and there is no list to check against.',
+    remedy: 'Enrol a node or start its agent, or leave nodeId out.',
+    example: job({ nodeId: 'machine-1' }),
+    mended: job(),
+  },
+
+  job_node_not_found: {
+    section: '7.4',
+    status: 422,
+    expected: ({ nodes }: { nodes: readonly string[] }) =>
+      `one of the tenant’s nodes (${nodes.join(', ')}), or no nodeId`,
+    sample: { nodes: ['machine-1', 'machine-2'] },
+    why: 'A job can only run on a node that exists.',
+    remedy: 'Name one of your nodes, or leave nodeId out.',
+    example: job({ nodeId: 'nowhere' }),
+    mended: job({ nodeId: 'machine-1' }),
+  },
+
+  network_node_candidates_unresolvable: {
+    section: '7.4',
+    status: statusOf,
+    expected: ({ nodes }: NoNodes) =>
+      nodes === 'unreadable' ? 'the same request, once the nodes can be read again' : 'a tenant with an enrolled node',
+    sample: { nodes: 'none' },
+    why: 'A network is made on one node, and there is no node to make it on.',
+    remedy: 'Enrol a node first.',
+    example: 'POST /api/v1/networks as a tenant without nodes',
+    mended: 'POST /api/v1/networks once a node is enrolled',
+  },
+
+  network_node_not_a_candidate: {
+    section: '7.4',
+    status: 422,
+    expected: ({ nodes }: { nodes: readonly string[] }) => `one of the tenant’s nodes: ${nodes.join(', ')}`,
+    sample: { nodes: ['machine-1', 'machine-2'] },
+    why: 'The tenant cannot place workloads on the named node, so nothing could ever use the network.',
+    remedy: 'Name one of your nodes.',
+    example: network({ nodeId: 'somebody-elses-machine' }),
+    mended: network({ nodeId: 'machine-1' }),
+  },
+
+  network_node_required: {
+    section: '7.4',
+    status: 422,
+    expected: ({ nodes }: { nodes: readonly string[] }) => `the node to make it on: ${nodes.join(', ')}`,
+    sample: { nodes: ['machine-1', 'machine-2'] },
+    why: 'A network is made on one node, and with several to choose from the platform does not guess.',
+    remedy: 'Set nodeId.',
+    example: network({}),
+    mended: network({ nodeId: 'machine-1' }),
+  },
+
+  network_option_unsupported_on_agent: {
+    section: '7.4',
+    status: 422,
+    expected: 'only name, driver bridge, labels, internal and nodeId',
+    why: 'Nothing else is carried to the node’s agent, so the option would have no effect.',
+    remedy: 'Remove the option.',
+    example: network({ nodeId: 'machine-1', subnet: '10.0.0.0/24' }),
+    mended: network({ nodeId: 'machine-1' }),
   },
 });

@@ -13,4 +13,18 @@ export interface Warning {
   readonly code: string;
   readonly field: string;
   readonly message: string;
+  /** `residency_no_matching_node`: what the tenant's nodes report instead. */
+  readonly advertised?: readonly string[];
+}
+
+/** Notes one difference between what was sent and what is to be stored. */
+export type Announce = (field: { toString(): string }, from: unknown, to: unknown, why: string) => void;
+
+/** A list of alterations, and the function that adds to it. */
+export function announcements(): { readonly alterations: readonly Alteration[]; readonly announce: Announce } {
+  const alterations: Alteration[] = [];
+  const announce: Announce = (field, from, to, why) => {
+    alterations.push({ field: field.toString(), from: from ?? null, to: to ?? null, why });
+  };
+  return { alterations, announce };
 }

@@ -6,6 +6,8 @@ export interface Annotations {
   readonly 'x-reject'?: PlainCode;
   /** The field's own rules refuse what has the wrong shape here, with codes that need to be told a limit. */
   readonly 'x-rules'?: true;
+  /** The code that a field which nobody knows earns in this object; `field_unknown` when absent. */
+  readonly 'x-unknown'?: PlainCode;
   /** The accepted form in words, for `field_invalid`. */
   readonly 'x-expected'?: string;
   /** What stands here may be a credential: it is described, never quoted. */
@@ -13,7 +15,13 @@ export interface Annotations {
 }
 
 /** The words, for ajv's vocabulary. */
-export const annotationWords: readonly (keyof Annotations)[] = ['x-reject', 'x-rules', 'x-expected', 'x-redact'];
+export const annotationWords: readonly (keyof Annotations)[] = [
+  'x-reject',
+  'x-rules',
+  'x-unknown',
+  'x-expected',
+  'x-redact',
+];
 
 /** A schema's annotations, checked by the compiler. */
 export function annotate<const Given extends Annotations>(given: Given): Given {

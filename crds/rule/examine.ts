@@ -9,10 +9,21 @@ import { without } from './without.js';
 /** Most rejections in one answer: enough for a person to work on, and a bound on what a hostile body can cause. */
 export const REJECTIONS_MAX = 200;
 
-/** Lists what is wrong with a document. `asks` says which fields are in question; all of them when left out. */
+/** What of a document has its shape. Rules that look at other fields than their own look at them here. */
+export interface Sound {
+  /** The document without the values that have not their shape. */
+  readonly document: Readonly<Record<string, unknown>>;
+  /** Whether nothing at all is wrong with the shape of a field: only then does what is missing there mean anything. */
+  readonly isWhole: (field: string) => boolean;
+}
+
+/**
+ * Lists what is wrong with a document. `facts` is told what of it has its shape; `asks` says which fields are in
+ * question, all of them when left out.
+ */
 export type Examination<Facts> = (
   document: unknown,
-  facts: Facts,
+  facts: (sound: Sound) => Facts,
   asks?: (field: string) => boolean,
 ) => readonly Rejection[];
 
@@ -28,6 +39,7 @@ export function examination<Facts>(schema: TObject, fields: readonly FieldRules<
   const rank = ranking(schema, fields);
   return (document, facts, asks = () => true) => {
     const flaws = shape(document).filter(({ pointer }) => pointer === '' || asks(outerName(pointer)));
+    const flawed = new Set(flaws.map(({ pointer }) => outerName(pointer)));
     if (flaws[0]?.pointer === '') return [flaws[0].finding().rejection];
 
     const [byRules, broken] = [flaws.filter(flaw => flaw.byRules), flaws.filter(flaw => !flaw.byRules)];
@@ -35,15 +47,16 @@ export function examination<Facts>(schema: TObject, fields: readonly FieldRules<
       document as Record<string, unknown>,
       broken.map(flaw => flaw.at()),
     );
+    const known = facts({ document: sound, isWhole: field => !flawed.has(field) });
     const found = fields
-      .filter(({ field }) => asks(field))
-      .flatMap(rules => applied(rules, sound, facts))
+      .filter(rules => asks(rules.field) || rules.with?.some(asks))
+      .flatMap(rules => applied(rules, sound, known))
       .map(finding => ({ pointer: finding.at.toPointer(), at: () => finding.at, finding: () => finding }));
     const meant = found.filter(outside(broken));
     const unclaimed = byRules.filter(outside(meant));
     return [...broken, ...unclaimed, ...firstOfEach(meant)]
       .map(place => ({ place, rank: rank(place.at()) }))
-      .sort((a, b) => a.rank[0] - b.rank[0] || a.rank[1] - b.rank[1])
+      .sort((a, b) => compare(a.rank, b.rank))
       .slice(0, REJECTIONS_MAX)
       .map(({ place }) => place.finding().rejection);
   };
@@ -98,18 +111,29 @@ function firstOfEach(places: readonly Place[]): readonly Place[] {
   return [...first.values()];
 }
 
-type Ranked = { readonly properties?: Readonly<Record<string, unknown>> };
+interface Ranked {
+  readonly properties?: Readonly<Record<string, Ranked>>;
+  readonly items?: Ranked;
+}
 
-function ranking<Facts>(schema: TObject, fields: readonly FieldRules<Facts>[]): (at: FieldPath) => [number, number] {
-  const properties = schema.properties as Readonly<Record<string, Ranked>>;
-  const order = [...new Set([...fields.map(({ field }) => field), ...Object.keys(properties)])];
+/** The place of a path in the order of the answer, part by part. */
+function ranking<Facts>(schema: TObject, fields: readonly FieldRules<Facts>[]): (at: FieldPath) => readonly number[] {
+  const root = schema as Ranked;
+  const order = [...new Set([...fields.map(({ field }) => field), ...Object.keys(root.properties ?? {})])];
   return at => {
-    const [outer, inner] = at.parts;
-    const position = order.indexOf(String(outer));
-    if (position < 0) return [order.length, 0];
-    if (typeof inner === 'number') return [position, inner];
-    const within = Object.keys(properties[String(outer)]?.properties ?? {});
-    if (inner === undefined) return [position, -1];
-    return [position, within.includes(inner) ? within.indexOf(inner) : within.length];
+    let here: Ranked | undefined = root;
+    return at.parts.map((part, depth) => {
+      const names: readonly string[] = depth === 0 ? order : Object.keys(here?.properties ?? {});
+      here = typeof part === 'number' ? here?.items : here?.properties?.[part];
+      if (typeof part === 'number') return part;
+      return names.includes(part) ? names.indexOf(part) : names.length;
+    });
   };
+}
+
+/** What lies outside comes before what lies in it. */
+function compare(a: readonly number[], b: readonly number[]): number {
+  const differing = a.findIndex((rank, depth) => rank !== b[depth]);
+  if (differing < 0) return a.length - b.length;
+  return b[differing] === undefined ? 1 : a[differing]! - b[differing];
 }

@@ -13,12 +13,14 @@
  *
  * @module
  */
-export type { Alteration, Warning } from './alteration.js';
+export type { Alteration, Announce, Warning } from './alteration.js';
+export { announcements } from './alteration.js';
 export { annotate } from './annotations.js';
 export type { Checked } from './check.js';
 export { bodyCheck, refusalOf } from './check.js';
-export type { Examination } from './examine.js';
+export type { Examination, Sound } from './examine.js';
 export { examination, REJECTIONS_MAX } from './examine.js';
 export { mapOf } from './map-of.js';
-export type { FieldRules, Finding, Refuse, Rule } from './rule.js';
+export { each, within } from './parts.js';
+export type { FieldRules, Finding, Found, Refuse, Rule } from './rule.js';
 export { mendedBy, rule } from './rule.js';

@@ -47,6 +47,8 @@ export function mendedBy(finding: Finding, ...fix: readonly PatchStep[]): Findin
 /** The rules of one field, in the order a client should learn of them. */
 export interface FieldRules<Facts> {
   readonly field: string;
+  /** Other fields that these rules look at: they are asked when one of those changes, too. */
+  readonly with?: readonly string[];
   /** Asked when the field was not sent. */
   readonly absent?: Rule<undefined, Facts>;
   /** Asked when it was. */

@@ -96,6 +96,9 @@ function misshapen(at: FieldPath, received: unknown, schema: Schema, error: Prob
 }
 
 function unknownField(at: FieldPath, name: string, received: unknown, schema: Schema): Finding {
+  const own = schema['x-unknown'];
+  if (own !== undefined)
+    return mendedBy({ at, rejection: reject(own, at, received) }, { op: 'remove', path: at.toPointer() });
   const nearest = nearestName(name, Object.keys(schema.properties ?? {}));
   const finding = { at, rejection: reject('field_unknown', at, received, { nearest }) };
   if (nearest === undefined || !isSameSpelling(name, nearest)) return finding;

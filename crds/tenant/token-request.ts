@@ -74,7 +74,7 @@ const examine = examination<Kind>(tokenRequestSchema, [
 export function checkTokenRequest(document: unknown): Checked<TokenRequest> {
   const asked = (document ?? {}) as Static<typeof tokenRequestSchema>;
   const kind = asked.kind === 'admin' ? 'admin' : 'tenant';
-  const refusal = refusalOf(examine(document, { kind }));
+  const refusal = refusalOf(examine(document, () => ({ kind })));
   if (refusal) return refusal;
   return {
     ok: true,

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 
 import { DNS_LABEL_MAX, isDnsLabelText } from '../grammar/index.js';
 import { annotate, type FieldRules, rule } from '../rule/index.js';
-import type { Context } from './limits.js';
+import type { WorkloadContext as Context } from './context.js';
 
 export const nameSchema = Type.String({ maxLength: DNS_LABEL_MAX, ...annotate({ 'x-rules': true }) });
 

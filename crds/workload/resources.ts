@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 
 import { cpuMillis, memoryBytes } from '../grammar/index.js';
 import { annotate, type FieldRules, mendedBy, rule } from '../rule/index.js';
-import type { Context } from './limits.js';
+import type { WorkloadContext as Context } from './context.js';
 
 /** What a replica asks of a node. Requests inform placement; nothing is reserved. */
 export interface ResourceRequests {

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 
 import { annotate, type FieldRules, mapOf, rule } from '../rule/index.js';
 import { isCredential } from './credential.js';
-import type { Context } from './limits.js';
+import type { WorkloadContext as Context } from './context.js';
 
 const VARIABLES_MAX = 512;
 const VALUE_MAX = 32_768;
@@ -25,10 +25,13 @@ export const environmentSchema = mapOf(
   },
 );
 
-const namesAreReadable = rule('environment_name_invalid', (environment: Environment, at, _context: Context, refuse) =>
-  Object.keys(environment)
-    .filter(name => !NAME.test(name))
-    .map(name => refuse(at.child(name), name)),
+/** The names of variables, whichever field they are set in. */
+export const environmentNamesRule = rule(
+  'environment_name_invalid',
+  (environment: Environment, at, _context: Context, refuse) =>
+    Object.keys(environment)
+      .filter(name => !NAME.test(name))
+      .map(name => refuse(at.child(name), name)),
 );
 
 const holdsNoCredential = rule(
@@ -41,5 +44,5 @@ const holdsNoCredential = rule(
 
 export const environmentRules: FieldRules<Context> = {
   field: 'environment',
-  present: [holdsNoCredential, namesAreReadable],
+  present: [holdsNoCredential, environmentNamesRule],
 };

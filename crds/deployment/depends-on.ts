@@ -1,0 +1,114 @@
+import { type Static, Type } from 'typebox';
+
+import { FieldPath } from '../grammar/index.js';
+import {
+  type Announce,
+  annotate,
+  each,
+  type FieldRules,
+  type Finding,
+  mendedBy,
+  rule,
+  type Warning,
+} from '../rule/index.js';
+import type { Context, DeploymentFacts } from './limits.js';
+
+/** Another deployment that has to be there first. */
+export interface Dependency {
+  readonly name: string;
+  readonly condition: 'healthy' | 'started';
+}
+
+const DEPENDENCIES_MAX = 32;
+
+export const dependsOnSchema = Type.Array(
+  Type.Object(
+    {
+      name: Type.String({ minLength: 1, maxLength: 63, ...annotate({ 'x-expected': 'the name of a deployment' }) }),
+      condition: Type.Optional(Type.Enum(['healthy', 'started'], { type: 'string' })),
+    },
+    { additionalProperties: false, ...annotate({ 'x-expected': 'an object with name and condition' }) },
+  ),
+  {
+    maxItems: DEPENDENCIES_MAX,
+    ...annotate({ 'x-expected': `a list of at most ${DEPENDENCIES_MAX} objects with name and condition` }),
+  },
+);
+
+/** Dependencies as a client sends them, in the form of a list. */
+export type SentDependencies = Static<typeof dependsOnSchema>;
+
+/** An entry of which only the shape that it has is known. */
+type Loose = Partial<SentDependencies[number]>;
+
+const othersOnly = rule('depends_on_self', ({ name }: Loose, at, context: Context, refuse) =>
+  name === context.name ? mendedBy(refuse(at.child('name'), name), { op: 'remove', path: at.toPointer() }) : undefined,
+);
+
+const eachOnce = rule('depends_on_duplicate', (entries: readonly Loose[], at, _context: Context, refuse) =>
+  entries.flatMap(({ name }, position) =>
+    name === undefined || entries.findIndex(entry => entry.name === name) === position
+      ? []
+      : refuse(at.index(position).child('name'), name),
+  ),
+);
+
+const healthCanBeSeen = rule('depends_on_no_health_check', (entry: Loose, at, { facts }: Context, refuse) => {
+  const target = facts.deployments.find(({ name }) => name === entry.name);
+  if (!target || target.hasHealthCheck || entry.condition === 'started') return undefined;
+  return refuse(at.child('name'), entry.name);
+});
+
+const noWayBack = rule(
+  'depends_on_cycle',
+  (entry: Loose, at, { facts, name }: Context, refuse): Finding | undefined => {
+    if (entry.name === undefined || entry.name === name) return undefined;
+    const way = wayTo(name, entry.name, facts);
+    return way && refuse(at.child('name'), entry.name, { cycle: [name, ...way] });
+  },
+);
+
+/** The names from one deployment to another along what each waits for; undefined when there is no way. */
+function wayTo(goal: string, start: string, { deployments }: DeploymentFacts): readonly string[] | undefined {
+  const waitsFor = new Map(deployments.map(({ name, dependsOn }) => [name, dependsOn]));
+  const from = new Map<string, string | undefined>([[start, undefined]]);
+  // Breadth first, so that the cycle named is the shortest one.
+  for (const name of from.keys()) {
+    if (name === goal) return traced(name, from);
+    for (const next of waitsFor.get(name) ?? []) if (!from.has(next.name)) from.set(next.name, name);
+  }
+  return undefined;
+}
+
+function traced(end: string, from: ReadonlyMap<string, string | undefined>): readonly string[] {
+  const way: string[] = [];
+  for (let name: string | undefined = end; name !== undefined; name = from.get(name)) way.unshift(name);
+  return way;
+}
+
+export const dependsOnRules: FieldRules<Context> = {
+  field: 'dependsOn',
+  present: [each(othersOnly), eachOnce, each(noWayBack), each(healthCanBeSeen)],
+};
+
+const AT = FieldPath.root.child('dependsOn');
+
+/** The dependencies to store: the condition filled in, announced. */
+export function completeDependencies(sent: SentDependencies, announce: Announce): readonly Dependency[] {
+  return sent.map(({ name, condition }, position) => {
+    if (condition === undefined) announce(AT.index(position).child('condition'), null, 'healthy', 'default');
+    return { name, condition: condition ?? 'healthy' };
+  });
+}
+
+/** Dependencies that are not there yet: the deployment is stored, and waits. */
+export function dependencyWarnings(
+  dependencies: readonly Dependency[] | undefined,
+  { deployments }: DeploymentFacts,
+): readonly Warning[] {
+  return (dependencies ?? []).flatMap(({ name }, position) => {
+    if (deployments.some(deployment => deployment.name === name)) return [];
+    const message = `there is no deployment ${name} yet: this one waits for it`;
+    return [{ code: 'dependency_absent', field: AT.index(position).child('name').toString(), message }];
+  });
+}

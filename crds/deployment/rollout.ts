@@ -1,0 +1,95 @@
+import { type Static, Type } from 'typebox';
+
+import { FieldPath, toMillis } from '../grammar/index.js';
+import { type Announce, annotate, type FieldRules, rule } from '../rule/index.js';
+import type { Context } from './limits.js';
+
+/** How a new revision replaces the old one. */
+export interface Rollout {
+  /** Replicas that may run beyond the wanted number while replacing. */
+  readonly maxSurge: number;
+  /** Wanted replicas that may be missing while replacing. */
+  readonly maxUnavailable: number;
+  /** How long a rollout may go without progress. */
+  readonly progressDeadline: string;
+  /** Whether a rollout that misses its deadline goes back to the revision before. */
+  readonly autoRollback: boolean;
+  readonly canary?: Canary;
+}
+
+/** A first part of a rollout that waits before the rest follows. */
+export interface Canary {
+  readonly replicas: number;
+  /** How long the first part waits; until somebody promotes it when absent. */
+  readonly hold?: string;
+}
+
+/** What a deployment without `rollout` does. */
+export const rolloutDefaults: Rollout = {
+  maxSurge: 1,
+  maxUnavailable: 0,
+  progressDeadline: '10m',
+  autoRollback: true,
+};
+
+const REPLICAS_MAX = 10_000;
+const byRules = annotate({ 'x-rules': true });
+const count = (minimum: number) => Type.Integer({ minimum, maximum: REPLICAS_MAX });
+
+export const rolloutSchema = Type.Object(
+  {
+    maxSurge: Type.Optional(count(0)),
+    maxUnavailable: Type.Optional(count(0)),
+    progressDeadline: Type.Optional(Type.String(byRules)),
+    autoRollback: Type.Optional(Type.Boolean()),
+    canary: Type.Optional(
+      Type.Object(
+        { replicas: count(1), hold: Type.Optional(Type.String(byRules)) },
+        { additionalProperties: false, ...annotate({ 'x-expected': 'an object with replicas and hold' }) },
+      ),
+    ),
+  },
+  {
+    additionalProperties: false,
+    ...annotate({ 'x-expected': 'an object with maxSurge, maxUnavailable, progressDeadline, autoRollback, canary' }),
+  },
+);
+
+type SentRollout = Static<typeof rolloutSchema>;
+
+const rolloutCanMove = rule('field_invalid', (sent: SentRollout, at, _context: Context, refuse) => {
+  const { maxSurge, maxUnavailable } = { ...rolloutDefaults, ...sent };
+  if (maxSurge + maxUnavailable > 0) return undefined;
+  const wanted = '1 or more here, or in maxSurge: with 0 in both nothing could ever be replaced';
+  return refuse(at.child('maxUnavailable'), maxUnavailable, { wanted });
+});
+
+const SPANS = {
+  progressDeadline: { shortest: '10s', longest: '24h', of: (sent: SentRollout) => sent.progressDeadline },
+  'canary.hold': { shortest: '1s', longest: '168h', of: (sent: SentRollout) => sent.canary?.hold },
+} as const;
+
+const spanIsSound = (part: keyof typeof SPANS) =>
+  rule('field_invalid', (sent: SentRollout, at, _context: Context, refuse) => {
+    const { shortest, longest, of } = SPANS[part];
+    const value: unknown = of(sent);
+    if (value === undefined) return undefined;
+    const asked = typeof value === 'string' ? toMillis(value) : undefined;
+    if (asked !== undefined && asked >= toMillis(shortest)! && asked <= toMillis(longest)!) return undefined;
+    const place = part.split('.').reduce((path, name) => path.child(name), at);
+    return refuse(place, value, { wanted: `a duration from ${shortest} to ${longest}` });
+  });
+
+export const rolloutRules: FieldRules<Context> = {
+  field: 'rollout',
+  present: [rolloutCanMove, spanIsSound('progressDeadline'), spanIsSound('canary.hold')],
+};
+
+/** The rollout to store, with every default filled in, announced. */
+export function completeRollout(sent: SentRollout, announce: Announce): Rollout {
+  const at = FieldPath.root.child('rollout');
+  for (const [part, value] of Object.entries(rolloutDefaults)) {
+    if (sent[part as keyof SentRollout] === undefined) announce(at.child(part), null, value, 'default');
+  }
+  return { ...rolloutDefaults, ...sent } as Rollout;
+}

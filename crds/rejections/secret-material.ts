@@ -1,0 +1,202 @@
+import { deployment, entries, secret } from './entry.js';
+
+const generate = (fields: Readonly<Record<string, unknown>>) => ({ generate: { keys: ['password'], ...fields } });
+
+/** Section 7.3: material on its way into the secrets store. */
+export const secretMaterialRejections = entries({
+  secret_generate_axis_conflict: {
+    section: '7.3',
+    status: 422,
+    expected: 'either bytes and encoding, or length and charset',
+    why: 'The two describe different ways to draw the same value.',
+    remedy: 'Remove one of the two pairs.',
+    example: generate({ bytes: 32, length: 40 }),
+    mended: generate({ bytes: 32 }),
+  },
+
+  secret_generate_below_entropy_floor: {
+    section: '7.3',
+    status: 422,
+    expected: ({ bits, least }: { bits: number; least: number }) =>
+      `at least ${least} characters of this charset, for ${bits} bits`,
+    sample: { bits: 128, least: 22 },
+    why: 'A shorter value could be guessed.',
+    remedy: 'Raise length, or choose a larger charset.',
+    example: generate({ length: 12 }),
+    mended: generate({ length: 32 }),
+  },
+
+  secret_generate_bytes_out_of_range: {
+    section: '7.3',
+    status: 422,
+    expected: ({ min, max }: { min: number; max: number }) => `an integer from ${min} to ${max} for this encoding`,
+    sample: { min: 16, max: 3072 },
+    why: 'Fewer bytes could be guessed; more would not fit where credentials have to fit.',
+    remedy: 'Choose a number in the range, or leave bytes out.',
+    example: generate({ bytes: 8 }),
+    mended: generate({ bytes: 32 }),
+  },
+
+  secret_generate_charset_unknown: {
+    section: '7.3',
+    status: 422,
+    expected: ({ known }: { known: readonly string[] }) => `one of ${known.join(', ')}`,
+    sample: { known: ['alphanumeric', 'urlsafe', 'symbols'] },
+    why: 'The alphabet decides how much chance each character carries.',
+    remedy: 'Choose one of the alphabets.',
+    example: generate({ length: 32, charset: 'emoji' }),
+    mended: generate({ length: 32, charset: 'urlsafe' }),
+  },
+
+  secret_generate_encoding_unknown: {
+    section: '7.3',
+    status: 422,
+    expected: ({ known }: { known: readonly string[] }) => `one of ${known.join(', ')}`,
+    sample: { known: ['hex', 'base64', 'base64url'] },
+    why: 'Random bytes have to become text in a way that their reader knows.',
+    remedy: 'Choose one of the encodings, or leave encoding out.',
+    example: generate({ encoding: 'base32' }),
+    mended: generate({ encoding: 'base64url' }),
+  },
+
+  secret_generate_key_duplicate: {
+    section: '7.3',
+    status: 422,
+    expected: 'each key once',
+    why: 'A key that is generated twice has one value only, and nobody could say which.',
+    remedy: 'Remove the repetition.',
+    example: { generate: { keys: ['password', 'password'] } },
+    mended: { generate: { keys: ['password'] } },
+  },
+
+  secret_generate_keys_required: {
+    section: '7.3',
+    status: 422,
+    expected: 'a list of at least one key',
+    why: 'Without keys there is nothing to generate.',
+    remedy: 'Name the keys.',
+    example: { generate: { keys: [] } },
+    mended: { generate: { keys: ['password'] } },
+  },
+
+  secret_generate_length_out_of_range: {
+    section: '7.3',
+    status: 422,
+    expected: ({ max }: { max: number }) => `an integer from 1 to ${max}`,
+    sample: { max: 4096 },
+    why: 'The value must exist, and fit where credentials have to fit.',
+    remedy: 'Set length to a number in the range.',
+    example: generate({ length: 100_000 }),
+    mended: generate({ length: 64 }),
+  },
+
+  secret_generate_would_persist: {
+    section: '7.3',
+    status: 422,
+    expected: 'an entry without generate',
+    why: 'What is stored must never be able to mint a credential a second time.',
+    remedy: 'Report this to whoever runs the platform: generate has to be stripped before anything is stored.',
+    echo: 'never',
+    example: 'a stored record whose secrets[0] still has generate',
+    mended: 'the same record without it',
+  },
+
+  secret_key_invalid: {
+    section: '7.3',
+    status: 422,
+    expected: 'a letter or underscore, then letters, digits and underscores, at most 128',
+    why: 'The key becomes the end of an environment variable’s name.',
+    remedy: 'Rename the key.',
+    example: { values: { 'pass-word': '…' } },
+    mended: { values: { pass_word: '…' } },
+  },
+
+  secret_key_provided_and_generated: {
+    section: '7.3',
+    status: 422,
+    expected: 'the key in values or in generate.keys, not in both',
+    why: 'One of the two values would be lost, and nobody could say which.',
+    remedy: 'Remove the key from one of them.',
+    example: { values: { password: '…' }, generate: { keys: ['password'] } },
+    mended: { values: { user: '…' }, generate: { keys: ['password'] } },
+  },
+
+  secret_material_would_persist: {
+    section: '7.3',
+    status: 422,
+    expected: 'an entry without values',
+    why: 'Credentials live in the secrets store only; a stored deployment holds references.',
+    remedy: 'Report this to whoever runs the platform: values have to be stripped before anything is stored.',
+    echo: 'never',
+    example: 'a stored record whose secrets[0] still has values',
+    mended: 'the same record without them',
+  },
+
+  secret_value_empty: {
+    section: '7.3',
+    status: 422,
+    expected: 'a value that is not empty',
+    why: 'An empty credential opens nothing, or everything.',
+    remedy: 'Send the value, or leave the key out.',
+    echo: 'never',
+    example: { values: { password: '' } },
+    mended: { values: { password: '…' } },
+  },
+
+  secret_value_too_long: {
+    section: '7.3',
+    status: 422,
+    expected: ({ max }: { max: number }) => `at most ${max} bytes`,
+    sample: { max: 65_536 },
+    why: 'The value has to fit into an environment and into the secrets store.',
+    remedy: 'Store large things on a volume, and the key to them here.',
+    echo: 'never',
+    example: 'PUT /api/v1/secrets/deployments/web-db with a value of 1 MiB',
+    mended: 'PUT /api/v1/secrets/deployments/web-db with a value of 1 KiB',
+  },
+
+  secret_write_empty: {
+    section: '7.3',
+    status: 422,
+    expected: 'values, generate, or both with different keys',
+    why: 'A write of nothing would make a credential without material.',
+    remedy: 'Send values or generate.',
+    echo: 'never',
+    example: {},
+    mended: { generate: { keys: ['password'] } },
+  },
+
+  rotation_transition_invalid: {
+    section: '7.3',
+    status: 409,
+    expected: ({ next, waitsFor }: { next: string; waitsFor?: string | undefined }) =>
+      waitsFor === undefined ? next : `${next}, once ${waitsFor}`,
+    sample: { next: 'promote' },
+    why: 'Taken out of order, there would be a moment at which no credential is valid.',
+    remedy: 'Send the phase that is accepted now; GET …/secrets/rotation shows it.',
+    example: 'POST /api/v1/deployments/web/secrets/rotate with {"phase": "retire"} after stage',
+    mended: 'POST /api/v1/deployments/web/secrets/rotate with {"phase": "promote"} after stage',
+  },
+
+  secret_external_not_writable: {
+    section: 'ours',
+    status: 422,
+    expected: 'neither values nor generate on an entry with the anchor external',
+    why: 'External material is managed elsewhere, and the platform never writes over it.',
+    remedy: 'Remove values and generate, or choose another anchor.',
+    echo: 'never',
+    example: deployment({ secrets: [secret({ anchor: 'external', generate: { keys: ['password'] } })] }),
+    mended: deployment({ secrets: [secret({ anchor: 'external' })] }),
+  },
+
+  secret_in_use: {
+    section: 'ours',
+    status: 409,
+    expected: ({ users }: { users: readonly string[] }) => `a secret that nothing refers to; ${users.join(', ')} do`,
+    sample: { users: ['web', 'worker'] },
+    why: 'The next container of those deployments could not be made.',
+    remedy: 'Take the reference out of the deployments first.',
+    example: 'DELETE /api/v1/secrets/deployments/web-db while web refers to it',
+    mended: 'DELETE /api/v1/secrets/deployments/web-db once nothing refers to it',
+  },
+});

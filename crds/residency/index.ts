@@ -1,0 +1,27 @@
+/**
+ * Residency: in which countries data may be.
+ *
+ * A tenant writes a typed block; it is stored beside the labels it stands for. A node says in labels where it is. The
+ * control plane declares which countries a region covers.
+ *
+ *     residencyRefusals({ region: 'eu' }, node.labels, regions)   // [] when the node will do
+ *     residencyLabels({ country: 'DE' })   // { 'mooring.io/data-residency-country': 'DE' }
+ *
+ * Placing by it is the scheduler's; it says nothing about nodes that are not ready.
+ *
+ * @module
+ */
+export { isCountry } from './countries.js';
+export type { ResidencyRefusal } from './labels.js';
+export {
+  isResidencyLabel,
+  nodeCountryLabel,
+  nodeRegionLabel,
+  residencyLabels,
+  residencyOfLabels,
+  residencyRefusals,
+} from './labels.js';
+export type { Region, Regions } from './regions.js';
+export { defaultRegions } from './regions.js';
+export type { Residency, SentResidency } from './residency.js';
+export { completeResidency, residencyRules, residencySchema } from './residency.js';

@@ -1,0 +1,68 @@
+import type { Regions } from './regions.js';
+import type { Residency } from './residency.js';
+
+type Labels = Readonly<Record<string, string>>;
+
+const COUNTRY = 'mooring.io/data-residency-country';
+const REGION = 'mooring.io/data-residency-region';
+const BLOCKED = 'mooring.io/blocked-countries';
+const PREFIX = 'mooring.io/data-residency';
+
+/** What a node says of itself. */
+export const nodeCountryLabel = 'mooring.io/country';
+export const nodeRegionLabel = 'mooring.io/geo-region';
+
+/** The labels that a residency is stored as. */
+export function residencyLabels({ country, region, blockedCountries }: Residency): Labels {
+  return {
+    ...(country !== undefined && { [COUNTRY]: country }),
+    ...(region !== undefined && { [REGION]: region }),
+    ...(blockedCountries?.length && { [BLOCKED]: blockedCountries.join(',') }),
+  };
+}
+
+/** Whether a label states residency, in whatever case it is written. */
+export function isResidencyLabel(key: string): boolean {
+  const plain = key.toLowerCase();
+  return plain.startsWith(PREFIX) || plain === BLOCKED;
+}
+
+/** The typed block that says the same as hand-written labels do. */
+export function residencyOfLabels(labels: Labels): Residency {
+  const country = labels[COUNTRY];
+  const region = labels[REGION];
+  const blocked = labels[BLOCKED]?.split(',').map(code => code.trim());
+  return {
+    ...(country !== undefined && { country }),
+    ...(region !== undefined && { region }),
+    ...(blocked && { blockedCountries: blocked.filter(Boolean) }),
+  };
+}
+
+/** One part of a residency that a node does not meet: what is required, and what the node reports. */
+export interface ResidencyRefusal {
+  readonly part: keyof Residency;
+  readonly required: string;
+  readonly reported: string;
+}
+
+/** Every part of a residency that a node with these labels does not meet. A node that reports nothing meets nothing. */
+export function residencyRefusals(residency: Residency, node: Labels, regions: Regions): readonly ResidencyRefusal[] {
+  const { country, region, blockedCountries = [] } = residency;
+  const [at, within] = [node[nodeCountryLabel], node[nodeRegionLabel]];
+  const refusals: ResidencyRefusal[] = [];
+  const refuse = (part: keyof Residency, required: string, reported: string | undefined) =>
+    refusals.push({ part, required, reported: reported ?? 'nothing' });
+
+  if (country !== undefined && at !== country) refuse('country', country, at);
+  if (region !== undefined && within !== region && !covers(regions, region, at)) refuse('region', region, within ?? at);
+  // A node that does not say where it is could be in a blocked country.
+  if (blockedCountries.length > 0 && (at === undefined || blockedCountries.includes(at))) {
+    refuse('blockedCountries', `not ${blockedCountries.join(',')}`, at);
+  }
+  return refusals;
+}
+
+function covers({ declared }: Regions, name: string, country: string | undefined): boolean {
+  return country !== undefined && (declared.find(region => region.name === name)?.countries.includes(country) ?? false);
+}

@@ -1,0 +1,20 @@
+/** `scheduling/<tenant>/<deployment>`. */
+export interface Scheduling {
+  /** Of the deployment. */
+  readonly uid: string;
+  /** Replicas that wait for a node. */
+  readonly unplaced: number;
+  /** `0 of 3 nodes: 2 resources, 1 ready`. */
+  readonly summary: string;
+  /** The filters that refuse somewhere: what else may change without helping. */
+  readonly filters: readonly string[];
+  /** No node that can be reached satisfies the residency that the deployment asks for. */
+  readonly residencyUnmet: boolean;
+  /** Hash of which filters of which nodes refuse what: another cause is another event. */
+  readonly cause: string;
+  /** Hash of every reason in full. */
+  readonly details: string;
+  /** Id of the event that stands for the cause. */
+  readonly event: string;
+  readonly lastSeenAt: string;
+}

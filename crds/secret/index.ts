@@ -1,0 +1,22 @@
+/**
+ * Secret material on its way into the secrets store.
+ *
+ * A value is given or generated; either way it is judged here, written to the secrets store by the API, and never
+ * stored with a record: `guardPersisted` is the gate in front of the store that sees to it.
+ *
+ *     const checked = checkSecretWrite({ namespace, resource, document }, granted, limits);
+ *     if (!checked.ok) return checked.rejections;
+ *     write(checked.value.values, checked.value.generation);
+ *
+ * References to secrets are fields of workloads; minting and keeping values is for `pkg/secrets`.
+ *
+ * @module
+ */
+export type { Charset, Encoding, Generation, SentGenerate } from './generate.js';
+export { alphabets, generateRules, generateSchema, generationOf } from './generate.js';
+export { guardPersisted } from './guard-persisted.js';
+export type { MaterialContext, SecretLimits } from './limits.js';
+export { defaultSecretLimits } from './limits.js';
+export { providedAndGenerated, valuesRules, valuesSchema } from './values.js';
+export type { SecretWrite, SecretWriteRequest } from './write.js';
+export { checkSecretWrite, secretWriteSchema } from './write.js';

@@ -1,0 +1,64 @@
+import { Type } from 'typebox';
+
+import { type FieldPath, isSecretKey } from '../grammar/index.js';
+import { annotate, type Finding, mapOf, type Refuse, type Rule, rule } from '../rule/index.js';
+import type { MaterialContext } from './limits.js';
+
+/** More keys than any configuration allows. */
+const KEYS_MAX = 1024;
+
+type Values = Readonly<Record<string, string>>;
+
+export const valuesSchema = mapOf(
+  Type.String(annotate({ 'x-redact': true, 'x-expected': 'a string; numbers and booleans in quotes' })),
+  { maxProperties: KEYS_MAX, ...annotate({ 'x-redact': true, 'x-expected': 'a map of keys to strings' }) },
+);
+
+const keysAreKeys = rule('secret_key_invalid', (values: Values, at, _context: MaterialContext, refuse) =>
+  Object.keys(values)
+    .filter(key => !isSecretKey(key))
+    .map(key => refuse(at.child(key), key)),
+);
+
+const valuesAreThere = rule('secret_value_empty', (values: Values, at, _context: MaterialContext, refuse) =>
+  Object.entries(values)
+    .filter(([, value]) => value === '')
+    .map(([key, value]) => refuse(at.child(key), value)),
+);
+
+const valuesAreShort = rule('secret_value_too_long', (values: Values, at, { limits }: MaterialContext, refuse) =>
+  Object.entries(values)
+    .filter(([, value]) => Buffer.byteLength(value) > limits.secrets.valueMax)
+    .map(([key, value]) => refuse(at.child(key), value, { max: limits.secrets.valueMax })),
+);
+
+const documentFits = rule('field_invalid', (values: Values, at, { limits }: MaterialContext, refuse) => {
+  const { keysMax, documentMax } = limits.secrets;
+  const entries = Object.entries(values);
+  const bytes = entries.reduce((sum, [key, value]) => sum + Buffer.byteLength(key) + Buffer.byteLength(value), 0);
+  if (entries.length <= keysMax && bytes <= documentMax) return undefined;
+  const size = `${entries.length} keys, ${bytes} bytes`;
+  return refuse(at, size, { wanted: `at most ${keysMax} keys and ${documentMax} bytes in all` });
+});
+
+/** The rules of given values, in the order a client should learn of them. */
+export const valuesRules: readonly Rule<never, MaterialContext>[] = [
+  keysAreKeys,
+  valuesAreThere,
+  valuesAreShort,
+  documentFits,
+];
+
+/** Keys that are both given and to be generated. */
+export function providedAndGenerated(
+  values: unknown,
+  generate: unknown,
+  at: FieldPath,
+  refuse: Refuse<'secret_key_provided_and_generated'>,
+): readonly Finding[] {
+  const keys = (generate as { readonly keys?: unknown } | undefined)?.keys;
+  if (typeof values !== 'object' || values === null || !Array.isArray(keys)) return [];
+  return keys.flatMap((key: unknown, position) =>
+    typeof key === 'string' && Object.hasOwn(values, key) ? refuse(at.child('keys').index(position), key) : [],
+  );
+}

@@ -1,0 +1,77 @@
+import { Type } from 'typebox';
+
+import { FieldPath, isSecretLabel } from '../grammar/index.js';
+import { reject } from '../rejections/index.js';
+import { type Checked, examination, type FieldRules, refusalOf, rule } from '../rule/index.js';
+import { type Generation, generateRules, generateSchema, generationOf, type SentGenerate } from './generate.js';
+import type { MaterialContext, SecretLimits } from './limits.js';
+import { providedAndGenerated, valuesRules, valuesSchema } from './values.js';
+
+/** Material for one credential, ready for the secrets store. */
+export interface SecretWrite {
+  readonly namespace: string;
+  readonly label: string;
+  readonly values: Readonly<Record<string, string>>;
+  readonly generation?: Generation;
+}
+
+/** `PUT /api/v1/secrets/{namespace}/{resource}`. */
+export const secretWriteSchema = Type.Object(
+  { values: Type.Optional(valuesSchema), generate: Type.Optional(generateSchema) },
+  { additionalProperties: false },
+);
+
+interface Context extends MaterialContext {
+  readonly document: Readonly<Record<string, unknown>>;
+}
+
+const keysAreApart = rule('secret_key_provided_and_generated', (generate: unknown, at, context: Context, refuse) =>
+  providedAndGenerated(context.document['values'], generate, at, refuse),
+);
+
+const somethingIsThere = rule('secret_write_empty', (values: unknown, at, { document }: Context, refuse) => {
+  const isEmpty = values === undefined || Object.keys(values as object).length === 0;
+  return isEmpty && document['generate'] === undefined ? refuse(at, values) : undefined;
+});
+
+const fields: readonly FieldRules<Context>[] = [
+  { field: 'values', absent: somethingIsThere, present: [somethingIsThere, ...valuesRules] },
+  { field: 'generate', present: [...generateRules, keysAreApart] },
+];
+
+const examine = examination(secretWriteSchema, fields);
+
+/** What a secret write must know. */
+export interface SecretWriteRequest {
+  /** From the path. */
+  readonly namespace: string;
+  /** From the path: the label. */
+  readonly resource: string;
+  readonly document: unknown;
+}
+
+/** Judges a write of material: path and body together, all faults at once. */
+export function checkSecretWrite(
+  { namespace, resource, document }: SecretWriteRequest,
+  granted: readonly string[],
+  limits: SecretLimits,
+): Checked<SecretWrite> {
+  const path = [
+    ...(granted.includes(namespace) ? [] : [reject('secret_path_namespace', NAMESPACE, namespace, { granted })]),
+    ...(isSecretLabel(resource) ? [] : [reject('secret_path_shape', RESOURCE, resource, { granted })]),
+  ];
+  const body = examine(document, sound => ({
+    limits: { secrets: limits },
+    // A part that has not its shape has been spoken of: it must not count as nothing.
+    document: sound.isWhole('generate') ? sound.document : { ...sound.document, generate: {} },
+  }));
+  const refused = refusalOf([...path, ...body]);
+  if (refused) return refused;
+
+  const { values = {}, generate } = document as { values?: Record<string, string>; generate?: SentGenerate };
+  const generation = generate && generationOf(generate, limits);
+  return { ok: true, value: { namespace, label: resource, values, ...(generation && { generation }) } };
+}
+
+const NAMESPACE = FieldPath.root.child('namespace');
+const RESOURCE = FieldPath.root.child('resource');

@@ -1,0 +1,75 @@
+import { FieldPath, parseAnchor, parseSecretPath } from '../grammar/index.js';
+import { describe } from '../rejections/index.js';
+import type { Announce } from '../rule/index.js';
+import { type Generation, generationOf, type SecretLimits, type SecretWrite } from '../secret/index.js';
+import type { WorkloadFacts } from './context.js';
+import type { SecretReference, SentSecrets } from './secrets.js';
+import { type SentMounts, type VolumeMount, volumeIdOf } from './volumes.js';
+
+/** References to store, and the material that came with them, for the secrets store only. */
+export interface CompletedSecrets {
+  readonly secrets: readonly SecretReference[];
+  readonly material: readonly SecretWrite[];
+}
+
+/** Parts material from references; every difference to what was sent is announced, without a value in it. */
+export function completeSecrets(
+  sent: SentSecrets,
+  { secretKeys }: Pick<WorkloadFacts, 'secretKeys'>,
+  limits: SecretLimits,
+  announce: Announce,
+): CompletedSecrets {
+  const material: SecretWrite[] = [];
+  const secrets = sent.map((entry, position): SecretReference => {
+    const at = FieldPath.root.child('secrets').index(position);
+    const { name, vault_path, anchor, rotation, values, generate } = entry;
+    if (rotation === undefined) announce(at.child('rotation'), null, 'restart', 'default');
+    if (values) announce(at.child('values'), describe(values), null, 'kept in the secrets store only');
+
+    const asked = generate && generationOf(generate, limits);
+    const generation = asked && dueGeneration(asked, parseAnchor(anchor)?.to === 'volume', secretKeys[vault_path]);
+    if (asked) {
+      const isKept = (generation?.keys.length ?? 0) < asked.keys.length;
+      const why = isKept ? 'the material exists and is kept; only rotation mints it anew' : 'done once, never stored';
+      announce(at.child('generate'), generate, null, why);
+    }
+    const { namespace = '', label = '' } = parseSecretPath(vault_path) ?? {};
+    if (values || generation) {
+      material.push({ namespace, label, values: values ?? {}, ...(generation && { generation }) });
+    }
+    return { name, vault_path, anchor, rotation: 'restart' };
+  });
+  return { secrets, material };
+}
+
+/** What is still to be minted: of a credential that data hangs on, only keys that have no value yet. */
+function dueGeneration(
+  asked: Generation,
+  isAnchored: boolean,
+  existing: readonly string[] | undefined,
+): Generation | undefined {
+  if (!isAnchored || existing === undefined) return asked;
+  const keys = asked.keys.filter(key => !existing.includes(key));
+  return keys.length === 0 ? undefined : { ...asked, keys };
+}
+
+/** Mounts with every default filled in and one name for the volume, announced. */
+export function completeMounts(
+  sent: SentMounts,
+  { volumes }: Pick<WorkloadFacts, 'volumes'>,
+  announce: Announce,
+): readonly VolumeMount[] {
+  return sent.map((mount, position) => {
+    const at = FieldPath.root.child('volumes').index(position);
+    const { mountPath, readOnly = false, subPath } = mount;
+    const volumeId = volumeIdOf(mount)!;
+    const type = mount.type ?? volumes.find(volume => volume.id === volumeId)?.type ?? 'volume';
+    if (mount.volumeId === undefined) {
+      announce(at.child('volume_id'), volumeId, null, 'written as volumeId');
+      announce(at.child('volumeId'), null, volumeId, 'the name of this field');
+    }
+    if (mount.type === undefined) announce(at.child('type'), null, type, 'the type of the volume');
+    if (mount.readOnly === undefined) announce(at.child('readOnly'), null, readOnly, 'default');
+    return { volumeId, type, mountPath, readOnly, ...(subPath !== undefined && { subPath }) };
+  });
+}

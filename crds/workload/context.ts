@@ -1,0 +1,73 @@
+import type { Regions } from '../residency/index.js';
+import type { Sound } from '../rule/index.js';
+import type { SecretLimits } from '../secret/index.js';
+import type { KnownVolume } from '../volume/index.js';
+
+/** A node of the tenant. */
+export interface KnownNode {
+  readonly id: string;
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  /** Whether its agent is heard. */
+  readonly reachable: boolean;
+}
+
+/** Another deployment of the tenant, as far as rules look at it. */
+export interface KnownDeployment {
+  readonly name: string;
+  readonly dependsOn: readonly { readonly name: string; readonly condition: 'healthy' | 'started' }[];
+  readonly hasHealthCheck: boolean;
+  /** Every `vault_path` it refers to. */
+  readonly secretPaths: readonly string[];
+}
+
+/** What is known of the image: whether the registry holds it, or why that is not known. */
+export type KnownImage = 'present' | 'absent' | 'unreachable' | 'credential_store_unavailable' | 'unchecked';
+
+/** What the API has looked up before the rules are asked. */
+export interface WorkloadFacts {
+  /** The nodes the tenant has enrolled, or that they could not be read. */
+  readonly nodes: 'unreadable' | readonly KnownNode[];
+  /** The tenant's volumes; at least those that the document mounts. */
+  readonly volumes: readonly KnownVolume[];
+  readonly volumeManagement: 'on' | 'off';
+  /** Names of the tenant's networks. */
+  readonly networks: readonly string[];
+  readonly regions: Regions;
+  /** The tenant's deployments. */
+  readonly deployments: readonly KnownDeployment[];
+  readonly image: KnownImage;
+  readonly secretsPolicy: { readonly namespaces: readonly string[] };
+  /** Names of the keys of each credential that exists, by path; at least of those that the document refers to. */
+  readonly secretKeys: Readonly<Record<string, readonly string[]>>;
+}
+
+/** The limits that rules of every workload measure against. Set by configuration, never by a tenant. */
+export interface WorkloadLimits {
+  readonly reservedNames: readonly string[];
+  readonly secrets: SecretLimits;
+}
+
+/** All that the rules of a workload may look at, beside the field itself. */
+export interface WorkloadContext extends Sound {
+  readonly kind: 'Deployment' | 'Job';
+  readonly facts: WorkloadFacts;
+  readonly limits: WorkloadLimits;
+  /** The workload's name as sent or stored, for wording and to tell it from others. */
+  readonly name: string;
+  /** What is stored, when this is an update. */
+  readonly stored?: { readonly name: string } & Readonly<Record<string, unknown>>;
+}
+
+/** A world in which nothing is known: no nodes, no volumes, no other deployments, and nobody has asked the registry. */
+export const unknownWorld: WorkloadFacts = {
+  nodes: [],
+  volumes: [],
+  volumeManagement: 'on',
+  networks: [],
+  regions: { enforced: false, declared: [] },
+  deployments: [],
+  image: 'unchecked',
+  secretsPolicy: { namespaces: [] },
+  secretKeys: {},
+};

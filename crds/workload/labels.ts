@@ -1,0 +1,76 @@
+import { Type } from 'typebox';
+
+import { type FieldPath, isLabelKey, isLabelValue } from '../grammar/index.js';
+import type { PatchStep } from '../rejections/index.js';
+import { isResidencyLabel, residencyOfLabels } from '../residency/index.js';
+import { annotate, type FieldRules, mapOf, mendedBy, rule } from '../rule/index.js';
+import type { WorkloadContext as Context } from './context.js';
+
+const LABELS_MAX = 64;
+type Labels = Readonly<Record<string, string>>;
+
+export const labelsSchema = mapOf(Type.String({ maxLength: 1024, ...annotate({ 'x-reject': 'label_invalid' }) }), {
+  maxProperties: LABELS_MAX,
+});
+
+/** The platform, the engine and the router steer by labels that begin like this. */
+const RESERVED = ['mooring.io/', 'com.docker.', 'traefik.'] as const;
+
+const labelsAreFree = rule('label_reserved', (labels: Labels, at, _context: Context, refuse) =>
+  Object.keys(labels)
+    .filter(key => isReserved(key) && !isResidencyLabel(key))
+    .map(key => refuse(at.child(key), key, { prefixes: RESERVED })),
+);
+
+/** Also `sub.mooring.io/x` and `traefik/x`: whoever reads labels loosely must not be led astray either. */
+function isReserved(key: string): boolean {
+  const plain = key.toLowerCase();
+  const domain = plain.split('/', 1)[0] ?? '';
+  return (
+    RESERVED.some(prefix => plain.startsWith(prefix)) || domain.endsWith('.mooring.io') || domain.startsWith('traefik')
+  );
+}
+
+const labelsAreWellFormed = rule('label_invalid', (labels: Labels, at, _context: Context, refuse) =>
+  Object.entries(labels)
+    .filter(([key, value]) => !isLabelKey(key) || !isLabelValue(value))
+    .map(([key, value]) => refuse(at.child(key), isLabelKey(key) ? value : key)),
+);
+
+export const labelsRules: FieldRules<Context> = { field: 'labels', present: [labelsAreFree, labelsAreWellFormed] };
+
+const residencyIsTyped = rule('residency_label_handwritten', (labels: Labels, at, { document }: Context, refuse) => {
+  const placement = document['placement'] as Placement | undefined;
+  const written = Object.keys(labels).filter(isResidencyLabel);
+  if (written.length === 0 || placement?.residency !== undefined) return undefined;
+
+  const block = residencyOfLabels(labels);
+  const findings = written.map(key => refuse(at.child(key), labels[key], { block: JSON.stringify(block) }));
+  const add: PatchStep =
+    placement === undefined
+      ? { op: 'add', path: '/placement', value: { residency: block } }
+      : { op: 'add', path: '/placement/residency', value: block };
+  // One patch mends them all, so only the first carries it.
+  return [mendedBy(findings[0]!, ...written.map(key => removal(at, key)), add), ...findings.slice(1)];
+});
+
+const residencyIsSaidOnce = rule('residency_label_conflict', (labels: Labels, at, { document }: Context, refuse) =>
+  (document['placement'] as Placement | undefined)?.residency === undefined
+    ? undefined
+    : Object.keys(labels)
+        .filter(isResidencyLabel)
+        .map(key => mendedBy(refuse(at.child(key), labels[key]), removal(at, key))),
+);
+
+type Placement = { readonly residency?: unknown };
+
+function removal(at: FieldPath, key: string): PatchStep {
+  return { op: 'remove', path: at.child(key).toPointer() };
+}
+
+/** Residency stands in `placement`, not here. Asked when either changes. */
+export const residencyLabelRules: FieldRules<Context> = {
+  field: 'labels',
+  with: ['placement'],
+  present: [residencyIsTyped, residencyIsSaidOnce],
+};

@@ -1,0 +1,166 @@
+import { isDeepStrictEqual } from 'node:util';
+
+import { type Static, Type } from 'typebox';
+
+import { FieldPath, isDnsLabel, isLabelKey, isLabelValue } from '../grammar/index.js';
+import {
+  completeResidency,
+  type Residency,
+  residencyLabels,
+  residencyOfLabels,
+  residencyRules,
+  residencySchema,
+  type SentResidency,
+} from '../residency/index.js';
+import { type Announce, annotate, each, type FieldRules, mapOf, mendedBy, rule, within } from '../rule/index.js';
+import type { WorkloadContext as Context } from './context.js';
+
+/** A demand on the labels of a node. */
+export interface LabelConstraint {
+  readonly key: string;
+  readonly operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
+  readonly values?: readonly string[];
+}
+
+/** What a replica may not share a place with. */
+export interface AntiAffinity {
+  /** Whether replicas of the workload itself keep apart. */
+  readonly self: boolean;
+  /** Names of deployments to keep away from. */
+  readonly deployments: readonly string[];
+  /** What a place is: `node`, or the value of a node's label. */
+  readonly topologyKey: string;
+}
+
+/** Where a workload may run, as it is stored. */
+export interface PlacementSpec {
+  readonly residency?: Residency;
+  /** The labels that `residency` stands for. */
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly constraints?: readonly LabelConstraint[];
+  readonly antiAffinity?: AntiAffinity;
+}
+
+const CONSTRAINTS_MAX = 32;
+const VALUES_MAX = 64;
+const DEPLOYMENTS_MAX = 32;
+const OPERATORS = ['In', 'NotIn', 'Exists', 'DoesNotExist'] as const;
+const text = Type.String({ maxLength: 320 });
+
+const constraintSchema = Type.Object(
+  {
+    key: text,
+    operator: Type.Enum([...OPERATORS], { type: 'string' }),
+    values: Type.Optional(Type.Array(text, { maxItems: VALUES_MAX })),
+  },
+  { additionalProperties: false, ...annotate({ 'x-expected': 'an object with key, operator and values' }) },
+);
+
+export const placementSchema = Type.Object(
+  {
+    residency: Type.Optional(residencySchema),
+    labels: Type.Optional(mapOf(text, { maxProperties: 8 })),
+    constraints: Type.Optional(Type.Array(constraintSchema, { maxItems: CONSTRAINTS_MAX })),
+    antiAffinity: Type.Optional(
+      Type.Object(
+        {
+          self: Type.Optional(Type.Boolean()),
+          deployments: Type.Optional(Type.Array(text, { maxItems: DEPLOYMENTS_MAX })),
+          topologyKey: Type.Optional(text),
+        },
+        { additionalProperties: false, ...annotate({ 'x-expected': 'an object with self, deployments, topologyKey' }) },
+      ),
+    ),
+  },
+  {
+    additionalProperties: false,
+    ...annotate({ 'x-expected': 'an object with residency, constraints or antiAffinity' }),
+  },
+);
+
+/** A placement as a client sends it, once the rules have passed it. */
+export type SentPlacement = Static<typeof placementSchema>;
+
+/** What is stored in `labels` can be sent back; anything else there was written by hand. */
+const labelsAreRendered = rule(
+  'residency_label_handwritten',
+  (placement: SentPlacement, at, _context: Context, refuse) => {
+    const { labels, residency } = placement;
+    if (labels === undefined) return undefined;
+    const rendered = residencyLabels(completeResidency(residency ?? {}, at, () => undefined));
+    if (isDeepStrictEqual({ ...labels }, rendered)) return undefined;
+
+    const place = at.child('labels');
+    const block = residency ?? residencyOfLabels(labels);
+    const finding = refuse(place, labels, { block: JSON.stringify(block) });
+    const remove = { op: 'remove', path: place.toPointer() } as const;
+    const typed = { op: 'add', path: at.child('residency').toPointer(), value: block } as const;
+    return residency === undefined ? mendedBy(finding, remove, typed) : mendedBy(finding, remove);
+  },
+);
+
+type SentConstraint = NonNullable<SentPlacement['constraints']>[number];
+
+const constraintsAreSound = rule('field_invalid', (constraint: SentConstraint, at, _context: Context, refuse) => {
+  const { key, operator, values } = constraint;
+  if (!isLabelKey(key)) return refuse(at.child('key'), key, { wanted: 'the key of a node’s label' });
+  if (operator !== 'In' && operator !== 'NotIn') {
+    return values === undefined
+      ? undefined
+      : refuse(at.child('values'), values, { wanted: `no values for ${operator}` });
+  }
+  if (values === undefined || values.length === 0 || !values.every(isLabelValue)) {
+    return refuse(at.child('values'), values, { wanted: `a list of at least one label value for ${operator}` });
+  }
+  return undefined;
+});
+
+type SentAntiAffinity = NonNullable<SentPlacement['antiAffinity']>;
+
+const antiAffinityIsSound = rule('field_invalid', (sent: SentAntiAffinity, at, _context: Context, refuse) => {
+  const { self, deployments = [], topologyKey = 'node' } = sent;
+  if (self !== true && deployments.length === 0) {
+    return refuse(at, sent, { wanted: 'self: true, or the deployments to keep away from' });
+  }
+  const strange = deployments.findIndex(name => !isDnsLabel(name));
+  if (strange >= 0) {
+    return refuse(at.child('deployments').index(strange), deployments[strange], { wanted: 'the name of a deployment' });
+  }
+  return isLabelKey(topologyKey)
+    ? undefined
+    : refuse(at.child('topologyKey'), topologyKey, { wanted: 'node, or the key of a node’s label' });
+});
+
+export const placementRules: FieldRules<Context> = {
+  field: 'placement',
+  present: [
+    ...residencyRules.map(residency => within('residency', residency)),
+    labelsAreRendered,
+    within('constraints', each(constraintsAreSound)),
+    within('antiAffinity', antiAffinityIsSound),
+  ],
+};
+
+const AT = FieldPath.root.child('placement');
+
+/** The placement to store: residency rendered to labels, defaults filled in, all announced. */
+export function completePlacement(sent: SentPlacement, announce: Announce): PlacementSpec {
+  const { residency, constraints, antiAffinity } = sent;
+  const complete = residency && completeResidency(residency as SentResidency, AT.child('residency'), announce);
+  const labels = complete && residencyLabels(complete);
+  if (labels && sent.labels === undefined) announce(AT.child('labels'), null, labels, 'what the residency stands for');
+  return {
+    ...(complete && { residency: complete, labels: labels ?? {} }),
+    ...(constraints && { constraints }),
+    ...(antiAffinity && { antiAffinity: completeAntiAffinity(antiAffinity, announce) }),
+  };
+}
+
+function completeAntiAffinity(sent: SentAntiAffinity, announce: Announce): AntiAffinity {
+  const at = AT.child('antiAffinity');
+  const defaults: AntiAffinity = { self: false, deployments: [], topologyKey: 'node' };
+  for (const part of Object.keys(defaults) as (keyof AntiAffinity)[]) {
+    if (sent[part] === undefined) announce(at.child(part), null, defaults[part], 'default');
+  }
+  return { ...defaults, ...sent };
+}

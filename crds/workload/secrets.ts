@@ -1,0 +1,152 @@
+import { type Static, Type } from 'typebox';
+
+import { isRelativePath, isSecretLabel, parseAnchor, parseSecretPath } from '../grammar/index.js';
+import { annotate, each, type FieldRules, mendedBy, rule, within } from '../rule/index.js';
+import { generateRules, generateSchema, providedAndGenerated, valuesRules, valuesSchema } from '../secret/index.js';
+import type { WorkloadContext as Context } from './context.js';
+
+/** A reference to a credential, as it is stored: never with material. */
+export interface SecretReference {
+  /** What the names of its variables begin with: each key arrives as `NAME_key`. */
+  readonly name: string;
+  /** `<namespace>/<label>`. */
+  readonly vault_path: string;
+  /** `process`, `external` or `volume(vol_…)`. */
+  readonly anchor: string;
+  readonly rotation: 'restart';
+}
+
+const SECRETS_MAX = 64;
+const byRules = annotate({ 'x-rules': true });
+
+export const secretsSchema = Type.Array(
+  Type.Object(
+    {
+      name: Type.String({ pattern: '^[A-Za-z0-9_]{1,128}$', ...annotate({ 'x-reject': 'secret_name_invalid' }) }),
+      // The length bounds what the rules below read; longer is no path in any case.
+      vault_path: Type.String({ maxLength: 256, ...byRules }),
+      anchor: Type.String({ maxLength: 128, ...byRules }),
+      rotation: Type.Optional(Type.Literal('restart', annotate({ 'x-reject': 'secret_rotation_unsupported' }))),
+      mount_path: Type.Optional(Type.Unsafe<never>({ not: {}, ...byRules })),
+      values: Type.Optional(valuesSchema),
+      generate: Type.Optional(generateSchema),
+    },
+    {
+      additionalProperties: false,
+      ...annotate({ 'x-redact': true, 'x-expected': 'an object with name, vault_path and anchor' }),
+    },
+  ),
+  {
+    maxItems: SECRETS_MAX,
+    ...annotate({ 'x-redact': true, 'x-expected': `a list of at most ${SECRETS_MAX} secret entries` }),
+  },
+);
+
+/** Entries as a client sends them, once the rules have passed them. */
+export type SentSecrets = Static<typeof secretsSchema>;
+
+/** An entry of which nothing is known yet. */
+type Loose = { readonly [Part in keyof SentSecrets[number]]?: unknown };
+
+const pathIsThere = rule('secret_vault_path_required', ({ vault_path: path }: Loose, at, _context: Context, refuse) =>
+  path === undefined || path === null || path === '' ? refuse(at.child('vault_path'), path) : undefined,
+);
+
+const pathIsRelative = rule(
+  'secret_vault_path_not_relative',
+  ({ vault_path: path }: Loose, at, { facts }: Context, refuse) => {
+    if (typeof path !== 'string' || isRelativePath(path)) return undefined;
+    const finding = refuse(at.child('vault_path'), path);
+    const rest = path.replace(/^\/+/, '');
+    const { namespace, label } = parseSecretPath(rest) ?? { namespace: '', label: '' };
+    const isMeant = facts.secretsPolicy.namespaces.includes(namespace) && isSecretLabel(label);
+    return isMeant
+      ? mendedBy(finding, { op: 'replace', path: at.child('vault_path').toPointer(), value: rest })
+      : finding;
+  },
+);
+
+const pathHasShape = rule('secret_path_shape', ({ vault_path: path }: Loose, at, { facts }: Context, refuse) =>
+  typeof path === 'string' && parseSecretPath(path)
+    ? undefined
+    : refuse(at.child('vault_path'), path, { granted: facts.secretsPolicy.namespaces }),
+);
+
+const namespaceIsGranted = rule(
+  'secret_path_namespace',
+  ({ vault_path: path }: Loose, at, { facts }: Context, refuse) => {
+    const parsed = typeof path === 'string' ? parseSecretPath(path) : undefined;
+    const granted = facts.secretsPolicy.namespaces;
+    return !parsed || granted.includes(parsed.namespace)
+      ? undefined
+      : refuse(at.child('vault_path'), path, { granted });
+  },
+);
+
+const labelIsLabel = rule('secret_path_name', ({ vault_path: path }: Loose, at, _context: Context, refuse) => {
+  const parsed = typeof path === 'string' ? parseSecretPath(path) : undefined;
+  return !parsed || isSecretLabel(parsed.label) ? undefined : refuse(at.child('vault_path'), path);
+});
+
+const anchorIsAnchor = rule('secret_anchor_invalid', ({ anchor }: Loose, at, _context: Context, refuse) =>
+  typeof anchor === 'string' && parseAnchor(anchor) ? undefined : refuse(at.child('anchor'), anchor),
+);
+
+const nothingIsMounted = rule(
+  'secret_mount_path_unsupported',
+  ({ mount_path: path }: Loose, at, _context: Context, refuse) => {
+    const place = at.child('mount_path');
+    return path === undefined ? undefined : mendedBy(refuse(place, path), { op: 'remove', path: place.toPointer() });
+  },
+);
+
+const externalIsLeftAlone = rule('secret_external_not_writable', (entry: Loose, at, _context: Context, refuse) =>
+  entry.anchor === 'external'
+    ? (['values', 'generate'] as const).flatMap(part =>
+        entry[part] === undefined
+          ? []
+          : mendedBy(refuse(at.child(part), entry[part]), { op: 'remove', path: at.child(part).toPointer() }),
+      )
+    : undefined,
+);
+
+const keysAreApart = rule('secret_key_provided_and_generated', (entry: Loose, at, _context: Context, refuse) =>
+  providedAndGenerated(entry.values, entry.generate, at.child('generate'), refuse),
+);
+
+const oneNamespace = rule('secret_path_namespace_split', (entries: readonly Loose[], at, context: Context, refuse) => {
+  const { facts, kind, name } = context;
+  const others = facts.deployments.filter(other => kind === 'Job' || other.name !== name);
+  const known = new Map(
+    others.flatMap(other => other.secretPaths.map(path => [labelOf(path), { path, user: `deployment ${other.name}` }])),
+  );
+  return entries.flatMap(({ vault_path: path }, position) => {
+    const label = labelOf(path);
+    if (label === undefined) return [];
+    const first = known.get(label);
+    if (!first) known.set(label, { path: path as string, user: `secrets[${position}]` });
+    return !first || first.path === path ? [] : refuse(at.index(position).child('vault_path'), path, first);
+  });
+});
+
+/** The label of a path that has its form. */
+export function labelOf(path: unknown): string | undefined {
+  const label = typeof path === 'string' ? parseSecretPath(path)?.label : undefined;
+  return label !== undefined && isSecretLabel(label) ? label : undefined;
+}
+
+const entryRules = [
+  pathIsThere,
+  pathIsRelative,
+  pathHasShape,
+  namespaceIsGranted,
+  labelIsLabel,
+  anchorIsAnchor,
+  nothingIsMounted,
+  externalIsLeftAlone,
+  ...valuesRules.map(values => within('values', values)),
+  ...generateRules.map(generate => within('generate', generate)),
+  keysAreApart,
+].map(entryRule => each(entryRule));
+
+export const secretsRules: FieldRules<Context> = { field: 'secrets', present: [...entryRules, oneNamespace] };

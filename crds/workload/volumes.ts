@@ -1,0 +1,195 @@
+import { type Static, Type } from 'typebox';
+
+import type { FieldPath } from '../grammar/index.js';
+import { annotate, type FieldRules, type Finding, mendedBy, type Refuse, rule } from '../rule/index.js';
+import type { KnownVolume, MountType } from '../volume/index.js';
+import type { WorkloadContext as Context } from './context.js';
+
+/** A volume in a container, as it is stored. */
+export interface VolumeMount {
+  readonly volumeId: string;
+  readonly type: MountType;
+  readonly mountPath: string;
+  readonly readOnly: boolean;
+  readonly subPath?: string;
+}
+
+const MOUNTS_MAX = 32;
+const shape = annotate({ 'x-reject': 'volume_mount_shape' });
+const byRules = annotate({ 'x-rules': true });
+const volumeId = Type.String({ pattern: '^vol_[0-9a-hjkmnp-tv-z]{26}$', ...shape });
+
+export const volumesSchema = Type.Array(
+  Type.Object(
+    {
+      volumeId: Type.Optional(volumeId),
+      volume_id: Type.Optional(volumeId),
+      type: Type.Optional(Type.Enum(['volume', 'bind', 'tmpfs'], { type: 'string', ...shape })),
+      mountPath: Type.String({ minLength: 2, maxLength: 4096, ...byRules }),
+      readOnly: Type.Optional(Type.Boolean(shape)),
+      subPath: Type.Optional(Type.String({ maxLength: 4096, ...byRules })),
+    },
+    { additionalProperties: false, ...shape },
+  ),
+  { maxItems: MOUNTS_MAX },
+);
+
+/** Mounts as a client sends them, once the rules have passed them. */
+export type SentMounts = Static<typeof volumesSchema>;
+
+/** A mount of which nothing is known yet. */
+export type LooseMount = { readonly [Part in keyof SentMounts[number]]?: unknown };
+
+/** The volume of a mount, by either of the names it goes by. */
+export function volumeIdOf(mount: LooseMount): string | undefined {
+  const id = mount.volumeId ?? mount.volume_id;
+  return typeof id === 'string' ? id : undefined;
+}
+
+/** Every volume that is mounted. */
+export function mountedIds(mounts: readonly LooseMount[]): readonly string[] {
+  return mounts.flatMap(mount => volumeIdOf(mount) ?? []);
+}
+
+const mountsHaveShape = rule('volume_mount_shape', (mounts: readonly LooseMount[], at, _context: Context, refuse) =>
+  mounts.flatMap((mount, position) => [
+    ...idFindings(mount, at.index(position), refuse),
+    ...(isMountPath(mount.mountPath) && !isRepeated(mounts, position)
+      ? []
+      : [refuse(at.index(position).child('mountPath'), mount.mountPath)]),
+    ...(isSubPath(mount.subPath) ? [] : [refuse(at.index(position).child('subPath'), mount.subPath)]),
+  ]),
+);
+
+function idFindings(mount: LooseMount, at: FieldPath, refuse: Refuse<'volume_mount_shape'>): readonly Finding[] {
+  const alias = at.child('volume_id');
+  if (mount.volumeId === undefined)
+    return mount.volume_id === undefined ? [refuse(at.child('volumeId'), undefined)] : [];
+  if (mount.volume_id === undefined) return [];
+  return [mendedBy(refuse(alias, mount.volume_id), { op: 'remove', path: alias.toPointer() })];
+}
+
+/** Absolute, in its shortest form, and not the root itself. */
+function isMountPath(path: unknown): boolean {
+  return typeof path === 'string' && path.startsWith('/') && isClean(path.slice(1));
+}
+
+function isSubPath(path: unknown): boolean {
+  return path === undefined || path === '' || (typeof path === 'string' && isClean(path));
+}
+
+/** Neither empty nor `.` nor `..` between slashes, no NUL, and no colon, which would end the path for the engine. */
+function isClean(path: string): boolean {
+  return !path.split('/').some(part => part === '' || part === '.' || part === '..') && !/[\0:]/.test(path);
+}
+
+function isRepeated(mounts: readonly LooseMount[], position: number): boolean {
+  return mounts.findIndex(mount => mount.mountPath === mounts[position]?.mountPath) < position;
+}
+
+const mountsAreManaged = rule(
+  'volume_binding_unavailable',
+  (mounts: readonly LooseMount[], at, { facts }: Context, refuse) =>
+    facts.volumeManagement === 'off' && mounts.length > 0 ? refuse(at, mountedIds(mounts)) : undefined,
+);
+
+/** A question about each mount and the volume it is of; not asked while nobody manages volumes. */
+function aboutEach(
+  mounts: readonly LooseMount[],
+  { facts }: Context,
+  ask: (volume: KnownVolume | undefined, mount: LooseMount, position: number) => Finding | undefined,
+): readonly Finding[] {
+  if (facts.volumeManagement === 'off') return [];
+  return mounts.flatMap((mount, position) => {
+    const id = volumeIdOf(mount);
+    if (id === undefined) return [];
+    return (
+      ask(
+        facts.volumes.find(volume => volume.id === id),
+        mount,
+        position,
+      ) ?? []
+    );
+  });
+}
+
+/** Where the id of a mount stands. */
+function idPlace(at: FieldPath, position: number, mount: LooseMount): FieldPath {
+  return at.index(position).child(mount.volumeId === undefined ? 'volume_id' : 'volumeId');
+}
+
+const volumesExist = rule('volume_not_found', (mounts: readonly LooseMount[], at, context: Context, refuse) =>
+  aboutEach(mounts, context, (volume, mount, position) =>
+    volume ? undefined : refuse(idPlace(at, position, mount), volumeIdOf(mount), { in: 'body' }),
+  ),
+);
+
+const WIRED = ['ephemeral', 'replicated'] as const;
+
+const classIsWired = rule('volume_class_not_wired', (mounts: readonly LooseMount[], at, context: Context, refuse) =>
+  aboutEach(mounts, context, (volume, mount, position) =>
+    !volume || WIRED.some(wired => wired === volume.class)
+      ? undefined
+      : refuse(idPlace(at, position, mount), volume.class, { wired: WIRED }),
+  ),
+);
+
+const volumesAreReady = rule('volume_not_ready', (mounts: readonly LooseMount[], at, context: Context, refuse) =>
+  aboutEach(mounts, context, (volume, mount, position) =>
+    !volume || volume.phase === 'Ready'
+      ? undefined
+      : refuse(idPlace(at, position, mount), volumeIdOf(mount), { phase: volume.phase }),
+  ),
+);
+
+export const volumesRules: FieldRules<Context> = {
+  field: 'volumes',
+  present: [mountsHaveShape, mountsAreManaged, volumesExist, classIsWired, volumesAreReady],
+};
+
+const oneWriter = rule('volume_access_mode_conflict', (mounts: readonly LooseMount[], at, context: Context, refuse) =>
+  aboutEach(mounts, context, (volume, mount, position) => {
+    if (!volume || mount.readOnly === true) return undefined;
+    const writer = otherWriter(volume, mounts.slice(0, position), context);
+    return writer === undefined
+      ? undefined
+      : refuse(at.index(position).child('readOnly'), mount.readOnly ?? false, { writer });
+  }),
+);
+
+/** Who writes already: another deployment, another replica of this one, or an earlier mount of the same container. */
+function otherWriter(volume: KnownVolume, earlier: readonly LooseMount[], context: Context): string | undefined {
+  const { kind, name, document } = context;
+  const other = volume.consumers.find(
+    consumer => !consumer.readOnly && (kind === 'Job' || consumer.deployment !== name),
+  );
+  if (other) return `the deployment ${other.deployment}`;
+  if (earlier.some(mount => volumeIdOf(mount) === volume.id && mount.readOnly !== true)) return 'an earlier mount';
+  const replicas = document['replicas'];
+  return typeof replicas === 'number' && replicas > 1 ? 'the first replica' : undefined;
+}
+
+const writersFollowThePrimary = rule(
+  'volume_primary_mismatch',
+  (mounts: readonly LooseMount[], at, context: Context, refuse) => {
+    const { document, facts } = context;
+    const nodeId = document['nodeId'];
+    if (typeof nodeId !== 'string' || facts.nodes === 'unreadable') return undefined;
+    const named = facts.nodes.find(node => node.id === nodeId || node.name === nodeId);
+    if (!named) return undefined;
+    return aboutEach(mounts, context, (volume, mount) => {
+      if (volume?.class !== 'replicated' || mount.readOnly === true) return undefined;
+      const { primaryNode } = volume;
+      if (primaryNode === undefined || primaryNode === named.id) return undefined;
+      const place = at.upTo(0).child('nodeId');
+      return mendedBy(refuse(place, nodeId, { primary: primaryNode }), { op: 'remove', path: place.toPointer() });
+    })[0];
+  },
+);
+
+/** What ties writers to volumes. Asked when the number of writers or their node changes, too. */
+export const writerRules: FieldRules<Context> = {
+  field: 'volumes',
+  with: ['replicas', 'nodeId'],
+  present: [oneWriter, writersFollowThePrimary],
+};
