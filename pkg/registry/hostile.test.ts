@@ -14,6 +14,7 @@ import {
   MANIFEST,
   ScriptedRegistry,
   TENANT,
+  words,
 } from './registry-lab.testing.js';
 
 const MOST_REQUESTS = 6;
@@ -57,14 +58,12 @@ describe('a hostile registry', () => {
   });
 
   describe('named by an address that is none of ours to ask', () => {
-    const hosts: readonly string[] = [
-      ...['127.0.0.1:F', '127.0.0.2:F', '0.0.0.0:F', 'localhost:F', 'LOCALHOST:F', 'localhost.localdomain:F'],
-      ...['2130706433:F', '0x7f000001:F', '0x7f.0.0.1:F', '0177.0.0.1:F', '017700000001:F', '127.1:F', '127.0.1:F'],
-      ...['[::1]:F', '[::]:F', '[::ffff:7f00:1]:F', '[::7f00:1]:F', '[64:ff9b::7f00:1]:F', '[2002:7f00:1::]:F'],
-      ...['169.254.169.254', '169.254.169.254:F', '[fe80::1]:F', '[fd00:ec2::254]', '10.0.0.1:F', '172.31.255.255:F'],
-      ...['192.168.0.1:F', '100.64.0.1:F', '198.18.0.1:F', '224.0.0.1:F', '255.255.255.255:F', '[ff02::1]:F'],
-      ...['127.0.0.1:0', '127.0.0.1:65536', '127.0.0.1:99999'],
-    ];
+    const hosts = words(`
+      127.0.0.1:F 127.0.0.2:F 0.0.0.0:F localhost:F LOCALHOST:F localhost.localdomain:F 2130706433:F
+      0x7f000001:F 0x7f.0.0.1:F 0177.0.0.1:F 017700000001:F 127.1:F 127.0.1:F [::1]:F [::]:F [::ffff:7f00:1]:F
+      [::7f00:1]:F [64:ff9b::7f00:1]:F [2002:7f00:1::]:F 169.254.169.254 169.254.169.254:F [fe80::1]:F
+      [fd00:ec2::254] 10.0.0.1:F 172.31.255.255:F 192.168.0.1:F 100.64.0.1:F 198.18.0.1:F 224.0.0.1:F
+      255.255.255.255:F [ff02::1]:F 127.0.0.1:0 127.0.0.1:65536 127.0.0.1:99999`);
     for (const host of hosts) {
       it(host, async () => {
         const names = { localhost: ['127.0.0.1', '::1'], 'localhost.localdomain': ['127.0.0.1'] };

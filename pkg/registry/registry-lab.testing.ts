@@ -144,3 +144,8 @@ export function answer(
 export function errorsOf(...codes: readonly string[]): string {
   return JSON.stringify({ errors: codes.map(code => ({ code, message: '', detail: null })) });
 }
+
+/** A list of words, for tables. */
+export function words(text: string): readonly string[] {
+  return text.trim().split(/\s+/);
+}

@@ -1,0 +1,52 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+
+import { parseChallenges } from './challenge.js';
+
+describe('challenges of a registry', () => {
+  const table: ReadonlyArray<readonly [header: string, ...read: readonly [string, Record<string, string>][]]> = [
+    ['Basic realm="x"', ['basic', { realm: 'x' }]],
+    ['Negotiate', ['negotiate', {}]],
+    [
+      'Bearer realm="https://a/token",service="s",scope="repository:a/b:pull,push"',
+      ['bearer', { realm: 'https://a/token', service: 's', scope: 'repository:a/b:pull,push' }],
+    ],
+    ['BEARER REALM="x" , Service=s', ['bearer', { realm: 'x', service: 's' }]],
+    ['Bearer realm="a\\"b\\\\c"', ['bearer', { realm: 'a"b\\c' }]],
+    ['Bearer realm="a", Basic realm="b"', ['bearer', { realm: 'a' }], ['basic', { realm: 'b' }]],
+    ['Negotiate, Basic realm="b"', ['negotiate', {}], ['basic', { realm: 'b' }]],
+    ['Bearer realm = "a"', ['bearer', { realm: 'a' }]],
+    ['Bearer realm="a", realm="b"', ['bearer', { realm: 'b' }]],
+    ['Bearer realm="unfinished', ['bearer', {}]],
+    [''],
+    ['="x"'],
+    [`Bearer realm="${'x'.repeat(5000)}"`],
+  ];
+  for (const [header, ...read] of table) {
+    it(`reads ${header.slice(0, 60)}`, () => {
+      const challenges = parseChallenges(header).map(({ scheme, params }) => [scheme, Object.fromEntries(params)]);
+      expect(challenges).to.deep.equal(read);
+    });
+  }
+
+  it('reads nothing from nothing', () => {
+    expect(parseChallenges(undefined)).to.deep.equal([]);
+  });
+
+  it('never throws, and ends', () => {
+    const unit = fc.constantFrom(...'Bearer ="\\,\t;x'.split(''));
+    fc.assert(
+      fc.property(fc.string({ unit, maxLength: 200 }), header => void parseChallenges(header)),
+      { numRuns: 2000 },
+    );
+  });
+
+  for (const bait of [' ', ',', 'a ', '"', '\\', 'a=', 'a="', 'a=b,', 'a="b",']) {
+    it(`is quick with ${JSON.stringify(bait)} again and again`, () => {
+      const begun = process.hrtime.bigint();
+      parseChallenges(bait.repeat(4096 / bait.length));
+      parseChallenges(`Bearer ${bait.repeat(4000 / bait.length)}!`);
+      expect(Number(process.hrtime.bigint() - begun) / 1e6).to.be.below(50);
+    });
+  }
+});
