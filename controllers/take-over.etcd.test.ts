@@ -1,0 +1,87 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+import { expect } from 'chai';
+
+import { ranges } from '../crds/keys/index.js';
+import { EtcdProcess } from '../pkg/processes/index.js';
+import { EtcdStore, type LeaderRecord, value } from '../pkg/store/index.js';
+import { allLoops } from './list.js';
+
+const MAIN = fileURLToPath(new URL('main.ts', import.meta.url));
+
+/** Two controllers processes on a real etcd. Each loop must have a leader all the time, whatever becomes of one of them. */
+describe('controllers processes', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'mooring-controllers-'));
+  const started: ChildProcess[] = [];
+  let etcd: EtcdProcess;
+  let store: EtcdStore;
+
+  before(async () => {
+    etcd = await EtcdProcess.start({ dataDir: join(folder, 'data') });
+    store = new EtcdStore({ endpoints: [etcd.endpoint], prefix: '/mooring/' });
+  });
+
+  after(async () => {
+    for (const child of started) child.kill('SIGKILL');
+    await store.close();
+    await etcd.kill();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  const start = (...more: string[]): ChildProcess => {
+    const argv = ['--import=tsx', MAIN, '--etcd-endpoints', etcd.endpoint, '--log-level', 'error', ...more];
+    const child = spawn(process.execPath, argv, { stdio: ['ignore', 'ignore', 'pipe'] });
+    started.push(child);
+    return child;
+  };
+
+  const holders = async (): Promise<readonly string[]> =>
+    (await store.list(ranges.leaders)).entries.map(entry => value<LeaderRecord>(entry).holder);
+
+  /** Milliseconds until every loop is led by the process. */
+  const ledBy = async (child: ChildProcess, withinMs: number): Promise<number> => {
+    const from = Date.now();
+    for (;;) {
+      const led = (await holders()).filter(holder => holder.includes(`-${child.pid}-`));
+      if (led.length === allLoops().length) return Date.now() - from;
+      if (Date.now() - from > withinMs) throw new Error(`led after ${withinMs} ms: ${led.length} loops`);
+      await pause(50);
+    }
+  };
+
+  it('take over within 12 seconds of a kill, at once after a SIGTERM, and leave nothing behind', async function () {
+    this.timeout(60_000);
+    const first = start();
+    await ledBy(first, 15_000);
+    const second = start();
+    await pause(2_000); // the second must be standing by, which nothing announces
+    expect((await holders()).every(holder => holder.includes(`-${first.pid}-`))).to.equal(true);
+
+    first.kill('SIGKILL');
+    const afterKill = await ledBy(second, 12_000);
+    const third = start();
+    await pause(2_000);
+
+    second.kill('SIGTERM');
+    const afterTerm = await ledBy(third, 5_000);
+    expect(afterTerm).to.be.below(4_000);
+    expect(second.exitCode ?? (await once(second, 'exit'))[0]).to.equal(0);
+    console.log(`      taken over ${afterKill} ms after a kill, ${afterTerm} ms after a SIGTERM`);
+
+    third.kill('SIGTERM');
+    await once(third, 'exit');
+    expect(await holders()).to.deep.equal([]);
+  });
+
+  it('refuse a loop that does not exist', async function () {
+    this.timeout(20_000);
+    const child = start('--only', 'no-such-loop');
+    expect((await once(child, 'exit'))[0]).to.equal(1);
+  });
+});
