@@ -15,6 +15,7 @@
  *
  * @module
  */
+export { checkClaimRelease } from './claim-release.js';
 export type { Capacity, NodeCondition, NodePresence, NodeStatus, StoredNode } from './node.js';
 export type { Enrolment, NodeHeartbeat, Tidied } from './requests.js';
 export { checkEnrolment, checkHeartbeat, checkJoinTokenRequest, checkRenewal } from './requests.js';

@@ -1,8 +1,17 @@
 /**
- * Volumes: what a tenant may ask for, and what is known of one.
+ * Volumes: what a tenant may ask for, what is known of one, and where its copies may be.
+ *
+ *     const admission = admitVolume(document, { nodes, regions });
+ *     if (!admission.ok) return admission.rejections;
+ *
+ * Mounting is a field of workloads; phases, copies and promotion are the volume keeper's.
  *
  * @module
  */
+export type { VolumeAdmission, VolumeFacts, VolumeNode } from './create.js';
+export { admitVolume, VOLUME_REPLICAS_MAX, volumeSchema } from './create.js';
+export type { ReplicaFacts } from './replica.js';
+export { checkVolumeReplica, volumeReplicaSchema } from './replica.js';
 export type {
   KnownVolume,
   MountType,
@@ -13,3 +22,4 @@ export type {
   VolumeReplica,
   VolumeSpec,
 } from './volume.js';
+export { volumeRemovalRefusal } from './removal.js';

@@ -1,0 +1,66 @@
+import type { Static } from 'typebox';
+
+import { isDnsLabel } from '../grammar/index.js';
+import type { Rejections } from '../rejections/index.js';
+import { type Alteration, announcements, refusalOf, type Warning } from '../rule/index.js';
+import type { SecretWrite } from '../secret/index.js';
+import {
+  completeMounts,
+  completePlacement,
+  completeSecrets,
+  imageWarnings,
+  residencyWarnings,
+  type WorkloadFacts,
+  type WorkloadLimits,
+} from '../workload/index.js';
+import type { Job } from './job.js';
+import { examineJob, type jobSchema } from './rules.js';
+
+/** What becomes of a job's document. */
+export type JobAdmission =
+  | {
+      readonly ok: true;
+      readonly spec: Job;
+      readonly alterations: readonly Alteration[];
+      readonly warnings: readonly Warning[];
+      /** Secret material that came with the document: for the secrets store, before the spec is stored. */
+      readonly material: readonly SecretWrite[];
+    }
+  | { readonly ok: false; readonly rejections: Rejections };
+
+/** How often a job is tried again, when nobody says. */
+const BACKOFF_LIMIT = 3;
+
+/** Judges a document that asks for a new job. */
+export function admitJob(document: unknown, facts: WorkloadFacts, limits: WorkloadLimits): JobAdmission {
+  const name = nameIn(document);
+  const refused = refusalOf(examineJob(document, sound => ({ ...sound, kind: 'Job', facts, limits, name })));
+  return refused ?? accepted(document as Static<typeof jobSchema>, facts, limits);
+}
+
+function accepted(sent: Static<typeof jobSchema>, facts: WorkloadFacts, limits: WorkloadLimits): JobAdmission {
+  const { alterations, announce } = announcements();
+  const { nodeId, secrets: entries, volumes, placement, backoffLimit, ...rest } = sent;
+  const nodes = facts.nodes === 'unreadable' ? [] : facts.nodes;
+  const node = nodes.find(each => each.id === nodeId || each.name === nodeId);
+  if (node && node.id !== nodeId) announce('nodeId', nodeId, node.id, 'the id of the node of that name');
+  const secrets = entries && completeSecrets(entries, facts, limits.secrets, announce);
+  if (backoffLimit === undefined) announce('backoffLimit', null, BACKOFF_LIMIT, 'default');
+
+  const spec: Job = {
+    ...(rest as Omit<Job, 'backoffLimit'>),
+    ...(node && { nodeId: node.id }),
+    ...(secrets && { secrets: secrets.secrets }),
+    ...(volumes && { volumes: completeMounts(volumes, facts, announce) }),
+    ...(placement && { placement: completePlacement(placement, announce) }),
+    backoffLimit: backoffLimit ?? BACKOFF_LIMIT,
+  };
+  const warnings = [...imageWarnings(facts.image), ...residencyWarnings(spec.placement?.residency, facts)];
+  return { ok: true, spec, alterations, warnings, material: secrets?.material ?? [] };
+}
+
+/** The name for use in wording, where a hostile one has no place. */
+function nameIn(document: unknown): string {
+  const name = (document as { readonly name?: unknown } | null | undefined)?.name;
+  return typeof name === 'string' && isDnsLabel(name) ? name : '<name>';
+}

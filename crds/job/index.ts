@@ -1,0 +1,17 @@
+/**
+ * The Job kind: work that ends.
+ *
+ * It shares the fields of `crds/workload` with deployments, and is judged in the same way: everything that is wrong at
+ * once, or accepted with every difference announced.
+ *
+ *     const admission = admitJob(document, facts, limits);
+ *     if (!admission.ok) return admission.rejections;
+ *
+ * Running it to its end is the job runner's.
+ *
+ * @module
+ */
+export type { JobAdmission } from './admit.js';
+export { admitJob } from './admit.js';
+export type { Job, JobPhase, StoredJob } from './job.js';
+export { jobSchema } from './rules.js';

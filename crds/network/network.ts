@@ -1,0 +1,139 @@
+import { type Static, Type } from 'typebox';
+
+import type { Metadata } from '../meta/index.js';
+import type { Rejections } from '../rejections/index.js';
+import {
+  type Alteration,
+  annotate,
+  announcements,
+  examination,
+  type FieldRules,
+  mapOf,
+  refusalOf,
+  rule,
+} from '../rule/index.js';
+import { isLabelKey, isLabelValue } from '../grammar/index.js';
+
+/** A network on one node, as it is stored. */
+export interface Network {
+  readonly name: string;
+  readonly driver: 'bridge';
+  readonly labels: Readonly<Record<string, string>>;
+  /** Whether it leads nowhere but to its own containers. */
+  readonly internal: boolean;
+  /** Always an id. */
+  readonly nodeId: string;
+}
+
+/** `networks/<tenant>/<name>`. */
+export interface StoredNetwork extends Network {
+  readonly metadata: Metadata;
+}
+
+/** What the API has looked up. */
+export interface NetworkFacts {
+  readonly nodes: 'unreadable' | readonly { readonly id: string; readonly name: string }[];
+}
+
+/** What becomes of a network's document. */
+export type NetworkAdmission =
+  | { readonly ok: true; readonly spec: Network; readonly alterations: readonly Alteration[] }
+  | { readonly ok: false; readonly rejections: Rejections };
+
+const LABELS_MAX = 64;
+const LISTED = 20;
+
+/** `POST /api/v1/networks`. */
+export const networkSchema = Type.Object(
+  {
+    name: Type.String({
+      maxLength: 63,
+      pattern: '^[a-z](?:[a-z0-9-]*[a-z0-9])?$',
+      ...annotate({ 'x-expected': 'lowercase letters, digits and inner hyphens, starting with a letter, at most 63' }),
+    }),
+    driver: Type.Optional(Type.Literal('bridge', annotate({ 'x-reject': 'network_option_unsupported_on_agent' }))),
+    labels: Type.Optional(
+      mapOf(Type.String({ maxLength: 1024, ...annotate({ 'x-reject': 'label_invalid' }) }), {
+        maxProperties: LABELS_MAX,
+      }),
+    ),
+    internal: Type.Optional(Type.Boolean()),
+    nodeId: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 128, ...annotate({ 'x-expected': 'the id or the name of a node' }) }),
+    ),
+  },
+  { additionalProperties: false, ...annotate({ 'x-unknown': 'network_option_unsupported_on_agent' }) },
+);
+
+const nodesAreKnown = rule(
+  'network_node_candidates_unresolvable',
+  (nodeId: unknown, at, facts: NetworkFacts, refuse) => {
+    if (facts.nodes === 'unreadable') return refuse(at, nodeId, { nodes: 'unreadable' });
+    return facts.nodes.length === 0 ? refuse(at, nodeId, { nodes: 'none' }) : undefined;
+  },
+);
+
+const nodeIsNamed = rule('network_node_required', (nodeId: unknown, at, { nodes }: NetworkFacts, refuse) =>
+  nodeId === undefined && nodes !== 'unreadable' && nodes.length > 1
+    ? refuse(at, nodeId, { nodes: namesOf(nodes) })
+    : undefined,
+);
+
+const nodeIsCandidate = rule('network_node_not_a_candidate', (nodeId: unknown, at, { nodes }: NetworkFacts, refuse) => {
+  if (nodes === 'unreadable' || nodes.some(node => node.id === nodeId || node.name === nodeId)) return undefined;
+  return refuse(at, nodeId, { nodes: namesOf(nodes) });
+});
+
+function namesOf(nodes: readonly { readonly name: string }[]): readonly string[] {
+  return nodes.slice(0, LISTED).map(({ name }) => name);
+}
+
+const absentNode = {
+  code: nodesAreKnown.code,
+  check: (...given: Parameters<typeof nodesAreKnown.check>) =>
+    nodesAreKnown.check(...given) ?? nodeIsNamed.check(...given),
+};
+
+const labelsAreWellFormed = rule(
+  'label_invalid',
+  (labels: Readonly<Record<string, string>>, at, _facts: NetworkFacts, refuse) =>
+    Object.entries(labels)
+      .filter(([key, value]) => !isLabelKey(key) || !isLabelValue(value))
+      .map(([key, value]) => refuse(at.child(key), isLabelKey(key) ? value : key)),
+);
+
+const fields: readonly FieldRules<NetworkFacts>[] = [
+  { field: 'name', present: [] },
+  { field: 'driver', present: [] },
+  { field: 'labels', present: [labelsAreWellFormed] },
+  { field: 'internal', present: [] },
+  { field: 'nodeId', absent: absentNode, present: [nodesAreKnown, nodeIsCandidate] },
+];
+
+const examine = examination(networkSchema, fields);
+
+/** Judges a document that asks for a new network. */
+export function admitNetwork(document: unknown, facts: NetworkFacts): NetworkAdmission {
+  const refused = refusalOf(examine(document, () => facts));
+  if (refused) return refused;
+
+  const { alterations, announce } = announcements();
+  const sent = document as Static<typeof networkSchema>;
+  const nodes = facts.nodes === 'unreadable' ? [] : facts.nodes;
+  const node = nodes.find(({ id, name }) => id === sent.nodeId || name === sent.nodeId) ?? nodes[0]!;
+  const spec: Network = {
+    name: sent.name,
+    driver: 'bridge',
+    labels: sent.labels ?? {},
+    internal: sent.internal ?? false,
+    nodeId: node.id,
+  };
+  for (const part of ['driver', 'labels', 'internal'] as const) {
+    if (sent[part] === undefined) announce(part, null, spec[part], 'default');
+  }
+  if (sent.nodeId !== node.id) {
+    const why = sent.nodeId === undefined ? 'the only node' : 'the id of the node of that name';
+    announce('nodeId', sent.nodeId, node.id, why);
+  }
+  return { ok: true, spec, alterations };
+}

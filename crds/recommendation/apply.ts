@@ -1,0 +1,124 @@
+import { Type } from 'typebox';
+
+import { type FieldPath, FieldPath as Path } from '../grammar/index.js';
+import { type Rejection, reject } from '../rejections/index.js';
+import { annotate, type Checked, examination, type FieldRules, refusalOf, rule } from '../rule/index.js';
+import { type KnownVolume, VOLUME_REPLICAS_MAX } from '../volume/index.js';
+import { type Recommendation, type RecommendationAction, recommendationActions } from './recommendation.js';
+
+/** What is known when a recommendation is to be applied. */
+export interface ApplyFacts {
+  /** The recommendations that hold for the tenant now. */
+  readonly recommendations: readonly Recommendation[];
+  readonly volumes: readonly KnownVolume[];
+  /** How many nodes the tenant has enrolled. */
+  readonly enrolled: number;
+}
+
+/** A change of a volume that may be carried out. */
+export type VolumeChange = { readonly volumeId: string } & (
+  | { readonly action: 'set_replicas'; readonly replicas: number }
+  | { readonly action: 'resize'; readonly sizeBytes: number }
+);
+
+const SIZE_MAX = 2 ** 50;
+const byRules = annotate({ 'x-rules': true });
+
+/** `POST /api/v1/dvm/recommendations/{id}/apply`. */
+export const recommendationApplySchema = Type.Object(
+  {
+    parameters: Type.Object(
+      {
+        action: Type.Enum([...recommendationActions], { type: 'string', ...byRules }),
+        target_replicas: Type.Optional(Type.Integer({ minimum: 1, maximum: VOLUME_REPLICAS_MAX, ...byRules })),
+        target_size_bytes: Type.Optional(Type.Integer({ minimum: 1, maximum: SIZE_MAX, ...byRules })),
+      },
+      { additionalProperties: false, ...annotate({ 'x-expected': 'an object with action and its target' }) },
+    ),
+  },
+  { additionalProperties: false },
+);
+
+interface Parameters {
+  readonly action?: unknown;
+  readonly target_replicas?: unknown;
+  readonly target_size_bytes?: unknown;
+}
+
+/** The one parameter that each action takes, and its range. */
+const TARGETS = {
+  set_replicas: { name: 'target_replicas', max: VOLUME_REPLICAS_MAX },
+  resize: { name: 'target_size_bytes', max: SIZE_MAX },
+} as const;
+
+const actionIsKnown = rule(
+  'dvm_recommendation_unknown_action',
+  ({ action }: Parameters, at, _facts: unknown, refuse) =>
+    recommendationActions.some(known => known === action)
+      ? undefined
+      : refuse(at.child('action'), action, { known: recommendationActions }),
+);
+
+const targetsFit = rule('dvm_recommendation_bad_parameter', (parameters: Parameters, at, _facts: unknown, refuse) => {
+  const target = TARGETS[parameters.action as RecommendationAction] as { name: string; max: number } | undefined;
+  if (!target) return undefined;
+  return Object.values(TARGETS).flatMap(({ name }) => {
+    const value = parameters[name];
+    if (name !== target.name) {
+      return value === undefined
+        ? []
+        : refuse(at.child(name), value, { wanted: `nothing for ${String(parameters.action)}` });
+    }
+    const isIn = Number.isInteger(value) && (value as number) >= 1 && (value as number) <= target.max;
+    return isIn ? [] : refuse(at.child(name), value, { wanted: `an integer from 1 to ${target.max}` });
+  });
+});
+
+const fields: readonly FieldRules<undefined>[] = [{ field: 'parameters', present: [actionIsKnown, targetsFit] }];
+const examine = examination(recommendationApplySchema, fields);
+
+/** Judges a request to apply a recommendation: its body first, then whether it still holds, then what it would do. */
+export function checkRecommendationApply(id: string, document: unknown, facts: ApplyFacts): Checked<VolumeChange> {
+  const recommendation = facts.recommendations.find(each => each.id === id);
+  if (!recommendation) return refusalOf([reject('dvm_recommendation_not_found', 'id', id)])!;
+  if (!recommendation.applicable) {
+    const reason = recommendation.reason ?? 'this one is not';
+    return refusalOf([reject('dvm_recommendation_not_applicable', 'id', id, { reason })])!;
+  }
+  const shape = refusalOf(examine(document, () => undefined));
+  if (shape) return shape;
+
+  const volume = facts.volumes.find(each => each.id === recommendation.volume_id);
+  if (!volume) return refusalOf([reject('dvm_recommendation_volume_missing', 'volume_id', recommendation.volume_id)])!;
+  const change = changeOf(volume.id, (document as { readonly parameters: Parameters }).parameters);
+  return refusalOf(outcomeRefusals(change, volume, facts)) ?? { ok: true, value: change };
+}
+
+function changeOf(volumeId: string, parameters: Parameters): VolumeChange {
+  return parameters.action === 'set_replicas'
+    ? { volumeId, action: 'set_replicas', replicas: parameters.target_replicas as number }
+    : { volumeId, action: 'resize', sizeBytes: parameters.target_size_bytes as number };
+}
+
+const PARAMETERS: FieldPath = Path.root.child('parameters');
+
+/** What stands against the volume as it would be. */
+function outcomeRefusals(change: VolumeChange, volume: KnownVolume, { enrolled }: ApplyFacts): readonly Rejection[] {
+  if (change.action === 'resize') {
+    const used = volume.usedBytes ?? 0;
+    if (change.sizeBytes < used) {
+      const at = PARAMETERS.child('target_size_bytes');
+      return [reject('dvm_recommendation_stale_measurement', at, change.sizeBytes, { used })];
+    }
+    return [];
+  }
+  if (volume.class !== 'replicated') {
+    const problem = `a volume of class ${volume.class} has no replicas`;
+    return [reject('dvm_recommendation_apply_invalid_spec', 'spec', change.replicas, { problem })];
+  }
+  if (change.replicas + 1 > enrolled) {
+    const at = PARAMETERS.child('target_replicas');
+    return [reject('dvm_recommendation_insufficient_nodes', at, change.replicas, { enrolled })];
+  }
+  return [];
+}

@@ -1,0 +1,23 @@
+/**
+ * Recommendations: what would make a volume safer or cheaper, and the rules for asking and applying.
+ *
+ * They are computed from the present state on every read and never stored, so applying one starts by finding it again.
+ *
+ *     const checked = checkRecommendationApply(id, document, { recommendations, volumes, enrolled });
+ *
+ * Computing them is for `pkg/recommend`.
+ *
+ * @module
+ */
+export type { ApplyFacts, VolumeChange } from './apply.js';
+export { checkRecommendationApply, recommendationApplySchema } from './apply.js';
+export type { RecommendationQuery } from './query.js';
+export { checkRecommendationQuery, recommendationParameters, tenantRequired } from './query.js';
+export type {
+  Recommendation,
+  RecommendationAction,
+  RecommendationParameters,
+  RecommendationPriority,
+  RecommendationType,
+} from './recommendation.js';
+export { recommendationActions, recommendationPriorities, recommendationTypes } from './recommendation.js';

@@ -1,0 +1,46 @@
+import { type Rejection, reject } from '../rejections/index.js';
+import { type Checked, refusalOf } from '../rule/index.js';
+import {
+  type RecommendationPriority,
+  type RecommendationType,
+  recommendationPriorities,
+  recommendationTypes,
+} from './recommendation.js';
+
+/** Which recommendations are asked for. */
+export interface RecommendationQuery {
+  readonly priority?: RecommendationPriority;
+  readonly type?: RecommendationType;
+}
+
+/** The parameters that the list of recommendations knows. */
+export const recommendationParameters = ['priority', 'type'] as const;
+
+/** Judges the query of a list; the tenant's header is required even from a tenant's own token. */
+export function checkRecommendationQuery(
+  query: Readonly<Record<string, string | undefined>>,
+  tenantHeader: string | undefined,
+): Checked<RecommendationQuery> {
+  const { priority, type } = query as { priority?: string; type?: string };
+  const unknown = Object.keys(query).filter(name => !recommendationParameters.some(known => known === name));
+  const isPriority = priority === undefined || recommendationPriorities.some(known => known === priority);
+  const isType = type === undefined || recommendationTypes.some(known => known === type);
+  const found: readonly Rejection[] = [
+    ...tenantRequired(tenantHeader),
+    ...unknown.map(name =>
+      reject('query_parameter_unknown', name, query[name], { known: [...recommendationParameters] }),
+    ),
+    ...(isPriority
+      ? []
+      : [reject('dvm_recommendation_unknown_priority', 'priority', priority, { known: recommendationPriorities })]),
+    ...(isType ? [] : [reject('dvm_recommendation_unknown_type', 'type', type, { known: recommendationTypes })]),
+  ];
+  return refusalOf(found) ?? { ok: true, value: query as RecommendationQuery };
+}
+
+/** Recommendations are computed for one tenant, which the request must name. */
+export function tenantRequired(header: string | undefined): readonly Rejection[] {
+  return header === undefined || header === ''
+    ? [reject('dvm_recommendation_tenant_required', 'X-Tenant-ID', header)]
+    : [];
+}

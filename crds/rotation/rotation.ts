@@ -1,0 +1,141 @@
+import { type Static, Type } from 'typebox';
+
+import { FieldPath } from '../grammar/index.js';
+import { type Rejection, reject, withFix } from '../rejections/index.js';
+import { annotate, type Checked, examination, type FieldRules, refusalOf, rule } from '../rule/index.js';
+import {
+  type Generation,
+  generateRules,
+  generateSchema,
+  generationOf,
+  type MaterialContext,
+  providedAndGenerated,
+  type SecretLimits,
+  type SentGenerate,
+  valuesRules,
+  valuesSchema,
+} from '../secret/index.js';
+
+/** The phases of a rotation, in order; after the last it is `idle` again. */
+export const rotationPhases = ['stage', 'promote', 'verify', 'retire'] as const;
+
+/** A phase that can be asked for. */
+export type RotationPhase = (typeof rotationPhases)[number];
+
+/** Where a rotation stands. */
+export type RotationState = RotationPhase | 'idle';
+
+/** What is known of a credential's rotation. */
+export interface RotationFacts {
+  readonly state: RotationState;
+  /** What the present phase still waits for; absent once it holds. */
+  readonly waitsFor?: string;
+  /** Labels of the credentials that the deployment refers to. */
+  readonly labels: readonly string[];
+  /** Labels of those whose material is managed elsewhere. */
+  readonly external: readonly string[];
+}
+
+/** A rotation that may go ahead. */
+export interface RotationStep {
+  /** Label of the credential. */
+  readonly label: string;
+  readonly phase: RotationPhase | 'abort';
+  /** The phase is the present one already: nothing is to be done. */
+  readonly isRepeat: boolean;
+  readonly values?: Readonly<Record<string, string>>;
+  readonly generation?: Generation;
+}
+
+/** `POST /api/v1/deployments/{name}/secrets/rotate`. */
+export const rotationSchema = Type.Object(
+  {
+    phase: Type.Enum([...rotationPhases, 'abort'], { type: 'string', ...annotate({ 'x-rules': true }) }),
+    secret: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 63, ...annotate({ 'x-expected': 'the label of a secret' }) }),
+    ),
+    values: Type.Optional(valuesSchema),
+    generate: Type.Optional(generateSchema),
+  },
+  { additionalProperties: false },
+);
+
+/** The one phase that follows. */
+export function nextPhase(state: RotationState): RotationPhase {
+  return rotationPhases[state === 'idle' ? 0 : (rotationPhases.indexOf(state) + 1) % rotationPhases.length]!;
+}
+
+interface Context extends MaterialContext {
+  readonly facts: RotationFacts;
+  readonly document: Readonly<Record<string, unknown>>;
+}
+
+const phaseFollows = rule('rotation_transition_invalid', (phase: unknown, at, { facts }: Context, refuse) => {
+  const { state, waitsFor } = facts;
+  const next = nextPhase(state);
+  // A retired rotation has nothing left to undo: the old material is gone.
+  const isOpen = state !== 'idle' && state !== 'retire';
+  if (phase === state || (phase === 'abort' && isOpen)) return undefined;
+  if (phase === next && waitsFor === undefined) return undefined;
+  const finding = refuse(at, phase, { next, waitsFor });
+  if (waitsFor !== undefined) return finding;
+  const fix = { op: phase === undefined ? 'add' : 'replace', path: at.toPointer(), value: next } as const;
+  return { ...finding, rejection: withFix(finding.rejection, fix) };
+});
+
+const secretIsOneOfTheirs = rule('field_invalid', (secret: unknown, at, { facts }: Context, refuse) => {
+  if (secret === undefined ? facts.labels.length === 1 : facts.labels.includes(secret as string)) return undefined;
+  const wanted =
+    facts.labels.length === 0 ? 'a deployment that refers to a secret' : `one of ${facts.labels.join(', ')}`;
+  return refuse(at, secret, { wanted });
+});
+
+const materialIsForStaging = rule('field_invalid', (material: unknown, at, { document }: Context, refuse) =>
+  document['phase'] === 'stage'
+    ? undefined
+    : refuse(at, Object.keys(material as object), { wanted: 'no material after stage' }),
+);
+
+const externalIsSupplied = rule('secret_write_empty', (values: unknown, at, { document, facts }: Context, refuse) => {
+  const label = (document['secret'] as string | undefined) ?? facts.labels[0] ?? '';
+  const isAsked = document['phase'] === 'stage' && facts.state === 'idle' && facts.external.includes(label);
+  return isAsked && values === undefined ? refuse(at, values) : undefined;
+});
+
+const keysAreApart = rule('secret_key_provided_and_generated', (generate: unknown, at, context: Context, refuse) =>
+  providedAndGenerated(context.document['values'], generate, at, refuse),
+);
+
+const fields: readonly FieldRules<Context>[] = [
+  { field: 'phase', absent: phaseFollows, present: [phaseFollows] },
+  { field: 'secret', absent: secretIsOneOfTheirs, present: [secretIsOneOfTheirs] },
+  { field: 'values', absent: externalIsSupplied, present: [materialIsForStaging, ...valuesRules] },
+  { field: 'generate', present: [materialIsForStaging, ...generateRules, keysAreApart] },
+];
+
+const examine = examination(rotationSchema, fields);
+
+/** Judges a step of a rotation: whether it is the next one, and whether it brings what it needs. */
+export function checkRotation(document: unknown, facts: RotationFacts, limits: SecretLimits): Checked<RotationStep> {
+  const found = examine(document, sound => ({ facts, limits: { secrets: limits }, document: sound.document }));
+  const refused = refusalOf(found);
+  if (refused) return refused;
+  const { phase, secret, values, generate } = document as Static<typeof rotationSchema>;
+  const generation = generate && generationOf(generate as SentGenerate, limits);
+  return {
+    ok: true,
+    value: {
+      label: secret ?? facts.labels[0]!,
+      phase,
+      isRepeat: phase === facts.state,
+      ...(values && { values }),
+      ...(generation && { generation }),
+    },
+  };
+}
+
+/** The refusal of a step that was the next one when it was asked for, and no longer is. */
+export function overtaken(phase: string, facts: Pick<RotationFacts, 'state' | 'waitsFor'>): Rejection {
+  const params = { next: nextPhase(facts.state), waitsFor: facts.waitsFor };
+  return reject('rotation_transition_invalid', FieldPath.root.child('phase'), phase, params);
+}

@@ -1,0 +1,152 @@
+import { type Static, Type } from 'typebox';
+
+import { FieldPath } from '../grammar/index.js';
+import type { Rejections } from '../rejections/index.js';
+import { completeResidency, type Regions, residencyRules, residencySchema } from '../residency/index.js';
+import {
+  type Alteration,
+  annotate,
+  announcements,
+  examination,
+  type FieldRules,
+  refusalOf,
+  rule,
+  type Warning,
+} from '../rule/index.js';
+import type { VolumeSpec } from './volume.js';
+
+/** A node of the tenant. */
+export interface VolumeNode {
+  readonly id: string;
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+/** What the API has looked up. */
+export interface VolumeFacts {
+  readonly nodes: 'unreadable' | readonly VolumeNode[];
+  readonly regions: Regions;
+}
+
+/** What becomes of a volume's document. */
+export type VolumeAdmission =
+  | {
+      readonly ok: true;
+      readonly spec: VolumeSpec;
+      readonly alterations: readonly Alteration[];
+      readonly warnings: readonly Warning[];
+    }
+  | { readonly ok: false; readonly rejections: Rejections };
+
+/** Copies of a replicated volume, when nobody says. */
+const REPLICAS_DEFAULT = 1;
+export const VOLUME_REPLICAS_MAX = 20;
+const SIZE_MIN = 2 ** 20;
+const SIZE_MAX = 2 ** 50;
+const LISTED = 20;
+
+/** `POST /api/v1/dvm/volumes`. */
+export const volumeSchema = Type.Object(
+  {
+    name: Type.String({
+      maxLength: 63,
+      pattern: '^[a-z](?:[a-z0-9-]*[a-z0-9])?$',
+      ...annotate({ 'x-expected': 'lowercase letters, digits and inner hyphens, starting with a letter, at most 63' }),
+    }),
+    class: Type.Enum(['ephemeral', 'replicated', 'object'], { type: 'string' }),
+    type: Type.Optional(Type.Enum(['volume', 'bind', 'tmpfs'], { type: 'string' })),
+    sizeBytes: Type.Integer({
+      minimum: SIZE_MIN,
+      maximum: SIZE_MAX,
+      ...annotate({ 'x-expected': `an integer from ${SIZE_MIN} to ${SIZE_MAX}` }),
+    }),
+    accessMode: Type.Optional(
+      Type.Literal('ReadWriteOnce', { type: 'string', ...annotate({ 'x-expected': 'ReadWriteOnce' }) }),
+    ),
+    replicas: Type.Optional(Type.Integer({ minimum: 1, maximum: VOLUME_REPLICAS_MAX })),
+    primaryNode: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 128, ...annotate({ 'x-expected': 'the id or the name of a node' }) }),
+    ),
+    residency: Type.Optional(residencySchema),
+  },
+  { additionalProperties: false },
+);
+
+interface Context {
+  readonly facts: VolumeFacts;
+  readonly document: Readonly<Record<string, unknown>>;
+}
+
+const typeFitsClass = rule('field_invalid', (type: unknown, at, { document }: Context, refuse) =>
+  type === 'tmpfs' && document['class'] === 'replicated'
+    ? refuse(at, type, { wanted: 'volume or bind: memory of one machine cannot be replicated' })
+    : undefined,
+);
+
+const onlyReplicatedHasCopies = rule(
+  'volume_replica_unsupported',
+  (replicas: unknown, at, { document }: Context, refuse) =>
+    document['class'] === undefined || document['class'] === 'replicated' ? undefined : refuse(at, replicas),
+);
+
+const nodesAreKnown = rule('node_candidates_unresolvable', (node: unknown, at, { facts }: Context, refuse) => {
+  if (facts.nodes === 'unreadable') return refuse(at, node, { nodes: 'unreadable' });
+  return facts.nodes.length === 0 ? refuse(at, node, { nodes: 'none' }) : undefined;
+});
+
+const nodeIsCandidate = rule('node_not_a_placement_candidate', (node: unknown, at, { facts }: Context, refuse) => {
+  if (facts.nodes === 'unreadable' || facts.nodes.some(({ id, name }) => id === node || name === node))
+    return undefined;
+  return refuse(at, node, { nodes: facts.nodes.slice(0, LISTED).map(({ name }) => name) });
+});
+
+const fields: readonly FieldRules<Context>[] = [
+  { field: 'name', present: [] },
+  { field: 'class', present: [] },
+  { field: 'type', present: [typeFitsClass] },
+  { field: 'sizeBytes', present: [] },
+  { field: 'accessMode', present: [] },
+  { field: 'replicas', present: [onlyReplicatedHasCopies] },
+  { field: 'primaryNode', present: [nodesAreKnown, nodeIsCandidate] },
+  { field: 'residency', present: [...residencyRules] },
+];
+
+const examine = examination(volumeSchema, fields);
+
+/** Judges a document that asks for a new volume. */
+export function admitVolume(document: unknown, facts: VolumeFacts): VolumeAdmission {
+  const refused = refusalOf(examine(document, sound => ({ facts, document: sound.document })));
+  if (refused) return refused;
+
+  const { alterations, announce } = announcements();
+  const sent = document as Static<typeof volumeSchema>;
+  const nodes = facts.nodes === 'unreadable' ? [] : facts.nodes;
+  const primary = nodes.find(({ id, name }) => id === sent.primaryNode || name === sent.primaryNode);
+  const replicas = sent.replicas ?? (sent.class === 'replicated' ? REPLICAS_DEFAULT : undefined);
+  const filled = { type: sent.type ?? 'volume', accessMode: 'ReadWriteOnce' } as const;
+  for (const part of ['type', 'accessMode'] as const) {
+    if (sent[part] === undefined) announce(part, null, filled[part], 'default');
+  }
+  if (replicas !== sent.replicas) announce('replicas', null, replicas, 'default');
+  if (primary && primary.id !== sent.primaryNode) {
+    announce('primaryNode', sent.primaryNode, primary.id, 'the id of the node of that name');
+  }
+  const residency = sent.residency && completeResidency(sent.residency, FieldPath.root.child('residency'), announce);
+  const spec: VolumeSpec = {
+    name: sent.name,
+    class: sent.class,
+    ...filled,
+    sizeBytes: sent.sizeBytes,
+    ...(replicas !== undefined && { replicas }),
+    ...(primary && { primaryNode: primary.id }),
+    ...(residency && { residency }),
+  };
+  return { ok: true, spec, alterations, warnings: nodeWarnings(replicas, facts) };
+}
+
+/** Copies that have no node yet: the volume is stored, and they wait. */
+function nodeWarnings(replicas: number | undefined, { nodes }: VolumeFacts): readonly Warning[] {
+  if (replicas === undefined || nodes === 'unreadable' || nodes.length > replicas) return [];
+  const message = `${replicas} replicas need ${replicas + 1} nodes, and ${nodes.length} are enrolled: the others wait`;
+  return [{ code: 'volume_replicas_wait_for_nodes', field: 'replicas', message }];
+}
