@@ -14,6 +14,10 @@ export interface RegistryOptions {
   readonly folder: string;
   /** Default: a free one. It stays the same over restarts. */
   readonly port?: number;
+  /** Who is let in, in the words of its own configuration. Default: everybody. */
+  readonly auth?: Readonly<Record<string, unknown>>;
+  /** Files of a certificate and of its key. Default: it speaks without TLS. */
+  readonly tls?: { readonly certificate: string; readonly key: string };
   /** Lets the registry outlive this process. */
   readonly detached?: boolean;
 }
@@ -71,7 +75,7 @@ export class RegistryProcess {
   }
 
   async #launch(): Promise<void> {
-    const { folder, detached = false } = this.#options;
+    const { folder, auth, tls, detached = false } = this.#options;
     const settings = join(folder, 'registry.yml');
     await mkdir(folder, { recursive: true });
     // JSON is YAML.
@@ -81,7 +85,8 @@ export class RegistryProcess {
         version: 0.1,
         log: { level: 'warn' },
         storage: { filesystem: { rootdirectory: join(folder, 'images') }, delete: { enabled: true } },
-        http: { addr: this.address },
+        http: { addr: this.address, ...(tls && { tls }) },
+        ...(auth && { auth }),
       }),
     );
     const child = runProgram('docker-registry', ['serve', settings], { logFile: this.logFile, detached });
@@ -91,9 +96,11 @@ export class RegistryProcess {
   }
 
   async #serves({ pid }: ChildProcess): Promise<boolean> {
+    if (pid === undefined || !(await ownsPort(pid, this.#port))) return false;
+    if (this.#options.tls) return true;
     try {
-      const answer = await fetch(`http://${this.address}/v2/`, { signal: AbortSignal.timeout(1_000) });
-      return answer.ok && pid !== undefined && (await ownsPort(pid, this.#port));
+      const { status } = await fetch(`http://${this.address}/v2/`, { signal: AbortSignal.timeout(1_000) });
+      return status === (this.#options.auth ? 401 : 200);
     } catch {
       return false; // nobody listens yet
     }

@@ -1,0 +1,170 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { expect } from 'chai';
+
+import { demoImage, RegistryProcess } from '../processes/index.js';
+import { type Certificates, makeCertificates } from './certificates.testing.js';
+import type { CredentialAnswer, RegistryCredentials } from './credentials.js';
+import type { ImageCheck } from './outcome.js';
+import type { RegistrySettings } from './policy.js';
+import { byteServer, CREDENTIAL, checkerOf, ScriptedRegistry, TENANT } from './registry-lab.testing.js';
+import { ISSUER, SERVICE, tokenServer } from './token-server.testing.js';
+
+/** What `htpasswd -nbB robot sesame` prints. */
+const USERS = 'robot:$2y$05$abcdefghijklmnopqrstuuKcS.CYWVYVaLiiCKrrc0A5s3mGesJ9O\n';
+const found: CredentialAnswer = { kind: 'found', credential: CREDENTIAL };
+const stranger: CredentialAnswer = { kind: 'found', credential: { username: 'robot', password: 'wrong' } };
+const none: CredentialAnswer = { kind: 'none' };
+const absent: ImageCheck = { outcome: 'absent' };
+
+const unreachable = (reason: string) => ({ outcome: 'unreachable', reason });
+
+describe('images in Debian’s registry', function () {
+  this.timeout(60_000);
+  let folder: string;
+  let certificates: Certificates;
+  let digest: string;
+  const running: RegistryProcess[] = [];
+  const tokens = new ScriptedRegistry();
+
+  /** Another registry with the same image in it. */
+  const start = async (options: Partial<Parameters<typeof RegistryProcess.start>[0]> = {}) => {
+    const registry = await RegistryProcess.start({ folder: join(folder, 'registry'), ...options });
+    running.push(registry);
+    return registry;
+  };
+  const htpasswd = () => ({ htpasswd: { realm: 'lab', path: join(folder, 'users') } });
+  const tls = () => ({ certificate: certificates.certificate, key: certificates.key });
+
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'moor-'));
+    await writeFile(join(folder, 'users'), USERS);
+    certificates = makeCertificates(folder);
+    await tokens.start();
+    const open = await start();
+    await demoImage(open.address);
+    const check = await ask(open.address, 'mooring/demo:1');
+    digest = (check.outcome === 'present' && check.digest) || 'nothing';
+    expect(digest).to.match(/^sha256:[a-f0-9]{64}$/);
+  });
+  afterEach(async () => {
+    for (const registry of running.splice(0)) await registry.kill();
+  });
+  after(async () => {
+    await tokens.stop();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  const ask = (
+    host: string,
+    image: string,
+    known: CredentialAnswer = none,
+    settings: Partial<RegistrySettings> = {},
+  ): Promise<ImageCheck> =>
+    checkerOf({
+      settings: { registryInsecure: [host], ...settings },
+      answer: known,
+      names: name => Promise.resolve(name.endsWith('.test') ? ['127.0.0.1'] : []),
+    }).check(TENANT, `${host}/${image}`);
+
+  it('are found by tag and by digest, and missed by name, tag and digest', async () => {
+    const { address } = await start();
+    const present = { outcome: 'present', digest };
+    expect(await ask(address, 'mooring/demo:1')).to.deep.equal(present);
+    expect(await ask(address, `mooring/demo@${digest}`)).to.deep.equal(present);
+    expect(await ask(address, `mooring/demo:none@${digest}`)).to.deep.equal(present);
+    expect(await ask(address, 'mooring/demo:2')).to.deep.equal(absent);
+    expect(await ask(address, 'mooring/none:1')).to.deep.equal(absent);
+    expect(await ask(address, `mooring/demo@sha256:${'0'.repeat(64)}`)).to.deep.equal(absent);
+    expect(await ask(address, 'mooring/demo:2', found)).to.deep.equal(absent);
+  });
+
+  it('are asked for again once the registry is back', async () => {
+    const registry = await start();
+    await registry.kill();
+    expect(await ask(registry.address, 'mooring/demo:1')).to.deep.equal(unreachable('no_connection'));
+    await registry.restart();
+    expect(await ask(registry.address, 'mooring/demo:1')).to.deep.equal({ outcome: 'present', digest });
+  });
+
+  it('are not asked for on loopback unless the operator says so', async () => {
+    const { address } = await start();
+    const refused = { outcome: 'refused', reason: 'address' };
+    expect(await ask(address, 'mooring/demo:1', none, { registryInsecure: [] })).to.deep.equal(refused);
+  });
+
+  it('are shown to those with a password', async () => {
+    const { address } = await start({ auth: htpasswd() });
+    expect(await ask(address, 'mooring/demo:1', found)).to.deep.equal({ outcome: 'present', digest });
+    expect(await ask(address, 'mooring/demo:2', found)).to.deep.equal(absent);
+    expect(await ask(address, 'mooring/demo:1', none)).to.deep.equal(unreachable('denied'));
+    expect(await ask(address, 'mooring/demo:1', stranger)).to.deep.equal(unreachable('denied'));
+    const storeDown = await ask(address, 'mooring/demo:1', { kind: 'unavailable' });
+    expect(storeDown).to.deep.equal({ outcome: 'credential_store_unavailable' });
+  });
+
+  it('are shown to those with a token', async () => {
+    tokens.serve = tokenServer(certificates);
+    const realm = `http://${tokens.host}/token`;
+    const token = { realm, service: SERVICE, issuer: ISSUER, rootcertbundle: certificates.ca };
+    const { address } = await start({ auth: { token } });
+    const settings = { registryInsecure: [address, tokens.host], registryRealms: [`${address}=${tokens.host}`] };
+    const check = (image: string, known: CredentialAnswer) => ask(address, image, known, settings);
+
+    expect(await check('mooring/demo:1', found)).to.deep.equal({ outcome: 'present', digest });
+    expect(await check('mooring/demo:2', found)).to.deep.equal(absent);
+    expect(await check('public/none:1', none)).to.deep.equal(absent);
+    expect(await check('mooring/demo:1', none)).to.deep.equal(unreachable('denied'));
+    expect(await check('mooring/demo:1', stranger)).to.deep.equal(unreachable('denied'));
+
+    tokens.requests.length = 0;
+    const unlisted = { registryInsecure: [address, tokens.host] };
+    expect(await ask(address, 'mooring/demo:1', found, unlisted)).to.deep.equal(unreachable('realm'));
+    expect(tokens.requests).to.have.lengthOf(0);
+  });
+
+  it('are asked for over TLS, of a registry whose certificate is right', async () => {
+    const { address } = await start({ tls: tls(), auth: htpasswd() });
+    const port = address.split(':')[1]!;
+    const trusted = (host: string) => ({ registryInsecure: [host], registryCaFile: certificates.ca });
+    for (const host of [address, `registry.test:${port}`]) {
+      const check = await ask(host, 'mooring/demo:1', found, trusted(host));
+      expect(check, host).to.deep.equal({ outcome: 'present', digest });
+    }
+    const other = `other.test:${port}`;
+    expect(await ask(other, 'mooring/demo:1', found, trusted(other))).to.deep.equal(unreachable('certificate'));
+    expect(await ask(address, 'mooring/demo:1', found)).to.deep.equal(unreachable('certificate'));
+  });
+
+  it('are never paid for with a password in clear text, whoever cuts the line', async () => {
+    const { address } = await start({ tls: tls(), auth: htpasswd() });
+    const heard: Buffer[] = [];
+    let isCut = false;
+    const between = await byteServer(socket => {
+      if (isCut) {
+        socket.once('data', data => {
+          heard.push(data);
+          socket.destroy();
+        });
+        return;
+      }
+      const inside = connect(Number(address.split(':')[1]), '127.0.0.1');
+      inside.on('error', () => undefined);
+      socket.pipe(inside).pipe(socket);
+    });
+    const credentials: RegistryCredentials = {
+      credentialsFor: () => {
+        isCut = true;
+        return Promise.resolve(found);
+      },
+    };
+    const settings = { registryInsecure: [between.host], registryCaFile: certificates.ca };
+    const check = await checkerOf({ settings, credentials }).check(TENANT, `${between.host}/mooring/demo:1`);
+    await between.stop();
+    expect(check).to.deep.equal(unreachable('no_connection'));
+    expect(heard.map(data => data[0])).to.deep.equal([0x16]); // the first byte of a TLS handshake, and of no HTTP
+  });
+});
