@@ -17,7 +17,7 @@ export const floors: readonly (readonly string[])[] = [
   ['pkg/log', 'pkg/config', 'pkg/metrics', 'pkg/processes'],
   ['pkg/store', 'pkg/http', 'pkg/registry', 'pkg/auth'],
   ['pkg/events', 'pkg/placement', 'pkg/secrets'],
-  ['pkg/reconcile', 'pkg/client', 'pkg/link'],
+  ['pkg/reconcile', 'pkg/client', 'pkg/link', 'pkg/fleet'],
   ['pkg/agent', 'pkg/simulation', 'pkg/cli'],
   ['controllers', 'api'],
   ['up'],
@@ -33,8 +33,6 @@ export const homes: Readonly<Record<string, readonly string[]>> = {
   'p-queue': ['pkg/reconcile', 'pkg/agent'],
   ajv: ['crds/rule'],
   typebox: ['crds'],
-  hono: ['api'],
-  '@hono/node-server': ['api'],
   commander: ['pkg/cli', 'up', 'api', 'controllers', 'pkg/agent'],
   'prom-client': ['pkg/metrics'],
 };
