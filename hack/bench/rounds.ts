@@ -1,3 +1,7 @@
+import { untilQuiet } from './quiet.js';
+
+const NOISY_CORES = 0.3;
+
 /** One measured cell: a rate and how long single operations took. */
 export interface Cell {
   readonly perSecond: number;
@@ -40,7 +44,11 @@ export async function interleave<Name extends string, Result>(
   const names = Object.keys(cells) as Name[];
   const results = Object.fromEntries(names.map(name => [name, [] as Result[]])) as Record<Name, Result[]>;
   for (let round = 0; round < rounds; round++) {
-    for (const name of names) results[name].push(await cells[name]());
+    for (const name of names) {
+      const busy = await untilQuiet();
+      if (busy >= NOISY_CORES) console.log(`noisy: ${busy.toFixed(1)} cores were at work before ${name}`);
+      results[name].push(await cells[name]());
+    }
   }
   return results;
 }
