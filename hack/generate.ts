@@ -1,22 +1,25 @@
 /**
  * `make generate`: writes every generated file; with `--check` only says which ones differ from what would be written.
  */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 
 import { codesReference } from './generate-codes.js';
+import { manifestFiles } from './generate-manifests.js';
 
-const files: Readonly<Record<string, () => string>> = {
-  'docs/codes.md': codesReference,
+const files: Readonly<Record<string, string>> = {
+  'docs/codes.md': codesReference(),
+  ...manifestFiles(),
 };
 
 const checking = process.argv.includes('--check');
-for (const [path, render] of Object.entries(files)) {
-  const text = render();
+for (const [path, text] of Object.entries(files)) {
   if (existsSync(path) && readFileSync(path, 'utf8') === text) continue;
   if (checking) {
     console.log(`${path}: not what \`make generate\` writes`);
     process.exitCode = 1;
   } else {
+    mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, text);
     console.log(`wrote ${path}`);
   }

@@ -12,17 +12,20 @@ export type EventType =
   | 'deployment.updated'
   | 'deployment.placed'
   | 'deployment.unschedulable'
+  | 'deployment.waiting'
   | 'deployment.progressing'
   | 'deployment.running'
   | 'deployment.degraded'
   | 'deployment.recovered'
   | 'deployment.stopped'
   | 'deployment.rollout_completed'
+  | 'deployment.residency_violated'
   | 'deployment.deleted'
   | 'node.enrolled'
   | 'node.ready'
   | 'node.failed'
-  | 'node.labels_changed';
+  | 'node.labels_changed'
+  | 'quota.reached';
 
 export interface StoredEvent {
   readonly id: string;

@@ -18,4 +18,13 @@
 export { checkClaimRelease } from './claim-release.js';
 export type { Capacity, NodeCondition, NodePresence, NodeStatus, StoredNode } from './node.js';
 export type { Enrolment, NodeHeartbeat, Tidied } from './requests.js';
-export { checkEnrolment, checkHeartbeat, checkJoinTokenRequest, checkRenewal } from './requests.js';
+export {
+  checkEnrolment,
+  checkHeartbeat,
+  checkJoinTokenRequest,
+  checkRenewal,
+  enrolmentSchema,
+  heartbeatSchema,
+  joinTokenRequestSchema,
+  renewalSchema,
+} from './requests.js';

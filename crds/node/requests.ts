@@ -29,7 +29,8 @@ const proof = Type.String({
   ...annotate({ 'x-expected': 'an Ed25519 signature in base64', 'x-redact': true }),
 });
 
-const enrolmentSchema = Type.Object(
+/** `POST /api/v1/nodes`. */
+export const enrolmentSchema = Type.Object(
   {
     nodeName,
     labels: nodeLabelsSchema,
@@ -42,12 +43,14 @@ const enrolmentSchema = Type.Object(
   { additionalProperties: false },
 );
 
-const heartbeatSchema = Type.Object(
+/** `POST /agent/v1/heartbeat`. */
+export const heartbeatSchema = Type.Object(
   { labels: nodeLabelsSchema, capacity: capacitySchema, agentVersion },
   { additionalProperties: false },
 );
 
-const renewalSchema = Type.Object(
+/** `POST /agent/v1/token`. */
+export const renewalSchema = Type.Object(
   {
     nodeId: Type.String({ pattern: '^node_[0-9a-hjkmnp-tv-z]{26}$', ...annotate({ 'x-expected': 'a node id' }) }),
     at: Type.Integer({ minimum: 0, ...annotate({ 'x-expected': 'milliseconds since 1970' }) }),
@@ -56,7 +59,11 @@ const renewalSchema = Type.Object(
   { additionalProperties: false },
 );
 
-const joinTokenRequestSchema = Type.Object({ nodeName: Type.Optional(nodeName) }, { additionalProperties: false });
+/** `POST /api/v1/nodes/join-tokens`. */
+export const joinTokenRequestSchema = Type.Object(
+  { nodeName: Type.Optional(nodeName) },
+  { additionalProperties: false },
+);
 
 /** `POST /api/v1/nodes`. */
 export type Enrolment = Static<typeof enrolmentSchema>;

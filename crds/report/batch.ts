@@ -33,7 +33,8 @@ const reportSchema = Type.Object(
   { additionalProperties: false },
 );
 
-const batchSchema = Type.Object(
+/** `POST /agent/v1/reports`. */
+export const reportBatchSchema = Type.Object(
   { reports: Type.Array(reportSchema, { maxItems: REPORTS_MAX }) },
   { additionalProperties: false },
 );
@@ -44,4 +45,4 @@ export interface ReportBatch {
 }
 
 /** Checks `POST /agent/v1/reports`. */
-export const checkReportBatch: (document: unknown) => Checked<ReportBatch> = bodyCheck(batchSchema);
+export const checkReportBatch: (document: unknown) => Checked<ReportBatch> = bodyCheck(reportBatchSchema);

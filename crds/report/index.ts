@@ -11,6 +11,6 @@
  * @module
  */
 export type { ReportBatch } from './batch.js';
-export { checkReportBatch } from './batch.js';
+export { checkReportBatch, reportBatchSchema } from './batch.js';
 export type { ContainerHealth, ContainerState, Report } from './report.js';
 export { isReady } from './report.js';

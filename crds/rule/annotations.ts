@@ -8,6 +8,8 @@ export interface Annotations {
   readonly 'x-rules'?: true;
   /** The code that a field which nobody knows earns in this object; `field_unknown` when absent. */
   readonly 'x-unknown'?: PlainCode;
+  /** May be sent and is never stored: it has no place in the schema of what is. */
+  readonly 'x-transient'?: true;
   /** The accepted form in words, for `field_invalid`. */
   readonly 'x-expected'?: string;
   /** What stands here may be a credential: it is described, never quoted. */
@@ -19,6 +21,7 @@ export const annotationWords: readonly (keyof Annotations)[] = [
   'x-reject',
   'x-rules',
   'x-unknown',
+  'x-transient',
   'x-expected',
   'x-redact',
 ];

@@ -38,7 +38,10 @@ export const generateSchema = Type.Object(
   },
   {
     additionalProperties: false,
-    ...annotate({ 'x-expected': 'an object with keys, and bytes and encoding or length and charset' }),
+    ...annotate({
+      'x-transient': true,
+      'x-expected': 'an object with keys, and bytes and encoding or length and charset',
+    }),
   },
 );
 

@@ -11,7 +11,10 @@ type Values = Readonly<Record<string, string>>;
 
 export const valuesSchema = mapOf(
   Type.String(annotate({ 'x-redact': true, 'x-expected': 'a string; numbers and booleans in quotes' })),
-  { maxProperties: KEYS_MAX, ...annotate({ 'x-redact': true, 'x-expected': 'a map of keys to strings' }) },
+  {
+    maxProperties: KEYS_MAX,
+    ...annotate({ 'x-redact': true, 'x-transient': true, 'x-expected': 'a map of keys to strings' }),
+  },
 );
 
 const keysAreKeys = rule('secret_key_invalid', (values: Values, at, _context: MaterialContext, refuse) =>

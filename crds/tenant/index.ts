@@ -10,7 +10,7 @@
  *
  * @module
  */
-export type { Role, StoredTenant, StoredToken, TokenKind } from './tenant.js';
-export { checkTenantRequest } from './tenant-request.js';
+export type { Role, StoredTenant, StoredToken, TenantQuotas, TokenKind } from './tenant.js';
+export { checkTenantRequest, tenantRequestSchema } from './tenant-request.js';
 export type { TokenRequest } from './token-request.js';
-export { checkTokenRequest } from './token-request.js';
+export { checkTokenRequest, tokenRequestSchema } from './token-request.js';

@@ -2,7 +2,8 @@ import { Type } from 'typebox';
 
 import { annotate, bodyCheck } from '../rule/index.js';
 
-const tenantRequestSchema = Type.Object(
+/** `POST /api/v1/tenants`. */
+export const tenantRequestSchema = Type.Object(
   {
     name: Type.String({
       pattern: '^[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$',

@@ -13,7 +13,8 @@ const LIFE = {
 } as const;
 const SHORTEST = 60;
 
-const tokenRequestSchema = Type.Object(
+/** `POST /api/v1/tokens`. */
+export const tokenRequestSchema = Type.Object(
   {
     kind: Type.Optional(
       Type.Enum(['tenant', 'admin'], { type: 'string', ...annotate({ 'x-expected': 'tenant or admin' }) }),

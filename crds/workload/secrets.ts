@@ -27,7 +27,7 @@ export const secretsSchema = Type.Array(
       vault_path: Type.String({ maxLength: 256, ...byRules }),
       anchor: Type.String({ maxLength: 128, ...byRules }),
       rotation: Type.Optional(Type.Literal('restart', annotate({ 'x-reject': 'secret_rotation_unsupported' }))),
-      mount_path: Type.Optional(Type.Unsafe<never>({ not: {}, ...byRules })),
+      mount_path: Type.Optional(Type.Unsafe<never>({ not: {}, ...annotate({ 'x-rules': true, 'x-transient': true }) })),
       values: Type.Optional(valuesSchema),
       generate: Type.Optional(generateSchema),
     },

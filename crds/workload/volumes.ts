@@ -17,13 +17,13 @@ export interface VolumeMount {
 const MOUNTS_MAX = 32;
 const shape = annotate({ 'x-reject': 'volume_mount_shape' });
 const byRules = annotate({ 'x-rules': true });
-const volumeId = Type.String({ pattern: '^vol_[0-9a-hjkmnp-tv-z]{26}$', ...shape });
+const volumeId = { pattern: '^vol_[0-9a-hjkmnp-tv-z]{26}$', ...shape };
 
 export const volumesSchema = Type.Array(
   Type.Object(
     {
-      volumeId: Type.Optional(volumeId),
-      volume_id: Type.Optional(volumeId),
+      volumeId: Type.Optional(Type.String(volumeId)),
+      volume_id: Type.Optional(Type.String({ ...volumeId, ...annotate({ 'x-transient': true }) })),
       type: Type.Optional(Type.Enum(['volume', 'bind', 'tmpfs'], { type: 'string', ...shape })),
       mountPath: Type.String({ minLength: 2, maxLength: 4096, ...byRules }),
       readOnly: Type.Optional(Type.Boolean(shape)),

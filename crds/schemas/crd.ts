@@ -1,0 +1,116 @@
+import { type BodyName, bodies } from './bodies.js';
+import { type JsonSchema, walked } from './json-schema.js';
+
+/** A kind as Kubernetes names it. */
+interface KindNames {
+  readonly kind: BodyName;
+  readonly plural: string;
+  readonly singular: string;
+  readonly shortNames: readonly string[];
+}
+
+const GROUP = 'mooring.io';
+
+/** The kinds that can also be driven with kubectl. */
+const kinds: readonly KindNames[] = [
+  { kind: 'Deployment', plural: 'deployments', singular: 'deployment', shortNames: ['mdeploy'] },
+  { kind: 'Job', plural: 'jobs', singular: 'job', shortNames: ['mjob'] },
+  { kind: 'Network', plural: 'networks', singular: 'network', shortNames: ['mnet'] },
+  { kind: 'Volume', plural: 'volumes', singular: 'volume', shortNames: ['mvol'] },
+];
+
+/** Custom resource definitions, by the name of their file. */
+export function crdManifests(): Readonly<Record<string, JsonSchema>> {
+  return Object.fromEntries(kinds.map(names => [`${names.plural}.${GROUP}.yaml`, definition(names)]));
+}
+
+function definition({ kind, plural, singular, shortNames }: KindNames): JsonSchema {
+  const version = {
+    name: 'v1',
+    served: true,
+    storage: true,
+    schema: { openAPIV3Schema: resourceSchema(kind) },
+    subresources: { status: {} },
+    additionalPrinterColumns: [
+      { name: 'Phase', type: 'string', jsonPath: '.status.phase' },
+      { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+    ],
+  };
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${plural}.${GROUP}` },
+    spec: {
+      group: GROUP,
+      scope: 'Namespaced',
+      names: { kind, listKind: `${kind}List`, plural, singular, shortNames, categories: ['mooring'] },
+      versions: [version],
+    },
+  };
+}
+
+/** Kubernetes keeps kind and name outside the spec. */
+const OUTSIDE = ['kind', 'name'];
+
+const NAME_RULE = {
+  rule: 'self.metadata.name.matches("^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$")',
+  message: 'lowercase letters, digits and inner hyphens, starting with a letter, at most 63',
+};
+
+function resourceSchema(kind: BodyName): JsonSchema {
+  const whole = walked(bodies[kind] as unknown as JsonSchema, structural) as {
+    readonly properties: Readonly<Record<string, JsonSchema>>;
+    readonly required?: readonly string[];
+  };
+  const properties = Object.entries(whole.properties).filter(([field]) => !OUTSIDE.includes(field));
+  const required = (whole.required ?? []).filter(field => !OUTSIDE.includes(field));
+  return {
+    type: 'object',
+    required: ['spec'],
+    properties: {
+      apiVersion: { type: 'string' },
+      kind: { type: 'string' },
+      metadata: { type: 'object' },
+      spec: { type: 'object', ...(required.length > 0 && { required }), properties: Object.fromEntries(properties) },
+      status: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
+    },
+    'x-kubernetes-validations': [NAME_RULE],
+  };
+}
+
+/** What a structural schema may say of a value. */
+const KEPT = [
+  'type',
+  'properties',
+  'required',
+  'items',
+  'enum',
+  'minimum',
+  'maximum',
+  'minLength',
+  'maxLength',
+  'minItems',
+  'maxItems',
+  'maxProperties',
+] as const;
+
+const INT32_MAX = 2 ** 31 - 1;
+
+/** The structural form (Kubernetes, apiextensions v1) of a part; none for what is never stored. */
+function structural(schema: JsonSchema): JsonSchema | undefined {
+  if (schema['x-transient'] === true) return undefined;
+  const { const: only, pattern, additionalProperties, maximum, type, 'x-expected': expected } = schema;
+  const kept = KEPT.filter(keyword => schema[keyword] !== undefined).map(
+    keyword => [keyword, schema[keyword]] as const,
+  );
+  return {
+    ...(typeof expected === 'string' && { description: expected }),
+    ...Object.fromEntries(kept.filter(([keyword, value]) => keyword !== 'required' || (value as string[]).length > 0)),
+    ...(only !== undefined && { type: typeof only, enum: [only] }),
+    ...(type === 'integer' && typeof maximum === 'number' && maximum > INT32_MAX && { format: 'int64' }),
+    // RE2 writes a code point in another way.
+    ...(typeof pattern === 'string' && { pattern: pattern.replaceAll('\\u0000', '\\x00') }),
+    // Pruning does what `false` would do, and `false` is not allowed beside properties.
+    ...(typeof additionalProperties === 'object' && { additionalProperties }),
+  };
+}

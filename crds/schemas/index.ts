@@ -1,0 +1,22 @@
+/**
+ * The definitions, published: JSON Schemas, the OpenAPI document, and custom resource definitions.
+ *
+ * All of them are made from the very schemas that documents are checked with, so that they cannot come to differ.
+ *
+ *     openApiDocument(routes, { version: '0.1.0', baseUrl: 'https://moor.example.com' })
+ *     jsonSchemas()['deployment.schema.json']
+ *     crdManifests()['deployments.mooring.io.yaml']
+ *
+ * The table of routes is the API's; writing files is for `make generate`.
+ *
+ * @module
+ */
+export type { AnswerName } from './answers.js';
+export type { BodyName } from './bodies.js';
+export { bodies } from './bodies.js';
+export { crdManifests } from './crd.js';
+export type { JsonSchema } from './json-schema.js';
+export { publicSchema } from './json-schema.js';
+export { jsonSchemas } from './json-schemas.js';
+export type { ApiInfo, RouteDescription } from './open-api.js';
+export { componentSchemas, openApiDocument } from './open-api.js';

@@ -1,0 +1,48 @@
+/** A JSON Schema (draft 2020-12), or a part of one. */
+export type JsonSchema = { readonly [keyword: string]: unknown };
+
+/** Our own words and the library's: neither is part of what is published. */
+const INNER = /^(?:x-(?!kubernetes-)|~)/;
+
+/** Makes one kind of schema from another, part by part. Undefined leaves a field out. */
+export type Rendering = (schema: JsonSchema) => JsonSchema | undefined;
+
+/** The schema as the world reads it: our annotations gone, the accepted form in words as its description. */
+export function publicSchema(schema: object): JsonSchema {
+  return walked(schema as JsonSchema, plain) ?? {};
+}
+
+function plain(schema: JsonSchema): JsonSchema {
+  const words = Object.entries(schema).filter(([keyword]) => !INNER.test(keyword));
+  const { 'x-expected': expected, 'x-transient': transient } = schema;
+  const notes = [expected, transient === true ? 'never stored' : undefined].filter(note => typeof note === 'string');
+  return {
+    ...Object.fromEntries(words),
+    ...(notes.length > 0 && { description: notes.join('; ') }),
+    ...(transient === true && { writeOnly: true }),
+  };
+}
+
+/** Renders a schema and everything inside it, from the inside out. */
+export function walked(schema: JsonSchema, render: Rendering): JsonSchema | undefined {
+  const { properties, items, additionalProperties, required, anyOf } = schema as {
+    readonly properties?: Readonly<Record<string, JsonSchema>>;
+    readonly items?: JsonSchema;
+    readonly additionalProperties?: JsonSchema | boolean;
+    readonly required?: readonly string[];
+    readonly anyOf?: readonly JsonSchema[];
+  };
+  const inner = Object.entries(properties ?? {}).flatMap(([name, part]) => {
+    const rendered = walked(part, render);
+    return rendered ? [[name, rendered] as const] : [];
+  });
+  const names = new Set(inner.map(([name]) => name));
+  return render({
+    ...schema,
+    ...(properties && { properties: Object.fromEntries(inner) }),
+    ...(required && { required: required.filter(name => names.has(name)) }),
+    ...(anyOf && { anyOf: anyOf.flatMap(part => walked(part, render) ?? []) }),
+    ...(items && { items: walked(items, render) }),
+    ...(typeof additionalProperties === 'object' && { additionalProperties: walked(additionalProperties, render) }),
+  });
+}
