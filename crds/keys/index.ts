@@ -31,6 +31,7 @@ export const keys = {
     `reports/${segment(tenant)}/${segment(nodeId)}/${segment(replica)}`,
   node: (tenant: string, name: string) => `nodes/${segment(tenant)}/${segment(name)}`,
   nodeStatus: (tenant: string, name: string) => `node-status/${segment(tenant)}/${segment(name)}`,
+  nodeGrace: (tenant: string, name: string) => `node-grace/${segment(tenant)}/${segment(name)}`,
   nodeName: (name: string) => `node-names/${segment(name)}`,
   alive: (tenant: string, name: string) => `alive/${segment(tenant)}/${segment(name)}`,
   event: (tenant: string, id: string) => `events/${segment(tenant)}/${segment(id)}`,
@@ -40,6 +41,13 @@ export const keys = {
     `secrets/${segment(tenant)}/${segment(namespace)}/${segment(label)}`,
   secretVersion: (tenant: string, namespace: string, label: string, version: number) =>
     `secret-versions/${segment(tenant)}/${segment(namespace)}/${segment(label)}/${String(version).padStart(10, '0')}`,
+  /** Secret material on its way into the secrets store, in step with a record. */
+  intent: (tenant: string, id: string) => `intents/${segment(tenant)}/${segment(id)}`,
+  /** Taken by every write that was judged by what others say of a subject, so that no two are judged by the same. */
+  turn: (tenant: string, subject: string) => `turns/${segment(tenant)}/${segment(subject)}`,
+  volume: (tenant: string, id: string) => `volumes/${segment(tenant)}/${segment(id)}`,
+  volumeStatus: (tenant: string, id: string) => `volume-status/${segment(tenant)}/${segment(id)}`,
+  network: (tenant: string, name: string) => `networks/${segment(tenant)}/${segment(name)}`,
   leader: (loop: string) => `leaders/${segment(loop)}`,
 } as const;
 
@@ -54,12 +62,17 @@ export const ranges = {
   reports: 'reports/',
   nodes: 'nodes/',
   nodeStatuses: 'node-status/',
+  nodeGraces: 'node-grace/',
   alive: 'alive/',
   events: 'events/',
   archives: 'archives/',
   logRequests: 'log-requests/',
   secrets: 'secrets/',
   secretVersions: 'secret-versions/',
+  intents: 'intents/',
+  volumes: 'volumes/',
+  volumeStatuses: 'volume-status/',
+  networks: 'networks/',
   leaders: 'leaders/',
   of: (range: string, tenant: string) => `${range}${segment(tenant)}/`,
   replicasOf: (tenant: string, deployment: string) => `replicas/${segment(tenant)}/${segment(deployment)}/`,
