@@ -24,7 +24,10 @@ export type EventType =
   | 'node.enrolled'
   | 'node.ready'
   | 'node.failed'
+  | 'node.lost'
   | 'node.labels_changed'
+  | 'node.drained'
+  | 'node.claim_released'
   | 'quota.reached';
 
 export interface StoredEvent {
@@ -34,7 +37,7 @@ export interface StoredEvent {
   readonly lastSeenAt: string;
   readonly count: number;
   readonly tenant: string;
-  readonly subject: { readonly kind: 'Deployment' | 'Node'; readonly name: string; readonly id: string };
+  readonly subject: { readonly kind: 'Deployment' | 'Node' | 'Tenant'; readonly name: string; readonly id: string };
   readonly severity: 'info' | 'warning';
   readonly reason: string;
   readonly message: string;

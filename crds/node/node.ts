@@ -19,6 +19,34 @@ export interface StoredNode {
   readonly publicKey: string;
   readonly controlPlane: boolean;
   readonly agentVersion: string;
+  /** What people have decided about the machine. They stand through restarts and silence. */
+  readonly orders?: NodeOrders;
+}
+
+/** What an administrator has decided about a node. */
+export interface NodeOrders {
+  /** It is to be emptied, and to be given nothing new. */
+  readonly drain?: NodeOrder;
+  /** The machine is off for certain: nothing runs there. Ends when its agent is heard again. */
+  readonly fence?: NodeOrder;
+}
+
+/** Who decided, and when. */
+export interface NodeOrder {
+  readonly by: string;
+  readonly since: string;
+}
+
+/** Value of `node-names/<name>`: who may have the machine of that name, over all tenants. */
+export interface NodeNameRecord {
+  /** The oldest first: it owns the node. The other grants nothing until the first is released. */
+  readonly claims: readonly NodeClaim[];
+}
+
+/** One tenant's claim to a machine. */
+export interface NodeClaim {
+  readonly tenant: string;
+  readonly since: string;
 }
 
 /** Whether a node can be given work. */
@@ -28,8 +56,14 @@ export type NodeCondition = 'joining' | 'ready' | 'draining' | 'failed';
 export interface NodeStatus {
   readonly id: string;
   readonly status: NodeCondition;
+  /** One word: `heard`, `silent`, `fenced`, `draining`, `drained` … */
   readonly reason: string;
   readonly since: string;
+  /**
+   * Set while what is on the node counts as lost: `silence` is a judgement that a machine which is merely cut off would
+   * contradict, `fence` an administrator's word.
+   */
+  readonly lost?: 'silence' | 'fence';
 }
 
 /** Value of `alive/<tenant>/<name>`. */

@@ -29,6 +29,8 @@ export interface LoopEnv {
    * Throws `OutrunFault` when a guard no longer held: the runtime then has the key reconciled once more.
    */
   commit(change: Change): Promise<void>;
+  /** A lease for keys that are to vanish after a while, kept by the store and by nobody's clock. Answers its id. */
+  lease(ttlSeconds: number): Promise<string>;
 }
 
 /**

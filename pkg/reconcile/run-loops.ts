@@ -52,7 +52,8 @@ async function runLoop(loop: Loop, env: RuntimeEnv, signal: AbortSignal): Promis
     const meter = env.meter ?? noMeter;
     meter.leading(loop.name, true);
     try {
-      await lead(loop, { ...env, log, commit: fencedCommit(office) }, office, {
+      const lease = async (ttlSeconds: number) => (await store.grant(ttlSeconds)).id;
+      await lead(loop, { ...env, log, commit: fencedCommit(office), lease }, office, {
         meter,
         onFailure: env.onFailure,
         graceful: signal,
