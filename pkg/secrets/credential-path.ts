@@ -1,3 +1,4 @@
+import { isSecretLabel, parseSecretPath } from '../../crds/grammar/index.js';
 import { BrokenInvariantFault } from '../fault/index.js';
 
 declare const checked: unique symbol;
@@ -10,14 +11,16 @@ export interface CredentialPath {
   readonly [checked]: true;
 }
 
-const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 const TENANT = /^[A-Za-z0-9][A-Za-z0-9-]{0,62}$/;
 
 /** The path of a tenant's credential, or undefined when `vaultPath` is not `<namespace>/<label>`. */
 export function parseCredentialPath(tenant: string, vaultPath: string): CredentialPath | undefined {
-  const [namespace = '', label = '', ...more] = vaultPath.split('/');
-  if (more.length > 0 || !TENANT.test(tenant) || !LABEL.test(namespace) || !LABEL.test(label)) return undefined;
-  return { tenant, namespace, label } as CredentialPath;
+  const parts = parseSecretPath(vaultPath);
+  if (!parts || !TENANT.test(tenant)) return undefined;
+  const { namespace, label } = parts;
+  return isSecretLabel(namespace) && isSecretLabel(label)
+    ? ({ tenant, namespace, label } as CredentialPath)
+    : undefined;
 }
 
 /** The path of a tenant's credential, where `vaultPath` has passed the rules already. */

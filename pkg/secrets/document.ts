@@ -1,17 +1,8 @@
+import type { SecretLimits } from '../../crds/secret/index.js';
 import { SecretDocumentFault, UnreadableSecretFault } from './faults.js';
 import { Secret } from './secret.js';
 import type { SecretDocument, SecretStore } from './secret-store.js';
 import type { CredentialPath } from './credential-path.js';
-
-/** How large a document may be. */
-export interface DocumentLimits {
-  readonly valueBytes: number;
-  readonly documentBytes: number;
-  readonly keys: number;
-}
-
-/** The limits of the contract. */
-export const documentLimits: DocumentLimits = { valueBytes: 65_536, documentBytes: 262_144, keys: 64 };
 
 /** A document of plain values, taken out of a request. */
 export function documentOf(values: Readonly<Record<string, string>>): SecretDocument {
@@ -19,16 +10,17 @@ export function documentOf(values: Readonly<Record<string, string>>): SecretDocu
 }
 
 /** Throws unless the document can be kept. Names no key and no value. */
-export function checkDocument(document: SecretDocument, limits: DocumentLimits): void {
+export function checkDocument(document: SecretDocument, limits: SecretLimits): void {
   if (document.size === 0) throw new SecretDocumentFault('a secret document holds no key');
-  if (document.size > limits.keys) throw new SecretDocumentFault(`a secret document holds over ${limits.keys} keys`);
+  if (document.size > limits.keysMax)
+    throw new SecretDocumentFault(`a secret document holds over ${limits.keysMax} keys`);
   let total = 0;
   for (const [key, { size }] of document) {
-    if (size > limits.valueBytes) throw new SecretDocumentFault(`a secret value is over ${limits.valueBytes} bytes`);
+    if (size > limits.valueMax) throw new SecretDocumentFault(`a secret value is over ${limits.valueMax} bytes`);
     total += Buffer.byteLength(key) + size;
   }
-  if (total > limits.documentBytes) {
-    throw new SecretDocumentFault(`a secret document is over ${limits.documentBytes} bytes`);
+  if (total > limits.documentMax) {
+    throw new SecretDocumentFault(`a secret document is over ${limits.documentMax} bytes`);
   }
 }
 
@@ -52,6 +44,25 @@ function textOf(value: unknown): string {
   if (typeof value === 'string') return value;
   if (typeof value === 'number' || typeof value === 'boolean') return String(value);
   throw new UnreadableSecretFault('a stored secret holds a value that is neither text, number nor boolean');
+}
+
+/**
+ * The document as bytes to be sealed: a line of JSON with each key and the size of its value, then the values. So a
+ * sealed document is never larger than its limits say, whatever characters it is made of.
+ */
+export function packDocument(document: SecretDocument): Buffer {
+  const values = Object.entries(revealDocument(document)).map(([key, value]) => [key, Buffer.from(value)] as const);
+  const contents = JSON.stringify(values.map(([key, { length }]) => [key, length]));
+  return Buffer.concat([Buffer.from(`${contents}\n`), ...values.map(([, bytes]) => bytes)]);
+}
+
+/** The document that `packDocument` packed. */
+export function unpackDocument(packed: Buffer): SecretDocument {
+  let from = packed.indexOf('\n') + 1;
+  const contents = JSON.parse(packed.toString('utf8', 0, from)) as readonly (readonly [string, number])[];
+  return new Map(
+    contents.map(([key, size]) => [key, new Secret(packed.toString('utf8', from, (from += size)))] as const),
+  );
 }
 
 /** Whether two documents hold the same keys with the same values. */

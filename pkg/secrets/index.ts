@@ -10,6 +10,11 @@
  * them into the platform's own store; `VaultSecretStore` leaves them to HashiCorp Vault or OpenBao. Both pass
  * `secret-store.contract.ts`.
  *
+ * ## Making and delivering
+ *
+ * `generateDocument` makes new material. `resolveSecrets` says whether all that a workload refers to can be had, and in
+ * which versions; `environmentFor` gives the variables themselves, once audited. Both fail as a whole or not at all.
+ *
  * ## What this package leaves to others
  *
  * It judges no request, decides no rotation and knows no deployment. Who may ask for an environment, and when, is
@@ -17,12 +22,16 @@
  *
  * @module
  */
+export type { Composition, DeliveredSecret, Incomplete, MissingMaterial } from './compose-environment.js';
+export { composeEnvironment } from './compose-environment.js';
 export type { CredentialPath } from './credential-path.js';
 export { credentialPath, parseCredentialPath, vaultPathOf } from './credential-path.js';
-export type { DocumentLimits, KeyReading } from './document.js';
-export { documentLimits, documentOf, keysOf } from './document.js';
+export type { KeyReading } from './document.js';
+export { documentOf, keysOf } from './document.js';
 export type { EmbeddedSecretStoreOptions } from './embedded/embedded-secret-store.js';
 export { EmbeddedSecretStore } from './embedded/embedded-secret-store.js';
+export type { Rekeyed, RekeyOptions } from './embedded/rekey.js';
+export { rekeySecrets } from './embedded/rekey.js';
 export { loadSecretKeyring, openSecretKeyring, SecretKeyring } from './embedded/secret-keyring.js';
 export {
   SecretDocumentFault,
@@ -33,5 +42,16 @@ export {
   SecretStoreUnavailableFault,
   UnreadableSecretFault,
 } from './faults.js';
+export { entropyOf, generateDocument } from './generate.js';
+export type {
+  Delivery,
+  EnvironmentOptions,
+  MissingReference,
+  Resolution,
+  SecretReferences,
+  SecretVersions,
+  Unresolved,
+} from './resolve.js';
+export { environmentFor, referencesOf, resolveSecrets } from './resolve.js';
 export { Secret } from './secret.js';
 export type * from './secret-store.js';

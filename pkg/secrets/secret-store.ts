@@ -36,7 +36,7 @@ export type Reading =
 export type StateReading = { readonly kind: 'found'; readonly state: SecretState } | Missing | Forbidden;
 
 /** One version to be written. */
-export interface SecretWrite {
+export interface NewVersion {
   readonly document: SecretDocument;
   /** `SecretState.last` as the writer saw it; 0 to write only where there is nothing. */
   readonly after: number;
@@ -71,7 +71,7 @@ export interface SecretStore {
   /** One version, or the current one. */
   read(path: CredentialPath, version?: number): Promise<Reading>;
   state(path: CredentialPath): Promise<StateReading>;
-  write(path: CredentialPath, write: SecretWrite): Promise<SecretWritten>;
+  write(path: CredentialPath, write: NewVersion): Promise<SecretWritten>;
   /** Makes a readable version the current one: forwards after staging, backwards to abort. */
   promote(path: CredentialPath, version: number): Promise<Promoted>;
   /** Destroys exactly this version. When it was current, the highest that is left is current. */

@@ -1,8 +1,9 @@
+import { defaultSecretLimits, type SecretLimits } from '../../../crds/secret/index.js';
 import type { Random } from '../../clock/index.js';
 import { asError } from '../../fault/index.js';
 import { encode, type Entry, OutcomeUnknownFault, type Store, StoreUnavailableFault } from '../../store/index.js';
 import type { CredentialPath } from '../credential-path.js';
-import { checkDocument, documentLimits, type DocumentLimits, sameDocument } from '../document.js';
+import { checkDocument, sameDocument } from '../document.js';
 import { SecretOutcomeUnknownFault, SecretStoreUnavailableFault, UnreadableSecretFault } from '../faults.js';
 import type {
   Destroyed,
@@ -11,7 +12,7 @@ import type {
   Promoted,
   Reading,
   SecretStore,
-  SecretWrite,
+  NewVersion,
   SecretWritten,
   StateReading,
 } from '../secret-store.js';
@@ -25,7 +26,7 @@ export interface EmbeddedSecretStoreOptions {
   readonly random: Random;
   /** The namespaces that the policy grants. Everything else is forbidden. */
   readonly granted: readonly string[];
-  readonly limits?: DocumentLimits;
+  readonly limits?: SecretLimits;
   /** How many versions of a credential stay readable. */
   readonly keepVersions?: number;
 }
@@ -53,7 +54,7 @@ export class EmbeddedSecretStore implements SecretStore {
   readonly #keyring: SecretKeyring;
   readonly #random: Random;
   readonly #granted: ReadonlySet<string>;
-  readonly #limits: DocumentLimits;
+  readonly #limits: SecretLimits;
   readonly #keep: number;
 
   constructor(options: EmbeddedSecretStoreOptions) {
@@ -61,7 +62,7 @@ export class EmbeddedSecretStore implements SecretStore {
     this.#keyring = options.keyring;
     this.#random = options.random;
     this.#granted = new Set(options.granted);
-    this.#limits = options.limits ?? documentLimits;
+    this.#limits = options.limits ?? defaultSecretLimits;
     this.#keep = options.keepVersions ?? KEEP_VERSIONS;
   }
 
@@ -92,7 +93,7 @@ export class EmbeddedSecretStore implements SecretStore {
     });
   }
 
-  async write(path: CredentialPath, write: SecretWrite): Promise<SecretWritten> {
+  async write(path: CredentialPath, write: NewVersion): Promise<SecretWritten> {
     checkDocument(write.document, this.#limits);
     return this.#allowed(path, async () => {
       for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
@@ -148,7 +149,7 @@ export class EmbeddedSecretStore implements SecretStore {
   }
 
   /** Writes the next version and the head that knows it, unless somebody else was first. */
-  async #append(path: CredentialPath, write: SecretWrite, held: Held | undefined): Promise<number | undefined> {
+  async #append(path: CredentialPath, write: NewVersion, held: Held | undefined): Promise<number | undefined> {
     const uid = held?.head.uid ?? this.#random.uuid();
     const grown = withNext(held?.head ?? noVersions, write.as);
     const gone = surplus(grown, this.#keep);
@@ -167,7 +168,7 @@ export class EmbeddedSecretStore implements SecretStore {
   }
 
   /** A write whose answer was lost is answered again; a different one came too late. */
-  async #alreadyWritten(path: CredentialPath, { document, after }: SecretWrite, last: number): Promise<SecretWritten> {
+  async #alreadyWritten(path: CredentialPath, { document, after }: NewVersion, last: number): Promise<SecretWritten> {
     if (last !== after + 1) return { kind: 'conflict', last };
     const reading = await this.read(path, last);
     const same = reading.kind === 'found' && sameDocument(reading.document, document);

@@ -2,7 +2,7 @@ import type { Random } from '../../clock/index.js';
 import { keys } from '../../../crds/keys/index.js';
 import { type Entry, value } from '../../store/index.js';
 import type { CredentialPath } from '../credential-path.js';
-import { readDocument, revealDocument } from '../document.js';
+import { packDocument, unpackDocument } from '../document.js';
 import { UnreadableSecretFault } from '../faults.js';
 import type { SecretDocument } from '../secret-store.js';
 import type { Versions } from '../versions.js';
@@ -54,14 +54,14 @@ export interface VersionOf {
 
 /** The record that stands for a version in the store. */
 export function sealVersion(keyring: SecretKeyring, random: Random, of: VersionOf, document: SecretDocument): Sealed {
-  return seal(keyring, random, versionFacts(of), JSON.stringify(revealDocument(document)));
+  return seal(keyring, random, versionFacts(of), packDocument(document));
 }
 
 /** The document of a version. Throws when the record is not the one that was written for it. */
 export function openVersion(keyring: SecretKeyring, of: VersionOf, entry: Entry): SecretDocument {
   const { keyId, salt, box } = parsed<Sealed>(entry);
   const sealed = { keyId: String(keyId), salt: String(salt), box: String(box) };
-  return readDocument(JSON.parse(unseal(keyring, versionFacts(of), sealed)));
+  return unpackDocument(unseal(keyring, versionFacts(of), sealed));
 }
 
 /** Whether a record was written with the key that writes now. */

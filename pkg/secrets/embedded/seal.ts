@@ -4,7 +4,7 @@ import type { Random } from '../../clock/index.js';
 import { UnreadableSecretFault } from '../faults.js';
 import type { SealingKey, SecretKeyring } from './secret-keyring.js';
 
-/** A sealed text, as it is stored. */
+/** Sealed bytes, as they are stored. */
 export interface Sealed {
   /** Which key it is sealed with. */
   readonly keyId: string;
@@ -23,23 +23,23 @@ const RECORD = 'mooring.io/secrets/record/1';
 const HEAD = 'mooring.io/secrets/head/1';
 
 /**
- * Seals a text so that it opens only under the same `context`: the names of all it belongs to.
+ * Seals bytes so that they open only under the same `context`: the names of all it belongs to.
  *
  * Each record has a key of its own, derived from the keyring's key and a random salt, so that no key ever seals two
  * records and no count of writes wears one out.
  */
-export function seal(keyring: SecretKeyring, random: Random, context: readonly unknown[], text: string): Sealed {
+export function seal(keyring: SecretKeyring, random: Random, context: readonly unknown[], bytes: Buffer): Sealed {
   const { writing } = keyring;
   const salt = random.bytes(SALT_BYTES);
   const { key, nonce } = recordKey(writing, salt);
   const cipher = createCipheriv(CIPHER, key, nonce);
   cipher.setAAD(bind(writing.id, context));
-  const box = Buffer.concat([cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()]);
+  const box = Buffer.concat([cipher.update(bytes), cipher.final(), cipher.getAuthTag()]);
   return { keyId: writing.id, salt: salt.toString('base64'), box: box.toString('base64') };
 }
 
 /** Opens what `seal` sealed under the same context. Everything else is an `UnreadableSecretFault`. */
-export function unseal(keyring: SecretKeyring, context: readonly unknown[], sealed: Sealed): string {
+export function unseal(keyring: SecretKeyring, context: readonly unknown[], sealed: Sealed): Buffer {
   const held = keyring.find(sealed.keyId);
   if (!held) throw new UnreadableSecretFault('a secret is sealed with a key that is not in the keyring');
   const box = Buffer.from(sealed.box, 'base64');
@@ -48,7 +48,7 @@ export function unseal(keyring: SecretKeyring, context: readonly unknown[], seal
     const decipher = createDecipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES });
     decipher.setAAD(bind(sealed.keyId, context));
     decipher.setAuthTag(box.subarray(-TAG_BYTES));
-    return Buffer.concat([decipher.update(box.subarray(0, -TAG_BYTES)), decipher.final()]).toString('utf8');
+    return Buffer.concat([decipher.update(box.subarray(0, -TAG_BYTES)), decipher.final()]);
   } catch {
     // The cause says nothing more, and must not be given the chance to.
     throw new UnreadableSecretFault('a sealed secret was altered, or belongs elsewhere');

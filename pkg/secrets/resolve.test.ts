@@ -1,0 +1,151 @@
+import { expect } from 'chai';
+
+import { seededRandom, systemClock } from '../clock/index.js';
+import { MemoryStore } from '../store/index.js';
+import { credentialPath } from './credential-path.js';
+import { documentOf } from './document.js';
+import { EmbeddedSecretStore } from './embedded/embedded-secret-store.js';
+import { SecretKeyring } from './embedded/secret-keyring.js';
+import {
+  SecretStoreLoginFault,
+  SecretStoreSealedFault,
+  SecretStoreUnavailableFault,
+  UnreadableSecretFault,
+} from './faults.js';
+import { environmentFor, referencesOf, resolveSecrets } from './resolve.js';
+import type { SecretStore } from './secret-store.js';
+
+const tenant = 'a2d1b2a0-0000-4000-8000-000000000001';
+const web = credentialPath(tenant, 'deployments/web-db');
+const workload = {
+  secrets: [
+    { name: 'DB', vault_path: 'deployments/web-db' },
+    { name: 'SMTP', vault_path: 'resources/mail' },
+  ],
+  composedSecrets: { DATABASE_URL: 'pg://{{secret.web-db.user}}:{{secret.web-db.password}}@db' },
+  environment: { MODE: 'production' },
+};
+const references = referencesOf(tenant, workload);
+const noAudit = async () => undefined;
+
+describe('resolving secrets', () => {
+  let store: EmbeddedSecretStore;
+  const put = (path: string, after: number, values: Record<string, string>, as: 'current' | 'pending' = 'current') =>
+    store.write(credentialPath(tenant, path), { document: documentOf(values), after, as });
+
+  beforeEach(async () => {
+    const random = seededRandom(1);
+    store = new EmbeddedSecretStore({
+      store: new MemoryStore({ clock: systemClock }),
+      keyring: new SecretKeyring([random.bytes(32)]),
+      random,
+      granted: ['deployments', 'resources'],
+    });
+    await put('deployments/web-db', 0, { user: 'app', password: 'one' });
+    await put('resources/mail', 0, { token: 'mail' });
+  });
+
+  it('says which versions were seen, and nothing else', async () => {
+    expect(await resolveSecrets(store, references)).to.deep.equal({
+      kind: 'resolved',
+      versions: { 'deployments/web-db': 1, 'resources/mail': 1 },
+    });
+  });
+
+  it('has nothing to ask for where nothing is referred to', async () => {
+    expect(await resolveSecrets(store, referencesOf(tenant, {}))).to.deep.equal({ kind: 'resolved', versions: {} });
+  });
+
+  it('gives the environment of the stamped versions, also after the current one moved', async () => {
+    await put('deployments/web-db', 1, { user: 'app', password: 'two' });
+    const delivery = await environmentFor(store, references, { versions: { 'deployments/web-db': 1 }, audit: noAudit });
+    if (delivery.kind !== 'ready') throw new Error(delivery.kind);
+    const environment = Object.fromEntries([...delivery.environment].map(([name, secret]) => [name, secret.reveal()]));
+    expect(environment).to.deep.equal({
+      DB_user: 'app',
+      DB_password: 'one',
+      SMTP_token: 'mail',
+      DATABASE_URL: 'pg://app:one@db',
+    });
+    expect(delivery.versions).to.deep.equal({ 'deployments/web-db': 1, 'resources/mail': 1 });
+  });
+
+  it('keeps to the current version while another is pending', async () => {
+    await put('deployments/web-db', 1, { user: 'app', password: 'two' }, 'pending');
+    expect(await resolveSecrets(store, references)).to.have.nested.property('versions.deployments/web-db', 1);
+    await store.promote(web, 2);
+    expect(await resolveSecrets(store, references)).to.have.nested.property('versions.deployments/web-db', 2);
+  });
+
+  it('names all paths that are forbidden', async () => {
+    const secrets = [
+      ...workload.secrets,
+      { name: 'X', vault_path: 'platform/root' },
+      { name: 'Y', vault_path: 'etc/x' },
+    ];
+    expect(await resolveSecrets(store, referencesOf(tenant, { ...workload, secrets }))).to.deep.equal({
+      kind: 'forbidden',
+      paths: ['platform/root', 'etc/x'],
+    });
+  });
+
+  it('names documents, versions and keys that are missing', async () => {
+    await store.delete(credentialPath(tenant, 'resources/mail'));
+    expect(await resolveSecrets(store, references)).to.deep.equal({
+      kind: 'missing',
+      missing: [{ path: 'resources/mail' }],
+    });
+    await put('resources/mail', 0, { token: 'mail' });
+    expect(await resolveSecrets(store, references, { 'resources/mail': 7 })).to.have.property('kind', 'missing');
+    await put('deployments/web-db', 1, { user: 'app' });
+    expect(await resolveSecrets(store, references)).to.deep.equal({
+      kind: 'missing',
+      missing: [{ path: 'deployments/web-db', key: 'password' }],
+    });
+  });
+
+  it('does not see the credentials of another tenant', async () => {
+    const other = referencesOf('a2d1b2a0-0000-4000-8000-000000000002', workload);
+    expect(await resolveSecrets(store, other)).to.have.property('kind', 'missing');
+  });
+
+  it('names variables that cannot be delivered', async () => {
+    const clash = referencesOf(tenant, { ...workload, environment: { DB_user: 'x' } });
+    expect(await resolveSecrets(store, clash)).to.deep.equal({
+      kind: 'undeliverable',
+      collisions: ['DB_user'],
+      unusable: [],
+    });
+  });
+
+  const faulty = (fault: Error) => ({ read: () => Promise.reject(fault) }) as unknown as SecretStore;
+  const faults: readonly [string, Error, object][] = [
+    ['unreachable', new SecretStoreUnavailableFault('x'), { kind: 'unavailable', because: 'unreachable' }],
+    ['sealed', new SecretStoreSealedFault('x'), { kind: 'unavailable', because: 'sealed' }],
+    ['locked to us', new SecretStoreLoginFault('x'), { kind: 'unavailable', because: 'login' }],
+    [
+      'unreadable',
+      new UnreadableSecretFault('x'),
+      { kind: 'unreadable', paths: ['deployments/web-db', 'resources/mail'] },
+    ],
+  ];
+  for (const [name, fault, expected] of faults) {
+    it(`says that the store is ${name}`, async () => {
+      expect(await resolveSecrets(faulty(fault), references)).to.deep.equal(expected);
+      expect(await environmentFor(faulty(fault), references, { versions: {}, audit: noAudit })).to.deep.equal(expected);
+    });
+  }
+
+  it('hands out nothing that could not be written down first', async () => {
+    const audit = () => Promise.reject(new Error('disk full'));
+    const outcome = await environmentFor(store, references, { versions: {}, audit }).catch((thrown: unknown) => thrown);
+    expect(outcome).to.be.instanceOf(Error);
+  });
+
+  it('writes down the versions, and no value', async () => {
+    const lines: string[] = [];
+    const audit = async (versions: object) => void lines.push(JSON.stringify(versions));
+    await environmentFor(store, references, { versions: {}, audit });
+    expect(lines).to.deep.equal(['{"deployments/web-db":1,"resources/mail":1}']);
+  });
+});

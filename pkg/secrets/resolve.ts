@@ -1,0 +1,149 @@
+import { type CredentialPath, credentialPath, vaultPathOf } from './credential-path.js';
+import { composeEnvironment, type Incomplete } from './compose-environment.js';
+import { SecretStoreLoginFault, SecretStoreSealedFault, SecretStoreUnavailableFault } from './faults.js';
+import { UnreadableSecretFault } from './faults.js';
+import type { Secret } from './secret.js';
+import type { Reading, SecretDocument, SecretStore } from './secret-store.js';
+
+/** What a workload says about secrets. */
+export interface SecretReferences {
+  readonly secrets: readonly { readonly name: string; readonly path: CredentialPath }[];
+  /** Templates by the name of their variable. */
+  readonly composed: Readonly<Record<string, string>>;
+  /** Names of the constants in the same environment. */
+  readonly constants: readonly string[];
+}
+
+/** Which version was seen, by vault path (`deployments/web-db`). What a replica is stamped with. */
+export type SecretVersions = Readonly<Record<string, number>>;
+
+/** A key that is not there, or a whole document when no key is named. */
+export interface MissingReference {
+  readonly path: string;
+  readonly key?: string;
+}
+
+/** Why an environment cannot be had. Paths and names only, no value. */
+export type Unresolved =
+  | { readonly kind: 'unavailable'; readonly because: 'sealed' | 'login' | 'unreachable' }
+  | { readonly kind: 'forbidden'; readonly paths: readonly string[] }
+  | { readonly kind: 'unreadable'; readonly paths: readonly string[] }
+  | { readonly kind: 'missing'; readonly missing: readonly MissingReference[] }
+  | { readonly kind: 'undeliverable'; readonly collisions: readonly string[]; readonly unusable: readonly string[] };
+
+/** Whether all references resolve, and to which versions. */
+export type Resolution = { readonly kind: 'resolved'; readonly versions: SecretVersions } | Unresolved;
+
+/** The environment itself, for the one container it is meant for. */
+export type Delivery =
+  | { readonly kind: 'ready'; readonly versions: SecretVersions; readonly environment: ReadonlyMap<string, Secret> }
+  | Unresolved;
+
+/** The references of a stored workload. */
+export function referencesOf(
+  tenant: string,
+  workload: {
+    readonly secrets?: readonly { readonly name: string; readonly vault_path: string }[];
+    readonly composedSecrets?: Readonly<Record<string, string>>;
+    readonly environment?: Readonly<Record<string, string>>;
+  },
+): SecretReferences {
+  const { secrets = [], composedSecrets: composed = {}, environment = {} } = workload;
+  return {
+    secrets: secrets.map(({ name, vault_path }) => ({ name, path: credentialPath(tenant, vault_path) })),
+    composed,
+    constants: Object.keys(environment),
+  };
+}
+
+/**
+ * Whether everything that a workload refers to can be had, all or nothing. It goes the whole way that delivery will go
+ * and lets the values go, so that what it promises is what delivery finds. `versions` asks for exactly those.
+ */
+export async function resolveSecrets(
+  store: SecretStore,
+  references: SecretReferences,
+  versions: SecretVersions = {},
+): Promise<Resolution> {
+  const delivery = await deliver(store, references, versions);
+  return delivery.kind === 'ready' ? { kind: 'resolved', versions: delivery.versions } : delivery;
+}
+
+export interface EnvironmentOptions {
+  /** The versions that the replica was stamped with. */
+  readonly versions: SecretVersions;
+  /** Writes down that these versions are handed out. When it fails, nothing is. */
+  readonly audit: (versions: SecretVersions) => Promise<void>;
+}
+
+/** The environment of one container. Audited before a value leaves. */
+export async function environmentFor(
+  store: SecretStore,
+  references: SecretReferences,
+  { versions, audit }: EnvironmentOptions,
+): Promise<Delivery> {
+  const delivery = await deliver(store, references, versions);
+  if (delivery.kind === 'ready') await audit(delivery.versions);
+  return delivery;
+}
+
+async function deliver(store: SecretStore, references: SecretReferences, wanted: SecretVersions): Promise<Delivery> {
+  const paths = new Map(references.secrets.map(({ path }) => [vaultPathOf(path), path]));
+  let readings: readonly Found[];
+  try {
+    readings = await Promise.all([...paths].map(([text, path]) => found(store, path, text, wanted[text])));
+  } catch (thrown) {
+    if (thrown instanceof SecretStoreUnavailableFault) return { kind: 'unavailable', because: causeOf(thrown) };
+    throw thrown;
+  }
+  return refused(readings) ?? composed(references, readings);
+}
+
+interface Found {
+  readonly text: string;
+  readonly path: CredentialPath;
+  readonly reading: Reading | { readonly kind: 'unreadable' };
+}
+
+async function found(store: SecretStore, path: CredentialPath, text: string, version?: number): Promise<Found> {
+  try {
+    return { text, path, reading: await store.read(path, version) };
+  } catch (thrown) {
+    if (thrown instanceof UnreadableSecretFault) return { text, path, reading: { kind: 'unreadable' } };
+    throw thrown;
+  }
+}
+
+/** The worst of what the store said, with every path that it said it of. */
+function refused(readings: readonly Found[]): Unresolved | undefined {
+  const paths = (kind: string) => readings.filter(({ reading }) => reading.kind === kind).map(({ text }) => text);
+  const [forbidden, unreadable, missing] = [paths('forbidden'), paths('unreadable'), paths('missing')];
+  if (forbidden.length > 0) return { kind: 'forbidden', paths: forbidden };
+  if (unreadable.length > 0) return { kind: 'unreadable', paths: unreadable };
+  return missing.length > 0 ? { kind: 'missing', missing: missing.map(path => ({ path })) } : undefined;
+}
+
+function composed({ secrets, composed: templates, constants }: SecretReferences, readings: readonly Found[]): Delivery {
+  const documents = new Map<string, SecretDocument>();
+  const versions: Record<string, number> = {};
+  for (const { text, path, reading } of readings) {
+    if (reading.kind !== 'found') continue;
+    documents.set(path.label, reading.document);
+    versions[text] = reading.version;
+  }
+  const entries = secrets.map(({ name, path }) => ({ name, label: path.label }));
+  const composition = composeEnvironment(entries, templates, documents, constants);
+  if (composition.kind === 'composed') return { kind: 'ready', versions, environment: composition.environment };
+  return incomplete(composition, readings);
+}
+
+function incomplete({ missing, collisions, unusable }: Incomplete, readings: readonly Found[]): Unresolved {
+  if (missing.length === 0) return { kind: 'undeliverable', collisions, unusable };
+  const pathOf = (label: string) => readings.find(({ path }) => path.label === label)?.text ?? label;
+  return { kind: 'missing', missing: missing.map(({ label, ...key }) => ({ path: pathOf(label), ...key })) };
+}
+
+function causeOf(fault: SecretStoreUnavailableFault): 'sealed' | 'login' | 'unreachable' {
+  if (fault instanceof SecretStoreSealedFault) return 'sealed';
+  return fault instanceof SecretStoreLoginFault ? 'login' : 'unreachable';
+}
