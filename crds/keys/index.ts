@@ -48,6 +48,11 @@ export const keys = {
   volume: (tenant: string, id: string) => `volumes/${segment(tenant)}/${segment(id)}`,
   volumeStatus: (tenant: string, id: string) => `volume-status/${segment(tenant)}/${segment(id)}`,
   network: (tenant: string, name: string) => `networks/${segment(tenant)}/${segment(name)}`,
+  unresolved: (tenant: string, deployment: string) => `unresolved/${segment(tenant)}/${segment(deployment)}`,
+  delivery: (tenant: string, deployment: string, replica: string) =>
+    `deliveries/${segment(tenant)}/${segment(deployment)}/${segment(replica)}`,
+  rotation: (tenant: string, label: string) => `rotations/${segment(tenant)}/${segment(label)}`,
+  rotationProgress: (tenant: string, label: string) => `rotation-progress/${segment(tenant)}/${segment(label)}`,
   leader: (loop: string) => `leaders/${segment(loop)}`,
 } as const;
 
@@ -73,9 +78,14 @@ export const ranges = {
   volumes: 'volumes/',
   volumeStatuses: 'volume-status/',
   networks: 'networks/',
+  unresolved: 'unresolved/',
+  deliveries: 'deliveries/',
+  rotations: 'rotations/',
+  rotationProgress: 'rotation-progress/',
   leaders: 'leaders/',
   of: (range: string, tenant: string) => `${range}${segment(tenant)}/`,
   replicasOf: (tenant: string, deployment: string) => `replicas/${segment(tenant)}/${segment(deployment)}/`,
+  deliveriesOf: (tenant: string, deployment: string) => `deliveries/${segment(tenant)}/${segment(deployment)}/`,
   reportsOf: (tenant: string, nodeId: string) => `reports/${segment(tenant)}/${segment(nodeId)}/`,
 } as const;
 

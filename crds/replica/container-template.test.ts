@@ -5,10 +5,19 @@ import { containerTemplate, templateHash } from './container-template.js';
 
 const web: Deployment = { kind: 'Deployment', name: 'web', image: 'web:1', replicas: 1, secretsVersion: 0 };
 
+const db = { name: 'DB', vault_path: 'deployments/web-db', anchor: 'process', rotation: 'restart' } as const;
+
 describe('the template of a container', () => {
   it('holds only what a container is made from', () => {
     const template = containerTemplate({ ...web, labels: { team: 'shop' }, environment: { MODE: 'production' } });
     expect(template).to.deep.equal({ image: 'web:1', environment: { MODE: 'production' }, secretsVersion: 0 });
+  });
+
+  it('holds references without what only concerns their keeping', () => {
+    const { secrets } = containerTemplate({ ...web, secrets: [db] });
+    expect(secrets).to.deep.equal([{ name: 'DB', vault_path: 'deployments/web-db' }]);
+    const other = { ...db, anchor: 'external' } as const;
+    expect(templateHash({ ...web, secrets: [db] })).to.equal(templateHash({ ...web, secrets: [other] }));
   });
 
   const cases: readonly [name: string, change: Partial<Deployment>, recreated: boolean][] = [
@@ -21,6 +30,8 @@ describe('the template of a container', () => {
     ['other ports', { ports: [{ containerPort: 80, protocol: 'tcp' }] }, true],
     ['other requests', { resources: { cpu: '1' } }, true],
     ['other secrets', { secretsVersion: 1 }, true],
+    ['a reference to a secret', { secrets: [db] }, true],
+    ['a composed secret', { composedSecrets: { URL: '{{secret.web-db.url}}' } }, true],
     ['another node by name', { nodeId: 'node_1' }, true],
   ];
   for (const [name, change, recreated] of cases) {

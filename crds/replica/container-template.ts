@@ -4,7 +4,8 @@ import type { ContainerTemplate } from './replica.js';
 
 /** What the containers of a deployment are made from. */
 export function containerTemplate(spec: Deployment): ContainerTemplate {
-  const { image, entrypoint, command, environment, healthCheck, ports, resources, secretsVersion } = spec;
+  const { image, entrypoint, command, environment, healthCheck, ports, resources } = spec;
+  const { secrets, composedSecrets, secretsVersion } = spec;
   return {
     image,
     ...(entrypoint && { entrypoint }),
@@ -13,6 +14,8 @@ export function containerTemplate(spec: Deployment): ContainerTemplate {
     ...(healthCheck && { healthCheck }),
     ...(ports && { ports }),
     ...(resources && { resources }),
+    ...(secrets?.length && { secrets: secrets.map(({ name, vault_path }) => ({ name, vault_path })) }),
+    ...(composedSecrets && { composedSecrets }),
     secretsVersion,
   };
 }

@@ -8,4 +8,5 @@
  * @module
  */
 export { containerTemplate, templateHash } from './container-template.js';
-export type { ContainerTemplate, Replica } from './replica.js';
+export type { ContainerTemplate, DeliveredReference, Replica, ResolvedSecrets } from './replica.js';
+export { isResolved } from './replica.js';

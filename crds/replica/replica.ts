@@ -9,7 +9,26 @@ export interface ContainerTemplate {
   readonly healthCheck?: HealthCheck;
   readonly ports?: readonly Port[];
   readonly resources?: ResourceRequests;
+  /** References only: what they stand for is looked up when the container is made. */
+  readonly secrets?: readonly DeliveredReference[];
+  /** Variables made from secrets, as templates. */
+  readonly composedSecrets?: Readonly<Record<string, string>>;
   readonly secretsVersion: number;
+}
+
+/** As much of a reference to a credential as a container depends on. */
+export interface DeliveredReference {
+  /** What the names of its variables begin with. */
+  readonly name: string;
+  /** `<namespace>/<label>`. */
+  readonly vault_path: string;
+}
+
+/** That everything a replica refers to was found, and in which versions: numbers, never values. */
+export interface ResolvedSecrets {
+  /** By vault path. */
+  readonly versions: Readonly<Record<string, number>>;
+  readonly at: string;
 }
 
 /** `replicas/<tenant>/<deployment>/<slot>`. */
@@ -28,7 +47,14 @@ export interface Replica {
   readonly namedNode?: string;
   /** Written once, by the scheduler. */
   readonly nodeId?: string;
+  /** Written by the secret resolver: the container is to be made from exactly these versions. */
+  readonly resolved?: ResolvedSecrets;
   readonly createdAt: string;
   /** Set by the replica keeper: the container is to be stopped and removed. Never unset. */
   readonly retiringSince?: string;
+}
+
+/** Whether the replica may have a container: all that it refers to has been found, or it refers to nothing. */
+export function isResolved({ template, resolved }: Replica): boolean {
+  return resolved !== undefined || !template.secrets?.length;
 }

@@ -33,7 +33,7 @@ function isReserved(key: string): boolean {
 
 const labelsAreWellFormed = rule('label_invalid', (labels: Labels, at, _context: Context, refuse) =>
   Object.entries(labels)
-    .filter(([key, value]) => !isLabelKey(key) || !isLabelValue(value))
+    .filter(([key, value]) => !isResidencyLabel(key) && (!isLabelKey(key) || !isLabelValue(value)))
     .map(([key, value]) => refuse(at.child(key), isLabelKey(key) ? value : key)),
 );
 

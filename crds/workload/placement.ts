@@ -99,11 +99,14 @@ const labelsAreRendered = rule(
   },
 );
 
-type SentConstraint = NonNullable<SentPlacement['constraints']>[number];
+/** A constraint of which only the parts that have their shape are there. */
+type SentConstraint = Partial<NonNullable<SentPlacement['constraints']>[number]>;
 
 const constraintsAreSound = rule('field_invalid', (constraint: SentConstraint, at, _context: Context, refuse) => {
   const { key, operator, values } = constraint;
-  if (!isLabelKey(key)) return refuse(at.child('key'), key, { wanted: 'the key of a node’s label' });
+  if (key !== undefined && !isLabelKey(key))
+    return refuse(at.child('key'), key, { wanted: 'the key of a node’s label' });
+  if (operator === undefined) return undefined;
   if (operator !== 'In' && operator !== 'NotIn') {
     return values === undefined
       ? undefined

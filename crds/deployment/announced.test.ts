@@ -1,0 +1,258 @@
+import { expect } from 'chai';
+
+import { exampleVolumes } from '../rejections/index.js';
+import { facts, full, least, limits, machine1, stored } from './admit.fixture.js';
+import { admitCreate, admitUpdate } from './admit.js';
+import type { DeploymentFacts } from './limits.js';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function accepted(given: Fields, world: Partial<DeploymentFacts> = {}) {
+  const admission = admitCreate({ ...least, ...given }, { ...facts, ...world }, limits);
+  if (!admission.ok) throw new Error(JSON.stringify(admission.rejections));
+  return admission;
+}
+
+/** Everything announced for one field, as `place: from → to`. */
+function announced(given: Fields): string[] {
+  const [field = ''] = Object.keys(given);
+  return accepted(given)
+    .alterations.filter(alteration => alteration.field.startsWith(field))
+    .map(({ field: place, from, to }) => `${place}: ${JSON.stringify(from)} → ${JSON.stringify(to)}`);
+}
+
+describe('what is announced of the newer fields', () => {
+  const id = exampleVolumes.ready;
+  const cases: ReadonlyArray<{ given: Fields; found: string[] }> = [
+    {
+      given: { volumes: [{ volume_id: id, mountPath: '/a' }] },
+      found: [
+        `volumes[0].volume_id: "${id}" → null`,
+        `volumes[0].volumeId: null → "${id}"`,
+        'volumes[0].type: null → "volume"',
+        'volumes[0].readOnly: null → false',
+      ],
+    },
+    {
+      given: { placement: { residency: { country: 'de', blockedCountries: ['us'] } } },
+      found: [
+        'placement.residency.country: "de" → "DE"',
+        'placement.residency.blockedCountries[0]: "us" → "US"',
+        'placement.labels: null → {"mooring.io/data-residency-country":"DE","mooring.io/blocked-countries":"US"}',
+      ],
+    },
+    {
+      given: { placement: { antiAffinity: { self: true } } },
+      found: ['placement.antiAffinity.deployments: null → []', 'placement.antiAffinity.topologyKey: null → "node"'],
+    },
+    { given: { dependsOn: [{ name: 'db' }] }, found: ['dependsOn[0].condition: null → "healthy"'] },
+    {
+      given: { dependsOn: { db: 'healthy' } },
+      found: ['dependsOn: {"db":"healthy"} → [{"name":"db","condition":"healthy"}]'],
+    },
+    {
+      given: { rollout: { maxSurge: 2, autoRollback: false } },
+      found: ['rollout.maxUnavailable: null → 0', 'rollout.progressDeadline: null → "10m"'],
+    },
+    {
+      given: { secrets: [{ name: 'A', vault_path: 'deployments/a', anchor: 'process' }] },
+      found: ['secrets[0].rotation: null → "restart"', 'secretsVersion: null → 0'],
+    },
+  ];
+  for (const { given, found } of cases) {
+    it(JSON.stringify(given).slice(0, 90), () => {
+      expect(announced(given)).to.deep.equal(found);
+    });
+  }
+});
+
+describe('what is warned of', () => {
+  const germany = { placement: { residency: { country: 'DE' } } };
+  const france = { placement: { residency: { country: 'FR' } } };
+  const cases: ReadonlyArray<{ name: string; given: Fields; world?: Partial<DeploymentFacts>; found: object[] }> = [
+    { name: 'nothing when all is well', given: germany, found: [] },
+    {
+      name: 'a registry that could not be asked',
+      given: {},
+      world: { image: 'unreachable' },
+      found: [{ code: 'image_registry_unreachable', field: 'image' }],
+    },
+    {
+      name: 'residency that nobody enforces',
+      given: germany,
+      world: { regions: { ...facts.regions, enforced: false } },
+      found: [{ code: 'residency_enforcement_off', field: 'placement.residency' }],
+    },
+    {
+      name: 'residency that no node can satisfy, with what they advertise',
+      given: france,
+      found: [{ code: 'residency_no_matching_node', field: 'placement.residency', advertised: ['DE', 'us'] }],
+    },
+    {
+      name: 'residency that only a silent node could satisfy',
+      given: germany,
+      world: {
+        nodes: [{ id: machine1, name: 'machine-1', labels: { 'mooring.io/country': 'DE' }, reachable: false }],
+      },
+      found: [{ code: 'residency_no_matching_node', field: 'placement.residency', advertised: [] }],
+    },
+    {
+      name: 'nothing for a region that a country covers',
+      given: { placement: { residency: { region: 'eu' } } },
+      found: [],
+    },
+    {
+      name: 'nothing for a region that a node names',
+      given: { placement: { residency: { region: 'us' } } },
+      found: [],
+    },
+    {
+      name: 'a dependency that is not there yet',
+      given: { dependsOn: [{ name: 'db' }, { name: 'soon' }] },
+      found: [{ code: 'dependency_absent', field: 'dependsOn[1].name' }],
+    },
+  ];
+  for (const { name, given, world, found } of cases) {
+    it(name, () => {
+      const { warnings } = accepted(given, world);
+      expect(warnings.map(({ message: _, ...warning }) => warning)).to.deep.equal(found);
+    });
+  }
+});
+
+describe('the patch that is offered', () => {
+  const label = 'mooring.io/data-residency-country';
+  const pointer = '/labels/mooring.io~1data-residency-country';
+  const cases: ReadonlyArray<{ given: Fields; fix: object[] }> = [
+    {
+      given: { labels: { [label]: 'DE' } },
+      fix: [
+        { op: 'remove', path: pointer },
+        { op: 'add', path: '/placement', value: { residency: { country: 'DE' } } },
+      ],
+    },
+    {
+      given: { labels: { [label]: 'DE' }, placement: { antiAffinity: { self: true } } },
+      fix: [
+        { op: 'remove', path: pointer },
+        { op: 'add', path: '/placement/residency', value: { country: 'DE' } },
+      ],
+    },
+    {
+      given: { labels: { [label]: 'DE' }, placement: { residency: { country: 'DE' } } },
+      fix: [{ op: 'remove', path: pointer }],
+    },
+    {
+      given: { placement: { residency: { country: 'uk' } } },
+      fix: [{ op: 'replace', path: '/placement/residency/country', value: 'GB' }],
+    },
+    {
+      given: { placement: { residency: { region: 'EU' } } },
+      fix: [{ op: 'replace', path: '/placement/residency/region', value: 'eu' }],
+    },
+    {
+      given: { secrets: [{ name: 'A', vault_path: '/deployments/a', anchor: 'process' }] },
+      fix: [{ op: 'replace', path: '/secrets/0/vault_path', value: 'deployments/a' }],
+    },
+    {
+      given: { secrets: [{ name: 'A', vault_path: 'deployments/a', anchor: 'process', mount_path: '/x' }] },
+      fix: [{ op: 'remove', path: '/secrets/0/mount_path' }],
+    },
+    { given: { dependsOn: [{ name: 'web' }] }, fix: [{ op: 'remove', path: '/dependsOn/0' }] },
+    {
+      given: { volumes: [{ volumeId: exampleVolumes.ready, mountPath: '/a' }], nodeId: 'machine-2' },
+      fix: [{ op: 'remove', path: '/nodeId' }],
+    },
+  ];
+  for (const { given, fix } of cases) {
+    it(`mends ${JSON.stringify(given).slice(0, 90)}`, () => {
+      const admission = admitCreate({ ...least, ...given }, facts, limits);
+      expect(admission.ok ? [] : admission.rejections[0].fix).to.deep.equal(fix);
+    });
+  }
+});
+
+describe('a secret that is anchored to a volume', () => {
+  const [db, mail] = full.secrets;
+  const put = (document: Fields) => {
+    const admission = admitUpdate(stored, document, facts, limits);
+    return admission.ok ? [] : admission.rejections.map(({ code, field, status }) => `${status} ${code} ${field}`);
+  };
+  const unbound = { volumes: [], composedSecrets: null };
+  const cases: ReadonlyArray<{ name: string; given: Fields; found: string[] }> = [
+    { name: 'stays when nothing is said', given: { replicas: 1 }, found: [] },
+    { name: 'may be sent again', given: { secrets: [mail, db] }, found: [] },
+    { name: 'may be renamed', given: { secrets: [{ ...db, name: 'DATA' }, mail] }, found: [] },
+    {
+      name: 'cannot be dropped',
+      given: { secrets: [mail], composedSecrets: null },
+      found: ['409 anchored_secret_dropped secrets'],
+    },
+    {
+      name: 'cannot be removed',
+      given: { secrets: null, composedSecrets: null },
+      found: ['409 anchored_secret_dropped secrets'],
+    },
+    {
+      name: 'cannot be let go of',
+      given: { secrets: [{ ...db, anchor: 'process' }, mail] },
+      found: ['409 anchored_secret_dropped secrets'],
+    },
+    {
+      name: 'cannot be repointed',
+      given: { secrets: [{ ...db, vault_path: 'deployments/new-db' }, mail], composedSecrets: null },
+      found: ['409 anchored_secret_repointed secrets[0].vault_path'],
+    },
+    { name: 'goes with its volume', given: { secrets: [mail], ...unbound }, found: [] },
+    {
+      name: 'cannot outlive its volume as an anchored one',
+      given: unbound,
+      found: ['422 secret_anchor_volume_not_declared secrets[0].anchor'],
+    },
+    { name: 'is free once its volume goes', given: { secrets: [{ ...db, anchor: 'process' }], ...unbound }, found: [] },
+  ];
+  for (const { name, given, found } of cases) {
+    it(name, () => {
+      expect(put(given)).to.deep.equal(found);
+    });
+  }
+});
+
+describe('an update of related fields', () => {
+  const put = (document: Fields, world: Partial<DeploymentFacts> = {}, of: Fields = {}) => {
+    const admission = admitUpdate({ ...stored, ...of }, document, { ...facts, ...world }, limits);
+    return admission.ok ? [] : admission.rejections.map(({ code, field }) => `${code} ${field}`);
+  };
+  const writer = {
+    volumes: [{ volumeId: exampleVolumes.ready, type: 'volume', mountPath: '/d', readOnly: false }],
+    replicas: 1,
+  };
+  const waiter = {
+    name: 'shop',
+    dependsOn: [{ name: 'web', condition: 'healthy' as const }],
+    hasHealthCheck: true,
+    secretPaths: [],
+  };
+
+  it('cannot give a writer a second replica, or another node', () => {
+    expect(put({ replicas: 2 }, {}, writer)).to.deep.equal(['volume_access_mode_conflict volumes[0].readOnly']);
+    expect(put({ nodeId: 'machine-2' }, {}, writer)).to.deep.equal(['volume_primary_mismatch nodeId']);
+  });
+
+  it('cannot take away a check that others wait for', () => {
+    expect(put({ healthCheck: null }, { deployments: [...facts.deployments, waiter] })).to.deep.equal([
+      'health_check_needed healthCheck',
+    ]);
+    expect(put({ healthCheck: null })).to.deep.equal([]);
+  });
+
+  it('does not ask about the image again when it stays', () => {
+    expect(put({ replicas: 1 }, { image: 'absent' })).to.deep.equal([]);
+    expect(put({ image: 'nginx:1' }, { image: 'absent' })).to.deep.equal(['image_not_found image']);
+  });
+
+  it('is not held up by volumes and regions that have gone', () => {
+    const gone = { volumes: [], regions: { enforced: true, declared: [] }, networks: [], deployments: [] };
+    expect(put({ labels: {} }, gone)).to.deep.equal([]);
+  });
+});
