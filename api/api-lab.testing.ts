@@ -5,6 +5,7 @@ import { type Clock, systemClock, systemRandom } from '../pkg/clock/index.js';
 import { loadSettings, type Settings } from '../pkg/config/index.js';
 import { type Logger, silentLogger } from '../pkg/log/index.js';
 import { createMetrics } from '../pkg/metrics/index.js';
+import type { ImageFacts } from '../pkg/registry/index.js';
 import { create, MemoryStore, type Store, WatchCache } from '../pkg/store/index.js';
 import { type Api, createApi } from './api.js';
 import { type RunningServer, startServer } from './server.js';
@@ -31,6 +32,8 @@ export interface LabOptions {
   readonly clock?: Clock;
   readonly log?: Logger;
   readonly keyring?: Keyring;
+  /** Default: nobody asks for images. */
+  readonly images?: ImageFacts;
 }
 
 /** A real server over HTTP on a store of its own, with two tenants, for tests. */
@@ -60,9 +63,10 @@ export class ApiLab {
 
   async start(): Promise<this> {
     const { cache, store, keyring, settings, clock } = this;
-    const log = this.#options.log ?? silentLogger;
+    const { log = silentLogger, images } = this.#options;
     const metrics = createMetrics({ processMetrics: false });
-    this.api = createApi({ store, cache, keyring, settings, clock, random: systemRandom, log, metrics });
+    const deps = { store, cache, keyring, settings, clock, random: systemRandom, log, metrics };
+    this.api = createApi({ ...deps, ...(images && { images }) });
     this.#fed = cache.run(this.#feeding.signal, { history: settings.tailBuffer });
     await cache.ready;
     for (const id of [this.a, this.b]) await this.tenant(id);

@@ -6,6 +6,7 @@ import type { EventLeases, EventWriter } from '../pkg/events/index.js';
 import type { NodeDesk } from '../pkg/link/index.js';
 import type { Logger } from '../pkg/log/index.js';
 import type { Metrics } from '../pkg/metrics/index.js';
+import type { ImageFacts } from '../pkg/registry/index.js';
 import type { Cache, Store } from '../pkg/store/index.js';
 import type { Lanes } from './access/lanes.js';
 import type { AssignmentLines } from './assignment-lines.js';
@@ -23,6 +24,8 @@ export interface ApiDeps {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly keyring: Keyring;
+  /** Whether registries have the images that tenants name. Without it, nobody asks them. */
+  readonly images?: ImageFacts;
 }
 
 /** What every handler works with. */

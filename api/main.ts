@@ -12,6 +12,7 @@ import { loadSettings, readArguments, type Settings } from '../pkg/config/index.
 import { asError } from '../pkg/fault/index.js';
 import { createLogger, type LogFormat, type LogLevel } from '../pkg/log/index.js';
 import { createMetrics } from '../pkg/metrics/index.js';
+import { ImageChecker, noRegistryCredentials } from '../pkg/registry/index.js';
 import { openEtcdStore, WatchCache } from '../pkg/store/index.js';
 import { createApi } from './api.js';
 import { bootstrapWhenReachable } from './bootstrap.js';
@@ -28,7 +29,17 @@ async function main(settings: Settings, bootstrapFile: string | undefined, signa
   const keyring = openKeyring(settings.keyFile, systemRandom);
   const store = openEtcdStore(settings, env);
   const cache = new WatchCache({ ...env, store });
-  const api = createApi({ ...env, store, cache, settings, metrics: createMetrics(), keyring });
+  const api = createApi({
+    ...env,
+    store,
+    cache,
+    settings,
+    metrics: createMetrics(),
+    keyring,
+    ...(settings.registryCheck && {
+      images: new ImageChecker({ ...env, settings, credentials: noRegistryCredentials }),
+    }),
+  });
 
   const feeding = new AbortController();
   const fed = cache.run(feeding.signal, { history: settings.tailBuffer });

@@ -12,8 +12,11 @@ export class Refused {
   }
 }
 
+/** With every answer that a later one may replace. */
+const SOON: Headers = { 'retry-after': '1' };
+
 /** The answer to a refused request: the first rejection, and the list of all. */
 export function refusalReply({ rejections, headers }: Refused, baseUrl: string): WholeReply {
   const { status, body } = rejectionAnswer(rejections, baseUrl);
-  return json(status, body, headers);
+  return json(status, body, status === 503 ? { ...SOON, ...headers } : headers);
 }

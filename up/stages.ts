@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 
 import type { Home } from './home.js';
-import type { Lane, PartEnv, Stages } from './part.js';
+import type { Part, PartEnv, Stages } from './part.js';
 import { agentPart } from './parts/agent.js';
 import { controllersPart } from './parts/controllers.js';
 import { dockerdFolder, dockerdPart } from './parts/dockerd.js';
@@ -13,18 +13,19 @@ import type { Plan } from './plan.js';
 
 /** The parts that a plan asks for, in the order they come up. */
 export function stagesOf(home: Home, environment: PartEnv['environment']): (plan: Plan) => Promise<Stages> {
-  let engineLane: Promise<Lane> | undefined;
+  let enginePart: Promise<Part> | undefined;
   return async ({ nodes, engine }) => {
     const control = [etcdPart, serverPart, controllersPart];
     const agents = Array.from({ length: nodes }, (_, index) => [agentPart(index + 1, engine)]);
     if (engine === 'simulated') return [[control], agents];
-    engineLane ??= findEngine(home, environment);
-    return [[control, await engineLane], agents];
+    enginePart ??= findEngine(home, environment);
+    // The registry comes first: the server is told which one on this machine it may ask.
+    return [[[registryPart]], [control, [await enginePart, demoImagePart]], agents];
   };
 }
 
 /** An engine that we have started before holds our containers: it is kept, whatever has appeared since. */
-async function findEngine(home: Home, environment: PartEnv['environment']): Promise<Lane> {
+async function findEngine(home: Home, environment: PartEnv['environment']): Promise<Part> {
   const host = existsSync(dockerdFolder(home)) ? undefined : await findSystemDocker(environment);
-  return [host === undefined ? dockerdPart : systemDockerPart(host), registryPart, demoImagePart];
+  return host === undefined ? dockerdPart : systemDockerPart(host);
 }

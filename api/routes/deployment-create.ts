@@ -14,7 +14,7 @@ import { writtenDeployment } from '../views/deployment.js';
 /** Stores a new deployment, or says everything that is wrong with it. One transaction, and no read before it. */
 export async function createDeployment(env: ApiEnv, call: Call): Promise<Outcome> {
   const { tenant, document, caller, requestId } = call;
-  const facts = await factsFor(env.cache, tenant, document);
+  const facts = await factsFor(env, { tenant, document });
   const admission = admitCreate(document, facts, env.deploymentLimits);
   if (!admission.ok) return new Refused(admission.rejections);
 

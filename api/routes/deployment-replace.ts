@@ -31,7 +31,7 @@ export async function replaceDeployment(env: ApiEnv, call: Call): Promise<Outcom
 async function replaceOnce(env: ApiEnv, call: Call, entry: Entry): Promise<Outcome | undefined> {
   const { tenant, document, caller, requestId } = call;
   const stored = value<StoredDeployment>(entry);
-  const facts = await factsFor(env.cache, tenant, document);
+  const facts = await factsFor(env, { tenant, document, stored });
   const admission = admitUpdate(stored, document, facts, env.deploymentLimits);
   if (!admission.ok) return new Refused(admission.rejections);
 

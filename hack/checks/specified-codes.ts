@@ -40,7 +40,6 @@ export const specifiedCodes: Readonly<Record<string, readonly string[]>> = {
 export const later: readonly string[] = [
   ...specifiedCodes['7.3']!,
   ...words(`
-    image_not_found registry_credential_store_unavailable
     node_claim_release_no_tenant job_node_candidates_unresolvable job_node_not_found
     network_node_candidates_unresolvable network_node_not_a_candidate network_node_required
     network_option_unsupported_on_agent`),

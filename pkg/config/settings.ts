@@ -34,6 +34,7 @@ export const settingsTable = {
   healthCheckRetriesFloor: setting<number>(3, 'smallest healthCheck.retries'),
   healthCheckTimeoutFloor: setting<string>('10s', 'smallest healthCheck.timeout'),
   reservedNames: setting<readonly string[]>(['etcd'], 'deployment names that the platform keeps for itself'),
+  registryCheck: setting<boolean>(true, 'whether registries are asked for images before a deployment is stored'),
   registryDefault: setting<string>('', 'registry of images whose reference names none; empty: they are not checked'),
   registryAllow: setting<readonly string[]>([], 'registries that may be asked for images; empty: every public one'),
   registryInsecure: setting<readonly string[]>([], 'registries that may be asked without TLS and at private addresses'),

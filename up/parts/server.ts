@@ -15,7 +15,7 @@ export const serverPart: ProcessPart = {
   title: 'API server',
   remedy: 'Read the log; "moor down" and "moor up" start afresh.',
   graceMs: 10_000,
-  recipe: ({ etcd }) => JSON.stringify({ etcd }),
+  recipe: ({ etcd, registry }) => JSON.stringify({ etcd, registry }),
   async start({ home, clock, facts, previous }) {
     const port = await choosePort([Number(previous['serverPort'] ?? 0), USUAL_PORT]);
     const server = `http://127.0.0.1:${port}`;
@@ -28,6 +28,7 @@ export const serverPart: ProcessPart = {
         MOORING_ETCD_ENDPOINTS: facts['etcd']!,
         MOORING_LISTEN: `127.0.0.1:${port}`,
         MOORING_KEY_FILE: home.path('keys'),
+        ...registryEnvironment(facts['registry']),
       },
       logFile,
     });
@@ -47,3 +48,8 @@ export const serverPart: ProcessPart = {
     return { pid, facts: { server, serverPort: String(port) }, detail: `${server}${moved}` };
   },
 };
+
+/** Our own registry is on loopback, without TLS. Where there is none, no image is ever pulled, so none is looked for. */
+function registryEnvironment(registry: string | undefined): Readonly<Record<string, string>> {
+  return registry === undefined ? { MOORING_REGISTRY_CHECK: 'false' } : { MOORING_REGISTRY_INSECURE: registry };
+}
