@@ -6,9 +6,13 @@
  *
  *     const checked = checkRotation(document, { state: 'stage', labels: ['web-db'], external: [] }, limits);
  *
+ * What was asked for and how far it is are two records with two writers; `standingOf` reads them together.
+ *
  * Doing the work of a phase, and saying when it holds, is the rotation phaser's.
  *
  * @module
  */
+export type { AskedRotation, RotationMaterial, RotationProgress } from './records.js';
+export { standingOf } from './standing.js';
 export type { RotationFacts, RotationPhase, RotationState, RotationStep } from './rotation.js';
 export { checkRotation, nextPhase, overtaken, rotationPhases, rotationSchema } from './rotation.js';
