@@ -1,9 +1,11 @@
 import { callerRejections } from './callers.js';
+import { deliveryRejections } from './deliveries.js';
 import { deploymentRejections } from './deployment.js';
 import type { Entry } from './entry.js';
 import { failures } from './failures.js';
 import { fieldRejections } from './fields.js';
 import { healthCheckRejections } from './health-check.js';
+import { nodeRejections } from './nodes.js';
 import { placementRejections } from './placement.js';
 import { recommendationRejections } from './recommendations.js';
 import { relationRejections } from './relations.js';
@@ -25,6 +27,7 @@ export const groups = [
   fieldRejections,
   requestRejections,
   callerRejections,
+  deliveryRejections,
   failures,
 ] as const;
 
@@ -41,6 +44,8 @@ export const catalogue = {
   ...fieldRejections,
   ...requestRejections,
   ...callerRejections,
+  ...nodeRejections,
+  ...deliveryRejections,
   ...failures,
 } as const;
 

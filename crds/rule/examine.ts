@@ -37,6 +37,7 @@ export type Examination<Facts> = (
 export function examination<Facts>(schema: TObject, fields: readonly FieldRules<Facts>[]): Examination<Facts> {
   const shape = shapeOf(schema);
   const rank = ranking(schema, fields);
+  const placed = fields.map(rules => ({ rules, at: FieldPath.root.child(rules.field) }));
   return (document, facts, asks = () => true) => {
     const flaws = shape(document).filter(({ pointer }) => pointer === '' || asks(outerName(pointer)));
     const flawed = new Set(flaws.map(({ pointer }) => outerName(pointer)));
@@ -48,10 +49,17 @@ export function examination<Facts>(schema: TObject, fields: readonly FieldRules<
       broken.map(flaw => flaw.at()),
     );
     const known = facts({ document: sound, isWhole: field => !flawed.has(field) });
-    const found = fields
-      .filter(rules => asks(rules.field) || rules.with?.some(asks))
-      .flatMap(rules => applied(rules, sound, known))
-      .map(finding => ({ pointer: finding.at.toPointer(), at: () => finding.at, finding: () => finding }));
+    const findings: Finding[] = [];
+    for (const { rules, at } of placed) {
+      if (asks(rules.field) || rules.with?.some(asks)) apply(rules, at, sound, known, findings);
+    }
+    if (findings.length === 0 && flaws.length === 0) return NOTHING;
+
+    const found = findings.map(finding => ({
+      pointer: finding.at.toPointer(),
+      at: () => finding.at,
+      finding: () => finding,
+    }));
     const meant = found.filter(outside(broken));
     const unclaimed = byRules.filter(outside(meant));
     return [...broken, ...unclaimed, ...firstOfEach(meant)]
@@ -61,6 +69,8 @@ export function examination<Facts>(schema: TObject, fields: readonly FieldRules<
       .map(({ place }) => place.finding().rejection);
   };
 }
+
+const NOTHING: readonly Rejection[] = [];
 
 /** Something found at a place. */
 type Place = Pick<Flaw, 'pointer' | 'at' | 'finding'>;
@@ -74,16 +84,28 @@ function outerName(pointer: string): string {
     .replaceAll('~0', '~');
 }
 
-function applied<Facts>(rules: FieldRules<Facts>, document: Record<string, unknown>, facts: Facts): readonly Finding[] {
+/** Adds what the rules of one field find. */
+function apply<Facts>(
+  rules: FieldRules<Facts>,
+  at: FieldPath,
+  document: Readonly<Record<string, unknown>>,
+  facts: Facts,
+  findings: Finding[],
+): void {
   const value = document[rules.field];
-  const at = FieldPath.root.child(rules.field);
-  if (value === undefined) return listed(rules.absent?.check(value, at, facts));
-  return rules.present.flatMap(rule => listed((rule as unknown as Rule<unknown, Facts>).check(value, at, facts)));
+  if (value === undefined) {
+    if (rules.absent) add(rules.absent.check(value, at, facts), findings);
+    return;
+  }
+  for (const rule of rules.present as unknown as readonly Rule<unknown, Facts>[]) {
+    add(rule.check(value, at, facts), findings);
+  }
 }
 
-function listed(found: Found): readonly Finding[] {
-  if (found === undefined) return [];
-  return 'rejection' in found ? [found] : found;
+function add(found: Found, findings: Finding[]): void {
+  if (found === undefined) return;
+  if ('rejection' in found) findings.push(found);
+  else findings.push(...found);
 }
 
 /** Keeps what lies neither at, nor inside, nor around any of the given places. */

@@ -28,20 +28,38 @@ const STRANGERS_MAX = 64;
  * here need not be shown to it.
  */
 export function oversized(schema: Schema, data: unknown, instancePath = ''): readonly Oversized[] {
-  if (typeof data !== 'object' || data === null) return [];
+  if (typeof data !== 'object' || data === null) return NOTHING;
   if (Array.isArray(data)) {
     const limit = schema.maxItems ?? Number.POSITIVE_INFINITY;
-    if (data.length <= limit) return [];
+    if (data.length <= limit) return NOTHING;
     return [{ keyword: 'maxItems', params: { limit }, instancePath, parentSchema: schema, data }];
   }
 
-  const limit = schema.maxProperties ?? Object.keys(schema.properties ?? {}).length + STRANGERS_MAX;
-  if (Object.keys(data).length > limit) {
+  const properties = schema.properties ?? NO_PROPERTIES;
+  const limit = schema.maxProperties ?? Object.keys(properties).length + STRANGERS_MAX;
+  const names = Object.keys(data);
+  if (names.length > limit) {
     return [{ keyword: 'maxProperties', params: { limit }, instancePath, parentSchema: schema, data }];
   }
-  return Object.entries(schema.properties ?? {}).flatMap(([name, inner]) =>
-    Object.hasOwn(data, name)
-      ? oversized(inner, (data as Record<string, unknown>)[name], `${instancePath}/${pointerPart(name)}`)
-      : [],
-  );
+  return within(properties, data as Readonly<Record<string, unknown>>, names, instancePath);
 }
+
+/** Looks into the fields that are there. Nearly always nothing is found, and then nothing is made. */
+function within(
+  properties: Readonly<Record<string, Schema>>,
+  data: Readonly<Record<string, unknown>>,
+  names: readonly string[],
+  instancePath: string,
+): readonly Oversized[] {
+  let found: readonly Oversized[] = NOTHING;
+  for (const name of names) {
+    const value = data[name];
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(properties, name)) continue;
+    const inner = oversized(properties[name]!, value, `${instancePath}/${pointerPart(name)}`);
+    if (inner.length > 0) found = [...found, ...inner];
+  }
+  return found;
+}
+
+const NOTHING: readonly Oversized[] = [];
+const NO_PROPERTIES: Readonly<Record<string, Schema>> = {};

@@ -1,0 +1,169 @@
+import { expect } from 'chai';
+
+import { checkSecretWrite, defaultSecretLimits, guardPersisted } from './index.js';
+
+const granted = ['deployments', 'resources'];
+
+function write(document: unknown, at: { namespace?: string; resource?: string } = {}) {
+  return checkSecretWrite(
+    { namespace: 'deployments', resource: 'web-db', ...at, document },
+    granted,
+    defaultSecretLimits,
+  );
+}
+
+const faults = (checked: ReturnType<typeof write>) =>
+  checked.ok ? [] : checked.rejections.map(({ code, field }) => `${code} ${field}`);
+
+describe('a write of secret material', () => {
+  const many = (count: number, value = 'x') =>
+    Object.fromEntries(Array.from({ length: count }, (_, i) => [`key_${i}`, value]));
+  const cases: ReadonlyArray<{ given: unknown; found: string[] }> = [
+    { given: { values: { password: 'x' } }, found: [] },
+    { given: { generate: { keys: ['password'] } }, found: [] },
+    { given: { values: { user: 'x' }, generate: { keys: ['password'] } }, found: [] },
+    { given: {}, found: ['secret_write_empty values'] },
+    { given: { values: {} }, found: ['secret_write_empty values'] },
+    { given: { values: {}, generate: { keys: ['a'] } }, found: [] },
+    { given: { generate: {} }, found: ['secret_generate_keys_required generate.keys'] },
+    { given: { generate: [] }, found: ['field_invalid generate'] },
+    { given: { generate: { keys: [] } }, found: ['secret_generate_keys_required generate.keys'] },
+    { given: { generate: { keys: ['a', 'a'] } }, found: ['secret_generate_key_duplicate generate.keys[1]'] },
+    { given: { generate: { keys: ['a b'] } }, found: ['secret_key_invalid generate.keys[0]'] },
+    { given: { generate: { keys: ['a'], bytes: 1 } }, found: ['secret_generate_bytes_out_of_range generate.bytes'] },
+    { given: { generate: { keys: ['a'], length: 5 } }, found: ['secret_generate_below_entropy_floor generate.length'] },
+    {
+      given: { generate: { keys: ['a'], length: 0.5 } },
+      found: ['secret_generate_length_out_of_range generate.length'],
+    },
+    {
+      given: { generate: { keys: ['a'], bytes: 32, charset: 'urlsafe' } },
+      found: ['secret_generate_axis_conflict generate'],
+    },
+    {
+      given: { generate: { keys: ['a'], encoding: '?' } },
+      found: ['secret_generate_encoding_unknown generate.encoding'],
+    },
+    {
+      given: { generate: { keys: ['a'], length: 32, charset: '?' } },
+      found: ['secret_generate_charset_unknown generate.charset'],
+    },
+    { given: { generate: { keys: ['a'], size: 5 } }, found: ['field_unknown generate.size'] },
+    {
+      given: { values: { a: 'x' }, generate: { keys: ['a'] } },
+      found: ['secret_key_provided_and_generated generate.keys[0]'],
+    },
+    {
+      given: { values: { 'a-b': 'x', ok: '' } },
+      found: ['secret_key_invalid values.a-b', 'secret_value_empty values.ok'],
+    },
+    { given: { values: { a: 'x'.repeat(65_537) } }, found: ['secret_value_too_long values.a'] },
+    { given: { values: { a: 5 } }, found: ['field_invalid values.a'] },
+    { given: { values: 'x' }, found: ['field_invalid values'] },
+    { given: { values: many(64) }, found: [] },
+    { given: { values: many(65) }, found: ['field_invalid values'] },
+    { given: { values: many(5, 'x'.repeat(60_000)) }, found: ['field_invalid values'] },
+    { given: { values: many(10_000) }, found: ['field_invalid values'] },
+    { given: { value: { a: 'x' } }, found: ['secret_write_empty values', 'field_unknown value'] },
+    { given: null, found: ['field_invalid '] },
+    { given: [], found: ['field_invalid '] },
+  ];
+  for (const { given, found } of cases) {
+    it(`${found[0] ?? 'accepts'}: ${JSON.stringify(given).slice(0, 80)}`, () => {
+      expect(faults(write(given))).to.deep.equal(found);
+    });
+  }
+
+  it('is judged together with its path', () => {
+    expect(faults(write({}, { namespace: 'platform', resource: 'Web' }))).to.deep.equal([
+      'secret_path_namespace namespace',
+      'secret_path_shape resource',
+      'secret_write_empty values',
+    ]);
+    for (const resource of ['', '..', 'a/b', 'a'.repeat(64)]) {
+      expect(faults(write({ values: { a: 'x' } }, { resource }))).to.deep.equal(['secret_path_shape resource']);
+    }
+  });
+
+  it('never repeats a value', () => {
+    const canary = 'hunter2-canary';
+    const wrong = [
+      canary,
+      { values: canary },
+      { values: { a: [canary] } },
+      { values: { 'a-b': canary } },
+      { value: canary },
+    ];
+    for (const given of wrong) expect(JSON.stringify(write(given))).not.to.contain(canary);
+  });
+
+  it('says what is to be generated, with every default', () => {
+    const checked = write({ values: { user: 'u' }, generate: { keys: ['password'], length: 30, charset: 'symbols' } });
+    expect(checked.ok && checked.value).to.deep.equal({
+      namespace: 'deployments',
+      label: 'web-db',
+      values: { user: 'u' },
+      generation: { keys: ['password'], by: 'characters', length: 30, charset: 'symbols' },
+    });
+  });
+
+  it('is measured by the configured limits', () => {
+    const strict = { ...defaultSecretLimits, valueMax: 3, entropyFloor: 512, encodedMax: 100 };
+    const check = (document: unknown) =>
+      faults(checkSecretWrite({ namespace: 'deployments', resource: 'a', document }, granted, strict));
+    expect(check({ values: { a: 'four' } })).to.deep.equal(['secret_value_too_long values.a']);
+    expect(check({ generate: { keys: ['a'], bytes: 63 } })).to.deep.equal([
+      'secret_generate_bytes_out_of_range generate.bytes',
+    ]);
+    expect(check({ generate: { keys: ['a'], bytes: 64 } })).to.deep.equal([]);
+    expect(check({ generate: { keys: ['a'], bytes: 76 } })).to.deep.equal([
+      'secret_generate_bytes_out_of_range generate.bytes',
+    ]);
+  });
+});
+
+describe('the gate in front of the store', () => {
+  const entry = { name: 'DB', vault_path: 'deployments/a', anchor: 'process' };
+  const cases: ReadonlyArray<{ record: unknown; code?: string; field?: string }> = [
+    { record: { secrets: [entry] } },
+    { record: {} },
+    { record: null },
+    { record: 'text' },
+    { record: { secrets: 'text' } },
+    {
+      record: { secrets: [entry, { ...entry, values: { a: 'x' } }] },
+      code: 'secret_material_would_persist',
+      field: 'secrets[1].values',
+    },
+    {
+      record: { secrets: [{ ...entry, values: {} }] },
+      code: 'secret_material_would_persist',
+      field: 'secrets[0].values',
+    },
+    {
+      record: { secrets: [{ ...entry, generate: null }] },
+      code: 'secret_generate_would_persist',
+      field: 'secrets[0].generate',
+    },
+    {
+      record: { spec: { secrets: [{ generate: {} }] } },
+      code: 'secret_generate_would_persist',
+      field: 'secrets[0].generate',
+    },
+    {
+      record: { template: { secrets: [{ values: {} }] } },
+      code: 'secret_material_would_persist',
+      field: 'secrets[0].values',
+    },
+  ];
+  for (const { record, code, field } of cases) {
+    it(`${code ?? 'lets pass'}: ${JSON.stringify(record)}`, () => {
+      const refused = guardPersisted(record);
+      expect([refused?.code, refused?.field]).to.deep.equal([code, field]);
+    });
+  }
+
+  it('does not repeat what it found', () => {
+    expect(JSON.stringify(guardPersisted({ secrets: [{ values: { a: 'canary' } }] }))).not.to.contain('canary');
+  });
+});
