@@ -1,4 +1,5 @@
 import { BrokenInvariantFault } from '../fault/index.js';
+import { refuseMaterial } from './persist-guard.js';
 import type { Change, Entry, Guard, Put } from './store.js';
 
 /** Whether a guard holds for what stands under its key. */
@@ -31,7 +32,7 @@ export function onceGuard(change: Change): Guard | undefined {
   });
 }
 
-/** Throws unless the change is one that a store can make exactly once. */
+/** Throws unless the change is one that a store can make exactly once, and one that holds no secret material. */
 export function checkChange(change: Change): void {
   const written = writtenKeys(change);
   if (written.length === 0) throw new BrokenInvariantFault('a change writes nothing');
@@ -45,4 +46,5 @@ export function checkChange(change: Change): void {
   if (change.proof !== undefined && !proofOf(change)) {
     throw new BrokenInvariantFault(`the proof ${change.proof} is not among the puts of its change`);
   }
+  refuseMaterial(change.puts);
 }

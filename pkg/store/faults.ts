@@ -1,3 +1,4 @@
+import type { Rejection } from '../../crds/rejections/index.js';
 import { Fault } from '../fault/index.js';
 import type { Revision } from './store.js';
 
@@ -61,5 +62,16 @@ export class MissingFault extends Fault {
   constructor(key: string) {
     super(`there is nothing under ${key}`);
     this.key = key;
+  }
+}
+
+/** A record still carries secret material. Nothing was stored. Neither the message nor the rejection holds any of it. */
+export class SecretMaterialFault extends Fault {
+  readonly retriable = false;
+  readonly rejection: Rejection;
+
+  constructor(key: string, rejection: Rejection) {
+    super(`${key} would be stored with secret material in ${rejection.field}`);
+    this.rejection = rejection;
   }
 }

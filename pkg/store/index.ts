@@ -34,6 +34,7 @@ export {
   LeaseGoneFault,
   MissingFault,
   OutcomeUnknownFault,
+  SecretMaterialFault,
   StoreRefusedFault,
   StoreUnavailableFault,
 } from './faults.js';

@@ -1,0 +1,139 @@
+import { keys } from '../../crds/keys/index.js';
+import type { SecretWrite } from '../../crds/secret/index.js';
+import type { Clock, Random } from '../clock/index.js';
+import {
+  type CredentialPath,
+  credentialPath,
+  type SecretDocument,
+  SecretOutcomeUnknownFault,
+  vaultPathOf,
+} from '../secrets/index.js';
+import { type Change, create, encode, type Revision } from '../store/index.js';
+import type { IntentWrite, SecretIntent } from './intent.js';
+import { mergedDocument } from './merged-document.js';
+import { type MaterialEnv, undo } from './settle.js';
+
+/** What brings the material, and the material itself. */
+export interface StageRequest {
+  readonly tenant: string;
+  readonly subject: string;
+  readonly operation: string;
+  readonly material: readonly SecretWrite[];
+}
+
+/** Versions that are written and that nobody sees yet. */
+export interface Staged {
+  readonly key: string;
+  /** The revision of the intent, which moves with the record or not at all. */
+  readonly revision: Revision;
+  readonly intent: SecretIntent;
+}
+
+/** `nothing`: the secrets store holds it all already. `conflict`: somebody else wrote first; nothing is left of ours. */
+export type StageOutcome =
+  | { readonly kind: 'staged'; readonly staged: Staged }
+  | { readonly kind: 'nothing' }
+  | { readonly kind: 'conflict' }
+  | { readonly kind: 'forbidden'; readonly path: string };
+
+/** What staging works with. */
+export interface StageEnv extends MaterialEnv {
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** Writes material so that nobody sees it yet. What came with a document is laid over what a credential holds already. */
+export async function stage(env: StageEnv, request: StageRequest): Promise<StageOutcome> {
+  const plans = await Promise.all(byPath(request).map(writes => plan(env, request.tenant, writes)));
+  const forbidden = plans.find(each => each.kind === 'forbidden');
+  if (forbidden) return forbidden;
+  const planned = plans.filter(each => each.kind === 'planned');
+  if (planned.length === 0) return { kind: 'nothing' };
+
+  const staged = await storeIntent(env, request, planned);
+  const outcomes = await Promise.allSettled(planned.map(one => writeVersion(env, one)));
+  const failed = outcomes.flatMap(outcome => (outcome.status === 'rejected' ? [outcome.reason as unknown] : []));
+  if (failed.length === 0 && outcomes.every(outcome => outcome.status === 'fulfilled' && outcome.value)) {
+    return { kind: 'staged', staged };
+  }
+  // Whether an unknown one was written is found out by the janitor, from the intent.
+  if (!failed.some(reason => reason instanceof SecretOutcomeUnknownFault)) {
+    const isOurs = (position: number) => {
+      const outcome = outcomes[position];
+      return outcome?.status === 'fulfilled' && outcome.value;
+    };
+    await undo(
+      env,
+      staged,
+      staged.intent.writes.filter((_, position) => isOurs(position)),
+    );
+  }
+  if (failed.length > 0) throw failed[0];
+  return { kind: 'conflict' };
+}
+
+/** The same change, with the intent moved along: from then on the versions are to become current. */
+export function advance({ guards, puts, ...change }: Change, { key, revision, intent }: Staged): Change {
+  const stored: SecretIntent = { ...intent, state: 'stored' };
+  return {
+    ...change,
+    guards: [...guards, { key, at: revision }],
+    puts: [...puts, { key, bytes: encode(stored) }],
+  };
+}
+
+type Plan =
+  | {
+      readonly kind: 'planned';
+      readonly path: CredentialPath;
+      readonly document: SecretDocument;
+      readonly last: number;
+    }
+  | { readonly kind: 'unchanged' }
+  | { readonly kind: 'forbidden'; readonly path: string };
+
+type Planned = Extract<Plan, { kind: 'planned' }>;
+
+/** Several entries of one document may bring material for the same credential. */
+function byPath({ material }: StageRequest): readonly (readonly [string, readonly SecretWrite[]])[] {
+  const groups = new Map<string, SecretWrite[]>();
+  for (const write of material) {
+    const path = `${write.namespace}/${write.label}`;
+    groups.set(path, [...(groups.get(path) ?? []), write]);
+  }
+  return [...groups];
+}
+
+async function plan(
+  { secrets, random }: StageEnv,
+  tenant: string,
+  [text, writes]: readonly [string, readonly SecretWrite[]],
+): Promise<Plan> {
+  const path = credentialPath(tenant, text);
+  const state = await secrets.state(path);
+  if (state.kind === 'forbidden') return { kind: 'forbidden', path: vaultPathOf(path) };
+  const { last, current } = state.kind === 'found' ? state.state : { last: 0, current: undefined };
+  const reading = current === undefined ? undefined : await secrets.read(path, current);
+  const existing = reading?.kind === 'found' ? reading.document : undefined;
+  const document = writes.reduce<SecretDocument | undefined>(
+    (before, write) => mergedDocument(before, write, random),
+    existing,
+  );
+  return document && document !== existing ? { kind: 'planned', path, document, last } : { kind: 'unchanged' };
+}
+
+async function storeIntent(env: StageEnv, request: StageRequest, planned: readonly Planned[]): Promise<Staged> {
+  const { tenant, subject, operation } = request;
+  const key = keys.intent(tenant, env.random.uuid());
+  const writes = planned.map(({ path, last }): IntentWrite => ({ path: vaultPathOf(path), version: last + 1 }));
+  const at = new Date(env.clock.now()).toISOString();
+  const intent: SecretIntent = { state: 'writing', tenant, subject, operation, at, writes };
+  const verdict = await create(env.store, key, intent);
+  return { key, revision: verdict.stored ? verdict.revision : 0, intent };
+}
+
+/** Whether it was written: false when somebody else's version stands there. */
+async function writeVersion({ secrets }: StageEnv, { path, document, last }: Planned): Promise<boolean> {
+  const written = await secrets.write(path, { document, after: last, as: 'pending' });
+  return written.kind === 'written';
+}

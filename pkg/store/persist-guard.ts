@@ -1,0 +1,19 @@
+import { guardPersisted } from '../../crds/secret/index.js';
+import { SecretMaterialFault } from './faults.js';
+import type { Put } from './store.js';
+
+/** Every spelling of these names in JSON that our own encoder makes: other records are not even parsed. */
+const MARKS = [Buffer.from('"values":'), Buffer.from('"generate":')];
+
+/**
+ * Throws when a record still carries secret material: values, or the order to generate some.
+ *
+ * It stands where every change of every process passes, so that no path around admission can store a credential.
+ */
+export function refuseMaterial(puts: readonly Put[]): void {
+  for (const { key, bytes } of puts) {
+    if (!MARKS.some(mark => bytes.includes(mark))) continue;
+    const rejection = guardPersisted(JSON.parse(bytes.toString('utf8')));
+    if (rejection) throw new SecretMaterialFault(key, rejection);
+  }
+}
