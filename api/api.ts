@@ -15,7 +15,7 @@ import { checkRoutes } from './route-check.js';
 import type { Route } from './route.js';
 import { defineDeploymentIndex } from './routes/find-deployment.js';
 import { allRoutes } from './routes/list.js';
-import { defineNodeIndex } from './routes/nodes.js';
+import { defineNodeIndex } from './routes/find-node.js';
 import { defineTokenIndex } from './routes/tokens.js';
 import { deploymentResource } from './views/deployment.js';
 import { eventResource } from './views/event.js';

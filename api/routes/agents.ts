@@ -9,7 +9,7 @@ import { Refused } from '../refusal.js';
 import { json, NDJSON_TYPE } from '../reply.js';
 import type { Outcome, Route } from '../route.js';
 import { isProof, nodeToken } from './enrol.js';
-import { nodeById } from './nodes.js';
+import { nodeById } from './find-node.js';
 import { storeToken } from './store-token.js';
 
 const SKEW_SECONDS = 120;

@@ -3,7 +3,7 @@ import { createPublicKey, verify } from 'node:crypto';
 import { typedId } from '../../crds/grammar/index.js';
 import { keys } from '../../crds/keys/index.js';
 import { specHash } from '../../crds/meta/index.js';
-import { checkEnrolment, type Enrolment, type StoredNode } from '../../crds/node/index.js';
+import { checkEnrolment, type Enrolment, type NodeNameRecord, type StoredNode } from '../../crds/node/index.js';
 import { reject } from '../../crds/rejections/index.js';
 import type { StoredToken } from '../../crds/tenant/index.js';
 import { type MintedToken, mintToken } from '../../pkg/auth/index.js';
@@ -18,12 +18,6 @@ import { tokenPut } from './store-token.js';
 
 const ATTEMPTS = 5;
 const NODE_TOKEN_SECONDS = 24 * 3600;
-
-/** Value of `node-names/<name>`: who holds a name, over all tenants. */
-interface NameHolder {
-  readonly tenant: string;
-  readonly node: string;
-}
 
 /** What an enrolment is decided on, read from the store itself. */
 interface Standing {
@@ -104,7 +98,7 @@ function refusal({ join, holder, node }: Standing, { tenant }: Call, asked: Enro
   if (nodeName !== undefined && nodeName !== asked.nodeName) {
     return new Refused(reject('join_token_bound_to_other_name', 'nodeName', asked.nodeName, { nodeName }));
   }
-  if (holder && value<NameHolder>(holder).tenant !== tenant) {
+  if (holder && value<NodeNameRecord>(holder).claims[0]?.tenant !== tenant) {
     return new Refused(reject('node_owned_by_another_tenant', 'nodeName', asked.nodeName));
   }
   if (node && value<StoredNode>(node).publicKey !== asked.publicKey) {
@@ -121,7 +115,7 @@ async function write(env: ApiEnv, { tenant, caller }: Call, asked: Enrolment, { 
   const puts: Put[] = [
     await tokenPut(env.store, minted.stored, env.clock.now()),
     await tokenPut(env.store, used, env.clock.now()),
-    { key: keys.nodeName(asked.nodeName), bytes: encode({ tenant, node: record.id } satisfies NameHolder) },
+    { key: keys.nodeName(asked.nodeName), bytes: holder?.bytes ?? encode(firstClaim(record)) },
     { key: keys.node(tenant, asked.nodeName), bytes: encode(record) },
   ];
   if (!node) puts.push(await env.events.put(enrolledEvent(tenant, record)));
@@ -149,7 +143,12 @@ function nodeRecord(env: ApiEnv, tenant: string, asked: Enrolment, before: Store
     updatedAt: now,
     specHash: specHash({ labels, capacity, agentVersion }),
   };
-  return { metadata, id, name, labels, capacity, publicKey, controlPlane, agentVersion };
+  const orders = before?.orders;
+  return { metadata, id, name, labels, capacity, publicKey, controlPlane, agentVersion, ...(orders && { orders }) };
+}
+
+function firstClaim({ metadata }: StoredNode): NodeNameRecord {
+  return { claims: [{ tenant: metadata.tenant, since: metadata.createdAt }] };
 }
 
 function enrolledEvent(tenant: string, { id, name, labels, capacity }: StoredNode) {

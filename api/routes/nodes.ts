@@ -1,9 +1,7 @@
-import { isDnsLabel } from '../../crds/grammar/index.js';
-import { keys, ranges } from '../../crds/keys/index.js';
+import { ranges } from '../../crds/keys/index.js';
 import { checkJoinTokenRequest } from '../../crds/node/index.js';
 import { reject } from '../../crds/rejections/index.js';
 import { mintToken } from '../../pkg/auth/index.js';
-import { type Cache, type Entry, value } from '../../pkg/store/index.js';
 import type { Call } from '../call.js';
 import type { ApiEnv } from '../env.js';
 import { LIST_QUERY, listPage, sourceOf } from '../listing.js';
@@ -14,22 +12,14 @@ import type { Outcome, Route } from '../route.js';
 import { tokenView } from '../views/token.js';
 import { nodeResource, nodeView } from '../views/node.js';
 import { openWatch } from '../watch/open-watch.js';
-import { storeToken } from './store-token.js';
 import { enrol } from './enrol.js';
+import { findNode } from './find-node.js';
+import { nodeClaimRoutes } from './node-claims.js';
+import { nodeOrderRoutes } from './node-orders.js';
+import { storeToken } from './store-token.js';
 
 const JOIN_SECONDS = 15 * 60;
-const BY_ID = 'api.nodes-by-id';
 const read = { tenant: 'viewer', admin: true } as const;
-
-/** Files nodes by their id. To be called once, before the cache is fed. */
-export function defineNodeIndex(cache: Cache): void {
-  cache.defineIndex(BY_ID, ranges.nodes, entry => [value<{ id: string }>(entry).id]);
-}
-
-/** The node of an id, whoever's it is. */
-export function nodeById(cache: Cache, id: string): Entry | undefined {
-  return cache.by(BY_ID, id)[0];
-}
 
 /** Nodes: the machines that tenants have enrolled. */
 export function nodeRoutes(env: ApiEnv): readonly Route[] {
@@ -60,6 +50,8 @@ export function nodeRoutes(env: ApiEnv): readonly Route[] {
       body: 'json',
       handle: call => enrol(env, call),
     },
+    ...nodeOrderRoutes(env),
+    ...nodeClaimRoutes(env),
   ];
 }
 
@@ -74,15 +66,11 @@ async function list(env: ApiEnv, call: Call): Promise<Outcome> {
   return listPage(call, source);
 }
 
-async function get(env: ApiEnv, { tenant, params }: Call): Promise<Outcome> {
-  await env.cache.barrier();
-  const asked = params['id']!;
-  const named = isDnsLabel(asked) ? env.cache.get(keys.node(tenant, asked)) : nodeById(env.cache, asked);
-  if (!named?.key.startsWith(ranges.of(ranges.nodes, tenant))) {
-    return new Refused(reject('resource_not_found', 'id', asked));
-  }
-  const status = env.cache.get(ranges.nodeStatuses + named.key.slice(ranges.nodes.length));
-  return json(200, nodeView(env, named, status), etag(named.revision));
+async function get(env: ApiEnv, call: Call): Promise<Outcome> {
+  const found = await findNode(env, call);
+  if (found instanceof Refused) return found;
+  const status = env.cache.get(ranges.nodeStatuses + found.key.slice(ranges.nodes.length));
+  return json(200, nodeView(env, found, status), etag(found.revision));
 }
 
 async function makeJoinToken(env: ApiEnv, { tenant, document, caller }: Call): Promise<Outcome> {

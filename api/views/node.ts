@@ -1,6 +1,13 @@
 import { cpuMillis, memoryBytes } from '../../crds/grammar/index.js';
-import { ranges } from '../../crds/keys/index.js';
-import type { Capacity, NodePresence, NodeStatus, StoredNode } from '../../crds/node/index.js';
+import { keys, ranges } from '../../crds/keys/index.js';
+import type {
+  Capacity,
+  NodeClaim,
+  NodeNameRecord,
+  NodePresence,
+  NodeStatus,
+  StoredNode,
+} from '../../crds/node/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import { REPLICAS_BY_NODE } from '../../pkg/link/index.js';
 import { type Cache, type Entry, value } from '../../pkg/store/index.js';
@@ -20,7 +27,8 @@ export interface NodeView {
   /** What no replica on it has asked for. */
   readonly free: Capacity;
   readonly agent: { readonly version: string; readonly lastHeartbeatAt: string | null };
-  readonly claims: readonly { readonly tenant: string; readonly since: string }[];
+  /** The oldest first: it owns the node. */
+  readonly claims: readonly NodeClaim[];
 }
 
 export interface NodeViewEnv {
@@ -31,23 +39,24 @@ export interface NodeViewEnv {
 
 /** A node, what was seen of it, and what is left of it. */
 export function nodeView(env: NodeViewEnv, entry: Entry, statusEntry: Entry | undefined): NodeView {
-  const { metadata, id, name, labels, capacity, controlPlane, agentVersion } = value<StoredNode>(entry);
-  const seen = statusEntry && value<NodeStatus>(statusEntry);
-  const status = seen?.id === id ? seen.status : 'joining';
+  const node = value<StoredNode>(entry);
+  const { metadata, id, name, labels, capacity, controlPlane, agentVersion } = node;
+  const written = statusEntry && value<NodeStatus>(statusEntry);
+  const seen = written?.id === id ? written : undefined;
   const { tenant } = metadata;
   return {
     metadata: { ...metadata, revision: String(entry.revision) },
     id,
     name,
     tenant,
-    status,
-    schedulable: schedulable(status, controlPlane),
+    status: statusOf(node, seen),
+    schedulable: schedulable(node, seen),
     controlPlane,
     labels,
     capacity,
     free: freeOf(env.cache, id, capacity),
     agent: { version: agentVersion, lastHeartbeatAt: lastHeartbeat(env, id, tenant, name) },
-    claims: [{ tenant, since: metadata.createdAt }],
+    claims: claimsOf(env.cache, node),
   };
 }
 
@@ -60,9 +69,28 @@ export function nodeResource(env: NodeViewEnv): Resource {
   };
 }
 
-function schedulable(status: NodeStatus['status'], controlPlane: boolean): NodeView['schedulable'] {
-  if (controlPlane) return { value: false, reason: 'the control plane runs on it' };
-  return status === 'ready' ? { value: true, reason: 'ready' } : { value: false, reason: status };
+/** An order counts from the moment it is given, before the node monitor has acted on it. */
+function statusOf({ orders }: StoredNode, seen: NodeStatus | undefined): NodeStatus['status'] {
+  const status = seen?.status ?? 'joining';
+  return status === 'ready' && orders?.drain ? 'draining' : status;
+}
+
+function schedulable(node: StoredNode, seen: NodeStatus | undefined): NodeView['schedulable'] {
+  if (node.controlPlane) return { value: false, reason: 'the control plane runs on it' };
+  const status = statusOf(node, seen);
+  if (status === 'ready') return { value: true, reason: 'ready' };
+  if (status === 'draining') return { value: false, reason: seen?.reason === 'drained' ? 'drained' : 'draining' };
+  return { value: false, reason: seen?.lost ? `${status}: ${LOST[seen.lost]}` : status };
+}
+
+const LOST = {
+  silence: 'what can run elsewhere is started there',
+  fence: 'an administrator says that the machine is off',
+} as const;
+
+function claimsOf(cache: Cache, { name, metadata }: StoredNode): readonly NodeClaim[] {
+  const record = cache.get(keys.nodeName(name));
+  return record ? value<NodeNameRecord>(record).claims : [{ tenant: metadata.tenant, since: metadata.createdAt }];
 }
 
 function freeOf(cache: Cache, nodeId: string, { cpu, memory, disk }: Capacity): Capacity {

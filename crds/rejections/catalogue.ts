@@ -27,6 +27,7 @@ export const groups = [
   fieldRejections,
   requestRejections,
   callerRejections,
+  nodeRejections,
   deliveryRejections,
   failures,
 ] as const;

@@ -1,0 +1,181 @@
+import { isDnsLabel, typedId } from '../../crds/grammar/index.js';
+import { keys } from '../../crds/keys/index.js';
+import { checkClaimRelease, type NodeClaim, type NodeNameRecord, type StoredNode } from '../../crds/node/index.js';
+import { reject } from '../../crds/rejections/index.js';
+import { REPLICAS_BY_NODE } from '../../pkg/link/index.js';
+import { type Change, ConflictFault, encode, type Entry, type Put, value } from '../../pkg/store/index.js';
+import type { Call } from '../call.js';
+import type { ApiEnv } from '../env.js';
+import { Refused } from '../refusal.js';
+import { json } from '../reply.js';
+import type { Outcome, Route } from '../route.js';
+import { findNode } from './find-node.js';
+
+const ATTEMPTS = 5;
+const MOST_CLAIMS = 2;
+
+/** Who may have a machine: the oldest claim owns it, a second one waits for the first to be released. */
+export function nodeClaimRoutes(env: ApiEnv): readonly Route[] {
+  const common = { query: [], body: 'none' } as const;
+  return [
+    {
+      ...common,
+      method: 'DELETE',
+      path: '/api/v1/nodes/{id}',
+      access: { tenant: 'admin', admin: true },
+      tenant: 'own',
+      handle: call => removeNode(env, call),
+    },
+    {
+      ...common,
+      method: 'DELETE',
+      path: '/api/v1/nodes/{nodeName}/claim',
+      access: { tenant: 'admin', admin: true },
+      // Whoever leaves the header out is told so in the words of the specification, an administrator too.
+      tenant: 'chosen',
+      handle: call => release(env, call),
+    },
+    {
+      ...common,
+      method: 'POST',
+      path: '/api/v1/nodes/{nodeName}/claims',
+      access: { admin: true },
+      tenant: 'own',
+      handle: call => claim(env, call),
+    },
+  ];
+}
+
+async function removeNode(env: ApiEnv, call: Call): Promise<Outcome> {
+  const found = await findNode(env, call);
+  return found instanceof Refused ? found : letGo(env, call, value<StoredNode>(found).name, 'node_deleted');
+}
+
+async function release(env: ApiEnv, call: Call): Promise<Outcome> {
+  const header = call.request.headers['x-tenant-id'];
+  const checked = checkClaimRelease(typeof header === 'string' ? header : undefined);
+  if (!checked.ok) return new Refused(checked.rejections);
+  return letGo(env, call, call.params['nodeName']!, 'released');
+}
+
+/** Gives up the tenant's claim to a name. With the owner's claim the node goes too, or passes to who comes next. */
+async function letGo(env: ApiEnv, { tenant }: Call, name: string, reason: string): Promise<Outcome> {
+  for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+    await env.cache.barrier();
+    const record = isDnsLabel(name) ? env.cache.get(keys.nodeName(name)) : undefined;
+    const claims = record ? value<NodeNameRecord>(record).claims : [];
+    if (!record || !claims.some(each => each.tenant === tenant)) return absent(name);
+    const owned = claims[0]?.tenant === tenant ? env.cache.get(keys.node(tenant, name)) : undefined;
+    const busy = owned && whyBusy(env, value<StoredNode>(owned));
+    if (busy) return busy;
+
+    const rest = claims.filter(each => each.tenant !== tenant);
+    const change = await releaseChange(env, { record, rest, owned }, { tenant, name, reason });
+    const verdict = await env.store.commit(change);
+    if (!verdict.stored) continue;
+    await env.cache.reached(verdict.revision);
+    return json(200, { name, tenant, claims: rest, alterations: [], warnings: [] });
+  }
+  throw new ConflictFault(keys.nodeName(name), ATTEMPTS);
+}
+
+function absent(name: string): Refused {
+  return new Refused(reject('resource_not_found', 'nodeName', name));
+}
+
+/** A machine whose agent is heard goes on running what is there, and nobody else would know of it. */
+function whyBusy({ cache }: ApiEnv, { id, name, metadata, controlPlane }: StoredNode): Refused | undefined {
+  const heard = controlPlane || cache.get(keys.alive(metadata.tenant, name)) !== undefined;
+  const replicas = cache.by(REPLICAS_BY_NODE, id).length;
+  return heard && replicas > 0 ? new Refused(reject('node_in_use', 'id', name, { replicas })) : undefined;
+}
+
+interface Release {
+  /** The record of the name. */
+  readonly record: Entry;
+  /** The claims that are left. */
+  readonly rest: readonly NodeClaim[];
+  /** The node itself, when it is the owner who lets go. */
+  readonly owned: Entry | undefined;
+}
+
+async function releaseChange(
+  env: ApiEnv,
+  { record, rest, owned }: Release,
+  { tenant, name, reason }: { readonly tenant: string; readonly name: string; readonly reason: string },
+): Promise<Change> {
+  const puts: Put[] =
+    rest.length > 0 ? [{ key: record.key, bytes: encode({ claims: rest } satisfies NodeNameRecord) }] : [];
+  const deletes = rest.length > 0 ? [] : [record.key];
+  const alive = env.cache.get(keys.alive(tenant, name));
+  const node = owned && value<StoredNode>(owned);
+  const next = node && rest[0] && handedOver(env, node, rest[0].tenant);
+  if (owned) deletes.push(owned.key);
+  if (owned && alive) deletes.push(alive.key);
+  if (next) puts.push({ key: keys.node(next.metadata.tenant, name), bytes: encode(next) });
+  const subject = { kind: 'Node', name, id: node?.id ?? name } as const;
+  const message = owned ? `node ${name} is given up` : `the claim to node ${name} is given up`;
+  puts.push(await env.events.put({ type: 'node.claim_released', tenant, subject, reason, message }));
+  if (next) puts.push(await env.events.put(handOverEvent(next)));
+  return {
+    guards: [
+      { key: record.key, at: record.revision },
+      ...(owned ? [{ key: owned.key, at: owned.revision }] : []),
+      ...(next ? [{ key: keys.node(next.metadata.tenant, name), at: 0 }] : []),
+    ],
+    puts,
+    deletes,
+  };
+}
+
+/**
+ * The machine as its next owner's node: of another id, because what was said and stored of the old one is not the new
+ * owner's. It is joining until its agent enrols with a join token of the new owner.
+ */
+function handedOver({ clock, random }: ApiEnv, { orders: _, ...node }: StoredNode, tenant: string): StoredNode {
+  const id = typedId('node', count => random.bytes(count));
+  const now = new Date(clock.now()).toISOString();
+  return {
+    ...node,
+    id,
+    metadata: { ...node.metadata, tenant, uid: id, generation: 1, createdAt: now, updatedAt: now },
+  };
+}
+
+function handOverEvent({ id, name, metadata }: StoredNode) {
+  return {
+    type: 'node.enrolled',
+    tenant: metadata.tenant,
+    subject: { kind: 'Node', name, id },
+    reason: 'handed_over',
+    message: `node ${name} was given up by its owner; enrol its agent with a join token of this tenant`,
+  } as const;
+}
+
+async function claim(env: ApiEnv, { tenant, params }: Call): Promise<Outcome> {
+  const name = params['nodeName']!;
+  for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+    await env.cache.barrier();
+    const record = isDnsLabel(name) ? env.cache.get(keys.nodeName(name)) : undefined;
+    if (!record) return absent(name);
+    const { claims } = value<NodeNameRecord>(record);
+    const answer = (all: readonly NodeClaim[]) => ({ name, claims: all, alterations: [], warnings: [] });
+    if (claims.some(each => each.tenant === tenant)) return json(200, answer(claims));
+    if (claims.length >= MOST_CLAIMS) {
+      return new Refused(reject('node_claims_full', 'nodeName', name, { most: MOST_CLAIMS }));
+    }
+    const more = [...claims, { tenant, since: new Date(env.clock.now()).toISOString() }];
+    const verdict = await env.store.commit({
+      guards: [
+        { key: record.key, at: record.revision },
+        { key: keys.tenant(tenant), exists: true },
+      ],
+      puts: [{ key: record.key, bytes: encode({ claims: more } satisfies NodeNameRecord) }],
+      deletes: [],
+    });
+    if (!verdict.stored) continue;
+    await env.cache.reached(verdict.revision);
+    return json(201, answer(more));
+  }
+  throw new ConflictFault(keys.nodeName(name), ATTEMPTS);
+}
