@@ -4,7 +4,7 @@ import type { Alteration } from '../rule/index.js';
 import { isKnownField } from './rules.js';
 
 /** What the server adds to a deployment in its answers. A client that sends it back is told that it was not read. */
-const READ_ONLY = ['metadata', 'status', 'alterations', 'warnings'] as const;
+const READ_ONLY: ReadonlySet<string> = new Set(['metadata', 'status', 'alterations', 'warnings']);
 
 /** A document, taken apart. */
 export interface Sent {
@@ -20,15 +20,22 @@ export interface Sent {
 
 /** Separates what a client asks for from what it only sends back. */
 export function sentBy(document: Readonly<Record<string, unknown>>, honoured: ReadonlySet<string>): Sent {
-  // A field that nobody knows cannot be removed; it stays in the document and is refused there.
-  const isRemoval = ([name, value]: [string, unknown]) => value === null && isKnownField(name, honoured);
-  const readOnly = READ_ONLY.filter(name => document[name] !== undefined);
-  const asked = Object.entries(document).filter(([name]) => !READ_ONLY.some(known => known === name));
+  const asked: [string, unknown][] = [];
+  const removed: string[] = [];
+  const readOnly: string[] = [];
+  for (const name of Object.keys(document)) {
+    const value = document[name];
+    if (READ_ONLY.has(name)) readOnly.push(name);
+    // A field that nobody knows cannot be removed; it stays in the document and is refused there.
+    else if (value === null && isKnownField(name, honoured)) removed.push(name);
+    else asked.push([name, value]);
+  }
   const revision = revisionIn(document['metadata']);
   const isReadable = revision === undefined || typeof revision === 'string';
   return {
-    fields: Object.fromEntries(asked.filter(entry => !isRemoval(entry))),
-    removed: asked.filter(isRemoval).map(([name]) => name),
+    // From entries, because assigning to a field called `__proto__` would not make one.
+    fields: Object.fromEntries(asked),
+    removed,
     ...(typeof revision === 'string' ? { ifMatch: revision } : {}),
     alterations: readOnly.map(field => ({
       field,

@@ -44,10 +44,9 @@ export function examination<Facts>(schema: TObject, fields: readonly FieldRules<
     if (flaws[0]?.pointer === '') return [flaws[0].finding().rejection];
 
     const [byRules, broken] = [flaws.filter(flaw => flaw.byRules), flaws.filter(flaw => !flaw.byRules)];
-    const sound = without(
-      document as Record<string, unknown>,
-      broken.map(flaw => flaw.at()),
-    );
+    const whole = document as Readonly<Record<string, unknown>>;
+    const places = broken.map(flaw => flaw.at());
+    const sound = places.length === 0 ? whole : without(whole, places);
     const known = facts({ document: sound, isWhole: field => !flawed.has(field) });
     const findings: Finding[] = [];
     for (const { rules, at } of placed) {

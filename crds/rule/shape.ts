@@ -32,10 +32,14 @@ export function shapeOf(schema: TSchema): (document: unknown) => readonly Flaw[]
   return document => {
     validate ??= ajv.compile(schema);
     const large = oversized(schema as Schema, document);
+    if (large.length === 0 && validate(document)) return SOUND;
+
     const problems = large[0]?.instancePath === '' ? large : [...large, ...errorsOf(validate, document, large)];
     return outermost(problems).map(([pointer, problem]) => flawOf(pointer, problem, document));
   };
 }
+
+const SOUND: readonly Flaw[] = [];
 
 /** What the validator says of everything that is not too large. */
 function errorsOf(validate: ValidateFunction, document: unknown, large: readonly Oversized[]): readonly ErrorObject[] {

@@ -1,0 +1,115 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+
+import { facts, limits } from '../deployment/admit.fixture.js';
+import { entryOf, exampleVolumes } from '../rejections/index.js';
+import type { WorkloadFacts } from '../workload/index.js';
+import { admitJob } from './index.js';
+
+const least = { kind: 'Job', name: 'migrate', image: 'registry.example.com/shop/migrate:1.4.2' };
+const full = {
+  ...least,
+  entrypoint: ['/bin/migrate'],
+  command: ['up'],
+  nodeId: `node_${'1'.repeat(26)}`,
+  environment: { MODE: 'production' },
+  secrets: [{ name: 'DB', vault_path: 'deployments/web-db', anchor: 'external', rotation: 'restart' }],
+  composedSecrets: { URL: '{{secret.web-db.user}}' },
+  volumes: [{ volumeId: exampleVolumes.ready, type: 'volume', mountPath: '/data', readOnly: false }],
+  resources: { cpu: '500m' },
+  placement: { constraints: [{ key: 'disk', operator: 'Exists' }] },
+  backoffLimit: 3,
+  timeoutSeconds: 600,
+  ttlSecondsAfterFinished: 0,
+};
+
+const faults = (given: object, world: Partial<WorkloadFacts> = {}) => {
+  const admission = admitJob(given, { ...facts, ...world }, limits);
+  return admission.ok ? [] : admission.rejections.map(({ code, field }) => `${code} ${field}`);
+};
+
+describe('admission of a job', () => {
+  const silent = [{ id: `node_${'1'.repeat(26)}`, name: 'machine-1', labels: {}, reachable: false }];
+  const cases: ReadonlyArray<{ given: object; world?: Partial<WorkloadFacts>; found: string[] }> = [
+    { given: {}, found: [] },
+    { given: { kind: 'Deployment' }, found: ['manifest_wrong_kind kind'] },
+    { given: { kind: undefined }, found: ['manifest_wrong_kind kind'] },
+    { given: { name: 'Migrate' }, found: ['deployment_name_invalid name'] },
+    { given: { name: 'etcd' }, found: ['reserved_infrastructure_name name'] },
+    { given: { image: 'migrate' }, found: ['image_required image'] },
+    { given: {}, world: { image: 'absent' }, found: ['image_not_found image'] },
+    { given: { nodeId: 'machine-1' }, found: [] },
+    { given: { nodeId: 'nowhere' }, found: ['job_node_not_found nodeId'] },
+    { given: { nodeId: 'machine-1' }, world: { nodes: [] }, found: ['job_node_candidates_unresolvable nodeId'] },
+    { given: { nodeId: 'machine-1' }, world: { nodes: silent }, found: ['job_node_candidates_unresolvable nodeId'] },
+    {
+      given: { nodeId: 'machine-1' },
+      world: { nodes: 'unreadable' },
+      found: ['job_node_candidates_unresolvable nodeId'],
+    },
+    { given: { nodeId: undefined }, world: { nodes: [] }, found: [] },
+    { given: { replicas: 2 }, found: ['field_unknown replicas'] },
+    { given: { backoffLimit: 0 }, found: [] },
+    { given: { backoffLimit: -1 }, found: ['field_invalid backoffLimit'] },
+    { given: { backoffLimit: 101 }, found: ['field_invalid backoffLimit'] },
+    { given: { timeoutSeconds: 0 }, found: ['field_invalid timeoutSeconds'] },
+    { given: { ttlSecondsAfterFinished: '5m' }, found: ['field_invalid ttlSecondsAfterFinished'] },
+    {
+      given: { environment: { API_TOKEN: 'x' } },
+      found: ['plaintext_credential_in_environment environment.API_TOKEN'],
+    },
+    {
+      given: { volumes: [{ volumeId: exampleVolumes.writtenByOther, mountPath: '/d' }] },
+      found: ['volume_access_mode_conflict volumes[0].readOnly'],
+    },
+    {
+      given: { composedSecrets: { URL: '{{secret.other.x}}' } },
+      found: ['secret_compose_resource_undeclared composedSecrets.URL'],
+    },
+    {
+      given: { placement: { residency: { region: 'x' } } },
+      found: ['residency_region_unknown placement.residency.region'],
+    },
+  ];
+  for (const base of [least, full]) {
+    for (const { given, world, found } of cases) {
+      it(`${base === full ? 'full, ' : ''}${found[0] ?? 'accepts'}: ${JSON.stringify({ ...given, ...world }).slice(0, 90)}`, () => {
+        expect(faults({ ...base, ...given }, world)).to.deep.equal(found);
+      });
+    }
+  }
+
+  for (const document of [null, [], 'x', 5]) {
+    it(`refuses ${JSON.stringify(document)} as a whole`, () => {
+      expect(faults(document as never)).to.deep.equal(['field_invalid ']);
+    });
+  }
+
+  for (const code of ['job_node_candidates_unresolvable', 'job_node_not_found'] as const) {
+    it(`${code}: the example earns it, and mended it is accepted`, () => {
+      const world = code === 'job_node_not_found' ? {} : { nodes: [] };
+      expect(faults(entryOf(code).example as object, world)).to.deep.equal([`${code} nodeId`]);
+      expect(faults(entryOf(code).mended as object)).to.deep.equal([]);
+    });
+  }
+
+  it('changes nothing in what is complete, and announces the rest', () => {
+    const whole = admitJob(full, facts, limits);
+    expect(whole).to.deep.equal({ ok: true, spec: full, alterations: [], warnings: [], material: [] });
+    const bare = admitJob({ ...least, nodeId: 'machine-1' }, facts, limits);
+    expect(bare.ok && bare.alterations.map(({ field }) => field)).to.deep.equal(['nodeId', 'backoffLimit']);
+  });
+
+  it('answers any document, each field once, and never throws', () => {
+    const anything = fc.dictionary(fc.constantFrom(...Object.keys(full), 'bogus'), fc.jsonValue({ maxDepth: 4 }), {
+      noNullPrototype: true,
+    });
+    fc.assert(
+      fc.property(anything, document => {
+        const found = faults(document).map(text => text.slice(text.indexOf(' ')));
+        expect(new Set(found).size).to.equal(found.length);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});

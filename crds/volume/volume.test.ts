@@ -1,0 +1,130 @@
+import { expect } from 'chai';
+
+import { defaultRegions } from '../residency/index.js';
+import { admitVolume, checkVolumeReplica, type KnownVolume, type VolumeFacts, volumeRemovalRefusal } from './index.js';
+
+const node = (digit: string, country: string) => ({
+  id: `node_${digit.repeat(26)}`,
+  name: `machine-${digit}`,
+  labels: { 'mooring.io/country': country },
+});
+const facts: VolumeFacts = {
+  nodes: [node('1', 'DE'), node('2', 'FR'), node('3', 'US')],
+  regions: { enforced: true, declared: defaultRegions },
+};
+const sound = { name: 'data', class: 'replicated', sizeBytes: 2 ** 30 };
+
+describe('admission of a volume', () => {
+  const cases: ReadonlyArray<{ given: Record<string, unknown>; world?: Partial<VolumeFacts>; found: string[] }> = [
+    { given: {}, found: [] },
+    { given: { class: 'object' }, found: [] },
+    { given: { class: 'ephemeral', type: 'tmpfs' }, found: [] },
+    { given: { class: 'fast' }, found: ['field_invalid class'] },
+    { given: { class: undefined }, found: ['field_invalid class'] },
+    { given: { type: 'tmpfs' }, found: ['field_invalid type'] },
+    { given: { name: 'Data' }, found: ['field_invalid name'] },
+    { given: { sizeBytes: 2 ** 20 }, found: [] },
+    { given: { sizeBytes: 2 ** 20 - 1 }, found: ['field_invalid sizeBytes'] },
+    { given: { sizeBytes: '1Gi' }, found: ['field_invalid sizeBytes'] },
+    { given: { sizeBytes: 2 ** 60 }, found: ['field_invalid sizeBytes'] },
+    { given: { accessMode: 'ReadWriteMany' }, found: ['field_invalid accessMode'] },
+    { given: { replicas: 20 }, found: [] },
+    { given: { replicas: 21 }, found: ['field_invalid replicas'] },
+    { given: { replicas: 0 }, found: ['field_invalid replicas'] },
+    { given: { class: 'ephemeral', replicas: 1 }, found: ['volume_replica_unsupported replicas'] },
+    { given: { primaryNode: 'machine-1' }, found: [] },
+    { given: { primaryNode: 'machine-9' }, found: ['node_not_a_placement_candidate primaryNode'] },
+    { given: { primaryNode: 'machine-1' }, world: { nodes: [] }, found: ['node_candidates_unresolvable primaryNode'] },
+    {
+      given: { primaryNode: 'x' },
+      world: { nodes: 'unreadable' },
+      found: ['node_candidates_unresolvable primaryNode'],
+    },
+    { given: { residency: { country: 'de' } }, found: [] },
+    { given: { residency: { country: 'Germany' } }, found: ['residency_country_invalid residency.country'] },
+    { given: { residency: { region: 'mars' } }, found: ['residency_region_unknown residency.region'] },
+    { given: { phase: 'Ready' }, found: ['field_unknown phase'] },
+  ];
+  for (const { given, world, found } of cases) {
+    it(`${found[0] ?? 'accepts'}: ${JSON.stringify({ ...given, ...world })}`, () => {
+      const admission = admitVolume({ ...sound, ...given }, { ...facts, ...world });
+      const complaints = admission.ok ? [] : admission.rejections.map(({ code, field }) => `${code} ${field}`);
+      expect(complaints).to.deep.equal(found);
+    });
+  }
+
+  it('fills in what was not said, announced, and warns of copies without a node', () => {
+    const admission = admitVolume({ ...sound, replicas: 3, primaryNode: 'machine-2' }, facts);
+    if (!admission.ok) throw new Error(JSON.stringify(admission.rejections));
+    expect(admission.spec).to.deep.equal({
+      ...sound,
+      type: 'volume',
+      accessMode: 'ReadWriteOnce',
+      replicas: 3,
+      primaryNode: `node_${'2'.repeat(26)}`,
+    });
+    expect(admission.alterations.map(({ field }) => field)).to.deep.equal(['type', 'accessMode', 'primaryNode']);
+    expect(admission.warnings.map(({ code }) => code)).to.deep.equal(['volume_replicas_wait_for_nodes']);
+  });
+});
+
+const volume: KnownVolume = {
+  id: 'vol_01jx4t9mk3v8q2zr5w7y6n0rdy',
+  name: 'data',
+  class: 'replicated',
+  type: 'volume',
+  sizeBytes: 2 ** 30,
+  accessMode: 'ReadWriteOnce',
+  phase: 'Ready',
+  primaryNode: `node_${'1'.repeat(26)}`,
+  copies: [],
+  consumers: [],
+};
+
+describe('one more copy of a volume', () => {
+  const cases: ReadonlyArray<{
+    given: unknown;
+    of?: Partial<KnownVolume>;
+    world?: Partial<VolumeFacts>;
+    found: string[];
+  }> = [
+    { given: { node_id: 'machine-2' }, found: [] },
+    { given: { node_id: `node_${'2'.repeat(26)}` }, found: [] },
+    { given: {}, found: ['field_invalid node_id'] },
+    { given: { nodeId: 'machine-2' }, found: ['field_invalid node_id', 'field_unknown nodeId'] },
+    { given: { node_id: 'machine-2' }, of: { class: 'ephemeral' }, found: ['volume_replica_unsupported node_id'] },
+    { given: { node_id: 'machine-1' }, found: ['volume_replica_node_conflict node_id'] },
+    { given: { node_id: 'machine-9' }, found: ['volume_replica_node_conflict node_id'] },
+    {
+      given: { node_id: 'machine-2' },
+      of: { copies: [{ nodeId: `node_${'2'.repeat(26)}`, state: 'syncing' }] },
+      found: ['volume_replica_node_conflict node_id'],
+    },
+    {
+      given: { node_id: 'machine-3' },
+      of: { residency: { region: 'eu' } },
+      found: ['volume_replica_node_conflict node_id'],
+    },
+    {
+      given: { node_id: 'machine-2' },
+      world: { nodes: 'unreadable' },
+      found: ['node_candidates_unresolvable node_id'],
+    },
+  ];
+  for (const { given, of, world, found } of cases) {
+    it(`${found[0] ?? 'accepts'}: ${JSON.stringify({ given, of, world })}`, () => {
+      const checked = checkVolumeReplica(given, { ...facts, ...world, volume: { ...volume, ...of } });
+      expect(checked.ok ? [] : checked.rejections.map(({ code, field }) => `${code} ${field}`)).to.deep.equal(found);
+      if (checked.ok) expect(checked.value.nodeId).to.equal(`node_${'2'.repeat(26)}`);
+    });
+  }
+});
+
+describe('removal of a volume', () => {
+  it('is refused while somebody mounts it, by name', () => {
+    const refusal = volumeRemovalRefusal({ ...volume, consumers: [{ deployment: 'db', readOnly: true }] });
+    expect([refusal?.code, refusal?.status]).to.deep.equal(['volume_in_use', 409]);
+    expect(refusal?.expected).to.contain('db');
+    expect(volumeRemovalRefusal(volume)).to.equal(undefined);
+  });
+});
