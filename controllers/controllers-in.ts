@@ -1,4 +1,5 @@
 import { EventLeases, EventWriter } from '../pkg/events/index.js';
+import type { PlacementPolicy } from '../pkg/fleet/index.js';
 import type { Metrics } from '../pkg/metrics/index.js';
 import { type Loop, type RuntimeEnv, runLoops } from '../pkg/reconcile/index.js';
 import { LeaseGoneFault } from '../pkg/store/index.js';
@@ -10,6 +11,8 @@ import { defineIndexes } from './reading/index.js';
 export interface ControllersEnv extends Omit<RuntimeEnv, 'events' | 'meter' | 'onFailure'> {
   readonly eventRetentionDays: number;
   readonly metrics?: Metrics;
+  /** What the operator has settled about placement. Left out: the default settings. */
+  readonly policy?: PlacementPolicy;
   /** The loops to run. Left out: every loop there is. */
   readonly loops?: readonly Loop[];
 }
@@ -23,7 +26,7 @@ export interface Controllers {
 }
 
 /** The controllers, in this process. To be called before the cache is fed, because it files what the loops look up. */
-export function controllersIn({ eventRetentionDays, metrics, loops, ...env }: ControllersEnv): Controllers {
+export function controllersIn({ eventRetentionDays, metrics, loops, policy, ...env }: ControllersEnv): Controllers {
   defineIndexes(env.cache);
   return {
     async run(signal) {
@@ -38,7 +41,7 @@ export function controllersIn({ eventRetentionDays, metrics, loops, ...env }: Co
         },
       };
       await Promise.race([env.cache.ready, aborted(signal)]);
-      await runLoops(loops ?? allLoops(), runtime, signal);
+      await runLoops(loops ?? allLoops(policy), runtime, signal);
     },
   };
 }

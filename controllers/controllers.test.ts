@@ -6,7 +6,7 @@ import { keys, ranges } from '../crds/keys/index.js';
 import type { NodeStatus, StoredNode } from '../crds/node/index.js';
 import type { Replica } from '../crds/replica/index.js';
 import type { Report } from '../crds/report/index.js';
-import type { Scheduling } from '../crds/scheduling/index.js';
+import { type RefusedGroup, type Scheduling, ungrouped } from '../crds/scheduling/index.js';
 import { ManualClock, seededRandom } from '../pkg/clock/index.js';
 import { silentLogger } from '../pkg/log/index.js';
 import { encode, type LeaderRecord, MemoryStore, value, WatchCache } from '../pkg/store/index.js';
@@ -200,7 +200,7 @@ describe('controllers together', () => {
     const [event] = (await world.all<StoredEvent>(ranges.events)).filter(
       ({ type }) => type === 'deployment.unschedulable',
     );
-    expect(event?.data['candidates']).to.have.length(1);
+    expect(ungrouped(event?.data['groups'] as RefusedGroup[])).to.have.length(1);
     expect(event?.count).to.equal(1);
 
     await world.enrol('n2');

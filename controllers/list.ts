@@ -1,3 +1,4 @@
+import { defaultPolicy, type PlacementPolicy } from '../pkg/fleet/index.js';
 import type { Loop } from '../pkg/reconcile/index.js';
 import { nodeMonitor } from './node-monitor/index.js';
 import { replicaKeeper } from './replica-keeper/index.js';
@@ -5,6 +6,6 @@ import { scheduler } from './scheduler/index.js';
 import { statusRoller } from './status-roller/index.js';
 
 /** Every loop there is, made anew: a loop may keep what it anticipates in memory. */
-export function allLoops(): readonly Loop[] {
-  return [replicaKeeper(), scheduler(), statusRoller(), nodeMonitor()];
+export function allLoops(policy: PlacementPolicy = defaultPolicy): readonly Loop[] {
+  return [replicaKeeper(undefined, policy), scheduler(policy), statusRoller(policy), nodeMonitor()];
 }

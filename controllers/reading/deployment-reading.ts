@@ -1,5 +1,7 @@
 import type { StoredDeployment } from '../../crds/deployment/index.js';
 import { keys, type Named, ranges } from '../../crds/keys/index.js';
+import type { Regions } from '../../crds/residency/index.js';
+import { defaultPolicy, residencyRuleOf } from '../../pkg/fleet/index.js';
 import { type Cache, type Entry, type Guard, value } from '../../pkg/store/index.js';
 import { type SeenReplica, seeReplica } from './seen-replica.js';
 
@@ -15,18 +17,29 @@ export interface DeploymentReading {
   readonly same: Guard;
 }
 
-/** Reads a deployment and all that belongs to it. */
-export function readDeployment({ tenant, name }: Named, cache: Cache): DeploymentReading {
+/** Reads a deployment and all that belongs to it. `regions` is what the operator declares about residency. */
+export function readDeployment(
+  { tenant, name }: Named,
+  cache: Cache,
+  regions: Regions = defaultPolicy.regions,
+): DeploymentReading {
   const key = keys.deployment(tenant, name);
   const entry: Entry | undefined = cache.get(key);
+  const deployment = entry && value<StoredDeployment>(entry);
+  const residency = deployment && residencyRuleOf(deployment, regions);
   const unchanged: Guard = { key, at: entry?.revision ?? 0 };
   return {
-    deployment: entry && value<StoredDeployment>(entry),
+    deployment,
     replicas: cache
       .list(ranges.replicasOf(tenant, name))
-      .map(replica => seeReplica(replica, cache))
+      .map(replica => seeReplica(replica, cache, residency))
       .toSorted((a, b) => a.replica.slot - b.replica.slot),
     unchanged,
     same: entry ? { key, created: entry.created } : unchanged,
   };
+}
+
+/** Whether a replica can be had elsewhere as well as here: none that writes to a volume can. */
+export function isMovable({ volumes = [] }: StoredDeployment): boolean {
+  return volumes.every(({ readOnly }) => readOnly);
 }

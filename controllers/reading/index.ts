@@ -11,16 +11,12 @@
  *
  * @module
  */
+export type { UnmetDependency } from './dependencies.js';
+export { unmetDependencies } from './dependencies.js';
 export type { DeploymentReading } from './deployment-reading.js';
-export { readDeployment } from './deployment-reading.js';
-export { defineIndexes, isWaiting, NODES_BY_ID, REPLICAS_BY_NODE } from './indexes.js';
+export { isMovable, readDeployment } from './deployment-reading.js';
+export { defineIndexes, isWaiting } from './indexes.js';
 export { namedBy, queueKey, queueKeyOf } from './queue-key.js';
 export type { SeenReplica, Whereabouts } from './seen-replica.js';
 export { isServing } from './seen-replica.js';
-export {
-  deploymentsOnFailingNode,
-  deploymentsOnNode,
-  itself,
-  reportedDeployment,
-  waitingDeployments,
-} from './wakes.js';
+export { andDependents, deploymentsOnFailingNode, deploymentsOnNode, itself, reportedDeployment } from './wakes.js';

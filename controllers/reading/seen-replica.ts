@@ -2,8 +2,9 @@ import { keys } from '../../crds/keys/index.js';
 import type { NodeStatus, StoredNode } from '../../crds/node/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import { isReady, type Report } from '../../crds/report/index.js';
+import { NODES_BY_ID } from '../../pkg/fleet/index.js';
+import { breachOf, type ResidencyRule } from '../../pkg/placement/index.js';
 import { type Cache, type Entry, type Revision, value } from '../../pkg/store/index.js';
-import { NODES_BY_ID } from './indexes.js';
 
 /** Where a replica is: `gone` means that the node it was given is no longer known. */
 export type Whereabouts = 'nowhere' | 'well' | 'failed' | 'gone';
@@ -15,6 +16,8 @@ export interface SeenReplica {
   readonly revision: Revision;
   readonly report: Report | undefined;
   readonly node: Whereabouts;
+  /** The node that it is on breaks the residency that the deployment asks for. */
+  readonly misplaced: boolean;
 }
 
 /** Whether the replica does its work, as far as can be known: the word of a node that is not heard does not count. */
@@ -22,26 +25,31 @@ export function isServing({ report, node }: SeenReplica): boolean {
   return node === 'well' && isReady(report);
 }
 
-/** Reads what is known of the replica that an entry holds. */
-export function seeReplica(entry: Entry, cache: Cache): SeenReplica {
+/** Reads what is known of the replica that an entry holds. `residency` is what its deployment asks for. */
+export function seeReplica(entry: Entry, cache: Cache, residency: ResidencyRule | undefined): SeenReplica {
   const replica = value<Replica>(entry);
+  const { revision } = entry;
   const { tenant, nodeId, uid } = replica;
-  if (nodeId === undefined) return { replica, revision: entry.revision, report: undefined, node: 'nowhere' };
+  if (nodeId === undefined) return { replica, revision, report: undefined, node: 'nowhere', misplaced: false };
 
+  const found = cache.by(NODES_BY_ID, nodeId).map(each => value<StoredNode>(each));
+  const node = found.find(({ metadata }) => metadata.tenant === tenant);
   const report = cache.get(keys.report(tenant, nodeId, uid));
   return {
     replica,
-    revision: entry.revision,
+    revision,
     report: report && value<Report>(report),
-    node: whereabouts(nodeId, tenant, cache),
+    node: node ? whereabouts(node, cache) : 'gone',
+    misplaced: node !== undefined && breaks(residency, node),
   };
 }
 
-function whereabouts(nodeId: string, tenant: string, cache: Cache): Whereabouts {
-  const node = cache.by(NODES_BY_ID, nodeId).map(entry => value<StoredNode>(entry));
-  const own = node.find(({ metadata }) => metadata.tenant === tenant);
-  if (!own) return 'gone';
-
-  const status = cache.get(keys.nodeStatus(tenant, own.name));
+function whereabouts({ metadata, name }: StoredNode, cache: Cache): Whereabouts {
+  const status = cache.get(keys.nodeStatus(metadata.tenant, name));
   return status && value<NodeStatus>(status).status === 'failed' ? 'failed' : 'well';
+}
+
+/** Where residency is not enforced, nothing that was placed is out of place. */
+function breaks(residency: ResidencyRule | undefined, { labels }: StoredNode): boolean {
+  return residency?.regions.enforced === true && breachOf(residency, labels) !== undefined;
 }

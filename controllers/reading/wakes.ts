@@ -1,10 +1,13 @@
+import { isDeepStrictEqual } from 'node:util';
+
 import { ranges, segmentsOf } from '../../crds/keys/index.js';
-import { type NodeStatus, type StoredNode } from '../../crds/node/index.js';
+import type { NodeStatus, StoredNode } from '../../crds/node/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import type { Report } from '../../crds/report/index.js';
+import { REPLICAS_BY_NODE } from '../../pkg/fleet/index.js';
 import type { Wake } from '../../pkg/reconcile/index.js';
-import { type Cache, type CacheChange, type Entry, value } from '../../pkg/store/index.js';
-import { REPLICAS_BY_NODE, REPLICAS_WAITING } from './indexes.js';
+import { type Cache, value } from '../../pkg/store/index.js';
+import { DEPENDENTS } from './indexes.js';
 import { queueKey, queueKeyOf } from './queue-key.js';
 
 /** Wakes what is named by the two segments after the kind. */
@@ -28,12 +31,15 @@ export function reportedDeployment(
   };
 }
 
-/** Wakes every deployment with a replica on a node that begins or ceases to be known. */
+/** Wakes every deployment with a replica on a node that begins or ceases to be known, or that labels itself anew. */
 export const deploymentsOnNode: Wake = {
   prefix: ranges.nodes,
   keys: ({ entry, previous }, cache) => {
-    const node = entry ?? previous;
-    return node && !(entry && previous) ? residents(value<StoredNode>(node).id, cache) : [];
+    const after = entry && value<StoredNode>(entry);
+    const before = previous && value<StoredNode>(previous);
+    const id = after?.id ?? before?.id;
+    const matters = after?.id !== before?.id || !isDeepStrictEqual(after?.labels, before?.labels);
+    return id !== undefined && matters ? residents(id, cache) : [];
   },
 };
 
@@ -49,24 +55,18 @@ export const deploymentsOnFailingNode: Wake = {
   },
 };
 
-/** The deployments of a tenant that wait for a node. */
-export function waitingIn(tenant: string, cache: Cache): readonly string[] {
-  return deploymentsOf(cache.by(REPLICAS_WAITING, tenant));
-}
-
-/** Wakes the deployments of the tenant that wait for a node, for each change that `frees` something. */
-export function waitingDeployments(prefix: string, frees: (change: CacheChange) => boolean = () => true): Wake {
+/** Wakes those that depend on what a wake wakes, beside it. */
+export function andDependents({ prefix, keys }: Wake): Wake {
   return {
     prefix,
-    keys: (change, cache) => (frees(change) ? waitingIn(segmentsOf(change.key)[0] ?? '', cache) : []),
+    keys: (change, cache) => {
+      const woken = keys(change, cache);
+      return [...woken, ...woken.flatMap(key => cache.by(DEPENDENTS, key).map(entry => queueKeyOf(entry.key)))];
+    },
   };
 }
 
 function residents(nodeId: string, cache: Cache): readonly string[] {
-  return deploymentsOf(cache.by(REPLICAS_BY_NODE, nodeId));
-}
-
-function deploymentsOf(replicas: readonly Entry[]): readonly string[] {
-  const found = replicas.map(entry => value<Replica>(entry));
+  const found = cache.by(REPLICAS_BY_NODE, nodeId).map(entry => value<Replica>(entry));
   return [...new Set(found.map(({ tenant, deployment }) => queueKey({ tenant, name: deployment })))];
 }

@@ -1,13 +1,24 @@
 import type { StoredDeployment } from '../../crds/deployment/index.js';
 import { keys, type Named } from '../../crds/keys/index.js';
 import { containerTemplate, type Replica, templateHash } from '../../crds/replica/index.js';
+import type { EventDraft } from '../../pkg/events/index.js';
 import type { LoopEnv } from '../../pkg/reconcile/index.js';
-import { type Change, encode, type Guard } from '../../pkg/store/index.js';
+import { type Change, encode, type Guard, type Put } from '../../pkg/store/index.js';
 import type { DeploymentReading, SeenReplica } from '../reading/index.js';
-import type { SlotStep } from './decide.js';
+import { RESIDENCY_VIOLATED, type SlotStep } from './decide.js';
 
-/** The change that makes one step, guarded by everything that the step was decided on. */
-export function changeFor(step: SlotStep, reading: DeploymentReading, env: LoopEnv): Change {
+/** The change that makes one step, guarded by everything that the step was decided on, with the events it is worth. */
+export function changeFor(
+  step: SlotStep,
+  reading: DeploymentReading,
+  env: LoopEnv,
+  events: readonly Put[] = [],
+): Change {
+  const change = bareChange(step, reading, env);
+  return { ...change, puts: [...change.puts, ...events] };
+}
+
+function bareChange(step: SlotStep, reading: DeploymentReading, env: LoopEnv): Change {
   if (step.kind === 'clear') return clear(step.seen, reading.unchanged);
   if (step.kind === 'retire') return retire(step.seen, reading.unchanged, env);
   return fill(step.slot, reading, env);
@@ -45,6 +56,22 @@ function clear({ replica, revision }: SeenReplica, unchanged: Guard): Change {
   const key = keys.replica(replica.tenant, replica.deployment, replica.slot);
   const reports = replica.nodeId ? [keys.report(replica.tenant, replica.nodeId, replica.uid)] : [];
   return { guards: [{ key, at: revision }, unchanged], puts: [], deletes: [key, ...reports] };
+}
+
+/** Says that replicas are taken away because their nodes are not, or no longer, where their data may be. */
+export function residencyViolated(moved: readonly SeenReplica[]): EventDraft {
+  const { tenant, deployment, deploymentUid } = moved[0]!.replica;
+  const replicas = moved.map(({ replica }) => ({ replica: replica.slot, nodeId: replica.nodeId ?? null }));
+  const slots = replicas.map(({ replica }) => replica).join(', ');
+  return {
+    type: 'deployment.residency_violated',
+    tenant,
+    subject: { kind: 'Deployment', name: deployment, id: deploymentUid },
+    severity: 'warning',
+    reason: RESIDENCY_VIOLATED,
+    message: `Replicas ${slots} are on nodes that break the residency of the deployment: they are moved.`,
+    data: { replicas },
+  };
 }
 
 /** The change that removes a deployment of which nothing is left, with all that was said about it. */

@@ -24,10 +24,15 @@ interface Sketch {
   readonly state?: ContainerState | 'unreported';
   readonly node?: Whereabouts;
   readonly retiring?: boolean;
+  readonly misplaced?: boolean;
 }
 
 /** One replica of the given slot: by default up to date, placed and serving. */
-const seen = (slot: number, { of = web(), state = 'running', node = 'well', retiring }: Sketch = {}): SeenReplica => ({
+const seen = (
+  slot: number,
+  { of = web(), state = 'running', node = 'well', retiring, misplaced = false }: Sketch = {},
+): SeenReplica => ({
+  misplaced,
   replica: {
     uid: `r${slot}`,
     tenant: 't1',
@@ -63,11 +68,19 @@ const steps = (
   deployment: StoredDeployment | undefined,
   replicas: readonly SeenReplica[],
   refused?: number,
+  held?: boolean,
 ): string[] =>
-  decideReplicas(deployment, replicas, refused).steps.map(step =>
+  decideReplicas(deployment, replicas, refused, held).steps.map(step =>
     step.kind === 'fill' ? `fill ${step.slot}` : `${step.kind} ${step.seen.replica.slot}`,
   );
 
+const volume = (readOnly: boolean) => ({
+  volumeId: 'vol_1',
+  type: 'volume' as const,
+  mountPath: '/data',
+  readOnly,
+  subPath: '',
+});
 const old = web({ image: 'web:0' });
 const deleted = web({ metadata: { ...web().metadata, deletedAt: AT } });
 const recreated = web({ metadata: { ...web().metadata, uid: 'dep_0' } });
@@ -76,6 +89,7 @@ describe('replica keeper decides', () => {
   const cases: readonly {
     name: string;
     refused?: number;
+    held?: boolean;
     deployment?: StoredDeployment | undefined;
     replicas: readonly SeenReplica[];
     steps: readonly string[];
@@ -206,6 +220,45 @@ describe('replica keeper decides', () => {
       steps: [],
     },
     {
+      name: 'not to start while what it depends on is not there',
+      deployment: web(),
+      replicas: [],
+      held: true,
+      steps: [],
+    },
+    {
+      name: 'to go on once it has started, whatever becomes of what it depends on',
+      deployment: web(),
+      replicas: [seen(0)],
+      held: true,
+      steps: ['fill 1', 'fill 2'],
+    },
+    {
+      name: 'not to take a serving replica away while what it depends on is not there',
+      deployment: web(),
+      replicas: [seen(0, { of: old }), seen(1, { of: old }), seen(2, { of: old })],
+      held: true,
+      steps: [],
+    },
+    {
+      name: 'to retire at once, all together, what is where its data may not be',
+      deployment: web(),
+      replicas: [seen(0, { misplaced: true }), seen(1), seen(2, { misplaced: true })],
+      steps: ['retire 0', 'retire 2'],
+    },
+    {
+      name: 'to leave a replica where it is that writes to a volume',
+      deployment: web({ volumes: [volume(false)] }),
+      replicas: [0, 1, 2].map(slot => seen(slot, { of: web({ volumes: [volume(false)] }), misplaced: true })),
+      steps: [],
+    },
+    {
+      name: 'to move a replica that only reads from a volume',
+      deployment: web({ replicas: 1, volumes: [volume(true)] }),
+      replicas: [seen(0, { of: web({ volumes: [volume(true)] }), misplaced: true })],
+      steps: ['retire 0'],
+    },
+    {
       name: 'to retire the replicas of an earlier deployment of the name',
       deployment: web(),
       replicas: [seen(0, { of: recreated }), seen(1)],
@@ -255,7 +308,7 @@ describe('replica keeper decides', () => {
 
   for (const given of cases) {
     it(given.name, () => {
-      expect(steps(given.deployment, given.replicas, given.refused)).to.deep.equal(given.steps);
+      expect(steps(given.deployment, given.replicas, given.refused, given.held)).to.deep.equal(given.steps);
       expect(decideReplicas(given.deployment, given.replicas).finished).to.equal(given.finished ?? false);
     });
   }

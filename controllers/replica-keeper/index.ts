@@ -6,29 +6,39 @@
  * @module
  */
 import { ranges } from '../../crds/keys/index.js';
-import { isReady } from '../../crds/report/index.js';
+import { isReady, type Report } from '../../crds/report/index.js';
+import { defaultPolicy, type PlacementPolicy } from '../../pkg/fleet/index.js';
 import type { Loop } from '../../pkg/reconcile/index.js';
-import { deploymentsOnFailingNode, deploymentsOnNode, itself, reportedDeployment } from '../reading/index.js';
+import {
+  andDependents,
+  deploymentsOnFailingNode,
+  deploymentsOnNode,
+  itself,
+  reportedDeployment,
+} from '../reading/index.js';
 import { type Decide, keepReplicas } from './reconcile.js';
 
 export { decideReplicas } from './decide.js';
 
 /** The loop. `decide` is for simulations. */
-export function replicaKeeper(decide?: Decide): Loop {
+export function replicaKeeper(decide?: Decide, policy: PlacementPolicy = defaultPolicy): Loop {
   return {
     name: 'replica-keeper',
     wakes: [
-      itself(ranges.deployments),
-      itself(ranges.replicas),
+      andDependents(itself(ranges.deployments)),
+      andDependents(itself(ranges.replicas)),
       itself(ranges.schedulings),
-      reportedDeployment(
-        (before, after) =>
-          isReady(before) !== isReady(after) || (before?.state === 'removed') !== (after?.state === 'removed'),
-      ),
-      deploymentsOnNode,
-      deploymentsOnFailingNode,
+      andDependents(reportedDeployment((before, after) => wordOf(before) !== wordOf(after))),
+      andDependents(deploymentsOnNode),
+      andDependents(deploymentsOnFailingNode),
     ],
-    reconcile: keepReplicas(decide),
+    reconcile: keepReplicas(policy, decide),
     concurrency: 16,
   };
+}
+
+/** As much of a report as decides anything here. */
+function wordOf(report: Report | undefined): string {
+  if (isReady(report)) return `ready ${report?.health}`;
+  return report?.state === 'removed' || report?.state === 'running' ? report.state : '';
 }

@@ -1,10 +1,11 @@
 import { keys } from '../../crds/keys/index.js';
 import type { Scheduling } from '../../crds/scheduling/index.js';
+import type { PlacementPolicy } from '../../pkg/fleet/index.js';
 import { done, type LoopEnv, type Reconcile } from '../../pkg/reconcile/index.js';
 import { value } from '../../pkg/store/index.js';
-import { type DeploymentReading, namedBy, readDeployment } from '../reading/index.js';
-import { changeFor, finish } from './changes.js';
-import { decideReplicas, type ReplicaDecision, type SlotStep } from './decide.js';
+import { type DeploymentReading, namedBy, readDeployment, unmetDependencies } from '../reading/index.js';
+import { changeFor, finish, residencyViolated } from './changes.js';
+import { decideReplicas, type ReplicaDecision, RESIDENCY_VIOLATED, type SlotStep } from './decide.js';
 
 /** Decides as `decideReplicas` does. A simulation hands in others, to see that they are found out. */
 export type Decide = (...given: Parameters<typeof decideReplicas>) => ReplicaDecision;
@@ -15,25 +16,34 @@ export type Decide = (...given: Parameters<typeof decideReplicas>) => ReplicaDec
  * Each step is a change of its own: one that was outrun does not hold up the others, and what the steps lead to wakes
  * the deployment again.
  */
-export function keepReplicas(decide: Decide = decideReplicas): Reconcile {
+export function keepReplicas(policy: PlacementPolicy, decide: Decide = decideReplicas): Reconcile {
   return async (key, env) => {
     const named = namedBy(key);
-    const reading = readDeployment(named, env.cache);
-    const { steps, finished } = decide(reading.deployment, reading.replicas, refusedIn(reading, env.cache));
+    const reading = readDeployment(named, env.cache, policy.regions);
+    const held = reading.deployment !== undefined && unmetDependencies(reading.deployment, env.cache).length > 0;
+    const { steps, finished } = decide(reading.deployment, reading.replicas, refusedIn(reading, env.cache), held);
 
     if (finished) {
       await env.commit(await finish(named, reading, env));
       env.log.info('deployment removed', { tenant: named.tenant, deployment: named.name });
       return done;
     }
+    const moved = steps.flatMap(step => (isMove(step) ? [step.seen] : []));
+    const event = moved.length > 0 ? await env.events.put(residencyViolated(moved)) : undefined;
     await all(
       steps.map(async step => {
-        await env.commit(changeFor(step, reading, env));
+        // One event for all that are moved together, with the first of them.
+        const told = event && isMove(step) && step.seen === moved[0] ? [event] : [];
+        await env.commit(changeFor(step, reading, env, told));
         logStep(step, env.log.with({ tenant: named.tenant, deployment: named.name }));
       }),
     );
     return done;
   };
+}
+
+function isMove(step: SlotStep): step is Extract<SlotStep, { readonly kind: 'retire' }> {
+  return step.kind === 'retire' && step.because === RESIDENCY_VIOLATED;
 }
 
 /** How many replicas the scheduler has said no node will take. */

@@ -39,7 +39,8 @@ describe('changes of the scheduler', () => {
     const cache = new WatchCache({ store, clock, log: silentLogger });
     void cache.run(new AbortController().signal);
     const events = new EventWriter(new EventLeases(store, clock, 7), clock, random);
-    env = { clock, random, cache, log: silentLogger, events, commit: () => Promise.reject(new Error('not used')) };
+    const unused = () => Promise.reject(new Error('not used'));
+    env = { clock, random, cache, log: silentLogger, events, commit: unused, lease: unused };
     const verdict = await store.commit({
       guards: [0, 1].map(slot => ({ key: keys.replica(TENANT, 'web', slot), at: 0 })),
       puts: [
@@ -53,7 +54,7 @@ describe('changes of the scheduler', () => {
   });
 
   const place = (slot: number, wantsPort: boolean) => {
-    const seen = { replica: replica(slot), revision, report: undefined, node: 'nowhere' } as const;
+    const seen = { replica: replica(slot), revision, report: undefined, node: 'nowhere', misplaced: false } as const;
     const assignment: Assignment = { seen, node, ...(wantsPort && { turn: turnOf(TENANT, node.id, env.cache) }) };
     const same = { key: keys.deployment(TENANT, 'web'), created: revision };
     return placements([assignment], { named: { tenant: TENANT, name: 'web' }, uid: 'dep_1', same }, env);

@@ -2,6 +2,7 @@ import type { StoredEvent } from '../../crds/event/index.js';
 import { keys, type Named, segmentsOf } from '../../crds/keys/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import type { Scheduling } from '../../crds/scheduling/index.js';
+import type { EventDraft } from '../../pkg/events/index.js';
 import type { Candidate } from '../../pkg/placement/index.js';
 import type { LoopEnv } from '../../pkg/reconcile/index.js';
 import { type Change, encode, type Entry, type Guard, type Put, value } from '../../pkg/store/index.js';
@@ -79,31 +80,35 @@ export function silence(standing: Entry): Change {
 export async function complaint(
   saying: Extract<Saying, { readonly verdict: Verdict }>,
   standing: Entry | undefined,
-  { named, uid, same }: Subject,
+  subject: Subject,
   env: LoopEnv,
 ): Promise<Change> {
-  const key = keys.scheduling(named.tenant, named.name);
-  const event = await eventFor(saying, { named, uid, same }, env);
-  const { candidates: _inTheEvent, ...verdict } = saying.verdict;
+  const { tenant, name } = subject.named;
+  const key = keys.scheduling(tenant, name);
+  const event = await eventFor(saying, subject, env);
+  const { groups: _inTheEvent, ...verdict } = saying.verdict;
   const record: Scheduling = {
     ...verdict,
     event: segmentsOf(event.key)[1]!,
     lastSeenAt: new Date(env.clock.now()).toISOString(),
   };
+  const known = standing && value<Scheduling>(standing).filters.includes('quota');
+  const quota =
+    verdict.filters.includes('quota') && !known ? [await env.events.put(quotaReached(saying, subject))] : [];
   return {
-    guards: [{ key, at: standing?.revision ?? 0 }, same],
-    puts: [{ key, bytes: encode(record) }, event],
+    guards: [{ key, at: standing?.revision ?? 0 }, subject.same],
+    puts: [{ key, bytes: encode(record) }, event, ...quota],
     deletes: [],
   };
 }
 
 async function eventFor(
-  saying: Extract<Saying, { readonly verdict: Verdict }>,
+  { verdict, ...saying }: Extract<Saying, { readonly verdict: Verdict }>,
   { named, uid }: Subject,
   env: LoopEnv,
 ): Promise<Put> {
-  const { summary, unplaced, candidates } = saying.verdict;
-  const data = { candidates, unplaced };
+  const { summary, unplaced, groups } = verdict;
+  const data = { groups, unplaced };
   const seen = saying.kind === 'again' ? env.cache.get(keys.event(named.tenant, saying.event)) : undefined;
   if (seen) return env.events.again({ ...value<StoredEvent>(seen), message: summary, data });
 
@@ -116,4 +121,20 @@ async function eventFor(
     message: summary,
     data,
   });
+}
+
+function quotaReached(
+  { verdict }: Extract<Saying, { readonly verdict: Verdict }>,
+  { named, uid }: Subject,
+): EventDraft {
+  const limits = verdict.groups.flatMap(({ refusals }) => refusals.filter(({ filter }) => filter === 'quota'));
+  return {
+    type: 'quota.reached',
+    tenant: named.tenant,
+    subject: { kind: 'Deployment', name: named.name, id: uid },
+    severity: 'warning',
+    reason: 'quota_reached',
+    message: `${verdict.unplaced} replicas wait: the tenant may have ${limits[0]?.required}`,
+    data: { unplaced: verdict.unplaced },
+  };
 }

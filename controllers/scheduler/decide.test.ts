@@ -1,39 +1,51 @@
 import { expect } from 'chai';
 
-import type { Refused, Scheduling } from '../../crds/scheduling/index.js';
-import type { Placed } from '../../pkg/placement/index.js';
+import { refusal, type Refused, type Scheduling, ungrouped } from '../../crds/scheduling/index.js';
+import type { Placed, Workload } from '../../pkg/placement/index.js';
 import { decideSaying, verdictOf } from './decide.js';
 
 const NOW = Date.UTC(2030, 0, 1);
 
-const refusal = (filter: string, required: string, reported: string) => ({ filter, required, reported, message: 'm' });
 const refused = (node: string, ...reasons: Refused['reasons']): Refused => ({ node, reasons });
+const asking = { residency: undefined } as unknown as Workload;
+const german = {
+  residency: { asked: { country: 'DE' }, regions: { enforced: true, declared: [] } },
+} as unknown as Workload;
 
-const placed = (unplaced: number, ...nodes: Refused[]): Placed => ({
-  nodes: [],
-  unplaced,
-  afterwards: { able: [], refused: nodes },
-});
+const placed = (unplaced: number, ...nodes: Refused[]): Placed => ({ nodes: [], unplaced, refused: nodes });
+const judged = (found: Placed, what = asking) => verdictOf('dep_1', found, what)!;
 
-const verdict = verdictOf(
-  'dep_1',
+const verdict = judged(
   placed(2, refused('b', refusal('ready', 'ready', 'failed')), refused('a', refusal('resources', '500m', '100m free'))),
 );
 
 const standing = (change: Partial<Scheduling> = {}, agoMs = 0): Scheduling => {
-  const { candidates: _, ...rest } = verdict;
+  const { groups: _, ...rest } = verdict;
   return { ...rest, event: 'evt_1', lastSeenAt: new Date(NOW - agoMs).toISOString(), ...change };
 };
 
 describe('scheduler decides what to say', () => {
+  it('says nothing when every replica has found a node', () => {
+    expect(verdictOf('dep_1', placed(0), asking)).to.equal(undefined);
+  });
+
   it('keeps every candidate, by name, with a summary', () => {
-    expect(verdict.candidates.map(({ node }) => node)).to.deep.equal(['a', 'b']);
+    expect(ungrouped(verdict.groups).map(({ node }) => node)).to.deep.equal(['a', 'b']);
     expect(verdict.summary).to.equal('0 of 2 nodes: 1 ready, 1 resources');
+    expect(verdict.filters).to.deep.equal(['ready', 'resources']);
+  });
+
+  it('knows when it is residency that leaves nothing', () => {
+    const elsewhere = placed(1, refused('a', refusal('residency', 'country DE', 'country FR')));
+    expect(judged(elsewhere, german).residencyUnmet).to.equal(true);
+    expect(judged(placed(1, refused('a', refusal('port', '80/tcp', '80/tcp taken'))), german).residencyUnmet).to.equal(
+      false,
+    );
+    expect(judged(placed(1), asking).residencyUnmet).to.equal(false);
   });
 
   it('has one cause whatever the order of the nodes and however much they have free', () => {
-    const later = verdictOf(
-      'dep_1',
+    const later = judged(
       placed(
         2,
         refused('a', refusal('resources', '500m', '90m free')),
@@ -53,7 +65,7 @@ describe('scheduler decides what to say', () => {
         refused('b', refusal('ready', 'ready', 'failed')),
         refused('a', refusal('resources', '501m', '100m free')),
       ),
-    ].map(found => verdictOf('dep_1', found).cause);
+    ].map(found => judged(found).cause);
     expect(new Set([verdict.cause, ...causes]).size).to.equal(4);
   });
 

@@ -1,6 +1,6 @@
 import { specHash } from '../../crds/meta/index.js';
-import type { Refused, Scheduling } from '../../crds/scheduling/index.js';
-import { type Placed, summarise } from '../../pkg/placement/index.js';
+import { grouped, type RefusedGroup, type Scheduling } from '../../crds/scheduling/index.js';
+import { type Placed, residencyMatchesNothing, summarise, type Workload } from '../../pkg/placement/index.js';
 
 /** How often one standing cause may be counted up. */
 const COUNT_AT_MOST_EVERY_MS = 60_000;
@@ -18,23 +18,28 @@ export type Saying =
 
 /** Why replicas wait, without who says so and when. */
 export interface Verdict extends Omit<Scheduling, 'event' | 'lastSeenAt'> {
-  readonly candidates: readonly Refused[];
+  /** Every node with every reason, as the event keeps them. */
+  readonly groups: readonly RefusedGroup[];
 }
 
-/** What placement has found out about the replicas of the deployment `uid` that are left without a node. */
-export function verdictOf(uid: string, { unplaced, afterwards }: Placed): Verdict {
-  const candidates = afterwards.refused.toSorted((a, b) => (a.node < b.node ? -1 : 1));
-  const cause = candidates.map(({ node, reasons }) => [
-    node,
-    reasons.map(({ filter, required }) => [filter, required]),
-  ]);
+/**
+ * What placement has found out about the replicas of the deployment `uid` that are left without a node. Undefined when
+ * none is.
+ */
+export function verdictOf(uid: string, { unplaced, refused }: Placed, { residency }: Workload): Verdict | undefined {
+  if (unplaced === 0) return undefined;
+  const groups = grouped(refused.toSorted((a, b) => (a.node < b.node ? -1 : 1)));
+  const cause = groups.map(({ refusals, nodes }) => [refusals, nodes.map(([node]) => node)]);
+  const filters = new Set(groups.flatMap(({ refusals }) => refusals.map(({ filter }) => filter)));
   return {
     uid,
     unplaced,
-    summary: summarise(afterwards),
+    summary: summarise(0, refused),
+    filters: [...filters].sort(),
+    residencyUnmet: residency !== undefined && residencyMatchesNothing(refused),
     cause: specHash(cause),
-    details: specHash(candidates),
-    candidates,
+    details: specHash(groups),
+    groups,
   };
 }
 

@@ -7,35 +7,27 @@
  * @module
  */
 import { ranges } from '../../crds/keys/index.js';
-import type { Replica } from '../../crds/replica/index.js';
+import { defaultPolicy, type PlacementPolicy } from '../../pkg/fleet/index.js';
 import type { Loop } from '../../pkg/reconcile/index.js';
-import { type CacheChange, value } from '../../pkg/store/index.js';
-import { isWaiting, itself, queueKeyOf, waitingDeployments } from '../reading/index.js';
+import { itself } from '../reading/index.js';
 import { schedule } from './reconcile.js';
+import { changedNode, changedStatus, changedTenant, changedWishes, freedRoom, waitingReplicas } from './wakes.js';
 
 /** The loop. */
-export function scheduler(): Loop {
+export function scheduler(policy: PlacementPolicy = defaultPolicy): Loop {
   return {
     name: 'scheduler',
     wakes: [
       itself(ranges.deployments),
       itself(ranges.schedulings),
-      { prefix: ranges.replicas, keys: change => (concernsWaiting(change) ? [queueKeyOf(change.key)] : []) },
-      waitingDeployments(ranges.replicas, freesRoom),
-      waitingDeployments(ranges.nodes),
-      waitingDeployments(ranges.nodeStatuses),
+      waitingReplicas,
+      freedRoom(policy),
+      changedNode(policy),
+      changedStatus,
+      changedTenant,
+      changedWishes,
     ],
-    reconcile: schedule(),
+    reconcile: schedule(policy),
     concurrency: 16,
   };
-}
-
-function concernsWaiting({ entry, previous }: CacheChange): boolean {
-  return [entry, previous].some(each => each && isWaiting(value<Replica>(each)));
-}
-
-/** A replica that had a node is no longer there. */
-function freesRoom({ entry, previous }: CacheChange): boolean {
-  const before = previous && value<Replica>(previous);
-  return before?.nodeId !== undefined && (!entry || value<Replica>(entry).uid !== before.uid);
 }

@@ -1,57 +1,63 @@
 import { keys } from '../../crds/keys/index.js';
 import { templateHash } from '../../crds/replica/index.js';
 import type { Scheduling } from '../../crds/scheduling/index.js';
-import type { StoredTenant } from '../../crds/tenant/index.js';
-import { type Filter, filters as allFilters, type Placed, place } from '../../pkg/placement/index.js';
+import { Fleets, type PlacementPolicy, workloadOf } from '../../pkg/fleet/index.js';
+import type { Placed, Workload } from '../../pkg/placement/index.js';
 import { again, done, type LoopEnv, type Next, type Reconcile } from '../../pkg/reconcile/index.js';
-import { type Cache, type Entry, value } from '../../pkg/store/index.js';
+import { type Entry, value } from '../../pkg/store/index.js';
 import { type DeploymentReading, isWaiting, namedBy, readDeployment, type SeenReplica } from '../reading/index.js';
-import { Assumptions } from './assumptions.js';
-import { candidatesFor } from './candidates.js';
 import { type Assignment, complaint, placed, placements, type Subject, silence, turnOf } from './changes.js';
 import { decideSaying, verdictOf } from './decide.js';
-import { workloadOf } from './workload.js';
 
 /** Replicas placed by one transaction: etcd bounds how much one may hold. */
 const PLACED_AT_ONCE = 20;
+
+/** How soon to look again when others are being placed on what this one was refused. */
+const PLACEMENTS_UNDER_WAY_MS = 1_000;
 
 /**
  * Gives every replica without a node a node, or says of each candidate why it could not serve.
  *
  * It never moves a replica that is placed, and never looks past the deployment's own tenant.
  */
-export function schedule(filters: readonly Filter[] = allFilters): Reconcile {
-  const assumptions = new Assumptions();
+export function schedule(policy: PlacementPolicy): Reconcile {
+  let followed: Fleets | undefined;
+  /** What takes back placements of which it is not known whether they were made, by the key of their deployment. */
+  const inDoubt = new Map<string, () => void>();
 
   return async (key, env) => {
+    // Whoever is asked again after a failure is asked when the cache shows what became of it.
+    inDoubt.get(key)?.();
+    inDoubt.delete(key);
     const named = namedBy(key);
-    const reading = readDeployment(named, env.cache);
+    followed ??= new Fleets(env.cache);
+    const fleet = await followed.of(named.tenant);
+    const reading = readDeployment(named, env.cache, policy.regions);
     const standing = env.cache.get(keys.scheduling(named.tenant, named.name));
     const waiting = waitingReplicas(reading);
-    const [first] = waiting;
-    if (!reading.deployment || !first) {
+    if (!reading.deployment || waiting.length === 0) {
       if (standing) await env.commit(silence(standing));
       return done; // deleted while it was queued, or everything has its node
     }
 
-    const { uid } = reading.deployment.metadata;
-    const subject: Subject = { named, uid, same: reading.same };
-    const candidates = candidatesFor({ tenant: named.tenant, deploymentUid: uid }, env.cache, assumptions);
-    const workload = workloadOf(first.replica, isPlatform(named.tenant, env.cache));
-    const found = place(waiting.length, candidates, workload, filters);
-
-    const assignments = found.nodes.map((node, position): Assignment => {
-      const assignment = { seen: waiting[position]!, node };
-      if (workload.hostPorts.length === 0) return assignment;
-      return { ...assignment, turn: turnOf(named.tenant, node.id, env.cache) };
-    });
-    const release = assumptions.assume(assignments.map(placed));
+    const { deployment } = reading;
+    const workload = workloadOf(deployment, named.tenant, { cache: env.cache, policy }, fleet.totals);
+    const found = fleet.place(waiting.length, workload);
+    const subject: Subject = { named, uid: deployment.metadata.uid, same: reading.same };
+    const assignments = assignmentsOf(found, waiting, workload, env);
+    const takeBack = followed.assume(assignments.map(placed));
     try {
       await assign(assignments, subject, env);
-    } finally {
-      release();
+    } catch (thrown) {
+      // It may have been made all the same: it counts until that is certain.
+      inDoubt.set(key, takeBack);
+      void env.cache.barrier().then(takeBack, takeBack);
+      throw thrown;
     }
-    return say(found, standing, subject, env);
+    takeBack();
+    const next = await say(verdictOf(subject.uid, found, workload), standing, subject, env);
+    if (found.unplaced === 0 || next.kind === 'again' || !followed.isAssuming(named.tenant)) return next;
+    return again(PLACEMENTS_UNDER_WAY_MS, 'placements under way may come to nothing');
   };
 }
 
@@ -68,6 +74,18 @@ function waitingReplicas({ deployment, replicas }: DeploymentReading): readonly 
   );
 }
 
+function assignmentsOf(
+  { nodes }: Placed,
+  waiting: readonly SeenReplica[],
+  { tenant, hostPorts }: Workload,
+  { cache }: LoopEnv,
+): readonly Assignment[] {
+  return nodes.map((node, position) => {
+    const assignment = { seen: waiting[position]!, node };
+    return hostPorts.length === 0 ? assignment : { ...assignment, turn: turnOf(tenant, node.id, cache) };
+  });
+}
+
 async function assign(assignments: readonly Assignment[], subject: Subject, env: LoopEnv): Promise<void> {
   for (let from = 0; from < assignments.length; from += PLACED_AT_ONCE) {
     const some = assignments.slice(from, from + PLACED_AT_ONCE);
@@ -79,14 +97,18 @@ async function assign(assignments: readonly Assignment[], subject: Subject, env:
 }
 
 /** Keeps the record of why replicas wait: made, renewed or taken back. */
-async function say(found: Placed, standing: Entry | undefined, subject: Subject, env: LoopEnv): Promise<Next> {
-  if (found.unplaced === 0) {
+async function say(
+  verdict: ReturnType<typeof verdictOf>,
+  standing: Entry | undefined,
+  subject: Subject,
+  env: LoopEnv,
+): Promise<Next> {
+  if (!verdict) {
     if (standing) await env.commit(silence(standing));
     return done;
   }
-  const verdict = verdictOf(subject.uid, found);
   const saying = decideSaying(verdict, standing && value<Scheduling>(standing), env.clock.now());
-  if (saying.kind === 'nothing') return done; // a node that changes wakes every deployment of its tenant that waits
+  if (saying.kind === 'nothing') return done; // a node that says something else wakes it
   if (saying.kind === 'later') return again(saying.afterMs, 'the cause was counted up a moment ago');
 
   await env.commit(await complaint(saying, standing, subject, env));
@@ -96,9 +118,4 @@ async function say(found: Placed, standing: Entry | undefined, subject: Subject,
 
 function fields({ named }: Subject): { readonly tenant: string; readonly deployment: string } {
   return { tenant: named.tenant, deployment: named.name };
-}
-
-function isPlatform(tenant: string, cache: Cache): boolean {
-  const entry = cache.get(keys.tenant(tenant));
-  return entry !== undefined && value<StoredTenant>(entry).platform;
 }

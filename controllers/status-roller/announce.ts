@@ -1,14 +1,20 @@
 import type { DeploymentStatus, StoredDeployment } from '../../crds/deployment/index.js';
 import type { EventType } from '../../crds/event/index.js';
 import type { EventDraft } from '../../pkg/events/index.js';
-import { ROLLING_OUT } from './conditions.js';
+import { isMovable } from '../reading/index.js';
+import { ROLLING_OUT, VIOLATED } from './conditions.js';
+import { troubleWord } from './phase.js';
+import { isHeld, type Standing } from './standing.js';
 
-/** The events that a change of status amounts to: one for a new phase, and one for a roll-out that has ended. */
+/**
+ * The events that a change of status amounts to: one for a new phase, one for a roll-out that has ended, and one for a
+ * residency that is broken by replicas that cannot be moved. Of those that can, the replica keeper tells.
+ */
 export function announce(
   deployment: StoredDeployment,
   previous: DeploymentStatus | undefined,
   status: DeploymentStatus,
-  trouble: string | undefined,
+  standing: Standing,
 ): readonly EventDraft[] {
   const draft = (type: EventType, change: Partial<EventDraft> = {}): EventDraft => ({
     type,
@@ -21,19 +27,40 @@ export function announce(
   });
 
   const events: EventDraft[] = [];
-  if (previous?.phase !== status.phase) {
-    if (status.phase === 'Running')
-      events.push(draft(wasImpaired(previous) ? 'deployment.recovered' : 'deployment.running'));
-    if (status.phase === 'Progressing') events.push(draft('deployment.progressing'));
-    if (status.phase === 'Stopped') events.push(draft('deployment.stopped'));
-    if (status.phase === 'Degraded') {
-      events.push(draft('deployment.degraded', { severity: 'warning', ...(trouble && { reason: trouble }) }));
-    }
-  }
+  const told = previous?.phase === status.phase ? undefined : phaseEvent(previous, status, standing);
+  if (told) events.push(draft(told.type, told.change));
   if (isRolling(previous) && !isRolling(status) && status.phase === 'Running') {
     events.push(draft('deployment.rollout_completed'));
   }
+  if (isViolated(status) && !isViolated(previous) && !isMovable(deployment)) {
+    const { message = '' } = status.conditions.find(({ reason }) => reason === VIOLATED) ?? {};
+    events.push(draft('deployment.residency_violated', { severity: 'warning', message }));
+  }
   return events;
+}
+
+interface Told {
+  readonly type: EventType;
+  readonly change?: Partial<EventDraft>;
+}
+
+function phaseEvent(
+  previous: DeploymentStatus | undefined,
+  { phase }: DeploymentStatus,
+  standing: Standing,
+): Told | undefined {
+  if (phase === 'Running') return { type: wasImpaired(previous) ? 'deployment.recovered' : 'deployment.running' };
+  if (phase === 'Progressing') return { type: 'deployment.progressing' };
+  if (phase === 'Stopped') return { type: 'deployment.stopped' };
+  if (phase === 'Waiting') {
+    return { type: 'deployment.waiting', change: { reason: isHeld(standing) ? 'dependency' : 'residency' } };
+  }
+  const [failing] = standing.failing;
+  if (phase !== 'Degraded') return undefined;
+  return {
+    type: 'deployment.degraded',
+    change: { severity: 'warning', ...(failing && { reason: troubleWord(failing) }) },
+  };
 }
 
 function wasImpaired(previous: DeploymentStatus | undefined): boolean {
@@ -42,4 +69,8 @@ function wasImpaired(previous: DeploymentStatus | undefined): boolean {
 
 function isRolling(status: DeploymentStatus | undefined): boolean {
   return status?.conditions.some(({ reason, status: holds }) => reason === ROLLING_OUT && holds === 'True') ?? false;
+}
+
+function isViolated(status: DeploymentStatus | undefined): boolean {
+  return status?.conditions.some(({ reason }) => reason === VIOLATED) ?? false;
 }

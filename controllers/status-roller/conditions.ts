@@ -1,4 +1,6 @@
+import type { StoredDeployment } from '../../crds/deployment/index.js';
 import type { Condition } from '../../crds/meta/index.js';
+import { waitsFor } from './phase.js';
 import { isComplete, type Standing } from './standing.js';
 
 /** A condition before it is stamped. */
@@ -8,15 +10,33 @@ export interface Stamp {
   readonly previous: readonly Condition[];
   readonly generation: number;
   readonly now: string;
+  /** Whether residency is enforced. */
+  readonly enforced: boolean;
 }
 
 /** Reason of the condition `Progressing` while replicas of an older template are replaced. */
 export const ROLLING_OUT = 'RollingOut';
 
-/** The conditions of a standing. A condition keeps the time of its last change while its status stays the same. */
-export function conditionsOf(standing: Standing, { previous, generation, now }: Stamp): readonly Condition[] {
+/** Reason of the condition `ResidencySatisfied` while a replica is where its data may not be. */
+export const VIOLATED = 'Violated';
+
+/**
+ * The conditions of a standing. A condition keeps the time of its last change while its status stays the same. Those about
+ * residency and dependencies are there only where the deployment asks for them.
+ */
+export function conditionsOf(
+  { placement, dependsOn = [] }: StoredDeployment,
+  standing: Standing,
+  { previous, generation, now, enforced }: Stamp,
+): readonly Condition[] {
   const before = new Map(previous.map(condition => [condition.type, condition]));
-  const drafts = [placedOf(standing), availableOf(standing), progressingOf(standing, before.get('Progressing'))];
+  const drafts = [
+    placedOf(standing),
+    availableOf(standing),
+    progressingOf(standing, before.get('Progressing')),
+    ...(placement?.residency ? [residencyOf(standing, enforced)] : []),
+    ...(dependsOn.length > 0 ? [dependenciesOf(standing)] : []),
+  ];
   return drafts.map(draft => {
     const standingSince = before.get(draft.type);
     const lastTransitionTime = standingSince?.status === draft.status ? standingSince.lastTransitionTime : now;
@@ -55,4 +75,28 @@ function progressingOf(standing: Standing, before: Condition | undefined): Draft
   const reason = standing.rolling || stillRolling ? ROLLING_OUT : 'Adjusting';
   const message = `${standing.updated.length} of ${standing.wanted} replicas are up to date`;
   return { type: 'Progressing', status: 'True', reason, message };
+}
+
+function residencyOf({ misplaced, refused }: Standing, enforced: boolean): Draft {
+  const type = 'ResidencySatisfied';
+  if (!enforced) {
+    return {
+      type,
+      status: 'Unknown',
+      reason: 'EnforcementOff',
+      message: 'this control plane does not enforce residency',
+    };
+  }
+  if (misplaced.length > 0) {
+    const slots = misplaced.map(({ replica }) => replica.slot).join(', ');
+    return { type, status: 'False', reason: VIOLATED, message: `replicas ${slots} are where their data may not be` };
+  }
+  if (refused?.residencyUnmet) return { type, status: 'False', reason: 'NoMatchingNode', message: refused.summary };
+  return { type, status: 'True', reason: 'Satisfied', message: 'every replica is where its data may be' };
+}
+
+function dependenciesOf({ unmet }: Standing): Draft {
+  const type = 'DependenciesHealthy';
+  if (unmet.length > 0) return { type, status: 'False', reason: 'Unmet', message: waitsFor(unmet) };
+  return { type, status: 'True', reason: 'Met', message: 'everything that it depends on is as it should be' };
 }

@@ -4,9 +4,10 @@ import type { DeploymentStatus, StoredDeployment } from '../../crds/deployment/i
 import { containerTemplate, templateHash } from '../../crds/replica/index.js';
 import type { Report } from '../../crds/report/index.js';
 import type { Scheduling } from '../../crds/scheduling/index.js';
-import type { SeenReplica, Whereabouts } from '../reading/index.js';
+import type { SeenReplica, UnmetDependency, Whereabouts } from '../reading/index.js';
 import { announce } from './announce.js';
 import { rollStatus } from './decide.js';
+import { standingOf } from './standing.js';
 
 const THEN = '2030-01-01T00:00:00.000Z';
 const NOW = '2030-01-01T00:01:00.000Z';
@@ -26,9 +27,14 @@ interface Sketch {
   readonly report?: Partial<Report> | 'none';
   readonly node?: Whereabouts;
   readonly retiring?: boolean;
+  readonly misplaced?: boolean;
 }
 
-const seen = (slot: number, { of = web(), report = {}, node = 'well', retiring }: Sketch = {}): SeenReplica => ({
+const seen = (
+  slot: number,
+  { of = web(), report = {}, node = 'well', retiring, misplaced = false }: Sketch = {},
+): SeenReplica => ({
+  misplaced,
   replica: {
     uid: `r${slot}`,
     tenant: 't1',
@@ -68,17 +74,36 @@ const refused: Scheduling = {
   uid: 'dep_1',
   unplaced: 1,
   summary: '0 of 1 nodes: 1 ready',
+  filters: ['ready'],
+  residencyUnmet: false,
   cause: 'c',
   details: 'd',
   event: 'e',
   lastSeenAt: THEN,
 };
 
-const roll = (
-  replicas: readonly SeenReplica[],
-  deployment = web(),
-  more: { scheduling?: Scheduling; previous?: DeploymentStatus } = {},
-) => rollStatus({ deployment, replicas, scheduling: more.scheduling, previous: more.previous, now: NOW });
+interface More {
+  readonly scheduling?: Scheduling;
+  readonly previous?: DeploymentStatus;
+  readonly unmet?: readonly UnmetDependency[];
+  readonly enforced?: boolean;
+  readonly now?: string;
+}
+
+const roll = (replicas: readonly SeenReplica[], deployment = web(), more: More = {}) =>
+  rollStatus({
+    deployment,
+    replicas,
+    scheduling: more.scheduling,
+    previous: more.previous,
+    unmet: more.unmet ?? [],
+    enforced: more.enforced ?? true,
+    now: more.now ?? NOW,
+  });
+
+const absent: UnmetDependency = { name: 'db', condition: 'healthy', because: 'is not there' };
+const dependent = web({ dependsOn: [{ name: 'db', condition: 'healthy' }] });
+const german = web({ placement: { residency: { country: 'DE' } } });
 
 const holds = (status: DeploymentStatus, type: string) =>
   status.conditions.find(condition => condition.type === type)?.status;
@@ -89,6 +114,7 @@ describe('status roller', () => {
     replicas: readonly SeenReplica[];
     deployment?: StoredDeployment;
     scheduling?: Scheduling;
+    unmet?: readonly UnmetDependency[];
     phase: string;
     conditions: readonly [placed: string, available: string, progressing: string];
   }[] = [
@@ -110,6 +136,30 @@ describe('status roller', () => {
       name: 'a node was refused to an earlier deployment of the name',
       replicas: [seen(0), seen(1)],
       scheduling: { ...refused, uid: 'dep_0' },
+      phase: 'Running',
+      conditions: ['True', 'True', 'False'],
+    },
+    {
+      name: 'no node satisfies the residency',
+      replicas: [seen(0, { node: 'nowhere' }), seen(1, { node: 'nowhere' })],
+      deployment: german,
+      scheduling: { ...refused, residencyUnmet: true },
+      phase: 'Waiting',
+      conditions: ['False', 'False', 'True'],
+    },
+    {
+      name: 'a dependency is not there',
+      replicas: [],
+      deployment: dependent,
+      unmet: [absent],
+      phase: 'Waiting',
+      conditions: ['False', 'False', 'True'],
+    },
+    {
+      name: 'a dependency has gone after the start',
+      replicas: [seen(0), seen(1)],
+      deployment: dependent,
+      unmet: [absent],
       phase: 'Running',
       conditions: ['True', 'True', 'False'],
     },
@@ -164,7 +214,7 @@ describe('status roller', () => {
     {
       name: 'all serve and one too many is leaving',
       replicas: [seen(0), seen(1), seen(2, { retiring: true })],
-      phase: 'Progressing',
+      phase: 'Running',
       conditions: ['True', 'True', 'True'],
     },
     {
@@ -192,7 +242,7 @@ describe('status roller', () => {
 
   for (const given of cases) {
     it(`${given.name}: ${given.phase}`, () => {
-      const status = roll(given.replicas, given.deployment, given.scheduling ? { scheduling: given.scheduling } : {});
+      const status = roll(given.replicas, given.deployment, given);
 
       expect(status.phase).to.equal(given.phase);
       expect(['Placed', 'Available', 'Progressing'].map(type => holds(status, type))).to.deep.equal(given.conditions);
@@ -218,29 +268,60 @@ describe('status roller', () => {
 
   it('gives back what is stored when nothing has changed', () => {
     const previous = roll([seen(0), seen(1)]);
-    expect(
-      rollStatus({
-        deployment: web(),
-        replicas: [seen(0), seen(1)],
-        scheduling: undefined,
-        previous,
-        now: '2031-01-01T00:00:00.000Z',
-      }),
-    ).to.equal(previous);
+    expect(roll([seen(0), seen(1)], web(), { previous, now: '2031-01-01T00:00:00.000Z' })).to.equal(previous);
   });
 
   it('keeps the time of a condition that stands, and stamps one that turns', () => {
-    const running = rollStatus({
-      deployment: web(),
-      replicas: [seen(0), seen(1)],
-      scheduling: undefined,
-      previous: undefined,
-      now: THEN,
-    });
+    const running = roll([seen(0), seen(1)], web(), { now: THEN });
     const degraded = roll([seen(0), seen(1, { report: { state: 'exited' } })], web(), { previous: running });
     const time = (type: string) => degraded.conditions.find(condition => condition.type === type)?.lastTransitionTime;
 
     expect([time('Placed'), time('Available')]).to.deep.equal([THEN, NOW]);
+  });
+
+  it('never counts more replicas ready than are asked for', () => {
+    const status = roll([seen(0), seen(1), seen(2)], web({ replicas: 1 }));
+    expect(status).to.include({ phase: 'Running', readyReplicas: 1, replicas: 3 });
+    expect(status.message).to.equal('1 of 1 replicas ready; 2 containers left to remove');
+  });
+
+  const residency: readonly [name: string, status: DeploymentStatus, holds: string | undefined, reason: string][] = [
+    ['nobody asks for it', roll([seen(0), seen(1)]), undefined, ''],
+    ['it is kept', roll([seen(0), seen(1)], german), 'True', 'Satisfied'],
+    [
+      'no node satisfies it',
+      roll([], german, { scheduling: { ...refused, residencyUnmet: true } }),
+      'False',
+      'NoMatchingNode',
+    ],
+    ['a node breaks it', roll([seen(0), seen(1, { misplaced: true })], german), 'False', 'Violated'],
+    [
+      'what breaks it is leaving',
+      roll([seen(0), seen(1, { misplaced: true, retiring: true })], german),
+      'False',
+      'Violated',
+    ],
+    [
+      'what broke it is removed',
+      roll([seen(0, { misplaced: true, report: { state: 'removed' } })], german),
+      'True',
+      'Satisfied',
+    ],
+    ['it is not enforced', roll([seen(0), seen(1)], german, { enforced: false }), 'Unknown', 'EnforcementOff'],
+  ];
+  for (const [name, status, expected, reason] of residency) {
+    it(`says of residency whether ${name}`, () => {
+      const condition = status.conditions.find(({ type }) => type === 'ResidencySatisfied');
+      expect([condition?.status, condition?.reason ?? '']).to.deep.equal([expected, reason]);
+    });
+  }
+
+  it('says of dependencies whether they hold, where there are some', () => {
+    expect(holds(roll([]), 'DependenciesHealthy')).to.equal(undefined);
+    expect(holds(roll([], dependent), 'DependenciesHealthy')).to.equal('True');
+    const waiting = roll([], dependent, { unmet: [absent] });
+    expect(holds(waiting, 'DependenciesHealthy')).to.equal('False');
+    expect(waiting.message).to.equal('waits for db, which is not there');
   });
 
   it('takes nothing over from an earlier deployment of the name', () => {
@@ -276,18 +357,32 @@ describe('status roller announces', () => {
     ['the same phase again', running, running, []],
     ['stopped', running, roll([], web({ replicas: 0 })), ['deployment.stopped']],
     ['unschedulable is the scheduler’s to tell', running, roll([], web(), { scheduling: refused }), []],
+    ['scaled down', running, roll([seen(0), seen(1)], web({ replicas: 1 })), []],
+    ['waiting', undefined, roll([], dependent, { unmet: [absent] }), ['deployment.waiting']],
   ];
+  const nothing = standingOf({ deployment: web(), replicas: [], scheduling: undefined, unmet: [] });
 
   for (const [name, from, to, events] of cases) {
     it(name, () => {
-      expect(announce(web(), from, to, undefined).map(({ type }) => type)).to.deep.equal(events);
+      expect(announce(web(), from, to, nothing).map(({ type }) => type)).to.deep.equal(events);
     });
   }
 
   it('says what the trouble is', () => {
-    expect(announce(web(), running, degraded, 'crash_loop')[0]).to.include({
-      reason: 'crash_loop',
-      severity: 'warning',
-    });
+    const replicas = [seen(0), seen(1, { report: { state: 'exited', reason: 'crash_loop' } })];
+    const standing = standingOf({ deployment: web(), replicas, scheduling: undefined, unmet: [] });
+    expect(announce(web(), running, degraded, standing)[0]).to.include({ reason: 'crash_loop', severity: 'warning' });
+  });
+
+  it('tells of a broken residency where nothing is moved, once', () => {
+    const volumes = [{ volumeId: 'vol_1', type: 'volume' as const, mountPath: '/data', readOnly: false, subPath: '' }];
+    const kept = roll([seen(0), seen(1)], german);
+    const broken = roll([seen(0), seen(1, { misplaced: true })], german);
+    const types = (of: StoredDeployment, from: DeploymentStatus, to: DeploymentStatus) =>
+      announce(of, from, to, nothing).map(({ type }) => type);
+
+    expect(types({ ...german, volumes }, kept, broken)).to.deep.equal(['deployment.residency_violated']);
+    expect(types({ ...german, volumes }, broken, broken)).to.deep.equal([]);
+    expect(types(german, kept, broken)).to.deep.equal([]);
   });
 });

@@ -1,28 +1,26 @@
 import { isDeepStrictEqual } from 'node:util';
 
 import type { DeploymentStatus, Placement, StoredDeployment } from '../../crds/deployment/index.js';
-import type { Scheduling } from '../../crds/scheduling/index.js';
 import type { SeenReplica } from '../reading/index.js';
 import { conditionsOf } from './conditions.js';
 import { phaseOf } from './phase.js';
-import { standingOf } from './standing.js';
+import { type StandingFacts, standingOf } from './standing.js';
 
 /** All that a status is made from. */
-export interface StatusFacts {
-  readonly deployment: StoredDeployment;
-  readonly replicas: readonly SeenReplica[];
-  /** Why replicas wait for a node, if the scheduler has said so. */
-  readonly scheduling: Scheduling | undefined;
+export interface StatusFacts extends StandingFacts {
+  /** Whether residency is enforced. */
+  readonly enforced: boolean;
   /** The status that is stored. */
   readonly previous: DeploymentStatus | undefined;
   readonly now: string;
 }
 
 /** The status of a deployment. The very object that was given as `previous` when nothing has changed. */
-export function rollStatus({ deployment, replicas, scheduling, previous, now }: StatusFacts): DeploymentStatus {
+export function rollStatus({ enforced, previous, now, ...facts }: StatusFacts): DeploymentStatus {
+  const { deployment, replicas } = facts;
   const { uid, generation } = deployment.metadata;
   const own = previous?.uid === uid ? previous : undefined;
-  const standing = standingOf(deployment, replicas, scheduling);
+  const standing = standingOf(facts);
   const status: DeploymentStatus = {
     uid,
     ...phaseOf(deployment, standing),
@@ -32,7 +30,7 @@ export function rollStatus({ deployment, replicas, scheduling, previous, now }: 
     observedGeneration: generation,
     secretsVersion: oldestSecrets(deployment, replicas),
     placements: replicas.map(placementOf),
-    conditions: conditionsOf(standing, { previous: own?.conditions ?? [], generation, now }),
+    conditions: conditionsOf(deployment, standing, { previous: own?.conditions ?? [], generation, now, enforced }),
   };
   return own && isDeepStrictEqual(own, status) ? own : status;
 }

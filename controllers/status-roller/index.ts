@@ -6,24 +6,31 @@
  * @module
  */
 import { ranges } from '../../crds/keys/index.js';
+import { defaultPolicy, type PlacementPolicy } from '../../pkg/fleet/index.js';
 import type { Loop } from '../../pkg/reconcile/index.js';
-import { deploymentsOnFailingNode, deploymentsOnNode, itself, reportedDeployment } from '../reading/index.js';
+import {
+  andDependents,
+  deploymentsOnFailingNode,
+  deploymentsOnNode,
+  itself,
+  reportedDeployment,
+} from '../reading/index.js';
 import { rollOne } from './reconcile.js';
 
 /** The loop. */
-export function statusRoller(): Loop {
+export function statusRoller(policy: PlacementPolicy = defaultPolicy): Loop {
   return {
     name: 'status-roller',
     wakes: [
-      itself(ranges.deployments),
+      andDependents(itself(ranges.deployments)),
       itself(ranges.statuses),
       itself(ranges.schedulings),
-      itself(ranges.replicas),
-      reportedDeployment(),
-      deploymentsOnNode,
-      deploymentsOnFailingNode,
+      andDependents(itself(ranges.replicas)),
+      andDependents(reportedDeployment()),
+      andDependents(deploymentsOnNode),
+      andDependents(deploymentsOnFailingNode),
     ],
-    reconcile: rollOne,
+    reconcile: rollOne(policy),
     concurrency: 16,
   };
 }

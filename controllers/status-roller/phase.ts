@@ -1,6 +1,6 @@
 import type { DeploymentPhase, StoredDeployment } from '../../crds/deployment/index.js';
-import type { SeenReplica } from '../reading/index.js';
-import { isComplete, type Standing } from './standing.js';
+import type { SeenReplica, UnmetDependency } from '../reading/index.js';
+import { isHeld, isServed, type Standing } from './standing.js';
 
 /** The phase in one word, and for people in one sentence. */
 export interface PhaseWords {
@@ -16,11 +16,22 @@ export function phaseOf({ metadata }: StoredDeployment, standing: Standing): Pha
   if (metadata.deletedAt) return { phase: 'Deleting', message: `${records} containers left to remove` };
   if (wanted === 0 && records === 0) return { phase: 'Stopped', message: 'no replicas are asked for' };
   if (wanted === 0) return { phase: 'Progressing', message: `${records} containers left to remove` };
-  if (refused) return { phase: 'Unschedulable', message: `${refused.summary}; ${ready}` };
+  if (isHeld(standing)) return { phase: 'Waiting', message: waitsFor(standing.unmet) };
+  if (refused)
+    return { phase: refused.residencyUnmet ? 'Waiting' : 'Unschedulable', message: `${refused.summary}; ${ready}` };
   if (failing[0]) return { phase: 'Degraded', message: `${ready}; ${troubleOf(failing[0])}` };
-  if (isComplete(standing)) return { phase: 'Running', message: ready };
-  if (placed === 0) return { phase: 'Pending', message: 'waiting for nodes' };
+  if (isServed(standing)) return { phase: 'Running', message: ready + toRemove(standing) };
+  if (placed === 0) return { phase: 'Pending', message: 'accepted; being placed' };
   return { phase: 'Progressing', message: ready };
+}
+
+/** What a deployment waits for, for people. */
+export function waitsFor(unmet: readonly UnmetDependency[]): string {
+  return `waits for ${unmet.map(({ name, because }) => `${name}, which ${because}`).join('; ')}`;
+}
+
+function toRemove({ leaving }: Standing): string {
+  return leaving === 0 ? '' : `; ${leaving} containers left to remove`;
 }
 
 /** What is the matter with one replica, for people. */

@@ -1,46 +1,52 @@
 import type { DeploymentStatus } from '../../crds/deployment/index.js';
 import { keys } from '../../crds/keys/index.js';
 import type { Scheduling } from '../../crds/scheduling/index.js';
+import type { PlacementPolicy } from '../../pkg/fleet/index.js';
 import { done, type Reconcile } from '../../pkg/reconcile/index.js';
 import { type Change, encode, type Entry, value } from '../../pkg/store/index.js';
-import { namedBy, readDeployment } from '../reading/index.js';
+import { namedBy, readDeployment, unmetDependencies } from '../reading/index.js';
 import { announce } from './announce.js';
 import { rollStatus } from './decide.js';
-import { troubleWord } from './phase.js';
 import { standingOf } from './standing.js';
 
 /** Writes what is seen of one deployment, when it differs from what is written, with the events of the change. */
-export const rollOne: Reconcile = async (key, env) => {
-  const named = namedBy(key);
-  const { deployment, replicas, same } = readDeployment(named, env.cache);
-  const statusKey = keys.status(named.tenant, named.name);
-  const held = env.cache.get(statusKey);
-  if (!deployment) {
-    if (held) await env.commit(removal(held, same));
-    return done; // removed, its status with it
-  }
+export function rollOne({ regions }: PlacementPolicy): Reconcile {
+  return async (key, env) => {
+    const named = namedBy(key);
+    const { deployment, replicas, same } = readDeployment(named, env.cache, regions);
+    const statusKey = keys.status(named.tenant, named.name);
+    const held = env.cache.get(statusKey);
+    if (!deployment) {
+      if (held) await env.commit(removal(held, same));
+      return done; // removed, its status with it
+    }
 
-  const previous = held && value<DeploymentStatus>(held);
-  const waiting = env.cache.get(keys.scheduling(named.tenant, named.name));
-  const scheduling = waiting && value<Scheduling>(waiting);
-  const now = new Date(env.clock.now()).toISOString();
-  const status = rollStatus({ deployment, replicas, scheduling, previous, now });
-  if (status === previous) return done;
+    const previous = held && value<DeploymentStatus>(held);
+    const waiting = env.cache.get(keys.scheduling(named.tenant, named.name));
+    const facts = {
+      deployment,
+      replicas,
+      scheduling: waiting && value<Scheduling>(waiting),
+      unmet: unmetDependencies(deployment, env.cache),
+    };
+    const now = new Date(env.clock.now()).toISOString();
+    const status = rollStatus({ ...facts, enforced: regions.enforced, previous, now });
+    if (status === previous) return done;
 
-  const own = previous?.uid === status.uid ? previous : undefined;
-  const [failing] = standingOf(deployment, replicas, scheduling).failing;
-  const drafts = announce(deployment, own, status, failing && troubleWord(failing));
-  const events = await Promise.all(drafts.map(draft => env.events.put(draft)));
-  await env.commit({
-    guards: [{ key: statusKey, at: held?.revision ?? 0 }, same],
-    puts: [{ key: statusKey, bytes: encode(status) }, ...events],
-    deletes: [],
-  });
-  if (own?.phase !== status.phase) {
-    env.log.info('deployment changed phase', { tenant: named.tenant, deployment: named.name, because: status.phase });
-  }
-  return done;
-};
+    const own = previous?.uid === status.uid ? previous : undefined;
+    const drafts = announce(deployment, own, status, standingOf(facts));
+    const events = await Promise.all(drafts.map(draft => env.events.put(draft)));
+    await env.commit({
+      guards: [{ key: statusKey, at: held?.revision ?? 0 }, same],
+      puts: [{ key: statusKey, bytes: encode(status) }, ...events],
+      deletes: [],
+    });
+    if (own?.phase !== status.phase) {
+      env.log.info('deployment changed phase', { tenant: named.tenant, deployment: named.name, because: status.phase });
+    }
+    return done;
+  };
+}
 
 function removal(held: Entry, absent: Change['guards'][number]): Change {
   return { guards: [{ key: held.key, at: held.revision }, absent], puts: [], deletes: [held.key] };

@@ -1,7 +1,7 @@
 import type { StoredDeployment } from '../../crds/deployment/index.js';
 import { templateHash } from '../../crds/replica/index.js';
 import type { Scheduling } from '../../crds/scheduling/index.js';
-import { isServing, type SeenReplica } from '../reading/index.js';
+import { isServing, type SeenReplica, type UnmetDependency } from '../reading/index.js';
 
 /** How the replicas of one deployment stand, counted. Everything in a status follows from it. */
 export interface Standing {
@@ -10,10 +10,13 @@ export interface Standing {
   readonly records: number;
   /** Replicas of the present template that are to stay. */
   readonly updated: readonly SeenReplica[];
-  /** Replicas that are to stay for now and serve, of whatever template. */
+  /** Replicas that are to stay for now, of whatever template. */
+  readonly staying: readonly SeenReplica[];
+  /** Those of them that serve. */
   readonly serving: number;
-  /** Replicas to stay whose container is in trouble. */
+  /** Those of them whose container is in trouble. */
   readonly failing: readonly SeenReplica[];
+  /** Those of them that have a node. */
   readonly placed: number;
   /** Replicas that are on their way out, or made from an older template. */
   readonly leaving: number;
@@ -21,35 +24,60 @@ export interface Standing {
   readonly rolling: boolean;
   /** Why replicas wait for a node, while some do. */
   readonly refused: Scheduling | undefined;
+  /** Replicas, leaving ones included, that are where their data may not be. */
+  readonly misplaced: readonly SeenReplica[];
+  readonly unmet: readonly UnmetDependency[];
+}
+
+/** What a standing is counted from. */
+export interface StandingFacts {
+  readonly deployment: StoredDeployment;
+  readonly replicas: readonly SeenReplica[];
+  /** Why replicas wait for a node, if the scheduler has said so. */
+  readonly scheduling: Scheduling | undefined;
+  /** What the deployment depends on and what does not hold. */
+  readonly unmet: readonly UnmetDependency[];
 }
 
 /** Counts. */
-export function standingOf(
-  deployment: StoredDeployment,
-  replicas: readonly SeenReplica[],
-  scheduling: Scheduling | undefined,
-): Standing {
+export function standingOf({ deployment, replicas, scheduling, unmet }: StandingFacts): Standing {
   const { uid, deletedAt } = deployment.metadata;
+  const wanted = deletedAt ? 0 : deployment.replicas;
   const present = templateHash(deployment);
   const isPresent = ({ replica }: SeenReplica) => replica.deploymentUid === uid && replica.templateHash === present;
-  const staying = replicas.filter(({ replica }) => !replica.retiringSince && replica.deploymentUid === uid);
+  const staying = replicas.filter(
+    ({ replica }) => !replica.retiringSince && replica.deploymentUid === uid && replica.slot < wanted,
+  );
   const updated = staying.filter(isPresent);
   return {
-    wanted: deletedAt ? 0 : deployment.replicas,
+    wanted,
     records: replicas.length,
     updated,
+    staying,
     serving: staying.filter(isServing).length,
     failing: staying.filter(isFailing),
     placed: staying.filter(({ node }) => node !== 'nowhere').length,
     leaving: replicas.length - updated.length,
     rolling: replicas.some(seen => !isPresent(seen)),
     refused: scheduling?.uid === uid ? scheduling : undefined,
+    misplaced: replicas.filter(({ misplaced, report }) => misplaced && report?.state !== 'removed'),
+    unmet,
   };
 }
 
+/** Whether all that is asked for is there and serves, whatever else is still to be removed. */
+export function isServed({ wanted, updated }: Standing): boolean {
+  return updated.length === wanted && updated.every(isServing);
+}
+
 /** Whether all that is asked for is there and serves, and nothing else is left. */
-export function isComplete({ wanted, updated, leaving }: Standing): boolean {
-  return leaving === 0 && updated.length === wanted && updated.every(isServing);
+export function isComplete(standing: Standing): boolean {
+  return standing.leaving === 0 && isServed(standing);
+}
+
+/** Whether the deployment has not started because of what it depends on. */
+export function isHeld({ unmet, staying }: Standing): boolean {
+  return unmet.length > 0 && staying.length === 0;
 }
 
 /** Whether the container is in trouble, as opposed to not being there yet. */

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 
 import { parse } from 'yaml';
 
+import { defaultRegions } from '../../crds/residency/index.js';
 import { InvalidSettingFault } from './faults.js';
 
 interface Setting<T> {
@@ -40,11 +41,27 @@ export const settingsTable = {
   registryInsecure: setting<readonly string[]>([], 'registries that may be asked without TLS and at private addresses'),
   registryRealms: setting<readonly string[]>([], 'token servers of registries, as registry=host; its own needs none'),
   registryCaFile: setting<string>('', 'CA certificates of registries, beside the well-known ones'),
+  regions: setting<readonly string[]>(
+    defaultRegions.map(({ name, countries }) => `${name}=${countries.join('|')}`),
+    'regions for placement.residency.region, each with the countries it covers',
+  ),
+  residencyEnforcement: setting<boolean>(
+    true,
+    'whether placement honours residency; without it, what asks for it waits',
+  ),
+  quotas: setting<readonly string[]>(
+    ['containers=1000'],
+    'what one tenant may have running, where its own record says nothing: containers, cpu, memory',
+  ),
   maxBodyBytes: setting<number>(1048576, 'largest request body'),
   maxBodyDepth: setting<number>(32, 'deepest nesting of a request body'),
   rateLimitPerSecond: setting<number>(200, 'requests a second of one tenant'),
   rateLimitBurst: setting<number>(400, 'requests that a tenant may send at once'),
   nodeFailedAfterSeconds: setting<number>(30, 'silence after which a node counts as failed'),
+  nodeGraceSeconds: setting<number>(
+    60,
+    'time a failed node has to come back before its replicas are started elsewhere',
+  ),
   heartbeatSeconds: setting<number>(5, 'time between two heartbeats of an agent'),
   leaderLeaseSeconds: setting<number>(9, 'how long a dead leader keeps a loop from being taken over'),
   eventRetentionDays: setting<number>(7, 'how long events are kept'),

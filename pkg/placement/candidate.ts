@@ -6,6 +6,17 @@ export interface Amounts {
   readonly memory: number;
 }
 
+/** The kinds of `Amounts`. */
+export const kinds = ['cpu', 'memory'] as const satisfies readonly (keyof Amounts)[];
+
+/** The replicas of one deployment on one node. */
+export interface Residents {
+  /** All whose container may be there, those on their way out included. */
+  readonly all: number;
+  /** Those that are to stay. */
+  readonly staying: number;
+}
+
 /** One node as placement sees it: what it is, and what is on it already. */
 export interface Candidate {
   readonly id: string;
@@ -15,6 +26,7 @@ export interface Candidate {
   readonly status: NodeCondition | 'unknown';
   /** The control plane's own node: it takes no new work but the platform's. */
   readonly controlPlane: boolean;
+  readonly labels: Readonly<Record<string, string>>;
   readonly capacity: Amounts;
   /** Sum of the requests of every replica on the node. */
   readonly used: Amounts;
@@ -22,32 +34,6 @@ export interface Candidate {
   readonly heldPorts: ReadonlySet<string>;
   /** Replicas on the node, of any deployment. */
   readonly replicas: number;
-  /** Replicas on the node of the very deployment being placed. */
-  readonly siblings: number;
-}
-
-/** What one replica asks of a node. All replicas of a deployment ask the same. */
-export interface Workload {
-  readonly tenant: string;
-  /** Whether the tenant is the platform's own. */
-  readonly platform: boolean;
-  /** Id of the one node that will do, if the deployment names one. */
-  readonly namedNode?: string;
-  readonly requests: Partial<Amounts>;
-  /** Host ports, each as `80/tcp`. */
-  readonly hostPorts: readonly string[];
-}
-
-/** The node with one replica of the workload more on it. */
-export function occupied(node: Candidate, workload: Workload): Candidate {
-  return {
-    ...node,
-    used: {
-      cpu: node.used.cpu + (workload.requests.cpu ?? 0),
-      memory: node.used.memory + (workload.requests.memory ?? 0),
-    },
-    heldPorts: workload.hostPorts.length === 0 ? node.heldPorts : new Set([...node.heldPorts, ...workload.hostPorts]),
-    replicas: node.replicas + 1,
-    siblings: node.siblings + 1,
-  };
+  /** The same by the name of their deployment. */
+  readonly residents: ReadonlyMap<string, Residents>;
 }

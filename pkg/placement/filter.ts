@@ -1,10 +1,16 @@
 import type { Refusal } from '../../crds/scheduling/index.js';
-import type { Candidate, Workload } from './candidate.js';
+import type { Candidate } from './candidate.js';
+import type { Surroundings } from './surroundings.js';
+import type { Workload } from './workload.js';
 
-/**
- * Says whether a node may host a workload, and if not, why not.
- *
- * A filter is a pure function of its arguments. It holds no state between calls, reads no store and
- * never throws: a question it cannot answer is a refusal, so that placement fails closed.
- */
-export type Filter = (node: Candidate, workload: Workload) => Refusal | undefined;
+/** One rule of where a workload may go. */
+export interface Filter {
+  readonly name: string;
+  /**
+   * Says why a node may not host a workload. Undefined: it may.
+   *
+   * A pure function of its arguments: it reads no store and never throws. A question it cannot answer is a refusal, so
+   * that placement fails closed.
+   */
+  readonly refuse: (node: Candidate, workload: Workload, around: Surroundings) => Refusal | undefined;
+}

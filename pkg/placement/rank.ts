@@ -1,33 +1,63 @@
-import type { Amounts, Candidate, Workload } from './candidate.js';
+import { type Amounts, type Candidate, kinds } from './candidate.js';
+import type { Surroundings } from './surroundings.js';
+import { siblingsOn, type Workload } from './workload.js';
 
-const kinds = ['cpu', 'memory'] as const satisfies readonly (keyof Amounts)[];
+/** What makes one able node better than another, in the order in which it counts. */
+export interface Scores {
+  /** Replicas of the same deployment in the node's place: fewer are better. */
+  readonly siblingsNear: number;
+  /** Replicas of the same deployment on the node: fewer are better. */
+  readonly siblings: number;
+  /** How much of each requested kind is free, in millionths, summed: more is better. */
+  readonly free: number;
+  /** Replicas of any deployment on the node: fewer are better. */
+  readonly replicas: number;
+}
+
+/** The scores of a node. */
+export function scoresOf(node: Candidate, workload: Workload, around: Surroundings): Scores {
+  return {
+    siblingsNear: around.siblingsNear(node),
+    siblings: siblingsOn(node, workload).staying,
+    free: freeShare(node, workload.requests),
+    replicas: node.replicas,
+  };
+}
 
 /**
- * Which of two able nodes is better, the better first: fewer replicas of the same deployment, then more of what is
- * requested left over, then fewer replicas at all, then the name. Two nodes are never equal.
+ * Which of two able nodes is better, the better first: replicas are spread over places and over nodes, then the node with
+ * the most free of what is requested, then the emptier, then the name. Two nodes are never equal.
  */
-export function compareCandidates(workload: Workload): (a: Candidate, b: Candidate) => number {
+export function compareCandidates(workload: Workload, around: Surroundings): (a: Candidate, b: Candidate) => number {
+  const compareLoad = compareByLoad(workload.requests);
   return (a, b) =>
-    a.siblings - b.siblings ||
-    leftOver(b, workload) - leftOver(a, workload) ||
-    a.replicas - b.replicas ||
-    (a.name < b.name ? -1 : 1);
+    around.siblingsNear(a) - around.siblingsNear(b) ||
+    siblingsOn(a, workload).staying - siblingsOn(b, workload).staying ||
+    compareLoad(a, b);
+}
+
+/** The part of the ranking that does not depend on who asks, but only on which kinds are requested. */
+export function compareByLoad(requests: Partial<Amounts>): (a: Candidate, b: Candidate) => number {
+  return (a, b) =>
+    freeShare(b, requests) - freeShare(a, requests) || a.replicas - b.replicas || (a.name < b.name ? -1 : 1);
 }
 
 /** The best of the able nodes, or undefined when there is none. */
-export function best(able: Iterable<Candidate>, workload: Workload): Candidate | undefined {
-  const compare = compareCandidates(workload);
+export function best(
+  able: Iterable<Candidate>,
+  compare: (a: Candidate, b: Candidate) => number,
+): Candidate | undefined {
   let winner: Candidate | undefined;
   for (const node of able) if (!winner || compare(node, winner) < 0) winner = node;
   return winner;
 }
 
-/** The share of each requested kind that would be left, summed. Nodes of different sizes compare by share. */
-function leftOver(node: Candidate, { requests }: Workload): number {
+/** Nodes of different sizes compare by share. In whole millionths, so that no rounding can upset the order. */
+function freeShare({ capacity, used }: Candidate, requests: Partial<Amounts>): number {
   let share = 0;
   for (const kind of kinds) {
-    const asked = requests[kind];
-    if (asked) share += (node.capacity[kind] - node.used[kind] - asked) / node.capacity[kind];
+    if (!requests[kind] || capacity[kind] <= 0) continue;
+    share += Math.max(0, Math.floor(((capacity[kind] - used[kind]) * 1e6) / capacity[kind]));
   }
   return share;
 }

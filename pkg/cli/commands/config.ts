@@ -30,7 +30,7 @@ export const config: Command<ConfigInput> = async ({ terminal, ink }, { file, ou
   return exitCode.ok;
 };
 
-function shown(value: string | number | readonly string[]): string {
+function shown(value: string | number | boolean | readonly string[]): string {
   if (typeof value === 'object') return value.join(',');
   return value === '' ? '""' : String(value);
 }

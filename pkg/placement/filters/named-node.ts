@@ -1,8 +1,9 @@
+import { refusal } from '../../../crds/scheduling/index.js';
 import type { Filter } from '../filter.js';
 
 /** Keeps a deployment that names a node on that node. */
-export const namedNode: Filter = (node, workload) => {
-  const required = workload.namedNode;
-  if (required === undefined || required === node.id) return undefined;
-  return { filter: 'named_node', required, reported: node.id, message: `the deployment names the node ${required}` };
+export const namedNode: Filter = {
+  name: 'named_node',
+  refuse: (node, { namedNode: required }) =>
+    required === undefined || required === node.id ? undefined : refusal('named_node', required, node.id),
 };

@@ -1,4 +1,5 @@
-import type { Amounts } from '../candidate.js';
+import { refusal } from '../../../crds/scheduling/index.js';
+import { type Amounts, type Candidate, kinds } from '../candidate.js';
 import type { Filter } from '../filter.js';
 
 const MEBIBYTE = 1024 ** 2;
@@ -8,18 +9,20 @@ const shown: Readonly<Record<keyof Amounts, (amount: number) => string>> = {
   memory: amount => `${Math.floor(amount / MEBIBYTE)}Mi memory`,
 };
 
-const kinds = ['cpu', 'memory'] as const;
-
 /** Wants what the workload requests to be left over by the requests of what is on the node already. */
-export const resources: Filter = (node, workload) => {
-  const short = kinds.filter(
-    kind => (workload.requests[kind] ?? 0) > Math.max(0, node.capacity[kind] - node.used[kind]),
-  );
-  if (short.length === 0) return undefined;
+export const resources: Filter = {
+  name: 'resources',
+  refuse: (node, { requests }) => {
+    const { cpu = 0, memory = 0 } = requests;
+    if (cpu <= free(node, 'cpu') && memory <= free(node, 'memory')) return undefined;
 
-  const required = short.map(kind => shown[kind](workload.requests[kind] ?? 0)).join(', ');
-  const reported = short
-    .map(kind => `${shown[kind](Math.max(0, node.capacity[kind] - node.used[kind]))} free`)
-    .join(', ');
-  return { filter: 'resources', required, reported, message: `requires ${required}, the node has ${reported}` };
+    const short = kinds.filter(kind => (requests[kind] ?? 0) > free(node, kind));
+    const required = short.map(kind => shown[kind](requests[kind] ?? 0));
+    const reported = short.map(kind => `${shown[kind](free(node, kind))} free`);
+    return refusal('resources', required.join(', '), reported.join(', '));
+  },
 };
+
+function free({ capacity, used }: Candidate, kind: keyof Amounts): number {
+  return Math.max(0, capacity[kind] - used[kind]);
+}

@@ -1,12 +1,9 @@
+import { refusal } from '../../../crds/scheduling/index.js';
 import type { Filter } from '../filter.js';
 
 /** Keeps a workload on the nodes of its own tenant. */
-export const tenant: Filter = (node, workload) => {
-  if (node.tenant === workload.tenant) return undefined;
-  return {
-    filter: 'tenant',
-    required: workload.tenant,
-    reported: 'another tenant',
-    message: 'the node belongs to another tenant',
-  };
+export const tenant: Filter = {
+  name: 'tenant',
+  refuse: (node, workload) =>
+    node.tenant === workload.tenant ? undefined : refusal('tenant', workload.tenant, 'another tenant'),
 };

@@ -1,0 +1,142 @@
+import type { StoredDeployment } from '../../crds/deployment/index.js';
+import { keys, ranges, segmentsOf } from '../../crds/keys/index.js';
+import type { NodeStatus, StoredNode } from '../../crds/node/index.js';
+import type { Replica } from '../../crds/replica/index.js';
+import type { Scheduling } from '../../crds/scheduling/index.js';
+import { candidateOf, NODES_BY_ID, type PlacementPolicy, workloadOf } from '../../pkg/fleet/index.js';
+import { type Candidate, filters, Fleet, refusalsOf, type Workload } from '../../pkg/placement/index.js';
+import type { Wake } from '../../pkg/reconcile/index.js';
+import { type Cache, type CacheChange, value } from '../../pkg/store/index.js';
+import { isWaiting, queueKey, queueKeyOf } from '../reading/index.js';
+
+/** A deployment that was told that it has to wait. */
+interface Waiting {
+  readonly deployment: StoredDeployment;
+  readonly scheduling: Scheduling;
+}
+
+/** Filters that something can pass because a replica has gone. */
+const LOAD = ['anti_affinity', 'port', 'resources', 'quota'];
+
+/** Wakes a deployment when one of its replicas begins or ceases to wait for a node. */
+export const waitingReplicas: Wake = {
+  prefix: ranges.replicas,
+  keys: ({ key, entry, previous }) =>
+    [entry, previous].some(each => each && isWaiting(value<Replica>(each))) ? [queueKeyOf(key)] : [],
+};
+
+/**
+ * Wakes the deployments of the tenant that wait and of which a node now says something else. One that appears or goes
+ * concerns all of them, because each names every node.
+ */
+export function changedNode(policy: PlacementPolicy): Wake {
+  return {
+    prefix: ranges.nodes,
+    keys: (change, cache) => {
+      const { entry, previous } = change;
+      if (!isNews(change, cache)) return [];
+      if (!entry || !previous) return wake(waitingIn(change, cache));
+      const [after, before] = [entry, previous].map(each => candidateOf(value<StoredNode>(each), cache));
+      return wake(
+        waitingIn(change, cache).filter(({ deployment }) => {
+          const workload = workloadFor(deployment, cache, policy);
+          return answerOf(after!, workload) !== answerOf(before!, workload);
+        }),
+      );
+    },
+  };
+}
+
+/** Wakes the deployments of the tenant that wait, when a node begins or ceases to take work. */
+export const changedStatus: Wake = {
+  prefix: ranges.nodeStatuses,
+  keys: (change, cache) => {
+    const [after, before] = [change.entry, change.previous].map(each => each && value<NodeStatus>(each).status);
+    return after !== before && isNews(change, cache) ? wake(waitingIn(change, cache)) : [];
+  },
+};
+
+/** Wakes the deployments that wait and that the node of a replica would take, now that the replica is gone. */
+export function freedRoom(policy: PlacementPolicy): Wake {
+  return {
+    prefix: ranges.replicas,
+    keys: (change, cache) => {
+      const left = leftIn(change);
+      const node = left && nodeOf(left, cache);
+      if (!node) return [];
+      const concerned = waitingIn(change, cache).filter(({ deployment, scheduling }) => {
+        if (!scheduling.filters.some(filter => LOAD.includes(filter))) return false;
+        if (scheduling.filters.includes('quota')) return true;
+        const workload = workloadFor(deployment, cache, policy);
+        return workload.apart.some(apart => apart.deployment === left.deployment) || answerOf(node, workload) === '';
+      });
+      return wake(concerned);
+    },
+  };
+}
+
+/** Wakes the deployments that wait for a quota of which the tenant may have been given more. */
+export const changedTenant: Wake = {
+  prefix: ranges.tenants,
+  keys: (change, cache) =>
+    isNews(change, cache)
+      ? wake(waitingIn(change, cache).filter(({ scheduling }) => scheduling.filters.includes('quota')))
+      : [],
+};
+
+/** Wakes the deployments that wait and that another one kept, or keeps, apart from. */
+export const changedWishes: Wake = {
+  prefix: ranges.deployments,
+  keys: (change, cache) => {
+    const named = [change.entry, change.previous].flatMap(each =>
+      each ? (value<StoredDeployment>(each).placement?.antiAffinity?.deployments ?? []) : [],
+    );
+    if (named.length === 0 || !isNews(change, cache)) return [];
+    return wake(waitingIn(change, cache).filter(({ deployment }) => named.includes(deployment.name)));
+  },
+};
+
+/** A new leader looks at everything that waits by its own record: what stands already tells it nothing more. */
+function isNews(change: CacheChange, cache: Cache): boolean {
+  return change.revision >= cache.revision;
+}
+
+function waitingIn({ key }: CacheChange, cache: Cache): readonly Waiting[] {
+  const [tenant = ''] = segmentsOf(key);
+  return cache.list(ranges.of(ranges.schedulings, tenant)).flatMap(entry => {
+    const deployment = cache.get(keys.deployment(tenant, segmentsOf(entry.key)[1]!));
+    return deployment
+      ? [{ deployment: value<StoredDeployment>(deployment), scheduling: value<Scheduling>(entry) }]
+      : [];
+  });
+}
+
+function wake(waiting: readonly Waiting[]): readonly string[] {
+  return waiting.map(({ deployment }) => queueKey({ tenant: deployment.metadata.tenant, name: deployment.name }));
+}
+
+/** The replica that had a node and is no longer there. */
+function leftIn({ entry, previous }: CacheChange): Replica | undefined {
+  const before = previous && value<Replica>(previous);
+  if (before?.nodeId === undefined) return undefined;
+  return !entry || value<Replica>(entry).uid !== before.uid ? before : undefined;
+}
+
+function nodeOf({ nodeId, tenant }: Replica, cache: Cache): Candidate | undefined {
+  const nodes = cache.by(NODES_BY_ID, nodeId!).map(entry => value<StoredNode>(entry));
+  const node = nodes.find(({ metadata }) => metadata.tenant === tenant);
+  return node && candidateOf(node, cache);
+}
+
+/** What the deployment asks of one node by itself: quotas and neighbours are looked at apart. */
+function workloadFor(deployment: StoredDeployment, cache: Cache, policy: PlacementPolicy): Workload {
+  return workloadOf(deployment, deployment.metadata.tenant, { cache, policy }, EMPTY.totals);
+}
+
+const EMPTY = new Fleet();
+
+/** Every reason of the node in one text. Empty when it would take the workload. */
+function answerOf(node: Candidate, workload: Workload): string {
+  const reasons = refusalsOf(node, workload, new Fleet([node]).around(workload), filters);
+  return reasons.map(({ filter, reported }) => `${filter} ${reported}`).join('\n');
+}

@@ -1,0 +1,22 @@
+/**
+ * The fleet: the nodes of each tenant, and what is asked of them, as placement wants to have it.
+ *
+ * `pkg/placement` decides on plain data; this is where that data is read from the watch cache, for the scheduler and for
+ * whoever explains what the scheduler did, so that both speak of the same thing.
+ *
+ *     const fleets = new Fleets(cache);
+ *     const { nodes } = fleets.of(tenant).place(2, workloadOf(deployment, tenant, { cache, policy }, totals));
+ *     const explanation = explainDeployment(deployment, tenant, { cache, policy });
+ *
+ * `defineFleetIndexes` must be called on the cache before it is fed. Nothing is written here.
+ *
+ * @module
+ */
+export { candidateOf } from './candidate-of.js';
+export { explainDeployment, previewPlacement } from './explain.js';
+export { Fleets } from './fleets.js';
+export { AVOIDERS, defineFleetIndexes, NODES_BY_ID, REPLICAS_BY_NODE } from './indexes.js';
+export type { PlacementPolicy } from './policy.js';
+export { defaultPolicy, policyOf } from './policy.js';
+export type { PlacementReading } from './workload-of.js';
+export { residencyRuleOf, workloadOf } from './workload-of.js';

@@ -1,0 +1,95 @@
+import type { Refusal } from '../../crds/scheduling/index.js';
+import type { Candidate } from './candidate.js';
+import type { Filter } from './filter.js';
+import { compareCandidates, type Scores, scoresOf } from './rank.js';
+import { Surroundings } from './surroundings.js';
+import { occupied, siblingsOn, type Workload } from './workload.js';
+
+/** What one filter says of one node. */
+export interface FilterVerdict {
+  readonly filter: string;
+  readonly ok: boolean;
+  /** Why not, when it is not ok. */
+  readonly reason?: Refusal;
+}
+
+/** Everything that placement has to say of one node. */
+export interface ExplainedNode {
+  readonly node: string;
+  readonly nodeId: string;
+  /** Replicas of the deployment that are on it. */
+  readonly replicas: number;
+  /** Of every filter, in order. For a node that holds replicas already: as if the last of them were yet to come. */
+  readonly verdicts: readonly FilterVerdict[];
+  readonly scores: Scores;
+  /** 1 is the best among the nodes that will do; null: it will not. */
+  readonly rank: number | null;
+  /** Why the replicas that are on the node may be there, or why no longer. Only where there are some. */
+  readonly whyHere?: string;
+}
+
+/** The answer to "why there and not here": every node, by name. */
+export interface Explanation {
+  readonly nodes: readonly ExplainedNode[];
+  /** How many nodes would take a replica more, or may keep the one they have. */
+  readonly able: number;
+}
+
+/** Puts every node to every filter and ranks those that will do, whether or not replicas wait. */
+export function explainPlacement(
+  workload: Workload,
+  candidates: readonly Candidate[],
+  filters: readonly Filter[],
+): Explanation {
+  const near = candidates.filter(({ residents }) => isConcerned(workload, residents));
+  const around = new Surroundings(workload, near);
+  const judged = candidates.map(node => judge(node, workload, { near, around, filters }));
+  const compare = compareCandidates(workload, around);
+  const able = judged.filter(({ verdicts }) => verdicts.every(({ ok }) => ok));
+  able.sort((a, b) => compare(a.seen, b.seen));
+  const ranks = new Map(able.map(({ seen }, position) => [seen.id, position + 1]));
+  const nodes = judged.map(({ seen, replicas, verdicts, scores }) => ({
+    node: seen.name,
+    nodeId: seen.id,
+    replicas,
+    verdicts,
+    scores,
+    rank: ranks.get(seen.id) ?? null,
+    ...(replicas > 0 && { whyHere: whyHere(verdicts, scores) }),
+  }));
+  return { nodes: nodes.sort((a, b) => (a.node < b.node ? -1 : 1)), able: able.length };
+}
+
+interface Field {
+  /** The nodes with a replica that matters to the workload. */
+  readonly near: readonly Candidate[];
+  readonly around: Surroundings;
+  readonly filters: readonly Filter[];
+}
+
+function judge(node: Candidate, workload: Workload, { near, around, filters }: Field) {
+  const replicas = siblingsOn(node, workload).all;
+  const seen = replicas > 0 ? occupied(node, workload, -1) : node;
+  const seenAround = replicas > 0 ? new Surroundings(workload, withOne(near, seen)) : around;
+  const verdicts = filters.map(({ name, refuse }): FilterVerdict => {
+    const reason = refuse(seen, workload, seenAround);
+    return reason ? { filter: name, ok: false, reason } : { filter: name, ok: true };
+  });
+  return { seen, replicas, verdicts, scores: scoresOf(seen, workload, seenAround) };
+}
+
+function isConcerned({ deployment, apart }: Workload, residents: Candidate['residents']): boolean {
+  return residents.has(deployment) || apart.some(other => residents.has(other.deployment));
+}
+
+function withOne(candidates: readonly Candidate[], instead: Candidate): readonly Candidate[] {
+  return candidates.map(node => (node.id === instead.id ? instead : node));
+}
+
+function whyHere(verdicts: readonly FilterVerdict[], { siblingsNear, free }: Scores): string {
+  const against = verdicts.flatMap(({ reason }) => (reason ? [reason.message] : []));
+  if (against.length > 0) return `placed earlier; would not be placed here now: ${against.join('; ')}`;
+  const company =
+    siblingsNear === 0 ? 'no other replica of it is near' : `${siblingsNear} other replicas of it are near`;
+  return `every filter lets it; ${company}${free > 0 ? `; ${(free / 10_000).toFixed(0)} % of what it requests is free` : ''}`;
+}
