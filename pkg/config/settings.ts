@@ -35,6 +35,12 @@ export const settingsTable = {
   healthCheckRetriesFloor: setting<number>(3, 'smallest healthCheck.retries'),
   healthCheckTimeoutFloor: setting<string>('10s', 'smallest healthCheck.timeout'),
   reservedNames: setting<readonly string[]>(['etcd'], 'deployment names that the platform keeps for itself'),
+  secretsDriver: setting<string>('embedded', 'where credentials are kept: embedded (sealed, in etcd) or vault'),
+  secretsKeyFile: setting<string>('.mooring/secret-keys', 'file of mode 0600 with the keys of the embedded driver'),
+  secretsNamespaces: setting<readonly string[]>(
+    ['deployments', 'resources'],
+    'namespaces of secrets that tenants may write and refer to',
+  ),
   registryCheck: setting<boolean>(true, 'whether registries are asked for images before a deployment is stored'),
   registryDefault: setting<string>('', 'registry of images whose reference names none; empty: they are not checked'),
   registryAllow: setting<readonly string[]>([], 'registries that may be asked for images; empty: every public one'),
