@@ -13,20 +13,29 @@ import { until } from './until.js';
 export class ControlPlane {
   readonly folder: string;
   readonly server: string;
+  /** Where the server may ask for images on loopback. Whoever needs a registry starts it there. */
+  readonly registryPort: number;
   readonly etcd: EtcdProcess;
   readonly api: Child;
   readonly controllers: Child;
   #access: DevelopmentAccess | undefined;
   readonly #clients: Client[] = [];
 
-  private constructor(folder: string, port: number, etcd: EtcdProcess, settings: Readonly<Record<string, string>>) {
+  private constructor(
+    folder: string,
+    [port, registryPort]: readonly [number, number],
+    etcd: EtcdProcess,
+    settings: Readonly<Record<string, string>>,
+  ) {
     this.folder = folder;
     this.server = `http://127.0.0.1:${port}`;
+    this.registryPort = registryPort;
     this.etcd = etcd;
     const environment = {
       MOORING_ETCD_ENDPOINTS: etcd.endpoint,
       MOORING_KEY_FILE: join(folder, 'keys'),
       MOORING_LISTEN: `127.0.0.1:${port}`,
+      MOORING_REGISTRY_INSECURE: `127.0.0.1:${registryPort}`,
       ...settings,
     };
     const argv = ['--bootstrap-file', join(folder, 'access.json')];
@@ -38,7 +47,7 @@ export class ControlPlane {
   static async start(settings: Readonly<Record<string, string>> = {}): Promise<ControlPlane> {
     const folder = await mkdtemp(join(tmpdir(), 'mooring-e2e-'));
     const etcd = await EtcdProcess.start({ dataDir: join(folder, 'etcd') });
-    const plane = new ControlPlane(folder, await freePort(), etcd, settings);
+    const plane = new ControlPlane(folder, [await freePort(), await freePort()], etcd, settings);
     plane.api.start();
     plane.controllers.start();
     await plane.serving();

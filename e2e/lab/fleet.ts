@@ -30,7 +30,7 @@ export class Fleet {
 
   static async start(plane: ControlPlane): Promise<Fleet> {
     const engine = await DockerdProcess.start({ folder: join(plane.folder, 'engine') });
-    const registry = await RegistryProcess.start({ folder: join(plane.folder, 'registry') });
+    const registry = await RegistryProcess.start({ folder: join(plane.folder, 'registry'), port: plane.registryPort });
     return new Fleet(plane, engine, registry);
   }
 
