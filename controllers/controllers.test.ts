@@ -192,6 +192,7 @@ describe('controllers together', () => {
     const failing = await world.enrol('n1');
     await world.clock.pass(1000);
     await world.store.revoke(failing);
+    await world.clock.pass(1000);
     await world.put(keys.deployment(TENANT, 'web'), deployment({ resources: { cpu: '600m' } }));
     await world.clock.pass(5000);
 
