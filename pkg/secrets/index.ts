@@ -30,6 +30,8 @@ export type { KeyReading } from './document.js';
 export { documentOf, keysOf } from './document.js';
 export type { EmbeddedSecretStoreOptions } from './embedded/embedded-secret-store.js';
 export { EmbeddedSecretStore } from './embedded/embedded-secret-store.js';
+export type { OpenSecretStoreEnv } from './open-secret-store.js';
+export { openSecretStore } from './open-secret-store.js';
 export type { Rekeyed, RekeyOptions } from './embedded/rekey.js';
 export { rekeySecrets } from './embedded/rekey.js';
 export { loadSecretKeyring, openSecretKeyring, SecretKeyring } from './embedded/secret-keyring.js';
@@ -55,3 +57,8 @@ export type {
 export { environmentFor, referencesOf, resolveSecrets } from './resolve.js';
 export { Secret } from './secret.js';
 export type * from './secret-store.js';
+export type { UnresolvedWords } from './unresolved-reason.js';
+export { explainUnresolved } from './unresolved-reason.js';
+export type { VaultSecretStoreOptions } from './vault/vault-secret-store.js';
+export { VaultSecretStore } from './vault/vault-secret-store.js';
+export type { VaultLogin } from './vault/vault-session.js';

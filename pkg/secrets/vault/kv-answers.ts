@@ -1,0 +1,80 @@
+import { readDocument } from '../document.js';
+import { SecretStoreUnavailableFault } from '../faults.js';
+import type { SecretDocument } from '../secret-store.js';
+import type { Versions } from '../versions.js';
+
+/** The custom metadata that says which version is current while it is not the highest. */
+export const PIN = 'mooring-current';
+
+type Fields = Readonly<Record<string, unknown>>;
+type CustomMetadata = Readonly<Record<string, string>>;
+
+/** What `data/<path>` says of one version. */
+export interface KvVersion {
+  readonly version: number;
+  readonly document: SecretDocument;
+  readonly pin?: number;
+}
+
+/** What `metadata/<path>` says. */
+export interface KvMetadata {
+  readonly versions: Versions;
+  /** All of it, so that what others put there stays when ours changes. */
+  readonly custom: CustomMetadata;
+}
+
+/** Reads the answer to reading a version. */
+export function kvVersion(body: unknown): KvVersion {
+  const { data, metadata } = fields(body, 'data');
+  const { version, custom_metadata: custom } = fields({ metadata }, 'metadata');
+  return { version: whole(version), document: readDocument(data), ...pinIn(custom) };
+}
+
+/** Reads the answer to writing a version. */
+export function kvWritten(body: unknown): { readonly version: number; readonly pin?: number } {
+  const { version, custom_metadata: custom } = fields(body, 'data');
+  return { version: whole(version), ...pinIn(custom) };
+}
+
+/** Reads the answer to asking for the versions. `now` decides about those that delete themselves. */
+export function kvMetadata(body: unknown, now: number): KvMetadata {
+  const data = fields(body, 'data');
+  const live = Object.entries(fields(data, 'versions'))
+    .filter(([, version]) => isLive(version as Fields, now))
+    .map(([version]) => whole(Number(version)))
+    .sort((a, b) => a - b);
+  const custom = (data['custom_metadata'] ?? {}) as CustomMetadata;
+  return { versions: { last: whole(data['current_version']), live, ...pinIn(custom) }, custom };
+}
+
+/** Whether a 404 speaks of a version that is gone, of a credential that is there. */
+export function isGoneVersion(body: unknown): boolean {
+  const data = (body as Fields | undefined)?.['data'] as Fields | undefined;
+  return typeof data?.['metadata'] === 'object';
+}
+
+function isLive({ destroyed, deletion_time: deleted }: Fields, now: number): boolean {
+  if (destroyed !== false) return false;
+  return deleted === '' || deleted === undefined || (typeof deleted === 'string' && Date.parse(deleted) > now);
+}
+
+function pinIn(custom: unknown): { pin?: number } {
+  const text = (custom as CustomMetadata | null | undefined)?.[PIN];
+  return text === undefined ? {} : { pin: whole(Number(text)) };
+}
+
+function fields(body: unknown, name: string): Fields {
+  const found = (body as Fields | undefined)?.[name];
+  if (typeof found !== 'object' || found === null) throw unintelligible();
+  return found as Fields;
+}
+
+function whole(value: unknown): number {
+  if (!Number.isSafeInteger(value) || (value as number) < 0) throw unintelligible();
+  return value as number;
+}
+
+/** Something else answers under that address, or a server that we do not understand. */
+function unintelligible(): SecretStoreUnavailableFault {
+  return new SecretStoreUnavailableFault('the secrets server answers with what is not a KV version 2 answer');
+}

@@ -1,0 +1,251 @@
+import { expect } from 'chai';
+
+import { ManualClock, systemClock } from '../../clock/index.js';
+import { BrokenInvariantFault } from '../../fault/index.js';
+import { credentialPath } from '../credential-path.js';
+import { documentOf, revealDocument } from '../document.js';
+import {
+  SecretOutcomeUnknownFault,
+  SecretStoreLoginFault,
+  SecretStoreSealedFault,
+  SecretStoreUnavailableFault,
+  UnreadableSecretFault,
+} from '../faults.js';
+import { Secret } from '../secret.js';
+import { secretStoreContract } from '../secret-store.contract.js';
+import { FakeVault, type Mishap } from './fake-vault.testing.js';
+import { VaultSecretStore, type VaultSecretStoreOptions } from './vault-secret-store.js';
+import type { VaultLogin } from './vault-session.js';
+
+const tenant = 'a2d1b2a0-0000-4000-8000-000000000001';
+const otherTenant = 'a2d1b2a0-0000-4000-8000-000000000002';
+const web = credentialPath(tenant, 'deployments/web');
+const approle: VaultLogin = {
+  kind: 'approle',
+  roleId: () => new Secret('role'),
+  secretId: () => new Secret('secret-id'),
+};
+const fails = async (work: Promise<unknown>) => work.catch((thrown: unknown) => thrown);
+
+describe('vault secret store', () => {
+  let vault: FakeVault;
+  let store: VaultSecretStore;
+  const opened: VaultSecretStore[] = [];
+  const open = (options: Partial<VaultSecretStoreOptions> = {}) => {
+    const login: VaultLogin = { kind: 'token', token: () => new Secret('root') };
+    const address = options.address ?? vault.address;
+    opened.push(new VaultSecretStore({ mount: 'mooring/{tenant}', login, clock: systemClock, ...options, address }));
+    return opened.at(-1)!;
+  };
+  const put = (password = 'hunter2', after = 0, as: 'current' | 'pending' = 'current') =>
+    store.write(web, { document: documentOf({ password }), after, as });
+  /** Lets the mishap happen to the first request that it picks. */
+  const once = (mishap: Mishap) => {
+    vault.mishap = request => {
+      const what = mishap(request);
+      if (what !== undefined) vault.mishap = () => undefined;
+      return what;
+    };
+  };
+
+  beforeEach(async () => {
+    vault = await FakeVault.start();
+    store = open();
+  });
+  afterEach(async () => {
+    await Promise.all(opened.splice(0).map(each => each.close()));
+    await vault.stop();
+  });
+
+  secretStoreContract('vault secret store', () => ({
+    store,
+    tenant,
+    otherTenant,
+    forbidden: credentialPath(tenant, 'platform/root'),
+  }));
+
+  it('keeps to the mount of the tenant', async () => {
+    await put();
+    await store.read(web);
+    const paths = vault.seen.map(({ path }) => path).filter(path => !path.startsWith('auth/'));
+    expect(paths.every(path => path.startsWith(`mooring/${tenant}/`))).to.equal(true);
+  });
+
+  it('names the namespace of the tenant', async () => {
+    store = open({ mount: 'mooring/x', namespace: 'teams/{tenant}', loginNamespace: 'platform' });
+    await store.read(web);
+    expect(vault.seen.at(-1)?.namespace).to.equal(`teams/${tenant}`);
+    expect(vault.seen[0]?.namespace).to.equal('platform');
+  });
+
+  it('refuses a mount that tenants would share', () => {
+    expect(() => open({ mount: 'secret' })).to.throw(BrokenInvariantFault);
+  });
+
+  it('keeps what others put into the custom metadata', async () => {
+    await put();
+    vault.kv.metadata('POST', `${tenant}/deployments/web`, { custom_metadata: { owner: 'team-a' } });
+    await put('staged', 1, 'pending');
+    await store.promote(web, 2);
+    const { body } = vault.kv.metadata('GET', `${tenant}/deployments/web`, undefined);
+    expect(body).to.have.deep.nested.property('data.custom_metadata', { owner: 'team-a' });
+  });
+
+  it('reads numbers and booleans that people wrote as their text, and refuses what is deeper', async () => {
+    const write = (data: object, cas: number) =>
+      vault.kv.data('POST', `${tenant}/deployments/web`, 0, { options: { cas }, data });
+    write({ port: 5432, tls: true }, 0);
+    const reading = await store.read(web);
+    expect(reading.kind === 'found' && revealDocument(reading.document)).to.deep.equal({ port: '5432', tls: 'true' });
+    write({ nested: { a: 1 } }, 1);
+    expect(await fails(store.read(web))).to.be.instanceOf(UnreadableSecretFault);
+  });
+
+  it('takes the highest that is left after a soft delete', async () => {
+    await put('one');
+    await put('two', 1);
+    vault.kv.softDelete(`${tenant}/deployments/web`, 2);
+    expect(await store.read(web)).to.include({ kind: 'found', version: 1 });
+  });
+
+  describe('faults', () => {
+    it('is sealed, and heals by itself', async () => {
+      await put();
+      vault.sealed = true;
+      for (const work of [store.read(web), store.state(web), put('x', 1), store.destroy(web, 1), store.delete(web)]) {
+        expect(await fails(work)).to.be.instanceOf(SecretStoreSealedFault);
+      }
+      vault.sealed = false;
+      expect(await store.read(web)).to.have.property('kind', 'found');
+    });
+
+    const mishaps: readonly [string, Mishap][] = [
+      ['an error', () => ({ status: 500, body: { errors: ['internal'] } })],
+      [
+        'a 503 of a server that changes its leader',
+        ({ path }) => (path.startsWith('sys/') ? undefined : { status: 503 }),
+      ],
+      ['a redirect', () => ({ status: 307 })],
+      ['garbage', () => 'garbage'],
+      ['JSON of another kind', () => ({ status: 200, body: { hello: 'world' } })],
+      ['an empty list', () => ({ status: 200, body: [] })],
+      ['nothing in time', () => 'hang'],
+      ['a broken connection', () => 'lose'],
+    ];
+    for (const [name, mishap] of mishaps) {
+      it(`is unavailable for reads when it answers with ${name}`, async () => {
+        store = open({ timeoutMs: 300 });
+        await put();
+        vault.mishap = request => (request.path.startsWith('auth/') ? undefined : mishap(request));
+        expect(await fails(store.read(web))).to.be.instanceOf(SecretStoreUnavailableFault);
+        expect(await fails(store.state(web))).to.be.instanceOf(SecretStoreUnavailableFault);
+        vault.mishap = () => undefined;
+        expect(await store.read(web)).to.have.property('kind', 'found');
+      });
+    }
+
+    it('is certain that nothing was changed when it could not connect or was told to wait', async () => {
+      const { address } = vault;
+      vault.mishap = ({ method }) => (method === 'POST' ? { status: 429 } : undefined);
+      expect(await fails(put())).to.be.instanceOf(SecretStoreUnavailableFault);
+      await vault.stop();
+      store = open({ address });
+      expect(await fails(put())).to.be.instanceOf(SecretStoreUnavailableFault);
+      vault = await FakeVault.start();
+    });
+
+    it('finds out what became of a write whose answer was lost', async () => {
+      once(({ method }) => (method === 'POST' ? 'lose' : undefined));
+      expect(await put()).to.deep.equal({ kind: 'written', version: 1 });
+      expect(await store.state(web)).to.have.deep.property('state', { last: 1, current: 1 });
+    });
+
+    it('does not know what became of a write that may still arrive, and the same write may be made again', async () => {
+      store = open({ timeoutMs: 300 });
+      once(({ method }) => (method === 'POST' ? 'hang' : undefined));
+      expect(await fails(put())).to.be.instanceOf(SecretOutcomeUnknownFault);
+      expect(await put()).to.deep.equal({ kind: 'written', version: 1 });
+    });
+
+    it('never makes a staged version current, wherever it is cut off', async () => {
+      await put('old');
+      for (const part of ['metadata', 'data']) {
+        for (const what of ['lose', 'hang'] as const) {
+          store = open({ timeoutMs: 300 });
+          once(({ method, path }) => (method === 'POST' && path.includes(`/${part}/`) ? what : undefined));
+          await fails(put('new', 1, 'pending'));
+          expect(await store.read(web)).to.include({ kind: 'found', version: 1 });
+        }
+      }
+      expect(await put('new', 1, 'pending')).to.deep.equal({ kind: 'written', version: 2 });
+      expect(await store.state(web)).to.have.deep.property('state', { last: 2, current: 1, pending: 2 });
+    });
+  });
+
+  describe('login', () => {
+    it('by role is made once for many who ask at once', async () => {
+      store = open({ login: approle });
+      await Promise.all(Array.from({ length: 10 }, () => store.read(web)));
+      expect(vault.logins).to.equal(1);
+    });
+
+    it('by role is made again when its token has died', async () => {
+      store = open({ login: approle });
+      await put();
+      vault.tokens.delete('login-1');
+      expect(await store.read(web)).to.have.property('kind', 'found');
+      expect(vault.logins).to.equal(2);
+    });
+
+    it('is not made again for a path that is forbidden', async () => {
+      store = open({ login: approle });
+      expect(await store.read(credentialPath(tenant, 'platform/root'))).to.deep.equal({ kind: 'forbidden' });
+      expect(vault.logins).to.equal(1);
+    });
+
+    it('that is refused is a fault of its own', async () => {
+      store = open({ login: { ...approle, secretId: () => new Secret('wrong') } });
+      expect(await fails(store.read(web))).to.be.instanceOf(SecretStoreLoginFault);
+    });
+
+    it('by a token that died is a fault, until the file holds another', async () => {
+      let text = 'dead';
+      store = open({ login: { kind: 'token', token: () => new Secret(text) } });
+      expect(await fails(store.read(web))).to.be.instanceOf(SecretStoreLoginFault);
+      text = 'root';
+      expect(await store.read(web)).to.have.property('kind', 'missing');
+    });
+
+    /** Does a step again and again until it has led somewhere. */
+    const until = async (done: () => boolean, step: () => Promise<unknown>) => {
+      const deadline = systemClock.monotonic() + 5_000;
+      while (!done() && systemClock.monotonic() < deadline) await step();
+      expect(done()).to.equal(true);
+    };
+
+    it('is kept alive before it ends', async () => {
+      const clock = new ManualClock();
+      store = open({ login: approle, clock });
+      await store.read(web);
+      await clock.pass(2_399_000);
+      expect(vault.renewals).to.equal(0);
+      await until(
+        () => vault.renewals === 3,
+        () => clock.pass(100_000),
+      );
+      expect(vault.logins).to.equal(1);
+    });
+
+    it('that cannot be kept alive is made anew', async () => {
+      const clock = new ManualClock();
+      store = open({ login: approle, clock });
+      await store.read(web);
+      once(({ path }) => (path.endsWith('renew-self') ? { status: 403, body: {} } : undefined));
+      await clock.pass(2_401_000);
+      await until(
+        () => vault.logins === 2,
+        () => store.read(web),
+      );
+    });
+  });
+});

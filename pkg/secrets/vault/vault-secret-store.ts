@@ -1,0 +1,223 @@
+import { defaultSecretLimits, type SecretLimits } from '../../../crds/secret/index.js';
+import type { Clock } from '../../clock/index.js';
+import { BrokenInvariantFault } from '../../fault/index.js';
+import type { CredentialPath } from '../credential-path.js';
+import { checkDocument, revealDocument, sameDocument } from '../document.js';
+import { SecretOutcomeUnknownFault, SecretStoreRefusedFault, SecretStoreUnavailableFault } from '../faults.js';
+import type {
+  Destroyed,
+  Forbidden,
+  Missing,
+  NewVersion,
+  Promoted,
+  Reading,
+  SecretStore,
+  SecretWritten,
+  StateReading,
+} from '../secret-store.js';
+import { noVersions, stateOf, type Versions, withCurrent } from '../versions.js';
+import { isGoneVersion, type KvMetadata, kvMetadata, kvVersion, kvWritten, PIN } from './kv-answers.js';
+import { type VaultAnswer, type VaultCall, VaultHttp, type VaultHttpOptions } from './vault-http.js';
+import { type VaultLogin, VaultSession } from './vault-session.js';
+
+export interface VaultSecretStoreOptions extends VaultHttpOptions {
+  /** The KV version 2 mount of a tenant: `mooring/{tenant}`. */
+  readonly mount: string;
+  /** The Vault namespace, where the server has them; may hold `{tenant}` too. The login is made in `loginNamespace`. */
+  readonly namespace?: string;
+  readonly loginNamespace?: string;
+  readonly login: VaultLogin;
+  readonly clock: Clock;
+  readonly limits?: SecretLimits;
+}
+
+const TENANT = '{tenant}';
+const forbidden: Forbidden = { kind: 'forbidden' };
+const missing: Missing = { kind: 'missing' };
+const destroyed: Destroyed = { kind: 'destroyed' };
+
+/**
+ * Credentials in HashiCorp Vault or OpenBao, secrets engine KV version 2, a mount a tenant.
+ *
+ * The server's versions are our versions. While the current one is not the highest, its number stands in the custom
+ * metadata `mooring-current`; it is put there before a pending version is written, so that at no moment a
+ * container could get a version that was only staged. The server has no compare-and-set for metadata: a write that races
+ * with a staging of the same credential may end up staged too, never the other way round.
+ *
+ * The platform's policy needs create, read and update on `data/*`, the same and delete on `metadata/*`, and update on
+ * `destroy/*`.
+ */
+export class VaultSecretStore implements SecretStore {
+  readonly #http: VaultHttp;
+  readonly #session: VaultSession;
+  readonly #mount: string;
+  readonly #namespace: string | undefined;
+  readonly #clock: Clock;
+  readonly #limits: SecretLimits;
+
+  constructor(options: VaultSecretStoreOptions) {
+    const { mount, namespace, loginNamespace, login, clock, limits = defaultSecretLimits } = options;
+    if (!`${mount}${namespace ?? ''}`.includes(TENANT)) {
+      throw new BrokenInvariantFault(`the mount of the secrets server must hold ${TENANT}: tenants share no mount`);
+    }
+    this.#http = new VaultHttp(options);
+    this.#session = new VaultSession({ http: this.#http, login, clock, namespace: loginNamespace });
+    this.#mount = mount;
+    this.#namespace = namespace;
+    this.#clock = clock;
+    this.#limits = limits;
+  }
+
+  async read(path: CredentialPath, version?: number): Promise<Reading> {
+    const query = version === undefined ? '' : `?version=${version}`;
+    const { status, body } = await this.#ask(path, 'data', { method: 'GET', query });
+    if (status === 403) return forbidden;
+    if (status === 400) throw new SecretStoreUnavailableFault('the secrets server cannot read just now');
+    if (status === 404) return version === undefined && isGoneVersion(body) ? this.#readCurrent(path) : missing;
+    const { pin, ...found } = kvVersion(body);
+    const isCurrent = pin === undefined || pin === found.version;
+    return version !== undefined || isCurrent ? { kind: 'found', ...found } : this.#readCurrent(path);
+  }
+
+  async state(path: CredentialPath): Promise<StateReading> {
+    const metadata = await this.#metadata(path);
+    if (!('versions' in metadata)) return metadata;
+    return metadata.versions.last === 0 ? missing : { kind: 'found', state: stateOf(metadata.versions) };
+  }
+
+  async write(path: CredentialPath, write: NewVersion): Promise<SecretWritten> {
+    checkDocument(write.document, this.#limits);
+    const staged = write.as === 'pending' ? await this.#hold(path, write) : undefined;
+    if (staged) return staged;
+    try {
+      return await this.#put(path, write);
+    } catch (thrown) {
+      if (!(thrown instanceof SecretOutcomeUnknownFault)) throw thrown;
+      const settled = await this.#settle(path, write).catch(() => undefined);
+      if (settled?.kind === 'written') return settled;
+      throw thrown;
+    }
+  }
+
+  async promote(path: CredentialPath, version: number): Promise<Promoted> {
+    const metadata = await this.#metadata(path);
+    if (!('versions' in metadata)) return metadata;
+    if (!metadata.versions.live.includes(version)) return missing;
+    const next = withCurrent(metadata.versions, version);
+    return (await this.#pin(path, metadata, next.pin)) ?? { kind: 'promoted', state: stateOf(next) };
+  }
+
+  async destroy(path: CredentialPath, version: number): Promise<Destroyed> {
+    const answer = await this.#ask(path, 'destroy', { method: 'POST', body: { versions: [version] } });
+    if (answer.status === 403) return forbidden;
+    await afterChange(this.#unpinHighest(path));
+    return destroyed;
+  }
+
+  async delete(path: CredentialPath): Promise<Destroyed> {
+    const { status } = await this.#ask(path, 'metadata', { method: 'DELETE' });
+    return status === 403 ? forbidden : destroyed;
+  }
+
+  async close(): Promise<void> {
+    this.#session.close();
+    await this.#http.close();
+  }
+
+  /** The current version where it is not simply the last one written. */
+  async #readCurrent(path: CredentialPath): Promise<Reading> {
+    const reading = await this.state(path);
+    if (reading.kind !== 'found') return reading;
+    return reading.state.current === undefined ? missing : this.read(path, reading.state.current);
+  }
+
+  /** Before a version is staged: holds the current one where it is. Answers when there is nothing left to write. */
+  async #hold(path: CredentialPath, write: NewVersion): Promise<SecretWritten | undefined> {
+    const metadata = await this.#metadata(path);
+    if ('kind' in metadata && metadata.kind === 'forbidden') return metadata;
+    const { versions, custom } = 'versions' in metadata ? metadata : { versions: noVersions, custom: {} };
+    if (versions.last !== write.after) return this.#settle(path, write, versions);
+    return this.#pin(path, { versions, custom }, stateOf(versions).current ?? 0);
+  }
+
+  async #put(path: CredentialPath, write: NewVersion): Promise<SecretWritten> {
+    const body = { options: { cas: write.after }, data: revealDocument(write.document) };
+    const answer = await this.#ask(path, 'data', { method: 'POST', body });
+    if (answer.status === 403) return forbidden;
+    if (answer.status !== 200) return this.#settle(path, write);
+    const { version, pin } = kvWritten(answer.body);
+    return this.#asWanted(path, write, version, pin);
+  }
+
+  /** What became of a write that the server refused or did not answer: made earlier, or somebody else was first. */
+  async #settle(path: CredentialPath, write: NewVersion, seen?: Versions): Promise<SecretWritten> {
+    const metadata = seen ? undefined : await this.#metadata(path);
+    if (metadata && 'kind' in metadata && metadata.kind === 'forbidden') return metadata;
+    const versions = seen ?? (metadata && 'versions' in metadata ? metadata.versions : noVersions);
+    const { last, pin } = versions;
+    if (last === write.after) throw new SecretStoreRefusedFault('the secrets server refuses to store a document');
+    const reading = last === write.after + 1 ? await this.read(path, last) : missing;
+    const same = reading.kind === 'found' && sameDocument(reading.document, write.document);
+    return same ? this.#asWanted(path, write, last, pin) : { kind: 'conflict', last };
+  }
+
+  /** A version written to be current is: a pin that stands in its way goes. */
+  async #asWanted(path: CredentialPath, { as }: NewVersion, version: number, pin?: number): Promise<SecretWritten> {
+    if (as === 'pending' || pin === undefined) return { kind: 'written', version };
+    const promoted = await afterChange(this.promote(path, version));
+    return promoted.kind === 'forbidden' ? forbidden : { kind: 'written', version };
+  }
+
+  /** A pin that says no more than its absence is taken away, so that none outlives a rotation. */
+  async #unpinHighest(path: CredentialPath): Promise<void> {
+    const metadata = await this.#metadata(path);
+    if (!('versions' in metadata)) return;
+    const { current } = stateOf(metadata.versions);
+    if (current !== undefined && current === metadata.versions.live.at(-1)) await this.#pin(path, metadata, undefined);
+  }
+
+  async #metadata(path: CredentialPath): Promise<KvMetadata | Missing | Forbidden> {
+    const { status, body } = await this.#ask(path, 'metadata', { method: 'GET' });
+    if (status === 403) return forbidden;
+    if (status === 404) return missing;
+    if (status !== 200) throw new SecretStoreUnavailableFault('the secrets server cannot read just now');
+    return kvMetadata(body, this.#clock.now());
+  }
+
+  /** Names another current version, or none, and leaves all other metadata as it is. */
+  async #pin(path: CredentialPath, { versions, custom }: KvMetadata, pin?: number): Promise<Forbidden | undefined> {
+    if (versions.pin === pin) return undefined;
+    const { [PIN]: _, ...others } = custom;
+    const wanted = pin === undefined ? others : { ...others, [PIN]: String(pin) };
+    const { status } = await this.#ask(path, 'metadata', { method: 'POST', body: { custom_metadata: wanted } });
+    if (status === 403) return forbidden;
+    if (status === 400) throw new SecretStoreRefusedFault('the secrets server refuses our custom metadata');
+    return undefined;
+  }
+
+  async #ask(
+    path: CredentialPath,
+    what: 'data' | 'metadata' | 'destroy',
+    { query = '', ...call }: Pick<VaultCall, 'method' | 'body'> & { readonly query?: string },
+  ): Promise<VaultAnswer> {
+    const mount = this.#mount.replaceAll(TENANT, path.tenant).split('/').filter(Boolean);
+    const url = [...mount, what, path.namespace, path.label].map(encodeURIComponent).join('/');
+    const namespace = this.#namespace?.replaceAll(TENANT, path.tenant);
+    const request = { ...call, path: `${url}${query}`, ...(namespace !== undefined && { namespace }) };
+    const token = await this.#session.token();
+    const answer = await this.#http.call({ ...request, token });
+    if (answer.status !== 403) return answer;
+    const fresh = await this.#session.after(token);
+    return fresh ? this.#http.call({ ...request, token: fresh }) : answer;
+  }
+}
+
+/** Once a change was made, a failure of what follows must not be told as if nothing had been changed. */
+async function afterChange<Outcome>(work: Promise<Outcome>): Promise<Outcome> {
+  try {
+    return await work;
+  } catch (thrown) {
+    if (!(thrown instanceof SecretStoreUnavailableFault)) throw thrown;
+    throw new SecretOutcomeUnknownFault('a change was made, and what it needs beside was not', { cause: thrown });
+  }
+}
