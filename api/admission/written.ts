@@ -1,10 +1,11 @@
 import type { Deployment } from '../../crds/deployment/index.js';
 import { typedId } from '../../crds/grammar/index.js';
 import { keys } from '../../crds/keys/index.js';
-import { type Metadata, specHash } from '../../crds/meta/index.js';
+import { canonicalText, type Metadata, specHash } from '../../crds/meta/index.js';
 import type { Alteration } from '../../crds/rule/index.js';
-import { type Change, encode, type Guard } from '../../pkg/store/index.js';
+import type { Change, Guard, Put } from '../../pkg/store/index.js';
 import type { ApiEnv } from '../env.js';
+import { turnPuts } from './turns.js';
 
 export type ChangeKind = 'create' | 'update' | 'delete';
 
@@ -20,6 +21,8 @@ export interface DeploymentWrite {
   readonly operation: string;
   /** What must still be so for the write to be right. */
   readonly guards: readonly Guard[];
+  /** The turns that it takes. */
+  readonly turns?: readonly string[];
 }
 
 /** A change to commit, with the bytes of the deployment in it. */
@@ -52,15 +55,20 @@ export async function writeOf(env: ApiEnv, write: DeploymentWrite): Promise<Writ
   const { metadata, spec } = write;
   const key = keys.deployment(metadata.tenant, spec.name);
   const archive = keys.archive(metadata.tenant, metadata.uid, metadata.generation);
+  const text = canonicalText(spec);
   // Metadata first: answers are spliced from these bytes.
-  const bytes = encode({ metadata, ...spec });
+  const bytes = Buffer.from(`{"metadata":${JSON.stringify(metadata)},${text.slice(1)}`);
   const event = await env.events.put(eventOf(write));
-  const puts = [{ key, bytes }, { key: archive, bytes: encode(archiveOf(write)) }, event];
+  const puts = [{ key, bytes }, { key: archive, bytes: archiveOf(write, text) }, event, ...(await turnsIn(env, write))];
   return { change: { guards: write.guards, puts, deletes: [], proof: archive }, bytes };
 }
 
-function archiveOf({ kind, metadata, spec, alterations, by, operation }: DeploymentWrite) {
-  return {
+async function turnsIn({ eventLeases }: ApiEnv, { turns = [], operation }: DeploymentWrite): Promise<readonly Put[]> {
+  return turns.length === 0 ? [] : turnPuts(turns, operation, await eventLeases.current());
+}
+
+function archiveOf({ kind, metadata, spec, alterations, by, operation }: DeploymentWrite, text: string): Buffer {
+  const entry = {
     revision: metadata.generation,
     at: metadata.updatedAt,
     by,
@@ -69,8 +77,8 @@ function archiveOf({ kind, metadata, spec, alterations, by, operation }: Deploym
     specHash: metadata.specHash,
     secretsVersion: spec.secretsVersion,
     alterations,
-    spec,
   };
+  return Buffer.from(`${JSON.stringify(entry).slice(0, -1)},"spec":${text}}`);
 }
 
 const EVENTS = {
