@@ -10,7 +10,7 @@ import { hostname } from 'node:os';
 import { systemClock, systemRandom } from '../pkg/clock/index.js';
 import { InvalidSettingFault, loadSettings, readArguments, type Settings } from '../pkg/config/index.js';
 import { asError } from '../pkg/fault/index.js';
-import { type PlacementPolicy, policyOf } from '../pkg/fleet/index.js';
+import { policyOf } from '../pkg/fleet/index.js';
 import { createLogger, type LogFormat, type LogLevel } from '../pkg/log/index.js';
 import { createMetrics } from '../pkg/metrics/index.js';
 import type { Loop } from '../pkg/reconcile/index.js';
@@ -35,7 +35,7 @@ async function main(settings: Settings, only: string | undefined, signal: AbortS
     store,
     cache,
     metrics,
-    loops: chosen(only, policyOf(settings)),
+    loops: chosen(only, allLoops(policyOf(settings), settings.nodeGraceSeconds)),
     holder: `${hostname()}-${process.pid}-${systemRandom.bytes(4).toString('hex')}`,
     leaderLeaseSeconds: settings.leaderLeaseSeconds,
     eventRetentionDays: settings.eventRetentionDays,
@@ -53,8 +53,7 @@ async function main(settings: Settings, only: string | undefined, signal: AbortS
   log.info('controllers stopped');
 }
 
-function chosen(only: string | undefined, policy: PlacementPolicy): readonly Loop[] {
-  const loops = allLoops(policy);
+function chosen(only: string | undefined, loops: readonly Loop[]): readonly Loop[] {
   if (only === undefined) return loops;
   return only.split(',').map(name => {
     const loop = loops.find(each => each.name === name);

@@ -1,12 +1,13 @@
 import { expect } from 'chai';
 
-import type { NodeCondition, NodeStatus, StoredNode } from '../../crds/node/index.js';
-import { decideNode } from './decide.js';
+import type { NodeCondition, NodeOrders, NodeStatus, StoredNode } from '../../crds/node/index.js';
+import { decideNode, type NodeDecision } from './decide.js';
 
 const BEFORE = '2030-01-01T00:00:00.000Z';
 const NOW = '2030-01-01T00:01:00.000Z';
+const ORDER = { by: 'tok_1', since: BEFORE };
 
-const node = (controlPlane = false): StoredNode => ({
+const node = (controlPlane = false, orders?: NodeOrders): StoredNode => ({
   metadata: { tenant: 't1', uid: 'node_1', generation: 1, createdAt: BEFORE, updatedAt: BEFORE, specHash: 'h' },
   id: 'node_1',
   name: 'n1',
@@ -15,24 +16,47 @@ const node = (controlPlane = false): StoredNode => ({
   publicKey: '',
   controlPlane,
   agentVersion: '0',
+  ...(orders && { orders }),
 });
 
-const written = (status: NodeCondition, reason: string, id = 'node_1'): NodeStatus => ({
-  id,
+const written = (status: NodeCondition, reason: string, more: Partial<NodeStatus> = {}): NodeStatus => ({
+  id: 'node_1',
   status,
   reason,
   since: BEFORE,
+  ...more,
 });
 
+interface Given {
+  readonly controlPlane?: boolean;
+  readonly orders?: NodeOrders;
+  readonly heardAs?: string;
+  readonly written?: NodeStatus;
+  readonly inGrace?: boolean;
+  readonly residents?: number;
+}
+
+const decide = ({ controlPlane, orders, heardAs, written: before, inGrace = false, residents = 0 }: Given) =>
+  decideNode(
+    {
+      node: node(controlPlane, orders),
+      presence: heardAs === undefined ? undefined : { id: heardAs, lease: '1', since: BEFORE },
+      written: before,
+      inGrace,
+      residents,
+    },
+    NOW,
+  );
+
 describe('node monitor decides', () => {
-  const cases: readonly {
+  const cases: readonly (Given & {
     name: string;
-    controlPlane?: boolean;
-    heardAs?: string;
-    written?: NodeStatus;
     status?: NodeCondition;
+    reason?: string;
+    lost?: NodeStatus['lost'];
     event?: string;
-  }[] = [
+    grace?: NodeDecision['grace'];
+  })[] = [
     { name: 'a node that was never heard is joining', status: 'joining' },
     { name: 'a joining node stays so', written: written('joining', 'not_heard_yet') },
     {
@@ -44,25 +68,125 @@ describe('node monitor decides', () => {
     },
     { name: 'a ready node that is heard stays so', heardAs: 'node_1', written: written('ready', 'heard') },
     {
-      name: 'a ready node that is not heard has failed',
+      name: 'a ready node that is not heard has failed, and has time to come back',
       written: written('ready', 'heard'),
       status: 'failed',
       event: 'node.failed',
+      grace: 'begins',
     },
-    { name: 'a failed node stays so', written: written('failed', 'silent') },
     {
-      name: 'a failed node that is heard again is ready',
+      name: 'time to come back that is left of an earlier failure begins anew',
+      written: written('ready', 'heard'),
+      inGrace: true,
+      status: 'failed',
+      event: 'node.failed',
+      grace: 'begins',
+    },
+    { name: 'a failed node stays so in its grace', written: written('failed', 'silent'), inGrace: true },
+    {
+      name: 'a failed node that did not come back in time is lost',
+      written: written('failed', 'silent'),
+      status: 'failed',
+      lost: 'silence',
+      event: 'node.lost',
+    },
+    { name: 'a lost node stays so', written: written('failed', 'silent', { lost: 'silence' }) },
+    {
+      name: 'a failed node that is heard again is ready, and its grace is over',
       heardAs: 'node_1',
       written: written('failed', 'silent'),
+      inGrace: true,
+      status: 'ready',
+      event: 'node.ready',
+      grace: 'ends',
+    },
+    {
+      name: 'a lost node that is heard again is ready',
+      heardAs: 'node_1',
+      written: written('failed', 'silent', { lost: 'silence' }),
       status: 'ready',
       event: 'node.ready',
     },
-    { name: 'a draining node that is heard stays so', heardAs: 'node_1', written: written('draining', 'asked') },
+    {
+      name: 'a machine that is off is lost at once',
+      orders: { fence: ORDER },
+      written: written('ready', 'heard'),
+      status: 'failed',
+      reason: 'fenced',
+      lost: 'fence',
+      event: 'node.lost',
+    },
+    {
+      name: 'a failed machine that is off need not be waited for',
+      orders: { fence: ORDER },
+      written: written('failed', 'silent'),
+      inGrace: true,
+      status: 'failed',
+      lost: 'fence',
+      event: 'node.lost',
+      grace: 'ends',
+    },
+    {
+      name: 'a lost machine that is off is lost for certain, and nobody is told twice',
+      orders: { fence: ORDER },
+      written: written('failed', 'silent', { lost: 'silence' }),
+      status: 'failed',
+      lost: 'fence',
+    },
+    {
+      name: 'a machine that is heard is not off',
+      orders: { fence: ORDER },
+      heardAs: 'node_1',
+      written: written('failed', 'fenced', { lost: 'fence' }),
+      status: 'ready',
+      event: 'node.ready',
+    },
+    {
+      name: 'a node that is to be emptied is draining',
+      orders: { drain: ORDER },
+      heardAs: 'node_1',
+      residents: 2,
+      written: written('ready', 'heard'),
+      status: 'draining',
+      reason: 'draining',
+    },
+    {
+      name: 'a draining node stays so',
+      orders: { drain: ORDER },
+      heardAs: 'node_1',
+      residents: 1,
+      written: written('draining', 'draining'),
+    },
+    {
+      name: 'an empty draining node is drained',
+      orders: { drain: ORDER },
+      heardAs: 'node_1',
+      written: written('draining', 'draining'),
+      status: 'draining',
+      reason: 'drained',
+      event: 'node.drained',
+    },
+    {
+      name: 'a drained node stays so',
+      orders: { drain: ORDER },
+      heardAs: 'node_1',
+      written: written('draining', 'drained'),
+    },
+    {
+      name: 'a node that need not be emptied any more is ready',
+      heardAs: 'node_1',
+      residents: 1,
+      written: written('draining', 'draining'),
+      status: 'ready',
+      event: 'node.ready',
+    },
     {
       name: 'a draining node that is not heard has failed',
-      written: written('draining', 'asked'),
+      orders: { drain: ORDER },
+      written: written('draining', 'draining'),
       status: 'failed',
       event: 'node.failed',
+      grace: 'begins',
     },
     {
       name: 'the presence of an earlier node of the name does not count',
@@ -70,30 +194,36 @@ describe('node monitor decides', () => {
       written: written('ready', 'heard'),
       status: 'failed',
       event: 'node.failed',
+      grace: 'begins',
     },
     {
       name: 'what was written of an earlier node of the name does not count',
-      written: written('ready', 'heard', 'node_0'),
+      written: written('ready', 'heard', { id: 'node_0' }),
       status: 'joining',
     },
     { name: 'the control plane’s node is ready unheard', controlPlane: true, status: 'ready', event: 'node.ready' },
     { name: 'the control plane’s node never fails', controlPlane: true, written: written('ready', 'platform_record') },
+    {
+      name: 'the control plane’s node can be emptied',
+      controlPlane: true,
+      orders: { drain: ORDER },
+      residents: 1,
+      written: written('ready', 'heard'),
+      status: 'draining',
+    },
   ];
 
   for (const given of cases) {
     it(given.name, () => {
-      const presence = given.heardAs === undefined ? undefined : { id: given.heardAs, lease: '1', since: BEFORE };
-      const decision = decideNode(node(given.controlPlane), presence, given.written, NOW);
+      const decision = decide(given);
 
       expect(decision?.status.status).to.equal(given.status);
+      expect(decision?.status.lost).to.equal(given.lost);
       expect(decision?.event?.type).to.equal(given.event);
-      if (decision) expect(decision.status.since).to.equal(NOW);
+      expect(decision?.grace).to.equal(given.grace);
+      if (given.reason) expect(decision?.status.reason).to.equal(given.reason);
+      const changed = decision && decision.status.status !== given.written?.status;
+      if (decision && given.written?.id === 'node_1') expect(decision.status.since).to.equal(changed ? NOW : BEFORE);
     });
   }
-
-  it('keeps the time of the change when only the reason is another', () => {
-    const decision = decideNode(node(true), undefined, written('ready', 'heard'), NOW);
-    expect(decision?.status).to.include({ reason: 'platform_record', since: BEFORE });
-    expect(decision?.event).to.equal(undefined);
-  });
 });
