@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 
-import { facts } from './admit.fixture.js';
+import { exampleVolumes } from '../rejections/index.js';
+import { facts, scratch } from './admit.fixture.js';
 
 const word = fc.stringMatching(/^[A-Za-z0-9 ./:=-]{1,20}$/).filter(text => text.trim() !== '');
 const words = fc.array(word, { minLength: 1, maxLength: 4 });
@@ -34,11 +35,115 @@ const healthCheck = fc.record(
   { requiredKeys: ['command'] },
 );
 
-/** Any document that asks for a deployment and is accepted. */
-export const soundDocument = fc.record(
+/** Two credentials of the same deployment, under names that no variable of `environment` has. */
+const secretEntry = (name: string, label: string) =>
+  fc.record(
+    {
+      name: fc.constant(name),
+      vault_path: fc.constantFrom(`deployments/${label}`, `resources/${label}`),
+      anchor: fc.constant('process'),
+      rotation: fc.constant('restart'),
+      values: fc.dictionary(fc.stringMatching(/^[a-z]{1,6}$/), word, { noNullPrototype: true }),
+      generate: fc.record(
+        {
+          keys: fc.uniqueArray(fc.stringMatching(/^G_[a-z]{1,6}$/), { minLength: 1, maxLength: 3 }),
+          bytes: fc.integer({ min: 16, max: 2048 }),
+          encoding: fc.constantFrom('hex', 'base64', 'base64url'),
+        },
+        { requiredKeys: ['keys'], noNullPrototype: true },
+      ),
+    },
+    { requiredKeys: ['name', 'vault_path', 'anchor'], noNullPrototype: true },
+  );
+
+const secrets = fc.tuple(secretEntry('ONE', 'first'), secretEntry('TWO', 'second')).map(pair => [...pair]);
+
+const composedSecrets = fc.dictionary(
+  fc.stringMatching(/^URL_[A-Z]{1,6}$/),
+  fc.tuple(word, word).map(([before, after]) => `${before}{{secret.first.key}}${after}{{secret.second.other}}`),
+  { noNullPrototype: true },
+);
+
+/** Read-only mounts of different volumes, by either name of the id. */
+const mount = fc
+  .record(
+    {
+      id: fc.constantFrom(exampleVolumes.ready, exampleVolumes.writtenByOther, scratch),
+      isAlias: fc.boolean(),
+      type: fc.constantFrom('volume', 'bind', 'tmpfs'),
+      mountPath: fc.stringMatching(/^\/[a-z]{1,8}$/),
+      subPath: fc.stringMatching(/^[a-z]{1,8}$/),
+    },
+    { requiredKeys: ['id', 'isAlias', 'mountPath'], noNullPrototype: true },
+  )
+  .map(({ id, isAlias, ...rest }) => ({ [isAlias ? 'volume_id' : 'volumeId']: id, ...rest, readOnly: true }));
+
+const volumes = fc.uniqueArray(mount, { maxLength: 3, selector: ({ mountPath }) => mountPath });
+
+const countries = fc.constantFrom('DE', 'fr', 'Us', 'JP');
+
+const placement = fc.record(
+  {
+    residency: fc.record(
+      {
+        country: countries,
+        region: fc.constantFrom('eu', 'us', 'apac'),
+        blockedCountries: fc.uniqueArray(countries, { maxLength: 3 }),
+      },
+      { requiredKeys: [], noNullPrototype: true },
+    ),
+    constraints: fc.array(
+      fc.oneof(
+        fc.record({ key: fc.constant('disk'), operator: fc.constant('In'), values: fc.constant(['ssd']) }),
+        fc.record({ key: fc.constant('gpu'), operator: fc.constantFrom('Exists', 'DoesNotExist') }),
+      ),
+      { maxLength: 3 },
+    ),
+    antiAffinity: fc.record(
+      { self: fc.constant(true), deployments: fc.constant(['db']), topologyKey: fc.constantFrom('node', 'rack') },
+      { requiredKeys: ['self'], noNullPrototype: true },
+    ),
+  },
+  { requiredKeys: [], noNullPrototype: true },
+);
+
+const dependency = fc.record(
+  { name: fc.constantFrom('db', 'not-yet', 'later-on'), condition: fc.constantFrom('healthy', 'started') },
+  { requiredKeys: ['name'], noNullPrototype: true },
+);
+
+const dependsOn = fc.oneof(
+  fc.uniqueArray(dependency, { maxLength: 3, selector: ({ name }) => name }),
+  fc.constant({ db: 'healthy', 'not-yet': 'started' }),
+);
+
+const rollout = fc.record(
+  {
+    maxSurge: fc.integer({ min: 1, max: 100 }),
+    maxUnavailable: fc.integer({ min: 0, max: 100 }),
+    progressDeadline: duration(10, 3600),
+    autoRollback: fc.boolean(),
+    canary: fc.record(
+      { replicas: fc.integer({ min: 1, max: 9 }), hold: duration(1, 3600) },
+      { requiredKeys: ['replicas'], noNullPrototype: true },
+    ),
+  },
+  { requiredKeys: [], noNullPrototype: true },
+);
+
+/** Templates need both credentials, so they come together. */
+const composition = fc.oneof(
+  fc.constant({}),
+  secrets.map(entries => ({ secrets: entries })),
+  fc.record({ secrets, composedSecrets }),
+);
+
+const document = fc.record(
   {
     kind: fc.constant('Deployment'),
-    name: fc.stringMatching(/^[a-z](?:[a-z0-9-]{0,20}[a-z0-9])?$/).filter(name => name !== 'etcd'),
+    name: fc
+      .stringMatching(/^[a-z](?:[a-z0-9-]{0,20}[a-z0-9])?$/)
+      .filter(name => !['etcd', 'db', 'web', 'not-yet', 'later-on'].includes(name)),
     image: fc.stringMatching(/^[a-z0-9]{1,8}\.example(?::[0-9]{2,4})?\/[a-z0-9]{1,8}:v[A-Za-z0-9._-]{1,12}$/),
     replicas: fc.integer({ min: 0, max: 100 }),
     entrypoint: words,
@@ -59,9 +164,17 @@ export const soundDocument = fc.record(
       { requiredKeys: [] },
     ),
     labels: fc.dictionary(fc.stringMatching(/^[a-z]{1,8}$/), fc.stringMatching(/^[a-z0-9]{0,8}$/)),
+    volumes,
+    networks: fc.constant(['backend']),
+    placement,
+    dependsOn,
+    rollout,
   },
   { requiredKeys: ['kind', 'name', 'image'], noNullPrototype: true },
 );
+
+/** Any document that asks for a deployment and is accepted. */
+export const soundDocument = fc.tuple(document, composition).map(([fields, secrecy]) => ({ ...fields, ...secrecy }));
 
 /** One thing done to a sound document, and the one code and field it must earn. */
 export const mutations: ReadonlyArray<{ change: Readonly<Record<string, unknown>>; code: string; field: string }> = [
@@ -87,5 +200,74 @@ export const mutations: ReadonlyArray<{ change: Readonly<Record<string, unknown>
   { change: { secretsVersion: -1 }, code: 'secrets_version_negative', field: 'secretsVersion' },
   { change: { resources: { memory: 'lots' } }, code: 'resources_quantity_invalid', field: 'resources.memory' },
   { change: { labels: { 'traefik.x': 'y' } }, code: 'label_reserved', field: 'labels.traefik.x' },
+  { change: { networks: ['nowhere'] }, code: 'network_not_found', field: 'networks[0]' },
+  {
+    change: { volumes: [{ volumeId: exampleVolumes.absent, mountPath: '/x' }] },
+    code: 'volume_not_found',
+    field: 'volumes[0].volumeId',
+  },
+  {
+    change: { volumes: [{ volumeId: exampleVolumes.degraded, mountPath: '/x', readOnly: true }] },
+    code: 'volume_not_ready',
+    field: 'volumes[0].volumeId',
+  },
+  {
+    change: { volumes: [{ volumeId: 'x', mountPath: '/x' }] },
+    code: 'volume_mount_shape',
+    field: 'volumes[0].volumeId',
+  },
+  {
+    change: { placement: { residency: { country: 'ZZ' } } },
+    code: 'residency_country_invalid',
+    field: 'placement.residency.country',
+  },
+  {
+    change: { placement: { residency: { region: 'moon' } } },
+    code: 'residency_region_unknown',
+    field: 'placement.residency.region',
+  },
+  {
+    change: { placement: {}, labels: { 'mooring.io/data-residency-country': 'DE' } },
+    code: 'residency_label_handwritten',
+    field: 'labels.mooring.io/data-residency-country',
+  },
+  { change: { dependsOn: [{ name: 'cache' }] }, code: 'depends_on_no_health_check', field: 'dependsOn[0].name' },
+  {
+    change: { dependsOn: [{ name: 'db' }, { name: 'db' }] },
+    code: 'depends_on_duplicate',
+    field: 'dependsOn[1].name',
+  },
+  {
+    change: { rollout: { maxSurge: 0, maxUnavailable: 0 } },
+    code: 'field_invalid',
+    field: 'rollout.maxUnavailable',
+  },
+  {
+    change: { composedSecrets: { A: '{{secret.third.x}}' } },
+    code: 'secret_compose_resource_undeclared',
+    field: 'composedSecrets.A',
+  },
+  { change: { composedSecrets: { A: 'constant' } }, code: 'secret_compose_no_reference', field: 'composedSecrets.A' },
+  ...[
+    { fields: { name: 'a-b' }, code: 'secret_name_invalid', part: 'name' },
+    { fields: { vault_path: undefined }, code: 'secret_vault_path_required', part: 'vault_path' },
+    { fields: { vault_path: '../x' }, code: 'secret_vault_path_not_relative', part: 'vault_path' },
+    { fields: { vault_path: 'x' }, code: 'secret_path_shape', part: 'vault_path' },
+    { fields: { vault_path: 'other/x' }, code: 'secret_path_namespace', part: 'vault_path' },
+    { fields: { vault_path: 'resources/X' }, code: 'secret_path_name', part: 'vault_path' },
+    { fields: { vault_path: 'resources/db-admin' }, code: 'secret_path_namespace_split', part: 'vault_path' },
+    { fields: { anchor: 'tide' }, code: 'secret_anchor_invalid', part: 'anchor' },
+    { fields: { rotation: 'never' }, code: 'secret_rotation_unsupported', part: 'rotation' },
+    { fields: { mount_path: '/x' }, code: 'secret_mount_path_unsupported', part: 'mount_path' },
+    { fields: { values: { a: '' } }, code: 'secret_value_empty', part: 'values.a' },
+    { fields: { generate: { keys: [] } }, code: 'secret_generate_keys_required', part: 'generate.keys' },
+  ].map(({ fields, code, part }) => ({
+    change: {
+      secrets: [{ name: 'ONE', vault_path: 'deployments/x', anchor: 'process', ...fields }],
+      composedSecrets: undefined,
+    },
+    code,
+    field: `secrets[0].${part}`,
+  })),
   { change: { surprise: 1 }, code: 'field_unknown', field: 'surprise' },
 ];
