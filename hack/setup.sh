@@ -48,10 +48,18 @@ busybox busybox-static
 LIST
       ;;
   esac
+  case $1 in
+    test) echo openssl openssl ;;
+    bench) echo wrk wrk ;;
+  esac
 }
 
+# A busybox that needs libraries is of no use in an image that has none.
 is_there() {
-  command -v "$1" >/dev/null 2>&1 || [ -x "/usr/sbin/$1" ] || [ -x "/sbin/$1" ]
+  case $1 in
+    busybox) [ -x /bin/busybox ] && ! grep -q ld-linux /bin/busybox ;;
+    *) command -v "$1" >/dev/null 2>&1 || [ -x "/usr/sbin/$1" ] || [ -x "/sbin/$1" ] ;;
+  esac
 }
 
 missing_packages() {
