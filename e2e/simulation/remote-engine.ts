@@ -11,6 +11,7 @@ export function remoteEngine(agent: Incarnation, engine: Engine): Engine {
     facts: () => call('facts', () => engine.facts()),
     list: nodeId => call('list', () => engine.list(nodeId)),
     inspect: id => call('inspect', () => engine.inspect(id)),
+    holds: image => call('holds', () => engine.holds(image)),
     pull: image => call('pull', () => engine.pull(image)),
     create: order => call(`create ${order.name}`, () => engine.create(order)),
     start: id => call('start', () => engine.start(id)),

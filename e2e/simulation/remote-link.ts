@@ -2,6 +2,8 @@ import {
   type AgentLink,
   type AssignmentLine,
   type EnrolReply,
+  environmentRefusal,
+  type EnvironmentRequest,
   type Heartbeat,
   type HeartbeatReply,
   LinkRefusedFault,
@@ -10,6 +12,7 @@ import {
   type NodeIdentity,
   type ReportBatch,
 } from '../../pkg/link/index.js';
+import type { Secret } from '../../pkg/secrets/index.js';
 import type { Incarnation } from '../../pkg/simulation/index.js';
 import { LineStream } from './line-stream.js';
 
@@ -55,6 +58,13 @@ export class RemoteLink implements AgentLink {
   async report(batch: ReportBatch): Promise<void> {
     const intake = await this.#call('report', desk => desk.report(this.#node, batch));
     if (!intake.accepted) throw new LinkRefusedFault(403, 'auth_forbidden');
+  }
+
+  async environment(request: EnvironmentRequest): Promise<ReadonlyMap<string, Secret>> {
+    const answer = await this.#call('environment', desk => desk.environment(this.#node, request));
+    if (answer.kind === 'ready') return answer.environment;
+    const { status, code } = environmentRefusal(answer);
+    throw new LinkRefusedFault(status, code);
   }
 
   /** Lines arrive in order and late, until the stream breaks, the server dies or the agent does. */

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { keys } from '../../crds/keys/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import { seededRandom } from '../clock/index.js';
-import { DeskLab, replica, TENANT } from '../link/desk.testing.js';
+import { DeskLab, replica, secretReplica, TENANT } from '../link/desk.testing.js';
 import { silentLogger } from '../log/index.js';
 import { Agent } from './agent.js';
 import { memoryDisk } from './disk.js';
@@ -332,5 +332,81 @@ describe('an agent', () => {
     await lab.clock.pass(1_000);
 
     expect(lab.engine.containers.map(({ owner }) => owner.replica)).to.deep.equal(['rep_2']);
+  });
+
+  describe('with secrets', () => {
+    /** The variables of secrets, each time the engine was asked for a container. */
+    const watchOrders = () => {
+      const orders: Record<string, string>[] = [];
+      const create = lab.engine.create.bind(lab.engine);
+      lab.engine.create = order => {
+        orders.push(Object.fromEntries([...(order.secrets ?? [])].map(([name, secret]) => [name, secret.reveal()])));
+        return create(order);
+      };
+      return orders;
+    };
+
+    it('asks for them when it makes the container, once, with the image at hand', async () => {
+      await begin();
+      const orders = watchOrders();
+      await lab.keep('web-db', { user: 'shop', password: 'first' });
+      await lab.assign(secretReplica());
+      await lab.clock.pass(5_000);
+
+      expect(lab.running).to.deep.equal(['web running']);
+      expect(orders).to.deep.equal([{ DB_user: 'shop', DB_password: 'first', URL: 'db://shop:first@db' }]);
+    });
+
+    it('asks anew after a crash between asking and making', async () => {
+      await begin();
+      const orders = watchOrders();
+      await lab.keep('web-db', { user: 'shop', password: 'first' });
+      lab.failure = (operation, when) =>
+        operation === 'create' && when === 'before' ? new EngineUnreachableFault('away') : undefined;
+      await lab.assign(secretReplica());
+      await lab.clock.pass(0);
+      await lab.stopAgent();
+      lab.failure = undefined;
+      await lab.startAgent();
+      await lab.clock.pass(5_000);
+
+      expect(lab.running).to.deep.equal(['web running']);
+      expect(orders.length).to.be.greaterThan(1);
+    });
+
+    it('asks with a fresh ticket when a pull has outlasted the first', async () => {
+      await begin();
+      lab.latencyMs = operation => (operation === 'pull' ? 90_000 : 0);
+      await lab.keep('web-db', { user: 'shop', password: 'first' });
+      await lab.assign(secretReplica());
+      await lab.clock.pass(100_000);
+
+      expect(lab.running).to.deep.equal(['web running']);
+    });
+
+    it('makes the container again that somebody took away', async () => {
+      await begin();
+      await lab.keep('web-db', { user: 'shop', password: 'first' });
+      await lab.assign(secretReplica());
+      await lab.clock.pass(1_000);
+      const [first] = lab.engine.containers;
+      await lab.engine.remove(first!.id);
+      await lab.clock.pass(60_000);
+
+      expect(lab.running).to.deep.equal(['web running']);
+      expect(lab.engine.containers[0]?.id).not.to.equal(first?.id);
+    });
+
+    it('makes no container while they cannot be had, says so, and makes it when they can', async () => {
+      await begin();
+      await lab.assign(secretReplica());
+      await lab.clock.pass(1_000);
+      expect(lab.running).to.deep.equal([]);
+      expect(lab.report('rep_1')).to.include({ state: 'failed', reason: 'secrets_unresolved' });
+
+      await lab.keep('web-db', { user: 'shop', password: 'first' });
+      await lab.clock.pass(60_000);
+      expect(lab.running).to.deep.equal(['web running']);
+    });
   });
 });

@@ -9,8 +9,10 @@ import { ContainerView } from './container-view.js';
 import { LogCourier } from './log-courier.js';
 import { Membership } from './membership.js';
 import { Outbox } from './outbox.js';
+import { Redial } from './redial.js';
 import { ReplicaWorker } from './replica-worker.js';
 import { RunHistory } from './run-history.js';
+import { SecretCourier } from './secret-courier.js';
 
 const EVERYTHING = 'everything';
 const STOP_GRACE_MS = 5_000;
@@ -28,6 +30,8 @@ interface Run {
   /** Looking at all containers: asked for often, done once at a time, tried again until the engine answers. */
   readonly rounds: WorkQueue;
   readonly courier: LogCourier;
+  /** Breaks the stream of assignments off, to begin it anew. */
+  readonly dial: Redial;
   readonly signal: AbortSignal;
 }
 
@@ -74,7 +78,13 @@ export class Agent {
     const view = new ContainerView(engine, node.id);
     const outbox = new Outbox(this.#env, send, signal);
     const history = await RunHistory.load(clock, disk);
-    const worker = new ReplicaWorker(this.#env, this.#options, { node, assignments, view, history, outbox });
+    const dial = new Redial(signal);
+    const secrets = new SecretCourier({
+      assignments,
+      ask: request => this.#membership.authorised(() => link.environment(request)),
+      askForTickets: () => dial.again(),
+    });
+    const worker = new ReplicaWorker(this.#env, this.#options, { node, assignments, view, history, outbox, secrets });
     const queue = new WorkQueue(uid => worker.work(uid), {
       clock,
       random,
@@ -87,7 +97,7 @@ export class Agent {
       random,
       backoff: RECONNECT,
     });
-    return { node, assignments, view, outbox, queue, rounds, courier, signal };
+    return { node, assignments, view, outbox, queue, rounds, courier, dial, signal };
   }
 
   async #heartbeats(signal: AbortSignal): Promise<void> {
@@ -118,7 +128,7 @@ export class Agent {
         this.#heard(run, line);
       };
       try {
-        await this.#membership.authorised(() => link.assignments(onLine, run.signal));
+        await this.#membership.authorised(() => link.assignments(onLine, run.dial.signal()));
       } catch (thrown) {
         failures++;
         log.warn('assignments broke off', { attempt: failures, error: asError(thrown) });
@@ -130,12 +140,12 @@ export class Agent {
   #heard({ assignments, queue, view, outbox, courier }: Run, line: AssignmentLine): void {
     switch (line.type) {
       case 'snapshot':
-        assignments.replaceAll(line.replicas);
+        assignments.replaceAll(line.replicas, line.tickets);
         outbox.resendAll();
         for (const uid of new Set([...assignments.uids, ...view.uids])) queue.add(uid);
         return;
       case 'set':
-        assignments.set(line.replica);
+        assignments.set(line.replica, line.ticket);
         return queue.add(line.replica.uid);
       case 'drop':
         assignments.drop(line.uid);

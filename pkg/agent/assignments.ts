@@ -14,6 +14,7 @@ const placeOf = ({ deploymentUid, slot }: Slot): string => `${deploymentUid}/${s
  */
 export class Assignments {
   #wanted = new Map<string, Replica>();
+  #tickets = new Map<string, string>();
   readonly #newest = new Map<string, number>();
   #told = false;
 
@@ -26,19 +27,29 @@ export class Assignments {
   }
 
   /** Replaces everything. */
-  replaceAll(replicas: readonly Replica[]): void {
+  replaceAll(replicas: readonly Replica[], tickets: Readonly<Record<string, string>> = {}): void {
     const before = this.#wanted;
+    this.#tickets = new Map(Object.entries(tickets));
     this.#wanted = new Map();
     this.#told = true;
     for (const replica of replicas) this.#put(replica, before.get(replica.uid));
   }
 
-  set(replica: Replica): void {
+  set(replica: Replica, ticket?: string): void {
     this.#put(replica, this.#wanted.get(replica.uid));
+    if (ticket !== undefined) this.#tickets.set(replica.uid, ticket);
+  }
+
+  /** The ticket for the replica's secrets, if one is at hand. It is good once, so it is gone from here. */
+  takeTicket(uid: string): string | undefined {
+    const ticket = this.#tickets.get(uid);
+    this.#tickets.delete(uid);
+    return ticket;
   }
 
   drop(uid: string): void {
     this.#wanted.delete(uid);
+    this.#tickets.delete(uid);
   }
 
   /** A container proves that this generation of the slot was asked for once. */

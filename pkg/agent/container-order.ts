@@ -1,4 +1,5 @@
 import type { Replica } from '../../crds/replica/index.js';
+import type { Secret } from '../secrets/index.js';
 import type { ContainerOrder } from './engine/index.js';
 
 /** `<name>` for the first replica and `<name>-<slot>` for the others. */
@@ -6,8 +7,15 @@ export function containerName({ deployment, slot }: Pick<Replica, 'deployment' |
   return `${prefix}${deployment}${slot === 0 ? '' : `-${slot}`}`;
 }
 
+/** What an order takes beside the replica. */
+export interface OrderParts {
+  readonly nodeId: string;
+  readonly prefix: string;
+  readonly secrets: ReadonlyMap<string, Secret>;
+}
+
 /** What to ask the engine for, to run a replica on a node. Requests of cpu and memory are not limits. */
-export function containerOrder(replica: Replica, nodeId: string, prefix: string): ContainerOrder {
+export function containerOrder(replica: Replica, { nodeId, prefix, secrets }: OrderParts): ContainerOrder {
   const { image, entrypoint, command, environment = {}, healthCheck, ports = [] } = replica.template;
   return {
     name: containerName(replica, prefix),
@@ -15,6 +23,7 @@ export function containerOrder(replica: Replica, nodeId: string, prefix: string)
     ...(entrypoint ? { entrypoint } : {}),
     ...(command ? { command } : {}),
     environment,
+    secrets,
     ...(healthCheck ? { healthCheck } : {}),
     ports,
     network: `mooring-${replica.tenant}`,

@@ -1,6 +1,8 @@
+import type { Replica } from '../../crds/replica/index.js';
 import type { ContainerState, Report } from '../../crds/report/index.js';
 import { asError } from '../fault/index.js';
 import type { NodeIdentity } from '../link/index.js';
+import type { Secret } from '../secrets/index.js';
 import { again, done, type Next } from '../reconcile/index.js';
 import type { AgentEnv, AgentOptions } from './agent-env.js';
 import type { Assignments } from './assignments.js';
@@ -11,6 +13,7 @@ import { failureOf } from './failure-reason.js';
 import { nextStep, type Step } from './next-step.js';
 import type { Outbox } from './outbox.js';
 import type { RunHistory } from './run-history.js';
+import { NoTicketFault, type SecretCourier } from './secret-courier.js';
 
 const SLOW_MS = 300;
 const MOST_STEPS = 12;
@@ -21,6 +24,7 @@ export interface WorkerParts {
   readonly view: ContainerView;
   readonly history: RunHistory;
   readonly outbox: Outbox;
+  readonly secrets: SecretCourier;
 }
 
 /** The parts of a report that say how a container stands. */
@@ -110,7 +114,8 @@ export class ReplicaWorker {
       return this.#slowly(uid, 'pulling', () => engine.pull(image));
     }
     if (step === 'create') {
-      const order = containerOrder(replica, node.id, this.#options.namePrefix ?? '');
+      const secrets = await this.#secretsOf(replica);
+      const order = containerOrder(replica, { nodeId: node.id, prefix: this.#options.namePrefix ?? '', secrets });
       const id = await this.#slowly(uid, 'creating', () => engine.create(order));
       const { name, owner } = order;
       view.set(uid, { id, name, owner, state: 'created', health: 'none', exitCode: undefined });
@@ -128,6 +133,20 @@ export class ReplicaWorker {
     }
     await view.look(uid, id);
     log.info('container started', { replica: uid, deployment: replica.deployment, container: id });
+  }
+
+  /** Asked for at the last moment: they are not kept while an image is pulled. */
+  async #secretsOf(replica: Replica): Promise<ReadonlyMap<string, Secret>> {
+    const { image, secrets = [] } = replica.template;
+    if (secrets.length === 0) return new Map();
+    if (!(await this.#env.engine.holds(image))) throw new ImageMissingFault(image);
+    try {
+      return await this.#parts.secrets.fetch(replica);
+    } catch (thrown) {
+      // The control plane gives a new ticket only where no container is reported.
+      if (thrown instanceof NoTicketFault) this.#report(replica.uid, 'creating', {});
+      throw thrown;
+    }
   }
 
   async #takeDown(uid: string, step: 'stop' | 'remove'): Promise<void> {

@@ -2,6 +2,7 @@ import type {
   AssignmentLine,
   EnrolReply,
   EnrolRequest,
+  EnvironmentRequest,
   Heartbeat,
   HeartbeatReply,
   LogLine,
@@ -9,12 +10,13 @@ import type {
   RenewRequest,
   ReportBatch,
 } from './messages.js';
+import type { Secret } from '../secrets/index.js';
 
 /**
  * The agent's end of the link.
  *
  * Every method throws `LinkUnreachableFault` when the control plane cannot be asked and `LinkRefusedFault` when it said
- * no. All of them may be repeated.
+ * no. All but `environment` may be repeated.
  */
 export interface AgentLink {
   /** Every later call is made with this node token. */
@@ -25,6 +27,8 @@ export interface AgentLink {
   heartbeat(beat: Heartbeat): Promise<HeartbeatReply>;
   /** Hands over every line of the stream, in order. Resolves when `signal` is aborted; throws when the stream breaks. */
   assignments(onLine: (line: AssignmentLine) => void, signal: AbortSignal): Promise<void>;
+  /** The variables that come from secrets, for one container that is about to be made. Works once for each ticket. */
+  environment(request: EnvironmentRequest): Promise<ReadonlyMap<string, Secret>>;
   report(batch: ReportBatch): Promise<void>;
   /** Sends the stream to the server that asked for it, until it ends or `signal` is aborted. */
   sendLogs(request: LogRequest, lines: AsyncIterable<LogLine>, signal: AbortSignal): Promise<void>;

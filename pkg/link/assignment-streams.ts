@@ -1,8 +1,11 @@
-import { ranges } from '../../crds/keys/index.js';
+import { keys, ranges } from '../../crds/keys/index.js';
+import { isResolved, type Replica } from '../../crds/replica/index.js';
+import type { Report } from '../../crds/report/index.js';
 import { type Clock, sleep } from '../clock/index.js';
 import { asError } from '../fault/index.js';
 import type { Logger } from '../log/index.js';
 import { type Cache, type CacheChange, value } from '../store/index.js';
+import type { DeliveryEnv } from './deliver-environment.js';
 import { REPLICAS_BY_NODE, replicaOf } from './desk-indexes.js';
 import type { AssignmentLine, LogRequest } from './messages.js';
 import type { NodeIdentity } from './node-identity.js';
@@ -16,6 +19,7 @@ export interface StreamsEnv {
   readonly cache: Cache;
   readonly clock: Clock;
   readonly log: Logger;
+  readonly delivery?: DeliveryEnv;
 }
 
 /**
@@ -59,11 +63,35 @@ export class AssignmentStreams {
       if (left.aborted) return;
     }
     this.#open.set(node.id, (this.#open.get(node.id) ?? new Set()).add(onLine));
-    const assigned = cache.by(REPLICAS_BY_NODE, node.id).map(replicaOf);
-    onLine({ type: 'snapshot', replicas: assigned.filter(({ tenant }) => tenant === node.tenant) });
+    onLine(this.#snapshot(node));
     for (const entry of cache.list(`${ranges.of(ranges.logRequests, node.tenant)}${node.id}/`)) {
       onLine({ type: 'logs', request: value<LogRequest>(entry) });
     }
+  }
+
+  #snapshot(node: NodeIdentity): AssignmentLine {
+    const assigned = this.#env.cache.by(REPLICAS_BY_NODE, node.id).map(replicaOf);
+    const replicas = assigned.filter(replica => replica.tenant === node.tenant && this.#isDue(replica));
+    const tickets = replicas.flatMap(replica => {
+      const ticket = this.#ticketFor(replica);
+      return ticket === undefined ? [] : [[replica.uid, ticket] as const];
+    });
+    return { type: 'snapshot', replicas, ...(tickets.length > 0 && { tickets: Object.fromEntries(tickets) }) };
+  }
+
+  /** One whose secrets are not resolved has no container, and must not get one: its agent hears of it only to let go. */
+  #isDue(replica: Replica): boolean {
+    return replica.retiringSince !== undefined || isResolved(replica);
+  }
+
+  /** For a replica with secrets of which its agent reports no container. */
+  #ticketFor(replica: Replica): string | undefined {
+    const { cache, delivery } = this.#env;
+    const { tenant, nodeId, uid, resolved, retiringSince } = replica;
+    if (!delivery || !resolved || nodeId === undefined || retiringSince !== undefined) return undefined;
+    const report = cache.get(keys.report(tenant, nodeId, uid));
+    const isMade = report !== undefined && value<Report>(report).containerId !== undefined;
+    return isMade ? undefined : delivery.tickets.issue({ tenant, id: nodeId }, replica);
   }
 
   close(): void {
@@ -76,11 +104,17 @@ export class AssignmentStreams {
       const before = previous && replicaOf(previous);
       const after = entry && replicaOf(entry);
       if (before?.nodeId && before.uid !== after?.uid) this.#send(before.nodeId, { type: 'drop', uid: before.uid });
-      if (after?.nodeId) this.#send(after.nodeId, { type: 'set', replica: after });
+      if (after?.nodeId && this.#isDue(after)) this.#tellOf(after, after.nodeId);
     } else if (entry && key.startsWith(ranges.logRequests)) {
       const [, , nodeId = ''] = key.split('/');
       this.#send(nodeId, { type: 'logs', request: value<LogRequest>(entry) });
     }
+  }
+
+  #tellOf(replica: Replica, nodeId: string): void {
+    if (!this.#open.has(nodeId)) return; // every server hears of every change: one of them has the agent
+    const ticket = this.#ticketFor(replica);
+    this.#send(nodeId, { type: 'set', replica, ...(ticket !== undefined && { ticket }) });
   }
 
   #send(nodeId: string, line: AssignmentLine): void {

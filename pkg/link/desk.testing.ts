@@ -2,13 +2,16 @@ import { keys } from '../../crds/keys/index.js';
 import type { StoredNode } from '../../crds/node/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import type { Report } from '../../crds/report/index.js';
+import { Keyring } from '../auth/index.js';
 import { ManualClock, seededRandom } from '../clock/index.js';
 import { EventLeases, EventWriter } from '../events/index.js';
 import { silentLogger } from '../log/index.js';
+import { credentialPath, documentOf, EmbeddedSecretStore, SecretKeyring } from '../secrets/index.js';
 import { encode, MemoryStore, value, WatchCache } from '../store/index.js';
 import { defineDeskIndexes } from './desk-indexes.js';
 import { LocalLink } from './local-link.js';
 import { NodeDesk } from './node-desk.js';
+import { Tickets } from './tickets.js';
 
 export const TENANT = '6f9619ff-8b86-4d01-b42d-00cf4fc964ff';
 export const NODE = { tenant: TENANT, id: 'node_1', name: 'n1' } as const;
@@ -18,6 +21,17 @@ export class DeskLab {
   readonly clock = new ManualClock();
   readonly store = new MemoryStore({ clock: this.clock });
   readonly cache = new WatchCache({ store: this.store, clock: this.clock, log: silentLogger });
+  readonly secrets = new EmbeddedSecretStore({
+    store: this.store,
+    keyring: new SecretKeyring([Buffer.alloc(32, 1)]),
+    random: seededRandom(2),
+    granted: ['deployments'],
+  });
+  readonly tickets = new Tickets({
+    keyring: new Keyring([Buffer.alloc(32, 2)]),
+    clock: this.clock,
+    random: seededRandom(3),
+  });
   readonly desk: NodeDesk;
   readonly #end = new AbortController();
 
@@ -30,6 +44,7 @@ export class DeskLab {
       clock: this.clock,
       log: silentLogger,
       failedAfterSeconds: 30,
+      delivery: { secrets: this.secrets, tickets: this.tickets },
     });
   }
 
@@ -80,6 +95,14 @@ export class DeskLab {
     await this.put(keys.replica(replica.tenant, replica.deployment, replica.slot), replica);
   }
 
+  /** Writes the next version of `deployments/<label>`. */
+  async keep(label: string, values: Readonly<Record<string, string>>): Promise<void> {
+    const path = credentialPath(TENANT, `deployments/${label}`);
+    const state = await this.secrets.state(path);
+    const after = state.kind === 'found' ? state.state.last : 0;
+    await this.secrets.write(path, { document: documentOf(values), after, as: 'current' });
+  }
+
   report(uid: string): Report | undefined {
     const entry = this.cache.get(keys.report(TENANT, NODE.id, uid));
     return entry && value<Report>(entry);
@@ -119,4 +142,18 @@ export function replica(change: Partial<Replica> = {}): Replica {
     createdAt: '2030-01-01T00:00:00.000Z',
     ...change,
   };
+}
+
+/** The same with secrets, resolved in their first version. */
+export function secretReplica(change: Partial<Replica> = {}): Replica {
+  return replica({
+    template: {
+      image: 'registry.test/web:1',
+      secrets: [{ name: 'DB', vault_path: 'deployments/web-db' }],
+      composedSecrets: { URL: 'db://{{secret.web-db.user}}:{{secret.web-db.password}}@db' },
+      secretsVersion: 0,
+    },
+    resolved: { versions: { 'deployments/web-db': 1 }, at: '2030-01-01T00:00:00.000Z' },
+    ...change,
+  });
 }

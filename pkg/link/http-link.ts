@@ -4,12 +4,15 @@ import { Agent, errors, request } from 'undici';
 
 import { asError } from '../fault/index.js';
 import { documents } from '../ndjson/index.js';
+import { Secret } from '../secrets/index.js';
 import type { AgentLink } from './agent-link.js';
 import { LinkRefusedFault, LinkUnreachableFault } from './faults.js';
 import {
   type AssignmentLine,
   type EnrolReply,
   type EnrolRequest,
+  type EnvironmentReply,
+  type EnvironmentRequest,
   type Heartbeat,
   type HeartbeatReply,
   type LogLine,
@@ -64,6 +67,11 @@ export class HttpLink implements AgentLink {
 
   async report(body: ReportBatch): Promise<void> {
     await this.#post('/agent/v1/reports', body, this.#token);
+  }
+
+  async environment(body: EnvironmentRequest): Promise<ReadonlyMap<string, Secret>> {
+    const { environment } = await this.#post<EnvironmentReply>('/agent/v1/environment', body, this.#token);
+    return new Map(Object.entries(environment).map(([name, text]) => [name, new Secret(text)]));
   }
 
   async assignments(onLine: (line: AssignmentLine) => void, signal: AbortSignal): Promise<void> {

@@ -13,6 +13,9 @@
  * Call `defineDeskIndexes(cache)` before the cache is fed, and make one `NodeDesk`. Its methods take a `NodeIdentity`
  * that somebody else has established.
  *
+ * Secrets travel once: a replica that refers to some is told only when they are resolved, with a ticket, and
+ * `NodeDesk.environment` gives the values for it to the node that is about to make the container.
+ *
  * ## What this package leaves to others
  *
  * Tokens, enrolment and HTTP routes are the API's. Pings on an idle stream of assignments are sent by whoever holds
@@ -21,8 +24,10 @@
  * @module
  */
 export type { AgentLink } from './agent-link.js';
+export type { DeliveryEnv, EnvironmentAnswer } from './deliver-environment.js';
 export type { DeskEnv } from './desk-env.js';
 export { defineDeskIndexes, REPLICAS_BY_NODE, REPLICAS_BY_UID } from './desk-indexes.js';
+export { environmentRefusal } from './environment-refusal.js';
 export { LinkRefusedFault, LinkUnreachableFault } from './faults.js';
 export { HttpLink, type HttpLinkOptions } from './http-link.js';
 export { LocalLink, type Registrar } from './local-link.js';
@@ -30,3 +35,5 @@ export * from './messages.js';
 export { NodeDesk } from './node-desk.js';
 export type { NodeIdentity } from './node-identity.js';
 export type { Intake } from './report-intake.js';
+export type { TicketsEnv } from './tickets.js';
+export { Tickets } from './tickets.js';

@@ -1,9 +1,11 @@
+import type { Secret } from '../secrets/index.js';
 import type { AgentLink } from './agent-link.js';
 import { LinkRefusedFault, LinkUnreachableFault } from './faults.js';
 import type {
   AssignmentLine,
   EnrolReply,
   EnrolRequest,
+  EnvironmentRequest,
   Heartbeat,
   HeartbeatReply,
   LogLine,
@@ -11,6 +13,7 @@ import type {
   RenewRequest,
   ReportBatch,
 } from './messages.js';
+import { environmentRefusal } from './environment-refusal.js';
 import type { NodeDesk } from './node-desk.js';
 import type { NodeIdentity } from './node-identity.js';
 
@@ -91,6 +94,13 @@ export class LocalLink implements AgentLink {
   async report(batch: ReportBatch): Promise<void> {
     const intake = await this.#desk.report(this.#node(), batch);
     if (!intake.accepted) throw new LinkRefusedFault(403, 'auth_forbidden');
+  }
+
+  async environment(request: EnvironmentRequest): Promise<ReadonlyMap<string, Secret>> {
+    const answer = await this.#desk.environment(this.#node(), request);
+    if (answer.kind === 'ready') return answer.environment;
+    const { status, code } = environmentRefusal(answer);
+    throw new LinkRefusedFault(status, code);
   }
 
   async sendLogs(request: LogRequest, lines: AsyncIterable<LogLine>): Promise<void> {

@@ -1,3 +1,4 @@
+import type { EnvironmentRequest } from '../../crds/delivery/index.js';
 import type { Capacity } from '../../crds/node/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import type { Report } from '../../crds/report/index.js';
@@ -43,13 +44,27 @@ export interface RenewRequest {
   readonly proof: string;
 }
 
-/** One line of `GET /agent/v1/assignments`. A snapshot replaces everything; it comes first. */
+/**
+ * One line of `GET /agent/v1/assignments`. A snapshot replaces everything; it comes first.
+ *
+ * Tickets come for replicas with secrets of which no container is reported: one each, by uid. Only replicas whose secrets
+ * are resolved are told at all, unless they retire.
+ */
 export type AssignmentLine =
-  | { readonly type: 'snapshot'; readonly replicas: readonly Replica[] }
-  | { readonly type: 'set'; readonly replica: Replica }
+  | {
+      readonly type: 'snapshot';
+      readonly replicas: readonly Replica[];
+      readonly tickets?: Readonly<Record<string, string>>;
+    }
+  | { readonly type: 'set'; readonly replica: Replica; readonly ticket?: string }
   | { readonly type: 'drop'; readonly uid: string }
   | { readonly type: 'logs'; readonly request: LogRequest }
   | { readonly type: 'ping' };
+
+/** The answer to `POST /agent/v1/environment`: the variables that come from secrets. Never logged, never kept. */
+export interface EnvironmentReply {
+  readonly environment: Readonly<Record<string, string>>;
+}
 
 /** Left at `log-requests/<tenant>/<nodeId>/<id>` on a short lease by the API server that wants the stream. */
 export interface LogRequest {
@@ -60,6 +75,8 @@ export interface LogRequest {
   /** Where the agent posts the stream: the address of the very server that waits for it. */
   readonly server: string;
 }
+
+export type { EnvironmentRequest };
 
 /** One line of the body of `POST <server>/agent/v1/logs/<id>`: text of the container, verbatim, line breaks included. */
 export interface LogLine {

@@ -1,5 +1,7 @@
 import { advertise } from './advertise.js';
+import type { EnvironmentRequest } from '../../crds/delivery/index.js';
 import { AssignmentStreams } from './assignment-streams.js';
+import { deliverEnvironment, type EnvironmentAnswer } from './deliver-environment.js';
 import type { DeskEnv } from './desk-env.js';
 import type { AssignmentLine, Heartbeat, HeartbeatReply, ReportBatch } from './messages.js';
 import type { NodeIdentity } from './node-identity.js';
@@ -40,6 +42,13 @@ export class NodeDesk {
    */
   assignments(node: NodeIdentity, onLine: (line: AssignmentLine) => void): () => void {
     return this.#streams.open(node, onLine);
+  }
+
+  /** The variables that come from secrets, for one container that the node is about to make. */
+  environment(node: NodeIdentity, request: EnvironmentRequest): Promise<EnvironmentAnswer> {
+    const { delivery, ...env } = this.#env;
+    if (!delivery) return Promise.resolve({ kind: 'not_own' });
+    return deliverEnvironment({ ...env, delivery }, node, request);
   }
 
   /** Ends all streams' supply: nothing is handed over after this. */

@@ -90,6 +90,11 @@ export function engineContract(name: string, open: () => Promise<EngineUnderTest
       expect(await engine.create(order())).to.be.a('string');
     });
 
+    it('says whether it holds an image', async () => {
+      expect(await engine.holds(under.absentImage)).to.equal(false);
+      expect(await engine.holds(under.image)).to.equal(true);
+    });
+
     it('says that the registry does not give an image', async () => {
       expect(await thrownBy(engine.pull(under.absentImage))).to.be.instanceOf(ImagePullFault);
     });

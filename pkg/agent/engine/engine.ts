@@ -1,4 +1,5 @@
 import type { HealthCheck, Port } from '../../../crds/deployment/index.js';
+import type { Secret } from '../../secrets/index.js';
 import type { ContainerHealth } from '../../../crds/report/index.js';
 
 /** Who a container belongs to: written on it as labels, and enough to adopt it after a restart. */
@@ -20,6 +21,8 @@ export interface ContainerOrder {
   readonly entrypoint?: readonly string[];
   readonly command?: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
+  /** Further variables, whose values are seen by nobody but the engine. */
+  readonly secrets?: ReadonlyMap<string, Secret>;
   readonly healthCheck?: HealthCheck;
   readonly ports: readonly Port[];
   /** Bridge network of the tenant; made when missing. */
@@ -68,6 +71,8 @@ export interface Engine {
   facts(): Promise<EngineFacts>;
   list(nodeId: string): Promise<readonly SeenContainer[]>;
   inspect(id: string): Promise<SeenContainer | undefined>;
+  /** Whether the image is present. */
+  holds(image: string): Promise<boolean>;
   /** Makes sure that the image is present. Throws `ImagePullFault` when the registry will not give it. */
   pull(image: string): Promise<void>;
   create(order: ContainerOrder): Promise<string>;

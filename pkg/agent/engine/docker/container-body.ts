@@ -54,7 +54,10 @@ export function containerBody(order: ContainerOrder): Record<string, unknown> {
     ...(order.entrypoint ? { Entrypoint: order.entrypoint } : {}),
     ...(order.command ? { Cmd: order.command } : {}),
     ...(order.healthCheck ? { Healthcheck: healthConfig(order.healthCheck) } : {}),
-    Env: Object.entries(order.environment).map(([name, value]) => `${name}=${value}`),
+    Env: [
+      ...Object.entries(order.environment).map(([name, value]) => `${name}=${value}`),
+      ...[...(order.secrets ?? [])].map(([name, secret]) => `${name}=${secret.reveal()}`),
+    ],
     Labels: labelsOf(order.owner),
     ExposedPorts: Object.fromEntries(ports.map(({ name }) => [name, {}])),
     HostConfig: {

@@ -51,8 +51,13 @@ export class DockerEngine implements Engine {
     return status === 404 ? undefined : seenContainer(body);
   }
 
+  async holds(image: string): Promise<boolean> {
+    const { status } = await this.#api.call('GET', `/images/${encodeURIComponent(image)}/json`, { expected: [404] });
+    return status !== 404;
+  }
+
   async pull(image: string): Promise<void> {
-    if (await this.#holds(image)) return;
+    if (await this.holds(image)) return;
     try {
       const stream = await this.#api.open('POST', '/images/create', {
         query: { fromImage: image },
@@ -71,17 +76,12 @@ export class DockerEngine implements Engine {
 
   async create(order: ContainerOrder): Promise<string> {
     await this.#networks.ensure(order.network, order.owner.tenant);
-    const { status, body } = await this.#api.call<{ Id: string; message: string }>('POST', '/containers/create', {
-      query: { name: order.name },
-      body: containerBody(order),
-      expected: [404, 409],
-      answerWithinMs: SLOW_CALL_MS,
-    });
+    const { status, body } = await this.#order(order);
     if (status === 409) return this.#settleName(order);
     if (status !== 404) return body.Id;
 
     this.#networks.forget();
-    if (await this.#holds(order.image)) throw new EngineRefusedFault(404, body.message);
+    if (await this.holds(order.image)) throw new EngineRefusedFault(404, body.message);
     throw new ImageMissingFault(order.image);
   }
 
@@ -131,13 +131,23 @@ export class DockerEngine implements Engine {
     return this.#api.close();
   }
 
-  #inspect(idOrName: string): Promise<{ status: number; body: Inspected }> {
-    return this.#api.call<Inspected>('GET', `/containers/${idOrName}/json`, { expected: [404] });
+  async #order(order: ContainerOrder): Promise<{ status: number; body: { Id: string; message: string } }> {
+    try {
+      return await this.#api.call('POST', '/containers/create', {
+        query: { name: order.name },
+        body: containerBody(order),
+        expected: [404, 409],
+        answerWithinMs: SLOW_CALL_MS,
+      });
+    } catch (thrown) {
+      // The engine quotes what it refuses.
+      const isTelling = thrown instanceof EngineRefusedFault && quotes(thrown.message, order.secrets);
+      throw isTelling ? new EngineRefusedFault(thrown.status, 'the engine refused a variable of a secret') : thrown;
+    }
   }
 
-  async #holds(image: string): Promise<boolean> {
-    const { status } = await this.#api.call('GET', `/images/${encodeURIComponent(image)}/json`, { expected: [404] });
-    return status !== 404;
+  #inspect(idOrName: string): Promise<{ status: number; body: Inspected }> {
+    return this.#api.call<Inspected>('GET', `/containers/${idOrName}/json`, { expected: [404] });
   }
 
   async #settleName(order: ContainerOrder): Promise<string> {
@@ -155,4 +165,9 @@ export class DockerEngine implements Engine {
         throw new NameConflictFault(order.name);
     }
   }
+}
+
+/** Whether a text shows one of the values. */
+function quotes(text: string, secrets: ContainerOrder['secrets']): boolean {
+  return [...(secrets?.values() ?? [])].some(secret => text.includes(secret.reveal()));
 }

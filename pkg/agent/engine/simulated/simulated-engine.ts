@@ -100,6 +100,10 @@ export class SimulatedEngine implements Engine {
     return this.#call('inspect', () => this.#containers.get(id)?.seen);
   }
 
+  holds(image: string): Promise<boolean> {
+    return this.#call('inspect', () => this.#images.has(image));
+  }
+
   pull(image: string): Promise<void> {
     return this.#call('pull', () => {
       if (!(this.#options.registryHolds?.(image) ?? true)) throw new ImagePullFault(`no such image: ${image}`);

@@ -1,0 +1,155 @@
+import type { Delivery, EnvironmentRequest } from '../../crds/delivery/index.js';
+import { keys, segmentsOf } from '../../crds/keys/index.js';
+import type { Replica, ResolvedSecrets } from '../../crds/replica/index.js';
+import {
+  environmentFor,
+  explainUnresolved,
+  referencesOf,
+  type Secret,
+  type SecretStore,
+  type SecretVersions,
+  type UnresolvedWords,
+} from '../secrets/index.js';
+import { encode, type Entry, value } from '../store/index.js';
+import type { DeskEnv } from './desk-env.js';
+import { REPLICAS_BY_UID, replicaOf } from './desk-indexes.js';
+import type { NodeIdentity } from './node-identity.js';
+import type { Tickets } from './tickets.js';
+
+/** What giving out secrets takes, beside the desk. */
+export interface DeliveryEnv {
+  readonly secrets: SecretStore;
+  readonly tickets: Tickets;
+}
+
+/** What asking for the variables of a container came to. */
+export type EnvironmentAnswer =
+  | { readonly kind: 'ready'; readonly environment: ReadonlyMap<string, Secret> }
+  | { readonly kind: 'not_own' | 'ticket_invalid' | 'ticket_used' }
+  | ({ readonly kind: 'unresolved' } & UnresolvedWords);
+
+const USES_KEPT = 8;
+
+/** A replica that is wanted on the node now and whose secrets are resolved. */
+interface Due {
+  readonly entry: Entry;
+  readonly replica: Replica;
+  readonly resolved: ResolvedSecrets;
+}
+
+/**
+ * Gives the variables of one container to the node that is about to make it: once a ticket, from exactly the versions that
+ * the replica was stamped with, and only after it was written down.
+ */
+export async function deliverEnvironment(
+  env: DeskEnv & { readonly delivery: DeliveryEnv },
+  node: NodeIdentity,
+  request: EnvironmentRequest,
+): Promise<EnvironmentAnswer> {
+  await env.cache.barrier(); // a replica that was taken away a moment ago gets nothing
+  const due = dueFor(env, node, request);
+  const about = { tenant: node.tenant, node: node.name, replica: request.replica };
+  if (!due) {
+    env.log.warn('secrets refused: not the node’s own', about);
+    return { kind: 'not_own' };
+  }
+  const ticket = env.delivery.tickets.check(request.ticket, node, due.replica);
+  if (ticket === undefined) return { kind: 'ticket_invalid' };
+  const key = keys.delivery(node.tenant, due.replica.deployment, due.replica.uid);
+  const held = env.cache.get(key);
+  if (held && wasUsed(held, ticket)) return refuseRepeat(env, node, due.replica, held);
+
+  let isOurs = true;
+  const audit = async (versions: SecretVersions) => {
+    isOurs = await use(env, due, held, { ticket, versions, nodeId: node.id, key });
+    if (isOurs) env.log.info('secrets handed out', { ...about, deployment: due.replica.deployment, code: ticket });
+  };
+  const references = referencesOf(node.tenant, due.replica.template);
+  const delivery = await environmentFor(env.delivery.secrets, references, { versions: due.resolved.versions, audit });
+  if (delivery.kind !== 'ready') return { kind: 'unresolved', ...explainUnresolved(delivery) };
+  if (isOurs) return { kind: 'ready', environment: delivery.environment };
+
+  // Somebody else was faster: with this very ticket, or the replica is another one by now.
+  await env.cache.barrier();
+  const used = env.cache.get(key);
+  if (used && wasUsed(used, ticket)) return refuseRepeat(env, node, due.replica, used);
+  return { kind: 'ticket_invalid' };
+}
+
+function dueFor(
+  { cache }: DeskEnv,
+  node: NodeIdentity,
+  { replica: uid, generation }: EnvironmentRequest,
+): Due | undefined {
+  const [entry] = cache.by(REPLICAS_BY_UID, uid);
+  const replica = entry && replicaOf(entry);
+  if (!entry || !replica?.resolved || replica.retiringSince !== undefined) return undefined;
+  const isOwn = replica.tenant === node.tenant && replica.nodeId === node.id && replica.generation === generation;
+  return isOwn ? { entry, replica, resolved: replica.resolved } : undefined;
+}
+
+function wasUsed(held: Entry, ticket: string): boolean {
+  return value<Delivery>(held).uses.some(use => use.ticket === ticket);
+}
+
+interface Use {
+  readonly key: string;
+  readonly ticket: string;
+  readonly nodeId: string;
+  readonly versions: SecretVersions;
+}
+
+/** Writes down that the ticket is used, while the replica is exactly as it was read. False when something has changed. */
+async function use(
+  { store, clock }: DeskEnv,
+  { entry, replica }: Due,
+  held: Entry | undefined,
+  { key, ticket, nodeId, versions }: Use,
+): Promise<boolean> {
+  const before = held && value<Delivery>(held);
+  const now = { ticket, at: new Date(clock.now()).toISOString(), versions };
+  const uses = [...(before?.uses ?? []), now].slice(-USES_KEPT);
+  const record: Delivery = { ...before, replica: replica.uid, nodeId, uses };
+  const verdict = await store.commit({
+    guards: [
+      { key, at: held?.revision ?? 0 },
+      { key: entry.key, at: entry.revision },
+    ],
+    puts: [{ key, bytes: encode(record) }],
+    deletes: [],
+  });
+  return verdict.stored;
+}
+
+/** A ticket that comes a second time: nothing is given out, and it is told once for each replica. */
+async function refuseRepeat(
+  env: DeskEnv,
+  node: NodeIdentity,
+  replica: Replica,
+  held: Entry,
+): Promise<EnvironmentAnswer> {
+  env.log.warn('secrets refused: the ticket was used before', {
+    tenant: node.tenant,
+    node: node.name,
+    replica: replica.uid,
+  });
+  const record = value<Delivery>(held);
+  if (record.repeated !== undefined) return { kind: 'ticket_used' };
+  const event = await env.events.put({
+    type: 'secret.delivery_repeated',
+    tenant: node.tenant,
+    subject: { kind: 'Node', name: node.name, id: node.id },
+    severity: 'warning',
+    reason: 'delivery_ticket_used',
+    message: `The secrets of a replica of ${replica.deployment} were asked for twice with one ticket.`,
+    data: { deployment: replica.deployment, replica: replica.uid },
+  });
+  const marked: Delivery = { ...record, repeated: segmentsOf(event.key)[1]! };
+  // When another server has marked it meanwhile, that one tells.
+  await env.store.commit({
+    guards: [{ key: held.key, at: held.revision }],
+    puts: [{ key: held.key, bytes: encode(marked) }, event],
+    deletes: [],
+  });
+  return { kind: 'ticket_used' };
+}
