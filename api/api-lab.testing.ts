@@ -6,6 +6,7 @@ import { loadSettings, type Settings } from '../pkg/config/index.js';
 import { type Logger, silentLogger } from '../pkg/log/index.js';
 import { createMetrics } from '../pkg/metrics/index.js';
 import type { ImageFacts } from '../pkg/registry/index.js';
+import { EmbeddedSecretStore, SecretKeyring, type SecretStore } from '../pkg/secrets/index.js';
 import { create, MemoryStore, type Store, WatchCache } from '../pkg/store/index.js';
 import { type Api, createApi } from './api.js';
 import { type RunningServer, startServer } from './server.js';
@@ -34,6 +35,10 @@ export interface LabOptions {
   readonly keyring?: Keyring;
   /** Default: nobody asks for images. */
   readonly images?: ImageFacts;
+  /** Default: sealed into the store of the lab. */
+  readonly secrets?: SecretStore;
+  /** Default: what the control plane carries out. */
+  readonly honoured?: ReadonlySet<string>;
 }
 
 /** A real server over HTTP on a store of its own, with two tenants, for tests. */
@@ -45,6 +50,7 @@ export class ApiLab {
   readonly b = systemRandom.uuid();
   readonly clock: Clock;
   readonly settings: Settings;
+  readonly secrets: SecretStore;
   api!: Api;
   server!: RunningServer;
   readonly #options: LabOptions;
@@ -58,15 +64,23 @@ export class ApiLab {
     this.store = options.store ?? new MemoryStore({ clock: systemClock });
     const { settings } = loadSettings({ environment: {} });
     this.settings = { ...settings, listen: '127.0.0.1:0', rateLimitBurst: 100_000, ...options.settings };
+    this.secrets = options.secrets ?? this.#embedded();
     this.cache = new WatchCache({ store: this.store, clock: systemClock, log: silentLogger });
+  }
+
+  #embedded(): SecretStore {
+    const keyring = new SecretKeyring([systemRandom.bytes(32)]);
+    const granted = this.settings.secretsNamespaces;
+    return new EmbeddedSecretStore({ store: this.store, keyring, random: systemRandom, granted });
   }
 
   async start(): Promise<this> {
     const { cache, store, keyring, settings, clock } = this;
-    const { log = silentLogger, images } = this.#options;
+    const { log = silentLogger, images, honoured } = this.#options;
     const metrics = createMetrics({ processMetrics: false });
-    const deps = { store, cache, keyring, settings, clock, random: systemRandom, log, metrics };
-    this.api = createApi({ ...deps, ...(images && { images }) });
+    const { secrets } = this;
+    const deps = { store, cache, keyring, settings, clock, random: systemRandom, log, metrics, secrets };
+    this.api = createApi({ ...deps, ...(images && { images }), ...(honoured && { honoured }) });
     this.#fed = cache.run(this.#feeding.signal, { history: settings.tailBuffer });
     await cache.ready;
     for (const id of [this.a, this.b]) await this.tenant(id);

@@ -1,10 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-import { basicFields } from '../crds/deployment/index.js';
+import { basicFields, type DeploymentLimits, optionalFields, unknownWorld } from '../crds/deployment/index.js';
 import { defaultSecretLimits } from '../crds/secret/index.js';
+import type { Settings } from '../pkg/config/index.js';
 import { EventLeases, EventWriter } from '../pkg/events/index.js';
+import { defineFleetIndexes, policyOf } from '../pkg/fleet/index.js';
 import { defineDeskIndexes, NodeDesk } from '../pkg/link/index.js';
 import { Lanes } from './access/lanes.js';
+import { defineRelationIndexes } from './admission/relations.js';
+import { Turnstile } from './admission/turns.js';
 import { AssignmentLines } from './assignment-lines.js';
 import type { ApiDeps, ApiEnv } from './env.js';
 import { type Hosts, hostsOf } from './hosts.js';
@@ -40,6 +44,8 @@ export interface Api {
 export function createApi(deps: ApiDeps): Api {
   const { cache, settings } = deps;
   defineDeskIndexes(cache);
+  defineFleetIndexes(cache);
+  defineRelationIndexes(cache);
   defineDeploymentIndex(cache);
   defineNodeIndex(cache);
   defineTokenIndex(cache);
@@ -79,6 +85,8 @@ function environment(deps: ApiDeps, url: () => string): ApiEnv {
     failedAfterSeconds: settings.nodeFailedAfterSeconds,
   });
   const streams = new OpenStreams({ cache, clock, metrics });
+  const placementPolicy = policyOf(settings);
+  const limits = limitsOf(settings);
   const resources = [deploymentResource, eventResource, nodeResource({ cache, heard })];
   return {
     ...deps,
@@ -91,15 +99,29 @@ function environment(deps: ApiDeps, url: () => string): ApiEnv {
     assignments: new AssignmentLines({ desk, streams, clock }),
     logs: new LogDesk(clock),
     tails: new Tails({ cache, clock, metrics, resources, capacity: settings.tailBuffer }),
-    deploymentLimits: {
-      maxReplicas: settings.maxReplicasPerDeployment,
-      retriesFloor: settings.healthCheckRetriesFloor,
-      timeoutFloor: settings.healthCheckTimeoutFloor,
-      reservedNames: settings.reservedNames,
-      secrets: defaultSecretLimits,
-      honoured: basicFields,
+    deploymentLimits: { ...limits, honoured: deps.honoured ?? basicFields },
+    dryRunLimits: { ...limits, honoured: everyField },
+    still: {
+      ...unknownWorld,
+      regions: placementPolicy.regions,
+      secretsPolicy: { namespaces: settings.secretsNamespaces },
     },
+    turnstile: new Turnstile(),
+    placementPolicy,
     baseUrl: () => settings.baseUrl || url(),
     advertised: () => settings.advertise || url(),
+  };
+}
+
+/** What is only tried may use every field there is: nothing comes of it that would then not be carried out. */
+const everyField: ReadonlySet<string> = new Set(optionalFields);
+
+function limitsOf(settings: Settings): Omit<DeploymentLimits, 'honoured'> {
+  return {
+    maxReplicas: settings.maxReplicasPerDeployment,
+    retriesFloor: settings.healthCheckRetriesFloor,
+    timeoutFloor: settings.healthCheckTimeoutFloor,
+    reservedNames: settings.reservedNames,
+    secrets: defaultSecretLimits,
   };
 }

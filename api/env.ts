@@ -1,14 +1,17 @@
-import type { DeploymentLimits } from '../crds/deployment/index.js';
+import type { DeploymentFacts, DeploymentLimits } from '../crds/deployment/index.js';
 import type { Keyring } from '../pkg/auth/index.js';
 import type { Clock, Random } from '../pkg/clock/index.js';
 import type { Settings } from '../pkg/config/index.js';
 import type { EventLeases, EventWriter } from '../pkg/events/index.js';
+import type { PlacementPolicy } from '../pkg/fleet/index.js';
 import type { NodeDesk } from '../pkg/link/index.js';
 import type { Logger } from '../pkg/log/index.js';
 import type { Metrics } from '../pkg/metrics/index.js';
 import type { ImageFacts } from '../pkg/registry/index.js';
+import type { SecretStore } from '../pkg/secrets/index.js';
 import type { Cache, Store } from '../pkg/store/index.js';
 import type { Lanes } from './access/lanes.js';
+import type { Turnstile } from './admission/turns.js';
 import type { AssignmentLines } from './assignment-lines.js';
 import type { LogDesk } from './log-desk.js';
 import type { OpenStreams } from './open-streams.js';
@@ -26,6 +29,10 @@ export interface ApiDeps {
   readonly keyring: Keyring;
   /** Whether registries have the images that tenants name. Without it, nobody asks them. */
   readonly images?: ImageFacts;
+  /** Where credentials are kept. */
+  readonly secrets: SecretStore;
+  /** The fields of a deployment that this control plane carries out. Left out: those that it does. */
+  readonly honoured?: ReadonlySet<string>;
 }
 
 /** What every handler works with. */
@@ -39,6 +46,12 @@ export interface ApiEnv extends ApiDeps {
   readonly streams: OpenStreams;
   readonly tails: Tails;
   readonly deploymentLimits: DeploymentLimits;
+  /** The same, for what is only tried: every field there is. */
+  readonly dryRunLimits: DeploymentLimits;
+  /** What admission knows without looking it up. */
+  readonly still: DeploymentFacts;
+  readonly turnstile: Turnstile;
+  readonly placementPolicy: PlacementPolicy;
   /** What documentation links begin with. */
   readonly baseUrl: () => string;
   /** Where agents reach this very server. */

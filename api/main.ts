@@ -13,6 +13,7 @@ import { asError } from '../pkg/fault/index.js';
 import { createLogger, type LogFormat, type LogLevel } from '../pkg/log/index.js';
 import { createMetrics } from '../pkg/metrics/index.js';
 import { ImageChecker, noRegistryCredentials } from '../pkg/registry/index.js';
+import { openSecretStore } from '../pkg/secrets/index.js';
 import { openEtcdStore, WatchCache } from '../pkg/store/index.js';
 import { createApi } from './api.js';
 import { bootstrapWhenReachable } from './bootstrap.js';
@@ -36,6 +37,7 @@ async function main(settings: Settings, bootstrapFile: string | undefined, signa
     settings,
     metrics: createMetrics(),
     keyring,
+    secrets: openSecretStore(settings, { store, random: systemRandom }),
     ...(settings.registryCheck && {
       images: new ImageChecker({ ...env, settings, credentials: noRegistryCredentials }),
     }),

@@ -4,6 +4,9 @@ import { Refused } from './refusal.js';
 /** The query parameters of a request, each at most once and all of them known to the route. */
 export type Query = ReadonlyMap<string, string>;
 
+/** The query parameters that every write knows. */
+export const WRITE_QUERY = ['dryRun'] as const;
+
 const NOTHING: Query = new Map();
 
 /** Reads a query string. Refuses parameters that the route does not know, and one that is given twice. */

@@ -12,6 +12,7 @@ import { loadSettings } from '../pkg/config/index.js';
 import { HttpLink } from '../pkg/link/index.js';
 import type { Logger } from '../pkg/log/index.js';
 import { createMetrics } from '../pkg/metrics/index.js';
+import { EmbeddedSecretStore, SecretKeyring } from '../pkg/secrets/index.js';
 import { MemoryStore, WatchCache } from '../pkg/store/index.js';
 import { PartFault } from './faults.js';
 import { joinTokenFor, nodeCalled } from './join.js';
@@ -51,7 +52,13 @@ export async function startInMemory(options: InMemoryOptions): Promise<InMemory>
   const keyring = new Keyring([random.bytes(32)]);
   const env = { clock, random, log, store: new MemoryStore({ clock }), metrics: createMetrics() };
   const cache = new WatchCache(env);
-  const api = createApi({ ...env, cache, settings, keyring });
+  const secrets = new EmbeddedSecretStore({
+    store: env.store,
+    random,
+    keyring: new SecretKeyring([random.bytes(32)]),
+    granted: settings.secretsNamespaces,
+  });
+  const api = createApi({ ...env, cache, settings, keyring, secrets });
   const { leaderLeaseSeconds, eventRetentionDays } = settings;
   const controllers = controllersIn({ ...env, cache, leaderLeaseSeconds, eventRetentionDays, holder: random.uuid() });
 

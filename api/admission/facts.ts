@@ -1,53 +1,131 @@
-import { type DeploymentFacts, unknownWorld } from '../../crds/deployment/index.js';
-import { isPinned, parseImageReference } from '../../crds/grammar/index.js';
-import { ranges } from '../../crds/keys/index.js';
-import type { StoredNode } from '../../crds/node/index.js';
+import type { DeploymentFacts, KnownImage, KnownNode } from '../../crds/deployment/index.js';
+import { isPinned, isTypedId, parseImageReference } from '../../crds/grammar/index.js';
+import { keys, ranges } from '../../crds/keys/index.js';
+import type { NodePresence, StoredNode } from '../../crds/node/index.js';
+import type { KnownVolume, StoredVolume } from '../../crds/volume/index.js';
+import { keysOf, parseCredentialPath } from '../../pkg/secrets/index.js';
 import { type Cache, type Guard, StoreUnavailableFault, value } from '../../pkg/store/index.js';
 import type { ApiEnv } from '../env.js';
+import { type Asked, asksResidency, dependenciesIn, listIn, secretPathsIn } from './asked.js';
+import { consumersOf, knownDeployment, reachable, usersOfSecret, waitersFor } from './relations.js';
+import { turnGuards, turnsOf } from './turns.js';
 
-/** Whose document is judged, and against what. */
-export interface Judged {
-  readonly tenant: string;
-  readonly document: unknown;
-  /** What is stored, when this is an update. */
-  readonly stored?: { readonly image: string };
+/** What a document is judged by, and what holds a write to it. */
+export interface Gathered {
+  readonly facts: DeploymentFacts;
+  readonly turns: readonly string[];
+  /** The turns as they stood when the facts were read. */
+  readonly guards: readonly Guard[];
 }
 
-/** All that admission must know of the world, for this document. Looked up at once, and only where it asks for it. */
-export async function factsFor(env: ApiEnv, judged: Judged): Promise<DeploymentFacts> {
-  const [nodes, image] = await Promise.all([nodesFor(env.cache, judged), imageFor(env, judged)]);
-  return { ...unknownWorld, nodes, image };
+/** What admission must know of the world, for this document: each part is looked up only where the document asks for it. */
+export async function gatherFacts(env: ApiEnv, tenant: string, asked: Asked): Promise<Gathered> {
+  const { cache, still } = env;
+  const turns = turnsOf(tenant, asked);
+  const wants = wantedBy(asked, turns);
+  if (!wants.records && !wants.nodes && !env.images) return { facts: still, turns, guards: NONE };
+
+  const isReadable = wants.records || wants.nodes ? await broughtUpToDate(cache, wants.records) : true;
+  // Turns first: whatever changes while the rest is read is then noticed when the write is made.
+  const guards = turnGuards(cache, turns);
+  const [image, secretKeys] = await Promise.all([imageFact(env, tenant, asked), keysOfSecrets(env, tenant, asked)]);
+  const nodes = isReadable ? nodesIn(cache, tenant) : 'unreadable';
+  const known = wants.records && recordsFor(cache, tenant, asked);
+  return { facts: { ...still, nodes, ...known, image, secretKeys }, turns, guards };
 }
 
-async function nodesFor(cache: Cache, { tenant, document }: Judged): Promise<DeploymentFacts['nodes']> {
-  if (sent(document, 'nodeId') === undefined) return [];
-  try {
-    await cache.barrier();
-  } catch (thrown) {
-    if (thrown instanceof StoreUnavailableFault) return 'unreadable';
-    throw thrown;
-  }
-  const nodes = cache.list(ranges.of(ranges.nodes, tenant)).map(entry => value<StoredNode>(entry));
-  return nodes.map(({ id, name, labels }) => ({ id, name, labels, reachable: true }));
-}
-
-/** Only an image that is new is looked for: one that was pulled long ago may have left its registry since. */
-async function imageFor({ images }: ApiEnv, { tenant, document, stored }: Judged): Promise<DeploymentFacts['image']> {
-  const image = sent(document, 'image');
-  if (!images || typeof image !== 'string' || image === stored?.image) return 'unchecked';
-  const reference = parseImageReference(image);
-  return reference && isPinned(reference) ? images.imageFact(tenant, image) : 'unchecked';
-}
-
-/** Holds the write to the facts: the node that was found must still be there. */
-export function guardsOf(cache: Cache, tenant: string, nodeId: string | undefined): readonly Guard[] {
+/** Holds the write to the node that was found: it must still be the same one. */
+export function nodeGuards(cache: Cache, tenant: string, nodeId: string | undefined): readonly Guard[] {
   if (nodeId === undefined) return [];
   const entries = cache.list(ranges.of(ranges.nodes, tenant));
   const node = entries.find(entry => value<StoredNode>(entry).id === nodeId);
   return node ? [{ key: node.key, created: node.created }] : [];
 }
 
-function sent(document: unknown, field: string): unknown {
-  const isMap = typeof document === 'object' && document !== null && Object.hasOwn(document, field);
-  return isMap ? (document as Readonly<Record<string, unknown>>)[field] : undefined;
+/** The nodes of a tenant as they are now, or that they could not be read. */
+export async function knownNodes(cache: Cache, tenant: string): Promise<DeploymentFacts['nodes']> {
+  return (await broughtUpToDate(cache, false)) ? nodesIn(cache, tenant) : 'unreadable';
+}
+
+const NONE: readonly Guard[] = [];
+
+function wantedBy(asked: Asked, turns: readonly string[]) {
+  const { fields } = asked;
+  return {
+    nodes: fields['nodeId'] !== undefined || asksResidency(asked),
+    records:
+      turns.length > 0 || ['secrets', 'dependsOn', 'volumes', 'networks'].some(field => fields[field] !== undefined),
+  };
+}
+
+/** Whether the cache shows everything stored by now. Only nodes may be unreadable: without the rest nothing is judged. */
+async function broughtUpToDate(cache: Cache, mustBe: boolean): Promise<boolean> {
+  try {
+    await cache.barrier();
+    return true;
+  } catch (thrown) {
+    if (mustBe || !(thrown instanceof StoreUnavailableFault)) throw thrown;
+    return false;
+  }
+}
+
+/** Only an image that is new is looked for: one that was pulled long ago may have left its registry since. */
+async function imageFact({ images }: ApiEnv, tenant: string, { fields, stored }: Asked): Promise<KnownImage> {
+  const { image } = fields;
+  if (!images || typeof image !== 'string' || image === stored?.image) return 'unchecked';
+  const reference = parseImageReference(image);
+  return reference && isPinned(reference) ? images.imageFact(tenant, image) : 'unchecked';
+}
+
+async function keysOfSecrets({ secrets }: ApiEnv, tenant: string, asked: Asked) {
+  const found = await Promise.all(
+    secretPathsIn(asked).map(async ({ path }) => {
+      const at = parseCredentialPath(tenant, path);
+      const reading = at && (await keysOf(secrets, at));
+      return reading?.kind === 'found' ? ([path, reading.keys] as const) : undefined;
+    }),
+  );
+  return Object.fromEntries(found.filter(pair => pair !== undefined));
+}
+
+function recordsFor(cache: Cache, tenant: string, asked: Asked) {
+  return {
+    deployments: relatedDeployments(cache, tenant, asked),
+    volumes: volumesIn(cache, tenant, asked),
+    networks: cache.list(ranges.of(ranges.networks, tenant)).map(({ key }) => key.slice(key.lastIndexOf('/') + 1)),
+  };
+}
+
+function nodesIn(cache: Cache, tenant: string): readonly KnownNode[] {
+  return cache.list(ranges.of(ranges.nodes, tenant)).map(entry => {
+    const { id, name, labels } = value<StoredNode>(entry);
+    const alive = cache.get(keys.alive(tenant, name));
+    return { id, name, labels, reachable: alive !== undefined && value<NodePresence>(alive).id === id };
+  });
+}
+
+/** The deployments that the document's relations lead to, and those that have a relation to it. */
+function relatedDeployments(cache: Cache, tenant: string, asked: Asked) {
+  const name = asked.stored?.name;
+  const entries = [
+    ...reachable(cache, tenant, dependenciesIn(asked)),
+    ...secretPathsIn(asked).flatMap(({ label }) => usersOfSecret(cache, tenant, label)),
+    ...(name === undefined ? [] : waitersFor(cache, tenant, name)),
+  ];
+  return [...new Set(entries)].map(knownDeployment);
+}
+
+/** What the volume keeper says of a volume. */
+type VolumeStatus = Pick<KnownVolume, 'phase' | 'copies' | 'usedBytes' | 'primaryNode'> & { readonly id: string };
+
+function volumesIn(cache: Cache, tenant: string, asked: Asked): readonly KnownVolume[] {
+  return listIn(asked, 'volumes').flatMap(({ volumeId, volume_id: alias }) => {
+    const id = volumeId ?? alias;
+    const entry = typeof id === 'string' && isTypedId('vol', id) ? cache.get(keys.volume(tenant, id)) : undefined;
+    if (!entry) return [];
+    const { metadata: _, ...spec } = value<StoredVolume>(entry);
+    const status = cache.get(keys.volumeStatus(tenant, spec.id));
+    const seen = status ? value<VolumeStatus>(status) : { phase: 'Pending' as const, copies: [] };
+    return [{ ...spec, ...seen, id: spec.id, consumers: consumersOf(cache, tenant, spec.id) }];
+  });
 }

@@ -1,33 +1,34 @@
 import { type StoredDeployment, specOf } from '../../crds/deployment/index.js';
-import { ConflictFault, type Entry, value } from '../../pkg/store/index.js';
+import { type Entry, value } from '../../pkg/store/index.js';
 import { nextMetadata, writeOf } from '../admission/written.js';
+import { attempts } from '../attempts.js';
 import type { Call } from '../call.js';
 import type { ApiEnv } from '../env.js';
 import { refuseUnlessMatches } from '../if-match.js';
+import { flagIn } from '../query.js';
 import { Refused } from '../refusal.js';
 import { etag, jsonBytes } from '../reply.js';
 import type { Outcome } from '../route.js';
+import { trialReply } from '../trial/trial.js';
 import { writtenDeployment } from '../views/deployment.js';
 import { findDeployment, statusOf } from './find-deployment.js';
 
-const ATTEMPTS = 5;
-
 /** Asks for a deployment to go. The record stays, marked, until its containers are gone; asking again is the same. */
 export async function deleteDeployment(env: ApiEnv, call: Call): Promise<Outcome> {
-  for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+  const isTrial = flagIn(call.query, 'dryRun');
+  if (isTrial instanceof Refused) return isTrial;
+  return attempts(call.params['name']!, async () => {
     await env.cache.barrier();
     const entry = findDeployment(env.cache, call.tenant, call.params['name']!);
     if (entry instanceof Refused) return entry;
-    const outcome = await deleteOnce(env, call, entry);
-    if (outcome) return outcome;
-  }
-  throw new ConflictFault(call.params['name']!, ATTEMPTS);
+    const mismatch = refuseUnlessMatches(call.request.headers['if-match'], undefined, entry.revision);
+    if (mismatch) return mismatch;
+    return isTrial ? trialReply({ before: specOf(value<StoredDeployment>(entry)) }) : deleteOnce(env, call, entry);
+  });
 }
 
 /** Undefined when somebody else was first. */
 async function deleteOnce(env: ApiEnv, call: Call, entry: Entry): Promise<Outcome | undefined> {
-  const mismatch = refuseUnlessMatches(call.request.headers['if-match'], undefined, entry.revision);
-  if (mismatch) return mismatch;
   const answer = (written: Pick<Entry, 'bytes' | 'revision'>) =>
     jsonBytes(200, writtenDeployment(written, statusOf(env.cache, entry), [], []), etag(written.revision));
   const stored = value<StoredDeployment>(entry);

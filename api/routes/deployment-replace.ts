@@ -1,62 +1,113 @@
 import { admitUpdate, type StoredDeployment } from '../../crds/deployment/index.js';
 import { specHash } from '../../crds/meta/index.js';
 import { reject } from '../../crds/rejections/index.js';
-import { ConflictFault, type Entry, value } from '../../pkg/store/index.js';
-import { factsFor, guardsOf } from '../admission/facts.js';
+import { type Change, type Entry, value } from '../../pkg/store/index.js';
+import { askedBy } from '../admission/asked.js';
+import { commitWith } from '../admission/commit.js';
+import { gatherFacts, type Gathered, nodeGuards } from '../admission/facts.js';
+import { turnsOf } from '../admission/turns.js';
 import { nextMetadata, writeOf } from '../admission/written.js';
+import { attempts } from '../attempts.js';
 import type { Call } from '../call.js';
 import type { ApiEnv } from '../env.js';
 import { refuseUnlessMatches } from '../if-match.js';
+import { flagIn } from '../query.js';
 import { Refused } from '../refusal.js';
 import { etag, jsonBytes } from '../reply.js';
 import type { Outcome } from '../route.js';
+import { type Admitted, tryDeployment } from '../trial/try-deployment.js';
 import { writtenDeployment } from '../views/deployment.js';
 import { findDeployment, statusOf } from './find-deployment.js';
 
-const ATTEMPTS = 5;
-
 /** Changes a stored deployment. The same content again changes nothing, and says so with the same answer. */
 export async function replaceDeployment(env: ApiEnv, call: Call): Promise<Outcome> {
-  for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
-    await env.cache.barrier();
-    const entry = findDeployment(env.cache, call.tenant, call.params['name']!);
-    if (entry instanceof Refused) return entry;
-    const outcome = await replaceOnce(env, call, entry);
-    if (outcome) return outcome;
-  }
-  throw new ConflictFault(call.params['name']!, ATTEMPTS);
+  const isTrial = flagIn(call.query, 'dryRun');
+  if (isTrial instanceof Refused) return isTrial;
+  const entry = await find(env, call);
+  if (entry instanceof Refused) return entry;
+  if (isTrial) return tryReplace(env, call, entry);
+  const turns = turnsOf(call.tenant, askedBy(call.document, value<StoredDeployment>(entry)));
+  return env.turnstile.pass(turns, () => {
+    let known: Entry | undefined = turns.length === 0 ? entry : undefined;
+    return attempts(call.params['name']!, async () => {
+      const current = known ?? (await find(env, call));
+      known = undefined;
+      return current instanceof Refused ? current : replaceOnce(env, call, current);
+    });
+  });
+}
+
+async function find({ cache }: ApiEnv, { tenant, params }: Call): Promise<Entry | Refused> {
+  await cache.barrier();
+  return findDeployment(cache, tenant, params['name']!);
 }
 
 /** Undefined when somebody else was first. */
 async function replaceOnce(env: ApiEnv, call: Call, entry: Entry): Promise<Outcome | undefined> {
-  const { tenant, document, caller, requestId } = call;
   const stored = value<StoredDeployment>(entry);
-  const facts = await factsFor(env, { tenant, document, stored });
-  const admission = admitUpdate(stored, document, facts, env.deploymentLimits);
-  if (!admission.ok) return new Refused(admission.rejections);
-
-  const { spec, alterations, warnings, ifMatch } = admission;
-  const mismatch = refuseUnlessMatches(call.request.headers['if-match'], ifMatch, entry.revision);
-  if (mismatch) return mismatch;
-  if (stored.metadata.deletedAt !== undefined) {
-    return new Refused(reject('deployment_being_deleted', 'name', stored.name));
-  }
+  const judged = await judge(env, call, entry, env.deploymentLimits);
+  if (judged instanceof Refused) return judged;
+  const { admission, gathered } = judged;
+  const { spec, alterations, warnings, material } = admission;
   const answer = (written: Pick<Entry, 'bytes' | 'revision'>) => {
     const body = writtenDeployment(written, statusOf(env.cache, entry), alterations, warnings);
     return { ...jsonBytes(200, body, etag(written.revision)), alterations };
   };
-  const hash = specHash(spec);
-  if (hash === stored.metadata.specHash) return answer(entry);
+  const isSame = specHash(spec) === stored.metadata.specHash;
+  if (isSame && material.length === 0) return answer(entry);
 
-  const { change, bytes } = await writeOf(env, {
+  const { change, bytes } = isSame ? { change: NOTHING, bytes: entry.bytes } : await written(env, call, entry, judged);
+  const { secretKeys: seen } = gathered.facts;
+  const verdict = await commitWith(env, call, change, { subject: spec.name, writes: material, seen });
+  if (verdict instanceof Refused) return verdict;
+  if (!verdict.stored) return undefined;
+  if (gathered.turns.length > 0) await env.cache.reached(verdict.revision);
+  return answer(isSame ? entry : { bytes, revision: verdict.revision });
+}
+
+/** Material may come with a document that changes nothing else. */
+const NOTHING: Change = { guards: [], puts: [], deletes: [] };
+
+interface Judged {
+  readonly admission: Admitted;
+  readonly gathered: Gathered;
+}
+
+async function judge(
+  env: ApiEnv,
+  { tenant, document, request }: Call,
+  entry: Entry,
+  limits: ApiEnv['deploymentLimits'],
+): Promise<Judged | Refused> {
+  const stored = value<StoredDeployment>(entry);
+  const gathered = await gatherFacts(env, tenant, askedBy(document, stored));
+  const admission = admitUpdate(stored, document, gathered.facts, limits);
+  if (!admission.ok) return new Refused(admission.rejections);
+  const mismatch = refuseUnlessMatches(request.headers['if-match'], admission.ifMatch, entry.revision);
+  if (mismatch) return mismatch;
+  if (stored.metadata.deletedAt !== undefined) {
+    return new Refused(reject('deployment_being_deleted', 'name', stored.name));
+  }
+  return { admission, gathered };
+}
+
+function written(env: ApiEnv, { tenant, caller, requestId }: Call, entry: Entry, { admission, gathered }: Judged) {
+  const { spec, alterations } = admission;
+  return writeOf(env, {
     kind: 'update',
-    metadata: nextMetadata(env, stored.metadata, hash),
+    metadata: nextMetadata(env, value<StoredDeployment>(entry).metadata, specHash(spec)),
     spec,
     alterations,
     by: caller.id,
     operation: requestId,
-    guards: [{ key: entry.key, at: entry.revision }, ...guardsOf(env.cache, tenant, spec.nodeId)],
+    guards: [{ key: entry.key, at: entry.revision }, ...nodeGuards(env.cache, tenant, spec.nodeId), ...gathered.guards],
+    turns: gathered.turns,
   });
-  const verdict = await env.store.commit(change);
-  return verdict.stored ? answer({ bytes, revision: verdict.revision }) : undefined;
+}
+
+async function tryReplace(env: ApiEnv, call: Call, entry: Entry): Promise<Outcome> {
+  const judged = await judge(env, call, entry, env.dryRunLimits);
+  if (judged instanceof Refused) return judged;
+  const { admission, gathered } = judged;
+  return tryDeployment(env, call.tenant, { admission, facts: gathered.facts, entry });
 }

@@ -1,7 +1,7 @@
 import type { Call } from '../call.js';
 import type { ApiEnv } from '../env.js';
 import { LIST_QUERY, listPage, sourceOf } from '../listing.js';
-import { flagIn } from '../query.js';
+import { flagIn, WRITE_QUERY } from '../query.js';
 import { Refused } from '../refusal.js';
 import { etag, jsonBytes } from '../reply.js';
 import type { Outcome, Route } from '../route.js';
@@ -27,12 +27,28 @@ export function deploymentRoutes(env: ApiEnv): readonly Route[] {
       method: 'POST',
       path: COLLECTION,
       access: write,
+      query: WRITE_QUERY,
       body: 'json',
       handle: call => createDeployment(env, call),
     },
     { ...common, method: 'GET', path: ONE, access: read, handle: call => get(env, call) },
-    { ...common, method: 'PUT', path: ONE, access: write, body: 'json', handle: call => replaceDeployment(env, call) },
-    { ...common, method: 'DELETE', path: ONE, access: write, handle: call => deleteDeployment(env, call) },
+    {
+      ...common,
+      method: 'PUT',
+      path: ONE,
+      access: write,
+      query: WRITE_QUERY,
+      body: 'json',
+      handle: call => replaceDeployment(env, call),
+    },
+    {
+      ...common,
+      method: 'DELETE',
+      path: ONE,
+      access: write,
+      query: WRITE_QUERY,
+      handle: call => deleteDeployment(env, call),
+    },
   ];
 }
 

@@ -14,6 +14,7 @@ import { systemClock, systemRandom } from '../../pkg/clock/index.js';
 import { loadSettings } from '../../pkg/config/index.js';
 import { silentLogger } from '../../pkg/log/index.js';
 import { createMetrics } from '../../pkg/metrics/index.js';
+import { openSecretStore } from '../../pkg/secrets/index.js';
 import { EtcdStore, encode, value, WatchCache } from '../../pkg/store/index.js';
 
 const DEPLOYMENTS = 10_000;
@@ -36,7 +37,8 @@ const { settings } = loadSettings({
   environment: { MOORING_LISTEN: '127.0.0.1:0', MOORING_RATE_LIMIT_PER_SECOND: '1e9', MOORING_RATE_LIMIT_BURST: '1e9' },
 });
 const cache = new (mode === 'cached' ? UnprovenCache : WatchCache)({ ...env, store });
-const api = createApi({ ...env, store, cache, settings, metrics: createMetrics(), keyring });
+const secrets = openSecretStore({ ...settings, keyFile: join(folder, 'keys') }, { store, random: systemRandom });
+const api = createApi({ ...env, store, cache, settings, metrics: createMetrics(), keyring, secrets });
 void cache.run(new AbortController().signal);
 await cache.ready;
 const url = mode === 'stringify' ? await serveStringified(access.tenant.id) : (await startServer(api, settings)).url;

@@ -36,7 +36,7 @@ export const settingsTable = {
   healthCheckTimeoutFloor: setting<string>('10s', 'smallest healthCheck.timeout'),
   reservedNames: setting<readonly string[]>(['etcd'], 'deployment names that the platform keeps for itself'),
   secretsDriver: setting<string>('embedded', 'where credentials are kept: embedded (sealed, in etcd) or vault'),
-  secretsKeyFile: setting<string>('.mooring/secret-keys', 'file of mode 0600 with the keys of the embedded driver'),
+  secretsKeyFile: setting<string>('', 'file of mode 0600 with the keys of the embedded driver; default: secret-keys beside keyFile'),
   secretsNamespaces: setting<readonly string[]>(
     ['deployments', 'resources'],
     'namespaces of secrets that tenants may write and refer to',

@@ -19,6 +19,8 @@ export interface StageRequest {
   readonly subject: string;
   readonly operation: string;
   readonly material: readonly SecretWrite[];
+  /** Names of the keys that each credential was seen to hold when the material was judged. */
+  readonly seen: Readonly<Record<string, readonly string[]>>;
 }
 
 /** Versions that are written and that nobody sees yet. */
@@ -44,9 +46,9 @@ export interface StageEnv extends MaterialEnv {
 
 /** Writes material so that nobody sees it yet. What came with a document is laid over what a credential holds already. */
 export async function stage(env: StageEnv, request: StageRequest): Promise<StageOutcome> {
-  const plans = await Promise.all(byPath(request).map(writes => plan(env, request.tenant, writes)));
-  const forbidden = plans.find(each => each.kind === 'forbidden');
-  if (forbidden) return forbidden;
+  const plans = await Promise.all(byPath(request).map(writes => plan(env, request, writes)));
+  const hindered = plans.find(each => each.kind === 'forbidden') ?? plans.find(each => each.kind === 'conflict');
+  if (hindered) return hindered;
   const planned = plans.filter(each => each.kind === 'planned');
   if (planned.length === 0) return { kind: 'nothing' };
 
@@ -90,6 +92,8 @@ type Plan =
       readonly last: number;
     }
   | { readonly kind: 'unchanged' }
+  /** It holds other keys than those that the material was judged by. */
+  | { readonly kind: 'conflict' }
   | { readonly kind: 'forbidden'; readonly path: string };
 
 type Planned = Extract<Plan, { kind: 'planned' }>;
@@ -106,7 +110,7 @@ function byPath({ material }: StageRequest): readonly (readonly [string, readonl
 
 async function plan(
   { secrets, random }: StageEnv,
-  tenant: string,
+  { tenant, seen }: StageRequest,
   [text, writes]: readonly [string, readonly SecretWrite[]],
 ): Promise<Plan> {
   const path = credentialPath(tenant, text);
@@ -115,6 +119,7 @@ async function plan(
   const { last, current } = state.kind === 'found' ? state.state : { last: 0, current: undefined };
   const reading = current === undefined ? undefined : await secrets.read(path, current);
   const existing = reading?.kind === 'found' ? reading.document : undefined;
+  if (String(seen[text] ?? []) !== String([...(existing?.keys() ?? [])].sort())) return { kind: 'conflict' };
   const document = writes.reduce<SecretDocument | undefined>(
     (before, write) => mergedDocument(before, write, random),
     existing,

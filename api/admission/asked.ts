@@ -1,0 +1,56 @@
+import { type Deployment, type StoredDeployment, specOf } from '../../crds/deployment/index.js';
+import { isSecretLabel, parseSecretPath } from '../../crds/grammar/index.js';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** What a document asks for, as far as it can be read before it is judged: every part may be anything. */
+export interface Asked {
+  /** The workload as it would stand: what was sent, over what is stored. */
+  readonly fields: Fields;
+  /** Whether the document says anything about a field. */
+  readonly sends: (field: string) => boolean;
+  readonly stored?: StoredDeployment;
+}
+
+const NOTHING: Asked = { fields: {}, sends: () => false };
+
+/** What a document asks for, over what is stored. */
+export function askedBy(document: unknown, stored?: StoredDeployment): Asked {
+  if (typeof document !== 'object' || document === null || Array.isArray(document)) return NOTHING;
+  const sent = document as Fields;
+  const sends = (field: string) => Object.hasOwn(sent, field);
+  if (!stored) return { fields: sent, sends };
+  return { fields: { ...(specOf(stored) as Deployment & Fields), ...sent }, sends, stored };
+}
+
+/** The entries of a list, whatever was sent in its place. */
+export function listIn({ fields }: Asked, field: string): readonly Fields[] {
+  const list = fields[field];
+  return Array.isArray(list) ? list.filter(isFields) : [];
+}
+
+/** The secret paths that a document refers to and that are paths. */
+export function secretPathsIn(asked: Asked): readonly { readonly path: string; readonly label: string }[] {
+  return listIn(asked, 'secrets').flatMap(({ vault_path: path }) => {
+    const label = typeof path === 'string' ? parseSecretPath(path)?.label : undefined;
+    return typeof path === 'string' && label !== undefined && isSecretLabel(label) ? [{ path, label }] : [];
+  });
+}
+
+/** The names of the deployments that a document waits for: in a list, or as the keys of a map. */
+export function dependenciesIn({ fields }: Asked): readonly string[] {
+  const sent = fields['dependsOn'];
+  const names: readonly unknown[] = Array.isArray(sent)
+    ? sent.map(entry => (isFields(entry) ? entry['name'] : undefined))
+    : Object.keys(isFields(sent) ? sent : {});
+  return names.filter(name => typeof name === 'string');
+}
+
+/** Whether a document asks for residency. */
+export function asksResidency({ fields }: Asked): boolean {
+  return isFields(fields['placement']) && fields['placement']['residency'] !== undefined;
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,73 @@
+import { reject } from '../../crds/rejections/index.js';
+import type { SecretWrite } from '../../crds/secret/index.js';
+import { asError } from '../../pkg/fault/index.js';
+import { advance, settle, stage, type Staged, undo } from '../../pkg/material/index.js';
+import { type Change, OutcomeUnknownFault, type Verdict } from '../../pkg/store/index.js';
+import type { Call } from '../call.js';
+import type { ApiEnv } from '../env.js';
+import { Refused } from '../refusal.js';
+
+/** Secret material that came with a document. */
+export interface Material {
+  /** The workload that it came with. */
+  readonly subject: string;
+  readonly writes: readonly SecretWrite[];
+  /** Names of the keys that each credential held when the document was judged. */
+  readonly seen: Readonly<Record<string, readonly string[]>>;
+}
+
+const NOT_STORED: Verdict = { stored: false };
+
+/**
+ * Commits a record together with the secret material that came with it, or neither. `stored: false` also when somebody
+ * else wrote one of the credentials meanwhile: the document is then to be judged afresh.
+ */
+export async function commitWith(
+  env: ApiEnv,
+  { tenant, requestId }: Call,
+  change: Change,
+  { writes, subject, seen }: Material,
+): Promise<Verdict | Refused> {
+  if (writes.length === 0) return commitAlone(env, change);
+  const outcome = await stage(env, { tenant, subject, operation: requestId, material: writes, seen });
+  switch (outcome.kind) {
+    case 'nothing':
+      return commitAlone(env, change);
+    case 'conflict':
+      return NOT_STORED;
+    case 'forbidden': {
+      const granted = env.settings.secretsNamespaces;
+      return new Refused(reject('secret_path_namespace', 'secrets', outcome.path, { granted }));
+    }
+    case 'staged':
+      return commitStaged(env, change, outcome.staged);
+  }
+}
+
+/** A change may be empty: material alone was sent, and is there already. */
+async function commitAlone({ store, cache }: ApiEnv, change: Change): Promise<Verdict> {
+  return change.puts.length === 0 ? { stored: true, revision: cache.revision } : store.commit(change);
+}
+
+async function commitStaged(env: ApiEnv, change: Change, staged: Staged): Promise<Verdict> {
+  let verdict: Verdict;
+  try {
+    verdict = await env.store.commit(advance(change, staged));
+  } catch (thrown) {
+    // When nobody knows whether it was stored, the janitor finds out from the intent.
+    if (!(thrown instanceof OutcomeUnknownFault)) await orLeave(env, staged, () => undo(env, staged));
+    throw thrown;
+  }
+  const { stored } = verdict;
+  await orLeave(env, staged, () => (verdict.stored ? settle(env, staged, verdict.revision) : undo(env, staged)));
+  return stored ? verdict : NOT_STORED;
+}
+
+/** Does what is left to do; what fails is left to the janitor, since the request itself has been decided. */
+async function orLeave({ log }: ApiEnv, { key }: Staged, work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (thrown) {
+    log.warn('secret material left to the janitor', { key, error: asError(thrown) });
+  }
+}

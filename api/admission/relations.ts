@@ -1,0 +1,75 @@
+import type { KnownDeployment, StoredDeployment } from '../../crds/deployment/index.js';
+import { isDnsLabel, parseSecretPath } from '../../crds/grammar/index.js';
+import { keys, ranges } from '../../crds/keys/index.js';
+import type { VolumeConsumer } from '../../crds/volume/index.js';
+import { type Cache, type Entry, value } from '../../pkg/store/index.js';
+
+const BY_SECRET = 'api.deployments-by-secret';
+const BY_DEPENDENCY = 'api.deployments-by-dependency';
+const BY_VOLUME = 'api.deployments-by-volume';
+
+/** Most deployments that a walk along dependencies looks at. */
+const WALK_MAX = 1_000;
+
+/** Files deployments by what they refer to. To be called once, before the cache is fed. */
+export function defineRelationIndexes(cache: Cache): void {
+  const file = (name: string, field: string, derive: (stored: StoredDeployment) => readonly string[]) => {
+    const mark = Buffer.from(`"${field}":`);
+    // Most deployments refer to nothing: those are not parsed for it.
+    cache.defineIndex(name, ranges.deployments, entry => {
+      if (!entry.bytes.includes(mark)) return [];
+      const stored = value<StoredDeployment>(entry);
+      return [...new Set(derive(stored))].map(other => `${stored.metadata.tenant}/${other}`);
+    });
+  };
+  file(BY_SECRET, 'secrets', ({ secrets = [] }) => secrets.map(({ vault_path }) => labelOf(vault_path)));
+  file(BY_DEPENDENCY, 'dependsOn', ({ dependsOn = [] }) => dependsOn.map(({ name }) => name));
+  file(BY_VOLUME, 'volumes', ({ volumes = [] }) => volumes.map(({ volumeId }) => volumeId));
+}
+
+function labelOf(path: string): string {
+  return parseSecretPath(path)?.label ?? '';
+}
+
+/** The deployments of a tenant that refer to a credential, by its label. */
+export function usersOfSecret(cache: Cache, tenant: string, label: string): readonly Entry[] {
+  return cache.by(BY_SECRET, `${tenant}/${label}`);
+}
+
+/** The deployments of a tenant that wait for another. */
+export function waitersFor(cache: Cache, tenant: string, name: string): readonly Entry[] {
+  return cache.by(BY_DEPENDENCY, `${tenant}/${name}`);
+}
+
+/** Who mounts a volume. */
+export function consumersOf(cache: Cache, tenant: string, volumeId: string): readonly VolumeConsumer[] {
+  return cache.by(BY_VOLUME, `${tenant}/${volumeId}`).map(entry => {
+    const { name, volumes = [] } = value<StoredDeployment>(entry);
+    const isWriter = volumes.some(mount => mount.volumeId === volumeId && !mount.readOnly);
+    return { deployment: name, readOnly: !isWriter };
+  });
+}
+
+/** Every deployment that can be reached along dependencies, the given ones included. */
+export function reachable(cache: Cache, tenant: string, names: readonly string[]): readonly Entry[] {
+  const found = new Map<string, Entry>();
+  const waiting = [...names];
+  for (let name = waiting.pop(); name !== undefined && found.size < WALK_MAX; name = waiting.pop()) {
+    const entry = isDnsLabel(name) && !found.has(name) ? cache.get(keys.deployment(tenant, name)) : undefined;
+    if (!entry) continue;
+    found.set(name, entry);
+    waiting.push(...(value<StoredDeployment>(entry).dependsOn ?? []).map(dependency => dependency.name));
+  }
+  return [...found.values()];
+}
+
+/** A deployment as rules look at it. */
+export function knownDeployment(entry: Entry): KnownDeployment {
+  const { name, dependsOn = [], healthCheck, secrets = [] } = value<StoredDeployment>(entry);
+  return {
+    name,
+    dependsOn,
+    hasHealthCheck: healthCheck !== undefined,
+    secretPaths: secrets.map(({ vault_path }) => vault_path),
+  };
+}
