@@ -1,0 +1,52 @@
+import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
+
+import { ExposedKeyFileFault } from '../../auth/index.js';
+import type { Clock } from '../../clock/index.js';
+import { InvalidSettingFault, type Settings } from '../../config/index.js';
+import { Secret } from '../secret.js';
+import { VaultSecretStore } from './vault-secret-store.js';
+import type { VaultLogin } from './vault-session.js';
+
+const OTHERS = 0o077;
+
+/** The secrets store on the Vault or OpenBao server that the settings name. Connecting is left to the first call. */
+export function openVaultStore(settings: Settings, clock: Clock): VaultSecretStore {
+  const { vaultAddress: address, vaultMount: mount, vaultNamespace, vaultLoginNamespace, vaultCaFile } = settings;
+  if (address === '') throw new InvalidSettingFault('setting "vaultAddress": the vault driver needs it');
+  if (!mount.includes('{tenant}') && !vaultNamespace.includes('{tenant}')) {
+    throw new InvalidSettingFault('setting "vaultMount": it must hold {tenant}, for tenants share no mount');
+  }
+  return new VaultSecretStore({
+    address,
+    mount,
+    clock,
+    login: loginOf(settings),
+    timeoutMs: settings.vaultTimeoutMs,
+    ...(vaultNamespace !== '' && { namespace: vaultNamespace }),
+    ...(vaultLoginNamespace !== '' && { loginNamespace: vaultLoginNamespace }),
+    ...(vaultCaFile !== '' && { ca: readFileSync(vaultCaFile, 'utf8') }),
+  });
+}
+
+function loginOf(settings: Settings): VaultLogin {
+  const { vaultTokenFile, vaultRoleIdFile, vaultSecretIdFile, vaultAppRoleMount: mount } = settings;
+  if (vaultTokenFile !== '') return { kind: 'token', token: () => secretIn(vaultTokenFile) };
+  if (vaultRoleIdFile === '' || vaultSecretIdFile === '') {
+    throw new InvalidSettingFault('settings "vaultTokenFile", or "vaultRoleIdFile" and "vaultSecretIdFile": set them');
+  }
+  const roleId = () => secretIn(vaultRoleIdFile);
+  return { kind: 'approle', roleId, secretId: () => secretIn(vaultSecretIdFile), mount };
+}
+
+/** What a file says, without the end of its line. Refuses one that others than its owner can read. */
+function secretIn(path: string): Secret {
+  const file = openSync(path, 'r');
+  try {
+    if ((fstatSync(file).mode & OTHERS) !== 0) {
+      throw new ExposedKeyFileFault(`${path} must be readable by its owner only: chmod 600 ${path}`);
+    }
+    return new Secret(readFileSync(file, 'utf8').trim());
+  } finally {
+    closeSync(file);
+  }
+}
