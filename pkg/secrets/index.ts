@@ -45,6 +45,7 @@ export {
   UnreadableSecretFault,
 } from './faults.js';
 export { entropyOf, generateDocument } from './generate.js';
+export { REGISTRIES, registryCredentials, registryLabel } from './registry-credentials.js';
 export type {
   Delivery,
   EnvironmentOptions,
