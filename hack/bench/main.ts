@@ -7,11 +7,13 @@ import { loadavg } from 'node:os';
 import { applyToRunning } from './containers.js';
 import { readsOverHttp } from './reads.js';
 import { type Finding, report } from './report.js';
+import { scheduling } from './scheduler.js';
 import { createOverHttp, storeLayer } from './writes.js';
 
 const workloads: Readonly<Record<string, (rounds: number) => Promise<Finding[]>>> = {
   w1: createOverHttp,
   w2: storeLayer,
+  w3: scheduling,
   w5: applyToRunning,
   w8: readsOverHttp,
 };
