@@ -21,6 +21,7 @@ export type EventType =
   | 'deployment.rollout_completed'
   | 'deployment.residency_violated'
   | 'deployment.deleted'
+  | 'secret.written'
   | 'secret.unresolved'
   | 'secret.rotation_advanced'
   | 'secret.rotation_aborted'
@@ -41,7 +42,11 @@ export interface StoredEvent {
   readonly lastSeenAt: string;
   readonly count: number;
   readonly tenant: string;
-  readonly subject: { readonly kind: 'Deployment' | 'Node' | 'Tenant'; readonly name: string; readonly id: string };
+  readonly subject: {
+    readonly kind: 'Deployment' | 'Node' | 'Secret' | 'Tenant';
+    readonly name: string;
+    readonly id: string;
+  };
   readonly severity: 'info' | 'warning';
   readonly reason: string;
   readonly message: string;

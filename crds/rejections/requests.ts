@@ -88,6 +88,17 @@ export const requestRejections = entries({
     mended: 'GET /api/v1/nodes/machine-1',
   },
 
+  feature_not_available: {
+    section: 'ours',
+    status: 501,
+    expected: ({ what }: { what: string }) => `${what} with ?dryRun=true, which judges the document and stores nothing`,
+    sample: { what: 'a job' },
+    why: 'What is stored and then not carried out would be worse than a refusal.',
+    remedy: 'Try the document with ?dryRun=true, and send it again once this control plane carries it out.',
+    example: 'POST /api/v1/jobs',
+    mended: 'POST /api/v1/jobs?dryRun=true',
+  },
+
   deployment_already_exists: {
     section: 'ours',
     status: 409,
