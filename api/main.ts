@@ -12,8 +12,8 @@ import { loadSettings, readArguments, type Settings } from '../pkg/config/index.
 import { asError } from '../pkg/fault/index.js';
 import { createLogger, type LogFormat, type LogLevel } from '../pkg/log/index.js';
 import { createMetrics } from '../pkg/metrics/index.js';
-import { ImageChecker, noRegistryCredentials } from '../pkg/registry/index.js';
-import { openSecretStore } from '../pkg/secrets/index.js';
+import { ImageChecker } from '../pkg/registry/index.js';
+import { openSecretStore, registryCredentials } from '../pkg/secrets/index.js';
 import { openEtcdStore, WatchCache } from '../pkg/store/index.js';
 import { createApi } from './api.js';
 import { bootstrapWhenReachable } from './bootstrap.js';
@@ -30,6 +30,7 @@ async function main(settings: Settings, bootstrapFile: string | undefined, signa
   const keyring = openKeyring(settings.keyFile, systemRandom);
   const store = openEtcdStore(settings, env);
   const cache = new WatchCache({ ...env, store });
+  const secrets = openSecretStore(settings, { store, random: systemRandom });
   const api = createApi({
     ...env,
     store,
@@ -37,9 +38,9 @@ async function main(settings: Settings, bootstrapFile: string | undefined, signa
     settings,
     metrics: createMetrics(),
     keyring,
-    secrets: openSecretStore(settings, { store, random: systemRandom }),
+    secrets,
     ...(settings.registryCheck && {
-      images: new ImageChecker({ ...env, settings, credentials: noRegistryCredentials }),
+      images: new ImageChecker({ ...env, settings, credentials: registryCredentials(secrets) }),
     }),
   });
 
