@@ -4,6 +4,7 @@ import { agentRoutes } from './agents.js';
 import { deploymentRoutes } from './deployments.js';
 import { docRoutes } from './docs.js';
 import { eventRoutes } from './events.js';
+import { explainRoutes } from './explain.js';
 import { healthRoutes } from './health.js';
 import { logRoutes } from './logs.js';
 import { nodeRoutes } from './nodes.js';
@@ -14,6 +15,7 @@ import { tokenRoutes } from './tokens.js';
 export function allRoutes(env: ApiEnv): readonly Route[] {
   return [
     ...deploymentRoutes(env),
+    ...explainRoutes(env),
     ...logRoutes(env),
     ...eventRoutes(env),
     ...nodeRoutes(env),

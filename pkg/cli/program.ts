@@ -110,9 +110,13 @@ function addReading(program: Commander, run: Run): void {
       }),
     );
   program
-    .command('explain <code>')
-    .description('what a rejection code means and how to mend it')
-    .action((code: string) => run(async () => (await import('./commands/explain.js')).explain, { code }));
+    .command('explain <what> [name]')
+    .description('what a rejection code means and how to mend it; or, of "deployment <name>", why it is where it is')
+    .action((what: string, name?: string) =>
+      name === undefined
+        ? run(async () => (await import('./commands/explain.js')).explain, { code: what })
+        : run(async () => (await import('./commands/explain-placement.js')).explainPlacement, { kind: what, name }),
+    );
 }
 
 function addWriting(program: Commander, run: Run): void {
