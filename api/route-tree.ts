@@ -24,22 +24,14 @@ export class RouteTree {
     for (const route of routes) this.#add(route);
   }
 
-  /** The route of a request. `path` is as the client sent it, without the query. */
+  /**
+   * The route of a request. `path` is as the client sent it, without the query. A segment that is a name in one route and
+   * a parameter in another is the name, unless that leads nowhere.
+   */
   find(method: string, path: string): Found {
-    const values: string[] = [];
-    let at: Branch | undefined = this.#root;
-    for (const raw of path.split('/').slice(1)) {
-      const named: Branch | undefined = at?.named.get(raw);
-      if (!named && at?.any) {
-        const value = decoded(raw);
-        if (value === undefined) return NOTHING;
-        values.push(value);
-      }
-      at = named ?? at?.any;
-      if (!at) return NOTHING;
-    }
-    if (!at || at.routes.size === 0) return NOTHING;
-
+    const place = walk(this.#root, path.split('/'), 1, []);
+    if (!place) return NOTHING;
+    const { branch: at, values } = place;
     const leaf = at.routes.get(method === 'HEAD' ? 'GET' : method);
     if (!leaf) return { kind: 'method', allowed: allowed(at) };
     if (values.length === 0) return { kind: 'route', route: leaf.route, params: NO_PARAMS };
@@ -64,6 +56,23 @@ export class RouteTree {
     }
     at.routes.set(route.method, { route, names });
   }
+}
+
+/** A branch that a path leads to, with the values of the parameters on the way. */
+interface Place {
+  readonly branch: Branch;
+  readonly values: readonly string[];
+}
+
+/** The first branch with routes that a path leads to, names before parameters. */
+function walk(at: Branch, segments: readonly string[], from: number, values: readonly string[]): Place | undefined {
+  if (from === segments.length) return at.routes.size > 0 ? { branch: at, values } : undefined;
+  const raw = segments[from]!;
+  const named = at.named.get(raw);
+  const place = named && walk(named, segments, from + 1, values);
+  if (place || !at.any) return place;
+  const value = decoded(raw);
+  return value === undefined ? undefined : walk(at.any, segments, from + 1, [...values, value]);
 }
 
 function branch(): Branch {

@@ -36,6 +36,14 @@ export function usersOfSecret(cache: Cache, tenant: string, label: string): read
   return cache.by(BY_SECRET, `${tenant}/${label}`);
 }
 
+/** The names of the deployments that refer to a credential. */
+export function namesOfUsers(cache: Cache, tenant: string, path: string): readonly string[] {
+  return usersOfSecret(cache, tenant, labelOf(path)).flatMap(entry => {
+    const { name, secrets = [] } = value<StoredDeployment>(entry);
+    return secrets.some(({ vault_path }) => vault_path === path) ? [name] : [];
+  });
+}
+
 /** The deployments of a tenant that wait for another. */
 export function waitersFor(cache: Cache, tenant: string, name: string): readonly Entry[] {
   return cache.by(BY_DEPENDENCY, `${tenant}/${name}`);

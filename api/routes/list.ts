@@ -6,8 +6,11 @@ import { docRoutes } from './docs.js';
 import { eventRoutes } from './events.js';
 import { explainRoutes } from './explain.js';
 import { healthRoutes } from './health.js';
+import { jobRoutes } from './jobs.js';
 import { logRoutes } from './logs.js';
+import { networkRoutes } from './networks.js';
 import { nodeRoutes } from './nodes.js';
+import { secretRoutes } from './secrets.js';
 import { tenantRoutes } from './tenants.js';
 import { tokenRoutes } from './tokens.js';
 
@@ -17,6 +20,9 @@ export function allRoutes(env: ApiEnv): readonly Route[] {
     ...deploymentRoutes(env),
     ...explainRoutes(env),
     ...logRoutes(env),
+    ...secretRoutes(env),
+    ...jobRoutes(env),
+    ...networkRoutes(env),
     ...eventRoutes(env),
     ...nodeRoutes(env),
     ...tenantRoutes(env),

@@ -1,0 +1,98 @@
+import { checkSecretWrite, type SecretWrite } from '../../crds/secret/index.js';
+import { keys } from '../../crds/keys/index.js';
+import { reject } from '../../crds/rejections/index.js';
+import {
+  type CredentialPath,
+  credentialPath,
+  documentOf,
+  generateDocument,
+  vaultPathOf,
+} from '../../pkg/secrets/index.js';
+import { attempts } from '../attempts.js';
+import type { Call } from '../call.js';
+import type { ApiEnv } from '../env.js';
+import { flagIn } from '../query.js';
+import { Refused } from '../refusal.js';
+import { json } from '../reply.js';
+import type { Outcome } from '../route.js';
+import { trialReply } from '../trial/trial.js';
+
+/** Writes the next version of a credential, which replaces the one before. Answers names and numbers, never a value. */
+export async function writeSecret(env: ApiEnv, call: Call): Promise<Outcome> {
+  const { params, document, tenant, query } = call;
+  const isTrial = flagIn(query, 'dryRun');
+  if (isTrial instanceof Refused) return isTrial;
+  const asked = { namespace: params['namespace']!, resource: params['resource']!, document };
+  const { namespaces } = env.still.secretsPolicy;
+  const checked = checkSecretWrite(asked, namespaces, env.deploymentLimits.secrets);
+  if (!checked.ok) return new Refused(checked.rejections);
+  await env.cache.barrier();
+  if (!env.cache.get(keys.tenant(tenant))) return new Refused(reject('resource_not_found', 'X-Tenant-ID', tenant));
+
+  const path = credentialPath(tenant, `${checked.value.namespace}/${checked.value.label}`);
+  return isTrial ? tryWrite(env, path, checked.value) : writeNext(env, call, path, checked.value);
+}
+
+async function writeNext(env: ApiEnv, call: Call, path: CredentialPath, write: SecretWrite): Promise<Outcome> {
+  const { values, generation } = write;
+  const minted = generation ? generateDocument(generation, env.random) : [];
+  const document = new Map([...documentOf(values), ...minted]);
+  return attempts(vaultPathOf(path), async () => {
+    const last = await lastVersion(env, path);
+    if (last instanceof Refused) return last;
+    const written = await env.secrets.write(path, { document, after: last, as: 'current' });
+    if (written.kind === 'forbidden') return forbidden(env, path);
+    if (written.kind === 'conflict') return undefined;
+    await announce(env, call, path, written.version);
+    const view = viewOf(path, write, written.version);
+    return json(last === 0 ? 201 : 200, { ...view, alterations: [], warnings: [] });
+  });
+}
+
+async function tryWrite(env: ApiEnv, path: CredentialPath, write: SecretWrite): Promise<Outcome> {
+  const reading = await env.secrets.read(path);
+  if (reading.kind === 'forbidden') return forbidden(env, path);
+  const last = await lastVersion(env, path);
+  if (last instanceof Refused) return last;
+  const before = reading.kind === 'found' && {
+    before: { ...pathView(path), keys: [...reading.document.keys()].sort(), version: reading.version },
+  };
+  return trialReply({ ...before, after: viewOf(path, write, last + 1) });
+}
+
+async function lastVersion(env: ApiEnv, path: CredentialPath): Promise<number | Refused> {
+  const state = await env.secrets.state(path);
+  if (state.kind === 'forbidden') return forbidden(env, path);
+  return state.kind === 'found' ? state.state.last : 0;
+}
+
+function forbidden({ still }: ApiEnv, { namespace }: CredentialPath): Refused {
+  const granted = still.secretsPolicy.namespaces.filter(name => name !== namespace);
+  return new Refused(reject('secret_path_namespace', 'namespace', namespace, { granted }));
+}
+
+function pathView({ namespace, label }: CredentialPath) {
+  return { namespace, resource: label, path: `${namespace}/${label}` };
+}
+
+/** What may be said of a credential: which keys it has, and how often it was written. */
+function viewOf(path: CredentialPath, { values, generation }: SecretWrite, version: number) {
+  return { ...pathView(path), keys: [...Object.keys(values), ...(generation?.keys ?? [])].sort(), version };
+}
+
+/** The write was made and stands; that it cannot be announced must not make it look undone. */
+async function announce(env: ApiEnv, { tenant, caller }: Call, path: CredentialPath, version: number): Promise<void> {
+  try {
+    const event = await env.events.put({
+      type: 'secret.written',
+      tenant,
+      subject: { kind: 'Secret', name: vaultPathOf(path), id: vaultPathOf(path) },
+      reason: 'written',
+      message: `secret ${vaultPathOf(path)} was written`,
+      data: { version, by: caller.id },
+    });
+    await env.store.commit({ guards: [{ key: event.key, at: 0 }], puts: [event], deletes: [] });
+  } catch {
+    env.log.warn('the event of a written secret was lost', { tenant, key: vaultPathOf(path) });
+  }
+}
