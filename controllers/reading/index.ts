@@ -17,6 +17,6 @@ export type { DeploymentReading } from './deployment-reading.js';
 export { isMovable, readDeployment } from './deployment-reading.js';
 export { defineIndexes, isWaiting } from './indexes.js';
 export { namedBy, queueKey, queueKeyOf } from './queue-key.js';
-export type { SeenReplica, Whereabouts } from './seen-replica.js';
+export type { Loss, SeenReplica, Whereabouts } from './seen-replica.js';
 export { isServing } from './seen-replica.js';
 export { andDependents, deploymentsOnFailingNode, deploymentsOnNode, itself, reportedDeployment } from './wakes.js';

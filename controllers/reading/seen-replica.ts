@@ -4,10 +4,16 @@ import type { Replica } from '../../crds/replica/index.js';
 import { isReady, type Report } from '../../crds/report/index.js';
 import { NODES_BY_ID } from '../../pkg/fleet/index.js';
 import { breachOf, type ResidencyRule } from '../../pkg/placement/index.js';
-import { type Cache, type Entry, type Revision, value } from '../../pkg/store/index.js';
+import { type Cache, type Entry, type Guard, type Revision, value } from '../../pkg/store/index.js';
 
 /** Where a replica is: `gone` means that the node it was given is no longer known. */
 export type Whereabouts = 'nowhere' | 'well' | 'failed' | 'gone';
+
+/** How a node was lost, and the guard that it still is: what returned a moment ago is not given up. */
+export interface Loss {
+  readonly by: NonNullable<NodeStatus['lost']>;
+  readonly still: Guard;
+}
 
 /** One replica with what is known of its container. */
 export interface SeenReplica {
@@ -16,6 +22,10 @@ export interface SeenReplica {
   readonly revision: Revision;
   readonly report: Report | undefined;
   readonly node: Whereabouts;
+  /** What is on its node counts as lost. The node is then `failed`. */
+  readonly lost?: Loss;
+  /** Its node is to be emptied. */
+  readonly draining?: true;
   /** The node that it is on breaks the residency that the deployment asks for. */
   readonly misplaced: boolean;
 }
@@ -39,14 +49,22 @@ export function seeReplica(entry: Entry, cache: Cache, residency: ResidencyRule 
     replica,
     revision,
     report: report && value<Report>(report),
-    node: node ? whereabouts(node, cache) : 'gone',
+    ...(node ? whereabouts(node, cache) : { node: 'gone' }),
     misplaced: node !== undefined && breaks(residency, node),
   };
 }
 
-function whereabouts({ metadata, name }: StoredNode, cache: Cache): Whereabouts {
-  const status = cache.get(keys.nodeStatus(metadata.tenant, name));
-  return status && value<NodeStatus>(status).status === 'failed' ? 'failed' : 'well';
+function whereabouts(
+  { id, metadata, name }: StoredNode,
+  cache: Cache,
+): Pick<SeenReplica, 'node' | 'lost' | 'draining'> {
+  const entry = cache.get(keys.nodeStatus(metadata.tenant, name));
+  const written = entry && value<NodeStatus>(entry);
+  const status = written?.id === id ? written : undefined;
+  if (status?.status === 'draining') return { node: 'well', draining: true };
+  if (status?.status !== 'failed') return { node: 'well' };
+  if (!status.lost) return { node: 'failed' };
+  return { node: 'failed', lost: { by: status.lost, still: { key: entry!.key, at: entry!.revision } } };
 }
 
 /** Where residency is not enforced, nothing that was placed is out of place. */

@@ -43,14 +43,14 @@ export const deploymentsOnNode: Wake = {
   },
 };
 
-/** Wakes every deployment with a replica on a node that begins or ceases to be well. */
+/** Wakes every deployment with a replica on a node that begins or ceases to be well, to be emptied, or to be lost. */
 export const deploymentsOnFailingNode: Wake = {
   prefix: ranges.nodeStatuses,
   keys: ({ entry, previous }, cache) => {
     const after = entry && value<NodeStatus>(entry);
     const before = previous && value<NodeStatus>(previous);
     const id = after?.id ?? before?.id;
-    const matters = (after?.status === 'failed') !== (before?.status === 'failed');
+    const matters = after?.status !== before?.status || after?.lost !== before?.lost;
     return id !== undefined && matters ? residents(id, cache) : [];
   },
 };

@@ -5,7 +5,8 @@ import type { EventDraft } from '../../pkg/events/index.js';
 import type { LoopEnv } from '../../pkg/reconcile/index.js';
 import { type Change, encode, type Guard, type Put } from '../../pkg/store/index.js';
 import type { DeploymentReading, SeenReplica } from '../reading/index.js';
-import { RESIDENCY_VIOLATED, type SlotStep } from './decide.js';
+import { RESIDENCY_VIOLATED } from './decide.js';
+import type { SlotStep } from './slot-step.js';
 
 /** The change that makes one step, guarded by everything that the step was decided on, with the events it is worth. */
 export function changeFor(
@@ -51,11 +52,15 @@ function retire({ replica, revision }: SeenReplica, unchanged: Guard, { clock }:
   return { guards: [{ key, at: revision }, unchanged], puts: [{ key, bytes: encode(retiring) }], deletes: [] };
 }
 
-/** The report goes with the replica: an agent that repeats itself later finds no replica to report of. */
-function clear({ replica, revision }: SeenReplica, unchanged: Guard): Change {
+/**
+ * The report goes with the replica: an agent that repeats itself later finds no replica to report of. What was lost is
+ * given up only while its node still is: an agent that has come back looks after it again.
+ */
+function clear({ replica, revision, lost }: SeenReplica, unchanged: Guard): Change {
   const key = keys.replica(replica.tenant, replica.deployment, replica.slot);
   const reports = replica.nodeId ? [keys.report(replica.tenant, replica.nodeId, replica.uid)] : [];
-  return { guards: [{ key, at: revision }, unchanged], puts: [], deletes: [key, ...reports] };
+  const guards = [{ key, at: revision }, unchanged, ...(lost ? [lost.still] : [])];
+  return { guards, puts: [], deletes: [key, ...reports] };
 }
 
 /** Says that replicas are taken away because their nodes are not, or no longer, where their data may be. */

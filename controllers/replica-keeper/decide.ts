@@ -1,15 +1,8 @@
 import type { StoredDeployment } from '../../crds/deployment/index.js';
 import { templateHash } from '../../crds/replica/index.js';
 import { isMovable, isServing, type SeenReplica } from '../reading/index.js';
-
-/** The next small step for one slot. */
-export type SlotStep =
-  /** Put a new replica into an empty slot. */
-  | { readonly kind: 'fill'; readonly slot: number }
-  /** Have the container of this replica stopped and removed. */
-  | { readonly kind: 'retire'; readonly seen: SeenReplica; readonly because: string }
-  /** Forget a replica that has no container, and leave its slot empty. */
-  | { readonly kind: 'clear'; readonly seen: SeenReplica };
+import { moveOff } from './move-off.js';
+import { emptySlots, type SlotStep } from './slot-step.js';
 
 /** Why a replica is retired that is where its data may not be. */
 export const RESIDENCY_VIOLATED = 'residency_violated';
@@ -20,86 +13,124 @@ export interface ReplicaDecision {
   readonly finished: boolean;
 }
 
+/** What beside the replicas themselves a decision depends on. */
+export interface Circumstances {
+  /** Replicas that have been told that no node will take them: nobody waits for those. */
+  readonly refused?: number;
+  /** What the deployment depends on does not hold. */
+  readonly held?: boolean;
+  /** How many replicas nodes would take beside those that wait already; negative when not even those. */
+  readonly spare?: number;
+}
+
 /**
  * Says what is to be done next about the replicas of one deployment.
  *
- * A slot is filled only when it is empty, and emptied only when no container can be left of it, so there are never two
- * containers of one slot. Scaling down takes the highest slots. A changed template replaces one serving replica after
- * the other, and each only while all the others serve; replicas that do not serve are replaced at once, because nothing
- * is lost by it. `refused` replicas have been told that no node will take them: nobody waits for those. A replica that is
- * where its data may not be goes at once, unless it writes to a volume: that would lose more than it mends.
+ * A slot is filled only when it is empty, and emptied only when no container is left of it or what is on its node counts
+ * as lost, so there are never two containers of one slot on nodes that are heard. Scaling down takes the highest slots. A
+ * changed template replaces one serving replica after the other, and each only while all the others serve; replicas that do
+ * not serve are replaced at once, because nothing is lost by it. A replica that is where its data may not be goes at once,
+ * unless it writes to a volume: that would lose more than it mends. A node that is to be emptied is left by one replica at a
+ * time, each when a replacement in another slot serves.
  *
- * While the deployment is `held` by what it depends on, it does not start; once started, it goes on, but no serving replica
+ * While the deployment is held by what it depends on, it does not start; once started, it goes on, but no serving replica
  * is taken away for a new one.
  */
 export function decideReplicas(
   deployment: StoredDeployment | undefined,
   replicas: readonly SeenReplica[],
-  refused = 0,
-  held = false,
+  { refused = 0, held = false, spare = 0 }: Circumstances = {},
 ): ReplicaDecision {
   const wanted = deployment && !deployment.metadata.deletedAt ? deployment : undefined;
-  const slots = wanted?.replicas ?? 0;
-
   const steps: SlotStep[] = [];
   const kept: SeenReplica[] = [];
+  let mayGiveUp = spare;
   for (const seen of replicas) {
-    const unwanted = whyUnwanted(seen, wanted);
+    const unwanted = whyUnwanted(seen, wanted, mayGiveUp > 0);
+    if (unwanted === 'node_lost') mayGiveUp -= 1;
     if (unwanted === undefined) kept.push(seen);
-    else if (isWithoutContainer(seen)) steps.push({ kind: 'clear', seen });
+    else if (isWithoutContainer(seen, deployment)) steps.push({ kind: 'clear', seen });
     else if (!seen.replica.retiringSince) steps.push({ kind: 'retire', seen, because: unwanted });
   }
+  if (!wanted) return { steps, finished: deployment !== undefined && replicas.length === 0 };
 
+  const leaving = ({ draining }: SeenReplica) => draining === true && isMovable(wanted);
+  const ranked = [...kept.filter(seen => !leaving(seen)), ...kept.filter(leaving)];
+  const most = wanted.replicas + (kept.some(leaving) ? 1 : 0);
+  steps.push(...ranked.slice(most).map(seen => stepOut(seen, 'scaled_down', wanted)));
+
+  const staying = ranked.slice(0, most);
   const taken = new Set(replicas.map(({ replica }) => replica.slot));
-  const mayFill = !held || kept.length > 0;
-  for (let slot = 0; slot < slots; slot++) if (mayFill && !taken.has(slot)) steps.push({ kind: 'fill', slot });
+  const missing = held && kept.length === 0 ? 0 : wanted.replicas - staying.length;
+  steps.push(
+    ...emptySlots(wanted.replicas, taken)
+      .slice(0, Math.max(0, missing))
+      .map(slot => ({ kind: 'fill', slot }) as const),
+  );
 
-  if (wanted) steps.push(...rollForward(wanted, kept, refused, held));
-  return { steps, finished: deployment !== undefined && !wanted && replicas.length === 0 };
+  const outdated = staying.filter(({ replica }) => replica.templateHash !== templateHash(wanted));
+  if (outdated.length > 0) steps.push(...rollForward(outdated, staying, { refused, held, wanted }));
+  else if (staying.length === replicas.length)
+    steps.push(...moveOff(staying.filter(leaving), staying, wanted.replicas, spare));
+  return { steps, finished: false };
 }
 
 /** Undefined when the replica may stay for now, be it outdated or not. */
 function whyUnwanted(
-  { replica, node, misplaced }: SeenReplica,
+  seen: SeenReplica,
   wanted: StoredDeployment | undefined,
+  replaceable: boolean,
 ): string | undefined {
+  const { replica, node, misplaced, lost } = seen;
   if (replica.retiringSince) return 'retiring';
   if (!wanted) return 'deleted';
   if (replica.deploymentUid !== wanted.metadata.uid) return 'replaced_deployment';
-  if (replica.slot >= wanted.replicas) return 'scaled_down';
   if (node === 'gone') return 'node_gone';
   if (misplaced && isMovable(wanted)) return RESIDENCY_VIOLATED;
+  // What merely cannot be heard may still run: it is given up only for something better.
+  if (isLost(seen, wanted) && (lost?.by === 'fence' || replaceable)) return 'node_lost';
   return undefined;
 }
 
 /**
- * True when it is certain that no container of the replica exists or will: it was never placed, its agent has said
- * that it removed the container, or its node is no longer known.
+ * Whether a replica may be taken for gone although its agent has not said so: its node is lost, and it writes to nothing
+ * that a second one would write to as well, or it is certain that the machine is off.
  */
-function isWithoutContainer({ replica, report, node }: SeenReplica): boolean {
-  if (node === 'nowhere' || node === 'gone') return true;
+function isLost({ lost }: SeenReplica, deployment: StoredDeployment | undefined): boolean {
+  if (!lost) return false;
+  return lost.by === 'fence' || (deployment !== undefined && isMovable(deployment));
+}
+
+/**
+ * True when no container of the replica exists or will, or none that counts: it was never placed, its agent has said
+ * that it removed the container, its node is no longer known, or it is lost.
+ */
+function isWithoutContainer(seen: SeenReplica, deployment: StoredDeployment | undefined): boolean {
+  const { replica, report, node } = seen;
+  if (node === 'nowhere' || node === 'gone' || isLost(seen, deployment)) return true;
   return replica.retiringSince !== undefined && report?.state === 'removed';
 }
 
-/** Retires what a changed template has outdated, as far as that is allowed now. */
-function rollForward(
-  wanted: StoredDeployment,
-  kept: readonly SeenReplica[],
-  refused: number,
-  held: boolean,
-): readonly SlotStep[] {
-  const current = templateHash(wanted);
-  const outdated = kept.filter(({ replica }) => replica.templateHash !== current);
-  const idle = outdated.filter(seen => !isServing(seen));
-  if (idle.length > 0) return idle.map(seen => outdatedStep(seen));
-
-  const [next] = outdated;
-  const waiting = kept.filter(({ node }) => node === 'nowhere').length;
-  const serving = kept.filter(isServing).length;
-  const allServe = waiting <= refused && serving + waiting === wanted.replicas;
-  return next && allServe && !held ? [outdatedStep(next)] : [];
+function stepOut(seen: SeenReplica, because: string, deployment: StoredDeployment): SlotStep {
+  return isWithoutContainer(seen, deployment) ? { kind: 'clear', seen } : { kind: 'retire', seen, because };
 }
 
-function outdatedStep(seen: SeenReplica): SlotStep {
-  return isWithoutContainer(seen) ? { kind: 'clear', seen } : { kind: 'retire', seen, because: 'template_changed' };
+interface Rolling extends Required<Pick<Circumstances, 'refused' | 'held'>> {
+  readonly wanted: StoredDeployment;
+}
+
+/** Retires what a changed template has outdated, as far as that is allowed now; first what has to move anyway. */
+function rollForward(
+  outdated: readonly SeenReplica[],
+  staying: readonly SeenReplica[],
+  { refused, held, wanted }: Rolling,
+): readonly SlotStep[] {
+  const idle = outdated.filter(seen => !isServing(seen));
+  if (idle.length > 0) return idle.map(seen => stepOut(seen, 'template_changed', wanted));
+
+  const waiting = staying.filter(({ node }) => node === 'nowhere').length;
+  const serving = staying.filter(isServing).length;
+  const allServe = waiting <= refused && serving + waiting === staying.length && staying.length >= wanted.replicas;
+  const next = outdated.find(({ draining }) => draining) ?? outdated[0];
+  return next && allServe && !held ? [stepOut(next, 'template_changed', wanted)] : [];
 }

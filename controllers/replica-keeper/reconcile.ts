@@ -1,11 +1,16 @@
 import { keys } from '../../crds/keys/index.js';
 import type { Scheduling } from '../../crds/scheduling/index.js';
-import type { PlacementPolicy } from '../../pkg/fleet/index.js';
-import { done, type LoopEnv, type Reconcile } from '../../pkg/reconcile/index.js';
+import { Fleets, type PlacementPolicy } from '../../pkg/fleet/index.js';
+import { again, done, type LoopEnv, type Reconcile } from '../../pkg/reconcile/index.js';
 import { value } from '../../pkg/store/index.js';
 import { type DeploymentReading, namedBy, readDeployment, unmetDependencies } from '../reading/index.js';
 import { changeFor, finish, residencyViolated } from './changes.js';
-import { decideReplicas, type ReplicaDecision, RESIDENCY_VIOLATED, type SlotStep } from './decide.js';
+import { decideReplicas, type ReplicaDecision, RESIDENCY_VIOLATED } from './decide.js';
+import type { SlotStep } from './slot-step.js';
+import { spareFor } from './spare.js';
+
+/** How often to look for another place for replicas whose node is lost or to be emptied. */
+const UPROOTED_MS = 5_000;
 
 /** Decides as `decideReplicas` does. A simulation hands in others, to see that they are found out. */
 export type Decide = (...given: Parameters<typeof decideReplicas>) => ReplicaDecision;
@@ -17,11 +22,18 @@ export type Decide = (...given: Parameters<typeof decideReplicas>) => ReplicaDec
  * the deployment again.
  */
 export function keepReplicas(policy: PlacementPolicy, decide: Decide = decideReplicas): Reconcile {
+  let fleets: Fleets | undefined;
   return async (key, env) => {
     const named = namedBy(key);
-    const reading = readDeployment(named, env.cache, policy.regions);
-    const held = reading.deployment !== undefined && unmetDependencies(reading.deployment, env.cache).length > 0;
-    const { steps, finished } = decide(reading.deployment, reading.replicas, refusedIn(reading, env.cache), held);
+    const first = readDeployment(named, env.cache, policy.regions);
+    const isUprooted = first.replicas.some(({ lost, draining }) => lost ?? draining);
+    const fleet = isUprooted ? await (fleets ??= new Fleets(env.cache)).of(named.tenant) : undefined;
+    const reading = fleet ? readDeployment(named, env.cache, policy.regions) : first;
+    const { steps, finished } = decide(reading.deployment, reading.replicas, {
+      refused: refusedIn(reading, env.cache),
+      held: reading.deployment !== undefined && unmetDependencies(reading.deployment, env.cache).length > 0,
+      spare: fleet ? spareFor(reading, fleet, { cache: env.cache, policy }) : 0,
+    });
 
     if (finished) {
       await env.commit(await finish(named, reading, env));
@@ -38,7 +50,8 @@ export function keepReplicas(policy: PlacementPolicy, decide: Decide = decideRep
         logStep(step, env.log.with({ tenant: named.tenant, deployment: named.name }));
       }),
     );
-    return done;
+    // What becomes free elsewhere is no news of this deployment.
+    return isUprooted ? again(UPROOTED_MS, 'replicas wait for another place') : done;
   };
 }
 

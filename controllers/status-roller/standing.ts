@@ -45,9 +45,9 @@ export function standingOf({ deployment, replicas, scheduling, unmet }: Standing
   const wanted = deletedAt ? 0 : deployment.replicas;
   const present = templateHash(deployment);
   const isPresent = ({ replica }: SeenReplica) => replica.deploymentUid === uid && replica.templateHash === present;
-  const staying = replicas.filter(
-    ({ replica }) => !replica.retiringSince && replica.deploymentUid === uid && replica.slot < wanted,
-  );
+  const own = replicas.filter(({ replica }) => !replica.retiringSince && replica.deploymentUid === uid);
+  // One more than asked for may be there while a node is emptied, and has its say only when it serves.
+  const staying = [...own.filter(isServing), ...own.filter(seen => !isServing(seen))].slice(0, wanted);
   const updated = staying.filter(isPresent);
   return {
     wanted,

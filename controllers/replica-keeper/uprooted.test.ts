@@ -1,0 +1,251 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+
+import type { StoredDeployment } from '../../crds/deployment/index.js';
+import { containerTemplate, templateHash } from '../../crds/replica/index.js';
+import { isServing, type Loss, type SeenReplica } from '../reading/index.js';
+import { type Circumstances, decideReplicas } from './decide.js';
+
+const AT = '2030-01-01T00:00:00.000Z';
+const still = { key: 'node-status/t1/n1', at: 7 };
+
+const web = (change: Partial<StoredDeployment> = {}): StoredDeployment => ({
+  metadata: { tenant: 't1', uid: 'dep_1', generation: 1, createdAt: AT, updatedAt: AT, specHash: 'h' },
+  kind: 'Deployment',
+  name: 'web',
+  image: 'web:1',
+  replicas: 2,
+  secretsVersion: 0,
+  ...change,
+});
+const writes = web({ volumes: [{ volumeId: 'vol_1', type: 'volume', mountPath: '/d', readOnly: false, subPath: '' }] });
+const deleted = web({ metadata: { ...web().metadata, deletedAt: AT } });
+
+type Where = 'well' | 'starting' | 'draining' | 'draining idle' | 'failed' | 'silence' | 'fence' | 'nowhere';
+
+const seen = (slot: number, where: Where, { of = web(), retiring = false } = {}): SeenReplica => {
+  const node = where === 'nowhere' ? 'nowhere' : ['failed', 'silence', 'fence'].includes(where) ? 'failed' : 'well';
+  const runs = !['starting', 'draining idle', 'nowhere'].includes(where);
+  return {
+    replica: {
+      uid: `r${slot}`,
+      tenant: 't1',
+      deployment: 'web',
+      deploymentUid: 'dep_1',
+      slot,
+      generation: 1,
+      templateHash: templateHash(of),
+      template: containerTemplate(of),
+      createdAt: AT,
+      ...(node !== 'nowhere' && { nodeId: `node_${slot}` }),
+      ...(retiring && { retiringSince: AT }),
+    },
+    revision: 5,
+    node,
+    misplaced: false,
+    ...((where === 'silence' || where === 'fence') && { lost: { by: where, still } satisfies Loss }),
+    ...(where.startsWith('draining') && { draining: true }),
+    report: runs
+      ? {
+          replica: `r${slot}`,
+          deployment: 'web',
+          slot,
+          nodeId: `node_${slot}`,
+          templateHash: templateHash(of),
+          state: 'running',
+          health: 'none',
+          restarts: 0,
+          at: AT,
+        }
+      : undefined,
+  };
+};
+
+const stepsOf = (deployment: StoredDeployment, replicas: readonly SeenReplica[], circumstances: Circumstances = {}) =>
+  decideReplicas(deployment, replicas, circumstances).steps.map(step =>
+    step.kind === 'fill' ? `fill ${step.slot}` : `${step.kind} ${step.seen.replica.slot}`,
+  );
+
+describe('replica keeper decides about nodes that are lost or to be emptied', () => {
+  const cases: readonly {
+    name: string;
+    deployment?: StoredDeployment;
+    replicas: readonly SeenReplica[];
+    spare?: number;
+    steps: readonly string[];
+  }[] = [
+    {
+      name: 'to wait while a failed node may come back',
+      replicas: [seen(0, 'failed'), seen(1, 'well')],
+      spare: 1,
+      steps: [],
+    },
+    { name: 'to give up what is lost', replicas: [seen(0, 'silence'), seen(1, 'well')], spare: 1, steps: ['clear 0'] },
+    {
+      name: 'to keep what is lost and cannot be had elsewhere',
+      replicas: [seen(0, 'silence'), seen(1, 'well')],
+      steps: [],
+    },
+    {
+      name: 'to give up as much as can be had elsewhere',
+      replicas: [seen(0, 'silence'), seen(1, 'silence')],
+      spare: 1,
+      steps: ['clear 0'],
+    },
+    {
+      name: 'not to give up what writes to a volume, lost or not',
+      deployment: writes,
+      replicas: [seen(0, 'silence', { of: writes }), seen(1, 'well', { of: writes })],
+      spare: 1,
+      steps: [],
+    },
+    {
+      name: 'to give up at once what was on a machine that is off, even what writes to a volume',
+      deployment: writes,
+      replicas: [seen(0, 'fence', { of: writes }), seen(1, 'well', { of: writes })],
+      steps: ['clear 0'],
+    },
+    {
+      name: 'to forget what was retiring on a lost node',
+      replicas: [seen(0, 'silence', { retiring: true }), seen(1, 'well')],
+      steps: ['clear 0'],
+    },
+    {
+      name: 'to wait for what writes and was retiring on a lost node',
+      deployment: writes,
+      replicas: [seen(0, 'silence', { of: writes, retiring: true }), seen(1, 'well', { of: writes })],
+      steps: [],
+    },
+    {
+      name: 'to end a deletion on a lost node',
+      deployment: deleted,
+      replicas: [seen(0, 'silence')],
+      steps: ['clear 0'],
+    },
+    {
+      name: 'to begin to empty a node with a replacement in the lowest empty slot',
+      replicas: [seen(0, 'draining'), seen(1, 'well')],
+      spare: 1,
+      steps: ['fill 2'],
+    },
+    {
+      name: 'to leave alone what cannot be had elsewhere',
+      replicas: [seen(0, 'draining'), seen(1, 'well')],
+      steps: [],
+    },
+    {
+      name: 'to wait for the replacement',
+      replicas: [seen(0, 'draining'), seen(1, 'well'), seen(2, 'starting')],
+      spare: 1,
+      steps: [],
+    },
+    {
+      name: 'to let the one go whose replacement serves',
+      replicas: [seen(0, 'draining'), seen(1, 'well'), seen(2, 'well')],
+      steps: ['retire 0'],
+    },
+    {
+      name: 'one after the other',
+      replicas: [seen(0, 'draining'), seen(1, 'draining'), seen(2, 'well')],
+      spare: 1,
+      steps: ['retire 0'],
+    },
+    {
+      name: 'to wait until the one before is gone',
+      replicas: [seen(0, 'draining', { retiring: true }), seen(1, 'draining'), seen(2, 'well')],
+      spare: 1,
+      steps: [],
+    },
+    { name: 'to go on with the next', replicas: [seen(1, 'draining'), seen(2, 'well')], spare: 1, steps: ['fill 0'] },
+    { name: 'to be content in whatever slots', replicas: [seen(0, 'well'), seen(2, 'well')], spare: 1, steps: [] },
+    {
+      name: 'to move at once what does not serve',
+      replicas: [seen(0, 'draining idle'), seen(1, 'well')],
+      spare: 1,
+      steps: ['retire 0'],
+    },
+    {
+      name: 'to take back a replacement that no node takes any more',
+      replicas: [seen(0, 'draining'), seen(1, 'well'), seen(2, 'nowhere')],
+      spare: -1,
+      steps: ['clear 2'],
+    },
+    {
+      name: 'to leave what writes to a volume where it is',
+      deployment: writes,
+      replicas: [seen(0, 'draining', { of: writes }), seen(1, 'well', { of: writes })],
+      spare: 1,
+      steps: [],
+    },
+    {
+      name: 'to scale down by what has to leave',
+      deployment: web({ replicas: 1 }),
+      replicas: [seen(0, 'draining'), seen(1, 'well'), seen(2, 'well')],
+      steps: ['retire 0'],
+    },
+    {
+      name: 'to roll a new template out first, beginning with what has to leave',
+      deployment: web({ image: 'web:2' }),
+      replicas: [seen(0, 'well'), seen(1, 'draining')],
+      spare: 1,
+      steps: ['retire 1'],
+    },
+    {
+      name: 'to go back to as many as asked for when a drain is called off',
+      replicas: [seen(0, 'well'), seen(1, 'well'), seen(2, 'well')],
+      steps: ['retire 2'],
+    },
+  ];
+
+  for (const { name, deployment = web(), replicas, spare = 0, steps } of cases) {
+    it(name, () => {
+      expect(stepsOf(deployment, replicas, { spare })).to.deep.equal(steps);
+    });
+  }
+
+  it('property: a drain never lets fewer serve than are asked for, and never has more than one too many', () => {
+    const anyWhere = fc.constantFrom<Where[]>('well', 'well', 'draining', 'draining', 'starting', 'nowhere');
+    fc.assert(
+      fc.property(
+        fc.array(anyWhere, { maxLength: 5 }),
+        fc.nat(4),
+        fc.integer({ min: -1, max: 2 }),
+        (places, asked, spare) => {
+          const replicas = places.map((where, slot) => seen(slot, where));
+          const deployment = web({ replicas: asked });
+          const { steps } = decideReplicas(deployment, replicas, { spare });
+          const serving = replicas.filter(isServing).length;
+          const moved = steps.filter(step => step.kind === 'retire' && step.because === 'node_draining');
+          const taken = moved.filter(step => step.kind === 'retire' && isServing(step.seen)).length;
+          const filled = steps.filter(({ kind }) => kind === 'fill').length;
+
+          expect(serving - taken).to.be.at.least(Math.min(serving, asked));
+          expect(replicas.length + filled).to.be.at.most(Math.max(asked + 1, replicas.length));
+        },
+      ),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it('property: once nothing stands in the way, a node is emptied in a bounded number of steps', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 5 }), fc.integer({ min: 1, max: 5 }), (asked, draining) => {
+        let replicas = Array.from({ length: asked }, (_, slot) => seen(slot, slot < draining ? 'draining' : 'well'));
+        const deployment = web({ replicas: asked });
+        for (let round = 0; round < 6 * asked; round++) {
+          const { steps } = decideReplicas(deployment, replicas, { spare: 1 });
+          if (steps.length === 0) break;
+          for (const step of steps) {
+            // Everything that is asked for happens at once: containers start, and go.
+            if (step.kind === 'fill') replicas.push(seen(step.slot, 'well'));
+            else replicas = replicas.filter(each => each !== step.seen);
+          }
+          replicas.sort((a, b) => a.replica.slot - b.replica.slot);
+          expect(replicas.filter(isServing).length).to.be.at.least(asked);
+        }
+        expect(replicas.some(each => each.draining)).to.equal(false);
+        expect(replicas).to.have.length(asked);
+      }),
+    );
+  });
+});
