@@ -1,10 +1,19 @@
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { expect } from 'chai';
 
+import { systemRandom } from '../../pkg/clock/index.js';
+import { loadSettings } from '../../pkg/config/index.js';
 import { demoImage, RegistryProcess } from '../../pkg/processes/index.js';
+import { credentialPath, documentOf, openSecretStore, registryLabel } from '../../pkg/secrets/index.js';
+import { EtcdStore } from '../../pkg/store/index.js';
 import { ControlPlane } from '../lab/control-plane.js';
 import { TenantDesk } from '../lab/tenant-desk.js';
+
+const NAMESPACES = { MOORING_SECRETS_NAMESPACES: 'deployments,resources,registries' };
+/** What `htpasswd -nbB robot sesame` prints. */
+const USERS = 'robot:$2y$05$abcdefghijklmnopqrstuuKcS.CYWVYVaLiiCKrrc0A5s3mGesJ9O\n';
 
 interface Written {
   readonly image: string;
@@ -18,8 +27,8 @@ describe('an image that is asked for', () => {
   let image: string;
 
   before(async () => {
-    plane = await ControlPlane.start();
-    registry = await RegistryProcess.start({ folder: join(plane.folder, 'registry'), port: plane.registryPort });
+    plane = await ControlPlane.start(NAMESPACES);
+    registry = await serve();
     image = await demoImage(registry.address, { tag: '1' });
     shop = await TenantDesk.open(plane, 'shop');
   });
@@ -28,6 +37,19 @@ describe('an image that is asked for', () => {
     await plane?.stop();
   });
 
+  const serve = (auth?: Readonly<Record<string, unknown>>) => {
+    const [folder, port] = [join(plane.folder, 'registry'), plane.registryPort];
+    return RegistryProcess.start({ folder, port, ...(auth && { auth }) });
+  };
+  /** Puts the tenant's credential where the server will look for it. */
+  const keep = async (values: Readonly<Record<string, string>>) => {
+    const store = new EtcdStore({ endpoints: [plane.etcd.endpoint], prefix: '/mooring/' });
+    const environment = { MOORING_KEY_FILE: join(plane.folder, 'keys'), ...NAMESPACES };
+    const secrets = openSecretStore(loadSettings({ environment }).settings, { store, random: systemRandom });
+    const path = credentialPath(shop.id, `registries/${registryLabel(registry.address)}`);
+    await secrets.write(path, { document: documentOf(values), after: 0, as: 'current' });
+    await store.close();
+  };
   const post = (name: string, asked: string) => {
     const body = { kind: 'Deployment', name, image: asked };
     return shop.client.request<Written>('POST', '/api/v1/deployments', { body });
@@ -61,5 +83,21 @@ describe('an image that is asked for', () => {
       const guess = await codes(`guess-${place.replace(/[^a-z0-9]+/g, '')}x`, `${place}/v2/keys:1`);
       expect(guess, place).to.deep.equal([true, 'image_registry_unreachable']);
     }
+  });
+
+  it('is found in a private registry by the tenant that has the password, and by no other', async () => {
+    await demoImage(registry.address, { tag: '8' });
+    await registry.kill();
+    await writeFile(join(plane.folder, 'users'), USERS);
+    registry = await serve({ htpasswd: { realm: 'story', path: join(plane.folder, 'users') } });
+    const demo = (tag: number) => `${registry.address}/mooring/demo:${tag}`;
+    expect(await codes('locked', demo(6))).to.deep.equal([true, 'image_registry_unreachable']);
+
+    await keep({ host: registry.address, username: 'robot', password: 'sesame' });
+    expect(await codes('private', demo(8))).to.deep.equal([true]);
+    expect(await codes('missing', demo(7))).to.deep.equal([false, 'image_not_found']);
+
+    shop = await TenantDesk.open(plane, 'another');
+    expect(await codes('private', demo(8))).to.deep.equal([true, 'image_registry_unreachable']);
   });
 });
