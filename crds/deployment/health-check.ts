@@ -95,14 +95,16 @@ const timeoutMeetsFloor = rule(
   },
 );
 
-const rangeOf = (part: 'timeout' | 'interval' | 'startPeriod', shortest: string) =>
-  rule('field_invalid', (check: SentHealthCheck, at, _context: Context, refuse) => {
+const rangeOf = (part: 'timeout' | 'interval' | 'startPeriod', shortest: string) => {
+  const [least, most] = [toMillis(shortest)!, toMillis(LONGEST)!];
+  return rule('field_invalid', (check: SentHealthCheck, at, _context: Context, refuse) => {
     const value = check[part];
     if (value === undefined) return undefined;
     const asked = typeof value === 'string' ? toMillis(value) : undefined;
-    const within = asked !== undefined && asked >= toMillis(shortest)! && asked <= toMillis(LONGEST)!;
+    const within = asked !== undefined && asked >= least && asked <= most;
     return within ? undefined : refuse(at.child(part), value, { wanted: `a duration from ${shortest} to ${LONGEST}` });
   });
+};
 
 /** In the order a client should learn of them: what is missing before what is out of bounds. */
 export const healthCheckRules: FieldRules<Context> = {

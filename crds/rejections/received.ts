@@ -32,13 +32,14 @@ function json(value: unknown, budget: number): string {
   if (typeof value === 'string') return JSON.stringify(value.slice(0, budget));
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
 
-  const [open, close] = Array.isArray(value) ? ['[', ']'] : ['{', '}'];
-  let text = open;
-  for (const key in value) {
+  const isList = Array.isArray(value);
+  const entries: Iterable<[unknown, unknown]> = isList ? value.entries() : Object.entries(value);
+  let text = isList ? '[' : '{';
+  for (const [key, part] of entries) {
     if (text.length > budget) return text;
     if (text.length > 1) text += ',';
-    if (!Array.isArray(value)) text += `${json(key, budget - text.length)}:`;
-    text += json((value as Record<string, unknown>)[key], Math.max(budget - text.length, 0));
+    if (!isList) text += `${json(key, budget - text.length)}:`;
+    text += json(part, Math.max(budget - text.length, 0));
   }
-  return text + close;
+  return text + (isList ? ']' : '}');
 }

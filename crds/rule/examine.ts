@@ -104,7 +104,7 @@ function apply<Facts>(
 function add(found: Found, findings: Finding[]): void {
   if (found === undefined) return;
   if ('rejection' in found) findings.push(found);
-  else findings.push(...found);
+  else for (const finding of found) findings.push(finding);
 }
 
 /** Keeps what lies neither at, nor inside, nor around any of the given places. */

@@ -5,6 +5,7 @@ import type { Annotations } from './annotations.js';
 export interface Schema extends Annotations {
   readonly type?: string;
   readonly properties?: Readonly<Record<string, Schema>>;
+  readonly items?: Schema;
   readonly maxItems?: number;
   readonly maxProperties?: number;
 }
@@ -31,7 +32,7 @@ export function oversized(schema: Schema, data: unknown, instancePath = ''): rea
   if (typeof data !== 'object' || data === null) return NOTHING;
   if (Array.isArray(data)) {
     const limit = schema.maxItems ?? Number.POSITIVE_INFINITY;
-    if (data.length <= limit) return NOTHING;
+    if (data.length <= limit) return inItems(schema.items, data, instancePath);
     return [{ keyword: 'maxItems', params: { limit }, instancePath, parentSchema: schema, data }];
   }
 
@@ -42,6 +43,17 @@ export function oversized(schema: Schema, data: unknown, instancePath = ''): rea
     return [{ keyword: 'maxProperties', params: { limit }, instancePath, parentSchema: schema, data }];
   }
   return within(properties, data as Readonly<Record<string, unknown>>, names, instancePath);
+}
+
+/** Looks into the entries of a list that is not too long itself. */
+function inItems(items: Schema | undefined, data: readonly unknown[], instancePath: string): readonly Oversized[] {
+  let found: readonly Oversized[] = NOTHING;
+  if (items === undefined) return found;
+  for (const [position, entry] of data.entries()) {
+    const inner = oversized(items, entry, `${instancePath}/${position}`);
+    if (inner.length > 0) found = [...found, ...inner];
+  }
+  return found;
 }
 
 /** Looks into the fields that are there. Nearly always nothing is found, and then nothing is made. */

@@ -1,4 +1,4 @@
-import type { Rule } from './rule.js';
+import type { Finding, Rule } from './rule.js';
 
 type Holder = Readonly<Record<string, unknown>>;
 
@@ -13,10 +13,21 @@ export function within<Value, Facts>(part: string, inner: Rule<Value, Facts>): R
   };
 }
 
+/** Findings of one rule in one list: as many as an answer can hold, so that a hostile list costs no more than that. */
+const FOUND_MAX = 200;
+
 /** The rule of an entry, for the list that holds the entries. */
 export function each<Value, Facts>(inner: Rule<Value, Facts>): Rule<readonly Value[], Facts> {
   return {
     code: inner.code,
-    check: (list, at, facts) => list.flatMap((entry, position) => inner.check(entry, at.index(position), facts) ?? []),
+    check: (list, at, facts) => {
+      const found: Finding[] = [];
+      for (const [position, entry] of list.entries()) {
+        const more = inner.check(entry, at.index(position), facts);
+        if (more !== undefined) found.push(...('rejection' in more ? [more] : more.slice(0, FOUND_MAX)));
+        if (found.length >= FOUND_MAX) break;
+      }
+      return found;
+    },
   };
 }

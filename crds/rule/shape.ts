@@ -87,7 +87,10 @@ function flawOf(pointer: string, error: Problem, document: unknown): Flaw {
   }
   const schema = missingProperty === undefined ? holder : (holder.properties?.[missingProperty] ?? {});
   const received = missingProperty === undefined ? error.data : undefined;
-  return { pointer, byRules: schema['x-rules'] === true, at, finding: () => misshapen(at(), received, schema, error) };
+  // What is too large is kept from the rules, too.
+  const isLarge = error.keyword === 'maxItems' || error.keyword === 'maxProperties';
+  const byRules = schema['x-rules'] === true && !isLarge;
+  return { pointer, byRules, at, finding: () => misshapen(at(), received, schema, error) };
 }
 
 function misshapen(at: FieldPath, received: unknown, schema: Schema, error: Problem): Finding {

@@ -25,7 +25,7 @@ export type Charset = 'alphanumeric' | 'urlsafe' | 'symbols';
 
 const encodings = Object.keys(ENCODED) as Encoding[];
 const charsets = Object.keys(alphabets) as Charset[];
-const KEYS_MAX = 256;
+const KEYS_MAX = 64;
 const byRules = annotate({ 'x-rules': true });
 
 export const generateSchema = Type.Object(
@@ -75,10 +75,14 @@ const keysAreKeys = rule('secret_key_invalid', ({ keys }: Loose, at, _context: M
 
 const keysAreDistinct = rule(
   'secret_generate_key_duplicate',
-  ({ keys }: Loose, at, _context: MaterialContext, refuse) =>
-    listOf(keys).flatMap((key, position, all) =>
-      all.indexOf(key) === position ? [] : refuse(at.child('keys').index(position), key),
-    ),
+  ({ keys }: Loose, at, _context: MaterialContext, refuse) => {
+    const seen = new Set<unknown>();
+    return listOf(keys).flatMap((key, position) => {
+      const isRepeated = seen.has(key);
+      seen.add(key);
+      return isRepeated ? refuse(at.child('keys').index(position), key) : [];
+    });
+  },
 );
 
 const oneAxis = rule('secret_generate_axis_conflict', (block: Loose, at, _context: MaterialContext, refuse) =>

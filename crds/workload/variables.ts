@@ -13,27 +13,29 @@ type Loose = {
 /** Something that sets a variable. */
 interface Setter {
   readonly variable: string;
-  readonly at: FieldPath;
-  /** How a refusal of another setter names this one. */
-  readonly as: string;
+  readonly field: string;
+  /** Position in the list, for entries of `secrets`. */
+  readonly position?: number;
 }
 
 /** Everything that sets a variable, as far as it is known: in the order of the fields. */
 function settersOf(document: Map, secretKeys: Readonly<Record<string, readonly string[]>>): readonly Setter[] {
-  const map = (field: string) =>
-    Object.keys((document[field] ?? {}) as Map).map(variable => {
-      const at = FieldPath.root.child(field).child(variable);
-      return { variable, at, as: at.toString() };
-    });
+  const inMap = (field: string): Setter[] =>
+    Object.keys((document[field] ?? {}) as Map).map(variable => ({ variable, field }));
   const entries = (Array.isArray(document['secrets']) ? document['secrets'] : []) as readonly Loose[];
-  const secrets = entries.flatMap((entry, position) => {
-    const at = FieldPath.root.child('secrets').index(position).child('name');
-    if (typeof entry.name !== 'string') return [];
-    const prefix = entry.name;
-    const delivered = keysOf(entry, secretKeys).map(key => `${prefix}_${key}`);
-    return [...delivered, prefixMark(prefix)].map(variable => ({ variable, at, as: `secrets[${position}]` }));
+  const secrets = entries.flatMap((entry, position): Setter[] => {
+    const { name } = entry;
+    if (typeof name !== 'string') return [];
+    const delivered = keysOf(entry, secretKeys).map(key => `${name}_${key}`);
+    return [...delivered, prefixMark(name)].map(variable => ({ variable, field: 'secrets', position }));
   });
-  return [...map('environment'), ...secrets, ...map('composedSecrets')];
+  return [...inMap('environment'), ...secrets, ...inMap('composedSecrets')];
+}
+
+/** Where a client finds what sets the variable. */
+function placeOf({ variable, field, position }: Setter): FieldPath {
+  const at = FieldPath.root.child(field);
+  return position === undefined ? at.child(variable) : at.index(position).child('name');
 }
 
 /** No variable has this name: it makes two entries of one name meet, whatever their keys are. */
@@ -53,8 +55,13 @@ const variablesAreDistinct = rule('environment_name_conflict', (_value: unknown,
   const findings = new Map<string, Finding>();
   for (const setter of settersOf(context.document, context.facts.secretKeys)) {
     const other = first.get(setter.variable);
-    if (!other) first.set(setter.variable, setter);
-    else if (!findings.has(setter.as)) findings.set(setter.as, refuse(setter.at, setter.variable, { other: other.as }));
+    if (!other) {
+      first.set(setter.variable, setter);
+      continue;
+    }
+    const at = placeOf(setter);
+    if (findings.has(at.toString())) continue;
+    findings.set(at.toString(), refuse(at, setter.variable, { other: placeOf(other).toString() }));
   }
   return [...findings.values()];
 });
