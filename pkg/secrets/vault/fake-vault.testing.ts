@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 
@@ -32,19 +33,23 @@ export class FakeVault {
   mishap: Mishap = () => undefined;
   readonly #server: Server;
 
-  private constructor() {
-    this.#server = createServer((request, response) => void this.#serve(request, response));
+  readonly #scheme: 'http' | 'https';
+
+  private constructor(tls: { key: string; cert: string } | undefined) {
+    const serve = (request: IncomingMessage, response: ServerResponse) => void this.#serve(request, response);
+    this.#scheme = tls ? 'https' : 'http';
+    this.#server = tls ? createSecureServer(tls, serve) : createServer(serve);
   }
 
-  static async start(): Promise<FakeVault> {
-    const vault = new FakeVault();
+  static async start(tls?: { key: string; cert: string }): Promise<FakeVault> {
+    const vault = new FakeVault(tls);
     vault.#server.listen(0, '127.0.0.1');
     await once(vault.#server, 'listening');
     return vault;
   }
 
   get address(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    return `${this.#scheme}://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
   async stop(): Promise<void> {

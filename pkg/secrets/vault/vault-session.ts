@@ -109,19 +109,22 @@ export class VaultSession {
     this.#cancel();
     if (seconds <= 0 || this.#closed) return;
     const ms = Math.min(seconds * 1000 * RENEW_AT, LONGEST_MS);
-    this.#cancel = this.#clock.after(ms, () => (renewable ? void this.#renew(token) : this.#forget()));
+    const held = this.#grant;
+    this.#cancel = this.#clock.after(ms, () => (renewable ? void this.#renew(token, held) : this.#forget()));
   }
 
-  /** A token that cannot be renewed is let go: the next who needs one logs in. */
-  async #renew(token: Secret): Promise<void> {
-    try {
-      const { status, body } = await this.#ask('POST', 'auth/token/renew-self', { token, body: {} });
-      const { lease_duration: seconds, renewable } = part(body, 'auth');
-      if (status !== 200) return this.#forget();
-      this.#plan({ token, seconds: Number(seconds) || 0, renewable: renewable === true });
-    } catch {
-      this.#forget();
-    }
+  /** A token that cannot be renewed is let go: the next who needs one logs in. `held` is the grant that it came with. */
+  async #renew(token: Secret, held: Promise<Grant> | undefined): Promise<void> {
+    const renewed = await this.#renewed(token).catch(() => undefined);
+    if (this.#grant !== held) return;
+    if (renewed) this.#plan(renewed);
+    else this.#forget();
+  }
+
+  async #renewed(token: Secret): Promise<Grant | undefined> {
+    const { status, body } = await this.#ask('POST', 'auth/token/renew-self', { token, body: {} });
+    const { lease_duration: seconds, renewable } = part(body, 'auth');
+    return status === 200 ? { token, seconds: Number(seconds) || 0, renewable: renewable === true } : undefined;
   }
 
   #forget(): void {

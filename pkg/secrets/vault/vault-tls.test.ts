@@ -1,0 +1,64 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { expect } from 'chai';
+
+import { systemClock } from '../../clock/index.js';
+import { credentialPath } from '../credential-path.js';
+import { documentOf } from '../document.js';
+import { SecretStoreUnavailableFault } from '../faults.js';
+import { Secret } from '../secret.js';
+import { FakeVault } from './fake-vault.testing.js';
+import { VaultSecretStore } from './vault-secret-store.js';
+
+const web = credentialPath('a2d1b2a0-0000-4000-8000-000000000001', 'deployments/web');
+
+describe('vault secret store over TLS', () => {
+  let folder: string;
+  let vault: FakeVault;
+  let certificate: string;
+  before(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'mooring-vault-tls-'));
+    const [keyFile, certFile] = [join(folder, 'key'), join(folder, 'cert')];
+    const names = ['-subj', '/CN=vault', '-addext', 'subjectAltName=IP:127.0.0.1', '-days', '2'];
+    const made = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
+    execFileSync('openssl', ['req', '-x509', ...made, ...names, '-keyout', keyFile, '-out', certFile], {
+      stdio: 'ignore',
+    });
+    certificate = readFileSync(certFile, 'utf8');
+    vault = await FakeVault.start({ key: readFileSync(keyFile, 'utf8'), cert: certificate });
+  });
+  after(async () => {
+    await vault.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  const open = (ca?: string) =>
+    new VaultSecretStore({
+      address: vault.address,
+      mount: 'mooring/{tenant}',
+      login: { kind: 'token', token: () => new Secret('root') },
+      clock: systemClock,
+      ...(ca !== undefined && { ca }),
+    });
+
+  it('reads and writes where the authority is known', async () => {
+    const store = open(certificate);
+    expect(await store.write(web, { document: documentOf({ a: '1' }), after: 0, as: 'current' })).to.include({
+      kind: 'written',
+    });
+    expect(await store.read(web)).to.include({ kind: 'found' });
+    await store.close();
+  });
+
+  it('sends nothing to a server of an unknown authority, and is certain of it', async () => {
+    const store = open();
+    const before = vault.seen.length;
+    const write = store.write(web, { document: documentOf({ a: '1' }), after: 1, as: 'current' });
+    expect(await write.catch((thrown: unknown) => thrown)).to.be.instanceOf(SecretStoreUnavailableFault);
+    expect(vault.seen).to.have.length(before);
+    await store.close();
+  });
+});
