@@ -1,0 +1,144 @@
+import { expect } from 'chai';
+
+import type { StoredDeployment } from '../crds/deployment/index.js';
+import type { StoredEvent } from '../crds/event/index.js';
+import { keys, ranges } from '../crds/keys/index.js';
+import type { Replica } from '../crds/replica/index.js';
+import { defaultPolicy } from '../pkg/fleet/index.js';
+import { deployment, metadata, TENANT, World } from './world.testing.js';
+
+const at = (country: string) => ({ 'mooring.io/country': country });
+const german = (change: Partial<StoredDeployment> = {}) =>
+  deployment({ placement: { residency: { country: 'DE' } }, ...change });
+const named = (name: string, change: Partial<StoredDeployment> = {}) =>
+  deployment({ metadata: metadata(`dep_${name}`), name, replicas: 1, ...change });
+
+describe('controllers place', () => {
+  let world: World;
+  beforeEach(() => {
+    world = new World();
+  });
+  afterEach(() => world.close());
+
+  const put = (spec: StoredDeployment) => world.put(keys.deployment(TENANT, spec.name), spec);
+  const condition = async (type: string) => (await world.status())?.conditions.find(each => each.type === type);
+  const events = async (type: string) =>
+    (await world.all<StoredEvent>(ranges.events)).filter(event => event.type === type);
+
+  it('nothing where residency matches nothing, and at once on a node that matches', async () => {
+    world.controllers('a');
+    await world.enrol('french', at('FR'));
+    await world.clock.pass(1000);
+    await put(german());
+    await world.clock.pass(2000);
+
+    expect((await world.status())?.phase).to.equal('Waiting');
+    expect(await condition('ResidencySatisfied')).to.include({ status: 'False', reason: 'NoMatchingNode' });
+    expect((await events('deployment.waiting')).map(({ reason }) => reason)).to.deep.equal(['residency']);
+    expect(await world.whereabouts()).to.deep.equal([undefined, undefined]);
+
+    await world.enrol('german', at('DE'));
+    await world.clock.pass(1500);
+    expect((await world.status())?.phase).to.equal('Running');
+    expect(await world.whereabouts()).to.deep.equal(['node_german', 'node_german']);
+    expect(await condition('ResidencySatisfied')).to.include({ status: 'True' });
+  });
+
+  it('replicas elsewhere whose node no longer says that it is where their data may be', async () => {
+    world.controllers('a');
+    await world.enrol('one', at('DE'));
+    await world.enrol('two', at('DE'));
+    await world.clock.pass(1000);
+    await put(german());
+    await world.clock.pass(2000);
+    expect((await world.whereabouts()).toSorted()).to.deep.equal(['node_one', 'node_two']);
+
+    await world.relabel('one', at('FR'));
+    await world.clock.pass(3000);
+    expect(await world.whereabouts()).to.deep.equal(['node_two', 'node_two']);
+    expect((await world.status())?.phase).to.equal('Running');
+    expect(await events('deployment.residency_violated')).to.have.length(1);
+  });
+
+  it('nothing where residency is asked for and not enforced, and leave what is there', async () => {
+    const { regions } = defaultPolicy;
+    world.controllers('a', { ...defaultPolicy, regions: { ...regions, enforced: false } });
+    await world.enrol('german', at('DE'));
+    await world.clock.pass(1000);
+    await put(german());
+    await world.clock.pass(2000);
+
+    expect((await world.status())?.phase).to.equal('Waiting');
+    expect(await condition('ResidencySatisfied')).to.include({ reason: 'EnforcementOff' });
+  });
+
+  it('deployments apart that must not meet, whichever of them says so', async () => {
+    world.controllers('a');
+    await world.enrol('n1');
+    await world.clock.pass(1000);
+    const antiAffinity = { self: false, deployments: ['web'], topologyKey: 'node' };
+    await put(named('db', { placement: { antiAffinity } }));
+    await world.clock.pass(2000);
+    await put(deployment({ replicas: 1 }));
+    await world.clock.pass(2000);
+    expect((await world.status())?.phase).to.equal('Unschedulable');
+
+    await put(named('db', { metadata: metadata('dep_db', 2) }));
+    await world.clock.pass(2000);
+    expect((await world.status())?.phase).to.equal('Running');
+  });
+
+  it('no more than a quota allows, stop nothing, and go on when it is raised', async () => {
+    world.controllers('a', { ...defaultPolicy, quotas: { containers: 2 } });
+    await world.enrol('n1');
+    await world.clock.pass(1000);
+    await put(deployment({ replicas: 3 }));
+    await world.clock.pass(2000);
+    expect(await world.status()).to.include({ phase: 'Unschedulable', readyReplicas: 2 });
+    expect(await events('quota.reached')).to.have.length(1);
+
+    await world.put(keys.tenant(TENANT), { id: TENANT, name: 't', platform: false, quotas: { containers: 5 } });
+    await world.clock.pass(2000);
+    expect(await world.status()).to.include({ phase: 'Running', readyReplicas: 3 });
+  });
+
+  it('nothing of a deployment before what it depends on is healthy, and never again ask once it has started', async () => {
+    world.controllers('a');
+    world.health.set('db', 'starting');
+    await world.enrol('n1');
+    await world.clock.pass(1000);
+    await put(deployment({ replicas: 1, dependsOn: [{ name: 'db', condition: 'healthy' }] }));
+    await world.clock.pass(1000);
+    expect((await world.status())?.phase).to.equal('Waiting');
+    expect((await events('deployment.waiting')).map(({ reason }) => reason)).to.deep.equal(['dependency']);
+
+    await put(named('db'));
+    await world.clock.pass(2000);
+    expect((await world.status('db'))?.phase).to.equal('Progressing');
+    expect(await world.whereabouts()).to.deep.equal([]);
+
+    const said = async (health: 'healthy' | 'unhealthy') => {
+      world.health.set('db', health);
+      for (const replica of await world.all<Replica>(ranges.replicasOf(TENANT, 'db'))) await world.report(replica);
+      await world.clock.pass(2000);
+    };
+    await said('healthy');
+    expect((await world.status())?.phase).to.equal('Running');
+    expect(await condition('DependenciesHealthy')).to.include({ status: 'True' });
+
+    await said('unhealthy');
+    expect((await world.status())?.phase).to.equal('Running');
+    expect(await condition('DependenciesHealthy')).to.include({ status: 'False' });
+  });
+
+  it('a deployment that depends on a start as soon as there is one', async () => {
+    world.controllers('a');
+    world.health.set('db', 'starting');
+    await world.enrol('n1');
+    await world.clock.pass(1000);
+    await put(deployment({ replicas: 1, dependsOn: [{ name: 'db', condition: 'started' }] }));
+    await put(named('db'));
+    await world.clock.pass(3000);
+    expect((await world.status())?.phase).to.equal('Running');
+  });
+});

@@ -1,0 +1,161 @@
+import type { DeploymentStatus, StoredDeployment } from '../crds/deployment/index.js';
+import type { StoredEvent } from '../crds/event/index.js';
+import { keys, ranges } from '../crds/keys/index.js';
+import type { StoredNode } from '../crds/node/index.js';
+import type { Replica } from '../crds/replica/index.js';
+import type { Report } from '../crds/report/index.js';
+import { ManualClock, seededRandom } from '../pkg/clock/index.js';
+import type { PlacementPolicy } from '../pkg/fleet/index.js';
+import { silentLogger } from '../pkg/log/index.js';
+import { encode, MemoryStore, value, WatchCache } from '../pkg/store/index.js';
+import { controllersIn } from './controllers-in.js';
+
+export const TENANT = 't1';
+export const AT = '2030-01-01T00:00:00.000Z';
+
+export const metadata = (uid: string, generation = 1) => ({
+  tenant: TENANT,
+  uid,
+  generation,
+  createdAt: AT,
+  updatedAt: AT,
+  specHash: 'h',
+});
+
+export const deployment = (change: Partial<StoredDeployment> = {}): StoredDeployment => ({
+  metadata: metadata('dep_1'),
+  kind: 'Deployment',
+  name: 'web',
+  image: 'web:1',
+  replicas: 2,
+  secretsVersion: 0,
+  ...change,
+});
+
+const node = (name: string, labels: StoredNode['labels']): StoredNode => ({
+  metadata: metadata(`node_${name}`),
+  id: `node_${name}`,
+  name,
+  labels,
+  capacity: { cpu: 1000, memory: 1024 ** 3, disk: 0 },
+  publicKey: '',
+  controlPlane: false,
+  agentVersion: '0',
+});
+
+/** One store, one process of controllers, and agents that do at once what they are told. */
+export class World {
+  readonly clock = new ManualClock();
+  readonly store = new MemoryStore({ clock: this.clock });
+  readonly #stop = new AbortController();
+  agentsWork = true;
+  /** What agents say of the health of a deployment's containers. */
+  readonly health = new Map<string, Report['health']>();
+
+  constructor() {
+    void this.#agents();
+  }
+
+  controllers(holder: string, policy?: PlacementPolicy): AbortController {
+    const stop = new AbortController();
+    const cache = new WatchCache({ store: this.store, clock: this.clock, log: silentLogger });
+    const controllers = controllersIn({
+      store: this.store,
+      cache,
+      clock: this.clock,
+      random: seededRandom(holder.length),
+      log: silentLogger,
+      holder,
+      leaderLeaseSeconds: 9,
+      eventRetentionDays: 7,
+      ...(policy && { policy }),
+    });
+    void cache.run(stop.signal);
+    void controllers.run(stop.signal);
+    return stop;
+  }
+
+  async put(key: string, document: unknown, lease?: string): Promise<void> {
+    const seen = await this.store.get(key);
+    await this.store.commit({
+      guards: [{ key, at: seen?.revision ?? 0 }],
+      puts: [{ key, bytes: encode(document), ...(lease && { lease }) }],
+      deletes: [],
+    });
+  }
+
+  async get<T>(key: string): Promise<T | undefined> {
+    const entry = await this.store.get(key);
+    return entry && value<T>(entry);
+  }
+
+  async all<T>(range: string): Promise<T[]> {
+    return (await this.store.list(range)).entries.map(entry => value<T>(entry));
+  }
+
+  async enrol(name: string, labels: StoredNode['labels'] = {}): Promise<string> {
+    await this.put(keys.node(TENANT, name), node(name, labels));
+    const lease = await this.store.grant(30);
+    const presence = { id: `node_${name}`, lease: lease.id, since: AT };
+    await this.put(keys.alive(TENANT, name), presence, lease.id);
+    const beat = () => {
+      void this.store.keepAlive(lease.id).then(alive => alive && this.clock.after(10_000, beat));
+    };
+    beat();
+    return lease.id;
+  }
+
+  /** The node advertises other labels, as after a restart of its agent. */
+  relabel(name: string, labels: StoredNode['labels']): Promise<void> {
+    return this.put(keys.node(TENANT, name), node(name, labels));
+  }
+
+  status(name = 'web'): Promise<DeploymentStatus | undefined> {
+    return this.get(keys.status(TENANT, name));
+  }
+
+  /** The nodes of the replicas that are to stay, by slot. */
+  async whereabouts(name = 'web'): Promise<(string | undefined)[]> {
+    const replicas = await this.all<Replica>(ranges.replicasOf(TENANT, name));
+    return replicas.filter(({ retiringSince }) => !retiringSince).map(({ nodeId }) => nodeId);
+  }
+
+  async eventTypes(): Promise<string[]> {
+    const events = await this.all<StoredEvent>(ranges.events);
+    return events.filter(({ subject }) => subject.kind === 'Deployment').map(({ type }) => type);
+  }
+
+  /** Has the agent of the replica say how its container is now. */
+  report(replica: Replica): Promise<void> {
+    const health = this.health.get(replica.deployment) ?? 'none';
+    return this.put(keys.report(TENANT, replica.nodeId!, replica.uid), { ...reportOf(replica), health });
+  }
+
+  close(): void {
+    this.#stop.abort();
+  }
+
+  async #agents(): Promise<void> {
+    const cache = new WatchCache({ store: this.store, clock: this.clock, log: silentLogger });
+    cache.subscribe(({ entry }) => {
+      if (!entry?.key.startsWith(ranges.replicas) || !this.agentsWork) return;
+      const replica = value<Replica>(entry);
+      if (replica.nodeId) void this.report(replica);
+    });
+    await cache.run(this.#stop.signal);
+  }
+}
+
+function reportOf(replica: Replica): Report {
+  return {
+    replica: replica.uid,
+    deployment: replica.deployment,
+    slot: replica.slot,
+    nodeId: replica.nodeId!,
+    templateHash: replica.templateHash,
+    state: replica.retiringSince ? 'removed' : 'running',
+    health: 'none',
+    restarts: 0,
+    at: AT,
+  };
+}
