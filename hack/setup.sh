@@ -57,7 +57,7 @@ LIST
 # A busybox that needs libraries is of no use in an image that has none.
 is_there() {
   case $1 in
-    busybox) [ -x /bin/busybox ] && ! grep -q ld-linux /bin/busybox ;;
+    busybox) [ -x /bin/busybox ] && ! head -c 4096 /bin/busybox | grep -q ld-linux ;;
     *) command -v "$1" >/dev/null 2>&1 || [ -x "/usr/sbin/$1" ] || [ -x "/sbin/$1" ] ;;
   esac
 }
