@@ -2,10 +2,24 @@ import { expect } from 'chai';
 
 import { keys } from '../../../crds/keys/index.js';
 import { seededRandom, systemClock } from '../../clock/index.js';
-import { encode, MemoryStore, replace, type Store, StoreUnavailableFault, value } from '../../store/index.js';
+import {
+  type Change,
+  encode,
+  MemoryStore,
+  OutcomeUnknownFault,
+  replace,
+  type Store,
+  StoreUnavailableFault,
+  value,
+} from '../../store/index.js';
 import { credentialPath } from '../credential-path.js';
 import { documentOf } from '../document.js';
-import { SecretDocumentFault, SecretStoreUnavailableFault, UnreadableSecretFault } from '../faults.js';
+import {
+  SecretDocumentFault,
+  SecretOutcomeUnknownFault,
+  SecretStoreUnavailableFault,
+  UnreadableSecretFault,
+} from '../faults.js';
 import { secretStoreContract } from '../secret-store.contract.js';
 import { EmbeddedSecretStore } from './embedded-secret-store.js';
 import { SecretKeyring } from './secret-keyring.js';
@@ -198,6 +212,24 @@ describe('embedded secret store', () => {
     ]) {
       expect(await fails(work)).to.be.instanceOf(SecretStoreUnavailableFault);
     }
+  });
+
+  it('does not know what became of a change whose answer was lost, and the same change may be made again', async () => {
+    let lost = true;
+    const commit = async (change: Change) => {
+      const verdict = await store.commit(change);
+      if (lost) throw new OutcomeUnknownFault();
+      return verdict;
+    };
+    secrets = embedded({ get: (key: string) => store.get(key), commit } as unknown as Store);
+    expect(await fails(put())).to.be.instanceOf(SecretOutcomeUnknownFault);
+    lost = false;
+    expect(await put()).to.deep.equal({ kind: 'written', version: 1 });
+    lost = true;
+    expect(await fails(secrets.destroy(web, 1))).to.be.instanceOf(SecretOutcomeUnknownFault);
+    lost = false;
+    expect(await secrets.destroy(web, 1)).to.deep.equal({ kind: 'destroyed' });
+    expect(await secrets.state(web)).to.have.deep.property('state', { last: 1 });
   });
 
   it('encodes heads without a place for values', async () => {

@@ -1,3 +1,5 @@
+import { inspect } from 'node:util';
+
 import { expect } from 'chai';
 
 import { ManualClock, systemClock } from '../../clock/index.js';
@@ -143,6 +145,27 @@ describe('vault secret store', () => {
         expect(await store.read(web)).to.have.property('kind', 'found');
       });
     }
+
+    it('never tells a value or a token, whatever goes wrong', async () => {
+      const canary = 'canary-51b7d0';
+      for (const [, mishap] of mishaps) {
+        for (const part of ['/data/', '/metadata/', 'auth/']) {
+          vault.mishap = request => (request.path.includes(part) ? mishap(request) : undefined);
+          vault.tokens.add(canary);
+          store = open({ timeoutMs: 100, login: { kind: 'token', token: () => new Secret(canary) } });
+          for (const as of ['current', 'pending'] as const) {
+            const outcome = await fails(put(canary, 0, as));
+            expect(inspect(outcome, { depth: 12, showHidden: true })).not.to.include(canary);
+          }
+        }
+      }
+    });
+
+    it('does not know what became of a write that ended in an error', async () => {
+      vault.mishap = ({ method }) => (method === 'POST' ? { status: 500 } : undefined);
+      expect(await fails(put())).to.be.instanceOf(SecretOutcomeUnknownFault);
+      expect(await fails(store.destroy(web, 1))).to.be.instanceOf(SecretOutcomeUnknownFault);
+    });
 
     it('is certain that nothing was changed when it could not connect or was told to wait', async () => {
       const { address } = vault;
