@@ -1,0 +1,184 @@
+import { expect } from 'chai';
+
+import { keys } from '../../crds/keys/index.js';
+import { ManualClock, seededRandom } from '../../pkg/clock/index.js';
+import { silentLogger } from '../../pkg/log/index.js';
+import { advance, settle, stage, type Staged, undo } from '../../pkg/material/index.js';
+import type { LoopEnv } from '../../pkg/reconcile/index.js';
+import { credentialPath, documentOf, EmbeddedSecretStore, SecretKeyring } from '../../pkg/secrets/index.js';
+import { type Change, MemoryStore, WatchCache } from '../../pkg/store/index.js';
+import { finishIntent } from './reconcile.js';
+
+const TENANT = 'a3b8f042-1e16-4f0a-8f0e-5d7f6f1f2f3a';
+const PATH = 'deployments/web-db';
+
+describe('the janitor', () => {
+  let clock: ManualClock;
+  let store: MemoryStore;
+  let cache: WatchCache;
+  let secrets: EmbeddedSecretStore;
+  let stopped: AbortController;
+  const random = seededRandom(7);
+  const path = credentialPath(TENANT, PATH);
+
+  beforeEach(async () => {
+    stopped = new AbortController();
+    clock = new ManualClock();
+    store = new MemoryStore({ clock });
+    cache = new WatchCache({ store, clock, log: silentLogger });
+    void cache.run(stopped.signal);
+    await cache.ready;
+    secrets = new EmbeddedSecretStore({
+      store,
+      random,
+      keyring: new SecretKeyring([random.bytes(32)]),
+      granted: ['deployments'],
+    });
+  });
+  afterEach(() => stopped.abort());
+
+  const env = () => ({ store, secrets, clock, random });
+  const material = (password: string) => [{ namespace: 'deployments', label: 'web-db', values: { password } }];
+  const staged = async (password = 'new', seen: readonly string[] = []): Promise<Staged> => {
+    const outcome = await stage(env(), {
+      tenant: TENANT,
+      subject: 'web',
+      operation: 'req_1',
+      material: material(password),
+      seen: { [PATH]: seen },
+    });
+    if (outcome.kind !== 'staged') throw new Error(outcome.kind);
+    return outcome.staged;
+  };
+  const write = (password: string, after: number) =>
+    secrets.write(path, { document: documentOf({ password }), after, as: 'current' });
+  const record: Change = {
+    guards: [{ key: 'deployments/t/web', at: 0 }],
+    puts: [{ key: 'deployments/t/web', bytes: Buffer.from('{}') }],
+    deletes: [],
+  };
+  const commit = async (change: Change) => {
+    const verdict = await store.commit(change);
+    if (!verdict.stored) throw new Error('a guard did not hold');
+    await cache.reached(verdict.revision);
+  };
+  const run = async (key: string) => {
+    await cache.barrier();
+    const loop = { cache, clock, log: silentLogger, commit } as unknown as LoopEnv;
+    return finishIntent(secrets)(key, loop, stopped.signal);
+  };
+  /** Until there is nothing left to do. */
+  const finishAll = async (key: string) => {
+    for (let round = 0; round < 5; round++) if ((await run(key)).kind === 'done') return;
+    throw new Error('never finished');
+  };
+  const current = async () => {
+    const reading = await secrets.read(path);
+    return reading.kind === 'found' ? reading.document.get('password')?.reveal() : undefined;
+  };
+
+  it('lets a request that is under way alone', async () => {
+    const { key } = await staged();
+    expect((await run(key)).kind).to.equal('again');
+    expect(await store.get(key)).not.to.equal(undefined);
+  });
+
+  it('destroys the versions of a request that died before its record was stored', async () => {
+    await write('old', 0);
+    const { key } = await staged('new', ['password']);
+    expect(await current()).to.equal('old');
+    await clock.pass(61_000);
+    await finishAll(key);
+    expect(await current()).to.equal('old');
+    expect((await secrets.read(path, 2)).kind).to.equal('missing');
+    expect(await store.get(key)).to.equal(undefined);
+  });
+
+  it('keeps a record out that would be stored after the intent was given up', async () => {
+    const late = await staged();
+    await clock.pass(61_000);
+    await run(late.key);
+    expect((await store.commit(advance(record, late))).stored).to.equal(false);
+  });
+
+  it('makes the versions of a stored record current', async () => {
+    await write('old', 0);
+    const mine = await staged('new', ['password']);
+    await store.commit(advance(record, mine));
+    await clock.pass(61_000);
+    await finishAll(mine.key);
+    expect(await current()).to.equal('new');
+    expect(await store.get(mine.key)).to.equal(undefined);
+  });
+
+  it('never goes back behind a version that came later', async () => {
+    const mine = await staged();
+    await store.commit(advance(record, mine));
+    await write('later', 1);
+    await clock.pass(61_000);
+    await finishAll(mine.key);
+    expect(await current()).to.equal('later');
+  });
+
+  it('leaves a version that somebody else wrote in its place', async () => {
+    const key = keys.intent(TENANT, 'dead');
+    const intent = {
+      state: 'writing',
+      tenant: TENANT,
+      subject: 'web',
+      operation: 'req_2',
+      at: new Date(clock.now()).toISOString(),
+      writes: [{ path: PATH, version: 1 }],
+    };
+    await commit({
+      guards: [{ key, at: 0 }],
+      puts: [{ key, bytes: Buffer.from(JSON.stringify(intent)) }],
+      deletes: [],
+    });
+    await write('theirs', 0);
+    await clock.pass(61_000);
+    await finishAll(key);
+    expect(await current()).to.equal('theirs');
+  });
+
+  it('can be killed after any step and finish later', async () => {
+    const mine = await staged();
+    await clock.pass(61_000);
+    await run(mine.key);
+    await secrets.destroy(path, 1);
+    await finishAll(mine.key);
+    expect(await current()).to.equal(undefined);
+  });
+
+  describe('is not needed when', () => {
+    it('the record was stored: the versions are current at once', async () => {
+      const mine = await staged();
+      const verdict = await store.commit(advance(record, mine));
+      if (verdict.stored) await settle(env(), mine, verdict.revision);
+      expect(await current()).to.equal('new');
+      expect(await store.get(mine.key)).to.equal(undefined);
+    });
+
+    it('the record was refused: exactly the new versions are destroyed', async () => {
+      await write('old', 0);
+      const mine = await staged('new', ['password']);
+      await undo(env(), mine);
+      expect(await current()).to.equal('old');
+      expect(await store.get(mine.key)).to.equal(undefined);
+    });
+
+    it('the credential is not as it was judged: nothing is written', async () => {
+      await write('old', 0);
+      const request = { tenant: TENANT, subject: 'web', operation: 'req', material: material('new'), seen: {} };
+      expect((await stage(env(), request)).kind).to.equal('conflict');
+      expect((await secrets.read(path, 2)).kind).to.equal('missing');
+    });
+
+    it('the credential holds it all already', async () => {
+      await write('same', 0);
+      const seen = { [PATH]: ['password'] };
+      const request = { tenant: TENANT, subject: 'web', operation: 'req', material: material('same'), seen };
+      expect((await stage(env(), request)).kind).to.equal('nothing');
+    });
+  });
+});

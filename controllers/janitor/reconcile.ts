@@ -1,0 +1,34 @@
+import { ranges, segmentsOf } from '../../crds/keys/index.js';
+import { finish, type SecretIntent } from '../../pkg/material/index.js';
+import { again, done, type Reconcile } from '../../pkg/reconcile/index.js';
+import type { SecretStore } from '../../pkg/secrets/index.js';
+import { value } from '../../pkg/store/index.js';
+
+/** How long a request may take before nobody waits for it any more. */
+const GRACE_MS = 60_000;
+
+/**
+ * Finishes one intent that is older than any request.
+ *
+ * Ages are told by wall clocks, which may differ. That is safe: an intent that is finished too early makes the request
+ * that is still at it fail its guard and begin again.
+ */
+export function finishIntent(secrets: SecretStore): Reconcile {
+  return async (key, env) => {
+    const entry = env.cache.get(key);
+    if (!entry) return done;
+    const intent = value<SecretIntent>(entry);
+    const age = env.clock.now() - Date.parse(intent.at);
+    if (age < GRACE_MS) return again(GRACE_MS - age, 'the request may still be at it');
+
+    const [tenant = ''] = segmentsOf(key);
+    const others = env.cache.list(ranges.of(ranges.intents, tenant)).filter(other => other.key !== key);
+    const claimed = others.map(other => value<SecretIntent>(other)).filter(({ state }) => state === 'stored');
+    const outcome = await finish(
+      { secrets, commit: change => env.commit(change), claimed: claimed.flatMap(({ writes }) => writes) },
+      entry,
+    );
+    env.log.info('finished an intent', { tenant, deployment: intent.subject, because: intent.state });
+    return outcome === 'again' ? again(0, 'marked; now to be undone') : done;
+  };
+}
