@@ -35,7 +35,7 @@ describe('controllers place', () => {
     expect((await world.status())?.phase).to.equal('Waiting');
     expect(await condition('ResidencySatisfied')).to.include({ status: 'False', reason: 'NoMatchingNode' });
     expect((await events('deployment.waiting')).map(({ reason }) => reason)).to.deep.equal(['residency']);
-    expect(await world.whereabouts()).to.deep.equal([undefined, undefined]);
+    expect(await world.whereabouts()).to.deep.equal(['nowhere', 'nowhere']);
 
     await world.enrol('german', at('DE'));
     await world.clock.pass(1500);

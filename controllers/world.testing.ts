@@ -115,9 +115,9 @@ export class World {
   }
 
   /** The nodes of the replicas that are to stay, by slot. */
-  async whereabouts(name = 'web'): Promise<(string | undefined)[]> {
+  async whereabouts(name = 'web'): Promise<string[]> {
     const replicas = await this.all<Replica>(ranges.replicasOf(TENANT, name));
-    return replicas.filter(({ retiringSince }) => !retiringSince).map(({ nodeId }) => nodeId);
+    return replicas.filter(({ retiringSince }) => !retiringSince).map(({ nodeId = 'nowhere' }) => nodeId);
   }
 
   async eventTypes(): Promise<string[]> {

@@ -1,0 +1,164 @@
+import { expect } from 'chai';
+
+import type { StoredDeployment } from '../../crds/deployment/index.js';
+import { keys } from '../../crds/keys/index.js';
+import type { NodeStatus, StoredNode } from '../../crds/node/index.js';
+import type { Replica } from '../../crds/replica/index.js';
+import type { Scheduling } from '../../crds/scheduling/index.js';
+import { ManualClock } from '../../pkg/clock/index.js';
+import { defaultPolicy } from '../../pkg/fleet/index.js';
+import { silentLogger } from '../../pkg/log/index.js';
+import type { Wake } from '../../pkg/reconcile/index.js';
+import { encode, MemoryStore, WatchCache } from '../../pkg/store/index.js';
+import { defineIndexes } from '../reading/index.js';
+import { changedNode, changedStatus, changedTenant, changedWishes, freedRoom } from './wakes.js';
+
+const AT = '2030-01-01T00:00:00.000Z';
+const metadata = (tenant: string, uid: string) => ({
+  tenant,
+  uid,
+  generation: 1,
+  createdAt: AT,
+  updatedAt: AT,
+  specHash: '',
+});
+
+const node = (name: string, change: Partial<StoredNode> = {}): StoredNode => ({
+  metadata: metadata('t1', `node_${name}`),
+  id: `node_${name}`,
+  name,
+  labels: {},
+  capacity: { cpu: 1000, memory: 2 ** 30, disk: 0 },
+  publicKey: '',
+  controlPlane: false,
+  agentVersion: '0',
+  ...change,
+});
+const status = (name: string, is: NodeStatus['status'], since = AT): NodeStatus => ({
+  id: `node_${name}`,
+  status: is,
+  reason: '',
+  since,
+});
+const german = { residency: { country: 'DE' } };
+const apartFromWeb = { antiAffinity: { self: false, deployments: ['web'], topologyKey: 'node' } };
+
+describe('scheduler is woken', () => {
+  let store: MemoryStore;
+  let cache: WatchCache;
+  let woken: string[];
+
+  beforeEach(async () => {
+    const clock = new ManualClock();
+    store = new MemoryStore({ clock });
+    cache = new WatchCache({ store, clock, log: silentLogger });
+    defineIndexes(cache);
+    void cache.run(new AbortController().signal);
+    await cache.ready;
+    woken = [];
+  });
+
+  const put = async (key: string, document: unknown) => {
+    const seen = await store.get(key);
+    const puts = document === undefined ? [] : [{ key, bytes: encode(document) }];
+    await store.commit({
+      guards: [{ key, at: seen?.revision ?? 0 }],
+      puts,
+      deletes: document === undefined ? [key] : [],
+    });
+    await cache.barrier();
+  };
+  const waiting = async (
+    name: string,
+    filters: readonly string[],
+    more: Partial<StoredDeployment> = {},
+    tenant = 't1',
+  ) => {
+    const deployment = { metadata: metadata(tenant, `dep_${name}`), kind: 'Deployment', name, image: 'i', replicas: 1 };
+    await put(keys.deployment(tenant, name), { ...deployment, secretsVersion: 0, ...more });
+    const record: Partial<Scheduling> = { uid: `dep_${name}`, unplaced: 1, filters };
+    await put(keys.scheduling(tenant, name), record);
+  };
+  const replica = (deployment: string, resources = {}): Replica => ({
+    uid: `r-${deployment}`,
+    tenant: 't1',
+    deployment,
+    deploymentUid: `dep_${deployment}`,
+    slot: 0,
+    generation: 1,
+    templateHash: 'h',
+    template: { image: 'i', secretsVersion: 0, resources },
+    nodeId: 'node_a',
+    createdAt: AT,
+  });
+  /** What the wake says to every change from now on. */
+  const listen = (wake: Wake) =>
+    cache.subscribe(change => {
+      if (change.key.startsWith(wake.prefix)) woken.push(...wake.keys(change, cache));
+    });
+
+  it('by a node that appears or goes: everything of its tenant that waits', async () => {
+    await waiting('web', ['ready']);
+    await waiting('other', ['ready'], {}, 't2');
+    listen(changedNode(defaultPolicy));
+    await put(keys.node('t1', 'a'), node('a'));
+    await put(keys.node('t1', 'a'), undefined);
+    expect(woken).to.deep.equal(['t1/web', 't1/web']);
+  });
+
+  it('by other labels: only what they mean something to', async () => {
+    await put(keys.node('t1', 'a'), node('a'));
+    await waiting('web', ['residency'], { placement: german });
+    await waiting('indifferent', ['ready']);
+    listen(changedNode(defaultPolicy));
+    await put(keys.node('t1', 'a'), node('a', { labels: { disk: 'ssd' } }));
+    expect(woken).to.deep.equal([]);
+    await put(keys.node('t1', 'a'), node('a', { labels: { 'mooring.io/country': 'FR' } }));
+    expect(woken, 'what the node reports is part of the explanation').to.deep.equal(['t1/web']);
+    await put(keys.node('t1', 'a'), node('a', { labels: { 'mooring.io/country': 'DE' } }));
+    expect(woken).to.deep.equal(['t1/web', 't1/web']);
+  });
+
+  it('by a node that begins or ceases to be ready, and not by one that stays as it is', async () => {
+    await put(keys.nodeStatus('t1', 'a'), status('a', 'failed'));
+    await waiting('web', ['ready']);
+    listen(changedStatus);
+    await put(keys.nodeStatus('t1', 'a'), status('a', 'failed', '2031-01-01T00:00:00.000Z'));
+    expect(woken).to.deep.equal([]);
+    await put(keys.nodeStatus('t1', 'a'), status('a', 'ready'));
+    expect(woken).to.deep.equal(['t1/web']);
+  });
+
+  it('by a replica that goes: only what its node would take now, or what kept apart from it', async () => {
+    await put(keys.node('t1', 'a'), node('a'));
+    await put(keys.nodeStatus('t1', 'a'), status('a', 'ready'));
+    await put(keys.replica('t1', 'web', 0), replica('web', { cpu: '800m' }));
+    await waiting('fits', ['resources'], { resources: { cpu: '900m' } });
+    await waiting('large', ['resources'], { resources: { cpu: '2' } });
+    await waiting('apart', ['anti_affinity'], { placement: apartFromWeb, resources: { cpu: '2' } });
+    await waiting('limited', ['quota'], { resources: { cpu: '2' } });
+    await waiting('unmet', ['residency'], { placement: german });
+    listen(freedRoom(defaultPolicy));
+    await put(keys.replica('t1', 'web', 0), { ...replica('web', { cpu: '800m' }), retiringSince: AT });
+    expect(woken, 'its container may still be there').to.deep.equal([]);
+    await put(keys.replica('t1', 'web', 0), undefined);
+    expect(woken.toSorted()).to.deep.equal(['t1/apart', 't1/fits', 't1/limited']);
+  });
+
+  it('by a tenant’s record: only what waits for a quota', async () => {
+    await waiting('web', ['quota']);
+    await waiting('other', ['resources']);
+    listen(changedTenant);
+    await put(keys.tenant('t1'), { id: 't1', quotas: { containers: 5 } });
+    expect(woken).to.deep.equal(['t1/web']);
+  });
+
+  it('by a deployment that keeps apart, or no longer does: only those that it names', async () => {
+    await waiting('web', ['anti_affinity']);
+    await waiting('other', ['anti_affinity']);
+    listen(changedWishes);
+    await put(keys.deployment('t1', 'db'), { metadata: metadata('t1', 'dep_db'), name: 'db', placement: apartFromWeb });
+    await put(keys.deployment('t1', 'db'), { metadata: metadata('t1', 'dep_db'), name: 'db' });
+    expect(woken).to.deep.equal(['t1/web', 't1/web']);
+  });
+});

@@ -1,0 +1,117 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+
+import { keys } from '../../crds/keys/index.js';
+import type { NodeStatus, StoredNode } from '../../crds/node/index.js';
+import type { Replica } from '../../crds/replica/index.js';
+import { ManualClock } from '../clock/index.js';
+import { silentLogger } from '../log/index.js';
+import type { Candidate } from '../placement/index.js';
+import { encode, MemoryStore, WatchCache } from '../store/index.js';
+import { Fleets } from './fleets.js';
+import { defineFleetIndexes } from './indexes.js';
+
+const AT = '2030-01-01T00:00:00.000Z';
+const TENANTS = ['t1', 't2'] as const;
+
+const node = (tenant: string, name: string, cpu: number): StoredNode => ({
+  metadata: { tenant, uid: `node_${name}`, generation: 1, createdAt: AT, updatedAt: AT, specHash: '' },
+  id: `node_${name}`,
+  name,
+  labels: { size: String(cpu) },
+  capacity: { cpu, memory: 2 ** 30, disk: 0 },
+  publicKey: '',
+  controlPlane: false,
+  agentVersion: '0',
+});
+const replica = (tenant: string, slot: number, nodeId: string): Replica => ({
+  uid: `r${slot}`,
+  tenant,
+  deployment: 'web',
+  deploymentUid: 'dep_1',
+  slot,
+  generation: 1,
+  templateHash: 'h',
+  template: { image: 'i', secretsVersion: 0, resources: { cpu: '100m' } },
+  nodeId,
+  createdAt: AT,
+});
+
+const step = fc.record({
+  what: fc.constantFrom('node', 'status', 'replica', 'remove node', 'remove replica', 'look'),
+  tenant: fc.constantFrom(...TENANTS),
+  node: fc.nat(2),
+  slot: fc.nat(3),
+  cpu: fc.constantFrom(1000, 2000),
+  status: fc.constantFrom<NodeStatus['status'][]>('ready', 'failed'),
+});
+
+describe('fleets', () => {
+  let store: MemoryStore;
+  let cache: WatchCache;
+
+  beforeEach(async () => {
+    const clock = new ManualClock();
+    store = new MemoryStore({ clock });
+    cache = new WatchCache({ store, clock, log: silentLogger });
+    defineFleetIndexes(cache);
+    defineFleetIndexes(cache);
+    void cache.run(new AbortController().signal);
+    await cache.ready;
+  });
+
+  const put = async (key: string, document: unknown) => {
+    const seen = await store.get(key);
+    if (!seen && document === undefined) return;
+    await store.commit({
+      guards: [{ key, at: seen?.revision ?? 0 }],
+      puts: document === undefined ? [] : [{ key, bytes: encode(document) }],
+      deletes: document === undefined ? [key] : [],
+    });
+    await cache.barrier();
+  };
+  const seen = async (fleets: Fleets, tenant: string) => {
+    const nodes: Candidate[] = [...(await fleets.of(tenant)).nodes];
+    return { nodes: nodes.toSorted((a, b) => (a.id < b.id ? -1 : 1)), totals: (await fleets.of(tenant)).totals };
+  };
+
+  it('property: what was kept up is what would be read afresh', async () => {
+    const kept = new Fleets(cache);
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 15 }), async steps => {
+        for (const { what, tenant, node: position, slot, cpu, status } of steps) {
+          const name = `${tenant}-n${position}`;
+          const record = { id: `node_${name}`, status, reason: '', since: AT };
+          if (what === 'node') await put(keys.node(tenant, name), node(tenant, name, cpu));
+          if (what === 'status') await put(keys.nodeStatus(tenant, name), record);
+          if (what === 'replica') await put(keys.replica(tenant, 'web', slot), replica(tenant, slot, record.id));
+          if (what === 'remove node') await put(keys.node(tenant, name), undefined);
+          if (what === 'remove replica') await put(keys.replica(tenant, 'web', slot), undefined);
+          if (what === 'look') await kept.of(tenant);
+        }
+        for (const tenant of TENANTS) {
+          expect(await seen(kept, tenant)).to.deep.equal(await seen(new Fleets(cache), tenant));
+        }
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('count what is assumed until it is taken back, or shown', async () => {
+    await put(keys.node('t1', 'a'), node('t1', 'a', 1000));
+    const fleets = new Fleets(cache);
+    const takeBack = fleets.assume([replica('t1', 0, 'node_a')]);
+    expect([(await fleets.of('t1')).totals.cpu, fleets.isAssuming('t1')]).to.deep.equal([100, true]);
+
+    await put(keys.replica('t1', 'web', 0), replica('t1', 0, 'node_a'));
+    expect((await fleets.of('t1')).totals.cpu, 'not twice').to.equal(100);
+    await put(keys.replica('t1', 'web', 0), undefined);
+    takeBack();
+    expect([(await fleets.of('t1')).totals.cpu, fleets.isAssuming('t1')]).to.deep.equal([0, false]);
+  });
+
+  it('never show a tenant the nodes of another', async () => {
+    await put(keys.node('t2', 'b'), node('t2', 'b', 1000));
+    expect([...(await new Fleets(cache).of('t1')).nodes]).to.deep.equal([]);
+  });
+});
