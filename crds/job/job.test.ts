@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 
-import { facts, limits } from '../deployment/admit.fixture.js';
 import { entryOf, exampleVolumes } from '../rejections/index.js';
 import type { WorkloadFacts } from '../workload/index.js';
+import { facts, workloadLimits as limits } from '../workload/world.fixture.js';
 import { admitJob } from './index.js';
 
 const least = { kind: 'Job', name: 'migrate', image: 'registry.example.com/shop/migrate:1.4.2' };

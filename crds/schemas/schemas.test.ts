@@ -179,7 +179,7 @@ describe('the custom resource definitions', () => {
         if (schema['type'] === 'array') expect(schema['items'], way).to.be.an('object');
         const names = Object.keys((schema['properties'] ?? {}) as Node);
         for (const name of (schema['required'] ?? []) as string[]) expect(names, way).to.include(name);
-        expect(String(schema['pattern'] ?? ''), way).not.to.match(/\\u|\(\?[=!<]/);
+        expect((schema['pattern'] ?? '') as string, way).not.to.match(/\\u|\(\?[=!<]/);
       }
     });
 

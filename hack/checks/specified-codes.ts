@@ -37,17 +37,26 @@ export const specifiedCodes: Readonly<Record<string, readonly string[]>> = {
  * Declared, documented and judged by rules, but not answered over HTTP before their feature is switched on. May only
  * shrink: a code that a test over HTTP expects must leave it.
  */
-export const later: readonly string[] = [
-  ...specifiedCodes['7.3']!,
-  ...words(`
-    node_claim_release_no_tenant job_node_candidates_unresolvable job_node_not_found
-    network_node_candidates_unresolvable network_node_not_a_candidate network_node_required
-    network_option_unsupported_on_agent`),
-  ...specifiedCodes['7.5']!.filter(code => code !== 'query_parameter_unknown'),
-  ...words(`
-    secret_external_not_writable secret_in_use secret_store_unavailable
-    residency_label_handwritten residency_label_conflict residency_region_unknown residency_country_invalid
-    depends_on_self depends_on_cycle depends_on_no_health_check depends_on_duplicate health_check_needed
-    environment_name_conflict network_not_found network_in_use resource_already_exists
-    volume_in_use volume_replica_unsupported volume_replica_node_conflict`),
-];
+export const later: readonly string[] = words(`
+  anchored_secret_dropped anchored_secret_repointed secret_anchor_invalid secret_anchor_volume_ephemeral
+  secret_anchor_volume_not_declared secret_compose_no_reference secret_compose_resource_undeclared
+  secret_compose_template_empty secret_compose_template_malformed secret_generate_axis_conflict
+  secret_generate_below_entropy_floor secret_generate_bytes_out_of_range secret_generate_charset_unknown
+  secret_generate_encoding_unknown secret_generate_key_duplicate secret_generate_keys_required
+  secret_generate_length_out_of_range secret_key_invalid secret_key_provided_and_generated
+  secret_mount_path_unsupported secret_name_invalid secret_path_name secret_path_namespace
+  secret_path_namespace_split secret_path_shape secret_rotation_unsupported secret_value_empty
+  secret_value_too_long secret_vault_path_not_relative secret_vault_path_required secret_write_empty
+  rotation_transition_invalid node_claim_release_no_tenant job_node_candidates_unresolvable job_node_not_found
+  network_node_candidates_unresolvable network_node_not_a_candidate network_node_required
+  network_option_unsupported_on_agent secret_external_not_writable secret_store_unavailable
+  residency_label_handwritten residency_label_conflict residency_region_unknown residency_country_invalid
+  depends_on_self depends_on_cycle depends_on_no_health_check depends_on_duplicate health_check_needed
+  environment_name_conflict network_not_found network_in_use resource_already_exists volume_in_use
+  volume_replica_unsupported volume_replica_node_conflict volume_access_mode_conflict volume_binding_unavailable
+  volume_class_not_wired volume_mount_shape volume_not_found volume_not_ready volume_primary_mismatch
+  volume_snapshot_not_found volume_snapshot_not_implemented dvm_recommendation_apply_invalid_spec
+  dvm_recommendation_bad_parameter dvm_recommendation_insufficient_nodes dvm_recommendation_not_applicable
+  dvm_recommendation_not_found dvm_recommendation_stale_measurement dvm_recommendation_tenant_required
+  dvm_recommendation_unknown_action dvm_recommendation_unknown_priority dvm_recommendation_unknown_type
+  dvm_recommendation_volume_missing`);
