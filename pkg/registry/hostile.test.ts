@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 
 import { expect } from 'chai';
 
+import { type Clock, systemClock } from '../clock/index.js';
 import {
   answer,
   byteServer,
@@ -43,12 +44,12 @@ describe('a hostile registry', () => {
     other.requests.length = 0;
   });
 
-  const check = (image: string, names: Record<string, readonly string[]> = {}) =>
+  const check = (image: string, names: Record<string, readonly string[]> = {}, clock: Clock = systemClock) =>
     checkerOf({
       settings: { registryInsecure: [hostile.host, other.host] },
       answer: { kind: 'found', credential: CREDENTIAL },
       names: name => Promise.resolve(names[name] ?? []),
-      clock: hurriedClock,
+      clock,
     }).check(TENANT, image);
 
   it('would be noticed: the forbidden listener counts who connects', async () => {
@@ -236,7 +237,7 @@ describe('a hostile registry', () => {
       it(name, async () => {
         const world = { forbidden: forbidden.port, own: hostile.host, other: other.host };
         hostile.serve = (request, response) => serve(world, request, response);
-        const found = await check(`${hostile.host}/x:1`);
+        const found = await check(`${hostile.host}/x:1`, {}, reason === 'late' ? hurriedClock : systemClock);
 
         expect(found).to.deep.equal({ outcome: 'unreachable', reason });
         expect([forbidden.connections, other.requests.length]).to.deep.equal([0, 0]);
@@ -259,7 +260,7 @@ describe('a hostile registry', () => {
         const server = await byteServer(socket => {
           socket.once('data', () => socket.end(text));
         });
-        const images = checkerOf({ settings: { registryInsecure: [server.host] }, clock: hurriedClock });
+        const images = checkerOf({ settings: { registryInsecure: [server.host] } });
         const found = await images.check(TENANT, `${server.host}/x:1`);
         await server.stop();
         expect(found).to.deep.equal({ outcome: 'unreachable', reason });
