@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 
+import { entryOf } from '../rejections/index.js';
 import { admitNetwork, type NetworkFacts } from './index.js';
 
 const one = { id: `node_${'1'.repeat(26)}`, name: 'machine-1' };
@@ -56,6 +57,17 @@ describe('admission of a network', () => {
     };
     expect([status({ nodes: [] }), status({ nodes: 'unreadable' })]).to.deep.equal([422, 503]);
   });
+
+  for (const code of [
+    'network_node_not_a_candidate',
+    'network_node_required',
+    'network_option_unsupported_on_agent',
+  ] as const) {
+    it(`${code}: the example earns it, and mended it is accepted`, () => {
+      expect(faults(entryOf(code).example).map(text => text.split(' ')[0])).to.deep.equal([code]);
+      expect(faults(entryOf(code).mended)).to.deep.equal([]);
+    });
+  }
 
   it('offers to drop an option', () => {
     const admission = admitNetwork({ ...sound, ipam: {} }, nodes);

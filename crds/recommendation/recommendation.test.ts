@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 
+import { entryOf } from '../rejections/index.js';
 import type { KnownVolume } from '../volume/index.js';
 import { type ApplyFacts, checkRecommendationApply, checkRecommendationQuery, type Recommendation } from './index.js';
 
@@ -89,6 +90,19 @@ describe('applying a recommendation', () => {
   for (const { given, id = 'rec_1', world, found } of cases) {
     it(`${found[0] ?? 'accepts'}: ${JSON.stringify(given)}`, () => {
       expect(faults(checkRecommendationApply(id, given, { ...facts, ...world }))).to.deep.equal(found);
+    });
+  }
+
+  const shown = ['dvm_recommendation_bad_parameter', 'dvm_recommendation_unknown_action'] as const;
+  for (const code of [
+    ...shown,
+    'dvm_recommendation_insufficient_nodes',
+    'dvm_recommendation_stale_measurement',
+  ] as const) {
+    it(`${code}: the example earns it, and mended it is accepted`, () => {
+      const found = faults(checkRecommendationApply('rec_1', entryOf(code).example, facts));
+      expect(found.map(text => text.split(' ')[0])).to.deep.equal([code]);
+      expect(faults(checkRecommendationApply('rec_1', entryOf(code).mended, facts))).to.deep.equal([]);
     });
   }
 

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 
+import { catalogue, entryOf, type RejectionCode } from '../rejections/index.js';
 import { checkSecretWrite, defaultSecretLimits, guardPersisted } from './index.js';
 
 const granted = ['deployments', 'resources'];
@@ -120,6 +121,25 @@ describe('a write of secret material', () => {
       'secret_generate_bytes_out_of_range generate.bytes',
     ]);
   });
+});
+
+describe('examples of material on the reference pages', () => {
+  const shown = (Object.keys(catalogue) as RejectionCode[]).filter(code => {
+    const { example } = entryOf(code);
+    return typeof example === 'object' && ('values' in example || 'generate' in example);
+  });
+
+  it('cover the rules of material', () => {
+    expect(shown.length).to.be.at.least(11);
+  });
+
+  for (const code of shown) {
+    it(`${code}: the example earns it, and mended it is accepted`, () => {
+      const checked = write(entryOf(code).example);
+      expect(checked.ok ? [] : checked.rejections.map(rejection => rejection.code)).to.deep.equal([code]);
+      expect(faults(write(entryOf(code).mended))).to.deep.equal([]);
+    });
+  }
 });
 
 describe('the gate in front of the store', () => {
