@@ -1,14 +1,22 @@
 import { reject } from '../../crds/rejections/index.js';
 import type { Call } from '../call.js';
+import type { ApiEnv } from '../env.js';
+import { describeRoute, documentOf } from '../openapi/document.js';
+import { apiPage } from '../openapi/page.js';
 import { codeIndexPage, codeIndexView, codePage, codeView, PAGE_POLICY } from '../docs/index.js';
 import { Refused } from '../refusal.js';
 import { json, type WholeReply } from '../reply.js';
 import type { Outcome, Route } from '../route.js';
 
-/** The pages that the `doc` of every rejection links to: HTML for people, JSON for programs. */
-export function docRoutes(): readonly Route[] {
+/**
+ * The interface, described by itself: the pages that the `doc` of every rejection links to, and all of its routes. `all` is
+ * the whole table, these included.
+ */
+export function docRoutes(env: ApiEnv, all: () => readonly Route[]): readonly Route[] {
   const open = { method: 'GET', access: 'open', tenant: 'none', query: [], body: 'none' } as const;
   return [
+    { ...open, path: '/openapi.json', handle: () => json(200, documentOf(all(), env.baseUrl())) },
+    { ...open, path: '/docs/api', handle: () => html(apiPage(all().map(describeRoute))) },
     { ...open, path: '/docs/codes', handle: index },
     { ...open, path: '/docs/codes/{code}', handle: one },
   ];

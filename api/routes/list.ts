@@ -16,7 +16,7 @@ import { tokenRoutes } from './tokens.js';
 
 /** Every route there is. */
 export function allRoutes(env: ApiEnv): readonly Route[] {
-  return [
+  const routes: readonly Route[] = [
     ...deploymentRoutes(env),
     ...explainRoutes(env),
     ...logRoutes(env),
@@ -29,6 +29,7 @@ export function allRoutes(env: ApiEnv): readonly Route[] {
     ...tokenRoutes(env),
     ...agentRoutes(env),
     ...healthRoutes(env),
-    ...docRoutes(),
+    ...docRoutes(env, () => routes),
   ];
+  return routes;
 }
