@@ -3,7 +3,7 @@ import type { RouteDescription } from '../../crds/schemas/index.js';
 import { documentCodes } from './codes.js';
 
 /** What the route table does not say of a route: what it is for, what it takes and answers, and what it refuses. */
-export type Described = Pick<RouteDescription, 'summary' | 'body' | 'answer' | 'headers'> & {
+export type Described = Pick<RouteDescription, 'summary' | 'body' | 'answer' | 'otherwise' | 'headers'> & {
   readonly codes?: readonly RejectionCode[];
 };
 
@@ -67,6 +67,7 @@ export const descriptions: Readonly<Record<string, Described>> = {
     summary: 'Writes the next version of a credential; no value is ever answered',
     body: 'SecretWrite',
     answer: made,
+    otherwise: [object],
     codes: documentCodes.secretWrite,
   },
   'DELETE /api/v1/secrets/{namespace}/{resource}': {

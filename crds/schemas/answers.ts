@@ -99,6 +99,17 @@ const parts = {
     },
     'what was seen of a deployment',
   ),
+  DryRun: open(
+    {
+      dryRun: Type.Literal(true),
+      change: Type.Enum(['create', 'update', 'delete', 'none'], { type: 'string' }),
+      object: Type.Unsafe<unknown>({ type: ['object', 'null'] }),
+      alterations: Type.Array(refer('Alteration')),
+      warnings: Type.Array(refer('Warning')),
+      diff: Type.Array(patchStep),
+    },
+    'what a write would come to; nothing was stored',
+  ),
   Event: open(
     {
       id: text,

@@ -18,5 +18,5 @@ export { crdManifests } from './crd.js';
 export type { JsonSchema } from './json-schema.js';
 export { publicSchema } from './json-schema.js';
 export { jsonSchemas } from './json-schemas.js';
-export type { ApiInfo, RouteDescription } from './open-api.js';
+export type { ApiInfo, RouteAnswer, RouteDescription } from './open-api.js';
 export { componentSchemas, openApiDocument } from './open-api.js';

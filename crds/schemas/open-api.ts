@@ -3,6 +3,13 @@ import { type AnswerName, answerSchemas } from './answers.js';
 import { type BodyName, bodies } from './bodies.js';
 import { type JsonSchema, publicSchema } from './json-schema.js';
 
+/** What an endpoint answers when all is well. */
+export interface RouteAnswer {
+  readonly status: 200 | 201 | 202 | 204;
+  /** None for text and streams. */
+  readonly component?: AnswerName | `${AnswerName}List`;
+}
+
 /** One endpoint, as far as the document speaks of it. */
 export interface RouteDescription {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
@@ -16,8 +23,10 @@ export interface RouteDescription {
   /** Names of headers it reads, beside `Authorization`. */
   readonly headers?: readonly string[];
   readonly body?: BodyName;
-  /** What it answers when all is well; no component for text and streams. */
-  readonly answer: { readonly status: 200 | 201 | 202 | 204; readonly component?: AnswerName | `${AnswerName}List` };
+  /** What it answers when all is well. */
+  readonly answer: RouteAnswer;
+  /** What else it may answer when all is well. */
+  readonly otherwise?: readonly RouteAnswer[];
   /** Every code it may refuse with. */
   readonly codes: readonly RejectionCode[];
 }
@@ -55,7 +64,7 @@ export function componentSchemas(): Readonly<Record<string, JsonSchema>> {
 }
 
 function operation(route: RouteDescription): JsonSchema {
-  const { method, path, summary, tokens, query, headers = [], body, answer, codes } = route;
+  const { method, path, summary, tokens, query, headers = [], body, answer, otherwise = [], codes } = route;
   const named = [...path.matchAll(/\{([^}]+)\}/g)].map(([, name]) => name!);
   const parameters = [
     ...named.map(name => parameter(name, 'path')),
@@ -68,7 +77,7 @@ function operation(route: RouteDescription): JsonSchema {
     security: tokens.length === 0 ? [] : [{ token: [] }],
     ...(parameters.length > 0 && { parameters }),
     ...(body && { requestBody: { required: true, content: json(`#/components/schemas/${body}`) } }),
-    responses: { [answer.status]: answerOf(answer), ...refusals(codes) },
+    responses: { ...answersOf([answer, ...otherwise]), ...refusals(codes) },
   };
 }
 
@@ -86,9 +95,19 @@ function parameter(name: string, where: 'path' | 'query' | 'header'): JsonSchema
   return { name, in: where, required: where === 'path', schema: { type: 'string' } };
 }
 
-function answerOf({ status, component }: RouteDescription['answer']): JsonSchema {
-  const description = { 200: 'done', 201: 'created', 202: 'accepted', 204: 'done, with nothing to say' }[status];
-  return { description, ...(component && { content: json(`#/components/schemas/${component}`) }) };
+const DONE = { 200: 'done', 201: 'created', 202: 'accepted', 204: 'done, with nothing to say' } as const;
+
+/** One response for each status; where several answers share one, any of their forms. */
+function answersOf(answers: readonly RouteAnswer[]): Readonly<Record<string, JsonSchema>> {
+  const statuses = [...new Set(answers.map(({ status }) => status))];
+  return Object.fromEntries(
+    statuses.map(status => {
+      const forms = answers.flatMap(answer => (answer.status === status ? (answer.component ?? []) : []));
+      const refs = forms.map(name => ({ $ref: `#/components/schemas/${name}` }));
+      const schema = refs.length > 1 ? { anyOf: refs } : refs[0];
+      return [status, { description: DONE[status], ...(schema && { content: { 'application/json': { schema } } }) }];
+    }),
+  );
 }
 
 /** One response for each status, with the codes that lead to it. */
