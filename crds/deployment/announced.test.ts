@@ -252,6 +252,21 @@ describe('an update of related fields', () => {
     expect(put({ image: 'nginx:1' }, { image: 'absent' })).to.deep.equal(['image_not_found image']);
   });
 
+  it('of the residency brings its labels along, though the old ones were sent back', () => {
+    const residency = { country: 'FR' };
+    const edited = { placement: { ...full.placement, residency } };
+    const admission = admitUpdate(stored, edited, facts, limits);
+    if (!admission.ok) throw new Error(JSON.stringify(admission.rejections));
+    const labels = { 'mooring.io/data-residency-country': 'FR' };
+    expect(admission.spec.placement).to.deep.include({ residency, labels });
+    expect(admission.alterations.map(({ field, to }) => [field, to])).to.deep.equal([['placement.labels', labels]]);
+    const without = admitUpdate(stored, { placement: { labels: full.placement.labels } }, facts, limits);
+    expect(without.ok && without.spec.placement).to.deep.equal({});
+    expect(put({ placement: { residency, labels: { a: 'b' } } })).to.deep.equal([
+      'residency_label_handwritten placement.labels',
+    ]);
+  });
+
   it('is not held up by volumes and regions that have gone', () => {
     const gone = { volumes: [], regions: { enforced: true, declared: [] }, networks: [], deployments: [] };
     expect(put({ labels: {} }, gone)).to.deep.equal([]);

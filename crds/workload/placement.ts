@@ -81,14 +81,16 @@ export const placementSchema = Type.Object(
 /** A placement as a client sends it, once the rules have passed it. */
 export type SentPlacement = Static<typeof placementSchema>;
 
-/** What is stored in `labels` can be sent back; anything else there was written by hand. */
+/**
+ * What is stored in `labels` can be sent back, also beside another residency; anything else there was written by hand.
+ */
 const labelsAreRendered = rule(
   'residency_label_handwritten',
-  (placement: SentPlacement, at, _context: Context, refuse) => {
-    const { labels, residency } = placement;
+  ({ labels, residency }: SentPlacement, at, { stored }: Context, refuse) => {
     if (labels === undefined) return undefined;
     const rendered = residencyLabels(completeResidency(residency ?? {}, at, () => undefined));
-    if (isDeepStrictEqual({ ...labels }, rendered)) return undefined;
+    const standing = (stored?.['placement'] as PlacementSpec | undefined)?.labels;
+    if (isDeepStrictEqual({ ...labels }, rendered) || isDeepStrictEqual({ ...labels }, standing)) return undefined;
 
     const place = at.child('labels');
     const block = residency ?? residencyOfLabels(labels);
@@ -151,7 +153,9 @@ export function completePlacement(sent: SentPlacement, announce: Announce): Plac
   const { residency, constraints, antiAffinity } = sent;
   const complete = residency && completeResidency(residency as SentResidency, AT.child('residency'), announce);
   const labels = complete && residencyLabels(complete);
-  if (labels && sent.labels === undefined) announce(AT.child('labels'), null, labels, 'what the residency stands for');
+  if (!isDeepStrictEqual(sent.labels && { ...sent.labels }, labels)) {
+    announce(AT.child('labels'), sent.labels, labels, 'what the residency stands for');
+  }
   return {
     ...(complete && { residency: complete, labels: labels ?? {} }),
     ...(constraints && { constraints }),
