@@ -2,8 +2,9 @@ import { EventLeases, EventWriter } from '../pkg/events/index.js';
 import type { PlacementPolicy } from '../pkg/fleet/index.js';
 import type { Metrics } from '../pkg/metrics/index.js';
 import { type Loop, type RuntimeEnv, runLoops } from '../pkg/reconcile/index.js';
+import type { SecretStore } from '../pkg/secrets/index.js';
 import { LeaseGoneFault } from '../pkg/store/index.js';
-import { allLoops } from './list.js';
+import { allLoops, secretLoops } from './list.js';
 import { loopMetrics } from './loop-metrics.js';
 import { defineIndexes } from './reading/index.js';
 
@@ -13,6 +14,8 @@ export interface ControllersEnv extends Omit<RuntimeEnv, 'events' | 'meter' | 'o
   readonly metrics?: Metrics;
   /** What the operator has settled about placement. Left out: the default settings. */
   readonly policy?: PlacementPolicy;
+  /** Where credentials are kept. Left out: what refers to some waits. */
+  readonly secrets?: SecretStore;
   /** The loops to run. Left out: every loop there is. */
   readonly loops?: readonly Loop[];
 }
@@ -26,7 +29,14 @@ export interface Controllers {
 }
 
 /** The controllers, in this process. To be called before the cache is fed, because it files what the loops look up. */
-export function controllersIn({ eventRetentionDays, metrics, loops, policy, ...env }: ControllersEnv): Controllers {
+export function controllersIn({
+  eventRetentionDays,
+  metrics,
+  loops,
+  policy,
+  secrets,
+  ...env
+}: ControllersEnv): Controllers {
   defineIndexes(env.cache);
   return {
     async run(signal) {
@@ -41,7 +51,8 @@ export function controllersIn({ eventRetentionDays, metrics, loops, policy, ...e
         },
       };
       await Promise.race([env.cache.ready, aborted(signal)]);
-      await runLoops(loops ?? allLoops(policy), runtime, signal);
+      const all = loops ?? [...allLoops(policy), ...(secrets ? secretLoops(secrets) : [])];
+      await runLoops(all, runtime, signal);
     },
   };
 }

@@ -12,4 +12,4 @@
  */
 export type { Controllers, ControllersEnv } from './controllers-in.js';
 export { controllersIn } from './controllers-in.js';
-export { allLoops } from './list.js';
+export { allLoops, secretLoops } from './list.js';

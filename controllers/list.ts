@@ -1,14 +1,23 @@
 import { defaultPolicy, type PlacementPolicy } from '../pkg/fleet/index.js';
 import type { Loop } from '../pkg/reconcile/index.js';
+import type { SecretStore } from '../pkg/secrets/index.js';
+import { janitor } from './janitor/index.js';
 import { nodeMonitor } from './node-monitor/index.js';
 import { replicaKeeper } from './replica-keeper/index.js';
+import { rotationPhaser } from './rotation-phaser/index.js';
 import { scheduler } from './scheduler/index.js';
+import { secretResolver } from './secret-resolver/index.js';
 import { statusRoller } from './status-roller/index.js';
 
 /**
- * Every loop there is, made anew: a loop may keep what it anticipates in memory. `nodeGraceSeconds` is the time that a
+ * Every loop that needs no secrets store, made anew: a loop may keep what it anticipates in memory. `nodeGraceSeconds` is the time that a
  * failed node has to come back.
  */
 export function allLoops(policy: PlacementPolicy = defaultPolicy, nodeGraceSeconds?: number): readonly Loop[] {
   return [replicaKeeper(undefined, policy), scheduler(policy), statusRoller(policy), nodeMonitor(nodeGraceSeconds)];
+}
+
+/** The loops that work with the secrets store. Without them, what refers to secrets waits. */
+export function secretLoops(secrets: SecretStore): readonly Loop[] {
+  return [secretResolver(secrets), rotationPhaser(secrets), janitor(secrets)];
 }

@@ -14,9 +14,10 @@ import { policyOf } from '../pkg/fleet/index.js';
 import { createLogger, type LogFormat, type LogLevel } from '../pkg/log/index.js';
 import { createMetrics } from '../pkg/metrics/index.js';
 import type { Loop } from '../pkg/reconcile/index.js';
+import { openSecretStore } from '../pkg/secrets/index.js';
 import { openEtcdStore, WatchCache } from '../pkg/store/index.js';
 import { controllersIn } from './controllers-in.js';
-import { allLoops } from './list.js';
+import { allLoops, secretLoops } from './list.js';
 import { listenForMetrics } from './metrics-listener.js';
 
 /** Runs the loops that `only` names, or all, until `signal` is aborted. */
@@ -30,12 +31,14 @@ async function main(settings: Settings, only: string | undefined, signal: AbortS
   const store = openEtcdStore(settings, env);
   const cache = new WatchCache({ ...env, store });
   const metrics = createMetrics();
+  const secrets = openSecretStore(settings, { store, random: systemRandom });
+  const loops = [...allLoops(policyOf(settings), settings.nodeGraceSeconds), ...secretLoops(secrets)];
   const controllers = controllersIn({
     ...env,
     store,
     cache,
     metrics,
-    loops: chosen(only, allLoops(policyOf(settings), settings.nodeGraceSeconds)),
+    loops: chosen(only, loops),
     holder: `${hostname()}-${process.pid}-${systemRandom.bytes(4).toString('hex')}`,
     leaderLeaseSeconds: settings.leaderLeaseSeconds,
     eventRetentionDays: settings.eventRetentionDays,
@@ -49,6 +52,7 @@ async function main(settings: Settings, only: string | undefined, signal: AbortS
   feeding.abort();
   await fed;
   listener?.close();
+  await secrets.close();
   await store.close();
   log.info('controllers stopped');
 }

@@ -11,8 +11,10 @@ import { expect } from 'chai';
 import { ranges } from '../crds/keys/index.js';
 import { EtcdProcess } from '../pkg/processes/index.js';
 import { EtcdStore, type LeaderRecord, value } from '../pkg/store/index.js';
-import { allLoops } from './list.js';
+import type { SecretStore } from '../pkg/secrets/index.js';
+import { allLoops, secretLoops } from './list.js';
 
+const LOOPS = allLoops().length + secretLoops({} as SecretStore).length;
 const MAIN = fileURLToPath(new URL('main.ts', import.meta.url));
 
 /** Two controllers processes on a real etcd. Each loop must have a leader all the time, whatever becomes of one of them. */
@@ -49,7 +51,7 @@ describe('controllers processes', () => {
     const from = Date.now();
     for (;;) {
       const led = (await holders()).filter(holder => holder.includes(`-${child.pid}-`));
-      if (led.length === allLoops().length) return Date.now() - from;
+      if (led.length === LOOPS) return Date.now() - from;
       if (Date.now() - from > withinMs) throw new Error(`led after ${withinMs} ms: ${led.length} loops`);
       await pause(50);
     }

@@ -2,12 +2,13 @@ import type { DeploymentStatus, StoredDeployment } from '../crds/deployment/inde
 import type { StoredEvent } from '../crds/event/index.js';
 import { keys, ranges } from '../crds/keys/index.js';
 import type { StoredNode } from '../crds/node/index.js';
-import type { Replica } from '../crds/replica/index.js';
+import { isResolved, type Replica } from '../crds/replica/index.js';
 import type { Report } from '../crds/report/index.js';
 import { ManualClock, seededRandom } from '../pkg/clock/index.js';
 import type { PlacementPolicy } from '../pkg/fleet/index.js';
 import { silentLogger } from '../pkg/log/index.js';
-import { encode, MemoryStore, value, WatchCache } from '../pkg/store/index.js';
+import { EmbeddedSecretStore, SecretKeyring } from '../pkg/secrets/index.js';
+import { encode, MemoryStore, type Store, value, WatchCache } from '../pkg/store/index.js';
 import { controllersIn } from './controllers-in.js';
 
 export const TENANT = 't1';
@@ -47,6 +48,7 @@ const node = (name: string, labels: StoredNode['labels']): StoredNode => ({
 export class World {
   readonly clock = new ManualClock();
   readonly store = new MemoryStore({ clock: this.clock });
+  readonly secrets = secretsIn(this.store);
   readonly #stop = new AbortController();
   agentsWork = true;
   /** What agents say of the health of a deployment's containers. */
@@ -56,11 +58,12 @@ export class World {
     void this.#agents();
   }
 
-  controllers(holder: string, policy?: PlacementPolicy): AbortController {
+  /** `store` is for those that are to meet trouble with it. */
+  controllers(holder: string, policy?: PlacementPolicy, store: Store = this.store): AbortController {
     const stop = new AbortController();
-    const cache = new WatchCache({ store: this.store, clock: this.clock, log: silentLogger });
+    const cache = new WatchCache({ store, clock: this.clock, log: silentLogger });
     const controllers = controllersIn({
-      store: this.store,
+      store,
       cache,
       clock: this.clock,
       random: seededRandom(holder.length),
@@ -68,6 +71,7 @@ export class World {
       holder,
       leaderLeaseSeconds: 9,
       eventRetentionDays: 7,
+      secrets: secretsIn(store),
       ...(policy && { policy }),
     });
     void cache.run(stop.signal);
@@ -140,10 +144,15 @@ export class World {
     cache.subscribe(({ entry }) => {
       if (!entry?.key.startsWith(ranges.replicas) || !this.agentsWork) return;
       const replica = value<Replica>(entry);
-      if (replica.nodeId) void this.report(replica);
+      if (replica.nodeId && (replica.retiringSince || isResolved(replica))) void this.report(replica);
     });
     await cache.run(this.#stop.signal);
   }
+}
+
+function secretsIn(store: Store): EmbeddedSecretStore {
+  const keyring = new SecretKeyring([Buffer.alloc(32, 1)]);
+  return new EmbeddedSecretStore({ store, keyring, random: seededRandom(9), granted: ['deployments'] });
 }
 
 function reportOf(replica: Replica): Report {

@@ -11,6 +11,7 @@
  *
  * @module
  */
+export { consumersOf, holdersOf } from './credential-users.js';
 export type { UnmetDependency } from './dependencies.js';
 export { unmetDependencies } from './dependencies.js';
 export type { DeploymentReading } from './deployment-reading.js';

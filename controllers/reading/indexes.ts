@@ -3,6 +3,7 @@ import { ranges } from '../../crds/keys/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import { defineFleetIndexes } from '../../pkg/fleet/index.js';
 import { type Cache, value } from '../../pkg/store/index.js';
+import { defineCredentialIndexes } from './credential-users.js';
 
 /** Deployments by the tenant and name of each deployment that they depend on, as `<tenant>/<name>`. */
 export const DEPENDENTS = 'controllers.dependents';
@@ -15,6 +16,7 @@ export function isWaiting(replica: Replica): boolean {
 /** Files what the loops look up. To be called once, before the cache is fed. */
 export function defineIndexes(cache: Cache): void {
   defineFleetIndexes(cache);
+  defineCredentialIndexes(cache);
   cache.defineIndex(DEPENDENTS, ranges.deployments, entry => {
     const { metadata, dependsOn = [] } = value<StoredDeployment>(entry);
     return dependsOn.map(({ name }) => `${metadata.tenant}/${name}`);

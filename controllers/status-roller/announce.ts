@@ -55,12 +55,10 @@ function phaseEvent(
   if (phase === 'Waiting') {
     return { type: 'deployment.waiting', change: { reason: isHeld(standing) ? 'dependency' : 'residency' } };
   }
-  const [failing] = standing.failing;
   if (phase !== 'Degraded') return undefined;
-  return {
-    type: 'deployment.degraded',
-    change: { severity: 'warning', ...(failing && { reason: troubleWord(failing) }) },
-  };
+  const [failing] = standing.failing;
+  const reason = standing.unresolved?.reason ?? (failing && troubleWord(failing));
+  return { type: 'deployment.degraded', change: { severity: 'warning', ...(reason !== undefined && { reason }) } };
 }
 
 function wasImpaired(previous: DeploymentStatus | undefined): boolean {

@@ -22,10 +22,10 @@ export const VIOLATED = 'Violated';
 
 /**
  * The conditions of a standing. A condition keeps the time of its last change while its status stays the same. Those about
- * residency and dependencies are there only where the deployment asks for them.
+ * secrets, residency and dependencies are there only where the deployment asks for them.
  */
 export function conditionsOf(
-  { placement, dependsOn = [] }: StoredDeployment,
+  { placement, dependsOn = [], secrets = [] }: StoredDeployment,
   standing: Standing,
   { previous, generation, now, enforced }: Stamp,
 ): readonly Condition[] {
@@ -34,6 +34,7 @@ export function conditionsOf(
     placedOf(standing),
     availableOf(standing),
     progressingOf(standing, before.get('Progressing')),
+    ...(secrets.length > 0 ? [secretsOf(standing)] : []),
     ...(placement?.residency ? [residencyOf(standing, enforced)] : []),
     ...(dependsOn.length > 0 ? [dependenciesOf(standing)] : []),
   ];
@@ -75,6 +76,16 @@ function progressingOf(standing: Standing, before: Condition | undefined): Draft
   const reason = standing.rolling || stillRolling ? ROLLING_OUT : 'Adjusting';
   const message = `${standing.updated.length} of ${standing.wanted} replicas are up to date`;
   return { type: 'Progressing', status: 'True', reason, message };
+}
+
+/** The reason is the resolver's own word. Until it has looked, nothing is known. */
+function secretsOf({ unresolved, unstamped }: Standing): Draft {
+  const type = 'SecretsResolved';
+  if (unresolved) return { type, status: 'False', reason: unresolved.reason, message: unresolved.message };
+  if (unstamped > 0) {
+    return { type, status: 'Unknown', reason: 'NotLookedUp', message: `${unstamped} replicas wait to be looked at` };
+  }
+  return { type, status: 'True', reason: 'AllResolved', message: 'everything that it refers to was found' };
 }
 
 function residencyOf({ misplaced, refused }: Standing, enforced: boolean): Draft {

@@ -25,6 +25,7 @@ export function statusRoller(policy: PlacementPolicy = defaultPolicy): Loop {
       andDependents(itself(ranges.deployments)),
       itself(ranges.statuses),
       itself(ranges.schedulings),
+      itself(ranges.unresolved),
       andDependents(itself(ranges.replicas)),
       andDependents(reportedDeployment()),
       andDependents(deploymentsOnNode),

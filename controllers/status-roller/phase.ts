@@ -10,7 +10,7 @@ export interface PhaseWords {
 
 /** The phase that a standing amounts to: what stands in the way first, then how far things are. */
 export function phaseOf({ metadata }: StoredDeployment, standing: Standing): PhaseWords {
-  const { wanted, records, serving, failing, refused, placed } = standing;
+  const { wanted, records, serving, failing, refused, placed, unresolved } = standing;
   const ready = `${serving} of ${wanted} replicas ready`;
 
   if (metadata.deletedAt) return { phase: 'Deleting', message: `${records} containers left to remove` };
@@ -19,6 +19,7 @@ export function phaseOf({ metadata }: StoredDeployment, standing: Standing): Pha
   if (isHeld(standing)) return { phase: 'Waiting', message: waitsFor(standing.unmet) };
   if (refused)
     return { phase: refused.residencyUnmet ? 'Waiting' : 'Unschedulable', message: `${refused.summary}; ${ready}` };
+  if (unresolved) return { phase: 'Degraded', message: `${ready}; ${unresolved.message}` };
   if (failing[0]) return { phase: 'Degraded', message: `${ready}; ${troubleOf(failing[0])}` };
   if (isServed(standing)) return { phase: 'Running', message: ready + toRemove(standing) };
   if (placed === 0) return { phase: 'Pending', message: 'accepted; being placed' };

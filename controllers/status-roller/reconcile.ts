@@ -1,3 +1,4 @@
+import type { Unresolved } from '../../crds/delivery/index.js';
 import type { DeploymentStatus } from '../../crds/deployment/index.js';
 import { keys } from '../../crds/keys/index.js';
 import type { Scheduling } from '../../crds/scheduling/index.js';
@@ -23,11 +24,13 @@ export function rollOne({ regions }: PlacementPolicy): Reconcile {
 
     const previous = held && value<DeploymentStatus>(held);
     const waiting = env.cache.get(keys.scheduling(named.tenant, named.name));
+    const unresolved = env.cache.get(keys.unresolved(named.tenant, named.name));
     const facts = {
       deployment,
       replicas,
       scheduling: waiting && value<Scheduling>(waiting),
       unmet: unmetDependencies(deployment, env.cache),
+      unresolved: unresolved && value<Unresolved>(unresolved),
     };
     const now = new Date(env.clock.now()).toISOString();
     const status = rollStatus({ ...facts, enforced: regions.enforced, previous, now });

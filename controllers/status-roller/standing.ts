@@ -1,5 +1,6 @@
+import type { Unresolved } from '../../crds/delivery/index.js';
 import type { StoredDeployment } from '../../crds/deployment/index.js';
-import { templateHash } from '../../crds/replica/index.js';
+import { isResolved, templateHash } from '../../crds/replica/index.js';
 import type { Scheduling } from '../../crds/scheduling/index.js';
 import { isServing, type SeenReplica, type UnmetDependency } from '../reading/index.js';
 
@@ -27,6 +28,10 @@ export interface Standing {
   /** Replicas, leaving ones included, that are where their data may not be. */
   readonly misplaced: readonly SeenReplica[];
   readonly unmet: readonly UnmetDependency[];
+  /** Why replicas have no secrets, while some have none. */
+  readonly unresolved: Unresolved | undefined;
+  /** Those of the staying replicas whose secrets were not looked up yet, or not found. */
+  readonly unstamped: number;
 }
 
 /** What a standing is counted from. */
@@ -37,10 +42,12 @@ export interface StandingFacts {
   readonly scheduling: Scheduling | undefined;
   /** What the deployment depends on and what does not hold. */
   readonly unmet: readonly UnmetDependency[];
+  /** Why replicas have no secrets, if the secret resolver has said so. */
+  readonly unresolved?: Unresolved | undefined;
 }
 
 /** Counts. */
-export function standingOf({ deployment, replicas, scheduling, unmet }: StandingFacts): Standing {
+export function standingOf({ deployment, replicas, scheduling, unmet, unresolved }: StandingFacts): Standing {
   const { uid, deletedAt } = deployment.metadata;
   const wanted = deletedAt ? 0 : deployment.replicas;
   const present = templateHash(deployment);
@@ -62,6 +69,8 @@ export function standingOf({ deployment, replicas, scheduling, unmet }: Standing
     refused: scheduling?.uid === uid ? scheduling : undefined,
     misplaced: replicas.filter(({ misplaced, report }) => misplaced && report?.state !== 'removed'),
     unmet,
+    unresolved: unresolved?.uid === uid ? unresolved : undefined,
+    unstamped: staying.filter(({ replica }) => !isResolved(replica)).length,
   };
 }
 

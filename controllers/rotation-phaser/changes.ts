@@ -1,0 +1,98 @@
+import { type StoredDeployment, specOf } from '../../crds/deployment/index.js';
+import { keys, type Named } from '../../crds/keys/index.js';
+import { specHash } from '../../crds/meta/index.js';
+import type { AskedRotation, RotationProgress } from '../../crds/rotation/index.js';
+import type { LoopEnv } from '../../pkg/reconcile/index.js';
+import { type Change, encode, type Entry, type Put } from '../../pkg/store/index.js';
+
+/** A rotation with what is recorded of it. */
+export interface Subject {
+  /** The tenant, and the label of the credential. */
+  readonly named: Named;
+  readonly asked: AskedRotation;
+  /** The record of progress as it stands, be it of this rotation or of an earlier one. */
+  readonly recorded: Entry | undefined;
+  /** Of this rotation. */
+  readonly progress: RotationProgress | undefined;
+}
+
+/** The progress of a phase that has just been taken up. */
+export function progressOf(
+  { asked, progress }: Subject,
+  env: LoopEnv,
+  change: Partial<RotationProgress>,
+): RotationProgress {
+  const { id, phase } = asked;
+  const { staged = false, raised = {}, returned = {} } = progress ?? {};
+  return { id, phase, holds: false, staged, raised, returned, at: new Date(env.clock.now()).toISOString(), ...change };
+}
+
+/** The change that records progress, with what belongs to it. */
+export function record(subject: Subject, next: RotationProgress, more: Partial<Change> = {}): Change {
+  const { tenant, name } = subject.named;
+  const key = keys.rotationProgress(tenant, name);
+  return {
+    guards: [{ key, at: subject.recorded?.revision ?? 0 }, ...(more.guards ?? [])],
+    puts: [{ key, bytes: encode(next) }, ...(more.puts ?? [])],
+    deletes: [],
+  };
+}
+
+/**
+ * The change that raises the secretsVersion of a consumer, with its archive entry. It is recorded in the same
+ * transaction, so that it happens once.
+ */
+export async function raise(
+  subject: Subject,
+  ledger: 'raised' | 'returned',
+  { entry, deployment }: { readonly entry: Entry; readonly deployment: StoredDeployment },
+  env: LoopEnv,
+): Promise<Change> {
+  const spec = { ...specOf(deployment), secretsVersion: deployment.secretsVersion + 1 };
+  const updatedAt = new Date(env.clock.now()).toISOString();
+  const { generation } = deployment.metadata;
+  const metadata = { ...deployment.metadata, generation: generation + 1, updatedAt, specHash: specHash(spec) };
+  const { tenant, uid } = metadata;
+  const archive: Put = {
+    key: keys.archive(tenant, uid, metadata.generation),
+    bytes: encode({
+      revision: metadata.generation,
+      at: updatedAt,
+      by: subject.asked.by,
+      operation: subject.asked.id,
+      change: 'rotate',
+      specHash: metadata.specHash,
+      secretsVersion: spec.secretsVersion,
+      alterations: [],
+      spec,
+    }),
+  };
+  const event = await env.events.put({
+    type: 'deployment.updated',
+    tenant,
+    subject: { kind: 'Deployment', name: deployment.name, id: uid },
+    reason: 'rotated',
+    message: `deployment ${deployment.name} is made anew for the rotation of ${subject.named.name}`,
+    data: { generation: metadata.generation, secretsVersion: spec.secretsVersion },
+  });
+  const done = { ...subject.progress?.[ledger], [uid]: spec.secretsVersion };
+  return record(subject, progressOf(subject, env, { [ledger]: done }), {
+    guards: [{ key: entry.key, at: entry.revision }],
+    // Metadata first: answers are spliced from these bytes.
+    puts: [{ key: entry.key, bytes: encode({ metadata, ...spec }) }, archive, event],
+  });
+}
+
+/** The event of a phase that holds now. */
+export function advanced({ named, asked }: Subject, env: LoopEnv): Promise<Put> {
+  const isBack = asked.phase === 'abort';
+  return env.events.put({
+    type: isBack ? 'secret.rotation_aborted' : 'secret.rotation_advanced',
+    tenant: named.tenant,
+    subject: { kind: 'Secret', name: named.name, id: asked.path },
+    severity: isBack ? 'warning' : 'info',
+    reason: isBack ? 'aborted' : asked.phase,
+    message: isBack ? 'The rotation was turned back: the old version stays.' : `The phase ${asked.phase} holds.`,
+    data: { phase: asked.phase, from: asked.from, to: asked.to },
+  });
+}

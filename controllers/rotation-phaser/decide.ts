@@ -1,0 +1,156 @@
+import type { StoredDeployment } from '../../crds/deployment/index.js';
+import type { AskedRotation, RotationProgress } from '../../crds/rotation/index.js';
+import type { SecretState } from '../../pkg/secrets/index.js';
+import { isServing, type SeenReplica } from '../reading/index.js';
+
+/** All that the next step of a rotation depends on. */
+export interface RotationFacts {
+  readonly asked: AskedRotation;
+  /** Of this rotation; undefined before the first step. */
+  readonly progress: RotationProgress | undefined;
+  /** What the secrets store holds. */
+  readonly versions: SecretState;
+  /** Deployments that refer to the credential and are to stay. */
+  readonly consumers: readonly StoredDeployment[];
+  /** Replicas whose containers have, or are to have, some version of it. */
+  readonly holders: readonly SeenReplica[];
+}
+
+/** The one thing to do next. */
+export type RotationStep =
+  /** Make new material and stage it. */
+  | { readonly kind: 'mint' }
+  /** Have containers get this version from now on. */
+  | { readonly kind: 'turn'; readonly to: number }
+  /** Raise the secretsVersion of a consumer, so that its containers are made anew. */
+  | { readonly kind: 'raise'; readonly consumer: StoredDeployment; readonly ledger: 'raised' | 'returned' }
+  /** The last of its phase, which holds once it is done. */
+  | { readonly kind: 'destroy'; readonly version: number }
+  | { readonly kind: 'wait'; readonly for: string }
+  /** The phase holds. */
+  | { readonly kind: 'hold' };
+
+const wait = (text: string): RotationStep => ({ kind: 'wait', for: text });
+const hold: RotationStep = { kind: 'hold' };
+
+const TAKEN = 'it is aborted and begun anew: another version of the secret was written meanwhile';
+const GONE = 'it is aborted: the staged version is no longer there';
+
+/**
+ * Decides the next step of a rotation.
+ *
+ * A pure function of what is stored, so that it may be asked again after any step and any crash. No step takes a version
+ * away that a container may still have: the old one goes last, when every container is on the new one and well.
+ */
+export function nextRotationStep(facts: RotationFacts): RotationStep {
+  switch (facts.asked.phase) {
+    case 'stage':
+      return stageStep(facts);
+    case 'promote':
+      return forwardStep(facts);
+    case 'verify':
+      return forwardStep(facts);
+    case 'retire':
+      return retireStep(facts);
+    case 'abort':
+      return abortStep(facts);
+  }
+}
+
+function stageStep({ asked, versions }: RotationFacts): RotationStep {
+  if (versions.pending === asked.to) return hold;
+  if (versions.last >= asked.to) return wait(TAKEN);
+  return asked.material.by === 'platform' ? { kind: 'mint' } : wait('the values are sent again with the phase stage');
+}
+
+/** Makes the staged version current, has every consumer made anew, and waits until all of them are well with it. */
+function forwardStep(facts: RotationFacts): RotationStep {
+  const { asked, versions, consumers, progress } = facts;
+  const { current = 0, pending } = versions;
+  if (current < asked.to) return pending === asked.to ? { kind: 'turn', to: asked.to } : wait(GONE);
+
+  const due = consumers.find(
+    consumer => progress?.raised[consumer.metadata.uid] === undefined && mustRise(consumer, facts),
+  );
+  if (due) return { kind: 'raise', consumer: due, ledger: 'raised' };
+  const lacking = whatLacks(facts);
+  return lacking === undefined ? hold : wait(lacking);
+}
+
+/** Every consumer there was when the phase was asked for, and whoever was made with the old version since. */
+function mustRise({ metadata }: StoredDeployment, { asked, holders }: RotationFacts): boolean {
+  if (asked.phase === 'promote' && metadata.createdAt <= asked.askedAt) return true;
+  return holders.some(seen => seen.replica.deploymentUid === metadata.uid && hasOlder(seen, asked));
+}
+
+function retireStep(facts: RotationFacts): RotationStep {
+  const { from } = facts.asked;
+  const lacking = whatLacks(facts);
+  if (lacking !== undefined) return wait(lacking);
+  return from > 0 ? { kind: 'destroy', version: from } : hold;
+}
+
+/**
+ * Goes back: the old version is current again, whoever got the new one is made anew, and then the new one goes. A first
+ * version stays, because there is nothing to go back to.
+ */
+function abortStep(facts: RotationFacts): RotationStep {
+  const { asked, progress, versions, consumers, holders } = facts;
+  const isOurs = progress?.staged === true || versions.pending === asked.to;
+  if (!isOurs) return hold; // a version of that number, if there is one, is somebody else's
+  if (versions.current === asked.to) return asked.from > 0 ? { kind: 'turn', to: asked.from } : hold;
+
+  const isNew = (seen: SeenReplica) => versionIn(seen, asked) === asked.to && mayRun(seen);
+  const due = consumers.find(({ metadata: { uid } }) => {
+    if (progress?.returned[uid] !== undefined) return false;
+    return (
+      progress?.raised[uid] !== undefined || holders.some(seen => seen.replica.deploymentUid === uid && isNew(seen))
+    );
+  });
+  if (due) return { kind: 'raise', consumer: due, ledger: 'returned' };
+  const left = holders.find(isNew);
+  if (left) return wait(`${nameOf(left)} is made anew with the old version`);
+  return versions.pending === asked.to ? { kind: 'destroy', version: asked.to } : hold;
+}
+
+/** What keeps the rotation from being complete in all containers, for people. */
+function whatLacks({ asked, consumers, holders }: RotationFacts): string | undefined {
+  const older = holders.find(seen => hasOlder(seen, asked));
+  for (const consumer of consumers) {
+    const own = holders.filter(({ replica }) => replica.deploymentUid === consumer.metadata.uid);
+    const ready = own.filter(seen => isReadyWith(seen, consumer, asked)).length;
+    if (ready >= consumer.replicas) continue;
+    const ill = own.find(seen => !seen.replica.retiringSince && seen.report && !isServing(seen));
+    const trouble = ill ? `; ${nameOf(ill)} is ${illnessOf(ill)}` : '';
+    return `${ready} of ${consumer.replicas} replicas of ${consumer.name} are on the new version and healthy${trouble}`;
+  }
+  return older && `${nameOf(older)} has let go of the old version`;
+}
+
+function isReadyWith(seen: SeenReplica, { secretsVersion }: StoredDeployment, asked: AskedRotation): boolean {
+  const { replica } = seen;
+  const isNew = replica.template.secretsVersion === secretsVersion && versionIn(seen, asked) >= asked.to;
+  return isNew && replica.retiringSince === undefined && isServing(seen);
+}
+
+/** Whether a container may be there that has a version before the staged one. */
+function hasOlder(seen: SeenReplica, asked: AskedRotation): boolean {
+  return seen.replica.resolved !== undefined && versionIn(seen, asked) < asked.to && mayRun(seen);
+}
+
+function mayRun({ report }: SeenReplica): boolean {
+  return report?.state !== 'removed';
+}
+
+function versionIn({ replica }: SeenReplica, { path }: AskedRotation): number {
+  return replica.resolved?.versions[path] ?? 0;
+}
+
+function nameOf({ replica }: SeenReplica): string {
+  return `replica ${replica.slot} of ${replica.deployment}`;
+}
+
+function illnessOf({ report, node }: SeenReplica): string {
+  if (node !== 'well') return 'on a node that is not heard';
+  return report?.reason ?? (report?.health === 'unhealthy' ? 'unhealthy' : (report?.state ?? 'not there'));
+}

@@ -1,0 +1,47 @@
+/**
+ * The rotation phaser: does the work of each phase of a rotation, and says when it holds.
+ *
+ * There is no moment at which a container has a version that is gone: the new one is staged, made current, brought into
+ * every container and found well before the old one is destroyed. What was asked for is the API's to write; how far it is,
+ * the phaser's.
+ *
+ * @module
+ */
+import { ranges, segmentsOf } from '../../crds/keys/index.js';
+import type { AskedRotation, RotationProgress } from '../../crds/rotation/index.js';
+import type { Loop, Wake } from '../../pkg/reconcile/index.js';
+import type { SecretStore } from '../../pkg/secrets/index.js';
+import { type Cache, value } from '../../pkg/store/index.js';
+import { itself, queueKeyOf } from '../reading/index.js';
+import { phaseOne } from './reconcile.js';
+
+/** The loop. */
+export function rotationPhaser(secrets: SecretStore): Loop {
+  const watched = [ranges.deployments, ranges.replicas, ranges.reports, ranges.nodeStatuses];
+  return {
+    name: 'rotation-phaser',
+    wakes: [itself(ranges.rotations), ...watched.map(openRotations)],
+    reconcile: phaseOne(secrets),
+    concurrency: 8,
+  };
+}
+
+/** Wakes the rotations of a tenant that are under way, whatever changes in its containers. */
+function openRotations(prefix: string): Wake {
+  return {
+    prefix,
+    keys: ({ key }, cache) => {
+      const [tenant = ''] = segmentsOf(key);
+      const entries = cache.list(ranges.of(ranges.rotations, tenant));
+      return entries
+        .filter(entry => isOpen(value<AskedRotation>(entry), entry.key, cache))
+        .map(({ key: own }) => queueKeyOf(own));
+    },
+  };
+}
+
+function isOpen({ id, phase }: AskedRotation, key: string, cache: Cache): boolean {
+  const entry = cache.get(ranges.rotationProgress + key.slice(ranges.rotations.length));
+  const progress = entry && value<RotationProgress>(entry);
+  return progress?.id !== id || progress.phase !== phase || !progress.holds;
+}

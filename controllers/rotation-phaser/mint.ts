@@ -1,0 +1,30 @@
+import type { AskedRotation } from '../../crds/rotation/index.js';
+import type { Generation } from '../../crds/secret/index.js';
+import type { Random } from '../../pkg/clock/index.js';
+import { mergedDocument } from '../../pkg/material/index.js';
+import type { CredentialPath, SecretDocument, SecretStore } from '../../pkg/secrets/index.js';
+
+/** 256 bits a value, as text that needs no quoting anywhere. */
+const USUAL = { by: 'bytes', bytes: 32, encoding: 'base64url' } as const;
+
+/**
+ * Makes new material and stages it as the version that the rotation was promised. Written once: a version of that number
+ * that is there already is left as it is.
+ */
+export async function mint(
+  secrets: SecretStore,
+  path: CredentialPath,
+  { from, to, material }: AskedRotation,
+  random: Random,
+): Promise<'written' | 'conflict' | 'forbidden'> {
+  const reading = from > 0 ? await secrets.read(path, from) : undefined;
+  if (reading?.kind === 'forbidden') return 'forbidden';
+  const present = reading?.kind === 'found' ? reading.document : undefined;
+  const recipe = material.by === 'platform' ? material.generation : undefined;
+  const document = mergedDocument(present, { values: {}, generation: recipe ?? everyKeyOf(present) }, random);
+  return (await secrets.write(path, { document, after: to - 1, as: 'pending' })).kind;
+}
+
+function everyKeyOf(document: SecretDocument | undefined): Generation {
+  return { keys: [...(document?.keys() ?? [])], ...USUAL };
+}

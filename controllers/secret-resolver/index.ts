@@ -1,0 +1,48 @@
+/**
+ * The secret resolver: before a container may be made, everything that it refers to must be found.
+ *
+ * It stamps a replica with the versions it found and never sees a value in a record. What it cannot find it says, once for
+ * each standing cause, and looks again until it can.
+ *
+ * @module
+ */
+import { keys, ranges, segmentsOf } from '../../crds/keys/index.js';
+import type { Loop, Wake } from '../../pkg/reconcile/index.js';
+import type { SecretStore } from '../../pkg/secrets/index.js';
+import { itself, queueKey, queueKeyOf, reportedDeployment } from '../reading/index.js';
+import { resolveOne } from './reconcile.js';
+
+/** The loop. */
+export function secretResolver(secrets: SecretStore): Loop {
+  return {
+    name: 'secret-resolver',
+    wakes: [
+      itself(ranges.replicas),
+      itself(ranges.unresolved),
+      itself(ranges.deliveries),
+      reportedDeployment((before, after) => after?.reason !== before?.reason && after?.state === 'failed'),
+      deletedDeployment,
+      writtenSecret,
+    ],
+    reconcile: resolveOne(secrets),
+    concurrency: 16,
+  };
+}
+
+/** Wakes a deployment that is gone or is to go, so that nothing of it is left. */
+const deletedDeployment: Wake = {
+  prefix: ranges.deployments,
+  keys: ({ key }, cache) => {
+    const [tenant = '', name = ''] = segmentsOf(key);
+    return cache.get(keys.unresolved(tenant, name)) ? [queueKey({ tenant, name })] : [];
+  },
+};
+
+/** Wakes the deployments of a tenant that wait, when a credential of it is written to the embedded store. */
+const writtenSecret: Wake = {
+  prefix: ranges.secrets,
+  keys: ({ key }, cache) => {
+    const [tenant = ''] = segmentsOf(key);
+    return cache.list(ranges.of(ranges.unresolved, tenant)).map(entry => queueKeyOf(entry.key));
+  },
+};

@@ -1,0 +1,141 @@
+import { expect } from 'chai';
+
+import type { Unresolved } from '../crds/delivery/index.js';
+import type { StoredDeployment } from '../crds/deployment/index.js';
+import type { StoredEvent } from '../crds/event/index.js';
+import { keys, ranges } from '../crds/keys/index.js';
+import type { Replica } from '../crds/replica/index.js';
+import type { Report } from '../crds/report/index.js';
+import { credentialPath, documentOf } from '../pkg/secrets/index.js';
+import { deployment, TENANT, World } from './world.testing.js';
+
+const PATH = 'deployments/web-db';
+const web = (change: Partial<StoredDeployment> = {}) =>
+  deployment({ secrets: [{ name: 'DB', vault_path: PATH, anchor: 'process', rotation: 'restart' }], ...change });
+
+describe('the loops, of a deployment with secrets', () => {
+  let world: World;
+  let stop: AbortController;
+
+  beforeEach(async () => {
+    world = new World();
+    stop = world.controllers('one');
+    await world.enrol('n1');
+    await world.clock.pass(1_000);
+  });
+  afterEach(async () => {
+    stop.abort();
+    world.close();
+    await world.clock.pass(20_000);
+  });
+
+  const write = (values: Readonly<Record<string, string>>, path = PATH, after = 0) =>
+    world.secrets.write(credentialPath(TENANT, path), { document: documentOf(values), after, as: 'current' });
+  const replicas = () => world.all<Replica>(ranges.replicas);
+  const unresolved = () => world.get<Unresolved>(keys.unresolved(TENANT, 'web'));
+  const events = async () =>
+    (await world.all<StoredEvent>(ranges.events)).filter(({ type }) => type === 'secret.unresolved');
+
+  it('stamp its replicas with the versions found, and no value', async () => {
+    await write({ user: 'shop', password: 'canary-1' });
+    await write({ user: 'shop', password: 'canary-2' }, PATH, 1);
+    await world.put(keys.deployment(TENANT, 'web'), web());
+    await world.clock.pass(2_000);
+
+    expect((await replicas()).map(({ resolved }) => resolved?.versions)).to.deep.equal([{ [PATH]: 2 }, { [PATH]: 2 }]);
+    expect((await world.status())?.phase).to.equal('Running');
+    const condition = (await world.status())?.conditions.find(({ type }) => type === 'SecretsResolved');
+    expect(condition).to.include({ status: 'True' });
+    const everything = (await world.store.list('')).entries.map(({ bytes }) => bytes.toString()).join('\n');
+    expect(everything).not.to.contain('canary');
+  });
+
+  const troubles: readonly [
+    name: string,
+    trouble: Partial<StoredDeployment>,
+    reason: string,
+    heal?: () => Promise<unknown>,
+  ][] = [
+    ['a missing document', {}, 'secret_missing', () => write({ password: 'x' })],
+    [
+      'a missing key',
+      { composedSecrets: { URL: '{{secret.web-db.url}}' } },
+      'secret_missing',
+      () => write({ password: 'x', url: 'y' }),
+    ],
+    [
+      'a path that is not granted',
+      { secrets: [{ name: 'DB', vault_path: 'private/web-db', anchor: 'process', rotation: 'restart' }] },
+      'secret_forbidden',
+    ],
+  ];
+  for (const [name, trouble, reason, heal] of troubles) {
+    it(`make no container with ${name}, say so once${heal ? ', and recover' : ''}`, async () => {
+      await world.put(keys.deployment(TENANT, 'web'), web(trouble));
+      await world.clock.pass(20_000);
+
+      expect((await replicas()).every(({ resolved, nodeId }) => !resolved && nodeId)).to.equal(true);
+      expect(await unresolved()).to.include({ reason, replicas: 2 });
+      expect(await world.all<Report>(ranges.reports)).to.deep.equal([]);
+      const status = await world.status();
+      expect(status?.phase).to.equal('Degraded');
+      expect(status?.conditions.find(({ type }) => type === 'SecretsResolved')).to.include({ status: 'False', reason });
+      expect((await events()).map(event => event.reason)).to.deep.equal([reason]);
+
+      if (!heal) return;
+      await heal();
+      await world.clock.pass(6_000);
+      expect((await world.status())?.phase).to.equal('Running');
+      expect(await unresolved()).to.equal(undefined);
+    });
+  }
+
+  it('go quiet: nothing is written while a cause stands', async () => {
+    await world.put(keys.deployment(TENANT, 'web'), web());
+    await world.clock.pass(20_000);
+    const before = await world.store.revision();
+    await world.clock.pass(30_000);
+    const changed = (await world.store.list('')).entries.filter(({ revision }) => revision > before);
+    expect(changed.map(({ key }) => key).filter(key => !/^(?:leaders|alive)\//.test(key))).to.deep.equal([]);
+  });
+
+  it('look again when an agent did not get what was found', async () => {
+    await write({ password: 'x' });
+    world.agentsWork = false;
+    await world.put(keys.deployment(TENANT, 'web'), web({ replicas: 1 }));
+    await world.clock.pass(2_000);
+    const [replica] = await replicas();
+    await write({ password: 'y' }, PATH, 1);
+    await world.secrets.destroy(credentialPath(TENANT, PATH), 1);
+    await world.put(keys.report(TENANT, replica!.nodeId!, replica!.uid), {
+      replica: replica!.uid,
+      deployment: 'web',
+      slot: 0,
+      nodeId: replica!.nodeId,
+      templateHash: '',
+      state: 'failed',
+      health: 'none',
+      restarts: 0,
+      reason: 'secrets_unresolved',
+      at: '',
+    });
+    await world.clock.pass(1_000);
+    expect((await replicas())[0]?.resolved?.versions).to.deep.equal({ [PATH]: 2 });
+  });
+
+  it('leave nothing behind', async () => {
+    await world.put(keys.deployment(TENANT, 'web'), web());
+    await world.clock.pass(5_000);
+    const stored = await world.get<StoredDeployment>(keys.deployment(TENANT, 'web'));
+    await world.put(keys.delivery(TENANT, 'web', 'rep_gone'), { replica: 'rep_gone', nodeId: 'n', uses: [] });
+    await world.put(keys.deployment(TENANT, 'web'), {
+      ...stored,
+      metadata: { ...stored!.metadata, deletedAt: '2030-01-02T00:00:00.000Z' },
+    });
+    await world.clock.pass(10_000);
+    const left = (await world.store.list('')).entries.map(({ key }) => key.split('/')[0]!);
+    expect(left.filter(kind => ['deployments', 'replicas', 'unresolved', 'deliveries'].includes(kind))).to.deep.equal(
+      [],
+    );
+  });
+});
