@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 
 import { entryOf, exampleVolumes } from '../rejections/index.js';
+import { undone } from '../rule/undone.fixture.js';
 import type { WorkloadFacts } from '../workload/index.js';
 import { facts, workloadLimits as limits } from '../workload/world.fixture.js';
 import { admitJob } from './index.js';
@@ -98,6 +99,49 @@ describe('admission of a job', () => {
     expect(whole).to.deep.equal({ ok: true, spec: full, alterations: [], warnings: [], material: [] });
     const bare = admitJob({ ...least, nodeId: 'machine-1' }, facts, limits);
     expect(bare.ok && bare.alterations.map(({ field }) => field)).to.deep.equal(['nodeId', 'backoffLimit']);
+  });
+
+  const document = fc
+    .record(
+      {
+        entrypoint: fc.constant(['/bin/x']),
+        nodeId: fc.constantFrom('machine-1', full.nodeId),
+        environment: fc.constant({ MODE: 'x' }),
+        secrets: fc.constantFrom(full.secrets, [
+          { name: 'DB', vault_path: 'deployments/web-db', anchor: 'process', generate: { keys: ['a'] } },
+        ]),
+        volumes: fc.constantFrom(full.volumes, [{ volume_id: exampleVolumes.ready, mountPath: '/d' }]),
+        resources: fc.constant({ memory: '1Gi' }),
+        placement: fc.constantFrom(full.placement, { residency: { country: 'de' } }),
+        backoffLimit: fc.integer({ min: 0, max: 100 }),
+        timeoutSeconds: fc.integer({ min: 1, max: 86_400 }),
+        ttlSecondsAfterFinished: fc.integer({ min: 0, max: 86_400 }),
+      },
+      { requiredKeys: [], noNullPrototype: true },
+    )
+    .map(fields => ({ ...least, ...fields }));
+
+  it('stores what was sent, except for what it announces', () => {
+    fc.assert(
+      fc.property(document, sent => {
+        const admission = admitJob(sent, facts, limits);
+        if (!admission.ok) throw new Error(JSON.stringify(admission.rejections));
+        expect(undone(admission.spec, admission.alterations)).to.deep.equal(sent);
+        const again = admitJob(admission.spec, facts, limits);
+        expect(again).to.deep.equal({ ...admission, alterations: [], material: [] });
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  it('refuses one mutation with exactly its code', () => {
+    const mutations = cases.filter(({ found, world }) => found.length === 1 && world === undefined);
+    fc.assert(
+      fc.property(document, fc.constantFrom(...mutations), (sent, { given, found }) => {
+        expect(faults({ ...sent, ...given })).to.deep.equal(found);
+      }),
+      { numRuns: 1000 },
+    );
   });
 
   it('answers any document, each field once, and never throws', () => {

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 
 import { entryOf } from '../rejections/index.js';
+import { undone } from '../rule/undone.fixture.js';
 import { admitNetwork, type NetworkFacts } from './index.js';
 
 const one = { id: `node_${'1'.repeat(26)}`, name: 'machine-1' };
@@ -91,12 +92,7 @@ describe('admission of a network', () => {
       fc.property(document, sent => {
         const admission = admitNetwork(sent, nodes);
         if (!admission.ok) throw new Error(JSON.stringify(admission.rejections));
-        const undone: Record<string, unknown> = { ...admission.spec };
-        for (const { field, from } of admission.alterations) {
-          if (from === null) delete undone[field];
-          else undone[field] = from;
-        }
-        expect(undone).to.deep.equal(sent);
+        expect(undone(admission.spec, admission.alterations)).to.deep.equal(sent);
       }),
       { numRuns: 1000 },
     );

@@ -1,6 +1,8 @@
 import { expect } from 'chai';
+import fc from 'fast-check';
 
 import { defaultRegions } from '../residency/index.js';
+import { undone } from '../rule/undone.fixture.js';
 import { admitVolume, checkVolumeReplica, type KnownVolume, type VolumeFacts, volumeRemovalRefusal } from './index.js';
 
 const node = (digit: string, country: string) => ({
@@ -52,6 +54,53 @@ describe('admission of a volume', () => {
       expect(complaints).to.deep.equal(found);
     });
   }
+
+  const document = fc
+    .record(
+      {
+        name: fc.stringMatching(/^[a-z]{1,9}$/),
+        class: fc.constantFrom('ephemeral', 'replicated', 'object'),
+        type: fc.constantFrom('volume', 'bind'),
+        sizeBytes: fc.integer({ min: 2 ** 20, max: 2 ** 40 }),
+        accessMode: fc.constant('ReadWriteOnce'),
+        replicas: fc.integer({ min: 1, max: 20 }),
+        primaryNode: fc.constantFrom('machine-1', `node_${'2'.repeat(26)}`),
+        residency: fc.record(
+          { country: fc.constantFrom('DE', 'fr'), region: fc.constantFrom('eu', 'apac') },
+          { requiredKeys: [], noNullPrototype: true },
+        ),
+      },
+      { requiredKeys: ['name', 'class', 'sizeBytes'], noNullPrototype: true },
+    )
+    .map(({ replicas, ...rest }) =>
+      rest.class === 'replicated' && replicas !== undefined ? { ...rest, replicas } : rest,
+    );
+
+  it('stores what was sent, except for what it announces', () => {
+    fc.assert(
+      fc.property(document, sent => {
+        const admission = admitVolume(sent, facts);
+        if (!admission.ok) throw new Error(JSON.stringify(admission.rejections));
+        expect(undone(admission.spec, admission.alterations)).to.deep.equal(sent);
+        const again = admitVolume(admission.spec, facts);
+        expect(again.ok && [again.spec, again.alterations]).to.deep.equal([admission.spec, []]);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  it('refuses one mutation with exactly its code', () => {
+    const mutations = cases.filter(({ found, world }) => found.length === 1 && world === undefined);
+    fc.assert(
+      fc.property(document, fc.constantFrom(...mutations), (sent, { given, found }) => {
+        const admission = admitVolume({ ...sent, class: 'replicated', ...given }, facts);
+        expect(admission.ok ? [] : admission.rejections.map(({ code, field }) => `${code} ${field}`)).to.deep.equal(
+          found,
+        );
+      }),
+      { numRuns: 1000 },
+    );
+  });
 
   it('fills in what was not said, announced, and warns of copies without a node', () => {
     const admission = admitVolume({ ...sound, replicas: 3, primaryNode: 'machine-2' }, facts);
