@@ -1,9 +1,10 @@
 import { expect } from 'chai';
 
 import type { StoredDeployment } from '../../crds/deployment/index.js';
-import { ranges, segmentsOf } from '../../crds/keys/index.js';
-import type { StoredNode } from '../../crds/node/index.js';
+import { keys, ranges, segmentsOf } from '../../crds/keys/index.js';
+import type { NodeStatus, StoredNode } from '../../crds/node/index.js';
 import type { Replica } from '../../crds/replica/index.js';
+import type { Report } from '../../crds/report/index.js';
 import { type Entry, type Happening, type MemoryStore, value } from '../../pkg/store/index.js';
 import type { Ask, Told } from './model-api.js';
 
@@ -13,11 +14,13 @@ import type { Ask, Told } from './model-api.js';
  * - a write that was acknowledged is there once, one that was refused never, one that nobody could answer for at most once
  * - a deployment's record goes only after its deletion was asked for
  * - a replica gets its node once, of its own tenant, and once retiring stays so; a slot is emptied before it is refilled
+ * - a replica that has a node goes only when its agent has said that the container is gone, or when its node was lost
  */
 export class Chronicle {
   readonly #entries = new Map<string, Entry>();
   readonly #nodes = new Map<string, StoredNode>();
   readonly #writes = new Map<string, number>();
+  readonly #givenUp = new Set<string>();
   readonly #asked: { readonly wish: Ask; readonly told: Told }[] = [];
   #violation: Error | undefined;
 
@@ -42,6 +45,11 @@ export class Chronicle {
   get<T>(key: string): T | undefined {
     const entry = this.#entries.get(key);
     return entry && value<T>(entry);
+  }
+
+  /** Uids of replicas whose record was removed because their node was lost: a container may be left of them. */
+  get givenUp(): ReadonlySet<string> {
+    return this.#givenUp;
   }
 
   answered(wish: Ask, told: Told): void {
@@ -88,9 +96,17 @@ export class Chronicle {
     const was = before && value<Replica>(before);
     const is = entry && value<Replica>(entry);
     if (is?.nodeId) expect(this.#nodes.get(is.nodeId)?.metadata.tenant, 'placed across tenants').to.equal(is.tenant);
+    if (was?.nodeId && !is) this.#noteEmptied(was);
     if (!was || !is) return;
     expect(is.uid, 'a slot was refilled before it was emptied').to.equal(was.uid);
     if (was.nodeId) expect(is.nodeId, 'a placed replica was moved').to.equal(was.nodeId);
     if (was.retiringSince) expect(is.retiringSince, 'a retiring replica was revived').to.equal(was.retiringSince);
+  }
+
+  #noteEmptied({ uid, tenant, nodeId = '' }: Replica): void {
+    const node = this.#nodes.get(nodeId)!;
+    const lost = this.get<NodeStatus>(keys.nodeStatus(tenant, node.name))?.lost;
+    if (lost) this.#givenUp.add(uid);
+    else expect(this.get<Report>(keys.report(tenant, nodeId, uid))?.state, 'emptied unasked').to.equal('removed');
   }
 }

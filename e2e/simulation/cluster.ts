@@ -1,4 +1,4 @@
-import { controllersIn } from '../../controllers/index.js';
+import { allLoops, controllersIn } from '../../controllers/index.js';
 import { keys } from '../../crds/keys/index.js';
 import type { StoredNode } from '../../crds/node/index.js';
 import { Agent, memoryDisk, SimulatedEngine } from '../../pkg/agent/index.js';
@@ -40,6 +40,9 @@ export interface Variant {
   readonly loops?: (store: Store) => readonly Loop[];
   readonly reconnecting?: Reconnecting;
 }
+
+/** Short, so that a storm is long enough for nodes to be lost. */
+export const NODE_GRACE_SECONDS = 8;
 
 export const TENANTS = ['tenant-a', 'tenant-b'] as const;
 
@@ -114,7 +117,7 @@ export class Cluster {
     const { clock, random } = life;
     const store = this.#store(life);
     const cache = new WatchCache({ store, clock, log: silentLogger });
-    const loops = this.#variant.loops?.(store);
+    const loops = this.#variant.loops?.(store) ?? allLoops(undefined, NODE_GRACE_SECONDS);
     const controllers = controllersIn({
       store,
       cache,
@@ -124,7 +127,7 @@ export class Cluster {
       holder: `${life.name}-${random.bytes(3).toString('hex')}`,
       leaderLeaseSeconds: 9,
       eventRetentionDays: 7,
-      ...(loops && { loops }),
+      loops,
     });
     void cache.run(forever());
     void controllers.run(forever());

@@ -7,18 +7,28 @@ import type { Report } from '../../crds/report/index.js';
 import type { Chronicle } from './chronicle.js';
 import type { Cluster } from './cluster.js';
 
-/** Must hold after every step: never two running containers of one slot, never a container on another tenant's machine. */
-export function inspectContainers({ machines }: Cluster): void {
+/**
+ * Must hold after every step: never two running containers of one slot that nobody has given up, and never a container
+ * on another tenant's machine. Answers how many containers run that were given up with their node, beside another one of
+ * their slot: that is what a node costs which was lost and in truth ran.
+ */
+export function inspectContainers({ machines }: Cluster, { givenUp }: Chronicle): number {
   const slots = new Map<string, string>();
+  const left: string[] = [];
   for (const { node, engine } of machines) {
     for (const { owner, state, name } of engine.containers) {
       expect(owner.tenant, `${name} is on a machine of another tenant`).to.equal(node.tenant);
       if (state !== 'running') continue;
       const slot = `${owner.deploymentUid} slot ${owner.slot}`;
+      if (givenUp.has(owner.replica)) {
+        left.push(slot);
+        continue;
+      }
       expect(slots.get(slot), `two containers of ${slot}: ${name} on ${node.name} too`).to.equal(undefined);
       slots.set(slot, node.name);
     }
   }
+  return left.filter(slot => slots.has(slot)).length;
 }
 
 /** Throws unless everything is as the users ask for, and nothing else is left. */
@@ -30,6 +40,8 @@ export function expectConverged(cluster: Cluster, chronicle: Chronicle): void {
   for (const { engine } of cluster.machines) {
     for (const { owner, name } of engine.containers)
       expect(uids.has(owner.deploymentUid), `${name} is an orphan`).to.equal(true);
+    for (const { owner, name } of engine.containers)
+      expect(chronicle.givenUp.has(owner.replica), `${name} was given up and is still there`).to.equal(false);
   }
   const replicas = new Set(chronicle.all<Replica>(ranges.replicas).map(({ uid }) => uid));
   for (const { replica } of chronicle.all<Report>(ranges.reports)) {

@@ -2,7 +2,7 @@ import { allLoops } from '../../controllers/index.js';
 import { decideReplicas, replicaKeeper } from '../../controllers/replica-keeper/index.js';
 import type { Loop, LoopEnv, Wake } from '../../pkg/reconcile/index.js';
 import { type Change, type Guard, type Store } from '../../pkg/store/index.js';
-import type { Variant } from './cluster.js';
+import { NODE_GRACE_SECONDS, type Variant } from './cluster.js';
 
 /** A mistake that somebody could make, and how it would look. */
 export interface Mutant extends Variant {
@@ -11,9 +11,11 @@ export interface Mutant extends Variant {
 
 type Decide = NonNullable<Parameters<typeof replicaKeeper>[0]>;
 
+const loops = () => allLoops(undefined, NODE_GRACE_SECONDS);
+
 /** All loops, with another replica keeper. */
 const keeping = (decide: Decide) => ({
-  loops: () => allLoops().map(loop => (loop.name === 'replica-keeper' ? replicaKeeper(decide) : loop)),
+  loops: () => loops().map(loop => (loop.name === 'replica-keeper' ? replicaKeeper(decide) : loop)),
 });
 
 const clearsTooSoon: Decide = (deployment, replicas, refused) => {
@@ -78,7 +80,7 @@ function blind(loop: Loop, store: Store): Loop {
 /** A loop that is not woken by one kind of record. */
 const deafTo = (name: string, prefix: string) => ({
   loops: () =>
-    allLoops().map(loop =>
+    loops().map(loop =>
       loop.name === name ? { ...loop, wakes: loop.wakes.filter(wake => wake.prefix !== prefix) } : loop,
     ),
 });
@@ -88,9 +90,9 @@ export const mutants: readonly Mutant[] = [
   { mistake: 'a slot is cleared before its container is removed', ...keeping(clearsTooSoon) },
   { mistake: 'a replica on a node that is not heard is taken for gone', ...keeping(takesFailedForGone) },
   { mistake: 'the word "removed" is believed of containers that run', ...keeping(rollsAllAtOnce) },
-  { mistake: 'a wake-up is dropped while its key is worked on', loops: () => allLoops().map(forgetful) },
+  { mistake: 'a wake-up is dropped while its key is worked on', loops: () => loops().map(forgetful) },
   { mistake: 'a watch carries on after a break without a relist', reconnecting: 'carry on' },
-  { mistake: 'loops write over whatever is there', loops: store => allLoops().map(loop => blind(loop, store)) },
+  { mistake: 'loops write over whatever is there', loops: store => loops().map(loop => blind(loop, store)) },
   { mistake: 'the replica keeper does not hear reports', ...deafTo('replica-keeper', 'reports/') },
   { mistake: 'the scheduler does not hear of nodes that come back', ...deafTo('scheduler', 'node-status/') },
 ];

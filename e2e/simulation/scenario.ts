@@ -4,10 +4,12 @@ import { calm, storm } from '../../pkg/simulation/index.js';
 import { Chronicle } from './chronicle.js';
 import { Cluster, type Variant } from './cluster.js';
 import { expectConverged, inspectContainers } from './inspection.js';
+import { endOrders, orderNodes } from './operators.js';
 import { makeTrouble } from './trouble.js';
 import { useCluster } from './users.js';
 
 const STORM_MS = 60_000;
+const ABSENCE_MS = 40_000;
 const CONVERGE_WITHIN_MS = 300_000;
 /** A cause that stands may be counted up once more within a minute; leaders note their last work within seconds. */
 const AFTERMATH_MS = 75_000;
@@ -20,6 +22,10 @@ export interface Outcome {
   readonly steps: number;
   /** Virtual time from the end of the trouble until everything was as asked. */
   readonly convergedAfterMs: number;
+  /** Replicas that were given up with a lost node. */
+  readonly givenUp: number;
+  /** The longest virtual time for which a container that was given up ran beside another one of its slot. */
+  readonly doubledMs: number;
 }
 
 /** A run that broke a promise. Carries what is needed to find out why. */
@@ -37,8 +43,8 @@ export class BrokenPromiseError extends Error {
 }
 
 /**
- * One whole story: users ask for things while everything goes wrong; then nothing goes wrong any more, and everything
- * must become as it was asked for, and then nothing may happen at all.
+ * One whole story: users ask for things while everything goes wrong; then one machine is away for long; then nothing goes
+ * wrong any more, and everything must become as it was asked for, and then nothing may happen at all.
  */
 export async function runScenario(seed: number, variant?: Variant): Promise<Outcome> {
   const cluster = new Cluster(seed, variant);
@@ -52,16 +58,22 @@ export async function runScenario(seed: number, variant?: Variant): Promise<Outc
 async function tell(cluster: Cluster, seed: number): Promise<Outcome> {
   const { world, weather } = cluster;
   const chronicle = new Chronicle(cluster.server);
-  const inspect = inspector(cluster, chronicle);
+  const { inspect, doubledMs } = inspector(cluster, chronicle);
   await cluster.begin();
   await world.pass(3_000, inspect);
 
   Object.assign(weather, storm);
   useCluster(cluster, chronicle, world.time + STORM_MS);
   makeTrouble(cluster, world.time + STORM_MS);
+  orderNodes(cluster, world.time + STORM_MS);
   await world.pass(STORM_MS, inspect);
 
   Object.assign(weather, calm);
+  cluster.start();
+  await endOrders(cluster);
+  // Long enough to be lost: its containers go on, and others are started in their place.
+  world.pick(cluster.machines).seat.life?.kill();
+  await world.pass(ABSENCE_MS, inspect);
   cluster.start();
   const convergedAfterMs = await converge(cluster, chronicle, inspect);
   chronicle.checkAnswers();
@@ -71,7 +83,8 @@ async function tell(cluster: Cluster, seed: number): Promise<Outcome> {
   await world.pass(QUIET_MS, inspect);
   expect(await standing(cluster), 'something happened though nothing was asked').to.deep.equal(before);
   expectConverged(cluster, chronicle);
-  return { seed, hash: world.trace.hash, steps: world.trace.steps, convergedAfterMs };
+  const { hash, steps } = world.trace;
+  return { seed, hash, steps, convergedAfterMs, givenUp: chronicle.givenUp.size, doubledMs: doubledMs() };
 }
 
 async function converge(cluster: Cluster, chronicle: Chronicle, inspect: () => void): Promise<number> {
@@ -93,14 +106,20 @@ async function standing({ server, machines }: Cluster): Promise<unknown> {
 }
 
 /** Looks at the containers only when an engine has done something. */
-function inspector(cluster: Cluster, chronicle: Chronicle): () => void {
+function inspector(cluster: Cluster, chronicle: Chronicle) {
   let seen = -1;
-  return () => {
+  let since: number | undefined;
+  let longest = 0;
+  const inspect = () => {
     chronicle.inspect();
     let changes = 0;
     for (const { engine } of cluster.machines) changes += engine.changes;
     if (changes === seen) return;
     seen = changes;
-    inspectContainers(cluster);
+    const { time } = cluster.world;
+    const doubled = inspectContainers(cluster, chronicle) > 0;
+    if (since !== undefined) longest = Math.max(longest, time - since);
+    since = doubled ? (since ?? time) : undefined;
   };
+  return { inspect, doubledMs: () => longest };
 }

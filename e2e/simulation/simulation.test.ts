@@ -14,6 +14,10 @@ describe('the whole system in a simulated world', () => {
     const slowest = Math.max(...outcomes.map(({ convergedAfterMs }) => convergedAfterMs));
     const steps = outcomes.reduce((sum, outcome) => sum + outcome.steps, 0);
     console.log(`      ${SEEDS} seeds, ${steps} steps, all as asked after at most ${slowest / 1000} s of quiet`);
+    const givenUp = outcomes.reduce((sum, outcome) => sum + outcome.givenUp, 0);
+    const doubled = Math.max(...outcomes.map(({ doubledMs }) => doubledMs));
+    console.log(`      ${givenUp} replicas given up with their nodes; two of a slot for at most ${doubled / 1000} s`);
+    expect(givenUp, 'no node was lost').to.be.greaterThan(SEEDS > 10 ? 0 : -1);
   });
 
   it('takes the same steps for the same seed', async function () {

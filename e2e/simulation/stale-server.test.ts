@@ -17,7 +17,7 @@ describe('a server that has lost the store', () => {
     const { world } = cluster;
     const inspect = () => {
       chronicle.inspect();
-      inspectContainers(cluster);
+      inspectContainers(cluster, chronicle);
     };
     const wantOn = async (nodeId: string, generation: number) => {
       const key = keys.deployment(TENANT, 'web');

@@ -5,8 +5,8 @@ type Trouble = (cluster: Cluster) => void;
 
 const kill: Trouble = ({ world, seats }) => world.pick(seats).restart(world.between(100, 15_000));
 
-/** Long enough for the node to count as failed, while its containers go on. */
-const loseAgent: Trouble = ({ world, machines }) => world.pick(machines).seat.restart(world.between(16_000, 30_000));
+/** Long enough for the node to count as failed, and often for it to be lost, while its containers go on. */
+const loseAgent: Trouble = ({ world, machines }) => world.pick(machines).seat.restart(world.between(16_000, 45_000));
 
 const freeze: Trouble = ({ world, seats }) => world.pick(seats).life?.freeze(world.between(500, 15_000));
 
