@@ -3,7 +3,7 @@ import type { NodeStatus, StoredNode } from '../../crds/node/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import { isReady, type Report } from '../../crds/report/index.js';
 import { NODES_BY_ID } from '../../pkg/fleet/index.js';
-import { breachOf, type ResidencyRule } from '../../pkg/placement/index.js';
+import { keepsResidency, type ResidencyRule } from '../../pkg/placement/index.js';
 import { type Cache, type Entry, type Guard, type Revision, value } from '../../pkg/store/index.js';
 
 /** Where a replica is: `gone` means that the node it was given is no longer known. */
@@ -69,5 +69,5 @@ function whereabouts(
 
 /** Where residency is not enforced, nothing that was placed is out of place. */
 function breaks(residency: ResidencyRule | undefined, { labels }: StoredNode): boolean {
-  return residency?.regions.enforced === true && breachOf(residency, labels) !== undefined;
+  return residency?.regions.enforced === true && !keepsResidency(residency, labels);
 }

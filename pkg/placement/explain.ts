@@ -1,6 +1,6 @@
 import type { Refusal } from '../../crds/scheduling/index.js';
 import type { Candidate } from './candidate.js';
-import type { Filter } from './filter.js';
+import { type Filter, refuse } from './filter.js';
 import { compareCandidates, type Scores, scoresOf } from './rank.js';
 import { Surroundings } from './surroundings.js';
 import { occupied, siblingsOn, type Workload } from './workload.js';
@@ -71,9 +71,9 @@ function judge(node: Candidate, workload: Workload, { near, around, filters }: F
   const replicas = siblingsOn(node, workload).all;
   const seen = replicas > 0 ? occupied(node, workload, -1) : node;
   const seenAround = replicas > 0 ? new Surroundings(workload, withOne(near, seen)) : around;
-  const verdicts = filters.map(({ name, refuse }): FilterVerdict => {
-    const reason = refuse(seen, workload, seenAround);
-    return reason ? { filter: name, ok: false, reason } : { filter: name, ok: true };
+  const verdicts = filters.map((filter): FilterVerdict => {
+    const reason = refuse(filter, seen, workload, seenAround);
+    return reason ? { filter: filter.name, ok: false, reason } : { filter: filter.name, ok: true };
   });
   return { seen, replicas, verdicts, scores: scoresOf(seen, workload, seenAround) };
 }

@@ -1,6 +1,6 @@
 import type { Refusal, Refused } from '../../crds/scheduling/index.js';
 import type { Candidate } from './candidate.js';
-import type { Filter } from './filter.js';
+import { type Filter, refuse } from './filter.js';
 import type { Surroundings } from './surroundings.js';
 import type { Workload } from './workload.js';
 
@@ -18,8 +18,8 @@ export function refusalsOf(
   filters: readonly Filter[],
 ): readonly Refusal[] {
   const reasons: Refusal[] = [];
-  for (const { refuse } of filters) {
-    const reason = refuse(node, workload, around);
+  for (const filter of filters) {
+    const reason = refuse(filter, node, workload, around);
     if (reason) reasons.push(reason);
   }
   return reasons;
@@ -32,7 +32,7 @@ export function accepts(
   around: Surroundings,
   filters: readonly Filter[],
 ): boolean {
-  return filters.every(({ refuse }) => refuse(node, workload, around) === undefined);
+  return filters.every(filter => filter.accepts(node, workload, around));
 }
 
 /** Puts every node to every filter, so that an answer never depends on the order of the filters. */

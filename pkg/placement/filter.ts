@@ -1,16 +1,26 @@
-import type { Refusal } from '../../crds/scheduling/index.js';
+import { type Refusal, refusal } from '../../crds/scheduling/index.js';
 import type { Candidate } from './candidate.js';
 import type { Surroundings } from './surroundings.js';
 import type { Workload } from './workload.js';
 
-/** One rule of where a workload may go. */
+/** A question about one node and one workload. */
+type Asked<Answer> = (node: Candidate, workload: Workload, around: Surroundings) => Answer;
+
+/**
+ * One rule of where a workload may go.
+ *
+ * Both functions are pure: they read no store and never throw. A question that cannot be answered is a refusal, so that
+ * placement fails closed.
+ */
 export interface Filter {
   readonly name: string;
-  /**
-   * Says why a node may not host a workload. Undefined: it may.
-   *
-   * A pure function of its arguments: it reads no store and never throws. A question it cannot answer is a refusal, so
-   * that placement fails closed.
-   */
-  readonly refuse: (node: Candidate, workload: Workload, around: Surroundings) => Refusal | undefined;
+  /** Whether the node may host the workload. Asked far more often than why. */
+  readonly accepts: Asked<boolean>;
+  /** What is required and what the node reports, of a node that is not accepted. */
+  readonly words: Asked<readonly [required: string, reported: string]>;
+}
+
+/** Why the filter does not accept a node. Undefined: it does. */
+export function refuse({ name, accepts, words }: Filter, ...asked: Parameters<Filter['accepts']>): Refusal | undefined {
+  return accepts(...asked) ? undefined : refusal(name, ...words(...asked));
 }

@@ -21,7 +21,7 @@ export { refusalsOf, residencyMatchesNothing, summarise } from './feasibility.js
 export type { Filter } from './filter.js';
 export { filters } from './filters/index.js';
 export type { ResidencyRule } from './filters/residency.js';
-export { breachOf } from './filters/residency.js';
+export { keepsResidency } from './filters/residency.js';
 export type { Placed, Totals } from './fleet.js';
 export { Fleet } from './fleet.js';
 export type { Scores } from './rank.js';

@@ -27,11 +27,13 @@ export class Pass {
 
   /** Places as many of `count` replicas as can be, on nodes that every filter of nodes has let through. */
   run(count: number, order: readonly Candidate[]): void {
+    const later: Candidate[] = [];
     for (const node of order) {
       if (this.placed.length === count) return;
-      if (this.#isFresh(node) && this.#accepts(node)) this.#place(node);
+      if (!this.#isFresh(node)) later.push(node);
+      else if (this.#accepts(node)) later.push(this.#place(node));
     }
-    this.#compareAll(count, order);
+    this.#compareAll(count, later);
   }
 
   /** What every node says to one replica more. */
@@ -39,17 +41,18 @@ export class Pass {
     return feasibility(this.#nowadays(nodes), this.#workload, this.#around, filters).refused;
   }
 
-  #compareAll(count: number, order: readonly Candidate[]): void {
-    if (this.placed.length === count) return;
+  #compareAll(count: number, nodes: readonly Candidate[]): void {
     const compare = compareCandidates(this.#workload, this.#around);
-    const able = new Map<string, Candidate>();
-    for (const node of this.#nowadays(order)) if (this.#accepts(node)) able.set(node.id, node);
-
+    let able = new Map(nodes.map(node => [node.id, node]));
     while (this.placed.length < count) {
-      const node = best(able.values(), compare);
-      if (!node) return;
-      if (this.#accepts(node)) able.set(node.id, this.#place(node));
-      else able.delete(node.id);
+      able = new Map([...able].filter(([, node]) => this.#accepts(node)));
+      for (;;) {
+        const node = best(able.values(), compare);
+        if (!node) return;
+        if (!this.#accepts(node)) break; // what was placed since may have closed others too
+        able.set(node.id, this.#place(node));
+        if (this.placed.length === count) return;
+      }
     }
   }
 

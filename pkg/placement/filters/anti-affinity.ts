@@ -1,4 +1,4 @@
-import { refusal } from '../../../crds/scheduling/index.js';
+import type { Candidate } from '../candidate.js';
 import type { Filter } from '../filter.js';
 import { placeOf, type Surroundings } from '../surroundings.js';
 import type { Apart, Workload } from '../workload.js';
@@ -11,26 +11,30 @@ import type { Apart, Workload } from '../workload.js';
  */
 export const antiAffinity: Filter = {
   name: 'anti_affinity',
-  refuse: (node, workload, around) => {
-    for (const [position, apart] of workload.apart.entries()) {
-      const place = placeOf(node, apart.topologyKey);
-      if (place === undefined) {
-        if (apart.own) return refusal('anti_affinity', wish(apart, workload), `no ${apart.topologyKey} on the node`);
-      } else if (around.othersIn(position, place) > 0) {
-        return refusal('anti_affinity', wish(apart, workload), found(position, place, apart, around));
-      }
-    }
-    return undefined;
+  accepts: (node, workload, around) => workload.apart.length === 0 || firstMet(node, workload, around) < 0,
+  words: (node, workload, around) => {
+    const position = firstMet(node, workload, around);
+    const apart = workload.apart[position]!;
+    return [wish(apart, workload), found(node, apart, position, around)];
   },
 };
+
+/** Which of those that the workload must be apart from is in the node's place; -1: none. */
+function firstMet(node: Candidate, { apart }: Workload, around: Surroundings): number {
+  return apart.findIndex(({ topologyKey, own }, position) => {
+    const place = placeOf(node, topologyKey);
+    return place === undefined ? own : around.othersIn(position, place) > 0;
+  });
+}
 
 function wish({ deployment, topologyKey }: Apart, workload: Workload): string {
   const whom = deployment === workload.deployment ? 'its other replicas' : deployment;
   return `apart from ${whom} by ${topologyKey}`;
 }
 
-function found(position: number, place: string, { topologyKey }: Apart, around: Surroundings): string {
-  const count = around.othersIn(position, place);
+function found(node: Candidate, { topologyKey }: Apart, position: number, around: Surroundings): string {
+  const place = placeOf(node, topologyKey);
+  if (place === undefined) return `no ${topologyKey} on the node`;
   const where = topologyKey === 'node' ? 'on the node' : `in ${topologyKey}=${place}`;
-  return `${count} of them ${where}`;
+  return `${around.othersIn(position, place)} of them ${where}`;
 }

@@ -1,19 +1,16 @@
-import { refusal } from '../../../crds/scheduling/index.js';
 import type { LabelConstraint } from '../../../crds/workload/index.js';
 import type { Filter } from '../filter.js';
 
 /** Wants the labels that the deployment asks for. */
 export const labelConstraint: Filter = {
   name: 'label_constraint',
-  refuse: (node, { constraints }) => {
-    if (constraints.length === 0) return undefined;
-    const unmet = constraints.filter(constraint => !isMet(constraint, node.labels[constraint.key]));
-    if (unmet.length === 0) return undefined;
-
+  accepts: (node, { constraints }) => constraints.every(each => isMet(each, node.labels[each.key])),
+  words: (node, { constraints }) => {
+    const unmet = constraints.filter(each => !isMet(each, node.labels[each.key]));
     const reported = [...new Set(unmet.map(({ key }) => key))].map(key =>
       node.labels[key] === undefined ? `no ${key}` : `${key}=${node.labels[key]}`,
     );
-    return refusal('label_constraint', unmet.map(asked).join('; '), reported.join('; '));
+    return [unmet.map(asked).join('; '), reported.join('; ')];
   },
 };
 

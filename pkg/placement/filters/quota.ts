@@ -1,16 +1,20 @@
-import { refusal } from '../../../crds/scheduling/index.js';
 import type { Filter } from '../filter.js';
+import type { Surroundings } from '../surroundings.js';
+import type { QuotaUse } from '../workload.js';
 
 /** Wants the tenant's quotas to allow one replica more. It is the same for every node. */
 export const quota: Filter = {
   name: 'quota',
-  refuse: (_node, { quotas }, { placed }) => {
-    const short = quotas.filter(({ limit, used, asked }) => asked > 0 && used + (placed + 1) * asked > limit);
-    if (short.length === 0) return undefined;
-    return refusal(
-      'quota',
+  accepts: (_node, { quotas }, around) => quotas.every(use => isKept(use, around)),
+  words: (_node, { quotas }, around) => {
+    const short = quotas.filter(use => !isKept(use, around));
+    return [
       short.map(({ kind, limit }) => `at most ${limit} ${kind}`).join(', '),
-      short.map(({ kind, used, asked }) => `${used + placed * asked} ${kind}`).join(', '),
-    );
+      short.map(({ kind, used, asked }) => `${used + around.placed * asked} ${kind}`).join(', '),
+    ];
   },
 };
+
+function isKept({ limit, used, asked }: QuotaUse, { placed }: Surroundings): boolean {
+  return asked === 0 || used + (placed + 1) * asked <= limit;
+}

@@ -1,4 +1,3 @@
-import { refusal } from '../../../crds/scheduling/index.js';
 import { type Amounts, type Candidate, kinds } from '../candidate.js';
 import type { Filter } from '../filter.js';
 
@@ -12,14 +11,12 @@ const shown: Readonly<Record<keyof Amounts, (amount: number) => string>> = {
 /** Wants what the workload requests to be left over by the requests of what is on the node already. */
 export const resources: Filter = {
   name: 'resources',
-  refuse: (node, { requests }) => {
-    const { cpu = 0, memory = 0 } = requests;
-    if (cpu <= free(node, 'cpu') && memory <= free(node, 'memory')) return undefined;
-
+  accepts: (node, { requests: { cpu = 0, memory = 0 } }) => cpu <= free(node, 'cpu') && memory <= free(node, 'memory'),
+  words: (node, { requests }) => {
     const short = kinds.filter(kind => (requests[kind] ?? 0) > free(node, kind));
     const required = short.map(kind => shown[kind](requests[kind] ?? 0));
     const reported = short.map(kind => `${shown[kind](free(node, kind))} free`);
-    return refusal('resources', required.join(', '), reported.join(', '));
+    return [required.join(', '), reported.join(', ')];
   },
 };
 
