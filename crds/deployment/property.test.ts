@@ -114,6 +114,28 @@ describe('for any document at all', function () {
   });
 });
 
+describe('a value of a secret', function () {
+  this.timeout(60_000);
+
+  it('is never repeated, whatever else is wrong', () => {
+    const canary = 'hunter2-canary';
+    const secret = { name: 'ZZ', vault_path: 'deployments/zz', anchor: 'process', values: { key: canary } };
+    const noise = fc.constantFrom(null, '', 0, [], {}, 'x', { values: {} });
+    fc.assert(
+      fc.property(soundDocument, fc.nat(), noise, (sound, which, value) => {
+        const document = structuredClone({ ...sound, secrets: [secret], environment: { A_TOKEN: canary } }) as Holder;
+        const places = placesIn(document);
+        const [holder, key] = places[which % places.length]!;
+        holder[key] = value;
+        const admission = admitCreate(document, facts, limits);
+        const { material: _, ...told } = admission.ok ? admission : { ...admission, material: undefined };
+        expect(JSON.stringify(told)).not.to.contain(canary);
+      }),
+      runs,
+    );
+  });
+});
+
 type Holder = Record<string, unknown>;
 
 /** Every place of a document: what holds it, and under which key. */

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import fc from 'fast-check';
 
 import { catalogue, entryOf, type RejectionCode } from '../rejections/index.js';
 import { checkSecretWrite, defaultSecretLimits, guardPersisted } from './index.js';
@@ -120,6 +121,40 @@ describe('a write of secret material', () => {
     expect(check({ generate: { keys: ['a'], bytes: 76 } })).to.deep.equal([
       'secret_generate_bytes_out_of_range generate.bytes',
     ]);
+  });
+});
+
+describe('any sound write of material', () => {
+  const key = fc.stringMatching(/^[A-Za-z_][A-Za-z0-9_]{0,9}$/);
+  const generation = fc.oneof(
+    fc.record(
+      { bytes: fc.integer({ min: 16, max: 2048 }), encoding: fc.constantFrom('hex', 'base64', 'base64url') },
+      { requiredKeys: [], noNullPrototype: true },
+    ),
+    fc.record(
+      { length: fc.integer({ min: 22, max: 4096 }), charset: fc.constantFrom('alphanumeric', 'urlsafe', 'symbols') },
+      { requiredKeys: ['length'], noNullPrototype: true },
+    ),
+  );
+  const body = fc
+    .tuple(
+      fc.dictionary(key, fc.string({ minLength: 1 }), { minKeys: 1, maxKeys: 5 }),
+      fc.uniqueArray(key, { minLength: 1 }),
+      generation,
+    )
+    .map(([values, keys, how]) => ({ values, generate: { keys: keys.filter(name => !(name in values)), ...how } }))
+    .filter(({ generate }) => generate.keys.length > 0);
+
+  it('is accepted with exactly its values and keys', () => {
+    fc.assert(
+      fc.property(body, document => {
+        const checked = write(document);
+        if (!checked.ok) throw new Error(JSON.stringify(checked.rejections));
+        expect(checked.value.values).to.deep.equal(document.values);
+        expect(checked.value.generation).to.deep.include(document.generate);
+      }),
+      { numRuns: 1000 },
+    );
   });
 });
 
