@@ -98,6 +98,7 @@ export function testTerminal(environment: Terminal['environment'], more: Partial
       printed.err += text;
     },
     readInput: () => Promise.resolve(''),
+    confirm: () => Promise.resolve(false),
     width: undefined,
     colours: false,
     environment,

@@ -124,8 +124,23 @@ function addWriting(program: Commander, run: Run): void {
     .command('apply')
     .description('make the server hold what files say: YAML or JSON, several objects in a file, - for standard input')
     .requiredOption('-f, --file <path...>', 'file to read')
+    .option('--dry-run', 'say what would happen, and let nothing happen')
+    .option('--fix', 'show the mends that the server is certain of, and apply them after a yes')
+    .option('-y, --yes', 'with --fix: do not ask')
+    .action(({ file, dryRun, fix, yes }: { file: string[]; dryRun?: true; fix?: true; yes?: true }) =>
+      run(async () => (await import('./commands/apply.js')).apply, {
+        files: file,
+        dryRun: Boolean(dryRun),
+        fix: Boolean(fix),
+        yes: Boolean(yes),
+      }),
+    );
+  program
+    .command('diff')
+    .description('show what applying files would change; exits with 1 when something would, and above when in doubt')
+    .requiredOption('-f, --file <path...>', 'file to read')
     .action(({ file }: { file: string[] }) =>
-      run(async () => (await import('./commands/apply.js')).apply, { files: file }),
+      run(async () => (await import('./commands/diff.js')).diff, { files: file }),
     );
   program
     .command('scale <name> <replicas>')

@@ -7,6 +7,8 @@ export interface Terminal {
   /** For what a person should know beside it. */
   err(text: string): void;
   readInput(): Promise<string>;
+  /** Asks a person; false where there is none. */
+  confirm(question: string): Promise<boolean>;
   /** Columns to fit into, when a person is looking. */
   readonly width: number | undefined;
   readonly colours: boolean;
@@ -31,6 +33,7 @@ export function processTerminal(): Terminal {
     out: text => void stdout.write(text),
     err: text => void stderr.write(text),
     readInput: readAll,
+    confirm: question => confirm(question, interrupt.signal),
     width: stdout.isTTY ? stdout.columns : undefined,
     colours: wantsColours(env, stdout.isTTY),
     environment: env,
@@ -43,6 +46,17 @@ export function processTerminal(): Terminal {
 /** Colours are for people: on a terminal, unless NO_COLOR or a dumb terminal says otherwise. */
 export function wantsColours(environment: Readonly<Record<string, string | undefined>>, isTty: boolean): boolean {
   return isTty && !environment['NO_COLOR'] && environment['TERM'] !== 'dumb';
+}
+
+async function confirm(question: string, signal: AbortSignal): Promise<boolean> {
+  if (!process.stdin.isTTY) return false;
+  const { createInterface } = await import('node:readline/promises');
+  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return /^y(es)?$/i.test((await lines.question(question, { signal })).trim());
+  } finally {
+    lines.close();
+  }
 }
 
 async function readAll(): Promise<string> {

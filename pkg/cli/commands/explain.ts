@@ -1,19 +1,28 @@
+import { entryOf, type Example, isRejectionCode } from '../../../crds/rejections/index.js';
 import { exitCode } from '../exit-code.js';
-import { plain } from '../print/plain.js';
+import { UsageFault } from '../faults.js';
+import { documentText } from '../print/document.js';
 import type { Command } from '../session.js';
 
-/** Says what a rejection code means, in the words of the server's own catalogue. */
-export const explain: Command<{ readonly code: string }> = async (session, { code }) => {
-  const client = await session.connect();
-  const answer = await client.request<Readonly<Record<string, unknown>>>(
-    'GET',
-    `/docs/codes/${encodeURIComponent(code)}`,
+/** Says what a rejection code means, from the catalogue that this release has: no server is asked. */
+export const explain: Command<{ readonly code: string }> = async ({ terminal, ink }, { code }) => {
+  if (!isRejectionCode(code)) throw new UsageFault(`there is no code "${code}". A server lists all under /docs/codes.`);
+  const { status, expected, why, remedy, example, mended, sample } = entryOf(code);
+  const rows: readonly (readonly [string, string])[] = [
+    ['status', String(typeof status === 'function' ? status(sample) : status)],
+    ['accepted', typeof expected === 'function' ? expected(sample) : expected],
+    ['why', why],
+    ['to do', remedy],
+  ];
+  terminal.out(`${ink.bold(code)}\n`);
+  for (const [name, text] of rows) terminal.out(`  ${ink.dim(name.padEnd(9))} ${text}\n`);
+  terminal.out(
+    `\n${ink.red('earns it:')}\n${await indented(example)}\n${ink.green('mended:')}\n${await indented(mended)}`,
   );
-  if (!answer.ok) return session.refused(answer);
-  const { terminal, ink } = session;
-  for (const [name, value] of Object.entries(answer.value)) {
-    const text = typeof value === 'string' ? plain(value) : JSON.stringify(value);
-    terminal.out(`${ink.bold(`${name}:`.padEnd(10))} ${text}\n`);
-  }
   return exitCode.ok;
 };
+
+async function indented(example: Example): Promise<string> {
+  const text = typeof example === 'string' ? `${example}\n` : await documentText(example, 'yaml');
+  return text.replaceAll(/^(?=.)/gm, '  ');
+}

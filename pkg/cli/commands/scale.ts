@@ -15,6 +15,6 @@ export const scale: Command<ScaleInput> = async (session, { name, replicas }) =>
   const path = `${deployments.path}/${encodeURIComponent(name)}`;
   const answer = await client.request<DeploymentView>('PUT', path, { body: { replicas } });
   if (!answer.ok) return session.refused(answer);
-  announce(session, answer.value, `scaled to ${replicas}`);
+  announce(session, `deployment/${name}`, answer.value, `scaled to ${replicas}`);
   return exitCode.ok;
 };
