@@ -8,6 +8,7 @@ import { type Entry, value } from '../../pkg/store/index.js';
 import { type DeploymentReading, isWaiting, namedBy, readDeployment, type SeenReplica } from '../reading/index.js';
 import { type Assignment, complaint, placed, placements, type Subject, silence, turnOf } from './changes.js';
 import { decideSaying, verdictOf } from './decide.js';
+import { Explaining } from './explaining.js';
 
 /** Replicas placed by one transaction: etcd bounds how much one may hold. */
 const PLACED_AT_ONCE = 20;
@@ -21,44 +22,72 @@ const PLACEMENTS_UNDER_WAY_MS = 1_000;
  * It never moves a replica that is placed, and never looks past the deployment's own tenant.
  */
 export function schedule(policy: PlacementPolicy): Reconcile {
-  let followed: Fleets | undefined;
-  /** What takes back placements of which it is not known whether they were made, by the key of their deployment. */
-  const inDoubt = new Map<string, () => void>();
+  const desk = new Desk(policy);
+  return (key, env) => desk.reconcile(key, env);
+}
 
-  return async (key, env) => {
+/** What is kept from one reconcile to the next. Nothing of it is missed after a crash. */
+class Desk {
+  readonly #policy: PlacementPolicy;
+  readonly #explaining = new Explaining();
+  /** What takes back placements of which it is not known whether they were made, by the key of their deployment. */
+  readonly #inDoubt = new Map<string, () => void>();
+  #fleets: Fleets | undefined;
+
+  constructor(policy: PlacementPolicy) {
+    this.#policy = policy;
+  }
+
+  async reconcile(key: string, env: LoopEnv): Promise<Next> {
     // Whoever is asked again after a failure is asked when the cache shows what became of it.
-    inDoubt.get(key)?.();
-    inDoubt.delete(key);
+    this.#inDoubt.get(key)?.();
+    this.#inDoubt.delete(key);
     const named = namedBy(key);
-    followed ??= new Fleets(env.cache);
-    const fleet = await followed.of(named.tenant);
-    const reading = readDeployment(named, env.cache, policy.regions);
+    this.#fleets ??= new Fleets(env.cache);
+    const fleet = await this.#fleets.of(named.tenant);
+    const reading = readDeployment(named, env.cache, this.#policy.regions);
     const standing = env.cache.get(keys.scheduling(named.tenant, named.name));
     const waiting = waitingReplicas(reading);
     if (!reading.deployment || waiting.length === 0) {
+      this.#explaining.forget(key);
       if (standing) await env.commit(silence(standing));
       return done; // deleted while it was queued, or everything has its node
     }
 
-    const { deployment } = reading;
-    const workload = workloadOf(deployment, named.tenant, { cache: env.cache, policy }, fleet.totals);
+    const { deployment, same } = reading;
+    const reader = { cache: env.cache, policy: this.#policy };
+    const workload = workloadOf(deployment, named.tenant, reader, fleet.totals);
     const found = fleet.place(waiting.length, workload);
-    const subject: Subject = { named, uid: deployment.metadata.uid, same: reading.same };
-    const assignments = assignmentsOf(found, waiting, workload, env);
-    const takeBack = followed.assume(assignments.map(placed));
+    const subject: Subject = { named, uid: deployment.metadata.uid, same };
+    const isKnown = says(standing, subject.uid, found.unplaced);
+    const wait = isKnown ? this.#explaining.waitFor(key, fleet.size, env.clock.monotonic()) : 0;
+    const verdict = wait > 0 ? undefined : verdictOf(subject.uid, found, workload);
+    await this.#assign(key, assignmentsOf(found, waiting, workload, env), subject, env);
+    if (wait > 0) return again(wait, 'others are asking the same nodes why');
+
+    const next = await say(verdict, standing, subject, env);
+    if (found.unplaced === 0 || next.kind === 'again' || !this.#fleets.isAssuming(named.tenant)) return next;
+    return again(PLACEMENTS_UNDER_WAY_MS, 'placements under way may come to nothing');
+  }
+
+  async #assign(key: string, assignments: readonly Assignment[], subject: Subject, env: LoopEnv): Promise<void> {
+    const takeBack = this.#fleets!.assume(assignments.map(placed));
     try {
       await assign(assignments, subject, env);
     } catch (thrown) {
       // It may have been made all the same: it counts until that is certain.
-      inDoubt.set(key, takeBack);
+      this.#inDoubt.set(key, takeBack);
       void env.cache.barrier().then(takeBack, takeBack);
       throw thrown;
     }
     takeBack();
-    const next = await say(verdictOf(subject.uid, found, workload), standing, subject, env);
-    if (found.unplaced === 0 || next.kind === 'again' || !followed.isAssuming(named.tenant)) return next;
-    return again(PLACEMENTS_UNDER_WAY_MS, 'placements under way may come to nothing');
-  };
+  }
+}
+
+/** Whether it is known already that so many replicas of the deployment wait. */
+function says(standing: Entry | undefined, uid: string, unplaced: number): boolean {
+  const known = standing && value<Scheduling>(standing);
+  return unplaced > 0 && known?.uid === uid && known.unplaced === unplaced;
 }
 
 /**

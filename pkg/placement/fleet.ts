@@ -14,7 +14,10 @@ export interface Placed {
   readonly nodes: readonly Candidate[];
   /** How many found none. */
   readonly unplaced: number;
-  /** When some found none: what every node says to one replica more, all of the above counted in. */
+  /**
+   * When some found none: what every node says to one replica more, all of the above counted in. Worked out when it is first
+   * asked for, which must be before the fleet hears of anything else.
+   */
   readonly refused: readonly Refused[];
 }
 
@@ -46,6 +49,10 @@ export class Fleet {
     return this.#nodes.values();
   }
 
+  get size(): number {
+    return this.#nodes.size;
+  }
+
   get totals(): Totals {
     return this.#totals;
   }
@@ -72,7 +79,16 @@ export class Fleet {
     const pass = new Pass(workload, this.around(workload));
     pass.run(count, this.#ranking(workload).look());
     const unplaced = count - pass.placed.length;
-    return { nodes: pass.placed, unplaced, refused: unplaced > 0 ? pass.refusals(this.nodes) : [] };
+    const all = this.nodes;
+    let refused: readonly Refused[] | undefined;
+    return {
+      nodes: pass.placed,
+      unplaced,
+      get refused() {
+        refused ??= unplaced > 0 ? pass.refusals(all) : [];
+        return refused;
+      },
+    };
   }
 
   /** What filters must know beside a node. */
