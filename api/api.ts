@@ -4,7 +4,7 @@ import { basicFields, type DeploymentLimits, optionalFields, unknownWorld } from
 import { defaultSecretLimits } from '../crds/secret/index.js';
 import type { Settings } from '../pkg/config/index.js';
 import { EventLeases, EventWriter } from '../pkg/events/index.js';
-import { defineFleetIndexes, policyOf } from '../pkg/fleet/index.js';
+import { defineFleetIndexes, policyOf, Usage } from '../pkg/fleet/index.js';
 import { defineDeskIndexes, NodeDesk } from '../pkg/link/index.js';
 import { Lanes } from './access/lanes.js';
 import { defineRelationIndexes } from './admission/relations.js';
@@ -108,6 +108,7 @@ function environment(deps: ApiDeps, url: () => string): ApiEnv {
     },
     turnstile: new Turnstile(),
     placementPolicy,
+    usage: new Usage(cache),
     baseUrl: () => settings.baseUrl || url(),
     advertised: () => settings.advertise || url(),
   };

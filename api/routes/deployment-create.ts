@@ -5,6 +5,7 @@ import { value } from '../../pkg/store/index.js';
 import { type Asked, askedBy } from '../admission/asked.js';
 import { commitWith } from '../admission/commit.js';
 import { gatherFacts, nodeGuards } from '../admission/facts.js';
+import { quotaWarnings } from '../admission/quota-warnings.js';
 import { turnsOf } from '../admission/turns.js';
 import { firstMetadata, writeOf } from '../admission/written.js';
 import { attempts } from '../attempts.js';
@@ -34,7 +35,8 @@ async function createOnce(env: ApiEnv, call: Call, asked: Asked): Promise<Outcom
   const admission = admitCreate(document, facts, env.deploymentLimits);
   if (!admission.ok) return new Refused(admission.rejections);
 
-  const { spec, alterations, warnings, material } = admission;
+  const { spec, alterations, material } = admission;
+  const warnings = [...admission.warnings, ...quotaWarnings(env, tenant, spec)];
   const key = keys.deployment(tenant, spec.name);
   const { change, bytes } = await writeOf(env, {
     kind: 'create',

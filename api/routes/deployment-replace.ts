@@ -5,6 +5,7 @@ import { type Change, type Entry, value } from '../../pkg/store/index.js';
 import { askedBy } from '../admission/asked.js';
 import { commitWith } from '../admission/commit.js';
 import { gatherFacts, type Gathered, nodeGuards } from '../admission/facts.js';
+import { quotaWarnings } from '../admission/quota-warnings.js';
 import { turnsOf } from '../admission/turns.js';
 import { nextMetadata, writeOf } from '../admission/written.js';
 import { attempts } from '../attempts.js';
@@ -48,7 +49,8 @@ async function replaceOnce(env: ApiEnv, call: Call, entry: Entry): Promise<Outco
   const judged = await judge(env, call, entry, env.deploymentLimits);
   if (judged instanceof Refused) return judged;
   const { admission, gathered } = judged;
-  const { spec, alterations, warnings, material } = admission;
+  const { spec, alterations, material } = admission;
+  const warnings = [...admission.warnings, ...quotaWarnings(env, call.tenant, spec)];
   const answer = (written: Pick<Entry, 'bytes' | 'revision'>) => {
     const body = writtenDeployment(written, statusOf(env.cache, entry), alterations, warnings);
     return { ...jsonBytes(200, body, etag(written.revision)), alterations };

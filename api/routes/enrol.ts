@@ -9,6 +9,7 @@ import type { StoredToken } from '../../crds/tenant/index.js';
 import { type MintedToken, mintToken } from '../../pkg/auth/index.js';
 import { type EnrolReply, enrolmentText } from '../../pkg/link/index.js';
 import { ConflictFault, type Entry, encode, type Put, value } from '../../pkg/store/index.js';
+import { quotasOf } from '../admission/quota-warnings.js';
 import type { Call } from '../call.js';
 import type { ApiEnv } from '../env.js';
 import { Refused } from '../refusal.js';
@@ -39,7 +40,8 @@ export async function enrol(env: ApiEnv, call: Call): Promise<Outcome> {
   }
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
     const standing = await read(env, call, asked.nodeName);
-    const refused = standing instanceof Refused ? standing : refusal(standing, call, asked);
+    const refused =
+      standing instanceof Refused ? standing : (refusal(standing, call, asked) ?? tooMany(env, call, standing));
     if (refused) return refused;
     const written = await write(env, call, asked, standing as Standing);
     if (!written) continue;
@@ -105,6 +107,13 @@ function refusal({ join, holder, node }: Standing, { tenant }: Call, asked: Enro
     return new Refused(reject('node_key_mismatch', 'publicKey', asked.publicKey));
   }
   return undefined;
+}
+
+/** A node more than the tenant may have. Counted without a guard: of several that join at once one too many may pass. */
+function tooMany(env: ApiEnv, { tenant }: Call, { node }: Standing): Refused | undefined {
+  const { nodes: limit } = quotasOf(env, tenant);
+  if (node || limit === undefined || env.usage.of(tenant).nodes < limit) return undefined;
+  return new Refused(reject('quota_reached', 'nodeName', tenant, { kind: 'nodes', limit }));
 }
 
 /** Undefined when something has changed since it was read. */

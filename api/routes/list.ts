@@ -11,6 +11,7 @@ import { logRoutes } from './logs.js';
 import { networkRoutes } from './networks.js';
 import { nodeRoutes } from './nodes.js';
 import { secretRoutes } from './secrets.js';
+import { quotaRoutes } from './quotas.js';
 import { tenantRoutes } from './tenants.js';
 import { tokenRoutes } from './tokens.js';
 
@@ -26,6 +27,7 @@ export function allRoutes(env: ApiEnv): readonly Route[] {
     ...eventRoutes(env),
     ...nodeRoutes(env),
     ...tenantRoutes(env),
+    ...quotaRoutes(env),
     ...tokenRoutes(env),
     ...agentRoutes(env),
     ...healthRoutes(env),

@@ -132,7 +132,8 @@ async function releaseChange(
  * The machine as its next owner's node: of another id, because what was said and stored of the old one is not the new
  * owner's. It is joining until its agent enrols with a join token of the new owner.
  */
-function handedOver({ clock, random }: ApiEnv, { orders: _, ...node }: StoredNode, tenant: string): StoredNode {
+function handedOver({ clock, random }: ApiEnv, given: StoredNode, tenant: string): StoredNode {
+  const { orders: _, ...node } = given;
   const id = typedId('node', count => random.bytes(count));
   const now = new Date(clock.now()).toISOString();
   return {

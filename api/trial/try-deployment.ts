@@ -10,6 +10,7 @@ import { type Replica, templateHash } from '../../crds/replica/index.js';
 import type { Warning } from '../../crds/rule/index.js';
 import { explainDeployment, previewPlacement } from '../../pkg/fleet/index.js';
 import { type Entry, value } from '../../pkg/store/index.js';
+import { quotaWarnings } from '../admission/quota-warnings.js';
 import type { ApiEnv } from '../env.js';
 import type { WholeReply } from '../reply.js';
 import { trialReply } from './trial.js';
@@ -41,7 +42,7 @@ export async function tryDeployment(
     ...(before && { before }),
     after: spec,
     alterations,
-    warnings: [...warnings, ...unavailable(spec, env.deploymentLimits.honoured)],
+    warnings: [...warnings, ...quotaWarnings(env, tenant, spec), ...unavailable(spec, env.deploymentLimits.honoured)],
     more: {
       recreated: isRecreated ? running.map(containerOf) : [],
       secrets: trySecrets(spec, material, facts.secretKeys),

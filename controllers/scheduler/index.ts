@@ -11,7 +11,15 @@ import { defaultPolicy, type PlacementPolicy } from '../../pkg/fleet/index.js';
 import type { Loop } from '../../pkg/reconcile/index.js';
 import { itself } from '../reading/index.js';
 import { schedule } from './reconcile.js';
-import { changedNode, changedStatus, changedTenant, changedWishes, freedRoom, waitingReplicas } from './wakes.js';
+import {
+  changedNode,
+  changedStatus,
+  changedTenant,
+  changedWishes,
+  freedRoom,
+  removedDeployment,
+  waitingReplicas,
+} from './wakes.js';
 
 /** The loop. */
 export function scheduler(policy: PlacementPolicy = defaultPolicy): Loop {
@@ -26,6 +34,7 @@ export function scheduler(policy: PlacementPolicy = defaultPolicy): Loop {
       changedStatus,
       changedTenant,
       changedWishes,
+      removedDeployment,
     ],
     reconcile: schedule(policy),
     concurrency: 16,

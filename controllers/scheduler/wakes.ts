@@ -84,6 +84,15 @@ export const changedTenant: Wake = {
       : [],
 };
 
+/** Wakes the deployments that wait for a quota, when there is one deployment less. */
+export const removedDeployment: Wake = {
+  prefix: ranges.deployments,
+  keys: (change, cache) =>
+    change.entry === undefined && isNews(change, cache)
+      ? wake(waitingIn(change, cache).filter(({ scheduling }) => scheduling.filters.includes('quota')))
+      : [],
+};
+
 /** Wakes the deployments that wait and that another one kept, or keeps, apart from. */
 export const changedWishes: Wake = {
   prefix: ranges.deployments,

@@ -1,6 +1,8 @@
 /**
  * Tenants and the tokens that speak for them: `tenants/<uuid>` and `tokens/<public id>`.
  *
+ * What a tenant may have is `effectiveQuotas` of what is configured and what its own record says.
+ *
  * A token's secret is shown once, when it is made; what is stored cannot be turned back into it.
  *
  *     const checked = checkTokenRequest(document);
@@ -10,7 +12,16 @@
  *
  * @module
  */
-export type { Role, StoredTenant, StoredToken, TenantQuotas, TokenKind } from './tenant.js';
+export type { QuotaKind, QuotaOverrides, TenantQuotas } from './quotas.js';
+export {
+  checkQuotaRequest,
+  defaultQuotas,
+  effectiveQuotas,
+  quotaAmount,
+  quotaKinds,
+  quotaRequestSchema,
+} from './quotas.js';
+export type { Role, StoredTenant, StoredToken, TokenKind } from './tenant.js';
 export { checkTenantRequest, tenantRequestSchema } from './tenant-request.js';
 export type { TokenRequest } from './token-request.js';
 export { checkTokenRequest, tokenRequestSchema } from './token-request.js';

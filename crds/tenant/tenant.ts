@@ -1,3 +1,5 @@
+import type { QuotaOverrides } from './quotas.js';
+
 /** `tenants/<uuid>`. */
 export interface StoredTenant {
   readonly id: string;
@@ -6,16 +8,7 @@ export interface StoredTenant {
   /** The platform's own tenant may place work on the control plane's node. */
   readonly platform: boolean;
   /** Set by the platform where the configured quotas do not fit this tenant. */
-  readonly quotas?: TenantQuotas;
-}
-
-/** How much one tenant may have running. What is left out has no limit. A reached quota stops nothing that runs. */
-export interface TenantQuotas {
-  readonly containers?: number;
-  /** Requests of all containers together, in thousandths of a core. */
-  readonly cpu?: number;
-  /** Requests of all containers together, in bytes. */
-  readonly memory?: number;
+  readonly quotas?: QuotaOverrides;
 }
 
 /** Whom a token speaks for. */

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 
 import { defaultRegions } from '../../crds/residency/index.js';
+import { defaultQuotas } from '../../crds/tenant/index.js';
 import { InvalidSettingFault } from './faults.js';
 
 interface Setting<T> {
@@ -69,8 +70,8 @@ export const settingsTable = {
     'whether placement honours residency; without it, what asks for it waits',
   ),
   quotas: setting<readonly string[]>(
-    ['containers=1000'],
-    'what one tenant may have running, where its own record says nothing: containers, cpu, memory',
+    Object.entries(defaultQuotas).map(([kind, limit]) => `${kind}=${limit}`),
+    'what one tenant may have, where its own record says nothing; "unlimited" lifts a default',
   ),
   maxBodyBytes: setting<number>(1048576, 'largest request body'),
   maxBodyDepth: setting<number>(32, 'deepest nesting of a request body'),

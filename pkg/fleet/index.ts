@@ -18,5 +18,7 @@ export { Fleets } from './fleets.js';
 export { AVOIDERS, defineFleetIndexes, NODES_BY_ID, REPLICAS_BY_NODE } from './indexes.js';
 export type { PlacementPolicy } from './policy.js';
 export { defaultPolicy, policyOf } from './policy.js';
+export type { Used } from './usage.js';
+export { Usage } from './usage.js';
 export type { PlacementReading } from './workload-of.js';
 export { residencyRuleOf, workloadOf } from './workload-of.js';

@@ -1,5 +1,5 @@
 import { defaultRegions, type Regions } from '../../crds/residency/index.js';
-import type { TenantQuotas } from '../../crds/tenant/index.js';
+import { defaultQuotas, type TenantQuotas } from '../../crds/tenant/index.js';
 import { declaredQuotas, declaredRegions, type Settings } from '../config/index.js';
 
 /** What the operator has settled about placement. */
@@ -12,7 +12,7 @@ export interface PlacementPolicy {
 /** The policy of the default settings. */
 export const defaultPolicy: PlacementPolicy = {
   regions: { enforced: true, declared: defaultRegions },
-  quotas: { containers: 1000 },
+  quotas: defaultQuotas,
 };
 
 /** The policy that the settings declare. */

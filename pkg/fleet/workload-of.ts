@@ -1,7 +1,7 @@
 import type { Deployment, StoredDeployment } from '../../crds/deployment/index.js';
-import { keys } from '../../crds/keys/index.js';
+import { keys, ranges } from '../../crds/keys/index.js';
 import type { Regions } from '../../crds/residency/index.js';
-import type { StoredTenant, TenantQuotas } from '../../crds/tenant/index.js';
+import { effectiveQuotas, type StoredTenant, type TenantQuotas } from '../../crds/tenant/index.js';
 import type { Amounts, Apart, QuotaUse, ResidencyRule, Totals, Workload } from '../placement/index.js';
 import { type Cache, value } from '../store/index.js';
 import { AVOIDERS } from './indexes.js';
@@ -24,6 +24,7 @@ export function workloadOf(
   const residency = residencyRuleOf(spec, policy.regions);
   const record = tenantOf(tenant, cache);
   const requests = requestsOf(spec);
+  const limits = effectiveQuotas(policy.quotas, record?.quotas);
   return {
     tenant,
     platform: record?.platform ?? false,
@@ -35,7 +36,7 @@ export function workloadOf(
     spreadOver: spec.placement?.antiAffinity?.topologyKey ?? 'node',
     requests,
     hostPorts: hostPortsOf(spec),
-    quotas: quotasOf({ ...policy.quotas, ...record?.quotas }, requests, totals),
+    quotas: [...quotasOf(limits, requests, totals), ...surplusOf(spec, tenant, cache, limits)],
   };
 }
 
@@ -68,6 +69,20 @@ function quotasOf(limits: TenantQuotas, requests: Partial<Amounts>, totals: Tota
     { kind: 'memory', limit: limits.memory, used: totals.memory, asked: requests.memory ?? 0 },
   ];
   return all.flatMap(use => (use.limit === undefined ? [] : [{ ...use, limit: use.limit }]));
+}
+
+/** A deployment beyond as many as the tenant may have starts nothing new. The older ones come first. */
+function surplusOf(
+  { name }: Deployment,
+  tenant: string,
+  cache: Cache,
+  { deployments: limit }: TenantQuotas,
+): readonly QuotaUse[] {
+  const all = cache.list(ranges.of(ranges.deployments, tenant));
+  if (limit === undefined || all.length < limit) return [];
+  const made = cache.get(keys.deployment(tenant, name))?.created ?? Infinity;
+  const older = all.filter(({ created }) => created < made).length;
+  return older < limit ? [] : [{ kind: 'deployments', limit, used: older, asked: 1 }];
 }
 
 function tenantOf(tenant: string, cache: Cache): StoredTenant | undefined {

@@ -1,0 +1,46 @@
+import type { Deployment } from '../../crds/deployment/index.js';
+import { cpuMillis, memoryBytes } from '../../crds/grammar/index.js';
+import { keys, ranges } from '../../crds/keys/index.js';
+import type { Replica } from '../../crds/replica/index.js';
+import type { Warning } from '../../crds/rule/index.js';
+import { effectiveQuotas, type QuotaKind, type StoredTenant, type TenantQuotas } from '../../crds/tenant/index.js';
+import type { PlacementPolicy, Usage } from '../../pkg/fleet/index.js';
+import { type Cache, value } from '../../pkg/store/index.js';
+
+/** What the quotas of a tenant are read from. */
+export interface QuotaEnv {
+  readonly cache: Cache;
+  readonly usage: Usage;
+  readonly placementPolicy: PlacementPolicy;
+}
+
+/** What a tenant may have, as far as that is limited. */
+export function quotasOf({ cache, placementPolicy }: QuotaEnv, tenant: string): TenantQuotas {
+  const record = cache.get(keys.tenant(tenant));
+  return effectiveQuotas(placementPolicy.quotas, record && value<StoredTenant>(record).quotas);
+}
+
+/** Says which quotas a deployment goes beyond: it is stored all the same, and what goes beyond waits. */
+export function quotaWarnings(env: QuotaEnv, tenant: string, spec: Deployment): readonly Warning[] {
+  const limits = quotasOf(env, tenant);
+  const used = env.usage.of(tenant);
+  const isNew = env.cache.get(keys.deployment(tenant, spec.name)) === undefined;
+  const more = Math.max(0, spec.replicas - placedOf(env.cache, tenant, spec.name));
+  const added: readonly (readonly [kind: QuotaKind, field: string, amount: number])[] = [
+    ['deployments', 'name', isNew ? 1 : 0],
+    ['containers', 'replicas', more],
+    ['cpu', 'resources.cpu', more * (cpuMillis(spec.resources?.cpu ?? '') ?? 0)],
+    ['memory', 'resources.memory', more * (memoryBytes(spec.resources?.memory ?? '') ?? 0)],
+  ];
+  return added.flatMap(([kind, field, amount]) => {
+    const limit = limits[kind];
+    if (limit === undefined || amount === 0 || used[kind] + amount <= limit) return [];
+    const message = `the tenant may have ${limit} ${kind} and has ${used[kind]}: what goes beyond that waits`;
+    return [{ code: 'quota_reached', field, message }];
+  });
+}
+
+function placedOf(cache: Cache, tenant: string, name: string): number {
+  const replicas = cache.list(ranges.replicasOf(tenant, name)).map(entry => value<Replica>(entry));
+  return replicas.filter(({ nodeId, retiringSince }) => nodeId !== undefined && !retiringSince).length;
+}

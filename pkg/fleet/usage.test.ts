@@ -1,0 +1,84 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+
+import { keys, ranges } from '../../crds/keys/index.js';
+import type { Replica } from '../../crds/replica/index.js';
+import { ManualClock } from '../clock/index.js';
+import { silentLogger } from '../log/index.js';
+import { encode, MemoryStore, value, WatchCache } from '../store/index.js';
+import { Usage } from './usage.js';
+
+type Act =
+  | {
+      readonly kind: 'replica';
+      readonly tenant: string;
+      readonly slot: number;
+      readonly nodeId?: string;
+      readonly cpu: string;
+    }
+  | { readonly kind: 'deployment'; readonly tenant: string; readonly name: string }
+  | { readonly kind: 'remove'; readonly nth: number };
+
+const tenant = fc.constantFrom('t1', 't10');
+const act: fc.Arbitrary<Act> = fc.oneof(
+  fc.record(
+    {
+      kind: fc.constant('replica' as const),
+      tenant,
+      slot: fc.nat(3),
+      nodeId: fc.constantFrom('node_1', 'node_2'),
+      cpu: fc.constantFrom('500m', '2'),
+    },
+    { requiredKeys: ['kind', 'tenant', 'slot', 'cpu'] },
+  ),
+  fc.record({ kind: fc.constant('deployment' as const), tenant, name: fc.constantFrom('web', 'db') }),
+  fc.record({ kind: fc.constant('remove' as const), nth: fc.nat(5) }),
+);
+
+describe('what tenants have', () => {
+  it('property: is what counting everything would give, after any changes', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(act, { maxLength: 30 }), async acts => {
+        const clock = new ManualClock();
+        const store = new MemoryStore({ clock });
+        const cache = new WatchCache({ store, clock, log: silentLogger });
+        const usage = new Usage(cache);
+        const stop = new AbortController();
+        const fed = cache.run(stop.signal);
+        for (const each of acts) await perform(store, each);
+        await cache.barrier();
+
+        for (const each of ['t1', 't10']) {
+          const replicas = cache.list(ranges.of(ranges.replicas, each)).map(entry => value<Replica>(entry));
+          const placed = replicas.filter(({ nodeId }) => nodeId !== undefined);
+          const cpu = placed.reduce((sum, { template }) => sum + (template.resources?.cpu === '2' ? 2000 : 500), 0);
+          const deployments = cache.list(ranges.of(ranges.deployments, each)).length;
+          expect(usage.of(each)).to.include({ containers: placed.length, cpu, deployments, nodes: 0 });
+        }
+        stop.abort();
+        await fed;
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
+
+async function perform(store: MemoryStore, asked: Act): Promise<void> {
+  if (asked.kind === 'remove') {
+    const { entries } = await store.list('');
+    const entry = entries[asked.nth % Math.max(1, entries.length)];
+    if (entry) {
+      await store.commit({ guards: [{ key: entry.key, at: entry.revision }], puts: [], deletes: [entry.key] });
+    }
+    return;
+  }
+  const [key, document] =
+    asked.kind === 'deployment'
+      ? [keys.deployment(asked.tenant, asked.name), {}]
+      : [
+          keys.replica(asked.tenant, 'web', asked.slot),
+          { ...(asked.nodeId && { nodeId: asked.nodeId }), template: { resources: { cpu: asked.cpu } } },
+        ];
+  const at = (await store.get(key))?.revision ?? 0;
+  await store.commit({ guards: [{ key, at }], puts: [{ key, bytes: encode(document) }], deletes: [] });
+}
