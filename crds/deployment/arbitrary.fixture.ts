@@ -14,7 +14,7 @@ const port = fc.record(
     hostPort: fc.integer({ min: 1, max: 65_535 }),
     protocol: fc.constantFrom('tcp', 'udp'),
   },
-  { requiredKeys: ['containerPort'] },
+  { requiredKeys: ['containerPort'], noNullPrototype: true },
 );
 
 /** Ports that differ in both numbers, so that none can stand twice. */
@@ -32,7 +32,7 @@ const healthCheck = fc.record(
     interval: duration(1, 3600),
     startPeriod: duration(0, 3600),
   },
-  { requiredKeys: ['command'] },
+  { requiredKeys: ['command'], noNullPrototype: true },
 );
 
 /** Two credentials of the same deployment, under names that no variable of `environment` has. */
@@ -94,8 +94,8 @@ const placement = fc.record(
     ),
     constraints: fc.array(
       fc.oneof(
-        fc.record({ key: fc.constant('disk'), operator: fc.constant('In'), values: fc.constant(['ssd']) }),
-        fc.record({ key: fc.constant('gpu'), operator: fc.constantFrom('Exists', 'DoesNotExist') }),
+        fc.constant({ key: 'disk', operator: 'In', values: ['ssd'] }),
+        fc.constantFrom('Exists', 'DoesNotExist').map(operator => ({ key: 'gpu', operator })),
       ),
       { maxLength: 3 },
     ),
@@ -154,6 +154,7 @@ const document = fc.record(
     environment: fc.dictionary(
       fc.stringMatching(/^MY_[A-Z]{1,8}$/),
       word.filter(text => !text.includes('://')),
+      { noNullPrototype: true },
     ),
     secretsVersion: fc.integer({ min: 0, max: 9 }),
     resources: fc.record(
@@ -161,9 +162,11 @@ const document = fc.record(
         cpu: fc.integer({ min: 1, max: 64_000 }).map(millis => `${millis}m`),
         memory: fc.integer({ min: 1, max: 4096 }).map(size => `${size}Mi`),
       },
-      { requiredKeys: [] },
+      { requiredKeys: [], noNullPrototype: true },
     ),
-    labels: fc.dictionary(fc.stringMatching(/^[a-z]{1,8}$/), fc.stringMatching(/^[a-z0-9]{0,8}$/)),
+    labels: fc.dictionary(fc.stringMatching(/^[a-z]{1,8}$/), fc.stringMatching(/^[a-z0-9]{0,8}$/), {
+      noNullPrototype: true,
+    }),
     volumes,
     networks: fc.constant(['backend']),
     placement,

@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from 'node:util';
+
 import { expect } from 'chai';
 import fc from 'fast-check';
 
@@ -7,6 +9,11 @@ import { admitCreate, admitUpdate } from './admit.js';
 import { mutations, soundDocument } from './arbitrary.fixture.js';
 
 const runs = { numRuns: 1000 };
+
+/** Asks the fast comparison first: the other one is for people to read. */
+function same(actual: unknown, expected: unknown): void {
+  if (!isDeepStrictEqual(actual, expected)) expect(actual).to.deep.equal(expected);
+}
 
 type Entry = { readonly values?: Record<string, string> | undefined; readonly generate?: unknown };
 type Sent = { readonly secrets?: readonly Entry[] | undefined };
@@ -33,8 +40,11 @@ describe('for any sound document', function () {
       fc.property(soundDocument, document => {
         const admission = admitCreate(document, facts, limits);
         if (!admission.ok) throw new Error(JSON.stringify(admission.rejections));
-        expect(undone(admission.spec, admission.alterations)).to.deep.equal(withoutValues(document as Sent));
-        expect(admission.material.map(({ values }) => values)).to.deep.equal(valuesIn(document as Sent));
+        same(undone(admission.spec, admission.alterations), withoutValues(document as Sent));
+        same(
+          admission.material.map(({ values }) => values),
+          valuesIn(document as Sent),
+        );
       }),
       runs,
     );
@@ -46,7 +56,7 @@ describe('for any sound document', function () {
         const first = admitCreate(document, facts, limits);
         if (!first.ok) throw new Error('refused');
         const again = admitCreate(first.spec, facts, limits);
-        expect(again).to.deep.equal({ ...first, alterations: [], material: [] });
+        same(again, { ...first, alterations: [], material: [] });
       }),
       runs,
     );
@@ -56,7 +66,7 @@ describe('for any sound document', function () {
     fc.assert(
       fc.property(soundDocument, fc.constantFrom(...mutations), (document, { change, code, field }) => {
         const admission = admitCreate({ ...document, ...change }, facts, limits);
-        expect(complaints(admission)).to.deep.equal([[code, field]]);
+        same(complaints(admission), [[code, field]]);
       }),
       runs,
     );
@@ -72,7 +82,7 @@ describe('for any sound document', function () {
         const change = { ...removals, ...after, name: before.name };
         const updated = admitUpdate({ metadata, ...first.spec }, change, facts, limits);
         const fresh = admitCreate({ ...after, name: before.name }, facts, limits);
-        expect(updated.ok && updated.spec).to.deep.equal(fresh.ok && fresh.spec);
+        same(updated.ok && updated.spec, fresh.ok && fresh.spec);
       }),
       runs,
     );
