@@ -5,7 +5,7 @@ import { defaultSecretLimits } from '../crds/secret/index.js';
 import type { Settings } from '../pkg/config/index.js';
 import { EventLeases, EventWriter } from '../pkg/events/index.js';
 import { defineFleetIndexes, policyOf, Usage } from '../pkg/fleet/index.js';
-import { defineDeskIndexes, NodeDesk } from '../pkg/link/index.js';
+import { defineDeskIndexes, NodeDesk, Tickets } from '../pkg/link/index.js';
 import { Lanes } from './access/lanes.js';
 import { defineRelationIndexes } from './admission/relations.js';
 import { Turnstile } from './admission/turns.js';
@@ -83,6 +83,7 @@ function environment(deps: ApiDeps, url: () => string): ApiEnv {
     clock,
     log,
     failedAfterSeconds: settings.nodeFailedAfterSeconds,
+    delivery: { secrets: deps.secrets, tickets: new Tickets({ keyring: deps.keyring, clock, random }) },
   });
   const streams = new OpenStreams({ cache, clock, metrics });
   const placementPolicy = policyOf(settings);

@@ -136,6 +136,16 @@ export const documentCodes = {
     'feature_not_available',
   ),
   secretWrite: codes(...fields, ...material, 'secret_write_empty', 'outcome_unknown'),
+  rotation: codes(
+    ...fields,
+    ...material,
+    'secret_write_empty',
+    'rotation_transition_invalid',
+    'deployment_not_found',
+    'deployment_being_deleted',
+    'revision_mismatch',
+    'outcome_unknown',
+  ),
   request: fields,
 } as const;
 

@@ -87,6 +87,19 @@ export const descriptions: Readonly<Record<string, Described>> = {
     answer: object,
   },
 
+  'GET /api/v1/deployments/{name}/secrets/rotation': {
+    summary: 'How far the rotation of a credential is',
+    answer: object,
+    codes: ['deployment_not_found', 'field_invalid'],
+  },
+  'POST /api/v1/deployments/{name}/secrets/rotate': {
+    summary: 'Asks for the next phase of a rotation',
+    headers: ifMatch,
+    body: 'RotationRequest',
+    answer: object,
+    codes: documentCodes.rotation,
+  },
+
   'POST /api/v1/jobs': {
     summary: 'Judges a job; only with dryRun, until jobs are carried out',
     body: 'Job',
@@ -185,6 +198,20 @@ export const descriptions: Readonly<Record<string, Described>> = {
     body: 'ReportBatch',
     answer: object,
     codes: [...documentCodes.request, 'report_not_own', 'outcome_unknown'],
+  },
+  'POST /agent/v1/environment': {
+    summary: 'Gives an agent the secrets of one container, once',
+    body: 'EnvironmentRequest',
+    answer: object,
+    codes: [
+      ...documentCodes.request,
+      'environment_not_own',
+      'delivery_ticket_invalid',
+      'delivery_ticket_used',
+      'secrets_unresolved',
+      'secret_store_unavailable',
+      'outcome_unknown',
+    ],
   },
   'GET /agent/v1/assignments': { summary: 'What is to run on the agent’s node, as it changes', answer: ok },
   'POST /agent/v1/logs/{id}': { summary: 'An agent delivers the output that was asked for', answer: ok },

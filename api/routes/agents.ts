@@ -1,7 +1,14 @@
+import { checkEnvironmentRequest } from '../../crds/delivery/index.js';
 import { checkHeartbeat, checkRenewal, type StoredNode } from '../../crds/node/index.js';
 import { reject } from '../../crds/rejections/index.js';
 import { checkReportBatch } from '../../crds/report/index.js';
-import { type EnrolReply, type NodeIdentity, renewalText } from '../../pkg/link/index.js';
+import {
+  type EnrolReply,
+  type EnvironmentReply,
+  environmentRefusal,
+  type NodeIdentity,
+  renewalText,
+} from '../../pkg/link/index.js';
 import { value } from '../../pkg/store/index.js';
 import type { Call } from '../call.js';
 import type { ApiEnv } from '../env.js';
@@ -21,6 +28,7 @@ export function agentRoutes(env: ApiEnv): readonly Route[] {
     { ...common, method: 'POST', path: '/agent/v1/heartbeat', body: 'json', handle: call => heartbeat(env, call) },
     { ...common, method: 'POST', path: '/agent/v1/reports', body: 'json', handle: call => report(env, call) },
     { ...common, method: 'GET', path: '/agent/v1/assignments', body: 'none', handle: call => assignments(env, call) },
+    { ...common, method: 'POST', path: '/agent/v1/environment', body: 'json', handle: call => environment(env, call) },
     { ...common, method: 'POST', path: '/agent/v1/logs/{id}', body: 'stream', handle: call => logs(env, call) },
     {
       method: 'POST',
@@ -55,6 +63,19 @@ async function report(env: ApiEnv, call: Call): Promise<Outcome> {
   const intake = await env.desk.report(nodeOf(call), checked.value);
   if (!intake.accepted) return new Refused(reject('report_not_own', 'reports', intake.replica));
   return json(200, {});
+}
+
+/** The one answer with secrets in it. It is not for anybody's memory. */
+async function environment(env: ApiEnv, call: Call): Promise<Outcome> {
+  const checked = checkEnvironmentRequest(call.document);
+  if (!checked.ok) return new Refused(checked.rejections);
+  const answer = await env.desk.environment(nodeOf(call), checked.value);
+  if (answer.kind !== 'ready') {
+    return new Refused(reject(environmentRefusal(answer).code, 'replica', checked.value.replica));
+  }
+  const values = Object.fromEntries([...answer.environment].map(([name, secret]) => [name, secret.reveal()]));
+  const reply: EnvironmentReply = { environment: values };
+  return json(200, reply, { 'cache-control': 'no-store' });
 }
 
 async function assignments(env: ApiEnv, call: Call): Promise<Outcome> {

@@ -10,6 +10,7 @@ import { jobRoutes } from './jobs.js';
 import { logRoutes } from './logs.js';
 import { networkRoutes } from './networks.js';
 import { nodeRoutes } from './nodes.js';
+import { rotationRoutes } from './rotation.js';
 import { secretRoutes } from './secrets.js';
 import { quotaRoutes } from './quotas.js';
 import { tenantRoutes } from './tenants.js';
@@ -22,6 +23,7 @@ export function allRoutes(env: ApiEnv): readonly Route[] {
     ...explainRoutes(env),
     ...logRoutes(env),
     ...secretRoutes(env),
+    ...rotationRoutes(env),
     ...jobRoutes(env),
     ...networkRoutes(env),
     ...eventRoutes(env),

@@ -1,5 +1,6 @@
 import { type TObject, Type } from 'typebox';
 
+import { environmentRequestSchema } from '../delivery/index.js';
 import { deploymentSchema } from '../deployment/index.js';
 import { jobSchema } from '../job/index.js';
 import { networkSchema } from '../network/index.js';
@@ -38,6 +39,7 @@ export const bodies = {
   Heartbeat: heartbeatSchema,
   Renewal: renewalSchema,
   ReportBatch: reportBatchSchema,
+  EnvironmentRequest: environmentRequestSchema,
 } as const;
 
 /** The name of a body's component. */
