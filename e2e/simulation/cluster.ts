@@ -32,6 +32,8 @@ export interface Machine {
   readonly node: NodeIdentity;
   readonly engine: SimulatedEngine;
   readonly seat: Seat;
+  /** What its agent advertises from its next start on. */
+  readonly labels: Record<string, string>;
 }
 
 /** What may be put in the place of the product's own parts, to see that it is found out. */
@@ -43,6 +45,9 @@ export interface Variant {
 
 /** Short, so that a storm is long enough for nodes to be lost. */
 export const NODE_GRACE_SECONDS = 8;
+
+/** The label by which a machine says where it is. */
+export const COUNTRY = 'mooring.io/country';
 
 export const TENANTS = ['tenant-a', 'tenant-b'] as const;
 
@@ -141,13 +146,15 @@ export class Cluster {
       latencyMs: () => world.between(0, this.weather.delayMs * 5),
     });
     const disk = memoryDisk();
+    const labels = { [COUNTRY]: 'DE' };
     const seat = this.#seat(`agent-${node.name}`, life => {
       const link = new RemoteLink(life, node, () => this.servers);
       const { clock, random } = life;
       const env = { clock, random, link, disk, engine: remoteEngine(life, engine), log: silentLogger };
-      void new Agent(env, { name: node.name, version: '0', joinToken: 'join' }).run(forever());
+      const options = { name: node.name, version: '0', joinToken: 'join', labels: { ...labels } };
+      void new Agent(env, options).run(forever());
     });
-    return { node, engine, seat };
+    return { node, engine, seat, labels };
   }
 }
 
@@ -157,7 +164,7 @@ function record({ tenant, id, name }: NodeIdentity): StoredNode {
     metadata: { tenant, uid: id, generation: 1, createdAt: at, updatedAt: at, specHash: '' },
     id,
     name,
-    labels: {},
+    labels: { [COUNTRY]: 'DE' },
     capacity: { cpu: 8000, memory: 16 * 2 ** 30, disk: 0 },
     publicKey: '',
     controlPlane: false,

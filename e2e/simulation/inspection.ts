@@ -2,10 +2,11 @@ import { expect } from 'chai';
 
 import type { DeploymentStatus, StoredDeployment } from '../../crds/deployment/index.js';
 import { keys, ranges } from '../../crds/keys/index.js';
+import type { StoredNode } from '../../crds/node/index.js';
 import { type Replica, templateHash } from '../../crds/replica/index.js';
 import type { Report } from '../../crds/report/index.js';
 import type { Chronicle } from './chronicle.js';
-import type { Cluster } from './cluster.js';
+import { type Cluster, COUNTRY } from './cluster.js';
 
 /**
  * Must hold after every step: never two running containers of one slot that nobody has given up, and never a container
@@ -57,9 +58,14 @@ function expectServed(deployment: StoredDeployment, cluster: Cluster, chronicle:
   const { tenant, uid } = metadata;
   expect(metadata.deletedAt, `${name} is to be deleted`).to.equal(undefined);
 
-  // A host port can be had once a machine: the others wait, and the status says so.
-  const machines = cluster.machines.filter(({ node }) => node.tenant === tenant);
-  const possible = ports ? Math.min(replicas, machines.length) : replicas;
+  // A host port can be had once a machine, and data may be in one country only: the others wait, and the status says so.
+  const own = cluster.machines.filter(({ node }) => node.tenant === tenant);
+  const machines = own.filter(({ node }) => mayHost(deployment, chronicle.get(keys.node(tenant, node.name))));
+  const possible = machines.length === 0 ? 0 : ports ? Math.min(replicas, machines.length) : replicas;
+  for (const { engine, node } of own.filter(machine => !machines.includes(machine))) {
+    const astray = engine.containers.filter(({ owner }) => owner.deploymentUid === uid);
+    expect(astray.length, `containers of ${name} on ${node.name}, where its data may not be`).to.equal(0);
+  }
   const containers = machines
     .flatMap(({ engine }) => engine.containers)
     .filter(({ owner }) => owner.deploymentUid === uid);
@@ -68,11 +74,17 @@ function expectServed(deployment: StoredDeployment, cluster: Cluster, chronicle:
   expect(present.filter(({ state }) => state === 'running').length, `running containers of ${name}`).to.equal(possible);
 
   const status = chronicle.get<DeploymentStatus>(keys.status(tenant, name));
-  const phase = replicas === 0 ? 'Stopped' : possible < replicas ? 'Unschedulable' : 'Running';
+  const waits = machines.length === 0 ? 'Waiting' : 'Unschedulable';
+  const phase = replicas === 0 ? 'Stopped' : possible < replicas ? waits : 'Running';
   expect(status, `status of ${name}`).to.include({
     uid,
     phase,
     readyReplicas: possible,
     observedGeneration: metadata.generation,
   });
+}
+
+function mayHost({ placement }: StoredDeployment, node: StoredNode | undefined): boolean {
+  const country = placement?.residency?.country;
+  return country === undefined || node?.labels[COUNTRY] === country;
 }

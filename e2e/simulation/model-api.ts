@@ -9,7 +9,10 @@ export interface Ask {
   readonly kind: 'create' | 'change' | 'delete';
   readonly tenant: string;
   readonly name: string;
-  readonly spec: Pick<StoredDeployment, 'image' | 'replicas'> & { readonly hostPort?: number };
+  readonly spec: Pick<StoredDeployment, 'image' | 'replicas'> & {
+    readonly hostPort?: number;
+    readonly country?: string;
+  };
 }
 
 /** What the user is told: stored, not stored, or that nobody can say. */
@@ -62,7 +65,11 @@ function decide(
   return { metadata, kind: 'Deployment', name, secretsVersion: 0, ...specOf(spec), labels: { op } };
 }
 
-function specOf({ image, replicas, hostPort }: Ask['spec']): Pick<StoredDeployment, 'image' | 'replicas' | 'ports'> {
-  if (hostPort === undefined) return { image, replicas };
-  return { image, replicas, ports: [{ containerPort: 80, hostPort, protocol: 'tcp' }] };
+function specOf({ image, replicas, hostPort, country }: Ask['spec']) {
+  return {
+    image,
+    replicas,
+    ...(hostPort !== undefined && { ports: [{ containerPort: 80, hostPort, protocol: 'tcp' as const }] }),
+    ...(country !== undefined && { placement: { residency: { country } } }),
+  };
 }

@@ -39,6 +39,13 @@ const rollsAllAtOnce: Decide = (deployment, replicas, refused) =>
     refused,
   );
 
+const staysAbroad: Decide = (deployment, replicas, circumstances) =>
+  decideReplicas(
+    deployment,
+    replicas.map(seen => ({ ...seen, misplaced: false })),
+    circumstances,
+  );
+
 /** A queue that ignores what is added while it works on the same key. */
 function forgetful(loop: Loop): Loop {
   const active = new Set<string>();
@@ -90,6 +97,7 @@ export const mutants: readonly Mutant[] = [
   { mistake: 'a slot is cleared before its container is removed', ...keeping(clearsTooSoon) },
   { mistake: 'a replica on a node that is not heard is taken for gone', ...keeping(takesFailedForGone) },
   { mistake: 'the word "removed" is believed of containers that run', ...keeping(rollsAllAtOnce) },
+  { mistake: 'a replica stays where its data may not be', ...keeping(staysAbroad) },
   { mistake: 'a wake-up is dropped while its key is worked on', loops: () => loops().map(forgetful) },
   { mistake: 'a watch carries on after a break without a relist', reconnecting: 'carry on' },
   { mistake: 'loops write over whatever is there', loops: store => loops().map(loop => blind(loop, store)) },

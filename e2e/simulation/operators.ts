@@ -1,17 +1,17 @@
 import { keys } from '../../crds/keys/index.js';
 import type { NodeOrders, StoredNode } from '../../crds/node/index.js';
 import { encode, type Store, value } from '../../pkg/store/index.js';
-import type { Cluster, Machine } from './cluster.js';
+import { type Cluster, COUNTRY, type Machine } from './cluster.js';
 
 const ORDER = { by: 'operator', since: '2030-01-01T00:00:00.000Z' };
 
-/** Operators empty nodes for a while, and switch machines off, every few seconds until `until`. */
+/** Operators empty nodes for a while, switch machines off and take them abroad, every few seconds until `until`. */
 export function orderNodes(cluster: Cluster, until: number): void {
   const { world } = cluster;
   world.after(world.between(5_000, 25_000), 'an operator orders', () => {
     if (world.time >= until) return;
     const machine = world.pick(cluster.machines);
-    world.pick([drain, drain, switchOff])(cluster, machine);
+    world.pick([drain, drain, switchOff, moveAbroad, moveAbroad])(cluster, machine);
     orderNodes(cluster, until);
   });
 }
@@ -27,6 +27,12 @@ function drain(cluster: Cluster, { node }: Machine): void {
   world.after(world.between(2_000, 20_000), 'a node may be used again', () =>
     give(cluster, node, ({ drain: _, ...orders }) => orders),
   );
+}
+
+/** The agent is restarted with other labels; its containers go on. */
+function moveAbroad({ world }: Cluster, { labels, seat }: Machine): void {
+  labels[COUNTRY] = labels[COUNTRY] === 'DE' ? 'FR' : 'DE';
+  seat.restart(world.between(100, 3_000));
 }
 
 /** Containers and agent stop, and a moment later somebody says so. */

@@ -2,7 +2,7 @@ import { type Chronicle } from './chronicle.js';
 import { type Cluster, TENANTS } from './cluster.js';
 import { type Ask, ask, type Told } from './model-api.js';
 
-const NAMES = ['web', 'db'] as const;
+const NAMES = ['web', 'db', 'ledger'] as const;
 const KINDS = ['create', 'create', 'change', 'change', 'change', 'delete'] as const;
 
 /** Users ask for something every second or so, until `until`, and remember what they were told. */
@@ -26,6 +26,7 @@ function draw({ world }: Cluster, op: string): Ask {
     image: `registry.test/${name}:${world.pick(['1', '2', '3'])}`,
     replicas: world.pick([0, 1, 1, 2, 3]),
     ...(name === 'db' && { hostPort: 5432 }),
+    ...(name === 'ledger' && { country: world.pick(['DE', 'DE', 'FR']) }),
   };
   return { op, kind: world.pick(KINDS), tenant: world.pick(TENANTS), name, spec };
 }
