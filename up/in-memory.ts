@@ -60,7 +60,8 @@ export async function startInMemory(options: InMemoryOptions): Promise<InMemory>
   });
   const api = createApi({ ...env, cache, settings, keyring, secrets });
   const { leaderLeaseSeconds, eventRetentionDays } = settings;
-  const controllers = controllersIn({ ...env, cache, leaderLeaseSeconds, eventRetentionDays, holder: random.uuid() });
+  const holder = random.uuid();
+  const controllers = controllersIn({ ...env, cache, secrets, leaderLeaseSeconds, eventRetentionDays, holder });
 
   const agentsWork = new AbortController();
   const working = new AbortController();
