@@ -209,6 +209,7 @@ describe('requests', () => {
       const answer = await raw(`GET /livez HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
 
       expect(answer.split(' ')[1]).to.equal(String(status));
+      expect(answer.includes('host_unknown')).to.equal(status === 421);
     });
   }
 

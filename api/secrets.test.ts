@@ -2,7 +2,7 @@ import { expect } from 'chai';
 
 import { optionalFields } from '../crds/deployment/index.js';
 import { keys, ranges } from '../crds/keys/index.js';
-import { credentialPath, keysOf } from '../pkg/secrets/index.js';
+import { credentialPath, keysOf, type SecretStore, SecretStoreUnavailableFault } from '../pkg/secrets/index.js';
 import { encode } from '../pkg/store/index.js';
 import { ApiLab, webDeployment } from './api-lab.testing.js';
 
@@ -64,7 +64,11 @@ describe('secrets over HTTP', () => {
     await post('web', { secrets: [entry()] });
     const remove = (query = '') => lab.ask('DELETE', `/api/v1/secrets/${PATH}${query}`, { token });
     const refused = await remove();
-    expect([refused.status, refused.body['code'], refused.body['field']]).to.deep.equal([409, 'secret_in_use', 'resource']);
+    expect([refused.status, refused.body['code'], refused.body['field']]).to.deep.equal([
+      409,
+      'secret_in_use',
+      'resource',
+    ]);
 
     await lab.ask('PUT', '/api/v1/deployments/web', { token, body: { secrets: null } });
     expect((await remove('?dryRun=true')).body['change']).to.equal('delete');
@@ -90,7 +94,9 @@ describe('secrets over HTTP', () => {
 
   describe('that come with a deployment', () => {
     it('are written, stripped from the record, and announced', async () => {
-      const created = await post('web', { secrets: [entry({ values: { password: VALUE }, generate: { keys: ['salt'] } })] });
+      const created = await post('web', {
+        secrets: [entry({ values: { password: VALUE }, generate: { keys: ['salt'] } })],
+      });
       expect(created.status).to.equal(201);
       expect(created.text).not.to.contain(VALUE);
       const fields = (created.body['alterations'] as { field: string }[]).map(({ field }) => field);
@@ -152,7 +158,11 @@ describe('secrets over HTTP', () => {
     const record = JSON.parse(stored!.bytes.toString()) as { secrets: object[] };
     const text = JSON.stringify({ ...record, secrets: [{ ...record.secrets[0], [part]: material }] });
     const bytes = Buffer.from(text.replace(`"${part}":`, `"\\u00${part.charCodeAt(0).toString(16)}${part.slice(1)}":`));
-    const verdict = await lab.store.commit({ guards: [{ key, at: stored!.revision }], puts: [{ key, bytes }], deletes: [] });
+    const verdict = await lab.store.commit({
+      guards: [{ key, at: stored!.revision }],
+      puts: [{ key, bytes }],
+      deletes: [],
+    });
     if (verdict.stored) await lab.cache.reached(verdict.revision);
   };
   const guarded: readonly [part: 'values' | 'generate', material: unknown, code: string][] = [
@@ -172,4 +182,25 @@ describe('secrets over HTTP', () => {
       expect(await lab.store.revision()).to.equal(before);
     });
   }
+
+  it('are refused while their store is away, with nothing stored', async () => {
+    const away = () => Promise.reject(new SecretStoreUnavailableFault('away'));
+    const methods = ['read', 'state', 'write', 'promote', 'destroy', 'delete', 'close'];
+    const secrets = Object.fromEntries(methods.map(method => [method, away])) as unknown as SecretStore;
+    const other = await new ApiLab({ secrets, honoured: new Set(optionalFields) }).start();
+    const own = await other.tenantToken(other.a);
+    const before = await other.store.revision();
+    const requests: readonly [string, string, unknown][] = [
+      ['PUT', `/api/v1/secrets/${PATH}`, { values: { a: 'b' } }],
+      ['DELETE', `/api/v1/secrets/${PATH}`, undefined],
+      ['POST', '/api/v1/deployments', webDeployment('web', { secrets: [entry()] })],
+    ];
+    for (const [method, path, body] of requests) {
+      const refused = await other.ask(method, path, { token: own, ...(body !== undefined && { body }) });
+      expect([refused.status, refused.body['code']]).to.deep.equal([503, 'secret_store_unavailable']);
+      expect(refused.headers.get('retry-after')).to.equal('1');
+    }
+    expect(await other.store.revision()).to.equal(before);
+    await other.stop();
+  });
 });

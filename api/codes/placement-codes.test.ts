@@ -1,0 +1,289 @@
+import {
+  absent,
+  change,
+  degraded,
+  describeCodes,
+  entry,
+  machine1,
+  machine2,
+  object,
+  ready,
+  type Refusable,
+  web,
+  writtenByOther,
+} from './code-world.testing.js';
+
+const bare = (request: Refusable): Refusable => ({ ...request, as: 'bare' });
+const job = (fields: Readonly<Record<string, unknown>> = {}, query = '?dryRun=true'): Refusable => ({
+  path: `/api/v1/jobs${query}`,
+  body: { kind: 'Job', name: 'migrate', image: 'registry.example.com/shop/migrate:1.4.2', ...fields },
+});
+const network = (fields: Readonly<Record<string, unknown>> = {}, query = '?dryRun=true'): Refusable => ({
+  path: `/api/v1/networks${query}`,
+  body: { name: 'front', nodeId: 'machine-1', ...fields },
+});
+const mount = (fields: Readonly<Record<string, unknown>> = {}) => ({ volumeId: ready, mountPath: '/data', ...fields });
+const mounts = (...fields: readonly Readonly<Record<string, unknown>>[]) => web({ volumes: fields.map(mount) });
+const needs = (...dependsOn: readonly unknown[]) => web({ dependsOn });
+const resides = (residency: unknown) => web({ placement: { residency } });
+const unknownNode = `node_${'9'.repeat(26)}`;
+
+describeCodes('placement, nodes, networks, jobs (7.4)', [
+  {
+    code: 'node_candidates_unresolvable',
+    status: 422,
+    cases: [
+      ['a name', 'nodeId', bare(web({ nodeId: 'machine-1' }))],
+      ['an id of another tenant', 'nodeId', bare(web({ nodeId: machine1 }))],
+      ['a path', 'nodeId', bare(web({ nodeId: '../nodes' }))],
+    ],
+  },
+  {
+    code: 'node_not_a_placement_candidate',
+    status: 422,
+    cases: [
+      ['a name', 'nodeId', web({ nodeId: 'machine-9' })],
+      ['an id', 'nodeId', web({ nodeId: unknownNode })],
+      ['a change', 'nodeId', change('cache', { nodeId: 'machine-9' })],
+    ],
+  },
+  {
+    code: 'job_node_candidates_unresolvable',
+    status: 422,
+    cases: [
+      ['a name', 'nodeId', bare(job({ nodeId: 'machine-1' }))],
+      ['an id', 'nodeId', bare(job({ nodeId: machine1 }))],
+      ['without a dry run', 'nodeId', bare(job({ nodeId: machine1 }, ''))],
+    ],
+  },
+  {
+    code: 'job_node_not_found',
+    status: 422,
+    cases: [
+      ['a name', 'nodeId', job({ nodeId: 'machine-9' })],
+      ['an id', 'nodeId', job({ nodeId: unknownNode })],
+      ['without a dry run', 'nodeId', job({ nodeId: 'machine-9' }, '')],
+    ],
+  },
+  {
+    code: 'network_node_candidates_unresolvable',
+    status: 422,
+    cases: [
+      ['a name', 'nodeId', bare(network())],
+      ['none', 'nodeId', bare(network({ nodeId: undefined }))],
+      ['without a dry run', 'nodeId', bare(network({}, ''))],
+    ],
+  },
+  {
+    code: 'network_node_not_a_candidate',
+    status: 422,
+    cases: [
+      ['a name', 'nodeId', network({ nodeId: 'machine-9' })],
+      ['an id', 'nodeId', network({ nodeId: unknownNode })],
+      ['without a dry run', 'nodeId', network({ nodeId: 'x' }, '')],
+    ],
+  },
+  {
+    code: 'network_node_required',
+    status: 422,
+    cases: [
+      ['none', 'nodeId', network({ nodeId: undefined })],
+      ['without a dry run', 'nodeId', network({ nodeId: undefined }, '')],
+    ],
+  },
+  {
+    code: 'network_option_unsupported_on_agent',
+    status: 422,
+    cases: [
+      ['a driver', 'driver', network({ driver: 'overlay' })],
+      ['an option', 'options', network({ options: { mtu: '9000' } })],
+      ['a subnet', 'ipam', network({ ipam: null })],
+    ],
+  },
+  {
+    code: 'manifest_wrong_kind',
+    status: 422,
+    cases: [
+      ['a deployment among jobs', 'kind', job({ kind: 'Deployment' })],
+      ['none among jobs', 'kind', job({ kind: undefined })],
+    ],
+  },
+  { code: 'resource_already_exists', status: 409, cases: [['a network', 'name', network({ name: 'backend' })]] },
+  {
+    code: 'feature_not_available',
+    status: 501,
+    cases: [
+      ['a job', '', job({}, '')],
+      ['a network', '', network({}, '')],
+    ],
+  },
+]);
+
+describeCodes('residency and dependencies (ours)', [
+  {
+    code: 'residency_country_invalid',
+    status: 422,
+    cases: [
+      ['a name', 'placement.residency.country', resides({ country: 'Germany' })],
+      ['no country', 'placement.residency.country', resides({ country: 'XX' })],
+      ['a blocked one', 'placement.residency.blockedCountries[1]', resides({ blockedCountries: ['US', 'ZZ'] })],
+    ],
+  },
+  {
+    code: 'residency_region_unknown',
+    status: 422,
+    cases: [
+      ['another', 'placement.residency.region', resides({ region: 'mars' })],
+      ['in capitals', 'placement.residency.region', resides({ region: 'EU' })],
+      ['a country', 'placement.residency.region', resides({ region: 'DE' })],
+    ],
+  },
+  {
+    code: 'residency_label_handwritten',
+    status: 422,
+    cases: [
+      [
+        'a country',
+        'labels.mooring.io/data-residency-country',
+        web({ labels: { 'mooring.io/data-residency-country': 'DE' } }),
+      ],
+      [
+        'blocked ones',
+        'labels.mooring.io/blocked-countries',
+        web({ labels: { 'mooring.io/blocked-countries': 'US' } }),
+      ],
+    ],
+  },
+  {
+    code: 'residency_label_conflict',
+    status: 422,
+    cases: [
+      [
+        'both',
+        'labels.mooring.io/data-residency-country',
+        web({
+          labels: { 'mooring.io/data-residency-country': 'DE' },
+          placement: { residency: { country: 'DE' } },
+        }),
+      ],
+    ],
+  },
+  {
+    code: 'depends_on_self',
+    status: 422,
+    cases: [
+      ['in a list', 'dependsOn[0].name', needs({ name: 'web' })],
+      ['beside others', 'dependsOn[1].name', needs({ name: 'db' }, { name: 'web', condition: 'started' })],
+      ['by a change', 'dependsOn[0].name', change('cache', { dependsOn: [{ name: 'cache', condition: 'started' }] })],
+    ],
+  },
+  {
+    code: 'depends_on_cycle',
+    status: 422,
+    cases: [
+      ['of two', 'dependsOn[0].name', needs({ name: 'worker', condition: 'started' })],
+      ['by a change', 'dependsOn[0].name', change('db', { dependsOn: [{ name: 'worker', condition: 'started' }] })],
+    ],
+  },
+  {
+    code: 'depends_on_no_health_check',
+    status: 422,
+    cases: [
+      ['asked for', 'dependsOn[0].name', needs({ name: 'cache', condition: 'healthy' })],
+      ['by default', 'dependsOn[0].name', needs({ name: 'cache' })],
+      ['as a map', 'dependsOn.cache', web({ dependsOn: { cache: 'healthy' } })],
+    ],
+  },
+  {
+    code: 'depends_on_duplicate',
+    status: 422,
+    cases: [['twice', 'dependsOn[1].name', needs({ name: 'db' }, { name: 'db', condition: 'started' })]],
+  },
+  {
+    code: 'health_check_needed',
+    status: 422,
+    cases: [['taken away', 'healthCheck', change('db', { healthCheck: null })]],
+  },
+  {
+    code: 'network_not_found',
+    status: 422,
+    cases: [
+      ['one', 'networks[0]', web({ networks: ['none'] })],
+      ['beside one that is there', 'networks[1]', web({ networks: ['backend', 'none'] })],
+    ],
+  },
+]);
+
+describeCodes('mounts (7.5)', [
+  {
+    code: 'volume_mount_shape',
+    status: 422,
+    cases: [
+      ['no path', 'volumes[0].mountPath', mounts({ mountPath: undefined })],
+      ['a relative path', 'volumes[0].mountPath', mounts({ mountPath: 'data' })],
+      ['upwards', 'volumes[0].mountPath', mounts({ mountPath: '/data/../etc' })],
+      ['twice', 'volumes[1].mountPath', mounts({ readOnly: true }, { readOnly: true })],
+      ['no volume', 'volumes[0].volumeId', mounts({ volumeId: undefined })],
+      ['no id', 'volumes[0].volumeId', mounts({ volumeId: 'data' })],
+    ],
+  },
+  {
+    code: 'volume_not_found',
+    status: 422,
+    cases: [
+      ['an id', 'volumes[0].volumeId', mounts({ volumeId: absent })],
+      ['by the other name', 'volumes[0].volume_id', mounts({ volumeId: undefined, volume_id: absent })],
+      ['another tenant’s', 'volumes[0].volumeId', bare(mounts({}))],
+      ['in a job', 'volumes[0].volumeId', job({ volumes: [mount({ volumeId: absent })] })],
+    ],
+  },
+  {
+    code: 'volume_class_not_wired',
+    status: 422,
+    cases: [
+      ['objects', 'volumes[0].volumeId', mounts({ volumeId: object })],
+      ['read only', 'volumes[0].volumeId', mounts({ volumeId: object, readOnly: true })],
+    ],
+  },
+  {
+    code: 'volume_not_ready',
+    status: 409,
+    cases: [
+      ['degraded', 'volumes[0].volumeId', mounts({ volumeId: degraded })],
+      ['read only', 'volumes[0].volumeId', mounts({ volumeId: degraded, readOnly: true })],
+    ],
+  },
+  {
+    code: 'volume_access_mode_conflict',
+    status: 409,
+    cases: [
+      ['another deployment', 'volumes[0].readOnly', mounts({ volumeId: writtenByOther })],
+      ['another replica', 'volumes[0].readOnly', web({ replicas: 2, volumes: [mount()] })],
+      ['another mount', 'volumes[1].readOnly', mounts({}, { mountPath: '/more' })],
+      ['by scaling', 'volumes[0].readOnly', change('db', { replicas: 2 })],
+      ['in a job', 'volumes[0].readOnly', job({ volumes: [mount({ volumeId: writtenByOther })] })],
+    ],
+  },
+  {
+    code: 'volume_primary_mismatch',
+    status: 409,
+    cases: [
+      ['by name', 'nodeId', web({ nodeId: 'machine-2', volumes: [mount()] })],
+      ['by id', 'nodeId', web({ nodeId: machine2, volumes: [mount()] })],
+      ['by a change', 'nodeId', change('db', { nodeId: machine2 })],
+    ],
+  },
+]);
+
+describeCodes('what a workload of either kind is refused with', [
+  {
+    code: 'image_required',
+    status: 422,
+    cases: [['a job without one', 'image', job({ image: undefined })]],
+  },
+  {
+    code: 'secret_anchor_invalid',
+    status: 422,
+    cases: [['a job’s', 'secrets[0].anchor', job({ secrets: [entry({ anchor: 'x' })] })]],
+  },
+]);
