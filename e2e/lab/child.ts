@@ -39,6 +39,15 @@ export class Child {
     this.#process = undefined;
   }
 
+  /** Stops it where it is, as a machine that hangs: it neither ends nor works until `resume`. */
+  pause(): void {
+    this.#process?.kill('SIGSTOP');
+  }
+
+  resume(): void {
+    this.#process?.kill('SIGCONT');
+  }
+
   async restart(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
     await this.kill(signal);
     this.start();

@@ -1,0 +1,77 @@
+import { setTimeout as pause } from 'node:timers/promises';
+
+import type { EngineView } from './engine-view.js';
+
+const SLOT = ['mooring.io/deployment-uid', 'mooring.io/slot'] as const;
+
+/** A time during which two containers of one slot ran, as the engine itself tells it. */
+export interface Doubled {
+  readonly slot: string;
+  readonly from: number;
+  readonly until: number;
+}
+
+/** Looks at the engine again and again, and notes whenever two containers of one slot run, and how few of a deployment do. */
+export class SlotWatch {
+  readonly #view: EngineView;
+  readonly #open = new Map<string, number>();
+  readonly #past: Doubled[] = [];
+  readonly #fewest = new Map<string, number>();
+  #looking = true;
+  readonly #looked: Promise<void>;
+
+  constructor(view: EngineView) {
+    this.#view = view;
+    this.#looked = this.#look();
+  }
+
+  /** Every time that two ran at once, those under way included, the earliest first. */
+  get doubled(): readonly Doubled[] {
+    const now = Date.now();
+    return [...this.#past, ...[...this.#open].map(([slot, from]) => ({ slot, from, until: now }))];
+  }
+
+  /** The fewest containers of a deployment that ran at once since `forget`. */
+  fewest(deployment: string): number {
+    return this.#fewest.get(deployment) ?? 0;
+  }
+
+  /** Begins the counting anew. */
+  forget(): void {
+    this.#past.length = 0;
+    this.#fewest.clear();
+  }
+
+  async stop(): Promise<void> {
+    this.#looking = false;
+    await this.#looked;
+  }
+
+  async #look(): Promise<void> {
+    while (this.#looking) {
+      const running = (await this.#view.containers()).filter(({ state }) => state === 'running');
+      const [slots, deployments] = [new Map<string, number>(), new Map<string, number>()];
+      for (const { labels } of running) {
+        count(slots, SLOT.map(label => labels[label]).join('/'));
+        count(deployments, labels['mooring.io/deployment'] ?? '');
+      }
+      this.#note(slots);
+      for (const [name, now] of deployments) this.#fewest.set(name, Math.min(now, this.#fewest.get(name) ?? now));
+      await pause(40);
+    }
+  }
+
+  #note(slots: ReadonlyMap<string, number>): void {
+    const now = Date.now();
+    for (const [slot, from] of this.#open) {
+      if ((slots.get(slot) ?? 0) > 1) continue;
+      this.#open.delete(slot);
+      this.#past.push({ slot, from, until: now });
+    }
+    for (const [slot, containers] of slots) if (containers > 1 && !this.#open.has(slot)) this.#open.set(slot, now);
+  }
+}
+
+function count(counts: Map<string, number>, key: string): void {
+  counts.set(key, (counts.get(key) ?? 0) + 1);
+}

@@ -1,0 +1,153 @@
+import { expect } from 'chai';
+
+import { ControlPlane } from '../lab/control-plane.js';
+import { Fleet, type Machine } from '../lab/fleet.js';
+import { SlotWatch } from '../lab/slot-watch.js';
+import { TenantDesk } from '../lab/tenant-desk.js';
+import { taken, until } from '../lab/until.js';
+
+const SILENCE_SECONDS = 3;
+const GRACE_SECONDS = 3;
+/** Time in which an agent that is back hears its assignments and stops what is not among them. */
+const RETURN_MS = 15_000;
+
+interface ShownNode {
+  readonly id: string;
+  readonly status: string;
+  readonly schedulable: { readonly value: boolean; readonly reason: string };
+}
+
+describe('the life of nodes', function () {
+  this.timeout(120_000);
+  let plane: ControlPlane;
+  let fleet: Fleet;
+  let shop: TenantDesk;
+  let [one, two]: Machine[] = [];
+  let watch: SlotWatch;
+
+  before(async () => {
+    plane = await ControlPlane.start({
+      MOORING_NODE_FAILED_AFTER_SECONDS: String(SILENCE_SECONDS),
+      MOORING_NODE_GRACE_SECONDS: String(GRACE_SECONDS),
+    });
+    fleet = await Fleet.start(plane);
+    shop = await TenantDesk.open(plane, 'shop');
+    one = await fleet.enrol(shop.client, 'shop-1');
+    two = await fleet.enrol(shop.client, 'shop-2');
+    const image = await fleet.image('1');
+    await shop.apply({ name: 'web', image, replicas: 2 });
+    await shop.apply({ name: 'pinned', image, nodeId: 'shop-1' });
+    await shop.reaches('web', 'Running');
+    await shop.reaches('pinned', 'Running');
+    watch = new SlotWatch(fleet.view);
+  });
+  after(async () => {
+    await watch?.stop();
+    await fleet?.stop();
+    await plane?.stop();
+  });
+
+  const node = async (name: string) => taken(await shop.client.request<ShownNode>('GET', `/api/v1/nodes/${name}`));
+  const order = async (name: string, what: string) =>
+    taken(await shop.client.request<ShownNode>('POST', `/api/v1/nodes/${name}/${what}`));
+  const status = (name: string, wanted: string) =>
+    until(`${name} to be ${wanted}`, async () => (await node(name)).status === wanted);
+  const runningOn = async (name: string, deployment = 'web') => {
+    const { id } = await node(name);
+    return (await fleet.view.running(deployment)).filter(({ labels }) => labels['mooring.io/node'] === id);
+  };
+  const events = async (type: string) =>
+    taken(await shop.client.request<{ items: unknown[] }>('GET', `/api/v1/events?type=${type}`)).items.length;
+  const onOne = async () => {
+    await until('two replicas of web, one on each node', async () => {
+      const counts = [(await runningOn('shop-1')).length, (await runningOn('shop-2')).length];
+      return counts.join() === '1,1';
+    });
+  };
+
+  /** Waits until the absence of `shop-1` has been made good, lets it return, and says for how long two of a slot ran. */
+  const returns = async (what: string, comeBack: () => void) => {
+    const pinned = (await fleet.view.running('pinned')).map(({ id }) => id);
+    await until('both replicas to run on the other node', async () => (await runningOn('shop-2')).length === 2);
+    expect((await node('shop-1')).status).to.equal('failed');
+    const back = Date.now();
+    comeBack();
+    await until('what was replaced to be gone', async () => (await runningOn('shop-1')).length === 0);
+    await status('shop-1', 'ready');
+    await until('nothing to be twice', async () => watch.doubled.every(({ until: end }) => end < Date.now() - 200));
+
+    const [doubled] = watch.doubled;
+    const longest = Math.max(...watch.doubled.map(({ until: end }) => end));
+    console.log(
+      `      ${what}: two containers of ${watch.doubled.length} slots, from ${back - doubled!.from} ms before the return ` +
+        `until ${longest - back} ms after it`,
+    );
+    expect(watch.doubled).to.have.length(1);
+    expect(longest - back).to.be.lessThan(RETURN_MS);
+    expect(
+      (await fleet.view.running('pinned')).map(({ id }) => id),
+      'what was not replaced',
+    ).to.deep.equal(pinned);
+    await shop.reaches('web', 'Running');
+  };
+
+  it('an agent that is killed: its replicas run elsewhere, and are removed when it returns', async () => {
+    await onOne();
+    watch.forget();
+    await one!.agent.kill('SIGKILL');
+    await returns('killed', () => one!.agent.start());
+    expect(await events('node.lost')).to.equal(1);
+  });
+
+  it('an empty node is used again, and another is emptied without a gap', async () => {
+    watch.forget();
+    await order('shop-2', 'drain');
+    await until('everything to have left', async () => (await node('shop-2')).schedulable.reason === 'drained');
+
+    expect(await runningOn('shop-1')).to.have.length(2);
+    expect(await events('node.drained')).to.equal(1);
+    console.log(`      drained: never fewer than ${watch.fewest('web')} of 2 containers`);
+    expect(watch.fewest('web')).to.be.at.least(2);
+    expect(watch.doubled).to.deep.equal([]);
+    const { status: phase } = await shop.show('web');
+    expect(phase?.readyReplicas).to.equal(2);
+    await order('shop-2', 'undrain');
+    await status('shop-2', 'ready');
+  });
+
+  it('an agent that hangs past its grace and goes on: the same', async () => {
+    await order('shop-1', 'drain');
+    await until('web to have left', async () => (await runningOn('shop-1')).length === 0);
+    expect(await runningOn('shop-1', 'pinned'), 'what can be nowhere else').to.have.length(1);
+    await order('shop-1', 'undrain');
+    await shop.change('web', { replicas: 1 });
+    await shop.reaches('web', 'Running');
+    await shop.change('web', { replicas: 2 });
+    await onOne();
+    watch.forget();
+    one!.agent.pause();
+    await returns('paused', () => one!.agent.resume());
+  });
+
+  it('a machine that is off: its replicas run elsewhere without waiting', async () => {
+    await two!.agent.kill('SIGKILL');
+    const begun = Date.now();
+    await order('shop-2', 'fence');
+    await until('both replicas to run on the other node', async () => (await runningOn('shop-1')).length === 2);
+    const took = Date.now() - begun;
+    console.log(`      fenced: replicas run elsewhere after ${took} ms`);
+    expect(took).to.be.lessThan((SILENCE_SECONDS + GRACE_SECONDS) * 1000);
+
+    two!.agent.start();
+    await until('what was replaced to be gone', async () => (await runningOn('shop-2')).length === 0);
+    await status('shop-2', 'ready');
+    await shop.reaches('web', 'Running');
+  });
+
+  it('a node that is empty can be deleted; one that is used cannot', async () => {
+    const busy = await shop.client.request('DELETE', '/api/v1/nodes/shop-1');
+    expect(busy.ok ? '' : busy.rejections[0]?.code).to.equal('node_in_use');
+    taken(await shop.client.request('DELETE', '/api/v1/nodes/shop-2'));
+    expect((await shop.client.request('GET', '/api/v1/nodes/shop-2')).status).to.equal(404);
+  });
+});
