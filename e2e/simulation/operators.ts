@@ -25,7 +25,7 @@ function drain(cluster: Cluster, { node }: Machine): void {
   const { world } = cluster;
   give(cluster, node, orders => ({ ...orders, drain: ORDER }));
   world.after(world.between(2_000, 20_000), 'a node may be used again', () =>
-    give(cluster, node, ({ drain: _, ...orders }) => orders),
+    give(cluster, node, ({ fence }) => ({ ...(fence && { fence }) })),
   );
 }
 
