@@ -178,6 +178,13 @@ export const descriptions: Readonly<Record<string, Described>> = {
   },
   'GET /api/v1/tenants': { summary: 'Lists tenants', answer: list },
   'GET /api/v1/tenants/{tenant}': { summary: 'Shows a tenant', answer: object },
+  'GET /api/v1/tenants/{tenant}/quotas': { summary: 'What a tenant may have, and what it has', answer: object },
+  'PUT /api/v1/tenants/{tenant}/quotas': {
+    summary: 'Sets what a tenant may have',
+    body: 'QuotaRequest',
+    answer: object,
+    codes: [...documentCodes.request, ...nodeCodes],
+  },
   'POST /api/v1/tokens': {
     summary: 'Mints a token; its text is answered once and kept nowhere',
     body: 'TokenRequest',

@@ -9,7 +9,7 @@ import { recommendationApplySchema } from '../recommendation/index.js';
 import { reportBatchSchema } from '../report/index.js';
 import { rotationSchema } from '../rotation/index.js';
 import { secretWriteSchema } from '../secret/index.js';
-import { tenantRequestSchema, tokenRequestSchema } from '../tenant/index.js';
+import { quotaRequestSchema, tenantRequestSchema, tokenRequestSchema } from '../tenant/index.js';
 import { volumeReplicaSchema, volumeSchema } from '../volume/index.js';
 
 /** A change of an object: every field may be left out, and `null` takes one away. */
@@ -33,6 +33,7 @@ export const bodies = {
   RotationRequest: rotationSchema,
   RecommendationApply: recommendationApplySchema,
   TenantRequest: tenantRequestSchema,
+  QuotaRequest: quotaRequestSchema,
   TokenRequest: tokenRequestSchema,
   JoinTokenRequest: joinTokenRequestSchema,
   Enrolment: enrolmentSchema,
