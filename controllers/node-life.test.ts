@@ -1,0 +1,148 @@
+import { expect } from 'chai';
+
+import type { StoredDeployment } from '../crds/deployment/index.js';
+import type { StoredEvent } from '../crds/event/index.js';
+import { keys, ranges } from '../crds/keys/index.js';
+import type { NodeOrders, NodeStatus, StoredNode } from '../crds/node/index.js';
+import { defaultPolicy } from '../pkg/fleet/index.js';
+import { deployment, metadata, TENANT, World } from './world.testing.js';
+
+const ORDER = { by: 'tok_1', since: '2030-01-01T00:00:00.000Z' };
+/** Of the default settings. */
+const GRACE_MS = 60_000;
+
+describe('controllers and the life of nodes', () => {
+  let world: World;
+  let leases: Record<string, string>;
+  beforeEach(async () => {
+    world = new World();
+    leases = { one: await world.enrol('one'), two: await world.enrol('two') };
+  });
+  afterEach(() => world.close());
+
+  const begin = async (change: Partial<StoredDeployment> = {}) => {
+    world.controllers('a');
+    await world.clock.pass(1000);
+    await put(deployment(change));
+    await world.clock.pass(2000);
+  };
+  const put = (spec: StoredDeployment) => world.put(keys.deployment(TENANT, spec.name), spec);
+  const statusOf = (name: string) => world.get<NodeStatus>(keys.nodeStatus(TENANT, name));
+  const silence = async (name: string) => {
+    await world.store.revoke(leases[name]!);
+    await world.clock.pass(1000);
+  };
+  const order = async (name: string, orders: NodeOrders) => {
+    const { orders: _, ...node } = (await world.get<StoredNode>(keys.node(TENANT, name)))!;
+    await world.put(keys.node(TENANT, name), { ...node, orders });
+    await world.clock.pass(1000);
+  };
+  const events = async (type: string) =>
+    (await world.all<StoredEvent>(ranges.events)).filter(event => event.type === type);
+  const places = async () => (await world.whereabouts()).toSorted();
+
+  it('give up what is on a node that does not come back, after its grace and not before', async () => {
+    await begin();
+    await silence('one');
+    expect(await statusOf('one')).to.deep.include({ status: 'failed', reason: 'silent' });
+    expect((await world.status())?.phase).to.equal('Degraded');
+    await world.clock.pass(GRACE_MS - 5000);
+    expect(await places()).to.deep.equal(['node_one', 'node_two']);
+
+    await world.clock.pass(10_000);
+    expect(await statusOf('one')).to.include({ lost: 'silence' });
+    expect(await places()).to.deep.equal(['node_two', 'node_two']);
+    expect(await world.status()).to.include({ phase: 'Running', readyReplicas: 2 });
+    expect(await events('node.lost')).to.have.length(1);
+    expect((await world.all(ranges.reports)).length).to.equal(2);
+  });
+
+  it('give nothing up when the node is back in time', async () => {
+    await begin();
+    await silence('one');
+    leases['one'] = await world.enrol('one');
+    await world.clock.pass(GRACE_MS * 2);
+
+    expect(await places()).to.deep.equal(['node_one', 'node_two']);
+    expect(await statusOf('one')).to.include({ status: 'ready' });
+    expect(await world.all('node-grace/')).to.deep.equal([]);
+  });
+
+  it('give nothing up that cannot be had elsewhere, and all of it once it can', async () => {
+    await begin();
+    await Promise.all([silence('one'), silence('two')]);
+    await world.clock.pass(GRACE_MS * 2);
+    expect(await statusOf('one')).to.include({ lost: 'silence' });
+    expect(await places()).to.deep.equal(['node_one', 'node_two']);
+
+    await world.enrol('three');
+    await world.clock.pass(15_000);
+    expect(await places()).to.deep.equal(['node_three', 'node_three']);
+  });
+
+  it('wait for a node with a replica that writes to a volume, until it is fenced', async () => {
+    const volumes = [{ volumeId: 'vol_1', type: 'volume', mountPath: '/d', readOnly: false, subPath: '' }] as const;
+    await begin({ replicas: 1, volumes });
+    const [at] = await places();
+    const name = at === 'node_one' ? 'one' : 'two';
+    await silence(name);
+    await world.clock.pass(GRACE_MS * 2);
+    expect(await places()).to.deep.equal([at]);
+
+    await order(name, { fence: ORDER });
+    await world.clock.pass(10_000);
+    expect(await places()).to.deep.equal([name === 'one' ? 'node_two' : 'node_one']);
+  });
+
+  it('lose what was retiring on a lost node, so that a deletion ends', async () => {
+    await begin({ replicas: 1 });
+    const [at] = await places();
+    world.agentsWork = false;
+    await silence(at === 'node_one' ? 'one' : 'two');
+    await put(deployment({ metadata: { ...metadata('dep_1', 2), deletedAt: ORDER.since } }));
+    await world.clock.pass(5000);
+    expect(await world.all(ranges.replicas)).to.have.length(1);
+    await world.clock.pass(GRACE_MS * 2);
+    expect(await world.all(ranges.deployments)).to.deep.equal([]);
+  });
+
+  it('empty a node, say so once, and use it again', async () => {
+    await begin({ replicas: 4 });
+    await order('one', { drain: ORDER });
+    await world.clock.pass(30_000);
+
+    expect(await places()).to.deep.equal(['node_two', 'node_two', 'node_two', 'node_two']);
+    expect(await statusOf('one')).to.include({ status: 'draining', reason: 'drained' });
+    expect(await events('node.drained')).to.have.length(1);
+    expect(await world.status()).to.include({ phase: 'Running', readyReplicas: 4 });
+    await order('one', {});
+    expect(await statusOf('one')).to.include({ status: 'ready' });
+  });
+
+  it('leave on a draining node what can be nowhere else, and are quiet about it', async () => {
+    await begin({ replicas: 1, nodeId: 'node_one' });
+    await order('one', { drain: ORDER });
+    await world.clock.pass(10_000);
+    const before = await world.store.list('replicas/');
+    await world.clock.pass(60_000);
+
+    expect(await places()).to.deep.equal(['node_one']);
+    expect((await world.store.list('replicas/')).entries).to.deep.equal(before.entries);
+    expect(await world.status()).to.include({ phase: 'Running' });
+  });
+
+  it('start nothing of a deployment beyond as many as the tenant may have, until one goes', async () => {
+    world.controllers('a', { ...defaultPolicy, quotas: { deployments: 1 } });
+    await world.clock.pass(1000);
+    await put(deployment());
+    await put(deployment({ metadata: metadata('dep_2'), name: 'late', replicas: 1 }));
+    await world.clock.pass(2000);
+    expect(await world.status()).to.include({ phase: 'Running' });
+    expect(await world.status('late')).to.include({ phase: 'Unschedulable', readyReplicas: 0 });
+    expect(await events('quota.reached')).to.have.length(1);
+
+    await put(deployment({ metadata: { ...metadata('dep_1', 2), deletedAt: ORDER.since } }));
+    await world.clock.pass(5000);
+    expect(await world.status('late')).to.include({ phase: 'Running', readyReplicas: 1 });
+  });
+});
