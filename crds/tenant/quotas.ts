@@ -47,7 +47,8 @@ export function quotaAmount(kind: QuotaKind, text: string): number | undefined {
 }
 
 /** What holds for a tenant: its own where the platform has set it, the configured otherwise. */
-export function effectiveQuotas(configured: TenantQuotas, own: QuotaOverrides = {}): TenantQuotas {
+export function effectiveQuotas(configured: TenantQuotas, own?: QuotaOverrides): TenantQuotas {
+  if (!own) return configured;
   const merged = { ...configured, ...own };
   return Object.fromEntries(Object.entries(merged).filter(([, limit]) => limit !== null && limit !== undefined));
 }
