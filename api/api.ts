@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-import { basicFields, type DeploymentLimits, optionalFields, unknownWorld } from '../crds/deployment/index.js';
+import { honouredFields, type DeploymentLimits, optionalFields, unknownWorld } from '../crds/deployment/index.js';
 import { defaultSecretLimits } from '../crds/secret/index.js';
 import type { Settings } from '../pkg/config/index.js';
 import { EventLeases, EventWriter } from '../pkg/events/index.js';
@@ -100,7 +100,7 @@ function environment(deps: ApiDeps, url: () => string): ApiEnv {
     assignments: new AssignmentLines({ desk, streams, clock }),
     logs: new LogDesk(clock),
     tails: new Tails({ cache, clock, metrics, resources, capacity: settings.tailBuffer }),
-    deploymentLimits: { ...limits, honoured: deps.honoured ?? basicFields },
+    deploymentLimits: { ...limits, honoured: deps.honoured ?? honouredFields },
     dryRunLimits: { ...limits, honoured: everyField },
     still: {
       ...unknownWorld,

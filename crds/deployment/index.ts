@@ -42,4 +42,4 @@ export type { DeploymentFacts, DeploymentLimits } from './limits.js';
 export type { Port } from './ports.js';
 export type { Canary, Rollout } from './rollout.js';
 export { rolloutDefaults } from './rollout.js';
-export { basicFields, deploymentSchema, honouredSchema, optionalFields } from './rules.js';
+export { honouredFields, deploymentSchema, honouredSchema, optionalFields } from './rules.js';

@@ -101,8 +101,8 @@ export const optionalFields: readonly string[] = Object.keys(deploymentSchema.pr
   field => !['kind', 'name', 'image'].includes(field),
 );
 
-/** The fields that a control plane honours which knows nothing of secrets, volumes and relations. */
-export const basicFields: ReadonlySet<string> = new Set([
+/** The fields that this release carries out to the end. The others are judged in a dry run and refused otherwise. */
+export const honouredFields: ReadonlySet<string> = new Set([
   'replicas',
   'entrypoint',
   'command',
@@ -112,6 +112,8 @@ export const basicFields: ReadonlySet<string> = new Set([
   'environment',
   'secretsVersion',
   'resources',
+  'placement',
+  'dependsOn',
   'labels',
 ]);
 
