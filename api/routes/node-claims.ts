@@ -3,7 +3,8 @@ import { keys } from '../../crds/keys/index.js';
 import { checkClaimRelease, type NodeClaim, type NodeNameRecord, type StoredNode } from '../../crds/node/index.js';
 import { reject } from '../../crds/rejections/index.js';
 import { REPLICAS_BY_NODE } from '../../pkg/link/index.js';
-import { type Change, ConflictFault, encode, type Entry, type Put, value } from '../../pkg/store/index.js';
+import { type Change, encode, type Entry, type Put, replace, value } from '../../pkg/store/index.js';
+import { attempts } from '../attempts.js';
 import type { Call } from '../call.js';
 import type { ApiEnv } from '../env.js';
 import { Refused } from '../refusal.js';
@@ -11,7 +12,6 @@ import { json } from '../reply.js';
 import type { Outcome, Route } from '../route.js';
 import { findNode } from './find-node.js';
 
-const ATTEMPTS = 5;
 const MOST_CLAIMS = 2;
 
 /** Who may have a machine: the oldest claim owns it, a second one waits for the first to be released. */
@@ -59,8 +59,8 @@ async function release(env: ApiEnv, call: Call): Promise<Outcome> {
 }
 
 /** Gives up the tenant's claim to a name. With the owner's claim the node goes too, or passes to who comes next. */
-async function letGo(env: ApiEnv, { tenant }: Call, name: string, reason: string): Promise<Outcome> {
-  for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+function letGo(env: ApiEnv, { tenant }: Call, name: string, reason: string): Promise<Outcome> {
+  return attempts(name, async () => {
     await env.cache.barrier();
     const record = isDnsLabel(name) ? env.cache.get(keys.nodeName(name)) : undefined;
     const claims = record ? value<NodeNameRecord>(record).claims : [];
@@ -72,11 +72,10 @@ async function letGo(env: ApiEnv, { tenant }: Call, name: string, reason: string
     const rest = claims.filter(each => each.tenant !== tenant);
     const change = await releaseChange(env, { record, rest, owned }, { tenant, name, reason });
     const verdict = await env.store.commit(change);
-    if (!verdict.stored) continue;
+    if (!verdict.stored) return undefined;
     await env.cache.reached(verdict.revision);
     return json(200, { name, tenant, claims: rest, alterations: [], warnings: [] });
-  }
-  throw new ConflictFault(keys.nodeName(name), ATTEMPTS);
+  });
 }
 
 function absent(name: string): Refused {
@@ -153,30 +152,23 @@ function handOverEvent({ id, name, metadata }: StoredNode) {
   } as const;
 }
 
-async function claim(env: ApiEnv, { tenant, params }: Call): Promise<Outcome> {
+function claim(env: ApiEnv, { tenant, params }: Call): Promise<Outcome> {
   const name = params['nodeName']!;
-  for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+  const answer = (claims: readonly NodeClaim[]) => ({ name, claims, alterations: [], warnings: [] });
+  return attempts(name, async () => {
     await env.cache.barrier();
     const record = isDnsLabel(name) ? env.cache.get(keys.nodeName(name)) : undefined;
     if (!record) return absent(name);
     const { claims } = value<NodeNameRecord>(record);
-    const answer = (all: readonly NodeClaim[]) => ({ name, claims: all, alterations: [], warnings: [] });
     if (claims.some(each => each.tenant === tenant)) return json(200, answer(claims));
     if (claims.length >= MOST_CLAIMS) {
       return new Refused(reject('node_claims_full', 'nodeName', name, { most: MOST_CLAIMS }));
     }
     const more = [...claims, { tenant, since: new Date(env.clock.now()).toISOString() }];
-    const verdict = await env.store.commit({
-      guards: [
-        { key: record.key, at: record.revision },
-        { key: keys.tenant(tenant), exists: true },
-      ],
-      puts: [{ key: record.key, bytes: encode({ claims: more } satisfies NodeNameRecord) }],
-      deletes: [],
-    });
-    if (!verdict.stored) continue;
+    const named: NodeNameRecord = { claims: more };
+    const verdict = await replace(env.store, record, named, [{ key: keys.tenant(tenant), exists: true }]);
+    if (!verdict.stored) return undefined;
     await env.cache.reached(verdict.revision);
     return json(201, answer(more));
-  }
-  throw new ConflictFault(keys.nodeName(name), ATTEMPTS);
+  });
 }

@@ -1,7 +1,8 @@
 import { keys } from '../../crds/keys/index.js';
 import type { NodeOrder, NodeOrders, StoredNode } from '../../crds/node/index.js';
 import { reject } from '../../crds/rejections/index.js';
-import { type Change, ConflictFault, encode, type Entry, value } from '../../pkg/store/index.js';
+import { type Change, encode, type Entry, value } from '../../pkg/store/index.js';
+import { attempts } from '../attempts.js';
 import type { Call } from '../call.js';
 import type { ApiEnv } from '../env.js';
 import { Refused } from '../refusal.js';
@@ -9,8 +10,6 @@ import { etag, json } from '../reply.js';
 import type { Outcome, Route } from '../route.js';
 import { nodeView } from '../views/node.js';
 import { findNode } from './find-node.js';
-
-const ATTEMPTS = 5;
 
 /** The same orders when nothing is to be written. */
 type Amend = (node: StoredNode, order: NodeOrder) => NodeOrders | undefined | Refused;
@@ -41,9 +40,9 @@ const fence: Amend = ({ orders, controlPlane, name }, order) => {
   return orders?.fence ? orders : { ...orders, fence: order };
 };
 
-async function give(env: ApiEnv, call: Call, amend: Amend): Promise<Outcome> {
+function give(env: ApiEnv, call: Call, amend: Amend): Promise<Outcome> {
   const order = { by: call.caller.id, since: new Date(env.clock.now()).toISOString() };
-  for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+  return attempts(call.params['id']!, async () => {
     const entry = await findNode(env, call);
     if (entry instanceof Refused) return entry;
     const node = value<StoredNode>(entry);
@@ -52,11 +51,10 @@ async function give(env: ApiEnv, call: Call, amend: Amend): Promise<Outcome> {
     if (orders === undefined || orders === node.orders) return answer(env, entry);
 
     const verdict = await env.store.commit(changeFor(env, entry, orders));
-    if (!verdict.stored) continue;
+    if (!verdict.stored) return undefined;
     await env.cache.reached(verdict.revision);
     return answer(env, env.cache.get(entry.key) ?? entry);
-  }
-  throw new ConflictFault(call.params['id']!, ATTEMPTS);
+  });
 }
 
 /** A machine that is off is not heard: its presence ends with the order, and not only with its lease. */
