@@ -23,10 +23,13 @@ export function askedBy(document: unknown, stored?: StoredDeployment): Asked {
   return { fields: { ...(specOf(stored) as Deployment & Fields), ...sent }, sends, stored };
 }
 
+/** No list that is looked at here may be longer: one that is will be refused for it, and is not worth a look-up. */
+const LONGEST = 64;
+
 /** The entries of a list, whatever was sent in its place. */
 export function listIn({ fields }: Asked, field: string): readonly Fields[] {
   const list = fields[field];
-  return Array.isArray(list) ? list.filter(isFields) : [];
+  return Array.isArray(list) && list.length <= LONGEST ? list.filter(isFields) : [];
 }
 
 /** The secret paths that a document refers to and that are paths. */
@@ -43,7 +46,7 @@ export function dependenciesIn({ fields }: Asked): readonly string[] {
   const names: readonly unknown[] = Array.isArray(sent)
     ? sent.map(entry => (isFields(entry) ? entry['name'] : undefined))
     : Object.keys(isFields(sent) ? sent : {});
-  return names.filter(name => typeof name === 'string');
+  return names.length > LONGEST ? [] : names.filter(name => typeof name === 'string');
 }
 
 /** Whether a document asks for residency. */
