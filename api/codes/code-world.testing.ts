@@ -64,8 +64,12 @@ const images = {
 
 /** A server with one tenant that has something of everything and one that has nothing. */
 export class CodeWorld {
-  readonly lab = new ApiLab({ images, honoured: new Set(optionalFields) });
+  readonly lab: ApiLab;
   #tokens: Readonly<Record<'rich' | 'bare', string>> = { rich: '', bare: '' };
+
+  constructor(honoured: ReadonlySet<string> = new Set(optionalFields)) {
+    this.lab = new ApiLab({ images, honoured });
+  }
 
   async start(): Promise<void> {
     await this.lab.start();
