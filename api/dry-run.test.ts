@@ -1,7 +1,9 @@
 import { expect } from 'chai';
 
 import { optionalFields } from '../crds/deployment/index.js';
+import { keys } from '../crds/keys/index.js';
 import { patched } from '../pkg/cli/json-patch.js';
+import { create } from '../pkg/store/index.js';
 import { ApiLab } from './api-lab.testing.js';
 import { CodeWorld, entry, ready, web } from './codes/code-world.testing.js';
 
@@ -199,4 +201,40 @@ describe('writes that were judged by what others say', () => {
   });
 
   const list = (value: unknown) => value as Readonly<Record<string, unknown>>[];
+});
+
+describe('every write', () => {
+  it('can be tried: nothing is stored, and the answer says so', async () => {
+    const lab = await new ApiLab().start();
+    const admin = (await lab.token({ kind: 'admin' })).text;
+    const tenant = await lab.tenantToken(lab.a);
+    const { stored: token } = await lab.token({ kind: 'tenant', tenant: lab.a, role: 'viewer' });
+    const nodeKey = await create(lab.store, keys.nodeName('mine'), { claims: [{ tenant: lab.a, since: '' }] });
+    if (nodeKey.stored) await lab.cache.reached(nodeKey.revision);
+    const requests: readonly [token: string, method: string, path: string, body?: unknown][] = [
+      [admin, 'POST', '/api/v1/tenants', { name: 'shop' }],
+      [admin, 'PUT', `/api/v1/tenants/${lab.a}/quotas`, {}],
+      [tenant, 'POST', '/api/v1/tokens', {}],
+      [tenant, 'DELETE', `/api/v1/tokens/${token.id}`],
+      [tenant, 'POST', '/api/v1/nodes/join-tokens', {}],
+      [tenant, 'DELETE', '/api/v1/nodes/mine/claim'],
+      [admin, 'POST', '/api/v1/nodes/mine/claims'],
+    ];
+    const before = await lab.store.revision();
+    for (const [asker, method, path, body] of requests) {
+      const headers = { 'x-tenant-id': path.endsWith('/claims') ? lab.b : lab.a };
+      const sent = body === undefined ? {} : { body };
+      const answer = await lab.ask(method, `${path}?dryRun=true`, { token: asker, headers, ...sent });
+      expect([answer.status, answer.body['dryRun']], `${path} ${answer.text}`).to.deep.equal([200, true]);
+      expect(answer.text).not.to.match(/m(?:tk|jn|ad)_/);
+    }
+    expect(await lab.store.revision()).to.equal(before);
+    const takers = lab.api.routes.filter(({ method, path }) => method !== 'GET' && path.startsWith('/api/'));
+    const without = takers
+      .filter(({ query }) => !query.includes('dryRun'))
+      .map(({ method, path }) => `${method} ${path}`);
+    // A machine that enrols is no person who wants to know beforehand.
+    expect(without).to.deep.equal(['POST /api/v1/nodes']);
+    await lab.stop();
+  });
 });

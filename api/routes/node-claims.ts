@@ -7,16 +7,18 @@ import { type Change, encode, type Entry, type Put, replace, value } from '../..
 import { attempts } from '../attempts.js';
 import type { Call } from '../call.js';
 import type { ApiEnv } from '../env.js';
+import { flagIn, WRITE_QUERY } from '../query.js';
 import { Refused } from '../refusal.js';
 import { json } from '../reply.js';
 import type { Outcome, Route } from '../route.js';
+import { trialReply } from '../trial/trial.js';
 import { findNode } from './find-node.js';
 
 const MOST_CLAIMS = 2;
 
 /** Who may have a machine: the oldest claim owns it, a second one waits for the first to be released. */
 export function nodeClaimRoutes(env: ApiEnv): readonly Route[] {
-  const common = { query: [], body: 'none' } as const;
+  const common = { query: WRITE_QUERY, body: 'none' } as const;
   return [
     {
       ...common,
@@ -59,7 +61,9 @@ async function release(env: ApiEnv, call: Call): Promise<Outcome> {
 }
 
 /** Gives up the tenant's claim to a name. With the owner's claim the node goes too, or passes to who comes next. */
-function letGo(env: ApiEnv, { tenant }: Call, name: string, reason: string): Promise<Outcome> {
+async function letGo(env: ApiEnv, { tenant, query }: Call, name: string, reason: string): Promise<Outcome> {
+  const isTrial = flagIn(query, 'dryRun');
+  if (isTrial instanceof Refused) return isTrial;
   return attempts(name, async () => {
     await env.cache.barrier();
     const record = isDnsLabel(name) ? env.cache.get(keys.nodeName(name)) : undefined;
@@ -70,6 +74,7 @@ function letGo(env: ApiEnv, { tenant }: Call, name: string, reason: string): Pro
     if (busy) return busy;
 
     const rest = claims.filter(each => each.tenant !== tenant);
+    if (isTrial) return trialReply({ before: { name, claims }, after: { name, claims: rest } });
     const change = await releaseChange(env, { record, rest, owned }, { tenant, name, reason });
     const verdict = await env.store.commit(change);
     if (!verdict.stored) return undefined;
@@ -152,7 +157,9 @@ function handOverEvent({ id, name, metadata }: StoredNode) {
   } as const;
 }
 
-function claim(env: ApiEnv, { tenant, params }: Call): Promise<Outcome> {
+async function claim(env: ApiEnv, { tenant, params, query }: Call): Promise<Outcome> {
+  const isTrial = flagIn(query, 'dryRun');
+  if (isTrial instanceof Refused) return isTrial;
   const name = params['nodeName']!;
   const answer = (claims: readonly NodeClaim[]) => ({ name, claims, alterations: [], warnings: [] });
   return attempts(name, async () => {
@@ -165,6 +172,7 @@ function claim(env: ApiEnv, { tenant, params }: Call): Promise<Outcome> {
       return new Refused(reject('node_claims_full', 'nodeName', name, { most: MOST_CLAIMS }));
     }
     const more = [...claims, { tenant, since: new Date(env.clock.now()).toISOString() }];
+    if (isTrial) return trialReply({ before: { name, claims }, after: { name, claims: more } });
     const named: NodeNameRecord = { claims: more };
     const verdict = await replace(env.store, record, named, [{ key: keys.tenant(tenant), exists: true }]);
     if (!verdict.stored) return undefined;

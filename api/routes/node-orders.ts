@@ -5,9 +5,11 @@ import { type Change, encode, type Entry, value } from '../../pkg/store/index.js
 import { attempts } from '../attempts.js';
 import type { Call } from '../call.js';
 import type { ApiEnv } from '../env.js';
+import { flagIn, WRITE_QUERY } from '../query.js';
 import { Refused } from '../refusal.js';
 import { etag, json } from '../reply.js';
 import type { Outcome, Route } from '../route.js';
+import { trialReply } from '../trial/trial.js';
 import { nodeView } from '../views/node.js';
 import { findNode } from './find-node.js';
 
@@ -21,7 +23,7 @@ export function nodeOrderRoutes(env: ApiEnv): readonly Route[] {
     path: `/api/v1/nodes/{id}/${order}`,
     access: { tenant: 'admin', admin: true },
     tenant: 'own',
-    query: [],
+    query: WRITE_QUERY,
     body: 'none',
     handle: call => give(env, call, amend),
   });
@@ -40,7 +42,9 @@ const fence: Amend = ({ orders, controlPlane, name }, order) => {
   return orders?.fence ? orders : { ...orders, fence: order };
 };
 
-function give(env: ApiEnv, call: Call, amend: Amend): Promise<Outcome> {
+async function give(env: ApiEnv, call: Call, amend: Amend): Promise<Outcome> {
+  const isTrial = flagIn(call.query, 'dryRun');
+  if (isTrial instanceof Refused) return isTrial;
   const order = { by: call.caller.id, since: new Date(env.clock.now()).toISOString() };
   return attempts(call.params['id']!, async () => {
     const entry = await findNode(env, call);
@@ -48,6 +52,7 @@ function give(env: ApiEnv, call: Call, amend: Amend): Promise<Outcome> {
     const node = value<StoredNode>(entry);
     const orders = amend(node, order);
     if (orders instanceof Refused) return orders;
+    if (isTrial) return trialReply({ before: { orders: node.orders ?? {} }, after: { orders: orders ?? {} } });
     if (orders === undefined || orders === node.orders) return answer(env, entry);
 
     const verdict = await env.store.commit(changeFor(env, entry, orders));

@@ -5,10 +5,11 @@ import { mintToken } from '../../pkg/auth/index.js';
 import type { Call } from '../call.js';
 import type { ApiEnv } from '../env.js';
 import { LIST_QUERY, listPage, sourceOf } from '../listing.js';
-import { flagIn } from '../query.js';
+import { flagIn, WRITE_QUERY } from '../query.js';
 import { Refused } from '../refusal.js';
 import { etag, json } from '../reply.js';
 import type { Outcome, Route } from '../route.js';
+import { trialReply } from '../trial/trial.js';
 import { tokenView } from '../views/token.js';
 import { nodeResource, nodeView } from '../views/node.js';
 import { openWatch } from '../watch/open-watch.js';
@@ -39,6 +40,7 @@ export function nodeRoutes(env: ApiEnv): readonly Route[] {
       method: 'POST',
       path: '/api/v1/nodes/join-tokens',
       access: { tenant: 'admin', admin: true },
+      query: WRITE_QUERY,
       body: 'json',
       handle: call => makeJoinToken(env, call),
     },
@@ -73,7 +75,9 @@ async function get(env: ApiEnv, call: Call): Promise<Outcome> {
   return json(200, nodeView(env, found, status), etag(found.revision));
 }
 
-async function makeJoinToken(env: ApiEnv, { tenant, document, caller }: Call): Promise<Outcome> {
+async function makeJoinToken(env: ApiEnv, { tenant, document, caller, query }: Call): Promise<Outcome> {
+  const isTrial = flagIn(query, 'dryRun');
+  if (isTrial instanceof Refused) return isTrial;
   const checked = checkJoinTokenRequest(document);
   if (!checked.ok) return new Refused(checked.rejections);
   const { nodeName } = checked.value;
@@ -85,6 +89,7 @@ async function makeJoinToken(env: ApiEnv, { tenant, document, caller }: Call): P
     lifeSeconds: JOIN_SECONDS,
     ...(nodeName !== undefined && { nodeName }),
   } as const;
+  if (isTrial) return trialReply({ after: draft });
   const minted = mintToken(draft, env);
   if (!(await storeToken(env, minted.stored))) return new Refused(reject('resource_not_found', 'X-Tenant-ID', tenant));
   return json(201, { token: minted.text, ...tokenView(minted.stored), alterations: [], warnings: [] });

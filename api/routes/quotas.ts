@@ -6,9 +6,11 @@ import { quotasOf } from '../admission/quota-warnings.js';
 import { attempts } from '../attempts.js';
 import type { Call } from '../call.js';
 import type { ApiEnv } from '../env.js';
+import { flagIn, WRITE_QUERY } from '../query.js';
 import { Refused } from '../refusal.js';
 import { etag, json } from '../reply.js';
 import type { Outcome, Route } from '../route.js';
+import { trialReply } from '../trial/trial.js';
 
 const UUID = /^[0-9a-f-]{36}$/;
 const PATH = '/api/v1/tenants/{tenant}/quotas';
@@ -30,7 +32,7 @@ export function quotaRoutes(env: ApiEnv): readonly Route[] {
       path: PATH,
       access: { admin: true },
       tenant: 'none',
-      query: [],
+      query: WRITE_QUERY,
       body: 'json',
       handle: call => put(env, call),
     },
@@ -52,12 +54,15 @@ async function get(env: ApiEnv, call: Call): Promise<Outcome> {
 
 /** Replaces all that was set for the tenant: what is not sent is as configured. */
 async function put(env: ApiEnv, call: Call): Promise<Outcome> {
+  const isTrial = flagIn(call.query, 'dryRun');
+  if (isTrial instanceof Refused) return isTrial;
   const checked = checkQuotaRequest(call.document);
   if (!checked.ok) return new Refused(checked.rejections);
   return attempts('tenant', async () => {
     const entry = await find(env, call);
     if (entry instanceof Refused) return entry;
-    const { quotas: _, ...tenant } = value<StoredTenant>(entry);
+    const { quotas, ...tenant } = value<StoredTenant>(entry);
+    if (isTrial) return trialReply({ before: { quotas: quotas ?? {} }, after: { quotas: checked.value } });
     const isSet = Object.keys(checked.value).length > 0;
     const verdict = await replace(env.store, entry, { ...tenant, ...(isSet && { quotas: checked.value }) });
     if (!verdict.stored) return undefined;

@@ -5,9 +5,11 @@ import { ConflictFault, create, type Entry } from '../../pkg/store/index.js';
 import type { Call } from '../call.js';
 import type { ApiEnv } from '../env.js';
 import { listPage } from '../listing.js';
+import { flagIn, WRITE_QUERY } from '../query.js';
 import { Refused } from '../refusal.js';
 import { etag, json, jsonBytes } from '../reply.js';
 import type { Outcome, Route } from '../route.js';
+import { trialReply } from '../trial/trial.js';
 
 const UUID = /^[0-9a-f-]{36}$/;
 
@@ -15,7 +17,14 @@ const UUID = /^[0-9a-f-]{36}$/;
 export function tenantRoutes(env: ApiEnv): readonly Route[] {
   const platform = { access: { admin: true }, tenant: 'none' } as const;
   return [
-    { ...platform, method: 'POST', path: '/api/v1/tenants', query: [], body: 'json', handle: call => make(env, call) },
+    {
+      ...platform,
+      method: 'POST',
+      path: '/api/v1/tenants',
+      query: WRITE_QUERY,
+      body: 'json',
+      handle: call => make(env, call),
+    },
     {
       ...platform,
       method: 'GET',
@@ -36,9 +45,12 @@ export function tenantRoutes(env: ApiEnv): readonly Route[] {
   ];
 }
 
-async function make({ store, cache, clock, random }: ApiEnv, { document }: Call): Promise<Outcome> {
+async function make({ store, cache, clock, random }: ApiEnv, { document, query }: Call): Promise<Outcome> {
+  const isTrial = flagIn(query, 'dryRun');
+  if (isTrial instanceof Refused) return isTrial;
   const checked = checkTenantRequest(document);
   if (!checked.ok) return new Refused(checked.rejections);
+  if (isTrial) return trialReply({ after: { name: checked.value.name } });
   const tenant: StoredTenant = {
     id: random.uuid(),
     name: checked.value.name,

@@ -6,9 +6,11 @@ import { type Cache, ConflictFault, type Entry, remove, value } from '../../pkg/
 import type { Call } from '../call.js';
 import type { ApiEnv } from '../env.js';
 import { listPage } from '../listing.js';
+import { flagIn, WRITE_QUERY } from '../query.js';
 import { Refused } from '../refusal.js';
 import { json } from '../reply.js';
 import type { Outcome, Route } from '../route.js';
+import { trialReply } from '../trial/trial.js';
 import { tokenView } from '../views/token.js';
 import { storeToken } from './store-token.js';
 
@@ -27,7 +29,14 @@ export function defineTokenIndex(cache: Cache): void {
 export function tokenRoutes(env: ApiEnv): readonly Route[] {
   const common = { access: { tenant: 'admin', admin: true }, tenant: 'chosen', query: [], body: 'none' } as const;
   return [
-    { ...common, method: 'POST', path: '/api/v1/tokens', body: 'json', handle: call => make(env, call) },
+    {
+      ...common,
+      method: 'POST',
+      path: '/api/v1/tokens',
+      query: WRITE_QUERY,
+      body: 'json',
+      handle: call => make(env, call),
+    },
     {
       ...common,
       method: 'GET',
@@ -35,11 +44,13 @@ export function tokenRoutes(env: ApiEnv): readonly Route[] {
       query: ['limit', 'continue'],
       handle: call => list(env, call),
     },
-    { ...common, method: 'DELETE', path: '/api/v1/tokens/{id}', handle: call => revoke(env, call) },
+    { ...common, method: 'DELETE', path: '/api/v1/tokens/{id}', query: WRITE_QUERY, handle: call => revoke(env, call) },
   ];
 }
 
 async function make(env: ApiEnv, call: Call): Promise<Outcome> {
+  const isTrial = flagIn(call.query, 'dryRun');
+  if (isTrial instanceof Refused) return isTrial;
   const checked = checkTokenRequest(call.document);
   if (!checked.ok) return new Refused(checked.rejections);
   const asked = checked.value;
@@ -54,6 +65,7 @@ async function make(env: ApiEnv, call: Call): Promise<Outcome> {
     ...(asked.role !== undefined && { role: asked.role }),
     ...(tenant !== undefined && { tenant }),
   };
+  if (isTrial) return trialReply({ after: draft });
   const minted = mintToken(draft, env);
   if (!(await storeToken(env, minted.stored))) return new Refused(reject('resource_not_found', 'tenant', tenant ?? ''));
   return json(201, { token: minted.text, ...tokenView(minted.stored), alterations: [], warnings: [] });
@@ -83,12 +95,15 @@ async function list({ cache }: ApiEnv, call: Call): Promise<Outcome> {
   });
 }
 
-async function revoke({ store, cache }: ApiEnv, { params, tenant }: Call): Promise<Outcome> {
+async function revoke({ store, cache }: ApiEnv, { params, tenant, query }: Call): Promise<Outcome> {
+  const isTrial = flagIn(query, 'dryRun');
+  if (isTrial instanceof Refused) return isTrial;
   const id = params['id']!;
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
     await cache.barrier();
     const entry = findToken(cache, tenant, id);
     if (!entry) return new Refused(reject('resource_not_found', 'id', id));
+    if (isTrial) return trialReply({ before: tokenView(value<StoredToken>(entry)) });
     const verdict = await remove(store, entry);
     if (!verdict.stored) continue;
     await cache.reached(verdict.revision);
