@@ -46,7 +46,7 @@ export class Turnstile {
 
   async pass<Result>(turns: readonly string[], work: () => Promise<Result>): Promise<Result> {
     if (turns.length === 0) return work();
-    const before = turns.map(key => this.#last.get(key));
+    const before = turns.flatMap(key => this.#last.get(key) ?? []);
     let leave: () => void = () => undefined;
     const left = new Promise<void>(resolve => {
       leave = resolve;

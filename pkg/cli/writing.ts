@@ -21,8 +21,13 @@ export interface TrialView {
 const COLLECTIONS: Readonly<Record<string, string>> = { Deployment: '/api/v1/deployments', Job: '/api/v1/jobs' };
 
 /** Where objects of the declared kind are. A document without a kind is left to the server to judge. */
-function collectionOf({ value }: Declared): string {
-  return COLLECTIONS[String(value['kind'] ?? 'Deployment')] ?? '';
+function collectionOf(declared: Declared): string {
+  return COLLECTIONS[kindOf(declared)] ?? '';
+}
+
+function kindOf({ value }: Declared): string {
+  const { kind = 'Deployment' } = value;
+  return typeof kind === 'string' ? kind : '';
 }
 
 /** Refuses what cannot even be sent anywhere. */
@@ -36,8 +41,8 @@ export function checkDeclared(declared: Declared): void {
 }
 
 /** What a person calls the object: `deployment/web`. */
-export function titleOf({ value }: Declared): string {
-  return `${String(value['kind'] ?? 'Deployment').toLowerCase()}/${String(value['name'])}`;
+export function titleOf(declared: Declared): string {
+  return `${kindOf(declared).toLowerCase()}/${String(declared.value['name'])}`;
 }
 
 /** The object as the server holds it now; undefined when there is none. */
