@@ -70,6 +70,7 @@ describe('the life of nodes', function () {
     const pinned = (await fleet.view.running('pinned')).map(({ id }) => id);
     await until('both replicas to run on the other node', async () => (await runningOn('shop-2')).length === 2);
     expect((await node('shop-1')).status).to.equal('failed');
+    await until('both of the slot to be seen', async () => watch.doubled.length > 0);
     const back = Date.now();
     comeBack();
     await until('what was replaced to be gone', async () => (await runningOn('shop-1')).length === 0);
