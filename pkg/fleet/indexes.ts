@@ -13,6 +13,7 @@ export const NODES_BY_ID = 'fleet.nodes-by-id';
 /** Deployments by the tenant and name of each deployment that they keep apart from, as `<tenant>/<name>`. */
 export const AVOIDERS = 'fleet.avoiders';
 
+const ANTI_AFFINITY = Buffer.from('"antiAffinity":');
 const defined = new WeakSet<Cache>();
 
 /** Files what placement looks up. To be called before the cache is fed, by everybody who uses this package. */
@@ -25,6 +26,8 @@ export function defineFleetIndexes(cache: Cache): void {
   });
   cache.defineIndex(NODES_BY_ID, ranges.nodes, entry => [value<StoredNode>(entry).id]);
   cache.defineIndex(AVOIDERS, ranges.deployments, entry => {
+    // Every new deployment passes here, and hardly one keeps apart from others: those are not parsed for it.
+    if (!entry.bytes.includes(ANTI_AFFINITY)) return [];
     const { metadata, placement } = value<StoredDeployment>(entry);
     return (placement?.antiAffinity?.deployments ?? []).map(name => `${metadata.tenant}/${name}`);
   });
