@@ -56,7 +56,7 @@ class RotationWorld extends World {
     await this.clock.pass(20_000);
   }
 
-  async ask(phase: AskedRotation['phase']): Promise<void> {
+  async ask(phase: AskedRotation['phase'], material: AskedRotation['material'] = { by: 'platform' }): Promise<void> {
     const key = keys.rotation(TENANT, 'web-db');
     const askedAt = new Date(this.clock.now()).toISOString();
     const before = await this.get<AskedRotation>(key);
@@ -65,7 +65,7 @@ class RotationWorld extends World {
       path: PATH,
       from: 1,
       to: 2,
-      material: { by: 'platform' },
+      material,
       deployment: 'web',
       by: 'me',
     };
@@ -182,6 +182,16 @@ describe('a rotation', () => {
     expect(await world.versions()).to.deep.equal(['2:1', '2:1', '2:1']);
     expect(await world.raised()).to.deep.equal(['web 2 2', 'worker 2 2']);
     expect(world.violations).to.deep.equal([]);
+  });
+
+  it('takes up what the caller stages, whenever that comes', async () => {
+    await begin();
+    await world.ask('stage', { by: 'caller' });
+    await world.clock.pass(5_000);
+    expect((await world.progress())?.waitsFor).to.contain('values');
+    await world.secrets.write(path, { document: documentOf({ password: 'new' }), after: 1, as: 'pending' });
+    await world.clock.pass(2_500);
+    expect(await world.progress()).to.include({ phase: 'stage', holds: true });
   });
 
   it('that was only staged is turned back without a trace in containers', async () => {

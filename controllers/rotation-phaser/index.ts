@@ -7,12 +7,12 @@
  *
  * @module
  */
-import { ranges, segmentsOf } from '../../crds/keys/index.js';
+import { keys, ranges, segmentsOf } from '../../crds/keys/index.js';
 import type { AskedRotation, RotationProgress } from '../../crds/rotation/index.js';
 import type { Loop, Wake } from '../../pkg/reconcile/index.js';
 import type { SecretStore } from '../../pkg/secrets/index.js';
 import { type Cache, value } from '../../pkg/store/index.js';
-import { itself, queueKeyOf } from '../reading/index.js';
+import { itself, queueKey, queueKeyOf } from '../reading/index.js';
 import { phaseOne } from './reconcile.js';
 
 /** The loop. */
@@ -20,11 +20,20 @@ export function rotationPhaser(secrets: SecretStore): Loop {
   const watched = [ranges.deployments, ranges.replicas, ranges.reports, ranges.nodeStatuses];
   return {
     name: 'rotation-phaser',
-    wakes: [itself(ranges.rotations), ...watched.map(openRotations)],
+    wakes: [itself(ranges.rotations), stagedByCaller, ...watched.map(openRotations)],
     reconcile: phaseOne(secrets),
     concurrency: 8,
   };
 }
+
+/** Wakes the rotation of a credential that is written to the embedded store. */
+const stagedByCaller: Wake = {
+  prefix: ranges.secrets,
+  keys: ({ key }, cache) => {
+    const [tenant = '', , label = ''] = segmentsOf(key);
+    return cache.get(keys.rotation(tenant, label)) ? [queueKey({ tenant, name: label })] : [];
+  },
+};
 
 /** Wakes the rotations of a tenant that are under way, whatever changes in its containers. */
 function openRotations(prefix: string): Wake {

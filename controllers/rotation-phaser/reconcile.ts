@@ -45,7 +45,9 @@ export function phaseOne(secrets: SecretStore): Reconcile {
         if (!isAway) throw thrown;
         return await waitFor(subject, 'the secrets store can be reached', env, RETRY_MS);
       }
-      if (step.kind === 'wait') return await waitFor(subject, step.for, env);
+      // Nobody tells when somebody else writes to the secrets store, and a stage waits for nothing else.
+      const lookAgainMs = subject.asked.phase === 'stage' ? RETRY_MS : undefined;
+      if (step.kind === 'wait') return await waitFor(subject, step.for, env, lookAgainMs);
       if (step.kind === 'hold') return await holds(subject, env);
       await raiseOne(step, subject, env);
     }
