@@ -110,6 +110,8 @@ export const honouredFields: ReadonlySet<string> = new Set([
   'nodeId',
   'healthCheck',
   'environment',
+  'secrets',
+  'composedSecrets',
   'secretsVersion',
   'resources',
   'placement',

@@ -65,9 +65,9 @@ export class ControlPlane {
     this.#access = JSON.parse(await readFile(join(this.folder, 'access.json'), 'utf8')) as DevelopmentAccess;
   }
 
-  /** A client that speaks with this token. */
-  client(token: string): Client {
-    const client = new Client({ server: this.server, token });
+  /** A client that speaks with this token, to the API server or to what stands before it. */
+  client(token: string, server = this.server): Client {
+    const client = new Client({ server, token });
     this.#clients.push(client);
     return client;
   }

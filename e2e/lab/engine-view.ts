@@ -43,6 +43,20 @@ export class EngineView {
     return (await this.#get<{ State: { StartedAt: string } }>(`/containers/${id}/json`)).State.StartedAt;
   }
 
+  /** The variables that a container was made with. Only the engine tells them. */
+  async environment(id: string): Promise<Readonly<Record<string, string>>> {
+    const { Config } = await this.#get<{ Config: { Env: string[] } }>(`/containers/${id}/json`);
+    return Object.fromEntries(
+      Config.Env.map(line => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
+    );
+  }
+
+  /** Where containers of a network reach this machine. */
+  async gateway(network: string): Promise<string> {
+    const { IPAM } = await this.#get<{ IPAM: { Config: { Gateway: string }[] } }>(`/networks/${network}`);
+    return IPAM.Config[0]?.Gateway ?? '';
+  }
+
   async #get<T>(path: string): Promise<T> {
     const { statusCode, body } = await request(`http://engine${path}`, { dispatcher: this.#dispatcher });
     if (statusCode !== 200) throw new Error(`the engine answered ${statusCode} to ${path}`);

@@ -19,14 +19,14 @@ export class TenantDesk {
     this.client = client;
   }
 
-  /** A new tenant, with an administrator's token. */
-  static async open(plane: ControlPlane, name: string): Promise<TenantDesk> {
+  /** A new tenant, with an administrator's token. It speaks to `server`, where that is not the API server itself. */
+  static async open(plane: ControlPlane, name: string, server?: string): Promise<TenantDesk> {
     const admin = plane.client(plane.access.adminToken);
     const tenant = taken(await admin.request<{ id: string }>('POST', '/api/v1/tenants', { body: { name } }));
     const body = { role: 'admin', description: 'story' };
     const headers = { 'X-Tenant-ID': tenant.id };
     const token = taken(await admin.request<{ token: string }>('POST', '/api/v1/tokens', { body, headers }));
-    return new TenantDesk(tenant.id, plane.client(token.token));
+    return new TenantDesk(tenant.id, plane.client(token.token, server));
   }
 
   async apply(document: { readonly name: string } & Record<string, unknown>): Promise<ShownDeployment> {

@@ -1,0 +1,201 @@
+import { join } from 'node:path';
+
+import { expect } from 'chai';
+
+import { TcpProxy } from '../../pkg/processes/index.js';
+import { canary, commandLines, filesBelow, findCanaries } from '../lab/canary.js';
+import { Child } from '../lab/child.js';
+import { ControlPlane } from '../lab/control-plane.js';
+import { Fleet, type Machine } from '../lab/fleet.js';
+import { LoginServer } from '../lab/login-server.js';
+import { TenantDesk } from '../lab/tenant-desk.js';
+import { taken, until } from '../lab/until.js';
+
+/** Logs in again and again, and is healthy while it is let in. The password is a variable, never an argument. */
+const CLIENT = `trap 'exit 0' TERM
+while true; do
+  answer=$(printf '%s\\n' "$DB_password" | nc -w 5 "$BACKEND_HOST" "$BACKEND_PORT")
+  echo "$answer" > /tmp/answer
+  sleep 0.2
+done`;
+
+const PATH = 'deployments/web-db';
+
+interface ShownRotation {
+  readonly phase: string;
+  readonly holds: boolean;
+  readonly waitsFor: string | null;
+}
+
+describe('secrets, on a real engine', function () {
+  const passwords = [canary('first'), canary('second'), canary('third')] as const;
+  const heard: Buffer[] = [];
+  const backend = new LoginServer();
+  let plane: ControlPlane;
+  let fleet: Fleet;
+  let shop: TenantDesk;
+  let wire: TcpProxy;
+  let machine: Machine;
+  let image: string;
+  let address: { readonly BACKEND_HOST: string; readonly BACKEND_PORT: string };
+
+  before(async () => {
+    plane = await ControlPlane.start();
+    wire = await TcpProxy.start(Number(new URL(plane.server).port));
+    wire.onServerData = data => heard.push(Buffer.from(data)) > 0;
+    fleet = await Fleet.start(plane);
+    shop = await TenantDesk.open(plane, 'shop', wire.endpoint);
+    image = await fleet.image('1');
+    machine = await fleet.enrol(shop.client, 'shop-1');
+    // The tenant's network comes into being with its first container: its gateway is where the backend listens.
+    await shop.apply({ name: 'first', image, replicas: 1 });
+    await shop.reaches('first', 'Running');
+    const host = await fleet.view.gateway(`mooring-${shop.id}`);
+    address = { BACKEND_HOST: host, BACKEND_PORT: String(await backend.listen(host)) };
+    await shop.remove('first');
+  });
+  after(async () => {
+    backend.close();
+    await fleet?.stop();
+    await wire?.stop();
+    await plane?.stop();
+  });
+
+  const write = async (path: string, values: Readonly<Record<string, string>>) =>
+    taken(await shop.client.request('PUT', `/api/v1/secrets/${path}`, { body: { values } }));
+  const web = (change: Readonly<Record<string, unknown>> = {}) => ({
+    name: 'web',
+    image,
+    replicas: 2,
+    command: ['sh', '-c', CLIENT],
+    environment: address,
+    healthCheck: { type: 'exec', command: ['test "$(cat /tmp/answer)" = welcome'], interval: '1s' },
+    secrets: [{ name: 'DB', vault_path: PATH, anchor: 'process' }],
+    ...change,
+  });
+  const containersOf = async (name: string) =>
+    (await fleet.view.containers()).filter(({ labels }) => labels['mooring.io/deployment'] === name);
+  const reasonOf = async (name: string) => {
+    const { status } = await shop.reaches(name, 'Degraded');
+    return status?.conditions.find(({ type }) => type === 'SecretsResolved')?.reason;
+  };
+
+  it('reach the container’s environment: every key, and what is composed of them', async () => {
+    const [first] = passwords;
+    backend.accepted.add(first.value);
+    await write(PATH, { user: 'shop', password: first.value });
+    const composedSecrets = { DATABASE_URL: 'db://{{secret.web-db.user}}:{{secret.web-db.password}}@backend' };
+    await shop.apply(web({ composedSecrets }));
+    await shop.reaches('web', 'Running');
+
+    const containers = await fleet.view.running('web');
+    expect(containers).to.have.length(2);
+    for (const { id } of containers) {
+      expect(await fleet.view.environment(id)).to.include({
+        DB_user: 'shop',
+        DB_password: first.value,
+        DATABASE_URL: `db://shop:${first.value}@backend`,
+      });
+    }
+    expect(backend.logins.denied).to.equal(0);
+  });
+
+  it('that are missing leave a deployment without a container, until they are there', async () => {
+    const secrets = [{ name: 'API', vault_path: 'deployments/absent', anchor: 'process' }];
+    await shop.apply({ name: 'missing', image, replicas: 1, secrets });
+    expect(await reasonOf('missing')).to.equal('secret_missing');
+    expect(await containersOf('missing')).to.deep.equal([]);
+
+    await write('deployments/absent', { key: 'x' });
+    await shop.reaches('missing', 'Running', 10_000);
+    await shop.remove('missing');
+  });
+
+  it('that the policy forbids do the same, until it grants them', async () => {
+    await plane.controllers.kill('SIGTERM');
+    const strict = new Child('controllers/main.ts', {
+      environment: {
+        MOORING_ETCD_ENDPOINTS: plane.etcd.endpoint,
+        MOORING_KEY_FILE: join(plane.folder, 'keys'),
+        MOORING_SECRETS_NAMESPACES: 'deployments',
+      },
+      logFile: join(plane.folder, 'strict.log'),
+    });
+    strict.start();
+    await write('resources/smtp', { password: 'x' });
+    const secrets = [{ name: 'SMTP', vault_path: 'resources/smtp', anchor: 'external' }];
+    await shop.apply({ name: 'forbidden', image, replicas: 1, secrets });
+    expect(await reasonOf('forbidden')).to.equal('secret_forbidden');
+    expect(await containersOf('forbidden')).to.deep.equal([]);
+
+    await strict.kill('SIGTERM');
+    plane.controllers.start();
+    await shop.reaches('forbidden', 'Running');
+    await shop.remove('forbidden');
+  });
+
+  const rotation = async () =>
+    taken(await shop.client.request<ShownRotation>('GET', '/api/v1/deployments/web/secrets/rotation'));
+  const ask = (body: unknown) =>
+    shop.client.request<ShownRotation>('POST', '/api/v1/deployments/web/secrets/rotate', { body });
+  /** Asks until it is heard: the API server may be away. */
+  const advance = async (phase: string, material: Readonly<Record<string, unknown>> = {}) => {
+    await until(`${phase} to be taken`, async () => (await ask({ phase, ...material })).ok);
+    const isOver = ({ phase: shown, holds }: ShownRotation) => holds && (shown === phase || shown === 'idle');
+    await until(`${phase} to hold`, async () => isOver(await rotation()), 90_000);
+  };
+
+  /** Through all phases, with the backend told as its operator would tell it. */
+  const rotate = async (from: string, to: string, trouble: () => Promise<void> = async () => undefined) => {
+    await advance('stage', { values: { password: to } });
+    backend.accepted.add(to);
+    const rolling = advance('promote');
+    await trouble();
+    await rolling;
+    await advance('verify');
+    await advance('retire');
+    backend.accepted.delete(from);
+    const environments = await Promise.all(
+      (await fleet.view.running('web')).map(({ id }) => fleet.view.environment(id)),
+    );
+    expect(environments.map(({ DB_password }) => DB_password === to)).to.deep.equal([true, true]);
+  };
+
+  it('are rotated without one failed log-in', async () => {
+    const before = backend.logins.welcome;
+    await rotate(passwords[0].value, passwords[1].value);
+    const refused = await ask({ phase: 'verify' });
+    expect(!refused.ok && refused.rejections[0]?.code).to.equal('rotation_transition_invalid');
+    expect((await shop.show('web')).secretsVersion).to.equal(1);
+    await until('more log-ins', async () => backend.logins.welcome > before + 20);
+    expect(backend.logins.denied).to.equal(0);
+  });
+
+  it('are rotated without one failed log-in while the parts are killed one after the other', async () => {
+    await rotate(passwords[1].value, passwords[2].value, async () => {
+      await plane.controllers.restart('SIGKILL');
+      await machine.agent.restart('SIGKILL');
+      await plane.api.restart('SIGKILL');
+    });
+    expect((await shop.show('web')).secretsVersion).to.equal(2);
+    expect(backend.logins.denied).to.equal(0);
+    const { welcome } = backend.logins;
+    await until('log-ins with the last password', async () => backend.logins.welcome > welcome + 10);
+    expect(backend.logins.denied).to.equal(0);
+  });
+
+  it('are found nowhere but in the engine', async () => {
+    const events = await shop.client.all('/api/v1/events');
+    expect(events.ok).to.equal(true);
+    const places = [
+      ...(await filesBelow(plane.folder, ['engine'])),
+      ...(await commandLines()),
+      { name: 'answers of the API', bytes: Buffer.concat(heard) },
+    ];
+    expect(
+      places.some(({ name }) => name.startsWith('etcd/')) && places.some(({ name }) => name.endsWith('.log')),
+    ).to.equal(true);
+    expect(findCanaries(passwords, places)).to.deep.equal([]);
+    await shop.remove('web');
+  });
+});
