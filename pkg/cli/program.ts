@@ -149,6 +149,24 @@ function addWriting(program: Commander, run: Run): void {
       run(async () => (await import('./commands/scale.js')).scale, { name, replicas: count(replicas) }),
     );
   program
+    .command('rotate <name>')
+    .description('replace a secret of a deployment, phase by phase; without options, show how far that is')
+    .option('--phase <phase>', 'the phase to ask for: stage, promote, verify, retire or abort')
+    .option('--auto', 'walk through all phases, and stop at the first trouble')
+    .option('--secret <label>', 'which one, where the deployment refers to several')
+    .option('--values <path>', 'with the phase stage: file with the new values as a map, - for standard input')
+    .option('--timeout <duration>', 'with --auto: give up after this long', duration)
+    .action((name: string, options: Options) =>
+      run(async () => (await import('./commands/rotate.js')).rotate, {
+        name,
+        phase: options['phase'],
+        auto: Boolean(options['auto']),
+        secret: options['secret'],
+        values: options['values'],
+        timeoutMs: options['timeout'],
+      }),
+    );
+  program
     .command('delete <kind> <name>')
     .description('delete a deployment and wait until its containers are gone')
     .option('--no-wait', 'do not wait')

@@ -24,7 +24,7 @@ export const completion: Command<CompletionInput> = async ({ terminal }, { shell
 };
 
 /** Commands whose next word is the name of a deployment. */
-const namesDeployment = ['status', 'logs', 'scale'];
+const namesDeployment = ['status', 'logs', 'scale', 'rotate'];
 /** Commands whose next word is a kind, and then a name. */
 const namesKind = ['get', 'describe', 'delete'];
 /** Programs that the script `moor` starts itself. */

@@ -1,0 +1,141 @@
+import type { Client } from '../../client/index.js';
+import { sleep } from '../../clock/index.js';
+import { type Deadline, startDeadline } from '../deadline.js';
+import { readDeclared } from '../documents.js';
+import { type ExitCode, exitCode } from '../exit-code.js';
+import { UsageFault } from '../faults.js';
+import { deployments } from '../kinds.js';
+import type { Command, Session } from '../session.js';
+
+/** How far a rotation is, as the server shows it. */
+export interface RotationView {
+  readonly secret: string;
+  readonly phase: string;
+  readonly holds: boolean;
+  readonly next: string;
+  readonly waitsFor: string | null;
+  readonly secretsVersion: number;
+}
+
+interface RotateInput {
+  readonly name: string;
+  readonly phase: string | undefined;
+  readonly auto: boolean;
+  readonly secret: string | undefined;
+  /** File with a map of new values; `-` is standard input. Values never stand on a command line. */
+  readonly values: string | undefined;
+  readonly timeoutMs: number | undefined;
+}
+
+const LOOK_EVERY_MS = 500;
+/** So many looks in a row at a deployment that is in trouble, and the walk stops. */
+const TROUBLED_LOOKS = 6;
+
+/** Shows the rotation of a secret, asks for one phase of it, or walks through all of them. */
+export const rotate: Command<RotateInput> = async (session, input) => {
+  if (input.auto && input.phase !== undefined) throw new UsageFault('choose --phase or --auto, not both.');
+  const client = await session.connect();
+  const rotation = new Rotation(session, client, input);
+  if (input.auto) return rotation.walk();
+  return input.phase === undefined ? rotation.show() : rotation.ask(input.phase);
+};
+
+class Rotation {
+  readonly #session: Session;
+  readonly #client: Client;
+  readonly #input: RotateInput;
+  readonly #path: string;
+  #printed = '';
+
+  constructor(session: Session, client: Client, input: RotateInput) {
+    this.#session = session;
+    this.#client = client;
+    this.#input = input;
+    this.#path = `${deployments.path}/${encodeURIComponent(input.name)}`;
+  }
+
+  async show(): Promise<ExitCode> {
+    const view = await this.#look();
+    if (typeof view === 'number') return view;
+    this.#print(view);
+    this.#session.terminal.out(`secretsVersion ${view.secretsVersion}; the next phase is ${view.next}\n`);
+    return exitCode.ok;
+  }
+
+  async ask(phase: string): Promise<ExitCode> {
+    const { secret, values } = this.#input;
+    const material = phase === 'stage' && values !== undefined ? await this.#values(values) : undefined;
+    const body = { phase, ...(secret !== undefined && { secret }), ...(material && { values: material }) };
+    const answer = await this.#client.request<RotationView>('POST', `${this.#path}/secrets/rotate`, { body });
+    if (!answer.ok) return this.#session.refused(answer);
+    this.#print(answer.value);
+    return exitCode.ok;
+  }
+
+  /** From where it stands to the end, each phase once the one before it holds. Stops at the first trouble. */
+  async walk(): Promise<ExitCode> {
+    const deadline = startDeadline(this.#session.terminal, this.#input.timeoutMs);
+    let isUnderWay = false;
+    try {
+      for (;;) {
+        const view = await this.#look();
+        if (typeof view === 'number') return view;
+        isUnderWay ||= view.phase !== 'idle';
+        const settled = await this.#untilItHolds(view, deadline);
+        if (typeof settled === 'number') return settled;
+        if (settled.phase === 'idle' && isUnderWay) return exitCode.ok;
+        const asked = await this.ask(settled.next);
+        if (asked !== exitCode.ok) return asked;
+        isUnderWay = true;
+      }
+    } finally {
+      deadline.end();
+    }
+  }
+
+  async #untilItHolds(begun: RotationView, deadline: Deadline): Promise<RotationView | ExitCode> {
+    let view: RotationView | ExitCode = begun;
+    for (let troubled = 0; typeof view !== 'number' && !view.holds; view = await this.#look()) {
+      this.#print(view);
+      troubled = (await this.#isTroubled()) ? troubled + 1 : 0;
+      if (troubled >= TROUBLED_LOOKS) return this.#halted();
+      await sleep(this.#session.terminal.clock, LOOK_EVERY_MS, deadline.signal);
+      if (deadline.passed) return exitCode.timedOut;
+      if (deadline.signal.aborted) return exitCode.interrupted;
+    }
+    if (typeof view !== 'number') this.#print(view);
+    return view;
+  }
+
+  #halted(): ExitCode {
+    const { name } = this.#input;
+    this.#session.terminal.err(
+      `the rotation halts: ${name} is degraded. moor status ${name} says why; moor rotate ${name} --phase abort turns back.\n`,
+    );
+    return exitCode.refused;
+  }
+
+  async #isTroubled(): Promise<boolean> {
+    const answer = await this.#client.request<{ readonly status?: { readonly phase?: string } }>('GET', this.#path);
+    return answer.ok && answer.value.status?.phase === 'Degraded';
+  }
+
+  async #look(): Promise<RotationView | ExitCode> {
+    const { secret } = this.#input;
+    const query = secret === undefined ? {} : { query: { secret } };
+    const answer = await this.#client.request<RotationView>('GET', `${this.#path}/secrets/rotation`, query);
+    return answer.ok ? answer.value : this.#session.refused(answer);
+  }
+
+  async #values(file: string): Promise<Readonly<Record<string, unknown>>> {
+    const [first, ...more] = await readDeclared(file, this.#session.terminal);
+    if (!first || more.length > 0) throw new UsageFault(`${file}: must hold one map of values.`);
+    return first.value;
+  }
+
+  #print({ secret, phase, holds, waitsFor }: RotationView): void {
+    const line = `${secret}: ${phase}${holds ? '' : `, until ${waitsFor}`}\n`;
+    if (line !== this.#printed) this.#session.terminal.out(line);
+    this.#printed = line;
+  }
+}
