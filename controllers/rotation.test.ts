@@ -194,6 +194,18 @@ describe('a rotation', () => {
     expect(await world.progress()).to.include({ phase: 'stage', holds: true });
   });
 
+  it('waits while the secrets store is away, and goes on when it is back', async () => {
+    await begin();
+    world.secretsAreAway = true;
+    await world.ask('stage');
+    await world.clock.pass(30_000);
+    expect(await world.progress()).to.include({ holds: false, waitsFor: 'the secrets store can be reached' });
+    world.secretsAreAway = false;
+    await world.clock.pass(3_000);
+    expect(await world.progress()).to.include({ phase: 'stage', holds: true });
+    expect(await world.state()).to.deep.equal({ last: 2, current: 1, pending: 2 });
+  });
+
   it('that was only staged is turned back without a trace in containers', async () => {
     await begin();
     await world.reach('stage');

@@ -90,6 +90,27 @@ describe('the loops, of a deployment with secrets', () => {
     });
   }
 
+  it('leave what runs alone while the store is away, make nothing new, and recover within ten seconds', async () => {
+    await write({ password: 'x' });
+    await world.put(keys.deployment(TENANT, 'web'), web());
+    await world.clock.pass(5_000);
+    const running = await world.all<Report>(ranges.reports);
+    world.secretsAreAway = true;
+    const stored = await world.get<StoredDeployment>(keys.deployment(TENANT, 'web'));
+    await world.put(keys.deployment(TENANT, 'web'), { ...stored, replicas: 3 });
+    await world.clock.pass(120_000);
+
+    expect(await unresolved()).to.include({ reason: 'secret_store_unavailable', replicas: 1 });
+    expect((await world.status())?.phase).to.equal('Degraded');
+    expect(await world.all<Report>(ranges.reports)).to.deep.equal(running);
+    expect((await events()).map(({ reason }) => reason)).to.deep.equal(['secret_store_unavailable']);
+
+    world.secretsAreAway = false;
+    await world.clock.pass(10_000);
+    expect((await world.status())?.phase).to.equal('Running');
+    expect(await world.all<Report>(ranges.reports)).to.have.length(3);
+  });
+
   it('go quiet: nothing is written while a cause stands', async () => {
     await world.put(keys.deployment(TENANT, 'web'), web());
     await world.clock.pass(20_000);

@@ -7,7 +7,12 @@ import type { Report } from '../crds/report/index.js';
 import { ManualClock, seededRandom } from '../pkg/clock/index.js';
 import type { PlacementPolicy } from '../pkg/fleet/index.js';
 import { silentLogger } from '../pkg/log/index.js';
-import { EmbeddedSecretStore, SecretKeyring } from '../pkg/secrets/index.js';
+import {
+  EmbeddedSecretStore,
+  SecretKeyring,
+  type SecretStore,
+  SecretStoreUnavailableFault,
+} from '../pkg/secrets/index.js';
 import { encode, MemoryStore, type Store, value, WatchCache } from '../pkg/store/index.js';
 import { controllersIn } from './controllers-in.js';
 
@@ -49,6 +54,8 @@ export class World {
   readonly clock = new ManualClock();
   readonly store = new MemoryStore({ clock: this.clock });
   readonly secrets = secretsIn(this.store);
+  /** The secrets store does not answer the controllers. */
+  secretsAreAway = false;
   readonly #stop = new AbortController();
   agentsWork = true;
   /** What agents say of the health of a deployment's containers. */
@@ -71,7 +78,7 @@ export class World {
       holder,
       leaderLeaseSeconds: 9,
       eventRetentionDays: 7,
-      secrets: secretsIn(store),
+      secrets: this.#reachable(secretsIn(store)),
       ...(policy && { policy }),
     });
     void cache.run(stop.signal);
@@ -137,6 +144,22 @@ export class World {
 
   close(): void {
     this.#stop.abort();
+  }
+
+  #reachable(secrets: EmbeddedSecretStore): SecretStore {
+    const answer = async <T>(ask: () => Promise<T>): Promise<T> => {
+      if (this.secretsAreAway) throw new SecretStoreUnavailableFault('away');
+      return ask();
+    };
+    return {
+      read: (path, version) => answer(() => secrets.read(path, version)),
+      state: path => answer(() => secrets.state(path)),
+      write: (path, write) => answer(() => secrets.write(path, write)),
+      promote: (path, version) => answer(() => secrets.promote(path, version)),
+      destroy: (path, version) => answer(() => secrets.destroy(path, version)),
+      delete: path => answer(() => secrets.delete(path)),
+      close: () => secrets.close(),
+    };
   }
 
   async #agents(): Promise<void> {

@@ -65,7 +65,7 @@ async function report(env: ApiEnv, call: Call): Promise<Outcome> {
   return json(200, {});
 }
 
-/** The one answer with secrets in it. It is not for anybody's memory. */
+/** The one answer with secrets in it. */
 async function environment(env: ApiEnv, call: Call): Promise<Outcome> {
   const checked = checkEnvironmentRequest(call.document);
   if (!checked.ok) return new Refused(checked.rejections);
@@ -75,7 +75,7 @@ async function environment(env: ApiEnv, call: Call): Promise<Outcome> {
   }
   const values = Object.fromEntries([...answer.environment].map(([name, secret]) => [name, secret.reveal()]));
   const reply: EnvironmentReply = { environment: values };
-  return json(200, reply, { 'cache-control': 'no-store' });
+  return json(200, reply);
 }
 
 async function assignments(env: ApiEnv, call: Call): Promise<Outcome> {
