@@ -1,9 +1,14 @@
 import { type SpawnSyncReturns, spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { expect } from 'chai';
+
+interface Development {
+  readonly server: string;
+  readonly tokens: { readonly tenant: string };
+}
 
 describe('a newcomer’s first walk', function () {
   const home = mkdtempSync(join(tmpdir(), 'mooring-walk-'));
@@ -16,6 +21,13 @@ describe('a newcomer’s first walk', function () {
     expect(status, `moor ${words.join(' ')}: ${stdout}${stderr}`).to.equal(0);
     return stdout;
   };
+
+  const applied = (document: object): SpawnSyncReturns<string> =>
+    spawnSync('./moor', ['apply', '-f', '-'], {
+      encoding: 'utf8',
+      input: JSON.stringify(document),
+      env: { ...process.env, MOORING_HOME: home, NO_COLOR: '1' },
+    });
 
   after(() => {
     moor('down', '--purge');
@@ -52,13 +64,25 @@ describe('a newcomer’s first walk', function () {
     expect(done('get', 'deployments', '-o', 'name').trim()).to.equal('deployment/demo');
   });
 
+  it('a secret reaches the container that refers to it', async () => {
+    const { server, tokens } = JSON.parse(readFileSync(join(home, 'dev.json'), 'utf8')) as Development;
+    const headers = { authorization: `Bearer ${tokens.tenant}`, 'content-type': 'application/json' };
+    const body = JSON.stringify({ generate: { keys: ['password'] } });
+    const written = await fetch(`${server}/api/v1/secrets/deployments/walk-db`, { method: 'PUT', headers, body });
+    expect(written.status).to.be.oneOf([200, 201]);
+
+    const { image } = JSON.parse(done('get', 'deployments', 'demo', '-o', 'json')) as { image: string };
+    const secrets = [{ name: 'DB', vault_path: 'deployments/walk-db', anchor: 'process' }];
+    const command = ['sh', '-c', 'trap "exit 0" TERM; echo "${#DB_password} characters"; sleep 1000 & wait'];
+    expect(applied({ kind: 'Deployment', name: 'walk', image, secrets, command }).status).to.equal(0);
+    done('status', 'walk', '--until-ready', '--timeout', '60s');
+    expect(done('logs', 'walk')).to.match(/^43 characters/);
+    done('delete', 'deployment', 'walk');
+  });
+
   it('a refusal shows every reason, and exits with 1', () => {
-    const input = JSON.stringify({ kind: 'Deployment', name: 'Web', image: 'nginx:latest', replicas: -1 });
-    const { status, stderr, stdout } = spawnSync('./moor', ['apply', '-f', '-'], {
-      encoding: 'utf8',
-      input,
-      env: { ...process.env, MOORING_HOME: home, NO_COLOR: '1' },
-    });
+    const refused = applied({ kind: 'Deployment', name: 'Web', image: 'nginx:latest', replicas: -1 });
+    const { status, stderr, stdout } = refused;
     expect(status).to.equal(1);
     for (const code of ['deployment_name_invalid', 'image_required', 'replicas_negative']) {
       expect(stdout + stderr).to.include(code);

@@ -16,7 +16,8 @@ export const controllersPart: ProcessPart = {
     const pid = await startProgram({
       main: 'controllers/main.ts',
       words: [],
-      environment: { MOORING_ETCD_ENDPOINTS: facts['etcd']! },
+      // The same keys as the server's: what it seals, the loops must open.
+      environment: { MOORING_ETCD_ENDPOINTS: facts['etcd']!, MOORING_KEY_FILE: home.path('keys') },
       logFile,
     });
     const client = new Client({ server: facts['server']!, timeoutMs: 2_000 });
