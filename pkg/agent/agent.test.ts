@@ -397,6 +397,21 @@ describe('an agent', () => {
       expect(lab.engine.containers[0]?.id).not.to.equal(first?.id);
     });
 
+    it('does not beg for tickets that do not come', async () => {
+      await begin();
+      await lab.assign(secretReplica());
+      await lab.clock.pass(0);
+      let snapshots = 0;
+      const assignments = lab.desk.assignments.bind(lab.desk);
+      lab.desk.assignments = (node, onLine) =>
+        assignments(node, line => {
+          if (line.type === 'snapshot') snapshots++;
+          onLine(line.type === 'snapshot' ? { type: 'snapshot', replicas: line.replicas } : line);
+        });
+      await lab.clock.pass(30_000);
+      expect(snapshots).to.be.within(1, 30);
+    });
+
     it('makes no container while they cannot be had, says so, and makes it when they can', async () => {
       await begin();
       await lab.assign(secretReplica());

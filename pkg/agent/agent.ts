@@ -78,7 +78,7 @@ export class Agent {
     const view = new ContainerView(engine, node.id);
     const outbox = new Outbox(this.#env, send, signal);
     const history = await RunHistory.load(clock, disk);
-    const dial = new Redial(signal);
+    const dial = new Redial(clock, signal);
     const secrets = new SecretCourier({
       assignments,
       ask: request => this.#membership.authorised(() => link.environment(request)),
