@@ -4,6 +4,7 @@
  */
 import { loadavg } from 'node:os';
 
+import { admitting } from './admission.js';
 import { applyToRunning } from './containers.js';
 import { readsOverHttp } from './reads.js';
 import { type Finding, report } from './report.js';
@@ -16,6 +17,7 @@ const workloads: Readonly<Record<string, (rounds: number) => Promise<Finding[]>>
   w3: scheduling,
   w5: applyToRunning,
   w8: readsOverHttp,
+  admission: admitting,
 };
 
 const rounds = Number(process.env['ROUNDS'] ?? 3);
