@@ -103,6 +103,14 @@ describe('the life of a node', () => {
     expect((await shown())['schedulable']).to.deep.include({ value: false });
   });
 
+  it('of the control plane’s own machine shows a drain too', async () => {
+    const { node } = await enrolled('machine-1', { controlPlane: true });
+    await say({ id: node.id, status: 'draining', reason: 'drained' });
+    await post('machine-1/drain');
+
+    expect((await shown())['schedulable']).to.deep.equal({ value: false, reason: 'drained' });
+  });
+
   for (const order of ['drain', 'undrain', 'fence']) {
     it(`takes ${order} from an administrator of its tenant only`, async () => {
       await enrolled();

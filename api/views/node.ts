@@ -76,10 +76,10 @@ function statusOf({ orders }: StoredNode, seen: NodeStatus | undefined): NodeSta
 }
 
 function schedulable(node: StoredNode, seen: NodeStatus | undefined): NodeView['schedulable'] {
-  if (node.controlPlane) return { value: false, reason: 'the control plane runs on it' };
   const status = statusOf(node, seen);
-  if (status === 'ready') return { value: true, reason: 'ready' };
   if (status === 'draining') return { value: false, reason: seen?.reason === 'drained' ? 'drained' : 'draining' };
+  if (node.controlPlane) return { value: false, reason: 'the control plane runs on it' };
+  if (status === 'ready') return { value: true, reason: 'ready' };
   return { value: false, reason: seen?.lost ? `${status}: ${LOST[seen.lost]}` : status };
 }
 

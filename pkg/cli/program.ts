@@ -1,8 +1,9 @@
-import { Command as Commander, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { Command as Commander, CommanderError, Option } from 'commander';
 
+import { count, duration, outputOption } from './arguments.js';
 import type { ConnectionFlags } from './connection.js';
 import { type ExitCode, exitCode, exitCodeMeanings } from './exit-code.js';
-import { type Format, formats } from './print/document.js';
+import type { Format } from './print/document.js';
 import { type Command, openSession } from './session.js';
 import type { Terminal } from './terminal.js';
 import { version } from '../version/index.js';
@@ -39,6 +40,7 @@ export function createProgram(terminal: Terminal, finished: (code: ExitCode) => 
   };
   addReading(program, run);
   addWriting(program, run);
+  addNodes(program, run);
   addAccess(program, run);
   addSelf(program, run);
   return program;
@@ -176,29 +178,49 @@ function addWriting(program: Commander, run: Run): void {
     );
 }
 
-function addAccess(program: Commander, run: Run): void {
-  const list = (kind: string) => (options: { output: Format }) =>
-    run(async () => (await import('./commands/get.js')).get, { kind, output: options.output });
-  const access = () => import('./commands/access.js');
-
+function addNodes(program: Commander, run: Run): void {
   const nodes = program.command('nodes').description('machines that run containers');
-  nodes.command('list').description('list them').addOption(outputOption()).action(list('nodes'));
+  const order = async () => (await import('./commands/node-order.js')).orderNode;
+  const atOnce = { wait: false, timeoutMs: undefined };
+  nodes.command('list').description('list them').addOption(outputOption()).action(listing(run, 'nodes'));
   nodes
     .command('join-token')
     .description('mint a token with which one machine may enrol')
     .option('--name <node>', 'the only name it may enrol under')
     .addOption(outputOption())
-    .action((options: { name?: string; output: Format }) => run(async () => (await access()).createJoinToken, options));
+    .action((options: { name?: string; output: Format }) =>
+      run(async () => (await import('./commands/access.js')).createJoinToken, options),
+    );
+  nodes
+    .command('drain <name>')
+    .description('have one emptied: what is on it is started elsewhere first')
+    .option('--wait', 'until nothing is left on it')
+    .option('--timeout <duration>', 'with --wait: give up waiting after this long', duration)
+    .action((name: string, { wait = false, timeout }: { wait?: boolean; timeout?: number }) =>
+      run(order, { order: 'drain', name, wait, timeoutMs: timeout }),
+    );
+  nodes
+    .command('undrain <name>')
+    .description('let one take work again')
+    .action((name: string) => run(order, { order: 'undrain', name, ...atOnce }));
+  nodes
+    .command('fence <name>')
+    .description('vouch that the machine is off: what was on it is started elsewhere at once')
+    .action((name: string) => run(order, { order: 'fence', name, ...atOnce }));
+}
+
+function addAccess(program: Commander, run: Run): void {
+  const access = () => import('./commands/access.js');
 
   const tenants = program.command('tenants').description('who deploys here (needs an administrator’s token)');
-  tenants.command('list').description('list them').addOption(outputOption()).action(list('tenants'));
+  tenants.command('list').description('list them').addOption(outputOption()).action(listing(run, 'tenants'));
   tenants
     .command('create <name>')
     .description('make one')
     .action((name: string) => run(async () => (await access()).createTenant, { name }));
 
   const tokens = program.command('tokens').description('what speaks for a tenant');
-  tokens.command('list').description('list them').addOption(outputOption()).action(list('tokens'));
+  tokens.command('list').description('list them').addOption(outputOption()).action(listing(run, 'tokens'));
   tokens
     .command('create')
     .description('mint one')
@@ -242,24 +264,8 @@ function addSelf(program: Commander, run: Run): void {
     );
 }
 
-function outputOption(): Option {
-  return new Option('-o, --output <format>', 'how to print it').choices([...formats]).default('table');
-}
-
-/** Reads `90s`, `5m`, `1h30m` as milliseconds. */
-export function duration(text: string): number {
-  const units = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 } as const;
-  if (!/^(\d+(ms|s|m|h))+$/.test(text)) throw new InvalidArgumentError('Write it as 90s, 5m or 1h30m.');
-  return [...text.matchAll(/(\d+)(ms|s|m|h)/g)].reduce(
-    (sum, [, amount, unit]) => sum + Number(amount) * units[unit as keyof typeof units],
-    0,
-  );
-}
-
-/** Reads a whole number that is not negative. */
-export function count(text: string): number {
-  if (/^\d{1,9}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('It must be a whole number, 0 or more.');
+function listing(run: Run, kind: string) {
+  return ({ output }: { output: Format }) => run(async () => (await import('./commands/get.js')).get, { kind, output });
 }
 
 /** What commander's own refusal amounts to. Asking for help is no mistake. */

@@ -1,0 +1,67 @@
+import type { Client } from '../../client/index.js';
+import { startDeadline } from '../deadline.js';
+import { type ExitCode, exitCode } from '../exit-code.js';
+import { nodes } from '../kinds.js';
+import type { Command, Session } from '../session.js';
+import type { NodeView } from '../views.js';
+
+/** What can be ordered of a node, and what it is afterwards. */
+const ORDERED = { drain: 'draining', undrain: 'takes work again', fence: 'fenced' } as const;
+
+interface NodeOrderInput {
+  readonly order: keyof typeof ORDERED;
+  readonly name: string;
+  /** Of a drain: stay until the node is empty. */
+  readonly wait: boolean;
+  readonly timeoutMs: number | undefined;
+}
+
+/** Has a node emptied, used again, or given up for off. */
+export const orderNode: Command<NodeOrderInput> = async (session, { order, name, wait, timeoutMs }) => {
+  const { terminal, ink } = session;
+  const client = await session.connect();
+  const answer = await client.request<NodeView>('POST', `${nodes.path}/${encodeURIComponent(name)}/${order}`);
+  if (!answer.ok) return session.refused(answer);
+  const { value: node } = answer;
+  terminal.out(`node/${node.name} ${ink.yellow(ORDERED[order])}\n`);
+  if (!wait) return exitCode.ok;
+
+  const code = await untilDrained(session, client, node, timeoutMs);
+  if (code === exitCode.ok) terminal.out(`node/${node.name} ${ink.green('drained')}\n`);
+  if (code === exitCode.timedOut) terminal.err(`node/${node.name} is not empty yet; the drain goes on\n`);
+  return code;
+};
+
+async function untilDrained(
+  session: Session,
+  client: Client,
+  ordered: NodeView,
+  timeoutMs: number | undefined,
+): Promise<ExitCode> {
+  const deadline = startDeadline(session.terminal, timeoutMs);
+  let seen = false;
+  try {
+    for await (const change of client.watch<NodeView>(nodes.path, { signal: deadline.signal })) {
+      if (change.type === 'refused') return session.refused(change.refusal);
+      if (change.type === 'bookmark') {
+        if (!seen) return inVain(session, ordered, 'gone');
+      } else if (change.object.id === ordered.id) {
+        seen = true;
+        const { metadata, status, schedulable } = change.object;
+        if (change.type === 'deleted') return inVain(session, ordered, 'gone');
+        // A server that lags shows the node as it was before the order.
+        if (metadata.generation < ordered.metadata.generation) continue;
+        if (status !== 'draining') return inVain(session, ordered, status);
+        if (schedulable.reason === 'drained') return exitCode.ok;
+      }
+    }
+    return deadline.passed ? exitCode.timedOut : exitCode.interrupted;
+  } finally {
+    deadline.end();
+  }
+}
+
+function inVain({ terminal }: Session, { name }: NodeView, state: string): ExitCode {
+  terminal.err(`node/${name} is ${state}, and no longer being drained\n`);
+  return exitCode.refused;
+}

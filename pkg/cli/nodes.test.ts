@@ -1,0 +1,88 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { expect } from 'chai';
+
+import { FakeApi, refused, testTerminal } from './fake-api.js';
+import type { run as Run } from './run.js';
+
+const WATCH = 'GET /api/v1/nodes?watch=true';
+
+const node = (status: string, reason: string, generation = 2, id = 'node_1') => ({
+  id,
+  name: 'n1',
+  status,
+  schedulable: { value: false, reason },
+  metadata: { generation },
+});
+const shown = (object: object, type = 'modified') => ({ type, cursor: '2', object });
+const bookmark = { type: 'bookmark', cursor: '1' };
+const draining = node('draining', 'draining');
+
+describe('moor nodes', () => {
+  let api: FakeApi;
+  let folder: string;
+  let run: typeof Run;
+
+  before(async () => {
+    ({ run } = await import('./run.js'));
+  });
+  beforeEach(async () => {
+    api = await FakeApi.start();
+    folder = mkdtempSync(join(tmpdir(), 'moor-cli-'));
+    api.replies.set('POST /api/v1/nodes/n1/drain', { status: 200, body: draining });
+  });
+  afterEach(async () => {
+    await api.stop();
+    rmSync(folder, { recursive: true });
+  });
+
+  const moor = async (...words: readonly string[]) => {
+    const environment = { MOORING_SERVER: api.address, MOORING_TOKEN: 'mtk_t', HOME: folder, MOORING_HOME: folder };
+    const terminal = testTerminal(environment);
+    return { code: await run(['nodes', ...words], terminal), ...terminal.printed };
+  };
+  const asked = () => api.got.map(({ method, path }) => `${method} ${path}`);
+
+  for (const order of ['drain', 'undrain', 'fence']) {
+    it(`${order} gives the order and does not wait`, async () => {
+      api.replies.set(`POST /api/v1/nodes/n1/${order}`, { status: 200, body: node('ready', 'ready') });
+      const { code, out } = await moor(order, 'n1');
+
+      expect(code).to.equal(0);
+      expect(out).to.match(/^node\/n1 .+\n$/);
+      expect(asked()).to.deep.equal([`POST /api/v1/nodes/n1/${order}`]);
+    });
+  }
+
+  const outdated = shown(node('ready', 'ready', 1), 'added');
+  const table: readonly (readonly [string, readonly object[], number])[] = [
+    ['until it is empty', [shown(draining, 'added'), bookmark, shown(node('draining', 'drained'))], 0],
+    ['not at all for one that is empty', [shown(node('draining', 'drained'), 'added'), bookmark], 0],
+    ['through news from before the order', [outdated, bookmark, shown(node('draining', 'drained'))], 0],
+    ['for the node itself, not for others', [shown(node('ready', 'ready', 9, 'node_2')), shown(draining), bookmark], 5],
+    ['in vain when it is used again', [shown(draining, 'added'), bookmark, shown(node('ready', 'ready', 3))], 1],
+    ['in vain when it fails', [shown(draining, 'added'), bookmark, shown(node('failed', 'failed'))], 1],
+    ['in vain when it goes', [shown(draining, 'added'), bookmark, shown(draining, 'deleted')], 1],
+    ['in vain when it is gone', [bookmark], 1],
+  ];
+  for (const [title, lines, code] of table) {
+    it(`drain --wait waits ${title}`, async () => {
+      api.replies.set(WATCH, { lines });
+      const answer = await moor('drain', 'n1', '--wait', '--timeout', '300ms');
+
+      expect(answer.code).to.equal(code);
+      expect(answer.out.endsWith('node/n1 drained\n')).to.equal(code === 0);
+      expect(answer.err === '').to.equal(code === 0);
+    });
+  }
+
+  it('says why the server refuses an order', async () => {
+    api.replies.set('POST /api/v1/nodes/n1/fence', refused(409, 'node_is_control_plane'));
+    const { code, err } = await moor('fence', 'n1');
+
+    expect(code).to.equal(1);
+    expect(err).to.contain('node_is_control_plane');
+  });
+});
