@@ -10,6 +10,16 @@ function cpuMillis(work: () => void): number {
   return (user + system) / 1000;
 }
 
+/** The least CPU time of a few rounds: the others were disturbed. */
+function leastMillis(rounds: number, enough: number, work: () => void): number {
+  let least = Number.POSITIVE_INFINITY;
+  for (let round = 0; round < rounds && least >= enough; round += 1) least = Math.min(least, cpuMillis(work));
+  return least;
+}
+
+const CPU_MS = 50;
+const ROUNDS = 6;
+
 const many = (count: number, entry: (position: number) => [string, unknown]) =>
   Object.fromEntries(Array.from({ length: count }, (_, position) => entry(position)));
 
@@ -30,6 +40,7 @@ const baits: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   'a duration of 1 MiB': { healthCheck: { type: 'exec', command: ['x'], timeout: '1s'.repeat(2 ** 19) } },
   'a value of 1 MiB': { environment: { A: 'eyJ.'.repeat(2 ** 18) } },
   'values full of bait': { environment: many(30, i => [`A_${i}`, '://a:eyJ'.repeat(4000)]), bogus: 1 },
+  'values full of users': { environment: many(30, i => [`A_${i}`, '://a@'.repeat(6500)]), bogus: 1 },
   'a key of 1 MiB': { environment: { [`${'A_'.repeat(2 ** 19)}`]: 'x' } },
   'an unknown field of 1 MiB': { ['r'.repeat(2 ** 20)]: 1 },
   '10,000 secrets': {
@@ -86,12 +97,12 @@ describe('a hostile document', () => {
   for (const [name, bait] of Object.entries(baits)) {
     it(`with ${name} is refused soon, and the answer stays small`, () => {
       let answer = '';
-      const spent = cpuMillis(() => {
+      const spent = leastMillis(ROUNDS, CPU_MS, () => {
         answer = JSON.stringify(admitCreate({ ...least, ...bait }, facts, limits));
       });
       expect(JSON.parse(answer)).to.include({ ok: false });
       expect(answer.length).to.be.below(300_000);
-      expect(spent).to.be.below(150);
+      expect(spent).to.be.below(CPU_MS);
     });
   }
 
@@ -113,23 +124,20 @@ describe('a ring of a thousand deployments', () => {
       secretPaths: [],
     }));
     const dependsOn = Array.from({ length: 32 }, (_, i) => ({ name: `d${i * 30}`, condition: 'started' }));
-    const spent = cpuMillis(() => {
+    const spent = leastMillis(ROUNDS, CPU_MS, () => {
       expect(admitCreate({ ...least, dependsOn }, { ...facts, deployments }, limits).ok).to.equal(true);
     });
-    expect(spent).to.be.below(300);
+    expect(spent).to.be.below(CPU_MS);
   });
 });
 
 describe('a typical document', () => {
   it('is admitted in under 0.3 ms of CPU', () => {
     const typical = { ...full, environment: many(20, i => [`SETTING_${i}`, `some value ${i}`]) };
-    const times = 500;
+    const times = 100;
     const admit = () => {
       for (let i = 0; i < times; i += 1) admitCreate(typical, facts, limits);
     };
-    admit();
-    // The best of several rounds: the others were disturbed.
-    const rounds = Array.from({ length: 12 }, () => cpuMillis(admit));
-    expect(Math.min(...rounds) / times).to.be.below(0.3);
+    expect(leastMillis(40, 0.3 * times, admit) / times).to.be.below(0.3);
   });
 });

@@ -70,10 +70,19 @@ function looksLikeCredential(value: string): boolean {
   return value.split(/[\s"'`,;=()<>|&]+/).some(word => word.length >= ISSUED_MIN && ISSUED.test(word));
 }
 
-/** `scheme://user:password@host`, anywhere in the value. Reads each character once. */
+const AUTHORITY = /[^/?#\s"'`,<>]{0,2048}/y;
+
+/**
+ * `scheme://user:password@host`, anywhere in the value. Goes from one `@` to the next, since of all that begins before
+ * it only the last can hold it: each character is read a fixed number of times.
+ */
 function hasPasswordInUrl(value: string): boolean {
   for (let start = value.indexOf('://'); start >= 0; start = value.indexOf('://', start + 3)) {
-    const authority = /^[^/?#\s"'`,<>]{0,2048}/.exec(value.slice(start + 3, start + 3 + 2048))?.[0] ?? '';
+    const at = value.indexOf('@', start + 3);
+    if (at < 0) return false;
+    start = value.lastIndexOf('://', at);
+    AUTHORITY.lastIndex = start + 3;
+    const authority = AUTHORITY.exec(value)?.[0] ?? '';
     const user = authority.slice(0, Math.max(authority.lastIndexOf('@'), 0));
     const colon = user.indexOf(':');
     if (colon >= 0 && colon < user.length - 1) return true;

@@ -52,16 +52,17 @@ function keysOf({ vault_path: path, values, generate }: Loose, known: Readonly<R
 
 const variablesAreDistinct = rule('environment_name_conflict', (_value: unknown, _at, context: Context, refuse) => {
   const first = new Map<string, Setter>();
-  const findings = new Map<string, Finding>();
+  // One for each place: an entry of a list, or the key of a map.
+  const findings = new Map<string | number, Finding>();
   for (const setter of settersOf(context.document, context.facts.secretKeys)) {
     const other = first.get(setter.variable);
     if (!other) {
       first.set(setter.variable, setter);
       continue;
     }
-    const at = placeOf(setter);
-    if (findings.has(at.toString())) continue;
-    findings.set(at.toString(), refuse(at, setter.variable, { other: placeOf(other).toString() }));
+    const place = setter.position ?? setter.variable;
+    if (findings.has(place)) continue;
+    findings.set(place, refuse(placeOf(setter), setter.variable, { other: placeOf(other).toString() }));
   }
   return [...findings.values()];
 });
