@@ -1,11 +1,15 @@
 import { generateKeyPairSync, sign } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
 
 import { expect } from 'chai';
 
-import { keys } from '../crds/keys/index.js';
+import { keys, ranges } from '../crds/keys/index.js';
 import { enrolmentText } from '../pkg/link/index.js';
 import { create } from '../pkg/store/index.js';
 import { ApiLab, webDeployment } from './api-lab.testing.js';
+
+const key = generateKeyPairSync('ed25519');
+const publicKey = key.publicKey.export({ format: 'der', type: 'spki' }).toString('base64');
 
 describe('quotas', () => {
   let lab: ApiLab;
@@ -84,23 +88,41 @@ describe('quotas', () => {
     expect([grown.status, ...codes(grown)]).to.deep.equal([200, 'quota_reached replicas']);
   });
 
+  const enrol = async (nodeName: string, at = lab) => {
+    const { body } = await lab.ask('POST', '/api/v1/nodes/join-tokens', { token: a, body: {} });
+    const proof = sign(null, Buffer.from(enrolmentText(nodeName, publicKey)), key.privateKey).toString('base64');
+    const capacity = { cpu: 1, memory: 1, disk: 1 };
+    return at.ask('POST', '/api/v1/nodes', {
+      token: body['token'] as string,
+      body: { nodeName, labels: {}, capacity, publicKey, agentVersion: '0.1.0', proof },
+    });
+  };
+
   it('of nodes stop one more from joining, not one that is there', async () => {
-    const key = generateKeyPairSync('ed25519');
-    const publicKey = key.publicKey.export({ format: 'der', type: 'spki' }).toString('base64');
-    const enrol = async (nodeName: string) => {
-      const { body } = await lab.ask('POST', '/api/v1/nodes/join-tokens', { token: a, body: {} });
-      const proof = sign(null, Buffer.from(enrolmentText(nodeName, publicKey)), key.privateKey).toString('base64');
-      const capacity = { cpu: 1, memory: 1, disk: 1 };
-      return lab.ask('POST', '/api/v1/nodes', {
-        token: body['token'] as string,
-        body: { nodeName, labels: {}, capacity, publicKey, agentVersion: '0.1.0', proof },
-      });
-    };
     expect((await enrol('one')).status).to.equal(201);
     const second = await enrol('two');
     expect([second.status, second.body['code']]).to.deep.equal([409, 'quota_reached']);
     expect((await enrol('one')).status).to.equal(200);
     await set({ nodes: 2 });
     expect((await enrol('two')).status).to.equal(201);
+  });
+
+  it('of nodes hold for many that join at once, at several servers', async () => {
+    const { store, keyring } = lab;
+    const other = await new ApiLab({ store, keyring }).start();
+    await set({ nodes: 5 });
+    // Far enough from decision to commit that the servers decide at the same time.
+    const commit = store.commit.bind(store);
+    store.commit = change => setTimeout(5).then(() => commit(change));
+    const machines = Array.from({ length: 20 }, (_, n) => enrol(`machine-${n}`, n % 2 === 0 ? lab : other));
+    const answers = await Promise.all(machines);
+    await other.stop();
+    const refused = answers.filter(({ status }) => status !== 201);
+
+    expect(refused.map(({ status, body }) => `${status} ${body['code'] as string}`)).to.deep.equal(
+      Array.from({ length: 15 }, () => '409 quota_reached'),
+    );
+    expect((await lab.store.list(ranges.of(ranges.nodes, lab.a))).entries).to.have.length(5);
+    expect(await kind('nodes')).to.include({ limit: 5, used: 5 });
   });
 });

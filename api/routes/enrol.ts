@@ -8,8 +8,10 @@ import { reject } from '../../crds/rejections/index.js';
 import type { StoredToken } from '../../crds/tenant/index.js';
 import { type MintedToken, mintToken } from '../../pkg/auth/index.js';
 import { type EnrolReply, enrolmentText } from '../../pkg/link/index.js';
-import { ConflictFault, type Entry, encode, type Put, value } from '../../pkg/store/index.js';
+import { type Entry, encode, type Guard, type Put, value } from '../../pkg/store/index.js';
 import { quotasOf } from '../admission/quota-warnings.js';
+import { turnGuards, turnPuts } from '../admission/turns.js';
+import { attempts } from '../attempts.js';
 import type { Call } from '../call.js';
 import type { ApiEnv } from '../env.js';
 import { Refused } from '../refusal.js';
@@ -17,7 +19,6 @@ import { json } from '../reply.js';
 import type { Outcome } from '../route.js';
 import { tokenPut } from './store-token.js';
 
-const ATTEMPTS = 5;
 const NODE_TOKEN_SECONDS = 24 * 3600;
 
 /** What an enrolment is decided on, read from the store itself. */
@@ -25,6 +26,10 @@ interface Standing {
   readonly join: Entry;
   readonly holder: Entry | undefined;
   readonly node: Entry | undefined;
+  /** Why the tenant may have no more nodes. */
+  readonly full: Refused | undefined;
+  /** What holds a write to the count that this was judged by. None where nothing is counted. */
+  readonly turns: readonly Guard[];
 }
 
 /**
@@ -38,23 +43,37 @@ export async function enrol(env: ApiEnv, call: Call): Promise<Outcome> {
   if (!isProof(enrolmentText(asked.nodeName, asked.publicKey), asked.publicKey, asked.proof)) {
     return new Refused(reject('node_proof_invalid', 'proof', asked.proof));
   }
-  for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
-    const standing = await read(env, call, asked.nodeName);
-    const refused =
-      standing instanceof Refused ? standing : (refusal(standing, call, asked) ?? tooMany(env, call, standing));
-    if (refused) return refused;
-    const written = await write(env, call, asked, standing as Standing);
-    if (!written) continue;
-    const { node, minted, isNew } = written;
-    const reply: EnrolReply = {
-      node: { id: node.id, name: node.name, tenant: call.tenant },
-      token: minted.text,
-      expiresAt: minted.stored.expiresAt,
-    };
-    const { alterations } = checked;
-    return { ...json(isNew ? 201 : 200, { ...reply, alterations, warnings: [] }), alterations };
-  }
-  throw new ConflictFault(keys.nodeName(asked.nodeName), ATTEMPTS);
+  const { alterations } = checked;
+  return env.turnstile.pass(turnsOf(env, call), () =>
+    attempts(asked.nodeName, async () => {
+      const written = await enrolOnce(env, call, asked);
+      if (!written || written instanceof Refused) return written;
+      const { reply, isNew } = written;
+      return { ...json(isNew ? 201 : 200, { ...reply, alterations, warnings: [] }), alterations };
+    }),
+  );
+}
+
+/** Undefined when something has changed since it was read. */
+async function enrolOnce(env: ApiEnv, call: Call, asked: Enrolment) {
+  const standing = await read(env, call, asked.nodeName);
+  if (standing instanceof Refused) return standing;
+  const refused = refusal(standing, call, asked) ?? standing.full;
+  if (refused) return refused;
+  const written = await write(env, call, asked, standing);
+  if (!written) return undefined;
+  const { node, minted, isNew } = written;
+  const reply: EnrolReply = {
+    node: { id: node.id, name: node.name, tenant: call.tenant },
+    token: minted.text,
+    expiresAt: minted.stored.expiresAt,
+  };
+  return { reply, isNew };
+}
+
+/** New nodes that are counted join one after the other, so that many at once do not pass the tenant's quota. */
+function turnsOf(env: ApiEnv, { tenant }: Call): readonly string[] {
+  return quotasOf(env, tenant).nodes === undefined ? [] : [keys.turn(tenant, 'nodes')];
 }
 
 /** Whether the holder of a key has signed a text with it. */
@@ -83,13 +102,18 @@ export function nodeToken(env: ApiEnv, node: { id: string; name: string; tenant:
   );
 }
 
-async function read({ store }: ApiEnv, { tenant, caller }: Call, name: string): Promise<Standing | Refused> {
+async function read(env: ApiEnv, call: Call, name: string): Promise<Standing | Refused> {
+  const { store, cache } = env;
   const [join, holder, node] = await Promise.all([
-    store.get(keys.token(caller.id)),
+    store.get(keys.token(call.caller.id)),
     store.get(keys.nodeName(name)),
-    store.get(keys.node(tenant, name)),
+    store.get(keys.node(call.tenant, name)),
+    cache.barrier(),
   ]);
-  return join ? { join, holder, node } : new Refused(reject('auth_invalid', 'Authorization', ''));
+  if (!join) return new Refused(reject('auth_invalid', 'Authorization', ''));
+  if (node) return { join, holder, node, full: undefined, turns: [] };
+  // The count and the turn must be of one revision of the cache: nothing is awaited between them.
+  return { join, holder, node, full: tooMany(env, call.tenant), turns: turnGuards(cache, turnsOf(env, call)) };
 }
 
 function refusal({ join, holder, node }: Standing, { tenant }: Call, asked: Enrolment): Refused | undefined {
@@ -109,15 +133,15 @@ function refusal({ join, holder, node }: Standing, { tenant }: Call, asked: Enro
   return undefined;
 }
 
-/** A node more than the tenant may have. Counted without a guard: of several that join at once one too many may pass. */
-function tooMany(env: ApiEnv, { tenant }: Call, { node }: Standing): Refused | undefined {
+function tooMany(env: ApiEnv, tenant: string): Refused | undefined {
   const { nodes: limit } = quotasOf(env, tenant);
-  if (node || limit === undefined || env.usage.of(tenant).nodes < limit) return undefined;
+  if (limit === undefined || env.usage.of(tenant).nodes < limit) return undefined;
   return new Refused(reject('quota_reached', 'nodeName', tenant, { kind: 'nodes', limit }));
 }
 
 /** Undefined when something has changed since it was read. */
-async function write(env: ApiEnv, { tenant, caller }: Call, asked: Enrolment, { join, holder, node }: Standing) {
+async function write(env: ApiEnv, call: Call, asked: Enrolment, { join, holder, node, turns }: Standing) {
+  const { tenant, caller, requestId } = call;
   const record = nodeRecord(env, tenant, asked, node && value<StoredNode>(node));
   const minted = nodeToken(env, { id: record.id, name: record.name, tenant }, caller.id);
   const used: StoredToken = { ...value<StoredToken>(join), usedBy: asked.publicKey };
@@ -128,11 +152,14 @@ async function write(env: ApiEnv, { tenant, caller }: Call, asked: Enrolment, { 
     { key: keys.node(tenant, asked.nodeName), bytes: encode(record) },
   ];
   if (!node) puts.push(await env.events.put(enrolledEvent(tenant, record)));
+  const taken = turns.map(({ key }) => key);
+  if (taken.length > 0) puts.push(...turnPuts(taken, requestId, await env.eventLeases.current()));
   const guards = [
     { key: join.key, at: join.revision },
     { key: keys.nodeName(asked.nodeName), at: holder?.revision ?? 0 },
     { key: keys.node(tenant, asked.nodeName), at: node?.revision ?? 0 },
     { key: keys.tenant(tenant), exists: true },
+    ...turns,
   ] as const;
   const verdict = await env.store.commit({ guards, puts, deletes: [], proof: keys.token(minted.stored.id) });
   if (!verdict.stored) return undefined;
