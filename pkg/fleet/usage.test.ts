@@ -8,6 +8,17 @@ import { silentLogger } from '../log/index.js';
 import { encode, MemoryStore, value, WatchCache } from '../store/index.js';
 import { Usage } from './usage.js';
 
+/** What is counted by its records, and where each kind is. */
+const counted = {
+  deployments: keys.deployment,
+  nodes: keys.node,
+  volumes: keys.volume,
+  networks: keys.network,
+  secrets: (of: string, name: string) => keys.secret(of, 'apps', name),
+} as const;
+type Counted = keyof typeof counted;
+const countedKinds = Object.keys(counted) as Counted[];
+
 type Act =
   | {
       readonly kind: 'replica';
@@ -15,10 +26,12 @@ type Act =
       readonly slot: number;
       readonly nodeId?: string;
       readonly cpu: string;
+      readonly memory: string;
     }
-  | { readonly kind: 'deployment'; readonly tenant: string; readonly name: string }
+  | { readonly kind: Counted; readonly tenant: string; readonly name: string }
   | { readonly kind: 'remove'; readonly nth: number };
 
+const MEMORY: Readonly<Record<string, number>> = { '512Mi': 2 ** 29, '1Gi': 2 ** 30 };
 const tenant = fc.constantFrom('t1', 't10');
 const act: fc.Arbitrary<Act> = fc.oneof(
   fc.record(
@@ -28,10 +41,11 @@ const act: fc.Arbitrary<Act> = fc.oneof(
       slot: fc.nat(3),
       nodeId: fc.constantFrom('node_1', 'node_2'),
       cpu: fc.constantFrom('500m', '2'),
+      memory: fc.constantFrom('512Mi', '1Gi'),
     },
-    { requiredKeys: ['kind', 'tenant', 'slot', 'cpu'] },
+    { requiredKeys: ['kind', 'tenant', 'slot', 'cpu', 'memory'] },
   ),
-  fc.record({ kind: fc.constant('deployment' as const), tenant, name: fc.constantFrom('web', 'db') }),
+  fc.record({ kind: fc.constantFrom(...countedKinds), tenant, name: fc.constantFrom('web', 'db') }),
   fc.record({ kind: fc.constant('remove' as const), nth: fc.nat(5) }),
 );
 
@@ -52,8 +66,10 @@ describe('what tenants have', () => {
           const replicas = cache.list(ranges.of(ranges.replicas, each)).map(entry => value<Replica>(entry));
           const placed = replicas.filter(({ nodeId }) => nodeId !== undefined);
           const cpu = placed.reduce((sum, { template }) => sum + (template.resources?.cpu === '2' ? 2000 : 500), 0);
-          const deployments = cache.list(ranges.of(ranges.deployments, each)).length;
-          expect(usage.of(each)).to.include({ containers: placed.length, cpu, deployments, nodes: 0 });
+          const memory = placed.reduce((sum, { template }) => sum + MEMORY[template.resources!.memory!]!, 0);
+          const records = countedKinds.map(kind => [kind, cache.list(ranges.of(ranges[kind], each)).length]);
+          const truth = { containers: placed.length, cpu, memory, ...Object.fromEntries(records) };
+          expect(usage.of(each)).to.include(truth);
         }
         stop.abort();
         await fed;
@@ -73,11 +89,14 @@ async function perform(store: MemoryStore, asked: Act): Promise<void> {
     return;
   }
   const [key, document] =
-    asked.kind === 'deployment'
-      ? [keys.deployment(asked.tenant, asked.name), {}]
+    asked.kind !== 'replica'
+      ? [counted[asked.kind](asked.tenant, asked.name), {}]
       : [
           keys.replica(asked.tenant, 'web', asked.slot),
-          { ...(asked.nodeId && { nodeId: asked.nodeId }), template: { resources: { cpu: asked.cpu } } },
+          {
+            ...(asked.nodeId && { nodeId: asked.nodeId }),
+            template: { resources: { cpu: asked.cpu, memory: asked.memory } },
+          },
         ];
   const at = (await store.get(key))?.revision ?? 0;
   await store.commit({ guards: [{ key, at }], puts: [{ key, bytes: encode(document) }], deletes: [] });
