@@ -1,6 +1,7 @@
 import type { Refusal } from '../../crds/scheduling/index.js';
 import type { Candidate } from './candidate.js';
 import { type Filter, refuse } from './filter.js';
+import { freeWords } from './free-words.js';
 import { compareCandidates, type Scores, scoresOf } from './rank.js';
 import { Surroundings } from './surroundings.js';
 import { occupied, siblingsOn, type Workload } from './workload.js';
@@ -55,7 +56,7 @@ export function explainPlacement(
     verdicts,
     scores,
     rank: ranks.get(seen.id) ?? null,
-    ...(replicas > 0 && { whyHere: whyHere(verdicts, scores) }),
+    ...(replicas > 0 && { whyHere: whyHere(verdicts, scores, freeWords(seen, workload.requests)) }),
   }));
   return { nodes: nodes.sort((a, b) => (a.node < b.node ? -1 : 1)), able: able.length };
 }
@@ -86,10 +87,10 @@ function withOne(candidates: readonly Candidate[], instead: Candidate): readonly
   return candidates.map(node => (node.id === instead.id ? instead : node));
 }
 
-function whyHere(verdicts: readonly FilterVerdict[], { siblingsNear, free }: Scores): string {
+function whyHere(verdicts: readonly FilterVerdict[], { siblingsNear }: Scores, free: string): string {
   const against = verdicts.flatMap(({ reason }) => (reason ? [reason.message] : []));
   if (against.length > 0) return `placed earlier; would not be placed here now: ${against.join('; ')}`;
   const company =
     siblingsNear === 0 ? 'no other replica of it is near' : `${siblingsNear} other replicas of it are near`;
-  return `every filter lets it; ${company}${free > 0 ? `; ${(free / 10_000).toFixed(0)} % of what it requests is free` : ''}`;
+  return `every filter lets it; ${company}${free === '' ? '' : `; free for it: ${free}`}`;
 }
