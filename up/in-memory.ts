@@ -9,6 +9,7 @@ import { version } from '../pkg/version/index.js';
 import { Client } from '../pkg/client/index.js';
 import { type Clock, type Random, sleep } from '../pkg/clock/index.js';
 import { loadSettings } from '../pkg/config/index.js';
+import { policyOf } from '../pkg/fleet/index.js';
 import { HttpLink } from '../pkg/link/index.js';
 import type { Logger } from '../pkg/log/index.js';
 import { createMetrics } from '../pkg/metrics/index.js';
@@ -61,7 +62,8 @@ export async function startInMemory(options: InMemoryOptions): Promise<InMemory>
   const api = createApi({ ...env, cache, settings, keyring, secrets });
   const { leaderLeaseSeconds, eventRetentionDays } = settings;
   const holder = random.uuid();
-  const controllers = controllersIn({ ...env, cache, secrets, leaderLeaseSeconds, eventRetentionDays, holder });
+  const policy = policyOf(settings);
+  const controllers = controllersIn({ ...env, cache, secrets, policy, leaderLeaseSeconds, eventRetentionDays, holder });
 
   const agentsWork = new AbortController();
   const working = new AbortController();
