@@ -105,6 +105,7 @@ function environment(deps: ApiDeps, url: () => string): ApiEnv {
     still: {
       ...unknownWorld,
       regions: placementPolicy.regions,
+      volumeManagement: settings.volumeManagement ? 'on' : 'off',
       secretsPolicy: { namespaces: settings.secretsNamespaces },
     },
     turnstile: new Turnstile(),

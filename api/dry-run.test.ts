@@ -110,7 +110,7 @@ describe('dry runs', () => {
   });
 
   it('say which fields are judged but not carried out', async () => {
-    const bare = new CodeWorld(new Set(optionalFields.filter(field => field !== 'rollout')));
+    const bare = new CodeWorld({ honoured: new Set(optionalFields.filter(field => field !== 'rollout')) });
     await bare.start();
     const { body } = await bare.ask({ ...web({ rollout: { maxSurge: 1 } }), path: TRY });
     expect(list(body['warnings']).map(({ code, field }) => [code, field])).to.deep.equal([

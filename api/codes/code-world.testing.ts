@@ -5,7 +5,9 @@ import { keys } from '../../crds/keys/index.js';
 import type { StoredNode } from '../../crds/node/index.js';
 import { exampleVolumes, type RejectionCode } from '../../crds/rejections/index.js';
 import type { StoredVolume, VolumePhase } from '../../crds/volume/index.js';
-import { create } from '../../pkg/store/index.js';
+import { systemClock } from '../../pkg/clock/index.js';
+import type { Settings } from '../../pkg/config/index.js';
+import { create, MemoryStore, type Revision, StoreUnavailableFault } from '../../pkg/store/index.js';
 import { type Answer, ApiLab } from '../api-lab.testing.js';
 
 /** A request that is to be refused. */
@@ -40,6 +42,12 @@ export const web = (fields: Readonly<Record<string, unknown>> = {}): Refusable =
   body: { kind: 'Deployment', name: 'web', image: 'registry.example.com/shop/web:1.4.2', ...fields },
 });
 
+/** The same request, only tried. */
+export const tried = (request: Refusable): Refusable => ({
+  ...request,
+  path: `${request.path ?? '/api/v1/deployments'}?dryRun=true`,
+});
+
 /** A change of a deployment that stands. */
 export const change = (name: string, body: unknown): Refusable => ({
   method: 'PUT',
@@ -62,13 +70,35 @@ const images = {
     ) as Promise<'absent' | 'credential_store_unavailable' | 'present'>,
 };
 
+/** How the world differs from the usual one. */
+export interface WorldOptions {
+  readonly settings?: Partial<Settings>;
+  /** Default: every field. */
+  readonly honoured?: ReadonlySet<string>;
+  /** The store does not say how far it is, so nobody knows whether the cache is up to date. */
+  readonly isAway?: boolean;
+}
+
+/** A store that can stop saying how far it is. */
+class LeavingStore extends MemoryStore {
+  isAway = false;
+
+  override async revision(): Promise<Revision> {
+    if (this.isAway) throw new StoreUnavailableFault('the store is away');
+    return super.revision();
+  }
+}
+
 /** A server with one tenant that has something of everything and one that has nothing. */
 export class CodeWorld {
   readonly lab: ApiLab;
+  readonly #store = new LeavingStore({ clock: systemClock });
+  readonly #isAway: boolean;
   #tokens: Readonly<Record<'rich' | 'bare', string>> = { rich: '', bare: '' };
 
-  constructor(honoured: ReadonlySet<string> = new Set(optionalFields)) {
-    this.lab = new ApiLab({ images, honoured });
+  constructor({ settings = {}, honoured = new Set(optionalFields), isAway = false }: WorldOptions = {}) {
+    this.lab = new ApiLab({ store: this.#store, images, honoured, settings });
+    this.#isAway = isAway;
   }
 
   async start(): Promise<void> {
@@ -83,9 +113,13 @@ export class CodeWorld {
     await this.#volume(degraded, {}, 'Degraded');
     await this.#volume(scratch, { class: 'ephemeral', type: 'tmpfs' });
     await create(this.lab.store, keys.network(a, 'backend'), { name: 'backend' });
-    await this.#deployments();
+    await this.#accept('/api/v1/deployments', 'POST', web({ name: 'cache' }).body);
+    if (this.lab.settings.volumeManagement) await this.#deployments();
+    await this.lab.cache.barrier();
+    this.#store.isAway = this.#isAway;
   }
 
+  /** A database that writes to a volume, and who waits for it. */
   async #deployments(): Promise<void> {
     const check = { type: 'exec', command: ['/bin/check'] };
     const mount = { volumeId: writtenByOther, mountPath: '/data' };
@@ -96,7 +130,6 @@ export class CodeWorld {
       ...(web(database).body as object),
       secrets: [entry({ vault_path: 'deployments/db-admin', anchor, rotation: 'restart' })],
     });
-    await this.#accept('/api/v1/deployments', 'POST', web({ name: 'cache' }).body);
     const dependsOn = [{ name: 'db' }, { name: 'web', condition: 'started' }];
     await this.#accept('/api/v1/deployments', 'POST', web({ name: 'worker', dependsOn }).body);
   }
@@ -156,9 +189,9 @@ export class CodeWorld {
 }
 
 /** Asks every request of the tables, and looks whether each is refused as it says and leaves everything as it was. */
-export function describeCodes(title: string, tables: readonly CodeTable[]): void {
+export function describeCodes(title: string, tables: readonly CodeTable[], options: WorldOptions = {}): void {
   describe(`codes over HTTP: ${title}`, () => {
-    const world = new CodeWorld();
+    const world = new CodeWorld(options);
     before(() => world.start());
     after(() => world.stop());
 

@@ -1,4 +1,4 @@
-import { change, describeCodes, web } from './code-world.testing.js';
+import { change, describeCodes, tried, web } from './code-world.testing.js';
 
 const check = (parts: Readonly<Record<string, unknown>>) =>
   web({ healthCheck: { type: 'exec', command: ['/bin/check'], ...parts } });
@@ -38,7 +38,11 @@ describeCodes('deployment, name, image, replicas (7.1)', [
   {
     code: 'reserved_infrastructure_name',
     status: 422,
-    cases: [['the database', 'name', web({ name: 'etcd' })]],
+    cases: [
+      ['the database', 'name', web({ name: 'etcd' })],
+      ['in a trial', 'name', tried(web({ name: 'etcd' }))],
+      ['of a job', 'name', { ...web({ kind: 'Job', name: 'etcd' }), path: '/api/v1/jobs' }],
+    ],
   },
   {
     code: 'deployment_not_found',
@@ -87,11 +91,7 @@ describeCodes('deployment, name, image, replicas (7.1)', [
     cases: [
       ['a new deployment', 'image', web({ image: 'registry.example.com/locked:1' })],
       ['a change', 'image', change('db', { image: 'registry.example.com/locked:1' })],
-      [
-        'a trial',
-        'image',
-        { ...web({ image: 'registry.example.com/locked:1' }), path: '/api/v1/deployments?dryRun=true' },
-      ],
+      ['a trial', 'image', tried(web({ image: 'registry.example.com/locked:1' }))],
     ],
   },
   {

@@ -9,6 +9,7 @@ import {
   object,
   ready,
   type Refusable,
+  tried,
   web,
   writtenByOther,
 } from './code-world.testing.js';
@@ -89,6 +90,7 @@ describeCodes('placement, nodes, networks, jobs (7.4)', [
     cases: [
       ['none', 'nodeId', network({ nodeId: undefined })],
       ['without a dry run', 'nodeId', network({ nodeId: undefined }, '')],
+      ['of one without a way out', 'nodeId', network({ nodeId: undefined, internal: true })],
     ],
   },
   {
@@ -108,7 +110,15 @@ describeCodes('placement, nodes, networks, jobs (7.4)', [
       ['none among jobs', 'kind', job({ kind: undefined })],
     ],
   },
-  { code: 'resource_already_exists', status: 409, cases: [['a network', 'name', network({ name: 'backend' })]] },
+  {
+    code: 'resource_already_exists',
+    status: 409,
+    cases: [
+      ['a network', 'name', network({ name: 'backend' })],
+      ['a network, without a dry run', 'name', network({ name: 'backend' }, '')],
+      ['a network of another kind', 'name', network({ name: 'backend', internal: true })],
+    ],
+  },
   {
     code: 'feature_not_available',
     status: 501,
@@ -152,6 +162,11 @@ describeCodes('residency and dependencies (ours)', [
         'labels.mooring.io/blocked-countries',
         web({ labels: { 'mooring.io/blocked-countries': 'US' } }),
       ],
+      [
+        'a region, by a change',
+        'labels.mooring.io/data-residency-region',
+        change('cache', { labels: { 'mooring.io/data-residency-region': 'eu' } }),
+      ],
     ],
   },
   {
@@ -164,6 +179,19 @@ describeCodes('residency and dependencies (ours)', [
         web({
           labels: { 'mooring.io/data-residency-country': 'DE' },
           placement: { residency: { country: 'DE' } },
+        }),
+      ],
+      [
+        'of different things',
+        'labels.mooring.io/blocked-countries',
+        web({ labels: { 'mooring.io/blocked-countries': 'US' }, placement: { residency: { region: 'eu' } } }),
+      ],
+      [
+        'by a change',
+        'labels.mooring.io/data-residency-region',
+        change('cache', {
+          labels: { 'mooring.io/data-residency-region': 'eu' },
+          placement: { residency: { region: 'eu' } },
         }),
       ],
     ],
@@ -183,6 +211,8 @@ describeCodes('residency and dependencies (ours)', [
     cases: [
       ['of two', 'dependsOn[0].name', needs({ name: 'worker', condition: 'started' })],
       ['by a change', 'dependsOn[0].name', change('db', { dependsOn: [{ name: 'worker', condition: 'started' }] })],
+      ['as a map', 'dependsOn.worker', web({ dependsOn: { worker: 'started' } })],
+      ['beside others', 'dependsOn[1].name', needs({ name: 'db' }, { name: 'worker', condition: 'started' })],
     ],
   },
   {
@@ -197,12 +227,20 @@ describeCodes('residency and dependencies (ours)', [
   {
     code: 'depends_on_duplicate',
     status: 422,
-    cases: [['twice', 'dependsOn[1].name', needs({ name: 'db' }, { name: 'db', condition: 'started' })]],
+    cases: [
+      ['twice', 'dependsOn[1].name', needs({ name: 'db' }, { name: 'db', condition: 'started' })],
+      ['with another between', 'dependsOn[2].name', needs({ name: 'db' }, { name: 'later' }, { name: 'db' })],
+      ['by a change', 'dependsOn[1].name', change('cache', { dependsOn: [{ name: 'db' }, { name: 'db' }] })],
+    ],
   },
   {
     code: 'health_check_needed',
     status: 422,
-    cases: [['taken away', 'healthCheck', change('db', { healthCheck: null })]],
+    cases: [
+      ['taken away', 'healthCheck', change('db', { healthCheck: null })],
+      ['beside another change', 'healthCheck', change('db', { healthCheck: null, labels: { team: 'shop' } })],
+      ['in a trial', 'healthCheck', tried(change('db', { healthCheck: null }))],
+    ],
   },
   {
     code: 'network_not_found',
@@ -210,6 +248,8 @@ describeCodes('residency and dependencies (ours)', [
     cases: [
       ['one', 'networks[0]', web({ networks: ['none'] })],
       ['beside one that is there', 'networks[1]', web({ networks: ['backend', 'none'] })],
+      ['another tenant’s', 'networks[0]', bare(web({ networks: ['backend'] }))],
+      ['by a change', 'networks[0]', change('cache', { networks: ['none'] })],
     ],
   },
 ]);
@@ -243,6 +283,7 @@ describeCodes('mounts (7.5)', [
     cases: [
       ['objects', 'volumes[0].volumeId', mounts({ volumeId: object })],
       ['read only', 'volumes[0].volumeId', mounts({ volumeId: object, readOnly: true })],
+      ['by a change', 'volumes[0].volumeId', change('cache', { volumes: [mount({ volumeId: object })] })],
     ],
   },
   {
@@ -251,6 +292,7 @@ describeCodes('mounts (7.5)', [
     cases: [
       ['degraded', 'volumes[0].volumeId', mounts({ volumeId: degraded })],
       ['read only', 'volumes[0].volumeId', mounts({ volumeId: degraded, readOnly: true })],
+      ['by a change', 'volumes[0].volumeId', change('cache', { volumes: [mount({ volumeId: degraded })] })],
     ],
   },
   {
@@ -274,6 +316,57 @@ describeCodes('mounts (7.5)', [
     ],
   },
 ]);
+
+describeCodes(
+  'mounts while nobody manages volumes (7.5)',
+  [
+    {
+      code: 'volume_binding_unavailable',
+      status: 422,
+      cases: [
+        ['one', 'volumes', mounts({})],
+        ['of a volume that is not there', 'volumes', mounts({ volumeId: absent })],
+        ['by a change', 'volumes', change('cache', { volumes: [mount()] })],
+        ['in a job', 'volumes', job({ volumes: [mount()] })],
+      ],
+    },
+  ],
+  { settings: { volumeManagement: false } },
+);
+
+describeCodes(
+  'nodes that cannot be read (7.4)',
+  [
+    {
+      code: 'node_candidates_unresolvable',
+      status: 503,
+      cases: [
+        ['a name', 'nodeId', web({ nodeId: 'machine-1' })],
+        ['an id', 'nodeId', web({ nodeId: machine1 })],
+        ['in a trial', 'nodeId', tried(web({ nodeId: 'machine-1' }))],
+      ],
+    },
+    {
+      code: 'job_node_candidates_unresolvable',
+      status: 503,
+      cases: [
+        ['a name', 'nodeId', job({ nodeId: 'machine-1' })],
+        ['an id', 'nodeId', job({ nodeId: machine1 })],
+        ['without a dry run', 'nodeId', job({ nodeId: 'machine-1' }, '')],
+      ],
+    },
+    {
+      code: 'network_node_candidates_unresolvable',
+      status: 503,
+      cases: [
+        ['a name', 'nodeId', network()],
+        ['none', 'nodeId', network({ nodeId: undefined })],
+        ['without a dry run', 'nodeId', network({}, '')],
+      ],
+    },
+  ],
+  { isAway: true },
+);
 
 describeCodes('what a workload of either kind is refused with', [
   {

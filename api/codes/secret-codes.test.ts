@@ -6,6 +6,7 @@ import {
   ready,
   type Refusable,
   scratch,
+  tried,
   web,
   writtenByOther,
 } from './code-world.testing.js';
@@ -85,6 +86,14 @@ describeCodes('references to secrets (7.3)', [
           volumes: [{ volumeId: ready, type: 'tmpfs', mountPath: '/tmp/x' }],
         }),
       ],
+      [
+        'by a change',
+        'secrets[0].anchor',
+        change('cache', {
+          secrets: [entry({ anchor: `volume(${scratch})` })],
+          volumes: [{ volumeId: scratch, mountPath: '/tmp/x' }],
+        }),
+      ],
     ],
   },
   {
@@ -92,6 +101,7 @@ describeCodes('references to secrets (7.3)', [
     status: 422,
     cases: [
       ['no volumes', 'secrets[0].anchor', one({ anchor: `volume(${ready})` })],
+      ['by a change', 'secrets[0].anchor', change('cache', { secrets: [entry({ anchor: `volume(${ready})` })] })],
       [
         'another volume',
         'secrets[0].anchor',
@@ -123,6 +133,7 @@ describeCodes('references to secrets (7.3)', [
     cases: [
       ['empty', 'composedSecrets.URL', composed('')],
       ['a space', 'composedSecrets.URL', composed(' ')],
+      ['lines and tabs', 'composedSecrets.URL', composed('\n\t\r\n')],
     ],
   },
   {
@@ -231,6 +242,11 @@ describeCodes('references to secrets (7.3)', [
     cases: [
       ['values', 'secrets[0].values', one({ anchor: 'external', values: { a: 'b' } })],
       ['generate', 'secrets[0].generate', one({ anchor: 'external', generate: { keys: ['a'] } })],
+      [
+        'by a change',
+        'secrets[0].values',
+        change('cache', { secrets: [entry({ anchor: 'external', values: { a: 'b' } })] }),
+      ],
     ],
   },
   {
@@ -357,6 +373,7 @@ describeCodes('secret material (7.3)', [
     cases: [
       ['nothing', 'values', write({})],
       ['no values', 'values', write({ values: {} })],
+      ['in a trial', 'values', tried(write({}))],
     ],
   },
 ]);

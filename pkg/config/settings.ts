@@ -69,6 +69,7 @@ export const settingsTable = {
     true,
     'whether placement honours residency; without it, what asks for it waits',
   ),
+  volumeManagement: setting<boolean>(true, 'whether volumes are managed; without it, what mounts one is refused'),
   quotas: setting<readonly string[]>(
     Object.entries(defaultQuotas).map(([kind, limit]) => `${kind}=${limit}`),
     'what one tenant may have, where its own record says nothing; "unlimited" lifts a default',
