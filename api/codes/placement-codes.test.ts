@@ -124,6 +124,7 @@ describeCodes('placement, nodes, networks, jobs (7.4)', [
     status: 501,
     cases: [
       ['a job', '', job({}, '')],
+      ['a job on a node', '', job({ nodeId: 'machine-1' }, '')],
       ['a network', '', network({}, '')],
     ],
   },
