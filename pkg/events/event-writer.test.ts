@@ -41,6 +41,19 @@ describe('event writer', () => {
     expect(first.key < second.key).to.equal(true);
   });
 
+  it('puts events of one moment, or of a clock that was set back, in the order in which they were asked for', async () => {
+    const { writer, pass } = world();
+    const put: string[] = [];
+    for (let count = 0; count < 100; count++) put.push((await writer.put(draft)).key);
+    pass(-1_000);
+    put.push((await writer.put(draft)).key);
+    pass(1_001);
+    put.push((await writer.put(draft)).key);
+
+    expect(put.toSorted()).to.deep.equal(put);
+    expect(new Set(put).size).to.equal(put.length);
+  });
+
   it('counts a standing cause up under the same key', async () => {
     const { writer, pass } = world();
     const first = await writer.put(draft);

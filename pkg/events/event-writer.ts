@@ -24,6 +24,9 @@ export class EventWriter {
   readonly #leases: EventLeases;
   readonly #clock: Clock;
   readonly #random: Random;
+  /** Of the last id. */
+  #time = -Infinity;
+  #chance = '';
 
   constructor(leases: EventLeases, clock: Clock, random: Random) {
     this.#leases = leases;
@@ -63,12 +66,24 @@ export class EventWriter {
     };
   }
 
-  /** `evt_`, 48 bits of milliseconds, 80 bits of chance: sorts by time. */
+  /** `evt_`, 48 bits of milliseconds, 80 bits of chance: sorts by time, and in one millisecond as it was asked for. */
   #id(now: number): string {
+    const isLater = now > this.#time;
+    this.#time = isLater ? now : this.#time;
+    this.#chance = isLater
+      ? Array.from(this.#random.bytes(16), byte => ALPHABET[byte % 32]).join('')
+      : successor(this.#chance);
     let time = '';
-    for (let rest = now, digit = 0; digit < 10; digit++, rest = Math.floor(rest / 32))
+    for (let rest = this.#time, digit = 0; digit < 10; digit++, rest = Math.floor(rest / 32))
       time = ALPHABET[rest % 32] + time;
-    const chance = Array.from(this.#random.bytes(16), byte => ALPHABET[byte % 32]).join('');
-    return `evt_${time}${chance}`;
+    return `evt_${time}${this.#chance}`;
   }
+}
+
+/** The text that sorts next among those of its length. */
+function successor(text: string): string {
+  const last = ALPHABET.at(-1)!;
+  const kept = text.replace(new RegExp(`${last}+$`), '');
+  const raised = ALPHABET[ALPHABET.indexOf(kept.at(-1) ?? last) + 1] ?? '';
+  return `${kept.slice(0, -1)}${raised}`.padEnd(text.length, ALPHABET[0]);
 }
