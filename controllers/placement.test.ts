@@ -44,6 +44,23 @@ describe('controllers place', () => {
     expect(await condition('ResidencySatisfied')).to.include({ status: 'True' });
   });
 
+  it('nothing for one cause, and say so in one event, whatever stirs around it', async () => {
+    world.controllers('a');
+    await world.enrol('roaming', at('FR'));
+    await world.clock.pass(1000);
+    await put(german());
+    for (let round = 0; round < 30; round++) {
+      await world.relabel('roaming', at(round % 2 === 0 ? 'IT' : 'FR'));
+      await world.clock.pass(5000);
+    }
+    await world.clock.pass(3_600_000);
+
+    const said = await events('deployment.unschedulable');
+    expect(said).to.have.length(1);
+    expect(said[0]?.count).to.be.within(2, 4);
+    expect(await events('deployment.waiting')).to.have.length(1);
+  });
+
   it('replicas elsewhere whose node no longer says that it is where their data may be', async () => {
     world.controllers('a');
     await world.enrol('one', at('DE'));
