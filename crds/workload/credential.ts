@@ -64,28 +64,14 @@ const ISSUED_MIN = 16;
 
 const PRIVATE_KEY = /-----BEGIN (?:[A-Z]{2,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----/;
 
+/**
+ * `scheme://user:password@host`, anywhere in the value. What ends the part before the host also ends the search, so that
+ * each character is read a fixed number of times.
+ */
+const PASSWORD_IN_URL = /:\/\/[^:/?#\s"'`,<>]{0,2048}:[^/?#\s"'`,<>]{1,2048}@/;
+
 function looksLikeCredential(value: string): boolean {
   if (value.length < 8) return false;
-  if (PRIVATE_KEY.test(value) || hasPasswordInUrl(value)) return true;
+  if (PRIVATE_KEY.test(value) || PASSWORD_IN_URL.test(value)) return true;
   return value.split(/[\s"'`,;=()<>|&]+/).some(word => word.length >= ISSUED_MIN && ISSUED.test(word));
-}
-
-const AUTHORITY = /[^/?#\s"'`,<>]{0,2048}/y;
-
-/**
- * `scheme://user:password@host`, anywhere in the value. Goes from one `@` to the next, since of all that begins before
- * it only the last can hold it: each character is read a fixed number of times.
- */
-function hasPasswordInUrl(value: string): boolean {
-  for (let start = value.indexOf('://'); start >= 0; start = value.indexOf('://', start + 3)) {
-    const at = value.indexOf('@', start + 3);
-    if (at < 0) return false;
-    start = value.lastIndexOf('://', at);
-    AUTHORITY.lastIndex = start + 3;
-    const authority = AUTHORITY.exec(value)?.[0] ?? '';
-    const user = authority.slice(0, Math.max(authority.lastIndexOf('@'), 0));
-    const colon = user.indexOf(':');
-    if (colon >= 0 && colon < user.length - 1) return true;
-  }
-  return false;
 }
