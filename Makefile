@@ -47,3 +47,8 @@ bench: ## Benchmarks, as ratios against etcd and the engine themselves (BENCH="w
 .PHONY: coverage
 coverage: ## Line coverage of the unit suite
 	@npx --no-install c8 --all --include 'crds/**' --include 'pkg/**' --include 'controllers/**' --include 'api/**' --exclude '**/*.test.ts' npx mocha --ignore '**/*.etcd.test.ts' --ignore '**/*.docker.test.ts' '{crds,pkg,controllers,api}/**/*.test.ts'
+
+.PHONY: check-crds
+check-crds: ## Put the generated CRDs to Kubernetes' own validation (needs Go; built once into .cache)
+	@command -v go >/dev/null || { echo "skipped: Go is not installed"; exit 0; }; \
+	mkdir -p .cache && { [ -x .cache/crd-check ] || go build -C hack/crd-check -o ../../.cache/crd-check .; } && .cache/crd-check crds/manifests/*.yaml
