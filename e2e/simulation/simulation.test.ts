@@ -2,7 +2,7 @@ import { expect } from 'chai';
 
 import { type Outcome, runScenario } from './scenario.js';
 
-const SEEDS = Number(process.env['MOORING_SEEDS'] ?? 100);
+const SEEDS = Number(process.env['MOORING_SEEDS'] ?? 500);
 const FIRST = Number(process.env['MOORING_FIRST_SEED'] ?? 1);
 
 describe('the whole system in a simulated world', () => {
@@ -16,7 +16,9 @@ describe('the whole system in a simulated world', () => {
     console.log(`      ${SEEDS} seeds, ${steps} steps, all as asked after at most ${slowest / 1000} s of quiet`);
     const givenUp = outcomes.reduce((sum, outcome) => sum + outcome.givenUp, 0);
     const doubled = Math.max(...outcomes.map(({ doubledMs }) => doubledMs));
-    console.log(`      ${givenUp} replicas given up with their nodes; two of a slot for at most ${doubled / 1000} s`);
+    console.log(
+      `      ${givenUp} replicas given up with their nodes; two of a slot for at most ${(doubled / 1000).toFixed(1)} s`,
+    );
     expect(givenUp, 'no node was lost').to.be.greaterThan(SEEDS > 10 ? 0 : -1);
   });
 
