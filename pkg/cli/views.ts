@@ -2,21 +2,8 @@ import type { Deployment, DeploymentStatus } from '../../crds/deployment/index.j
 import type { StoredEvent } from '../../crds/event/index.js';
 import type { Metadata } from '../../crds/meta/index.js';
 import type { Capacity, NodeCondition } from '../../crds/node/index.js';
+import type { Alteration, Warning } from '../../crds/rule/index.js';
 import type { StoredTenant, StoredToken } from '../../crds/tenant/index.js';
-
-/** Something that the server stored although it was not sent. */
-export interface Alteration {
-  readonly field: string;
-  readonly from: unknown;
-  readonly to: unknown;
-  readonly why: string;
-}
-
-export interface Warning {
-  readonly code: string;
-  readonly field: string;
-  readonly message: string;
-}
 
 /** A deployment as the server shows it. There is no status until the status roller has looked at it. */
 export interface DeploymentView extends Deployment {

@@ -1,7 +1,8 @@
 import type { Answer, Client } from '../client/index.js';
 import type { Declared } from './documents.js';
 import { UsageFault } from './faults.js';
-import type { Alteration, DeploymentView, Warning } from './views.js';
+import type { Alteration, Warning } from '../../crds/rule/index.js';
+import type { DeploymentView } from './views.js';
 
 /** What the server says that a write would come to. */
 export interface TrialView {

@@ -4,7 +4,8 @@ import { type ExitCode, exitCode } from '../exit-code.js';
 import { patched } from '../json-patch.js';
 import { plain } from '../print/plain.js';
 import type { Command, Session } from '../session.js';
-import type { Alteration, DeploymentView, Warning } from '../views.js';
+import type { Alteration, Warning } from '../../../crds/rule/index.js';
+import type { DeploymentView } from '../views.js';
 import { checkDeclared, send, standing, titleOf, type TrialView } from '../writing.js';
 
 interface ApplyInput {
