@@ -1,6 +1,7 @@
 import { ManualClock } from '../clock/index.js';
 import { MemoryStore } from './memory-store.js';
-import { storeContract, type StoreUnderTest } from './store.contract.js';
+import { storeContract } from './store.contract.js';
+import type { StoreUnderTest } from './store-under-test.testing.js';
 
 describe('MemoryStore', () => {
   let subject: StoreUnderTest;

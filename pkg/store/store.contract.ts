@@ -2,25 +2,13 @@ import { expect } from 'chai';
 
 import { BrokenInvariantFault } from '../fault/index.js';
 import { CompactedFault, LeaseGoneFault, MissingFault } from './faults.js';
+import { followingContract } from './following.contract.js';
 import { RecordingFeed } from './recording-feed.testing.js';
-import type { Change, Guard, Store } from './store.js';
+import type { Change, Guard } from './store.js';
+import { put, type StoreUnderTest } from './store-under-test.testing.js';
 import { update } from './update.js';
-import { encode, value } from './value.js';
+import { value } from './value.js';
 import { create, remove, replace } from './write.js';
-
-/** A store to be examined, with what the examination needs beside it. */
-export interface StoreUnderTest {
-  readonly store: Store;
-  /** Lets so much time pass. */
-  readonly pass: (ms: number) => Promise<void>;
-  readonly compact: (revision: number) => Promise<void>;
-}
-
-const put = (key: string, document: unknown, ...guards: Guard[]): Change => ({
-  guards: [{ key, at: 0 }, ...guards],
-  puts: [{ key, bytes: encode(document) }],
-  deletes: [],
-});
 
 /** What every store promises. `subject` gives one that was opened before the tests; each test keeps to keys of its own. */
 export function storeContract(name: string, subject: () => StoreUnderTest): void {
@@ -234,71 +222,7 @@ export function storeContract(name: string, subject: () => StoreUnderTest): void
     });
   });
 
-  describe(`${name}: following`, () => {
-    it('tells the present state, then everything that happens, in order', async () => {
-      await create(store(), 'follow/before', { n: 1 });
-      const feed = RecordingFeed.follow(store());
-      await feed.synced();
-      expect(feed.keys().has('follow/before')).to.equal(true);
-
-      await create(store(), 'follow/a', { n: 1 });
-      await update(store(), 'follow/a', () => ({ n: 2 }));
-      await remove(store(), (await store().get('follow/before'))!);
-      await feed.until(() => !feed.keys().has('follow/before'));
-
-      expect(feed.resets).to.equal(1);
-      const told = feed.happenings.filter(({ key }) => key.startsWith('follow/'));
-      expect(told.map(({ key, entry }) => [key, entry && value(entry)])).to.deep.equal([
-        ['follow/a', { n: 1 }],
-        ['follow/a', { n: 2 }],
-        ['follow/before', undefined],
-      ]);
-      await feed.stop();
-    });
-
-    it('never splits a revision, and numbers what happened in it', async () => {
-      const feed = RecordingFeed.follow(store());
-      await feed.synced();
-      const keys = Array.from({ length: 30 }, (_, n) => `whole/${String(n).padStart(2, '0')}`);
-      const change = put(keys[0]!, {});
-      await store().commit({ ...change, puts: keys.map(key => ({ key, bytes: encode({ key }) })) });
-      await feed.until(() => feed.keys().has(keys.at(-1)!));
-
-      const told = feed.revisions.find(([first]) => first!.key === keys[0])!;
-      expect(told.map(({ key }) => key)).to.deep.equal(keys);
-      expect(told.map(({ position }) => position)).to.deep.equal([...keys.keys()]);
-      await feed.stop();
-    });
-
-    it('begins in the past when asked, and in the present when that is gone', async () => {
-      const before = await store().revision();
-      await create(store(), 'history/a', {});
-      await create(store(), 'history/b', {});
-      const feed = RecordingFeed.follow(store(), { history: (await store().revision()) - before });
-      await feed.until(() => feed.keys().has('history/b'));
-      expect(feed.firstRevision).to.equal(before);
-      expect(feed.happenings.map(({ key }) => key)).to.deep.equal(['history/a', 'history/b']);
-      await feed.stop();
-
-      await subject().compact(await store().revision());
-      const late = RecordingFeed.follow(store(), { history: (await store().revision()) - before });
-      await late.synced();
-      expect(late.firstRevision).to.be.greaterThan(before);
-      expect(late.keys().has('history/b')).to.equal(true);
-      await late.stop();
-    });
-
-    it('stops when told to, and tells nothing more', async () => {
-      const feed = RecordingFeed.follow(store());
-      await feed.synced();
-      await feed.stop();
-      const told = feed.happenings.length;
-      await create(store(), 'stopped/a', {});
-      await subject().pass(50);
-      expect(feed.happenings.length).to.equal(told);
-      expect(feed.up).to.equal(false);
-    });
-  });
+  followingContract(name, subject);
 }
 
 async function faultOf(promise: Promise<unknown>): Promise<unknown> {

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { storeContract, type StoreUnderTest } from '../store.contract.js';
+import { storeContract } from '../store.contract.js';
+import type { StoreUnderTest } from '../store-under-test.testing.js';
 import { EtcdLab } from './etcd-lab.testing.js';
 
 describe('EtcdStore', function () {
