@@ -1,5 +1,6 @@
 import { reject } from '../../crds/rejections/index.js';
 import type { SecretWrite } from '../../crds/secret/index.js';
+import { failpoint } from '../../pkg/failpoint/index.js';
 import { asError } from '../../pkg/fault/index.js';
 import { advance, settle, stage, type Staged, undo } from '../../pkg/material/index.js';
 import { type Change, OutcomeUnknownFault, type Verdict } from '../../pkg/store/index.js';
@@ -52,6 +53,7 @@ async function commitAlone({ store, cache }: ApiEnv, change: Change): Promise<Ve
 async function commitStaged(env: ApiEnv, change: Change, staged: Staged): Promise<Verdict> {
   let verdict: Verdict;
   try {
+    failpoint('material.staged');
     verdict = await env.store.commit(advance(change, staged));
   } catch (thrown) {
     // When nobody knows whether it was stored, the janitor finds out from the intent.
@@ -59,6 +61,7 @@ async function commitStaged(env: ApiEnv, change: Change, staged: Staged): Promis
     throw thrown;
   }
   const { stored } = verdict;
+  if (stored) failpoint('material.record_stored');
   await orLeave(env, staged, () => (verdict.stored ? settle(env, staged, verdict.revision) : undo(env, staged)));
   return stored ? verdict : NOT_STORED;
 }

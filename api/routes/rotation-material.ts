@@ -1,6 +1,7 @@
 import type { StoredDeployment } from '../../crds/deployment/index.js';
 import { reject } from '../../crds/rejections/index.js';
 import type { AskedRotation, RotationStep } from '../../crds/rotation/index.js';
+import { failpoint } from '../../pkg/failpoint/index.js';
 import { mergedDocument } from '../../pkg/material/index.js';
 import { type CredentialPath, credentialPath } from '../../pkg/secrets/index.js';
 import type { Call } from '../call.js';
@@ -60,7 +61,9 @@ export async function supply(
   const reading = from > 0 ? await env.secrets.read(path, from) : undefined;
   const present = reading?.kind === 'found' ? reading.document : undefined;
   const document = mergedDocument(present, { values, ...(generation && { generation }) }, env.random);
+  failpoint('rotation.supplying');
   const written = await env.secrets.write(path, { document, after: to - 1, as: 'pending' });
+  failpoint('rotation.supplied');
   return written.kind === 'forbidden' ? forbidden(env, path) : undefined;
 }
 

@@ -3,6 +3,7 @@ import { parseSecretPath } from '../../crds/grammar/index.js';
 import { keys } from '../../crds/keys/index.js';
 import { reject } from '../../crds/rejections/index.js';
 import { checkRotation, type RotationFacts, type RotationStep } from '../../crds/rotation/index.js';
+import { failpoint } from '../../pkg/failpoint/index.js';
 import { encode, type Entry, value } from '../../pkg/store/index.js';
 import { attempts } from '../attempts.js';
 import type { Call } from '../call.js';
@@ -113,6 +114,7 @@ async function advance(
   const asked = await askedFor(env, call, { deployment, rotation, step });
   if (asked instanceof Refused) return asked;
   const key = keys.rotation(tenant, rotation.label);
+  failpoint('rotation.asking');
   const verdict = await env.store.commit({
     guards: [
       { key, at: rotation.entry?.revision ?? 0 },
@@ -122,6 +124,7 @@ async function advance(
     deletes: [],
   });
   if (!verdict.stored) return undefined;
+  failpoint('rotation.asked');
   await env.cache.reached(verdict.revision);
   const isOurs = step.phase === 'stage' && asked.material.by === 'caller';
   const refused = isOurs && (await supply(env, tenant, asked, step));

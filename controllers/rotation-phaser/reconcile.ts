@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { StoredDeployment } from '../../crds/deployment/index.js';
 import { keys } from '../../crds/keys/index.js';
 import type { AskedRotation, RotationProgress } from '../../crds/rotation/index.js';
+import { failpoint } from '../../pkg/failpoint/index.js';
 import { again, done, type LoopEnv, type Next, type Reconcile } from '../../pkg/reconcile/index.js';
 import {
   credentialPath,
@@ -35,8 +36,10 @@ export function phaseOne(secrets: SecretStore): Reconcile {
         if (!versions) return await waitFor(subject, FORBIDDEN, env, RETRY_MS);
         step = nextRotationStep(factsOf(subject, versions, env));
         if (step.kind === 'mint' || step.kind === 'turn' || step.kind === 'destroy') {
-          if (!(await changeSecret(step, secrets, subject, env)))
-            return await waitFor(subject, FORBIDDEN, env, RETRY_MS);
+          failpoint('rotation.secret_changing');
+          const isGranted = await changeSecret(step, secrets, subject, env);
+          failpoint('rotation.secret_changed');
+          if (!isGranted) return await waitFor(subject, FORBIDDEN, env, RETRY_MS);
           if (step.kind === 'destroy') return await holds(subject, env);
           continue;
         }
@@ -116,21 +119,29 @@ async function raiseOne(
   env: LoopEnv,
 ): Promise<void> {
   const entry = env.cache.get(keys.deployment(subject.named.tenant, consumer.name))!;
+  failpoint('rotation.raising');
   await env.commit(await raise(subject, ledger, { entry, deployment: value<StoredDeployment>(entry) }, env));
+  failpoint('rotation.raised');
   env.log.info('secrets version raised', { tenant: subject.named.tenant, deployment: consumer.name, because: ledger });
 }
 
 async function waitFor(subject: Subject, waitsFor: string, env: LoopEnv, lookAgainMs?: number): Promise<Next> {
   const next = progressOf(subject, env, { waitsFor });
   const { progress } = subject;
-  if (!progress || !isDeepStrictEqual({ ...next, at: progress.at }, progress)) await env.commit(record(subject, next));
+  if (!progress || !isDeepStrictEqual({ ...next, at: progress.at }, progress)) {
+    failpoint('rotation.waiting');
+    await env.commit(record(subject, next));
+    failpoint('rotation.waited');
+  }
   return lookAgainMs === undefined ? done : again(lookAgainMs, waitsFor);
 }
 
 async function holds(subject: Subject, env: LoopEnv): Promise<Next> {
   const isStaged = subject.asked.phase === 'stage' || subject.progress?.staged === true;
   const next = progressOf(subject, env, { holds: true, staged: isStaged });
+  failpoint('rotation.holding');
   await env.commit(record(subject, next, { puts: [await advanced(subject, env)] }));
+  failpoint('rotation.held');
   env.log.info('a phase of a rotation holds', {
     tenant: subject.named.tenant,
     key: subject.named.name,

@@ -1,6 +1,7 @@
 import type { Unresolved } from '../../crds/delivery/index.js';
 import type { StoredDeployment } from '../../crds/deployment/index.js';
 import { keys, type Named, ranges } from '../../crds/keys/index.js';
+import { failpoint } from '../../pkg/failpoint/index.js';
 import { again, done, type LoopEnv, type Next, type Reconcile } from '../../pkg/reconcile/index.js';
 import {
   explainUnresolved,
@@ -63,7 +64,9 @@ async function resolveGroup(
   const stale = group.filter(seen => needsStamp(seen, resolution.versions, now));
   await Promise.all(
     stale.map(async seen => {
+      failpoint('resolver.resolved');
       await env.commit(stamp(seen, resolution.versions, env));
+      failpoint('resolver.stamped');
       env.log.info('secrets resolved', { tenant, deployment: seen.replica.deployment, replica: seen.replica.uid });
     }),
   );

@@ -1,5 +1,6 @@
 import type { Replica } from '../../crds/replica/index.js';
 import type { ContainerState, Report } from '../../crds/report/index.js';
+import { failpoint } from '../failpoint/index.js';
 import { asError } from '../fault/index.js';
 import type { NodeIdentity } from '../link/index.js';
 import type { Secret } from '../secrets/index.js';
@@ -115,8 +116,10 @@ export class ReplicaWorker {
     }
     if (step === 'create') {
       const secrets = await this.#secretsOf(replica);
+      failpoint('agent.secrets_fetched');
       const order = containerOrder(replica, { nodeId: node.id, prefix: this.#options.namePrefix ?? '', secrets });
       const id = await this.#slowly(uid, 'creating', () => engine.create(order));
+      failpoint('agent.created');
       const { name, owner } = order;
       view.set(uid, { id, name, owner, state: 'created', health: 'none', exitCode: undefined });
       log.info('container created', { replica: uid, deployment: replica.deployment, container: id });
@@ -131,6 +134,7 @@ export class ReplicaWorker {
       if (step === 'start' && thrown instanceof EngineRefusedFault) await engine.remove(id);
       throw thrown;
     }
+    failpoint('agent.started');
     await view.look(uid, id);
     log.info('container started', { replica: uid, deployment: replica.deployment, container: id });
   }
@@ -154,10 +158,13 @@ export class ReplicaWorker {
     const { view } = this.#parts;
     const { id = '' } = view.get(uid) ?? {};
     if (step === 'stop') {
+      failpoint('agent.stopping');
       await this.#slowly(uid, 'stopping', () => engine.stop(id, this.#options.stopGraceSeconds ?? 10));
+      failpoint('agent.stopped');
       await view.look(uid, id);
     } else {
       await engine.remove(id);
+      failpoint('agent.removed');
       view.set(uid, undefined);
       log.info('container removed', { replica: uid, container: id });
     }

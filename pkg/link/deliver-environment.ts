@@ -1,6 +1,7 @@
 import type { Delivery, EnvironmentRequest } from '../../crds/delivery/index.js';
 import { keys, segmentsOf } from '../../crds/keys/index.js';
 import type { Replica, ResolvedSecrets } from '../../crds/replica/index.js';
+import { failpoint } from '../failpoint/index.js';
 import {
   environmentFor,
   explainUnresolved,
@@ -61,7 +62,9 @@ export async function deliverEnvironment(
 
   let isOurs = true;
   const audit = async (versions: SecretVersions) => {
+    failpoint('delivery.redeeming');
     isOurs = await use(env, due, held, { ticket, versions, nodeId: node.id, key });
+    failpoint('delivery.redeemed');
     if (isOurs) env.log.info('secrets handed out', { ...about, deployment: due.replica.deployment, code: ticket });
   };
   const references = referencesOf(node.tenant, due.replica.template);

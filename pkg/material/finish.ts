@@ -1,3 +1,4 @@
+import { failpoint } from '../failpoint/index.js';
 import { credentialPath, type SecretStore } from '../secrets/index.js';
 import { type Change, encode, type Entry, value } from '../store/index.js';
 import type { IntentWrite, SecretIntent } from './intent.js';
@@ -25,11 +26,18 @@ export async function finish(env: FinishEnv, entry: Entry): Promise<'again' | 'f
   if (state === 'writing') {
     const undoing: SecretIntent = { ...intent, state: 'undoing' };
     await env.commit({ guards: [seen], puts: [{ key: entry.key, bytes: encode(undoing) }], deletes: [] });
+    failpoint('janitor.marked');
     return 'again';
   }
-  if (state === 'stored') await promoteAll(env.secrets, tenant, writes);
-  else await destroyAll(env.secrets, tenant, await unseen(env, tenant, writes));
+  if (state === 'stored') {
+    await promoteAll(env.secrets, tenant, writes);
+    failpoint('janitor.promoted');
+  } else {
+    await destroyAll(env.secrets, tenant, await unseen(env, tenant, writes));
+    failpoint('janitor.destroyed');
+  }
   await env.commit({ guards: [seen], puts: [], deletes: [entry.key] });
+  failpoint('janitor.finished');
   return 'finished';
 }
 

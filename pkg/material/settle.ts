@@ -1,3 +1,4 @@
+import { failpoint } from '../failpoint/index.js';
 import { type CredentialPath, credentialPath, type SecretState, type SecretStore } from '../secrets/index.js';
 import type { Store } from '../store/index.js';
 import type { IntentWrite } from './intent.js';
@@ -13,7 +14,9 @@ export interface MaterialEnv {
 export async function settle(env: MaterialEnv, staged: Staged, revision: number): Promise<void> {
   const { tenant, writes } = staged.intent;
   await promoteAll(env.secrets, tenant, writes);
+  failpoint('material.promoted');
   await forget(env.store, staged.key, revision);
+  failpoint('material.settled');
 }
 
 /** Destroys exactly the versions that were staged and are ours, and forgets the intent. */
@@ -22,7 +25,9 @@ export async function undo(
   { key, revision, intent }: Staged,
   writes: readonly IntentWrite[] = intent.writes,
 ): Promise<void> {
+  failpoint('material.undoing');
   await destroyAll(env.secrets, intent.tenant, writes);
+  failpoint('material.undone');
   await forget(env.store, key, revision);
 }
 

@@ -1,6 +1,7 @@
 import { keys } from '../../crds/keys/index.js';
 import type { SecretWrite } from '../../crds/secret/index.js';
 import type { Clock, Random } from '../clock/index.js';
+import { failpoint } from '../failpoint/index.js';
 import {
   type CredentialPath,
   credentialPath,
@@ -133,12 +134,15 @@ async function storeIntent(env: StageEnv, request: StageRequest, planned: readon
   const writes = planned.map(({ path, last }): IntentWrite => ({ path: vaultPathOf(path), version: last + 1 }));
   const at = new Date(env.clock.now()).toISOString();
   const intent: SecretIntent = { state: 'writing', tenant, subject, operation, at, writes };
+  failpoint('material.planned');
   const verdict = await create(env.store, key, intent);
+  failpoint('material.intent_stored');
   return { key, revision: verdict.stored ? verdict.revision : 0, intent };
 }
 
 /** Whether it was written: false when somebody else's version stands there. */
 async function writeVersion({ secrets }: StageEnv, { path, document, last }: Planned): Promise<boolean> {
   const written = await secrets.write(path, { document, after: last, as: 'pending' });
+  failpoint('material.version_written');
   return written.kind === 'written';
 }

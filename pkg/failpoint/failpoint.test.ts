@@ -1,0 +1,47 @@
+import { spawnSync } from 'node:child_process';
+
+import { expect } from 'chai';
+
+import { arm, failpoint, FailpointFault, FailpointSyntaxFault } from './index.js';
+
+describe('failpoints', () => {
+  let disarm = () => undefined as void;
+  afterEach(() => disarm());
+
+  it('do nothing unless they are armed', () => {
+    disarm = arm('agent.created=error');
+    failpoint('agent.started');
+    disarm();
+    failpoint('agent.created');
+  });
+
+  it('act at the pass that was asked for, and once', () => {
+    disarm = arm('agent.created=error@2,agent.started=error');
+    failpoint('agent.created');
+    expect(() => failpoint('agent.created')).to.throw(FailpointFault);
+    failpoint('agent.created');
+    expect(() => failpoint('agent.started')).to.throw(FailpointFault);
+  });
+
+  it('kill a process that is started with one, and before its next instruction', () => {
+    const script = `
+      const { failpoint } = await import('./pkg/failpoint/index.js');
+      failpoint('rotation.raised');
+      process.stdout.write('first ');
+      failpoint('rotation.raised');
+      process.stdout.write('second');`;
+    const { signal, stdout, stderr } = spawnSync(
+      process.execPath,
+      ['--import', 'tsx', '--input-type=module', '--eval', script],
+      { encoding: 'utf8', env: { ...process.env, MOORING_FAILPOINTS: 'rotation.raised=kill@2' } },
+    );
+    expect({ signal, stdout }).to.deep.equal({ signal: 'SIGKILL', stdout: 'first ' });
+    expect(stderr).to.include('rotation.raised');
+  });
+
+  for (const text of ['nowhere=kill', 'agent.created', 'agent.created=explode', 'agent.created=kill@0']) {
+    it(`are not armed by "${text}"`, () => {
+      expect(() => arm(text)).to.throw(FailpointSyntaxFault);
+    });
+  }
+});
