@@ -14,6 +14,9 @@ export interface AgentEnv {
   readonly disk: Disk;
 }
 
+/** Time between SIGTERM and SIGKILL, where nobody says otherwise. */
+export const STOP_GRACE_SECONDS = 10;
+
 /** What an agent is told by its own configuration. */
 export interface AgentOptions {
   readonly name: string;

@@ -1,6 +1,6 @@
 import { sleep } from '../clock/index.js';
 import { asError } from '../fault/index.js';
-import type { AssignmentLine, NodeIdentity } from '../link/index.js';
+import { type AssignmentLine, LinkRefusedFault, type NodeIdentity } from '../link/index.js';
 import { backoffMs, done, type Next, WorkQueue } from '../reconcile/index.js';
 import type { AgentEnv, AgentOptions } from './agent-env.js';
 import { Assignments } from './assignments.js';
@@ -10,6 +10,7 @@ import { LogCourier } from './log-courier.js';
 import { Membership } from './membership.js';
 import { Outbox } from './outbox.js';
 import { Redial } from './redial.js';
+import { removeAllOf } from './remove-all-of.js';
 import { ReplicaWorker } from './replica-worker.js';
 import { RunHistory } from './run-history.js';
 import { SecretCourier } from './secret-courier.js';
@@ -19,6 +20,8 @@ const STOP_GRACE_MS = 5_000;
 const RESEND_MS = 300_000;
 const RECONNECT = { firstMs: 200, capMs: 5_000 };
 const WORK_BACKOFF = { firstMs: 250, capMs: 60_000 };
+/** A control plane that is away is asked again soon, one that says no less and less often. */
+const BEAT_AGAIN = { away: { firstMs: 1_000, capMs: 1_000 }, refused: { firstMs: 1_000, capMs: 30_000 } };
 
 /** Everything that one run of an enrolled agent is made of. */
 interface Run {
@@ -54,9 +57,15 @@ export class Agent {
 
   /** Works until aborted. Resolves when nothing of it runs any more. */
   async run(signal: AbortSignal): Promise<void> {
-    const node = await this.#membership.join(signal);
-    if (!node) return;
+    for (;;) {
+      const node = await this.#membership.join(signal);
+      if (!node) return;
+      await this.#serve(node, AbortSignal.any([signal, this.#membership.left]));
+    }
+  }
 
+  /** Is this node until aborted. */
+  async #serve(node: NodeIdentity, signal: AbortSignal): Promise<void> {
     const run = await this.#prepare(node, signal);
     await Promise.all([
       this.#heartbeats(signal),
@@ -101,19 +110,22 @@ export class Agent {
   }
 
   async #heartbeats(signal: AbortSignal): Promise<void> {
-    const { link, clock, engine, log } = this.#env;
+    const { link, clock, engine, random, log } = this.#env;
     const { labels = {}, version, heartbeatMs = 5_000 } = this.#options;
     let known: Awaited<ReturnType<typeof capacity>> | undefined;
-    while (!signal.aborted) {
+    for (let failures = 0; !signal.aborted; ) {
       let waitMs = heartbeatMs;
       try {
         known ??= await capacity(engine, this.#options);
         const beat = { labels, capacity: known, agentVersion: version };
         const { failedAfterMs } = await this.#membership.authorised(() => link.heartbeat(beat));
         waitMs = Math.min(heartbeatMs, failedAfterMs / 4);
+        failures = 0;
       } catch (thrown) {
-        log.warn('heartbeat failed', { error: asError(thrown) });
-        waitMs = Math.min(heartbeatMs, 1_000);
+        failures++;
+        log.warn('heartbeat failed', { attempt: failures, error: asError(thrown) });
+        const isRefused = thrown instanceof LinkRefusedFault && !thrown.retriable;
+        waitMs = backoffMs(failures, isRefused ? BEAT_AGAIN.refused : BEAT_AGAIN.away, random);
       }
       await sleep(clock, waitMs, signal);
     }
@@ -173,6 +185,7 @@ export class Agent {
 
   async #lookAround({ assignments, view, queue }: Pick<Run, 'assignments' | 'view' | 'queue'>): Promise<Next> {
     try {
+      await removeAllOf(this.#membership.former, this.#env, this.#options);
       await view.relist();
     } catch (thrown) {
       this.#env.log.warn('containers not listed, trying again', { error: asError(thrown) });

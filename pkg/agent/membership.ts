@@ -9,18 +9,22 @@ import { type NodeKey, nodeKey } from './node-key.js';
 const FILE = 'node.json';
 const RENEW_AT = 0.67;
 const RETRY = { firstMs: 500, capMs: 30_000 };
+const FORMER_KEPT = 8;
 
 /** What is kept of an enrolment: who the node is, and the token that it speaks with. */
 interface Kept extends EnrolReply {
   /** Wall time in milliseconds at which the token was received. */
   readonly receivedAt: number;
+  /** Ids of the nodes that this machine was before. */
+  readonly former?: readonly string[];
 }
 
 /**
  * The agent's standing with the control plane.
  *
  * A node enrols once with a join token. From then on its key is enough: the token of the day is renewed by signature
- * at two thirds of its life, or at once when the control plane does not know it any more.
+ * at two thirds of its life, or at once when the control plane does not know it any more. A node that is forgotten for
+ * good, because its owner has let go of it, enrols anew with the join token it was given, and is another node then.
  */
 export class Membership {
   readonly #env: AgentEnv;
@@ -29,11 +33,22 @@ export class Membership {
   #key: NodeKey | undefined;
   #kept: Kept | undefined;
   #renewal: Promise<void> | undefined;
+  #left = new AbortController();
 
   constructor(env: AgentEnv, options: AgentOptions) {
     this.#env = env;
     this.#options = options;
     this.#clock = env.clock;
+  }
+
+  /** Aborted when the machine is no longer the node that `join` last answered, but another. */
+  get left(): AbortSignal {
+    return this.#left.signal;
+  }
+
+  /** Ids of the nodes that this machine was before: what was made for them is nobody's. */
+  get former(): readonly string[] {
+    return this.#kept?.former ?? [];
   }
 
   /** Becomes a node, or remembers being one. Tries until it succeeds or is aborted; undefined when aborted. */
@@ -43,6 +58,7 @@ export class Membership {
         this.#kept ??= await this.#recall();
         if (!this.#kept) await this.#enrol();
         const { id, name, tenant } = this.#kept!.node;
+        this.#left = new AbortController();
         return { id, name, tenant };
       } catch (thrown) {
         const error = asError(thrown);
@@ -54,13 +70,15 @@ export class Membership {
     return undefined;
   }
 
-  /** Makes a call, and once more with a fresh token when the one presented is not accepted. */
+  /** Makes a call, and once more with a fresh token when the one presented, or the node itself, is not known. */
   async authorised<T>(call: () => Promise<T>): Promise<T> {
+    const { left } = this;
     try {
       return await call();
     } catch (thrown) {
-      if (!(thrown instanceof LinkRefusedFault) || thrown.status !== 401) throw thrown;
+      if (!isUnknown(thrown)) throw thrown;
       await this.#refresh();
+      if (left.aborted) throw thrown; // the call was the former node's
       return call();
     }
   }
@@ -135,9 +153,13 @@ export class Membership {
   }
 
   async #keep({ node, token, expiresAt }: EnrolReply): Promise<void> {
-    this.#kept = { node, token, expiresAt, receivedAt: this.#clock.now() };
+    const before = this.#kept;
+    const isOther = before !== undefined && before.node.id !== node.id;
+    const former = isOther ? [...this.former, before.node.id].slice(-FORMER_KEPT) : this.former;
+    this.#kept = { node, token, expiresAt, receivedAt: this.#clock.now(), ...(former.length > 0 && { former }) };
     this.#env.link.present(token);
     await this.#env.disk.write(FILE, JSON.stringify(this.#kept));
+    if (isOther) this.#left.abort();
   }
 
   async #recall(): Promise<Kept | undefined> {
@@ -147,4 +169,10 @@ export class Membership {
     this.#env.link.present(kept.token);
     return kept;
   }
+}
+
+/** Whether the control plane knows neither the token nor, perhaps, the node. */
+function isUnknown(thrown: unknown): boolean {
+  if (!(thrown instanceof LinkRefusedFault)) return false;
+  return thrown.status === 401 || thrown.code === 'resource_not_found';
 }

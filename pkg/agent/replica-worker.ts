@@ -5,7 +5,7 @@ import { asError } from '../fault/index.js';
 import type { NodeIdentity } from '../link/index.js';
 import type { Secret } from '../secrets/index.js';
 import { again, done, type Next } from '../reconcile/index.js';
-import type { AgentEnv, AgentOptions } from './agent-env.js';
+import { type AgentEnv, type AgentOptions, STOP_GRACE_SECONDS } from './agent-env.js';
 import type { Assignments } from './assignments.js';
 import { containerOrder } from './container-order.js';
 import type { ContainerView } from './container-view.js';
@@ -159,7 +159,7 @@ export class ReplicaWorker {
     const { id = '' } = view.get(uid) ?? {};
     if (step === 'stop') {
       failpoint('agent.stopping');
-      await this.#slowly(uid, 'stopping', () => engine.stop(id, this.#options.stopGraceSeconds ?? 10));
+      await this.#slowly(uid, 'stopping', () => engine.stop(id, this.#options.stopGraceSeconds ?? STOP_GRACE_SECONDS));
       failpoint('agent.stopped');
       await view.look(uid, id);
     } else {
