@@ -163,9 +163,9 @@ describe('claims to a node', () => {
   });
   afterEach(() => lab.stop());
 
-  const enrol = async (token: string) => {
+  const enrol = async (token: string, name = 'machine-1') => {
     const { body } = await lab.ask('POST', '/api/v1/nodes/join-tokens', { token, body: {} });
-    return lab.ask('POST', '/api/v1/nodes', { token: body['token'] as string, body: enrolment('machine-1') });
+    return lab.ask('POST', '/api/v1/nodes', { token: body['token'] as string, body: enrolment(name) });
   };
   const release = (token: string, tenant?: string) =>
     lab.ask('DELETE', '/api/v1/nodes/machine-1/claim', {
@@ -228,6 +228,35 @@ describe('claims to a node', () => {
     expect(theirs.body).to.include({ name: 'machine-1', tenant: lab.b, status: 'joining' });
     expect(await claimsOf(b)).to.deep.equal([lab.b]);
     expect((await enrol(a)).body['code']).to.equal('node_owned_by_another_tenant');
+  });
+
+  it('hand over the machine without its key: the new owner’s agent brings its own', async () => {
+    await claim(lab.b);
+    await release(a, lab.a);
+    const { body } = await lab.ask('GET', '/api/v1/nodes/machine-1', { token: b });
+    const entry = await lab.store.get(keys.node(lab.b, 'machine-1'));
+    expect(value<StoredNode>(entry!).publicKey, 'the old owner’s key opens nothing').to.equal('');
+
+    const enrolled = await enrol(b);
+    expect([enrolled.status, (enrolled.body['node'] as { id: string }).id]).to.deep.equal([200, body['id']]);
+    expect((await enrol(b)).body['code'], 'from now on it is bound').to.equal('node_key_mismatch');
+  });
+
+  it('hand over no more nodes than the new owner may have: it has the claim, and the node when there is room', async () => {
+    const quota = (nodes: number) =>
+      lab.ask('PUT', `/api/v1/tenants/${lab.b}/quotas`, { token: platform, body: { nodes } });
+    expect((await quota(1)).status).to.equal(200);
+    expect((await enrol(b, 'machine-2')).status).to.equal(201);
+    const warnings = (await claim(lab.b)).body['warnings'] as { code: string }[];
+    expect(warnings.map(({ code }) => code)).to.deep.equal(['quota_reached']);
+    expect((await release(a, lab.a)).body['claims']).to.have.length(1);
+
+    expect((await lab.ask('GET', '/api/v1/nodes/machine-1', { token: b })).status).to.equal(404);
+    expect((await enrol(b)).body['code']).to.equal('quota_reached');
+    expect((await enrol(a)).body['code']).to.equal('node_owned_by_another_tenant');
+    await quota(2);
+    expect((await enrol(b)).status).to.equal(201);
+    expect(await claimsOf(b)).to.deep.equal([lab.b]);
   });
 
   it('leave the owner alone when the second is released', async () => {

@@ -9,7 +9,7 @@ import type { StoredToken } from '../../crds/tenant/index.js';
 import { type MintedToken, mintToken } from '../../pkg/auth/index.js';
 import { type EnrolReply, enrolmentText } from '../../pkg/link/index.js';
 import { type Entry, encode, type Guard, type Put, value } from '../../pkg/store/index.js';
-import { quotasOf } from '../admission/quota-warnings.js';
+import { nodesReached, nodeTurns } from '../admission/node-quota.js';
 import { turnGuards, turnPuts } from '../admission/turns.js';
 import { attempts } from '../attempts.js';
 import type { Call } from '../call.js';
@@ -44,7 +44,7 @@ export async function enrol(env: ApiEnv, call: Call): Promise<Outcome> {
     return new Refused(reject('node_proof_invalid', 'proof', asked.proof));
   }
   const { alterations } = checked;
-  return env.turnstile.pass(turnsOf(env, call), () =>
+  return env.turnstile.pass(nodeTurns(env, call.tenant), () =>
     attempts(asked.nodeName, async () => {
       const written = await enrolOnce(env, call, asked);
       if (!written || written instanceof Refused) return written;
@@ -69,11 +69,6 @@ async function enrolOnce(env: ApiEnv, call: Call, asked: Enrolment) {
     expiresAt: minted.stored.expiresAt,
   };
   return { reply, isNew };
-}
-
-/** New nodes that are counted join one after the other, so that many at once do not pass the tenant's quota. */
-function turnsOf(env: ApiEnv, { tenant }: Call): readonly string[] {
-  return quotasOf(env, tenant).nodes === undefined ? [] : [keys.turn(tenant, 'nodes')];
 }
 
 /** Whether the holder of a key has signed a text with it. */
@@ -113,7 +108,7 @@ async function read(env: ApiEnv, call: Call, name: string): Promise<Standing | R
   if (!join) return new Refused(reject('auth_invalid', 'Authorization', ''));
   if (node) return { join, holder, node, full: undefined, turns: [] };
   // The count and the turn must be of one revision of the cache: nothing is awaited between them.
-  return { join, holder, node, full: tooMany(env, call.tenant), turns: turnGuards(cache, turnsOf(env, call)) };
+  return { join, holder, node, full: tooMany(env, call.tenant), turns: turnGuards(cache, nodeTurns(env, call.tenant)) };
 }
 
 function refusal({ join, holder, node }: Standing, { tenant }: Call, asked: Enrolment): Refused | undefined {
@@ -127,15 +122,17 @@ function refusal({ join, holder, node }: Standing, { tenant }: Call, asked: Enro
   if (holder && value<NodeNameRecord>(holder).claims[0]?.tenant !== tenant) {
     return new Refused(reject('node_owned_by_another_tenant', 'nodeName', asked.nodeName));
   }
-  if (node && value<StoredNode>(node).publicKey !== asked.publicKey) {
+  // A machine that was handed over is bound to no key until its new owner's agent brings one.
+  const bound = node && value<StoredNode>(node).publicKey;
+  if (bound && bound !== asked.publicKey) {
     return new Refused(reject('node_key_mismatch', 'publicKey', asked.publicKey));
   }
   return undefined;
 }
 
 function tooMany(env: ApiEnv, tenant: string): Refused | undefined {
-  const { nodes: limit } = quotasOf(env, tenant);
-  if (limit === undefined || env.usage.of(tenant).nodes < limit) return undefined;
+  const limit = nodesReached(env, tenant);
+  if (limit === undefined) return undefined;
   return new Refused(reject('quota_reached', 'nodeName', tenant, { kind: 'nodes', limit }));
 }
 

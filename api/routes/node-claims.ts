@@ -2,8 +2,11 @@ import { isDnsLabel, typedId } from '../../crds/grammar/index.js';
 import { keys } from '../../crds/keys/index.js';
 import { checkClaimRelease, type NodeClaim, type NodeNameRecord, type StoredNode } from '../../crds/node/index.js';
 import { reject } from '../../crds/rejections/index.js';
+import type { Warning } from '../../crds/rule/index.js';
 import { REPLICAS_BY_NODE } from '../../pkg/link/index.js';
 import { type Change, encode, type Entry, type Put, replace, value } from '../../pkg/store/index.js';
+import { nodesReached, nodeTurns } from '../admission/node-quota.js';
+import { turnGuards, turnPuts } from '../admission/turns.js';
 import { attempts } from '../attempts.js';
 import type { Call } from '../call.js';
 import type { ApiEnv } from '../env.js';
@@ -61,7 +64,8 @@ async function release(env: ApiEnv, call: Call): Promise<Outcome> {
 }
 
 /** Gives up the tenant's claim to a name. With the owner's claim the node goes too, or passes to who comes next. */
-async function letGo(env: ApiEnv, { tenant, query }: Call, name: string, reason: string): Promise<Outcome> {
+async function letGo(env: ApiEnv, call: Call, name: string, reason: string): Promise<Outcome> {
+  const { tenant, query } = call;
   const isTrial = flagIn(query, 'dryRun');
   if (isTrial instanceof Refused) return isTrial;
   return attempts(name, async () => {
@@ -75,7 +79,7 @@ async function letGo(env: ApiEnv, { tenant, query }: Call, name: string, reason:
 
     const rest = claims.filter(each => each.tenant !== tenant);
     if (isTrial) return trialReply({ before: { name, claims }, after: { name, claims: rest } });
-    const change = await releaseChange(env, { record, rest, owned }, { tenant, name, reason });
+    const change = await releaseChange(env, call, { record, rest, owned, name, reason });
     const verdict = await env.store.commit(change);
     if (!verdict.stored) return undefined;
     await env.cache.reached(verdict.revision);
@@ -95,6 +99,8 @@ function whyBusy({ cache }: ApiEnv, { id, name, metadata, controlPlane }: Stored
 }
 
 interface Release {
+  readonly name: string;
+  readonly reason: string;
   /** The record of the name. */
   readonly record: Entry;
   /** The claims that are left. */
@@ -105,36 +111,56 @@ interface Release {
 
 async function releaseChange(
   env: ApiEnv,
-  { record, rest, owned }: Release,
-  { tenant, name, reason }: { readonly tenant: string; readonly name: string; readonly reason: string },
+  { tenant, requestId }: Call,
+  { name, reason, record, rest, owned }: Release,
 ): Promise<Change> {
   const puts: Put[] =
     rest.length > 0 ? [{ key: record.key, bytes: encode({ claims: rest } satisfies NodeNameRecord) }] : [];
   const deletes = rest.length > 0 ? [] : [record.key];
   const alive = env.cache.get(keys.alive(tenant, name));
   const node = owned && value<StoredNode>(owned);
-  const next = node && rest[0] && handedOver(env, node, rest[0].tenant);
+  const handOver = node && rest[0] && (await handOverOf(env, node, rest[0].tenant, requestId));
   if (owned) deletes.push(owned.key);
   if (owned && alive) deletes.push(alive.key);
-  if (next) puts.push({ key: keys.node(next.metadata.tenant, name), bytes: encode(next) });
   const subject = { kind: 'Node', name, id: node?.id ?? name } as const;
   const message = owned ? `node ${name} is given up` : `the claim to node ${name} is given up`;
   puts.push(await env.events.put({ type: 'node.claim_released', tenant, subject, reason, message }));
-  if (next) puts.push(await env.events.put(handOverEvent(next)));
   return {
     guards: [
       { key: record.key, at: record.revision },
       ...(owned ? [{ key: owned.key, at: owned.revision }] : []),
-      ...(next ? [{ key: keys.node(next.metadata.tenant, name), at: 0 }] : []),
+      ...(handOver?.guards ?? []),
     ],
-    puts,
+    puts: [...puts, ...(handOver?.puts ?? [])],
     deletes,
   };
 }
 
 /**
+ * What makes the machine its next owner's node, within that tenant's quota. Beyond it the tenant has the claim and no
+ * node: its agent enrols when there is room.
+ */
+async function handOverOf(
+  env: ApiEnv,
+  given: StoredNode,
+  tenant: string,
+  requestId: string,
+): Promise<Pick<Change, 'guards' | 'puts'> | undefined> {
+  // The count and the turn must be of one revision of the cache: nothing is awaited between them.
+  const turns = nodeTurns(env, tenant);
+  const guards = turnGuards(env.cache, turns);
+  if (nodesReached(env, tenant) !== undefined) return undefined;
+  const node = handedOver(env, given, tenant);
+  const key = keys.node(tenant, node.name);
+  const puts = [{ key, bytes: encode(node) }, await env.events.put(handOverEvent(node))];
+  const ends = turns.length > 0 ? turnPuts(turns, requestId, await env.eventLeases.current()) : [];
+  return { guards: [{ key, at: 0 }, ...guards], puts: [...puts, ...ends] };
+}
+
+/**
  * The machine as its next owner's node: of another id, because what was said and stored of the old one is not the new
- * owner's. It is joining until its agent enrols with a join token of the new owner.
+ * owner's, and without a key, because the old owner may have a copy of it. It is joining until its agent enrols with a
+ * join token of the new owner.
  */
 function handedOver({ clock, random }: ApiEnv, given: StoredNode, tenant: string): StoredNode {
   const { orders: _, ...node } = given;
@@ -143,6 +169,7 @@ function handedOver({ clock, random }: ApiEnv, given: StoredNode, tenant: string
   return {
     ...node,
     id,
+    publicKey: '',
     metadata: { ...node.metadata, tenant, uid: id, generation: 1, createdAt: now, updatedAt: now },
   };
 }
@@ -161,7 +188,12 @@ async function claim(env: ApiEnv, { tenant, params, query }: Call): Promise<Outc
   const isTrial = flagIn(query, 'dryRun');
   if (isTrial instanceof Refused) return isTrial;
   const name = params['nodeName']!;
-  const answer = (claims: readonly NodeClaim[]) => ({ name, claims, alterations: [], warnings: [] });
+  const answer = (claims: readonly NodeClaim[]) => ({
+    name,
+    claims,
+    alterations: [],
+    warnings: claimWarnings(env, tenant),
+  });
   return attempts(name, async () => {
     await env.cache.barrier();
     const record = isDnsLabel(name) ? env.cache.get(keys.nodeName(name)) : undefined;
@@ -179,4 +211,12 @@ async function claim(env: ApiEnv, { tenant, params, query }: Call): Promise<Outc
     await env.cache.reached(verdict.revision);
     return json(201, answer(more));
   });
+}
+
+/** A claim is recorded beyond the quota of nodes too: it grants nothing yet. */
+function claimWarnings(env: ApiEnv, tenant: string): readonly Warning[] {
+  const limit = nodesReached(env, tenant);
+  if (limit === undefined) return [];
+  const message = `the tenant may have ${limit} nodes and has them: this one would wait for room`;
+  return [{ code: 'quota_reached', field: 'nodeName', message }];
 }
