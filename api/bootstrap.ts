@@ -4,9 +4,7 @@ import { dirname } from 'node:path';
 import { keys, ranges } from '../crds/keys/index.js';
 import type { StoredTenant, StoredToken } from '../crds/tenant/index.js';
 import { type Keyring, mintToken, parseToken, type TokenDraft, verifyToken } from '../pkg/auth/index.js';
-import { type Clock, type Random, sleep } from '../pkg/clock/index.js';
-import { Fault } from '../pkg/fault/index.js';
-import type { Logger } from '../pkg/log/index.js';
+import type { Clock, Random } from '../pkg/clock/index.js';
 import { create, type Store, value } from '../pkg/store/index.js';
 
 /** What a development set-up is used with. */
@@ -33,7 +31,6 @@ interface Kept extends DevelopmentAccess {
   readonly records: readonly StoredToken[];
 }
 
-const RETRY_MS = 1_000;
 const LIFE_SECONDS = 365 * 24 * 3600;
 const PLATFORM = 'platform';
 const DEMO = 'demo';
@@ -52,23 +49,6 @@ export async function bootstrap(options: BootstrapOptions): Promise<DevelopmentA
   for (const record of kept.records) await ensure(store, keys.token(record.id), record);
   const { platform, tenant, adminToken, tenantToken } = kept;
   return { platform, tenant, adminToken, tenantToken };
-}
-
-/** The same for a server that may start before its store: tries again until it succeeds or `signal` is aborted. */
-export async function bootstrapWhenReachable(
-  options: BootstrapOptions & { readonly log: Logger },
-  signal: AbortSignal,
-): Promise<void> {
-  while (!signal.aborted) {
-    try {
-      await bootstrap(options);
-      return;
-    } catch (thrown) {
-      if (!(thrown instanceof Fault) || !thrown.retriable) throw thrown;
-      options.log.warn('the store cannot be reached yet', { error: thrown });
-      await sleep(options.clock, RETRY_MS, signal);
-    }
-  }
 }
 
 async function ensure(store: Store, key: string, document: StoredTenant | StoredToken): Promise<void> {

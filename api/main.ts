@@ -14,9 +14,9 @@ import { createLogger, type LogFormat, type LogLevel } from '../pkg/log/index.js
 import { createMetrics } from '../pkg/metrics/index.js';
 import { ImageChecker } from '../pkg/registry/index.js';
 import { openSecretStore, registryCredentials } from '../pkg/secrets/index.js';
-import { openEtcdStore, WatchCache } from '../pkg/store/index.js';
+import { openEtcdStore, untilReachable, WatchCache } from '../pkg/store/index.js';
 import { createApi } from './api.js';
-import { bootstrapWhenReachable } from './bootstrap.js';
+import { bootstrap } from './bootstrap.js';
 import { startServer } from './server.js';
 
 /** Serves until `signal` is aborted. */
@@ -29,8 +29,9 @@ async function main(settings: Settings, bootstrapFile: string | undefined, signa
   const env = { clock: systemClock, random: systemRandom, log };
   const keyring = openKeyring(settings.keyFile, systemRandom);
   const store = openEtcdStore(settings, env);
+  const secrets = await untilReachable(() => openSecretStore(settings, { store, random: systemRandom }), env, signal);
+  if (!secrets) return store.close();
   const cache = new WatchCache({ ...env, store });
-  const secrets = openSecretStore(settings, { store, random: systemRandom });
   const api = createApi({
     ...env,
     store,
@@ -50,7 +51,8 @@ async function main(settings: Settings, bootstrapFile: string | undefined, signa
     signal.addEventListener('abort', () => resolve(), { once: true });
   });
   if (bootstrapFile !== undefined) {
-    await bootstrapWhenReachable({ store, keyring, file: bootstrapFile, ...env }, signal);
+    const options = { store, keyring, file: bootstrapFile, ...env };
+    await untilReachable(() => bootstrap(options), env, signal);
   }
   await Promise.race([cache.ready, aborted]);
   if (!signal.aborted) {
@@ -76,7 +78,8 @@ try {
   await main(settings, more['bootstrap-file'], stop.signal);
 } catch (thrown) {
   process.stderr.write(`server: ${asError(thrown).message}\n`);
-  process.exitCode = 1;
+  // Connections may be open by now, and would keep a process alive that does nothing.
+  process.exit(1);
 } finally {
   clearInterval(alive);
 }

@@ -15,7 +15,7 @@ import { createLogger, type LogFormat, type LogLevel } from '../pkg/log/index.js
 import { createMetrics } from '../pkg/metrics/index.js';
 import type { Loop } from '../pkg/reconcile/index.js';
 import { openSecretStore } from '../pkg/secrets/index.js';
-import { openEtcdStore, WatchCache } from '../pkg/store/index.js';
+import { openEtcdStore, untilReachable, WatchCache } from '../pkg/store/index.js';
 import { controllersIn } from './controllers-in.js';
 import { allLoops, secretLoops } from './list.js';
 import { listenForMetrics } from './metrics-listener.js';
@@ -29,9 +29,10 @@ async function main(settings: Settings, only: string | undefined, signal: AbortS
   });
   const env = { clock: systemClock, random: systemRandom, log };
   const store = openEtcdStore(settings, env);
+  const secrets = await untilReachable(() => openSecretStore(settings, { store, random: systemRandom }), env, signal);
+  if (!secrets) return store.close();
   const cache = new WatchCache({ ...env, store });
   const metrics = createMetrics();
-  const secrets = openSecretStore(settings, { store, random: systemRandom });
   const loops = [...allLoops(policyOf(settings), settings.nodeGraceSeconds), ...secretLoops(secrets)];
   const controllers = controllersIn({
     ...env,
@@ -77,7 +78,8 @@ try {
   await main(settings, more['only'], stop.signal);
 } catch (thrown) {
   process.stderr.write(`controllers: ${asError(thrown).message}\n`);
-  process.exitCode = 1;
+  // Connections may be open by now, and would keep a process alive that does nothing.
+  process.exit(1);
 } finally {
   clearInterval(alive);
 }

@@ -41,6 +41,8 @@ export const keys = {
     `secrets/${segment(tenant)}/${segment(namespace)}/${segment(label)}`,
   secretVersion: (tenant: string, namespace: string, label: string, version: number) =>
     `secret-versions/${segment(tenant)}/${segment(namespace)}/${segment(label)}/${String(version).padStart(10, '0')}`,
+  /** Which keys the secrets of the embedded driver are sealed with, by name. */
+  secretKeyring: () => 'keyrings/secrets',
   /** Secret material on its way into the secrets store, in step with a record. */
   intent: (tenant: string, id: string) => `intents/${segment(tenant)}/${segment(id)}`,
   /** Taken by every write that was judged by what others say of a subject, so that no two are judged by the same. */

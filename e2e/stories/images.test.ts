@@ -45,7 +45,7 @@ describe('an image that is asked for', () => {
   const keep = async (values: Readonly<Record<string, string>>) => {
     const store = new EtcdStore({ endpoints: [plane.etcd.endpoint], prefix: '/mooring/' });
     const environment = { MOORING_KEY_FILE: join(plane.folder, 'keys'), ...NAMESPACES };
-    const secrets = openSecretStore(loadSettings({ environment }).settings, { store, random: systemRandom });
+    const secrets = await openSecretStore(loadSettings({ environment }).settings, { store, random: systemRandom });
     const path = credentialPath(shop.id, `registries/${registryLabel(registry.address)}`);
     await secrets.write(path, { document: documentOf(values), after: 0, as: 'current' });
     await store.close();

@@ -1,10 +1,11 @@
 import { Command as Commander, CommanderError, Option } from 'commander';
 
+import { addAdmin } from './admin.js';
 import { count, duration, outputOption } from './arguments.js';
 import type { ConnectionFlags } from './connection.js';
 import { type ExitCode, exitCode, exitCodeMeanings } from './exit-code.js';
 import type { Format } from './print/document.js';
-import { type Command, openSession } from './session.js';
+import { type Command, openSession, type Run } from './session.js';
 import type { Terminal } from './terminal.js';
 import { version } from '../version/index.js';
 
@@ -42,11 +43,10 @@ export function createProgram(terminal: Terminal, finished: (code: ExitCode) => 
   addWriting(program, run);
   addNodes(program, run);
   addAccess(program, run);
+  addAdmin(program, run);
   addSelf(program, run);
   return program;
 }
-
-type Run = <Input>(load: () => Promise<Command<Input>>, input: Input) => Promise<void>;
 
 function addReading(program: Commander, run: Run): void {
   program

@@ -18,6 +18,9 @@ export interface Session {
 /** A command's work. It prints through its session and answers what to exit with. */
 export type Command<Input> = (session: Session, input: Input) => Promise<ExitCode>;
 
+/** Loads a command and runs it with its input. */
+export type Run = <Input>(load: () => Promise<Command<Input>>, input: Input) => Promise<void>;
+
 export function openSession(terminal: Terminal, flags: ConnectionFlags): Session & { close(): void } {
   const ink = paint(terminal.colours);
   const clients: Client[] = [];

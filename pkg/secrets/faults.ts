@@ -30,3 +30,15 @@ export class SecretDocumentFault extends Fault {
 export class SecretStoreRefusedFault extends Fault {
   readonly retriable = false;
 }
+
+/** The keyring at hand does not open what is in the store. The message says what to do; nothing was changed. */
+export class SecretKeyringFault extends Fault {
+  readonly retriable = false;
+
+  constructor(reason: string) {
+    super(
+      `cannot open the secrets: ${reason}. Put the keyring of this control plane there (the setting secretsKeyFile ` +
+        'names the file); docs/SECRETS.md says what to do when it is lost.',
+    );
+  }
+}

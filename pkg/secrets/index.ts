@@ -31,12 +31,13 @@ export { documentOf, keysOf } from './document.js';
 export type { EmbeddedSecretStoreOptions } from './embedded/embedded-secret-store.js';
 export { EmbeddedSecretStore } from './embedded/embedded-secret-store.js';
 export type { OpenSecretStoreEnv } from './open-secret-store.js';
-export { openSecretStore } from './open-secret-store.js';
-export type { Rekeyed, RekeyOptions } from './embedded/rekey.js';
+export { openSecretStore, secretsKeyringFile } from './open-secret-store.js';
+export type { Rekeyed, RekeyOptions, UnreadableCredential } from './embedded/rekey.js';
 export { rekeySecrets } from './embedded/rekey.js';
-export { loadSecretKeyring, openSecretKeyring, SecretKeyring } from './embedded/secret-keyring.js';
+export { loadSecretKeyring, SecretKeyring } from './embedded/secret-keyring.js';
 export {
   SecretDocumentFault,
+  SecretKeyringFault,
   SecretOutcomeUnknownFault,
   SecretStoreLoginFault,
   SecretStoreRefusedFault,

@@ -38,9 +38,9 @@ describe('openSecretStore', () => {
 
   it('makes the keyring of the embedded driver once, for its owner only', async () => {
     const write = { document: documentOf({ a: '1' }), after: 0, as: 'current' } as const;
-    await open({}).write(web, write);
+    await (await open({})).write(web, write);
     expect(statSync(join(folder, 'secret-keys')).mode & 0o777).to.equal(0o600);
-    expect(await open({}).read(web)).to.have.property('kind', 'found');
+    expect(await (await open({})).read(web)).to.have.property('kind', 'found');
   });
 
   describe('of Vault', () => {
@@ -50,7 +50,7 @@ describe('openSecretStore', () => {
     });
     after(() => vault.stop());
     const reading = async (flags: Record<string, string>) => {
-      const secrets = open({ secretsDriver: 'vault', vaultAddress: vault.address, ...flags });
+      const secrets = await open({ secretsDriver: 'vault', vaultAddress: vault.address, ...flags });
       try {
         return await secrets.read(web);
       } catch (thrown) {
@@ -82,6 +82,9 @@ describe('openSecretStore', () => {
     ['a mount of all', { secretsDriver: 'vault', vaultAddress: 'http://127.0.0.1:1', vaultMount: 'secret' }],
   ];
   for (const [name, flags] of refused) {
-    it(`refuses settings with ${name}`, () => expect(() => open(flags)).to.throw(InvalidSettingFault));
+    it(`refuses settings with ${name}`, async () => {
+      const thrown: unknown = await open(flags).catch((fault: unknown) => fault);
+      expect(thrown).to.be.instanceOf(InvalidSettingFault);
+    });
   }
 });

@@ -44,6 +44,7 @@ export type { MemoryStoreOptions } from './memory-store.js';
 export { MemoryStore } from './memory-store.js';
 export { openEtcdStore } from './open-etcd-store.js';
 export type * from './store.js';
+export { untilReachable } from './until-reachable.js';
 export { update } from './update.js';
 export { encode, value } from './value.js';
 export type { WatchCacheOptions } from './watch-cache.js';

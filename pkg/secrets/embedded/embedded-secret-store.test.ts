@@ -60,7 +60,7 @@ describe('embedded secret store', () => {
   it('stores neither a value nor the name of a key', async () => {
     await put();
     const { entries } = await store.list('');
-    expect(entries).to.have.length(2);
+    expect(entries).to.have.length(3);
     const all = entries.map(({ bytes }) => bytes.toString()).join('\n');
     for (const form of ['hunter2', Buffer.from('hunter2').toString('base64'), 'password'])
       expect(all).not.to.include(form);

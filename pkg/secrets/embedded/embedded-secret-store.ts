@@ -17,6 +17,7 @@ import type {
   StateReading,
 } from '../secret-store.js';
 import { noVersions, stateOf, surplus, withCurrent, withNext, without } from '../versions.js';
+import { keysInUse, sealedUnder } from './keys-in-use.js';
 import { type Head, headKey, headRecord, openVersion, readHead, sealVersion, versionKey } from './records.js';
 import type { SecretKeyring } from './secret-keyring.js';
 
@@ -156,11 +157,13 @@ export class EmbeddedSecretStore implements SecretStore {
     const head = { ...gone.reduce(without, grown), uid };
     const version = head.last;
     const record = sealVersion(this.#keyring, this.#random, { path, uid, version }, write.document);
+    const sealed = sealedUnder(this.#keyring, await keysInUse(this.#store));
     const { stored } = await this.#store.commit({
-      guards: [{ key: headKey(path), at: held?.entry.revision ?? 0 }],
+      guards: [{ key: headKey(path), at: held?.entry.revision ?? 0 }, ...sealed.guards],
       puts: [
         { key: versionKey(path, version), bytes: encode(record) },
         { key: headKey(path), bytes: encode(headRecord(this.#keyring, path, head)) },
+        ...sealed.puts,
       ],
       deletes: gone.map(old => versionKey(path, old)),
     });
@@ -181,9 +184,10 @@ export class EmbeddedSecretStore implements SecretStore {
       const held = await this.#held(path);
       const next = held && change(held.head);
       if (!next || next === held.head) return next;
+      const sealed = sealedUnder(this.#keyring, await keysInUse(this.#store));
       const { stored } = await this.#store.commit({
-        guards: [{ key: held.entry.key, at: held.entry.revision }],
-        puts: [{ key: held.entry.key, bytes: encode(headRecord(this.#keyring, path, next)) }],
+        guards: [{ key: held.entry.key, at: held.entry.revision }, ...sealed.guards],
+        puts: [{ key: held.entry.key, bytes: encode(headRecord(this.#keyring, path, next)) }, ...sealed.puts],
         deletes: held.head.live.filter(old => !next.live.includes(old)).map(old => versionKey(path, old)),
       });
       if (stored) return next;

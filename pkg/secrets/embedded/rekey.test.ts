@@ -1,11 +1,13 @@
 import { expect } from 'chai';
 
+import { keys } from '../../../crds/keys/index.js';
 import { seededRandom, systemClock } from '../../clock/index.js';
-import { MemoryStore, remove, replace, value } from '../../store/index.js';
+import { type Change, MemoryStore, remove, replace, value } from '../../store/index.js';
 import { credentialPath } from '../credential-path.js';
 import { documentOf, revealDocument } from '../document.js';
 import { EmbeddedSecretStore } from './embedded-secret-store.js';
-import { rekeySecrets } from './rekey.js';
+import { keysInUse } from './keys-in-use.js';
+import { type RekeyOptions, rekeySecrets } from './rekey.js';
 import { SecretKeyring } from './secret-keyring.js';
 
 const random = seededRandom(3);
@@ -17,7 +19,12 @@ describe('rekeySecrets', () => {
   let store: MemoryStore;
   const open = (...keys: Buffer[]) =>
     new EmbeddedSecretStore({ store, keyring: new SecretKeyring(keys), random, granted: ['deployments'] });
-  const rekey = (...keys: Buffer[]) => rekeySecrets({ store, keyring: new SecretKeyring(keys), random });
+  const rekeyWith = (keys: readonly Buffer[], more: Partial<RekeyOptions> = {}) =>
+    rekeySecrets({ store, keyring: new SecretKeyring(keys), random, ...more });
+  const rekey = (...keys: Buffer[]) => rekeyWith(keys);
+  const nameOf = (key: Buffer) => new SecretKeyring([key]).writing.id;
+  const write = (keys: readonly Buffer[], after: number, a: string) =>
+    open(...keys).write(paths[0]!, { document: documentOf({ a }), after, as: 'current' });
 
   beforeEach(async () => {
     store = new MemoryStore({ clock: systemClock });
@@ -28,30 +35,83 @@ describe('rekeySecrets', () => {
   });
 
   it('seals everything with the first key, so that the other can go', async () => {
-    expect(await rekey(newer, older)).to.deep.equal({ rewritten: 9, unchanged: 0, unreadable: [] });
+    expect(await rekey(newer, older)).to.deep.equal({
+      outcome: 'done',
+      rewritten: 9,
+      unreadable: [],
+      retired: [nameOf(older)],
+    });
     for (const path of paths) {
       const reading = await open(newer).read(path);
       expect(reading.kind === 'found' && revealDocument(reading.document)).to.deep.equal({ a: path.label });
       expect(await open(newer).state(path)).to.have.deep.property('state', { last: 2, current: 1, pending: 2 });
     }
+    expect((await keysInUse(store)).names).to.deep.equal([nameOf(newer)]);
   });
 
   it('finds nothing to do the second time', async () => {
     await rekey(newer, older);
-    const before = await store.revision();
-    expect(await rekey(newer, older)).to.deep.equal({ rewritten: 0, unchanged: 9, unreadable: [] });
-    expect(await store.revision()).to.equal(before);
+    expect(await rekey(newer, older)).to.deep.equal({ outcome: 'done', rewritten: 0, unreadable: [], retired: [] });
   });
 
-  it('names what it cannot read, leaves it, and does the rest', async () => {
+  it('names what it cannot read, leaves it, does the rest, and lets no key go', async () => {
     const record = (await store.list(`secret-versions/${tenant}/deployments/web/`)).entries[0]!;
     await replace(store, record, { ...value<object>(record), box: 'AAAA' });
     const gone = (await store.list(`secret-versions/${tenant}/deployments/db/`)).entries[0]!;
     await remove(store, gone);
 
-    const { rewritten, unreadable } = await rekey(newer, older);
-    expect(unreadable).to.deep.equal([`secrets/${tenant}/deployments/db`, `secrets/${tenant}/deployments/web`]);
-    expect(rewritten).to.equal(3);
+    const { outcome, rewritten, unreadable, retired } = await rekey(newer, older);
+    expect(unreadable.map(({ tenant: whose, path }) => [whose, path])).to.deep.equal([
+      [tenant, 'deployments/db'],
+      [tenant, 'deployments/web'],
+    ]);
+    expect([outcome, rewritten, retired]).to.deep.equal(['unreadable', 3, []]);
+    expect((await keysInUse(store)).names).to.include(nameOf(older));
+  });
+
+  it('gives up what it cannot read only when it is told to', async () => {
+    const stranger = random.bytes(32);
+    expect((await rekeyWith([stranger, older])).outcome).to.equal('done');
+    await write([newer, stranger], 2, 'ours');
+    const left = await rekeyWith([newer], { discardUnreadable: true });
+    expect([left.outcome, left.unreadable]).to.deep.equal(['done', []]);
+    // A credential goes as a whole: its first two versions are sealed with a key that is lost.
+    expect((await store.list('secrets/')).entries).to.deep.equal([]);
+    expect((await store.list('secret-versions/')).entries).to.deep.equal([]);
+    expect((await keysInUse(store)).names).to.deep.equal([nameOf(newer)]);
+  });
+
+  it('can be stopped anywhere and goes on where it was', async () => {
+    for (let most = 0; most < paths.length; most++) {
+      const stop = new AbortController();
+      let left = most;
+      if (left === 0) stop.abort();
+      const onProgress = () => {
+        if (--left === 0) stop.abort();
+      };
+      const { outcome } = await rekeyWith([newer, older], { signal: stop.signal, onProgress });
+      expect(outcome).to.equal('stopped');
+      for (const path of paths) expect(await open(newer, older).read(path)).to.have.property('kind', 'found');
+    }
+    expect(await rekey(newer, older)).to.deep.include({ outcome: 'done', retired: [nameOf(older)] });
+  });
+
+  it('does not let a key go with which somebody else goes on sealing', async () => {
+    let after = 2;
+    // At the worst moment: when all has been gone through, and is about to be declared done.
+    const meddled = new Proxy(store, {
+      get: (target, name) =>
+        name === 'commit'
+          ? async (change: Change) => {
+              if (change.puts[0]?.key === keys.secretKeyring()) await write([older, newer], after++, 'meanwhile');
+              return target.commit(change);
+            }
+          : (Reflect.get(target, name) as () => unknown).bind(target),
+    });
+    const contested = await rekeyWith([newer, older], { store: meddled });
+    expect(contested).to.deep.include({ outcome: 'contested', retired: [] });
+    expect((await keysInUse(store)).names).to.have.members([nameOf(older), nameOf(newer)]);
+    expect(await rekey(newer, older)).to.deep.include({ outcome: 'done', retired: [nameOf(older)] });
   });
 
   it('reads with every key of the ring while the work is half done', async () => {

@@ -1,86 +1,156 @@
 import { ranges, segmentsOf } from '../../../crds/keys/index.js';
 import type { Random } from '../../clock/index.js';
-import { ConflictFault, type Entry, replace, type Store } from '../../store/index.js';
+import { type Entry, replace, type Store } from '../../store/index.js';
 import { type CredentialPath, credentialPath } from '../credential-path.js';
 import { UnreadableSecretFault } from '../faults.js';
+import { keysInUse, onlyUnder, sealedUnder, type SeenKeys } from './keys-in-use.js';
 import { headKey, headRecord, isUnderWritingKey, openVersion, readHead, sealVersion, versionKey } from './records.js';
 import type { SecretKeyring } from './secret-keyring.js';
 
-/** What re-sealing came to, in records: heads and versions. */
-export interface Rekeyed {
-  readonly rewritten: number;
-  readonly unchanged: number;
-  /** Keys of credentials that could not be read, and were left as they are. */
-  readonly unreadable: readonly string[];
+/** A credential that cannot be opened with any key at hand. */
+export interface UnreadableCredential {
+  readonly tenant: string;
+  /** `<namespace>/<label>`. */
+  readonly path: string;
+  readonly reason: string;
 }
 
+/**
+ * What re-sealing came to.
+ *
+ * - `done`: nothing is sealed with another key than the first; the others may go.
+ * - `unreadable`: all is done but for credentials that cannot be opened.
+ * - `contested`: some process goes on sealing with another key.
+ * - `stopped`: it was told to stop.
+ */
+export interface Rekeyed {
+  readonly outcome: 'done' | 'unreadable' | 'contested' | 'stopped';
+  /** Records, heads and versions alike, that were sealed anew. */
+  readonly rewritten: number;
+  readonly unreadable: readonly UnreadableCredential[];
+  /** Names of keys that nothing is sealed with any more. */
+  readonly retired: readonly string[];
+}
+
+/** What re-sealing works with. */
 export interface RekeyOptions {
   readonly store: Store;
   readonly keyring: SecretKeyring;
   readonly random: Random;
+  /** Destroys what cannot be opened instead of stopping short of it. */
+  readonly discardUnreadable?: boolean;
+  readonly signal?: AbortSignal;
+  /** Is told after each credential how many of all have been looked at. */
+  readonly onProgress?: (looked: number, all: number) => void;
 }
 
-const ATTEMPTS = 8;
+/** How often all credentials are gone through when somebody seals with another key meanwhile. */
+const PASSES = 3;
 
 /**
- * Seals everything anew that is not sealed with the keyring's first key. Afterwards, when nothing was unreadable and
- * every process has the new keyring, the other keys can be removed from it. May run while the platform works, be
- * stopped at any point, and be run again.
+ * Seals everything anew that is not sealed with the keyring's first key. May run while the platform works, be stopped at
+ * any point, and be run again: what is done stays done.
  */
 export async function rekeySecrets(options: RekeyOptions): Promise<Rekeyed> {
-  const sum = { rewritten: 0, unchanged: 0, unreadable: [] as string[] };
-  for (const { key } of (await options.store.list(ranges.secrets)).entries) {
-    const [tenant = '', namespace = '', label = ''] = segmentsOf(key);
-    try {
-      const { rewritten, unchanged } = await rekeyOne(options, credentialPath(tenant, `${namespace}/${label}`));
-      sum.rewritten += rewritten;
-      sum.unchanged += unchanged;
-    } catch (thrown) {
-      if (!(thrown instanceof UnreadableSecretFault)) throw thrown;
-      sum.unreadable.push(key);
+  const { store, keyring } = options;
+  let rewritten = 0;
+  const sum = (more: Omit<Rekeyed, 'rewritten' | 'retired'>): Rekeyed => ({ rewritten, retired: [], ...more });
+  for (let pass = 1; pass <= PASSES; pass++) {
+    const seen = await claim(options);
+    const found = await onePass(options);
+    rewritten += found.rewritten;
+    if (found.isStopped) return sum({ outcome: 'stopped', unreadable: found.unreadable });
+    if (found.unreadable.length > 0) return sum({ outcome: 'unreadable', unreadable: found.unreadable });
+    // Fails when anything was sealed with another key since the pass began: it may have been missed.
+    if ((await store.commit(onlyUnder(keyring, seen))).stored) {
+      const retired = seen.names.filter(name => name !== keyring.writing.id);
+      return { outcome: 'done', rewritten, unreadable: [], retired };
     }
   }
-  return sum;
+  return sum({ outcome: 'contested', unreadable: [] });
+}
+
+/** Has the record name our key as the one that writes: whoever seals with another one must change it. */
+async function claim({ store, keyring }: RekeyOptions): Promise<SeenKeys> {
+  for (;;) {
+    const seen = await keysInUse(store);
+    if (seen.writing === keyring.writing.id) return seen;
+    await store.commit({ ...sealedUnder(keyring, seen), deletes: [] });
+  }
+}
+
+interface Pass {
+  readonly rewritten: number;
+  readonly unreadable: readonly UnreadableCredential[];
+  readonly isStopped: boolean;
+}
+
+async function onePass(options: RekeyOptions): Promise<Pass> {
+  const { entries } = await options.store.list(ranges.secrets);
+  const unreadable: UnreadableCredential[] = [];
+  let rewritten = 0;
+  for (const [position, entry] of entries.entries()) {
+    if (options.signal?.aborted) return { rewritten, unreadable, isStopped: true };
+    const [tenant = '', namespace = '', label = ''] = segmentsOf(entry.key);
+    const path = `${namespace}/${label}`;
+    try {
+      rewritten += await rekeyOne(options, credentialPath(tenant, path));
+    } catch (thrown) {
+      if (!(thrown instanceof UnreadableSecretFault)) throw thrown;
+      const isGone = options.discardUnreadable === true && (await discard(options.store, entry));
+      if (!isGone) unreadable.push({ tenant, path, reason: thrown.message });
+    }
+    options.onProgress?.(position + 1, entries.length);
+  }
+  return { rewritten, unreadable, isStopped: false };
 }
 
 /** One credential, begun anew whenever somebody changes it meanwhile. */
-async function rekeyOne(options: RekeyOptions, path: CredentialPath): Promise<Omit<Rekeyed, 'unreadable'>> {
+async function rekeyOne(options: RekeyOptions, path: CredentialPath): Promise<number> {
   let rewritten = 0;
-  for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+  for (;;) {
     const round = await rekeyRound(options, path);
     rewritten += round.rewritten;
-    if (round.settled) return { rewritten, unchanged: round.records - rewritten };
+    if (round.settled) return rewritten;
   }
-  throw new ConflictFault(headKey(path), ATTEMPTS);
 }
 
 async function rekeyRound({ store, keyring, random }: RekeyOptions, path: CredentialPath) {
   const entry = await store.get(headKey(path));
-  if (!entry) return { settled: true, records: 0, rewritten: 0 };
+  if (!entry) return { settled: true, rewritten: 0 };
   const head = readHead(keyring, path, entry);
   let rewritten = 0;
   let settled = true;
-  const count = (stored: boolean) => (stored ? rewritten++ : (settled = false));
+  const reseal = async (record: Entry, sealed: object) => {
+    const under = await claim({ store, keyring, random });
+    const { stored } = await replace(store, record, sealed, sealedUnder(keyring, under).guards);
+    if (stored) rewritten++;
+    else settled = false;
+  };
 
   for (const version of head.live) {
     const record = await store.get(versionKey(path, version));
+    const of = { path, uid: head.uid, version };
     if (!record) {
       settled = false;
       await checkChanged(store, entry);
     } else if (!isUnderWritingKey(keyring, record)) {
-      const of = { path, uid: head.uid, version };
-      const sealed = sealVersion(keyring, random, of, openVersion(keyring, of, record));
-      count((await replace(store, record, sealed)).stored);
+      await reseal(record, sealVersion(keyring, random, of, openVersion(keyring, of, record)));
     }
   }
-  if (!isUnderWritingKey(keyring, entry)) {
-    count((await replace(store, entry, headRecord(keyring, path, head))).stored);
-  }
-  return { settled, records: head.live.length + 1, rewritten };
+  if (!isUnderWritingKey(keyring, entry)) await reseal(entry, headRecord(keyring, path, head));
+  return { settled, rewritten };
 }
 
 /** A version that is gone was destroyed meanwhile, unless the head still promises it. */
 async function checkChanged(store: Store, { key, revision }: Entry): Promise<void> {
   if ((await store.get(key))?.revision === revision)
     throw new UnreadableSecretFault(`${key} names a version that is not there`);
+}
+
+/** Destroys a credential without opening it. False when somebody has changed it meanwhile. */
+async function discard(store: Store, { key, revision }: Entry): Promise<boolean> {
+  const { entries } = await store.list(`${ranges.secretVersions}${key.slice(ranges.secrets.length)}/`);
+  const deletes = [key, ...entries.map(version => version.key)];
+  return (await store.commit({ guards: [{ key, at: revision }], puts: [], deletes })).stored;
 }

@@ -1,0 +1,24 @@
+import type { Command as Commander } from 'commander';
+
+import type { Run } from './session.js';
+
+/** Adds the commands of whoever runs the control plane. They work on its machine, with its settings, and use no token. */
+export function addAdmin(program: Commander, run: Run): void {
+  const admin = program
+    .command('admin')
+    .description('for who runs the control plane: on its machine, with its settings');
+  admin
+    .command('rekey')
+    .description('seal every secret anew with the first key of the keyring, while everything runs')
+    .option('--discard-unreadable', 'destroy the secrets that no key of the keyring opens')
+    .option('-y, --yes', 'with --discard-unreadable: do not ask')
+    .argument('[settings...]', 'settings of the servers, such as --etcd-endpoints and --secrets-key-file')
+    .allowUnknownOption()
+    .action((settings: string[], { discardUnreadable, yes }: { discardUnreadable?: true; yes?: true }) =>
+      run(async () => (await import('./commands/rekey.js')).rekey, {
+        settings,
+        discardUnreadable: Boolean(discardUnreadable),
+        yes: Boolean(yes),
+      }),
+    );
+}

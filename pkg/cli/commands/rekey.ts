@@ -1,0 +1,104 @@
+import { existsSync } from 'node:fs';
+
+import { loadSettings, readArguments, type Settings } from '../../config/index.js';
+import { createLogger } from '../../log/index.js';
+import { loadSecretKeyring, type Rekeyed, rekeySecrets, secretsKeyringFile } from '../../secrets/index.js';
+import { openEtcdStore, StoreUnavailableFault } from '../../store/index.js';
+import { type ExitCode, exitCode } from '../exit-code.js';
+import { UsageFault } from '../faults.js';
+import type { Command, Session } from '../session.js';
+
+interface RekeyInput {
+  /** `--<setting> <value>`, as the servers take them. */
+  readonly settings: readonly string[];
+  readonly discardUnreadable: boolean;
+  readonly yes: boolean;
+}
+
+const TELL_EVERY_MS = 1_000;
+const QUESTION = 'Secrets that no key of the keyring opens will be destroyed for good. Go on? [y/N] ';
+
+/**
+ * Seals every secret anew with the first key of the keyring, so that the other keys can be taken out of it. It speaks to
+ * etcd itself: no token lets anybody at the keys.
+ */
+export const rekey: Command<RekeyInput> = async (session, { settings: words, discardUnreadable, yes }) => {
+  const { terminal } = session;
+  const { flags, file } = readArguments(words);
+  const source = { environment: terminal.environment, flags, ...(file !== undefined && { file }) };
+  const { settings } = loadSettings(source);
+  if (settings.secretsDriver !== 'embedded') {
+    throw new UsageFault(`the secrets are kept by ${settings.secretsDriver}, which seals them itself.`);
+  }
+  const path = secretsKeyringFile(settings);
+  if (!existsSync(path)) throw new UsageFault(`there is no keyring at ${path}; --secrets-key-file names it.`);
+  const keyring = loadSecretKeyring(path);
+  if (discardUnreadable && !yes && !(await terminal.confirm(QUESTION))) return exitCode.refused;
+
+  const log = createLogger({ level: 'error', format: 'pretty' });
+  const store = openEtcdStore(settings, { ...terminal, log });
+  try {
+    const onProgress = progressTo(session);
+    const { random, interrupted: signal } = terminal;
+    const came = await rekeySecrets({ store, keyring, random, discardUnreadable, signal, onProgress });
+    return report(session, came, path);
+  } catch (thrown) {
+    if (!(thrown instanceof StoreUnavailableFault)) throw thrown;
+    terminal.err(unreachable(settings));
+    return exitCode.unreachable;
+  } finally {
+    await store.close();
+  }
+};
+
+function progressTo({ terminal, ink }: Session): (looked: number, all: number) => void {
+  let toldAt = terminal.clock.monotonic();
+  return (looked, all) => {
+    const now = terminal.clock.monotonic();
+    if (now - toldAt < TELL_EVERY_MS) return;
+    toldAt = now;
+    terminal.err(`${ink.dim(`${looked} of ${all} secrets looked at`)}\n`);
+  };
+}
+
+function report(
+  { terminal, ink }: Session,
+  { outcome, rewritten, retired, unreadable }: Rekeyed,
+  file: string,
+): ExitCode {
+  terminal.out(`${rewritten} records sealed anew\n`);
+  switch (outcome) {
+    case 'done':
+      terminal.out(`${ink.green('done:')} everything is sealed with the first key of ${file}\n`);
+      if (retired.length > 0) terminal.out(retirement(retired));
+      return exitCode.ok;
+    case 'unreadable':
+      for (const { tenant, path, reason } of unreadable) terminal.err(`  tenant ${tenant}, ${path}: ${reason}\n`);
+      terminal.err(
+        `${ink.red('not done:')} ${unreadable.length} secrets cannot be opened, and are as they were. Keep every key.\n` +
+          '      Put the missing key back into the keyring, or give them up with --discard-unreadable.\n',
+      );
+      return exitCode.refused;
+    case 'contested':
+      terminal.err(
+        `${ink.red('not done:')} another process goes on sealing with another key. Keep every key.\n` +
+          '      Give every server and every controllers process this keyring, restart them, and run this again.\n',
+      );
+      return exitCode.refused;
+    case 'stopped':
+      terminal.err('stopped: what is done stays done. Keep every key; run this again to go on.\n');
+      return exitCode.interrupted;
+  }
+}
+
+function retirement(retired: readonly string[]): string {
+  return (
+    `no longer used: ${retired.join(', ')}\n` +
+    'These keys may now be taken out of the keyring on every machine. Keep them elsewhere for as long as you keep\n' +
+    'backups of etcd from before: those are still sealed with them.\n'
+  );
+}
+
+function unreachable({ etcdEndpoints }: Settings): string {
+  return `moor: etcd cannot be reached at ${etcdEndpoints.join(', ')}; --etcd-endpoints names it.\n`;
+}

@@ -1,0 +1,130 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { expect } from 'chai';
+
+import { ranges } from '../../crds/keys/index.js';
+import { sleep, systemClock, systemRandom } from '../clock/index.js';
+import { EtcdProcess } from '../processes/index.js';
+import { credentialPath, documentOf, EmbeddedSecretStore, loadSecretKeyring } from '../secrets/index.js';
+import { EtcdStore, replace, value } from '../store/index.js';
+import { testTerminal } from './fake-api.js';
+import type { run as Run } from './run.js';
+
+const TENANT = 'a2d1b2a0-0000-4000-8000-000000000001';
+const COUNT = 150;
+const CANARY = 'canary-7c1b0f';
+const command = fileURLToPath(new URL('../../moor', import.meta.url));
+
+describe('moor admin rekey, on a real etcd', function () {
+  this.timeout(60_000);
+  const [older, newer] = [systemRandom.bytes(32).toString('base64'), systemRandom.bytes(32).toString('base64')];
+  let folder: string;
+  let file: string;
+  let etcd: EtcdProcess;
+  let store: EtcdStore;
+  let run: typeof Run;
+
+  before(async () => {
+    ({ run } = await import('./run.js'));
+    folder = mkdtempSync(join(tmpdir(), 'moor-rekey-'));
+    file = join(folder, 'secret-keys');
+    etcd = await EtcdProcess.start({ dataDir: join(folder, 'data') });
+    store = new EtcdStore({ endpoints: [etcd.endpoint], prefix: '/mooring/' });
+    keep(older);
+    await Promise.all(Array.from({ length: COUNT }, (_, number) => write(number, 0)));
+  });
+  after(async () => {
+    await store.close();
+    await etcd.kill('SIGKILL');
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  const keep = (...keys: readonly string[]) => writeFileSync(file, `${keys.join('\n')}\n`, { mode: 0o600 });
+  const pathOf = (number: number) => credentialPath(TENANT, `deployments/web-${number}`);
+  const secrets = () =>
+    new EmbeddedSecretStore({
+      store,
+      keyring: loadSecretKeyring(file),
+      random: systemRandom,
+      granted: ['deployments'],
+    });
+  const write = (number: number, after: number) =>
+    secrets().write(pathOf(number), { document: documentOf({ password: CANARY }), after, as: 'current' });
+  const words = () => ['admin', 'rekey', '--etcd-endpoints', etcd.endpoint, '--secrets-key-file', file];
+  const rekey = async (...more: readonly string[]) => {
+    const terminal = testTerminal({}, { random: systemRandom });
+    const code = await run([...words(), ...more], terminal);
+    return { code, ...terminal.printed };
+  };
+  const sealedWith = async () => {
+    const records = [ranges.secrets, ranges.secretVersions].map(async range => (await store.list(range)).entries);
+    return (await Promise.all(records)).flat().map(entry => value<{ keyId: string }>(entry).keyId);
+  };
+  const allReadable = async () => {
+    const readings = await Promise.all(Array.from({ length: COUNT }, (_, number) => secrets().read(pathOf(number))));
+    return readings.every(({ kind }) => kind === 'found');
+  };
+
+  it('can be killed in the middle: everything can be read, and the next run goes on', async () => {
+    keep(newer, older);
+    const { id } = loadSecretKeyring(file).writing;
+    const child = spawn(command, words(), { stdio: 'ignore' });
+    const exited = once(child, 'exit');
+    const deadline = systemClock.monotonic() + 30_000;
+    while (!(await sealedWith()).includes(id)) {
+      expect(systemClock.monotonic()).to.be.below(deadline);
+      await sleep(systemClock, 5);
+    }
+    child.kill('SIGKILL');
+    await exited;
+
+    const half = await sealedWith();
+    expect(half.filter(name => name === id).length, 'killed in the middle').to.be.within(1, half.length - 1);
+    expect(await allReadable()).to.equal(true);
+  });
+
+  it('says when a key may go, while others write', async () => {
+    let isDone = false;
+    const writing = (async () => {
+      let after = 1;
+      for (; !isDone; after++) expect((await write(0, after)).kind).to.equal('written');
+      return after;
+    })();
+    const { code, out, err } = await rekey();
+    isDone = true;
+    const last = await writing;
+
+    expect([code, err.replace(/^\d+ of \d+ secrets looked at\n/gm, '')]).to.deep.equal([0, '']);
+    expect(out)
+      .to.match(/^\d+ records sealed anew\n/)
+      .and.to.contain('no longer used');
+    keep(newer);
+    expect(await allReadable()).to.equal(true);
+    expect(await secrets().state(pathOf(0))).to.have.nested.property('state.current', last);
+    expect((await rekey()).out).to.match(/^0 records/);
+  });
+
+  it('names what it cannot open, by tenant and path and never by value', async () => {
+    const entry = (await store.list(`${ranges.secretVersions}${TENANT}/deployments/web-7/`)).entries[0]!;
+    await replace(store, entry, { ...value<object>(entry), keyId: 'unknown' });
+    const refused = await rekey();
+    expect([refused.code, refused.err.includes(`tenant ${TENANT}, deployments/web-7`)]).to.deep.equal([1, true]);
+    expect(refused.out + refused.err).not.to.contain(CANARY);
+
+    expect((await rekey('--discard-unreadable')).code, 'nobody has said yes').to.equal(1);
+    expect((await rekey('--discard-unreadable', '--yes')).code).to.equal(0);
+    expect((await secrets().read(pathOf(7))).kind).to.equal('missing');
+    expect((await secrets().read(pathOf(8))).kind).to.equal('found');
+  });
+
+  it('refuses a keyring that is not there, and settings of another driver', async () => {
+    expect((await rekey('--secrets-key-file', join(folder, 'none'))).code).to.equal(2);
+    expect((await rekey('--secrets-driver', 'vault')).code).to.equal(2);
+    expect((await rekey('--no-such-setting', 'x')).code).to.equal(2);
+  });
+});

@@ -1,0 +1,40 @@
+import { expect } from 'chai';
+
+import { ManualClock } from '../clock/index.js';
+import { silentLogger } from '../log/index.js';
+import { StoreRefusedFault, StoreUnavailableFault } from './faults.js';
+import { untilReachable } from './until-reachable.js';
+
+describe('untilReachable', () => {
+  const clock = new ManualClock();
+  const env = { clock, log: silentLogger };
+  const failing = (thrown: Error, times: number) => {
+    let left = times;
+    return async () => {
+      if (left-- > 0) throw thrown;
+      return 'done';
+    };
+  };
+
+  it('tries again while the store cannot be reached', async () => {
+    const coming = untilReachable(failing(new StoreUnavailableFault('away'), 3), env, new AbortController().signal);
+    await clock.pass(3_000);
+    expect(await coming).to.equal('done');
+  });
+
+  it('does not try again what will never do', async () => {
+    const refused = new StoreRefusedFault('no');
+    const thrown: unknown = await untilReachable(failing(refused, 1), env, new AbortController().signal).catch(
+      (fault: unknown) => fault,
+    );
+    expect(thrown).to.equal(refused);
+  });
+
+  it('gives up when it is told to', async () => {
+    const stop = new AbortController();
+    const coming = untilReachable(failing(new StoreUnavailableFault('away'), 1_000), env, stop.signal);
+    await clock.pass(2_000);
+    stop.abort();
+    expect(await coming).to.equal(undefined);
+  });
+});
