@@ -16,6 +16,7 @@ import { Refused } from '../refusal.js';
 import { etag, jsonBytes } from '../reply.js';
 import type { Outcome } from '../route.js';
 import { tryDeployment } from '../trial/try-deployment.js';
+import { untilShown } from '../until-shown.js';
 import { writtenDeployment } from '../views/deployment.js';
 
 /** Stores a new deployment, or says everything that is wrong with it. One transaction, and no read before it. */
@@ -58,7 +59,7 @@ async function createOnce(env: ApiEnv, call: Call, asked: Asked): Promise<Outcom
   if (!verdict.stored) return explain(env, tenant, spec.name);
 
   const { revision } = verdict;
-  if (turns.length > 0) await env.cache.reached(revision);
+  if (turns.length > 0) await untilShown(env.cache, revision);
   const body = writtenDeployment({ bytes, revision }, undefined, alterations, warnings);
   const headers = { ...etag(revision), location: `/api/v1/deployments/${spec.name}` };
   return { ...jsonBytes(201, body, headers), alterations };

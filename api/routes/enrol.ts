@@ -17,6 +17,7 @@ import type { ApiEnv } from '../env.js';
 import { Refused } from '../refusal.js';
 import { json } from '../reply.js';
 import type { Outcome } from '../route.js';
+import { untilShown } from '../until-shown.js';
 import { tokenPut } from './store-token.js';
 
 const NODE_TOKEN_SECONDS = 24 * 3600;
@@ -160,7 +161,7 @@ async function write(env: ApiEnv, call: Call, asked: Enrolment, { join, holder, 
   ] as const;
   const verdict = await env.store.commit({ guards, puts, deletes: [], proof: keys.token(minted.stored.id) });
   if (!verdict.stored) return undefined;
-  await env.cache.reached(verdict.revision);
+  await untilShown(env.cache, verdict.revision);
   return { node: record, minted, isNew: node === undefined };
 }
 

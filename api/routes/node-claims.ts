@@ -15,6 +15,7 @@ import { Refused } from '../refusal.js';
 import { json } from '../reply.js';
 import type { Outcome, Route } from '../route.js';
 import { trialReply } from '../trial/trial.js';
+import { untilShown } from '../until-shown.js';
 import { findNode } from './find-node.js';
 
 const MOST_CLAIMS = 2;
@@ -82,7 +83,7 @@ async function letGo(env: ApiEnv, call: Call, name: string, reason: string): Pro
     const change = await releaseChange(env, call, { record, rest, owned, name, reason });
     const verdict = await env.store.commit(change);
     if (!verdict.stored) return undefined;
-    await env.cache.reached(verdict.revision);
+    await untilShown(env.cache, verdict.revision);
     return json(200, { name, tenant, claims: rest, alterations: [], warnings: [] });
   });
 }
@@ -208,7 +209,7 @@ async function claim(env: ApiEnv, { tenant, params, query }: Call): Promise<Outc
     const named: NodeNameRecord = { claims: more };
     const verdict = await replace(env.store, record, named, [{ key: keys.tenant(tenant), exists: true }]);
     if (!verdict.stored) return undefined;
-    await env.cache.reached(verdict.revision);
+    await untilShown(env.cache, verdict.revision);
     return json(201, answer(more));
   });
 }

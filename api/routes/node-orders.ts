@@ -10,6 +10,7 @@ import { Refused } from '../refusal.js';
 import { etag, json } from '../reply.js';
 import type { Outcome, Route } from '../route.js';
 import { trialReply } from '../trial/trial.js';
+import { untilShown } from '../until-shown.js';
 import { nodeView } from '../views/node.js';
 import { findNode } from './find-node.js';
 
@@ -57,7 +58,7 @@ async function give(env: ApiEnv, call: Call, amend: Amend): Promise<Outcome> {
 
     const verdict = await env.store.commit(changeFor(env, entry, orders));
     if (!verdict.stored) return undefined;
-    await env.cache.reached(verdict.revision);
+    await untilShown(env.cache, verdict.revision);
     return answer(env, env.cache.get(entry.key) ?? entry);
   });
 }

@@ -11,6 +11,7 @@ import { Refused } from '../refusal.js';
 import { etag, json } from '../reply.js';
 import type { Outcome, Route } from '../route.js';
 import { trialReply } from '../trial/trial.js';
+import { untilShown } from '../until-shown.js';
 
 const UUID = /^[0-9a-f-]{36}$/;
 const PATH = '/api/v1/tenants/{tenant}/quotas';
@@ -66,7 +67,7 @@ async function put(env: ApiEnv, call: Call): Promise<Outcome> {
     const isSet = Object.keys(checked.value).length > 0;
     const verdict = await replace(env.store, entry, { ...tenant, ...(isSet && { quotas: checked.value }) });
     if (!verdict.stored) return undefined;
-    await env.cache.reached(verdict.revision);
+    await untilShown(env.cache, verdict.revision);
     const now = env.cache.get(entry.key) ?? entry;
     return json(200, { ...view(env, now), alterations: [], warnings: [] }, etag(now.revision));
   });

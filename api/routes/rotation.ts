@@ -14,6 +14,7 @@ import { Refused } from '../refusal.js';
 import { json } from '../reply.js';
 import type { Outcome, Route } from '../route.js';
 import { trialReply } from '../trial/trial.js';
+import { untilShown } from '../until-shown.js';
 import { rotationOf, rotationView, type StoredRotation } from '../views/rotation.js';
 import { findDeployment } from './find-deployment.js';
 import { askedFor, supply } from './rotation-material.js';
@@ -125,7 +126,7 @@ async function advance(
   });
   if (!verdict.stored) return undefined;
   failpoint('rotation.asked');
-  await env.cache.reached(verdict.revision);
+  await untilShown(env.cache, verdict.revision);
   const isOurs = step.phase === 'stage' && asked.material.by === 'caller';
   const refused = isOurs && (await supply(env, tenant, asked, step));
   return refused || answer(env, deployment, rotationOf(env.cache, tenant, rotation.label, rotation.path));

@@ -2,6 +2,7 @@ import { keys } from '../../crds/keys/index.js';
 import type { StoredToken } from '../../crds/tenant/index.js';
 import { encode, type Guard, type Put, type Store } from '../../pkg/store/index.js';
 import type { ApiEnv } from '../env.js';
+import { untilShown } from '../until-shown.js';
 
 /** How long the record of a token outlives the token. */
 const AFTERLIFE_SECONDS = 3_600;
@@ -12,7 +13,7 @@ export async function storeToken({ store, cache, clock }: ApiEnv, token: StoredT
   const tenant: readonly Guard[] = token.tenant === undefined ? [] : [{ key: keys.tenant(token.tenant), exists: true }];
   const put = await tokenPut(store, token, clock.now());
   const verdict = await store.commit({ guards: [{ key, at: 0 }, ...tenant], puts: [put], deletes: [] });
-  if (verdict.stored) await cache.reached(verdict.revision);
+  if (verdict.stored) await untilShown(cache, verdict.revision);
   return verdict.stored;
 }
 

@@ -10,6 +10,7 @@ import { Refused } from '../refusal.js';
 import { etag, json, jsonBytes } from '../reply.js';
 import type { Outcome, Route } from '../route.js';
 import { trialReply } from '../trial/trial.js';
+import { untilShown } from '../until-shown.js';
 
 const UUID = /^[0-9a-f-]{36}$/;
 
@@ -59,7 +60,7 @@ async function make({ store, cache, clock, random }: ApiEnv, { document, query }
   };
   const verdict = await create(store, keys.tenant(tenant.id), tenant);
   if (!verdict.stored) throw new ConflictFault(keys.tenant(tenant.id), 1);
-  await cache.reached(verdict.revision);
+  await untilShown(cache, verdict.revision);
   return json(201, { ...tenant, alterations: [], warnings: [] }, etag(verdict.revision));
 }
 

@@ -11,6 +11,7 @@ import { Refused } from '../refusal.js';
 import { json } from '../reply.js';
 import type { Outcome, Route } from '../route.js';
 import { trialReply } from '../trial/trial.js';
+import { untilShown } from '../until-shown.js';
 import { tokenView } from '../views/token.js';
 import { storeToken } from './store-token.js';
 
@@ -106,7 +107,7 @@ async function revoke({ store, cache }: ApiEnv, { params, tenant, query }: Call)
     if (isTrial) return trialReply({ before: tokenView(value<StoredToken>(entry)) });
     const verdict = await remove(store, entry);
     if (!verdict.stored) continue;
-    await cache.reached(verdict.revision);
+    await untilShown(cache, verdict.revision);
     return json(200, { ...tokenView(value<StoredToken>(entry)), alterations: [], warnings: [] });
   }
   throw new ConflictFault(keys.token(id), ATTEMPTS);
