@@ -128,7 +128,10 @@ function contextOf(
   stored?: StoredDeployment,
 ): (sound: Sound) => Context {
   const before = stored && (stored as StoredDeployment & Readonly<Record<string, unknown>>);
-  return sound => ({ ...sound, kind: 'Deployment', facts, limits, name, ...(before && { stored: before }) });
+  return ({ document, isWhole }) => {
+    const context = { document, isWhole, kind: 'Deployment' as const, facts, limits, name };
+    return before ? { ...context, stored: before } : context;
+  };
 }
 
 function isObject(document: unknown): document is Readonly<Record<string, unknown>> {

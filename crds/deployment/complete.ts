@@ -33,44 +33,49 @@ export function complete(
 ): Completed {
   const { alterations, announce } = announcements();
   if (sent.replicas === undefined) announce('replicas', null, REPLICAS_DEFAULT, 'default');
-  const first = processPart(sent, facts, announce);
+  const ports = sent.ports && completePorts(sent.ports, announce);
+  const nodeId = sent.nodeId === undefined ? undefined : idOf(sent.nodeId, facts, announce);
+  const healthCheck = sent.healthCheck && completeCheck(sent.healthCheck as SentCheck, announce);
   const secrets = sent.secrets && completeSecrets(sent.secrets, facts, limits.secrets, announce);
   if (sent.secretsVersion !== secretsVersion) {
     const why = sent.secretsVersion === undefined ? 'default' : 'only the rotation operation raises it';
     announce('secretsVersion', sent.secretsVersion, secretsVersion, why);
   }
-  const { composedSecrets, volumes, networks, resources, placement, dependsOn, rollout, labels } = sent;
-  const spec: Deployment = {
-    ...first,
-    ...(secrets && { secrets: secrets.secrets }),
-    ...(composedSecrets && { composedSecrets }),
+  const volumes = sent.volumes && completeMounts(sent.volumes, facts, announce);
+  const placement = sent.placement && completePlacement(sent.placement, announce);
+  const dependsOn = sent.dependsOn && completeDependencies(sent.dependsOn, announce);
+  const rollout = sent.rollout && completeRollout(sent.rollout, announce);
+  // In the order in which it is stored: sorting it costs nothing then.
+  const spec = present<Deployment>({
+    command: sent.command,
+    composedSecrets: sent.composedSecrets,
+    dependsOn,
+    entrypoint: sent.entrypoint,
+    environment: sent.environment,
+    healthCheck,
+    image: sent.image,
+    kind: 'Deployment',
+    labels: sent.labels,
+    name: sent.name,
+    networks: sent.networks,
+    nodeId,
+    placement,
+    ports,
+    replicas: sent.replicas ?? REPLICAS_DEFAULT,
+    resources: sent.resources,
+    rollout,
+    secrets: secrets?.secrets,
     secretsVersion,
-    ...(volumes && { volumes: completeMounts(volumes, facts, announce) }),
-    ...(networks && { networks }),
-    ...(resources && { resources }),
-    ...(placement && { placement: completePlacement(placement, announce) }),
-    ...(dependsOn && { dependsOn: completeDependencies(dependsOn, announce) }),
-    ...(rollout && { rollout: completeRollout(rollout, announce) }),
-    ...(labels && { labels }),
-  };
+    volumes,
+  });
   return { spec, alterations, material: secrets?.material ?? [] };
 }
 
-/** What runs, how often, and on which node. */
-function processPart(sent: SentDeployment, facts: DeploymentFacts, announce: Announce) {
-  const { entrypoint, command, ports, nodeId, healthCheck, environment } = sent;
-  return {
-    kind: 'Deployment',
-    name: sent.name,
-    image: sent.image,
-    replicas: sent.replicas ?? REPLICAS_DEFAULT,
-    ...(entrypoint && { entrypoint }),
-    ...(command && { command }),
-    ...(ports && { ports: completePorts(ports, announce) }),
-    ...(nodeId !== undefined && { nodeId: idOf(nodeId, facts, announce) }),
-    ...(healthCheck && { healthCheck: completeCheck(healthCheck as Omit<HealthCheck, 'type'>, announce) }),
-    ...(environment && { environment }),
-  } as const;
+/** The fields that have a value. */
+function present<Whole extends object>(fields: { [Field in keyof Required<Whole>]: Whole[Field] | undefined }): Whole {
+  const found: Record<string, unknown> = {};
+  for (const name in fields) if (fields[name] !== undefined) found[name] = fields[name];
+  return found as Whole;
 }
 
 function completePorts(ports: SentPorts, announce: Announce): readonly Port[] {
@@ -82,7 +87,9 @@ function completePorts(ports: SentPorts, announce: Announce): readonly Port[] {
   });
 }
 
-function completeCheck(check: Omit<HealthCheck, 'type'> & { readonly type?: 'exec' }, announce: Announce): HealthCheck {
+type SentCheck = Omit<HealthCheck, 'type'> & { readonly type?: 'exec' };
+
+function completeCheck(check: SentCheck, announce: Announce): HealthCheck {
   if (check.type === undefined) announce('healthCheck.type', null, 'exec', 'a check with a command is an exec check');
   return { ...check, type: 'exec' };
 }

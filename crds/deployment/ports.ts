@@ -31,6 +31,7 @@ export const portsSchema = Type.Array(
 export type SentPorts = Static<typeof portsSchema>;
 
 const portsAreDistinct = rule('port_duplicate', (ports: SentPorts, at, _context: Context, refuse) => {
+  if (ports.length < 2) return undefined;
   const repeated = (which: 'containerPort' | 'hostPort'): Finding[] =>
     repeats(ports.map(port => port[which] && `${port[which]}/${port.protocol ?? 'tcp'}`)).map(position =>
       refuse(place(at, position, which), ports[position]?.[which]),

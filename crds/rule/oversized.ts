@@ -26,51 +26,55 @@ const STRANGERS_MAX = 64;
  * Finds what is too large by counting alone.
  *
  * A validator that lists every fault would list ten thousand of them for a list of ten thousand entries; what is found
- * here need not be shown to it.
+ * here need not be shown to it. Nearly always nothing is found, and then nothing is made.
  */
-export function oversized(schema: Schema, data: unknown, instancePath = ''): readonly Oversized[] {
+export function oversized(schema: Schema, data: unknown): readonly Oversized[] {
   if (typeof data !== 'object' || data === null) return NOTHING;
   if (Array.isArray(data)) {
-    const limit = schema.maxItems ?? Number.POSITIVE_INFINITY;
-    if (data.length <= limit) return inItems(schema.items, data, instancePath);
-    return [{ keyword: 'maxItems', params: { limit }, instancePath, parentSchema: schema, data }];
+    const { maxItems: limit = Number.POSITIVE_INFINITY, items } = schema;
+    if (data.length > limit) return [{ keyword: 'maxItems', params: { limit }, ...place(schema, data) }];
+    return items === undefined ? NOTHING : inItems(items, data);
   }
-
-  const properties = schema.properties ?? NO_PROPERTIES;
-  const limit = schema.maxProperties ?? Object.keys(properties).length + STRANGERS_MAX;
+  const { properties = NO_PROPERTIES, maxProperties } = schema;
   const names = Object.keys(data);
-  if (names.length > limit) {
-    return [{ keyword: 'maxProperties', params: { limit }, instancePath, parentSchema: schema, data }];
-  }
-  return within(properties, data as Readonly<Record<string, unknown>>, names, instancePath);
+  const limit = maxProperties ?? Object.keys(properties).length + STRANGERS_MAX;
+  if (names.length > limit) return [{ keyword: 'maxProperties', params: { limit }, ...place(schema, data) }];
+  return within(properties, data as Readonly<Record<string, unknown>>, names);
+}
+
+function place(parentSchema: Schema, data: object) {
+  return { instancePath: '', parentSchema, data };
 }
 
 /** Looks into the entries of a list that is not too long itself. */
-function inItems(items: Schema | undefined, data: readonly unknown[], instancePath: string): readonly Oversized[] {
-  let found: readonly Oversized[] = NOTHING;
-  if (items === undefined) return found;
-  for (const [position, entry] of data.entries()) {
-    const inner = oversized(items, entry, `${instancePath}/${position}`);
-    if (inner.length > 0) found = [...found, ...inner];
+function inItems(items: Schema, data: readonly unknown[]): readonly Oversized[] {
+  let found = NOTHING;
+  for (let position = 0; position < data.length; position++) {
+    const inner = oversized(items, data[position]);
+    if (inner.length > 0) found = [...found, ...below(String(position), inner)];
   }
   return found;
 }
 
-/** Looks into the fields that are there. Nearly always nothing is found, and then nothing is made. */
+/** Looks into the fields that are there. */
 function within(
   properties: Readonly<Record<string, Schema>>,
   data: Readonly<Record<string, unknown>>,
   names: readonly string[],
-  instancePath: string,
 ): readonly Oversized[] {
-  let found: readonly Oversized[] = NOTHING;
+  let found = NOTHING;
   for (const name of names) {
     const value = data[name];
     if (typeof value !== 'object' || value === null || !Object.hasOwn(properties, name)) continue;
-    const inner = oversized(properties[name]!, value, `${instancePath}/${pointerPart(name)}`);
-    if (inner.length > 0) found = [...found, ...inner];
+    const inner = oversized(properties[name]!, value);
+    if (inner.length > 0) found = [...found, ...below(name, inner)];
   }
   return found;
+}
+
+/** The same findings, seen from one step further out. */
+function below(part: string, found: readonly Oversized[]): readonly Oversized[] {
+  return found.map(each => ({ ...each, instancePath: `/${pointerPart(part)}${each.instancePath}` }));
 }
 
 const NOTHING: readonly Oversized[] = [];

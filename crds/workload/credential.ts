@@ -18,7 +18,11 @@ export function isCredential(name: string, value: string): boolean {
   return (namesCredential(name) && value !== '' && !SWITCH.test(value)) || looksLikeCredential(value);
 }
 
+/** No name without one of these ends in a word that names a credential: most names need not be taken apart. */
+const SUSPECT = /pass|secret|token|key|credential/i;
+
 function namesCredential(name: string): boolean {
+  if (!SUSPECT.test(name)) return false;
   const words = wordsOf(name.slice(0, NAME_MAX));
   if (ABOUT.has(words.at(-1) ?? '')) return false;
   return words.some((word, position) => NAMING.test(word) || NAMING.test(`${words[position - 1] ?? ''}${word}`));

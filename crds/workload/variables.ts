@@ -51,10 +51,13 @@ function keysOf({ vault_path: path, values, generate }: Loose, known: Readonly<R
 }
 
 const variablesAreDistinct = rule('environment_name_conflict', (_value: unknown, _at, context: Context, refuse) => {
+  const { document } = context;
+  // The names in one map are distinct.
+  if (document['secrets'] === undefined && document['composedSecrets'] === undefined) return undefined;
   const first = new Map<string, Setter>();
   // One for each place: an entry of a list, or the key of a map.
   const findings = new Map<string | number, Finding>();
-  for (const setter of settersOf(context.document, context.facts.secretKeys)) {
+  for (const setter of settersOf(document, context.facts.secretKeys)) {
     const other = first.get(setter.variable);
     if (!other) {
       first.set(setter.variable, setter);
