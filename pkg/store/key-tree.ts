@@ -26,16 +26,8 @@ export class KeyTree {
   /** Puts `entry` under `key`, or takes away what is there. Gives what was there before. */
   set(key: string, entry: Entry | undefined): Entry | undefined {
     const previous = this.#entries.get(key);
-    if (!previous && !entry) return undefined;
-    if (entry) this.#entries.set(key, entry);
-    else this.#entries.delete(key);
-
-    const path = this.#path(key);
-    for (const { folder } of path) folder.list?.note(key, entry);
-    const home = path.at(-1)!.folder;
-    if (entry) home.entries.set(key, entry);
-    else home.entries.delete(key);
-    if (!entry) prune(path);
+    if (entry) this.#put(key, entry);
+    else if (previous) this.#delete(key);
     return previous;
   }
 
@@ -47,21 +39,24 @@ export class KeyTree {
     return folder.list.look();
   }
 
-  #path(key: string): { readonly name: string; readonly folder: Folder }[] {
-    const path = [{ name: '', folder: this.#root }];
-    let from = 0;
-    for (let slash = key.indexOf('/'); slash >= 0; slash = key.indexOf('/', from)) {
-      const name = key.slice(from, slash);
-      const parent = path.at(-1)!.folder;
-      let folder = parent.folders.get(name);
-      if (!folder) {
-        folder = emptyFolder();
-        parent.folders.set(name, folder);
-      }
-      path.push({ name, folder });
-      from = slash + 1;
+  #put(key: string, entry: Entry): void {
+    this.#entries.set(key, entry);
+    let folder = this.#root;
+    folder.list?.note(key, entry);
+    for (let from = 0, slash = key.indexOf('/'); slash >= 0; from = slash + 1, slash = key.indexOf('/', from)) {
+      folder = innerFolder(folder, key.slice(from, slash));
+      folder.list?.note(key, entry);
     }
-    return path;
+    folder.entries.set(key, entry);
+  }
+
+  #delete(key: string): void {
+    this.#entries.delete(key);
+    const path = [{ name: '', folder: this.#root }];
+    for (const name of key.split('/').slice(0, -1)) path.push({ name, folder: innerFolder(path.at(-1)!.folder, name) });
+    for (const { folder } of path) folder.list?.note(key, undefined);
+    path.at(-1)!.folder.entries.delete(key);
+    prune(path);
   }
 
   #find(prefix: string): Folder | undefined {
@@ -73,6 +68,15 @@ export class KeyTree {
 
 function emptyFolder(): Folder {
   return { entries: new Map(), folders: new Map(), list: undefined };
+}
+
+function innerFolder({ folders }: Folder, name: string): Folder {
+  let folder = folders.get(name);
+  if (!folder) {
+    folder = emptyFolder();
+    folders.set(name, folder);
+  }
+  return folder;
 }
 
 function* below(folder: Folder): Iterable<Entry> {

@@ -88,7 +88,7 @@ export class WatchCache implements Cache {
 
   defineIndex(name: string, prefix: string, derive: (entry: Entry) => readonly string[]): void {
     if (this.#indexes.has(name)) throw new BrokenInvariantFault(`the index "${name}" is defined twice`);
-    const index = new EntryIndex(prefix, entry => this.#safely(() => derive(entry)) ?? []);
+    const index = new EntryIndex(prefix, entry => this.#derived(derive, entry));
     for (const entry of this.#tree.list('')) index.set(entry.key, undefined, entry);
     this.#indexes.set(name, index);
   }
@@ -121,7 +121,7 @@ export class WatchCache implements Cache {
     for (const key of this.#tree.keys()) if (!present.has(key)) differs(key, undefined);
     for (const entry of entries) if (!isSame(this.#tree.get(entry.key), entry)) differs(entry.key, entry);
 
-    for (const listener of this.#resetListeners) this.#safely(() => listener(revision));
+    this.#tell(this.#resetListeners, revision);
     this.#show(revision, differences);
     this.#becameReady();
   }
@@ -133,17 +133,17 @@ export class WatchCache implements Cache {
 
   /** Applies all, then tells all: a listener never sees half of a revision. */
   #show(revision: Revision, happenings: readonly Happening[]): void {
-    const changes = happenings.map(happening => ({ ...happening, previous: this.#set(happening) }));
+    const changes = happenings.map(happening => this.#set(happening));
     this.#revision = revision;
-    for (const change of changes) for (const listener of this.#listeners) this.#safely(() => listener(change));
-    for (const listener of this.#revisionListeners) this.#safely(() => listener(revision));
+    for (const change of changes) this.#tell(this.#listeners, change);
+    this.#tell(this.#revisionListeners, revision);
     this.#freshness.observed(revision);
   }
 
-  #set({ key, entry }: Happening): Entry | undefined {
+  #set({ revision, position, key, entry }: Happening): CacheChange {
     const previous = this.#tree.set(key, entry);
     for (const index of this.#indexes.values()) index.set(key, previous, entry);
-    return previous;
+    return { revision, position, key, entry, previous };
   }
 
   async #nudge(): Promise<void> {
@@ -160,12 +160,22 @@ export class WatchCache implements Cache {
   }
 
   /** One listener's failure must not keep the others, or the cache itself, from seeing a change. */
-  #safely<T>(run: () => T): T | undefined {
+  #tell<News>(listeners: ReadonlySet<(news: News) => void>, news: News): void {
+    for (const listener of listeners) {
+      try {
+        listener(news);
+      } catch (thrown) {
+        this.#log.error('a listener of the watch cache failed', { error: asError(thrown) });
+      }
+    }
+  }
+
+  #derived(derive: (entry: Entry) => readonly string[], entry: Entry): readonly string[] {
     try {
-      return run();
+      return derive(entry);
     } catch (thrown) {
-      this.#log.error('a listener of the watch cache failed', { error: asError(thrown) });
-      return undefined;
+      this.#log.error('an index of the watch cache failed', { error: asError(thrown) });
+      return [];
     }
   }
 }
