@@ -34,6 +34,17 @@ export interface Subject {
   readonly same: Guard;
 }
 
+/** The same, and the guard that the tenant may have as much as when it was decided. */
+export interface PlacementSubject extends Subject {
+  readonly quotas: Guard;
+}
+
+/** The guard that nobody has set the tenant's quotas meanwhile: a placement must not be made after they were lowered. */
+export function quotasIn(tenant: string, cache: LoopEnv['cache']): Guard {
+  const key = keys.tenant(tenant);
+  return { key, at: cache.get(key)?.revision ?? 0 };
+}
+
 /** The replica with its node. */
 export function placed({ seen, node }: Assignment): Replica {
   return { ...seen.replica, nodeId: node.id };
@@ -42,7 +53,7 @@ export function placed({ seen, node }: Assignment): Replica {
 /** Gives each replica its node, with one event for all of them. */
 export async function placements(
   assignments: readonly Assignment[],
-  { named, uid, same }: Subject,
+  { named, uid, same, quotas }: PlacementSubject,
   env: LoopEnv,
 ): Promise<Change> {
   const where = assignments.map(({ seen, node }) => ({ replica: seen.replica.slot, node: node.name, nodeId: node.id }));
@@ -61,6 +72,7 @@ export async function placements(
       ...assignments.map(({ seen }) => ({ key: keyOf(seen), at: seen.revision })),
       ...turns.map(({ turn }) => turn),
       same,
+      quotas,
     ],
     puts: [
       ...assignments.map(each => ({ key: keyOf(each.seen), bytes: encode(placed(each)) })),

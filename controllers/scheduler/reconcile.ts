@@ -6,8 +6,19 @@ import type { Placed, Workload } from '../../pkg/placement/index.js';
 import { again, done, type LoopEnv, type Next, type Reconcile } from '../../pkg/reconcile/index.js';
 import { type Entry, value } from '../../pkg/store/index.js';
 import { type DeploymentReading, isWaiting, namedBy, readDeployment, type SeenReplica } from '../reading/index.js';
-import { type Assignment, complaint, placed, placements, type Subject, silence, turnOf } from './changes.js';
+import {
+  type Assignment,
+  complaint,
+  placed,
+  placements,
+  type PlacementSubject,
+  quotasIn,
+  type Subject,
+  silence,
+  turnOf,
+} from './changes.js';
 import { decideSaying, verdictOf } from './decide.js';
+import { Doubts } from './doubts.js';
 import { Explaining } from './explaining.js';
 
 /** Replicas placed by one transaction: etcd bounds how much one may hold. */
@@ -30,21 +41,19 @@ export function schedule(policy: PlacementPolicy): Reconcile {
 class Desk {
   readonly #policy: PlacementPolicy;
   readonly #explaining = new Explaining();
-  /** What takes back placements of which it is not known whether they were made, by the key of their deployment. */
-  readonly #inDoubt = new Map<string, () => void>();
-  #fleets: Fleets | undefined;
+  #books: { readonly fleets: Fleets; readonly doubts: Doubts } | undefined;
 
   constructor(policy: PlacementPolicy) {
     this.#policy = policy;
   }
 
   async reconcile(key: string, env: LoopEnv): Promise<Next> {
-    // Whoever is asked again after a failure is asked when the cache shows what became of it.
-    this.#inDoubt.get(key)?.();
-    this.#inDoubt.delete(key);
     const named = namedBy(key);
-    this.#fleets ??= new Fleets(env.cache);
-    const fleet = await this.#fleets.of(named.tenant);
+    const { fleets, doubts } = this.#booksOn(env.cache);
+    await fleets.told();
+    // From here to what is assumed below nothing is awaited: nobody else decides on the same room.
+    const now = env.clock.monotonic();
+    const keepOpen = doubts.lift(key, now);
     const reading = readDeployment(named, env.cache, this.#policy.regions);
     const standing = env.cache.get(keys.scheduling(named.tenant, named.name));
     const waiting = waitingReplicas(reading);
@@ -55,32 +64,43 @@ class Desk {
     }
 
     const { deployment, same } = reading;
+    const fleet = fleets.now(named.tenant);
     const reader = { cache: env.cache, policy: this.#policy };
-    const workload = workloadOf(deployment, named.tenant, reader, fleet.totals);
+    const workload = workloadOf(deployment, named.tenant, reader, fleets.totalsOf(named.tenant));
     const found = fleet.place(waiting.length, workload);
     const subject: Subject = { named, uid: deployment.metadata.uid, same };
     const isKnown = says(standing, subject.uid, found.unplaced);
-    const wait = isKnown ? this.#explaining.waitFor(key, fleet.size, env.clock.monotonic()) : 0;
+    const wait = isKnown ? this.#explaining.waitFor(key, fleet.size, now) : 0;
     const verdict = wait > 0 ? undefined : verdictOf(subject.uid, found, workload);
-    await this.#assign(key, assignmentsOf(found, waiting, workload, env), subject, env);
+    const assignments = assignmentsOf(found, waiting, workload, env);
+    keepOpen(waiting, assignments);
+    await this.#assign(key, assignments, { ...subject, quotas: quotasIn(named.tenant, env.cache) }, env);
     if (wait > 0) return again(wait, 'others are asking the same nodes why');
 
     const next = await say(verdict, standing, subject, env);
-    if (found.unplaced === 0 || next.kind === 'again' || !this.#fleets.isAssuming(named.tenant)) return next;
+    if (found.unplaced === 0 || next.kind === 'again' || !fleets.isAssuming(named.tenant)) return next;
     return again(PLACEMENTS_UNDER_WAY_MS, 'placements under way may come to nothing');
   }
 
-  async #assign(key: string, assignments: readonly Assignment[], subject: Subject, env: LoopEnv): Promise<void> {
-    const takeBack = this.#fleets!.assume(assignments.map(placed));
+  #booksOn(cache: LoopEnv['cache']) {
+    if (!this.#books) {
+      const fleets = new Fleets(cache);
+      this.#books = { fleets, doubts: new Doubts(fleets) };
+    }
+    return this.#books;
+  }
+
+  async #assign(key: string, assignments: readonly Assignment[], subject: PlacementSubject, env: LoopEnv) {
+    const { fleets, doubts } = this.#booksOn(env.cache);
+    const takeBack = fleets.assume(assignments.map(placed));
     try {
       await assign(assignments, subject, env);
     } catch (thrown) {
-      // It may have been made all the same: it counts until that is certain.
-      this.#inDoubt.set(key, takeBack);
-      void env.cache.barrier().then(takeBack, takeBack);
+      doubts.keep(key, assignments, env.clock.monotonic());
       throw thrown;
+    } finally {
+      takeBack();
     }
-    takeBack();
   }
 }
 
@@ -115,7 +135,7 @@ function assignmentsOf(
   });
 }
 
-async function assign(assignments: readonly Assignment[], subject: Subject, env: LoopEnv): Promise<void> {
+async function assign(assignments: readonly Assignment[], subject: PlacementSubject, env: LoopEnv): Promise<void> {
   for (let from = 0; from < assignments.length; from += PLACED_AT_ONCE) {
     const some = assignments.slice(from, from + PLACED_AT_ONCE);
     await env.commit(await placements(some, subject, env));

@@ -4,7 +4,8 @@ import type { Replica } from '../../crds/replica/index.js';
 import type { Candidate, Residents } from '../placement/index.js';
 import { type Cache, value } from '../store/index.js';
 import { REPLICAS_BY_NODE } from './indexes.js';
-import { hostPortsOf, requestsOf } from './requests.js';
+import { loadOf } from './load.js';
+import { hostPortsOf } from './requests.js';
 
 const NOBODY: Residents = { all: 0, staying: 0 };
 
@@ -13,16 +14,12 @@ export function candidateOf(node: StoredNode, cache: Cache, assumed?: ReadonlyMa
   const on = replicasOn(node.id, cache, assumed);
   const residents = new Map<string, Residents>();
   const heldPorts = new Set<string>();
-  let cpu = 0;
-  let memory = 0;
   for (const { deployment, retiringSince, template } of on) {
     const { all, staying } = residents.get(deployment) ?? NOBODY;
     residents.set(deployment, { all: all + 1, staying: retiringSince ? staying : staying + 1 });
-    const requests = requestsOf(template);
-    cpu += requests.cpu ?? 0;
-    memory += requests.memory ?? 0;
     for (const port of hostPortsOf(template)) heldPorts.add(port);
   }
+  const { cpu, memory } = loadOf(on);
   return {
     id: node.id,
     name: node.name,
@@ -39,7 +36,7 @@ export function candidateOf(node: StoredNode, cache: Cache, assumed?: ReadonlyMa
 }
 
 /** A replica counts until its record is gone: until then its container may still be there. */
-function replicasOn(nodeId: string, cache: Cache, assumed?: ReadonlyMap<string, Replica>): readonly Replica[] {
+export function replicasOn(nodeId: string, cache: Cache, assumed?: ReadonlyMap<string, Replica>): readonly Replica[] {
   const shown = cache.by(REPLICAS_BY_NODE, nodeId).map(entry => value<Replica>(entry));
   if (!assumed || assumed.size === 0) return shown;
 

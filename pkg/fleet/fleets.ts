@@ -1,15 +1,18 @@
 import { ranges, segmentsOf } from '../../crds/keys/index.js';
 import type { StoredNode } from '../../crds/node/index.js';
 import type { Replica } from '../../crds/replica/index.js';
-import { Fleet } from '../placement/index.js';
+import { Fleet, type Totals } from '../placement/index.js';
 import { type Cache, type CacheChange, value } from '../store/index.js';
-import { candidateOf } from './candidate-of.js';
+import { candidateOf, replicasOn } from './candidate-of.js';
 import { NODES_BY_ID } from './indexes.js';
+import { loadOf, sumOf } from './load.js';
 
 interface Kept {
   readonly fleet: Fleet;
   /** Ids of nodes that have changed since they were last looked at. */
   readonly stale: Set<string>;
+  /** What is on nodes that are no more, by their ids: it counts until it is cleared away. */
+  readonly strays: Map<string, Totals>;
 }
 
 /**
@@ -32,12 +35,31 @@ export class Fleets {
 
   /** The nodes of a tenant as they are now. Never shows another tenant's. */
   async of(tenant: string): Promise<Fleet> {
-    // Whoever asks may have been woken by a change of which the cache has not told us yet: it tells all in one go.
-    await Promise.resolve();
+    await this.told();
+    return this.now(tenant);
+  }
+
+  /** Whoever asks may have been woken by a change of which the cache has not told us yet: it tells all in one go. */
+  told(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  /** The nodes of a tenant, as far as we were told. */
+  now(tenant: string): Fleet {
+    return this.#fresh(tenant).fleet;
+  }
+
+  /** What the tenant has in all, as its quotas count it: what is on nodes that are no more, too. */
+  totalsOf(tenant: string): Totals {
+    const { fleet, strays } = this.#fresh(tenant);
+    return strays.size === 0 ? fleet.totals : sumOf([fleet.totals, ...strays.values()]);
+  }
+
+  #fresh(tenant: string): Kept {
     const kept = this.#kept.get(tenant) ?? this.#build(tenant);
-    for (const id of kept.stale) this.#refresh(kept.fleet, tenant, id);
+    for (const id of kept.stale) this.#refresh(kept, tenant, id);
     kept.stale.clear();
-    return kept.fleet;
+    return kept;
   }
 
   /** Counts these replicas, each with its node, until the returned function is called. */
@@ -63,17 +85,23 @@ export class Fleets {
   }
 
   #build(tenant: string): Kept {
-    const nodes = this.#cache.list(ranges.of(ranges.nodes, tenant)).map(entry => value<StoredNode>(entry));
-    const kept = { fleet: new Fleet(), stale: new Set(nodes.map(({ id }) => id)) };
+    const nodes = this.#cache.list(ranges.of(ranges.nodes, tenant)).map(entry => value<StoredNode>(entry).id);
+    const replicas = this.#cache.list(ranges.of(ranges.replicas, tenant)).map(entry => value<Replica>(entry).nodeId);
+    const stale = new Set([...nodes, ...replicas].filter(id => id !== undefined));
+    const kept: Kept = { fleet: new Fleet(), stale, strays: new Map() };
     this.#kept.set(tenant, kept);
     return kept;
   }
 
-  #refresh(fleet: Fleet, tenant: string, id: string): void {
+  #refresh({ fleet, strays }: Kept, tenant: string, id: string): void {
     const nodes = this.#cache.by(NODES_BY_ID, id).map(entry => value<StoredNode>(entry));
     const node = nodes.find(({ metadata }) => metadata.tenant === tenant);
-    if (node) fleet.put(candidateOf(node, this.#cache, this.#assumed.get(id)));
-    else fleet.remove(id);
+    const assumed = this.#assumed.get(id);
+    strays.delete(id);
+    if (node) return fleet.put(candidateOf(node, this.#cache, assumed));
+    fleet.remove(id);
+    const left = loadOf(replicasOn(id, this.#cache, assumed));
+    if (left.replicas > 0) strays.set(id, left);
   }
 
   /** Nodes, their status, and replicas all carry the id of the node they are about. */

@@ -1,0 +1,96 @@
+import { expect } from 'chai';
+
+import { keys, ranges } from '../crds/keys/index.js';
+import type { Replica } from '../crds/replica/index.js';
+import { defaultPolicy } from '../pkg/fleet/index.js';
+import { type Change, OutcomeUnknownFault, type Store, type Verdict } from '../pkg/store/index.js';
+import { deployment, metadata, TENANT, World } from './world.testing.js';
+
+const named = (name: string, replicas = 1) => deployment({ metadata: metadata(`dep_${name}`), name, replicas });
+
+/** Whether a change gives a replica of the deployment its node. */
+const places = ({ puts }: Change, name: string) =>
+  puts.some(({ key, bytes }) => key.startsWith(ranges.replicasOf(TENANT, name)) && bytes.includes('"nodeId"'));
+
+describe('a quota that is nearly reached', () => {
+  let world: World;
+  /** Stands between the controllers and the store. */
+  let meddle: (change: Change) => Promise<Verdict> | undefined;
+  beforeEach(async () => {
+    world = new World();
+    meddle = () => undefined;
+    const store: Store = new Proxy(world.store, {
+      get: (target, name: keyof Store) =>
+        name === 'commit'
+          ? (change: Change) => meddle(change) ?? target.commit(change)
+          : (target[name] as () => unknown).bind(target),
+    });
+    world.controllers('a', { ...defaultPolicy, quotas: { containers: 1 } }, store);
+    await world.enrol('n1');
+    await world.clock.pass(1000);
+  });
+  afterEach(() => world.close());
+
+  const put = (name: string, replicas?: number) => world.put(keys.deployment(TENANT, name), named(name, replicas));
+  const quota = (containers: number) =>
+    world.put(keys.tenant(TENANT), { id: TENANT, name: 't', platform: false, quotas: { containers } });
+  const placed = async () => {
+    const replicas = await world.all<Replica>(ranges.of(ranges.replicas, TENANT));
+    return replicas.filter(({ nodeId }) => nodeId !== undefined).map(each => each.deployment);
+  };
+
+  it('is not passed by a placement whose answer was lost and that is made late', async () => {
+    let late: Change | undefined;
+    let isAway = true;
+    meddle = change => {
+      if (!isAway || !places(change, 'one')) return undefined;
+      late ??= change;
+      return Promise.reject(new OutcomeUnknownFault());
+    };
+    await put('one');
+    while (!late) await world.clock.pass(1);
+    await put('two');
+    await world.clock.pass(2000);
+    await world.store.commit(late);
+    isAway = false;
+    await world.clock.pass(10_000);
+    expect(await placed()).to.deep.equal(['one']);
+  });
+
+  it('is not passed by what was decided before it was lowered', async () => {
+    let lowered = false;
+    meddle = change => {
+      if (lowered || !places(change, 'one')) return undefined;
+      lowered = true;
+      return quota(0).then(() => world.store.commit(change));
+    };
+    await put('one');
+    await world.clock.pass(10_000);
+    expect([lowered, await placed()]).to.deep.equal([true, []]);
+
+    await quota(1);
+    await world.clock.pass(2000);
+    expect(await placed()).to.deep.equal(['one']);
+  });
+
+  it('counts what is on a node that is no more, until that is cleared away', async () => {
+    await put('one');
+    await world.clock.pass(2000);
+    let most = 0;
+    meddle = change => {
+      void placed().then(all => (most = Math.max(most, all.length)));
+      // The replica keeper is slow.
+      return change.deletes.includes(keys.replica(TENANT, 'one', 0))
+        ? Promise.reject(new OutcomeUnknownFault())
+        : undefined;
+    };
+    await world.enrol('n2');
+    await put('two');
+    await world.clock.pass(2000);
+    const node = await world.store.get(keys.node(TENANT, 'n1'));
+    await world.store.commit({ guards: [{ key: node!.key, at: node!.revision }], puts: [], deletes: [node!.key] });
+    await world.clock.pass(10_000);
+
+    expect([await placed(), most]).to.deep.equal([['one'], 1]);
+  });
+});
