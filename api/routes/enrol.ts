@@ -8,9 +8,9 @@ import { reject } from '../../crds/rejections/index.js';
 import type { StoredToken } from '../../crds/tenant/index.js';
 import { type MintedToken, mintToken } from '../../pkg/auth/index.js';
 import { type EnrolReply, enrolmentText } from '../../pkg/link/index.js';
-import { type Entry, encode, type Guard, type Put, value } from '../../pkg/store/index.js';
-import { nodesReached, nodeTurns } from '../admission/node-quota.js';
-import { turnGuards, turnPuts } from '../admission/turns.js';
+import { type Entry, encode, type Put, value } from '../../pkg/store/index.js';
+import { type NodeRoom, nodeTurns, roomForNode } from '../admission/node-quota.js';
+import { turnPuts } from '../admission/turns.js';
 import { attempts } from '../attempts.js';
 import type { Call } from '../call.js';
 import type { ApiEnv } from '../env.js';
@@ -27,10 +27,8 @@ interface Standing {
   readonly join: Entry;
   readonly holder: Entry | undefined;
   readonly node: Entry | undefined;
-  /** Why the tenant may have no more nodes. */
-  readonly full: Refused | undefined;
-  /** What holds a write to the count that this was judged by. None where nothing is counted. */
-  readonly turns: readonly Guard[];
+  /** Whether the tenant may have one more. Undefined for a node that is there. */
+  readonly room: NodeRoom | undefined;
 }
 
 /**
@@ -59,7 +57,7 @@ export async function enrol(env: ApiEnv, call: Call): Promise<Outcome> {
 async function enrolOnce(env: ApiEnv, call: Call, asked: Enrolment) {
   const standing = await read(env, call, asked.nodeName);
   if (standing instanceof Refused) return standing;
-  const refused = refusal(standing, call, asked) ?? standing.full;
+  const refused = refusal(standing, call, asked) ?? tooMany(standing.room, call.tenant);
   if (refused) return refused;
   const written = await write(env, call, asked, standing);
   if (!written) return undefined;
@@ -107,9 +105,7 @@ async function read(env: ApiEnv, call: Call, name: string): Promise<Standing | R
     cache.barrier(),
   ]);
   if (!join) return new Refused(reject('auth_invalid', 'Authorization', ''));
-  if (node) return { join, holder, node, full: undefined, turns: [] };
-  // The count and the turn must be of one revision of the cache: nothing is awaited between them.
-  return { join, holder, node, full: tooMany(env, call.tenant), turns: turnGuards(cache, nodeTurns(env, call.tenant)) };
+  return { join, holder, node, room: node ? undefined : roomForNode(env, call.tenant) };
 }
 
 function refusal({ join, holder, node }: Standing, { tenant }: Call, asked: Enrolment): Refused | undefined {
@@ -131,14 +127,13 @@ function refusal({ join, holder, node }: Standing, { tenant }: Call, asked: Enro
   return undefined;
 }
 
-function tooMany(env: ApiEnv, tenant: string): Refused | undefined {
-  const limit = nodesReached(env, tenant);
-  if (limit === undefined) return undefined;
-  return new Refused(reject('quota_reached', 'nodeName', tenant, { kind: 'nodes', limit }));
+function tooMany(room: NodeRoom | undefined, tenant: string): Refused | undefined {
+  if (room?.reached === undefined) return undefined;
+  return new Refused(reject('quota_reached', 'nodeName', tenant, { kind: 'nodes', limit: room.reached }));
 }
 
 /** Undefined when something has changed since it was read. */
-async function write(env: ApiEnv, call: Call, asked: Enrolment, { join, holder, node, turns }: Standing) {
+async function write(env: ApiEnv, call: Call, asked: Enrolment, { join, holder, node, room }: Standing) {
   const { tenant, caller, requestId } = call;
   const record = nodeRecord(env, tenant, asked, node && value<StoredNode>(node));
   const minted = nodeToken(env, { id: record.id, name: record.name, tenant }, caller.id);
@@ -150,14 +145,13 @@ async function write(env: ApiEnv, call: Call, asked: Enrolment, { join, holder, 
     { key: keys.node(tenant, asked.nodeName), bytes: encode(record) },
   ];
   if (!node) puts.push(await env.events.put(enrolledEvent(tenant, record)));
-  const taken = turns.map(({ key }) => key);
-  if (taken.length > 0) puts.push(...turnPuts(taken, requestId, await env.eventLeases.current()));
+  if (room?.turns.length) puts.push(...turnPuts(room.turns, requestId, await env.eventLeases.current()));
   const guards = [
     { key: join.key, at: join.revision },
     { key: keys.nodeName(asked.nodeName), at: holder?.revision ?? 0 },
     { key: keys.node(tenant, asked.nodeName), at: node?.revision ?? 0 },
     { key: keys.tenant(tenant), exists: true },
-    ...turns,
+    ...(room?.guards ?? []),
   ] as const;
   const verdict = await env.store.commit({ guards, puts, deletes: [], proof: keys.token(minted.stored.id) });
   if (!verdict.stored) return undefined;

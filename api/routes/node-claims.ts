@@ -5,8 +5,8 @@ import { reject } from '../../crds/rejections/index.js';
 import type { Warning } from '../../crds/rule/index.js';
 import { REPLICAS_BY_NODE } from '../../pkg/link/index.js';
 import { type Change, encode, type Entry, type Put, replace, value } from '../../pkg/store/index.js';
-import { nodesReached, nodeTurns } from '../admission/node-quota.js';
-import { turnGuards, turnPuts } from '../admission/turns.js';
+import { roomForNode } from '../admission/node-quota.js';
+import { turnPuts } from '../admission/turns.js';
 import { attempts } from '../attempts.js';
 import type { Call } from '../call.js';
 import type { ApiEnv } from '../env.js';
@@ -147,10 +147,8 @@ async function handOverOf(
   tenant: string,
   requestId: string,
 ): Promise<Pick<Change, 'guards' | 'puts'> | undefined> {
-  // The count and the turn must be of one revision of the cache: nothing is awaited between them.
-  const turns = nodeTurns(env, tenant);
-  const guards = turnGuards(env.cache, turns);
-  if (nodesReached(env, tenant) !== undefined) return undefined;
+  const { reached, turns, guards } = roomForNode(env, tenant);
+  if (reached !== undefined) return undefined;
   const node = handedOver(env, given, tenant);
   const key = keys.node(tenant, node.name);
   const puts = [{ key, bytes: encode(node) }, await env.events.put(handOverEvent(node))];
@@ -216,8 +214,8 @@ async function claim(env: ApiEnv, { tenant, params, query }: Call): Promise<Outc
 
 /** A claim is recorded beyond the quota of nodes too: it grants nothing yet. */
 function claimWarnings(env: ApiEnv, tenant: string): readonly Warning[] {
-  const limit = nodesReached(env, tenant);
-  if (limit === undefined) return [];
-  const message = `the tenant may have ${limit} nodes and has them: this one would wait for room`;
+  const { reached } = roomForNode(env, tenant);
+  if (reached === undefined) return [];
+  const message = `the tenant may have ${reached} nodes and has them: this one would wait for room`;
   return [{ code: 'quota_reached', field: 'nodeName', message }];
 }
