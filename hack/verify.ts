@@ -4,6 +4,7 @@
  */
 import { spawnSync } from 'node:child_process';
 
+import { checkFailpoints } from './checks/failpoints.js';
 import { checkFloors } from './checks/floors.js';
 import { checkSize } from './checks/size.js';
 
@@ -26,6 +27,7 @@ const checks: readonly Check[] = [
   command('format', 'biome', 'format', '.'),
   { name: 'floors', run: checkFloors },
   { name: 'size', run: checkSize },
+  { name: 'failpoints', run: checkFailpoints },
   command('rejections', 'tsx', 'hack/check-rejections.ts'),
   command('generated files', 'tsx', 'hack/generate.ts', '--check'),
 ];

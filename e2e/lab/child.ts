@@ -2,6 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { resolve } from 'node:path';
 
+import { until } from './until.js';
+
 /** One of our own processes, started from its entry point as a user's machine would start it. */
 export class Child {
   readonly #entry: string;
@@ -21,15 +23,21 @@ export class Child {
     this.#options = { argv: [], ...options };
   }
 
-  start(): void {
+  /** `failpoints` are where it is to die, as MOORING_FAILPOINTS says it. */
+  start(failpoints = ''): void {
     const log = openSync(this.#options.logFile, 'a');
     this.#process = spawn(process.execPath, ['--import', 'tsx', resolve(this.#entry), ...this.#options.argv], {
-      env: { ...process.env, ...this.#options.environment },
+      env: { ...process.env, ...this.#options.environment, MOORING_FAILPOINTS: failpoints },
       stdio: ['ignore', log, log],
     });
     closeSync(log);
     const started = this.#process;
     this.#exited = new Promise(end => started.once('exit', end));
+  }
+
+  /** Waits until it has been killed, by itself or by somebody else. */
+  async died(of: string, withinMs: number): Promise<void> {
+    await until(`${this.#entry} to die of ${of}`, async () => this.#process?.signalCode === 'SIGKILL', withinMs);
   }
 
   /** Sends a signal and, when it is one that ends a process, waits until it has. */
@@ -48,8 +56,8 @@ export class Child {
     this.#process?.kill('SIGCONT');
   }
 
-  async restart(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
+  async restart(signal: 'SIGKILL' | 'SIGTERM', failpoints?: string): Promise<void> {
     await this.kill(signal);
-    this.start();
+    this.start(failpoints);
   }
 }

@@ -51,6 +51,14 @@ export class EngineView {
     );
   }
 
+  /** Takes a container away, as somebody does who has the machine in his hands. */
+  async remove(id: string): Promise<void> {
+    const options = { dispatcher: this.#dispatcher, method: 'DELETE' } as const;
+    const { statusCode, body } = await request(`http://engine/containers/${id}?force=true`, options);
+    await body.dump();
+    if (statusCode !== 204) throw new Error(`the engine answered ${statusCode} to the removal of ${id}`);
+  }
+
   /** Where containers of a network reach this machine. */
   async gateway(network: string): Promise<string> {
     const { IPAM } = await this.#get<{ IPAM: { Config: { Gateway: string }[] } }>(`/networks/${network}`);

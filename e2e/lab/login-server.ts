@@ -1,5 +1,23 @@
 import { createServer, type Server, type Socket } from 'node:net';
 
+import type { Fleet } from './fleet.js';
+import type { TenantDesk } from './tenant-desk.js';
+
+/**
+ * Logs in again and again, and is healthy while it is let in. Told to end, it logs in another `LINGER` times, as one that
+ * finishes its work does. The password is a variable, never an argument.
+ */
+const CLIENT = `trap 'leaving=yes' TERM
+while true; do
+  answer=$(printf '%s\\n' "$DB_password" | nc -w 5 "$BACKEND_HOST" "$BACKEND_PORT")
+  echo "$answer" > /tmp/answer
+  if [ -n "$leaving" ]; then
+    [ "$LINGER" -gt 0 ] || exit 0
+    LINGER=$((LINGER - 1))
+  fi
+  sleep 0.2
+done`;
+
 /** How often somebody tried to log in, by how it ended. */
 export interface Logins {
   readonly welcome: number;
@@ -13,6 +31,8 @@ export interface Logins {
 export class LoginServer {
   readonly accepted = new Set<string>();
   readonly #server: Server;
+  #host = '';
+  #port = 0;
   #welcome = 0;
   #denied = 0;
 
@@ -24,8 +44,28 @@ export class LoginServer {
     return { welcome: this.#welcome, denied: this.#denied };
   }
 
-  /** Answers the port it listens on. */
-  listen(host: string): Promise<number> {
+  /** Listens where the containers of a tenant can reach it. */
+  async open(fleet: Fleet, shop: TenantDesk, image: string): Promise<void> {
+    // The tenant's network comes into being with its first container: its gateway is this machine.
+    await shop.apply({ name: 'first', image, replicas: 1 });
+    await shop.reaches('first', 'Running');
+    this.#host = await fleet.view.gateway(`mooring-${shop.id}`);
+    this.#port = await this.#listen(this.#host);
+    await shop.remove('first');
+  }
+
+  /** A deployment whose containers log in, with the password of the credential at this path. */
+  clients(image: string, path: string, linger = 0) {
+    return {
+      image,
+      command: ['sh', '-c', CLIENT],
+      environment: { BACKEND_HOST: this.#host, BACKEND_PORT: String(this.#port), LINGER: String(linger) },
+      healthCheck: { type: 'exec', command: ['test "$(cat /tmp/answer)" = welcome'], interval: '1s' },
+      secrets: [{ name: 'DB', vault_path: path, anchor: 'process' }],
+    };
+  }
+
+  #listen(host: string): Promise<number> {
     return new Promise((resolve, reject) => {
       this.#server.once('error', reject);
       this.#server.listen(0, host, () => {

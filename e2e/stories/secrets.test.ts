@@ -8,24 +8,11 @@ import { Child } from '../lab/child.js';
 import { ControlPlane } from '../lab/control-plane.js';
 import { Fleet, type Machine } from '../lab/fleet.js';
 import { LoginServer } from '../lab/login-server.js';
+import { RotationDesk } from '../lab/rotation-desk.js';
 import { TenantDesk } from '../lab/tenant-desk.js';
 import { taken, until } from '../lab/until.js';
 
-/** Logs in again and again, and is healthy while it is let in. The password is a variable, never an argument. */
-const CLIENT = `trap 'exit 0' TERM
-while true; do
-  answer=$(printf '%s\\n' "$DB_password" | nc -w 5 "$BACKEND_HOST" "$BACKEND_PORT")
-  echo "$answer" > /tmp/answer
-  sleep 0.2
-done`;
-
 const PATH = 'deployments/web-db';
-
-interface ShownRotation {
-  readonly phase: string;
-  readonly holds: boolean;
-  readonly waitsFor: string | null;
-}
 
 describe('secrets, on a real engine', function () {
   const passwords = [canary('first'), canary('second'), canary('third')] as const;
@@ -37,7 +24,7 @@ describe('secrets, on a real engine', function () {
   let wire: TcpProxy;
   let machine: Machine;
   let image: string;
-  let address: { readonly BACKEND_HOST: string; readonly BACKEND_PORT: string };
+  let rotation: RotationDesk;
 
   before(async () => {
     plane = await ControlPlane.start();
@@ -47,12 +34,8 @@ describe('secrets, on a real engine', function () {
     shop = await TenantDesk.open(plane, 'shop', wire.endpoint);
     image = await fleet.image('1');
     machine = await fleet.enrol(shop.client, 'shop-1');
-    // The tenant's network comes into being with its first container: its gateway is where the backend listens.
-    await shop.apply({ name: 'first', image, replicas: 1 });
-    await shop.reaches('first', 'Running');
-    const host = await fleet.view.gateway(`mooring-${shop.id}`);
-    address = { BACKEND_HOST: host, BACKEND_PORT: String(await backend.listen(host)) };
-    await shop.remove('first');
+    rotation = new RotationDesk(shop, 'web');
+    await backend.open(fleet, shop, image);
   });
   after(async () => {
     backend.close();
@@ -63,16 +46,6 @@ describe('secrets, on a real engine', function () {
 
   const write = async (path: string, values: Readonly<Record<string, string>>) =>
     taken(await shop.client.request('PUT', `/api/v1/secrets/${path}`, { body: { values } }));
-  const web = (change: Readonly<Record<string, unknown>> = {}) => ({
-    name: 'web',
-    image,
-    replicas: 2,
-    command: ['sh', '-c', CLIENT],
-    environment: address,
-    healthCheck: { type: 'exec', command: ['test "$(cat /tmp/answer)" = welcome'], interval: '1s' },
-    secrets: [{ name: 'DB', vault_path: PATH, anchor: 'process' }],
-    ...change,
-  });
   const containersOf = async (name: string) =>
     (await fleet.view.containers()).filter(({ labels }) => labels['mooring.io/deployment'] === name);
   const reasonOf = async (name: string) => {
@@ -85,7 +58,7 @@ describe('secrets, on a real engine', function () {
     backend.accepted.add(first.value);
     await write(PATH, { user: 'shop', password: first.value });
     const composedSecrets = { DATABASE_URL: 'db://{{secret.web-db.user}}:{{secret.web-db.password}}@backend' };
-    await shop.apply(web({ composedSecrets }));
+    await shop.apply({ name: 'web', replicas: 2, ...backend.clients(image, PATH), composedSecrets });
     await shop.reaches('web', 'Running');
 
     const containers = await fleet.view.running('web');
@@ -134,26 +107,15 @@ describe('secrets, on a real engine', function () {
     await shop.remove('forbidden');
   });
 
-  const rotation = async () =>
-    taken(await shop.client.request<ShownRotation>('GET', '/api/v1/deployments/web/secrets/rotation'));
-  const ask = (body: unknown) =>
-    shop.client.request<ShownRotation>('POST', '/api/v1/deployments/web/secrets/rotate', { body });
-  /** Asks until it is heard: the API server may be away. */
-  const advance = async (phase: string, material: Readonly<Record<string, unknown>> = {}) => {
-    await until(`${phase} to be taken`, async () => (await ask({ phase, ...material })).ok);
-    const isOver = ({ phase: shown, holds }: ShownRotation) => holds && (shown === phase || shown === 'idle');
-    await until(`${phase} to hold`, async () => isOver(await rotation()), 90_000);
-  };
-
   /** Through all phases, with the backend told as its operator would tell it. */
   const rotate = async (from: string, to: string, trouble: () => Promise<void> = async () => undefined) => {
-    await advance('stage', { values: { password: to } });
+    await rotation.advance('stage', { values: { password: to } });
     backend.accepted.add(to);
-    const rolling = advance('promote');
+    const rolling = rotation.advance('promote');
     await trouble();
     await rolling;
-    await advance('verify');
-    await advance('retire');
+    await rotation.advance('verify');
+    await rotation.advance('retire');
     backend.accepted.delete(from);
     const environments = await Promise.all(
       (await fleet.view.running('web')).map(({ id }) => fleet.view.environment(id)),
@@ -164,7 +126,7 @@ describe('secrets, on a real engine', function () {
   it('are rotated without one failed log-in', async () => {
     const before = backend.logins.welcome;
     await rotate(passwords[0].value, passwords[1].value);
-    const refused = await ask({ phase: 'verify' });
+    const refused = await rotation.ask({ phase: 'verify' });
     expect(!refused.ok && refused.rejections[0]?.code).to.equal('rotation_transition_invalid');
     expect((await shop.show('web')).secretsVersion).to.equal(1);
     await until('more log-ins', async () => backend.logins.welcome > before + 20);

@@ -1,0 +1,28 @@
+import { expect } from 'chai';
+
+import { judgeFailpoints } from './failpoints.js';
+import type { Source } from './rejections.js';
+
+const passed: Source = { path: 'api/a.ts', text: "failpoint('a.b');" };
+const tested: Source = { path: 'e2e/stories/a.test.ts', text: "const all = ['a.b'];" };
+
+describe('check of the failpoints', () => {
+  const cases: ReadonlyArray<{ name: string; sources: readonly Source[]; found: readonly string[] }> = [
+    { name: 'passes one that is passed once and tested', sources: [passed, tested], found: [] },
+    { name: 'sees one that is passed nowhere', sources: [tested], found: ['passed at 0 places'] },
+    { name: 'sees one that is passed twice', sources: [passed, passed, tested], found: ['passed at 2 places'] },
+    { name: 'sees one without a test', sources: [passed], found: ['killed at by no test'] },
+    {
+      name: 'does not take the tests of failpoints themselves for a test',
+      sources: [passed, { ...tested, path: 'pkg/failpoint/failpoint.test.ts' }],
+      found: ['killed at by no test'],
+    },
+  ];
+
+  for (const { name, sources, found } of cases) {
+    it(name, () => {
+      const judged = judgeFailpoints(['a.b'], sources);
+      expect(judged.map(line => found.some(part => line.includes(part)))).to.deep.equal(found.map(() => true));
+    });
+  }
+});

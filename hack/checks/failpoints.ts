@@ -1,0 +1,33 @@
+import { existsSync, readFileSync } from 'node:fs';
+
+import { points } from '../../pkg/failpoint/index.js';
+import type { Source } from './rejections.js';
+import { sourceFiles } from './source-files.js';
+
+const PASSED = /\bfailpoint\('([^']+)'\)/g;
+
+/** Two questions to every failpoint: passed at exactly one place? and is some test about it? */
+export function judgeFailpoints(names: readonly string[], sources: readonly Source[]): string[] {
+  const isTest = ({ path }: Source) => path.endsWith('.test.ts');
+  const isAboutThem = ({ path }: Source) => /^(?:pkg\/failpoint|hack)\//.test(path);
+  const subjects = sources.filter(source => !isAboutThem(source));
+  const passed = subjects
+    .filter(source => !isTest(source))
+    .flatMap(({ text }) => [...text.matchAll(PASSED)].map(([, name]) => name));
+  const tests = subjects.filter(isTest);
+  return names.flatMap(name => {
+    const places = passed.filter(each => each === name).length;
+    return [
+      ...(places === 1 ? [] : [`failpoint ${name}: passed at ${places} places, not at one`]),
+      ...(tests.some(({ text }) => text.includes(`'${name}'`)) ? [] : [`failpoint ${name}: killed at by no test`]),
+    ];
+  });
+}
+
+/** Failpoints that are passed nowhere or at several places, or that no test arms. */
+export function checkFailpoints(): string[] {
+  const sources = sourceFiles()
+    .filter(path => existsSync(path))
+    .map(path => ({ path, text: readFileSync(path, 'utf8') }));
+  return judgeFailpoints(Object.keys(points), sources);
+}
