@@ -85,7 +85,8 @@ export class Freshness {
     const { answer } = this.#next;
     if (!this.#asking) {
       this.#asking = true;
-      queueMicrotask(() => void this.#ask());
+      // After this turn of the event loop: all who ask in it share one probe.
+      setImmediate(() => void this.#ask());
     }
     return answer;
   }

@@ -1,5 +1,3 @@
-import type { Etcd3 } from 'etcd3';
-
 import { type Clock, type Random, sleep } from '../../clock/index.js';
 import { asError } from '../../fault/index.js';
 import type { Logger } from '../../log/index.js';
@@ -9,9 +7,10 @@ import type { ClusterListing, EtcdReads } from './etcd-reads.js';
 import { rangeBelow } from './key-range.js';
 import { Mirror } from './mirror.js';
 import { type WatchEnd, watchOnce } from './watch-stream.js';
+import type { Wire } from './wire.js';
 
 export interface EtcdFollowOptions {
-  readonly clients: Etcd3;
+  readonly wire: Wire;
   readonly reads: EtcdReads;
   readonly root: string;
   readonly clock: Clock;

@@ -38,7 +38,7 @@ export interface EtcdStoreOptions {
 /**
  * The store in etcd.
  *
- * Reads and writes travel on our own connection (`Wire`), in groups; watches and leases on etcd3's raw clients.
+ * Reads, writes and watches travel on our own connections (`Wire`); leases on etcd3's raw clients.
  */
 export class EtcdStore implements Store {
   readonly #options: Required<Omit<EtcdStoreOptions, 'tls'>>;
@@ -68,7 +68,7 @@ export class EtcdStore implements Store {
       history: (after, until) =>
         readHistory(
           {
-            clients: this.#clients,
+            wire: this.#wire,
             clock,
             root,
             clusterId: () => this.#reads.clusterId(),
@@ -99,7 +99,7 @@ export class EtcdStore implements Store {
 
   follow(feed: Feed, options: FollowOptions, signal: AbortSignal): Promise<void> {
     const follow = new EtcdFollow(
-      { ...this.#options, clients: this.#clients, reads: this.#reads, root: this.#options.prefix },
+      { ...this.#options, wire: this.#wire, reads: this.#reads, root: this.#options.prefix },
       feed,
       options,
     );

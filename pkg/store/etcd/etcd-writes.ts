@@ -61,14 +61,14 @@ export class EtcdWrites {
     this.#epochs = new Epochs({
       clock: options.clock,
       random: options.random,
-      prefix: options.root + EPOCHS,
+      prefix: EPOCHS,
       put: key => this.#putEpoch(key),
     });
     this.#group = new GroupCommit({ send: batch => this.#send(batch) });
   }
 
   async commit(change: Change): Promise<Verdict> {
-    const wired = this.#wired(change);
+    const wired = wiredChange(change);
     if (this.#options.reads.seen === 0) await this.#options.reads.revision();
     let deadline: number | undefined;
     for (;;) {
@@ -104,11 +104,11 @@ export class EtcdWrites {
   }
 
   async #send(batch: readonly WireChange[]): Promise<BatchAnswer> {
-    const { wire, reads } = this.#options;
+    const { wire, reads, root } = this.#options;
     const epoch = this.#epochs.current;
     const after = reads.seen;
     try {
-      const answer = decodeBatch(await wire.write('KV/Txn', encodeBatch(epoch.key, batch)));
+      const answer = decodeBatch(await wire.write('KV/Txn', encodeBatch(root, epoch.key, batch)));
       reads.saw(answer.revision);
       if (!answer.open) throw new EpochClosedFault('a batch came after its epoch was closed');
       if (answer.verdicts.length !== batch.length) throw new AnswerLostFault('etcd gave too few verdicts');
@@ -121,26 +121,26 @@ export class EtcdWrites {
   }
 
   async #putEpoch(key: string): Promise<Revision> {
-    const { wire, reads, grant } = this.#options;
+    const { wire, reads, root, grant } = this.#options;
     const { id } = await grant(EPOCH_CLOSED_FOR_SECONDS);
-    const { revision } = decodeBatch(await wire.write('KV/Put', encodePut({ key, bytes: Buffer.alloc(0), lease: id })));
+    const put = encodePut(root, { key, bytes: Buffer.alloc(0), lease: id });
+    const { revision } = decodeBatch(await wire.write('KV/Put', put));
     reads.saw(revision);
     return revision;
   }
+}
 
-  #wired({ guards, puts, deletes }: Change): WireChange {
-    const { root } = this.#options;
-    let size = 0;
-    const full = (key: string) => {
-      size += Buffer.byteLength(key) + root.length;
-      return root + key;
-    };
-    for (const { bytes } of puts) size += bytes.length;
-    const wired = {
-      guards: guards.map(guard => ({ ...guard, key: full(guard.key) })),
-      puts: puts.map(put => ({ ...put, key: full(put.key) })),
-      deletes: deletes.map(full),
-    };
-    return { ...wired, size };
+/** Characters take three bytes at most. */
+const BYTES_PER_CHARACTER = 3;
+
+function wiredChange({ guards, puts, deletes }: Change): WireChange {
+  let characters = 0;
+  let size = 0;
+  for (const { key } of guards) characters += key.length;
+  for (const key of deletes) characters += key.length;
+  for (const { key, bytes } of puts) {
+    characters += key.length;
+    size += bytes.length;
   }
+  return { guards, puts, deletes, size: size + characters * BYTES_PER_CHARACTER };
 }

@@ -50,9 +50,48 @@ export function faultOfStatus(status: number, message: string): Fault {
   }
 }
 
+/** Before each message: one byte "not compressed", four bytes of length. */
+const FRAME_HEADER = 5;
+
 /** The one message of an answer; undefined when it is not whole. */
 export function unframe(chunks: readonly Buffer[]): Buffer | undefined {
   const answer = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
-  if (answer.length < 5 || answer[0] !== 0 || answer.length !== 5 + answer.readUInt32BE(1)) return undefined;
-  return answer.subarray(5);
+  if (answer.length < FRAME_HEADER || answer[0] !== 0 || answer.length !== frameLength(answer, 0)) return undefined;
+  return answer.subarray(FRAME_HEADER);
+}
+
+/** Takes the messages out of a stream, wherever its chunks begin and end. */
+export class Unframer {
+  #held: Buffer[] = [];
+  #length = 0;
+  /** No message is whole before this many bytes are held. */
+  #wanted = FRAME_HEADER;
+
+  /** The messages that this chunk makes whole. Throws a `RangeError` for what is no message of etcd. */
+  take(chunk: Buffer): readonly Buffer[] {
+    this.#held.push(chunk);
+    this.#length += chunk.length;
+    if (this.#length < this.#wanted) return [];
+
+    const bytes = this.#held.length === 1 ? chunk : Buffer.concat(this.#held, this.#length);
+    const messages: Buffer[] = [];
+    let at = 0;
+    this.#wanted = FRAME_HEADER;
+    while (bytes.length - at >= FRAME_HEADER) {
+      if (bytes[at] !== 0) throw new RangeError('etcd does not compress what it sends');
+      const end = at + frameLength(bytes, at);
+      this.#wanted = end - at;
+      if (end > bytes.length) break;
+      messages.push(bytes.subarray(at + FRAME_HEADER, end));
+      at = end;
+      this.#wanted = FRAME_HEADER;
+    }
+    this.#length = bytes.length - at;
+    this.#held = this.#length === 0 ? [] : [bytes.subarray(at)];
+    return messages;
+  }
+}
+
+function frameLength(bytes: Buffer, at: number): number {
+  return FRAME_HEADER + bytes.readUInt32BE(at + 1);
 }

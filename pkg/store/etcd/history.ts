@@ -1,13 +1,12 @@
-import type { Etcd3 } from 'etcd3';
-
 import type { Clock } from '../../clock/index.js';
 import { StoreUnavailableFault } from '../faults.js';
 import type { Happening, Revision } from '../store.js';
 import { rangeBelow } from './key-range.js';
 import { watchOnce } from './watch-stream.js';
+import type { Wire } from './wire.js';
 
 export interface HistoryOptions {
-  readonly clients: Etcd3;
+  readonly wire: Wire;
   readonly clock: Clock;
   readonly root: string;
   readonly clusterId: () => Promise<string>;

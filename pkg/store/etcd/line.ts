@@ -4,7 +4,7 @@ import tls from 'node:tls';
 
 import type { Clock } from '../../clock/index.js';
 import { StoreUnavailableFault } from '../faults.js';
-import { AnswerLostFault, faultOfStatus, unframe } from './grpc.js';
+import { AnswerLostFault, faultOfStatus, unframe, Unframer } from './grpc.js';
 
 /** Certificates in PEM, for https endpoints. */
 export interface TlsMaterial {
@@ -30,7 +30,20 @@ const PING_ANSWERED_WITHIN_MS = 2_000;
 const STREAM_WINDOW = 8 << 20;
 const SESSION_WINDOW = 64 << 20;
 
-/** One connection to one etcd member, for calls of one request and one answer. */
+/** Hears what etcd says on a stream. */
+export interface StreamEars {
+  message(message: Buffer): void;
+  /** Nothing more will come. Called once, or not at all after `close`. */
+  ended(): void;
+}
+
+/** A stream of messages in both directions. */
+export interface MessageStream {
+  say(frame: Buffer): void;
+  close(): void;
+}
+
+/** One connection to one etcd member. */
 export class Line {
   readonly #session: ClientHttp2Session;
   readonly #socket: net.Socket;
@@ -81,14 +94,7 @@ export class Line {
     this.#pingNowAndThen();
     let stream: ClientHttp2Stream;
     try {
-      stream = this.#session.request({
-        ':method': 'POST',
-        ':path': path,
-        'content-type': 'application/grpc',
-        'grpc-timeout': `${Math.ceil(deadlineMs)}m`,
-        te: 'trailers',
-        hasleader: 'true', // a member that is cut off from the others says so at once
-      });
+      stream = this.#session.request({ ...headersTo(path), 'grpc-timeout': `${Math.ceil(deadlineMs)}m` });
     } catch (cause) {
       return Promise.reject(new StoreUnavailableFault('the connection to etcd has ended', { cause }));
     }
@@ -103,6 +109,30 @@ export class Line {
       answerOf(stream).then(resolve, reject).finally(cancel);
       stream.end(frame);
     });
+  }
+
+  /** Opens a stream. Whatever ends it, also an answer that cannot be read, is told as its end. */
+  converse(path: string, ears: StreamEars): MessageStream {
+    const stream = this.#session.request(headersTo(path));
+    const frames = new Unframer();
+    const close = () => stream.close(NGHTTP2_CANCEL);
+    stream.on('error', () => undefined); // its close follows
+    stream.on('end', close);
+    stream.once('close', () => ears.ended());
+    stream.on('data', (chunk: Buffer) => {
+      try {
+        for (const message of frames.take(chunk)) ears.message(message);
+      } catch (thrown) {
+        if (!(thrown instanceof RangeError)) throw thrown;
+        close();
+      }
+    });
+    return {
+      say: frame => {
+        if (!stream.closed && !stream.destroyed) stream.write(frame);
+      },
+      close,
+    };
   }
 
   /** Lets the calls under way finish, and takes no more. */
@@ -122,6 +152,16 @@ export class Line {
     const cancel = this.#clock.after(PING_ANSWERED_WITHIN_MS, () => this.#session.destroy());
     this.#session.ping(cancel);
   }
+}
+
+function headersTo(path: string) {
+  return {
+    ':method': 'POST',
+    ':path': path,
+    'content-type': 'application/grpc',
+    te: 'trailers',
+    hasleader: 'true', // a member that is cut off from the others says so at once
+  };
 }
 
 function answerOf(stream: ClientHttp2Stream): Promise<Buffer> {

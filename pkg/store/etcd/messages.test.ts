@@ -1,9 +1,10 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 
-import { unframe } from './grpc.js';
+import { unframe, Unframer } from './grpc.js';
 import { decodeBatch, decodeRange, decodeVersion } from './messages.js';
 import { BackWriter, Reader } from './protobuf.js';
+import { decodeWatch } from './watch-messages.js';
 
 describe('protocol buffers', () => {
   it('reads the numbers, long numbers and bytes that it wrote', () => {
@@ -38,10 +39,34 @@ describe('protocol buffers', () => {
     }
   });
 
+  it('finds the messages of a stream, wherever its chunks begin and end', () => {
+    const message = fc.string({ maxLength: 40 });
+    const cuts = fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1, maxLength: 20 });
+    fc.assert(
+      fc.property(fc.array(message, { maxLength: 8 }), cuts, (texts, lengths) => {
+        const stream = Buffer.concat(texts.map(framed));
+        const unframer = new Unframer();
+        const found: string[] = [];
+        for (let at = 0, turn = 0; at < stream.length; turn++) {
+          const next = at + lengths[turn % lengths.length]!;
+          for (const whole of unframer.take(stream.subarray(at, next))) found.push(new Reader(whole, 1).text());
+          at = next;
+        }
+        expect(found).to.deep.equal(texts);
+      }),
+    );
+  });
+
+  it('does not take a compressed message for one', () => {
+    expect(() => new Unframer().take(Buffer.from([1, 0, 0, 0, 0]))).to.throw(RangeError);
+  });
+
   it('throws a RangeError and never loops, whatever bytes come', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 60 }), bytes => {
-        for (const decode of [decodeBatch, (message: Buffer) => decodeRange(message, '/x/'), decodeVersion]) {
+        const ranged = (message: Buffer) => decodeRange(message, '/x/');
+        const watched = (message: Buffer) => decodeWatch(message, '/x/');
+        for (const decode of [decodeBatch, ranged, watched, decodeVersion]) {
           try {
             decode(Buffer.from(bytes));
           } catch (thrown) {
@@ -53,3 +78,9 @@ describe('protocol buffers', () => {
     );
   });
 });
+
+function framed(text: string): Buffer {
+  const writer = new BackWriter(Buffer.byteLength(text) + 16);
+  writer.bytes(0x0a, text);
+  return writer.frame();
+}

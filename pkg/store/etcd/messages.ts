@@ -1,7 +1,7 @@
 import type { Entry, Guard, Put, Revision } from '../store.js';
 import { BackWriter, Reader } from './protobuf.js';
 
-/** A change as it goes over the wire: with full keys. */
+/** A change as it goes over the wire. */
 export interface WireChange {
   readonly guards: readonly Guard[];
   readonly puts: readonly Put[];
@@ -46,14 +46,15 @@ const COMPARE_GREATER = 1;
 
 /**
  * One outer transaction whose success list holds one nested transaction for each change, so that each is judged on
- * its own. It is made only while nobody has put the epoch's key: see `Epochs`.
+ * its own. It is made only while nobody has put the epoch's key: see `Epochs`. All keys stand below `root`.
  */
-export function encodeBatch(epochKey: string, changes: readonly WireChange[]): Buffer {
-  let size = OPERATION_OVERHEAD + epochKey.length * 3;
+export function encodeBatch(root: string, epochKey: string, changes: readonly WireChange[]): Buffer {
+  const perOperation = OPERATION_OVERHEAD + root.length;
+  let size = perOperation + epochKey.length;
   for (const { guards, puts, deletes, size: own } of changes) {
-    size += own + OPERATION_OVERHEAD * (1 + guards.length + puts.length + deletes.length);
+    size += own + perOperation * (1 + guards.length + puts.length + deletes.length);
   }
-  const writer = new BackWriter(size);
+  const writer = new BackWriter(size, root);
   for (const change of changes.toReversed()) {
     const end = writer.at;
     for (const key of change.deletes.toReversed()) writeDelete(writer, key);
@@ -68,7 +69,7 @@ export function encodeBatch(epochKey: string, changes: readonly WireChange[]): B
 
 function writeDelete(writer: BackWriter, key: string): void {
   const end = writer.at;
-  writer.bytes(0x0a, key); // DeleteRangeRequest.key
+  writer.key(0x0a, key); // DeleteRangeRequest.key
   writer.close(0x1a, end); // RequestOp.request_delete_range
   writer.close(0x12, end); // TxnRequest.success
 }
@@ -76,7 +77,7 @@ function writeDelete(writer: BackWriter, key: string): void {
 function writePutFields(writer: BackWriter, { key, bytes, lease }: Put): void {
   if (lease !== undefined) writer.long(0x18, lease); // PutRequest.lease
   writer.bytes(0x12, bytes); // PutRequest.value
-  writer.bytes(0x0a, key); // PutRequest.key
+  writer.key(0x0a, key); // PutRequest.key
 }
 
 function writePut(writer: BackWriter, put: Put): void {
@@ -91,15 +92,15 @@ function writeCompare(writer: BackWriter, guard: Guard): void {
   if ('at' in guard)
     writer.number(0x30, guard.at); // Compare.mod_revision
   else writer.number(0x28, 'created' in guard ? guard.created : 0); // Compare.create_revision
-  writer.bytes(0x1a, guard.key); // Compare.key
+  writer.key(0x1a, guard.key); // Compare.key
   writer.number(0x10, 'at' in guard ? COMPARE_MOD : COMPARE_CREATE); // Compare.target
   if ('exists' in guard) writer.number(0x08, COMPARE_GREATER); // Compare.result; EQUAL is the default
   writer.close(0x0a, end); // TxnRequest.compare
 }
 
 /** One put without any guard: only for keys that nobody else writes. */
-export function encodePut(put: Put): Buffer {
-  const writer = new BackWriter(Buffer.byteLength(put.key) + put.bytes.length + OPERATION_OVERHEAD);
+export function encodePut(root: string, put: Put): Buffer {
+  const writer = new BackWriter(root.length + Buffer.byteLength(put.key) + put.bytes.length + OPERATION_OVERHEAD, root);
   writePutFields(writer, put);
   return writer.frame();
 }
@@ -145,6 +146,7 @@ export function encodeRange({ key, end, limit, revision, keysOnly }: RangeAsk): 
   return writer.frame();
 }
 
+/** Reads the answer to a range. `stem` is taken off the keys: it is plain ASCII. */
 export function decodeRange(message: Buffer, stem: string): RangeAnswer {
   const reader = new Reader(message);
   const entries: Entry[] = [];
@@ -159,7 +161,8 @@ export function decodeRange(message: Buffer, stem: string): RangeAnswer {
   return { ...header, entries, more };
 }
 
-function decodeHeader(reader: Reader): { revision: Revision; clusterId: string } {
+/** Reads a `ResponseHeader`. */
+export function decodeHeader(reader: Reader): { revision: Revision; clusterId: string } {
   let revision = 0;
   let clusterId = '';
   for (let tag = reader.next(); tag !== 0; tag = reader.next()) {
@@ -170,13 +173,14 @@ function decodeHeader(reader: Reader): { revision: Revision; clusterId: string }
   return { revision, clusterId };
 }
 
-function decodeEntry(reader: Reader, stem: string): Entry {
+/** Reads a `KeyValue`. */
+export function decodeEntry(reader: Reader, stem: string): Entry {
   let key = '';
   let created = 0;
   let revision = 0;
   let bytes: Buffer = EMPTY;
   for (let tag = reader.next(); tag !== 0; tag = reader.next()) {
-    if (tag === 0x0a) key = reader.text().slice(stem.length);
+    if (tag === 0x0a) key = reader.text(stem.length);
     else if (tag === 0x10) created = reader.number();
     else if (tag === 0x18) revision = reader.number();
     else if (tag === 0x2a)

@@ -10,10 +10,13 @@ const GRPC_HEADER = 5;
 /** Writes one message, its last byte first. */
 export class BackWriter {
   readonly #buffer: Buffer;
+  /** What all keys begin with. Plain ASCII. */
+  readonly #root: string;
   #at: number;
 
   /** `size` must be enough for the whole message. */
-  constructor(size: number) {
+  constructor(size: number, root = '') {
+    this.#root = root;
     this.#buffer = Buffer.allocUnsafe(size + GRPC_HEADER);
     this.#at = this.#buffer.length;
   }
@@ -30,10 +33,7 @@ export class BackWriter {
 
   /** A 64-bit number that a double cannot hold, in decimal. */
   long(tag: number, decimal: string): void {
-    const bytes: number[] = [];
-    let rest = BigInt.asUintN(64, BigInt(decimal));
-    for (; rest > 127n; rest >>= 7n) bytes.push(Number(rest & 127n) | 128);
-    bytes.push(Number(rest));
+    const bytes = longVarint(decimal);
     this.#at -= bytes.length;
     this.#buffer.set(bytes, this.#at);
     this.#buffer[--this.#at] = tag;
@@ -45,6 +45,16 @@ export class BackWriter {
     if (typeof data === 'string') this.#buffer.write(data, this.#at, length);
     else data.copy(this.#buffer, this.#at);
     this.number(tag, length);
+  }
+
+  /** A key below the root. */
+  key(tag: number, key: string): void {
+    const length = Buffer.byteLength(key);
+    this.#at -= length;
+    this.#buffer.write(key, this.#at, length);
+    this.#at -= this.#root.length;
+    this.#buffer.write(this.#root, this.#at, 'latin1');
+    this.number(tag, length + this.#root.length);
   }
 
   /** Ends the message whose last byte is before `end`. */
@@ -116,9 +126,10 @@ export class Reader {
     return this.#buffer.subarray(start, this.#at);
   }
 
-  text(): string {
+  /** Without its first `skipped` bytes. */
+  text(skipped = 0): string {
     const start = this.#open();
-    return this.#buffer.toString('utf8', start, this.#at);
+    return this.#buffer.toString('utf8', start + skipped, this.#at);
   }
 
   message(): Reader {
@@ -152,6 +163,19 @@ export class Reader {
     if (this.#at >= this.#end) throw new RangeError('a message ends too soon');
     return this.#buffer[this.#at++]!;
   }
+}
+
+/** The last one is kept: nearly all that is put on a lease is put on the same one. */
+let lastLong: { readonly decimal: string; readonly bytes: readonly number[] } = { decimal: '0', bytes: [0] };
+
+function longVarint(decimal: string): readonly number[] {
+  if (lastLong.decimal === decimal) return lastLong.bytes;
+  const bytes: number[] = [];
+  let rest = BigInt.asUintN(64, BigInt(decimal));
+  for (; rest > 127n; rest >>= 7n) bytes.push(Number(rest & 127n) | 128);
+  bytes.push(Number(rest));
+  lastLong = { decimal, bytes };
+  return bytes;
 }
 
 function varintLength(n: number): number {

@@ -5,7 +5,7 @@ import { Etcd3, type IOptions } from 'etcd3';
 import type { TlsMaterial } from './line.js';
 
 /**
- * etcd3 as a mere transport for watches and leases: no retries, no circuit breaker, a deadline on every call, pings
+ * etcd3 as a mere transport for leases: no retries, no circuit breaker, a deadline on every call, pings
  * on open streams, no limit on the size of an answer. Its own `watch()`, `lock()` and `election()` lose events and
  * leaders and are used nowhere.
  */

@@ -1,9 +1,10 @@
-import type { Etcd3, IDuplexStream, IEvent, IWatchRequest, IWatchResponse } from 'etcd3';
-
 import type { Cancel, Clock } from '../../clock/index.js';
 import type { Happening, Revision } from '../store.js';
 import { byRevision } from './happenings.js';
 import type { KeyRange } from './key-range.js';
+import type { Line, MessageStream } from './line.js';
+import { decodeWatch, encodeProgress, encodeWatch, type WatchNews } from './watch-messages.js';
+import type { Wire } from './wire.js';
 
 /**
  * Why a watch ended: it was stopped, the connection failed, or the server cannot continue where we were (compacted, or
@@ -33,67 +34,61 @@ export interface WatchEars {
 
 /** Watches from one revision on, until the stream breaks or `signal` is aborted. */
 export async function watchOnce(
-  { clients, clock }: { readonly clients: Etcd3; readonly clock: Clock },
+  { wire, clock }: { readonly wire: Wire; readonly clock: Clock },
   ask: WatchAsk,
   ears: WatchEars,
   signal: AbortSignal,
 ): Promise<WatchEnd> {
   if (signal.aborted) return 'stopped';
+  let line: Line | undefined;
   try {
-    return await new WatchStream(await clients.watchClient.watch(), clock, ask, ears).end(signal);
+    line = await wire.dial();
+    return await new WatchStream(line, clock, ask, ears).end(signal);
   } catch {
     return 'lost';
+  } finally {
+    line?.close();
   }
 }
 
 class WatchStream {
-  readonly #raw: IDuplexStream<IWatchRequest, IWatchResponse>;
+  readonly #stream: MessageStream;
   readonly #clock: Clock;
   readonly #ask: WatchAsk;
   readonly #ears: WatchEars;
-  #watchId: string | undefined;
-  #fragments: IEvent[] = [];
+  readonly #ended: Promise<WatchEnd>;
+  #watchId: number | undefined;
+  #fragments: Omit<Happening, 'position'>[] = [];
   #heard = true;
   #cancelTick: Cancel = () => undefined;
-  #finish: (why: WatchEnd) => void = () => undefined;
+  #finish!: (why: WatchEnd) => void;
 
-  constructor(raw: IDuplexStream<IWatchRequest, IWatchResponse>, clock: Clock, ask: WatchAsk, ears: WatchEars) {
-    this.#raw = raw;
+  constructor(line: Line, clock: Clock, ask: WatchAsk, ears: WatchEars) {
     this.#clock = clock;
     this.#ask = ask;
     this.#ears = ears;
+    this.#ended = new Promise(resolve => {
+      this.#finish = resolve;
+    });
+    this.#stream = line.converse('/etcdserverpb.Watch/Watch', {
+      message: message => this.#received(decodeWatch(message, ask.stem)),
+      ended: () => this.#finish('lost'),
+    });
   }
 
   async end(signal: AbortSignal): Promise<WatchEnd> {
     const stop = () => this.#finish('stopped');
-    const ended = new Promise<WatchEnd>(resolve => {
-      this.#finish = resolve;
-    });
-    this.#raw.on('error', () => this.#finish('lost'));
-    this.#raw.on('end', () => this.#finish('lost'));
-    this.#raw.on('data', response => this.#received(response));
     signal.addEventListener('abort', stop, { once: true });
-    this.#create();
+    if (signal.aborted) stop();
+    this.#stream.say(encodeWatch(this.#ask.range, this.#ask.from));
     this.#tick();
 
-    const why = await ended;
+    const why = await this.#ended;
     this.#watchId = undefined; // whatever still arrives is nobody's
     signal.removeEventListener('abort', stop);
     this.#cancelTick();
-    this.#raw.cancel();
+    this.#stream.close();
     return why;
-  }
-
-  #create(): void {
-    const { range, from } = this.#ask;
-    this.#raw.write({
-      create_request: {
-        key: Buffer.from(range.key),
-        range_end: range.end,
-        start_revision: String(from),
-        fragment: true,
-      },
-    });
   }
 
   /** Asks for progress only to hear something: before 3.4.25 the revision of the answer can run ahead of the events. */
@@ -102,30 +97,29 @@ class WatchStream {
       const silent = this.#heard ? 0 : missed + 1;
       this.#heard = false;
       if (silent === 2) return this.#finish('lost');
-      this.#raw.write({ progress_request: {} });
+      this.#stream.say(encodeProgress());
       return this.#tick(silent);
     });
   }
 
-  #received(response: IWatchResponse): void {
+  #received(news: WatchNews): void {
     this.#heard = true;
-    if (response.canceled) return this.#finish('discontinued');
-    if (response.created) return this.#taken(response);
-    if (response.watch_id !== this.#watchId || response.events.length === 0) return undefined;
+    if (news.canceled) return this.#finish('discontinued');
+    if (news.created) return this.#taken(news);
+    if (news.watchId !== this.#watchId || news.events.length === 0) return undefined;
 
-    for (const event of response.events) this.#fragments.push(event);
-    if (response.fragment) return undefined;
+    for (const event of news.events) this.#fragments.push(event);
+    if (news.fragment) return undefined;
     const events = this.#fragments;
     this.#fragments = [];
-    for (const happenings of byRevision(events, this.#ask.stem, this.#ask.from)) this.#ears.happened(happenings);
+    for (const happenings of byRevision(events, this.#ask.from)) this.#ears.happened(happenings);
     return undefined;
   }
 
   /** The revision of this answer is the store's present one. It says nothing about what has been delivered. */
-  #taken({ header, watch_id }: IWatchResponse): void {
-    const { clusterId, from } = this.#ask;
-    if (header.cluster_id !== clusterId || Number(header.revision) < from - 1) return this.#finish('discontinued');
-    this.#watchId = watch_id;
+  #taken({ clusterId, revision, watchId }: WatchNews): void {
+    if (clusterId !== this.#ask.clusterId || revision < this.#ask.from - 1) return this.#finish('discontinued');
+    this.#watchId = watchId;
     return this.#ears.created();
   }
 }

@@ -36,6 +36,12 @@ export class Wire {
     this.#options = options;
   }
 
+  /** A connection of its own, for streams: what is silent on one says nothing about the other. Its user closes it. */
+  dial(): Promise<Line> {
+    const { tls, clock } = this.#options;
+    return Line.open({ endpoint: this.#next(), tls, clock, connectWithinMs: CONNECT_WITHIN_MS });
+  }
+
   /** Sends a request that must not be sent twice. */
   async write(method: string, frame: Buffer): Promise<Buffer> {
     const line = await this.#connected();
@@ -78,11 +84,16 @@ export class Wire {
     throw new StoreUnavailableFault('no member of etcd can be reached');
   }
 
+  #next(): string {
+    const { endpoints } = this.#options;
+    return endpoints[this.#nextEndpoint++ % endpoints.length]!;
+  }
+
   /** Tries one member after the other until one answers. */
   async #connect(): Promise<void> {
-    const { endpoints, tls, clock, random, log } = this.#options;
+    const { tls, clock, random, log } = this.#options;
     for (let wait = BACKOFF_FROM_MS; !this.#closed.signal.aborted; wait = Math.min(wait * 2, BACKOFF_TO_MS)) {
-      const endpoint = endpoints[this.#nextEndpoint++ % endpoints.length]!;
+      const endpoint = this.#next();
       try {
         this.#line = await Line.open({ endpoint, tls, clock, connectWithinMs: CONNECT_WITHIN_MS });
         if (this.#closed.signal.aborted) this.#line.close();
