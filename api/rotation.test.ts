@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { optionalFields } from '../crds/deployment/index.js';
 import { keys } from '../crds/keys/index.js';
 import type { AskedRotation, RotationProgress } from '../crds/rotation/index.js';
-import { credentialPath } from '../pkg/secrets/index.js';
+import { credentialPath, documentOf } from '../pkg/secrets/index.js';
 import { encode, value } from '../pkg/store/index.js';
 import { ApiLab, webDeployment } from './api-lab.testing.js';
 
@@ -98,7 +98,8 @@ describe('rotation over HTTP', () => {
   it('takes values once more when the first attempt to stage them was cut short', async () => {
     await rotate({ phase: 'stage', values: { password: VALUE } });
     await lab.secrets.delete(credentialPath(lab.a, PATH));
-    await lab.ask('PUT', `/api/v1/secrets/${PATH}`, { token, body: { values: { user: 'shop', password: 'old' } } });
+    const document = documentOf({ user: 'shop', password: 'old' });
+    await lab.secrets.write(credentialPath(lab.a, PATH), { document, after: 0, as: 'current' });
     expect(await state()).to.deep.equal({ last: 1, current: 1 });
     await say({ holds: false, waitsFor: 'the values' });
     expect((await rotate({ phase: 'stage', values: { password: VALUE } })).status).to.equal(200);

@@ -29,6 +29,10 @@ describe('secrets over HTTP', () => {
     ...more,
   });
   const known = (path = PATH) => keysOf(lab.secrets, credentialPath(lab.a, path));
+  const password = async () => {
+    const reading = await lab.secrets.read(credentialPath(lab.a, PATH));
+    return reading.kind === 'found' ? reading.document.get('password')?.reveal() : undefined;
+  };
   const storeText = async () => (await lab.store.list('')).entries.map(({ bytes }) => bytes.toString()).join('\n');
 
   it('are written in versions, and no value is ever answered or stored in clear', async () => {
@@ -127,6 +131,47 @@ describe('secrets over HTTP', () => {
       const again = await lab.ask('PUT', '/api/v1/deployments/web', { token, body });
       expect([again.status, (again.body['metadata'] as { generation: number }).generation]).to.deep.equal([200, 1]);
       expect(await known()).to.deep.include({ version: 1 });
+    });
+
+    it('are minted once, however often the same document is applied', async () => {
+      const document = { secrets: [entry({ generate: { keys: ['password'] } })] };
+      expect((await post('web', document)).status).to.equal(201);
+      const minted = await password();
+      const before = await lab.store.revision();
+      const again = await lab.ask('PUT', '/api/v1/deployments/web', { token, body: document });
+      expect([again.status, (again.body['metadata'] as { generation: number }).generation]).to.deep.equal([200, 1]);
+      expect([await lab.store.revision(), await password()]).to.deep.equal([before, minted]);
+      const told = again.body['alterations'] as { field: string; why: string }[];
+      expect(told.find(({ field }) => field === 'secrets[0].generate')?.why).to.contain('kept');
+    });
+
+    it('are minted where a key has no value yet, beside those that have one', async () => {
+      await post('web', { secrets: [entry({ generate: { keys: ['password'] } })] });
+      const minted = await password();
+      const body = { secrets: [entry({ generate: { keys: ['password', 'salt'] } })] };
+      expect((await lab.ask('PUT', '/api/v1/deployments/web', { token, body })).status).to.equal(200);
+      expect(await known()).to.deep.include({ version: 2, keys: ['password', 'salt'] });
+      expect(await password()).to.equal(minted);
+    });
+
+    it('are shown by GET with everything but material', async () => {
+      const sent = [
+        entry({ values: { password: VALUE } }),
+        entry({ name: 'KEY', vault_path: 'resources/key', generate: { keys: ['private'] } }),
+        entry({ name: 'MAIL', vault_path: 'resources/mail', anchor: 'external', rotation: 'restart' }),
+      ];
+      await post('web', { secrets: sent });
+      const shown = await lab.ask('GET', '/api/v1/deployments/web', { token });
+      const references = sent.map(({ name, vault_path, anchor }) => ({
+        name,
+        vault_path,
+        anchor,
+        rotation: 'restart',
+      }));
+      expect(shown.body['secrets']).to.deep.equal(references);
+      expect(shown.text).not.to.contain(VALUE).and.not.to.contain('generate');
+      const list = await lab.ask('GET', '/api/v1/deployments', { token });
+      expect((list.body['items'] as { secrets: unknown }[])[0]?.secrets).to.deep.equal(references);
     });
 
     it('may be all that a change brings', async () => {

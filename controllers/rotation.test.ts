@@ -1,130 +1,10 @@
 import { expect } from 'chai';
 
-import type { StoredDeployment } from '../crds/deployment/index.js';
 import type { StoredEvent } from '../crds/event/index.js';
-import { keys, ranges } from '../crds/keys/index.js';
-import type { Replica } from '../crds/replica/index.js';
-import type { Report } from '../crds/report/index.js';
-import type { AskedRotation, RotationProgress } from '../crds/rotation/index.js';
-import { silentLogger } from '../pkg/log/index.js';
-import { credentialPath, documentOf } from '../pkg/secrets/index.js';
-import { type Store, WatchCache } from '../pkg/store/index.js';
-import { deployment, metadata, TENANT, World } from './world.testing.js';
-
-const PATH = 'deployments/web-db';
-const path = credentialPath(TENANT, PATH);
-
-/** How many more changes a process makes before it dies, and whether the last of them is made without an answer. */
-interface Life {
-  left: number;
-  readonly isLastMade: boolean;
-}
-
-/** The store as a process sees it that dies: from one change on, nothing is ever answered. */
-function mortal(store: Store, life: Life): Store {
-  return new Proxy(store, {
-    get(target, name) {
-      const member: unknown = Reflect.get(target, name);
-      if (typeof member !== 'function') return member;
-      return (...given: unknown[]) => {
-        if (name === 'commit') life.left--;
-        const isDead = life.left < 0;
-        const isMade = !isDead || (name === 'commit' && life.left === -1 && life.isLastMade);
-        const answer: unknown = isMade ? member.apply(target, given) : undefined;
-        return isDead ? new Promise(() => undefined) : answer;
-      };
-    },
-  });
-}
-
-/** Two deployments that share a credential, somebody who asks for phases, and an onlooker. */
-class RotationWorld extends World {
-  /** Running containers with a version that was gone. */
-  readonly violations: string[] = [];
-  readonly #end = new AbortController();
-
-  async begin(): Promise<void> {
-    await this.enrol('n1');
-    await this.secrets.write(path, { document: documentOf({ user: 'u', password: 'p' }), after: 0, as: 'current' });
-    const secrets = [{ name: 'DB', vault_path: PATH, anchor: 'process', rotation: 'restart' }] as const;
-    await this.put(keys.deployment(TENANT, 'web'), deployment({ secrets }));
-    const worker = { metadata: metadata('dep_2'), name: 'worker', replicas: 1, secrets };
-    await this.put(keys.deployment(TENANT, 'worker'), deployment(worker));
-    const cache = new WatchCache({ store: this.store, clock: this.clock, log: silentLogger });
-    cache.subscribe(({ key }) => void (key.startsWith(ranges.secrets) && this.#lookAround()));
-    void cache.run(this.#end.signal);
-    await this.clock.pass(20_000);
-  }
-
-  async ask(phase: AskedRotation['phase'], material: AskedRotation['material'] = { by: 'platform' }): Promise<void> {
-    const key = keys.rotation(TENANT, 'web-db');
-    const askedAt = new Date(this.clock.now()).toISOString();
-    const before = await this.get<AskedRotation>(key);
-    const fresh = {
-      id: 'rot_1',
-      path: PATH,
-      from: 1,
-      to: 2,
-      material,
-      deployment: 'web',
-      by: 'me',
-    };
-    await this.put(key, { ...fresh, ...before, phase, askedAt });
-  }
-
-  progress(): Promise<RotationProgress | undefined> {
-    return this.get(keys.rotationProgress(TENANT, 'web-db'));
-  }
-
-  /** Asks for a phase and waits until it holds. `meanwhile` is told of every second. */
-  async reach(phase: AskedRotation['phase'], meanwhile: () => void = () => undefined): Promise<void> {
-    await this.ask(phase);
-    for (let second = 0; second < 180; second++) {
-      const progress = await this.progress();
-      if (progress?.phase === phase && progress.holds) return;
-      await this.clock.pass(1_000);
-      meanwhile();
-    }
-    throw new Error(`${phase} does not hold: ${JSON.stringify(await this.progress())}`);
-  }
-
-  async state() {
-    const reading = await this.secrets.state(path);
-    return reading.kind === 'found' ? reading.state : undefined;
-  }
-
-  async versions(): Promise<readonly string[]> {
-    const replicas = await this.all<Replica>(ranges.replicas);
-    return replicas.map(({ template, resolved }) => `${template.secretsVersion}:${resolved?.versions[PATH]}`);
-  }
-
-  /** The secretsVersion of each deployment, with how often a rotation has changed it. */
-  async raised(): Promise<readonly string[]> {
-    const archives = await this.all<{ readonly change: string; readonly spec: { readonly name: string } }>(
-      ranges.archives,
-    );
-    const deployments = await this.all<StoredDeployment>(ranges.deployments);
-    return deployments.map(({ name, secretsVersion }) => {
-      const rotations = archives.filter(({ change, spec }) => change === 'rotate' && spec.name === name);
-      return `${name} ${secretsVersion} ${rotations.length}`;
-    });
-  }
-
-  override close(): void {
-    this.#end.abort();
-    super.close();
-  }
-
-  async #lookAround(): Promise<void> {
-    const { current, pending, previous } = (await this.state()) ?? {};
-    const replicas = new Map((await this.all<Replica>(ranges.replicas)).map(replica => [replica.uid, replica]));
-    for (const { replica, state } of await this.all<Report>(ranges.reports)) {
-      const version = replicas.get(replica)?.resolved?.versions[PATH];
-      if (state !== 'running' || version === undefined || [current, pending, previous].includes(version)) continue;
-      this.violations.push(`a container has version ${version}, which is gone`);
-    }
-  }
-}
+import { ranges } from '../crds/keys/index.js';
+import { documentOf } from '../pkg/secrets/index.js';
+import type { Store } from '../pkg/store/index.js';
+import { type Life, mortal, path, PHASES, RotationWorld } from './rotation-world.testing.js';
 
 describe('a rotation', () => {
   let world: RotationWorld;
@@ -213,6 +93,75 @@ describe('a rotation', () => {
     expect(await world.state()).to.deep.equal({ last: 2, current: 1 });
     expect(await world.raised()).to.deep.equal(['web 0 0', 'worker 0 0']);
   });
+
+  it('whose values never came says so, and is turned back', async () => {
+    await begin();
+    await world.ask('stage', { by: 'caller' });
+    await world.clock.pass(120_000);
+    expect(await world.progress()).to.include({ phase: 'stage', holds: false });
+    expect((await world.progress())?.waitsFor).to.contain('values');
+    await world.reach('abort');
+    expect(await world.state()).to.deep.equal({ last: 1, current: 1 });
+    expect(await world.raised()).to.deep.equal(['web 0 0', 'worker 0 0']);
+  });
+
+  it('whose number another write took says so, leaves that alone, and is turned back', async () => {
+    await begin();
+    world.secretsAreAway = true;
+    await world.ask('stage');
+    await world.secrets.write(path, { document: documentOf({ password: 'won' }), after: 1, as: 'current' });
+    world.secretsAreAway = false;
+    await world.clock.pass(5_000);
+    expect((await world.progress())?.waitsFor).to.contain('another version');
+    await world.reach('abort');
+    expect(await world.state()).to.deep.equal({ last: 2, current: 2, previous: 1 });
+  });
+
+  it('whose staged version is gone says so, and is turned back', async () => {
+    await begin();
+    await world.reach('stage');
+    await world.secrets.destroy(path, 2);
+    await world.ask('promote');
+    await world.clock.pass(5_000);
+    expect((await world.progress())?.waitsFor).to.contain('no longer there');
+    await world.reach('abort');
+    expect(await world.state()).to.deep.equal({ last: 2, current: 1 });
+    expect(await world.raised()).to.deep.equal(['web 0 0', 'worker 0 0']);
+  });
+
+  for (const phase of ['stage', 'promote', 'verify'] as const) {
+    it(`goes on for the others when a consumer is deleted in ${phase}`, async () => {
+      await begin();
+      for (const reached of PHASES.slice(0, PHASES.indexOf(phase) + 1)) await world.reach(reached);
+      await world.remove('web');
+      for (const next of PHASES.slice(PHASES.indexOf(phase) + 1)) await world.reach(next);
+      expect(await world.state()).to.deep.equal({ last: 2, current: 2 });
+      expect(await world.versions()).to.deep.equal(['1:2']);
+      expect(world.violations).to.deep.equal([]);
+    });
+
+    it(`is turned back when a consumer is deleted in ${phase}`, async () => {
+      await begin();
+      for (const reached of PHASES.slice(0, PHASES.indexOf(phase) + 1)) await world.reach(reached);
+      await world.remove('web');
+      await world.reach('abort');
+      await world.clock.pass(30_000);
+      expect(await world.state()).to.deep.equal({ last: 2, current: 1 });
+      expect((await world.versions()).map(each => each.split(':')[1])).to.deep.equal(['1']);
+      expect(world.violations).to.deep.equal([]);
+    });
+
+    it(`turns itself back when its last consumer is deleted in ${phase}`, async () => {
+      await begin();
+      for (const reached of PHASES.slice(0, PHASES.indexOf(phase) + 1)) await world.reach(reached);
+      await world.remove('web');
+      await world.remove('worker');
+      await world.clock.pass(60_000);
+      expect(await world.progress()).to.include({ phase: 'abort', holds: true });
+      expect(await world.state()).to.deep.equal({ last: 2, current: 1 });
+      expect(world.violations).to.deep.equal([]);
+    });
+  }
 
   for (const isLastMade of [false, true]) {
     it(`survives a kill at every change${isLastMade ? ', made without an answer' : ''}`, async function () {

@@ -173,7 +173,8 @@ export class World {
   }
 }
 
-function secretsIn(store: Store): EmbeddedSecretStore {
+/** The secrets in a store, opened with the key of every world. */
+export function secretsIn(store: Store): EmbeddedSecretStore {
   const keyring = new SecretKeyring([Buffer.alloc(32, 1)]);
   return new EmbeddedSecretStore({ store, keyring, random: seededRandom(9), granted: ['deployments'] });
 }

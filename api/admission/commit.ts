@@ -15,6 +15,8 @@ export interface Material {
   readonly writes: readonly SecretWrite[];
   /** Names of the keys that each credential held when the document was judged. */
   readonly seen: Readonly<Record<string, readonly string[]>>;
+  /** The document changes nothing else: where the secrets store holds it all already, there is nothing to commit. */
+  readonly isAlone?: boolean;
 }
 
 const NOT_STORED: Verdict = { stored: false };
@@ -27,13 +29,13 @@ export async function commitWith(
   env: ApiEnv,
   { tenant, requestId }: Call,
   change: Change,
-  { writes, subject, seen }: Material,
+  { writes, subject, seen, isAlone = false }: Material,
 ): Promise<Verdict | Refused> {
-  if (writes.length === 0) return commitAlone(env, change);
+  if (writes.length === 0) return env.store.commit(change);
   const outcome = await stage(env, { tenant, subject, operation: requestId, material: writes, seen });
   switch (outcome.kind) {
     case 'nothing':
-      return commitAlone(env, change);
+      return isAlone ? { stored: true, revision: env.cache.revision } : env.store.commit(change);
     case 'conflict':
       return NOT_STORED;
     case 'forbidden': {
@@ -43,11 +45,6 @@ export async function commitWith(
     case 'staged':
       return commitStaged(env, change, outcome.staged);
   }
-}
-
-/** A change may be empty: material alone was sent, and is there already. */
-async function commitAlone({ store, cache }: ApiEnv, change: Change): Promise<Verdict> {
-  return change.puts.length === 0 ? { stored: true, revision: cache.revision } : store.commit(change);
 }
 
 async function commitStaged(env: ApiEnv, change: Change, staged: Staged): Promise<Verdict> {

@@ -8,6 +8,7 @@ import { type Cache, type Guard, StoreUnavailableFault, value } from '../../pkg/
 import type { ApiEnv } from '../env.js';
 import { type Asked, asksResidency, dependenciesIn, listIn, secretPathsIn } from './asked.js';
 import { consumersOf, knownDeployment, reachable, usersOfSecret, waitersFor } from './relations.js';
+import { rotatingLabels } from './rotating.js';
 import { turnGuards, turnsOf } from './turns.js';
 
 /** What a document is judged by, and what holds a write to it. */
@@ -91,6 +92,7 @@ async function keysOfSecrets({ secrets }: ApiEnv, tenant: string, asked: Asked) 
 function recordsFor(cache: Cache, tenant: string, asked: Asked) {
   return {
     deployments: relatedDeployments(cache, tenant, asked),
+    rotating: rotatingLabels(cache, tenant, asked),
     volumes: volumesIn(cache, tenant, asked),
     networks: cache.list(ranges.of(ranges.networks, tenant)).map(({ key }) => key.slice(key.lastIndexOf('/') + 1)),
   };

@@ -6,7 +6,7 @@ import { askedBy } from '../admission/asked.js';
 import { commitWith } from '../admission/commit.js';
 import { gatherFacts, type Gathered, nodeGuards } from '../admission/facts.js';
 import { quotaWarnings } from '../admission/quota-warnings.js';
-import { turnsOf } from '../admission/turns.js';
+import { turnPuts, turnsOf } from '../admission/turns.js';
 import { nextMetadata, writeOf } from '../admission/written.js';
 import { attempts } from '../attempts.js';
 import type { Call } from '../call.js';
@@ -17,6 +17,7 @@ import { Refused } from '../refusal.js';
 import { etag, jsonBytes } from '../reply.js';
 import type { Outcome } from '../route.js';
 import { type Admitted, tryDeployment } from '../trial/try-deployment.js';
+import { untilShown } from '../until-shown.js';
 import { writtenDeployment } from '../views/deployment.js';
 import { findDeployment, statusOf } from './find-deployment.js';
 
@@ -58,17 +59,22 @@ async function replaceOnce(env: ApiEnv, call: Call, entry: Entry): Promise<Outco
   const isSame = specHash(spec) === stored.metadata.specHash;
   if (isSame && material.length === 0) return answer(entry);
 
-  const { change, bytes } = isSame ? { change: NOTHING, bytes: entry.bytes } : await written(env, call, entry, judged);
+  const { change, bytes } = isSame
+    ? { change: await materialAlone(env, call, gathered), bytes: entry.bytes }
+    : await written(env, call, entry, judged);
   const { secretKeys: seen } = gathered.facts;
-  const verdict = await commitWith(env, call, change, { subject: spec.name, writes: material, seen });
+  const brought = { subject: spec.name, writes: material, seen, isAlone: isSame };
+  const verdict = await commitWith(env, call, change, brought);
   if (verdict instanceof Refused) return verdict;
   if (!verdict.stored) return undefined;
-  if (gathered.turns.length > 0) await env.cache.reached(verdict.revision);
+  if (gathered.turns.length > 0) await untilShown(env.cache, verdict.revision);
   return answer(isSame ? entry : { bytes, revision: verdict.revision });
 }
 
-/** Material may come with a document that changes nothing else. */
-const NOTHING: Change = { guards: [], puts: [], deletes: [] };
+/** Material may come with a document that changes nothing else: it takes its turns all the same. */
+async function materialAlone(env: ApiEnv, { requestId }: Call, { turns, guards }: Gathered): Promise<Change> {
+  return { guards, puts: turnPuts(turns, requestId, await env.eventLeases.current()), deletes: [] };
+}
 
 interface Judged {
   readonly admission: Admitted;

@@ -48,6 +48,22 @@ export async function askedFor(
 }
 
 /**
+ * Whether somebody else has written the version that a rotation was promised, before the rotation did: it can only begin
+ * anew. Others may do so in the moment between the promise and the version.
+ */
+export async function isPromiseBroken(
+  env: ApiEnv,
+  tenant: string,
+  { asked, standing }: StoredRotation,
+): Promise<boolean> {
+  if (!asked || standing.waitsFor === undefined) return false;
+  const path = credentialPath(tenant, asked.path);
+  const reading = await env.secrets.state(path);
+  if (reading.kind !== 'found' || reading.state.last < asked.to) return false;
+  return (reading.state.current ?? 0) >= asked.to || (await env.secrets.read(path, asked.to)).kind === 'missing';
+}
+
+/**
  * Stages what the caller has sent, over what the credential holds: the values exist in this request and nowhere else, so
  * nobody else can. A version of the promised number that is there already stays as it is.
  */

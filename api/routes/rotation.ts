@@ -1,10 +1,12 @@
 import type { StoredDeployment } from '../../crds/deployment/index.js';
 import { parseSecretPath } from '../../crds/grammar/index.js';
-import { keys } from '../../crds/keys/index.js';
+import { keys, ranges } from '../../crds/keys/index.js';
 import { reject } from '../../crds/rejections/index.js';
-import { checkRotation, type RotationFacts, type RotationStep } from '../../crds/rotation/index.js';
+import { checkRotation, overtaken, type RotationFacts, type RotationStep } from '../../crds/rotation/index.js';
 import { failpoint } from '../../pkg/failpoint/index.js';
-import { encode, type Entry, value } from '../../pkg/store/index.js';
+import type { SecretIntent } from '../../pkg/material/index.js';
+import { type Change, encode, type Entry, value } from '../../pkg/store/index.js';
+import { secretSubject, turnGuards, turnPuts } from '../admission/turns.js';
 import { attempts } from '../attempts.js';
 import type { Call } from '../call.js';
 import type { ApiEnv } from '../env.js';
@@ -17,7 +19,7 @@ import { trialReply } from '../trial/trial.js';
 import { untilShown } from '../until-shown.js';
 import { rotationOf, rotationView, type StoredRotation } from '../views/rotation.js';
 import { findDeployment } from './find-deployment.js';
-import { askedFor, supply } from './rotation-material.js';
+import { askedFor, isPromiseBroken, supply } from './rotation-material.js';
 
 const ROTATION = '/api/v1/deployments/{name}/secrets';
 
@@ -101,27 +103,46 @@ interface Advance {
   readonly step: RotationStep;
 }
 
-async function advance(
+async function advance(env: ApiEnv, call: Call, given: Advance): Promise<Outcome | undefined> {
+  const { deployment, rotation, step } = given;
+  const { tenant } = call;
+  if (step.phase === 'stage' && (!step.isRepeat || (await isPromiseBroken(env, tenant, rotation)))) {
+    const turns = [keys.turn(tenant, secretSubject(rotation.label))];
+    return env.turnstile.pass(turns, () => begin(env, call, given, turns));
+  }
+  if (!step.isRepeat) return ask(env, call, given);
+  const isOwed = step.values && rotation.asked?.material.by === 'caller' && rotation.standing.waitsFor !== undefined;
+  const refused = isOwed && (await supply(env, tenant, rotation.asked, step));
+  return refused || answer(env, deployment, rotation);
+}
+
+/** A rotation begins when nobody else writes: whatever was judged by the credential before it is judged afresh. */
+async function begin(env: ApiEnv, call: Call, given: Advance, turns: readonly string[]): Promise<Outcome | undefined> {
+  await env.cache.barrier();
+  const guards = turnGuards(env.cache, turns);
+  const intents = env.cache.list(ranges.of(ranges.intents, call.tenant)).map(entry => value<SecretIntent>(entry));
+  if (intents.some(({ writes }) => writes.some(({ path }) => path === given.rotation.path))) {
+    return new Refused(overtaken('stage', { state: 'idle', waitsFor: 'a write that is under way has ended' }));
+  }
+  return ask(env, call, given, { guards, puts: turnPuts(turns, call.requestId, await env.eventLeases.current()) });
+}
+
+const ALONE: Pick<Change, 'guards' | 'puts'> = { guards: [], puts: [] };
+
+async function ask(
   env: ApiEnv,
   call: Call,
   { entry, deployment, rotation, step }: Advance,
+  turn = ALONE,
 ): Promise<Outcome | undefined> {
   const { tenant } = call;
-  if (step.isRepeat) {
-    const isOwed = step.values && rotation.asked?.material.by === 'caller' && rotation.standing.waitsFor !== undefined;
-    const refused = isOwed && (await supply(env, tenant, rotation.asked, step));
-    return refused || answer(env, deployment, rotation);
-  }
   const asked = await askedFor(env, call, { deployment, rotation, step });
   if (asked instanceof Refused) return asked;
   const key = keys.rotation(tenant, rotation.label);
   failpoint('rotation.asking');
   const verdict = await env.store.commit({
-    guards: [
-      { key, at: rotation.entry?.revision ?? 0 },
-      { key: entry.key, created: entry.created },
-    ],
-    puts: [{ key, bytes: encode(asked) }],
+    guards: [{ key, at: rotation.entry?.revision ?? 0 }, { key: entry.key, created: entry.created }, ...turn.guards],
+    puts: [{ key, bytes: encode(asked) }, ...turn.puts],
     deletes: [],
   });
   if (!verdict.stored) return undefined;

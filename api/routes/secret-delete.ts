@@ -3,6 +3,7 @@ import { keys } from '../../crds/keys/index.js';
 import { reject } from '../../crds/rejections/index.js';
 import { type CredentialPath, parseCredentialPath, vaultPathOf } from '../../pkg/secrets/index.js';
 import { namesOfUsers } from '../admission/relations.js';
+import { refuseWhileRotating } from '../admission/rotating.js';
 import { secretSubject, turnGuards, turnPuts } from '../admission/turns.js';
 import { attempts } from '../attempts.js';
 import type { Call } from '../call.js';
@@ -44,6 +45,8 @@ async function deleteOnce(
   const guards = turnGuards(env.cache, turns);
   const users = namesOfUsers(env.cache, tenant, vaultPathOf(path));
   if (users.length > 0) return new Refused(reject('secret_in_use', 'resource', path.label, { users }));
+  const refused = refuseWhileRotating(env.cache, path);
+  if (refused) return refused;
   const state = await env.secrets.state(path);
   if (state.kind !== 'found') return new Refused(reject('resource_not_found', 'resource', path.label));
 

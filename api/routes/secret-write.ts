@@ -8,6 +8,8 @@ import {
   generateDocument,
   vaultPathOf,
 } from '../../pkg/secrets/index.js';
+import { refuseWhileRotating } from '../admission/rotating.js';
+import { secretSubject } from '../admission/turns.js';
 import { attempts } from '../attempts.js';
 import type { Call } from '../call.js';
 import type { ApiEnv } from '../env.js';
@@ -30,7 +32,9 @@ export async function writeSecret(env: ApiEnv, call: Call): Promise<Outcome> {
   if (!env.cache.get(keys.tenant(tenant))) return new Refused(reject('resource_not_found', 'X-Tenant-ID', tenant));
 
   const path = credentialPath(tenant, `${checked.value.namespace}/${checked.value.label}`);
-  return isTrial ? tryWrite(env, path, checked.value) : writeNext(env, call, path, checked.value);
+  if (isTrial) return refuseWhileRotating(env.cache, path) ?? tryWrite(env, path, checked.value);
+  const turns = [keys.turn(tenant, secretSubject(path.label))];
+  return env.turnstile.pass(turns, () => writeNext(env, call, path, checked.value));
 }
 
 async function writeNext(env: ApiEnv, call: Call, path: CredentialPath, write: SecretWrite): Promise<Outcome> {
@@ -38,6 +42,9 @@ async function writeNext(env: ApiEnv, call: Call, path: CredentialPath, write: S
   const minted = generation ? generateDocument(generation, env.random) : [];
   const document = new Map([...documentOf(values), ...minted]);
   return attempts(vaultPathOf(path), async () => {
+    await env.cache.barrier();
+    const refused = refuseWhileRotating(env.cache, path);
+    if (refused) return refused;
     const last = await lastVersion(env, path);
     if (last instanceof Refused) return last;
     const written = await env.secrets.write(path, { document, after: last, as: 'current' });

@@ -6,11 +6,12 @@ import { silentLogger } from '../../pkg/log/index.js';
 import { advance, settle, stage, type Staged, undo } from '../../pkg/material/index.js';
 import type { LoopEnv } from '../../pkg/reconcile/index.js';
 import { credentialPath, documentOf, EmbeddedSecretStore, SecretKeyring } from '../../pkg/secrets/index.js';
-import { type Change, MemoryStore, WatchCache } from '../../pkg/store/index.js';
+import { type Change, encode, MemoryStore, WatchCache } from '../../pkg/store/index.js';
 import { finishIntent } from './reconcile.js';
 
 const TENANT = 'a3b8f042-1e16-4f0a-8f0e-5d7f6f1f2f3a';
 const PATH = 'deployments/web-db';
+const progressKey = keys.rotationProgress(TENANT, 'web-db');
 
 describe('the janitor', () => {
   let clock: ManualClock;
@@ -139,6 +140,21 @@ describe('the janitor', () => {
     await clock.pass(61_000);
     await finishAll(key);
     expect(await current()).to.equal('theirs');
+  });
+
+  it('leaves a version that a rotation has staged in its place', async () => {
+    await write('old', 0);
+    const { key } = await staged('new', ['password']);
+    // The same number, as if the rotation had been first and the request had died before it could write.
+    const rotation = { id: 'rot_1', path: PATH, from: 1, to: 2 };
+    const records = { [keys.rotation(TENANT, 'web-db')]: rotation, [progressKey]: { id: 'rot_1', staged: true } };
+    for (const [at, record_] of Object.entries(records)) {
+      await commit({ guards: [{ key: at, at: 0 }], puts: [{ key: at, bytes: encode(record_) }], deletes: [] });
+    }
+    await clock.pass(61_000);
+    await finishAll(key);
+    expect((await secrets.read(path, 2)).kind).to.equal('found');
+    expect(await store.get(key)).to.equal(undefined);
   });
 
   it('can be killed after any step and finish later', async () => {

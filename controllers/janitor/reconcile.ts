@@ -1,8 +1,9 @@
-import { ranges, segmentsOf } from '../../crds/keys/index.js';
-import { finish, type SecretIntent } from '../../pkg/material/index.js';
+import { keys, ranges, segmentsOf } from '../../crds/keys/index.js';
+import type { AskedRotation, RotationProgress } from '../../crds/rotation/index.js';
+import { finish, type IntentWrite, type SecretIntent } from '../../pkg/material/index.js';
 import { again, done, type Reconcile } from '../../pkg/reconcile/index.js';
 import type { SecretStore } from '../../pkg/secrets/index.js';
-import { value } from '../../pkg/store/index.js';
+import { type Cache, value } from '../../pkg/store/index.js';
 
 /** How long a request may take before nobody waits for it any more. */
 const GRACE_MS = 60_000;
@@ -22,13 +23,28 @@ export function finishIntent(secrets: SecretStore): Reconcile {
     if (age < GRACE_MS) return again(GRACE_MS - age, 'the request may still be at it');
 
     const [tenant = ''] = segmentsOf(key);
-    const others = env.cache.list(ranges.of(ranges.intents, tenant)).filter(other => other.key !== key);
-    const claimed = others.map(other => value<SecretIntent>(other)).filter(({ state }) => state === 'stored');
-    const outcome = await finish(
-      { secrets, commit: change => env.commit(change), claimed: claimed.flatMap(({ writes }) => writes) },
-      entry,
-    );
+    // A rotation may have taken the number that this intent was promised, just now.
+    await env.cache.barrier();
+    const claimed = [...storedByOthers(tenant, key, env.cache), ...stagedByRotations(tenant, env.cache)];
+    const outcome = await finish({ secrets, commit: change => env.commit(change), claimed }, entry);
     env.log.info('finished an intent', { tenant, deployment: intent.subject, because: intent.state });
     return outcome === 'again' ? again(0, 'marked; now to be undone') : done;
   };
+}
+
+function storedByOthers(tenant: string, key: string, cache: Cache): readonly IntentWrite[] {
+  const others = cache.list(ranges.of(ranges.intents, tenant)).filter(other => other.key !== key);
+  const stored = others.map(other => value<SecretIntent>(other)).filter(({ state }) => state === 'stored');
+  return stored.flatMap(({ writes }) => writes);
+}
+
+/** The versions that rotations have found to be their own. */
+function stagedByRotations(tenant: string, cache: Cache): readonly IntentWrite[] {
+  return cache.list(ranges.of(ranges.rotations, tenant)).flatMap(entry => {
+    const { id, path, to } = value<AskedRotation>(entry);
+    const [, label = ''] = segmentsOf(entry.key);
+    const recorded = cache.get(keys.rotationProgress(tenant, label));
+    const progress = recorded && value<RotationProgress>(recorded);
+    return progress?.id === id && progress.staged ? [{ path, version: to }] : [];
+  });
 }

@@ -9,6 +9,8 @@ import { type Change, encode, type Entry, type Put } from '../../pkg/store/index
 export interface Subject {
   /** The tenant, and the label of the credential. */
   readonly named: Named;
+  /** The record of what was asked for. */
+  readonly entry: Entry;
   readonly asked: AskedRotation;
   /** The record of progress as it stands, be it of this rotation or of an earlier one. */
   readonly recorded: Entry | undefined;
@@ -81,6 +83,16 @@ export async function raise(
     // Metadata first: answers are spliced from these bytes.
     puts: [{ key: entry.key, bytes: encode({ metadata, ...spec }) }, archive, event],
   });
+}
+
+/** The change that asks for an abort, where nobody is left who could. */
+export function turnedBack({ entry, asked }: Subject, env: LoopEnv): Change {
+  const back: AskedRotation = { ...asked, phase: 'abort', askedAt: new Date(env.clock.now()).toISOString() };
+  return {
+    guards: [{ key: entry.key, at: entry.revision }],
+    puts: [{ key: entry.key, bytes: encode(back) }],
+    deletes: [],
+  };
 }
 
 /** The event of a phase that holds now. */

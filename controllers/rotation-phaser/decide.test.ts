@@ -68,6 +68,7 @@ const on = (version: number, secretsVersion: number, report: Partial<Report> = {
 const facts = (change: Partial<RotationFacts> & Pick<RotationFacts, 'asked'>): RotationFacts => ({
   progress: progress(),
   versions: { last: 2, current: 1, pending: 2 },
+  isBeingWritten: false,
   consumers: [web()],
   holders: [on(1, 1)],
   ...change,
@@ -92,7 +93,36 @@ describe('the next step of a rotation', () => {
       'wait',
     ],
     ['makes the staged version current', facts({ asked: asked('promote') }), 'turn 2'],
-    ['waits when it is gone', facts({ asked: asked('promote'), versions: { last: 2, current: 1 } }), 'wait'],
+    [
+      'makes it current also when another is pending beside it',
+      facts({ asked: asked('promote'), versions: { last: 3, current: 1, pending: 3 } }),
+      'turn 2',
+    ],
+    [
+      'does not take a version for its own while a request may be writing it',
+      facts({ asked: asked('stage'), progress: undefined, isBeingWritten: true }),
+      'wait',
+    ],
+    [
+      'mints nothing while a request is writing',
+      facts({ asked: asked('stage'), isBeingWritten: true, versions: { last: 1, current: 1 } }),
+      'wait',
+    ],
+    [
+      'retire goes to its end when nobody refers to it any more',
+      facts({ ...done, asked: asked('retire'), consumers: [], holders: [] }),
+      'destroy 1',
+    ],
+    [
+      'abort without consumers waits for the last container',
+      facts({
+        ...done,
+        asked: asked('abort'),
+        consumers: [],
+        versions: { last: 2, current: 1, pending: 2 },
+      }),
+      'wait',
+    ],
     ['raises the consumer', facts({ asked: asked('promote'), versions: turned }), 'raise web raised'],
     ['raises it once', facts({ asked: asked('promote'), versions: turned, progress: raised }), 'wait'],
     [
@@ -145,6 +175,16 @@ describe('the next step of a rotation', () => {
       'abort of a stage that came to nothing',
       facts({ asked: asked('abort'), progress: undefined, versions: { last: 1, current: 1 } }),
       'hold',
+    ],
+    [
+      'abort does not destroy what a request may be writing',
+      facts({ asked: asked('abort'), progress: undefined, isBeingWritten: true }),
+      'wait',
+    ],
+    [
+      'abort destroys its own version also when another is pending beside it',
+      facts({ asked: asked('abort'), versions: { last: 3, current: 1, pending: 3 } }),
+      'destroy 2',
     ],
     [
       'abort leaves another’s version alone',

@@ -10,6 +10,8 @@ export interface RotationFacts {
   readonly progress: RotationProgress | undefined;
   /** What the secrets store holds. */
   readonly versions: SecretState;
+  /** A request may be writing to the credential: a pending version may be that request's. */
+  readonly isBeingWritten: boolean;
   /** Deployments that refer to the credential and are to stay. */
   readonly consumers: readonly StoredDeployment[];
   /** Replicas whose containers have, or are to have, some version of it. */
@@ -33,8 +35,10 @@ export type RotationStep =
 const wait = (text: string): RotationStep => ({ kind: 'wait', for: text });
 const hold: RotationStep = { kind: 'hold' };
 
-const TAKEN = 'it is aborted and begun anew: another version of the secret was written meanwhile';
-const GONE = 'it is aborted: the staged version is no longer there';
+const TAKEN = 'stage is asked for again: another version of the secret was written meanwhile';
+const BEING_WRITTEN = 'a write of the secret that is under way has ended';
+/** What a rotation waits for whose staged version somebody has destroyed. */
+export const GONE = 'it is aborted: the staged version is no longer there';
 
 /**
  * Decides the next step of a rotation.
@@ -57,7 +61,8 @@ export function nextRotationStep(facts: RotationFacts): RotationStep {
   }
 }
 
-function stageStep({ asked, versions }: RotationFacts): RotationStep {
+function stageStep({ asked, versions, isBeingWritten }: RotationFacts): RotationStep {
+  if (isBeingWritten) return wait(BEING_WRITTEN);
   if (versions.pending === asked.to) return hold;
   if (versions.last >= asked.to) return wait(TAKEN);
   return asked.material.by === 'platform' ? { kind: 'mint' } : wait('the values are sent again with the phase stage');
@@ -66,8 +71,7 @@ function stageStep({ asked, versions }: RotationFacts): RotationStep {
 /** Makes the staged version current, has every consumer made anew, and waits until all of them are well with it. */
 function forwardStep(facts: RotationFacts): RotationStep {
   const { asked, versions, consumers, progress } = facts;
-  const { current = 0, pending } = versions;
-  if (current < asked.to) return pending === asked.to ? { kind: 'turn', to: asked.to } : wait(GONE);
+  if ((versions.current ?? 0) < asked.to) return { kind: 'turn', to: asked.to };
 
   const due = consumers.find(
     consumer => progress?.raised[consumer.metadata.uid] === undefined && mustRise(consumer, facts),
@@ -96,8 +100,10 @@ function retireStep(facts: RotationFacts): RotationStep {
  */
 function abortStep(facts: RotationFacts): RotationStep {
   const { asked, progress, versions, consumers, holders } = facts;
-  const isOurs = progress?.staged === true || versions.pending === asked.to;
-  if (!isOurs) return hold; // a version of that number, if there is one, is somebody else's
+  if (!progress?.staged) {
+    if (facts.isBeingWritten) return wait(BEING_WRITTEN);
+    if (versions.pending !== asked.to) return hold; // a version of that number, if there is one, is somebody else's
+  }
   if (versions.current === asked.to) return asked.from > 0 ? { kind: 'turn', to: asked.from } : hold;
 
   const isNew = (seen: SeenReplica) => versionIn(seen, asked) === asked.to && mayRun(seen);
@@ -110,7 +116,7 @@ function abortStep(facts: RotationFacts): RotationStep {
   if (due) return { kind: 'raise', consumer: due, ledger: 'returned' };
   const left = holders.find(isNew);
   if (left) return wait(`${nameOf(left)} is made anew with the old version`);
-  return versions.pending === asked.to ? { kind: 'destroy', version: asked.to } : hold;
+  return { kind: 'destroy', version: asked.to };
 }
 
 /** What keeps the rotation from being complete in all containers, for people. */

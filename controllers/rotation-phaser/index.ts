@@ -8,10 +8,10 @@
  * @module
  */
 import { keys, ranges, segmentsOf } from '../../crds/keys/index.js';
-import type { AskedRotation, RotationProgress } from '../../crds/rotation/index.js';
+import { type AskedRotation, isOpen, type RotationProgress, standingOf } from '../../crds/rotation/index.js';
 import type { Loop, Wake } from '../../pkg/reconcile/index.js';
 import type { SecretStore } from '../../pkg/secrets/index.js';
-import { type Cache, value } from '../../pkg/store/index.js';
+import { type Cache, type Entry, value } from '../../pkg/store/index.js';
 import { itself, queueKey, queueKeyOf } from '../reading/index.js';
 import { phaseOne } from './reconcile.js';
 
@@ -42,15 +42,13 @@ function openRotations(prefix: string): Wake {
     keys: ({ key }, cache) => {
       const [tenant = ''] = segmentsOf(key);
       const entries = cache.list(ranges.of(ranges.rotations, tenant));
-      return entries
-        .filter(entry => isOpen(value<AskedRotation>(entry), entry.key, cache))
-        .map(({ key: own }) => queueKeyOf(own));
+      return entries.filter(entry => isUnderWay(entry, cache)).map(({ key: own }) => queueKeyOf(own));
     },
   };
 }
 
-function isOpen({ id, phase }: AskedRotation, key: string, cache: Cache): boolean {
-  const entry = cache.get(ranges.rotationProgress + key.slice(ranges.rotations.length));
-  const progress = entry && value<RotationProgress>(entry);
-  return progress?.id !== id || progress.phase !== phase || !progress.holds;
+function isUnderWay(asked: Entry, cache: Cache): boolean {
+  const recorded = cache.get(ranges.rotationProgress + asked.key.slice(ranges.rotations.length));
+  const progress = recorded && value<RotationProgress>(recorded);
+  return isOpen(standingOf(value<AskedRotation>(asked), progress));
 }

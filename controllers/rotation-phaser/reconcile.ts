@@ -1,9 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 
 import type { StoredDeployment } from '../../crds/deployment/index.js';
-import { keys } from '../../crds/keys/index.js';
+import { keys, ranges } from '../../crds/keys/index.js';
 import type { AskedRotation, RotationProgress } from '../../crds/rotation/index.js';
 import { failpoint } from '../../pkg/failpoint/index.js';
+import type { SecretIntent } from '../../pkg/material/index.js';
 import { again, done, type LoopEnv, type Next, type Reconcile } from '../../pkg/reconcile/index.js';
 import {
   credentialPath,
@@ -12,10 +13,10 @@ import {
   type SecretStore,
   SecretStoreUnavailableFault,
 } from '../../pkg/secrets/index.js';
-import { value } from '../../pkg/store/index.js';
+import { type Cache, type Entry, value } from '../../pkg/store/index.js';
 import { consumersOf, holdersOf, namedBy } from '../reading/index.js';
-import { advanced, progressOf, raise, record, type Subject } from './changes.js';
-import { nextRotationStep, type RotationFacts, type RotationStep } from './decide.js';
+import { advanced, progressOf, raise, record, type Subject, turnedBack } from './changes.js';
+import { GONE, nextRotationStep, type RotationFacts, type RotationStep } from './decide.js';
 import { mint } from './mint.js';
 
 const RETRY_MS = 2_000;
@@ -29,28 +30,30 @@ export function phaseOne(secrets: SecretStore): Reconcile {
   return async (key, env) => {
     for (;;) {
       const subject = subjectOf(key, env);
+      if (subject && isDeserted(subject, env)) {
+        await turnBack(subject, env);
+        continue;
+      }
       if (!subject || isOver(subject)) return done;
       let step: RotationStep;
       try {
-        const versions = await versionsOf(secrets, subject);
-        if (!versions) return await waitFor(subject, FORBIDDEN, env, RETRY_MS);
-        step = nextRotationStep(factsOf(subject, versions, env));
+        const held = await heldBy(secrets, subject, env);
+        if (!held) return await waitFor(subject, FORBIDDEN, env);
+        step = nextRotationStep(factsOf(subject, held, env));
         if (step.kind === 'mint' || step.kind === 'turn' || step.kind === 'destroy') {
           failpoint('rotation.secret_changing');
-          const isGranted = await changeSecret(step, secrets, subject, env);
+          const hindrance = await changeSecret(step, secrets, subject, env);
           failpoint('rotation.secret_changed');
-          if (!isGranted) return await waitFor(subject, FORBIDDEN, env, RETRY_MS);
+          if (hindrance !== undefined) return await waitFor(subject, hindrance, env);
           if (step.kind === 'destroy') return await holds(subject, env);
           continue;
         }
       } catch (thrown) {
         const isAway = thrown instanceof SecretStoreUnavailableFault || thrown instanceof SecretOutcomeUnknownFault;
         if (!isAway) throw thrown;
-        return await waitFor(subject, 'the secrets store can be reached', env, RETRY_MS);
+        return await waitFor(subject, 'the secrets store can be reached', env);
       }
-      // Nobody tells when somebody else writes to the secrets store, and a stage waits for nothing else.
-      const lookAgainMs = subject.asked.phase === 'stage' ? RETRY_MS : undefined;
-      if (step.kind === 'wait') return await waitFor(subject, step.for, env, lookAgainMs);
+      if (step.kind === 'wait') return await waitFor(subject, step.for, env);
       if (step.kind === 'hold') return await holds(subject, env);
       await raiseOne(step, subject, env);
     }
@@ -64,12 +67,24 @@ function subjectOf(key: string, { cache }: LoopEnv): Subject | undefined {
   const asked = value<AskedRotation>(entry);
   const recorded = cache.get(keys.rotationProgress(named.tenant, named.name));
   const progress = recorded && value<RotationProgress>(recorded);
-  return { named, asked, recorded, progress: progress?.id === asked.id ? progress : undefined };
+  return { named, entry, asked, recorded, progress: progress?.id === asked.id ? progress : undefined };
 }
 
 /** A phase that holds stays so: what happens later is the next phase's business. */
 function isOver({ asked, progress }: Subject): boolean {
   return progress?.phase === asked.phase && progress.holds;
+}
+
+/** Nobody refers to the credential any more, so nobody can ask for the next phase: it would stay open for ever. */
+function isDeserted({ named, asked }: Subject, { cache }: LoopEnv): boolean {
+  if (asked.phase === 'retire' || asked.phase === 'abort') return false;
+  return stayingConsumers(named.tenant, asked.path, cache).length === 0;
+}
+
+/** The deployments that refer to a credential and are to stay. */
+function stayingConsumers(tenant: string, path: string, cache: Cache): readonly StoredDeployment[] {
+  const consumers = consumersOf(tenant, path, cache).map(entry => value<StoredDeployment>(entry));
+  return consumers.filter(({ metadata }) => metadata.deletedAt === undefined);
 }
 
 /** Undefined when the platform may not touch the credential. */
@@ -79,30 +94,51 @@ async function versionsOf(secrets: SecretStore, { named, asked }: Subject): Prom
   return reading.kind === 'found' ? reading.state : { last: 0 };
 }
 
-function factsOf({ named, asked, progress }: Subject, versions: SecretState, { cache }: LoopEnv): RotationFacts {
-  const consumers = consumersOf(named.tenant, asked.path, cache).map(entry => value<StoredDeployment>(entry));
+/** What the secrets store holds, and whether a request may be changing that. */
+type Held = Pick<RotationFacts, 'versions' | 'isBeingWritten'>;
+
+/**
+ * Looks at the secrets store, and before the rotation has a version of its own at the intents in between: an intent is
+ * there for as long as a version of a request is pending, so a version that is pending before and after, with no intent,
+ * is no request's. Undefined when the platform may not touch the credential.
+ */
+async function heldBy(secrets: SecretStore, subject: Subject, env: LoopEnv): Promise<Held | undefined> {
+  const before = await versionsOf(secrets, subject);
+  if (!before || subject.progress?.staged) return before && { versions: before, isBeingWritten: false };
+  await env.cache.barrier();
+  const isIntended = intentsOf(subject, env).length > 0;
+  const versions = await versionsOf(secrets, subject);
+  return versions && { versions, isBeingWritten: isIntended || versions.pending !== before.pending };
+}
+
+function intentsOf({ named, asked }: Subject, { cache }: LoopEnv): readonly Entry[] {
+  const intents = cache.list(ranges.of(ranges.intents, named.tenant));
+  return intents.filter(entry => value<SecretIntent>(entry).writes.some(({ path }) => path === asked.path));
+}
+
+function factsOf({ named, asked, progress }: Subject, held: Held, { cache }: LoopEnv): RotationFacts {
   return {
     asked,
     progress,
-    versions,
-    consumers: consumers.filter(({ metadata }) => metadata.deletedAt === undefined),
+    ...held,
+    consumers: stayingConsumers(named.tenant, asked.path, cache),
     holders: holdersOf(named.tenant, asked.path, cache),
   };
 }
 
-/** False when it is forbidden. */
+/** What it must wait for instead, if anything. */
 async function changeSecret(
   step: Extract<RotationStep, { readonly kind: 'mint' | 'turn' | 'destroy' }>,
   secrets: SecretStore,
   { named, asked }: Subject,
   env: LoopEnv,
-): Promise<boolean> {
+): Promise<string | undefined> {
   const path = credentialPath(named.tenant, asked.path);
   const about = { tenant: named.tenant, key: named.name };
   if (step.kind === 'mint') {
     const kind = await mint(secrets, path, asked, env.random);
     env.log.info('new material staged', { ...about, because: kind });
-    return kind !== 'forbidden';
+    return kind === 'forbidden' ? FORBIDDEN : undefined;
   }
   const outcome = await (step.kind === 'turn' ? secrets.promote(path, step.to) : secrets.destroy(path, step.version));
   env.log.info('secret version changed', {
@@ -110,7 +146,7 @@ async function changeSecret(
     because: step.kind,
     count: step.kind === 'turn' ? step.to : step.version,
   });
-  return outcome.kind !== 'forbidden';
+  return outcome.kind === 'forbidden' ? FORBIDDEN : outcome.kind === 'missing' ? GONE : undefined;
 }
 
 async function raiseOne(
@@ -125,7 +161,17 @@ async function raiseOne(
   env.log.info('secrets version raised', { tenant: subject.named.tenant, deployment: consumer.name, because: ledger });
 }
 
-async function waitFor(subject: Subject, waitsFor: string, env: LoopEnv, lookAgainMs?: number): Promise<Next> {
+async function turnBack(subject: Subject, env: LoopEnv): Promise<void> {
+  await env.commit(turnedBack(subject, env));
+  env.log.info('a rotation is turned back', {
+    tenant: subject.named.tenant,
+    key: subject.named.name,
+    because: 'unused',
+  });
+}
+
+/** Nobody tells when somebody else writes to the secrets store, so it looks again in any case. */
+async function waitFor(subject: Subject, waitsFor: string, env: LoopEnv): Promise<Next> {
   const next = progressOf(subject, env, { waitsFor });
   const { progress } = subject;
   if (!progress || !isDeepStrictEqual({ ...next, at: progress.at }, progress)) {
@@ -133,7 +179,7 @@ async function waitFor(subject: Subject, waitsFor: string, env: LoopEnv, lookAga
     await env.commit(record(subject, next));
     failpoint('rotation.waited');
   }
-  return lookAgainMs === undefined ? done : again(lookAgainMs, waitsFor);
+  return again(RETRY_MS, waitsFor);
 }
 
 async function holds(subject: Subject, env: LoopEnv): Promise<Next> {

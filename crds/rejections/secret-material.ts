@@ -189,6 +189,18 @@ export const secretMaterialRejections = entries({
     mended: deployment({ secrets: [secret({ anchor: 'external' })] }),
   },
 
+  secret_rotation_open: {
+    section: 'ours',
+    status: 409,
+    expected: ({ label }: { label: string }) => `no change to ${label} until its rotation has ended`,
+    sample: { label: 'web-db' },
+    why: 'A rotation knows which two versions are valid and who has which; a third, or another reader, would break that.',
+    remedy:
+      'Walk the rotation to its end, or abort it: GET /api/v1/deployments/{name}/secrets/rotation says how far it is.',
+    example: 'PUT /api/v1/secrets/deployments/web-db while web-db is being rotated',
+    mended: 'POST /api/v1/deployments/web/secrets/rotate with {"phase": "abort"}, then the same PUT',
+  },
+
   secret_in_use: {
     section: 'ours',
     status: 409,

@@ -13,6 +13,6 @@
  * @module
  */
 export type { AskedRotation, RotationMaterial, RotationProgress } from './records.js';
-export { standingOf } from './standing.js';
+export { isOpen, standingOf } from './standing.js';
 export type { RotationFacts, RotationPhase, RotationState, RotationStep } from './rotation.js';
 export { checkRotation, nextPhase, overtaken, rotationPhases, rotationSchema } from './rotation.js';

@@ -60,6 +60,7 @@ describe('a step of a rotation', () => {
     { given: { phase: 'stage', secret: 'mail' }, facts: two, found: [] },
     { given: { phase: 'stage' }, facts: at('idle', { labels: [] }), found: ['field_invalid secret'] },
     { given: { phase: 'stage' }, facts: external, found: ['secret_write_empty values'] },
+    { given: { phase: 'stage' }, facts: { ...external, state: 'retire' }, found: ['secret_write_empty values'] },
     { given: { phase: 'stage', values: { a: 'x' } }, facts: external, found: [] },
     { given: { phase: 'promote', values: { a: 'x' } }, facts: at('stage'), found: ['field_invalid values'] },
     { given: { phase: 'promote', generate: { keys: ['a'] } }, facts: at('stage'), found: ['field_invalid generate'] },

@@ -98,7 +98,8 @@ const materialIsForStaging = rule('field_invalid', (material: unknown, at, { doc
 
 const externalIsSupplied = rule('secret_write_empty', (values: unknown, at, { document, facts }: Context, refuse) => {
   const label = (document['secret'] as string | undefined) ?? facts.labels[0] ?? '';
-  const isAsked = document['phase'] === 'stage' && facts.state === 'idle' && facts.external.includes(label);
+  const begins = document['phase'] === 'stage' && (facts.state === 'idle' || facts.state === 'retire');
+  const isAsked = begins && facts.external.includes(label);
   return isAsked && values === undefined ? refuse(at, values) : undefined;
 });
 

@@ -3,6 +3,11 @@ import type { RotationFacts } from './rotation.js';
 
 type Standing = Pick<RotationFacts, 'state' | 'waitsFor'>;
 
+/** Whether a rotation is under way: from `stage` until it has retired the old version or has been turned back. */
+export function isOpen({ state, waitsFor }: Standing): boolean {
+  return waitsFor !== undefined || (state !== 'idle' && state !== 'retire');
+}
+
 const NOT_LOOKED_AT = 'the rotation phaser has taken it up';
 
 /**

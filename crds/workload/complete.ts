@@ -1,4 +1,4 @@
-import { FieldPath, parseAnchor, parseSecretPath } from '../grammar/index.js';
+import { FieldPath, parseSecretPath } from '../grammar/index.js';
 import { describe } from '../rejections/index.js';
 import type { Announce } from '../rule/index.js';
 import { type Generation, generationOf, type SecretLimits, type SecretWrite } from '../secret/index.js';
@@ -27,10 +27,10 @@ export function completeSecrets(
     if (values) announce(at.child('values'), describe(values), null, 'kept in the secrets store only');
 
     const asked = generate && generationOf(generate, limits);
-    const generation = asked && dueGeneration(asked, parseAnchor(anchor)?.to === 'volume', secretKeys[vault_path]);
+    const generation = asked && dueGeneration(asked, secretKeys[vault_path]);
     if (asked) {
       const isKept = (generation?.keys.length ?? 0) < asked.keys.length;
-      const why = isKept ? 'the material exists and is kept; only rotation mints it anew' : 'done once, never stored';
+      const why = isKept ? 'the material exists and is kept; a rotation mints it anew' : 'done once, never stored';
       announce(at.child('generate'), generate, null, why);
     }
     const { namespace = '', label = '' } = parseSecretPath(vault_path) ?? {};
@@ -42,13 +42,8 @@ export function completeSecrets(
   return { secrets, material };
 }
 
-/** What is still to be minted: of a credential that data hangs on, only keys that have no value yet. */
-function dueGeneration(
-  asked: Generation,
-  isAnchored: boolean,
-  existing: readonly string[] | undefined,
-): Generation | undefined {
-  if (!isAnchored || existing === undefined) return asked;
+/** What is still to be minted: keys that have no value yet. The same document again must change nothing. */
+function dueGeneration(asked: Generation, existing: readonly string[] = []): Generation | undefined {
   const keys = asked.keys.filter(key => !existing.includes(key));
   return keys.length === 0 ? undefined : { ...asked, keys };
 }

@@ -40,6 +40,8 @@ export interface WorkloadFacts {
   readonly secretsPolicy: { readonly namespaces: readonly string[] };
   /** Names of the keys of each credential that exists, by path; at least of those that the document refers to. */
   readonly secretKeys: Readonly<Record<string, readonly string[]>>;
+  /** Labels of the credentials that are being rotated; at least of those that the document or the stored workload refers to. */
+  readonly rotating: readonly string[];
 }
 
 /** The limits that rules of every workload measure against. Set by configuration, never by a tenant. */
@@ -70,4 +72,5 @@ export const unknownWorld: WorkloadFacts = {
   image: 'unchecked',
   secretsPolicy: { namespaces: [] },
   secretKeys: {},
+  rotating: [],
 };

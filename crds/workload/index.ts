@@ -32,6 +32,7 @@ export { WORDS_MAX, wordSchema, wordsSchema } from './process.js';
 export { residencyWarnings } from './residency-warnings.js';
 export type { ResourceRequests } from './resources.js';
 export { resourcesRules, resourcesSchema } from './resources.js';
+export { rotatingRules } from './rotating-secrets.js';
 export type { SecretReference, SentSecrets } from './secrets.js';
 export { secretsRules, secretsSchema } from './secrets.js';
 export { variablesRules } from './variables.js';

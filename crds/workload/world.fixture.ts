@@ -52,4 +52,5 @@ export const facts: WorkloadFacts = {
   image: 'present',
   secretsPolicy: { namespaces: ['deployments', 'resources'] },
   secretKeys: { 'deployments/web-db': ['user', 'password'] },
+  rotating: [],
 };
