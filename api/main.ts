@@ -6,6 +6,7 @@
  *
  * @module
  */
+import { ranges } from '../crds/keys/index.js';
 import { openKeyring } from '../pkg/auth/index.js';
 import { systemClock, systemRandom } from '../pkg/clock/index.js';
 import { loadSettings, readArguments, type Settings } from '../pkg/config/index.js';
@@ -31,7 +32,7 @@ async function main(settings: Settings, bootstrapFile: string | undefined, signa
   const store = openEtcdStore(settings, env);
   const secrets = await untilReachable(() => openSecretStore(settings, { store, random: systemRandom }), env, signal);
   if (!secrets) return store.close();
-  const cache = new WatchCache({ ...env, store });
+  const cache = new WatchCache({ ...env, store, leavesOut: [ranges.archives] });
   const api = createApi({
     ...env,
     store,

@@ -7,6 +7,7 @@
  */
 import { hostname } from 'node:os';
 
+import { ranges } from '../crds/keys/index.js';
 import { systemClock, systemRandom } from '../pkg/clock/index.js';
 import { InvalidSettingFault, loadSettings, readArguments, type Settings } from '../pkg/config/index.js';
 import { asError } from '../pkg/fault/index.js';
@@ -31,7 +32,7 @@ async function main(settings: Settings, only: string | undefined, signal: AbortS
   const store = openEtcdStore(settings, env);
   const secrets = await untilReachable(() => openSecretStore(settings, { store, random: systemRandom }), env, signal);
   if (!secrets) return store.close();
-  const cache = new WatchCache({ ...env, store });
+  const cache = new WatchCache({ ...env, store, leavesOut: [ranges.archives] });
   const metrics = createMetrics();
   const loops = [...allLoops(policyOf(settings), settings.nodeGraceSeconds), ...secretLoops(secrets)];
   const controllers = controllersIn({

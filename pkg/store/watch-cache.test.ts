@@ -45,6 +45,23 @@ function silentStore(): { store: Store; feed: () => Feed; probes: () => number; 
   return { store, feed: () => feed!, probes: () => probes, revision };
 }
 
+describe('a cache that leaves something out', () => {
+  it('does not keep it, listed or told, and still shows its revision', async () => {
+    const { store, feed } = silentStore();
+    const cache = new WatchCache({ store, clock: new ManualClock(), log: silentLogger, leavesOut: ['old/'] });
+    void cache.run(new AbortController().signal);
+    feed().reset({ entries: [entry('old/a', 2), entry('new/a', 3)], revision: 3 });
+    const happened = (key: string, revision: number) =>
+      feed().happened([{ revision, position: 0, key, entry: entry(key, revision) }]);
+    happened('new/b', 4);
+    happened('old/b', 5);
+
+    expect(cache.list('').map(({ key }) => key)).to.deep.equal(['new/a', 'new/b']);
+    expect(cache.revision).to.equal(5);
+    await cache.reached(5);
+  });
+});
+
 describe('watch cache', () => {
   let clock: ManualClock;
   let store: MemoryStore;

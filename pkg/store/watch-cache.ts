@@ -17,6 +17,8 @@ export interface WatchCacheOptions {
   readonly log: Logger;
   /** How long `barrier` and `reached` wait before they give up. */
   readonly deadlineMs?: number;
+  /** Prefixes of keys that are not kept: whoever wants those asks the store. */
+  readonly leavesOut?: readonly string[];
 }
 
 /** The cache over any store. `run` feeds it until its signal is aborted. */
@@ -24,6 +26,7 @@ export class WatchCache implements Cache {
   readonly ready: Promise<void>;
   readonly #store: Store;
   readonly #log: Logger;
+  readonly #leavesOut: readonly string[];
   readonly #freshness: Freshness;
   readonly #tree = new KeyTree();
   readonly #indexes = new Map<string, EntryIndex>();
@@ -34,9 +37,10 @@ export class WatchCache implements Cache {
   #revision: Revision = 0;
   #connected = false;
 
-  constructor({ store, clock, log, deadlineMs = 5_000 }: WatchCacheOptions) {
+  constructor({ store, clock, log, deadlineMs = 5_000, leavesOut = [] }: WatchCacheOptions) {
     this.#store = store;
     this.#log = log;
+    this.#leavesOut = leavesOut;
     this.#freshness = new Freshness({
       clock,
       ask: () => store.revision(),
@@ -113,7 +117,8 @@ export class WatchCache implements Cache {
     return enlist(this.#resetListeners, listener);
   }
 
-  #reset({ entries, revision }: Listing): void {
+  #reset({ entries: listed, revision }: Listing): void {
+    const entries = listed.filter(({ key }) => this.#keeps(key));
     const present = new Set(entries.map(({ key }) => key));
     const differences: Happening[] = [];
     const differs = (key: string, entry: Entry | undefined) =>
@@ -128,7 +133,16 @@ export class WatchCache implements Cache {
 
   #happened(happenings: readonly Happening[]): void {
     const revision = happenings[0]?.revision;
-    if (revision !== undefined) this.#show(revision, happenings);
+    if (revision === undefined) return;
+    this.#show(
+      revision,
+      happenings.filter(({ key }) => this.#keeps(key)),
+    );
+  }
+
+  #keeps(key: string): boolean {
+    for (const prefix of this.#leavesOut) if (key.startsWith(prefix)) return false;
+    return true;
   }
 
   /** Applies all, then tells all: a listener never sees half of a revision. */
