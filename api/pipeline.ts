@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { reject } from '../crds/rejections/index.js';
 import { asError } from '../pkg/fault/index.js';
 import { LeaseGoneFault } from '../pkg/store/index.js';
-import { authenticate } from './access/authenticate.js';
+import { Acquaintances } from './access/acquaintances.js';
 import { authorise } from './access/authorise.js';
 import { type Caller, nobody } from './access/caller.js';
 import { effectiveTenant } from './access/effective-tenant.js';
@@ -31,6 +31,7 @@ const NO_DOCUMENT = { document: undefined };
 export class Pipeline {
   readonly #env: ApiEnv;
   readonly #accounts: Accounts;
+  readonly #acquaintances: Acquaintances;
   readonly #tree: RouteTree;
   readonly #hosts: Hosts | undefined;
   readonly #limits: BodyLimits;
@@ -41,6 +42,7 @@ export class Pipeline {
   constructor(env: ApiEnv, routes: readonly Route[], hosts: Hosts | undefined) {
     this.#env = env;
     this.#accounts = new Accounts(env);
+    this.#acquaintances = new Acquaintances(env);
     this.#tree = new RouteTree(routes);
     this.#hosts = hosts;
     const { maxBodyBytes, maxBodyDepth } = env.settings;
@@ -114,7 +116,7 @@ export class Pipeline {
 
   async #caller(request: IncomingMessage, route: Route): Promise<Caller | Refused> {
     if (route.access === 'open') return nobody;
-    const caller = await authenticate(this.#env, request.headers.authorization);
+    const caller = await this.#acquaintances.identify(request.socket, request.headers.authorization);
     if (!(caller instanceof Refused)) return caller;
     return this.#env.lanes.refuseGuessing(request.socket.remoteAddress ?? '') ?? caller;
   }

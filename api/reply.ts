@@ -37,7 +37,22 @@ export function jsonBytes(status: number, body: Buffer | readonly Buffer[], head
   return headers ? { status, body, type: JSON_TYPE, headers } : { status, body, type: JSON_TYPE };
 }
 
+/** Answers a write: bytes that are JSON already, and for the log what the server changed in what was sent. */
+export function writtenReply(
+  status: number,
+  body: Buffer,
+  headers: Headers,
+  alterations: NonNullable<WholeReply['alterations']>,
+): WholeReply {
+  return { status, body, type: JSON_TYPE, headers, alterations };
+}
+
 /** `ETag` of an object that was last changed at this revision. */
 export function etag(revision: number): Headers {
-  return { etag: `"${revision}"` };
+  return { etag: etagOf(revision) };
+}
+
+/** The same, without the header's name. */
+export function etagOf(revision: number): string {
+  return `"${revision}"`;
 }

@@ -25,19 +25,20 @@ export function quotaWarnings(env: QuotaEnv, tenant: string, spec: Deployment): 
   const limits = quotasOf(env, tenant);
   const used = env.usage.of(tenant);
   const isNew = env.cache.get(keys.deployment(tenant, spec.name)) === undefined;
-  const more = Math.max(0, spec.replicas - placedOf(env.cache, tenant, spec.name));
-  const added: readonly (readonly [kind: QuotaKind, field: string, amount: number])[] = [
-    ['deployments', 'name', isNew ? 1 : 0],
-    ['containers', 'replicas', more],
-    ['cpu', 'resources.cpu', more * (cpuMillis(spec.resources?.cpu ?? '') ?? 0)],
-    ['memory', 'resources.memory', more * (memoryBytes(spec.resources?.memory ?? '') ?? 0)],
-  ];
-  return added.flatMap(([kind, field, amount]) => {
+  const more = spec.replicas === 0 ? 0 : Math.max(0, spec.replicas - placedOf(env.cache, tenant, spec.name));
+  const warnings: Warning[] = [];
+  const add = (kind: QuotaKind, field: string, amount: number) => {
     const limit = limits[kind];
-    if (limit === undefined || amount === 0 || used[kind] + amount <= limit) return [];
+    if (limit === undefined || amount === 0 || used[kind] + amount <= limit) return;
     const message = `the tenant may have ${limit} ${kind} and has ${used[kind]}: what goes beyond that waits`;
-    return [{ code: 'quota_reached', field, message }];
-  });
+    warnings.push({ code: 'quota_reached', field, message });
+  };
+  add('deployments', 'name', isNew ? 1 : 0);
+  if (more === 0) return warnings;
+  add('containers', 'replicas', more);
+  add('cpu', 'resources.cpu', more * (cpuMillis(spec.resources?.cpu ?? '') ?? 0));
+  add('memory', 'resources.memory', more * (memoryBytes(spec.resources?.memory ?? '') ?? 0));
+  return warnings;
 }
 
 function placedOf(cache: Cache, tenant: string, name: string): number {

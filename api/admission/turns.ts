@@ -44,8 +44,11 @@ export function turnPuts(turns: readonly string[], by: string, lease: string): r
 export class Turnstile {
   readonly #last = new Map<string, Promise<void>>();
 
-  async pass<Result>(turns: readonly string[], work: () => Promise<Result>): Promise<Result> {
-    if (turns.length === 0) return work();
+  pass<Result>(turns: readonly string[], work: () => Promise<Result>): Promise<Result> {
+    return turns.length === 0 ? work() : this.#inTurn(turns, work);
+  }
+
+  async #inTurn<Result>(turns: readonly string[], work: () => Promise<Result>): Promise<Result> {
     const before = turns.flatMap(key => this.#last.get(key) ?? []);
     let leave: () => void = () => undefined;
     const left = new Promise<void>(resolve => {

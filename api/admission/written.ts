@@ -1,7 +1,7 @@
 import type { Deployment } from '../../crds/deployment/index.js';
 import { typedId } from '../../crds/grammar/index.js';
 import { keys } from '../../crds/keys/index.js';
-import { canonicalText, type Metadata, specHash } from '../../crds/meta/index.js';
+import { canonicalText, type Metadata, textHash } from '../../crds/meta/index.js';
 import type { Alteration } from '../../crds/rule/index.js';
 import type { Change, Guard, Put } from '../../pkg/store/index.js';
 import type { ApiEnv } from '../env.js';
@@ -12,7 +12,8 @@ export type ChangeKind = 'create' | 'update' | 'delete';
 /** A deployment to be written, and why. */
 export interface DeploymentWrite {
   readonly kind: ChangeKind;
-  readonly metadata: Metadata;
+  /** The metadata, once the hash of the spec is known. */
+  readonly metadata: (specHash: string) => Metadata;
   readonly spec: Deployment;
   readonly alterations: readonly Alteration[];
   /** Public id of the token that asked. */
@@ -32,7 +33,7 @@ export interface WrittenDeployment {
 }
 
 /** Metadata of a deployment that is made now. */
-export function firstMetadata({ clock, random }: ApiEnv, tenant: string, spec: Deployment): Metadata {
+export function firstMetadata({ clock, random }: ApiEnv, tenant: string, specHash: string): Metadata {
   const now = new Date(clock.now()).toISOString();
   return {
     tenant,
@@ -40,26 +41,32 @@ export function firstMetadata({ clock, random }: ApiEnv, tenant: string, spec: D
     generation: 1,
     createdAt: now,
     updatedAt: now,
-    specHash: specHash(spec),
+    specHash,
   };
 }
 
 /** Metadata of the next configuration of a deployment. */
-export function nextMetadata({ clock }: ApiEnv, before: Metadata, hash: string): Metadata {
+export function nextMetadata({ clock }: ApiEnv, before: Metadata, specHash: string): Metadata {
   const updatedAt = new Date(clock.now()).toISOString();
-  return { ...before, generation: before.generation + 1, updatedAt, specHash: hash };
+  return { ...before, generation: before.generation + 1, updatedAt, specHash };
 }
 
 /** The one change that stores a deployment, its archive entry and its event, together or not at all. */
 export async function writeOf(env: ApiEnv, write: DeploymentWrite): Promise<WrittenDeployment> {
-  const { metadata, spec } = write;
+  const { spec } = write;
+  const text = canonicalText(spec);
+  const metadata = write.metadata(textHash(text));
   const key = keys.deployment(metadata.tenant, spec.name);
   const archive = keys.archive(metadata.tenant, metadata.uid, metadata.generation);
-  const text = canonicalText(spec);
   // Metadata first: answers are spliced from these bytes.
   const bytes = Buffer.from(`{"metadata":${JSON.stringify(metadata)},${text.slice(1)}`);
-  const event = await env.events.put(eventOf(write));
-  const puts = [{ key, bytes }, { key: archive, bytes: archiveOf(write, text) }, event, ...(await turnsIn(env, write))];
+  const event = await env.events.put(eventOf(write, metadata));
+  const puts = [
+    { key, bytes },
+    { key: archive, bytes: archiveOf(write, metadata, text) },
+    event,
+    ...(await turnsIn(env, write)),
+  ];
   return { change: { guards: write.guards, puts, deletes: [], proof: archive }, bytes };
 }
 
@@ -67,7 +74,8 @@ async function turnsIn({ eventLeases }: ApiEnv, { turns = [], operation }: Deplo
   return turns.length === 0 ? [] : turnPuts(turns, operation, await eventLeases.current());
 }
 
-function archiveOf({ kind, metadata, spec, alterations, by, operation }: DeploymentWrite, text: string): Buffer {
+function archiveOf(write: DeploymentWrite, metadata: Metadata, text: string): Buffer {
+  const { kind, spec, alterations, by, operation } = write;
   const entry = {
     revision: metadata.generation,
     at: metadata.updatedAt,
@@ -87,7 +95,7 @@ const EVENTS = {
   delete: { type: 'deployment.updated', reason: 'deletion_requested', done: 'is to be deleted' },
 } as const;
 
-function eventOf({ kind, metadata, spec }: DeploymentWrite) {
+function eventOf({ kind, spec }: DeploymentWrite, metadata: Metadata) {
   const { type, reason, done } = EVENTS[kind];
   return {
     type,

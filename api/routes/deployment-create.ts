@@ -13,7 +13,7 @@ import type { Call } from '../call.js';
 import type { ApiEnv } from '../env.js';
 import { flagIn } from '../query.js';
 import { Refused } from '../refusal.js';
-import { etag, jsonBytes } from '../reply.js';
+import { etagOf, writtenReply } from '../reply.js';
 import type { Outcome } from '../route.js';
 import { tryDeployment } from '../trial/try-deployment.js';
 import { untilShown } from '../until-shown.js';
@@ -41,7 +41,7 @@ async function createOnce(env: ApiEnv, call: Call, asked: Asked): Promise<Outcom
   const key = keys.deployment(tenant, spec.name);
   const { change, bytes } = await writeOf(env, {
     kind: 'create',
-    metadata: firstMetadata(env, tenant, spec),
+    metadata: hash => firstMetadata(env, tenant, hash),
     spec,
     alterations,
     by: caller.id,
@@ -61,8 +61,8 @@ async function createOnce(env: ApiEnv, call: Call, asked: Asked): Promise<Outcom
   const { revision } = verdict;
   if (turns.length > 0) await untilShown(env.cache, revision);
   const body = writtenDeployment({ bytes, revision }, undefined, alterations, warnings);
-  const headers = { ...etag(revision), location: `/api/v1/deployments/${spec.name}` };
-  return { ...jsonBytes(201, body, headers), alterations };
+  const headers = { etag: etagOf(revision), location: `/api/v1/deployments/${spec.name}` };
+  return writtenReply(201, body, headers, alterations);
 }
 
 async function tryCreate(env: ApiEnv, call: Call, asked: Asked): Promise<Outcome> {

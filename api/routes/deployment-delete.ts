@@ -34,10 +34,12 @@ async function deleteOnce(env: ApiEnv, call: Call, entry: Entry): Promise<Outcom
   const stored = value<StoredDeployment>(entry);
   if (stored.metadata.deletedAt !== undefined) return answer(entry);
 
-  const next = nextMetadata(env, stored.metadata, stored.metadata.specHash);
   const { change, bytes } = await writeOf(env, {
     kind: 'delete',
-    metadata: { ...next, deletedAt: next.updatedAt },
+    metadata: hash => {
+      const next = nextMetadata(env, stored.metadata, hash);
+      return { ...next, deletedAt: next.updatedAt };
+    },
     spec: specOf(stored),
     alterations: [],
     by: call.caller.id,

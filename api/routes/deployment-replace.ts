@@ -14,7 +14,7 @@ import type { ApiEnv } from '../env.js';
 import { refuseUnlessMatches } from '../if-match.js';
 import { flagIn } from '../query.js';
 import { Refused } from '../refusal.js';
-import { etag, jsonBytes } from '../reply.js';
+import { etag, writtenReply } from '../reply.js';
 import type { Outcome } from '../route.js';
 import { type Admitted, tryDeployment } from '../trial/try-deployment.js';
 import { untilShown } from '../until-shown.js';
@@ -54,7 +54,7 @@ async function replaceOnce(env: ApiEnv, call: Call, entry: Entry): Promise<Outco
   const warnings = [...admission.warnings, ...quotaWarnings(env, call.tenant, spec)];
   const answer = (written: Pick<Entry, 'bytes' | 'revision'>) => {
     const body = writtenDeployment(written, statusOf(env.cache, entry), alterations, warnings);
-    return { ...jsonBytes(200, body, etag(written.revision)), alterations };
+    return writtenReply(200, body, etag(written.revision), alterations);
   };
   const isSame = specHash(spec) === stored.metadata.specHash;
   if (isSame && material.length === 0) return answer(entry);
@@ -103,7 +103,7 @@ function written(env: ApiEnv, { tenant, caller, requestId }: Call, entry: Entry,
   const { spec, alterations } = admission;
   return writeOf(env, {
     kind: 'update',
-    metadata: nextMetadata(env, value<StoredDeployment>(entry).metadata, specHash(spec)),
+    metadata: hash => nextMetadata(env, value<StoredDeployment>(entry).metadata, hash),
     spec,
     alterations,
     by: caller.id,

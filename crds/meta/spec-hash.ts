@@ -2,21 +2,17 @@ import { hash } from 'node:crypto';
 
 import stringify from 'safe-stable-stringify';
 
-const texts = new WeakMap<object, string>();
-
-/**
- * The one text of a document: its keys are sorted, at every depth, and there are no spaces. Kept for as long as the
- * document is, which must not change meanwhile: what is hashed, stored and archived is then written once.
- */
+/** The one text of a document: its keys are sorted, at every depth, and there are no spaces. */
 export function canonicalText(document: object): string {
-  const known = texts.get(document);
-  if (known !== undefined) return known;
-  const text = stringify(document);
-  texts.set(document, text);
-  return text;
+  return stringify(document);
 }
 
 /** The same for documents that mean the same: key order and spacing do not count. */
 export function specHash(document: object): string {
-  return hash('sha256', canonicalText(document), 'hex').slice(0, 32);
+  return textHash(canonicalText(document));
+}
+
+/** The hash of a document whose canonical text is at hand already. */
+export function textHash(text: string): string {
+  return hash('sha256', text, 'hex').slice(0, 32);
 }

@@ -18,6 +18,7 @@ export interface EventDraft {
 }
 
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
+const LAST = ALPHABET.at(-1);
 
 /** Builds the puts that record events. */
 export class EventWriter {
@@ -82,8 +83,8 @@ export class EventWriter {
 
 /** The text that sorts next among those of its length. */
 function successor(text: string): string {
-  const last = ALPHABET.at(-1)!;
-  const kept = text.replace(new RegExp(`${last}+$`), '');
-  const raised = ALPHABET[ALPHABET.indexOf(kept.at(-1) ?? last) + 1] ?? '';
-  return `${kept.slice(0, -1)}${raised}`.padEnd(text.length, ALPHABET[0]);
+  let end = text.length;
+  while (end > 1 && text[end - 1] === LAST) end--;
+  const raised = ALPHABET[(ALPHABET.indexOf(text[end - 1]!) + 1) % ALPHABET.length]!;
+  return `${text.slice(0, end - 1)}${raised}`.padEnd(text.length, ALPHABET[0]);
 }
