@@ -192,6 +192,30 @@ describe('rotation over HTTP', () => {
     expect((await rotate({ phase: 'stage', generate: { keys: ['password'] } }, 'fresh')).status).to.equal(200);
   });
 
+  it('shows which replica has which version, and whether it is well', async () => {
+    const replica = (slot: number, secretsVersion: number, version: number) => ({
+      uid: `rep_${slot}`,
+      tenant: lab.a,
+      deployment: 'web',
+      slot,
+      nodeId: 'node_1',
+      template: { image: 'web:1', secretsVersion },
+      resolved: { versions: { [PATH]: version }, at: '' },
+    });
+    const put = (key: string, document: unknown) =>
+      lab.store.commit({ guards: [{ key, at: 0 }], puts: [{ key, bytes: encode(document) }], deletes: [] });
+    await put(keys.replica(lab.a, 'web', 0), replica(0, 1, 2));
+    await put(keys.replica(lab.a, 'web', 1), replica(1, 0, 1));
+    await put(keys.report(lab.a, 'node_1', 'rep_0'), { replica: 'rep_0', state: 'running', health: 'healthy' });
+    await put(keys.report(lab.a, 'node_1', 'rep_1'), { replica: 'rep_1', state: 'running', health: 'unhealthy' });
+    const shown = await show();
+    expect(shown.body).to.include({ phase: 'idle', next: 'stage', secretsVersion: 0 });
+    expect(shown.body['replicas']).to.deep.equal([
+      { replica: 0, secretsVersion: 1, version: 2, healthy: true },
+      { replica: 1, secretsVersion: 0, version: 1, healthy: false },
+    ]);
+  });
+
   it('can be tried: nothing is asked for', async () => {
     const tried = await rotate({ phase: 'stage' }, 'web', '?dryRun=true');
     expect(tried.body).to.deep.include({ dryRun: true, change: 'update' });

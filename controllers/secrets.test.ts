@@ -111,6 +111,21 @@ describe('the loops, of a deployment with secrets', () => {
     expect(await world.all<Report>(ranges.reports)).to.have.length(3);
   });
 
+  it('leave containers alone when new material is written: what is made later gets it', async () => {
+    await write({ password: 'x' });
+    await world.put(keys.deployment(TENANT, 'web'), web());
+    await world.clock.pass(5_000);
+    const before = (await replicas()).map(({ uid }) => uid);
+    await write({ password: 'y' }, PATH, 1);
+    await world.clock.pass(60_000);
+    expect((await replicas()).map(({ uid }) => uid)).to.deep.equal(before);
+
+    const stored = await world.get<StoredDeployment>(keys.deployment(TENANT, 'web'));
+    await world.put(keys.deployment(TENANT, 'web'), { ...stored, replicas: 3 });
+    await world.clock.pass(10_000);
+    expect((await replicas()).map(({ resolved }) => resolved?.versions[PATH])).to.deep.equal([1, 1, 2]);
+  });
+
   it('go quiet: nothing is written while a cause stands', async () => {
     await world.put(keys.deployment(TENANT, 'web'), web());
     await world.clock.pass(20_000);
