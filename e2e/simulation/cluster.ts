@@ -1,46 +1,42 @@
-import { allLoops, controllersIn } from '../../controllers/index.js';
+import { allLoops, controllersIn, secretLoops } from '../../controllers/index.js';
 import { keys } from '../../crds/keys/index.js';
-import type { StoredNode } from '../../crds/node/index.js';
-import { Agent, memoryDisk, SimulatedEngine } from '../../pkg/agent/index.js';
+import type { NodeNameRecord } from '../../crds/node/index.js';
+import type { StoredTenant, StoredToken } from '../../crds/tenant/index.js';
+import { Agent, type Disk, memoryDisk, SimulatedEngine } from '../../pkg/agent/index.js';
+import { Keyring } from '../../pkg/auth/index.js';
+import { loadSettings } from '../../pkg/config/index.js';
 import { EventLeases, EventWriter } from '../../pkg/events/index.js';
-import { defineDeskIndexes, NodeDesk, type NodeIdentity } from '../../pkg/link/index.js';
+import { NodeDesk, type NodeIdentity, Tickets } from '../../pkg/link/index.js';
 import { silentLogger } from '../../pkg/log/index.js';
-import type { Loop } from '../../pkg/reconcile/index.js';
-import {
-  calm,
-  type Incarnation,
-  type Reconnecting,
-  SimulatedStore,
-  type Weather,
-  World,
-} from '../../pkg/simulation/index.js';
-import { encode, MemoryStore, type Store, WatchCache } from '../../pkg/store/index.js';
+import { createMetrics } from '../../pkg/metrics/index.js';
+import { calm, type Incarnation, SimulatedStore, type Weather, World } from '../../pkg/simulation/index.js';
+import { encode, MemoryStore, type Store, value, WatchCache } from '../../pkg/store/index.js';
+import { type Answer, Front, nobodyAnswered, type Request } from './front.js';
 import { remoteEngine } from './remote-engine.js';
-import { type DeskHolder, RemoteLink } from './remote-link.js';
+import { RemoteLink } from './remote-link.js';
 import { Seat } from './seat.js';
+import type { Variant } from './variant.js';
+import { Vault } from './vault.js';
 
 /** A signal that nobody aborts: a simulated process does not stop, it dies. */
 const forever = () => new AbortController().signal;
 
-/** An API server that is up, with the store as it reaches it. */
-export interface ApiServer extends DeskHolder {
-  readonly store: Store;
+/** An API server that is up. */
+export interface ApiServer {
+  readonly life: Incarnation;
+  readonly desk: NodeDesk;
+  readonly front: Front;
 }
 
 /** One machine: its engine and its disk outlive its agents. */
 export interface Machine {
-  readonly node: NodeIdentity;
+  readonly name: string;
   readonly engine: SimulatedEngine;
   readonly seat: Seat;
   /** What its agent advertises from its next start on. */
   readonly labels: Record<string, string>;
-}
-
-/** What may be put in the place of the product's own parts, to see that it is found out. */
-export interface Variant {
-  /** The loops of one controllers process, which reaches the store as given. */
-  readonly loops?: (store: Store) => readonly Loop[];
-  readonly reconnecting?: Reconnecting;
+  /** What its agent enrols with, from its next start on. */
+  joinToken: string;
 }
 
 /** Short, so that a storm is long enough for nodes to be lost. */
@@ -49,13 +45,14 @@ export const NODE_GRACE_SECONDS = 8;
 /** The label by which a machine says where it is. */
 export const COUNTRY = 'mooring.io/country';
 
-export const TENANTS = ['tenant-a', 'tenant-b'] as const;
+export const TENANTS = ['aaaaaaaa-0000-4000-8000-000000000000', 'bbbbbbbb-0000-4000-8000-000000000000'] as const;
 
-const NODES: readonly NodeIdentity[] = [
-  { tenant: TENANTS[0], id: 'node_a1', name: 'a1' },
-  { tenant: TENANTS[0], id: 'node_a2', name: 'a2' },
-  { tenant: TENANTS[1], id: 'node_b1', name: 'b1' },
-];
+/** Every machine, with who enrols it first. */
+const MACHINES = { a1: TENANTS[0], a2: TENANTS[0], b1: TENANTS[1] } as const;
+
+const AT = '2030-01-01T00:00:00.000Z';
+const { settings } = loadSettings({ environment: {} });
+const keyring = new Keyring([Buffer.alloc(32, 2)]);
 
 /** The whole system in one world: two API servers, two controllers processes, three machines of two tenants. */
 export class Cluster {
@@ -63,16 +60,22 @@ export class Cluster {
   readonly weather: Weather = { ...calm };
   /** The store itself, as nobody in the world can reach it: at once and without fail. */
   readonly server: MemoryStore;
+  readonly vault = new Vault();
   readonly machines: readonly Machine[];
   readonly seats: readonly Seat[];
+  /** Whom each token of a node speaks for. */
+  readonly identities = new Map<string, NodeIdentity>();
+  /** Told of every ticket for which secrets were handed out. */
+  handedOut: (ticket: string) => void = () => undefined;
   readonly #variant: Variant;
   readonly #servers = new Map<string, ApiServer>();
+  #tokens = 0;
 
   constructor(seed: number, variant: Variant = {}) {
     this.world = new World(seed);
     this.server = new MemoryStore({ clock: this.world.clock });
     this.#variant = variant;
-    this.machines = NODES.map(node => this.#machine(node));
+    this.machines = Object.keys(MACHINES).map(name => this.#machine(name));
     this.seats = [
       ...['api-1', 'api-2'].map(name => this.#seat(name, life => this.#bootApi(life))),
       ...['controllers-1', 'controllers-2'].map(name => this.#seat(name, life => this.#bootControllers(life))),
@@ -85,11 +88,14 @@ export class Cluster {
     return [...this.#servers.values()].filter(({ life }) => life.alive);
   }
 
-  /** Enrols the machines and starts everything. */
+  /** Starts everything; the machines enrol. */
   async begin(): Promise<void> {
-    for (const { node } of this.machines) {
-      const key = keys.node(node.tenant, node.name);
-      await this.server.commit({ guards: [{ key, at: 0 }], puts: [{ key, bytes: encode(record(node)) }], deletes: [] });
+    for (const id of TENANTS) {
+      const tenant: StoredTenant = { id, name: id.slice(0, 1), createdAt: AT, platform: false };
+      await this.put(keys.tenant(id), tenant);
+    }
+    for (const machine of this.machines) {
+      machine.joinToken = await this.joinToken(MACHINES[machine.name as keyof typeof MACHINES]);
     }
     this.start();
   }
@@ -97,6 +103,38 @@ export class Cluster {
   /** Starts every process that does not run. */
   start(): void {
     for (const seat of this.seats) seat.start();
+  }
+
+  /** Has one of the servers answer. One that dies over it leaves its caller without an answer. */
+  ask(request: Request): Promise<Answer> {
+    const { servers, world } = this;
+    if (servers.length === 0) return Promise.resolve(nobodyAnswered);
+    const { life, front } = world.pick(servers);
+    return new Promise(resolve => {
+      const forget = life.onEnd(() => resolve({ told: 'unknown' }));
+      void front.ask(request).then(resolve).finally(forget);
+    });
+  }
+
+  /** A join token of a tenant, as the holder of it would have it. */
+  async joinToken(tenant: string): Promise<string> {
+    const id = `join${++this.#tokens}`;
+    const times = { createdAt: AT, expiresAt: '2031-01-01T00:00:00.000Z' };
+    const token: StoredToken = { id, kind: 'join', digest: '', tenant, description: '', createdBy: '', ...times };
+    await this.put(keys.token(id), token);
+    return JSON.stringify(token);
+  }
+
+  /** Who has the machine of a name. */
+  async ownerOf(name: string): Promise<string | undefined> {
+    const entry = await this.server.get(keys.nodeName(name));
+    return entry && value<NodeNameRecord>(entry).claims[0]?.tenant;
+  }
+
+  /** Writes whatever stood there. */
+  async put(key: string, document: unknown): Promise<void> {
+    const at = (await this.server.get(key))?.revision ?? 0;
+    await this.server.commit({ guards: [{ key, at }], puts: [{ key, bytes: encode(document) }], deletes: [] });
   }
 
   #seat(name: string, boot: (life: Incarnation) => void): Seat {
@@ -109,20 +147,32 @@ export class Cluster {
 
   #bootApi(life: Incarnation): void {
     const { clock, random } = life;
-    const store = this.#store(life);
+    const reached = this.#store(life);
+    const store = this.#variant.apiStore?.(reached) ?? reached;
     const cache = new WatchCache({ store, clock, log: silentLogger });
-    defineDeskIndexes(cache);
-    const events = new EventWriter(new EventLeases(store, clock, 7), clock, random);
-    const desk = new NodeDesk({ store, cache, events, clock, log: silentLogger, failedAfterSeconds: 15 });
+    const stored = this.vault.reachedOver(store, random);
+    const secrets = this.#variant.apiSecrets?.(stored) ?? stored;
+    const metrics = createMetrics({ processMetrics: false });
+    const env = { store, cache, clock, random, log: silentLogger };
+    const apiCache = this.#variant.apiCache?.(cache) ?? cache;
+    const front = new Front({ ...env, cache: apiCache, settings, metrics, keyring, secrets });
+    const desk = new NodeDesk({
+      ...env,
+      events: new EventWriter(new EventLeases(store, clock, 7), clock, random),
+      failedAfterSeconds: 15,
+      delivery: { secrets, tickets: new Tickets({ keyring, clock, random }) },
+    });
     void cache.run(forever());
-    void cache.ready.then(() => this.#servers.set(life.name, { life, desk, store }));
+    void cache.ready.then(() => this.#servers.set(life.name, { life, desk, front }));
   }
 
   #bootControllers(life: Incarnation): void {
     const { clock, random } = life;
     const store = this.#store(life);
     const cache = new WatchCache({ store, clock, log: silentLogger });
-    const loops = this.#variant.loops?.(store) ?? allLoops(undefined, NODE_GRACE_SECONDS);
+    const stored = this.vault.reachedOver(store, random);
+    const secrets = this.#variant.loopSecrets?.(stored) ?? stored;
+    const loops = [...allLoops(undefined, NODE_GRACE_SECONDS), ...secretLoops(secrets)];
     const controllers = controllersIn({
       store,
       cache,
@@ -130,15 +180,15 @@ export class Cluster {
       random,
       log: silentLogger,
       holder: `${life.name}-${random.bytes(3).toString('hex')}`,
-      leaderLeaseSeconds: 9,
+      leaderLeaseSeconds: 15,
       eventRetentionDays: 7,
-      loops,
+      loops: this.#variant.loops?.(loops, store) ?? loops,
     });
     void cache.run(forever());
     void controllers.run(forever());
   }
 
-  #machine(node: NodeIdentity): Machine {
+  #machine(name: string): Machine {
     const { world } = this;
     const engine = new SimulatedEngine({
       clock: world.clock,
@@ -147,27 +197,17 @@ export class Cluster {
     });
     const disk = memoryDisk();
     const labels = { [COUNTRY]: 'DE' };
-    const seat = this.#seat(`agent-${node.name}`, life => {
-      const link = new RemoteLink(life, node, () => this.servers);
-      const { clock, random } = life;
-      const env = { clock, random, link, disk, engine: remoteEngine(life, engine), log: silentLogger };
-      const options = { name: node.name, version: '0', joinToken: 'join', labels: { ...labels } };
-      void new Agent(env, options).run(forever());
-    });
-    return { node, engine, seat, labels };
+    const seat = this.#seat(`agent-${name}`, life => this.#bootAgent(life, machine, disk));
+    const machine: Machine = { name, engine, seat, labels, joinToken: '' };
+    return machine;
   }
-}
 
-function record({ tenant, id, name }: NodeIdentity): StoredNode {
-  const at = '2030-01-01T00:00:00.000Z';
-  return {
-    metadata: { tenant, uid: id, generation: 1, createdAt: at, updatedAt: at, specHash: '' },
-    id,
-    name,
-    labels: { [COUNTRY]: 'DE' },
-    capacity: { cpu: 8000, memory: 16 * 2 ** 30, disk: 0 },
-    publicKey: '',
-    controlPlane: false,
-    agentVersion: '0',
-  };
+  #bootAgent(life: Incarnation, { name, engine, labels, joinToken }: Machine, disk: Disk): void {
+    const { clock, random } = life;
+    const link = this.#variant.link?.(new RemoteLink(life, this)) ?? new RemoteLink(life, this);
+    const reached = remoteEngine(life, engine, (id, order) => this.vault.delivered(id, order));
+    const env = { clock, random, link, disk, engine: this.#variant.engine?.(reached, this) ?? reached };
+    const options = { name, version: '0', joinToken, labels: { ...labels } };
+    void new Agent({ ...env, log: silentLogger }, options).run(forever());
+  }
 }

@@ -2,31 +2,36 @@ import { expect } from 'chai';
 
 import type { DeploymentStatus, StoredDeployment } from '../../crds/deployment/index.js';
 import { keys, ranges } from '../../crds/keys/index.js';
-import type { StoredNode } from '../../crds/node/index.js';
+import type { NodeStatus, StoredNode } from '../../crds/node/index.js';
 import { type Replica, templateHash } from '../../crds/replica/index.js';
 import type { Report } from '../../crds/report/index.js';
 import type { Chronicle } from './chronicle.js';
-import { type Cluster, COUNTRY } from './cluster.js';
+import { type Cluster, COUNTRY, type Machine } from './cluster.js';
+import { expectRotated } from './secrets.js';
 
 /**
- * Must hold after every step: never two running containers of one slot that nobody has given up, and never a container
- * on another tenant's machine. Answers how many containers run that were given up with their node, beside another one of
- * their slot: that is what a node costs which was lost and in truth ran.
+ * Must hold after every step: never two running containers of one slot that nobody has given up, never a container on a
+ * machine that was not the node it was made for, and never containers of two tenants running on one machine. Answers how
+ * many containers run that were given up with their node, beside another one of their slot: that is what a node costs
+ * which was lost and in truth ran.
  */
-export function inspectContainers({ machines }: Cluster, { givenUp }: Chronicle): number {
+export function inspectContainers({ machines }: Cluster, chronicle: Chronicle): number {
   const slots = new Map<string, string>();
   const left: string[] = [];
-  for (const { node, engine } of machines) {
-    for (const { owner, state, name } of engine.containers) {
-      expect(owner.tenant, `${name} is on a machine of another tenant`).to.equal(node.tenant);
-      if (state !== 'running') continue;
+  for (const { name: machine, engine } of machines) {
+    const running = engine.containers.filter(({ state }) => state === 'running');
+    const tenants = new Set(running.map(({ owner }) => owner.tenant));
+    expect(tenants.size, `tenants that ${machine} serves`).to.be.at.most(1);
+    for (const { owner, name } of running) {
+      const made = chronicle.node(owner.nodeId);
+      expect([made?.metadata.tenant, made?.name], `${name} on ${machine}`).to.deep.equal([owner.tenant, machine]);
       const slot = `${owner.deploymentUid} slot ${owner.slot}`;
-      if (givenUp.has(owner.replica)) {
+      if (chronicle.givenUp.has(owner.replica)) {
         left.push(slot);
         continue;
       }
-      expect(slots.get(slot), `two containers of ${slot}: ${name} on ${node.name} too`).to.equal(undefined);
-      slots.set(slot, node.name);
+      expect(slots.get(slot), `two containers of ${slot}: ${name} on ${machine} too`).to.equal(undefined);
+      slots.set(slot, machine);
     }
   }
   return left.filter(slot => slots.has(slot)).length;
@@ -35,20 +40,23 @@ export function inspectContainers({ machines }: Cluster, { givenUp }: Chronicle)
 /** Throws unless everything is as the users ask for, and nothing else is left. */
 export function expectConverged(cluster: Cluster, chronicle: Chronicle): void {
   const deployments = chronicle.all<StoredDeployment>(ranges.deployments);
+  const ready = chronicle.all<NodeStatus>(ranges.nodeStatuses).filter(({ status }) => status === 'ready');
+  expect(ready.length, 'nodes that are ready').to.equal(cluster.machines.length);
   for (const deployment of deployments) expectServed(deployment, cluster, chronicle);
+  expectRotated(chronicle);
 
   const uids = new Set(deployments.map(({ metadata }) => metadata.uid));
   for (const { engine } of cluster.machines) {
-    for (const { owner, name } of engine.containers)
+    for (const { owner, name } of engine.containers) {
       expect(uids.has(owner.deploymentUid), `${name} is an orphan`).to.equal(true);
-    for (const { owner, name } of engine.containers)
       expect(chronicle.givenUp.has(owner.replica), `${name} was given up and is still there`).to.equal(false);
+    }
   }
   const replicas = new Set(chronicle.all<Replica>(ranges.replicas).map(({ uid }) => uid));
   for (const { replica } of chronicle.all<Report>(ranges.reports)) {
     expect(replicas.has(replica), `a report of ${replica} was left`).to.equal(true);
   }
-  for (const range of [ranges.statuses, ranges.schedulings]) {
+  for (const range of [ranges.statuses, ranges.schedulings, ranges.unresolved]) {
     for (const { uid } of chronicle.all<{ uid: string }>(range)) expect(uids.has(uid), `${range} left`).to.equal(true);
   }
 }
@@ -59,12 +67,12 @@ function expectServed(deployment: StoredDeployment, cluster: Cluster, chronicle:
   expect(metadata.deletedAt, `${name} is to be deleted`).to.equal(undefined);
 
   // A host port can be had once a machine, and data may be in one country only: the others wait, and the status says so.
-  const own = cluster.machines.filter(({ node }) => node.tenant === tenant);
-  const machines = own.filter(({ node }) => mayHost(deployment, chronicle.get(keys.node(tenant, node.name))));
+  const nodeOf = (machine: Machine) => chronicle.get<StoredNode>(keys.node(tenant, machine.name));
+  const machines = cluster.machines.filter(machine => mayHost(deployment, nodeOf(machine)));
   const possible = machines.length === 0 ? 0 : ports ? Math.min(replicas, machines.length) : replicas;
-  for (const { engine, node } of own.filter(machine => !machines.includes(machine))) {
-    const astray = engine.containers.filter(({ owner }) => owner.deploymentUid === uid);
-    expect(astray.length, `containers of ${name} on ${node.name}, where its data may not be`).to.equal(0);
+  for (const machine of cluster.machines.filter(each => !machines.includes(each))) {
+    const astray = machine.engine.containers.filter(({ owner }) => owner.deploymentUid === uid);
+    expect(astray.length, `containers of ${name} on ${machine.name}, where they may not be`).to.equal(0);
   }
   const containers = machines
     .flatMap(({ engine }) => engine.containers)
@@ -74,17 +82,15 @@ function expectServed(deployment: StoredDeployment, cluster: Cluster, chronicle:
   expect(present.filter(({ state }) => state === 'running').length, `running containers of ${name}`).to.equal(possible);
 
   const status = chronicle.get<DeploymentStatus>(keys.status(tenant, name));
-  const waits = machines.length === 0 ? 'Waiting' : 'Unschedulable';
+  const isAbroad = machines.length === 0 && deployment.placement?.residency !== undefined;
+  const waits = isAbroad ? 'Waiting' : 'Unschedulable';
   const phase = replicas === 0 ? 'Stopped' : possible < replicas ? waits : 'Running';
-  expect(status, `status of ${name}`).to.include({
-    uid,
-    phase,
-    readyReplicas: possible,
-    observedGeneration: metadata.generation,
-  });
+  const observedGeneration = metadata.generation;
+  expect(status, `status of ${name}`).to.include({ uid, phase, readyReplicas: possible, observedGeneration });
 }
 
+/** Whether the node is the tenant's, and where the data may be. */
 function mayHost({ placement }: StoredDeployment, node: StoredNode | undefined): boolean {
   const country = placement?.residency?.country;
-  return country === undefined || node?.labels[COUNTRY] === country;
+  return node !== undefined && (country === undefined || node.labels[COUNTRY] === country);
 }

@@ -1,8 +1,10 @@
-import { allLoops } from '../../controllers/index.js';
 import { decideReplicas, replicaKeeper } from '../../controllers/replica-keeper/index.js';
+import { ranges } from '../../crds/keys/index.js';
+import type { StoredNode } from '../../crds/node/index.js';
+import type { StoredTenant } from '../../crds/tenant/index.js';
 import type { Loop, LoopEnv, Wake } from '../../pkg/reconcile/index.js';
-import { type Change, type Guard, type Store } from '../../pkg/store/index.js';
-import { NODE_GRACE_SECONDS, type Variant } from './cluster.js';
+import { type Cache, type Change, encode, type Guard, type Store, value } from '../../pkg/store/index.js';
+import type { Variant } from './variant.js';
 
 /** A mistake that somebody could make, and how it would look. */
 export interface Mutant extends Variant {
@@ -11,12 +13,12 @@ export interface Mutant extends Variant {
 
 type Decide = NonNullable<Parameters<typeof replicaKeeper>[0]>;
 
-const loops = () => allLoops(undefined, NODE_GRACE_SECONDS);
-
-/** All loops, with another replica keeper. */
-const keeping = (decide: Decide) => ({
-  loops: () => loops().map(loop => (loop.name === 'replica-keeper' ? replicaKeeper(decide) : loop)),
+/** All loops, one of them another. */
+const altering = (name: string, alter: (loop: Loop) => Loop) => ({
+  loops: (all: readonly Loop[]) => all.map(loop => (loop.name === name ? alter(loop) : loop)),
 });
+
+const keeping = (decide: Decide) => altering('replica-keeper', () => replicaKeeper(decide));
 
 const clearsTooSoon: Decide = (deployment, replicas, refused) => {
   const { steps, finished } = decideReplicas(deployment, replicas, refused);
@@ -46,6 +48,14 @@ const staysAbroad: Decide = (deployment, replicas, circumstances) =>
     circumstances,
   );
 
+const shrinks: Decide = (deployment, replicas, circumstances) => {
+  const decision = decideReplicas(deployment, replicas, circumstances);
+  const serving = replicas.find(({ node, replica }) => node === 'well' && !replica.retiringSince);
+  // One that waits for a host port waits for ever, and would be taken away for ever.
+  const isOver = (circumstances?.refused ?? 0) > 0 && serving && !deployment?.ports && decision.steps.length === 0;
+  return isOver ? { ...decision, steps: [{ kind: 'retire', seen: serving, because: 'quota' }] } : decision;
+};
+
 /** A queue that ignores what is added while it works on the same key. */
 function forgetful(loop: Loop): Loop {
   const active = new Set<string>();
@@ -66,16 +76,17 @@ function forgetful(loop: Loop): Loop {
   return { ...loop, wakes, reconcile };
 }
 
+/** The guards as they must be to let a change through, whatever is there. */
+function fitting(guards: readonly Guard[], store: Store): Promise<readonly Guard[]> {
+  return Promise.all(
+    guards.map(async ({ key }): Promise<Guard> => ({ key, at: (await store.get(key))?.revision ?? 0 })),
+  );
+}
+
 /** Writes over whatever is there, whoever leads: guards are made to fit what is stored at the moment of the write. */
 function blind(loop: Loop, store: Store): Loop {
   const commit = async (env: LoopEnv, change: Change) => {
-    const guards = await Promise.all(
-      change.guards.map(async (guard): Promise<Guard> => {
-        const entry = await store.get(guard.key);
-        return { key: guard.key, at: entry?.revision ?? 0 };
-      }),
-    );
-    const verdict = await store.commit({ ...change, guards });
+    const verdict = await store.commit({ ...change, guards: await fitting(change.guards, store) });
     if (verdict.stored) await env.cache.reached(verdict.revision);
   };
   return {
@@ -84,13 +95,39 @@ function blind(loop: Loop, store: Store): Loop {
   };
 }
 
-/** A loop that is not woken by one kind of record. */
-const deafTo = (name: string, prefix: string) => ({
-  loops: () =>
-    loops().map(loop =>
-      loop.name === name ? { ...loop, wakes: loop.wakes.filter(wake => wake.prefix !== prefix) } : loop,
-    ),
+/** A store with which some guards always hold. */
+const blindTo = (...prefixes: readonly string[]) => ({
+  apiStore: (store: Store) =>
+    instead(store, 'commit', async (change: Change) => {
+      const isBlind = ({ key }: Guard) => prefixes.some(prefix => key.startsWith(prefix));
+      const fitted = await fitting(change.guards.filter(isBlind), store);
+      return store.commit({ ...change, guards: [...change.guards.filter(guard => !isBlind(guard)), ...fitted] });
+    }),
 });
+
+/** The same thing with one method of another kind. */
+function instead<T extends object, K extends keyof T>(target: T, method: K, other: T[K]): T {
+  return new Proxy(target, {
+    get: (from, name) => {
+      if (name === method) return other;
+      const found: unknown = Reflect.get(from, name);
+      return typeof found === 'function' ? (found.bind(from) as unknown) : found;
+    },
+  });
+}
+
+/** A cache in which nobody has set a quota. */
+const withoutQuotas = (cache: Cache) =>
+  instead(cache, 'get', key => {
+    const entry = cache.get(key);
+    if (!entry || !key.startsWith(ranges.tenants)) return entry;
+    const { quotas: _, ...tenant } = value<StoredTenant>(entry);
+    return { ...entry, bytes: encode(tenant) };
+  });
+
+/** A loop that is not woken by one kind of record. */
+const deafTo = (name: string, prefix: string) =>
+  altering(name, loop => ({ ...loop, wakes: loop.wakes.filter(wake => wake.prefix !== prefix) }));
 
 /** Mistakes that must not go unnoticed. Each is caught by the promises of the scenario within a few seeds. */
 export const mutants: readonly Mutant[] = [
@@ -98,9 +135,57 @@ export const mutants: readonly Mutant[] = [
   { mistake: 'a replica on a node that is not heard is taken for gone', ...keeping(takesFailedForGone) },
   { mistake: 'the word "removed" is believed of containers that run', ...keeping(rollsAllAtOnce) },
   { mistake: 'a replica stays where its data may not be', ...keeping(staysAbroad) },
-  { mistake: 'a wake-up is dropped while its key is worked on', loops: () => loops().map(forgetful) },
+  { mistake: 'a wake-up is dropped while its key is worked on', loops: loops => loops.map(forgetful) },
   { mistake: 'a watch carries on after a break without a relist', reconnecting: 'carry on' },
-  { mistake: 'loops write over whatever is there', loops: store => loops().map(loop => blind(loop, store)) },
-  { mistake: 'the replica keeper does not hear reports', ...deafTo('replica-keeper', 'reports/') },
-  { mistake: 'the scheduler does not hear of nodes that come back', ...deafTo('scheduler', 'node-status/') },
+  { mistake: 'loops write over whatever is there', loops: (loops, store) => loops.map(loop => blind(loop, store)) },
+  { mistake: 'the replica keeper does not hear reports', ...deafTo('replica-keeper', ranges.reports) },
+  { mistake: 'the scheduler does not hear of nodes that come back', ...deafTo('scheduler', ranges.nodeStatuses) },
+  { mistake: 'claims are written over whatever is there', ...blindTo('node-names/', ranges.nodes) },
+  {
+    mistake: 'containers of a former owner are not looked for',
+    engine: (engine, { server }) =>
+      instead(engine, 'list', async nodeId => {
+        const { entries } = await server.list(ranges.nodes);
+        return entries.some(entry => value<StoredNode>(entry).id === nodeId) ? engine.list(nodeId) : [];
+      }),
+  },
+  {
+    mistake: 'the scheduler does not look at quotas',
+    ...altering('scheduler', loop => ({
+      ...loop,
+      reconcile: (key, env, signal) => loop.reconcile(key, { ...env, cache: withoutQuotas(env.cache) }, signal),
+    })),
+  },
+  { mistake: 'nodes join whatever the quota is', apiCache: withoutQuotas },
+  { mistake: 'a quota that is raised wakes nobody', ...deafTo('scheduler', ranges.tenants) },
+  { mistake: 'a quota that is reached takes containers away', ...keeping(shrinks) },
+  {
+    mistake: 'what goes is not counted',
+    apiCache: cache =>
+      instead(cache, 'subscribe', listener =>
+        cache.subscribe(change => {
+          if (change.entry) listener(change);
+        }),
+      ),
+  },
+  {
+    mistake: 'a container is made without the secrets that could not be had',
+    link: link =>
+      instead(link, 'environment', request => link.environment(request).catch(() => new Map<string, never>())),
+  },
+  {
+    mistake: 'a container is given another version than it was stamped with',
+    apiSecrets: secrets =>
+      instead(secrets, 'read', (path, version = 1) => secrets.read(path, Math.max(1, version - 1))),
+  },
+  { mistake: 'a ticket is good as often as it is shown', ...blindTo(ranges.deliveries) },
+  {
+    mistake: 'the old version is destroyed when the new one becomes current',
+    loopSecrets: secrets =>
+      instead(secrets, 'promote', async (path, version) => {
+        const promoted = await secrets.promote(path, version);
+        await secrets.destroy(path, version - 1);
+        return promoted;
+      }),
+  },
 ];

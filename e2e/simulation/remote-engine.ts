@@ -1,11 +1,14 @@
-import { type Engine, EngineUnreachableFault } from '../../pkg/agent/index.js';
+import { type ContainerOrder, type Engine, EngineUnreachableFault } from '../../pkg/agent/index.js';
 import type { Incarnation } from '../../pkg/simulation/index.js';
 
 const broken = () => new EngineUnreachableFault('the engine does not answer');
 const faults = { wire: 'others', unreachable: broken, unknown: broken } as const;
 
+/** Told of every container that an engine has made. */
+export type OnMade = (id: string, order: ContainerOrder) => void;
+
 /** An engine as one life of an agent reaches it: the engine goes on when the agent dies, and so does what it was told. */
-export function remoteEngine(agent: Incarnation, engine: Engine): Engine {
+export function remoteEngine(agent: Incarnation, engine: Engine, onMade: OnMade): Engine {
   const call = <T>(label: string, effect: () => Promise<T>) => agent.call(`engine ${label}`, effect, faults);
   return {
     facts: () => call('facts', () => engine.facts()),
@@ -13,7 +16,12 @@ export function remoteEngine(agent: Incarnation, engine: Engine): Engine {
     inspect: id => call('inspect', () => engine.inspect(id)),
     holds: image => call('holds', () => engine.holds(image)),
     pull: image => call('pull', () => engine.pull(image)),
-    create: order => call(`create ${order.name}`, () => engine.create(order)),
+    create: order =>
+      call(`create ${order.name}`, async () => {
+        const id = await engine.create(order);
+        onMade(id, order);
+        return id;
+      }),
     start: id => call('start', () => engine.start(id)),
     stop: (id, graceSeconds) => call('stop', () => engine.stop(id, graceSeconds)),
     remove: id => call('remove', () => engine.remove(id)),

@@ -1,67 +1,92 @@
+import type { StoredToken } from '../../crds/tenant/index.js';
 import {
   type AgentLink,
   type AssignmentLine,
   type EnrolReply,
+  type EnrolRequest,
   environmentRefusal,
   type EnvironmentRequest,
   type Heartbeat,
   type HeartbeatReply,
   LinkRefusedFault,
   LinkUnreachableFault,
-  type NodeDesk,
   type NodeIdentity,
+  type RenewRequest,
   type ReportBatch,
 } from '../../pkg/link/index.js';
 import type { Secret } from '../../pkg/secrets/index.js';
 import type { Incarnation } from '../../pkg/simulation/index.js';
+import type { ApiServer } from './cluster.js';
+import type { Answer } from './front.js';
 import { LineStream } from './line-stream.js';
 
 const CALL_DEADLINE_MS = 10_000;
-const TOKEN_LIFE_MS = 86_400_000;
 
-/** An API server that answers agents. */
-export interface DeskHolder {
-  readonly life: Incarnation;
-  readonly desk: NodeDesk;
+/** What the links of all agents share. */
+export interface LinkOffice {
+  /** API servers that answer now. */
+  readonly servers: readonly ApiServer[];
+  /** Whom each token speaks for. */
+  readonly identities: Map<string, NodeIdentity>;
+  /** Told of every ticket for which secrets were handed out. */
+  readonly handedOut: (ticket: string) => void;
 }
 
 const cut = () => new LinkUnreachableFault('the link broke');
 
-/** The link of one life of an agent, to whichever API server answers. The node was enrolled beforehand. */
+/** The link of one life of an agent, to whichever API server answers. */
 export class RemoteLink implements AgentLink {
   readonly #agent: Incarnation;
-  readonly #node: NodeIdentity;
-  readonly #holders: () => readonly DeskHolder[];
+  readonly #office: LinkOffice;
+  #token = '';
 
-  constructor(agent: Incarnation, node: NodeIdentity, holders: () => readonly DeskHolder[]) {
+  constructor(agent: Incarnation, office: LinkOffice) {
     this.#agent = agent;
-    this.#node = node;
-    this.#holders = holders;
+    this.#office = office;
   }
 
-  present(): void {}
-
-  enrol(): Promise<EnrolReply> {
-    return Promise.resolve(this.#token());
+  present(token: string): void {
+    this.#token = token;
   }
 
-  renew(): Promise<EnrolReply> {
-    return Promise.resolve(this.#token());
+  async enrol(document: EnrolRequest, joinToken: string): Promise<EnrolReply> {
+    const token = JSON.parse(joinToken) as StoredToken;
+    const { id, tenant = '' } = token;
+    const caller = { kind: 'join', id, tenant, token } as const;
+    const request = { method: 'POST', path: '/api/v1/nodes', tenant, document, caller } as const;
+    return this.#recognised(await this.#call('enrol', ({ front }) => front.ask(request)));
+  }
+
+  async renew(document: RenewRequest): Promise<EnrolReply> {
+    const request = { method: 'POST', path: '/agent/v1/token', tenant: '', document } as const;
+    return this.#recognised(await this.#call('renew', ({ front }) => front.ask(request)));
   }
 
   async heartbeat(beat: Heartbeat): Promise<HeartbeatReply> {
-    const reply = await this.#call('heartbeat', desk => desk.heartbeat(this.#node, beat));
+    const node = this.#node();
+    const reply = await this.#call('heartbeat', ({ desk }) => desk.heartbeat(node, beat));
     if (!reply) throw new LinkRefusedFault(404, 'resource_not_found');
     return reply;
   }
 
   async report(batch: ReportBatch): Promise<void> {
-    const intake = await this.#call('report', desk => desk.report(this.#node, batch));
+    const node = this.#node();
+    const intake = await this.#call('report', ({ desk }) => desk.report(node, batch));
     if (!intake.accepted) throw new LinkRefusedFault(403, 'auth_forbidden');
   }
 
+  /** Somebody on the wire repeats the request now and then, at another server and at the same time. */
   async environment(request: EnvironmentRequest): Promise<ReadonlyMap<string, Secret>> {
-    const answer = await this.#call('environment', desk => desk.environment(this.#node, request));
+    const node = this.#node();
+    const ask = () =>
+      this.#call('environment', async ({ desk }) => {
+        const answer = await desk.environment(node, request);
+        if (answer.kind === 'ready') this.#office.handedOut(request.ticket);
+        return answer;
+      });
+    const { world, weather } = this.#agent;
+    if (world.chance(weather.repeated)) void ask().catch(() => undefined);
+    const answer = await ask();
     if (answer.kind === 'ready') return answer.environment;
     const { status, code } = environmentRefusal(answer);
     throw new LinkRefusedFault(status, code);
@@ -69,8 +94,8 @@ export class RemoteLink implements AgentLink {
 
   /** Lines arrive in order and late, until the stream breaks, the server dies or the agent does. */
   assignments(onLine: (line: AssignmentLine) => void, signal: AbortSignal): Promise<void> {
-    const holder = this.#reach();
-    if (holder) return new LineStream(this.#agent, holder, onLine).run(this.#node, signal);
+    const server = this.#reach();
+    if (server) return new LineStream(this.#agent, server, onLine).run(this.#node(), signal);
     return new Promise((_resolve, reject) => {
       this.#agent.later(100, 'finds no server', () => reject(cut()));
     });
@@ -84,31 +109,40 @@ export class RemoteLink implements AgentLink {
     return Promise.resolve();
   }
 
-  #reach(): DeskHolder | undefined {
-    const answering = this.#holders().filter(({ life }) => life.alive && !life.cutOff('others'));
+  #node(): NodeIdentity {
+    const node = this.#office.identities.get(this.#token);
+    if (!node) throw new LinkRefusedFault(401, 'auth_invalid');
+    return node;
+  }
+
+  #recognised(answer: Answer): EnrolReply {
+    if (answer.told === 'unknown') throw cut();
+    if (answer.told === 'refused') throw new LinkRefusedFault(answer.status, answer.code);
+    const reply = answer.body as unknown as EnrolReply;
+    this.#office.identities.set(reply.token, reply.node);
+    return reply;
+  }
+
+  #reach(): ApiServer | undefined {
+    const answering = this.#office.servers.filter(({ life }) => !life.cutOff('others'));
     return answering.length > 0 && !this.#agent.cutOff('others') ? this.#agent.world.pick(answering) : undefined;
   }
 
   /** A server that dies over a request, or never answers, is noticed. */
-  #call<T>(label: string, effect: (desk: NodeDesk) => Promise<T>): Promise<T> {
+  #call<T>(label: string, effect: (server: ApiServer) => Promise<T>): Promise<T> {
     const faults = { wire: 'others', unreachable: cut, unknown: cut } as const;
     const atServer = () =>
       new Promise<T>((resolve, reject) => {
-        const holder = this.#reach();
-        if (!holder) return reject(cut());
+        const server = this.#reach();
+        if (!server) return reject(cut());
         const forget = [
-          holder.life.onEnd(() => reject(cut())),
+          server.life.onEnd(() => reject(cut())),
           this.#agent.world.after(CALL_DEADLINE_MS, `${label} times out`, () => reject(cut())),
         ];
-        effect(holder.desk)
+        effect(server)
           .then(resolve, reject)
           .finally(() => forget.forEach(each => each()));
       });
     return this.#agent.call(label, atServer, faults);
-  }
-
-  #token(): EnrolReply {
-    const expiresAt = new Date(this.#agent.clock.now() + TOKEN_LIFE_MS).toISOString();
-    return { node: this.#node, token: this.#node.id, expiresAt };
   }
 }

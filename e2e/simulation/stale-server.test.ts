@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 
 import { keys, ranges } from '../../crds/keys/index.js';
+import type { StoredNode } from '../../crds/node/index.js';
 import type { Replica } from '../../crds/replica/index.js';
-import { encode } from '../../pkg/store/index.js';
 import { Chronicle } from './chronicle.js';
 import { Cluster, TENANTS } from './cluster.js';
 import { expectConverged, inspectContainers } from './inspection.js';
@@ -19,26 +19,25 @@ describe('a server that has lost the store', () => {
       chronicle.inspect();
       inspectContainers(cluster, chronicle);
     };
-    const wantOn = async (nodeId: string, generation: number) => {
-      const key = keys.deployment(TENANT, 'web');
+    const nodeOf = (name: string) => chronicle.get<StoredNode>(keys.node(TENANT, name))!.id;
+    const wantOn = (nodeId: string, generation: number) => {
       const metadata = { tenant: TENANT, uid: 'dep_1', generation, createdAt: AT, updatedAt: AT, specHash: '' };
       const web = { metadata, kind: 'Deployment', name: 'web', image: 'web:1', replicas: 1, secretsVersion: 0, nodeId };
-      const at = (await cluster.server.get(key))?.revision ?? 0;
-      await cluster.server.commit({ guards: [{ key, at }], puts: [{ key, bytes: encode(web) }], deletes: [] });
+      return cluster.put(keys.deployment(TENANT, 'web'), web);
     };
     const seat = (name: string) => cluster.seats.find(each => each.name === name)!;
 
     await cluster.begin();
     await world.pass(3_000, inspect);
-    await wantOn('node_a1', 1);
+    await wantOn(nodeOf('a1'), 1);
     await world.pass(3_000, inspect);
     seat('api-1').restart(2_000); // so that every agent listens to the other one
     await world.pass(5_000, inspect);
 
     seat('api-1').life?.isolate(60_000, ['store']);
-    await wantOn('node_a2', 2);
+    await wantOn(nodeOf('a2'), 2);
     await world.pass(12_000, inspect);
-    expect(chronicle.all<Replica>(ranges.replicas).map(({ nodeId }) => nodeId)).to.deep.equal(['node_a2']);
+    expect(chronicle.all<Replica>(ranges.replicas).map(({ nodeId }) => nodeId)).to.deep.equal([nodeOf('a2')]);
 
     seat('api-2').life?.kill(); // the one that is left still believes in the first machine
     seat('agent-a1').restart(10);

@@ -1,9 +1,21 @@
-import { type Chronicle } from './chronicle.js';
+import type { Chronicle } from './chronicle.js';
 import { type Cluster, TENANTS } from './cluster.js';
-import { type Ask, ask, type Told } from './model-api.js';
+import type { Answer, Request } from './front.js';
+import { CREDENTIAL } from './secrets.js';
 
-const NAMES = ['web', 'db', 'ledger'] as const;
+const NAMES = ['web', 'db', 'ledger', 'safe', 'safe'] as const;
 const KINDS = ['create', 'create', 'change', 'change', 'change', 'delete'] as const;
+const DEPLOYMENTS = '/api/v1/deployments';
+const DEPLOYMENT = '/api/v1/deployments/{name}';
+
+/** What a user asks for. */
+export interface Wish {
+  readonly op: string;
+  readonly kind: (typeof KINDS)[number];
+  readonly tenant: string;
+  readonly name: string;
+  readonly spec: Readonly<Record<string, unknown>>;
+}
 
 /** Users ask for something every second or so, until `until`, and remember what they were told. */
 export function useCluster(cluster: Cluster, chronicle: Chronicle, until: number): void {
@@ -13,31 +25,35 @@ export function useCluster(cluster: Cluster, chronicle: Chronicle, until: number
     if (world.time >= until) return;
     world.after(world.between(100, 3_000), 'a user asks', () => {
       const wish = draw(cluster, `op-${++asked}`);
-      void put(cluster, wish).then(told => chronicle.answered(wish, told));
+      void put(cluster, wish).then(({ told }) => chronicle.answered(wish, told));
       next();
     });
   };
   next();
 }
 
-function draw({ world }: Cluster, op: string): Ask {
+/** Asks for as much. */
+export function put(cluster: Cluster, { op, kind, tenant, name, spec }: Wish): Promise<Answer> {
+  const about = { tenant, op, params: { name } };
+  const document = { kind: 'Deployment', name, ...spec };
+  const requests: Readonly<Record<Wish['kind'], Request>> = {
+    create: { ...about, method: 'POST', path: DEPLOYMENTS, document },
+    change: { ...about, method: 'PUT', path: DEPLOYMENT, document },
+    delete: { ...about, method: 'DELETE', path: DEPLOYMENT },
+  };
+  return cluster.ask(requests[kind]);
+}
+
+function draw({ world }: Cluster, op: string): Wish {
   const name = world.pick(NAMES);
+  const hasSecret = name === 'safe' || (name === 'web' && world.chance(0.3));
   const spec = {
     image: `registry.test/${name}:${world.pick(['1', '2', '3'])}`,
     replicas: world.pick([0, 1, 1, 2, 3]),
-    ...(name === 'db' && { hostPort: 5432 }),
-    ...(name === 'ledger' && { country: world.pick(['DE', 'DE', 'FR']) }),
+    labels: { op },
+    secrets: hasSecret ? [CREDENTIAL] : [],
+    ...(name === 'db' && { ports: [{ containerPort: 80, hostPort: 5432 }], resources: { cpu: '1' } }),
+    ...(name === 'ledger' && { placement: { residency: { country: world.pick(['DE', 'DE', 'FR']) } } }),
   };
   return { op, kind: world.pick(KINDS), tenant: world.pick(TENANTS), name, spec };
-}
-
-/** A server that dies before it has answered leaves its user without an answer. */
-function put({ world, servers }: Cluster, wish: Ask): Promise<Told> {
-  const answering = servers.filter(({ life }) => life.alive);
-  if (answering.length === 0) return Promise.resolve('refused');
-  const { life, store } = world.pick(answering);
-  return new Promise(resolve => {
-    const forget = life.onEnd(() => resolve('unknown'));
-    void ask({ store, clock: life.clock, random: life.random }, wish).then(resolve).finally(forget);
-  });
 }

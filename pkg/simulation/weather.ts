@@ -13,6 +13,8 @@ export interface Weather {
   feedLagMs: number;
   /** Messages of a feed after which its connection breaks. */
   feedCut: number;
+  /** Requests that somebody on the wire sends a second time. */
+  repeated: number;
 }
 
 /** Nothing goes wrong and nothing takes long. */
@@ -24,6 +26,7 @@ export const calm: Weather = {
   feedLag: 0,
   feedLagMs: 0,
   feedCut: 0,
+  repeated: 0,
 };
 
 /** Everything goes wrong now and then. */
@@ -35,4 +38,5 @@ export const storm: Weather = {
   feedLag: 0.02,
   feedLagMs: 3_000,
   feedCut: 0.005,
+  repeated: 0.2,
 };

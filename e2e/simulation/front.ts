@@ -1,0 +1,62 @@
+import { type Api, type ApiDeps, createApi } from '../../api/index.js';
+import { SecretStoreUnavailableFault } from '../../pkg/secrets/index.js';
+import { ConflictFault, StoreUnavailableFault } from '../../pkg/store/index.js';
+
+type Route = Api['routes'][number];
+type Call = Parameters<Route['handle']>[0];
+
+/** A request as it reaches a route: who asks has been found out already. */
+export interface Request {
+  readonly method: Route['method'];
+  /** As the route table has it. */
+  readonly path: string;
+  readonly tenant: string;
+  readonly params?: Readonly<Record<string, string>>;
+  readonly document?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly caller?: Partial<Call['caller']>;
+  /** Goes into what is stored, so that every write can be told from every other. */
+  readonly op?: string;
+}
+
+/** What the caller is told: stored, for certain not stored, or that nobody can say. */
+export type Answer =
+  | { readonly told: 'stored'; readonly body: Readonly<Record<string, unknown>> }
+  | { readonly told: 'refused'; readonly status: number; readonly code: string }
+  | { readonly told: 'unknown' };
+
+export const nobodyAnswered: Answer = { told: 'refused', status: 503, code: 'store_unavailable' };
+
+/** The routes of an API server, without the socket: everything behind the pipeline is the product's own. */
+export class Front {
+  readonly #routes: ReadonlyMap<string, Route>;
+
+  /** To be called before the cache is fed. */
+  constructor(deps: ApiDeps) {
+    this.#routes = new Map(createApi(deps).routes.map(route => [`${route.method} ${route.path}`, route]));
+  }
+
+  async ask({ method, path, tenant, params = {}, document, headers = {}, caller, op = '' }: Request): Promise<Answer> {
+    const route = this.#routes.get(`${method} ${path}`)!;
+    const request = { headers, socket: {} } as unknown as Call['request'];
+    const who = { kind: 'admin', id: 'somebody', tenant, role: 'admin', token: undefined, ...caller } as const;
+    try {
+      const query = new Map<string, string>();
+      const outcome = await route.handle({ request, requestId: op, caller: who, tenant, params, query, document });
+      if ('rejections' in outcome) {
+        const [{ status, code }] = outcome.rejections;
+        return { told: 'refused', status, code };
+      }
+      const body = 'body' in outcome ? Buffer.concat([outcome.body].flat()).toString() : '{}';
+      return { told: 'stored', body: JSON.parse(body) as Readonly<Record<string, unknown>> };
+    } catch (thrown) {
+      return isCertain(thrown) ? nobodyAnswered : { told: 'unknown' };
+    }
+  }
+}
+
+/** Whether a failure is answered with a rejection, which promises that nothing was stored. */
+function isCertain(thrown: unknown): boolean {
+  const faults = [StoreUnavailableFault, SecretStoreUnavailableFault, ConflictFault];
+  return faults.some(fault => thrown instanceof fault);
+}

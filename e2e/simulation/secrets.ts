@@ -1,0 +1,96 @@
+import { expect } from 'chai';
+
+import type { StoredDeployment } from '../../crds/deployment/index.js';
+import { keys, ranges } from '../../crds/keys/index.js';
+import { type AskedRotation, standingOf } from '../../crds/rotation/index.js';
+import type { Chronicle } from './chronicle.js';
+import { type Cluster, TENANTS } from './cluster.js';
+
+const LABEL = 'safe-key';
+const NAMESPACE = 'deployments';
+const ROTATION = '/api/v1/deployments/{name}/secrets/rotation';
+const ROTATE = '/api/v1/deployments/{name}/secrets/rotate';
+const SECRET = '/api/v1/secrets/{namespace}/{resource}';
+const CONSUMERS = ['safe', 'safe', 'web'] as const;
+const PHASES = ['stage', 'promote', 'verify', 'retire', 'abort'] as const;
+
+/** The one credential of each tenant, as deployments refer to it. */
+export const CREDENTIAL = {
+  name: 'KEY',
+  vault_path: `${NAMESPACE}/${LABEL}`,
+  anchor: 'process',
+  rotation: 'restart',
+} as const;
+
+/** Where the credential of a tenant is stored. */
+export const credentialKey = (tenant: string) => keys.secret(tenant, NAMESPACE, LABEL);
+
+/** Somebody rotates credentials, mostly in order, every few seconds until `until`; the secrets store goes away at times. */
+export function useSecrets(cluster: Cluster, until: number): void {
+  const { world, vault } = cluster;
+  for (const tenant of TENANTS) if (world.chance(0.8)) void writeMissing(cluster, tenant);
+  const next = () => {
+    if (world.time >= until) return;
+    world.after(world.between(500, 3_000), 'a credential is used', () => {
+      const tenant = world.pick(TENANTS);
+      void (world.chance(0.1) ? writeMissing(cluster, tenant) : rotate(cluster, tenant, world.chance(0.1)));
+      next();
+    });
+  };
+  const lose = () => {
+    if (world.time >= until) return;
+    world.after(world.between(5_000, 30_000), 'the secrets store goes away', () => {
+      vault.away = true;
+      world.after(world.between(500, 8_000), 'the secrets store is back', () => (vault.away = false));
+      lose();
+    });
+  };
+  next();
+  lose();
+}
+
+/** Writes the first version, unless there is one. */
+export async function writeMissing(cluster: Cluster, tenant: string): Promise<void> {
+  if (await cluster.server.get(credentialKey(tenant))) return;
+  const params = { namespace: NAMESPACE, resource: LABEL };
+  const document = { values: { password: cluster.world.random.uuid() } };
+  await cluster.ask({ method: 'PUT', path: SECRET, tenant, params, document });
+}
+
+/** Takes the next step of a rotation, or some other one. */
+export async function rotate(cluster: Cluster, tenant: string, isRash = false): Promise<void> {
+  const { world } = cluster;
+  const params = { name: world.pick(CONSUMERS) };
+  const shown = await cluster.ask({ method: 'GET', path: ROTATION, tenant, params });
+  if (shown.told !== 'stored') return;
+  const phase = isRash ? world.pick(PHASES) : shown.body['next'];
+  await cluster.ask({ method: 'POST', path: ROTATE, tenant, params, document: { phase } });
+}
+
+/** Brings every rotation that is under way to its end, step by step. */
+export async function endRotations(cluster: Cluster): Promise<void> {
+  cluster.vault.away = false;
+  for (const tenant of TENANTS) {
+    await writeMissing(cluster, tenant);
+    for (const name of new Set(CONSUMERS)) {
+      const shown = await cluster.ask({ method: 'GET', path: ROTATION, tenant, params: { name } });
+      if (shown.told !== 'stored' || shown.body['phase'] === 'idle') continue;
+      // What does not get staged now that all is well never will.
+      const phase = shown.body['holds'] ? shown.body['next'] : 'abort';
+      if (phase === 'abort' && shown.body['phase'] !== 'stage') continue;
+      await cluster.ask({ method: 'POST', path: ROTATE, tenant, params: { name }, document: { phase } });
+    }
+  }
+}
+
+/** Throws unless every rotation that a deployment is part of has come to its end. */
+export function expectRotated(chronicle: Chronicle): void {
+  const consumers = chronicle.all<StoredDeployment>(ranges.deployments).filter(({ secrets }) => secrets?.length);
+  for (const tenant of new Set(consumers.map(({ metadata }) => metadata.tenant))) {
+    if (chronicle.entries(ranges.of(ranges.nodes, tenant)).length === 0) continue; // nothing runs, nothing rolls
+    const asked = chronicle.get<AskedRotation>(keys.rotation(tenant, LABEL));
+    const { state, waitsFor } = standingOf(asked, chronicle.get(keys.rotationProgress(tenant, LABEL)));
+    expect(waitsFor, `a rotation at ${state} waits`).to.equal(undefined);
+    expect(state, 'a rotation is under way').to.be.oneOf(['idle', 'retire']);
+  }
+}

@@ -1,0 +1,20 @@
+import type { Engine } from '../../pkg/agent/index.js';
+import type { AgentLink } from '../../pkg/link/index.js';
+import type { Loop } from '../../pkg/reconcile/index.js';
+import type { SecretStore } from '../../pkg/secrets/index.js';
+import type { Reconnecting } from '../../pkg/simulation/index.js';
+import type { Cache, Store } from '../../pkg/store/index.js';
+import type { Cluster } from './cluster.js';
+
+/** What may be put in the place of the product's own parts, to see that it is found out. */
+export interface Variant {
+  /** The loops of one controllers process, which reaches the store as given. */
+  readonly loops?: (loops: readonly Loop[], store: Store) => readonly Loop[];
+  readonly loopSecrets?: (secrets: SecretStore) => SecretStore;
+  readonly reconnecting?: Reconnecting;
+  readonly apiStore?: (store: Store) => Store;
+  readonly apiCache?: (cache: Cache) => Cache;
+  readonly apiSecrets?: (secrets: SecretStore) => SecretStore;
+  readonly link?: (link: AgentLink) => AgentLink;
+  readonly engine?: (engine: Engine, cluster: Cluster) => Engine;
+}
