@@ -65,6 +65,7 @@ const references = codes(
   'secret_name_invalid',
   'secret_path_name',
   'secret_path_namespace_split',
+  'secret_rotation_open',
   'secret_rotation_unsupported',
   'secret_vault_path_not_relative',
   'secret_vault_path_required',
@@ -135,7 +136,7 @@ export const documentCodes = {
     'resource_already_exists',
     'feature_not_available',
   ),
-  secretWrite: codes(...fields, ...material, 'secret_write_empty', 'outcome_unknown'),
+  secretWrite: codes(...fields, ...material, 'secret_write_empty', 'secret_rotation_open', 'outcome_unknown'),
   rotation: codes(
     ...fields,
     ...material,

@@ -75,6 +75,7 @@ export const descriptions: Readonly<Record<string, Described>> = {
     answer: object,
     codes: [
       'secret_in_use',
+      'secret_rotation_open',
       'secret_path_namespace',
       'secret_path_shape',
       'secret_store_unavailable',
