@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 
 import { type CredentialPath, credentialPath } from '../../pkg/secrets/index.js';
-import { canary } from '../lab/canary.js';
+import { type Canary, canary, commandLines, filesBelow, findCanaries } from '../lab/canary.js';
 import type { Child } from '../lab/child.js';
 import { ControlPlane } from '../lab/control-plane.js';
 import { type Dying, dyingAt } from '../lab/dying-at.js';
@@ -25,7 +25,8 @@ describe('a rotation, with a process killed at every step', function () {
   let rotation: RotationDesk;
   let view: SecretsView;
   let path: CredentialPath;
-  let password = canary('first').value;
+  const passwords: Canary[] = [canary('first')];
+  let password = passwords[0]!.value;
   let deaths = 0;
 
   before(async () => {
@@ -67,6 +68,7 @@ describe('a rotation, with a process killed at every step', function () {
     await rotation.advance('stage', material);
     const { pending = 0 } = await view.state(path);
     const next = (await view.values(path, 'password')).get(pending)!;
+    passwords.push({ name: `version ${pending}`, value: next });
     backend.accepted.add(next);
     return next;
   };
@@ -125,5 +127,11 @@ describe('a rotation, with a process killed at every step', function () {
     await shop.reaches('web', 'Running');
     backend.accepted.delete(next);
     await isWell(2, before);
+  });
+
+  it('leaves no password anywhere but in the engine', async () => {
+    const places = [...(await filesBelow(plane.folder, ['engine'])), ...(await commandLines())];
+    expect(passwords).to.have.length(5);
+    expect(findCanaries(passwords, places)).to.deep.equal([]);
   });
 });

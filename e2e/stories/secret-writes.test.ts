@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { ranges } from '../../crds/keys/index.js';
 import { arm, failpoint, type FailpointName } from '../../pkg/failpoint/index.js';
 import { credentialPath } from '../../pkg/secrets/index.js';
-import { canary } from '../lab/canary.js';
+import { type Canary, canary, filesBelow, findCanaries } from '../lab/canary.js';
 import { ControlPlane } from '../lab/control-plane.js';
 import { janitorLater } from '../lab/janitor-later.js';
 import { SecretsView } from '../lab/secrets-view.js';
@@ -32,6 +32,7 @@ describe('secret material that comes with a document, on a real etcd', () => {
   let plane: ControlPlane;
   let shop: TenantDesk;
   let view: SecretsView;
+  const passwords: Canary[] = [];
 
   before(async () => {
     plane = await ControlPlane.start({ MOORING_REGISTRY_CHECK: 'false' });
@@ -44,6 +45,11 @@ describe('secret material that comes with a document, on a real etcd', () => {
     await plane?.stop();
   });
 
+  const newPassword = () => {
+    const made = canary(`password ${passwords.length}`);
+    passwords.push(made);
+    return made.value;
+  };
   const nameOf = (point: FailpointName) => point.replaceAll(/[._]/g, '-');
   const pathOf = (name: string, label: string) => `deployments/${name}-${label}`;
   const document = (name: string, password: string, replicas: number) => ({
@@ -97,7 +103,7 @@ describe('secret material that comes with a document, on a real etcd', () => {
   const janitorSteps = ['janitor.marked', 'janitor.destroyed', 'janitor.promoted', 'janitor.finished'] as const;
 
   it('is in both stores or in neither, wherever the server dies when it is new', async () => {
-    const password = canary('new').value;
+    const password = newPassword();
     for (const [point] of deaths) await dieOf(point, () => post(document(nameOf(point), password, 1)));
     expect(await intents()).to.equal(deaths.length - 2);
 
@@ -114,7 +120,7 @@ describe('secret material that comes with a document, on a real etcd', () => {
   });
 
   it('is in both stores or in neither, wherever the server dies when it replaces another', async () => {
-    const [before, after] = [canary('before').value, canary('after').value];
+    const [before, after] = [newPassword(), newPassword()];
     const nameFor = (point: FailpointName) => `next-${nameOf(point)}`;
     for (const [point] of deaths) expect((await post(document(nameFor(point), before, 1))).ok).to.equal(true);
     for (const [point] of deaths) {
@@ -145,7 +151,7 @@ describe('secret material that comes with a document, on a real etcd', () => {
   it('leaves no version behind when its record cannot be stored', async () => {
     await plane.api.restart('SIGKILL', 'material.staged=error');
     await plane.serving();
-    const failed = await post(document('failing', canary('failing').value, 1));
+    const failed = await post(document('failing', newPassword(), 1));
     expect(failed.ok ? 0 : failed.status).to.equal(500);
     const { replicas, held } = await standing('failing');
     expect(replicas).to.equal(undefined);
@@ -165,5 +171,9 @@ describe('secret material that comes with a document, on a real etcd', () => {
       expect(held.map(({ pending }) => pending)).to.deep.equal([undefined, undefined]);
     }
     expect(await intents()).to.equal(0);
+  });
+
+  it('is nowhere to be read', async () => {
+    expect(findCanaries(passwords, await filesBelow(plane.folder))).to.deep.equal([]);
   });
 });

@@ -11,11 +11,11 @@ describe('check of the failpoints', () => {
     { name: 'passes one that is passed once and tested', sources: [passed, tested], found: [] },
     { name: 'sees one that is passed nowhere', sources: [tested], found: ['passed at 0 places'] },
     { name: 'sees one that is passed twice', sources: [passed, passed, tested], found: ['passed at 2 places'] },
-    { name: 'sees one without a test', sources: [passed], found: ['killed at by no test'] },
+    { name: 'sees one without a test', sources: [passed], found: ['named in no test'] },
     {
       name: 'does not take the tests of failpoints themselves for a test',
       sources: [passed, { ...tested, path: 'pkg/failpoint/failpoint.test.ts' }],
-      found: ['killed at by no test'],
+      found: ['named in no test'],
     },
   ];
 

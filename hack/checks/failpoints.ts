@@ -6,7 +6,7 @@ import { sourceFiles } from './source-files.js';
 
 const PASSED = /\bfailpoint\('([^']+)'\)/g;
 
-/** Two questions to every failpoint: passed at exactly one place? and is some test about it? */
+/** Two questions to every failpoint: passed at exactly one place? and named in some test? */
 export function judgeFailpoints(names: readonly string[], sources: readonly Source[]): string[] {
   const isTest = ({ path }: Source) => path.endsWith('.test.ts');
   const isAboutThem = ({ path }: Source) => /^(?:pkg\/failpoint|hack)\//.test(path);
@@ -19,12 +19,12 @@ export function judgeFailpoints(names: readonly string[], sources: readonly Sour
     const places = passed.filter(each => each === name).length;
     return [
       ...(places === 1 ? [] : [`failpoint ${name}: passed at ${places} places, not at one`]),
-      ...(tests.some(({ text }) => text.includes(`'${name}'`)) ? [] : [`failpoint ${name}: killed at by no test`]),
+      ...(tests.some(({ text }) => text.includes(`'${name}'`)) ? [] : [`failpoint ${name}: named in no test`]),
     ];
   });
 }
 
-/** Failpoints that are passed nowhere or at several places, or that no test arms. */
+/** Failpoints that are passed nowhere or at several places, or that no test names. */
 export function checkFailpoints(): string[] {
   const sources = sourceFiles()
     .filter(path => existsSync(path))

@@ -1,6 +1,6 @@
 /**
  * Every failpoint there is, and how far the work has come when it is passed. Each is passed at one place in the product
- * and killed at by some test: `make verify` checks both.
+ * and named in some test: `make verify` checks both.
  */
 export const points = {
   // Secret material that comes with a document, in the API server.
