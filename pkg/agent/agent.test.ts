@@ -87,6 +87,17 @@ describe('an agent', () => {
     expect(lab.report('rep_1')?.containerId).to.equal(container?.id);
   });
 
+  it('runs a second replica beside a deployment that has its name', async () => {
+    await begin();
+    await lab.assign(replica({ slot: 1 }));
+    await lab.clock.pass(1_000);
+    await lab.assign(replica({ uid: 'rep_2', deployment: 'web-1', deploymentUid: 'dep_2' }));
+    await lab.clock.pass(1_000);
+
+    expect(lab.running).to.deep.equal(['web-1 running', 'web-1.rep_2 running']);
+    for (const uid of ['rep_1', 'rep_2']) expect(lab.report(uid)?.state).to.equal('running');
+  });
+
   it('reports health as it changes', async () => {
     await begin({ healthyAfterMs: 2_000 });
     await lab.assign(replica({ template: checked }));

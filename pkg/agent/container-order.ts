@@ -1,24 +1,32 @@
 import type { Replica } from '../../crds/replica/index.js';
 import type { Secret } from '../secrets/index.js';
-import type { ContainerOrder } from './engine/index.js';
+import type { ContainerOrder, SeenContainer } from './engine/index.js';
 
-/** `<name>` for the first replica and `<name>-<slot>` for the others. */
-export function containerName({ deployment, slot }: Pick<Replica, 'deployment' | 'slot'>, prefix: string): string {
-  return `${prefix}${deployment}${slot === 0 ? '' : `-${slot}`}`;
+/**
+ * `<name>` for the first replica and `<name>-<slot>` for the others. A deployment `web-1` wants the name of the second
+ * replica of `web`: whoever comes later gets its uid behind a dot, which stands in no name.
+ */
+function containerName({ deployment, slot, uid }: Replica, { prefix, beside }: OrderParts): string {
+  const name = `${prefix}${deployment}${slot === 0 ? '' : `-${slot}`}`;
+  const isTaken = beside.some(other => other.name === name && other.owner.deployment !== deployment);
+  return isTaken ? `${name}.${uid}` : name;
 }
 
 /** What an order takes beside the replica. */
 export interface OrderParts {
   readonly nodeId: string;
   readonly prefix: string;
+  /** The containers of the node. */
+  readonly beside: readonly SeenContainer[];
   readonly secrets: ReadonlyMap<string, Secret>;
 }
 
 /** What to ask the engine for, to run a replica on a node. Requests of cpu and memory are not limits. */
-export function containerOrder(replica: Replica, { nodeId, prefix, secrets }: OrderParts): ContainerOrder {
+export function containerOrder(replica: Replica, parts: OrderParts): ContainerOrder {
+  const { nodeId, secrets } = parts;
   const { image, entrypoint, command, environment = {}, healthCheck, ports = [] } = replica.template;
   return {
-    name: containerName(replica, prefix),
+    name: containerName(replica, parts),
     image,
     ...(entrypoint ? { entrypoint } : {}),
     ...(command ? { command } : {}),

@@ -117,7 +117,8 @@ export class ReplicaWorker {
     if (step === 'create') {
       const secrets = await this.#secretsOf(replica);
       failpoint('agent.secrets_fetched');
-      const order = containerOrder(replica, { nodeId: node.id, prefix: this.#options.namePrefix ?? '', secrets });
+      const { namePrefix: prefix = '' } = this.#options;
+      const order = containerOrder(replica, { nodeId: node.id, prefix, beside: view.containers, secrets });
       const id = await this.#slowly(uid, 'creating', () => engine.create(order));
       failpoint('agent.created');
       const { name, owner } = order;
