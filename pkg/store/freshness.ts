@@ -12,6 +12,8 @@ export interface FreshnessOptions {
   /** Writes something that the watch will see: the revision that is waited for may belong to a key outside the root. */
   readonly nudge: () => void;
   readonly deadlineMs: number;
+  /** When to ask for those who have gathered: all of them share one probe. */
+  readonly defer: (ask: () => void) => void;
 }
 
 interface Sleeper {
@@ -85,8 +87,7 @@ export class Freshness {
     const { answer } = this.#next;
     if (!this.#asking) {
       this.#asking = true;
-      // After this turn of the event loop: all who ask in it share one probe.
-      setImmediate(() => void this.#ask());
+      this.#options.defer(() => void this.#ask());
     }
     return answer;
   }

@@ -17,6 +17,8 @@ export interface WatchCacheOptions {
   readonly log: Logger;
   /** How long `barrier` and `reached` wait before they give up. */
   readonly deadlineMs?: number;
+  /** When questions that have gathered are put to the store. `setImmediate` gathers those of a turn of the event loop. */
+  readonly defer?: (ask: () => void) => void;
   /** Prefixes of keys that are not kept: whoever wants those asks the store. */
   readonly leavesOut?: readonly string[];
 }
@@ -37,7 +39,8 @@ export class WatchCache implements Cache {
   #revision: Revision = 0;
   #connected = false;
 
-  constructor({ store, clock, log, deadlineMs = 5_000, leavesOut = [] }: WatchCacheOptions) {
+  constructor(options: WatchCacheOptions) {
+    const { store, clock, log, deadlineMs = 5_000, defer = queueMicrotask, leavesOut = [] } = options;
     this.#store = store;
     this.#log = log;
     this.#leavesOut = leavesOut;
@@ -46,6 +49,7 @@ export class WatchCache implements Cache {
       ask: () => store.revision(),
       nudge: () => void this.#nudge(),
       deadlineMs,
+      defer,
     });
     this.ready = new Promise(resolve => {
       this.#becameReady = resolve;
