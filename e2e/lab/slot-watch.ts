@@ -17,6 +17,7 @@ export class SlotWatch {
   readonly #open = new Map<string, number>();
   readonly #past: Doubled[] = [];
   readonly #fewest = new Map<string, number>();
+  readonly #fewestHealthy = new Map<string, number>();
   #looking = true;
   readonly #looked: Promise<void>;
 
@@ -36,10 +37,16 @@ export class SlotWatch {
     return this.#fewest.get(deployment) ?? 0;
   }
 
+  /** The fewest whose health check passed at once since `forget`, by the engine's own word. */
+  fewestHealthy(deployment: string): number {
+    return this.#fewestHealthy.get(deployment) ?? 0;
+  }
+
   /** Begins the counting anew. */
   forget(): void {
     this.#past.length = 0;
     this.#fewest.clear();
+    this.#fewestHealthy.clear();
   }
 
   async stop(): Promise<void> {
@@ -50,13 +57,18 @@ export class SlotWatch {
   async #look(): Promise<void> {
     while (this.#looking) {
       const running = (await this.#view.containers()).filter(({ state }) => state === 'running');
-      const [slots, deployments] = [new Map<string, number>(), new Map<string, number>()];
-      for (const { labels } of running) {
+      const [slots, deployments, healthy] = [1, 2, 3].map(() => new Map<string, number>()) as [Counts, Counts, Counts];
+      for (const { labels, status } of running) {
+        const name = labels['mooring.io/deployment'] ?? '';
         count(slots, SLOT.map(label => labels[label]).join('/'));
-        count(deployments, labels['mooring.io/deployment'] ?? '');
+        count(deployments, name);
+        if (status.includes('(healthy)')) count(healthy, name);
       }
       this.#note(slots);
-      for (const [name, now] of deployments) this.#fewest.set(name, Math.min(now, this.#fewest.get(name) ?? now));
+      for (const [name, now] of deployments) {
+        lower(this.#fewest, name, now);
+        lower(this.#fewestHealthy, name, healthy.get(name) ?? 0);
+      }
       await pause(40);
     }
   }
@@ -72,6 +84,12 @@ export class SlotWatch {
   }
 }
 
-function count(counts: Map<string, number>, key: string): void {
+type Counts = Map<string, number>;
+
+function lower(least: Counts, key: string, now: number): void {
+  least.set(key, Math.min(now, least.get(key) ?? now));
+}
+
+function count(counts: Counts, key: string): void {
   counts.set(key, (counts.get(key) ?? 0) + 1);
 }

@@ -116,6 +116,29 @@ describe('the life of nodes', function () {
     await status('shop-2', 'ready');
   });
 
+  it('a node is emptied of what has a health check: the old container goes when the new one is healthy', async () => {
+    // It takes three seconds until a container of it is healthy.
+    const healthCheck = { type: 'exec', command: ['sleep 2'], interval: '1s', retries: 3 };
+    await shop.apply({ name: 'checked', image: await fleet.image('1'), healthCheck });
+    const { status: shown } = await shop.reaches('checked', 'Running');
+    const isOnOne = shown?.placements[0]?.nodeId === (await node('shop-1')).id;
+    const leaves = isOnOne ? 'shop-1' : 'shop-2';
+    await until('the engine to say that it is healthy', async () =>
+      (await fleet.view.running('checked')).every(container => container.status.includes('(healthy)')),
+    );
+    watch.forget();
+    await order(leaves, 'drain');
+    await until('it to have left', async () => (await runningOn(leaves, 'checked')).length === 0);
+
+    console.log(`      drained with a health check: never fewer than ${watch.fewestHealthy('checked')} of 1 healthy`);
+    expect(watch.fewestHealthy('checked')).to.equal(1);
+    expect(watch.doubled).to.deep.equal([]);
+    await order(leaves, 'undrain');
+    await status(leaves, 'ready');
+    taken(await shop.client.request('DELETE', '/api/v1/deployments/checked'));
+    await until('it to be gone', async () => (await fleet.view.running('checked')).length === 0);
+  });
+
   it('an agent that hangs past its grace and goes on: the same', async () => {
     await order('shop-1', 'drain');
     await until('web to have left', async () => (await runningOn('shop-1')).length === 0);
