@@ -9,12 +9,14 @@ import { applyToRunning } from './containers.js';
 import { readsOverHttp } from './reads.js';
 import { type Finding, report } from './report.js';
 import { scheduling } from './scheduler.js';
+import { schedulingOnEtcd } from './scheduler-etcd.js';
 import { createOverHttp, storeLayer } from './writes.js';
 
 const workloads: Readonly<Record<string, (rounds: number) => Promise<Finding[]>>> = {
   w1: createOverHttp,
   w2: storeLayer,
   w3: scheduling,
+  w3e: schedulingOnEtcd,
   w5: applyToRunning,
   w8: readsOverHttp,
   admission: admitting,

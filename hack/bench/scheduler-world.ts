@@ -7,10 +7,14 @@ import { containerTemplate, type Replica, templateHash } from '../../crds/replic
 import { systemClock, systemRandom } from '../../pkg/clock/index.js';
 import { defaultPolicy, type PlacementPolicy } from '../../pkg/fleet/index.js';
 import { silentLogger } from '../../pkg/log/index.js';
-import { encode, type Entry, MemoryStore, type Put, value, WatchCache } from '../../pkg/store/index.js';
+import { encode, type Entry, MemoryStore, type Put, type Store, value, WatchCache } from '../../pkg/store/index.js';
 
 const AT = '2030-01-01T00:00:00.000Z';
 const COUNTRIES = ['DE', 'FR', 'NL', 'US'];
+const WRITTEN_AT_ONCE = 256;
+
+/** Where the records of a bench are in etcd. */
+export const PREFIX = '/bench/';
 
 /** No quota: a bench measures what placement costs, not where it stops. */
 export const policy: PlacementPolicy = { ...defaultPolicy, quotas: {} };
@@ -35,7 +39,7 @@ const metadata = (tenant: string, uid: string) => ({
 const tenantName = (position: number) => `tenant-${position}`;
 
 /** A node in one of four countries and one of eight zones; three of the countries are in the EU. */
-function nodePuts(tenant: string, position: number, cpu = 16_000): readonly Put[] {
+export function nodePuts(tenant: string, position: number, cpu = 16_000): readonly Put[] {
   const name = `machine-${String(position).padStart(6, '0')}`;
   const id = `node_${tenant}-${position}`;
   const node: StoredNode = {
@@ -89,8 +93,12 @@ export function deploymentPuts(tenant: string, name: string, change: Partial<Sto
   return [{ key: keys.deployment(tenant, name), bytes: encode(deployment) }, ...replicas];
 }
 
-async function write(store: MemoryStore, puts: readonly Put[]): Promise<void> {
-  for (const put of puts) await store.commit({ guards: [{ key: put.key, at: 0 }], puts: [put], deletes: [] });
+/** Writes each record by itself, many at a time. */
+export async function write(store: Store, puts: readonly Put[]): Promise<void> {
+  for (let from = 0; from < puts.length; from += WRITTEN_AT_ONCE) {
+    const some = puts.slice(from, from + WRITTEN_AT_ONCE);
+    await Promise.all(some.map(put => store.commit({ guards: [{ key: put.key, at: 0 }], puts: [put], deletes: [] })));
+  }
 }
 
 /** What it took to place everything. */
@@ -151,7 +159,7 @@ export async function explainedWorld(nodes: number) {
 }
 
 /** The scheduler at work. `seen` resolves when `look` has called what it is given, for a change that it was shown. */
-function started(store: MemoryStore, look: (entry: Entry, all: () => void) => void) {
+export function started(store: Store, look: (entry: Entry, all: () => void) => void) {
   const stop = new AbortController();
   const cache = new WatchCache({ store, clock: systemClock, log: silentLogger });
   const controllers = controllersIn({

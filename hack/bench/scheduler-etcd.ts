@@ -1,0 +1,103 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+
+import { ranges } from '../../crds/keys/index.js';
+import type { EtcdProcess } from '../../pkg/processes/index.js';
+import { EtcdStore, type Happening } from '../../pkg/store/index.js';
+import { limitClient, limitOf } from './etcd-own.js';
+import { onFreshEtcd } from './fresh.js';
+import type { Finding } from './report.js';
+import { interleave, median, ratio } from './rounds.js';
+import { nodePuts, PREFIX, started, write } from './scheduler-world.js';
+
+const PLACED = 10_000;
+const LIMIT_SECONDS = 4;
+const MISFITS_PER_SECOND = 5;
+
+/** Bytes of the two values that one placement writes: the replica and the event. */
+const PLACEMENT_PUTS = [760, 520];
+
+/**
+ * W3 end to end: deployments with one replica each are written by another process; the real loop hears of them from its
+ * watch, finds a node among many for each, and binds it durably; a second watch sees that. Against etcd's own limit for the
+ * transaction that binds.
+ */
+export async function schedulingOnEtcd(rounds: number): Promise<Finding[]> {
+  const client = await limitClient();
+  const cells = await interleave<'middle' | 'limit' | 'misfits' | 'small' | 'large', number>(rounds, {
+    middle: () => onFreshEtcd(etcd => placeOn(etcd, 5_000, 0)),
+    limit: () => onFreshEtcd(limit),
+    misfits: () => onFreshEtcd(etcd => placeOn(etcd, 5_000, MISFITS_PER_SECOND)),
+    small: () => onFreshEtcd(etcd => placeOn(etcd, 1_000, 0)),
+    large: () => onFreshEtcd(etcd => placeOn(etcd, 10_000, 0)),
+  });
+  const shown = (rates: readonly number[]) => `${median(rates).toFixed(0)}/s`;
+  const against = (ours: readonly number[], peers: readonly number[]) => ({
+    ratio: ratio(ours, peers),
+    larger: true,
+    figures: `${shown(ours)} against ${shown(peers)}`,
+  });
+  return [
+    {
+      workload: 'W3e',
+      what: `placements on etcd, 5,000 nodes, from one watch to the other, over etcd's own limit for the same transaction (${client})`,
+      ...against(cells.middle, cells.limit),
+      floor: 0.5,
+      target: 1,
+    },
+    {
+      workload: 'W3eb',
+      what: 'the same with 10,000 nodes, over 1,000',
+      ...against(cells.large, cells.small),
+      floor: 0.4,
+      target: 0.75,
+    },
+    {
+      workload: 'W3c',
+      what: `the same with ${MISFITS_PER_SECOND} deployments a second that fit nowhere, every node explained, over none`,
+      ...against(cells.misfits, cells.middle),
+      floor: 0.7,
+      target: 0.87,
+    },
+  ];
+}
+
+async function limit(etcd: EtcdProcess): Promise<number> {
+  return (await limitOf(etcd, { clients: 64, seconds: LIMIT_SECONDS, batch: 1, puts: PLACEMENT_PUTS })).perSecond;
+}
+
+/** Placements a second, from the first that the second watch sees to the last. */
+async function placeOn(etcd: EtcdProcess, nodes: number, misfits: number): Promise<number> {
+  const [store, other] = [1, 2].map(() => new EtcdStore({ endpoints: [etcd.endpoint], prefix: PREFIX }));
+  await write(store!, Array.from({ length: nodes }, (_, position) => nodePuts('tenant-0', position)).flat());
+  const loop = started(store!, () => undefined);
+  await loop.cache.ready;
+  const seen = bindingsSeen(other!, PLACED);
+  const writer = spawn(
+    process.execPath,
+    ['--import', 'tsx', 'hack/bench/replica-writer.ts', etcd.endpoint, String(PLACED), String(misfits)],
+    { stdio: ['ignore', 'inherit', 'inherit'] },
+  );
+  const seconds = await seen;
+  if (writer.exitCode === null) await once(writer, 'exit');
+  await loop.stop();
+  await Promise.all([store!.close(), other!.close()]);
+  return PLACED / seconds;
+}
+
+/** Seconds between the first and the last of so many replicas that are seen with a node. */
+function bindingsSeen(store: EtcdStore, wanted: number): Promise<number> {
+  const stop = new AbortController();
+  return new Promise(resolve => {
+    let [count, begun] = [0, 0];
+    const note = ({ key, entry }: Happening) => {
+      if (!key.startsWith(ranges.replicas) || !entry?.bytes.includes('"nodeId"')) return;
+      if (++count === 1) begun = performance.now();
+      if (count < wanted) return;
+      stop.abort();
+      resolve((performance.now() - begun) / 1_000);
+    };
+    const feed = { reset: () => undefined, happened: (all: readonly Happening[]) => all.forEach(note) };
+    void store.follow({ ...feed, connected: () => undefined }, {}, stop.signal);
+  });
+}
