@@ -11,7 +11,7 @@ import { silentLogger } from '../../pkg/log/index.js';
 import type { Wake } from '../../pkg/reconcile/index.js';
 import { encode, MemoryStore, WatchCache } from '../../pkg/store/index.js';
 import { defineIndexes } from '../reading/index.js';
-import { changedNode, changedStatus, changedTenant, changedWishes, freedRoom } from './wakes.js';
+import { changedNode, changedStatus, changedTenant, changedWishes, freedRoom, removedDeployment } from './wakes.js';
 
 const AT = '2030-01-01T00:00:00.000Z';
 const metadata = (tenant: string, uid: string) => ({
@@ -143,6 +143,26 @@ describe('scheduler is woken', () => {
     expect(woken, 'its container may still be there').to.deep.equal([]);
     await put(keys.replica('t1', 'web', 0), undefined);
     expect(woken.toSorted()).to.deep.equal(['t1/apart', 't1/fits', 't1/limited']);
+  });
+
+  it('by a replica that goes from a node that is no more: only what waits for a quota', async () => {
+    await put(keys.replica('t1', 'web', 0), replica('web'));
+    await waiting('fits', ['resources'], { resources: { cpu: '900m' } });
+    await waiting('limited', ['quota']);
+    listen(freedRoom(defaultPolicy));
+    await put(keys.replica('t1', 'web', 0), undefined);
+    expect(woken).to.deep.equal(['t1/limited']);
+  });
+
+  it('by a deployment that goes: only what waits for a quota', async () => {
+    await put(keys.deployment('t1', 'old'), { metadata: metadata('t1', 'dep_old'), name: 'old' });
+    await waiting('limited', ['quota']);
+    await waiting('other', ['resources']);
+    listen(removedDeployment);
+    await put(keys.deployment('t1', 'old'), { metadata: metadata('t1', 'dep_old'), name: 'old', replicas: 2 });
+    expect(woken).to.deep.equal([]);
+    await put(keys.deployment('t1', 'old'), undefined);
+    expect(woken).to.deep.equal(['t1/limited']);
   });
 
   it('by a tenant’s record: only what waits for a quota', async () => {

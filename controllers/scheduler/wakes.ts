@@ -56,17 +56,21 @@ export const changedStatus: Wake = {
   },
 };
 
-/** Wakes the deployments that wait and that the node of a replica would take, now that the replica is gone. */
+/**
+ * Wakes the deployments that wait and that the node of a replica would take, now that the replica is gone; and those that
+ * wait for a quota, wherever it was.
+ */
 export function freedRoom(policy: PlacementPolicy): Wake {
   return {
     prefix: ranges.replicas,
     keys: (change, cache) => {
       const left = leftIn(change);
-      const node = left && nodeOf(left, cache);
-      if (!node) return [];
+      if (!left) return [];
+      const node = nodeOf(left, cache);
       const concerned = waitingIn(change, cache).filter(({ deployment, scheduling }) => {
         if (!scheduling.filters.some(filter => LOAD.includes(filter))) return false;
         if (scheduling.filters.includes('quota')) return true;
+        if (!node) return false;
         const workload = workloadFor(deployment, cache, policy);
         return workload.apart.some(apart => apart.deployment === left.deployment) || answerOf(node, workload) === '';
       });
