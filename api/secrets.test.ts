@@ -248,4 +248,15 @@ describe('secrets over HTTP', () => {
     expect(await other.store.revision()).to.equal(before);
     await other.stop();
   });
+
+  it('do not keep a deployment from being scaled while their store is away', async () => {
+    await post('web', { secrets: [entry()] });
+    const away = () => Promise.reject<never>(new SecretStoreUnavailableFault('away'));
+    Object.assign(lab.secrets, { read: away, state: away });
+    const scaled = await lab.ask('PUT', '/api/v1/deployments/web', { token, body: { replicas: 5 } });
+    const set = await lab.ask('PUT', '/api/v1/deployments/web', { token, body: { environment: { A: 'b' } } });
+
+    expect([scaled.status, scaled.body['replicas']]).to.deep.equal([200, 5]);
+    expect([set.status, set.body['code']]).to.deep.equal([503, 'secret_store_unavailable']);
+  });
 });

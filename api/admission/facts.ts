@@ -1,9 +1,11 @@
+import { isDeepStrictEqual } from 'node:util';
+
 import type { DeploymentFacts, KnownImage, KnownNode } from '../../crds/deployment/index.js';
 import { isPinned, isTypedId, parseImageReference } from '../../crds/grammar/index.js';
 import { keys, ranges } from '../../crds/keys/index.js';
 import type { NodePresence, StoredNode } from '../../crds/node/index.js';
 import type { KnownVolume, StoredVolume } from '../../crds/volume/index.js';
-import { keysOf, parseCredentialPath } from '../../pkg/secrets/index.js';
+import { keysOf, parseCredentialPath, SecretStoreUnavailableFault } from '../../pkg/secrets/index.js';
 import { type Cache, type Guard, StoreUnavailableFault, value } from '../../pkg/store/index.js';
 import type { ApiEnv } from '../env.js';
 import { type Asked, asksResidency, dependenciesIn, listIn, secretPathsIn } from './asked.js';
@@ -78,7 +80,23 @@ async function imageFact({ images }: ApiEnv, tenant: string, { fields, stored }:
   return reference && isPinned(reference) ? images.imageFact(tenant, image) : 'unchecked';
 }
 
-async function keysOfSecrets({ secrets }: ApiEnv, tenant: string, asked: Asked) {
+/** Only what sets variables is judged by them: everything else may change while the secrets store is away. */
+async function keysOfSecrets(env: ApiEnv, tenant: string, asked: Asked): Promise<DeploymentFacts['secretKeys']> {
+  try {
+    return await readKeys(env, tenant, asked);
+  } catch (thrown) {
+    if (thrown instanceof SecretStoreUnavailableFault && !setsVariables(asked)) return {};
+    throw thrown;
+  }
+}
+
+function setsVariables({ fields, sends, stored }: Asked): boolean {
+  const before: Readonly<Record<string, unknown>> = stored ? { ...stored } : {};
+  const setters = ['environment', 'secrets', 'composedSecrets'];
+  return setters.some(field => sends(field) && !isDeepStrictEqual(fields[field], before[field]));
+}
+
+async function readKeys({ secrets }: ApiEnv, tenant: string, asked: Asked) {
   const found = await Promise.all(
     secretPathsIn(asked).map(async ({ path }) => {
       const at = parseCredentialPath(tenant, path);
