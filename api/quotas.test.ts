@@ -98,6 +98,24 @@ describe('quotas', () => {
     });
   };
 
+  it('of secrets stop one more from being written, not a new version of one that is there', async () => {
+    const write = (name: string, query = '') =>
+      lab.ask('PUT', `/api/v1/secrets/deployments/${name}${query}`, { token: a, body: { values: { key: 'x' } } });
+    await set({ secrets: 1 });
+    expect((await write('one')).status).to.equal(201);
+    for (const refused of [await write('two'), await write('two', '?dryRun=true')]) {
+      expect([refused.status, refused.body['code'], refused.body['field']]).to.deep.equal([
+        409,
+        'quota_reached',
+        'resource',
+      ]);
+    }
+    expect((await write('one')).status).to.equal(200);
+    expect(await kind('secrets')).to.include({ limit: 1, used: 1 });
+    await set({ secrets: 2 });
+    expect((await write('two')).status).to.equal(201);
+  });
+
   it('of nodes stop one more from joining, not one that is there', async () => {
     expect((await enrol('one')).status).to.equal(201);
     const second = await enrol('two');

@@ -8,6 +8,7 @@ import {
   generateDocument,
   vaultPathOf,
 } from '../../pkg/secrets/index.js';
+import { quotasOf } from '../admission/quota-warnings.js';
 import { refuseWhileRotating } from '../admission/rotating.js';
 import { secretSubject } from '../admission/turns.js';
 import { attempts } from '../attempts.js';
@@ -47,6 +48,8 @@ async function writeNext(env: ApiEnv, call: Call, path: CredentialPath, write: S
     if (refused) return refused;
     const last = await lastVersion(env, path);
     if (last instanceof Refused) return last;
+    const full = last === 0 && tooMany(env, path);
+    if (full) return full;
     const written = await env.secrets.write(path, { document, after: last, as: 'current' });
     if (written.kind === 'forbidden') return forbidden(env, path);
     if (written.kind === 'conflict') return undefined;
@@ -61,6 +64,8 @@ async function tryWrite(env: ApiEnv, path: CredentialPath, write: SecretWrite): 
   if (reading.kind === 'forbidden') return forbidden(env, path);
   const last = await lastVersion(env, path);
   if (last instanceof Refused) return last;
+  const full = last === 0 && tooMany(env, path);
+  if (full) return full;
   const before = reading.kind === 'found' && {
     before: { ...pathView(path), keys: [...reading.document.keys()].sort(), version: reading.version },
   };
@@ -71,6 +76,13 @@ async function lastVersion(env: ApiEnv, path: CredentialPath): Promise<number | 
   const state = await env.secrets.state(path);
   if (state.kind === 'forbidden') return forbidden(env, path);
   return state.kind === 'found' ? state.state.last : 0;
+}
+
+/** Whether the tenant may have no credential more. Only those in the platform's own store are counted. */
+function tooMany(env: ApiEnv, { tenant, label }: CredentialPath): Refused | undefined {
+  const { secrets: limit } = quotasOf(env, tenant);
+  if (limit === undefined || env.usage.of(tenant).secrets < limit) return undefined;
+  return new Refused(reject('quota_reached', 'resource', label, { kind: 'secrets', limit }));
 }
 
 function forbidden({ still }: ApiEnv, { namespace }: CredentialPath): Refused {
