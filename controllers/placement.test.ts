@@ -4,6 +4,7 @@ import type { StoredDeployment } from '../crds/deployment/index.js';
 import type { StoredEvent } from '../crds/event/index.js';
 import { keys, ranges } from '../crds/keys/index.js';
 import type { Replica } from '../crds/replica/index.js';
+import { type RefusedGroup, ungrouped } from '../crds/scheduling/index.js';
 import { defaultPolicy } from '../pkg/fleet/index.js';
 import { deployment, metadata, TENANT, World } from './world.testing.js';
 
@@ -59,6 +60,30 @@ describe('controllers place', () => {
     expect(said).to.have.length(1);
     expect(said[0]?.count).to.be.within(2, 4);
     expect(await events('deployment.waiting')).to.have.length(1);
+  });
+
+  it('nothing, name every node with every reason in the event, and in the status only how many', async () => {
+    world.controllers('a');
+    await world.enrol('french', at('FR'));
+    const silent = await world.enrol('nowhere');
+    await world.clock.pass(1000);
+    await world.store.revoke(silent);
+    await world.clock.pass(1000);
+    await put(german());
+    await world.clock.pass(2000);
+
+    const [event] = await events('deployment.unschedulable');
+    const told = ungrouped(event?.data['groups'] as readonly RefusedGroup[]);
+    const short = told.map(({ node, reasons }) => [node, ...reasons.map(each => `${each.filter}: ${each.reported}`)]);
+    expect(short).to.deep.equal([
+      ['french', 'residency: country FR'],
+      ['nowhere', 'ready: failed', 'residency: country nothing'],
+    ]);
+    for (const { reasons } of told) expect(reasons.at(-1)?.required).to.equal('country DE');
+    const message = (await world.status())?.message ?? '';
+    expect(message)
+      .to.include('0 of 2 nodes: 2 residency, 1 ready')
+      .and.not.match(/french|nowhere/);
   });
 
   it('replicas elsewhere whose node no longer says that it is where their data may be', async () => {
