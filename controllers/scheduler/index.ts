@@ -37,6 +37,6 @@ export function scheduler(policy: PlacementPolicy = defaultPolicy): Loop {
       removedDeployment,
     ],
     reconcile: schedule(policy),
-    concurrency: 16,
+    concurrency: 64,
   };
 }
