@@ -37,9 +37,8 @@ export const deploymentsOnNode: Wake = {
   keys: ({ entry, previous }, cache) => {
     const after = entry && value<StoredNode>(entry);
     const before = previous && value<StoredNode>(previous);
-    const id = after?.id ?? before?.id;
     const matters = after?.id !== before?.id || !isDeepStrictEqual(after?.labels, before?.labels);
-    return id !== undefined && matters ? residents(id, cache) : [];
+    return matters ? residents([after?.id, before?.id], cache) : [];
   },
 };
 
@@ -49,9 +48,9 @@ export const deploymentsOnFailingNode: Wake = {
   keys: ({ entry, previous }, cache) => {
     const after = entry && value<NodeStatus>(entry);
     const before = previous && value<NodeStatus>(previous);
-    const id = after?.id ?? before?.id;
-    const matters = after?.status !== before?.status || after?.lost !== before?.lost;
-    return id !== undefined && matters ? residents(id, cache) : [];
+    const isOther = after?.id !== before?.id;
+    const matters = isOther || after?.status !== before?.status || after?.lost !== before?.lost;
+    return matters ? residents([after?.id, before?.id], cache) : [];
   },
 };
 
@@ -66,7 +65,9 @@ export function andDependents({ prefix, keys }: Wake): Wake {
   };
 }
 
-function residents(nodeId: string, cache: Cache): readonly string[] {
-  const found = cache.by(REPLICAS_BY_NODE, nodeId).map(entry => value<Replica>(entry));
+/** Of one node, or of two that had one name one after the other. */
+function residents(nodeIds: readonly (string | undefined)[], cache: Cache): readonly string[] {
+  const ids = new Set(nodeIds.filter(id => id !== undefined));
+  const found = [...ids].flatMap(id => cache.by(REPLICAS_BY_NODE, id).map(entry => value<Replica>(entry)));
   return [...new Set(found.map(({ tenant, deployment }) => queueKey({ tenant, name: deployment })))];
 }

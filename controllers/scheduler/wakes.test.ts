@@ -129,6 +129,14 @@ describe('scheduler is woken', () => {
     expect(woken).to.deep.equal(['t1/web']);
   });
 
+  it('by a node that was given up and enrolled anew under its name, though the one before was ready too', async () => {
+    await put(keys.nodeStatus('t1', 'a'), status('a', 'ready'));
+    await waiting('web', ['ready']);
+    listen(changedStatus);
+    await put(keys.nodeStatus('t1', 'a'), { ...status('a', 'ready'), id: 'node_other' });
+    expect(woken).to.deep.equal(['t1/web']);
+  });
+
   it('by a replica that goes: only what its node would take now, or what kept apart from it', async () => {
     await put(keys.node('t1', 'a'), node('a'));
     await put(keys.nodeStatus('t1', 'a'), status('a', 'ready'));

@@ -47,12 +47,13 @@ export function changedNode(policy: PlacementPolicy): Wake {
   };
 }
 
-/** Wakes the deployments of the tenant that wait, when a node begins or ceases to take work. */
+/** Wakes the deployments of the tenant that wait, when a node begins or ceases to take work, or is another by now. */
 export const changedStatus: Wake = {
   prefix: ranges.nodeStatuses,
   keys: (change, cache) => {
-    const [after, before] = [change.entry, change.previous].map(each => each && value<NodeStatus>(each).status);
-    return after !== before && isNews(change, cache) ? wake(waitingIn(change, cache)) : [];
+    const [after, before] = [change.entry, change.previous].map(each => each && value<NodeStatus>(each));
+    const matters = after?.status !== before?.status || after?.id !== before?.id;
+    return matters && isNews(change, cache) ? wake(waitingIn(change, cache)) : [];
   },
 };
 

@@ -1,0 +1,51 @@
+import { expect } from 'chai';
+
+import { keys } from '../../crds/keys/index.js';
+import { ManualClock } from '../../pkg/clock/index.js';
+import { silentLogger } from '../../pkg/log/index.js';
+import type { Wake } from '../../pkg/reconcile/index.js';
+import { encode, type Entry, MemoryStore, WatchCache } from '../../pkg/store/index.js';
+import { defineIndexes } from './indexes.js';
+import { deploymentsOnFailingNode, deploymentsOnNode } from './wakes.js';
+
+const entry = (key: string, document: unknown): Entry => ({ key, bytes: encode(document), revision: 9, created: 9 });
+
+describe('a node that another has taken the place of while the watch was broken', () => {
+  let cache: WatchCache;
+  beforeEach(async () => {
+    const clock = new ManualClock();
+    const store = new MemoryStore({ clock });
+    cache = new WatchCache({ store, clock, log: silentLogger });
+    defineIndexes(cache);
+    void cache.run(new AbortController().signal);
+    for (const [name, nodeId] of [
+      ['old', 'node_1'],
+      ['new', 'node_2'],
+    ]) {
+      const key = keys.replica('t1', name!, 0);
+      const replica = { uid: name, tenant: 't1', deployment: name, slot: 0, nodeId, template: {} };
+      await store.commit({ guards: [{ key, at: 0 }], puts: [{ key, bytes: encode(replica) }], deletes: [] });
+    }
+    await cache.barrier();
+  });
+
+  const woken = ({ keys: wakes }: Wake, key: string, before: object, after: object) =>
+    wakes({ key, entry: entry(key, after), previous: entry(key, before), revision: 9, position: 0 }, cache);
+
+  it('wakes what is on either', () => {
+    const key = keys.node('t1', 'a');
+    expect(woken(deploymentsOnNode, key, { id: 'node_1', labels: {} }, { id: 'node_2', labels: {} })).to.have.members([
+      't1/old',
+      't1/new',
+    ]);
+    const status = { status: 'ready' };
+    expect(
+      woken(
+        deploymentsOnFailingNode,
+        keys.nodeStatus('t1', 'a'),
+        { id: 'node_1', ...status },
+        { id: 'node_2', ...status },
+      ),
+    ).to.have.members(['t1/old', 't1/new']);
+  });
+});
