@@ -14,11 +14,11 @@ export function exchangeMachines(cluster: Cluster, until: number): void {
   });
 }
 
-/** Gives every machine's agent a join token of whoever has it, or of somebody when nobody does. */
+/** Gives every machine's agent a join token of whoever has it. One that nobody has may be enrolling with its last one. */
 export async function settleOwners(cluster: Cluster): Promise<void> {
   for (const machine of cluster.machines) {
-    const owner = (await cluster.ownerOf(machine.name)) ?? cluster.world.pick(TENANTS);
-    machine.joinToken = await cluster.joinToken(owner);
+    const owner = await cluster.ownerOf(machine.name);
+    if (owner !== undefined) machine.joinToken = await cluster.joinToken(owner);
     machine.seat.restart(10);
   }
 }
