@@ -50,7 +50,8 @@ class Desk {
   async reconcile(key: string, env: LoopEnv): Promise<Next> {
     const named = namedBy(key);
     const { fleets, doubts } = this.#booksOn(env.cache);
-    await fleets.told();
+    // Of the change that has woken this one the fleets may not have been told yet: the cache tells all in one go.
+    await Promise.resolve();
     // From here to what is assumed below nothing is awaited: nobody else decides on the same room.
     const now = env.clock.monotonic();
     const keepOpen = doubts.lift(key, now);

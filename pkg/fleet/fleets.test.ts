@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 
+import type { Deployment } from '../../crds/deployment/index.js';
 import { keys } from '../../crds/keys/index.js';
 import type { NodeStatus, StoredNode } from '../../crds/node/index.js';
 import type { Replica } from '../../crds/replica/index.js';
@@ -10,6 +11,8 @@ import type { Candidate } from '../placement/index.js';
 import { encode, MemoryStore, WatchCache } from '../store/index.js';
 import { Fleets } from './fleets.js';
 import { defineFleetIndexes } from './indexes.js';
+import { defaultPolicy } from './policy.js';
+import { workloadOf } from './workload-of.js';
 
 const AT = '2030-01-01T00:00:00.000Z';
 const TENANTS = ['t1', 't2'] as const;
@@ -37,11 +40,15 @@ const replica = (tenant: string, slot: number, nodeId: string): Replica => ({
   createdAt: AT,
 });
 
+const webSpec: Deployment = { kind: 'Deployment', name: 'web', image: 'i', replicas: 1, secretsVersion: 0 };
+
 const step = fc.record({
   what: fc.constantFrom('node', 'status', 'replica', 'remove node', 'remove replica', 'look'),
   tenant: fc.constantFrom(...TENANTS),
   node: fc.nat(2),
   slot: fc.nat(3),
+  /** Another node of the same name, as a relist tells of one that was given up and enrolled anew meanwhile. */
+  isAnother: fc.boolean(),
   cpu: fc.constantFrom(1000, 2000),
   status: fc.constantFrom<NodeStatus['status'][]>('ready', 'failed'),
 });
@@ -72,22 +79,28 @@ describe('fleets', () => {
   };
   const seen = async (fleets: Fleets, tenant: string) => {
     const nodes: Candidate[] = [...(await fleets.of(tenant)).nodes];
-    return { nodes: nodes.toSorted((a, b) => (a.id < b.id ? -1 : 1)), totals: (await fleets.of(tenant)).totals };
+    const workload = workloadOf(webSpec, tenant, { cache, policy: defaultPolicy }, fleets.totalsOf(tenant));
+    return {
+      nodes: nodes.toSorted((a, b) => (a.id < b.id ? -1 : 1)),
+      totals: fleets.totalsOf(tenant),
+      chosen: (await fleets.of(tenant)).place(3, workload).nodes.map(({ id }) => id),
+    };
   };
 
   it('property: what was kept up is what would be read afresh', async () => {
     const kept = new Fleets(cache);
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 15 }), async steps => {
-        for (const { what, tenant, node: position, slot, cpu, status } of steps) {
+        for (const { what, tenant, node: position, isAnother, slot, cpu, status } of steps) {
           const name = `${tenant}-n${position}`;
-          const record = { id: `node_${name}`, status, reason: '', since: AT };
-          if (what === 'node') await put(keys.node(tenant, name), node(tenant, name, cpu));
+          const id = `node_${name}${isAnother ? '-anew' : ''}`;
+          const record = { id, status, reason: '', since: AT };
+          if (what === 'node') await put(keys.node(tenant, name), { ...node(tenant, name, cpu), id });
           if (what === 'status') await put(keys.nodeStatus(tenant, name), record);
-          if (what === 'replica') await put(keys.replica(tenant, 'web', slot), replica(tenant, slot, record.id));
+          if (what === 'replica') await put(keys.replica(tenant, 'web', slot), replica(tenant, slot, id));
           if (what === 'remove node') await put(keys.node(tenant, name), undefined);
           if (what === 'remove replica') await put(keys.replica(tenant, 'web', slot), undefined);
-          if (what === 'look') await kept.of(tenant);
+          if (what === 'look') await seen(kept, tenant);
         }
         for (const tenant of TENANTS) {
           expect(await seen(kept, tenant)).to.deep.equal(await seen(new Fleets(cache), tenant));
@@ -108,6 +121,21 @@ describe('fleets', () => {
     await put(keys.replica('t1', 'web', 0), undefined);
     takeBack();
     expect([(await fleets.of('t1')).totals.cpu, fleets.isAssuming('t1')]).to.deep.equal([0, false]);
+  });
+
+  it('place on the node that has taken the place and the name of another while the watch was broken', async () => {
+    const ready = { status: 'ready', reason: 'heard', since: AT };
+    await put(keys.node('t1', 'a'), node('t1', 'a', 1000));
+    await put(keys.nodeStatus('t1', 'a'), { id: 'node_a', ...ready });
+    const fleets = new Fleets(cache);
+    const workload = workloadOf(webSpec, 't1', { cache, policy: defaultPolicy }, (await fleets.of('t1')).totals);
+    const chosen = async () => (await fleets.of('t1')).place(1, workload).nodes.map(({ id }) => id);
+    expect(await chosen()).to.deep.equal(['node_a']);
+
+    // One change with both ids, as a relist tells it.
+    await put(keys.node('t1', 'a'), { ...node('t1', 'a', 1000), id: 'node_b' });
+    await put(keys.nodeStatus('t1', 'a'), { id: 'node_b', ...ready });
+    expect(await chosen()).to.deep.equal(['node_b']);
   });
 
   it('never show a tenant the nodes of another', async () => {

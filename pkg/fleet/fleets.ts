@@ -35,13 +35,9 @@ export class Fleets {
 
   /** The nodes of a tenant as they are now. Never shows another tenant's. */
   async of(tenant: string): Promise<Fleet> {
-    await this.told();
+    // Whoever asks may have been woken by a change of which the cache has not told us yet: it tells all in one go.
+    await Promise.resolve();
     return this.now(tenant);
-  }
-
-  /** Whoever asks may have been woken by a change of which the cache has not told us yet: it tells all in one go. */
-  told(): Promise<void> {
-    return Promise.resolve();
   }
 
   /** The nodes of a tenant, as far as we were told. */
@@ -110,7 +106,7 @@ export class Fleets {
     if (!isReplica && !key.startsWith(ranges.nodes) && !key.startsWith(ranges.nodeStatuses)) return;
     const tenant = segmentsOf(key)[0] ?? '';
     if (!this.#kept.has(tenant)) return;
-    for (const each of [entry, previous]) {
+    for (const each of [previous, entry]) {
       if (!each) continue;
       this.#mark(tenant, isReplica ? value<Replica>(each).nodeId : value<{ readonly id: string }>(each).id);
     }

@@ -5,7 +5,8 @@
  * whoever explains what the scheduler did, so that both speak of the same thing.
  *
  *     const fleets = new Fleets(cache);
- *     const { nodes } = fleets.of(tenant).place(2, workloadOf(deployment, tenant, { cache, policy }, totals));
+ *     const fleet = await fleets.of(tenant);
+ *     const { nodes } = fleet.place(2, workloadOf(deployment, tenant, { cache, policy }, fleets.totalsOf(tenant)));
  *     const explanation = explainDeployment(deployment, tenant, { cache, policy });
  *
  * `defineFleetIndexes` must be called on the cache before it is fed. Nothing is written here.

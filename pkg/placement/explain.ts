@@ -4,7 +4,7 @@ import { type Filter, refuse } from './filter.js';
 import { freeWords } from './free-words.js';
 import { compareCandidates, type Scores, scoresOf } from './rank.js';
 import { Surroundings } from './surroundings.js';
-import { occupied, siblingsOn, type Workload } from './workload.js';
+import { beforeLast, occupied, siblingsOn, type Workload } from './workload.js';
 
 /** What one filter says of one node. */
 export interface FilterVerdict {
@@ -70,10 +70,10 @@ interface Field {
 
 function judge(node: Candidate, workload: Workload, { near, around, filters }: Field) {
   const replicas = siblingsOn(node, workload).all;
-  const seen = replicas > 0 ? occupied(node, workload, -1) : node;
+  const [seen, asking] = replicas > 0 ? [occupied(node, workload, -1), beforeLast(workload)] : [node, workload];
   const seenAround = replicas > 0 ? new Surroundings(workload, withOne(near, seen)) : around;
   const verdicts = filters.map((filter): FilterVerdict => {
-    const reason = refuse(filter, seen, workload, seenAround);
+    const reason = refuse(filter, seen, asking, seenAround);
     return reason ? { filter: filter.name, ok: false, reason } : { filter: filter.name, ok: true };
   });
   return { seen, replicas, verdicts, scores: scoresOf(seen, workload, seenAround) };

@@ -38,8 +38,13 @@ export function compareCandidates(workload: Workload, around: Surroundings): (a:
 
 /** The part of the ranking that does not depend on who asks, but only on which kinds are requested. */
 export function compareByLoad(requests: Partial<Amounts>): (a: Candidate, b: Candidate) => number {
-  return (a, b) =>
-    freeShare(b, requests) - freeShare(a, requests) || a.replicas - b.replicas || (a.name < b.name ? -1 : 1);
+  return (a, b) => freeShare(b, requests) - freeShare(a, requests) || a.replicas - b.replicas || compareByName(a, b);
+}
+
+/** For a moment two nodes may bear one name: one that is no more, and the one that has taken its place. */
+function compareByName(a: Candidate, b: Candidate): number {
+  if (a.name !== b.name) return a.name < b.name ? -1 : 1;
+  return a.id < b.id ? -1 : 1;
 }
 
 /** The best of the able nodes, or undefined when there is none. */

@@ -47,6 +47,15 @@ export function siblingsOn(node: Candidate, { deployment }: Workload): Residents
   return node.residents.get(deployment) ?? NOBODY;
 }
 
+/** The workload when one of its replicas is yet to come: what that replica takes of the quotas is not taken yet. */
+export function beforeLast(workload: Workload): Workload {
+  const quotas = workload.quotas.map(use =>
+    // The deployment itself is there, with or without the replica.
+    use.kind === 'deployments' ? use : { ...use, used: use.used - use.asked },
+  );
+  return { ...workload, quotas };
+}
+
 /** The node with `count` replicas of the workload more on it. Less, when it is negative. */
 export function occupied(node: Candidate, workload: Workload, count = 1): Candidate {
   const { deployment, requests, hostPorts } = workload;
@@ -62,6 +71,6 @@ export function occupied(node: Candidate, workload: Workload, count = 1): Candid
     },
     heldPorts: ports,
     replicas: node.replicas + count,
-    residents: new Map([...node.residents, [deployment, { all: all + count, staying: staying + count }]]),
+    residents: new Map([...node.residents, [deployment, { all: all + count, staying: Math.max(0, staying + count) }]]),
   };
 }

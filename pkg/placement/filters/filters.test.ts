@@ -239,6 +239,18 @@ const cases: readonly Case[] = [
     reported: '10 containers',
   },
   {
+    name: 'say in cores and mebibytes what a quota does not allow',
+    workload: {
+      quotas: [
+        { kind: 'cpu', limit: 2000, used: 1900, asked: 500 },
+        { kind: 'memory', limit: GIB, used: GIB, asked: 1 },
+      ],
+    },
+    refused: ['quota'],
+    required: 'at most 2000m cpu, at most 1024Mi memory',
+    reported: '1900m cpu, 1024Mi memory',
+  },
+  {
     name: 'say nothing of a quota that the workload does not add to',
     workload: { quotas: [{ kind: 'cpu', limit: 10, used: 20, asked: 0 }] },
     refused: [],

@@ -1,3 +1,4 @@
+import { amountWords } from '../amount-words.js';
 import type { Filter } from '../filter.js';
 import type { Surroundings } from '../surroundings.js';
 import type { QuotaUse } from '../workload.js';
@@ -9,8 +10,8 @@ export const quota: Filter = {
   words: (_node, { quotas }, around) => {
     const short = quotas.filter(use => !isKept(use, around));
     return [
-      short.map(({ kind, limit }) => `at most ${limit} ${kind}`).join(', '),
-      short.map(({ kind, used, asked }) => `${used + around.placed * asked} ${kind}`).join(', '),
+      short.map(({ kind, limit }) => `at most ${amountWords(kind, limit)}`).join(', '),
+      short.map(({ kind, used, asked }) => amountWords(kind, used + around.placed * asked)).join(', '),
     ];
   },
 };

@@ -1,12 +1,6 @@
+import { amountWords } from '../amount-words.js';
 import { type Amounts, type Candidate, kinds } from '../candidate.js';
 import type { Filter } from '../filter.js';
-
-const MEBIBYTE = 1024 ** 2;
-
-const shown: Readonly<Record<keyof Amounts, (amount: number) => string>> = {
-  cpu: amount => `${amount}m cpu`,
-  memory: amount => `${Math.floor(amount / MEBIBYTE)}Mi memory`,
-};
 
 /** Wants what the workload requests to be left over by the requests of what is on the node already. */
 export const resources: Filter = {
@@ -14,8 +8,8 @@ export const resources: Filter = {
   accepts: (node, { requests: { cpu = 0, memory = 0 } }) => cpu <= free(node, 'cpu') && memory <= free(node, 'memory'),
   words: (node, { requests }) => {
     const short = kinds.filter(kind => (requests[kind] ?? 0) > free(node, kind));
-    const required = short.map(kind => shown[kind](requests[kind] ?? 0));
-    const reported = short.map(kind => `${shown[kind](free(node, kind))} free`);
+    const required = short.map(kind => amountWords(kind, requests[kind] ?? 0));
+    const reported = short.map(kind => `${amountWords(kind, free(node, kind))} free`);
     return [required.join(', '), reported.join(', ')];
   },
 };
