@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import type { StoredEvent } from '../crds/event/index.js';
 import { ranges } from '../crds/keys/index.js';
 import { documentOf } from '../pkg/secrets/index.js';
-import type { Store } from '../pkg/store/index.js';
+import { type Store, value } from '../pkg/store/index.js';
 import { type Life, mortal, path, PHASES, RotationWorld } from './rotation-world.testing.js';
 
 describe('a rotation', () => {
@@ -84,6 +84,29 @@ describe('a rotation', () => {
     await world.clock.pass(3_000);
     expect(await world.progress()).to.include({ phase: 'stage', holds: true });
     expect(await world.state()).to.deep.equal({ last: 2, current: 1, pending: 2 });
+  });
+
+  it('whose new version is larger than the secrets store takes says so, and is turned back', async () => {
+    await begin();
+    const keys = Array.from({ length: 64 }, (_, position) => `key_${position}`);
+    const generation = { keys, by: 'bytes', bytes: 32, encoding: 'hex' } as const;
+    await world.ask('stage', { by: 'platform', generation });
+    await world.clock.pass(5_000);
+    expect((await world.progress())?.waitsFor).to.contain('does not take');
+    await world.reach('abort');
+    expect(await world.state()).to.deep.equal({ last: 1, current: 1 });
+  });
+
+  it('whose present version cannot be opened says so, and goes on when it can', async () => {
+    await begin();
+    const [record] = (await world.store.list(ranges.secretVersions)).entries;
+    await world.put(record!.key, {});
+    await world.ask('stage');
+    await world.clock.pass(5_000);
+    expect((await world.progress())?.waitsFor).to.contain('can be opened');
+    await world.put(record!.key, value(record!));
+    await world.clock.pass(3_000);
+    expect(await world.progress()).to.include({ phase: 'stage', holds: true });
   });
 
   it('that was only staged is turned back without a trace in containers', async () => {

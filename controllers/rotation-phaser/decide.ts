@@ -37,8 +37,6 @@ const hold: RotationStep = { kind: 'hold' };
 
 const TAKEN = 'stage is asked for again: another version of the secret was written meanwhile';
 const BEING_WRITTEN = 'a write of the secret that is under way has ended';
-/** What a rotation waits for whose staged version somebody has destroyed. */
-export const GONE = 'it is aborted: the staged version is no longer there';
 
 /**
  * Decides the next step of a rotation.
@@ -51,7 +49,6 @@ export function nextRotationStep(facts: RotationFacts): RotationStep {
     case 'stage':
       return stageStep(facts);
     case 'promote':
-      return forwardStep(facts);
     case 'verify':
       return forwardStep(facts);
     case 'retire':

@@ -6,21 +6,15 @@ import type { AskedRotation, RotationProgress } from '../../crds/rotation/index.
 import { failpoint } from '../../pkg/failpoint/index.js';
 import type { SecretIntent } from '../../pkg/material/index.js';
 import { again, done, type LoopEnv, type Next, type Reconcile } from '../../pkg/reconcile/index.js';
-import {
-  credentialPath,
-  SecretOutcomeUnknownFault,
-  type SecretState,
-  type SecretStore,
-  SecretStoreUnavailableFault,
-} from '../../pkg/secrets/index.js';
+import { credentialPath, type SecretState, type SecretStore } from '../../pkg/secrets/index.js';
 import { type Cache, type Entry, value } from '../../pkg/store/index.js';
 import { consumersOf, holdersOf, namedBy } from '../reading/index.js';
 import { advanced, progressOf, raise, record, type Subject, turnedBack } from './changes.js';
-import { GONE, nextRotationStep, type RotationFacts, type RotationStep } from './decide.js';
+import { nextRotationStep, type RotationFacts, type RotationStep } from './decide.js';
+import { FORBIDDEN, GONE, hindranceIn } from './hindrance.js';
 import { mint } from './mint.js';
 
 const RETRY_MS = 2_000;
-const FORBIDDEN = 'the policy of the secrets store grants it';
 
 /**
  * Does the next step of one rotation, or says what it waits for. Each step leaves something that wakes it again, or is
@@ -49,9 +43,9 @@ export function phaseOne(secrets: SecretStore): Reconcile {
           continue;
         }
       } catch (thrown) {
-        const isAway = thrown instanceof SecretStoreUnavailableFault || thrown instanceof SecretOutcomeUnknownFault;
-        if (!isAway) throw thrown;
-        return await waitFor(subject, 'the secrets store can be reached', env);
+        const hindrance = hindranceIn(thrown);
+        if (hindrance === undefined) throw thrown;
+        return await waitFor(subject, hindrance, env);
       }
       if (step.kind === 'wait') return await waitFor(subject, step.for, env);
       if (step.kind === 'hold') return await holds(subject, env);
@@ -137,16 +131,15 @@ async function changeSecret(
   const about = { tenant: named.tenant, key: named.name };
   if (step.kind === 'mint') {
     const kind = await mint(secrets, path, asked, env.random);
-    env.log.info('new material staged', { ...about, because: kind });
+    if (kind === 'written') env.log.info('new material staged', { ...about, count: asked.to });
     return kind === 'forbidden' ? FORBIDDEN : undefined;
   }
-  const outcome = await (step.kind === 'turn' ? secrets.promote(path, step.to) : secrets.destroy(path, step.version));
-  env.log.info('secret version changed', {
-    ...about,
-    because: step.kind,
-    count: step.kind === 'turn' ? step.to : step.version,
-  });
-  return outcome.kind === 'forbidden' ? FORBIDDEN : outcome.kind === 'missing' ? GONE : undefined;
+  const count = step.kind === 'turn' ? step.to : step.version;
+  const outcome = await (step.kind === 'turn' ? secrets.promote(path, count) : secrets.destroy(path, count));
+  if (outcome.kind === 'forbidden') return FORBIDDEN;
+  if (outcome.kind === 'missing') return GONE;
+  env.log.info('secret version changed', { ...about, because: step.kind, count });
+  return undefined;
 }
 
 async function raiseOne(
