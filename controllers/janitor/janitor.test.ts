@@ -146,7 +146,7 @@ describe('the janitor', () => {
     await write('old', 0);
     const { key } = await staged('new', ['password']);
     // The same number, as if the rotation had been first and the request had died before it could write.
-    const rotation = { id: 'rot_1', path: PATH, from: 1, to: 2 };
+    const rotation = { id: 'rot_1', path: PATH, phase: 'stage', from: 1, to: 2 };
     const records = { [keys.rotation(TENANT, 'web-db')]: rotation, [progressKey]: { id: 'rot_1', staged: true } };
     for (const [at, record_] of Object.entries(records)) {
       await commit({ guards: [{ key: at, at: 0 }], puts: [{ key: at, bytes: encode(record_) }], deletes: [] });
@@ -155,6 +155,20 @@ describe('the janitor', () => {
     await finishAll(key);
     expect((await secrets.read(path, 2)).kind).to.equal('found');
     expect(await store.get(key)).to.equal(undefined);
+  });
+
+  it('destroys what a dead request wrote, also where a rotation that has ended had that number', async () => {
+    await write('old', 0);
+    const { key } = await staged('new', ['password']);
+    const asked = { id: 'rot_1', path: PATH, phase: 'retire', from: 1, to: 2 };
+    const ended = { id: 'rot_1', phase: 'retire', staged: true, holds: true };
+    for (const [at, record_] of Object.entries({ [keys.rotation(TENANT, 'web-db')]: asked, [progressKey]: ended })) {
+      await commit({ guards: [{ key: at, at: 0 }], puts: [{ key: at, bytes: encode(record_) }], deletes: [] });
+    }
+    await clock.pass(61_000);
+    await finishAll(key);
+    expect((await secrets.read(path, 2)).kind).to.equal('missing');
+    expect(await current()).to.equal('old');
   });
 
   it('can be killed after any step and finish later', async () => {

@@ -1,5 +1,5 @@
 import { keys, ranges, segmentsOf } from '../../crds/keys/index.js';
-import type { AskedRotation, RotationProgress } from '../../crds/rotation/index.js';
+import { type AskedRotation, isOpen, type RotationProgress, standingOf } from '../../crds/rotation/index.js';
 import { finish, type IntentWrite, type SecretIntent } from '../../pkg/material/index.js';
 import { again, done, type Reconcile } from '../../pkg/reconcile/index.js';
 import type { SecretStore } from '../../pkg/secrets/index.js';
@@ -38,13 +38,14 @@ function storedByOthers(tenant: string, key: string, cache: Cache): readonly Int
   return stored.flatMap(({ writes }) => writes);
 }
 
-/** The versions that rotations have found to be their own. */
+/** The versions that rotations under way have found to be their own. One that has ended needs no number any more. */
 function stagedByRotations(tenant: string, cache: Cache): readonly IntentWrite[] {
   return cache.list(ranges.of(ranges.rotations, tenant)).flatMap(entry => {
-    const { id, path, to } = value<AskedRotation>(entry);
+    const asked = value<AskedRotation>(entry);
     const [, label = ''] = segmentsOf(entry.key);
     const recorded = cache.get(keys.rotationProgress(tenant, label));
     const progress = recorded && value<RotationProgress>(recorded);
-    return progress?.id === id && progress.staged ? [{ path, version: to }] : [];
+    const isStaged = progress?.id === asked.id && progress.staged;
+    return isStaged && isOpen(standingOf(asked, progress)) ? [{ path: asked.path, version: asked.to }] : [];
   });
 }
