@@ -14,7 +14,7 @@ export interface DeliveryUse {
 export interface Delivery {
   readonly replica: string;
   readonly nodeId: string;
-  /** The latest, the oldest first. */
+  /** Every one whose ticket might come again, the oldest first. */
   readonly uses: readonly DeliveryUse[];
   /** Id of the event that tells of a ticket used twice, if there was one. */
   readonly repeated?: string;

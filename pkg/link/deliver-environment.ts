@@ -1,4 +1,4 @@
-import type { Delivery, EnvironmentRequest } from '../../crds/delivery/index.js';
+import type { Delivery, DeliveryUse, EnvironmentRequest } from '../../crds/delivery/index.js';
 import { keys, segmentsOf } from '../../crds/keys/index.js';
 import type { Replica, ResolvedSecrets } from '../../crds/replica/index.js';
 import { failpoint } from '../failpoint/index.js';
@@ -15,7 +15,7 @@ import { encode, type Entry, value } from '../store/index.js';
 import type { DeskEnv } from './desk-env.js';
 import { REPLICAS_BY_UID, replicaOf } from './desk-indexes.js';
 import type { NodeIdentity } from './node-identity.js';
-import type { Tickets } from './tickets.js';
+import { TICKET_MS, type Tickets } from './tickets.js';
 
 /** What giving out secrets takes, beside the desk. */
 export interface DeliveryEnv {
@@ -29,7 +29,11 @@ export type EnvironmentAnswer =
   | { readonly kind: 'not_own' | 'ticket_invalid' | 'ticket_used' }
   | ({ readonly kind: 'unresolved' } & UnresolvedWords);
 
-const USES_KEPT = 8;
+/** A use is kept for longer than its ticket could come again: the clocks of servers differ. */
+const USE_KEPT_MS = 2 * TICKET_MS;
+
+/** How often one replica is given its variables in that time. No node that means well comes near it. */
+const USES_MAX = 64;
 
 /** A replica that is wanted on the node now and whose secrets are resolved. */
 interface Due {
@@ -59,6 +63,10 @@ export async function deliverEnvironment(
   const key = keys.delivery(node.tenant, due.replica.deployment, due.replica.uid);
   const held = env.cache.get(key);
   if (held && wasUsed(held, ticket)) return refuseRepeat(env, node, due.replica, held);
+  if (held && recentUses(held, env).length >= USES_MAX) {
+    env.log.warn('secrets refused: asked for too often', about);
+    return { kind: 'ticket_invalid' };
+  }
 
   let isOurs = true;
   const audit = async (versions: SecretVersions) => {
@@ -95,6 +103,11 @@ function wasUsed(held: Entry, ticket: string): boolean {
   return value<Delivery>(held).uses.some(use => use.ticket === ticket);
 }
 
+/** The uses of tickets that might come again. */
+function recentUses(held: Entry, { clock }: DeskEnv): readonly DeliveryUse[] {
+  return value<Delivery>(held).uses.filter(({ at }) => clock.now() - Date.parse(at) < USE_KEPT_MS);
+}
+
 interface Use {
   readonly key: string;
   readonly ticket: string;
@@ -104,16 +117,16 @@ interface Use {
 
 /** Writes down that the ticket is used, while the replica is exactly as it was read. False when something has changed. */
 async function use(
-  { store, clock }: DeskEnv,
+  env: DeskEnv,
   { entry, replica }: Due,
   held: Entry | undefined,
   { key, ticket, nodeId, versions }: Use,
 ): Promise<boolean> {
   const before = held && value<Delivery>(held);
-  const now = { ticket, at: new Date(clock.now()).toISOString(), versions };
-  const uses = [...(before?.uses ?? []), now].slice(-USES_KEPT);
+  const now = { ticket, at: new Date(env.clock.now()).toISOString(), versions };
+  const uses = [...(held ? recentUses(held, env) : []), now];
   const record: Delivery = { ...before, replica: replica.uid, nodeId, uses };
-  const verdict = await store.commit({
+  const verdict = await env.store.commit({
     guards: [
       { key, at: held?.revision ?? 0 },
       { key: entry.key, at: entry.revision },

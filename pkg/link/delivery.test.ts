@@ -8,6 +8,7 @@ import { value } from '../store/index.js';
 import { DeskLab, NODE, secretReplica, TENANT } from './desk.testing.js';
 import { environmentRefusal } from './environment-refusal.js';
 import type { AssignmentLine } from './messages.js';
+import { TICKET_MS } from './tickets.js';
 
 describe('the delivery of secrets', () => {
   let lab: DeskLab;
@@ -73,6 +74,37 @@ describe('the delivery of secrets', () => {
     expect(events().map(({ type, severity }) => `${type} ${severity}`)).to.deep.equal([
       'secret.delivery_repeated warning',
     ]);
+  });
+
+  it('does not happen twice with one ticket, however many others were used meanwhile', async () => {
+    await lab.assign(secretReplica());
+    const first = await ticketOf();
+    expect((await ask(first)).kind).to.equal('ready');
+    for (let other = 0; other < 12; other++) expect((await ask(await ticketOf())).kind).to.equal('ready');
+    expect((await ask(first)).kind).to.equal('ticket_used');
+  });
+
+  it('is remembered for as long as its ticket could come again, and no longer', async () => {
+    await lab.assign(secretReplica());
+    const uses = async () => {
+      await lab.cache.barrier();
+      return value<Delivery>(lab.cache.get(keys.delivery(TENANT, 'web', 'rep_1'))!).uses.length;
+    };
+    for (let round = 0; round < 3; round++) await ask(await ticketOf());
+    expect(await uses()).to.equal(3);
+    await lab.clock.pass(2 * TICKET_MS);
+    await ask(await ticketOf());
+    expect(await uses()).to.equal(1);
+  });
+
+  it('has an end for a node that asks without end', async () => {
+    await lab.assign(secretReplica());
+    const kinds: string[] = [];
+    for (let round = 0; round < 66; round++) kinds.push((await ask(await ticketOf())).kind);
+    expect(kinds.filter(kind => kind === 'ready')).to.have.length(64);
+    expect(kinds.at(-1)).to.equal('ticket_invalid');
+    await lab.clock.pass(2 * TICKET_MS);
+    expect((await ask(await ticketOf())).kind).to.equal('ready');
   });
 
   it('can be had anew, with a fresh ticket, while no container is reported', async () => {
