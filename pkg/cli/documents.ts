@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-import { LineCounter, parseAllDocuments } from 'yaml';
+import { type ErrorCode, LineCounter, parseAllDocuments } from 'yaml';
 
 import { UsageFault } from './faults.js';
 import type { Locate } from './print/refusal.js';
@@ -25,7 +25,7 @@ export async function readDeclared(file: string, terminal: Terminal): Promise<re
 /** The objects in a text. All mistakes of syntax are told at once, each with its line and column. */
 export function declaredIn(text: string, source: string): readonly Declared[] {
   const counter = new LineCounter();
-  const documents = parseAllDocuments(text, { lineCounter: counter });
+  const documents = parseAllDocuments(text, { lineCounter: counter, logLevel: 'error' });
   if (!Array.isArray(documents)) return [];
 
   const at = (offset: number): string => {
@@ -33,7 +33,7 @@ export function declaredIn(text: string, source: string): readonly Declared[] {
     return `${source}:${line}:${col}`;
   };
   const mistakes = documents.flatMap(({ errors }) =>
-    errors.map(error => `${at(error.pos[0])}: ${firstLine(error.message)}`),
+    errors.map(({ pos, code, message }) => `${at(pos[0])}: ${UNQUOTED[code] ?? firstLine(message)}`),
   );
   if (mistakes.length > 0) throw new UsageFault(mistakes.join('\n'));
 
@@ -41,7 +41,7 @@ export function declaredIn(text: string, source: string): readonly Declared[] {
     .filter(({ contents }) => contents !== null)
     .map(document => {
       const place = at(document.contents?.range?.[0] ?? 0);
-      const value: unknown = document.toJS();
+      const value = plainValue(document, place);
       if (!isMap(value)) throw new UsageFault(`${place}: must be a map with kind and name.`);
       const locate: Locate = field => {
         const offset = offsetOf(path => document.getIn(path, true), field);
@@ -73,6 +73,22 @@ function readText(file: string): string {
     return readFileSync(file, 'utf8');
   } catch (cause) {
     throw new UsageFault(`${file} cannot be read: ${(cause as Error).message}`, { cause });
+  }
+}
+
+/** What the library would quote a piece of the file for: there may be a credential in it, so the place must do. */
+const UNQUOTED: Readonly<Partial<Record<ErrorCode, string>>> = {
+  UNEXPECTED_TOKEN: 'Something stands here that does not belong',
+  TAG_RESOLVE_FAILED: 'Unknown tag; a value that begins with ! needs quotes',
+  BAD_DIRECTIVE: 'Unknown directive',
+  BAD_DQ_ESCAPE: 'Invalid escape sequence',
+};
+
+function plainValue(document: { toJS(): unknown }, place: string): unknown {
+  try {
+    return document.toJS();
+  } catch {
+    throw new UsageFault(`${place}: An alias cannot be followed; a value that begins with * needs quotes`);
   }
 }
 

@@ -158,6 +158,7 @@ function addWriting(program: Commander, run: Run): void {
     .option('--secret <label>', 'which one, where the deployment refers to several')
     .option('--values <path>', 'with the phase stage: file with the new values as a map, - for standard input')
     .option('--timeout <duration>', 'with --auto: give up after this long', duration)
+    .option('--patience <duration>', 'with --auto: stop when nothing has moved for this long; 1m unless told', duration)
     .action((name: string, options: Options) =>
       run(async () => (await import('./commands/rotate.js')).rotate, {
         name,
@@ -166,6 +167,7 @@ function addWriting(program: Commander, run: Run): void {
         secret: options['secret'],
         values: options['values'],
         timeoutMs: options['timeout'],
+        patienceMs: options['patience'],
       }),
     );
   program

@@ -16,18 +16,18 @@ describe('moor rotate', () => {
   let folder: string;
   let run: typeof Run;
   /** Where the rotation of the fake server stands, and how many looks until its phase holds. */
-  let stands: { phase: string; looks: number; ill?: string };
+  let stands: { phase: string; looks: number; ill?: string; stuck?: string; abortedAt?: string };
 
   before(async () => {
     ({ run } = await import('./run.js'));
   });
 
   const view = () => {
-    const { phase, looks, ill } = stands;
-    const isOver = phase === 'retire' && looks <= 0;
+    const { phase, looks, ill, stuck } = stands;
+    const isOver = phase === 'retire' && looks <= 0 && stuck !== phase;
     const next = PHASES[(PHASES.indexOf(phase as 'stage') + 1) % PHASES.length];
-    const holds = looks <= 0 && ill !== phase;
-    const waitsFor = holds ? null : `${looks} looks`;
+    const holds = looks <= 0 && ill !== phase && stuck !== phase;
+    const waitsFor = holds ? null : stuck === phase ? 'another consumer is well' : `${looks} looks`;
     return { secret: 'web-db', phase: isOver ? 'idle' : phase, holds, next, waitsFor, secretsVersion: 1 };
   };
 
@@ -37,6 +37,7 @@ describe('moor rotate', () => {
     stands = { phase: 'idle', looks: 0 };
     api.replies.set(SHOW, () => {
       stands.looks--;
+      if (stands.abortedAt === stands.phase) stands = { phase: 'idle', looks: 2 };
       return { status: 200, body: view() };
     });
     api.replies.set(ASK, ({ body }) => {
@@ -84,6 +85,19 @@ describe('moor rotate', () => {
     expect(asked()).to.deep.equal([{ phase: 'stage', values: { password: 'new' } }]);
   });
 
+  const unreadable = ['*hunter2', '!!hunter2!', '| hunter2', '"\\hunter2"', '}hunter2', '{a}hunter2', '!<hunter2'];
+  for (const text of [...unreadable.map(value => `password: ${value}\n`), '%YAML hunter2\n---\na: b\n']) {
+    it(`does not repeat what it cannot read in it: ${JSON.stringify(text)}`, async () => {
+      const file = join(folder, 'values.yaml');
+      writeFileSync(file, text);
+      const { code, out, err } = await moor('--phase', 'stage', '--values', file);
+      expect(code).to.equal(2);
+      expect(err).to.contain('values.yaml:1:');
+      expect(out + err).not.to.contain('hunter');
+      expect(asked()).to.deep.equal([]);
+    });
+  }
+
   it('walks through all phases, each when the one before it holds', async () => {
     const { code, out } = await moor('--auto');
     expect(code).to.equal(0);
@@ -110,6 +124,43 @@ describe('moor rotate', () => {
     expect(code).to.equal(1);
     expect(err).to.contain('--phase abort');
     expect(asked()).to.deep.equal([{ phase: 'stage' }, { phase: 'promote' }]);
+  });
+
+  for (const stuck of ['stage', 'promote', 'retire']) {
+    it(`stops when nothing moves in ${stuck}, and says what it waits for`, async function () {
+      this.timeout(20_000);
+      stands = { ...stands, stuck };
+      const { code, err } = await moor('--auto', '--patience', '1s');
+      expect(code).to.equal(1);
+      expect(err).to.contain('web-db').and.to.contain(stuck).and.to.contain('another consumer is well');
+    });
+  }
+
+  it('has patience while something moves', async function () {
+    this.timeout(20_000);
+    stands = { phase: 'verify', looks: 6 };
+    expect((await moor('--auto', '--patience', '1s')).code).to.equal(0);
+  });
+
+  for (const abortedAt of ['stage', 'promote', 'verify']) {
+    it(`has not succeeded when somebody else turns it back at ${abortedAt}`, async () => {
+      stands = { ...stands, abortedAt };
+      const { code, err } = await moor('--auto');
+      expect(code).to.equal(1);
+      expect(err).to.contain('turned back');
+      expect(asked().at(-1)).to.deep.equal({ phase: abortedAt });
+    });
+  }
+
+  it('has not succeeded when somebody else turns it back and begins anew', async () => {
+    stands = { phase: 'promote', looks: 1 };
+    api.replies.set(ASK, () => {
+      stands = { phase: 'stage', looks: 1 };
+      return { status: 200, body: view() };
+    });
+    const { code } = await moor('--auto');
+    expect(code).to.equal(1);
+    expect(asked()).to.deep.equal([{ phase: 'verify' }]);
   });
 
   it('gives up when the time is over', async () => {

@@ -1,3 +1,4 @@
+import { rotationPhases } from '../../../crds/rotation/index.js';
 import type { Client } from '../../client/index.js';
 import { sleep } from '../../clock/index.js';
 import { type Deadline, startDeadline } from '../deadline.js';
@@ -25,9 +26,15 @@ interface RotateInput {
   /** File with a map of new values; `-` is standard input. Values never stand on a command line. */
   readonly values: string | undefined;
   readonly timeoutMs: number | undefined;
+  /** How long a walk waits while nothing changes. */
+  readonly patienceMs: number | undefined;
 }
 
 const LOOK_EVERY_MS = 500;
+/** So long without any change, and the walk stops: some of what a rotation waits for comes only from people. */
+const PATIENCE_MS = 60_000;
+/** As far as a walk can come, in order. */
+const phases: readonly string[] = ['idle', ...rotationPhases];
 /** So many looks in a row at a deployment that is in trouble, and the walk stops. */
 const TROUBLED_LOOKS = 6;
 
@@ -46,6 +53,8 @@ class Rotation {
   readonly #input: RotateInput;
   readonly #path: string;
   #printed = '';
+  /** The last phase that was seen or asked for. */
+  #reached = 'idle';
 
   constructor(session: Session, client: Client, input: RotateInput) {
     this.#session = session;
@@ -75,42 +84,59 @@ class Rotation {
   /** From where it stands to the end, each phase once the one before it holds. Stops at the first trouble. */
   async walk(): Promise<ExitCode> {
     const deadline = startDeadline(this.#session.terminal, this.#input.timeoutMs);
-    let isUnderWay = false;
     try {
       for (;;) {
-        const view = await this.#look();
+        const view = await this.#untilItHolds(deadline);
         if (typeof view === 'number') return view;
-        isUnderWay ||= view.phase !== 'idle';
-        const settled = await this.#untilItHolds(view, deadline);
-        if (typeof settled === 'number') return settled;
-        if (settled.phase === 'idle' && isUnderWay) return exitCode.ok;
-        const asked = await this.ask(settled.next);
+        const asked = await this.ask(view.next);
         if (asked !== exitCode.ok) return asked;
-        isUnderWay = true;
+        this.#reached = view.next;
       }
     } finally {
       deadline.end();
     }
   }
 
-  async #untilItHolds(begun: RotationView, deadline: Deadline): Promise<RotationView | ExitCode> {
-    let view: RotationView | ExitCode = begun;
-    for (let troubled = 0; typeof view !== 'number' && !view.holds; view = await this.#look()) {
+  /** Waits until the present phase holds. Answers an exit code when there is nothing more to ask for. */
+  async #untilItHolds(deadline: Deadline): Promise<RotationView | ExitCode> {
+    const { clock } = this.#session.terminal;
+    const { name, patienceMs = PATIENCE_MS } = this.#input;
+    let [troubled, seen, movedAt] = [0, '', clock.monotonic()];
+    for (;;) {
+      const view = await this.#look();
+      if (typeof view === 'number') return view;
       this.#print(view);
+      const end = this.#endAt(view);
+      if (end !== undefined || view.holds) return end ?? view;
+      const shown = JSON.stringify(view);
+      if (shown !== seen) [seen, movedAt] = [shown, clock.monotonic()];
       troubled = (await this.#isTroubled()) ? troubled + 1 : 0;
-      if (troubled >= TROUBLED_LOOKS) return this.#halted();
-      await sleep(this.#session.terminal.clock, LOOK_EVERY_MS, deadline.signal);
+      if (troubled >= TROUBLED_LOOKS) return this.#halted(view, `${name} is degraded`);
+      if (clock.monotonic() - movedAt > patienceMs)
+        return this.#halted(view, `nothing moved for ${patienceMs / 1000} s`);
+      await sleep(clock, LOOK_EVERY_MS, deadline.signal);
       if (deadline.passed) return exitCode.timedOut;
       if (deadline.signal.aborted) return exitCode.interrupted;
     }
-    if (typeof view !== 'number') this.#print(view);
-    return view;
   }
 
-  #halted(): ExitCode {
+  /** Whether there is nothing left to walk: it is over, or somebody else has turned it back. */
+  #endAt({ secret, phase }: RotationView): ExitCode | undefined {
+    const [reached, now] = [phases.indexOf(this.#reached), phases.indexOf(phase)];
+    this.#reached = phase;
+    if (now >= reached) return undefined;
+    if (reached === phases.indexOf('retire')) return exitCode.ok;
+    this.#session.terminal.err(
+      `${secret} was not rotated: somebody else turned back what had come to ${phases[reached]}.\n`,
+    );
+    return exitCode.refused;
+  }
+
+  #halted({ secret, phase, waitsFor }: RotationView, because: string): ExitCode {
     const { name } = this.#input;
     this.#session.terminal.err(
-      `the rotation halts: ${name} is degraded. moor status ${name} says why; moor rotate ${name} --phase abort turns back.\n`,
+      `the rotation of ${secret} halts in ${phase}, for ${because}. It waits until ${waitsFor}.\n` +
+        `moor status ${name} says more; moor rotate ${name} --phase abort turns back, --auto goes on.\n`,
     );
     return exitCode.refused;
   }
