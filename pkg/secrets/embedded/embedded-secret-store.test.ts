@@ -221,7 +221,11 @@ describe('embedded secret store', () => {
       if (lost) throw new OutcomeUnknownFault();
       return verdict;
     };
-    secrets = embedded({ get: (key: string) => store.get(key), commit } as unknown as Store);
+    secrets = embedded({
+      get: (key: string) => store.get(key),
+      list: (prefix: string) => store.list(prefix),
+      commit,
+    } as unknown as Store);
     expect(await fails(put())).to.be.instanceOf(SecretOutcomeUnknownFault);
     lost = false;
     expect(await put()).to.deep.equal({ kind: 'written', version: 1 });

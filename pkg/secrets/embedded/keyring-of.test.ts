@@ -4,9 +4,10 @@ import { join } from 'node:path';
 
 import { expect } from 'chai';
 
+import { keys } from '../../../crds/keys/index.js';
 import { ExposedKeyFileFault } from '../../auth/index.js';
 import { systemClock, systemRandom } from '../../clock/index.js';
-import { MemoryStore } from '../../store/index.js';
+import { MemoryStore, remove } from '../../store/index.js';
 import { credentialPath } from '../credential-path.js';
 import { documentOf } from '../document.js';
 import { SecretKeyringFault } from '../faults.js';
@@ -75,6 +76,23 @@ describe('the keyring of a store', () => {
     expect(await refused()).to.be.instanceOf(SecretKeyringFault);
     keep(older, newer);
     await open();
+  });
+
+  it('is looked for in a store that was sealed before its keys were written down', async () => {
+    const [older, newer] = [key(), key()];
+    keep(older);
+    await write(await open());
+    await remove(store, (await store.get(keys.secretKeyring()))!);
+    rmSync(file);
+    expect(await refused()).to.be.instanceOf(SecretKeyringFault);
+    expect(existsSync(file)).to.equal(false);
+    keep(newer);
+    expect(await refused()).to.be.instanceOf(SecretKeyringFault);
+
+    keep(newer, older);
+    await write(await open(), 1);
+    keep(newer);
+    expect(await refused()).to.be.instanceOf(SecretKeyringFault);
   });
 
   for (const mode of [0o640, 0o604, 0o660, 0o666]) {

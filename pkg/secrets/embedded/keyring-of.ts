@@ -15,7 +15,7 @@ import { loadSecretKeyring, openSecretKeyring, type SecretKeyring } from './secr
 export async function keyringOf(store: Store, file: string, random: Random): Promise<SecretKeyring> {
   for (;;) {
     const seen = await keysInUse(store);
-    if (seen.revision > 0) return fitting(file, seen.names);
+    if (seen.names.length > 0) return fitting(file, seen.names);
     const keyring = openSecretKeyring(file, random);
     // Of two machines that make their own at the same time, one finds here that it came second.
     if ((await store.commit({ ...sealedUnder(keyring, seen), deletes: [] })).stored) return keyring;

@@ -1,5 +1,6 @@
-import { keys } from '../../../crds/keys/index.js';
+import { keys, ranges } from '../../../crds/keys/index.js';
 import { type Change, encode, type Entry, type Revision, type Store, value } from '../../store/index.js';
+import { keyIdOf } from './records.js';
 import type { SecretKeyring } from './secret-keyring.js';
 
 /**
@@ -24,12 +25,17 @@ export interface SeenKeys {
 
 const KEY = keys.secretKeyring();
 
-/** Reads which keys are in use. */
+/** Reads which keys are in use. A store without the record is empty, or was sealed before there was one. */
 export async function keysInUse(store: Store): Promise<SeenKeys> {
   const entry: Entry | undefined = await store.get(KEY);
-  if (!entry) return { revision: 0, names: [], writing: undefined };
+  if (!entry) return { revision: 0, names: await namesOnRecords(store), writing: undefined };
   const { writing, others } = value<KeysInUse>(entry);
   return { revision: entry.revision, names: [writing, ...others], writing };
+}
+
+async function namesOnRecords(store: Store): Promise<readonly string[]> {
+  const lists = await Promise.all([store.list(ranges.secrets), store.list(ranges.secretVersions)]);
+  return [...new Set(lists.flatMap(({ entries }) => entries.flatMap(entry => keyIdOf(entry) ?? [])))];
 }
 
 /** What a change that seals with the keyring's first key must carry. */

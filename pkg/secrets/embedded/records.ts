@@ -69,6 +69,16 @@ export function isUnderWritingKey(keyring: SecretKeyring, entry: Entry): boolean
   return parsed<{ keyId: string }>(entry).keyId === keyring.writing.id;
 }
 
+/** The name of the key that a record is sealed with; undefined for what is no record. */
+export function keyIdOf(entry: Entry): string | undefined {
+  try {
+    return String(parsed<{ keyId: string }>(entry).keyId);
+  } catch (thrown) {
+    if (thrown instanceof UnreadableSecretFault) return undefined;
+    throw thrown;
+  }
+}
+
 function headFacts({ tenant, namespace, label }: CredentialPath, { uid, last, live, pin }: Head): readonly unknown[] {
   return [tenant, namespace, label, uid, last, live, pin ?? null];
 }
