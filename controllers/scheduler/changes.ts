@@ -1,13 +1,19 @@
 import type { StoredEvent } from '../../crds/event/index.js';
 import { keys, type Named, segmentsOf } from '../../crds/keys/index.js';
 import type { Replica } from '../../crds/replica/index.js';
-import type { Scheduling } from '../../crds/scheduling/index.js';
+import { abridged, type Scheduling } from '../../crds/scheduling/index.js';
 import type { EventDraft } from '../../pkg/events/index.js';
 import type { Candidate } from '../../pkg/placement/index.js';
 import type { LoopEnv } from '../../pkg/reconcile/index.js';
 import { type Change, encode, type Entry, type Guard, type Put, value } from '../../pkg/store/index.js';
 import type { SeenReplica } from '../reading/index.js';
-import type { Saying, Verdict } from './decide.js';
+import { amended, type Saying, type Verdict } from './decide.js';
+
+/**
+ * Of what nodes have to say an event keeps no more: etcd takes requests of 1.5 MiB, and beside it the request holds the
+ * record, the rest of the event, and perhaps another one.
+ */
+const GROUPS_AT_MOST = 1.25 * 2 ** 20;
 
 /** One replica and the node that was found for it. */
 export interface Assignment {
@@ -88,39 +94,62 @@ export function silence(standing: Entry): Change {
   return { guards: [{ key: standing.key, at: standing.revision }], puts: [], deletes: [standing.key] };
 }
 
+/** What is to be said with an event. */
+export type Announcement = Extract<Saying, { readonly verdict: Verdict }>;
+
 /** Records why replicas wait, with the event of the cause. */
 export async function complaint(
-  saying: Extract<Saying, { readonly verdict: Verdict }>,
+  saying: Announcement,
   standing: Entry | undefined,
   subject: Subject,
   env: LoopEnv,
 ): Promise<Change> {
-  const { tenant, name } = subject.named;
-  const key = keys.scheduling(tenant, name);
   const event = await eventFor(saying, subject, env);
-  const { groups: _inTheEvent, ...verdict } = saying.verdict;
-  const record: Scheduling = {
-    ...verdict,
-    event: segmentsOf(event.key)[1]!,
-    lastSeenAt: new Date(env.clock.now()).toISOString(),
-  };
-  const known = standing && value<Scheduling>(standing).filters.includes('quota');
-  const quota =
-    verdict.filters.includes('quota') && !known ? [await env.events.put(quotaReached(saying, subject))] : [];
-  return {
-    guards: [{ key, at: standing?.revision ?? 0 }, subject.same],
-    puts: [{ key, bytes: encode(record) }, event, ...quota],
-    deletes: [],
-  };
+  const record: Scheduling = { ...recordOf(saying.verdict, env), event: segmentsOf(event.key)[1]! };
+  const change = recording(record, standing, subject);
+  return { ...change, puts: [...change.puts, event, ...(await quotaEvents(saying.verdict, standing, subject, env))] };
 }
 
-async function eventFor(
-  { verdict, ...saying }: Extract<Saying, { readonly verdict: Verdict }>,
-  { named, uid }: Subject,
+/** Records why replicas wait, and no more: by the record the deployment is woken when something may help it. */
+export function unannounced(verdict: Verdict, standing: Entry | undefined, subject: Subject, env: LoopEnv): Change {
+  return recording(recordOf(verdict, env), standing, subject);
+}
+
+/** Keeps the record true while its event stands. Undefined when it is. */
+export async function amendment(
+  verdict: Verdict,
+  standing: Entry,
+  subject: Subject,
   env: LoopEnv,
-): Promise<Put> {
+): Promise<Change | undefined> {
+  const record = amended(value<Scheduling>(standing), verdict);
+  if (!record) return undefined;
+  const change = recording(record, standing, subject);
+  return { ...change, puts: [...change.puts, ...(await quotaEvents(verdict, standing, subject, env))] };
+}
+
+function recordOf({ groups: _inTheEvent, ...verdict }: Verdict, { clock }: LoopEnv): Scheduling {
+  return { ...verdict, lastSeenAt: new Date(clock.now()).toISOString() };
+}
+
+function recording(record: Scheduling, standing: Entry | undefined, { named, same }: Subject): Change {
+  const key = keys.scheduling(named.tenant, named.name);
+  return { guards: [{ key, at: standing?.revision ?? 0 }, same], puts: [{ key, bytes: encode(record) }], deletes: [] };
+}
+
+async function quotaEvents(
+  verdict: Verdict,
+  standing: Entry | undefined,
+  subject: Subject,
+  { events }: LoopEnv,
+): Promise<readonly Put[]> {
+  const isKnown = standing && value<Scheduling>(standing).filters.includes('quota');
+  return verdict.filters.includes('quota') && !isKnown ? [await events.put(quotaReached(verdict, subject))] : [];
+}
+
+async function eventFor({ verdict, ...saying }: Announcement, { named, uid }: Subject, env: LoopEnv): Promise<Put> {
   const { summary, unplaced, groups } = verdict;
-  const data = { groups, unplaced };
+  const data = { ...abridged(groups, GROUPS_AT_MOST), unplaced };
   const seen = saying.kind === 'again' ? env.cache.get(keys.event(named.tenant, saying.event)) : undefined;
   if (seen) return env.events.again({ ...value<StoredEvent>(seen), message: summary, data });
 
@@ -135,10 +164,7 @@ async function eventFor(
   });
 }
 
-function quotaReached(
-  { verdict }: Extract<Saying, { readonly verdict: Verdict }>,
-  { named, uid }: Subject,
-): EventDraft {
+function quotaReached(verdict: Verdict, { named, uid }: Subject): EventDraft {
   const limits = verdict.groups.flatMap(({ refusals }) => refusals.filter(({ filter }) => filter === 'quota'));
   return {
     type: 'quota.reached',

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 
 import { refusal, type Refused, type Scheduling, ungrouped } from '../../crds/scheduling/index.js';
 import type { Placed, Workload } from '../../pkg/placement/index.js';
-import { decideSaying, verdictOf } from './decide.js';
+import { amended, decideSaying, verdictOf } from './decide.js';
 
 const NOW = Date.UTC(2030, 0, 1);
 
@@ -69,6 +69,9 @@ describe('scheduler decides what to say', () => {
     expect(new Set([verdict.cause, ...causes]).size).to.equal(4);
   });
 
+  const fewer = judged({ ...placed(1), refused: ungrouped(verdict.groups) });
+  const { event: _, ...unannounced } = standing({}, 61_000);
+
   const cases: readonly { name: string; standing: Scheduling | undefined; kind: string }[] = [
     { name: 'a first cause is new', standing: undefined, kind: 'new' },
     {
@@ -76,10 +79,20 @@ describe('scheduler decides what to say', () => {
       standing: standing({ uid: 'dep_0' }),
       kind: 'new',
     },
-    { name: 'another cause is new', standing: standing({ cause: 'other' }), kind: 'new' },
+    { name: 'another cause is new', standing: standing({ cause: 'other', details: 'other' }, 61_000), kind: 'new' },
+    {
+      name: 'another cause waits when there was an event a moment ago',
+      standing: standing({ cause: 'other', details: 'other' }, 20_000),
+      kind: 'later',
+    },
+    {
+      name: 'a cause whose event could not be stored is new when a detail changes',
+      standing: { ...unannounced, details: 'other' },
+      kind: 'new',
+    },
     { name: 'a standing cause says nothing', standing: standing({}, 3_600_000), kind: 'nothing' },
     { name: 'a changed detail counts up', standing: standing({ details: 'other' }, 61_000), kind: 'again' },
-    { name: 'a changed number counts up', standing: standing({ unplaced: 1 }, 61_000), kind: 'again' },
+    { name: 'a changed number counts up', standing: standing({ details: fewer.details }, 61_000), kind: 'again' },
     {
       name: 'a changed detail waits when the event was counted up a moment ago',
       standing: standing({ details: 'other' }, 20_000),
@@ -97,4 +110,18 @@ describe('scheduler decides what to say', () => {
       expect(decideSaying(verdict, given.standing, NOW).kind).to.equal(given.kind);
     });
   }
+
+  it('keeps the record true before it is time for another event', () => {
+    const changed = judged(placed(3, refused('a', refusal('quota', 'at most 1 containers', '1 containers'))));
+    const record = amended(standing(), changed)!;
+    expect(record).to.deep.include({
+      unplaced: 3,
+      summary: '0 of 1 nodes: 1 quota',
+      filters: ['quota', 'ready', 'resources'],
+      cause: verdict.cause,
+      event: 'evt_1',
+    });
+    expect(amended(record, changed)).to.equal(undefined);
+    expect(decideSaying(changed, record, NOW + 61_000).kind).to.equal('new');
+  });
 });

@@ -1,15 +1,17 @@
+import { isDeepStrictEqual } from 'node:util';
+
 import { specHash } from '../../crds/meta/index.js';
 import { grouped, type RefusedGroup, type Scheduling } from '../../crds/scheduling/index.js';
 import { type Placed, residencyMatchesNothing, summarise, type Workload } from '../../pkg/placement/index.js';
 
-/** How often one standing cause may be counted up. */
-const COUNT_AT_MOST_EVERY_MS = 60_000;
+/** How often something may be said of one deployment. */
+const SAY_AT_MOST_EVERY_MS = 60_000;
 
 /** What is to be said about replicas that found no node. */
 export type Saying =
   /** The record says it already. */
   | { readonly kind: 'nothing' }
-  /** The cause stands and a detail has changed, but it was counted up a moment ago. */
+  /** There is something else to say, but something was said a moment ago. */
   | { readonly kind: 'later'; readonly afterMs: number }
   /** The same cause once more: its event counts up. */
   | { readonly kind: 'again'; readonly verdict: Verdict; readonly event: string }
@@ -38,7 +40,7 @@ export function verdictOf(uid: string, { unplaced, refused }: Placed, { residenc
     filters: [...filters].sort(),
     residencyUnmet: residency !== undefined && residencyMatchesNothing(refused),
     cause: specHash(cause),
-    details: specHash(groups),
+    details: specHash([unplaced, groups]),
     groups,
   };
 }
@@ -46,14 +48,27 @@ export function verdictOf(uid: string, { unplaced, refused }: Placed, { residenc
 /**
  * Decides what to say: one event for one standing cause, however often it is looked at.
  *
- * Which nodes refuse what is the cause; how much a node has free at the moment is a detail.
+ * Which nodes refuse what is the cause; how much a node has free at the moment is a detail. Causes that follow each other
+ * quickly, as those of a node that comes and goes, are not announced one by one.
  */
 export function decideSaying(verdict: Verdict, standing: Scheduling | undefined, now: number): Saying {
-  if (standing?.uid !== verdict.uid || standing.cause !== verdict.cause) return { kind: 'new', verdict };
-  if (standing.details === verdict.details && standing.unplaced === verdict.unplaced) return { kind: 'nothing' };
+  if (standing?.uid !== verdict.uid) return { kind: 'new', verdict };
+  if (standing.details === verdict.details) return { kind: 'nothing' };
 
-  const wait = Date.parse(standing.lastSeenAt) + COUNT_AT_MOST_EVERY_MS - now;
+  const wait = Date.parse(standing.lastSeenAt) + SAY_AT_MOST_EVERY_MS - now;
   // A record from the future was stamped by a clock that was put right since: it must not silence for longer.
-  if (wait > 0 && wait <= COUNT_AT_MOST_EVERY_MS) return { kind: 'later', afterMs: wait };
-  return { kind: 'again', verdict, event: standing.event };
+  if (wait > 0 && wait <= SAY_AT_MOST_EVERY_MS) return { kind: 'later', afterMs: wait };
+  const { cause, event } = standing;
+  return cause === verdict.cause && event !== undefined ? { kind: 'again', verdict, event } : { kind: 'new', verdict };
+}
+
+/**
+ * The record with what is true by now, its event left as it is: what wakes the deployment and what its status says does
+ * not wait for the next event. Undefined when the record says so already.
+ */
+export function amended(standing: Scheduling, verdict: Verdict): Scheduling | undefined {
+  const { unplaced, summary, residencyUnmet } = verdict;
+  const filters = [...new Set([...standing.filters, ...verdict.filters])].sort();
+  const record: Scheduling = { ...standing, unplaced, summary, residencyUnmet, filters };
+  return isDeepStrictEqual(record, standing) ? undefined : record;
 }

@@ -30,18 +30,30 @@ export class Doubts {
     this.#doubts.set(key, { assignments, since, takeBack: this.#fleets.assume(assignments.map(placed)) });
   }
 
-  /** Counts them no longer, so that the deployment can be decided anew. Answers how to count what is not decided by it. */
-  lift(key: string, now: number): (waiting: readonly SeenReplica[], decided: readonly Assignment[]) => void {
+  /** Counts them no longer, so that the deployment can be decided anew. */
+  lift(key: string, now: number): Lifted {
     const doubt = this.#doubts.get(key);
     doubt?.takeBack();
     this.#doubts.delete(key);
-    return (waiting, decided) => {
-      if (!doubt || now - doubt.since > DOUBT_MS) return;
-      const isDecided = ({ seen }: Assignment) => decided.some(each => each.seen.replica.uid === seen.replica.uid);
-      const open = doubt.assignments.filter(each => !isDecided(each) && waiting.some(seen => isSame(seen, each.seen)));
-      this.keep(key, open, doubt.since);
+    const open = doubt && now - doubt.since <= DOUBT_MS ? doubt.assignments : [];
+    const isOpen = (seen: SeenReplica) => open.some(each => isSame(seen, each.seen));
+    return {
+      first: waiting => [...waiting.filter(isOpen), ...waiting.filter(seen => !isOpen(seen))],
+      keepOpen: (waiting, decided) => {
+        const isDecided = ({ seen }: Assignment) => decided.some(each => each.seen.replica.uid === seen.replica.uid);
+        const left = open.filter(each => !isDecided(each) && waiting.some(seen => isSame(seen, each.seen)));
+        this.keep(key, left, doubt?.since ?? now);
+      },
     };
   }
+}
+
+/** What was in doubt about a deployment that is decided anew. */
+export interface Lifted {
+  /** The replicas in the order in which they are to be decided: what may be made yet has the room that it was given. */
+  readonly first: (waiting: readonly SeenReplica[]) => readonly SeenReplica[];
+  /** Goes on counting what may be made yet and was not decided now. */
+  readonly keepOpen: (waiting: readonly SeenReplica[], decided: readonly Assignment[]) => void;
 }
 
 /** Whether a replica is as it was when it was to be placed: only then can it still be. */

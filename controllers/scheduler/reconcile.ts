@@ -4,9 +4,11 @@ import type { Scheduling } from '../../crds/scheduling/index.js';
 import { Fleets, type PlacementPolicy, workloadOf } from '../../pkg/fleet/index.js';
 import type { Placed, Workload } from '../../pkg/placement/index.js';
 import { again, done, type LoopEnv, type Next, type Reconcile } from '../../pkg/reconcile/index.js';
-import { type Entry, value } from '../../pkg/store/index.js';
+import { type Entry, StoreRefusedFault, value } from '../../pkg/store/index.js';
 import { type DeploymentReading, isWaiting, namedBy, readDeployment, type SeenReplica } from '../reading/index.js';
 import {
+  amendment,
+  type Announcement,
   type Assignment,
   complaint,
   placed,
@@ -16,6 +18,7 @@ import {
   type Subject,
   silence,
   turnOf,
+  unannounced,
 } from './changes.js';
 import { decideSaying, verdictOf } from './decide.js';
 import { Doubts } from './doubts.js';
@@ -54,10 +57,10 @@ class Desk {
     await Promise.resolve();
     // From here to what is assumed below nothing is awaited: nobody else decides on the same room.
     const now = env.clock.monotonic();
-    const keepOpen = doubts.lift(key, now);
+    const { first, keepOpen } = doubts.lift(key, now);
     const reading = readDeployment(named, env.cache, this.#policy.regions);
     const standing = env.cache.get(keys.scheduling(named.tenant, named.name));
-    const waiting = waitingReplicas(reading);
+    const waiting = first(waitingReplicas(reading));
     if (!reading.deployment || waiting.length === 0) {
       this.#explaining.forget(key);
       if (standing) await env.commit(silence(standing));
@@ -158,12 +161,35 @@ async function say(
     return done;
   }
   const saying = decideSaying(verdict, standing && value<Scheduling>(standing), env.clock.now());
-  if (saying.kind === 'nothing') return done; // a node that says something else wakes it
-  if (saying.kind === 'later') return again(saying.afterMs, 'the cause was counted up a moment ago');
+  if (saying.kind === 'nothing' || saying.kind === 'later') {
+    const change = standing && (await amendment(verdict, standing, subject, env));
+    if (change) await env.commit(change);
+    // A node that says something else wakes it.
+    return saying.kind === 'nothing' ? done : again(saying.afterMs, 'an event of it was written a moment ago');
+  }
 
-  await env.commit(await complaint(saying, standing, subject, env));
+  await complain(saying, standing, subject, env);
   env.log.warn('replicas have no node', { ...fields(subject), count: verdict.unplaced, because: verdict.summary });
   return done;
+}
+
+/** An event that the store will not take must not leave the deployment unheard: its record is small enough for any. */
+async function complain(
+  saying: Announcement,
+  standing: Entry | undefined,
+  subject: Subject,
+  env: LoopEnv,
+): Promise<void> {
+  try {
+    await env.commit(await complaint(saying, standing, subject, env));
+  } catch (thrown) {
+    if (!(thrown instanceof StoreRefusedFault)) throw thrown;
+    env.log.error('the store does not take the event of replicas without a node', {
+      ...fields(subject),
+      error: thrown,
+    });
+    await env.commit(unannounced(saying.verdict, standing, subject, env));
+  }
 }
 
 function fields({ named }: Subject): { readonly tenant: string; readonly deployment: string } {
