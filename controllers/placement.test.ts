@@ -6,7 +6,8 @@ import { keys, ranges } from '../crds/keys/index.js';
 import type { Replica } from '../crds/replica/index.js';
 import { type RefusedGroup, ungrouped } from '../crds/scheduling/index.js';
 import { defaultPolicy } from '../pkg/fleet/index.js';
-import { deployment, metadata, TENANT, World } from './world.testing.js';
+import { type Change, StoreRefusedFault } from '../pkg/store/index.js';
+import { deployment, meddledWith, metadata, TENANT, World } from './world.testing.js';
 
 const at = (country: string) => ({ 'mooring.io/country': country });
 const german = (change: Partial<StoredDeployment> = {}) =>
@@ -62,6 +63,40 @@ describe('controllers place', () => {
     expect(await events('deployment.waiting')).to.have.length(1);
   });
 
+  it('nothing, and do not announce each coming and going of a node that is of no use', async () => {
+    world.controllers('a');
+    await world.enrol('small');
+    await world.clock.pass(1000);
+    await put(deployment({ resources: { cpu: '2' } }));
+    await world.clock.pass(2000);
+    for (let round = 0; round < 6; round++) {
+      await world.drain('small', round % 2 === 0);
+      await world.clock.pass(5000);
+    }
+    expect(await events('deployment.unschedulable')).to.have.length(1);
+
+    await world.drain('small', true);
+    await world.clock.pass(5000);
+    expect((await world.status())?.message, 'the status does not wait').to.include('1 ready');
+    await world.clock.pass(60_000);
+    expect((await events('deployment.unschedulable')).at(-1)?.message).to.include('1 ready');
+  });
+
+  it('nothing where the store takes no event of it, and are woken all the same', async () => {
+    const tooLarge = ({ puts }: Change) => puts.some(({ bytes }) => bytes.includes('"deployment.unschedulable"'));
+    const store = meddledWith(world.store, change =>
+      tooLarge(change) ? Promise.reject(new StoreRefusedFault('request is too large')) : undefined,
+    );
+    world.controllers('a', undefined, store);
+    await put(deployment());
+    await world.clock.pass(2000);
+    expect((await world.status())?.phase).to.equal('Unschedulable');
+
+    await world.enrol('n1');
+    await world.clock.pass(2000);
+    expect((await world.status())?.phase).to.equal('Running');
+  });
+
   it('nothing, name every node with every reason in the event, and in the status only how many', async () => {
     world.controllers('a');
     await world.enrol('french', at('FR'));
@@ -102,9 +137,32 @@ describe('controllers place', () => {
     expect(await events('deployment.residency_violated')).to.have.length(1);
   });
 
-  it('nothing where residency is asked for and not enforced, and leave what is there', async () => {
-    const { regions } = defaultPolicy;
-    world.controllers('a', { ...defaultPolicy, regions: { ...regions, enforced: false } });
+  const { regions } = defaultPolicy;
+  const unenforced = { ...defaultPolicy, regions: { ...regions, enforced: false } };
+
+  it('nothing anew, and leave what is there, when residency is no longer enforced', async () => {
+    const enforcing = world.controllers('a');
+    await world.enrol('german', at('DE'));
+    await world.clock.pass(1000);
+    await put(german());
+    await world.clock.pass(2000);
+    const before = await world.all<Replica>(ranges.replicas);
+    expect(before.map(({ nodeId }) => nodeId)).to.deep.equal(['node_german', 'node_german']);
+
+    enforcing.abort();
+    world.controllers('b', unenforced);
+    await world.clock.pass(30_000);
+    await world.relabel('german', at('FR'));
+    await world.clock.pass(5000);
+    expect(await world.all<Replica>(ranges.replicas)).to.deep.equal(before);
+
+    await put(german({ metadata: metadata('dep_1', 2), replicas: 3 }));
+    await world.clock.pass(5000);
+    expect(await world.whereabouts()).to.deep.equal(['node_german', 'node_german', 'nowhere']);
+  });
+
+  it('nothing where residency is asked for and not enforced', async () => {
+    world.controllers('a', unenforced);
     await world.enrol('german', at('DE'));
     await world.clock.pass(1000);
     await put(german());

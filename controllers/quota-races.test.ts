@@ -3,8 +3,8 @@ import { expect } from 'chai';
 import { keys, ranges } from '../crds/keys/index.js';
 import type { Replica } from '../crds/replica/index.js';
 import { defaultPolicy } from '../pkg/fleet/index.js';
-import { type Change, OutcomeUnknownFault, type Store, type Verdict } from '../pkg/store/index.js';
-import { deployment, metadata, TENANT, World } from './world.testing.js';
+import { type Change, OutcomeUnknownFault, type Verdict } from '../pkg/store/index.js';
+import { deployment, meddledWith, metadata, TENANT, World } from './world.testing.js';
 
 const named = (name: string, replicas = 1) => deployment({ metadata: metadata(`dep_${name}`), name, replicas });
 
@@ -19,12 +19,7 @@ describe('a quota that is nearly reached', () => {
   beforeEach(async () => {
     world = new World();
     meddle = () => undefined;
-    const store: Store = new Proxy(world.store, {
-      get: (target, name: keyof Store) =>
-        name === 'commit'
-          ? (change: Change) => meddle(change) ?? target.commit(change)
-          : (target[name] as () => unknown).bind(target),
-    });
+    const store = meddledWith(world.store, change => meddle(change));
     world.controllers('a', { ...defaultPolicy, quotas: { containers: 1 } }, store);
     await world.enrol('n1');
     await world.clock.pass(1000);

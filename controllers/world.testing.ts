@@ -13,7 +13,7 @@ import {
   type SecretStore,
   SecretStoreUnavailableFault,
 } from '../pkg/secrets/index.js';
-import { encode, MemoryStore, type Store, value, WatchCache } from '../pkg/store/index.js';
+import { type Change, encode, MemoryStore, type Store, value, type Verdict, WatchCache } from '../pkg/store/index.js';
 import { controllersIn } from './controllers-in.js';
 
 export const TENANT = 't1';
@@ -121,6 +121,12 @@ export class World {
     return this.put(keys.node(TENANT, name), node(name, labels));
   }
 
+  /** The node is to be emptied, or no longer. */
+  async drain(name: string, wanted: boolean): Promise<void> {
+    const { orders: _, ...node_ } = (await this.get<StoredNode>(keys.node(TENANT, name)))!;
+    await this.put(keys.node(TENANT, name), wanted ? { ...node_, orders: { drain: { by: 'tkn_1', since: AT } } } : node_);
+  }
+
   status(name = 'web'): Promise<DeploymentStatus | undefined> {
     return this.get(keys.status(TENANT, name));
   }
@@ -171,6 +177,16 @@ export class World {
     });
     await cache.run(this.#stop.signal);
   }
+}
+
+/** The store with somebody between it and the controllers, who may answer to a change in its stead. */
+export function meddledWith(store: Store, meddle: (change: Change) => Promise<Verdict> | undefined): Store {
+  return new Proxy(store, {
+    get: (target, name: keyof Store) =>
+      name === 'commit'
+        ? (change: Change) => meddle(change) ?? target.commit(change)
+        : (target[name] as () => unknown).bind(target),
+  });
 }
 
 /** The secrets in a store, opened with the key of every world. */

@@ -8,7 +8,7 @@ import { refusal, type Refused } from './refusal.js';
  */
 export interface RefusedGroup {
   readonly refusals: readonly { readonly filter: string; readonly required: string }[];
-  /** Each a name, and what the node reported to each of the filters above. */
+  /** Each a name, and what the node reported to each of the filters above, unless there was no room for it. */
   readonly nodes: readonly (readonly string[])[];
 }
 
@@ -27,13 +27,18 @@ export function grouped(refused: readonly Refused[]): readonly RefusedGroup[] {
   return [...groups.values()];
 }
 
+/** Stands for what a node reported where there was no room for it. */
+const NOT_KEPT = '(left out)';
+
 /** Every node with every reason, by name. */
 export function ungrouped(groups: readonly RefusedGroup[]): readonly Refused[] {
   return groups
     .flatMap(({ refusals, nodes }) =>
       nodes.map(([node = '', ...reported]) => ({
         node,
-        reasons: refusals.map(({ filter, required }, position) => refusal(filter, required, reported[position] ?? '')),
+        reasons: refusals.map(({ filter, required }, position) =>
+          refusal(filter, required, reported[position] ?? NOT_KEPT),
+        ),
       })),
     )
     .sort((a, b) => (a.node < b.node ? -1 : 1));

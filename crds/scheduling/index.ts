@@ -2,7 +2,7 @@
  * Why a deployment has replicas without a node, at `scheduling/<tenant>/<deployment>`.
  *
  * Written by the scheduler and there only while replicas wait: the status shows its summary, the event that it names
- * carries every reason of every node, grouped by what the nodes have in common.
+ * carries every reason of every node, grouped by what the nodes have in common, as far as one value of etcd holds it.
  *
  *     const reason = refusal('ready', 'ready', 'failed');
  *     const everyNode = ungrouped(event.data.groups);
@@ -11,6 +11,8 @@
  *
  * @module
  */
+export type { Abridged, LeftOut } from './abridged.js';
+export { abridged } from './abridged.js';
 export type { RefusedGroup } from './groups.js';
 export { grouped, ungrouped } from './groups.js';
 export type { Refusal, Refused } from './refusal.js';
