@@ -33,8 +33,7 @@ describe('controllers and the life of nodes', () => {
     await world.clock.pass(1000);
   };
   const order = async (name: string, orders: NodeOrders) => {
-    const { orders: _, ...node } = (await world.get<StoredNode>(keys.node(TENANT, name)))!;
-    await world.put(keys.node(TENANT, name), { ...node, orders });
+    await world.order(name, orders);
     await world.clock.pass(1000);
   };
   const events = async (type: string) =>
@@ -117,6 +116,34 @@ describe('controllers and the life of nodes', () => {
     expect(await world.status()).to.include({ phase: 'Running', readyReplicas: 4 });
     await order('one', {});
     expect(await statusOf('one')).to.include({ status: 'ready' });
+  });
+
+  const PORTED = { replicas: 1, ports: [{ containerPort: 80, hostPort: 80, protocol: 'tcp' }] } as const;
+  const turns = async () => (await world.store.list('port-turns/')).entries.map(({ key }) => key);
+  const emptied = async () => {
+    await begin(PORTED);
+    const [name] = (await places()).map(id => id.slice('node_'.length));
+    expect(await turns()).to.deep.equal([keys.portTurn(TENANT, `node_${name}`)]);
+    await put(deployment({ ...PORTED, metadata: metadata('dep_1', 2), replicas: 0 }));
+    await world.clock.pass(2000);
+    return name!;
+  };
+
+  it('forget all about a node that is no more', async () => {
+    const name = await emptied();
+    await world.erase(keys.node(TENANT, name));
+    await world.clock.pass(2000);
+    expect(await statusOf(name)).to.equal(undefined);
+    expect(await turns()).to.deep.equal([]);
+  });
+
+  it('forget all about a node whose name another has', async () => {
+    const name = await emptied();
+    const node = await world.get<StoredNode>(keys.node(TENANT, name));
+    await world.put(keys.node(TENANT, name), { ...node, id: 'node_anew' });
+    await world.clock.pass(2000);
+    expect(await statusOf(name)).to.include({ id: 'node_anew' });
+    expect(await turns()).to.deep.equal([]);
   });
 
   it('leave on a draining node what can be nowhere else, and are quiet about it', async () => {

@@ -7,7 +7,7 @@ import type { Replica } from '../crds/replica/index.js';
 import { type RefusedGroup, ungrouped } from '../crds/scheduling/index.js';
 import { defaultPolicy } from '../pkg/fleet/index.js';
 import { type Change, StoreRefusedFault } from '../pkg/store/index.js';
-import { deployment, meddledWith, metadata, TENANT, World } from './world.testing.js';
+import { AT, deployment, meddledWith, metadata, TENANT, World } from './world.testing.js';
 
 const at = (country: string) => ({ 'mooring.io/country': country });
 const german = (change: Partial<StoredDeployment> = {}) =>
@@ -65,17 +65,18 @@ describe('controllers place', () => {
 
   it('nothing, and do not announce each coming and going of a node that is of no use', async () => {
     world.controllers('a');
+    const draining = { drain: { by: 'tok_1', since: AT } };
     await world.enrol('small');
     await world.clock.pass(1000);
     await put(deployment({ resources: { cpu: '2' } }));
     await world.clock.pass(2000);
     for (let round = 0; round < 6; round++) {
-      await world.drain('small', round % 2 === 0);
+      await world.order('small', round % 2 === 0 ? draining : {});
       await world.clock.pass(5000);
     }
     expect(await events('deployment.unschedulable')).to.have.length(1);
 
-    await world.drain('small', true);
+    await world.order('small', draining);
     await world.clock.pass(5000);
     expect((await world.status())?.message, 'the status does not wait').to.include('1 ready');
     await world.clock.pass(60_000);

@@ -1,7 +1,7 @@
 import type { DeploymentStatus, StoredDeployment } from '../crds/deployment/index.js';
 import type { StoredEvent } from '../crds/event/index.js';
 import { keys, ranges } from '../crds/keys/index.js';
-import type { StoredNode } from '../crds/node/index.js';
+import type { NodeOrders, StoredNode } from '../crds/node/index.js';
 import { isResolved, type Replica } from '../crds/replica/index.js';
 import type { Report } from '../crds/report/index.js';
 import { ManualClock, seededRandom } from '../pkg/clock/index.js';
@@ -121,10 +121,14 @@ export class World {
     return this.put(keys.node(TENANT, name), node(name, labels));
   }
 
-  /** The node is to be emptied, or no longer. */
-  async drain(name: string, wanted: boolean): Promise<void> {
-    const { orders: _, ...node_ } = (await this.get<StoredNode>(keys.node(TENANT, name)))!;
-    await this.put(keys.node(TENANT, name), wanted ? { ...node_, orders: { drain: { by: 'tkn_1', since: AT } } } : node_);
+  /** An administrator decides about a node. */
+  async order(name: string, orders: NodeOrders): Promise<void> {
+    await this.put(keys.node(TENANT, name), { ...(await this.get<StoredNode>(keys.node(TENANT, name))), orders });
+  }
+
+  async erase(key: string): Promise<void> {
+    const seen = await this.store.get(key);
+    await this.store.commit({ guards: [{ key, at: seen?.revision ?? 0 }], puts: [], deletes: [key] });
   }
 
   status(name = 'web'): Promise<DeploymentStatus | undefined> {

@@ -1,4 +1,4 @@
-import { keys, type Named } from '../../crds/keys/index.js';
+import { keys, type Named, segmentsOf } from '../../crds/keys/index.js';
 import type { NodePresence, NodeStatus, StoredNode } from '../../crds/node/index.js';
 import { REPLICAS_BY_NODE } from '../../pkg/fleet/index.js';
 import { done, type LoopEnv, type Reconcile } from '../../pkg/reconcile/index.js';
@@ -26,7 +26,7 @@ export function monitorNode(graceSeconds: number): Reconcile {
     const reading = read(named, env);
     if (!reading.node) {
       const left = [reading.status, reading.grace].filter(entry => entry !== undefined);
-      if (left.length > 0) await env.commit(forget(keys.node(named.tenant, named.name), left));
+      if (left.length > 0) await env.commit(forget(named, left, turnsOf(reading)));
       return done; // no such node any more
     }
     const node = value<StoredNode>(reading.node);
@@ -59,12 +59,20 @@ function read({ tenant, name }: Named, { cache }: LoopEnv): Reading {
 }
 
 /** Removes what was written of a node that is no longer known. */
-function forget(nodeKey: string, left: readonly Entry[]): Change {
+function forget({ tenant, name }: Named, left: readonly Entry[], turns: readonly string[]): Change {
+  const absent = { key: keys.node(tenant, name), at: 0 };
   return {
-    guards: [{ key: nodeKey, at: 0 }, ...left.map(({ key, revision }) => ({ key, at: revision }))],
+    guards: [absent, ...left.map(({ key, revision }) => ({ key, at: revision }))],
     puts: [],
-    deletes: left.map(({ key }) => key),
+    deletes: [...left.map(({ key }) => key), ...turns],
   };
+}
+
+/** The turn at the host ports of the node that the status tells of, when it is not the node that is there now. */
+function turnsOf({ node, status }: Reading): readonly string[] {
+  const written = status && value<NodeStatus>(status);
+  if (!written || (node && value<StoredNode>(node).id === written.id)) return [];
+  return [keys.portTurn(segmentsOf(status.key)[0]!, written.id)];
 }
 
 async function changeFor(
@@ -89,7 +97,7 @@ async function changeFor(
       { key: keys.node(tenant, name), created: reading.node!.created },
     ],
     puts,
-    deletes: grace === 'ends' ? [graceKey] : [],
+    deletes: [...(grace === 'ends' ? [graceKey] : []), ...turnsOf(reading)],
   };
 }
 
