@@ -48,9 +48,9 @@ describe('dry runs', () => {
       ['deployments/db-admin', false, ['hint']],
       ['resources/mail', false, []],
     ]);
-    const { nodes, next, unplaced } = body['placement'] as { nodes: unknown; next: unknown; unplaced: number };
-    expect(list(nodes).map(({ node }) => node)).to.deep.equal(['machine-1', 'machine-2']);
-    expect(list(nodes).every(({ verdicts }) => list(verdicts).length > 5)).to.equal(true);
+    const { candidates, next, unplaced } = body['placement'] as Record<string, unknown>;
+    expect(list(candidates).map(({ node }) => node)).to.deep.equal(['machine-1', 'machine-2']);
+    expect(list(candidates).every(({ reasons }) => list(reasons).length > 0)).to.equal(true);
     expect([next, unplaced]).to.deep.equal([[], 1]);
     expect(patched({}, body['diff'] as never)).to.deep.equal(body['object']);
     expect(await world.stored()).to.equal(before);

@@ -49,6 +49,18 @@ describe('explaining placement', () => {
       ...more,
     });
   };
+  /** One that waits for a node. */
+  const replica = (): Replica => ({
+    uid: 'r0',
+    tenant: lab.a,
+    deployment: 'web',
+    deploymentUid: 'dep_1',
+    slot: 0,
+    generation: 1,
+    templateHash: 'h',
+    template: { image: 'web:1', secretsVersion: 0 },
+    createdAt: AT,
+  });
   const explain = async () => {
     const { status, body } = await lab.ask('GET', '/api/v1/deployments/web/explain', { token });
     return { status, body, candidates: (body['candidates'] ?? []) as readonly Candidate[] };
@@ -74,23 +86,30 @@ describe('explaining placement', () => {
   it('says why a replica is where it is', async () => {
     await node(lab.a, 'one', 'ready');
     await store({ placement: { antiAffinity: { self: true, deployments: [], topologyKey: 'node' } } });
-    const replica: Replica = {
-      uid: 'r0',
-      tenant: lab.a,
-      deployment: 'web',
-      deploymentUid: 'dep_1',
-      slot: 0,
-      generation: 1,
-      templateHash: 'h',
-      template: { image: 'web:1', secretsVersion: 0 },
-      nodeId: 'node_one',
-      createdAt: AT,
-    };
-    await create(lab.store, keys.replica(lab.a, 'web', 0), replica);
+    await create(lab.store, keys.replica(lab.a, 'web', 0), { ...replica(), nodeId: 'node_one' });
     const { candidates } = await explain();
 
     expect(candidates[0]).to.include({ replicas: 1, rank: 1 });
     expect(candidates[0]?.whyHere).to.be.a('string');
+  });
+
+  it('says in a dry run whether a change would help what waits', async () => {
+    await node(lab.a, 'small', 'ready');
+    await store({ replicas: 1, resources: { cpu: '8' } });
+    await create(lab.store, keys.replica(lab.a, 'web', 0), replica());
+    const deployer = await lab.tenantToken(lab.a, 'deployer');
+    const tried = async (body: object) => {
+      const path = '/api/v1/deployments/web?dryRun=true';
+      const answer = await lab.ask('PUT', path, { token: deployer, body });
+      return answer.body['placement'] as Record<string, unknown>;
+    };
+
+    expect(await tried({ resources: { cpu: '6' } })).to.deep.include({ able: 0, next: [], unplaced: 1 });
+    const helped = await tried({ resources: { cpu: '2' } });
+    expect(helped).to.deep.include({ able: 1, next: ['small'], unplaced: 0 });
+    const { next: _, unplaced: __, ...shown } = helped;
+    const { deployment: ___, ...explained } = (await explain()).body;
+    expect(Object.keys(shown), 'in the shape of any explanation').to.deep.equal(Object.keys(explained));
   });
 
   it('answers for a deployment that is not there as for one of another tenant', async () => {

@@ -13,6 +13,7 @@ import { type Entry, value } from '../../pkg/store/index.js';
 import { quotaWarnings } from '../admission/quota-warnings.js';
 import type { ApiEnv } from '../env.js';
 import type { WholeReply } from '../reply.js';
+import { explanationView } from '../views/explanation.js';
 import { trialReply } from './trial.js';
 import { trySecrets } from './try-secrets.js';
 
@@ -36,7 +37,7 @@ export async function tryDeployment(
   await env.cache.barrier();
   const { spec, alterations, warnings, material } = admission;
   const before = entry && specOf(value<StoredDeployment>(entry));
-  const running = replicasOf(env, tenant, spec.name);
+  const replicas = replicasOf(env, tenant, spec.name);
   const isRecreated = before !== undefined && templateHash(before) !== templateHash(spec);
   return trialReply({
     ...(before && { before }),
@@ -44,19 +45,19 @@ export async function tryDeployment(
     alterations,
     warnings: [...warnings, ...quotaWarnings(env, tenant, spec), ...unavailable(spec, env.deploymentLimits.honoured)],
     more: {
-      recreated: isRecreated ? running.map(containerOf) : [],
+      recreated: isRecreated ? replicas.map(containerOf) : [],
       secrets: trySecrets(spec, material, facts.secretKeys),
-      placement: placementOf(env, tenant, spec, running.length),
+      placement: placementOf(env, tenant, spec, replicas.filter(({ nodeId }) => nodeId !== undefined).length),
     },
   });
 }
 
-/** Every node's say on a workload, and where those replicas would go that are not there yet. */
-export function placementOf(env: ApiEnv, tenant: string, spec: Deployment, running: number) {
+/** Every node's say on a workload, and where those replicas would go that are not among the `placed`. */
+export function placementOf(env: ApiEnv, tenant: string, spec: Deployment, placed: number) {
   const reading = { cache: env.cache, policy: env.placementPolicy };
-  const preview = previewPlacement(spec, tenant, Math.max(0, spec.replicas - running), reading);
+  const preview = previewPlacement(spec, tenant, Math.max(0, spec.replicas - placed), reading);
   return {
-    ...explainDeployment(spec, tenant, reading),
+    ...explanationView(explainDeployment(spec, tenant, reading)),
     next: preview.nodes.map(({ name }) => name),
     unplaced: preview.unplaced,
   };
