@@ -41,7 +41,6 @@ function newReplica(slot: number, deployment: StoredDeployment, { clock, random 
     generation: deployment.metadata.generation,
     templateHash: templateHash(deployment),
     template: containerTemplate(deployment),
-    ...(deployment.nodeId && { namedNode: deployment.nodeId }),
     createdAt: new Date(clock.now()).toISOString(),
   };
 }

@@ -43,8 +43,6 @@ export interface Replica {
   /** Hash of the template and of what else forces a new container. */
   readonly templateHash: string;
   readonly template: ContainerTemplate;
-  /** The deployment's own wish for a node, if it had one. */
-  readonly namedNode?: string;
   /** Written once, by the scheduler. */
   readonly nodeId?: string;
   /** Written by the secret resolver: the container is to be made from exactly these versions. */
