@@ -1,3 +1,4 @@
+import type { StoredToken } from '../../crds/tenant/index.js';
 import { type Cluster, type Machine, TENANTS } from './cluster.js';
 import { drain } from './operators.js';
 
@@ -14,11 +15,13 @@ export function exchangeMachines(cluster: Cluster, until: number): void {
   });
 }
 
-/** Gives every machine's agent a join token of whoever has it. One that nobody has may be enrolling with its last one. */
+/** Has every machine's agent enrol for whoever has the machine. To be repeated: an owner's last word may be under way. */
 export async function settleOwners(cluster: Cluster): Promise<void> {
   for (const machine of cluster.machines) {
     const owner = await cluster.ownerOf(machine.name);
-    if (owner !== undefined) machine.joinToken = await cluster.joinToken(owner);
+    const { tenant } = JSON.parse(machine.joinToken) as StoredToken;
+    if (owner === undefined || owner === tenant) continue;
+    machine.joinToken = await cluster.joinToken(owner);
     machine.seat.restart(10);
   }
 }

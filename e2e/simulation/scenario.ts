@@ -113,7 +113,6 @@ async function weather(cluster: Cluster, chronicle: Chronicle, inspect: () => vo
   cluster.start();
   await world.pass(UNDER_WAY_MS, inspect);
   await endOrders(cluster);
-  await settleOwners(cluster);
 }
 
 async function converge(cluster: Cluster, chronicle: Chronicle, inspect: () => void): Promise<number> {
@@ -122,6 +121,7 @@ async function converge(cluster: Cluster, chronicle: Chronicle, inspect: () => v
   for (;;) {
     for (const tenant of TENANTS) void setQuota(cluster, tenant, {});
     void endRotations(cluster);
+    await settleOwners(cluster);
     await world.pass(1_000, inspect);
     try {
       expectConverged(cluster, chronicle);
