@@ -27,7 +27,7 @@ interface Counts {
 const suites: readonly Suite[] = [
   {
     name: 'unit',
-    specs: ['crds', 'pkg', 'controllers', 'api', 'up', 'hack'].map(folder => `${folder}/**/*.test.ts`),
+    specs: ['crds', 'pkg', 'controllers', 'api', 'up', 'hack', 'e2e/lab'].map(folder => `${folder}/**/*.test.ts`),
     ignore: ['**/*.etcd.test.ts', '**/*.docker.test.ts'],
   },
   { name: 'etcd', specs: ['{pkg,api,controllers,up}/**/*.etcd.test.ts'], timeoutMs: 60_000, needs: 'etcd' },

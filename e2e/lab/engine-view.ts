@@ -52,17 +52,25 @@ export class EngineView {
   }
 
   /** Takes a container away, as somebody does who has the machine in his hands. */
-  async remove(id: string): Promise<void> {
-    const options = { dispatcher: this.#dispatcher, method: 'DELETE' } as const;
-    const { statusCode, body } = await request(`http://engine/containers/${id}?force=true`, options);
-    await body.dump();
-    if (statusCode !== 204) throw new Error(`the engine answered ${statusCode} to the removal of ${id}`);
+  remove(id: string): Promise<void> {
+    return this.#order('DELETE', `/containers/${id}?force=true`);
+  }
+
+  /** Ends a container as a power cut does: it is left where it fell. */
+  kill(id: string): Promise<void> {
+    return this.#order('POST', `/containers/${id}/kill`);
   }
 
   /** Where containers of a network reach this machine. */
   async gateway(network: string): Promise<string> {
     const { IPAM } = await this.#get<{ IPAM: { Config: { Gateway: string }[] } }>(`/networks/${network}`);
     return IPAM.Config[0]?.Gateway ?? '';
+  }
+
+  async #order(method: 'POST' | 'DELETE', path: string): Promise<void> {
+    const { statusCode, body } = await request(`http://engine${path}`, { dispatcher: this.#dispatcher, method });
+    await body.dump();
+    if (statusCode !== 204) throw new Error(`the engine answered ${statusCode} to ${method} ${path}`);
   }
 
   async #get<T>(path: string): Promise<T> {

@@ -13,15 +13,17 @@ export interface Doubled {
 
 /** Looks at the engine again and again, and notes whenever two containers of one slot run, and how few of a deployment do. */
 export class SlotWatch {
-  readonly #view: EngineView;
+  readonly #view: Pick<EngineView, 'containers'>;
   readonly #open = new Map<string, number>();
   readonly #past: Doubled[] = [];
+  /** Every deployment that has had a container: of one that has none the engine says nothing. */
+  readonly #seen = new Set<string>();
   readonly #fewest = new Map<string, number>();
   readonly #fewestHealthy = new Map<string, number>();
   #looking = true;
   readonly #looked: Promise<void>;
 
-  constructor(view: EngineView) {
+  constructor(view: Pick<EngineView, 'containers'>) {
     this.#view = view;
     this.#looked = this.#look();
   }
@@ -65,8 +67,9 @@ export class SlotWatch {
         if (status.includes('(healthy)')) count(healthy, name);
       }
       this.#note(slots);
-      for (const [name, now] of deployments) {
-        lower(this.#fewest, name, now);
+      for (const name of deployments.keys()) this.#seen.add(name);
+      for (const name of this.#seen) {
+        lower(this.#fewest, name, deployments.get(name) ?? 0);
         lower(this.#fewestHealthy, name, healthy.get(name) ?? 0);
       }
       await pause(40);

@@ -65,6 +65,14 @@ describe('the life of nodes', function () {
     });
   };
 
+  /** Has a replica of web on each node, both of which are ready. */
+  const spread = async () => {
+    await shop.change('web', { replicas: 1 });
+    await shop.reaches('web', 'Running');
+    await shop.change('web', { replicas: 2 });
+    await onOne();
+  };
+
   /** Waits until the absence of `shop-1` has been made good, lets it return, and says for how long two of a slot ran. */
   const returns = async (what: string, comeBack: () => void) => {
     const pinned = (await fleet.view.running('pinned')).map(({ id }) => id);
@@ -144,13 +152,33 @@ describe('the life of nodes', function () {
     await until('web to have left', async () => (await runningOn('shop-1')).length === 0);
     expect(await runningOn('shop-1', 'pinned'), 'what can be nowhere else').to.have.length(1);
     await order('shop-1', 'undrain');
-    await shop.change('web', { replicas: 1 });
-    await shop.reaches('web', 'Running');
-    await shop.change('web', { replicas: 2 });
-    await onOne();
+    await spread();
     watch.forget();
     one!.agent.pause();
     await returns('paused', () => one!.agent.resume());
+  });
+
+  it('a machine that dies with its containers: they run elsewhere, never twice; the rest when it is back', async () => {
+    await spread();
+    watch.forget();
+    const { id } = await node('shop-1');
+    const there = async () => (await fleet.view.containers()).filter(({ labels }) => labels['mooring.io/node'] === id);
+    await one!.agent.kill('SIGKILL');
+    await Promise.all((await there()).map(container => fleet.view.kill(container.id)));
+    await until('both replicas to run on the other node', async () => (await runningOn('shop-2')).length === 2);
+    expect(await fleet.view.running('pinned'), 'what can be nowhere else').to.deep.equal([]);
+
+    one!.agent.start();
+    await until(
+      'what can be nowhere else to run again',
+      async () => (await runningOn('shop-1', 'pinned')).length === 1,
+    );
+    await until('the remains of what was replaced to be gone', async () => (await there()).length === 1);
+    await status('shop-1', 'ready');
+    await shop.reaches('web', 'Running');
+    console.log(`      died: never fewer than ${watch.fewest('web')} of 2 containers`);
+    expect(watch.fewest('web')).to.equal(1);
+    expect(watch.doubled).to.deep.equal([]);
   });
 
   it('a machine that is off: its replicas run elsewhere without waiting', async () => {
