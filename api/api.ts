@@ -19,7 +19,6 @@ import { checkRoutes } from './route-check.js';
 import type { Route } from './route.js';
 import { defineDeploymentIndex } from './routes/find-deployment.js';
 import { allRoutes } from './routes/list.js';
-import { defineNodeIndex } from './routes/find-node.js';
 import { defineTokenIndex } from './routes/tokens.js';
 import { deploymentResource } from './views/deployment.js';
 import { eventResource } from './views/event.js';
@@ -47,7 +46,6 @@ export function createApi(deps: ApiDeps): Api {
   defineFleetIndexes(cache);
   defineRelationIndexes(cache);
   defineDeploymentIndex(cache);
-  defineNodeIndex(cache);
   defineTokenIndex(cache);
 
   let url = '';

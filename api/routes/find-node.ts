@@ -1,21 +1,15 @@
 import { isDnsLabel } from '../../crds/grammar/index.js';
 import { keys, ranges } from '../../crds/keys/index.js';
 import { reject } from '../../crds/rejections/index.js';
-import { type Cache, type Entry, value } from '../../pkg/store/index.js';
+import { NODES_BY_ID } from '../../pkg/fleet/index.js';
+import type { Cache, Entry } from '../../pkg/store/index.js';
 import type { Call } from '../call.js';
 import type { ApiEnv } from '../env.js';
 import { Refused } from '../refusal.js';
 
-const BY_ID = 'api.nodes-by-id';
-
-/** Files nodes by their id. To be called once, before the cache is fed. */
-export function defineNodeIndex(cache: Cache): void {
-  cache.defineIndex(BY_ID, ranges.nodes, entry => [value<{ id: string }>(entry).id]);
-}
-
 /** The node of an id, whoever's it is. */
 export function nodeById(cache: Cache, id: string): Entry | undefined {
-  return cache.by(BY_ID, id)[0];
+  return cache.by(NODES_BY_ID, id)[0];
 }
 
 /** The tenant's node that `{id}` names, by its id or by its name, as it is stored now. */

@@ -3,7 +3,7 @@ import { keys } from '../../crds/keys/index.js';
 import { checkClaimRelease, type NodeClaim, type NodeNameRecord, type StoredNode } from '../../crds/node/index.js';
 import { reject } from '../../crds/rejections/index.js';
 import type { Warning } from '../../crds/rule/index.js';
-import { REPLICAS_BY_NODE } from '../../pkg/link/index.js';
+import { REPLICAS_BY_NODE } from '../../pkg/fleet/index.js';
 import { type Change, encode, type Entry, type Put, replace, value } from '../../pkg/store/index.js';
 import { roomForNode } from '../admission/node-quota.js';
 import { turnPuts } from '../admission/turns.js';

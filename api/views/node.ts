@@ -1,4 +1,3 @@
-import { cpuMillis, memoryBytes } from '../../crds/grammar/index.js';
 import { keys, ranges } from '../../crds/keys/index.js';
 import type {
   Capacity,
@@ -8,8 +7,7 @@ import type {
   NodeStatus,
   StoredNode,
 } from '../../crds/node/index.js';
-import type { Replica } from '../../crds/replica/index.js';
-import { REPLICAS_BY_NODE } from '../../pkg/link/index.js';
+import { loadOf, replicasOn } from '../../pkg/fleet/index.js';
 import { type Cache, type Entry, value } from '../../pkg/store/index.js';
 import type { Resource } from '../watch/resource.js';
 
@@ -94,14 +92,8 @@ function claimsOf(cache: Cache, { name, metadata }: StoredNode): readonly NodeCl
 }
 
 function freeOf(cache: Cache, nodeId: string, { cpu, memory, disk }: Capacity): Capacity {
-  let usedCpu = 0;
-  let usedMemory = 0;
-  for (const entry of cache.by(REPLICAS_BY_NODE, nodeId)) {
-    const { resources } = value<Replica>(entry).template;
-    usedCpu += cpuMillis(resources?.cpu ?? '') ?? 0;
-    usedMemory += memoryBytes(resources?.memory ?? '') ?? 0;
-  }
-  return { cpu: Math.max(0, cpu - usedCpu), memory: Math.max(0, memory - usedMemory), disk };
+  const used = loadOf(replicasOn(nodeId, cache));
+  return { cpu: Math.max(0, cpu - used.cpu), memory: Math.max(0, memory - used.memory), disk };
 }
 
 /** Heartbeats leave no trace in the store: this server knows those that it heard, and the first of each presence. */

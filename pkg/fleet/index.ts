@@ -13,10 +13,11 @@
  *
  * @module
  */
-export { candidateOf } from './candidate-of.js';
+export { candidateOf, replicasOn } from './candidate-of.js';
 export { explainDeployment, previewPlacement } from './explain.js';
 export { Fleets } from './fleets.js';
 export { AVOIDERS, defineFleetIndexes, NODES_BY_ID, REPLICAS_BY_NODE } from './indexes.js';
+export { loadOf } from './load.js';
 export type { PlacementPolicy } from './policy.js';
 export { defaultPolicy, policyOf } from './policy.js';
 export type { Used } from './usage.js';

@@ -3,10 +3,11 @@ import { isResolved, type Replica } from '../../crds/replica/index.js';
 import type { Report } from '../../crds/report/index.js';
 import { type Clock, sleep } from '../clock/index.js';
 import { asError } from '../fault/index.js';
+import { REPLICAS_BY_NODE } from '../fleet/index.js';
 import type { Logger } from '../log/index.js';
 import { type Cache, type CacheChange, value } from '../store/index.js';
 import type { DeliveryEnv } from './deliver-environment.js';
-import { REPLICAS_BY_NODE, replicaOf } from './desk-indexes.js';
+import { replicaOf } from './desk-indexes.js';
 import type { AssignmentLine, LogRequest } from './messages.js';
 import type { NodeIdentity } from './node-identity.js';
 

@@ -26,7 +26,7 @@
 export type { AgentLink } from './agent-link.js';
 export type { DeliveryEnv, EnvironmentAnswer } from './deliver-environment.js';
 export type { DeskEnv } from './desk-env.js';
-export { defineDeskIndexes, REPLICAS_BY_NODE, REPLICAS_BY_UID } from './desk-indexes.js';
+export { defineDeskIndexes, REPLICAS_BY_UID } from './desk-indexes.js';
 export { environmentRefusal } from './environment-refusal.js';
 export { LinkRefusedFault, LinkUnreachableFault } from './faults.js';
 export { HttpLink, type HttpLinkOptions } from './http-link.js';
