@@ -1,11 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
 import { honouredFields, type DeploymentLimits, optionalFields, unknownWorld } from '../crds/deployment/index.js';
+import { ranges } from '../crds/keys/index.js';
+import type { StoredNode } from '../crds/node/index.js';
 import { defaultSecretLimits } from '../crds/secret/index.js';
 import type { Settings } from '../pkg/config/index.js';
 import { EventLeases, EventWriter } from '../pkg/events/index.js';
 import { defineFleetIndexes, policyOf, Usage } from '../pkg/fleet/index.js';
 import { defineDeskIndexes, NodeDesk, Tickets } from '../pkg/link/index.js';
+import { value } from '../pkg/store/index.js';
 import { Lanes } from './access/lanes.js';
 import { defineRelationIndexes } from './admission/relations.js';
 import { Turnstile } from './admission/turns.js';
@@ -74,6 +77,9 @@ function environment(deps: ApiDeps, url: () => string): ApiEnv {
   const eventLeases = new EventLeases(store, clock, settings.eventRetentionDays);
   const events = new EventWriter(eventLeases, clock, random);
   const heard = new Map<string, number>();
+  cache.subscribe(({ key, entry, previous }) => {
+    if (!entry && previous && key.startsWith(ranges.nodes)) heard.delete(value<StoredNode>(previous).id);
+  });
   const desk = new NodeDesk({
     store,
     cache,

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 
 import { keys } from '../crds/keys/index.js';
+import type { StoredNode } from '../crds/node/index.js';
 import { create } from '../pkg/store/index.js';
 import { type Answer, ApiLab, webDeployment } from './api-lab.testing.js';
 
@@ -30,13 +31,23 @@ describe('isolation of tenants', () => {
     theirs['id'] = { foreign: token.body['id'] as string, absent: 'AAAAAAAAAAAAAAAA' };
     await lab.ask('PUT', '/api/v1/secrets/deployments/secret', { token: b, body: { values: { a: 'b' } } });
     theirs['resource'] = theirs['name'];
-    const claims = [{ tenant: lab.b, since: '' }];
-    const named = await create(lab.store, keys.nodeName('secret'), { claims });
-    if (named.stored) await lab.cache.reached(named.revision);
+    await theirNode();
     theirs['nodeName'] = theirs['name'];
     theirs['tenant'] = { foreign: lab.b, absent: '11111111-1111-4111-8111-111111111111' };
   });
   after(() => lab.stop());
+
+  async function theirNode(): Promise<void> {
+    const id = `node_${'1'.repeat(26)}`;
+    const metadata = { tenant: lab.b, uid: id, generation: 1, createdAt: '', updatedAt: '', specHash: '' };
+    const capacity = { cpu: 1000, memory: 2 ** 30, disk: 2 ** 30 };
+    const agent = { publicKey: '', agentVersion: '', controlPlane: false };
+    const node: StoredNode = { metadata, id, name: 'secret', labels: {}, capacity, ...agent };
+    await create(lab.store, keys.nodeName('secret'), { claims: [{ tenant: lab.b, since: '' }] });
+    await create(lab.store, keys.node(lab.b, 'secret'), node);
+    await lab.cache.barrier();
+    theirs['nodeId'] = { foreign: id, absent: `node_${'7'.repeat(26)}` };
+  }
 
   it('answers every route with a foreign name or id exactly as with one that nobody has', async () => {
     let compared = 0;
@@ -45,7 +56,8 @@ describe('isolation of tenants', () => {
       // A secret that is written is the writer's own, whatever others have.
       const makesOwn = method === 'PUT' && parameter === 'resource';
       if (parameter === undefined || makesOwn || path.startsWith('/docs/') || path.startsWith('/agent/')) continue;
-      for (const which of parameter === 'name' ? ['name', 'uid'] : [parameter]) {
+      const isNodes = path.startsWith('/api/v1/nodes/') && parameter === 'id';
+      for (const which of parameter === 'name' ? ['name', 'uid'] : [isNodes ? 'nodeId' : parameter]) {
         const pair = theirs[which];
         expect(pair, `${path} has no foreign id in this test`).to.not.equal(undefined);
         const ask = (id: string) =>
@@ -67,10 +79,13 @@ describe('isolation of tenants', () => {
   });
 
   it('shows nothing of another tenant in any list', async () => {
+    const b = await lab.tenantToken(lab.b);
     const lists = ['/api/v1/deployments', '/api/v1/events', '/api/v1/nodes', '/api/v1/tokens'];
     for (const path of lists) {
       const { status, text } = await lab.ask('GET', path, { token: a });
 
+      const own = await lab.ask('GET', path, { token: b });
+      expect(own.body['items'], path).to.not.deep.equal([]);
       expect(status, path).to.equal(200);
       expect(text, path).to.not.include(lab.b);
       expect(text, path).to.not.include('secret');

@@ -81,11 +81,25 @@ describe('nodes', () => {
     const first = await enrol(join, enrolment(key));
     const again = await enrol(join, enrolment(key));
     const thief = await enrol(join, enrolment(newKey()));
+    const second = await enrol(join, enrolment(key, 'another-name'));
 
     expect([first.status, again.status]).to.deep.equal([201, 200]);
+    expect([second.status, second.body['code']]).to.deep.equal([409, 'join_token_used']);
     expect(again.body['node']).to.deep.equal(first.body['node']);
     expect(again.body['token']).to.not.equal(first.body['token']);
     expect([thief.status, thief.body['code']]).to.deep.equal([409, 'join_token_used']);
+  });
+
+  it('announce other labels, also when they say so by enrolling again', async () => {
+    const [key, join] = [newKey(), await joinToken()];
+    await enrol(join, enrolment(key));
+    await enrol(join, enrolment(key));
+    await enrol(join, enrolment(key, 'machine-1', { labels: { 'mooring.io/country': 'FR' } }));
+    const { body } = await lab.ask('GET', '/api/v1/events?type=node.labels_changed', { token: admin });
+
+    expect((body['items'] as { data: unknown }[]).map(({ data }) => data)).to.deep.equal([
+      { from: { 'mooring.io/country': 'DE' }, to: { 'mooring.io/country': 'FR' } },
+    ]);
   });
 
   const refusals: readonly {

@@ -38,7 +38,7 @@ export class Lanes {
    * token is good never comes here, so nobody can lock anybody out.
    */
   refuseGuessing(address: string): Refused | undefined {
-    return refusal(this.#guesses.take(address), 1);
+    return refusal(this.#guesses.take(address), GUESSING.perSecond);
   }
 }
 

@@ -7,7 +7,7 @@ import { checkEnrolment, type Enrolment, type NodeNameRecord, type StoredNode } 
 import { reject } from '../../crds/rejections/index.js';
 import type { StoredToken } from '../../crds/tenant/index.js';
 import { type MintedToken, mintToken } from '../../pkg/auth/index.js';
-import { type EnrolReply, enrolmentText } from '../../pkg/link/index.js';
+import { type EnrolReply, enrolmentText, labelsChanged } from '../../pkg/link/index.js';
 import { type Entry, encode, type Put, value } from '../../pkg/store/index.js';
 import { type NodeRoom, nodeTurns, roomForNode } from '../admission/node-quota.js';
 import { turnPuts } from '../admission/turns.js';
@@ -110,10 +110,11 @@ async function read(env: ApiEnv, call: Call, name: string): Promise<Standing | R
 
 function refusal({ join, holder, node }: Standing, { tenant }: Call, asked: Enrolment): Refused | undefined {
   const { usedBy, nodeName } = value<StoredToken>(join);
-  if (usedBy !== undefined && usedBy !== asked.publicKey) {
+  const isOtherName = nodeName !== undefined && nodeName !== asked.nodeName;
+  if (usedBy !== undefined && (usedBy !== asked.publicKey || isOtherName)) {
     return new Refused(reject('join_token_used', 'Authorization', ''));
   }
-  if (nodeName !== undefined && nodeName !== asked.nodeName) {
+  if (isOtherName) {
     return new Refused(reject('join_token_bound_to_other_name', 'nodeName', asked.nodeName, { nodeName }));
   }
   if (holder && value<NodeNameRecord>(holder).claims[0]?.tenant !== tenant) {
@@ -135,16 +136,18 @@ function tooMany(room: NodeRoom | undefined, tenant: string): Refused | undefine
 /** Undefined when something has changed since it was read. */
 async function write(env: ApiEnv, call: Call, asked: Enrolment, { join, holder, node, room }: Standing) {
   const { tenant, caller, requestId } = call;
-  const record = nodeRecord(env, tenant, asked, node && value<StoredNode>(node));
+  const before = node && value<StoredNode>(node);
+  const record = nodeRecord(env, tenant, asked, before);
   const minted = nodeToken(env, { id: record.id, name: record.name, tenant }, caller.id);
-  const used: StoredToken = { ...value<StoredToken>(join), usedBy: asked.publicKey };
+  const used: StoredToken = { ...value<StoredToken>(join), usedBy: asked.publicKey, nodeName: asked.nodeName };
   const puts: Put[] = [
     await tokenPut(env.store, minted.stored, env.clock.now()),
     await tokenPut(env.store, used, env.clock.now()),
     { key: keys.nodeName(asked.nodeName), bytes: holder?.bytes ?? encode(firstClaim(record)) },
     { key: keys.node(tenant, asked.nodeName), bytes: encode(record) },
   ];
-  if (!node) puts.push(await env.events.put(enrolledEvent(tenant, record)));
+  const event = before ? labelsChanged(before, record) : enrolledEvent(tenant, record);
+  if (event) puts.push(await env.events.put(event));
   if (room?.turns.length) puts.push(...turnPuts(room.turns, requestId, await env.eventLeases.current()));
   const guards = [
     { key: join.key, at: join.revision },

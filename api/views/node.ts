@@ -98,8 +98,8 @@ function freeOf(cache: Cache, nodeId: string, { cpu, memory, disk }: Capacity): 
 
 /** Heartbeats leave no trace in the store: this server knows those that it heard, and the first of each presence. */
 function lastHeartbeat({ cache, heard }: NodeViewEnv, id: string, tenant: string, name: string): string | null {
-  const at = heard.get(id);
-  if (at !== undefined) return new Date(at).toISOString();
   const alive = cache.get(`${ranges.alive}${tenant}/${name}`);
-  return alive ? value<NodePresence>(alive).since : null;
+  const since = alive ? Date.parse(value<NodePresence>(alive).since) : Number.NEGATIVE_INFINITY;
+  const at = Math.max(since, heard.get(id) ?? Number.NEGATIVE_INFINITY);
+  return Number.isFinite(at) ? new Date(at).toISOString() : null;
 }

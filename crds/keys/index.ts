@@ -88,7 +88,6 @@ export const ranges = {
   of: (range: string, tenant: string) => `${range}${segment(tenant)}/`,
   replicasOf: (tenant: string, deployment: string) => `replicas/${segment(tenant)}/${segment(deployment)}/`,
   deliveriesOf: (tenant: string, deployment: string) => `deliveries/${segment(tenant)}/${segment(deployment)}/`,
-  reportsOf: (tenant: string, nodeId: string) => `reports/${segment(tenant)}/${segment(nodeId)}/`,
 } as const;
 
 /** The segments after the kind: `deployments/t/web` → `['t', 'web']`. */

@@ -45,7 +45,7 @@ export const enrolmentSchema = Type.Object(
 
 /** `POST /agent/v1/heartbeat`. */
 export const heartbeatSchema = Type.Object(
-  { labels: nodeLabelsSchema, capacity: capacitySchema, agentVersion },
+  { labels: nodeLabelsSchema, capacity: capacitySchema, agentVersion, controlPlane: Type.Optional(Type.Boolean()) },
   { additionalProperties: false },
 );
 

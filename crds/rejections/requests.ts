@@ -143,7 +143,10 @@ export const requestRejections = entries({
   rate_limited: {
     section: 'ours',
     status: 429,
-    expected: ({ perSecond }: { perSecond: number }) => `at most ${perSecond} requests a second`,
+    expected: ({ perSecond }: { perSecond: number }) =>
+      perSecond < 1
+        ? `at most ${Math.round(perSecond * 60)} requests a minute`
+        : `at most ${perSecond} requests a second`,
     sample: { perSecond: 200 },
     why: 'One tenant must not take the time that all others need.',
     remedy: 'Wait as long as Retry-After says, and prefer a watch to polling.',

@@ -111,13 +111,13 @@ export class Agent {
 
   async #heartbeats(signal: AbortSignal): Promise<void> {
     const { link, clock, engine, random, log } = this.#env;
-    const { labels = {}, version, heartbeatMs = 5_000 } = this.#options;
+    const { labels = {}, version, controlPlane = false, heartbeatMs = 5_000 } = this.#options;
     let known: Awaited<ReturnType<typeof capacity>> | undefined;
     for (let failures = 0; !signal.aborted; ) {
       let waitMs = heartbeatMs;
       try {
         known ??= await capacity(engine, this.#options);
-        const beat = { labels, capacity: known, agentVersion: version };
+        const beat = { labels, capacity: known, agentVersion: version, controlPlane };
         const { failedAfterMs } = await this.#membership.authorised(() => link.heartbeat(beat));
         waitMs = Math.min(heartbeatMs, failedAfterMs / 4);
         failures = 0;

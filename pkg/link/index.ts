@@ -23,6 +23,7 @@
  *
  * @module
  */
+export { labelsChanged } from './advertise.js';
 export type { AgentLink } from './agent-link.js';
 export type { DeliveryEnv, EnvironmentAnswer } from './deliver-environment.js';
 export type { DeskEnv } from './desk-env.js';

@@ -23,11 +23,12 @@ export interface EnrolReply {
   readonly expiresAt: string;
 }
 
-/** `POST /agent/v1/heartbeat`. Labels and capacity are what the agent's own configuration says now. */
+/** `POST /agent/v1/heartbeat`. Everything in it is what the agent's own configuration says now. */
 export interface Heartbeat {
   readonly labels: Readonly<Record<string, string>>;
   readonly capacity: Capacity;
   readonly agentVersion: string;
+  readonly controlPlane?: boolean;
 }
 
 export interface HeartbeatReply {

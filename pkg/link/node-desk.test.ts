@@ -65,6 +65,16 @@ describe('the desk', () => {
       expect(presence()?.id).to.equal(NODE.id);
     });
 
+    it('learns that the control plane runs there, and keeps it when an agent does not say', async () => {
+      const isControlPlane = () => value<StoredNode>(lab.cache.get(keys.node(TENANT, NODE.name))!).controlPlane;
+      await lab.desk.heartbeat(NODE, { ...beat, controlPlane: true });
+      expect(isControlPlane()).to.equal(true);
+      await lab.desk.heartbeat(NODE, beat);
+      expect(isControlPlane()).to.equal(true);
+      await lab.desk.heartbeat(NODE, { ...beat, controlPlane: false });
+      expect(isControlPlane()).to.equal(false);
+    });
+
     it('stores other labels together with their event', async () => {
       await lab.desk.heartbeat(NODE, { ...beat, labels: { disk: 'ssd' } });
 
