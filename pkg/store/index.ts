@@ -26,8 +26,6 @@ export type { Cache, CacheChange } from './cache.js';
 export type { EtcdStoreOptions } from './etcd/etcd-store.js';
 export { EtcdStore } from './etcd/etcd-store.js';
 export type { TlsMaterial } from './etcd/line.js';
-export type { ServerVersion } from './etcd/version.js';
-export { versionWarning } from './etcd/version.js';
 export {
   CompactedFault,
   ConflictFault,

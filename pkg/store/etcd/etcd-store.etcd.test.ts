@@ -1,8 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
+import { expect } from 'chai';
+
+import { type LogFields, type Logger, silentLogger } from '../../log/index.js';
 import { storeContract } from '../store.contract.js';
 import type { StoreUnderTest } from '../store-under-test.testing.js';
 import { EtcdLab } from './etcd-lab.testing.js';
+import { EtcdStore } from './etcd-store.js';
+import { versionWarning } from './version.js';
 
 describe('EtcdStore', function () {
   this.timeout(30_000);
@@ -23,4 +28,24 @@ describe('EtcdStore', function () {
   after(() => lab.stop());
 
   storeContract('etcd', () => subject);
+
+  it('says at once which etcd it speaks to, and warns of one with known defects', async () => {
+    const lines: [level: string, fields: LogFields | undefined][] = [];
+    const log: Logger = {
+      ...silentLogger,
+      info: (_message, fields) => lines.push(['info', fields]),
+      warn: (_message, fields) => lines.push(['warn', fields]),
+    };
+    const store = new EtcdStore({ endpoints: [lab.etcd.endpoint], prefix: '/version/', log });
+    await store.reportVersion();
+    await store.close();
+
+    const [[level, fields] = []] = lines;
+    const version = fields?.version ?? '';
+    expect(version).to.match(/^3\.\d+\.\d+/);
+    expect([level, fields?.because]).to.deep.equal([
+      versionWarning(version) ? 'warn' : 'info',
+      versionWarning(version),
+    ]);
+  });
 });

@@ -12,7 +12,7 @@ import { Leases } from './leases.js';
 import type { TlsMaterial } from './line.js';
 import { decodeVersion, encodeNothing } from './messages.js';
 import { rawClients } from './raw-clients.js';
-import { type ServerVersion, versionWarning } from './version.js';
+import { versionWarning } from './version.js';
 import { Wire } from './wire.js';
 
 export interface EtcdStoreOptions {
@@ -70,6 +70,7 @@ export class EtcdStore implements Store {
           {
             wire: this.#wire,
             clock,
+            log: options.log,
             root,
             clusterId: () => this.#reads.clusterId(),
             withinMs: options.settleWithinMs,
@@ -118,11 +119,12 @@ export class EtcdStore implements Store {
     return this.#leases.revoke(leaseId);
   }
 
-  /** The version of the server, with a warning when it has defects that we would notice. */
-  async serverVersion(): Promise<ServerVersion> {
+  /** Logs the version of the server, and warns of one with defects that we would notice. */
+  async reportVersion(): Promise<void> {
     const version = decodeVersion(await this.#wire.read('Maintenance/Status', encodeNothing()));
-    const warning = versionWarning(version);
-    return warning === undefined ? { version } : { version, warning };
+    const because = versionWarning(version);
+    if (because === undefined) this.#options.log.info('etcd answers', { version });
+    else this.#options.log.warn('etcd should be updated', { version, because });
   }
 
   async close(): Promise<void> {

@@ -30,7 +30,7 @@ function expectEachOnce(feed: RecordingFeed, keys: readonly string[]): void {
  * Each protection was taken out once, and its test was seen to fail: resuming after what was delivered rather than
  * after the revision of "created", or of a batch's header; listing again when the server ends the watch; asking for
  * something known before resuming (wiped store); liveness by asking for progress (black hole, frozen server); fragments
- * together with no limit on the size of an answer (either alone is enough); the comparison with a list.
+ * that are put together again; the comparison with a list.
  */
 describe('following etcd through faults', function () {
   this.timeout(30_000);
@@ -130,6 +130,22 @@ describe('following etcd through faults', function () {
     expectEachOnce(feed, keys);
     // etcd3 takes the revision in the header of a batch for what the batch contained.
     expect(careless.keys.size).to.be.lessThan(keys.length);
+    await Promise.all([feed.stop(), careless.stop()]);
+  });
+
+  it('tells all that happened at one revision together, however etcd cuts up a large backlog', async () => {
+    const { feed, careless } = await followedThenCut();
+    const direct = lab.direct();
+    const [revisions, each] = [8, 10];
+    for (let revision = 0; revision < revisions; revision++) {
+      const puts = numbered(each).map(key => ({ key: `${key}-${revision}`, bytes: Buffer.alloc(90_000, 120) }));
+      await direct.commit({ guards: puts.map(({ key }) => ({ key, at: 0 })), puts, deletes: [] });
+    }
+    lab.proxy.mode = 'pass';
+    await feed.until(() => feed.happenings.length >= revisions * each);
+
+    expect(feed.resets).to.equal(1);
+    expect(feed.revisions.map(happenings => happenings.length)).to.deep.equal(Array(revisions).fill(each));
     await Promise.all([feed.stop(), careless.stop()]);
   });
 

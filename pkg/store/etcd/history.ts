@@ -1,4 +1,5 @@
 import type { Clock } from '../../clock/index.js';
+import type { Logger } from '../../log/index.js';
 import { StoreUnavailableFault } from '../faults.js';
 import type { Happening, Revision } from '../store.js';
 import { rangeBelow } from './key-range.js';
@@ -8,6 +9,7 @@ import type { Wire } from './wire.js';
 export interface HistoryOptions {
   readonly wire: Wire;
   readonly clock: Clock;
+  readonly log: Logger;
   readonly root: string;
   readonly clusterId: () => Promise<string>;
   readonly withinMs: number;

@@ -33,8 +33,8 @@ const SESSION_WINDOW = 64 << 20;
 /** Hears what etcd says on a stream. */
 export interface StreamEars {
   message(message: Buffer): void;
-  /** Nothing more will come. Called once, or not at all after `close`. */
-  ended(): void;
+  /** Nothing more will come. Called once. */
+  ended(cause: Error | undefined): void;
 }
 
 /** A stream of messages in both directions. */
@@ -116,14 +116,21 @@ export class Line {
     const stream = this.#session.request(headersTo(path));
     const frames = new Unframer();
     const close = () => stream.close(NGHTTP2_CANCEL);
-    stream.on('error', () => undefined); // its close follows
+    let cause: Error | undefined;
+    stream.on('error', (error: Error) => {
+      cause ??= error; // its close follows
+    });
+    stream.on('trailers', ({ 'grpc-status': status, 'grpc-message': message }) => {
+      cause ??= faultOfStatus(Number(status), String(message));
+    });
     stream.on('end', close);
-    stream.once('close', () => ears.ended());
+    stream.once('close', () => ears.ended(cause));
     stream.on('data', (chunk: Buffer) => {
       try {
         for (const message of frames.take(chunk)) ears.message(message);
       } catch (thrown) {
         if (!(thrown instanceof RangeError)) throw thrown;
+        cause ??= thrown;
         close();
       }
     });

@@ -1,11 +1,5 @@
 import semver from 'semver';
 
-/** The version of an etcd server, and what an operator should know about it. */
-export interface ServerVersion {
-  readonly version: string;
-  readonly warning?: string;
-}
-
 /** The newest release of each old line that ends a defect we would notice. */
 const DEFECTS: readonly { readonly line: string; readonly before: string; readonly defect: string }[] = [
   { line: '3.4', before: '3.4.25', defect: 'a watch can go back in time after a snapshot' },

@@ -1,4 +1,6 @@
 import type { Cancel, Clock } from '../../clock/index.js';
+import { asError } from '../../fault/index.js';
+import type { Logger } from '../../log/index.js';
 import type { Happening, Revision } from '../store.js';
 import { byRevision } from './happenings.js';
 import type { KeyRange } from './key-range.js';
@@ -34,7 +36,7 @@ export interface WatchEars {
 
 /** Watches from one revision on, until the stream breaks or `signal` is aborted. */
 export async function watchOnce(
-  { wire, clock }: { readonly wire: Wire; readonly clock: Clock },
+  { wire, clock, log }: { readonly wire: Wire; readonly clock: Clock; readonly log: Logger },
   ask: WatchAsk,
   ears: WatchEars,
   signal: AbortSignal,
@@ -43,8 +45,9 @@ export async function watchOnce(
   let line: Line | undefined;
   try {
     line = await wire.dial();
-    return await new WatchStream(line, clock, ask, ears).end(signal);
-  } catch {
+    return await new WatchStream(line, { clock, log }, ask, ears).end(signal);
+  } catch (thrown) {
+    log.debug('a watch could not be opened', { error: asError(thrown) });
     return 'lost';
   } finally {
     line?.close();
@@ -63,7 +66,7 @@ class WatchStream {
   #cancelTick: Cancel = () => undefined;
   #finish!: (why: WatchEnd) => void;
 
-  constructor(line: Line, clock: Clock, ask: WatchAsk, ears: WatchEars) {
+  constructor(line: Line, { clock, log }: { clock: Clock; log: Logger }, ask: WatchAsk, ears: WatchEars) {
     this.#clock = clock;
     this.#ask = ask;
     this.#ears = ears;
@@ -72,7 +75,10 @@ class WatchStream {
     });
     this.#stream = line.converse('/etcdserverpb.Watch/Watch', {
       message: message => this.#received(decodeWatch(message, ask.stem)),
-      ended: () => this.#finish('lost'),
+      ended: cause => {
+        if (cause) log.debug('a watch broke', { error: cause });
+        this.#finish('lost');
+      },
     });
   }
 
