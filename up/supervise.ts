@@ -1,6 +1,6 @@
 import { systemClock } from '../pkg/clock/index.js';
 import type { Logger } from '../pkg/log/index.js';
-import { claim } from './claim.js';
+import { claim, holdsClaim } from './claim.js';
 import { Home } from './home.js';
 import { end } from './identity.js';
 import { stagesOf } from './stages.js';
@@ -27,6 +27,7 @@ export async function supervise(folder: string, log: Logger, signal: AbortSignal
     clock: systemClock,
     log,
     environment: process.env,
+    isInCharge: () => holdsClaim(home),
     stagesOf: stagesOf(home, process.env),
   });
   await supervisor.run(signal);

@@ -34,6 +34,7 @@ function sleeper(name: string, recipe = 'r', starts: string[] = []): ProcessPart
 
 describe('Supervisor', () => {
   let home: Home;
+  let isInCharge: boolean;
   let stages: Stages;
   let stop: AbortController;
   let running: Promise<void>;
@@ -54,6 +55,7 @@ describe('Supervisor', () => {
   const begin = () => {
     stop = new AbortController();
     stages = [];
+    isInCharge = true;
   };
   const supervise = (wanted: Stages) => {
     stages = wanted;
@@ -62,6 +64,7 @@ describe('Supervisor', () => {
       clock: systemClock,
       log: silentLogger,
       environment: {},
+      isInCharge: () => isInCharge,
       stagesOf: async () => stages,
     }).run(stop.signal);
   };
@@ -97,6 +100,15 @@ describe('Supervisor', () => {
       ['a', 'done'],
       ['b', 'done'],
     ]);
+  });
+
+  it('leaves everything to another one that has taken its place', async () => {
+    supervise([[[sleeper('a')]]]);
+    await up();
+    isInCharge = false;
+    await running;
+
+    expect(isAlive(home.records.read('a')!.process)).to.equal(true);
   });
 
   it('starts again what was killed', async () => {

@@ -15,6 +15,8 @@ export interface SupervisorOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly environment: PartEnv['environment'];
+  /** Whether this is still the one supervisor of its home. Looked at before each pass. */
+  readonly isInCharge: () => boolean;
   /** Which parts a plan asks for. */
   readonly stagesOf: (plan: Plan) => Promise<Stages>;
 }
@@ -35,11 +37,11 @@ export class Supervisor {
     this.#options = options;
   }
 
-  /** Carries out the plan on disk, whichever it is at the moment, until aborted. */
+  /** Carries out the plan on disk, whichever it is at the moment, until aborted or relieved. */
   async run(signal: AbortSignal): Promise<void> {
-    const { home, clock } = this.#options;
+    const { home, clock, isInCharge } = this.#options;
     let ledger: Ledger | undefined;
-    while (!signal.aborted) {
+    while (!signal.aborted && isInCharge()) {
       const plan = home.plan.read();
       if (plan) {
         ledger ??= new Ledger(home, clock, plan);
