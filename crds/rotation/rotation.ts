@@ -57,7 +57,7 @@ export const rotationSchema = Type.Object(
     values: Type.Optional(valuesSchema),
     generate: Type.Optional(generateSchema),
   },
-  { additionalProperties: false },
+  { additionalProperties: false, ...annotate({ 'x-redact': 'throughout' }) },
 );
 
 /** The one phase that follows. */

@@ -12,8 +12,11 @@ export interface Annotations {
   readonly 'x-transient'?: true;
   /** The accepted form in words, for `field_invalid`. */
   readonly 'x-expected'?: string;
-  /** What stands here may be a credential: it is described, never quoted. */
-  readonly 'x-redact'?: true;
+  /**
+   * What stands here may be a credential: it is described, never quoted. `throughout`: so is everything below, whoever
+   * refuses it, for a credential may have been put into the wrong field.
+   */
+  readonly 'x-redact'?: true | 'throughout';
 }
 
 /** The words, for ajv's vocabulary. */

@@ -3,6 +3,7 @@ import type { TObject } from 'typebox';
 import { FieldPath } from '../grammar/index.js';
 import type { Rejection } from '../rejections/index.js';
 import type { FieldRules, Finding, Found, Rule } from './rule.js';
+import { redactionBy } from './redaction.js';
 import { type Flaw, shapeOf } from './shape.js';
 import { without } from './without.js';
 
@@ -37,6 +38,7 @@ export type Examination<Facts> = (
 export function examination<Facts>(schema: TObject, fields: readonly FieldRules<Facts>[]): Examination<Facts> {
   const shape = shapeOf(schema);
   const rank = ranking(schema, fields);
+  const redacted = redactionBy(schema);
   const placed = fields.map(rules => ({ rules, at: FieldPath.root.child(rules.field) }));
   return (document, facts, asks = () => true) => {
     const flaws = shape(document).filter(({ pointer }) => pointer === '' || asks(outerName(pointer)));
@@ -65,7 +67,7 @@ export function examination<Facts>(schema: TObject, fields: readonly FieldRules<
       .map(place => ({ place, rank: rank(place.at()) }))
       .sort((a, b) => compare(a.rank, b.rank))
       .slice(0, REJECTIONS_MAX)
-      .map(({ place }) => place.finding().rejection);
+      .map(({ place }) => redacted(place.finding().rejection, place.at(), document));
   };
 }
 

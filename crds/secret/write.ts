@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 
 import { FieldPath, isSecretLabel } from '../grammar/index.js';
 import { reject } from '../rejections/index.js';
-import { type Checked, examination, type FieldRules, refusalOf, rule } from '../rule/index.js';
+import { annotate, type Checked, examination, type FieldRules, refusalOf, rule } from '../rule/index.js';
 import { type Generation, generateRules, generateSchema, generationOf, type SentGenerate } from './generate.js';
 import type { MaterialContext, SecretLimits } from './limits.js';
 import { providedAndGenerated, valuesRules, valuesSchema } from './values.js';
@@ -18,7 +18,7 @@ export interface SecretWrite {
 /** `PUT /api/v1/secrets/{namespace}/{resource}`. */
 export const secretWriteSchema = Type.Object(
   { values: Type.Optional(valuesSchema), generate: Type.Optional(generateSchema) },
-  { additionalProperties: false },
+  { additionalProperties: false, ...annotate({ 'x-redact': 'throughout' }) },
 );
 
 interface Context extends MaterialContext {

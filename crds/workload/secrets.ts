@@ -33,12 +33,12 @@ export const secretsSchema = Type.Array(
     },
     {
       additionalProperties: false,
-      ...annotate({ 'x-redact': true, 'x-expected': 'an object with name, vault_path and anchor' }),
+      ...annotate({ 'x-expected': 'an object with name, vault_path and anchor' }),
     },
   ),
   {
     maxItems: SECRETS_MAX,
-    ...annotate({ 'x-redact': true, 'x-expected': `a list of at most ${SECRETS_MAX} secret entries` }),
+    ...annotate({ 'x-redact': 'throughout', 'x-expected': `a list of at most ${SECRETS_MAX} secret entries` }),
   },
 );
 
