@@ -4,6 +4,7 @@ import {
   SecretOutcomeUnknownFault,
   SecretStoreRefusedFault,
   SecretStoreUnavailableFault,
+  UnreadableSecretFault,
 } from '../pkg/secrets/index.js';
 import {
   ConflictFault,
@@ -28,6 +29,7 @@ export function failureOf(thrown: unknown): Refused | undefined {
   if (thrown instanceof SecretStoreUnavailableFault) {
     return new Refused(reject('secret_store_unavailable', '', ''), SOON);
   }
+  if (thrown instanceof UnreadableSecretFault) return new Refused(reject('secret_unreadable', '', ''), SOON);
   const passes =
     thrown instanceof StoreUnavailableFault || thrown instanceof LeaseGoneFault || thrown instanceof ConflictFault;
   return passes ? new Refused(reject('store_unavailable', '', ''), SOON) : undefined;

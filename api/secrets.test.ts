@@ -2,7 +2,13 @@ import { expect } from 'chai';
 
 import { optionalFields } from '../crds/deployment/index.js';
 import { keys, ranges } from '../crds/keys/index.js';
-import { credentialPath, keysOf, type SecretStore, SecretStoreUnavailableFault } from '../pkg/secrets/index.js';
+import {
+  credentialPath,
+  keysOf,
+  type SecretStore,
+  SecretStoreUnavailableFault,
+  UnreadableSecretFault,
+} from '../pkg/secrets/index.js';
 import { encode } from '../pkg/store/index.js';
 import { ApiLab, webDeployment } from './api-lab.testing.js';
 
@@ -228,26 +234,32 @@ describe('secrets over HTTP', () => {
     });
   }
 
-  it('are refused while their store is away, with nothing stored', async () => {
-    const away = () => Promise.reject(new SecretStoreUnavailableFault('away'));
-    const methods = ['read', 'state', 'write', 'promote', 'destroy', 'delete', 'close'];
-    const secrets = Object.fromEntries(methods.map(method => [method, away])) as unknown as SecretStore;
-    const other = await new ApiLab({ secrets, honoured: new Set(optionalFields) }).start();
-    const own = await other.tenantToken(other.a);
-    const before = await other.store.revision();
-    const requests: readonly [string, string, unknown][] = [
-      ['PUT', `/api/v1/secrets/${PATH}`, { values: { a: 'b' } }],
-      ['DELETE', `/api/v1/secrets/${PATH}`, undefined],
-      ['POST', '/api/v1/deployments', webDeployment('web', { secrets: [entry()] })],
-    ];
-    for (const [method, path, body] of requests) {
-      const refused = await other.ask(method, path, { token: own, ...(body !== undefined && { body }) });
-      expect([refused.status, refused.body['code']]).to.deep.equal([503, 'secret_store_unavailable']);
-      expect(refused.headers.get('retry-after')).to.equal('1');
-    }
-    expect(await other.store.revision()).to.equal(before);
-    await other.stop();
-  });
+  const failures: readonly [string, Error, string][] = [
+    ['is away', new SecretStoreUnavailableFault('away'), 'secret_store_unavailable'],
+    ['cannot open them', new UnreadableSecretFault('altered'), 'secret_unreadable'],
+  ];
+  for (const [what, fault, code] of failures) {
+    it(`are refused while their store ${what}, with nothing stored: ${code}`, async () => {
+      const fail = () => Promise.reject(fault);
+      const methods = ['read', 'state', 'write', 'promote', 'destroy', 'delete', 'close'];
+      const secrets = Object.fromEntries(methods.map(method => [method, fail])) as unknown as SecretStore;
+      const other = await new ApiLab({ secrets, honoured: new Set(optionalFields) }).start();
+      const own = await other.tenantToken(other.a);
+      const before = await other.store.revision();
+      const requests: readonly [string, string, unknown][] = [
+        ['PUT', `/api/v1/secrets/${PATH}`, { values: { a: 'b' } }],
+        ['DELETE', `/api/v1/secrets/${PATH}`, undefined],
+        ['POST', '/api/v1/deployments', webDeployment('web', { secrets: [entry()] })],
+      ];
+      for (const [method, path, body] of requests) {
+        const refused = await other.ask(method, path, { token: own, ...(body !== undefined && { body }) });
+        expect([refused.status, refused.body['code']]).to.deep.equal([503, code]);
+        expect(refused.headers.get('retry-after')).to.equal('1');
+      }
+      expect(await other.store.revision()).to.equal(before);
+      await other.stop();
+    });
+  }
 
   it('do not keep a deployment from being scaled while their store is away', async () => {
     await post('web', { secrets: [entry()] });

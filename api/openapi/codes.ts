@@ -46,6 +46,7 @@ const material = codes(
   'secret_path_namespace',
   'secret_path_shape',
   'secret_store_unavailable',
+  'secret_unreadable',
 );
 
 /** What references to secrets are refused with. */
@@ -136,7 +137,14 @@ export const documentCodes = {
     'resource_already_exists',
     'feature_not_available',
   ),
-  secretWrite: codes(...fields, ...material, 'secret_write_empty', 'secret_rotation_open', 'outcome_unknown'),
+  secretWrite: codes(
+    ...fields,
+    ...material,
+    'secret_write_empty',
+    'secret_rotation_open',
+    'quota_reached',
+    'outcome_unknown',
+  ),
   rotation: codes(
     ...fields,
     ...material,

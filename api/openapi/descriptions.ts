@@ -79,6 +79,7 @@ export const descriptions: Readonly<Record<string, Described>> = {
       'secret_path_namespace',
       'secret_path_shape',
       'secret_store_unavailable',
+      'secret_unreadable',
       'outcome_unknown',
     ],
   },

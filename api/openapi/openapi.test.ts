@@ -48,6 +48,11 @@ describe('the OpenAPI document', () => {
     }
   });
 
+  it('names what a secret write meets beside its own faults: a full quota, and what cannot be opened', () => {
+    const write = lab.api.routes.find(({ method, path }) => method === 'PUT' && path.startsWith('/api/v1/secrets/'))!;
+    expect(describeRoute(write).codes).to.include.members(['quota_reached', 'secret_unreadable']);
+  });
+
   it('is rendered for people, without a script, every endpoint and every code linked', async () => {
     const { text, headers } = await lab.ask('GET', '/docs/api');
     expect(headers.get('content-type')).to.contain('text/html');

@@ -22,6 +22,16 @@ export const failures = entries({
     mended: 'PUT /api/v1/secrets/deployments/web-db once it is back',
   },
 
+  secret_unreadable: {
+    section: 'failure',
+    status: 503,
+    expected: 'the same request, once the secret can be opened again',
+    why: 'A secret was altered in the store, or is sealed with a key that the server does not have. Nothing was stored.',
+    remedy: 'Have whoever runs the platform put the key back, or give the secret up as docs/SECRETS.md says.',
+    example: 'PUT /api/v1/secrets/deployments/web-db while the keyring of the server lacks a key',
+    mended: 'PUT /api/v1/secrets/deployments/web-db once the key is back',
+  },
+
   outcome_unknown: {
     section: 'failure',
     status: 503,
