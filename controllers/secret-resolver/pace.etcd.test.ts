@@ -33,6 +33,8 @@ describe('the secret resolver, on a real etcd', function () {
   const running: Promise<void>[] = [];
   /** Who waits for the stamp of a replica, by its uid. */
   const waiting = new Map<string, () => void>();
+  /** The credentials that stamps were made of. */
+  const used = new Set<string>();
 
   before(async () => {
     folder = mkdtempSync(join(tmpdir(), 'mooring-resolver-'));
@@ -50,6 +52,7 @@ describe('the secret resolver, on a real etcd', function () {
     cache.subscribe(({ key, entry }) => {
       if (!key.startsWith(ranges.replicas) || !entry) return;
       const { uid, resolved } = value<Replica>(entry);
+      for (const path of Object.keys(resolved?.versions ?? {})) used.add(path);
       if (resolved) waiting.get(uid)?.();
     });
     const controllers = controllersIn({
@@ -75,8 +78,8 @@ describe('the secret resolver, on a real etcd', function () {
   });
 
   /** A replica that has a node and waits for its secrets. Each is of a deployment of its own, so that none shares a look-up. */
-  const replica = (uid: string): Replica => {
-    const label = `db-${uid.length % CREDENTIALS}`;
+  const replica = (uid: string, credential = 0): Replica => {
+    const label = `db-${credential % CREDENTIALS}`;
     return {
       uid,
       tenant: TENANT,
@@ -130,7 +133,7 @@ describe('the secret resolver, on a real etcd', function () {
     const bare: Promise<number>[] = [];
     for (let sent = 0; sent < A_SECOND * SECONDS; sent++) {
       await sleep(systemClock, Math.max(0, begun + (sent * 1_000) / A_SECOND - systemClock.monotonic()));
-      loop.push(stampingTakes(replica(`r${number}-${sent}`)));
+      loop.push(stampingTakes(replica(`r${number}-${sent}`, sent)));
       if (sent % 5 === 0) bare.push(bareTakes(`pace/${number}.${sent}`));
     }
     return { loop: inOrder(await Promise.all(loop)), bare: inOrder(await Promise.all(bare)) };
@@ -143,6 +146,7 @@ describe('the secret resolver, on a real etcd', function () {
     // What else the machine does is not what is measured: one good round is enough.
     for (let number = 1; number <= ROUNDS; number++) {
       const { loop, bare } = await round(number);
+      expect(used.size).to.equal(CREDENTIALS);
       const [p50, p99, bareP99] = [at(0.5, loop), at(0.99, loop), at(0.99, bare)];
       const figures = `p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms; etcd alone p99 ${bareP99.toFixed(1)} ms`;
       console.log(`      ${A_SECOND} resolutions a second through the loop for ${SECONDS} s: ${figures}`);
