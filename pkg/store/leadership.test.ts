@@ -5,38 +5,11 @@ import { silentLogger } from '../log/index.js';
 import { StoreUnavailableFault } from './faults.js';
 import { type LeaderRecord, Leadership } from './leadership.js';
 import { MemoryStore } from './memory-store.js';
+import { PausableClock } from './pausable-clock.testing.js';
 import type { Guard, Store } from './store.js';
 import { encode, value } from './value.js';
 
 const TTL_SECONDS = 9;
-
-/** Delays everything of one process: its timers do not fire while it is paused, though time goes on. */
-class PausableClock implements Clock {
-  readonly #clock: Clock;
-  readonly #held: (() => void)[] = [];
-  paused = false;
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
-  now(): number {
-    return this.#clock.now();
-  }
-
-  monotonic(): number {
-    return this.#clock.monotonic();
-  }
-
-  after(ms: number, fire: () => void) {
-    return this.#clock.after(ms, () => (this.paused ? void this.#held.push(fire) : fire()));
-  }
-
-  resume(): void {
-    this.paused = false;
-    for (const fire of this.#held.splice(0)) fire();
-  }
-}
 
 /** One process that wants to lead, and what it did. */
 class Candidate {

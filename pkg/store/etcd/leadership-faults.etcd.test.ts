@@ -1,8 +1,9 @@
 import { expect } from 'chai';
 
-import { systemClock, systemRandom } from '../../clock/index.js';
+import { type Clock, systemClock, systemRandom } from '../../clock/index.js';
 import { silentLogger } from '../../log/index.js';
 import { Leadership } from '../leadership.js';
+import { PausableClock } from '../pausable-clock.testing.js';
 import { RecordingFeed } from '../recording-feed.testing.js';
 import type { Guard, Store } from '../store.js';
 import { encode } from '../value.js';
@@ -15,11 +16,11 @@ interface Tenure {
   readonly stop: () => Promise<void>;
 }
 
-function campaign(store: Store, holder: string): Tenure {
+function campaign(store: Store, holder: string, clock: Clock = systemClock): Tenure {
   const stop = new AbortController();
   const leadership = new Leadership({
     store,
-    clock: systemClock,
+    clock,
     random: systemRandom,
     name: 'scheduler',
     holder,
@@ -64,6 +65,25 @@ describe('leadership on etcd through faults', function () {
     expect(a.downAt).to.be.lessThan(b.upAt!);
     const change = { guards: [{ key: 'x', at: 0 }, a.fence!], puts: [{ key: 'x', bytes: encode('a') }], deletes: [] };
     expect(await reached.commit(change)).to.deep.equal({ stored: false });
+    await Promise.all([a.stop(), b.stop()]);
+  });
+
+  it('stops a leader by its fence whose lease ended while it was paused', async () => {
+    const watch = new RecordingFeed();
+    const clock = new PausableClock(systemClock);
+    const [paused, other] = [lab.direct({ clock }), lab.direct()];
+    const a = campaign(paused, 'a', clock);
+    await watch.until(() => a.upAt !== undefined);
+    const b = campaign(other, 'b');
+    await watch.until(() => performance.now() - a.upAt! > 1_500);
+    clock.paused = true;
+    await watch.until(() => b.upAt !== undefined, 12_000);
+
+    expect(a.downAt).to.equal(undefined); // it cannot know yet
+    const change = { guards: [{ key: 'y', at: 0 }, a.fence!], puts: [{ key: 'y', bytes: encode('a') }], deletes: [] };
+    expect(await other.commit(change)).to.deep.equal({ stored: false });
+    clock.resume();
+    await watch.until(() => a.downAt !== undefined);
     await Promise.all([a.stop(), b.stop()]);
   });
 
