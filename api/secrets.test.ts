@@ -87,6 +87,28 @@ describe('secrets over HTTP', () => {
     expect((await remove()).body['code']).to.equal('resource_not_found');
   });
 
+  it('are listed without a look at the deployments that refer to none', async () => {
+    await post('web', { secrets: [entry()] });
+    await post('plain', {});
+    const all = ranges.of(ranges.deployments, lab.a);
+    const [snapshot, list] = [lab.cache.snapshot.bind(lab.cache), lab.cache.list.bind(lab.cache)];
+    const walked: string[] = [];
+    lab.cache.snapshot = prefix => (walked.push(prefix), snapshot(prefix));
+    lab.cache.list = prefix => (walked.push(prefix), list(prefix));
+    const { body } = await lab.ask('GET', '/api/v1/secrets/resources', { token });
+
+    expect(body['items']).to.deep.equal([{ name: 'web-db', path: PATH, deployments: ['web'] }]);
+    expect(body['revision']).to.equal(String(lab.cache.revision));
+    expect(walked).not.to.include(all);
+  });
+
+  it('are not watched, which is said together with what is', async () => {
+    const refused = await lab.ask('GET', '/api/v1/secrets/resources?watch=true', { token });
+    expect([refused.status, refused.body['code']]).to.deep.equal([400, 'query_parameter_invalid']);
+    expect(refused.body['expected']).to.contain('/api/v1/deployments');
+    expect((await lab.ask('GET', '/api/v1/secrets/resources?watch=false', { token })).status).to.equal(200);
+  });
+
   it('show who refers to them, and with which keys', async () => {
     const composedSecrets = { URL: 'postgres://{{secret.web-db.user}}:{{secret.web-db.password}}@db' };
     await post('web', { secrets: [entry()], composedSecrets });

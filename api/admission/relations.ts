@@ -5,6 +5,7 @@ import type { VolumeConsumer } from '../../crds/volume/index.js';
 import { type Cache, type Entry, value } from '../../pkg/store/index.js';
 
 const BY_SECRET = 'api.deployments-by-secret';
+const REFERRING = 'api.deployments-that-refer-to-secrets';
 const BY_DEPENDENCY = 'api.deployments-by-dependency';
 const BY_VOLUME = 'api.deployments-by-volume';
 
@@ -23,6 +24,7 @@ export function defineRelationIndexes(cache: Cache): void {
     });
   };
   file(BY_SECRET, 'secrets', ({ secrets = [] }) => secrets.map(({ vault_path }) => labelOf(vault_path)));
+  file(REFERRING, 'secrets', ({ secrets = [] }) => (secrets.length > 0 ? [''] : []));
   file(BY_DEPENDENCY, 'dependsOn', ({ dependsOn = [] }) => dependsOn.map(({ name }) => name));
   file(BY_VOLUME, 'volumes', ({ volumes = [] }) => volumes.map(({ volumeId }) => volumeId));
 }
@@ -34,6 +36,11 @@ function labelOf(path: string): string {
 /** The deployments of a tenant that refer to a credential, by its label. */
 export function usersOfSecret(cache: Cache, tenant: string, label: string): readonly Entry[] {
   return cache.by(BY_SECRET, `${tenant}/${label}`);
+}
+
+/** The deployments of a tenant that refer to any credential. */
+export function usersOfSecrets(cache: Cache, tenant: string): readonly Entry[] {
+  return cache.by(REFERRING, `${tenant}/`);
 }
 
 /** The names of the deployments that refer to a credential. */

@@ -1,13 +1,12 @@
 import type { StoredDeployment } from '../../crds/deployment/index.js';
 import { isSecretLabel, parseSecretPath, parseTemplate, placeholdersOf } from '../../crds/grammar/index.js';
-import { ranges } from '../../crds/keys/index.js';
 import { reject } from '../../crds/rejections/index.js';
 import { encode, type Entry, value } from '../../pkg/store/index.js';
-import { usersOfSecret } from '../admission/relations.js';
+import { usersOfSecret, usersOfSecrets } from '../admission/relations.js';
 import type { Call } from '../call.js';
 import type { ApiEnv } from '../env.js';
 import { listPage } from '../listing.js';
-import { WRITE_QUERY } from '../query.js';
+import { flagIn, WRITE_QUERY, wrong } from '../query.js';
 import { Refused } from '../refusal.js';
 import { json } from '../reply.js';
 import type { Outcome, Route } from '../route.js';
@@ -45,7 +44,7 @@ export function secretRoutes(env: ApiEnv): readonly Route[] {
       method: 'GET',
       path: RESOURCES,
       access: read,
-      query: ['limit', 'continue'],
+      query: ['limit', 'continue', 'watch'],
       handle: call => listReferenced(env, call),
     },
     {
@@ -65,10 +64,13 @@ interface Referenced {
 }
 
 async function listReferenced({ cache }: ApiEnv, call: Call): Promise<Outcome> {
+  const isWatch = flagIn(call.query, 'watch');
+  if (isWatch instanceof Refused) return isWatch;
+  if (isWatch) return wrong('watch', 'true', 'a watch of /api/v1/deployments, whose objects carry their references');
   await cache.barrier();
-  const { entries, revision } = cache.snapshot(ranges.of(ranges.deployments, call.tenant));
+  const { revision } = cache;
   const found = new Map<string, Referenced>();
-  for (const entry of entries) {
+  for (const entry of usersOfSecrets(cache, call.tenant)) {
     const { name, secrets = [] } = value<StoredDeployment>(entry);
     for (const { vault_path: path } of secrets) {
       const label = parseSecretPath(path)?.label ?? path;
