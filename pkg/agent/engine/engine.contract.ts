@@ -1,5 +1,8 @@
+import { inspect } from 'node:util';
+
 import { expect } from 'chai';
 
+import { Secret } from '../../secrets/index.js';
 import type { ContainerOrder, Engine, EngineEvent, Ownership, SeenContainer } from './engine.js';
 import { EngineUnreachableFault, ImageMissingFault, ImagePullFault, NameConflictFault } from './faults.js';
 
@@ -17,6 +20,7 @@ export interface EngineUnderTest {
   close(): Promise<void>;
 }
 
+const CANARY = 'canary-of-an-environment';
 const TENANT = '0b0f7a0e-0000-4000-8000-000000000001';
 
 const owner = (change: Partial<Ownership> = {}): Ownership => ({
@@ -124,6 +128,16 @@ export function engineContract(name: string, open: () => Promise<EngineUnderTest
 
       expect(states).to.deep.equal(['created', 'running', 'exited', undefined]);
       expect(await engine.list('node_1')).to.deep.equal([]);
+    });
+
+    it('never tells what a container’s variables hold', async () => {
+      const secrets = new Map([['DB_password', new Secret(CANARY)]]);
+      const id = await run({ environment: { MODE: CANARY }, secrets });
+      const told = [await engine.inspect(id), ...(await engine.list('node_1')), await engine.facts()];
+
+      expect(told).to.have.length(3);
+      expect(told[0]).to.have.all.keys('id', 'name', 'owner', 'state', 'health', 'exitCode');
+      expect(inspect(told, { depth: null, showHidden: true, getters: true })).not.to.match(/canary|MODE|DB_password/);
     });
 
     it('lets every call be repeated', async () => {
