@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { optionalFields } from '../crds/deployment/index.js';
 import { keys } from '../crds/keys/index.js';
 import type { AskedRotation, RotationProgress } from '../crds/rotation/index.js';
-import { credentialPath, documentOf } from '../pkg/secrets/index.js';
+import { credentialPath } from '../pkg/secrets/index.js';
 import { encode, value } from '../pkg/store/index.js';
 import { ApiLab, webDeployment } from './api-lab.testing.js';
 
@@ -95,17 +95,6 @@ describe('rotation over HTTP', () => {
     expect(answer.text + stored).not.to.contain(VALUE);
   });
 
-  it('takes values once more when the first attempt to stage them was cut short', async () => {
-    await rotate({ phase: 'stage', values: { password: VALUE } });
-    await lab.secrets.delete(credentialPath(lab.a, PATH));
-    const document = documentOf({ user: 'shop', password: 'old' });
-    await lab.secrets.write(credentialPath(lab.a, PATH), { document, after: 0, as: 'current' });
-    expect(await state()).to.deep.equal({ last: 1, current: 1 });
-    await say({ holds: false, waitsFor: 'the values' });
-    expect((await rotate({ phase: 'stage', values: { password: VALUE } })).status).to.equal(200);
-    expect(await state()).to.deep.equal({ last: 2, current: 1, pending: 2 });
-  });
-
   const refusals: readonly [
     name: string,
     before: readonly string[],
@@ -173,6 +162,22 @@ describe('rotation over HTTP', () => {
     // One credential is rotated once for all who refer to it.
     expect((await rotate({ phase: 'stage', secret: 'web-db' }, 'two')).status).to.equal(200);
     expect((await show()).body['phase']).to.equal('stage');
+  });
+
+  it('is shown for the credential that is being rotated, before one that was turned back', async () => {
+    await lab.ask('PUT', '/api/v1/secrets/deployments/smtp', { token, body: { values: { password: 'x' } } });
+    const secrets = [PATH, 'deployments/smtp'].map((vault_path, position) => ({
+      name: `S${position}`,
+      anchor: 'process',
+      vault_path,
+    }));
+    await lab.ask('PUT', '/api/v1/deployments/web', { token, body: { secrets } });
+    for (const phase of ['stage', 'abort']) {
+      await rotate({ phase, secret: 'web-db' });
+      await say();
+    }
+    await rotate({ phase: 'stage', secret: 'smtp' });
+    expect((await show()).body).to.deep.include({ secret: 'smtp', phase: 'stage' });
   });
 
   it('of external material needs values', async () => {

@@ -1,12 +1,13 @@
-import { reject } from '../../crds/rejections/index.js';
 import type { SecretWrite } from '../../crds/secret/index.js';
 import { failpoint } from '../../pkg/failpoint/index.js';
 import { asError } from '../../pkg/fault/index.js';
 import { advance, settle, stage, type Staged, undo } from '../../pkg/material/index.js';
+import { credentialPath } from '../../pkg/secrets/index.js';
 import { type Change, OutcomeUnknownFault, type Verdict } from '../../pkg/store/index.js';
 import type { Call } from '../call.js';
 import type { ApiEnv } from '../env.js';
-import { Refused } from '../refusal.js';
+import type { Refused } from '../refusal.js';
+import { forbidden } from './forbidden.js';
 
 /** Secret material that came with a document. */
 export interface Material {
@@ -38,10 +39,8 @@ export async function commitWith(
       return isAlone ? { stored: true, revision: env.cache.revision } : env.store.commit(change);
     case 'conflict':
       return NOT_STORED;
-    case 'forbidden': {
-      const granted = env.settings.secretsNamespaces;
-      return new Refused(reject('secret_path_namespace', 'secrets', outcome.path, { granted }));
-    }
+    case 'forbidden':
+      return forbidden(env, credentialPath(tenant, outcome.path), 'secrets');
     case 'staged':
       return commitStaged(env, change, outcome.staged);
   }

@@ -51,6 +51,14 @@ export function namesOfUsers(cache: Cache, tenant: string, path: string): readon
   });
 }
 
+/** The anchors with which deployments refer to a credential. */
+export function anchorsOf(cache: Cache, tenant: string, path: string): readonly string[] {
+  return usersOfSecret(cache, tenant, labelOf(path)).flatMap(entry => {
+    const { secrets = [] } = value<StoredDeployment>(entry);
+    return secrets.filter(({ vault_path }) => vault_path === path).map(({ anchor }) => anchor);
+  });
+}
+
 /** The deployments of a tenant that wait for another. */
 export function waitersFor(cache: Cache, tenant: string, name: string): readonly Entry[] {
   return cache.by(BY_DEPENDENCY, `${tenant}/${name}`);
@@ -86,5 +94,6 @@ export function knownDeployment(entry: Entry): KnownDeployment {
     dependsOn,
     hasHealthCheck: healthCheck !== undefined,
     secretPaths: secrets.map(({ vault_path }) => vault_path),
+    externalPaths: secrets.filter(({ anchor }) => anchor === 'external').map(({ vault_path }) => vault_path),
   };
 }

@@ -140,6 +140,7 @@ export const documentCodes = {
   secretWrite: codes(
     ...fields,
     ...material,
+    'secret_external_not_writable',
     'secret_write_empty',
     'secret_rotation_open',
     'quota_reached',
@@ -148,6 +149,7 @@ export const documentCodes = {
   rotation: codes(
     ...fields,
     ...material,
+    'secret_external_not_writable',
     'secret_write_empty',
     'rotation_transition_invalid',
     'deployment_not_found',

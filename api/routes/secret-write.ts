@@ -8,6 +8,7 @@ import {
   generateDocument,
   vaultPathOf,
 } from '../../pkg/secrets/index.js';
+import { forbidden } from '../admission/forbidden.js';
 import { quotasOf } from '../admission/quota-warnings.js';
 import { refuseWhileRotating } from '../admission/rotating.js';
 import { secretSubject } from '../admission/turns.js';
@@ -83,11 +84,6 @@ function tooMany(env: ApiEnv, { tenant, label }: CredentialPath): Refused | unde
   const { secrets: limit } = quotasOf(env, tenant);
   if (limit === undefined || env.usage.of(tenant).secrets < limit) return undefined;
   return new Refused(reject('quota_reached', 'resource', label, { kind: 'secrets', limit }));
-}
-
-function forbidden({ still }: ApiEnv, { namespace }: CredentialPath): Refused {
-  const granted = still.secretsPolicy.namespaces.filter(name => name !== namespace);
-  return new Refused(reject('secret_path_namespace', 'namespace', namespace, { granted }));
 }
 
 function pathView({ namespace, label }: CredentialPath) {

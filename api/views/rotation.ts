@@ -18,6 +18,8 @@ export interface StoredRotation {
   readonly entry: Entry | undefined;
   readonly asked: AskedRotation | undefined;
   readonly standing: Pick<RotationFacts, 'state' | 'waitsFor'>;
+  /** The rotation phaser has recorded the new version as this rotation's own. */
+  readonly isStaged: boolean;
 }
 
 /** Reads the rotation of a credential. */
@@ -26,7 +28,8 @@ export function rotationOf(cache: Cache, tenant: string, label: string, path: st
   const recorded = cache.get(keys.rotationProgress(tenant, label));
   const asked = entry && value<AskedRotation>(entry);
   const progress = recorded && value<RotationProgress>(recorded);
-  return { label, path, entry, asked, standing: standingOf(asked, progress) };
+  const isStaged = asked !== undefined && progress?.id === asked.id && progress.staged;
+  return { label, path, entry, asked, standing: standingOf(asked, progress), isStaged };
 }
 
 /** What a rotation looks like from one of the deployments that it concerns. Versions are numbers; there is no value here. */

@@ -233,6 +233,7 @@ describe('an update of related fields', () => {
     dependsOn: [{ name: 'web', condition: 'healthy' as const }],
     hasHealthCheck: true,
     secretPaths: [],
+    externalPaths: [],
   };
 
   it('cannot give a writer a second replica, or another node', () => {

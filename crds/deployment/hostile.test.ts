@@ -122,6 +122,7 @@ describe('a ring of a thousand deployments', () => {
       })),
       hasHealthCheck: true,
       secretPaths: [],
+      externalPaths: [],
     }));
     const dependsOn = Array.from({ length: 32 }, (_, i) => ({ name: `d${i * 30}`, condition: 'started' }));
     const spent = leastMillis(ROUNDS, CPU_MS, () => {

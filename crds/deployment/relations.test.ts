@@ -211,6 +211,7 @@ describe('a cycle', () => {
       dependsOn: [{ name: all[i + 1] ?? 'web', condition: 'started' as const }],
       hasHealthCheck: true,
       secretPaths: [],
+      externalPaths: [],
     }));
     const admission = admitCreate(
       { ...least, dependsOn: ['b', 'd'].map(name => ({ name })) },

@@ -62,6 +62,18 @@ describe('a step of a rotation', () => {
     { given: { phase: 'stage' }, facts: external, found: ['secret_write_empty values'] },
     { given: { phase: 'stage' }, facts: { ...external, state: 'retire' }, found: ['secret_write_empty values'] },
     { given: { phase: 'stage', values: { a: 'x' } }, facts: external, found: [] },
+    {
+      given: { phase: 'stage', values: { a: 'x' }, generate: { keys: ['b'] } },
+      facts: external,
+      found: ['secret_external_not_writable generate'],
+    },
+    { given: { phase: 'abort' }, facts: at('idle', { isTurnedBack: true }), found: [] },
+    {
+      given: { phase: 'abort', values: { a: 'x' } },
+      facts: at('idle', { isTurnedBack: true }),
+      found: ['field_invalid values'],
+    },
+    { given: { phase: 'abort' }, facts: at('retire', { waitsFor: 'x' }), found: ['rotation_transition_invalid phase'] },
     { given: { phase: 'promote', values: { a: 'x' } }, facts: at('stage'), found: ['field_invalid values'] },
     { given: { phase: 'promote', generate: { keys: ['a'] } }, facts: at('stage'), found: ['field_invalid generate'] },
     { given: { phase: 'stage', values: { a: '' } }, facts: idle, found: ['secret_value_empty values.a'] },

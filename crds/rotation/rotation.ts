@@ -15,6 +15,7 @@ import {
   valuesRules,
   valuesSchema,
 } from '../secret/index.js';
+import { isOpen } from './standing.js';
 
 /** The phases of a rotation, in order; after the last it is `idle` again. */
 export const rotationPhases = ['stage', 'promote', 'verify', 'retire'] as const;
@@ -30,6 +31,8 @@ export interface RotationFacts {
   readonly state: RotationState;
   /** What the present phase still waits for; absent once it holds. */
   readonly waitsFor?: string;
+  /** The last rotation was turned back, or is being: asked for again, that is no fault. */
+  readonly isTurnedBack?: boolean;
   /** Labels of the credentials that the deployment refers to. */
   readonly labels: readonly string[];
   /** Labels of those whose material is managed elsewhere. */
@@ -65,6 +68,10 @@ export function nextPhase(state: RotationState): RotationPhase {
   return rotationPhases[state === 'idle' ? 0 : (rotationPhases.indexOf(state) + 1) % rotationPhases.length]!;
 }
 
+function isRepeat(phase: unknown, { state, isTurnedBack = false }: RotationFacts): boolean {
+  return phase === state || (phase === 'abort' && isTurnedBack);
+}
+
 interface Context extends MaterialContext {
   readonly facts: RotationFacts;
   readonly document: Readonly<Record<string, unknown>>;
@@ -73,9 +80,8 @@ interface Context extends MaterialContext {
 const phaseFollows = rule('rotation_transition_invalid', (phase: unknown, at, { facts }: Context, refuse) => {
   const { state, waitsFor } = facts;
   const next = nextPhase(state);
-  // A retired rotation has nothing left to undo: the old material is gone.
-  const isOpen = state !== 'idle' && state !== 'retire';
-  if (phase === state || (phase === 'abort' && isOpen)) return undefined;
+  // From retire on there is nothing left to undo, whatever it waits for: the old material is going.
+  if (isRepeat(phase, facts) || (phase === 'abort' && isOpen({ state }))) return undefined;
   if (phase === next && waitsFor === undefined) return undefined;
   const finding = refuse(at, phase, { next, waitsFor });
   if (waitsFor !== undefined) return finding;
@@ -96,12 +102,19 @@ const materialIsForStaging = rule('field_invalid', (material: unknown, at, { doc
     : refuse(at, Object.keys(material as object), { wanted: 'no material after stage' }),
 );
 
-const externalIsSupplied = rule('secret_write_empty', (values: unknown, at, { document, facts }: Context, refuse) => {
-  const label = (document['secret'] as string | undefined) ?? facts.labels[0] ?? '';
+const externalIsSupplied = rule('secret_write_empty', (values: unknown, at, context: Context, refuse) => {
+  const { document, facts } = context;
   const begins = document['phase'] === 'stage' && (facts.state === 'idle' || facts.state === 'retire');
-  const isAsked = begins && facts.external.includes(label);
-  return isAsked && values === undefined ? refuse(at, values) : undefined;
+  return begins && isExternal(context) && values === undefined ? refuse(at, values) : undefined;
 });
+
+const externalIsNotMinted = rule('secret_external_not_writable', (generate: unknown, at, context: Context, refuse) =>
+  isExternal(context) ? refuse(at, generate) : undefined,
+);
+
+function isExternal({ document, facts }: Context): boolean {
+  return facts.external.includes((document['secret'] as string | undefined) ?? facts.labels[0] ?? '');
+}
 
 const keysAreApart = rule('secret_key_provided_and_generated', (generate: unknown, at, context: Context, refuse) =>
   providedAndGenerated(context.document['values'], generate, at, refuse),
@@ -111,7 +124,7 @@ const fields: readonly FieldRules<Context>[] = [
   { field: 'phase', absent: phaseFollows, present: [phaseFollows] },
   { field: 'secret', absent: secretIsOneOfTheirs, present: [secretIsOneOfTheirs] },
   { field: 'values', absent: externalIsSupplied, present: [materialIsForStaging, ...valuesRules] },
-  { field: 'generate', present: [materialIsForStaging, ...generateRules, keysAreApart] },
+  { field: 'generate', present: [materialIsForStaging, externalIsNotMinted, ...generateRules, keysAreApart] },
 ];
 
 const examine = examination(rotationSchema, fields);
@@ -128,7 +141,7 @@ export function checkRotation(document: unknown, facts: RotationFacts, limits: S
     value: {
       label: secret ?? facts.labels[0]!,
       phase,
-      isRepeat: phase === facts.state,
+      isRepeat: isRepeat(phase, facts),
       ...(values && { values }),
       ...(generation && { generation }),
     },

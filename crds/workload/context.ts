@@ -19,6 +19,8 @@ export interface KnownDeployment {
   readonly hasHealthCheck: boolean;
   /** Every `vault_path` it refers to. */
   readonly secretPaths: readonly string[];
+  /** Those of them whose material is managed elsewhere. */
+  readonly externalPaths: readonly string[];
 }
 
 /** What is known of the image: whether the registry holds it, or why that is not known. */

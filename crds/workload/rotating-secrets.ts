@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 
-import type { FieldPath } from '../grammar/index.js';
 import { type FieldRules, rule } from '../rule/index.js';
+import { materialIn } from './brought-material.js';
 import type { WorkloadContext as Context } from './context.js';
 import { labelOf, type SecretReference } from './secrets.js';
 
@@ -14,20 +14,12 @@ const rotatingIsLeftAlone = rule('secret_rotation_open', (sent: unknown, at, con
   const before = Array.isArray(stored?.['secrets']) ? (stored['secrets'] as SecretReference[]) : [];
   return facts.rotating.flatMap(label => {
     const places = entries.flatMap((entry, position) =>
-      labelOf(entry.vault_path) === label ? materialIn(entry, at.index(position), context) : [],
+      labelOf(entry.vault_path) === label ? materialIn(entry, facts).map(part => at.index(position).child(part)) : [],
     );
-    if (stored && !isDeepStrictEqual(referring(entries, label), referring(before, label))) places.push(at);
-    return places.map(place => refuse(place, label, { label }));
+    const isRedirected = stored && !isDeepStrictEqual(referring(entries, label), referring(before, label));
+    return [...places, ...(isRedirected ? [at] : [])].map(place => refuse(place, label, { label }));
   });
 });
-
-/** Where an entry brings material that would be written. Keys that have a value are not generated again. */
-function materialIn({ vault_path: path, values, generate }: Loose, at: FieldPath, { facts }: Context): FieldPath[] {
-  const existing = facts.secretKeys[String(path)] ?? [];
-  const { keys } = (generate ?? {}) as { readonly keys?: unknown };
-  const mints = Array.isArray(keys) && keys.some(key => !existing.includes(String(key)));
-  return [...(values === undefined ? [] : [at.child('values')]), ...(mints ? [at.child('generate')] : [])];
-}
 
 function referring(entries: readonly Loose[], label: string) {
   return entries

@@ -3,6 +3,7 @@ import { type Static, Type } from 'typebox';
 import { isRelativePath, isSecretLabel, parseAnchor, parseSecretPath } from '../grammar/index.js';
 import { annotate, each, type FieldRules, mendedBy, rule, within } from '../rule/index.js';
 import { generateRules, generateSchema, providedAndGenerated, valuesRules, valuesSchema } from '../secret/index.js';
+import { materialIn } from './brought-material.js';
 import type { WorkloadContext as Context } from './context.js';
 
 /** A reference to a credential, as it is stored: never with material. */
@@ -100,25 +101,35 @@ const nothingIsMounted = rule(
   },
 );
 
-const externalIsLeftAlone = rule('secret_external_not_writable', (entry: Loose, at, _context: Context, refuse) =>
-  entry.anchor === 'external'
-    ? (['values', 'generate'] as const).flatMap(part =>
-        entry[part] === undefined
-          ? []
-          : mendedBy(refuse(at.child(part), entry[part]), { op: 'remove', path: at.child(part).toPointer() }),
-      )
-    : undefined,
-);
+const externalIsLeftAlone = rule('secret_external_not_writable', (entry: Loose, at, context: Context, refuse) => {
+  const brought = (['values', 'generate'] as const).filter(part => entry[part] !== undefined);
+  const written = () => (isExternalElsewhere(entry, context) ? materialIn(entry, context.facts) : []);
+  return (entry.anchor === 'external' ? brought : written()).map(part =>
+    mendedBy(refuse(at.child(part), entry[part]), { op: 'remove', path: at.child(part).toPointer() }),
+  );
+});
+
+/** Whether another entry, of this document or of another deployment, says that the credential is managed elsewhere. */
+function isExternalElsewhere({ vault_path: path }: Loose, context: Context): boolean {
+  const entries = context.document['secrets'] as readonly Loose[];
+  if (entries.some(entry => entry.anchor === 'external' && entry.vault_path === path)) return true;
+  return othersIn(context).some(({ externalPaths }) => externalPaths.includes(path as string));
+}
+
+/** The tenant's other deployments. */
+function othersIn({ facts, kind, name }: Context): Context['facts']['deployments'] {
+  return facts.deployments.filter(other => kind === 'Job' || other.name !== name);
+}
 
 const keysAreApart = rule('secret_key_provided_and_generated', (entry: Loose, at, _context: Context, refuse) =>
   providedAndGenerated(entry.values, entry.generate, at.child('generate'), refuse),
 );
 
 const oneNamespace = rule('secret_path_namespace_split', (entries: readonly Loose[], at, context: Context, refuse) => {
-  const { facts, kind, name } = context;
-  const others = facts.deployments.filter(other => kind === 'Job' || other.name !== name);
   const known = new Map(
-    others.flatMap(other => other.secretPaths.map(path => [labelOf(path), { path, user: `deployment ${other.name}` }])),
+    othersIn(context).flatMap(other =>
+      other.secretPaths.map(path => [labelOf(path), { path, user: `deployment ${other.name}` }]),
+    ),
   );
   return entries.flatMap(({ vault_path: path }, position) => {
     const label = labelOf(path);

@@ -45,9 +45,15 @@ export const facts: WorkloadFacts = {
   networks: ['backend'],
   regions: { enforced: true, declared: defaultRegions },
   deployments: [
-    { name: 'db', dependsOn: [], hasHealthCheck: true, secretPaths: ['deployments/db-admin'] },
-    { name: 'cache', dependsOn: [], hasHealthCheck: false, secretPaths: [] },
-    { name: 'worker', dependsOn: [{ name: 'web', condition: 'started' }], hasHealthCheck: true, secretPaths: [] },
+    { name: 'db', dependsOn: [], hasHealthCheck: true, secretPaths: ['deployments/db-admin'], externalPaths: [] },
+    { name: 'cache', dependsOn: [], hasHealthCheck: false, secretPaths: [], externalPaths: [] },
+    {
+      name: 'worker',
+      dependsOn: [{ name: 'web', condition: 'started' }],
+      hasHealthCheck: true,
+      secretPaths: [],
+      externalPaths: [],
+    },
   ],
   image: 'present',
   secretsPolicy: { namespaces: ['deployments', 'resources'] },

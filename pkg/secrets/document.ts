@@ -11,17 +11,24 @@ export function documentOf(values: Readonly<Record<string, string>>): SecretDocu
 
 /** Throws unless the document can be kept. Names no key and no value. */
 export function checkDocument(document: SecretDocument, limits: SecretLimits): void {
-  if (document.size === 0) throw new SecretDocumentFault('a secret document holds no key');
-  if (document.size > limits.keysMax)
-    throw new SecretDocumentFault(`a secret document holds over ${limits.keysMax} keys`);
+  const fault = faultOf(document, limits);
+  if (fault !== undefined) throw new SecretDocumentFault(fault);
+}
+
+/** Whether a store would keep the document. */
+export function isKept(document: SecretDocument, limits: SecretLimits): boolean {
+  return faultOf(document, limits) === undefined;
+}
+
+function faultOf(document: SecretDocument, limits: SecretLimits): string | undefined {
+  if (document.size === 0) return 'a secret document holds no key';
+  if (document.size > limits.keysMax) return `a secret document holds over ${limits.keysMax} keys`;
   let total = 0;
   for (const [key, { size }] of document) {
-    if (size > limits.valueMax) throw new SecretDocumentFault(`a secret value is over ${limits.valueMax} bytes`);
+    if (size > limits.valueMax) return `a secret value is over ${limits.valueMax} bytes`;
     total += Buffer.byteLength(key) + size;
   }
-  if (total > limits.documentMax) {
-    throw new SecretDocumentFault(`a secret document is over ${limits.documentMax} bytes`);
-  }
+  return total > limits.documentMax ? `a secret document is over ${limits.documentMax} bytes` : undefined;
 }
 
 /** The document with its values in clear, as an object of strings: for a request body or for sealing, and nothing else. */

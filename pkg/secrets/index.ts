@@ -27,7 +27,7 @@ export { composeEnvironment } from './compose-environment.js';
 export type { CredentialPath } from './credential-path.js';
 export { credentialPath, parseCredentialPath, vaultPathOf } from './credential-path.js';
 export type { KeyReading } from './document.js';
-export { documentOf, keysOf } from './document.js';
+export { documentOf, isKept, keysOf } from './document.js';
 export type { EmbeddedSecretStoreOptions } from './embedded/embedded-secret-store.js';
 export { EmbeddedSecretStore } from './embedded/embedded-secret-store.js';
 export type { OpenSecretStoreEnv } from './open-secret-store.js';

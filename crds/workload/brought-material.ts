@@ -1,0 +1,19 @@
+import type { WorkloadFacts } from './context.js';
+
+/** An entry as far as it brings material; every part may be anything. */
+export interface Bringing {
+  readonly vault_path?: unknown;
+  readonly values?: unknown;
+  readonly generate?: unknown;
+}
+
+/** The parts of an entry that would be written. Keys that have a value are not generated again. */
+export function materialIn(
+  { vault_path: path, values, generate }: Bringing,
+  { secretKeys }: Pick<WorkloadFacts, 'secretKeys'>,
+): readonly ('values' | 'generate')[] {
+  const existing = secretKeys[String(path)] ?? [];
+  const { keys } = (generate ?? {}) as { readonly keys?: unknown };
+  const mints = Array.isArray(keys) && keys.some(key => !existing.includes(String(key)));
+  return [...(values === undefined ? [] : (['values'] as const)), ...(mints ? (['generate'] as const) : [])];
+}
