@@ -1,15 +1,20 @@
-import { checkSecretWrite, type SecretWrite } from '../../crds/secret/index.js';
+import { parseAnchor } from '../../crds/grammar/index.js';
 import { keys } from '../../crds/keys/index.js';
 import { reject } from '../../crds/rejections/index.js';
+import { type Alteration, announcements } from '../../crds/rule/index.js';
+import { checkSecretWrite, type SecretWrite } from '../../crds/secret/index.js';
+import { KEPT } from '../../crds/workload/index.js';
 import {
   type CredentialPath,
   credentialPath,
   documentOf,
   generateDocument,
+  type SecretDocument,
   vaultPathOf,
 } from '../../pkg/secrets/index.js';
 import { forbidden } from '../admission/forbidden.js';
 import { quotasOf } from '../admission/quota-warnings.js';
+import { anchorsOf } from '../admission/relations.js';
 import { refuseWhileRotating } from '../admission/rotating.js';
 import { secretSubject } from '../admission/turns.js';
 import { attempts } from '../attempts.js';
@@ -40,37 +45,63 @@ export async function writeSecret(env: ApiEnv, call: Call): Promise<Outcome> {
 }
 
 async function writeNext(env: ApiEnv, call: Call, path: CredentialPath, write: SecretWrite): Promise<Outcome> {
-  const { values, generation } = write;
-  const minted = generation ? generateDocument(generation, env.random) : [];
-  const document = new Map([...documentOf(values), ...minted]);
   return attempts(vaultPathOf(path), async () => {
     await env.cache.barrier();
-    const refused = refuseWhileRotating(env.cache, path);
-    if (refused) return refused;
-    const last = await lastVersion(env, path);
-    if (last instanceof Refused) return last;
-    const full = last === 0 && tooMany(env, path);
-    if (full) return full;
+    const plan = refuseWhileRotating(env.cache, path) ?? (await planOf(env, path, write));
+    if (plan instanceof Refused) return plan;
+    const { last, document, alterations } = plan;
     const written = await env.secrets.write(path, { document, after: last, as: 'current' });
     if (written.kind === 'forbidden') return forbidden(env, path);
     if (written.kind === 'conflict') return undefined;
     await announce(env, call, path, written.version);
-    const view = viewOf(path, write, written.version);
-    return json(last === 0 ? 201 : 200, { ...view, alterations: [], warnings: [] });
+    const view = viewOf(path, document, written.version);
+    return json(last === 0 ? 201 : 200, { ...view, alterations, warnings: [] });
   });
 }
 
 async function tryWrite(env: ApiEnv, path: CredentialPath, write: SecretWrite): Promise<Outcome> {
   const reading = await env.secrets.read(path);
   if (reading.kind === 'forbidden') return forbidden(env, path);
+  const plan = await planOf(env, path, write);
+  if (plan instanceof Refused) return plan;
+  const { last, document, alterations } = plan;
+  const before = reading.kind === 'found' && { before: viewOf(path, reading.document, reading.version) };
+  return trialReply({ ...before, after: viewOf(path, document, last + 1), alterations });
+}
+
+interface Plan {
+  /** The version that the new one comes after. */
+  readonly last: number;
+  readonly document: SecretDocument;
+  readonly alterations: readonly Alteration[];
+}
+
+/** What is to be written. What a volume was set up with is kept: only a rotation mints it anew. */
+async function planOf(env: ApiEnv, path: CredentialPath, { values, generation }: SecretWrite): Promise<Plan | Refused> {
+  const anchors = anchorsOf(env.cache, path.tenant, vaultPathOf(path));
+  if (generation && anchors.includes('external')) {
+    return new Refused(reject('secret_external_not_writable', 'generate', generation.keys));
+  }
   const last = await lastVersion(env, path);
   if (last instanceof Refused) return last;
   const full = last === 0 && tooMany(env, path);
   if (full) return full;
-  const before = reading.kind === 'found' && {
-    before: { ...pathView(path), keys: [...reading.document.keys()].sort(), version: reading.version },
-  };
-  return trialReply({ ...before, after: viewOf(path, write, last + 1) });
+  const given = documentOf(values);
+  if (!generation) return { last, document: given, alterations: [] };
+
+  // Read after the number: when another version comes between the two, the write is found to be late.
+  const reading = anchors.some(isOfVolume) ? await env.secrets.read(path) : undefined;
+  if (reading?.kind === 'forbidden') return forbidden(env, path);
+  const present: SecretDocument = reading?.kind === 'found' ? reading.document : new Map();
+  const kept = [...present].filter(([key]) => generation.keys.includes(key));
+  const due = { ...generation, keys: generation.keys.filter(key => !present.has(key)) };
+  const { alterations, announce: note } = announcements();
+  if (kept.length > 0) note('generate.keys', generation.keys, due.keys, KEPT);
+  return { last, document: new Map([...given, ...kept, ...generateDocument(due, env.random)]), alterations };
+}
+
+function isOfVolume(anchor: string): boolean {
+  return parseAnchor(anchor)?.to === 'volume';
 }
 
 async function lastVersion(env: ApiEnv, path: CredentialPath): Promise<number | Refused> {
@@ -91,8 +122,8 @@ function pathView({ namespace, label }: CredentialPath) {
 }
 
 /** What may be said of a credential: which keys it has, and how often it was written. */
-function viewOf(path: CredentialPath, { values, generation }: SecretWrite, version: number) {
-  return { ...pathView(path), keys: [...Object.keys(values), ...(generation?.keys ?? [])].sort(), version };
+function viewOf(path: CredentialPath, document: SecretDocument, version: number) {
+  return { ...pathView(path), keys: [...document.keys()].sort(), version };
 }
 
 /** The write was made and stands; that it cannot be announced must not make it look undone. */

@@ -4,7 +4,7 @@ import { FieldPath, isDnsLabel } from '../grammar/index.js';
 import type { Rejection, Rejections } from '../rejections/index.js';
 import { type Alteration, refusalOf, type Sound, type Warning } from '../rule/index.js';
 import type { SecretWrite } from '../secret/index.js';
-import { imageWarnings, residencyWarnings } from '../workload/index.js';
+import { droppedSecretWarnings, imageWarnings, residencyWarnings } from '../workload/index.js';
 import { complete, type SentDeployment } from './complete.js';
 import { dependencyWarnings } from './depends-on.js';
 import { type ListedDependencies, listedDependencies } from './depends-on-map.js';
@@ -36,7 +36,7 @@ export function admitCreate(document: unknown, facts: DeploymentFacts, limits: D
   const sent = sentBy(document, limits.honoured);
   const listed = listedDependencies(sent.fields);
   const rejections = listed.asSent(examine(listed.fields, contextOf(facts, limits, nameIn(sent.fields))));
-  return refusalOf([...rejections, ...sent.rejections]) ?? accepted(sent, listed, { facts, limits, secretsVersion: 0 });
+  return refusalOf([...rejections, ...sent.rejections]) ?? accepted(sent, listed, { facts, limits });
 }
 
 /**
@@ -63,8 +63,7 @@ export function admitUpdate(
   const changes = (field: string) => !isDeepStrictEqual(before.get(field), listed.fields[field]);
   const context = contextOf(facts, limits, stored.name, stored);
   const rejections = listed.asSent(examine(listed.fields, context, changes));
-  const { secretsVersion } = stored;
-  return refusalOf([...rejections, ...sent.rejections]) ?? accepted(sent, listed, { facts, limits, secretsVersion });
+  return refusalOf([...rejections, ...sent.rejections]) ?? accepted(sent, listed, { facts, limits, stored });
 }
 
 /** What a stored deployment asks for, without what the server has added. */
@@ -76,11 +75,12 @@ export function specOf(stored: StoredDeployment): Deployment {
 interface World {
   readonly facts: DeploymentFacts;
   readonly limits: DeploymentLimits;
-  readonly secretsVersion: number;
+  /** When this is an update. */
+  readonly stored?: StoredDeployment;
 }
 
-function accepted(sent: Sent, listed: ListedDependencies, { facts, limits, secretsVersion }: World): Admission {
-  const completed = complete(listed.fields as SentDeployment, facts, limits, secretsVersion);
+function accepted(sent: Sent, listed: ListedDependencies, { facts, limits, stored }: World): Admission {
+  const completed = complete(listed.fields as SentDeployment, facts, limits, stored?.secretsVersion ?? 0);
   const { spec, material } = completed;
   const { ifMatch } = sent;
   return {
@@ -91,6 +91,7 @@ function accepted(sent: Sent, listed: ListedDependencies, { facts, limits, secre
       ...imageWarnings(facts.image),
       ...residencyWarnings(spec.placement?.residency, facts),
       ...dependencyWarnings(spec.dependsOn, facts),
+      ...droppedSecretWarnings(stored?.secrets, spec.secrets),
     ],
     material,
     ...(ifMatch !== undefined && { ifMatch }),

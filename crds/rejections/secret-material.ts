@@ -181,9 +181,10 @@ export const secretMaterialRejections = entries({
   secret_external_not_writable: {
     section: 'ours',
     status: 422,
-    expected: 'neither values nor generate on an entry with the anchor external',
-    why: 'External material is managed elsewhere, and the platform never writes over it.',
-    remedy: 'Remove values and generate, or choose another anchor.',
+    expected: 'nothing to be generated, and no values in a document, for a secret with the anchor external',
+    why: 'External material is managed elsewhere: the platform never mints it, and no document writes over it.',
+    remedy:
+      'Remove values and generate, or choose another anchor in every deployment that refers to it. Its owner supplies it with PUT /api/v1/secrets/{namespace}/{resource} and values.',
     echo: 'never',
     example: deployment({ secrets: [secret({ anchor: 'external', generate: { keys: ['password'] } })] }),
     mended: deployment({ secrets: [secret({ anchor: 'external' })] }),

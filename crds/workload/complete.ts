@@ -6,6 +6,9 @@ import type { WorkloadFacts } from './context.js';
 import type { SecretReference, SentSecrets } from './secrets.js';
 import { type SentMounts, type VolumeMount, volumeIdOf } from './volumes.js';
 
+/** Why a key that was to be generated is not. */
+export const KEPT = 'the material exists and is kept; a rotation mints it anew';
+
 /** References to store, and the material that came with them, for the secrets store only. */
 export interface CompletedSecrets {
   readonly secrets: readonly SecretReference[];
@@ -30,7 +33,7 @@ export function completeSecrets(
     const generation = asked && dueGeneration(asked, secretKeys[vault_path]);
     if (asked) {
       const isKept = (generation?.keys.length ?? 0) < asked.keys.length;
-      const why = isKept ? 'the material exists and is kept; a rotation mints it anew' : 'done once, never stored';
+      const why = isKept ? KEPT : 'done once, never stored';
       announce(at.child('generate'), generate, null, why);
     }
     const { namespace = '', label = '' } = parseSecretPath(vault_path) ?? {};

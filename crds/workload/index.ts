@@ -10,7 +10,7 @@
  */
 export { anchorRules } from './anchors.js';
 export type { CompletedSecrets } from './complete.js';
-export { completeMounts, completeSecrets } from './complete.js';
+export { completeMounts, completeSecrets, KEPT } from './complete.js';
 export { composedReferenceRules, composedSecretsRules, composedSecretsSchema } from './composed-secrets.js';
 export type {
   KnownDeployment,
@@ -21,6 +21,7 @@ export type {
   WorkloadLimits,
 } from './context.js';
 export { unknownWorld } from './context.js';
+export { droppedSecretWarnings } from './dropped-secrets.js';
 export { environmentRules, environmentSchema } from './environment.js';
 export { imageRules, imageSchema, imageWarnings } from './image.js';
 export { labelsRules, labelsSchema, residencyLabelRules } from './labels.js';
