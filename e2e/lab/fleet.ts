@@ -19,19 +19,22 @@ export class Fleet {
   readonly view: EngineView;
   readonly registry: RegistryProcess;
   readonly #plane: ControlPlane;
+  readonly #server: string;
   readonly #machines: Machine[] = [];
 
-  private constructor(plane: ControlPlane, engine: DockerdProcess, registry: RegistryProcess) {
+  private constructor(plane: ControlPlane, server: string, engine: DockerdProcess, registry: RegistryProcess) {
     this.#plane = plane;
+    this.#server = server;
     this.engine = engine;
     this.view = new EngineView(engine.host);
     this.registry = registry;
   }
 
-  static async start(plane: ControlPlane): Promise<Fleet> {
+  /** Its agents speak to `server`, where that is not the API server itself. */
+  static async start(plane: ControlPlane, server = plane.server): Promise<Fleet> {
     const engine = await DockerdProcess.start({ folder: join(plane.folder, 'engine') });
     const registry = await RegistryProcess.start({ folder: join(plane.folder, 'registry'), port: plane.registryPort });
-    return new Fleet(plane, engine, registry);
+    return new Fleet(plane, server, engine, registry);
   }
 
   /** Builds the demo image under this tag and answers its reference. */
@@ -43,7 +46,7 @@ export class Fleet {
   async enrol(client: Client, name: string, labels: Readonly<Record<string, string>> = {}): Promise<Machine> {
     const join_ = taken(await client.request<{ token: string }>('POST', '/api/v1/nodes/join-tokens', { body: {} }));
     const argv = [
-      `--server=${this.#plane.server}`,
+      `--server=${this.#server}`,
       `--name=${name}`,
       `--state-dir=${join(this.#plane.folder, `agent-${name}`)}`,
       `--docker-host=${this.engine.host}`,

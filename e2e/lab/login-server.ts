@@ -27,6 +27,11 @@ export interface Logins {
 /**
  * A server that asks for a password, as a database would, and accepts any of a set: a line with one is answered
  * `welcome` or `denied`.
+ *
+ * It is a socket of the test and not a container. What a rotation is judged by is the same: containers reach it over
+ * their tenant's network and know only an address, a port and their password. In the test it cannot be restarted or
+ * moved by what is tested, so a failed log-in has no other cause than a wrong password; and which passwords are valid
+ * changes between two statements of a story, with no moment at which the server itself is in doubt.
  */
 export class LoginServer {
   readonly accepted = new Set<string>();

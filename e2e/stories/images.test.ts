@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
@@ -8,12 +9,17 @@ import { loadSettings } from '../../pkg/config/index.js';
 import { demoImage, RegistryProcess } from '../../pkg/processes/index.js';
 import { credentialPath, documentOf, openSecretStore, registryLabel } from '../../pkg/secrets/index.js';
 import { EtcdStore } from '../../pkg/store/index.js';
+import { canary } from '../lab/canary.js';
 import { ControlPlane } from '../lab/control-plane.js';
+import { leaksIn } from '../lab/leaks.js';
 import { TenantDesk } from '../lab/tenant-desk.js';
 
 const NAMESPACES = { MOORING_SECRETS_NAMESPACES: 'deployments,resources,registries' };
-/** What `htpasswd -nbB robot sesame` prints. */
-const USERS = 'robot:$2y$05$abcdefghijklmnopqrstuuKcS.CYWVYVaLiiCKrrc0A5s3mGesJ9O\n';
+/** What `htpasswd -nB robot` prints for a password. Perl is part of every Debian, and asks the same library. */
+const usersFile = (password: string) => {
+  const script = 'local $/; print "robot:", crypt(<STDIN>, q($2y$05$abcdefghijklmnopqrstuu)), "\\n"';
+  return execFileSync('perl', ['-e', script], { input: password, encoding: 'utf8' });
+};
 
 interface Written {
   readonly image: string;
@@ -21,6 +27,7 @@ interface Written {
 }
 
 describe('an image that is asked for', () => {
+  const password = canary('registry password');
   let plane: ControlPlane;
   let registry: RegistryProcess;
   let shop: TenantDesk;
@@ -88,16 +95,20 @@ describe('an image that is asked for', () => {
   it('is found in a private registry by the tenant that has the password, and by no other', async () => {
     await demoImage(registry.address, { tag: '8' });
     await registry.kill();
-    await writeFile(join(plane.folder, 'users'), USERS);
+    await writeFile(join(plane.folder, 'users'), usersFile(password.value));
     registry = await serve({ htpasswd: { realm: 'story', path: join(plane.folder, 'users') } });
     const demo = (tag: number) => `${registry.address}/mooring/demo:${tag}`;
     expect(await codes('locked', demo(6))).to.deep.equal([true, 'image_registry_unreachable']);
 
-    await keep({ host: registry.address, username: 'robot', password: 'sesame' });
+    await keep({ host: registry.address, username: 'robot', password: password.value });
     expect(await codes('private', demo(8))).to.deep.equal([true]);
     expect(await codes('missing', demo(7))).to.deep.equal([false, 'image_not_found']);
 
     shop = await TenantDesk.open(plane, 'another');
     expect(await codes('private', demo(8))).to.deep.equal([true, 'image_registry_unreachable']);
+  });
+
+  it('has its registry’s password told to the registry alone', async () => {
+    expect(await leaksIn(plane, [password])).to.deep.equal([]);
   });
 });

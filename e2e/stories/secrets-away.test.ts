@@ -7,8 +7,10 @@ import { expect } from 'chai';
 import type { StoredEvent } from '../../crds/event/index.js';
 import { FakeVault } from '../../pkg/secrets/vault/fake-vault.testing.js';
 import { TcpProxy } from '../../pkg/processes/index.js';
+import { canary } from '../lab/canary.js';
 import { ControlPlane } from '../lab/control-plane.js';
 import { Fleet } from '../lab/fleet.js';
+import { leaksIn } from '../lab/leaks.js';
 import { TenantDesk } from '../lab/tenant-desk.js';
 import { taken, until } from '../lab/until.js';
 
@@ -17,6 +19,7 @@ const RECOVERED_WITHIN_MS = 10_000;
 
 /** The vault driver, on a server that answers as Vault's KV version 2 was seen to answer, with a wire that can be cut. */
 describe('a secrets store that is away', function () {
+  const password = canary('password');
   let folder: string;
   let vault: FakeVault;
   let wire: TcpProxy;
@@ -41,7 +44,9 @@ describe('a secrets store that is away', function () {
     shop = await TenantDesk.open(plane, 'shop');
     await fleet.enrol(shop.client, 'shop-1');
     image = await fleet.image('1');
-    taken(await shop.client.request('PUT', `/api/v1/secrets/${PATH}`, { body: { values: { password: 'x' } } }));
+    taken(
+      await shop.client.request('PUT', `/api/v1/secrets/${PATH}`, { body: { values: { password: password.value } } }),
+    );
     for (const name of ['steady', 'lost']) {
       await shop.apply(consumer(name));
       await shop.reaches(name, 'Running');
@@ -170,5 +175,11 @@ describe('a secrets store that is away', function () {
     vault.sealed = false;
     expect(refused.ok ? [] : refused.rejections.map(({ code }) => code)).to.deep.equal(['secret_store_unavailable']);
     expect((await plane.storedKeys()).filter(key => key.includes('late'))).to.deep.equal([]);
+  });
+
+  it('has told its values to nobody but the engine', async () => {
+    const [{ id } = { id: '' }] = await fleet.view.running('steady');
+    expect(await fleet.view.environment(id)).to.include({ DB_password: password.value });
+    expect(await leaksIn(plane, [password])).to.deep.equal([]);
   });
 });

@@ -3,11 +3,13 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 
 import { TcpProxy } from '../../pkg/processes/index.js';
-import { canary, commandLines, filesBelow, findCanaries } from '../lab/canary.js';
+import { canary, findCanaries } from '../lab/canary.js';
 import { Child } from '../lab/child.js';
 import { ControlPlane } from '../lab/control-plane.js';
 import { Fleet, type Machine } from '../lab/fleet.js';
+import { leaksIn } from '../lab/leaks.js';
 import { LoginServer } from '../lab/login-server.js';
+import { RecordingProxy } from '../lab/recording-proxy.js';
 import { RotationDesk } from '../lab/rotation-desk.js';
 import { TenantDesk } from '../lab/tenant-desk.js';
 import { taken, until } from '../lab/until.js';
@@ -22,6 +24,8 @@ describe('secrets, on a real engine', function () {
   let fleet: Fleet;
   let shop: TenantDesk;
   let wire: TcpProxy;
+  /** Between the agent and the API server. */
+  let link: RecordingProxy;
   let machine: Machine;
   let image: string;
   let rotation: RotationDesk;
@@ -30,7 +34,8 @@ describe('secrets, on a real engine', function () {
     plane = await ControlPlane.start();
     wire = await TcpProxy.start(Number(new URL(plane.server).port));
     wire.onServerData = data => heard.push(Buffer.from(data)) > 0;
-    fleet = await Fleet.start(plane);
+    link = await RecordingProxy.start(plane.server);
+    fleet = await Fleet.start(plane, link.address);
     shop = await TenantDesk.open(plane, 'shop', wire.endpoint);
     image = await fleet.image('1');
     machine = await fleet.enrol(shop.client, 'shop-1');
@@ -40,6 +45,7 @@ describe('secrets, on a real engine', function () {
   after(async () => {
     backend.close();
     await fleet?.stop();
+    await link?.stop();
     await wire?.stop();
     await plane?.stop();
   });
@@ -146,18 +152,19 @@ describe('secrets, on a real engine', function () {
     expect(backend.logins.denied).to.equal(0);
   });
 
+  it('come to the agent in the answer to its ticket, and in nothing else that it hears or says', async () => {
+    const asked = link.places.map(({ name }) => name);
+    expect(asked).to.include.members(['GET /agent/v1/assignments, answer', 'POST /agent/v1/reports, request']);
+    const found = findCanaries(passwords, link.places);
+    expect(new Set(found.map(({ place }) => place))).to.deep.equal(new Set(['POST /agent/v1/environment, answer']));
+    expect(new Set(found.map(({ canary: name }) => name)).size).to.equal(passwords.length);
+  });
+
   it('are found nowhere but in the engine', async () => {
     const events = await shop.client.all('/api/v1/events');
     expect(events.ok).to.equal(true);
-    const places = [
-      ...(await filesBelow(plane.folder, ['engine'])),
-      ...(await commandLines()),
-      { name: 'answers of the API', bytes: Buffer.concat(heard) },
-    ];
-    expect(
-      places.some(({ name }) => name.startsWith('etcd/')) && places.some(({ name }) => name.endsWith('.log')),
-    ).to.equal(true);
-    expect(findCanaries(passwords, places)).to.deep.equal([]);
+    const answers = { name: 'answers of the API', bytes: Buffer.concat(heard) };
+    expect(await leaksIn(plane, passwords, [answers])).to.deep.equal([]);
     await shop.remove('web');
   });
 });
