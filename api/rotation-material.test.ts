@@ -61,7 +61,7 @@ describe('the material of a rotation', () => {
     await lab.store.commit({ guards: [{ key, at }], puts, deletes: [] });
   };
   /** Has the secrets store behave differently for one request. */
-  const with_ = async (change: Partial<SecretStore>, ask: () => Promise<Answer>): Promise<Answer> => {
+  const withSecrets = async (change: Partial<SecretStore>, ask: () => Promise<Answer>): Promise<Answer> => {
     const names = Object.keys(change) as (keyof SecretStore)[];
     Object.assign(lab.secrets, change);
     try {
@@ -107,7 +107,7 @@ describe('the material of a rotation', () => {
       for (const query of ['', '?dryRun=true']) {
         it(`${name} ${query}`, async () => {
           const revision = await lab.store.revision();
-          const answer = await with_(change(), () => rotate({ phase: 'stage', ...body }, { query }));
+          const answer = await withSecrets(change(), () => rotate({ phase: 'stage', ...body }, { query }));
           expect([answer.body['code'], answer.body['field']]).to.deep.equal([code, at]);
           expect(await lab.store.revision()).to.equal(revision);
         });
@@ -120,7 +120,7 @@ describe('the material of a rotation', () => {
     ['forbids it', forbidden],
   ] as const) {
     it(`that cannot be staged any more is owed, not refused: the store ${name}`, async () => {
-      const first = await with_({ write }, () => rotate({ phase: 'stage', values: { password: 'new' } }));
+      const first = await withSecrets({ write }, () => rotate({ phase: 'stage', values: { password: 'new' } }));
       expect([first.status, first.body['phase'], first.body['holds']]).to.deep.equal([200, 'stage', false]);
       expect(warnings(first)).to.deep.equal([OWED]);
       // Before the phaser has looked.
@@ -131,7 +131,7 @@ describe('the material of a rotation', () => {
   }
 
   it('of which nobody knows whether it was staged is answered so', async () => {
-    const answer = await with_({ write: unknown }, () => rotate({ phase: 'stage', values: { password: 'new' } }));
+    const answer = await withSecrets({ write: unknown }, () => rotate({ phase: 'stage', values: { password: 'new' } }));
     expect(answer.body['code']).to.equal('outcome_unknown');
   });
 
@@ -211,7 +211,7 @@ describe('the material of a rotation', () => {
       await say({ staged: false });
       return write(at, version);
     };
-    const answer = await with_({ write: late }, () => rotate({ phase: 'stage', values: { password: 'new' } }));
+    const answer = await withSecrets({ write: late }, () => rotate({ phase: 'stage', values: { password: 'new' } }));
     expect([answer.status, warnings(answer)]).to.deep.equal([200, [OWED]]);
     expect(await state()).to.deep.equal({ last: 2, current: 1 });
     expect((await put({ values: { password: 'other' } })).status).to.equal(200);
@@ -228,7 +228,7 @@ describe('the material of a rotation', () => {
       Reflect.deleteProperty(lab.secrets, 'read');
       return write(at, { ...version, document: documentOf({ user: 'shop', password: 'new' }) });
     };
-    await with_({ read, write: late }, () => rotate({ phase: 'stage', values: { password: 'new' } }));
+    await withSecrets({ read, write: late }, () => rotate({ phase: 'stage', values: { password: 'new' } }));
     expect(await state()).to.deep.equal({ last: 2, current: 1, pending: 2 });
   });
 
