@@ -53,9 +53,16 @@ export interface RotationStep {
 /** `POST /api/v1/deployments/{name}/secrets/rotate`. */
 export const rotationSchema = Type.Object(
   {
-    phase: Type.Enum([...rotationPhases, 'abort'], { type: 'string', ...annotate({ 'x-rules': true }) }),
+    phase: Type.Enum([...rotationPhases, 'abort'], {
+      type: 'string',
+      ...annotate({ 'x-rules': true, 'x-quoted': true }),
+    }),
     secret: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 63, ...annotate({ 'x-expected': 'the label of a secret' }) }),
+      Type.String({
+        minLength: 1,
+        maxLength: 63,
+        ...annotate({ 'x-expected': 'the label of a secret', 'x-quoted': true }),
+      }),
     ),
     values: Type.Optional(valuesSchema),
     generate: Type.Optional(generateSchema),

@@ -17,6 +17,8 @@ export interface Annotations {
    * refuses it, for a credential may have been put into the wrong field.
    */
   readonly 'x-redact'?: true | 'throughout';
+  /** Inside of what is redacted throughout: a value of the type that belongs here is no credential, and is quoted. */
+  readonly 'x-quoted'?: true;
 }
 
 /** The words, for ajv's vocabulary. */
@@ -27,6 +29,7 @@ export const annotationWords: readonly (keyof Annotations)[] = [
   'x-transient',
   'x-expected',
   'x-redact',
+  'x-quoted',
 ];
 
 /** A schema's annotations, checked by the compiler. */

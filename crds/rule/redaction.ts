@@ -6,17 +6,21 @@ import type { Schema } from './oversized.js';
 
 /** Takes out of a rejection what was sent at a place, where a schema says that nothing below it is ever quoted. */
 export function redactionBy(schema: TSchema): (rejection: Rejection, at: FieldPath, document: unknown) => Rejection {
-  return (rejection, at, document) =>
-    isCovered(schema as Schema, at) ? unquoted(rejection, valueAt(document, at)) : rejection;
+  return (rejection, at, document) => {
+    const value = valueAt(document, at);
+    return isCovered(schema as Schema, at, value) ? unquoted(rejection, value) : rejection;
+  };
 }
 
-function isCovered(schema: Schema, { parts }: FieldPath): boolean {
+function isCovered(schema: Schema, { parts }: FieldPath, value: unknown): boolean {
   let here: Schema | undefined = schema;
+  let isRedacted = false;
   for (const part of parts) {
-    if (here?.['x-redact'] === 'throughout') return true;
+    isRedacted ||= here?.['x-redact'] === 'throughout';
     here = typeof part === 'number' ? here?.items : here?.properties?.[part];
   }
-  return here?.['x-redact'] === 'throughout';
+  isRedacted ||= here?.['x-redact'] === 'throughout';
+  return isRedacted && !(here?.['x-quoted'] && typeof value === (here.type === 'integer' ? 'number' : 'string'));
 }
 
 function valueAt(document: unknown, { parts }: FieldPath): unknown {

@@ -27,14 +27,16 @@ const encodings = Object.keys(ENCODED) as Encoding[];
 const charsets = Object.keys(alphabets) as Charset[];
 const KEYS_MAX = 64;
 const byRules = annotate({ 'x-rules': true });
+/** Numbers and names of forms: no credential. */
+const plain = annotate({ 'x-rules': true, 'x-quoted': true });
 
 export const generateSchema = Type.Object(
   {
     keys: Type.Optional(Type.Array(Type.String(byRules), { minItems: 1, maxItems: KEYS_MAX, ...byRules })),
-    bytes: Type.Optional(Type.Integer({ minimum: 1, ...byRules })),
-    encoding: Type.Optional(Type.Enum(encodings, { type: 'string', ...byRules })),
-    length: Type.Optional(Type.Integer({ minimum: 1, ...byRules })),
-    charset: Type.Optional(Type.Enum(charsets, { type: 'string', ...byRules })),
+    bytes: Type.Optional(Type.Integer({ minimum: 1, ...plain })),
+    encoding: Type.Optional(Type.Enum(encodings, { type: 'string', ...plain })),
+    length: Type.Optional(Type.Integer({ minimum: 1, ...plain })),
+    charset: Type.Optional(Type.Enum(charsets, { type: 'string', ...plain })),
   },
   {
     additionalProperties: false,

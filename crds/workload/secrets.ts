@@ -18,17 +18,22 @@ export interface SecretReference {
 }
 
 const SECRETS_MAX = 64;
-const byRules = annotate({ 'x-rules': true });
+const byRules = annotate({ 'x-rules': true, 'x-quoted': true });
 
 export const secretsSchema = Type.Array(
   Type.Object(
     {
-      name: Type.String({ pattern: '^[A-Za-z0-9_]{1,128}$', ...annotate({ 'x-reject': 'secret_name_invalid' }) }),
+      name: Type.String({
+        pattern: '^[A-Za-z0-9_]{1,128}$',
+        ...annotate({ 'x-reject': 'secret_name_invalid', 'x-quoted': true }),
+      }),
       // The length bounds what the rules below read; longer is no path in any case.
       vault_path: Type.String({ maxLength: 256, ...byRules }),
       anchor: Type.String({ maxLength: 128, ...byRules }),
-      rotation: Type.Optional(Type.Literal('restart', annotate({ 'x-reject': 'secret_rotation_unsupported' }))),
-      mount_path: Type.Optional(Type.Unsafe<never>({ not: {}, ...annotate({ 'x-rules': true, 'x-transient': true }) })),
+      rotation: Type.Optional(
+        Type.Literal('restart', annotate({ 'x-reject': 'secret_rotation_unsupported', 'x-quoted': true })),
+      ),
+      mount_path: Type.Optional(Type.Unsafe<never>({ not: {}, ...byRules, ...annotate({ 'x-transient': true }) })),
       values: Type.Optional(valuesSchema),
       generate: Type.Optional(generateSchema),
     },
