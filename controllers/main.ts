@@ -33,7 +33,12 @@ async function main(settings: Settings, only: string | undefined, signal: AbortS
   const secrets = await untilReachable(() => openSecretStore(settings, { store, random: systemRandom }), env, signal);
   if (!secrets) return store.close();
   await untilReachable(() => store.reportVersion(), env, signal);
-  const cache = new WatchCache({ ...env, store, defer: setImmediate, leavesOut: [ranges.archives] });
+  const cache = new WatchCache({
+    ...env,
+    store,
+    defer: setImmediate,
+    leavesOut: [ranges.archives],
+  });
   const metrics = createMetrics();
   const loops = [...allLoops(policyOf(settings), settings.nodeGraceSeconds), ...secretLoops(secrets)];
   const controllers = controllersIn({

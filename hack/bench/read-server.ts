@@ -36,7 +36,11 @@ await seed(access.tenant.id);
 const { settings } = loadSettings({
   environment: { MOORING_LISTEN: '127.0.0.1:0', MOORING_RATE_LIMIT_PER_SECOND: '1e9', MOORING_RATE_LIMIT_BURST: '1e9' },
 });
-const cache = new (mode === 'cached' ? UnprovenCache : WatchCache)({ ...env, store, defer: setImmediate });
+const cache = new (mode === 'cached' ? UnprovenCache : WatchCache)({
+  ...env,
+  store,
+  defer: setImmediate,
+});
 const secrets = await openSecretStore({ ...settings, keyFile: join(folder, 'keys') }, { store, random: systemRandom });
 const api = createApi({ ...env, store, cache, settings, metrics: createMetrics(), keyring, secrets });
 void cache.run(new AbortController().signal);

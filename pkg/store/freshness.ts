@@ -5,6 +5,9 @@ import type { Revision } from './store.js';
 /** How long a probed revision may stay unseen before a write under the root brings the watch along. */
 const NUDGE_AFTER_MS = 50;
 
+/** Probes under way at the same time: while the answers to one are used, the next one is on its way. */
+const FLIGHTS = 2;
+
 export interface FreshnessOptions {
   readonly clock: Clock;
   /** The revision of a linearizable read. */
@@ -22,7 +25,8 @@ interface Sleeper {
 }
 
 interface Probe {
-  readonly answer: Promise<Revision>;
+  /** When the cache shows what the probe found: one promise for all who share it. */
+  readonly fresh: Promise<void>;
   readonly send: () => Promise<void>;
 }
 
@@ -32,7 +36,8 @@ export class Freshness {
   #seen: Revision = 0;
   #sleepers = new Set<Sleeper>();
   #next: Probe | undefined;
-  #asking = false;
+  #isDeferred = false;
+  #flights = 0;
   #nudging = false;
 
   constructor(options: FreshnessOptions) {
@@ -47,11 +52,12 @@ export class Freshness {
   }
 
   /** Resolves when the cache shows everything that was stored before this call. */
-  async barrier(): Promise<void> {
-    const revision = await this.#probe();
-    if (this.#seen >= revision) return;
-    this.#nudgeSoon();
-    await this.reached(revision);
+  barrier(): Promise<void> {
+    // Only a probe that has not been sent yet is shared: one under way may be older than the caller's question.
+    this.#next ??= this.#probe();
+    const { fresh } = this.#next;
+    this.#askSoon();
+    return fresh;
   }
 
   /** Resolves when the cache shows `revision`. */
@@ -81,30 +87,33 @@ export class Freshness {
     });
   }
 
-  /** A caller may share only a probe that has not been sent yet: one under way may be older than the caller's question. */
-  #probe(): Promise<Revision> {
-    this.#next ??= probe(this.#options.ask);
-    const { answer } = this.#next;
-    if (!this.#asking) {
-      this.#asking = true;
-      this.#options.defer(() => void this.#ask());
-    }
-    return answer;
+  #probe(): Probe {
+    const { promise, resolve, reject } = deferred<Revision>();
+    const fresh = promise.then(revision => {
+      if (this.#seen >= revision) return undefined;
+      this.#nudgeSoon();
+      return this.reached(revision);
+    });
+    return { fresh, send: () => this.#options.ask().then(resolve, reject) };
+  }
+
+  #askSoon(): void {
+    if (this.#isDeferred || this.#flights >= FLIGHTS) return;
+    this.#isDeferred = true;
+    this.#options.defer(() => {
+      this.#isDeferred = false;
+      void this.#ask();
+    });
   }
 
   async #ask(): Promise<void> {
-    while (this.#next) {
-      const { send } = this.#next;
-      this.#next = undefined;
-      await send();
-    }
-    this.#asking = false;
+    const sent = this.#next;
+    this.#next = undefined;
+    this.#flights++;
+    await sent?.send();
+    this.#flights--;
+    if (this.#next) this.#askSoon();
   }
-}
-
-function probe(ask: () => Promise<Revision>): Probe {
-  const { promise, resolve, reject } = deferred<Revision>();
-  return { answer: promise, send: () => ask().then(resolve, reject) };
 }
 
 function deferred<T>(): {
