@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 
 import { type Outcome, runScenario } from './scenario.js';
+import { playSeeds } from './seeds.js';
 
 const SEEDS = Number(process.env['MOORING_SEEDS'] ?? 500);
 const FIRST = Number(process.env['MOORING_FIRST_SEED'] ?? 1);
@@ -8,8 +9,7 @@ const FIRST = Number(process.env['MOORING_FIRST_SEED'] ?? 1);
 describe('the whole system in a simulated world', () => {
   it(`keeps every promise for ${SEEDS} seeds`, async function () {
     this.timeout(SEEDS * 5_000);
-    const outcomes: Outcome[] = [];
-    for (let seed = FIRST; seed < FIRST + SEEDS; seed++) outcomes.push(await runScenario(seed));
+    const outcomes = await playSeeds(FIRST, SEEDS);
 
     const most = (of: (outcome: Outcome) => number) => (Math.max(...outcomes.map(of)) / 1000).toFixed(1);
     const sum = (of: (outcome: Outcome) => number) => outcomes.reduce((all, outcome) => all + of(outcome), 0);

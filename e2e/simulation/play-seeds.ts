@@ -1,0 +1,8 @@
+/** Plays every n-th seed: `play-seeds.ts <first> <end> <n>`. Prints the outcomes as one line of JSON. */
+import { type Outcome, runScenario } from './scenario.js';
+
+const [first = 1, end = 1, step = 1] = process.argv.slice(2).map(Number);
+const outcomes: Outcome[] = [];
+for (let seed = first; seed < end; seed += step) outcomes.push(await runScenario(seed));
+process.stdout.write(JSON.stringify(outcomes));
+process.exit();

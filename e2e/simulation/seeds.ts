@@ -1,0 +1,22 @@
+import { execFile } from 'node:child_process';
+import { availableParallelism } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+import type { Outcome } from './scenario.js';
+
+const MOST_BYTES = 64 << 20;
+
+/** Plays the scenarios of many seeds, on every core. Rejects with what a broken promise says of itself. */
+export async function playSeeds(first: number, count: number): Promise<readonly Outcome[]> {
+  const cores = Math.min(availableParallelism(), count);
+  const parts = Array.from({ length: cores }, (_, core) => playPart(first + core, first + count, cores));
+  return (await Promise.all(parts)).flat();
+}
+
+async function playPart(first: number, end: number, step: number): Promise<readonly Outcome[]> {
+  const script = fileURLToPath(new URL('play-seeds.ts', import.meta.url));
+  const argv = ['--import', 'tsx', script, String(first), String(end), String(step)];
+  const { stdout } = await promisify(execFile)(process.execPath, argv, { maxBuffer: MOST_BYTES });
+  return JSON.parse(stdout) as readonly Outcome[];
+}
