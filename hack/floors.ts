@@ -13,7 +13,7 @@ export const floors: readonly (readonly string[])[] = [
   ['crds/replica', 'crds/report', 'crds/node', 'crds/delivery'],
   ['crds/schemas'],
   ['pkg/fault', 'pkg/clock', 'pkg/version'],
-  ['pkg/ndjson', 'pkg/failpoint'],
+  ['pkg/ndjson', 'pkg/failpoint', 'pkg/http2'],
   ['pkg/log', 'pkg/config', 'pkg/metrics', 'pkg/processes'],
   ['pkg/store', 'pkg/http', 'pkg/registry', 'pkg/auth'],
   ['pkg/events', 'pkg/placement', 'pkg/secrets'],

@@ -8,6 +8,9 @@ const NUDGE_AFTER_MS = 50;
 /** Probes under way at the same time: while the answers to one are used, the next one is on its way. */
 const FLIGHTS = 2;
 
+/** So many who ask are worth a probe of their own, which does not wait for more of them. */
+const WORTHWHILE = 16;
+
 export interface FreshnessOptions {
   readonly clock: Clock;
   /** The revision of a linearizable read. */
@@ -36,6 +39,7 @@ export class Freshness {
   #seen: Revision = 0;
   #sleepers = new Set<Sleeper>();
   #next: Probe | undefined;
+  #sharing = 0;
   #isDeferred = false;
   #flights = 0;
   #nudging = false;
@@ -56,7 +60,9 @@ export class Freshness {
     // Only a probe that has not been sent yet is shared: one under way may be older than the caller's question.
     this.#next ??= this.#probe();
     const { fresh } = this.#next;
-    this.#askSoon();
+    this.#sharing++;
+    if (this.#sharing >= WORTHWHILE && this.#flights < FLIGHTS) void this.#ask();
+    else this.#askSoon();
     return fresh;
   }
 
@@ -102,15 +108,17 @@ export class Freshness {
     this.#isDeferred = true;
     this.#options.defer(() => {
       this.#isDeferred = false;
-      void this.#ask();
+      if (this.#flights < FLIGHTS) void this.#ask();
     });
   }
 
   async #ask(): Promise<void> {
-    const sent = this.#next;
+    const probe = this.#next;
+    if (!probe) return;
     this.#next = undefined;
+    this.#sharing = 0;
     this.#flights++;
-    await sent?.send();
+    await probe.send();
     this.#flights--;
     if (this.#next) this.#askSoon();
   }

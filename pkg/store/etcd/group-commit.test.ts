@@ -149,6 +149,25 @@ describe('group commit', () => {
     await Promise.all([...first, third]);
   });
 
+  it('sends a batch that is worth it before the turn is over, and what is left in one that is not too small', async () => {
+    const { group, flights } = held();
+    for (let n = 0; n < 16; n++) void group.commit(create(`a${n}`));
+    expect(flights.map(({ batch }) => batch.length)).to.deep.equal([16]);
+    for (let n = 0; n < 7; n++) void group.commit(create(`b${n}`));
+    await turns(1);
+    expect(flights.map(({ batch }) => batch.length)).to.deep.equal([16, 7]);
+  });
+
+  it('divides what waits among the batches that may go', async () => {
+    const { group, flights } = held({ limits: { worthwhile: 4 } });
+    const waits = create('a');
+    for (const change of [waits, create('b'), create('c'), create('d')]) void group.commit(change);
+    for (let n = 0; n < 20; n++) void group.commit({ ...create(`e${n}`), guards: [{ key: 'a', at: 0 }] });
+    flights[0]!.land();
+    await turns(1);
+    expect(flights.map(({ batch }) => batch.length)).to.deep.equal([4, 10, 10]);
+  });
+
   it('keeps the order of changes to one key, also behind one that waits', async () => {
     const { group, flights } = held();
     const verdicts = [create('a'), create('a'), create('b'), create('a')].map(one => group.commit(one));
@@ -172,7 +191,7 @@ describe('group commit', () => {
   ];
   for (const { name, changes, batch } of limits) {
     it(`puts into one batch no more than ${name}`, async () => {
-      const { group, flights } = held();
+      const { group, flights } = held({ limits: { flights: 1, worthwhile: 1_000 } });
       for (const one of changes) void group.commit(one);
       await turns(1);
       expect(flights[0]!.batch.length).to.equal(batch);

@@ -21,9 +21,11 @@ export interface GroupLimits {
   readonly operations: number;
   /** Batches under way at the same time. */
   readonly flights: number;
+  /** Changes that are worth a batch of their own: it goes before the turn of the event loop is over. */
+  readonly worthwhile: number;
 }
 
-const LIMITS: GroupLimits = { items: 100, bytes: 1 << 20, operations: 128, flights: 2 };
+const LIMITS: GroupLimits = { items: 100, bytes: 1 << 20, operations: 128, flights: 2, worthwhile: 16 };
 
 /** How many waiting changes are passed over in search of some that fit. */
 const LOOK_PAST = 1_000;
@@ -38,7 +40,8 @@ interface Waiting {
  * Packs the writes that come at the same time into few calls, each with a verdict of its own.
  *
  * There is no timer: while fewer than two calls are under way, what has gathered is sent at once, else it waits for one
- * of them to return. So a single write is not delayed, and under load the batches grow to what etcd can take.
+ * of them to return. So a single write is not delayed, and under load the batches grow to what etcd can take. What could
+ * go in one batch goes in two when both are worth it: etcd works on the first while we prepare the second.
  */
 export class GroupCommit {
   readonly #send: (batch: readonly WireChange[]) => Promise<BatchAnswer>;
@@ -47,6 +50,8 @@ export class GroupCommit {
   readonly #defer: (pump: () => void) => void;
   readonly #flying = new Set<readonly Waiting[]>();
   #waiting: Waiting[] = [];
+  /** How many have come since it was last looked at what waits. */
+  #unseen = 0;
   #woken = false;
 
   constructor({
@@ -64,6 +69,8 @@ export class GroupCommit {
   commit(change: WireChange): Promise<Verdict> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ change, resolve, reject });
+      this.#unseen++;
+      if (this.#unseen >= this.#limits.worthwhile) this.#pump();
       if (this.#woken) return;
       this.#woken = true;
       this.#defer(() => {
@@ -74,8 +81,10 @@ export class GroupCommit {
   }
 
   #pump(): void {
-    while (this.#flying.size < this.#limits.flights && this.#waiting.length > 0) {
-      const batch = this.#take();
+    const { flights, worthwhile } = this.#limits;
+    this.#unseen = 0;
+    for (let free = flights - this.#flying.size; free > 0 && this.#waiting.length > 0; free--) {
+      const batch = this.#take(Math.max(worthwhile, Math.ceil(this.#waiting.length / free)));
       if (batch.length === 0) return; // all that waits touches what is under way
       this.#flying.add(batch);
       void this.#fly(batch).finally(() => {
@@ -98,7 +107,7 @@ export class GroupCommit {
     }
   }
 
-  #take(): readonly Waiting[] {
+  #take(most: number): readonly Waiting[] {
     const admission = this.#admission();
     for (const flight of this.#flying) for (const { change } of flight) admission.note(change);
 
@@ -110,6 +119,7 @@ export class GroupCommit {
     for (const item of this.#waiting) {
       const list = Math.max(longest, lengthOf(item.change));
       if (
+        batch.length >= most ||
         passed.length >= LOOK_PAST ||
         (batch.length > 0 && this.#isFull(batch.length, bytes + item.change.size, list))
       )

@@ -1,10 +1,10 @@
-import http2, { type ClientHttp2Session, type ClientHttp2Stream, type IncomingHttpHeaders } from 'node:http2';
 import net from 'node:net';
 import tls from 'node:tls';
 
 import type { Clock } from '../../clock/index.js';
+import { Connection, encodeHeaders, type HeaderField, Http2Fault, type StreamEnd } from '../../http2/index.js';
 import { StoreUnavailableFault } from '../faults.js';
-import { AnswerLostFault, faultOfStatus, unframe, Unframer } from './grpc.js';
+import { AnswerLostFault, faultOfStatus, grpcStatus, unframe, Unframer } from './grpc.js';
 
 /** Certificates in PEM, for https endpoints. */
 export interface TlsMaterial {
@@ -20,15 +20,12 @@ export interface LineOptions {
   readonly connectWithinMs: number;
 }
 
-const { NGHTTP2_CANCEL, NGHTTP2_REFUSED_STREAM } = http2.constants;
-
 /** etcd punishes pings that come more often. */
 const PING_EVERY_MS = 5_000;
 const PING_ANSWERED_WITHIN_MS = 2_000;
 
 /** A page of a list is larger than HTTP/2's default windows, and would wait for them to be widened. */
-const STREAM_WINDOW = 8 << 20;
-const SESSION_WINDOW = 64 << 20;
+const WINDOWS = { stream: 8 << 20, connection: 64 << 20 };
 
 /** Hears what etcd says on a stream. */
 export interface StreamEars {
@@ -45,45 +42,44 @@ export interface MessageStream {
 
 /** One connection to one etcd member. */
 export class Line {
-  readonly #session: ClientHttp2Session;
+  readonly #connection: Connection;
   readonly #socket: net.Socket;
   readonly #clock: Clock;
+  readonly #endpoint: URL;
+  /** Headers are the same for every call of a method. */
+  readonly #headers = new Map<string, Buffer>();
   #pingedAt: number;
 
-  private constructor(session: ClientHttp2Session, socket: net.Socket, clock: Clock) {
-    this.#session = session;
+  private constructor(connection: Connection, socket: net.Socket, { endpoint, clock }: LineOptions) {
+    this.#connection = connection;
     this.#socket = socket;
     this.#clock = clock;
+    this.#endpoint = new URL(endpoint);
     this.#pingedAt = clock.monotonic();
   }
 
   /** Resolves when the other side has shown that it speaks HTTP/2: an accepted connection alone proves nothing. */
-  static open({ endpoint, tls: material, clock, connectWithinMs }: LineOptions): Promise<Line> {
-    const socket = dial(new URL(endpoint), material);
-    const session = http2.connect(endpoint, {
-      createConnection: () => socket,
-      settings: { initialWindowSize: STREAM_WINDOW, enablePush: false },
-    });
+  static open(options: LineOptions): Promise<Line> {
+    const { endpoint, tls: material, clock, connectWithinMs } = options;
     return new Promise((resolve, reject) => {
-      const fail = (cause?: Error) => {
-        cancel();
-        session.destroy();
-        reject(new StoreUnavailableFault(`etcd at ${endpoint} cannot be reached`, { cause }));
-      };
-      const cancel = clock.after(connectWithinMs, fail);
-      session.on('error', fail); // after connecting, every open call gets its own error
-      session.once('close', fail);
-      session.once('connect', () => session.setLocalWindowSize(SESSION_WINDOW));
-      session.once('remoteSettings', () => {
-        cancel();
-        resolve(new Line(session, socket, clock));
+      const socket = dial(new URL(endpoint), material);
+      const connection = new Connection(socket, WINDOWS, {
+        ready: () => {
+          cancel();
+          resolve(new Line(connection, socket, options));
+        },
+        closed: cause => {
+          cancel();
+          reject(new StoreUnavailableFault(`etcd at ${endpoint} cannot be reached`, { cause }));
+        },
       });
+      const cancel = clock.after(connectWithinMs, () => connection.destroy());
     });
   }
 
   /** Whether a new call may be made. */
   get usable(): boolean {
-    return !this.#session.closed && !this.#session.destroyed;
+    return this.#connection.usable;
   }
 
   /**
@@ -92,63 +88,84 @@ export class Line {
    */
   call(path: string, frame: Buffer, deadlineMs: number): Promise<Buffer> {
     this.#pingNowAndThen();
-    let stream: ClientHttp2Stream;
-    try {
-      stream = this.#session.request({ ...headersTo(path), 'grpc-timeout': `${Math.ceil(deadlineMs)}m` });
-    } catch (cause) {
-      return Promise.reject(new StoreUnavailableFault('the connection to etcd has ended', { cause }));
-    }
     const heard = this.#socket.bytesRead;
     return new Promise((resolve, reject) => {
+      const answer = new Answer();
+      const headers = this.#headersTo(path, Math.ceil(deadlineMs));
+      const stream = this.#request(headers, frame, {
+        headers: fields => answer.note(fields),
+        data: bytes => answer.chunks.push(bytes),
+        ended: end => {
+          cancel();
+          const outcome = answer.after(end);
+          if (outcome instanceof Error) reject(outcome);
+          else resolve(outcome);
+        },
+      });
       const cancel = this.#clock.after(deadlineMs, () => {
+        stream.cancel();
         reject(new AnswerLostFault('etcd did not answer in time'));
         // Not one byte since the call began: the connection is dead, and the next call must not wait for it too.
-        if (this.#socket.bytesRead === heard) this.#session.destroy();
-        else stream.close(NGHTTP2_CANCEL);
+        if (this.#socket.bytesRead === heard) this.#connection.destroy();
       });
-      answerOf(stream).then(resolve, reject).finally(cancel);
-      stream.end(frame);
     });
   }
 
   /** Opens a stream. Whatever ends it, also an answer that cannot be read, is told as its end. */
   converse(path: string, ears: StreamEars): MessageStream {
-    const stream = this.#session.request(headersTo(path));
     const frames = new Unframer();
-    const close = () => stream.close(NGHTTP2_CANCEL);
-    let cause: Error | undefined;
-    stream.on('error', (error: Error) => {
-      cause ??= error; // its close follows
-    });
-    stream.on('trailers', ({ 'grpc-status': status, 'grpc-message': message }) => {
-      cause ??= faultOfStatus(Number(status), String(message));
-    });
-    stream.on('end', close);
-    stream.once('close', () => ears.ended(cause));
-    stream.on('data', (chunk: Buffer) => {
-      try {
-        for (const message of frames.take(chunk)) ears.message(message);
-      } catch (thrown) {
-        if (!(thrown instanceof RangeError)) throw thrown;
-        cause ??= thrown;
-        close();
-      }
-    });
-    return {
-      say: frame => {
-        if (!stream.closed && !stream.destroyed) stream.write(frame);
+    const answer = new Answer();
+    const stream = this.#request(this.#headersTo(path), undefined, {
+      headers: fields => answer.note(fields),
+      data: chunk => {
+        try {
+          for (const message of frames.take(chunk)) ears.message(message);
+        } catch (thrown) {
+          if (!(thrown instanceof RangeError)) throw thrown;
+          stream.cancel();
+          ears.ended(thrown);
+        }
       },
-      close,
-    };
+      ended: end =>
+        ears.ended(answer.status === undefined ? causeOf(end) : faultOfStatus(answer.status, answer.message)),
+    });
+    return { say: bytes => stream.write(bytes), close: () => stream.cancel() };
   }
 
   /** Lets the calls under way finish, and takes no more. */
   retire(): void {
-    if (this.usable) this.#session.close();
+    this.#connection.retire();
   }
 
   close(): void {
-    this.#session.destroy();
+    this.#connection.destroy();
+  }
+
+  #request(headers: Buffer, frame: Buffer | undefined, ears: Parameters<Connection['request']>[1]) {
+    try {
+      return this.#connection.request(headers, ears, frame);
+    } catch (cause) {
+      if (!(cause instanceof Http2Fault)) throw cause;
+      throw new StoreUnavailableFault('the connection to etcd has ended', { cause });
+    }
+  }
+
+  #headersTo(path: string, timeoutMs?: number): Buffer {
+    const key = `${path} ${timeoutMs}`;
+    const known = this.#headers.get(key);
+    if (known) return known;
+    const headers = encodeHeaders([
+      { name: ':method', value: 'POST' },
+      { name: ':scheme', value: this.#endpoint.protocol.replace(':', '') },
+      { name: ':authority', value: this.#endpoint.host },
+      { name: ':path', value: path },
+      { name: 'content-type', value: 'application/grpc' },
+      { name: 'te', value: 'trailers' },
+      { name: 'hasleader', value: 'true' }, // a member that is cut off from the others says so at once
+      ...(timeoutMs === undefined ? [] : [{ name: 'grpc-timeout', value: `${timeoutMs}m` }]),
+    ]);
+    this.#headers.set(key, headers);
+    return headers;
   }
 
   /** Pings are sent only beside calls: etcd also punishes pings on a connection that is not used. */
@@ -156,52 +173,36 @@ export class Line {
     const now = this.#clock.monotonic();
     if (now - this.#pingedAt < PING_EVERY_MS || !this.usable) return;
     this.#pingedAt = now;
-    const cancel = this.#clock.after(PING_ANSWERED_WITHIN_MS, () => this.#session.destroy());
-    this.#session.ping(cancel);
+    const cancel = this.#clock.after(PING_ANSWERED_WITHIN_MS, () => this.#connection.destroy());
+    this.#connection.ping(cancel);
   }
 }
 
-function headersTo(path: string) {
-  return {
-    ':method': 'POST',
-    ':path': path,
-    'content-type': 'application/grpc',
-    te: 'trailers',
-    hasleader: 'true', // a member that is cut off from the others says so at once
-  };
+/** What has come of an answer. */
+class Answer {
+  readonly chunks: Buffer[] = [];
+  status: number | undefined;
+  message = '';
+
+  note(fields: readonly HeaderField[]): void {
+    for (const { name, value } of fields) {
+      if (name === 'grpc-status') this.status = Number(value);
+      else if (name === 'grpc-message') this.message = value;
+    }
+  }
+
+  /** The message of the answer, or what its end means. */
+  after(end: StreamEnd): Buffer | Error {
+    if (end.outcome === 'refused') return new StoreUnavailableFault('etcd did not take the request', end);
+    if (end.outcome === 'broke') return new AnswerLostFault('the connection to etcd broke before the answer', end);
+    if (this.status !== undefined && this.status !== grpcStatus.ok) return faultOfStatus(this.status, this.message);
+    const message = this.status === undefined ? undefined : unframe(this.chunks);
+    return message ?? new AnswerLostFault('the answer of etcd is not whole');
+  }
 }
 
-function answerOf(stream: ClientHttp2Stream): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let status: string | undefined;
-    let message = '';
-    let cause: Error | undefined;
-    let answered = false;
-    const note = (headers: IncomingHttpHeaders) => {
-      status = (headers['grpc-status'] as string | undefined) ?? status;
-      message = (headers['grpc-message'] as string | undefined) ?? message;
-    };
-    stream.on('response', note);
-    stream.on('trailers', note);
-    stream.on('data', (chunk: Buffer) => chunks.push(chunk));
-    stream.on('error', (error: Error) => {
-      cause = error;
-    });
-    stream.on('end', () => {
-      if (status === undefined) return undefined; // cut off: the close tells
-      answered = true;
-      if (status !== '0') return reject(faultOfStatus(Number(status), message));
-      const answer = unframe(chunks);
-      return answer ? resolve(answer) : reject(new AnswerLostFault('the answer of etcd is not whole'));
-    });
-    stream.on('close', () => {
-      if (answered) return;
-      const untouched = stream.rstCode === NGHTTP2_REFUSED_STREAM || stream.id === undefined;
-      if (untouched) reject(new StoreUnavailableFault('etcd did not take the request', { cause }));
-      else reject(new AnswerLostFault('the connection to etcd broke before the answer', { cause }));
-    });
-  });
+function causeOf(end: StreamEnd): Error | undefined {
+  return end.outcome === 'finished' ? undefined : end.cause;
 }
 
 function dial(url: URL, material: TlsMaterial): net.Socket {
