@@ -1,6 +1,7 @@
-import { access, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { access, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 
 import { expect } from 'chai';
 import { Agent, request } from 'undici';
@@ -60,6 +61,19 @@ describe('an engine of our own', function () {
     const second = await DockerdProcess.start({ folder: join(folder, 'engine'), liveRestore: true });
 
     expect(second.pid).to.equal(dockerd.pid);
+  });
+
+  it('starts again while the containerd of its last life is still dying', async () => {
+    const runDir = dirname(dockerd.host.slice('unix://'.length));
+    await dockerd.kill('SIGKILL');
+    const dying = spawn(process.execPath, ['-e', 'setTimeout(() => {}, 60_000)', `${runDir}/`], { stdio: 'ignore' });
+    await writeFile(join(runDir, 'exec/containerd/containerd.pid'), String(dying.pid));
+    try {
+      await dockerd.restart();
+    } finally {
+      dying.kill('SIGKILL');
+    }
+    expect(await ask('GET', '/info')).to.have.property('Containers', 0);
   });
 
   it('puts the same image into the registry twice', async () => {

@@ -6,8 +6,9 @@ import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 
+import { addressPools } from './address-pools.js';
 import { clearEngine, engineAnswers } from './engine-socket.js';
-import { sweepEngine } from './engine-sweep.js';
+import { commandOf, endProcess, sweepEngine } from './engine-sweep.js';
 import { dropsForwarded } from './firewall.js';
 import { ProcessStartFault } from './faults.js';
 import { awaitServing, endProgram, runProgram } from './program.js';
@@ -83,8 +84,8 @@ export class DockerdProcess {
     }
     await rm(this.#pidFile, { force: true });
     await this.#forgetContainerd();
-    // The file replaces the machine's own, which may name other folders; its pools leave room for many tenants.
-    const settings = { 'default-address-pools': [{ base: '10.213.0.0/16', size: 26 }] };
+    // The file replaces the machine's own, which may name other folders.
+    const settings = { 'default-address-pools': addressPools(folder) };
     await writeFile(join(folder, 'daemon.json'), JSON.stringify(settings));
 
     const firewall = this.#options.firewall ?? (await dropsForwarded());
@@ -150,18 +151,25 @@ export class DockerdProcess {
     const written = Number(await readFile(this.#pidFile, 'utf8').catch(() => ''));
     for (const pid of [own, written]) {
       if (!pid) continue;
-      const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
-      if (command.split('\0').includes(`--data-root=${this.#places.data}`)) return pid;
+      if ((await commandOf(pid)).split('\0').includes(`--data-root=${this.#places.data}`)) return pid;
     }
     return undefined;
   }
 
-  /** Where nobody collects dead processes, the engine takes a dead containerd for one that is still coming up. */
+  /**
+   * Its containerd dies with the daemon, but a moment later. The engine takes one that is dying, or dead where nobody
+   * collects dead processes, for one that is still coming up.
+   */
   async #forgetContainerd(): Promise<void> {
     const file = join(this.#runDir, 'exec/containerd/containerd.pid');
     const pid = Number(await readFile(file, 'utf8').catch(() => ''));
-    const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => ''); // empty once it has died
-    if (!command.includes(this.#runDir)) await rm(file, { force: true });
+    const deadline = performance.now() + STOPS_WITHIN_MS;
+    while ((await commandOf(pid)).includes(this.#runDir)) {
+      if (performance.now() > deadline) throw new ProcessStartFault(`containerd does not end: ${pid}`);
+      endProcess(pid);
+      await pause(20);
+    }
+    await rm(file, { force: true });
   }
 
   #arguments(firewall: boolean): string[] {

@@ -18,10 +18,10 @@ export interface EnginePlaces {
 export async function sweepEngine({ data, run }: EnginePlaces): Promise<void> {
   const containers = await readdir(join(data, 'containers')).catch(() => []);
   for (const pid of await processes()) {
-    const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+    const command = await commandOf(pid);
     const group = await readFile(`/proc/${pid}/cgroup`, 'utf8').catch(() => '');
     const ours = command.includes(`${run}/`) || containers.some(id => group.includes(id));
-    if (ours && pid !== process.pid) end(pid);
+    if (ours && pid !== process.pid) endProcess(pid);
   }
   for (const path of await mountsBelow([data, run])) {
     await promisify(execFile)('umount', ['--lazy', path]).catch(() => undefined); // gone with its process
@@ -32,7 +32,13 @@ async function processes(): Promise<readonly number[]> {
   return (await readdir('/proc')).map(Number).filter(pid => pid > 0);
 }
 
-function end(pid: number): void {
+/** What a process was started with. Empty once it has ended, although somebody may still have to collect it. */
+export function commandOf(pid: number): Promise<string> {
+  return readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+}
+
+/** Ends a process, if it is still there. */
+export function endProcess(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch (thrown) {
