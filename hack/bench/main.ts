@@ -25,12 +25,15 @@ const workloads: Readonly<Record<string, (rounds: number) => Promise<Finding[]>>
 const rounds = Number(process.env['ROUNDS'] ?? 3);
 const chosen = process.argv.slice(2).map(name => name.toLowerCase());
 const names = chosen.length > 0 ? chosen : Object.keys(workloads);
+const unknown = names.filter(name => !(name in workloads));
+if (unknown.length > 0) {
+  console.error(`there is no workload ${unknown.join(', ')}; there are ${Object.keys(workloads).join(', ')}`);
+  process.exit(2);
+}
 const findings: Finding[] = [];
 for (const name of names) {
-  const measure = workloads[name];
-  if (!measure) throw new Error(`there is no workload "${name}": ${Object.keys(workloads).join(', ')}`);
   console.log(`measuring ${name}, ${rounds} rounds; load average ${loadavg()[0]?.toFixed(1)}`);
-  findings.push(...(await measure(rounds)));
+  findings.push(...(await workloads[name]!(rounds)));
 }
 process.exitCode = report(findings) ? 0 : 1;
 process.exit();
