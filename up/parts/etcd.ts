@@ -1,6 +1,5 @@
-import { EtcdProcess } from '../../pkg/processes/index.js';
+import { EtcdProcess, isFreePort } from '../../pkg/processes/index.js';
 import type { Facts, ProcessPart } from '../part.js';
-import { isFree } from '../port.js';
 
 /** The store of the all-in-one: one private etcd on loopback. It keeps its ports, so that nobody else must be restarted with it. */
 export const etcdPart: ProcessPart = {
@@ -20,5 +19,5 @@ export const etcdPart: ProcessPart = {
 
 async function portsOf({ etcdPort }: Facts): Promise<{ readonly clientPort?: number }> {
   const port = Number(etcdPort ?? 0);
-  return port > 0 && (await isFree(port)) ? { clientPort: port } : {};
+  return port > 0 && (await isFreePort(port)) ? { clientPort: port } : {};
 }
