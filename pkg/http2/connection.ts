@@ -165,7 +165,7 @@ export class Connection {
       case frameType.ping:
         return this.#takePing(frame);
       case frameType.goAway:
-        return this.#takeGoAway(numberIn(frame) & LARGEST);
+        return this.#takeGoAway(numberIn(frame) & LARGEST, numberIn(frame, 4));
       case frameType.windowUpdate:
         return this.#takeWindow(frame.stream, numberIn(frame) & LARGEST);
       case frameType.pushPromise:
@@ -225,9 +225,11 @@ export class Connection {
   }
 
   /** Streams above `lastTaken` were never looked at. */
-  #takeGoAway(lastTaken: number): void {
+  #takeGoAway(lastTaken: number, code: number): void {
     this.#isRetired = true;
-    const end: StreamEnd = { outcome: 'refused', cause: new Http2Fault('the other side takes no more requests') };
+    const cause = new Http2Fault(`the other side takes no more requests (code ${code})`);
+    this.#cause ??= cause;
+    const end: StreamEnd = { outcome: 'refused', cause };
     this.#dropQueued(end);
     for (const stream of this.#streams.values()) if (stream.id > lastTaken) this.#over(stream, end);
     this.#endWhenIdle();
@@ -297,7 +299,7 @@ function windowUpdate(stream: number, more: number): Buffer {
   return numbersFrame({ type: frameType.windowUpdate, flags: 0, stream }, more);
 }
 
-function numberIn({ payload }: Frame): number {
-  if (payload.length < 4) throw new Http2Fault('a frame is cut off');
-  return payload.readUInt32BE(0);
+function numberIn({ payload }: Frame, at = 0): number {
+  if (payload.length < at + 4) throw new Http2Fault('a frame is cut off');
+  return payload.readUInt32BE(at);
 }
