@@ -8,11 +8,13 @@ import {
   frameHeader,
   FrameReader,
   frameType,
+  numberIn,
   numbersFrame,
   setting,
   settingsFrame,
   settingsIn,
   unpadded,
+  windowUpdate,
 } from './frame.js';
 import { HeaderBlocks } from './header-blocks.js';
 import { Http2Fault } from './http2-fault.js';
@@ -293,13 +295,4 @@ export class Connection {
     this.#queued.clear();
     for (const stream of queued) this.#over(stream, end);
   }
-}
-
-function windowUpdate(stream: number, more: number): Buffer {
-  return numbersFrame({ type: frameType.windowUpdate, flags: 0, stream }, more);
-}
-
-function numberIn({ payload }: Frame, at = 0): number {
-  if (payload.length < at + 4) throw new Http2Fault('a frame is cut off');
-  return payload.readUInt32BE(at);
 }

@@ -50,6 +50,17 @@ export function numbersFrame(frame: Omit<Frame, 'payload'>, ...numbers: readonly
   return Buffer.concat([frameHeader(payload.length, frame), payload]);
 }
 
+/** A whole frame that allows the other side to send more; on stream 0, on all of them together. */
+export function windowUpdate(stream: number, more: number): Buffer {
+  return numbersFrame({ type: frameType.windowUpdate, flags: 0, stream }, more);
+}
+
+/** A number of four bytes in the payload. */
+export function numberIn({ payload }: Frame, at = 0): number {
+  if (payload.length < at + 4) throw new Http2Fault('a frame is cut off');
+  return payload.readUInt32BE(at);
+}
+
 /** A whole frame with our settings. */
 export function settingsFrame(settings: readonly (readonly [id: number, value: number])[]): Buffer {
   const payload = Buffer.allocUnsafe(settings.length * 6);
