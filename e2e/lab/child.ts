@@ -1,8 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 
 import { until } from './until.js';
+
+/** Where `make test` has put all programs as plain JavaScript, which starts in half the time. Else they run as they stand. */
+const compiled = process.env['MOORING_TEST_COMPILED'];
 
 /** One of our own processes, started from its entry point as a user's machine would start it. */
 export class Child {
@@ -26,7 +29,7 @@ export class Child {
   /** `failpoints` are where it is to die, as MOORING_FAILPOINTS says it. */
   start(failpoints = ''): void {
     const log = openSync(this.#options.logFile, 'a');
-    this.#process = spawn(process.execPath, ['--import', 'tsx', resolve(this.#entry), ...this.#options.argv], {
+    this.#process = spawn(process.execPath, [...programAt(this.#entry), ...this.#options.argv], {
       env: { ...process.env, ...this.#options.environment, MOORING_FAILPOINTS: failpoints },
       stdio: ['ignore', log, log],
     });
@@ -60,4 +63,9 @@ export class Child {
     await this.kill(signal);
     this.start(failpoints);
   }
+}
+
+function programAt(entry: string): readonly string[] {
+  if (compiled === undefined) return ['--import', 'tsx', resolve(entry)];
+  return [join(compiled, entry.replace(/\.ts$/, '.js'))];
 }

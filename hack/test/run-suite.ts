@@ -1,0 +1,65 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { availableParallelism, tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { dropsForwarded } from '../../pkg/processes/index.js';
+import { whileCompiled } from './compile.js';
+import { type Counts, counted, sum } from './counts.js';
+import { inLanes } from './lanes.js';
+import type { Programs } from './programs.js';
+import { type Part, planOf, type Suite } from './suites.js';
+
+/** Mocha in the process that we start: its own command would start another, and pass no signal on. */
+const MOCHA = createRequire(import.meta.url).resolve('mocha/lib/cli/cli.js');
+
+/** What every part of a suite has in common. */
+interface Run {
+  readonly suite: Suite;
+  readonly programs: Programs;
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
+/** Runs a suite, if this machine has what it needs. */
+export async function runSuite(suite: Suite, programs: Programs): Promise<Counts> {
+  if (suite.needs && spawnSync('sh', ['-c', `command -v ${suite.needs}`]).status !== 0) {
+    return { passed: 0, failed: 0, skipped: [`suite ${suite.name}: ${suite.needs} is not installed`] };
+  }
+  const run = { suite, programs };
+  if (!suite.startsPrograms) return runParts(run);
+  return whileCompiled(programs, folder => runParts({ ...run, environment: { MOORING_TEST_COMPILED: folder } }));
+}
+
+/** What may run side by side on as many cores as there are, then what must be alone. */
+async function runParts(run: Run): Promise<Counts> {
+  const { together, alone } = planOf(run.suite);
+  const live = together.length + alone.length === 1;
+  const work = (part: Part) => () => runPart(part, run, live);
+  const beside = await inLanes(await lanesFor(run.suite), together.map(work));
+  return sum([...beside, ...(await inLanes(1, alone.map(work)))]);
+}
+
+/** Engines that write firewall rules undo some of each other's: then there is one at a time. */
+async function lanesFor({ needs }: Suite): Promise<number> {
+  return needs === 'dockerd' && (await dropsForwarded()) ? 1 : availableParallelism();
+}
+
+async function runPart(part: Part, { suite, programs, environment }: Run, live: boolean): Promise<Counts> {
+  if (programs.isEnding) return { passed: 0, failed: 0, skipped: [] };
+  const folder = mkdtempSync(join(tmpdir(), 'mooring-test-'));
+  const file = join(folder, 'counts.json');
+  try {
+    const argv = ['--import=tsx', MOCHA, '--reporter', 'hack/test/reporter.cjs', '--exit'];
+    if (suite.timeoutMs) argv.push('--timeout', String(suite.timeoutMs));
+    if (process.stdout.isTTY) argv.push('--color');
+    const { status, printed } = await programs.run([...argv, ...part], {
+      live,
+      environment: { ...environment, MOORING_TEST_COUNTS: file },
+    });
+    process.stdout.write(printed);
+    return counted(file, status);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
