@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
@@ -37,11 +38,20 @@ describe('controllers processes', () => {
   });
 
   const start = (...more: string[]): ChildProcess => {
-    const argv = ['--import=tsx', MAIN, '--etcd-endpoints', etcd.endpoint, '--log-level', 'error', ...more];
+    const argv = ['--import=tsx', MAIN, '--etcd-endpoints', etcd.endpoint, ...more];
     const child = spawn(process.execPath, argv, { stdio: ['ignore', 'ignore', 'pipe'] });
     started.push(child);
     return child;
   };
+
+  /** Starts a process, and waits until it takes part. */
+  const standby = (): Promise<ChildProcess> =>
+    new Promise(resolve => {
+      const child = start();
+      createInterface(child.stderr!).on('line', line => {
+        if (line.includes('"controllers started"')) resolve(child);
+      });
+    });
 
   const holders = async (): Promise<readonly string[]> =>
     (await store.list(ranges.leaders)).entries.map(entry => value<LeaderRecord>(entry).holder);
@@ -59,16 +69,14 @@ describe('controllers processes', () => {
 
   it('take over within 12 seconds of a kill, at once after a SIGTERM, and leave nothing behind', async function () {
     this.timeout(60_000);
-    const first = start();
+    const first = await standby();
     await ledBy(first, 15_000);
-    const second = start();
-    await pause(2_000); // the second must be standing by, which nothing announces
+    const second = await standby();
     expect((await holders()).every(holder => holder.includes(`-${first.pid}-`))).to.equal(true);
 
     first.kill('SIGKILL');
     const afterKill = await ledBy(second, 12_000);
-    const third = start();
-    await pause(2_000);
+    const third = await standby();
 
     second.kill('SIGTERM');
     const afterTerm = await ledBy(third, 5_000);
