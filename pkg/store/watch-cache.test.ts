@@ -164,6 +164,44 @@ describe('watch cache', () => {
     expect(other.list('').map(({ key }) => key)).to.deep.equal(['changes', 'comes', 'stays']);
   });
 
+  it('is connected once it shows what happened before the connection was made', async () => {
+    const { store: behind, feed, revision } = silentStore();
+    const other = new WatchCache({ store: behind, clock, log: silentLogger });
+    void other.run(stop.signal);
+    feed().reset({ entries: [], revision: 1 });
+    revision.now = 3;
+    feed().connected(true);
+    await clock.pass(10);
+    expect(other.connected, 'the backlog is under way').to.equal(false);
+
+    feed().happened([{ revision: 3, position: 0, key: 'a', entry: entry('a', 3) }]);
+    await clock.pass(10);
+    expect(other.connected).to.equal(true);
+    feed().connected(false);
+    expect(other.connected).to.equal(false);
+  });
+
+  it('is connected in the end when the store did not answer at first, and not when the connection is lost again', async () => {
+    const { store: shy, feed, revision } = silentStore();
+    let refusals = 2;
+    const asked = async () => {
+      if (refusals-- > 0) throw new StoreUnavailableFault('not now');
+      return revision.now;
+    };
+    const other = new WatchCache({ store: { ...shy, revision: asked }, clock, log: silentLogger });
+    void other.run(stop.signal);
+    feed().reset({ entries: [], revision: 1 });
+    feed().connected(true);
+    await clock.pass(5_000);
+    expect(other.connected).to.equal(true);
+
+    refusals = 1;
+    feed().connected(true);
+    feed().connected(false);
+    await clock.pass(5_000);
+    expect(other.connected).to.equal(false);
+  });
+
   describe('barrier', () => {
     it('shares a probe among those who ask together, but none that is under way', async () => {
       const { store: probed, feed, probes } = silentStore();

@@ -6,6 +6,7 @@ import { EntryIndex } from './entry-index.js';
 import { Freshness } from './freshness.js';
 import { KeyTree } from './key-tree.js';
 import type { Entry, Feed, FollowOptions, Happening, Listing, Revision, Store } from './store.js';
+import { untilReachable } from './until-reachable.js';
 import { encode } from './value.js';
 
 /** Written only to make the watch move when nothing else does. */
@@ -27,6 +28,7 @@ export interface WatchCacheOptions {
 export class WatchCache implements Cache {
   readonly ready: Promise<void>;
   readonly #store: Store;
+  readonly #clock: Clock;
   readonly #log: Logger;
   readonly #leavesOut: readonly string[];
   readonly #freshness: Freshness;
@@ -38,10 +40,13 @@ export class WatchCache implements Cache {
   #becameReady!: () => void;
   #revision: Revision = 0;
   #connected = false;
+  /** Aborted when the connection it belongs to is lost. */
+  #link = new AbortController();
 
   constructor(options: WatchCacheOptions) {
     const { store, clock, log, deadlineMs = 5_000, defer = queueMicrotask, leavesOut = [] } = options;
     this.#store = store;
+    this.#clock = clock;
     this.#log = log;
     this.#leavesOut = leavesOut;
     this.#freshness = new Freshness({
@@ -61,9 +66,7 @@ export class WatchCache implements Cache {
     const feed: Feed = {
       reset: listing => this.#reset(listing),
       happened: happenings => this.#happened(happenings),
-      connected: up => {
-        this.#connected = up;
-      },
+      connected: up => void this.#linked(up),
     };
     return this.#store.follow(feed, options, signal);
   }
@@ -119,6 +122,21 @@ export class WatchCache implements Cache {
 
   onReset(listener: (revision: Revision) => void): () => void {
     return enlist(this.#resetListeners, listener);
+  }
+
+  /** A watch is taken up before what was missed has been delivered: only a barrier tells that nothing is missing. */
+  async #linked(up: boolean): Promise<void> {
+    this.#link.abort();
+    this.#connected = false;
+    if (!up) return;
+    const link = new AbortController();
+    this.#link = link;
+    try {
+      await untilReachable(() => this.barrier(), { clock: this.#clock, log: this.#log }, link.signal);
+      if (!link.signal.aborted) this.#connected = true;
+    } catch (thrown) {
+      this.#log.error('the store refuses to be read', { error: asError(thrown) });
+    }
   }
 
   #reset({ entries: listed, revision }: Listing): void {
