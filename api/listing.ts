@@ -1,6 +1,7 @@
 import { ranges } from '../crds/keys/index.js';
 import type { Cache, Entry } from '../pkg/store/index.js';
 import type { Call } from './call.js';
+import { KeptPages, type Page } from './kept-pages.js';
 import { integerIn, type Query, wrong } from './query.js';
 import { Refused } from './refusal.js';
 import { jsonBytes } from './reply.js';
@@ -13,20 +14,12 @@ export const LIST_QUERY = ['limit', 'continue', 'watch', 'after'] as const;
 const LIMIT = { min: 1, max: 500, fallback: 100 };
 /** A page ends early when it has grown to this. */
 const PAGE_BYTES = 8 * 1024 * 1024;
-/** Pages that are kept of one state of a list. */
-const PAGES_KEPT = 64;
+/** So much is kept of the pages of one state of a list. */
+const KEPT_BYTES = 32 * 1024 * 1024;
 const OPEN = Buffer.from('{"items":[');
 const COMMA = Buffer.from(',');
 
-interface Page {
-  /** What the page was made from; while it is the same, so is the page. */
-  readonly beside: readonly Entry[] | undefined;
-  readonly items: Buffer;
-  readonly next: string | undefined;
-}
-
-/** Pages that were made of a list, by where they begin and how long they are. */
-const pages = new WeakMap<readonly Entry[], Map<string, Page>>();
+const keptOf = new WeakMap<readonly Entry[], KeptPages>();
 
 /** What a page is taken from. */
 export interface Source {
@@ -72,14 +65,9 @@ const NOTHING: readonly Entry[] = [];
 
 function kept(source: Source, from: string, limit: number): Page {
   const { entries, beside } = source;
-  const known = pages.get(entries) ?? new Map<string, Page>();
-  pages.set(entries, known);
-  const page = known.get(`${limit} ${from}`);
-  if (page && page.beside === beside) return page;
-  const made = makePage(source, from, limit);
-  if (known.size >= PAGES_KEPT) known.clear();
-  known.set(`${limit} ${from}`, made);
-  return made;
+  const pages = keptOf.get(entries) ?? new KeptPages(KEPT_BYTES);
+  keptOf.set(entries, pages);
+  return pages.page(`${limit} ${from}`, beside, () => makePage(source, from, limit));
 }
 
 function makePage({ entries, prefix, view, wants, beside }: Source, from: string, limit: number): Page {
