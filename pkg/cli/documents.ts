@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-import { type ErrorCode, LineCounter, parseAllDocuments } from 'yaml';
+import { type ErrorCode, isScalar, LineCounter, parseAllDocuments } from 'yaml';
 
 import { UsageFault } from './faults.js';
 import type { Locate } from './print/refusal.js';
@@ -38,7 +38,7 @@ export function declaredIn(text: string, source: string): readonly Declared[] {
   if (mistakes.length > 0) throw new UsageFault(mistakes.join('\n'));
 
   return documents
-    .filter(({ contents }) => contents !== null)
+    .filter(({ contents }) => !isEmpty(contents))
     .map(document => {
       const place = at(document.contents?.range?.[0] ?? 0);
       const value = plainValue(document, place);
@@ -49,6 +49,11 @@ export function declaredIn(text: string, source: string): readonly Declared[] {
       };
       return { value, place, locate };
     });
+}
+
+/** Whether nothing but comments stands between two separators. A null that somebody wrote is not nothing. */
+function isEmpty(contents: unknown): boolean {
+  return contents === null || (isScalar(contents) && contents.value === null && contents.source === '');
 }
 
 /** The nearest node that exists on the way to a field: a field that is missing is shown where it should have been. */

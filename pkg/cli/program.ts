@@ -145,10 +145,12 @@ function addWriting(program: Commander, run: Run): void {
       run(async () => (await import('./commands/diff.js')).diff, { files: file }),
     );
   program
-    .command('scale <name> <replicas>')
+    .command('scale')
     .description('ask for another number of replicas')
-    .action((name: string, replicas: string) =>
-      run(async () => (await import('./commands/scale.js')).scale, { name, replicas: count(replicas) }),
+    .argument('<name>', 'which deployment')
+    .argument('<replicas>', 'how many', count)
+    .action((name: string, replicas: number) =>
+      run(async () => (await import('./commands/scale.js')).scale, { name, replicas }),
     );
   program
     .command('rotate <name>')
