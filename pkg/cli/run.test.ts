@@ -178,6 +178,19 @@ describe('moor', () => {
       expect(api.got[1]?.body).to.deep.equal({ name: 'web' });
     });
 
+    for (const [what, text] of [
+      ['a separator at its end', `${yaml}---\n`],
+      ['a document of comments only', `# first\n---\n# nothing\n---\n${yaml}`],
+    ] as const) {
+      it(`passes over ${what}`, async () => {
+        api.replies.set('POST /api/v1/deployments', { status: 201, body: deployment('web') });
+
+        const { code, out } = await moor(['apply', '-f', file(text)]);
+
+        expect([code, out]).to.deep.equal([0, 'deployment/web created\n']);
+      });
+    }
+
     for (const [what, text, place] of [
       ['broken syntax', 'name: web\nimage: [a\n', ':3:1'],
       ['a key twice', 'name: web\nname: other\n', ':2:1'],
@@ -185,6 +198,8 @@ describe('moor', () => {
       ['no name', 'kind: Deployment\n', ':1:1'],
       ['another kind', 'name: ok\n---\nkind: Pod\nname: x\n', ':3:1'],
       ['nothing at all', '# empty\n', 'web.yaml'],
+      ['documents, all empty', '---\n---\n', 'web.yaml'],
+      ['a null', 'name: ok\n---\nnull\n', ':3:1'],
     ] as const) {
       it(`sends nothing when a file holds ${what}, and says where`, async () => {
         const { code, err } = await moor(['apply', '-f', file(text)]);
@@ -264,6 +279,22 @@ describe('moor', () => {
       expect(out).to.contain('Running').and.contain('node_1').and.contain('healthy');
     });
 
+    it('names nodes as people do, and those it cannot find by their ids', async () => {
+      const placements = [
+        ...status('Running', 2).placements,
+        { replica: 1, nodeId: 'node_2', state: 'running', health: 'healthy', restarts: 0 },
+      ];
+      const object = deployment('web', { nodeId: 'node_1', status: { ...status('Running', 2), placements } });
+      api.replies.set(one, { status: 200, body: object });
+      api.replies.set('GET /api/v1/nodes', { status: 200, body: { items: [{ id: 'node_1', name: 'attic' }] } });
+
+      expect((await moor(['describe', 'deployment', 'web'])).out)
+        .to.match(/^Node: +attic$/m)
+        .and.match(/^ +0 +attic +running/m)
+        .and.match(/^ +1 +node_2 +running/m);
+      expect((await moor(['status', 'web'])).out).to.contain('replica 0  attic');
+    });
+
     it('follows until ready', async () => {
       api.replies.set(watch, {
         lines: [
@@ -336,6 +367,15 @@ describe('moor', () => {
     expect((await moor(['scale', 'web', '3'])).code).to.equal(0);
     expect(api.got[0]?.body).to.deep.equal({ replicas: 3 });
   });
+
+  for (const replicas of ['many', '1.5', '-1']) {
+    it(`says why ${replicas} replicas cannot be asked for`, async () => {
+      const { code, err } = await moor(['scale', 'web', replicas]);
+
+      expect([code, api.got]).to.deep.equal([2, []]);
+      expect(err).to.contain(replicas);
+    });
+  }
 
   it('prints a join token, and nothing else, on standard output', async () => {
     api.replies.set('POST /api/v1/nodes/join-tokens', { status: 201, body: { token: 'mjn_x', expiresAt: 'soon' } });

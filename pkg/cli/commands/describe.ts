@@ -3,6 +3,7 @@ import { describeDeployment, describeNode } from '../print/describe.js';
 import { exitCode } from '../exit-code.js';
 import { UsageFault } from '../faults.js';
 import { deployments, events, kindCalled, nodes } from '../kinds.js';
+import { nodeNames } from '../node-names.js';
 import type { Command } from '../session.js';
 import type { DeploymentView, EventView, NodeView } from '../views.js';
 
@@ -23,11 +24,11 @@ export const describe: Command<DescribeInput> = async (session, { kind: word, na
   if (!answer.ok) return session.refused(answer);
 
   const happened = await recentEvents(client, answer.value.name);
-  const now = session.terminal.clock.now();
+  const look = { now: session.terminal.clock.now(), ink: session.ink };
   const text =
     kind.path === nodes.path
-      ? describeNode(answer.value as NodeView, happened, { now, ink: session.ink })
-      : describeDeployment(answer.value as DeploymentView, happened, { now, ink: session.ink });
+      ? describeNode(answer.value as NodeView, happened, look)
+      : describeDeployment(answer.value as DeploymentView, happened, { ...look, nodeName: await nodeNames(client) });
   session.terminal.out(text);
   return exitCode.ok;
 };

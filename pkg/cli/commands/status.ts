@@ -3,6 +3,7 @@ import { type ExitCode, exitCode } from '../exit-code.js';
 import { deployments } from '../kinds.js';
 import { paintState } from '../print/paint.js';
 import { plain } from '../print/plain.js';
+import { nodeNames } from '../node-names.js';
 import { readiness } from '../readiness.js';
 import type { Command, Session } from '../session.js';
 import { type Deadline, startDeadline } from '../deadline.js';
@@ -22,7 +23,7 @@ export const status: Command<StatusInput> = async (session, input) => {
   const client = await session.connect();
   const answer = await client.request<DeploymentView>('GET', `${deployments.path}/${encodeURIComponent(input.name)}`);
   if (!answer.ok) return session.refused(answer);
-  session.terminal.out(statusText(session, answer.value));
+  session.terminal.out(statusText(session, answer.value, await nodeNames(client)));
   return exitCode.ok;
 };
 
@@ -84,10 +85,10 @@ function statusLine({ ink }: Session, { status: seen, replicas, metadata }: Depl
 }
 
 /** The whole status, as lines. */
-export function statusText(session: Session, view: DeploymentView): string {
+function statusText(session: Session, view: DeploymentView, nodeName: (id: string) => string): string {
   const { ink } = session;
   const rows = (view.status?.placements ?? []).map(({ replica, nodeId, state, health, restarts }) => {
-    const where = nodeId ?? 'no node yet';
+    const where = nodeId ? nodeName(nodeId) : 'no node yet';
     return `  replica ${replica}  ${plain(where)}  ${paintState(ink, plain(state))}  ${paintState(ink, plain(health))}  ${restarts} restarts\n`;
   });
   return `${ink.bold(view.name)}  ${statusLine(session, view)}\n${rows.join('')}`;

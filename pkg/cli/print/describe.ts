@@ -11,8 +11,13 @@ const EVENTS_SHOWN = 15;
 
 type Fact = readonly [name: string, value: string | undefined];
 
+/** What is said of a deployment may name nodes. */
+interface FleetLook extends Look {
+  readonly nodeName: (id: string) => string;
+}
+
 /** A deployment: what was asked for, what became of it, what waits for what. */
-export function describeDeployment(view: DeploymentView, events: readonly EventView[], look: Look): string {
+export function describeDeployment(view: DeploymentView, events: readonly EventView[], look: FleetLook): string {
   const { metadata, status, healthCheck, ports = [], environment = {}, resources } = view;
   const { ink, now } = look;
   const facts: readonly Fact[] = [
@@ -26,7 +31,7 @@ export function describeDeployment(view: DeploymentView, events: readonly EventV
     ['Image', view.image],
     ['Entrypoint', view.entrypoint?.join(' ')],
     ['Command', view.command?.join(' ')],
-    ['Node', view.nodeId],
+    ['Node', view.nodeId && look.nodeName(view.nodeId)],
     [
       'Ports',
       ports.map(port => `${port.hostPort ? `${port.hostPort}:` : ''}${port.containerPort}/${port.protocol}`).join(', '),
@@ -81,9 +86,16 @@ function conditions({ status }: DeploymentView, { ink, now }: Look): string {
   return section('Conditions', ['TYPE', 'STATUS', 'REASON', 'SINCE', 'MESSAGE'], rows, ink.bold);
 }
 
-function placements({ status }: DeploymentView, { ink }: Look): string {
+function placements({ status }: DeploymentView, { ink, nodeName }: FleetLook): string {
   const rows = (status?.placements ?? []).map(({ replica, nodeId, state, health, restarts, containerId }) =>
-    cells([String(replica), nodeId ?? '-', state, health, String(restarts), containerId?.slice(0, 12) ?? '-']),
+    cells([
+      String(replica),
+      nodeId ? nodeName(nodeId) : '-',
+      state,
+      health,
+      String(restarts),
+      containerId?.slice(0, 12) ?? '-',
+    ]),
   );
   return section('Placements', ['REPLICA', 'NODE', 'STATE', 'HEALTH', 'RESTARTS', 'CONTAINER'], rows, ink.bold);
 }
