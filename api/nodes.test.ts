@@ -321,6 +321,29 @@ describe('nodes', () => {
     expect([status, body['code']]).to.deep.equal([503, 'logs_unavailable']);
   });
 
+  it('that carry too many streams say so, for nobody but themselves', async () => {
+    const [one, two] = [await enrolled('machine-1'), await enrolled('machine-2')];
+    await place(one.node.id, 0);
+    const [link, stranger] = [linkOf(one), linkOf(two)];
+    const stop = new AbortController();
+    let impostor: unknown;
+    const serving = link.assignments(line => {
+      if (line.type !== 'logs') return;
+      void stranger
+        .declineLogs(line.request)
+        .catch((thrown: unknown) => (impostor = thrown))
+        .then(() => link.declineLogs(line.request));
+    }, stop.signal);
+    const { status, body, headers } = await lab.ask('GET', '/api/v1/deployments/web0/logs', { token: admin });
+    stop.abort();
+    await serving;
+    await Promise.all([link.close(), stranger.close()]);
+
+    expect([status, body['code']]).to.deep.equal([503, 'logs_too_many']);
+    expect(headers.get('retry-after')).to.equal('5');
+    expect(impostor).to.include({ status: 404 });
+  });
+
   it('that have no replica of a deployment have no logs of it', async () => {
     await lab.ask('POST', '/api/v1/deployments', { token: admin, body: webDeployment('unplaced') });
     const { status, body } = await lab.ask('GET', '/api/v1/deployments/unplaced/logs', { token: admin });

@@ -59,7 +59,7 @@ export const descriptions: Readonly<Record<string, Described>> = {
   'GET /api/v1/deployments/{name}/logs': {
     summary: 'What the containers of a deployment print',
     answer: ok,
-    codes: ['deployment_not_found', 'logs_unavailable'],
+    codes: ['deployment_not_found', 'logs_unavailable', 'logs_too_many'],
   },
   'GET /api/v1/scheduler/regions': { summary: 'The declared regions, and whether they are enforced', answer: object },
 
@@ -224,6 +224,10 @@ export const descriptions: Readonly<Record<string, Described>> = {
   },
   'GET /agent/v1/assignments': { summary: 'What is to run on the agent’s node, as it changes', answer: ok },
   'POST /agent/v1/logs/{id}': { summary: 'An agent delivers the output that was asked for', answer: ok },
+  'DELETE /agent/v1/logs/{id}': {
+    summary: 'An agent says that it carries too many streams to send this one',
+    answer: ok,
+  },
   'POST /agent/v1/token': {
     summary: 'Renews the token of a node, against a proof of its key',
     body: 'Renewal',

@@ -31,6 +31,13 @@ export function agentRoutes(env: ApiEnv): readonly Route[] {
     { ...common, method: 'POST', path: '/agent/v1/environment', body: 'json', handle: call => environment(env, call) },
     { ...common, method: 'POST', path: '/agent/v1/logs/{id}', body: 'stream', handle: call => logs(env, call) },
     {
+      ...common,
+      method: 'DELETE',
+      path: '/agent/v1/logs/{id}',
+      body: 'none',
+      handle: async call => declineLogs(env, call),
+    },
+    {
       method: 'POST',
       path: '/agent/v1/token',
       // The signature is the credential: a node whose token has run out must be able to come back.
@@ -89,6 +96,11 @@ async function logs(env: ApiEnv, call: Call): Promise<Outcome> {
   if (!done) return new Refused(reject('resource_not_found', 'id', id), { connection: 'close' });
   await done;
   return { ...json(200, {}), headers: { connection: 'close' } };
+}
+
+function declineLogs(env: ApiEnv, call: Call): Outcome {
+  const id = call.params['id']!;
+  return env.logs.decline(id, nodeOf(call).id) ? json(200, {}) : new Refused(reject('resource_not_found', 'id', id));
 }
 
 async function renew(env: ApiEnv, { document, request }: Call): Promise<Outcome> {

@@ -56,7 +56,10 @@ async function readLogs(env: ApiEnv, call: Call): Promise<Outcome> {
   const source = await arrival;
   // The agent has dialled, or never will: either way the request has done its work.
   env.store.revoke(lease.id).catch(thrown => env.log.debug('log request left to expire', { error: asError(thrown) }));
-  if (!source) return new Refused(reject('logs_unavailable', 'replica', String(replica.slot)), SOON);
+  if (typeof source === 'string') {
+    const code = source === 'late' ? 'logs_unavailable' : 'logs_too_many';
+    return new Refused(reject(code, 'replica', String(replica.slot)), SOON);
+  }
   return {
     status: 200,
     type: 'text/plain; charset=utf-8',

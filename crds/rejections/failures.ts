@@ -52,6 +52,16 @@ export const failures = entries({
     mended: 'GET /api/v1/deployments/web/logs once the node is back',
   },
 
+  logs_too_many: {
+    section: 'failure',
+    status: 503,
+    expected: 'the same request, once fewer streams of logs are open on the node',
+    why: 'The agent of the node carries as many streams of logs at once as it can without harm to the containers.',
+    remedy: 'End a moor logs --follow that nobody looks at, or ask again as long after as Retry-After says.',
+    example: 'GET /api/v1/deployments/web/logs while 64 others read logs from the same node',
+    mended: 'GET /api/v1/deployments/web/logs once one of them has left',
+  },
+
   internal_failure: {
     section: 'failure',
     status: 500,

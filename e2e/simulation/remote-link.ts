@@ -105,6 +105,10 @@ export class RemoteLink implements AgentLink {
     return Promise.resolve();
   }
 
+  declineLogs(): Promise<void> {
+    return Promise.resolve();
+  }
+
   close(): Promise<void> {
     return Promise.resolve();
   }

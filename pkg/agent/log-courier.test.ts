@@ -77,4 +77,24 @@ describe('the log courier', () => {
     expect(closed?.aborted).to.equal(true);
     expect(calls).to.equal(1);
   });
+
+  it('declines one stream too many, and takes another as soon as one has ended', async () => {
+    const ends: (() => void)[] = [];
+    const declined: string[] = [];
+    const link = {
+      sendLogs: () => new Promise<void>(resolve => ends.push(resolve)),
+      declineLogs: async ({ id }: LogRequest) => void declined.push(id),
+    } as unknown as AgentLink;
+    const view = { get: () => undefined } as unknown as ContainerView;
+    const engine = {} as unknown as Engine;
+    const courier = new LogCourier({ engine, link, log: silentLogger }, view, new AbortController().signal);
+    for (let at = 1; at <= 65; at++) courier.fetch({ ...request, id: `log_${at}` });
+
+    expect([ends.length, declined]).to.deep.equal([64, ['log_65']]);
+    ends[0]?.();
+    await new Promise(resolve => setImmediate(resolve));
+    courier.fetch({ ...request, id: 'log_66' });
+
+    expect([ends.length, declined]).to.deep.equal([65, ['log_65']]);
+  });
 });

@@ -23,7 +23,8 @@ export class LogCourier {
 
   /** Begins to answer a request. The same request heard again is the one that is being answered. */
   fetch(request: LogRequest): void {
-    if (this.#running.has(request.id) || this.#running.size >= MOST_STREAMS) return;
+    if (this.#running.has(request.id)) return;
+    if (this.#running.size >= MOST_STREAMS) return void this.#decline(request);
     this.#running.add(request.id);
     void this.#carry(request).finally(() => this.#running.delete(request.id));
   }
@@ -37,6 +38,16 @@ export class LogCourier {
       log.warn('logs not sent', { replica: request.replica, error: asError(thrown) });
     } finally {
       end.abort(); // a silent container would keep the engine's stream open though nobody reads it
+    }
+  }
+
+  async #decline(request: LogRequest): Promise<void> {
+    const { link, log } = this.#env;
+    log.warn('logs not sent: too many streams are open', { replica: request.replica, count: MOST_STREAMS });
+    try {
+      await link.declineLogs(request);
+    } catch (thrown) {
+      log.warn('logs not declined', { replica: request.replica, error: asError(thrown) });
     }
   }
 

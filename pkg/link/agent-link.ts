@@ -32,5 +32,7 @@ export interface AgentLink {
   report(batch: ReportBatch): Promise<void>;
   /** Sends the stream to the server that asked for it, until it ends or `signal` is aborted. */
   sendLogs(request: LogRequest, lines: AsyncIterable<LogLine>, signal: AbortSignal): Promise<void>;
+  /** Says that the agent carries as many streams as it can, so that nobody waits for this one. */
+  declineLogs(request: LogRequest): Promise<void>;
   close(): Promise<void>;
 }

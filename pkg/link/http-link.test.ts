@@ -122,10 +122,10 @@ describe('the link over HTTP', () => {
   });
 
   it('sends logs to the server that asked, as they come', async () => {
-    let received = '';
+    let received: unknown[] = [];
     handler = (request, answer) => {
       void bodyOf(request).then(text => {
-        received = `${request.url} ${text}`;
+        received = [request.url, ...text.split('\n').filter(Boolean)];
         answer.end();
       });
     };
@@ -136,9 +136,30 @@ describe('the link over HTTP', () => {
     const request = { id: 'log_1', replica: 'r', follow: false, tail: 10, server: address };
     await link.sendLogs(request, lines(), new AbortController().signal);
 
-    expect(received).to.equal(
-      '/agent/v1/logs/log_1 {"stream":"stdout","text":"one\\n"}\n{"stream":"stderr","text":"two\\n"}\n',
-    );
+    expect(received).to.deep.equal([
+      '/agent/v1/logs/log_1',
+      '{"stream":"stdout","text":"one\\n"}',
+      '{"stream":"stderr","text":"two\\n"}',
+    ]);
+  });
+
+  it('reaches the server that wants logs before there is a line', async () => {
+    handler = (_, answer) => answer.end();
+    const quiet = { [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => undefined) }) };
+    const request = { id: 'log_1', replica: 'r', follow: true, tail: 0, server: address };
+
+    await link.sendLogs(request, quiet, new AbortController().signal);
+  });
+
+  it('declines logs to the server that wants them', async () => {
+    let seen: (string | undefined)[] = [];
+    handler = (request, answer) => {
+      seen = [request.method, request.url, request.headers.authorization];
+      answer.end();
+    };
+    await link.declineLogs({ id: 'log_1', replica: 'r', follow: true, tail: 0, server: address });
+
+    expect(seen).to.deep.equal(['DELETE', '/agent/v1/logs/log_1', 'Bearer mnd_token']);
   });
 
   it('ends with a fault when the reader of logs leaves', async () => {

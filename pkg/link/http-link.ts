@@ -92,7 +92,7 @@ export class HttpLink implements AgentLink {
   async sendLogs({ id, server }: LogRequest, lines: AsyncIterable<LogLine>, signal: AbortSignal): Promise<void> {
     const body = Readable.from(encoded(lines), { objectMode: false, signal });
     try {
-      const answer = await this.#ask(`${server.replace(/\/+$/, '')}/agent/v1/logs/${encodeURIComponent(id)}`, {
+      const answer = await this.#ask(logsUrl(server, id), {
         method: 'POST',
         headers: { ...this.#headers(this.#token), 'content-type': 'application/x-ndjson' },
         body,
@@ -104,6 +104,15 @@ export class HttpLink implements AgentLink {
       if (!signal.aborted) throw asLinkFault(thrown);
     } finally {
       body.destroy();
+    }
+  }
+
+  async declineLogs({ id, server }: LogRequest): Promise<void> {
+    try {
+      const answer = await this.#ask(logsUrl(server, id), { method: 'DELETE', headers: this.#headers(this.#token) });
+      await answer.body.dump();
+    } catch (thrown) {
+      throw asLinkFault(thrown);
     }
   }
 
@@ -136,7 +145,13 @@ export class HttpLink implements AgentLink {
   }
 }
 
+function logsUrl(server: string, id: string): string {
+  return `${server.replace(/\/+$/, '')}/agent/v1/logs/${encodeURIComponent(id)}`;
+}
+
+/** Begins with an empty line: the request leaves with its first bytes, and the server waits for it, not for output. */
 async function* encoded(lines: AsyncIterable<LogLine>): AsyncGenerator<Buffer> {
+  yield Buffer.from('\n');
   for await (const line of lines) yield Buffer.from(`${JSON.stringify(line)}\n`);
 }
 

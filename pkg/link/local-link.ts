@@ -108,6 +108,10 @@ export class LocalLink implements AgentLink {
     await this.#registrar.takeLogs?.(request, lines);
   }
 
+  async declineLogs(): Promise<void> {
+    this.#demandUp();
+  }
+
   close(): Promise<void> {
     return Promise.resolve();
   }
