@@ -9,7 +9,14 @@
 import { ranges } from '../crds/keys/index.js';
 import { openKeyring } from '../pkg/auth/index.js';
 import { systemClock, systemRandom } from '../pkg/clock/index.js';
-import { loadSettings, readArguments, type Settings } from '../pkg/config/index.js';
+import {
+  argumentsHelp,
+  asksForHelp,
+  exitCodeOfStart,
+  loadSettings,
+  readArguments,
+  type Settings,
+} from '../pkg/config/index.js';
 import { asError } from '../pkg/fault/index.js';
 import { createLogger, type LogFormat, type LogLevel } from '../pkg/log/index.js';
 import { createMetrics } from '../pkg/metrics/index.js';
@@ -74,19 +81,26 @@ async function main(settings: Settings, bootstrapFile: string | undefined, signa
   log.info('server stopped');
 }
 
+/** What it takes beside the settings. */
+const OPTIONS = { 'bootstrap-file': 'for development: make the first tenants and tokens, and keep them in this file' };
+
+const words = process.argv.slice(2);
 const stop = new AbortController();
 // No timer of ours keeps a process alive, and there may be no connection: it must wait for etcd all the same.
 const alive = setInterval(() => undefined, 60_000);
 for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.abort());
 
 try {
-  const { flags, file, more } = readArguments(process.argv.slice(2), ['bootstrap-file']);
-  const { settings } = loadSettings({ environment: process.env, flags, ...(file !== undefined && { file }) });
-  await main(settings, more['bootstrap-file'], stop.signal);
+  if (asksForHelp(words)) process.stdout.write(argumentsHelp('moor server', OPTIONS));
+  else {
+    const { flags, file, more } = readArguments(words, Object.keys(OPTIONS));
+    const { settings } = loadSettings({ environment: process.env, flags, ...(file !== undefined && { file }) });
+    await main(settings, more['bootstrap-file'], stop.signal);
+  }
 } catch (thrown) {
   process.stderr.write(`server: ${asError(thrown).message}\n`);
   // Connections may be open by now, and would keep a process alive that does nothing.
-  process.exit(1);
+  process.exit(exitCodeOfStart(thrown));
 } finally {
   clearInterval(alive);
 }

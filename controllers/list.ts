@@ -1,3 +1,4 @@
+import { InvalidSettingFault } from '../pkg/config/index.js';
 import { defaultPolicy, type PlacementPolicy } from '../pkg/fleet/index.js';
 import type { Loop } from '../pkg/reconcile/index.js';
 import type { SecretStore } from '../pkg/secrets/index.js';
@@ -20,4 +21,23 @@ export function allLoops(policy: PlacementPolicy = defaultPolicy, nodeGraceSecon
 /** The loops that work with the secrets store. Without them, what refers to secrets waits. */
 export function secretLoops(secrets: SecretStore): readonly Loop[] {
   return [secretResolver(secrets), rotationPhaser(secrets), janitor(secrets)];
+}
+
+/** Every loop by its name: it can be asked for before there is anything to make the loop with. */
+export const loopNames: readonly string[] = [
+  'replica-keeper',
+  'scheduler',
+  'status-roller',
+  'node-monitor',
+  'secret-resolver',
+  'rotation-phaser',
+  'janitor',
+];
+
+/** The loops that `--only` names, separated by commas; without it, all. */
+export function chosenLoops(only: string | undefined): readonly string[] {
+  const chosen = only?.split(',') ?? loopNames;
+  const unknown = chosen.find(name => !loopNames.includes(name));
+  if (unknown === undefined) return chosen;
+  throw new InvalidSettingFault(`there is no loop "${unknown}": ${loopNames.join(', ')}`);
 }

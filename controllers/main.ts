@@ -9,20 +9,26 @@ import { hostname } from 'node:os';
 
 import { ranges } from '../crds/keys/index.js';
 import { systemClock, systemRandom } from '../pkg/clock/index.js';
-import { InvalidSettingFault, loadSettings, readArguments, type Settings } from '../pkg/config/index.js';
+import {
+  argumentsHelp,
+  asksForHelp,
+  exitCodeOfStart,
+  loadSettings,
+  readArguments,
+  type Settings,
+} from '../pkg/config/index.js';
 import { asError } from '../pkg/fault/index.js';
 import { policyOf } from '../pkg/fleet/index.js';
 import { createLogger, type LogFormat, type LogLevel } from '../pkg/log/index.js';
 import { createMetrics } from '../pkg/metrics/index.js';
-import type { Loop } from '../pkg/reconcile/index.js';
 import { openSecretStore } from '../pkg/secrets/index.js';
 import { openEtcdStore, untilReachable, WatchCache } from '../pkg/store/index.js';
 import { controllersIn } from './controllers-in.js';
-import { allLoops, secretLoops } from './list.js';
+import { allLoops, chosenLoops, secretLoops } from './list.js';
 import { listenForMetrics } from './metrics-listener.js';
 
-/** Runs the loops that `only` names, or all, until `signal` is aborted. */
-async function main(settings: Settings, only: string | undefined, signal: AbortSignal): Promise<void> {
+/** Runs the loops of these names until `signal` is aborted. */
+async function main(settings: Settings, names: readonly string[], signal: AbortSignal): Promise<void> {
   const log = createLogger({
     level: settings.logLevel as LogLevel,
     format: settings.logFormat as LogFormat,
@@ -46,7 +52,7 @@ async function main(settings: Settings, only: string | undefined, signal: AbortS
     store,
     cache,
     metrics,
-    loops: chosen(only, loops),
+    loops: loops.filter(({ name }) => names.includes(name)),
     holder: `${hostname()}-${process.pid}-${systemRandom.bytes(4).toString('hex')}`,
     leaderLeaseSeconds: settings.leaderLeaseSeconds,
     eventRetentionDays: settings.eventRetentionDays,
@@ -65,28 +71,26 @@ async function main(settings: Settings, only: string | undefined, signal: AbortS
   log.info('controllers stopped');
 }
 
-function chosen(only: string | undefined, loops: readonly Loop[]): readonly Loop[] {
-  if (only === undefined) return loops;
-  return only.split(',').map(name => {
-    const loop = loops.find(each => each.name === name);
-    if (!loop) throw new InvalidSettingFault(`there is no loop "${name}": ${loops.map(each => each.name).join(', ')}`);
-    return loop;
-  });
-}
+/** What it takes beside the settings. */
+const OPTIONS = { only: 'run only these loops, separated by commas' };
 
+const words = process.argv.slice(2);
 const stop = new AbortController();
 // No timer of ours keeps a process alive, and there may be no connection: it must wait for etcd all the same.
 const alive = setInterval(() => undefined, 60_000);
 for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.abort());
 
 try {
-  const { flags, file, more } = readArguments(process.argv.slice(2), ['only']);
-  const { settings } = loadSettings({ environment: process.env, flags, ...(file !== undefined && { file }) });
-  await main(settings, more['only'], stop.signal);
+  if (asksForHelp(words)) process.stdout.write(argumentsHelp('moor controllers', OPTIONS));
+  else {
+    const { flags, file, more } = readArguments(words, Object.keys(OPTIONS));
+    const { settings } = loadSettings({ environment: process.env, flags, ...(file !== undefined && { file }) });
+    await main(settings, chosenLoops(more['only']), stop.signal);
+  }
 } catch (thrown) {
   process.stderr.write(`controllers: ${asError(thrown).message}\n`);
   // Connections may be open by now, and would keep a process alive that does nothing.
-  process.exit(1);
+  process.exit(exitCodeOfStart(thrown));
 } finally {
   clearInterval(alive);
 }

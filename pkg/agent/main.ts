@@ -55,6 +55,7 @@ function wholeSeconds(text: string): number {
 function readWords(argv: readonly string[], environment: NodeJS.ProcessEnv): Words {
   const command = new Command('moor agent')
     .description('run the agent of this machine')
+    .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
     .requiredOption('--server <url>', 'address of the API server', environment['MOORING_SERVER'])
     .option('--ca-file <path>', 'certificate authority to trust, when the server’s is not a public one')
     .option('--name <name>', 'name of this node', hostname().toLowerCase().split('.')[0])

@@ -13,9 +13,16 @@ describe('arguments of a process', () => {
     });
   });
 
-  for (const given of [['--no-such-thing', '1'], ['stray'], ['--listen']]) {
-    it(`refuses ${given.join(' ')}`, () => {
-      expect(() => readArguments(given)).to.throw(InvalidSettingFault);
+  for (const { given, named } of [
+    { given: ['--no-such-thing', '1'], named: '--no-such-thing' },
+    { given: ['--listen', '127.0.0.1:1', 'stray'], named: 'stray' },
+    { given: ['--listen'], named: '--listen' },
+    { given: ['--listen', '--only', 'scheduler'], named: '--listen' },
+    { given: ['-x'], named: '-x' },
+    { given: ['--constructor', '1'], named: '--constructor' },
+  ]) {
+    it(`refuses ${given.join(' ')}, and names ${named}`, () => {
+      expect(() => readArguments(given, ['only'])).to.throw(InvalidSettingFault, named);
     });
   }
 });

@@ -1,6 +1,5 @@
 import { parseArgs } from 'node:util';
 
-import { asError } from '../fault/index.js';
 import { InvalidSettingFault } from './faults.js';
 import { flagOf, settingsTable } from './settings.js';
 
@@ -34,9 +33,26 @@ export function readArguments(argv: readonly string[], more: readonly string[] =
 }
 
 function parsed(argv: readonly string[], options: Record<string, { type: 'string' }>) {
-  try {
-    return parseArgs({ args: [...argv], options, strict: true }).values;
-  } catch (thrown) {
-    throw new InvalidSettingFault('an argument cannot be read', { cause: asError(thrown) });
+  const { values, tokens } = parseArgs({ args: [...argv], options, strict: false, tokens: true });
+  for (const token of tokens) {
+    if (token.kind === 'positional') throw new InvalidSettingFault(`"${token.value}" is not an option`);
+    if (token.kind === 'option') checkOption(token, options);
+  }
+  return values as Readonly<Record<string, string | undefined>>;
+}
+
+interface Given {
+  readonly name: string;
+  /** As it was written, dashes included. */
+  readonly rawName: string;
+  readonly value?: string | undefined;
+  readonly inlineValue?: boolean | undefined;
+}
+
+/** The parser of Node would take the next option for a value that is missing. */
+function checkOption({ name, rawName, value, inlineValue }: Given, options: Readonly<Record<string, unknown>>): void {
+  if (!Object.hasOwn(options, name)) throw new InvalidSettingFault(`there is no option ${rawName}`);
+  if (value === undefined || (!inlineValue && value.startsWith('--'))) {
+    throw new InvalidSettingFault(`${rawName} needs a value`);
   }
 }

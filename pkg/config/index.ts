@@ -13,6 +13,7 @@ export type { Arguments } from './arguments.js';
 export { readArguments } from './arguments.js';
 export { declaredQuotas } from './declared-quotas.js';
 export { declaredRegions } from './declared-regions.js';
-export { InvalidSettingFault } from './faults.js';
+export { exitCodeOfStart, InvalidSettingFault } from './faults.js';
+export { argumentsHelp, asksForHelp } from './help.js';
 export type { Origin, Settings } from './settings.js';
 export { environmentVariable, flagOf, loadSettings, settingsTable } from './settings.js';

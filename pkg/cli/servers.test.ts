@@ -1,0 +1,51 @@
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
+import { expect } from 'chai';
+
+const moorPath = fileURLToPath(new URL('../../moor', import.meta.url));
+
+interface Ended {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+function moor(...words: readonly string[]): Promise<Ended> {
+  return new Promise(resolve => {
+    execFile(moorPath, words, { timeout: 30_000 }, (error, out, err) =>
+      resolve({ code: error ? Number(error.code) : 0, out, err }),
+    );
+  });
+}
+
+describe('the servers, started with moor', function () {
+  this.timeout(60_000);
+
+  for (const { words, named } of [
+    { words: ['server', '--bogus', 'x'], named: '--bogus' },
+    { words: ['controllers', '--bogus', 'x'], named: '--bogus' },
+    { words: ['controllers', '--only', 'scheduler,nope'], named: 'nope' },
+    { words: ['agent', '--server', 'http://127.0.0.1:1', '--bogus', 'x'], named: '--bogus' },
+  ]) {
+    it(`exit with 2 and name ${named} when told ${words.join(' ')}`, async () => {
+      const { code, err } = await moor(...words);
+
+      expect(code).to.equal(2);
+      expect(err).to.contain(named);
+    });
+  }
+
+  for (const { program, option } of [
+    { program: 'server', option: '--bootstrap-file' },
+    { program: 'controllers', option: '--only' },
+    { program: 'agent', option: '--state-dir' },
+  ]) {
+    it(`say what ${program} takes`, async () => {
+      const { code, out } = await moor(program, '--help');
+
+      expect(code).to.equal(0);
+      expect(out).to.contain(option);
+    });
+  }
+});
