@@ -26,7 +26,8 @@ export const suites: readonly Suite[] = [
     timeoutMs: 60_000,
     needs: 'etcd',
     sideBySide: true,
-    alone: ['controllers/secret-resolver/pace.etcd.test.ts'],
+    first: ['up/up.etcd.test.ts'],
+    alone: ['controllers/secret-resolver/pace.etcd.test.ts', 'pkg/secrets/embedded/embedded-secret-store.etcd.test.ts'],
   },
   {
     name: 'engine',
@@ -44,7 +45,7 @@ export const suites: readonly Suite[] = [
     sideBySide: true,
     startsPrograms: true,
     first: ['e2e/stories/rotation-crashes.test.ts'],
-    alone: ['e2e/stories/speed.test.ts'],
+    alone: ['e2e/stories/residency.test.ts', 'e2e/stories/speed.test.ts'],
   },
 ];
 
