@@ -92,6 +92,6 @@ describe('controllers processes', () => {
   it('refuse a loop that does not exist', async function () {
     this.timeout(20_000);
     const child = start('--only', 'no-such-loop');
-    expect((await once(child, 'exit'))[0]).to.equal(1);
+    expect((await once(child, 'exit'))[0]).to.equal(2);
   });
 });
