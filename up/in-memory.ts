@@ -16,11 +16,11 @@ import type { Logger } from '../pkg/log/index.js';
 import { createMetrics } from '../pkg/metrics/index.js';
 import { EmbeddedSecretStore, SecretKeyring } from '../pkg/secrets/index.js';
 import { MemoryStore, WatchCache } from '../pkg/store/index.js';
+import { endContainers } from './end-containers.js';
 import { PartFault } from './faults.js';
 import { joinTokenFor, nodeCalled } from './join.js';
 
 const READY_WITHIN_MS = 30_000;
-const GRACE_SECONDS = 5;
 
 export interface InMemoryOptions {
   readonly clock: Clock;
@@ -82,7 +82,12 @@ export async function startInMemory(options: InMemoryOptions): Promise<InMemory>
     async stop() {
       agentsWork.abort();
       await Promise.all(agents.map(({ ended }) => ended));
-      await removeContainers(options.engine, agents);
+      // What would remember these containers ends with this process, so they end with it too.
+      await endContainers(
+        options.engine,
+        agents.map(({ nodeId }) => nodeId),
+        { remove: true },
+      );
       working.abort();
       await looped;
       await server.close();
@@ -123,14 +128,5 @@ async function untilReady(client: Client, clock: Clock, name: string): Promise<s
     if (node?.status === 'ready') return node.id;
     if (clock.monotonic() > deadline) throw new PartFault(`${name} did not become ready in time`);
     await sleep(clock, 50);
-  }
-}
-
-/** What would remember these containers ends with this process, so they end with it too. */
-async function removeContainers(engine: Engine, agents: readonly RunningAgent[]): Promise<void> {
-  const containers = (await Promise.all(agents.map(({ nodeId }) => engine.list(nodeId)))).flat();
-  for (const { id } of containers) {
-    await engine.stop(id, GRACE_SECONDS);
-    await engine.remove(id);
   }
 }

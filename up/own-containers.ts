@@ -1,12 +1,11 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 
 import { DockerEngine } from '../pkg/agent/index.js';
+import { endContainers } from './end-containers.js';
 import type { Home } from './home.js';
-import { readJson } from './json-file.js';
+import { keptNodes } from './kept-nodes.js';
 import { dockerdFolder } from './parts/dockerd.js';
 import { findSystemDocker } from './parts/system-docker.js';
-
-const GRACE_SECONDS = 10;
 
 /**
  * Stops the containers of our nodes on this machine's own engine, or removes them. Answers how many there were.
@@ -19,31 +18,15 @@ export async function settleContainers(
   { remove }: { readonly remove: boolean },
   environment: Readonly<Record<string, string | undefined>>,
 ): Promise<number> {
-  const nodes = enrolledNodes(home);
+  const nodes = keptNodes(home).flatMap(({ id }) => id ?? []);
   if (nodes.length === 0 || existsSync(dockerdFolder(home))) return 0;
   const host = await findSystemDocker(environment);
   if (host === undefined) return 0;
 
   const engine = new DockerEngine({ host });
   try {
-    const containers = (await Promise.all(nodes.map(node => engine.list(node)))).flat();
-    await Promise.all(
-      containers.map(async ({ id }) => {
-        await engine.stop(id, GRACE_SECONDS);
-        if (remove) await engine.remove(id);
-      }),
-    );
-    return containers.length;
+    return await endContainers(engine, nodes, { remove });
   } finally {
     await engine.close();
   }
-}
-
-function enrolledNodes(home: Home): readonly string[] {
-  const folder = home.path('agents');
-  if (!existsSync(folder)) return [];
-  return readdirSync(folder).flatMap(name => {
-    const kept = readJson<{ readonly node: { readonly id: string } }>(home.path('agents', name, 'node.json'));
-    return kept ? [kept.node.id] : [];
-  });
 }

@@ -1,11 +1,13 @@
 import { existsSync } from 'node:fs';
 
 import type { Home } from './home.js';
+import { keptNodes } from './kept-nodes.js';
 import type { Part, PartEnv, Stages } from './part.js';
-import { agentPart } from './parts/agent.js';
+import { agentPart, nodeName } from './parts/agent.js';
 import { controllersPart } from './parts/controllers.js';
 import { dockerdFolder, dockerdPart } from './parts/dockerd.js';
 import { etcdPart } from './parts/etcd.js';
+import { leaverPart } from './parts/leaver.js';
 import { demoImagePart, registryPart } from './parts/registry.js';
 import { serverPart } from './parts/server.js';
 import { findSystemDocker, systemDockerPart } from './parts/system-docker.js';
@@ -14,13 +16,17 @@ import type { Plan } from './plan.js';
 /** The parts that a plan asks for, in the order they come up. */
 export function stagesOf(home: Home, environment: PartEnv['environment']): (plan: Plan) => Promise<Stages> {
   let enginePart: Promise<Part> | undefined;
-  return async ({ nodes, engine }) => {
+  return async ({ id, nodes, engine }) => {
+    const numbers = Array.from({ length: nodes }, (_, index) => index + 1);
     const control = [etcdPart, serverPart, controllersPart];
-    const agents = Array.from({ length: nodes }, (_, index) => [agentPart(index + 1, engine)]);
-    if (engine === 'simulated') return [[control], agents];
+    const agents = numbers.map(number => [agentPart(number, engine)]);
+    const leavers = keptNodes(home)
+      .filter(({ name }) => !numbers.some(number => nodeName(number) === name))
+      .map(node => [leaverPart(node, id)]);
+    if (engine === 'simulated') return [[control], leavers, agents];
     enginePart ??= findEngine(home, environment);
     // The registry comes first: the server is told which one on this machine it may ask.
-    return [[[registryPart]], [control, [await enginePart, demoImagePart]], agents];
+    return [[[registryPart]], [control, [await enginePart, demoImagePart]], leavers, agents];
   };
 }
 

@@ -50,15 +50,24 @@ describe('moor up, on a real etcd and a simulated engine', function () {
     await moor('up', '--nodes', '1', '--no-demo');
 
     expect([isAlive(leaving), home.records.names().includes('agent-2')]).to.deep.equal([false, false]);
+    expect(await moor('get', 'nodes', '-o', 'name')).to.equal('node/node-1\n');
+    await moor('status', 'demo', '--until-ready', '--timeout', '20s');
   });
 
-  it('goes down, leaves no process behind, and comes up with what it knew', async () => {
+  it('takes a node again under the name of one that was let go', async () => {
+    await moor('up', '--nodes', '2', '--no-demo');
+
+    expect(await moor('get', 'nodes', '-o', 'name')).to.equal('node/node-1\nnode/node-2\n');
+  });
+
+  it('goes down, leaves no process behind, and comes up with what it knew and is asked now', async () => {
     const all = home.records.names().map(identityOf);
 
     await moor('down');
     expect(all.filter(isAlive)).to.deep.equal([]);
 
-    await moor('up', '--no-demo');
+    await moor('up', '--nodes', '1', '--no-demo');
     expect(await moor('get', 'deployments', '-o', 'name')).to.equal('deployment/demo\n');
+    expect(await moor('get', 'nodes', '-o', 'name')).to.equal('node/node-1\n');
   });
 });

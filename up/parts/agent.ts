@@ -1,19 +1,24 @@
 import { existsSync } from 'node:fs';
 
-import { Client } from '../../pkg/client/index.js';
-import { PartFault } from '../faults.js';
+import type { Client } from '../../pkg/client/index.js';
+import { clientOf } from '../development.js';
 import { joinTokenFor, nodeCalled } from '../join.js';
 import { startProgram } from '../node-program.js';
-import type { Facts, PartEnv, ProcessPart } from '../part.js';
+import type { Facts, ProcessPart } from '../part.js';
 import type { EngineKind } from '../plan.js';
 import { untilServing } from '../until-serving.js';
+
+/** What the node of this number is called. */
+export function nodeName(number: number): string {
+  return `node-${number}`;
+}
 
 /**
  * The agent of one node. All nodes of the all-in-one share one engine: containers of every node but the first carry
  * the node's name before their own, so that they do not meet.
  */
 export function agentPart(number: number, engine: EngineKind): ProcessPart {
-  const name = `node-${number}`;
+  const name = nodeName(number);
   return {
     kind: 'process',
     name: `agent-${number}`,
@@ -21,11 +26,10 @@ export function agentPart(number: number, engine: EngineKind): ProcessPart {
     remedy: 'Read the log; "moor down" and "moor up" start afresh.',
     graceMs: 15_000,
     recipe: facts => JSON.stringify({ engine, docker: facts['docker'], server: facts['server'] }),
-    async start(env) {
-      const { home, clock, facts } = env;
+    async start({ home, clock, facts }) {
       const logFile = home.log(`agent-${number}`);
       const since = clock.now();
-      const client = clientOf(env);
+      const client = clientOf(home, facts);
       try {
         const state = home.path('agents', name);
         const pid = await startProgram({
@@ -57,12 +61,6 @@ export function agentPart(number: number, engine: EngineKind): ProcessPart {
 
 function dockerWords({ docker }: Facts): readonly string[] {
   return docker === undefined ? [] : [`--docker-host=${docker}`];
-}
-
-function clientOf({ home, facts }: PartEnv): Client {
-  const development = home.development.read();
-  if (!development) throw new PartFault('the tokens of the development server are missing');
-  return new Client({ server: facts['server']!, token: development.tokens.tenant, timeoutMs: 5_000 });
 }
 
 /** A node stays ready for a while after its agent has gone: only a heartbeat since then is this agent's. */

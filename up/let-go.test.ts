@@ -1,0 +1,69 @@
+import { expect } from 'chai';
+
+import { type ContainerOrder, SimulatedEngine } from '../pkg/agent/index.js';
+import type { Answer } from '../pkg/client/index.js';
+import { seededRandom, systemClock } from '../pkg/clock/index.js';
+import { PartFault } from './faults.js';
+import { letGo } from './let-go.js';
+
+const IMAGE = 'registry.example.com/web:1.0.0';
+
+function order(nodeId: string, slot: number): ContainerOrder {
+  const owner = {
+    nodeId,
+    tenant: 'ten_1',
+    deployment: 'web',
+    deploymentUid: 'dep_1',
+    replica: `rep_${nodeId}_${slot}`,
+    slot,
+    generation: 1,
+    templateHash: 'h',
+  };
+  return { name: `${nodeId}-web-${slot}`, image: IMAGE, environment: {}, ports: [], network: 'n', alias: 'web', owner };
+}
+
+describe('letting go of a node', () => {
+  const engine = new SimulatedEngine({ clock: systemClock, random: seededRandom(1) });
+  const left = async (nodeId: string) => (await engine.list(nodeId)).length;
+
+  before(async () => {
+    await engine.pull(IMAGE);
+    for (const nodeId of ['node_1', 'node_2']) {
+      await engine.start(await engine.create(order(nodeId, 0)));
+      await engine.create(order(nodeId, 1));
+    }
+  });
+
+  const answering = (status: number, asked: unknown[] = []) => ({
+    request: async <T>(method: string, path: string): Promise<Answer<T>> => {
+      asked.push([`${method} ${path}`, await left('node_2')]);
+      if (status < 300) return { ok: true, status, value: {} as T };
+      return { ok: false, status, rejections: [{ code: 'some_code' }] } as unknown as Answer<T>;
+    },
+  });
+
+  it('removes its containers and no others, then says that it is off, then forgets it', async () => {
+    const asked: unknown[] = [];
+    const removed = await letGo({ name: 'node-2', id: 'node_2' }, { client: answering(200, asked), engine });
+
+    expect(removed).to.equal(2);
+    expect(asked).to.deep.equal([
+      ['POST /api/v1/nodes/node-2/fence', 0],
+      ['DELETE /api/v1/nodes/node-2', 0],
+    ]);
+    expect(await left('node_1')).to.equal(2);
+  });
+
+  it('is done when the node is not known any more, and may be repeated', async () => {
+    expect(await letGo({ name: 'node-2', id: 'node_2' }, { client: answering(404), engine })).to.equal(0);
+    expect(await letGo({ name: 'node-3', id: undefined }, { client: answering(404), engine: undefined })).to.equal(0);
+  });
+
+  it('is a fault while the server refuses', async () => {
+    const refused = await letGo({ name: 'node-2', id: 'node_2' }, { client: answering(503), engine }).catch(
+      (thrown: unknown) => thrown,
+    );
+
+    expect(refused).to.be.instanceOf(PartFault);
+  });
+});
