@@ -39,12 +39,17 @@ export class AssignmentLines {
       if (out.writableLength > UNREAD_BYTES) out.destroy();
       else out.write(bytesOf(line));
     });
-    const forget = this.#env.streams.add('assignments', caller, () => out.end());
-    out.once('close', () => {
+    const leave = () => {
       this.#open.delete(out);
       unsubscribe();
       forget();
+    };
+    // What has ended takes no more lines, though an agent that does not read can keep it from closing.
+    const forget = this.#env.streams.add('assignments', caller, () => {
+      leave();
+      out.end();
     });
+    out.once('close', leave);
   }
 
   close(): void {

@@ -1,4 +1,4 @@
-import { ranges } from '../crds/keys/index.js';
+import { keys, ranges } from '../crds/keys/index.js';
 import type { Clock } from '../pkg/clock/index.js';
 import type { Metrics } from '../pkg/metrics/index.js';
 import type { Cache } from '../pkg/store/index.js';
@@ -19,11 +19,13 @@ const TICK_MS = 1_000;
 export class OpenStreams {
   readonly #byToken = new Map<string, Set<OpenStream>>();
   readonly #counts: Record<StreamKind, number> = { watch: 0, assignments: 0, logs: 0 };
+  readonly #cache: Cache;
   readonly #clock: Clock;
   readonly #metrics: Metrics;
   readonly #stops: readonly (() => void)[];
 
   constructor({ cache, clock, metrics }: { readonly cache: Cache; readonly clock: Clock; readonly metrics: Metrics }) {
+    this.#cache = cache;
     this.#clock = clock;
     this.#metrics = metrics;
     this.#stops = [
@@ -34,12 +36,16 @@ export class OpenStreams {
     ];
   }
 
-  /** Notes an open stream. Returns what to call when it is over; `end` is called when it must be. */
+  /**
+   * Notes an open stream. Returns what to call when it is over; `end` is called when it must be: not within this call,
+   * but right after it when the token was revoked while the stream was being opened.
+   */
   add(kind: StreamKind, { id, token }: Caller, end: () => void): () => void {
     const stream = { kind, end, expiresAt: Date.parse(token?.expiresAt ?? '') };
     const streams = this.#byToken.get(id) ?? new Set();
     this.#byToken.set(id, streams.add(stream));
     this.#count(kind, 1);
+    if (!this.#cache.get(keys.token(id))) queueMicrotask(end);
     return () => {
       if (!streams.delete(stream)) return;
       if (streams.size === 0 && this.#byToken.get(id) === streams) this.#byToken.delete(id);

@@ -13,12 +13,17 @@ export interface WholeReply {
   readonly alterations?: readonly { readonly field: string; readonly why: string }[];
 }
 
-/** An answer that goes on for as long as both sides stay. `open` is called after the head was sent. */
+/**
+ * An answer that goes on for as long as both sides stay. `open` is called after the head was sent; or `abandon` when
+ * nobody is there to read it, or nobody wants more than the head.
+ */
 export interface StreamReply {
   readonly status: number;
   readonly type: string;
   readonly headers?: Headers;
   readonly open: (out: ServerResponse) => void;
+  /** Lets go of what the answer already holds. */
+  readonly abandon?: () => void;
 }
 
 export type Reply = WholeReply | StreamReply;

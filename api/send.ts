@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 
-import type { Reply, WholeReply } from './reply.js';
+import type { Reply, StreamReply, WholeReply } from './reply.js';
 
 /** What every answer carries: nothing is kept by anybody in between, guessed at, or shown inside another page. */
 const ALWAYS = [
@@ -24,11 +24,10 @@ export function send(response: ServerResponse, reply: Reply, requestId: string, 
   for (const name in reply.headers) headers.push(name, reply.headers[name]!);
   if (!('body' in reply)) {
     response.writeHead(reply.status, headers);
-    if (headOnly) response.end();
-    else {
-      response.flushHeaders();
-      reply.open(response);
-    }
+    if (headOnly) {
+      response.end();
+      reply.abandon?.();
+    } else openInTurn(response, reply);
     return;
   }
   headers.push('content-length', String(lengthOf(reply)));
@@ -39,6 +38,24 @@ export function send(response: ServerResponse, reply: Reply, requestId: string, 
     for (const part of reply.body as readonly Buffer[]) response.write(part);
     response.end();
   }
+}
+
+/**
+ * Opens a stream as soon as the answers before it on its connection are out. Only from then on does the response say
+ * when the client has gone, so until then its connection is listened to.
+ */
+function openInTurn(response: ServerResponse, reply: StreamReply): void {
+  const { socket: connection } = response.req;
+  const abandon = () => reply.abandon?.();
+  const open = () => {
+    connection.off('close', abandon);
+    response.flushHeaders();
+    reply.open(response);
+  };
+  if (connection.destroyed) return abandon();
+  if (response.socket) return open();
+  connection.once('close', abandon);
+  response.once('socket', open);
 }
 
 function lengthOf({ body }: WholeReply): number {

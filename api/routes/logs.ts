@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 
 import { typedId } from '../../crds/grammar/index.js';
@@ -55,7 +54,9 @@ async function readLogs(env: ApiEnv, call: Call): Promise<Outcome> {
   await leave(env, keys.logRequest(call.tenant, nodeId, id), request, lease);
   const source = await arrival;
   // The agent has dialled, or never will: either way the request has done its work.
-  env.store.revoke(lease.id).catch(thrown => env.log.debug('log request left to expire', { error: asError(thrown) }));
+  const noted = (what: string) => (thrown: unknown) =>
+    env.log.debug(what, { requestId: call.requestId, error: asError(thrown) });
+  env.store.revoke(lease.id).catch(noted('log request left to expire'));
   if (typeof source === 'string') {
     const code = source === 'late' ? 'logs_unavailable' : 'logs_too_many';
     return new Refused(reject(code, 'replica', String(replica.slot)), SOON);
@@ -63,13 +64,14 @@ async function readLogs(env: ApiEnv, call: Call): Promise<Outcome> {
   return {
     status: 200,
     type: 'text/plain; charset=utf-8',
+    abandon: source.done,
     open: out => {
       const forget = env.streams.add('logs', call.caller, () => out.end());
       out.once('close', () => {
         forget();
         source.done();
       });
-      pour(source, out).catch(thrown => env.log.debug('logs broke off', { error: asError(thrown) }));
+      pour(source, out).catch(noted('logs broke off'));
     },
   };
 }
@@ -105,11 +107,22 @@ async function leave({ store }: ApiEnv, key: string, request: LogRequest, lease:
 async function pour({ lines, done }: LogSource, out: ServerResponse): Promise<void> {
   try {
     for await (const line of documents(lines, LINE_BYTES)) {
-      if (out.destroyed) return;
-      if (!out.write((line as LogLine).text)) await Promise.race([once(out, 'drain'), once(out, 'close')]);
+      if (out.destroyed || out.writableEnded) return;
+      if (!out.write((line as LogLine).text)) await drained(out);
     }
   } finally {
     out.end();
     done();
   }
+}
+
+/** Waits until more can be written, or nothing ever will be. Leaves no listener behind. */
+function drained(out: ServerResponse): Promise<void> {
+  return new Promise(resolve => {
+    const settle = () => {
+      out.off('drain', settle).off('close', settle);
+      resolve();
+    };
+    out.on('drain', settle).on('close', settle);
+  });
 }
