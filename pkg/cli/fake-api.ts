@@ -13,7 +13,10 @@ export interface Got {
   readonly body: unknown;
 }
 
-type Reply = { readonly status: number; readonly body: unknown } | { readonly lines: readonly unknown[] };
+type Reply =
+  | { readonly status: number; readonly body: unknown }
+  /** `cut` ends the connection after the lines, and not the answer. */
+  | { readonly lines: readonly unknown[]; readonly cut?: true };
 
 /** An API server for tests: answers `METHOD /path` from a table that the test writes, and remembers what it got. */
 export class FakeApi {
@@ -60,7 +63,8 @@ export class FakeApi {
     if ('lines' in reply) {
       // A tail stays open after its last line.
       for (const line of reply.lines) response.write(typeof line === 'string' ? line : `${JSON.stringify(line)}\n`);
-      if (typeof reply.lines[0] === 'string') response.end();
+      if (reply.cut) response.write('', () => response.destroy());
+      else if (typeof reply.lines[0] === 'string') response.end();
     } else response.writeHead(reply.status).end(JSON.stringify(reply.body));
   }
 }

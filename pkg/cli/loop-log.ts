@@ -17,11 +17,8 @@ export interface LoopLogOptions {
 
 const LOOK_EVERY_MS = 250;
 
-/** Shows the log lines of one loop of the all-in-one, and goes on as they are written. */
-export async function followLoop(
-  { terminal, ink }: Session,
-  { loop, follow, tail }: LoopLogOptions,
-): Promise<ExitCode> {
+/** Shows the log lines of one loop of the all-in-one; to follow is to go on as they are written. */
+export async function printLoop({ terminal, ink }: Session, { loop, follow, tail }: LoopLogOptions): Promise<ExitCode> {
   const path = logFile(terminal.environment, 'controllers');
   if (sizeOf(path) === undefined) {
     throw new UsageFault(`there is no log at ${path}. "moor up" starts the controllers on this machine.`);

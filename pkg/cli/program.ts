@@ -99,13 +99,14 @@ function addReading(program: Commander, run: Run): void {
     .command('logs [name]')
     .description('what a deployment’s containers print')
     .option('-f, --follow', 'go on as it is printed')
+    .option('--no-follow', 'with --controllers: do not go on')
     .option('--tail <lines>', 'begin with the last lines only', count)
     .option('--replica <number>', 'only this replica', count)
-    .option('--controllers <loop>', 'instead: what one loop of the all-in-one logs, such as scheduler')
+    .option('--controllers <loop>', 'instead: follow what one loop of the all-in-one logs, such as scheduler')
     .action((name: string | undefined, options: Options) =>
       run(async () => (await import('./commands/logs.js')).logs, {
         name,
-        follow: Boolean(options['follow']),
+        follow: options['follow'],
         tail: options['tail'],
         replica: options['replica'],
         controllers: options['controllers'],

@@ -386,29 +386,6 @@ describe('moor', () => {
     expect(api.got[0]?.body).to.deep.equal({ nodeName: 'n1' });
   });
 
-  it('streams logs', async () => {
-    api.replies.set('GET /api/v1/deployments/web/logs?tail=5&replica=1', { lines: ['hello\n', 'world\n'] });
-
-    expect((await moor(['logs', 'web', '--tail', '5', '--replica', '1'])).out).to.equal('hello\nworld\n');
-  });
-
-  it('shows the log of one loop', async () => {
-    const { mkdirSync } = await import('node:fs');
-    mkdirSync(join(folder, 'logs'));
-    const lines = [
-      { loop: 'scheduler', message: 'placed', time: '2026-01-01T00:00:01.500Z', level: 'info', node: 'n1' },
-      { loop: 'other', message: 'no' },
-    ];
-    writeFileSync(
-      join(folder, 'logs', 'controllers.log'),
-      `${lines.map(line => JSON.stringify(line)).join('\n')}\nnot json\n`,
-    );
-
-    const { out } = await moor(['logs', '--controllers', 'scheduler']);
-
-    expect(out).to.equal('00:00:01.500 info  placed node=n1\n');
-  });
-
   describe('exit codes', () => {
     for (const [what, words, code] of [
       ['an unknown command', ['gett'], 2],

@@ -1,0 +1,139 @@
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { expect } from 'chai';
+
+import { sleep, systemClock } from '../clock/index.js';
+import { FakeApi, refused, type TestTerminal, testTerminal } from './fake-api.js';
+import type { run as Run } from './run.js';
+
+const LOGS = 'GET /api/v1/deployments/web/logs';
+const ONE = 'GET /api/v1/deployments/web';
+
+const deployment = (...replicas: readonly number[]) => ({
+  status: 200,
+  body: { name: 'web', status: { placements: replicas.map(replica => ({ replica, nodeId: 'node_1' })) } },
+});
+
+describe('moor logs', () => {
+  let api: FakeApi;
+  let folder: string;
+  let run: typeof Run;
+
+  // Loaded as the commands are: see run.test.ts.
+  before(async () => {
+    ({ run } = await import('./run.js'));
+  });
+
+  beforeEach(async () => {
+    api = await FakeApi.start();
+    folder = mkdtempSync(join(tmpdir(), 'moor-logs-'));
+  });
+
+  afterEach(async () => {
+    await api.stop();
+    rmSync(folder, { recursive: true });
+  });
+
+  const terminalOf = (more: Partial<TestTerminal> = {}) =>
+    testTerminal({ MOORING_SERVER: api.address, MOORING_TOKEN: 'mtk_t', HOME: folder, MOORING_HOME: folder }, more);
+  const moor = async (...words: readonly string[]) => {
+    const terminal = terminalOf();
+    return { code: await run(words, terminal), ...terminal.printed };
+  };
+
+  it('prints one replica as it is', async () => {
+    api.replies.set(ONE, deployment(0, 1));
+    api.replies.set(`${LOGS}?tail=5&replica=1`, { lines: ['hello\nwor', 'ld'] });
+
+    expect((await moor('logs', 'web', '--tail', '5', '--replica', '1')).out).to.equal('hello\nworld\n');
+  });
+
+  it('prints every replica, and says whose line it is', async () => {
+    api.replies.set(ONE, deployment(0, 2));
+    api.replies.set(`${LOGS}?replica=0`, { lines: ['hello\n', 'world\n'] });
+    api.replies.set(`${LOGS}?replica=2`, { lines: ['hi\n'] });
+
+    const { code, out } = await moor('logs', 'web');
+
+    expect([code, out]).to.deep.equal([0, 'web-0 | hello\nweb-0 | world\nweb-2 | hi\n']);
+  });
+
+  it('goes on with the others when one cannot be had', async () => {
+    api.replies.set(ONE, deployment(0, 1));
+    api.replies.set(`${LOGS}?replica=0`, refused(503, 'logs_unavailable'));
+    api.replies.set(`${LOGS}?replica=1`, { lines: ['hi\n'] });
+
+    const { code, out, err } = await moor('logs', 'web');
+
+    expect([code, out]).to.deep.equal([4, 'web-1 | hi\n']);
+    expect(err).to.contain('logs_unavailable');
+  });
+
+  it('says so when there is nothing that could print', async () => {
+    api.replies.set(ONE, deployment());
+
+    expect(await moor('logs', 'web')).to.deep.include({ code: 0, out: '' });
+    expect((await moor('logs', 'absent')).code).to.equal(3);
+  });
+
+  it('follows over a connection that breaks and a server that is not ready, and prints no line twice', async () => {
+    let asked = 0;
+    api.replies.set(ONE, () => (asked < 4 ? deployment(0) : refused(404, 'deployment_not_found')));
+    api.replies.set(`${LOGS}?follow=true&replica=0`, () => {
+      asked++;
+      return { lines: ['a\nb\n', 'half a li'], cut: true };
+    });
+    api.replies.set(`${LOGS}?follow=true&tail=1000&replica=0`, () => {
+      asked++;
+      if (asked === 2) return refused(503, 'store_unavailable');
+      return asked === 3 ? { lines: ['a\n'], cut: true } : { lines: ['a\nb\nhalf a line\nc\n'] };
+    });
+
+    expect(await moor('logs', 'web', '--follow')).to.deep.include({ code: 0, out: 'a\nb\nhalf a line\nc\n' });
+  });
+
+  it('exits with 4 when the server cannot be reached in the first place', async () => {
+    expect((await moor('--server', 'http://127.0.0.1:1', 'logs', 'web', '--follow')).code).to.equal(4);
+  });
+
+  describe('--controllers', () => {
+    const line = (more: Record<string, string>) =>
+      `${JSON.stringify({ time: '2026-01-01T00:00:01.500Z', level: 'info', ...more })}\n`;
+    let path: string;
+
+    beforeEach(() => {
+      mkdirSync(join(folder, 'logs'));
+      path = join(folder, 'logs', 'controllers.log');
+      writeFileSync(
+        path,
+        `${line({ loop: 'scheduler', message: 'placed', node: 'n1' })}${line({ loop: 'other' })}not json\n`,
+      );
+    });
+
+    it('shows the log of one loop', async () => {
+      expect((await moor('logs', '--controllers', 'scheduler', '--no-follow')).out).to.equal(
+        '00:00:01.500 info  placed node=n1\n',
+      );
+    });
+
+    it('goes on as it is written, unless told otherwise', async () => {
+      const stop = new AbortController();
+      const terminal = terminalOf({ interrupted: stop.signal });
+      const following = run(['logs', '--controllers', 'scheduler'], terminal);
+      const deadline = systemClock.monotonic() + 8_000;
+      const until = async (text: string) => {
+        while (!terminal.printed.out.includes(text) && systemClock.monotonic() < deadline) await sleep(systemClock, 20);
+        expect(terminal.printed.out).to.contain(text);
+      };
+
+      await until('placed');
+      appendFileSync(path, line({ loop: 'scheduler', message: 'replaced' }));
+      await until('replaced');
+      stop.abort();
+
+      expect(await following).to.equal(0);
+    });
+  });
+});
