@@ -42,7 +42,7 @@ export class Accounts {
     const path = route?.path ?? 'none';
     const ms = clock.monotonic() - startedAt;
     this.#routes.count(method, path, status);
-    const isWrite = method !== 'GET' && method !== 'HEAD' && !path.startsWith('/agent/');
+    const isWrite = route !== undefined && method !== 'GET' && method !== 'HEAD' && !path.startsWith('/agent/');
     const level = isWrite ? 'info' : 'debug';
     const fields = { requestId, method, route: path, status, ms: Math.round(ms * 10) / 10, tenant, token: caller.id };
     if (outcome instanceof Refused) {

@@ -14,10 +14,11 @@ import { defineRelationIndexes } from './admission/relations.js';
 import { Turnstile } from './admission/turns.js';
 import { AssignmentLines } from './assignment-lines.js';
 import type { ApiDeps, ApiEnv } from './env.js';
-import { type Hosts, hostsOf } from './hosts.js';
+import { hostsOf } from './hosts.js';
 import { LogDesk } from './log-desk.js';
 import { OpenStreams } from './open-streams.js';
 import { Pipeline } from './pipeline.js';
+import type { Refused } from './refusal.js';
 import { checkRoutes } from './route-check.js';
 import type { Route } from './route.js';
 import { defineDeploymentIndex } from './routes/find-deployment.js';
@@ -33,6 +34,8 @@ export interface Api {
   readonly routes: readonly Route[];
   /** Answers one request. Never rejects. */
   handle(request: IncomingMessage, response: ServerResponse): void;
+  /** Answers what could not be read as a request. */
+  refuse(response: ServerResponse, refused: Refused): void;
   /** Says where the server listens, once that is known; links and agents are told it. */
   listensAt(url: string): void;
   /** Ends every stream in good order. Requests under way are answered. */
@@ -55,11 +58,11 @@ export function createApi(deps: ApiDeps): Api {
   const env = environment(deps, () => url);
   const routes = allRoutes(env);
   checkRoutes(routes);
-  const hosts: Hosts | undefined = hostsOf(settings);
-  const pipeline = new Pipeline(env, routes, hosts);
+  const pipeline = new Pipeline(env, routes, hostsOf(settings));
   return {
     routes,
     handle: (request, response) => void pipeline.handle(request, response),
+    refuse: (response, refused) => pipeline.refuse(response, refused),
     listensAt: at => {
       url = at;
     },

@@ -1,6 +1,7 @@
 import { reject } from '../crds/rejections/index.js';
 import { InvalidSettingFault, type Settings } from '../pkg/config/index.js';
 import { Refused } from './refusal.js';
+import { malformed } from './unread.js';
 
 /** `127.0.0.1:7070`, `[::1]:0`. */
 export function parseListen(text: string): { readonly host: string; readonly port: number } {
@@ -13,8 +14,8 @@ export function parseListen(text: string): { readonly host: string; readonly por
 }
 
 /** The names to answer to, for a server on loopback; elsewhere the certificate is what says who a server is. */
-export function hostsOf({ listen, baseUrl, advertise }: Settings): Hosts | undefined {
-  return isLoopback(parseListen(listen).host) ? new Hosts([baseUrl, advertise]) : undefined;
+export function hostsOf({ listen, baseUrl, advertise }: Settings): Hosts {
+  return new Hosts(isLoopback(parseListen(listen).host) ? [baseUrl, advertise] : undefined);
 }
 
 const LOOPBACK_NAMES = ['localhost', '127.0.0.1', '[::1]'];
@@ -29,17 +30,18 @@ export function isLoopback(host: string): boolean {
  * its own; the `Host` header gives it away.
  */
 export class Hosts {
-  readonly #names: ReadonlySet<string>;
+  readonly #names: ReadonlySet<string> | undefined;
 
-  /** `urls` are the addresses that the operator has given to the server. */
-  constructor(urls: readonly string[]) {
-    const configured = urls.filter(Boolean).map(url => new URL(url).hostname.toLowerCase());
-    this.#names = new Set([...LOOPBACK_NAMES, ...configured]);
+  /** `urls` are the addresses that the operator has given to the server. Without them any name will do. */
+  constructor(urls: readonly string[] | undefined) {
+    const configured = urls?.filter(Boolean).map(url => new URL(url).hostname.toLowerCase());
+    this.#names = configured && new Set([...LOOPBACK_NAMES, ...configured]);
   }
 
   refuse(header: string | undefined): Refused | undefined {
-    const host = (header ?? '').toLowerCase().replace(/:\d{1,5}$/, '');
-    if (this.#names.has(host) || isLoopback(host)) return undefined;
-    return new Refused(reject('host_unknown', 'Host', header ?? ''), { connection: 'close' });
+    if (header === undefined) return malformed('Host', 'it does not say which host it is for');
+    const host = header.toLowerCase().replace(/:\d{1,5}$/, '');
+    if (!this.#names || this.#names.has(host) || isLoopback(host)) return undefined;
+    return new Refused(reject('host_unknown', 'Host', header), { connection: 'close' });
   }
 }

@@ -33,13 +33,13 @@ export class Pipeline {
   readonly #accounts: Accounts;
   readonly #acquaintances: Acquaintances;
   readonly #tree: RouteTree;
-  readonly #hosts: Hosts | undefined;
+  readonly #hosts: Hosts;
   readonly #limits: BodyLimits;
   readonly #idPrefix: string;
   #requests = 0;
 
-  /** `hosts` are the names to answer to, where that is looked at. */
-  constructor(env: ApiEnv, routes: readonly Route[], hosts: Hosts | undefined) {
+  /** `hosts` are the names to answer to. */
+  constructor(env: ApiEnv, routes: readonly Route[], hosts: Hosts) {
     this.#env = env;
     this.#accounts = new Accounts(env);
     this.#acquaintances = new Acquaintances(env);
@@ -52,10 +52,7 @@ export class Pipeline {
 
   /** Answers one request, whatever happens. */
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const requestId = `${this.#idPrefix}${(++this.#requests).toString(36)}`;
-    const { method = 'GET' } = request;
-    const startedAt = this.#env.clock.monotonic();
-    const progress: Progress = { requestId, method, startedAt, route: undefined, caller: nobody, tenant: '' };
+    const progress = this.#begin(request.method ?? 'GET');
     let outcome: Outcome;
     try {
       outcome = await this.#outcome(request, progress);
@@ -63,15 +60,30 @@ export class Pipeline {
       if (response.destroyed || request.errored) return; // the client has gone: nobody to answer
       outcome = this.#failure(thrown, progress);
     }
+    this.#answer(response, outcome, progress);
+  }
+
+  /** Answers what could not be read as a request. */
+  refuse(response: ServerResponse, refused: Refused): void {
+    this.#answer(response, refused, this.#begin(response.req.method ?? 'none'));
+  }
+
+  #begin(method: string): Progress {
+    const requestId = `${this.#idPrefix}${(++this.#requests).toString(36)}`;
+    const startedAt = this.#env.clock.monotonic();
+    return { requestId, method, startedAt, route: undefined, caller: nobody, tenant: '' };
+  }
+
+  #answer(response: ServerResponse, outcome: Outcome, progress: Progress): void {
     const reply = outcome instanceof Refused ? refusalReply(outcome, this.#env.baseUrl()) : outcome;
-    send(response, reply, requestId, method === 'HEAD');
+    send(response, reply, progress.requestId, progress.method === 'HEAD');
     this.#accounts.note(progress, reply.status, outcome);
   }
 
   async #outcome(request: IncomingMessage, progress: Progress): Promise<Outcome> {
     const { url = '/', headers } = request;
     const { method } = progress;
-    const strange = this.#hosts?.refuse(headers.host);
+    const strange = this.#hosts.refuse(headers.host);
     if (strange) return strange;
     const mark = url.indexOf('?');
     const path = mark < 0 ? url : url.slice(0, mark);

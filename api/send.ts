@@ -19,6 +19,7 @@ const NOTHING_LOADS = "default-src 'none'; frame-ancestors 'none'";
 
 /** Sends an answer. `headOnly` leaves out what a HEAD request does not want. */
 export function send(response: ServerResponse, reply: Reply, requestId: string, headOnly: boolean): void {
+  if (response.headersSent) return abandon(reply); // its body broke meanwhile, and that was answered
   const headers = [...ALWAYS, 'x-request-id', requestId, 'content-type', reply.type];
   if (reply.headers?.[POLICY] === undefined) headers.push(POLICY, NOTHING_LOADS);
   for (const name in reply.headers) headers.push(name, reply.headers[name]!);
@@ -26,7 +27,7 @@ export function send(response: ServerResponse, reply: Reply, requestId: string, 
     response.writeHead(reply.status, headers);
     if (headOnly) {
       response.end();
-      reply.abandon?.();
+      abandon(reply);
     } else openInTurn(response, reply);
     return;
   }
@@ -40,21 +41,25 @@ export function send(response: ServerResponse, reply: Reply, requestId: string, 
   }
 }
 
+function abandon(reply: Reply): void {
+  if (!('body' in reply)) reply.abandon?.();
+}
+
 /**
  * Opens a stream as soon as the answers before it on its connection are out. Only from then on does the response say
  * when the client has gone, so until then its connection is listened to.
  */
 function openInTurn(response: ServerResponse, reply: StreamReply): void {
   const { socket: connection } = response.req;
-  const abandon = () => reply.abandon?.();
+  const leave = () => abandon(reply);
   const open = () => {
-    connection.off('close', abandon);
+    connection.off('close', leave);
     response.flushHeaders();
     reply.open(response);
   };
-  if (connection.destroyed) return abandon();
+  if (connection.destroyed) return leave();
   if (response.socket) return open();
-  connection.once('close', abandon);
+  connection.once('close', leave);
   response.once('socket', open);
 }
 

@@ -1,12 +1,15 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
 
 import { InvalidSettingFault, type Settings } from '../pkg/config/index.js';
 import type { Api } from './api.js';
 import { isLoopback, parseListen } from './hosts.js';
+import type { Refused } from './refusal.js';
+import { answerOn, malformed, refuseExpectation, refuseUnread } from './unread.js';
 
 /** A server that listens. */
 export interface RunningServer {
@@ -16,16 +19,19 @@ export interface RunningServer {
   close(): Promise<void>;
 }
 
+const HEAD_LIMITS = { maxBytes: 16_384, maxSeconds: 10 };
+
 /**
  * Bodies have their own deadline, since the stream of an agent's logs may take for ever; so Node's for the whole
  * request is off.
  */
 const OPTIONS = {
-  headersTimeout: 10_000,
+  headersTimeout: HEAD_LIMITS.maxSeconds * 1000,
   requestTimeout: 0,
   keepAliveTimeout: 5_000,
   connectionsCheckingInterval: 2_000,
-  maxHeaderSize: 16_384,
+  maxHeaderSize: HEAD_LIMITS.maxBytes,
+  requireHostHeader: false, // the API refuses in its own words
   keepAlive: true,
   noDelay: true,
 };
@@ -44,6 +50,7 @@ export async function startServer(api: Api, settings: Settings): Promise<Running
   const server: Server = tls ? createSecureServer({ ...OPTIONS, ...tls }) : createServer(OPTIONS);
   server.maxConnections = MAX_CONNECTIONS;
   server.on('request', (request, response) => api.handle(request, response));
+  answerUnread(server, api);
   server.listen(asked, host);
   await once(server, 'listening');
 
@@ -51,6 +58,22 @@ export async function startServer(api: Api, settings: Settings): Promise<Running
   const url = `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
   api.listensAt(url);
   return { url, port, close: () => close(server, api) };
+}
+
+/** What Node would answer by itself, without an id and without a code, is answered as everything else is. */
+function answerUnread(server: Server, api: Api): void {
+  const refuse = (connection: Duplex, refused: Refused | undefined) => {
+    const answer = refused && answerOn(connection);
+    if (answer) api.refuse(answer, refused);
+    else connection.destroy();
+  };
+  server.on('clientError', (error, connection) => refuse(connection, refuseUnread(error, HEAD_LIMITS)));
+  server.on('connect', (_request, connection) =>
+    refuse(connection, malformed('method', 'there is nothing to tunnel to')),
+  );
+  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) =>
+    api.refuse(response, refuseExpectation(request)),
+  );
 }
 
 async function close(server: Server, api: Api): Promise<void> {

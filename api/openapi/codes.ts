@@ -163,14 +163,13 @@ export const documentCodes = {
 /** What the pipeline itself may refuse a call of this route with, before the route is asked. */
 export function pipelineCodes({ access, tenant, query, body }: Route): readonly RejectionCode[] {
   return [
+    ...codes('request_malformed', 'request_too_large', 'request_stalled', 'expectation_unsupported'),
     ...codes('host_unknown', 'query_parameter_unknown', 'store_unavailable', 'internal_failure'),
     ...(query.length > 0 ? codes('query_parameter_invalid') : []),
     ...(access === 'open' ? [] : codes('auth_required', 'auth_invalid', 'auth_forbidden', 'rate_limited')),
     ...(tenant === 'none'
       ? []
       : codes('tenant_mismatch', 'tenant_header_required', 'tenant_header_invalid', 'resource_not_found')),
-    ...(body === 'json'
-      ? codes('request_malformed', 'request_too_large', 'request_stalled', 'media_type_unsupported')
-      : []),
+    ...(body === 'json' ? codes('media_type_unsupported') : []),
   ];
 }

@@ -1,14 +1,21 @@
 import { entries } from './entry.js';
 
+/** How much of which part of a request is too much; of the body unless it says otherwise. */
+interface Size {
+  readonly max: number;
+  readonly part?: 'head' | 'body';
+}
+
 /** Ours: what any API needs to refuse before it looks at a document. */
 export const requestRejections = entries({
   request_malformed: {
     section: 'ours',
     status: 400,
-    expected: ({ problem }: { problem: string }) => `one JSON document in UTF-8 (${problem})`,
+    expected: ({ problem, form = 'one JSON document in UTF-8' }: { problem: string; form?: string }) =>
+      `${form} (${problem})`,
     sample: { problem: 'a key stands twice in one object' },
-    why: 'A body that can be read in two ways would be checked in one and stored in the other.',
-    remedy: 'Send well-formed JSON: no duplicate keys, no trailing text, no deep nesting.',
+    why: 'A request that can be read in two ways would be checked in one and carried out in the other.',
+    remedy: 'Send well-formed HTTP, and in it well-formed JSON: no duplicate keys, no trailing text, no deep nesting.',
     echo: 'never',
     example: 'POST /api/v1/deployments with {"name": "web", "name": "shop"}',
     mended: 'POST /api/v1/deployments with {"name": "web"}',
@@ -16,8 +23,8 @@ export const requestRejections = entries({
 
   request_too_large: {
     section: 'ours',
-    status: 413,
-    expected: ({ max }: { max: number }) => `a body of at most ${max} bytes`,
+    status: ({ part }: Size) => (part === 'head' ? 431 : 413),
+    expected: ({ max, part }: Size) => `${part === 'head' ? 'headers' : 'a body'} of at most ${max} bytes`,
     sample: { max: 1048576 },
     why: 'One request must not take the memory that all others need.',
     remedy: 'Send less in one request.',
@@ -34,6 +41,16 @@ export const requestRejections = entries({
     remedy: 'Send the request again over a connection that does not stall.',
     example: 'POST /api/v1/deployments whose body never ends',
     mended: 'POST /api/v1/deployments with the whole body',
+  },
+
+  expectation_unsupported: {
+    section: 'ours',
+    status: 417,
+    expected: 'no Expect header, or Expect: 100-continue',
+    why: 'A request that counts on what the server does not know must not be carried out without it.',
+    remedy: 'Leave the Expect header out.',
+    example: 'POST /api/v1/deployments with Expect: a-receipt',
+    mended: 'POST /api/v1/deployments without Expect',
   },
 
   media_type_unsupported: {
