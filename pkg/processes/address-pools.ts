@@ -8,8 +8,11 @@ export interface AddressPool {
 
 const PARTS = 256;
 
+/** Where all engines of our own, and nobody else, have their networks. */
+export const POOLS = '10.213.0.0/16';
+
 /**
- * Where an engine finds addresses for its networks: in all of 10.213.0.0/16, which has room for many tenants, but begun
+ * Where an engine finds addresses for its networks: in all of `POOLS`, which has room for many tenants, but begun
  * at a place of its own.
  *
  * An engine takes the first network that the machine does not have yet. Two engines that look at the same moment would

@@ -90,6 +90,35 @@ describe('an engine of our own', function () {
       .and.to.equal(await digest());
   });
 
+  it('keeps the containers of different networks apart, and those of one together', async function () {
+    if (!dockerd.separates) {
+      process.stderr.write('not tested that networks are kept apart: iptables cannot be used on this machine\n');
+      this.skip();
+    }
+    const image = await demoImage(registry.address);
+    await ask('POST', `/images/create?fromImage=${image}`);
+    for (const Name of ['here', 'there']) await ask('POST', '/networks/create', { Name });
+    const start = async (network: string, more: Record<string, unknown> = {}): Promise<string> => {
+      const HostConfig = { NetworkMode: network };
+      const { Id } = await ask<{ Id: string }>('POST', '/containers/create', { Image: image, HostConfig, ...more });
+      await ask('POST', `/containers/${Id}/start`);
+      return Id;
+    };
+    const server = await start('here');
+    const { NetworkSettings } = await ask<{
+      NetworkSettings: { Networks: Readonly<Record<string, { IPAddress: string }>> };
+    }>('GET', `/containers/${server}/json`);
+    const reaches = async (network: string): Promise<boolean> => {
+      // It may not listen yet.
+      const tries = `for i in 1 2 3; do echo | nc -w 2 ${NetworkSettings.Networks['here']!.IPAddress} 8080 && exit 0; sleep 1; done; exit 1`;
+      const probe = await start(network, { Entrypoint: ['sh', '-c', tries], Cmd: [] });
+      return (await ask<{ StatusCode: number }>('POST', `/containers/${probe}/wait`)).StatusCode === 0;
+    };
+
+    expect([await reaches('here'), await reaches('there')]).to.deep.equal([true, false]);
+    await ask('POST', `/containers/${server}/stop?t=0`);
+  });
+
   it('keeps its containers over kill -9 with live-restore, and leaves nothing behind when destroyed', async () => {
     const { id, pid } = await runContainer();
     await dockerd.kill('SIGKILL');

@@ -9,7 +9,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { addressPools } from './address-pools.js';
 import { clearEngine, engineAnswers } from './engine-socket.js';
 import { commandOf, endProcess, sweepEngine } from './engine-sweep.js';
-import { dropsForwarded } from './firewall.js';
+import { dropsForwarded, separateNetworks } from './firewall.js';
 import { ProcessStartFault } from './faults.js';
 import { awaitServing, endProgram, runProgram } from './program.js';
 
@@ -26,8 +26,7 @@ export interface DockerdOptions {
   readonly liveRestore?: boolean;
   /**
    * Lets the engine write firewall rules. Two engines of one machine that do so undo some of each other's, so a private
-   * engine leaves the firewall alone, unless the machine drops what no rule lets through. Ports work either way;
-   * without rules, containers reach each other but not the outside.
+   * engine leaves the firewall to us, unless the machine drops what no rule lets through.
    */
   readonly firewall?: boolean;
   /** Lets the engine outlive this process. */
@@ -45,6 +44,7 @@ export class DockerdProcess {
   readonly #runDir: string;
   #child: ChildProcess | undefined;
   #pid: number | undefined;
+  #separates = false;
 
   private constructor(options: DockerdOptions) {
     this.#options = options;
@@ -69,6 +69,11 @@ export class DockerdProcess {
     return this.#pid;
   }
 
+  /** Whether containers of different networks cannot reach each other. Where they can, none reaches the outside either. */
+  get separates(): boolean {
+    return this.#separates;
+  }
+
   get logFile(): string {
     return join(this.#options.folder, 'dockerd.log');
   }
@@ -77,6 +82,8 @@ export class DockerdProcess {
   async restart(): Promise<void> {
     const { folder, detached = false } = this.#options;
     await mkdir(this.#runDir, { recursive: true, mode: 0o711 });
+    const firewall = this.#options.firewall ?? (await dropsForwarded());
+    this.#separates = firewall || (await separateNetworks());
     const running = await this.#runningPid();
     if (running !== undefined && (await engineAnswers(this.#socket))) {
       this.#pid = running;
@@ -88,7 +95,6 @@ export class DockerdProcess {
     const settings = { 'default-address-pools': addressPools(folder) };
     await writeFile(join(folder, 'daemon.json'), JSON.stringify(settings));
 
-    const firewall = this.#options.firewall ?? (await dropsForwarded());
     const child = runProgram('dockerd', this.#arguments(firewall), { logFile: this.logFile, detached });
     this.#child = child;
     this.#pid = child.pid;

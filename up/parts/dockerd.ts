@@ -4,6 +4,9 @@ import { PartFault } from '../faults.js';
 import type { Home } from '../home.js';
 import type { ProcessPart } from '../part.js';
 
+const TOGETHER =
+  'WARNING: iptables cannot be used here, so containers of all tenants reach each other, and none reaches the outside';
+
 /** A container engine of our own, for machines without one. Containers go on when it is restarted. */
 export const dockerdPart: ProcessPart = {
   kind: 'process',
@@ -15,7 +18,8 @@ export const dockerdPart: ProcessPart = {
   async start({ home, clock }) {
     if (process.getuid?.() !== 0) throw new PartFault('no engine was found, and only root can start one');
     const dockerd = await DockerdProcess.start(options(home, clock));
-    return { pid: dockerd.pid!, facts: { docker: dockerd.host }, detail: dockerd.host };
+    const detail = dockerd.separates ? dockerd.host : `${dockerd.host}. ${TOGETHER}`;
+    return { pid: dockerd.pid!, facts: { docker: dockerd.host }, detail };
   },
 };
 
