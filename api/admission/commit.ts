@@ -42,7 +42,7 @@ export async function commitWith(
     case 'forbidden':
       return forbidden(env, credentialPath(tenant, outcome.path), 'secrets');
     case 'staged':
-      return commitStaged(env, change, outcome.staged);
+      return commitStaged({ ...env, log: env.log.with({ requestId }) }, change, outcome.staged);
   }
 }
 

@@ -9,6 +9,7 @@ import {
   type NodeIdentity,
   renewalText,
 } from '../../pkg/link/index.js';
+import type { Logger } from '../../pkg/log/index.js';
 import { value } from '../../pkg/store/index.js';
 import type { Call } from '../call.js';
 import type { ApiEnv } from '../env.js';
@@ -54,6 +55,10 @@ function nodeOf({ caller, tenant }: Call): NodeIdentity {
   return { tenant, id: caller.token?.node ?? '', name: caller.token?.nodeName ?? '' };
 }
 
+function logOf({ log }: ApiEnv, { requestId }: Call): Logger {
+  return log.with({ requestId });
+}
+
 async function heartbeat(env: ApiEnv, call: Call): Promise<Outcome> {
   const checked = checkHeartbeat(call.document);
   if (!checked.ok) return new Refused(checked.rejections);
@@ -67,7 +72,7 @@ async function heartbeat(env: ApiEnv, call: Call): Promise<Outcome> {
 async function report(env: ApiEnv, call: Call): Promise<Outcome> {
   const checked = checkReportBatch(call.document);
   if (!checked.ok) return new Refused(checked.rejections);
-  const intake = await env.desk.report(nodeOf(call), checked.value);
+  const intake = await env.desk.report(nodeOf(call), checked.value, logOf(env, call));
   if (!intake.accepted) return new Refused(reject('report_not_own', 'reports', intake.replica));
   return json(200, {});
 }
@@ -76,7 +81,7 @@ async function report(env: ApiEnv, call: Call): Promise<Outcome> {
 async function environment(env: ApiEnv, call: Call): Promise<Outcome> {
   const checked = checkEnvironmentRequest(call.document);
   if (!checked.ok) return new Refused(checked.rejections);
-  const answer = await env.desk.environment(nodeOf(call), checked.value);
+  const answer = await env.desk.environment(nodeOf(call), checked.value, logOf(env, call));
   if (answer.kind !== 'ready') {
     return new Refused(reject(environmentRefusal(answer).code, 'replica', checked.value.replica));
   }

@@ -108,7 +108,7 @@ const OWED: readonly Warning[] = [
 /** Stages values for a rotation that is stored: what fails now is owed, and no reason to say that nothing was stored. */
 async function supplyStored(
   env: ApiEnv,
-  { tenant }: Call,
+  { tenant, requestId }: Call,
   asked: AskedRotation,
   document: SecretDocument,
 ): Promise<readonly Warning[]> {
@@ -116,7 +116,12 @@ async function supplyStored(
     return (await supply(env, tenant, asked, document)) === 'written' ? [] : OWED;
   } catch (thrown) {
     if (!(thrown instanceof Fault) || thrown instanceof SecretOutcomeUnknownFault) throw thrown;
-    env.log.warn('the values of a rotation could not be staged', { tenant, key: asked.path, error: asError(thrown) });
+    env.log.warn('the values of a rotation could not be staged', {
+      requestId,
+      tenant,
+      key: asked.path,
+      error: asError(thrown),
+    });
     return OWED;
   }
 }

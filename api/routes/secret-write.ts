@@ -127,7 +127,12 @@ function viewOf(path: CredentialPath, document: SecretDocument, version: number)
 }
 
 /** The write was made and stands; that it cannot be announced must not make it look undone. */
-async function announce(env: ApiEnv, { tenant, caller }: Call, path: CredentialPath, version: number): Promise<void> {
+async function announce(
+  env: ApiEnv,
+  { tenant, caller, requestId }: Call,
+  path: CredentialPath,
+  version: number,
+): Promise<void> {
   try {
     const event = await env.events.put({
       type: 'secret.written',
@@ -139,6 +144,6 @@ async function announce(env: ApiEnv, { tenant, caller }: Call, path: CredentialP
     });
     await env.store.commit({ guards: [{ key: event.key, at: 0 }], puts: [event], deletes: [] });
   } catch {
-    env.log.warn('the event of a written secret was lost', { tenant, key: vaultPathOf(path) });
+    env.log.warn('the event of a written secret was lost', { requestId, tenant, key: vaultPathOf(path) });
   }
 }

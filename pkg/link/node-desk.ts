@@ -32,9 +32,9 @@ export class NodeDesk {
     return { failedAfterMs: this.#env.failedAfterSeconds * 1000 };
   }
 
-  /** Stores what differs from what was reported before, or refuses the whole batch. */
-  report(node: NodeIdentity, batch: ReportBatch): Promise<Intake> {
-    return takeReports(this.#env, node, batch.reports);
+  /** Stores what differs from what was reported before, or refuses the whole batch. `log` is that of the request. */
+  report(node: NodeIdentity, batch: ReportBatch, log = this.#env.log): Promise<Intake> {
+    return takeReports({ ...this.#env, log }, node, batch.reports);
   }
 
   /**
@@ -44,11 +44,13 @@ export class NodeDesk {
     return this.#streams.open(node, onLine);
   }
 
-  /** The variables that come from secrets, for one container that the node is about to make. */
-  environment(node: NodeIdentity, request: EnvironmentRequest): Promise<EnvironmentAnswer> {
+  /**
+   * The variables that come from secrets, for one container that the node is about to make. `log` is that of the request.
+   */
+  environment(node: NodeIdentity, request: EnvironmentRequest, log = this.#env.log): Promise<EnvironmentAnswer> {
     const { delivery, ...env } = this.#env;
     if (!delivery) return Promise.resolve({ kind: 'not_own' });
-    return deliverEnvironment({ ...env, delivery }, node, request);
+    return deliverEnvironment({ ...env, log, delivery }, node, request);
   }
 
   /** Ends all streams' supply: nothing is handed over after this. */
