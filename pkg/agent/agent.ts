@@ -191,7 +191,7 @@ export class Agent {
       this.#env.log.warn('containers not listed, trying again', { error: asError(thrown) });
       throw thrown; // unknown, not none
     }
-    for (const { owner } of view.containers) assignments.witness(owner);
+    assignments.witness(view.containers.map(({ owner }) => owner));
     for (const uid of new Set([...assignments.uids, ...view.uids])) queue.add(uid);
     return done;
   }

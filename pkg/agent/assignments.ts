@@ -15,7 +15,7 @@ const placeOf = ({ deploymentUid, slot }: Slot): string => `${deploymentUid}/${s
 export class Assignments {
   #wanted = new Map<string, Replica>();
   #tickets = new Map<string, string>();
-  readonly #newest = new Map<string, number>();
+  #newest = new Map<string, number>();
   #told = false;
 
   get uids(): readonly string[] {
@@ -52,10 +52,17 @@ export class Assignments {
     this.#tickets.delete(uid);
   }
 
-  /** A container proves that this generation of the slot was asked for once. */
-  witness(slot: Slot): void {
-    const place = placeOf(slot);
-    if (slot.generation > (this.#newest.get(place) ?? 0)) this.#newest.set(place, slot.generation);
+  /**
+   * Takes all containers of the node as proof that their generations were asked for once. A slot that is not wanted and
+   * has no container is forgotten: there is nothing left that could be turned back.
+   */
+  witness(containers: readonly Slot[]): void {
+    const before = this.#newest;
+    this.#newest = new Map();
+    for (const slot of [...containers, ...this.#wanted.values()]) {
+      const place = placeOf(slot);
+      this.#newest.set(place, Math.max(slot.generation, this.#newest.get(place) ?? before.get(place) ?? 0));
+    }
   }
 
   /** What is wanted of a replica. `owner` is what its container says, where it has one. */
@@ -80,6 +87,7 @@ export class Assignments {
   #put(replica: Replica, before: Replica | undefined): void {
     const revived = before?.retiringSince !== undefined && replica.retiringSince === undefined;
     this.#wanted.set(replica.uid, revived ? before : replica);
-    this.witness(replica);
+    const place = placeOf(replica);
+    if (replica.generation > (this.#newest.get(place) ?? 0)) this.#newest.set(place, replica.generation);
   }
 }
