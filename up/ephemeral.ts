@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 import { DockerEngine, type Engine, SimulatedEngine } from '../pkg/agent/index.js';
 import { type ExitCode, exitCode, type Terminal } from '../pkg/cli/index.js';
-import { silentLogger } from '../pkg/log/index.js';
+import { createLogger } from '../pkg/log/index.js';
 import { aborted } from './aborted.js';
 import { livingSupervisor } from './claim.js';
 import { runDemo } from './demo.js';
@@ -17,6 +17,9 @@ import type { EngineKind } from './plan.js';
 import { choosePort } from './port.js';
 
 const USUAL_PORT = 7070;
+const SIMULATED = `The engine is simulated: deployments become "Running" and "healthy", but there is no container.
+Use --engine docker for real ones, or "moor up" without --ephemeral for everything.
+`;
 
 export interface EphemeralOptions {
   readonly nodes: number;
@@ -32,8 +35,11 @@ export async function ephemeral(home: Home, options: EphemeralOptions, terminal:
   const engine = await openEngine(options.engine, terminal);
   const port = await choosePort([USUAL_PORT]);
   terminal.out('Starting Mooring in this process, in memory. Nothing survives it.\n');
-  const mooring = await startInMemory({ clock, random, log: silentLogger, port, folder, engine, nodes: options.nodes });
+  if (options.engine === 'simulated') terminal.out(SIMULATED);
   home.create();
+  // Where "moor logs --controllers" looks for what the loops say.
+  const log = createLogger({ level: 'info', format: 'json', file: home.log('controllers') });
+  const mooring = await startInMemory({ clock, random, log, port, folder, engine, nodes: options.nodes });
   home.development.write(developmentOf(mooring.url, mooring.access));
   try {
     if (options.demo && options.engine === 'simulated') await runDemo(home, terminal);

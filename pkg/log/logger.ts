@@ -46,17 +46,23 @@ export interface LogOptions {
   readonly level: LogLevel;
   readonly format: LogFormat;
   readonly fields?: LogFields;
+  /** Write here instead, after what is there already. */
+  readonly file?: string;
 }
 
 const SEVERITY: Readonly<Record<LogLevel, number>> = { error: 0, warn: 1, info: 2, debug: 3 };
 const ignore = (): void => undefined;
 
-/** Writes to standard error, so that standard output stays a command's own. */
-export function createLogger({ level, format, fields = {} }: LogOptions): Logger {
+/** Writes to standard error, so that standard output stays a command's own; or to a file. */
+export function createLogger({ level, format, file, fields = {} }: LogOptions): Logger {
   const logger = winston.createLogger({
     level,
     format: format === 'json' ? winston.format.json() : winston.format.printf(info => pretty(info)),
-    transports: [new winston.transports.Console({ stderrLevels: ['error', 'warn', 'info', 'debug'] })],
+    transports: [
+      file === undefined
+        ? new winston.transports.Console({ stderrLevels: ['error', 'warn', 'info', 'debug'] })
+        : new winston.transports.File({ filename: file, options: { flags: 'a', mode: 0o600 } }),
+    ],
   });
   const write: Write = (at, message, own) => logger.log(at, { message, time: new Date().toISOString(), ...plain(own) });
   return bind(write, fields, level);

@@ -1,0 +1,38 @@
+import { execFile, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+import { expect } from 'chai';
+
+const moorPath = fileURLToPath(new URL('../moor', import.meta.url));
+
+describe('moor up --ephemeral', function () {
+  this.timeout(60_000);
+  const folder = mkdtempSync(join(tmpdir(), 'moor-ephemeral-'));
+  const env = { ...process.env, MOORING_HOME: folder };
+
+  after(() => rmSync(folder, { recursive: true, force: true }));
+
+  it('says that its engine is simulated, and lets the logs of its loops be read', async () => {
+    const child = spawn(moorPath, ['up', '--ephemeral'], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+    const ended = new Promise(resolve => child.once('exit', resolve));
+    let printed = '';
+    try {
+      for await (const chunk of child.stdout) {
+        printed += String(chunk);
+        if (printed.includes('Ctrl-C')) break;
+      }
+      expect(printed).to.contain('simulated').and.contain('no container');
+
+      const words = ['logs', '--controllers', 'scheduler', '--no-follow'];
+      const { stdout } = await promisify(execFile)(moorPath, words, { env });
+      expect(stdout).to.not.equal('');
+    } finally {
+      child.kill('SIGINT');
+      await ended;
+    }
+  });
+});
