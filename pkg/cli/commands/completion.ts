@@ -13,58 +13,108 @@ interface CompletionInput {
 /** Prints the completion script for a shell. It is made from the command line itself, so the two cannot differ. */
 export const completion: Command<CompletionInput> = async ({ terminal }, { shell, program }) => {
   if (shell !== 'bash' && shell !== 'zsh') throw new UsageFault('completion is made for bash and zsh.');
-  const body = script(wordsOf(program));
-  // zsh runs the same function through its own emulation.
-  terminal.out(
-    shell === 'zsh'
-      ? `autoload -U +X compinit && compinit\nautoload -U +X bashcompinit && bashcompinit\n${body}`
-      : body,
-  );
+  terminal.out(`${shell === 'zsh' ? ZSH : ''}${script(program)}`);
   return exitCode.ok;
 };
 
-/** Commands whose next word is the name of a deployment. */
-const namesDeployment = ['status', 'logs', 'scale', 'rotate'];
-/** Commands whose next word is a kind, and then a name. */
-const namesKind = ['get', 'describe', 'delete'];
-/** Programs that the script `moor` starts itself. */
-const servers = ['up', 'down', 'server', 'controllers', 'agent'];
+/** zsh runs the same function through its own emulation. */
+const ZSH = `(( $+functions[compdef] )) || { autoload -Uz compinit && compinit -i }
+autoload -Uz +X bashcompinit && bashcompinit
+`;
 
-/** What may follow each command. The empty command is `moor` itself. */
-function wordsOf(program: Commander): ReadonlyMap<string, readonly string[]> {
-  const flags = (command: Commander) => command.options.flatMap(({ long }) => (long ? [long] : []));
-  const words = new Map<string, readonly string[]>();
-  words.set('', [...program.commands.map(command => command.name()), ...servers, ...flags(program)]);
-  for (const command of program.commands) {
-    words.set(command.name(), [...command.commands.map(inner => inner.name()), ...flags(command)]);
-  }
-  words.set('completion', ['bash', 'zsh']);
-  return words;
+/** Commands whose next word is the name of an object of this kind. */
+const NAMES = {
+  deployments: ['status', 'logs', 'scale', 'rotate'],
+  nodes: ['nodes drain', 'nodes undrain', 'nodes fence'],
+  tokens: ['tokens revoke'],
+} as const;
+/** Commands whose next word is a kind, and then a name. */
+const KINDS = ['get', 'describe', 'delete'];
+/** Programs that the script `moor` starts itself: they are asked for their options. */
+const SERVERS = ['up', 'down', 'server', 'controllers', 'agent'];
+/** Options whose value is a file. */
+const FILES = ['-f', '--file', '--token-file', '--ca-file', '--values', '--config'];
+
+interface Entry {
+  readonly path: string;
+  readonly command: Commander;
 }
 
-function script(words: ReadonlyMap<string, readonly string[]>): string {
-  const cases = [...words]
-    .map(([name, next]) => `    ${name === '' ? '""' : name}) words="${next.join(' ')}" ;;`)
-    .join('\n');
+/** Every command that there is, by the words that lead to it: `nodes drain`. */
+function entriesOf(command: Commander, path = ''): readonly Entry[] {
+  const inner = command.commands.flatMap(each => entriesOf(each, `${path} ${each.name()}`.trim()));
+  return [{ path, command }, ...inner];
+}
+
+/** What may follow a command whatever stands behind it: the commands below it and its options. */
+function wordsOf({ path, command }: Entry): readonly string[] {
+  const below = command.commands.map(each => each.name());
+  const flags = command.options.flatMap(({ long }) => long ?? []);
+  return [...below, ...(path === '' ? SERVERS : []), ...flags, '--help'];
+}
+
+/** Options that take one of a few values, with these. */
+function choicesOf(entries: readonly Entry[]): ReadonlyMap<string, string> {
+  const options = entries.flatMap(({ command }) => command.options).filter(({ argChoices }) => argChoices);
+  return new Map(
+    options.map(({ short, long, argChoices }) => [[short, long].filter(Boolean).join('|'), argChoices!.join(' ')]),
+  );
+}
+
+function script(program: Commander): string {
+  const entries = entriesOf(program);
+  const groups = entries.filter(({ path, command }) => path !== '' && command.commands.length > 0);
+  const named = Object.entries(NAMES).map(([kind, paths]) => `${quoted(paths)}) names=${kind} ;;`);
+  const kindWords = kinds.map(({ names }) => names[1]).join(' ');
+  // No variable may be called "words": in zsh that is the command line itself.
   return `# Completion for moor.
 _moor() {
-  local current="\${COMP_WORDS[COMP_CWORD]}" command="" words=""
-  [ "$COMP_CWORD" -gt 1 ] && command="\${COMP_WORDS[1]}"
-  case "$command" in
-${cases}
+  local current="\${COMP_WORDS[COMP_CWORD]}" previous="\${COMP_WORDS[COMP_CWORD-1]}"
+  local entry="" at=1 choices="" names=""
+  [ "$COMP_CWORD" -gt 1 ] && entry="\${COMP_WORDS[1]}" && at=2
+  case "$entry" in
+    ${quoted(groups.map(({ path }) => path))}) [ "$COMP_CWORD" -gt 2 ] && entry="$entry \${COMP_WORDS[2]}" && at=3 ;;
   esac
-  case "$command" in
-    ${namesDeployment.join('|')}) [ "$COMP_CWORD" -eq 2 ] && words="$words $(_moor_names deployments)" ;;
-    ${namesKind.join('|')})
-      [ "$COMP_CWORD" -eq 2 ] && words="${kinds.map(({ names }) => names[1]).join(' ')}"
-      [ "$COMP_CWORD" -eq 3 ] && words="$words $(_moor_names "\${COMP_WORDS[2]}")" ;;
-    apply) compopt -o default 2>/dev/null ;;
+  case "$previous" in
+${lines([...choicesOf(entries)].map(([flags, values]) => `${flags}) COMPREPLY=($(compgen -W "${values}" -- "$current")); return ;;`))}
+    ${FILES.join('|')}) compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -- "$current")); return ;;
   esac
-  COMPREPLY=($(compgen -W "$words" -- "$current"))
+  case "$entry" in
+${lines(entries.map(each => `"${each.path}") choices="${wordsOf(each).join(' ')}" ;;`))}
+    ${SERVERS.join('|')}) choices="$(_moor_options "$entry")" ;;
+  esac
+  if [ "\${current#-}" != "$current" ]; then
+    :
+  elif [ "$COMP_CWORD" -eq "$at" ]; then
+    case "$entry" in
+${lines(named, 6)}
+      ${KINDS.join('|')}) choices="${kindWords}" ;;
+      explain) choices="deployment" ;;
+      completion) choices="bash zsh" ;;
+    esac
+  elif [ "$COMP_CWORD" -eq 3 ]; then
+    case "$entry" in
+      ${KINDS.join('|')}) names="$previous" ;;
+      explain) [ "$previous" = deployment ] && names=deployments ;;
+    esac
+  fi
+  [ -n "$names" ] && choices="$(_moor_names "$names")"
+  COMPREPLY=($(compgen -W "$choices" -- "$current"))
 }
 _moor_names() {
   "\${COMP_WORDS[0]}" get "$1" -o name 2>/dev/null | sed 's|.*/||'
 }
+_moor_options() {
+  "\${COMP_WORDS[0]}" "$1" --help 2>/dev/null | sed -n 's/^  *\\(-[a-zA-Z], \\)\\{0,1\\}\\(--[a-z-]*\\).*/\\2/p'
+}
 complete -F _moor moor
 `;
+}
+
+function quoted(paths: readonly string[]): string {
+  return paths.map(path => `"${path}"`).join('|');
+}
+
+function lines(cases: readonly string[], indent = 4): string {
+  return cases.map(each => `${' '.repeat(indent)}${each}`).join('\n');
 }
