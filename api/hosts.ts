@@ -39,7 +39,7 @@ export class Hosts {
   }
 
   refuse(header: string | undefined): Refused | undefined {
-    if (header === undefined) return malformed('Host', 'it does not say which host it is for');
+    if (header === undefined) return malformed('Host', undefined, 'it does not say which host it is for');
     const host = header.toLowerCase().replace(/:\d{1,5}$/, '');
     if (!this.#names || this.#names.has(host) || isLoopback(host)) return undefined;
     return new Refused(reject('host_unknown', 'Host', header), { connection: 'close' });

@@ -69,7 +69,7 @@ function answerUnread(server: Server, api: Api): void {
   };
   server.on('clientError', (error, connection) => refuse(connection, refuseUnread(error, HEAD_LIMITS)));
   server.on('connect', (_request, connection) =>
-    refuse(connection, malformed('method', 'there is nothing to tunnel to')),
+    refuse(connection, malformed('method', 'CONNECT', 'there is nothing to tunnel to')),
   );
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) =>
     api.refuse(response, refuseExpectation(request)),

@@ -13,15 +13,21 @@ export interface HeadLimits {
 
 const CLOSE = { connection: 'close' };
 
+const LENGTH = 'its length is not said once and clearly';
 const PROBLEMS: Readonly<Record<string, string>> = {
   HPE_INVALID_METHOD: 'its method is unknown',
-  HPE_INVALID_CONTENT_LENGTH: 'its length is not a number',
-  HPE_INVALID_TRANSFER_ENCODING: 'its length is said twice',
-  HPE_UNEXPECTED_CONTENT_LENGTH: 'its length is said twice',
+  HPE_INVALID_CONTENT_LENGTH: LENGTH,
+  HPE_INVALID_TRANSFER_ENCODING: LENGTH,
+  HPE_UNEXPECTED_CONTENT_LENGTH: LENGTH,
 };
 
+/** What Node says of bytes that it could not read. */
+export interface UnreadError extends NodeJS.ErrnoException {
+  readonly rawPacket?: Buffer;
+}
+
 /** Why bytes could not be read as a request. Undefined when the connection itself broke: nobody is there to be told. */
-export function refuseUnread({ code = '' }: NodeJS.ErrnoException, limits: HeadLimits): Refused | undefined {
+export function refuseUnread({ code = '', rawPacket }: UnreadError, limits: HeadLimits): Refused | undefined {
   if (code === 'HPE_HEADER_OVERFLOW') {
     const params = { max: limits.maxBytes, part: 'head' } as const;
     return new Refused(reject('request_too_large', 'headers', `more than ${limits.maxBytes} bytes`, params), CLOSE);
@@ -29,12 +35,13 @@ export function refuseUnread({ code = '' }: NodeJS.ErrnoException, limits: HeadL
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
     return new Refused(reject('request_stalled', 'headers', '', { seconds: limits.maxSeconds }), CLOSE);
   }
-  return code.startsWith('HPE_') ? malformed('request', PROBLEMS[code] ?? 'it is not HTTP') : undefined;
+  if (!code.startsWith('HPE_')) return undefined;
+  return malformed('request', rawPacket?.toString('latin1'), PROBLEMS[code] ?? 'it is not HTTP');
 }
 
 /** Refuses what no request of HTTP may look like. */
-export function malformed(field: string, problem: string): Refused {
-  return new Refused(reject('request_malformed', field, undefined, { form: 'one HTTP/1.1 request', problem }), CLOSE);
+export function malformed(field: string, received: string | undefined, problem: string): Refused {
+  return new Refused(reject('request_malformed', field, received, { form: 'one HTTP/1.1 request', problem }), CLOSE);
 }
 
 /** Refuses an `Expect` header that asks for anything but a go-ahead. */
