@@ -6,6 +6,7 @@ import { expect } from 'chai';
 
 import { ApiLab } from './api-lab.testing.js';
 import { Hosts } from './hosts.js';
+import { refuseUnread } from './unread.js';
 
 const HOST = 'Host: localhost\r\n';
 const chunked = `${HOST}Transfer-Encoding: chunked\r\nContent-Type: application/json\r\n`;
@@ -115,6 +116,14 @@ describe('what never becomes a request', () => {
     answer.resume();
 
     expect(answer.statusCode).to.equal(422);
+  });
+
+  it('is told when it took too long, and nobody is told when the connection broke', () => {
+    const codeOf = (code: string) =>
+      refuseUnread(Object.assign(new Error(code), { code }), { maxBytes: 1, maxSeconds: 1 })?.rejections[0].code;
+
+    expect(codeOf('ERR_HTTP_REQUEST_TIMEOUT')).to.equal('request_stalled');
+    expect(codeOf('ECONNRESET')).to.equal(undefined);
   });
 
   it('needs a host everywhere, and a known one on loopback', () => {
