@@ -80,7 +80,7 @@ describe('moor logs', () => {
 
   it('follows over a connection that breaks and a server that is not ready, and prints no line twice', async () => {
     let asked = 0;
-    api.replies.set(ONE, () => (asked < 4 ? deployment(0) : refused(404, 'deployment_not_found')));
+    api.replies.set(ONE, () => (asked < 5 ? deployment(0) : refused(404, 'deployment_not_found')));
     api.replies.set(`${LOGS}?follow=true&replica=0`, () => {
       asked++;
       return { lines: ['a\nb\n', 'half a li'], cut: true };
@@ -88,10 +88,27 @@ describe('moor logs', () => {
     api.replies.set(`${LOGS}?follow=true&tail=1000&replica=0`, () => {
       asked++;
       if (asked === 2) return refused(503, 'store_unavailable');
-      return asked === 3 ? { lines: ['a\n'], cut: true } : { lines: ['a\nb\nhalf a line\nc\n'] };
+      if (asked === 3) return refused(404, 'resource_not_found'); // on its way to another node
+      return asked === 4 ? { lines: ['a\n'], cut: true } : { lines: ['a\nb\nhalf a line\nc\n'] };
     });
 
     expect(await moor('logs', 'web', '--follow')).to.deep.include({ code: 0, out: 'a\nb\nhalf a line\nc\n' });
+  });
+
+  it('says why when it may not go on', async () => {
+    let asked = 0;
+    const once =
+      <T>(first: T) =>
+      () =>
+        asked++ < 2 ? first : refused(401, 'token_invalid');
+    api.replies.set(ONE, once(deployment(0)));
+    api.replies.set(`${LOGS}?follow=true&replica=0`, once({ lines: ['a\n'] }));
+    api.replies.set(`${LOGS}?follow=true&tail=1000&replica=0`, refused(401, 'token_invalid'));
+
+    const { code, err } = await moor('logs', 'web', '--follow');
+
+    expect(code).to.equal(6);
+    expect(err).to.contain('token_invalid');
   });
 
   it('exits with 4 when the server cannot be reached in the first place', async () => {

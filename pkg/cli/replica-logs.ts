@@ -35,7 +35,7 @@ export async function printReplica(session: Session, client: Client, wanted: Rep
       if (answer.ok) {
         reached = true;
         await readInto(session, tail, answer.body);
-      } else if (!reached || !isPassing(answer.status)) return session.refused(answer);
+      } else if (!reached || !mayPass(answer.status)) return session.refused(answer);
       if (!wanted.follow || !(await isWanted(client, wanted))) return exitCode.ok;
     } catch (thrown) {
       if (terminal.interrupted.aborted) return exitCode.ok;
@@ -79,12 +79,13 @@ async function* terminated(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer> 
 /** A stream ends with its container and with its server. Only the first may mean that there is nothing more to come. */
 async function isWanted(client: Client, { deployment, replica }: ReplicaLogs): Promise<boolean> {
   const answer = await client.request<DeploymentView>('GET', pathOf(deployment));
-  if (!answer.ok) return isPassing(answer.status);
+  if (!answer.ok) return answer.status !== 404;
   return answer.value.status?.placements.some(placement => placement.replica === replica) ?? false;
 }
 
-function isPassing(status: number): boolean {
-  return status === 429 || status === 503;
+/** A server may be busy or starting, and a replica on its way to another node. */
+function mayPass(status: number): boolean {
+  return status === 404 || status === 429 || status === 503;
 }
 
 function pathOf(deployment: string, below = ''): string {
