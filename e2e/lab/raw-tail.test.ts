@@ -1,0 +1,15 @@
+import { expect } from 'chai';
+
+import { rises } from './raw-tail.js';
+
+describe('cursors that were read raw', () => {
+  for (const { cursors, expected } of [
+    { cursors: [], expected: true },
+    { cursors: ['7.0', '7.1', '9.0', '10.0'], expected: true },
+    { cursors: ['7.0', '7.0'], expected: false },
+    { cursors: ['7.1', '7.0'], expected: false },
+    { cursors: ['10.0', '9.0'], expected: false },
+  ]) {
+    it(`${cursors.join(' ')} ${expected ? 'rise' : 'do not rise'}`, () => expect(rises(cursors)).to.equal(expected));
+  }
+});
