@@ -1,7 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
 import { expect } from 'chai';
 
 import { RecordingFeed } from './recording-feed.testing.js';
 import { put, type StoreUnderTest } from './store-under-test.testing.js';
+import type { Feed } from './store.js';
 import { update } from './update.js';
 import { encode, value } from './value.js';
 import { create, remove } from './write.js';
@@ -62,6 +65,14 @@ export function followingContract(name: string, subject: () => StoreUnderTest): 
       expect(late.firstRevision).to.be.greaterThan(before);
       expect(late.keys().has('history/b')).to.equal(true);
       await late.stop();
+    });
+
+    it('stops when told to while it tells the first state', async () => {
+      const stop = new AbortController();
+      const feed: Feed = { reset: () => stop.abort(), happened: () => undefined, connected: () => undefined };
+      const following = store().follow(feed, {}, stop.signal);
+      const waited = Promise.race([following.then(() => 'stopped'), sleep(2_000).then(() => 'still following')]);
+      expect(await waited).to.equal('stopped');
     });
 
     it('stops when told to, and tells nothing more', async () => {

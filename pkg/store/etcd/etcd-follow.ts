@@ -102,6 +102,7 @@ export class EtcdFollow {
     const stop = new AbortController();
     const ended = () => stop.abort();
     signal.addEventListener('abort', ended, { once: true });
+    if (signal.aborted) ended();
     const comparing = this.#compareNowAndThen(stop);
     try {
       return await watchOnce(
