@@ -8,9 +8,6 @@ const NUDGE_AFTER_MS = 50;
 /** Probes under way at the same time: while the answers to one are used, the next one is on its way. */
 const FLIGHTS = 2;
 
-/** So many who ask are worth a probe of their own, which does not wait for more of them. */
-const WORTHWHILE = 16;
-
 export interface FreshnessOptions {
   readonly clock: Clock;
   /** The revision of a linearizable read. */
@@ -39,7 +36,6 @@ export class Freshness {
   #seen: Revision = 0;
   #sleepers = new Set<Sleeper>();
   #next: Probe | undefined;
-  #sharing = 0;
   #isDeferred = false;
   #flights = 0;
   #nudging = false;
@@ -60,9 +56,7 @@ export class Freshness {
     // Only a probe that has not been sent yet is shared: one under way may be older than the caller's question.
     this.#next ??= this.#probe();
     const { fresh } = this.#next;
-    this.#sharing++;
-    if (this.#sharing >= WORTHWHILE && this.#flights < FLIGHTS) void this.#ask();
-    else this.#askSoon();
+    this.#askSoon();
     return fresh;
   }
 
@@ -108,17 +102,15 @@ export class Freshness {
     this.#isDeferred = true;
     this.#options.defer(() => {
       this.#isDeferred = false;
-      if (this.#flights < FLIGHTS) void this.#ask();
+      void this.#ask();
     });
   }
 
   async #ask(): Promise<void> {
-    const probe = this.#next;
-    if (!probe) return;
+    const sent = this.#next;
     this.#next = undefined;
-    this.#sharing = 0;
     this.#flights++;
-    await probe.send();
+    await sent?.send();
     this.#flights--;
     if (this.#next) this.#askSoon();
   }

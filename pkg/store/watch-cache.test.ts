@@ -214,21 +214,6 @@ describe('watch cache', () => {
       expect(probes()).to.equal(2);
     });
 
-    it('does not keep many who ask waiting for more of them, and has two probes under way at most', async () => {
-      const { store: probed, feed, probes } = silentStore();
-      const other = new WatchCache({ store: probed, clock, log: silentLogger, defer: setImmediate });
-      void other.run(stop.signal);
-      feed().reset({ entries: [], revision: 1 });
-      const asked = Array.from({ length: 15 }, () => other.barrier());
-      expect(probes()).to.equal(0);
-      asked.push(other.barrier());
-      expect(probes()).to.equal(1);
-      for (let n = 0; n < 100; n++) asked.push(other.barrier());
-      expect(probes()).to.equal(2);
-      await Promise.all(asked);
-      expect(probes()).to.equal(3);
-    });
-
     it('nudges a watch that does not move, and gives up in the end', async () => {
       const { store: stuck, feed, revision } = silentStore();
       const other = new WatchCache({ store: stuck, clock, log: silentLogger, deadlineMs: 1_000 });
