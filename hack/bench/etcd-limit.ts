@@ -1,5 +1,4 @@
 import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -17,13 +16,23 @@ export interface LimitQuestion {
   readonly seconds: number;
   /** Transactions packed into one call. */
   readonly batch: number;
-  /** Bytes of each value that one transaction writes. */
-  readonly puts: readonly number[];
+  readonly transaction: Transaction;
 }
 
-/** Whether the Go program that asks etcd for its limit can be had here; it is built once into the cache. */
+/** What one transaction does, beside guarding that its first key does not exist yet. */
+export interface Transaction {
+  /** Bytes of each value that it writes. */
+  readonly puts: readonly number[];
+  /** Bytes of each key, where that is known. */
+  readonly keys?: readonly number[];
+  /** It also guards that another key exists. */
+  readonly parent?: boolean;
+  /** Its last put is on a lease. */
+  readonly lease?: boolean;
+}
+
+/** Whether the Go program that asks etcd for its limit can be had here; it is built into the cache. */
 export async function goLimitAvailable(): Promise<boolean> {
-  if (existsSync(BINARY)) return true;
   await mkdir(dirname(BINARY), { recursive: true });
   return run('go', ['build', '-o', BINARY, '.'], { cwd: SOURCE }).then(
     () => true,
@@ -32,7 +41,8 @@ export async function goLimitAvailable(): Promise<boolean> {
 }
 
 /** What etcd does with this transaction through its own client. */
-export async function etcdLimit({ endpoint, clients, seconds, batch, puts }: LimitQuestion): Promise<Cell> {
+export async function etcdLimit({ endpoint, clients, seconds, batch, transaction }: LimitQuestion): Promise<Cell> {
+  const { puts, keys = [], parent = false, lease = false } = transaction;
   const address = endpoint.replace(/^https?:\/\//, '');
   const { stdout } = await run(BINARY, [
     `-endpoint=${address}`,
@@ -40,6 +50,9 @@ export async function etcdLimit({ endpoint, clients, seconds, batch, puts }: Lim
     `-seconds=${seconds}`,
     `-batch=${batch}`,
     `-puts=${puts.join(',')}`,
+    `-keys=${keys.join(',')}`,
+    `-parent=${parent}`,
+    `-lease=${lease}`,
   ]);
   return JSON.parse(stdout) as Cell;
 }

@@ -1,6 +1,6 @@
 import type { EtcdProcess } from '../../pkg/processes/index.js';
-import { EtcdStore } from '../../pkg/store/index.js';
-import { etcdLimit, goLimitAvailable, type LimitQuestion } from './etcd-limit.js';
+import { type Change, create, EtcdStore, type Store } from '../../pkg/store/index.js';
+import { etcdLimit, goLimitAvailable, type LimitQuestion, type Transaction } from './etcd-limit.js';
 import { type Cell, quantile } from './rounds.js';
 
 /** Which client asked etcd for its limit: part of the result. */
@@ -15,8 +15,9 @@ export async function limitOf(etcd: EtcdProcess, question: Omit<LimitQuestion, '
 }
 
 /** Each client is a store of its own with one change under way, so that no two travel together. */
-async function wireLimit({ endpoint, clients, seconds, puts }: LimitQuestion): Promise<Cell> {
+async function wireLimit({ endpoint, clients, seconds, transaction }: LimitQuestion): Promise<Cell> {
   const stores = Array.from({ length: clients }, () => new EtcdStore({ endpoints: [endpoint], prefix: '/limit/' }));
+  const change = await changes(stores[0]!, transaction);
   const times: number[] = [];
   let failures = 0;
   const begun = performance.now();
@@ -24,10 +25,8 @@ async function wireLimit({ endpoint, clients, seconds, puts }: LimitQuestion): P
   await Promise.all(
     stores.map(async (store, client) => {
       for (let n = 0; performance.now() < end; n++) {
-        const documents = puts.map((size, i) => ({ key: `${i}/${client}/${n}`, bytes: Buffer.alloc(size, 120) }));
         const sentAt = performance.now();
-        const guards = [{ key: documents[0]!.key, at: 0 }];
-        const { stored } = await store.commit({ guards, puts: documents, deletes: [] });
+        const { stored } = await store.commit(change(`${client}/${n}`));
         if (!stored) failures++;
         times.push(performance.now() - sentAt);
       }
@@ -36,4 +35,22 @@ async function wireLimit({ endpoint, clients, seconds, puts }: LimitQuestion): P
   const took = (performance.now() - begun) / 1_000;
   await Promise.all(stores.map(store => store.close()));
   return { perSecond: times.length / took, p50: quantile(times, 0.5), p99: quantile(times, 0.99), failures };
+}
+
+/** Makes the change of one operation, by its name. */
+async function changes(
+  store: Store,
+  { puts, keys = [], parent, lease }: Transaction,
+): Promise<(name: string) => Change> {
+  const { id } = await store.grant(3_600);
+  if (parent) await create(store, 'parent', {});
+  return name => {
+    const documents = puts.map((size, i) => ({
+      key: `${i}/${name}`.padEnd(keys[i] ?? 0, 'k'),
+      bytes: Buffer.alloc(size, 120),
+      ...(lease && i === puts.length - 1 && { lease: id }),
+    }));
+    const guards = [{ key: documents[0]!.key, at: 0 }, ...(parent ? [{ key: 'parent', exists: true } as const] : [])];
+    return { guards, puts: documents, deletes: [] };
+  };
 }

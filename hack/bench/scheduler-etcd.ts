@@ -65,7 +65,8 @@ export async function schedulingOnEtcd(rounds: number): Promise<Finding[]> {
 }
 
 async function limit(etcd: EtcdProcess): Promise<number> {
-  return (await limitOf(etcd, { clients: 64, seconds: LIMIT_SECONDS, batch: 1, puts: PLACEMENT_PUTS })).perSecond;
+  return (await limitOf(etcd, { clients: 64, seconds: LIMIT_SECONDS, batch: 1, transaction: { puts: PLACEMENT_PUTS } }))
+    .perSecond;
 }
 
 /** Placements a second, as the process that wrote the deployments sees them made. */

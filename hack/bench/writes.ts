@@ -1,6 +1,8 @@
+import { ranges } from '../../crds/keys/index.js';
 import { ControlPlane } from '../../e2e/lab/control-plane.js';
 import type { EtcdProcess } from '../../pkg/processes/index.js';
 import { EtcdStore } from '../../pkg/store/index.js';
+import type { Transaction } from './etcd-limit.js';
 import { limitClient, limitOf } from './etcd-own.js';
 import { onFreshEtcd } from './fresh.js';
 import type { Finding } from './report.js';
@@ -18,15 +20,15 @@ const UNLIMITED = {
   MOORING_REGISTRY_CHECK: 'false',
 };
 
-/** Bytes of the three values that one create writes: the deployment, its archive entry, its event. */
-const CREATE_PUTS = [980, 1_080, 420];
+const ONE_PUT: Transaction = { puts: [1_024] };
 
 /** W1: a validated, durable POST at 64 connections, against etcd's own limit for the same transaction. */
 export async function createOverHttp(rounds: number): Promise<Finding[]> {
   const client = await limitClient();
+  const transaction = await onPlane(transactionOfCreate);
   const { ours, etcd } = await interleave<'ours' | 'etcd', Cell>(rounds, {
-    ours: postedDeployments,
-    etcd: () => onFreshEtcd(fresh => limitOf(fresh, { clients: 64, seconds: SECONDS, batch: 1, puts: CREATE_PUTS })),
+    ours: () => onPlane(postedDeployments),
+    etcd: () => onFreshEtcd(fresh => limitOf(fresh, { clients: 64, seconds: SECONDS, batch: 1, transaction })),
   });
   const failures = ours.reduce((sum, cell) => sum + cell.failures, 0);
   const rate = (cells: readonly Cell[]) => median(cells.map(cell => cell.perSecond)).toFixed(0);
@@ -42,7 +44,7 @@ export async function createOverHttp(rounds: number): Promise<Finding[]> {
       floor: 0.55,
       target: 0.75,
       larger: true,
-      figures: `${rate(ours)}/s against ${rate(etcd)}/s; ${failures} answers that were not 201`,
+      figures: `${rate(ours)}/s against ${rate(etcd)}/s of ${transaction.puts.join(' + ')} bytes; ${failures} answers that were not 201`,
     },
     {
       workload: 'W1b',
@@ -60,23 +62,44 @@ export async function createOverHttp(rounds: number): Promise<Finding[]> {
 }
 
 /** The server alone: the loops would compete with it for the two cores, and have nothing to do with a create. */
-async function postedDeployments(): Promise<Cell> {
+async function onPlane<T>(measure: (plane: ControlPlane) => Promise<T>): Promise<T> {
   const plane = await ControlPlane.start({ ...UNLIMITED, MOORING_LOG_LEVEL: 'warn' });
   try {
     await plane.controllers.kill('SIGKILL');
-    const load = (prefix: string, seconds: number) =>
-      wrk({
-        url: `${plane.server}/api/v1/deployments`,
-        connections: 64,
-        seconds,
-        script: 'hack/bench/create.lua',
-        arguments: [plane.access.tenantToken, prefix],
-      });
-    await load('warm', WARM_SECONDS);
-    return await load('bench', SECONDS);
+    return await measure(plane);
   } finally {
     await plane.stop();
   }
+}
+
+async function postedDeployments(plane: ControlPlane): Promise<Cell> {
+  await post(plane, 'warm', WARM_SECONDS);
+  return post(plane, 'bench', SECONDS);
+}
+
+function post(plane: ControlPlane, prefix: string, seconds: number): Promise<Cell> {
+  return wrk({
+    url: `${plane.server}/api/v1/deployments`,
+    connections: 64,
+    seconds,
+    script: 'hack/bench/create.lua',
+    arguments: [plane.access.tenantToken, prefix],
+  });
+}
+
+/** What one create writes: the deployment, its archive entry and, on a lease, its event; it guards that its tenant exists. */
+async function transactionOfCreate(plane: ControlPlane): Promise<Transaction> {
+  await post(plane, 'one', 1);
+  const store = new EtcdStore({ endpoints: [plane.etcd.endpoint], prefix: '/mooring/' });
+  const lists = await Promise.all([ranges.deployments, ranges.archives, ranges.events].map(range => store.list(range)));
+  await store.close();
+  const written = lists.map(({ entries }) => entries.at(-1)!);
+  return {
+    puts: written.map(({ bytes }) => bytes.length),
+    keys: written.map(({ key }) => '/mooring/'.length + key.length),
+    parent: true,
+    lease: true,
+  };
 }
 
 /** W2: the store layer alone, 256 changes under way, against the same batches from Go and against one a call. */
@@ -84,8 +107,9 @@ export async function storeLayer(rounds: number): Promise<Finding[]> {
   const client = await limitClient();
   const { ours, batched, single } = await interleave<'ours' | 'batched' | 'single', Cell>(rounds, {
     ours: () => onFreshEtcd(committed),
-    batched: () => onFreshEtcd(etcd => limitOf(etcd, { clients: 2, seconds: SECONDS, batch: 100, puts: [1_024] })),
-    single: () => onFreshEtcd(etcd => limitOf(etcd, { clients: 64, seconds: SECONDS, batch: 1, puts: [1_024] })),
+    batched: () =>
+      onFreshEtcd(etcd => limitOf(etcd, { clients: 2, seconds: SECONDS, batch: 100, transaction: ONE_PUT })),
+    single: () => onFreshEtcd(etcd => limitOf(etcd, { clients: 64, seconds: SECONDS, batch: 1, transaction: ONE_PUT })),
   });
   const rates = (cells: readonly Cell[]) => cells.map(cell => cell.perSecond);
   const shown = (cells: readonly Cell[]) => `${median(rates(cells)).toFixed(0)}/s`;
