@@ -3,7 +3,7 @@
 #
 #   sh hack/setup.sh [up] [test] [verify] [bench]
 #
-# npm packages are always seen to. Debian packages are installed as root or through sudo; otherwise the command
+# npm packages are always seen to, and our programs are compiled into dist/. Debian packages are installed as root or through sudo; otherwise the command
 # to run is printed. A program that is already there is used as it is, wherever it came from.
 set -eu
 
@@ -33,6 +33,23 @@ install_npm_packages() {
   fi
   rm -f "$log"
   touch "$mark"
+}
+
+# The mark is as old as the beginning: what is changed meanwhile is compiled next time.
+build() {
+  . "$root/hack/built.sh"
+  if is_built; then return; fi
+  mkdir -p "$root/.cache"
+  fresh=$(mktemp -d "$root/.cache/dist-XXXXXX")
+  touch "$fresh/.built"
+  log=$(mktemp)
+  if ! (cd "$root" && node node_modules/typescript/bin/tsc -p . --noCheck --noEmit false --outDir "$fresh" >"$log" 2>&1); then
+    cat "$log" >&2
+    rm -rf "$log" "$fresh"
+    fail 'The programs could not be compiled.' 'Mend what is named above, then run this again.'
+  fi
+  rm -rf "$log" "$root/dist"
+  mv "$fresh" "$root/dist"
 }
 
 # One line for each program: the file that shows it is there, and the Debian package that brings it.
@@ -107,3 +124,4 @@ done
 check_node
 install_debian_packages "$@"
 install_npm_packages
+build

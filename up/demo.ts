@@ -1,8 +1,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname, relative } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { dirname, join, relative } from 'node:path';
 
 import { type ExitCode, exitCode, run, type Terminal } from '../pkg/cli/index.js';
+import { clone } from '../pkg/version/index.js';
 import type { Home } from './home.js';
 import { USUAL_REGISTRY } from './parts/registry.js';
 
@@ -30,7 +30,7 @@ export async function runDemo(home: Home, terminal: Terminal): Promise<ExitCode>
  * The examples name the usual address of the registry. Where that port was taken, a copy names the one in use.
  */
 export function exampleFile(home: Home, name: string): string {
-  const original = fileURLToPath(new URL(`../examples/${name}`, import.meta.url));
+  const original = join(clone, 'examples', name);
   const registry = home.records.read('registry')?.facts['registry'] ?? USUAL_REGISTRY;
   if (registry === USUAL_REGISTRY) return typed(original);
 

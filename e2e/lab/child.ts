@@ -1,15 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 
 import { until } from './until.js';
 
-/** Where `make test` has put all programs as plain JavaScript, which starts in half the time. Else they run as they stand. */
-const compiled = process.env['MOORING_TEST_COMPILED'];
-
-/** One of our own processes, started from its entry point as a user's machine would start it. */
+/** One of our own processes, started as a person starts it. */
 export class Child {
-  readonly #entry: string;
+  readonly #program: 'server' | 'controllers' | 'agent';
   readonly #options: {
     readonly argv: readonly string[];
     readonly environment: Readonly<Record<string, string>>;
@@ -19,17 +16,17 @@ export class Child {
   #exited: Promise<unknown> = Promise.resolve();
 
   constructor(
-    entry: string,
+    program: 'server' | 'controllers' | 'agent',
     options: { argv?: readonly string[]; environment: Readonly<Record<string, string>>; logFile: string },
   ) {
-    this.#entry = entry;
+    this.#program = program;
     this.#options = { argv: [], ...options };
   }
 
   /** `failpoints` are where it is to die, as MOORING_FAILPOINTS says it. */
   start(failpoints = ''): void {
     const log = openSync(this.#options.logFile, 'a');
-    this.#process = spawn(process.execPath, [...programAt(this.#entry), ...this.#options.argv], {
+    this.#process = spawn(resolve('moor'), [this.#program, ...this.#options.argv], {
       env: { ...process.env, ...this.#options.environment, MOORING_FAILPOINTS: failpoints },
       stdio: ['ignore', log, log],
     });
@@ -40,7 +37,7 @@ export class Child {
 
   /** Waits until it has been killed, by itself or by somebody else. */
   async died(of: string, withinMs: number): Promise<void> {
-    await until(`${this.#entry} to die of ${of}`, async () => this.#process?.signalCode === 'SIGKILL', withinMs);
+    await until(`${this.#program} to die of ${of}`, async () => this.#process?.signalCode === 'SIGKILL', withinMs);
   }
 
   /** Sends a signal and, when it is one that ends a process, waits until it has. */
@@ -63,9 +60,4 @@ export class Child {
     await this.kill(signal);
     this.start(failpoints);
   }
-}
-
-function programAt(entry: string): readonly string[] {
-  if (compiled === undefined) return ['--import', 'tsx', resolve(entry)];
-  return [join(compiled, entry.replace(/\.ts$/, '.js'))];
 }

@@ -39,8 +39,8 @@ export class ControlPlane {
       ...settings,
     };
     const argv = ['--bootstrap-file', join(folder, 'access.json')];
-    this.api = new Child('api/main.ts', { argv, environment, logFile: join(folder, 'api.log') });
-    this.controllers = new Child('controllers/main.ts', { environment, logFile: join(folder, 'controllers.log') });
+    this.api = new Child('server', { argv, environment, logFile: join(folder, 'api.log') });
+    this.controllers = new Child('controllers', { environment, logFile: join(folder, 'controllers.log') });
   }
 
   /** `settings` are environment variables that both processes get. */

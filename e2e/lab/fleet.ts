@@ -53,7 +53,7 @@ export class Fleet {
       `--name-prefix=${name}-`,
       ...Object.entries(labels).map(([key, value]) => `--labels=${key}=${value}`),
     ];
-    const agent = new Child('pkg/agent/main.ts', {
+    const agent = new Child('agent', {
       argv,
       environment: { MOORING_JOIN_TOKEN: join_.token },
       logFile: join(this.#plane.folder, `agent-${name}.log`),

@@ -92,7 +92,7 @@ describe('secrets, on a real engine', function () {
 
   it('that the policy forbids do the same, until it grants them', async () => {
     await plane.controllers.kill('SIGTERM');
-    const strict = new Child('controllers/main.ts', {
+    const strict = new Child('controllers', {
       environment: {
         MOORING_ETCD_ENDPOINTS: plane.etcd.endpoint,
         MOORING_KEY_FILE: join(plane.folder, 'keys'),

@@ -5,7 +5,6 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { dropsForwarded } from '../../pkg/processes/index.js';
-import { whileCompiled } from './compile.js';
 import { type Counts, counted, sum } from './counts.js';
 import { inLanes } from './lanes.js';
 import type { Programs } from './programs.js';
@@ -18,7 +17,6 @@ const MOCHA = createRequire(import.meta.url).resolve('mocha/lib/cli/cli.js');
 interface Run {
   readonly suite: Suite;
   readonly programs: Programs;
-  readonly environment?: Readonly<Record<string, string>>;
 }
 
 /** Runs a suite, if this machine has what it needs. */
@@ -26,9 +24,7 @@ export async function runSuite(suite: Suite, programs: Programs): Promise<Counts
   if (suite.needs && spawnSync('sh', ['-c', `command -v ${suite.needs}`]).status !== 0) {
     return { passed: 0, failed: 0, skipped: [`suite ${suite.name}: ${suite.needs} is not installed`] };
   }
-  const run = { suite, programs };
-  if (!suite.startsPrograms) return runParts(run);
-  return whileCompiled(programs, folder => runParts({ ...run, environment: { MOORING_TEST_COMPILED: folder } }));
+  return runParts({ suite, programs });
 }
 
 /** What may run side by side on as many cores as there are, then what must be alone. */
@@ -45,7 +41,7 @@ async function lanesFor({ needs }: Suite): Promise<number> {
   return needs === 'dockerd' && (await dropsForwarded()) ? 1 : availableParallelism();
 }
 
-async function runPart(part: Part, { suite, programs, environment }: Run, live: boolean): Promise<Counts> {
+async function runPart(part: Part, { suite, programs }: Run, live: boolean): Promise<Counts> {
   if (programs.isEnding) return { passed: 0, failed: 0, skipped: [] };
   const folder = mkdtempSync(join(tmpdir(), 'mooring-test-'));
   const file = join(folder, 'counts.json');
@@ -55,7 +51,7 @@ async function runPart(part: Part, { suite, programs, environment }: Run, live: 
     if (process.stdout.isTTY) argv.push('--color');
     const { status, printed } = await programs.run([...argv, ...part], {
       live,
-      environment: { ...environment, MOORING_TEST_COUNTS: file },
+      environment: { MOORING_TEST_COUNTS: file },
     });
     process.stdout.write(printed);
     return counted(file, status);

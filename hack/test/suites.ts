@@ -10,8 +10,6 @@ export interface Suite {
   readonly needs?: string;
   /** Each file is a process of its own, and several run side by side: they wait more than they work. */
   readonly sideBySide?: true;
-  /** It starts our own programs over and over, and has them compiled for that. */
-  readonly startsPrograms?: true;
   /** Files that take longest and are begun first, so that no core waits for them at the end. */
   readonly first?: readonly string[];
   /** Files that measure time, and run while nothing else does. */
@@ -43,7 +41,6 @@ export const suites: readonly Suite[] = [
     timeoutMs: 180_000,
     needs: 'dockerd',
     sideBySide: true,
-    startsPrograms: true,
     first: ['e2e/stories/rotation-crashes.test.ts'],
     alone: ['e2e/stories/residency.test.ts', 'e2e/stories/speed.test.ts'],
   },

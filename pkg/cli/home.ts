@@ -1,9 +1,8 @@
 import { join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
+
+import { clone } from '../version/index.js';
 
 type Environment = Readonly<Record<string, string | undefined>>;
-
-const clone = fileURLToPath(new URL('../../', import.meta.url));
 
 /** Where the all-in-one keeps everything: `MOORING_HOME`, or `.mooring` in the clone. */
 export function homeFolder(environment: Environment): string {

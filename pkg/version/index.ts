@@ -1,14 +1,21 @@
 /**
- * Which Mooring this is.
+ * Which Mooring this is, and where.
  *
  * @module
  */
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** The folder of this clone, whether its programs run as they stand or compiled in `dist/`. */
+export const clone: string = manifestAbove(dirname(fileURLToPath(import.meta.url)));
+
+function manifestAbove(folder: string): string {
+  return existsSync(join(folder, 'package.json')) ? folder : manifestAbove(dirname(folder));
+}
 
 /** The version of this clone, from package.json: the one place that states it. */
 export function version(): string {
-  const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
-    version: string;
-  };
+  const manifest = JSON.parse(readFileSync(join(clone, 'package.json'), 'utf8')) as { version: string };
   return manifest.version;
 }
