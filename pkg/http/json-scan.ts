@@ -16,7 +16,6 @@ const CLOSE_OBJECT = 0x7d;
 
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const LITERAL = /true|false|null/y;
-const HEX = /^[0-9a-fA-F]{4}$/;
 const SIMPLE_ESCAPES = '"\\/bfnrt';
 const REFUSED_ESCAPES = 'bf';
 const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
@@ -175,9 +174,13 @@ export class JsonScan {
   }
 
   #unit(at: number): number {
-    const digits = this.#text.slice(at + 2, at + 6);
-    if (!HEX.test(digits)) this.#stop('syntax', 'an escape that is not four hexadecimal digits');
-    return Number.parseInt(digits, 16);
+    let unit = 0;
+    for (let place = at + 2; place < at + 6; place++) {
+      const digit = hexDigit(this.#text.charCodeAt(place));
+      if (digit === undefined) this.#stop('syntax', 'an escape that is not four hexadecimal digits');
+      unit = unit * 16 + digit;
+    }
+    return unit;
   }
 
   #number(): void {
@@ -213,6 +216,12 @@ export class JsonScan {
   #stop(kind: JsonProblem['kind'], message: string): never {
     throw new Stop({ kind, path: pathOf(this.#levels), offset: this.#offset, message });
   }
+}
+
+function hexDigit(code: number): number | undefined {
+  if (code >= 0x30 && code <= 0x39) return code - 0x30;
+  const letter = code | 0x20; // in lower case
+  return letter >= 0x61 && letter <= 0x66 ? letter - 0x61 + 10 : undefined;
 }
 
 const PLAIN_KEY = /^[A-Za-z_][A-Za-z0-9_-]{0,62}$/;
