@@ -6,7 +6,7 @@ import type { Resource } from '../watch/resource.js';
 import { remembered, spliced, uidIn } from './splice.js';
 
 const STATUS = Buffer.from(',"status":');
-const DELETED = Buffer.from('"deletedAt":"');
+const DELETED = /"deletedAt":"/;
 const PENDING = untold('Pending', 'accepted; no loop has looked at it yet');
 const DELETING = untold('Deleting', 'deletion was asked for');
 
@@ -34,7 +34,7 @@ export function writtenDeployment(
 /** A status of an earlier deployment of the same name is not this one's. */
 function statusBytes({ bytes }: Pick<Entry, 'bytes'>, status: Entry | undefined): Buffer {
   if (status && uidIn(status.bytes) === uidIn(bytes)) return status.bytes;
-  return bytes.subarray(0, METADATA_LENGTH).includes(DELETED) ? DELETING : PENDING;
+  return DELETED.test(bytes.toString('latin1', 0, METADATA_LENGTH)) ? DELETING : PENDING;
 }
 
 /** Metadata comes first and is never longer than this. */

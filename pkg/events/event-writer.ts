@@ -25,8 +25,9 @@ export class EventWriter {
   readonly #leases: EventLeases;
   readonly #clock: Clock;
   readonly #random: Random;
-  /** Of the last id. */
+  /** Of the last id: when, how that is written, and the rest. */
   #time = -Infinity;
+  #timeText = '';
   #chance = '';
 
   constructor(leases: EventLeases, clock: Clock, random: Random) {
@@ -69,16 +70,22 @@ export class EventWriter {
 
   /** `evt_`, 48 bits of milliseconds, 80 bits of chance: sorts by time, and in one millisecond as it was asked for. */
   #id(now: number): string {
-    const isLater = now > this.#time;
-    this.#time = isLater ? now : this.#time;
-    this.#chance = isLater
-      ? Array.from(this.#random.bytes(16), byte => ALPHABET[byte % 32]).join('')
-      : successor(this.#chance);
-    let time = '';
-    for (let rest = this.#time, digit = 0; digit < 10; digit++, rest = Math.floor(rest / 32))
-      time = ALPHABET[rest % 32] + time;
-    return `evt_${time}${this.#chance}`;
+    if (now > this.#time) {
+      this.#time = now;
+      this.#timeText = textOf(now);
+      this.#chance = Array.from(this.#random.bytes(16), byte => ALPHABET[byte % 32]).join('');
+    } else {
+      this.#chance = successor(this.#chance);
+    }
+    return `evt_${this.#timeText}${this.#chance}`;
   }
+}
+
+/** Milliseconds in ten digits, which sort as the time does. */
+function textOf(milliseconds: number): string {
+  let text = '';
+  for (let rest = milliseconds; text.length < 10; rest = Math.floor(rest / 32)) text = ALPHABET[rest % 32] + text;
+  return text;
 }
 
 /** The text that sorts next among those of its length. */

@@ -59,8 +59,9 @@ export class Mirror {
     return known === untouched;
   }
 
-  #put({ key, revision }: Entry): void {
+  #put(entry: Entry): void {
+    const { key, revision } = entry;
     this.#revisions.set(key, revision);
-    if (revision >= (this.#anchor?.revision ?? 0)) this.#anchor = { key, revision };
+    if (!this.#anchor || revision >= this.#anchor.revision) this.#anchor = entry;
   }
 }
