@@ -4,7 +4,8 @@ import net, { type AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import fc from 'fast-check';
 
-import { Connection, type Windows } from './connection.js';
+import { Connection } from './connection.js';
+import type { Windows } from './connection-ears.js';
 import { FrameReader, frameHeader, frameType, settingsFrame } from './frame.js';
 import { encodeHeaders, type HeaderField } from './header-encoder.js';
 import { Http2Fault } from './http2-fault.js';
@@ -61,6 +62,8 @@ const habits: Readonly<Record<string, (stream: ServerHttp2Stream, body: Buffer) 
   },
   '/silent': () => undefined,
 };
+
+const CONTINUED = frameHeader(0, { type: frameType.continuation, flags: 0, stream: 1 });
 
 const range = (n: number) => Array.from({ length: n }, (_, index) => index);
 
@@ -220,12 +223,39 @@ describe('a connection of HTTP/2', () => {
     await new Promise(resolve => served[0]!.session!.ping(resolve));
   });
 
+  it('is understood by a server that keeps no table of headers', async () => {
+    await serve({ settings: { headerTableSize: 0 } });
+    for (let n = 0; n < 3; n++) expect((await ask(connection, '/echo')).end.outcome).to.equal('finished');
+  });
+
+  it('says nothing more about a stream that is cancelled while its last data is heard', async () => {
+    await serve();
+    const heard: string[] = [];
+    const stream = connection.request(
+      headersTo('/echo'),
+      {
+        headers: () => undefined,
+        data: () => {
+          heard.push('data');
+          stream.cancel();
+        },
+        ended: () => heard.push('ended'),
+      },
+      Buffer.from('hello'),
+    );
+    await until(() => heard.length > 0);
+    expect((await ask(connection, '/echo')).end.outcome).to.equal('finished');
+    expect(heard).to.deep.equal(['data']);
+  });
+
   for (const [what, bytes] of [
     ['a frame larger than was offered', frameHeader(16_385, { type: frameType.data, flags: 0, stream: 1 })],
     ['something pushed', frameHeader(0, { type: frameType.pushPromise, flags: 0, stream: 1 })],
     ['headers that another frame interrupts', interrupted()],
     ['a continuation of nothing', frameHeader(0, { type: frameType.continuation, flags: 4, stream: 1 })],
     ['settings that are cut off', Buffer.concat([frameHeader(5, { type: 4, flags: 0, stream: 0 }), Buffer.alloc(5)])],
+    ['settings that cannot be', settingsFrame([[5, 2 ** 24]])],
+    ['headers that never end', Buffer.concat([headersBegun(), ...range(8_000).map(() => CONTINUED)])],
     ['more padding than there is', Buffer.concat([frameHeader(1, { type: 0, flags: 8, stream: 1 }), Buffer.of(9)])],
     ['HTTP/1.1', Buffer.from('HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n')],
   ] as const) {
@@ -242,9 +272,16 @@ describe('a connection of HTTP/2', () => {
   }
 });
 
+function headersBegun(): Buffer {
+  return frameHeader(0, { type: frameType.headers, flags: 0, stream: 1 });
+}
+
 function interrupted(): Buffer {
-  const begun = frameHeader(0, { type: frameType.headers, flags: 0, stream: 1 });
-  return Buffer.concat([begun, frameHeader(8, { type: frameType.ping, flags: 0, stream: 0 }), Buffer.alloc(8)]);
+  return Buffer.concat([
+    headersBegun(),
+    frameHeader(8, { type: frameType.ping, flags: 0, stream: 0 }),
+    Buffer.alloc(8),
+  ]);
 }
 
 async function until(holds: () => boolean): Promise<void> {

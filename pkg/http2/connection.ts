@@ -1,5 +1,7 @@
 import type { Socket } from 'node:net';
 
+import { asError } from '../fault/index.js';
+import type { ConnectionEars, Windows } from './connection-ears.js';
 import {
   errorCode,
   FRAME_SIZE,
@@ -8,6 +10,7 @@ import {
   frameHeader,
   FrameReader,
   frameType,
+  isImpossible,
   numberIn,
   numbersFrame,
   setting,
@@ -26,19 +29,8 @@ const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1');
 /** Numbers of streams and sizes of windows have 31 bits; the one in front of them means nothing. */
 const LARGEST = 2 ** 31 - 1;
 
-/** How much the other side may send before we have made room again. */
-export interface Windows {
-  readonly stream: number;
-  readonly connection: number;
-}
-
-/** Hears what becomes of a connection. */
-export interface ConnectionEars {
-  /** The other side has shown that it speaks HTTP/2. Called once at most. */
-  ready(): void;
-  /** Nothing more will be said. Called once, after every stream has ended. */
-  closed(cause: Error | undefined): void;
-}
+/** So much may wait for the other side to read: far more than all requests under way. */
+const MOST_UNREAD = 32 << 20;
 
 /** The client's end of a connection. */
 export class Connection {
@@ -144,9 +136,10 @@ export class Connection {
     try {
       this.#frames.take(chunk, frame => this.#take(frame));
     } catch (thrown) {
+      this.destroy(asError(thrown));
       if (!(thrown instanceof Http2Fault)) throw thrown;
-      this.destroy(thrown);
     }
+    if (this.#socket.writableLength > MOST_UNREAD) this.destroy(new Http2Fault('the other side does not read'));
   }
 
   #take(frame: Frame): void {
@@ -158,7 +151,7 @@ export class Connection {
       case frameType.continuation: {
         const stream = block && this.#streams.get(block.stream);
         stream?.ears.headers(block!.fields);
-        return stream && block!.isLast ? this.#finish(stream) : undefined;
+        return stream && block!.isLast && !stream.isOver ? this.#finish(stream) : undefined;
       }
       case frameType.rstStream:
         return this.#takeReset(frame.stream, numberIn(frame));
@@ -183,6 +176,7 @@ export class Connection {
     const stream = this.#streams.get(frame.stream);
     if (!stream) return; // it was cancelled, and this was under way
     stream.ears.data(bytes);
+    if (stream.isOver) return;
     if (frame.flags & frameFlag.endStream) this.#finish(stream);
     else stream.received = this.#makeRoom(stream.id, stream.received + frame.payload.length, this.#windows.stream);
   }
@@ -204,6 +198,7 @@ export class Connection {
   #takeSettings({ flags, payload }: Frame): void {
     if (flags & frameFlag.ack) return;
     for (const [id, value] of settingsIn(payload)) {
+      if (isImpossible(id, value)) throw new Http2Fault(`setting ${id} cannot be ${value}`);
       if (id === setting.maxConcurrentStreams) this.#room = value;
       if (id === setting.maxFrameSize) this.#sender.frameSize = value;
       if (id === setting.initialWindowSize) {
@@ -261,6 +256,7 @@ export class Connection {
   }
 
   #over(stream: StreamState, end: StreamEnd): void {
+    if (stream.isOver) return;
     this.#leave(stream);
     stream.ears.ended(end);
   }

@@ -80,6 +80,12 @@ export function settingsIn(payload: Buffer): readonly (readonly [id: number, val
   ]);
 }
 
+/** Whether a setting has a value that it cannot have (RFC 9113, section 6.5.2). */
+export function isImpossible(id: number, value: number): boolean {
+  if (id === setting.initialWindowSize) return value > 2 ** 31 - 1;
+  return id === setting.maxFrameSize && (value < FRAME_SIZE || value > 2 ** 24 - 1);
+}
+
 /** What is left of a payload without padding and priority. */
 export function unpadded({ flags, payload, type }: Frame): Buffer {
   let from = 0;

@@ -70,6 +70,7 @@ describe('headers as HPACK sends them', () => {
     ['a name without a value', '4001 61'],
     ['a number that is cut off', 'ff'],
     ['a number that never ends', 'ff80 8080 8080 8080 8080 8080'],
+    ['a number of endless zeros', `ff${'80'.repeat(200)}00`],
     ['a table larger than offered', '3fe2 1f'],
     ['compressed text that contains its own end', '4001 6184 ffff fffc'],
     ['compressed text with a byte of padding', '4001 6182 1fff'],

@@ -85,7 +85,7 @@ export class HeaderDecoder {
     for (let factor = 1; ; factor *= 128) {
       const byte = this.#byte();
       value += (byte & 127) * factor;
-      if (value > MOST) throw new Http2Fault('a number in a header is too large');
+      if (value > MOST || factor > MOST) throw new Http2Fault('a number in a header is too large');
       if (byte < 128) return value;
     }
   }

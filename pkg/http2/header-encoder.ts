@@ -6,11 +6,13 @@ export interface HeaderField {
 
 /** "Never indexed" would do as well: the other side is asked to remember nothing. */
 const LITERAL_WITHOUT_INDEXING = 0x00;
+/** A side that offers a smaller table than usual wants to hear that we keep to it: we use none. */
+const TABLE_SIZE_ZERO = 0x20;
 const LENGTH_PREFIX_BITS = 7;
 
 /** Headers as HPACK sends them when nothing is compressed: whoever sends the same ones often keeps the bytes. */
 export function encodeHeaders(fields: readonly HeaderField[]): Buffer {
-  const bytes: number[] = [];
+  const bytes: number[] = [TABLE_SIZE_ZERO];
   for (const { name, value } of fields) {
     bytes.push(LITERAL_WITHOUT_INDEXING);
     for (const text of [name, value]) {

@@ -12,7 +12,8 @@
  *
  * @module
  */
-export { Connection, type ConnectionEars, type Windows } from './connection.js';
+export { Connection } from './connection.js';
+export type { ConnectionEars, Windows } from './connection-ears.js';
 export { encodeHeaders, type HeaderField } from './header-encoder.js';
 export { Http2Fault } from './http2-fault.js';
 export type { Stream, StreamEars, StreamEnd } from './stream.js';

@@ -42,8 +42,8 @@ export class Sender {
   dataOf(stream: StreamState): readonly Buffer[] {
     const pieces: Buffer[] = [];
     for (let bytes = stream.unsent[0]; bytes; bytes = stream.unsent[0]) {
-      const length = Math.min(bytes.length, this.frameSize, this.#window, stream.window);
-      if (length <= 0 && bytes.length > 0) {
+      const length = Math.max(0, Math.min(bytes.length, this.frameSize, this.#window, stream.window));
+      if (length === 0 && bytes.length > 0) {
         this.#held.add(stream);
         return pieces;
       }

@@ -105,8 +105,7 @@ export class Line {
       const cancel = this.#clock.after(deadlineMs, () => {
         stream.cancel();
         reject(new AnswerLostFault('etcd did not answer in time'));
-        // Not one byte since the call began: the connection is dead, and the next call must not wait for it too.
-        if (this.#socket.bytesRead === heard) this.#connection.destroy();
+        this.#endIfSilent(heard); // the next call must not wait for a dead connection too
       });
     });
   }
@@ -173,8 +172,16 @@ export class Line {
     const now = this.#clock.monotonic();
     if (now - this.#pingedAt < PING_EVERY_MS || !this.usable) return;
     this.#pingedAt = now;
-    const cancel = this.#clock.after(PING_ANSWERED_WITHIN_MS, () => this.#connection.destroy());
+    const heard = this.#socket.bytesRead;
+    const cancel = this.#clock.after(PING_ANSWERED_WITHIN_MS, () => this.#endIfSilent(heard));
     this.#connection.ping(cancel);
+  }
+
+  /** Ends a connection on which not one byte has come since. What has come and was not read yet is read first. */
+  #endIfSilent(heard: number): void {
+    setImmediate(() => {
+      if (this.#socket.bytesRead === heard) this.#connection.destroy();
+    });
   }
 }
 
@@ -186,7 +193,7 @@ class Answer {
 
   note(fields: readonly HeaderField[]): void {
     for (const { name, value } of fields) {
-      if (name === 'grpc-status') this.status = Number(value);
+      if (name === 'grpc-status') this.status = /^\d+$/.test(value) ? Number(value) : Number.NaN;
       else if (name === 'grpc-message') this.message = value;
     }
   }
