@@ -1,4 +1,4 @@
-import type { Clock } from '../clock/index.js';
+import { type Clock, sleep } from '../clock/index.js';
 import { asError, BrokenInvariantFault } from '../fault/index.js';
 import type { Logger } from '../log/index.js';
 import type { Cache, CacheChange } from './cache.js';
@@ -6,11 +6,13 @@ import { EntryIndex } from './entry-index.js';
 import { Freshness } from './freshness.js';
 import { KeyTree } from './key-tree.js';
 import type { Entry, Feed, FollowOptions, Happening, Listing, Revision, Store } from './store.js';
-import { untilReachable } from './until-reachable.js';
 import { encode } from './value.js';
 
 /** Written only to make the watch move when nothing else does. */
 const BARRIER_KEY = 'barrier';
+
+/** Between two attempts to show that nothing was missed. */
+const PROVE_AGAIN_MS = 1_000;
 
 export interface WatchCacheOptions {
   readonly store: Store;
@@ -131,11 +133,15 @@ export class WatchCache implements Cache {
     if (!up) return;
     const link = new AbortController();
     this.#link = link;
-    try {
-      await untilReachable(() => this.barrier(), { clock: this.#clock, log: this.#log }, link.signal);
-      if (!link.signal.aborted) this.#connected = true;
-    } catch (thrown) {
-      this.#log.error('the store refuses to be read', { error: asError(thrown) });
+    while (!link.signal.aborted) {
+      try {
+        await this.barrier();
+        if (!link.signal.aborted) this.#connected = true;
+        return;
+      } catch (thrown) {
+        this.#log.warn('the cache cannot be shown to be complete', { error: asError(thrown) });
+        await sleep(this.#clock, PROVE_AGAIN_MS, link.signal);
+      }
     }
   }
 
