@@ -21,6 +21,11 @@ describe('the suites', () => {
     expect(planOf(suite, files)).to.deep.equal({ together: [files.slice(0, 3)], alone: [] });
   });
 
+  it('run in one process but for what must be alone', () => {
+    const plan = { together: [['b.test.ts', 'c.test.ts']], alone: [['a.test.ts']] };
+    expect(planOf({ ...suite, alone: ['a.test.ts'] }, files)).to.deep.equal(plan);
+  });
+
   it('run side by side, the longest first, and apart what must be alone', () => {
     const wide: Suite = { ...suite, sideBySide: true, first: ['c.test.ts'], alone: ['a.test.ts'] };
     expect(planOf(wide, files)).to.deep.equal({ together: [['c.test.ts'], ['b.test.ts']], alone: [['a.test.ts']] });
