@@ -92,7 +92,7 @@ describe('an engine of our own', function () {
 
   it('keeps the containers of different networks apart, and those of one together', async function () {
     if (!dockerd.separates) {
-      this.test!.title += ' skipped: iptables cannot be used on this machine';
+      this.test!.title += ' skipped: iptables cannot be used here (run as root, on a kernel with netfilter)';
       this.skip();
     }
     const image = await demoImage(registry.address);
