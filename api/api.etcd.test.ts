@@ -6,7 +6,7 @@ import { expect } from 'chai';
 
 import { Keyring } from '../pkg/auth/index.js';
 import { systemRandom } from '../pkg/clock/index.js';
-import { EtcdProcess, TcpProxy } from '../pkg/processes/index.js';
+import { EtcdProcess, TcpProxy } from '../dev/processes/index.js';
 import { EtcdStore } from '../pkg/store/index.js';
 import { ApiLab, webDeployment } from './api-lab.testing.js';
 import { WatchReader } from './watch-reader.testing.js';

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 
 import { systemClock, systemRandom } from '../pkg/clock/index.js';
-import { EtcdProcess } from '../pkg/processes/index.js';
+import { EtcdProcess } from '../dev/processes/index.js';
 
 const moor = fileURLToPath(new URL('../moor', import.meta.url));
 

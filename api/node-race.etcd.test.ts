@@ -8,7 +8,7 @@ import { expect } from 'chai';
 import { keys, ranges } from '../crds/keys/index.js';
 import type { NodeNameRecord } from '../crds/node/index.js';
 import { enrolmentText } from '../pkg/link/index.js';
-import { EtcdProcess } from '../pkg/processes/index.js';
+import { EtcdProcess } from '../dev/processes/index.js';
 import { EtcdStore, value } from '../pkg/store/index.js';
 import { ApiLab } from './api-lab.testing.js';
 

@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 
 import { ranges } from '../crds/keys/index.js';
-import { EtcdProcess } from '../pkg/processes/index.js';
+import { EtcdProcess } from '../dev/processes/index.js';
 import { EtcdStore, type LeaderRecord, value } from '../pkg/store/index.js';
 import type { SecretStore } from '../pkg/secrets/index.js';
 import { allLoops, secretLoops } from './list.js';

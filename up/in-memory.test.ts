@@ -9,7 +9,7 @@ import { type DeploymentView, readiness } from '../pkg/cli/index.js';
 import { Client } from '../pkg/client/index.js';
 import { systemClock, systemRandom } from '../pkg/clock/index.js';
 import { silentLogger } from '../pkg/log/index.js';
-import { freePort } from '../pkg/processes/index.js';
+import { freePort } from '../dev/processes/index.js';
 import { type InMemory, startInMemory } from './in-memory.js';
 
 describe('everything in one process', () => {

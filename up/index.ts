@@ -8,7 +8,7 @@
  * `main.ts` is `moor up` and `moor down`. `startInMemory` runs the whole of Mooring in the calling process instead, on a
  * store in memory.
  *
- * It leaves each program to itself: etcd, the engine and the registry to `pkg/processes`; the API server, the loops and
+ * It leaves each program to itself: etcd, the engine and the registry to `dev/processes`; the API server, the loops and
  * the agent to their own folders.
  *
  * @module

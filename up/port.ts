@@ -1,4 +1,4 @@
-import { freePort, isFreePort } from '../pkg/processes/index.js';
+import { freePort, isFreePort } from '../dev/processes/index.js';
 
 /** The first of the wanted ports that is free, or any free one. */
 export async function choosePort(wanted: readonly number[]): Promise<number> {

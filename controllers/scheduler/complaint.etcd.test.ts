@@ -15,7 +15,7 @@ import { EventLeases, EventWriter } from '../../pkg/events/index.js';
 import { defaultPolicy, explainDeployment } from '../../pkg/fleet/index.js';
 import { silentLogger } from '../../pkg/log/index.js';
 import type { Workload } from '../../pkg/placement/index.js';
-import { EtcdProcess } from '../../pkg/processes/index.js';
+import { EtcdProcess } from '../../dev/processes/index.js';
 import type { LoopEnv } from '../../pkg/reconcile/index.js';
 import { create, encode, EtcdStore, type Put, value, WatchCache } from '../../pkg/store/index.js';
 import { controllersIn } from '../controllers-in.js';

@@ -8,7 +8,7 @@ import { keys, ranges } from '../../crds/keys/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import { sleep, systemClock, systemRandom } from '../../pkg/clock/index.js';
 import { silentLogger } from '../../pkg/log/index.js';
-import { EtcdProcess } from '../../pkg/processes/index.js';
+import { EtcdProcess } from '../../dev/processes/index.js';
 import { credentialPath, documentOf, EmbeddedSecretStore, SecretKeyring } from '../../pkg/secrets/index.js';
 import { create, encode, EtcdStore, value, WatchCache } from '../../pkg/store/index.js';
 import { controllersIn } from '../controllers-in.js';

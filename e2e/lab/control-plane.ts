@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 import type { DevelopmentAccess } from '../../api/index.js';
 import { Client } from '../../pkg/client/index.js';
-import { EtcdProcess, freePort } from '../../pkg/processes/index.js';
+import { EtcdProcess, freePort } from '../../dev/processes/index.js';
 import { EtcdStore } from '../../pkg/store/index.js';
 import { Child } from './child.js';
 import { until } from './until.js';

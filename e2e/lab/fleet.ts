@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 
 import type { Client } from '../../pkg/client/index.js';
-import { DockerdProcess, demoImage, RegistryProcess } from '../../pkg/processes/index.js';
+import { DockerdProcess, demoImage, RegistryProcess } from '../../dev/processes/index.js';
 import { Child } from './child.js';
 import type { ControlPlane } from './control-plane.js';
 import { EngineView } from './engine-view.js';

@@ -9,7 +9,7 @@ import { EventLeases, EventWriter } from '../../pkg/events/index.js';
 import { NodeDesk, type NodeIdentity, Tickets } from '../../pkg/link/index.js';
 import { silentLogger } from '../../pkg/log/index.js';
 import { createMetrics } from '../../pkg/metrics/index.js';
-import { calm, type Incarnation, SimulatedStore, type Weather, World } from '../../pkg/simulation/index.js';
+import { calm, type SimProcess, SimulatedStore, type FaultProfile, SimWorld } from '../../dev/simulation/index.js';
 import { encode, MemoryStore, type Store, value, WatchCache } from '../../pkg/store/index.js';
 import { type Answer, Front, nobodyAnswered, type Request } from './front.js';
 import { remoteEngine } from './remote-engine.js';
@@ -23,7 +23,7 @@ const forever = () => new AbortController().signal;
 
 /** An API server that is up. */
 export interface ApiServer {
-  readonly life: Incarnation;
+  readonly life: SimProcess;
   readonly desk: NodeDesk;
   readonly front: Front;
 }
@@ -55,9 +55,9 @@ const { settings } = loadSettings({ environment: {} });
 const keyring = new Keyring([Buffer.alloc(32, 2)]);
 
 /** The whole system in one world: two API servers, two controllers processes, three machines of two tenants. */
-export class Cluster {
-  readonly world: World;
-  readonly weather: Weather = { ...calm };
+export class SimCluster {
+  readonly world: SimWorld;
+  readonly weather: FaultProfile = { ...calm };
   /** The store itself, as nobody in the world can reach it: at once and without fail. */
   readonly server: MemoryStore;
   readonly vault = new Vault();
@@ -72,7 +72,7 @@ export class Cluster {
   #tokens = 0;
 
   constructor(seed: number, variant: Variant = {}) {
-    this.world = new World(seed);
+    this.world = new SimWorld(seed);
     this.server = new MemoryStore({ clock: this.world.clock });
     this.#variant = variant;
     this.machines = Object.keys(MACHINES).map(name => this.#machine(name));
@@ -137,15 +137,15 @@ export class Cluster {
     await this.server.commit({ guards: [{ key, at }], puts: [{ key, bytes: encode(document) }], deletes: [] });
   }
 
-  #seat(name: string, boot: (life: Incarnation) => void): Seat {
+  #seat(name: string, boot: (life: SimProcess) => void): Seat {
     return new Seat(name, this.world, this.weather, boot);
   }
 
-  #store(life: Incarnation): Store {
+  #store(life: SimProcess): Store {
     return new SimulatedStore(life, this.server, this.#variant.reconnecting);
   }
 
-  #bootApi(life: Incarnation): void {
+  #bootApi(life: SimProcess): void {
     const { clock, random } = life;
     const reached = this.#store(life);
     const store = this.#variant.apiStore?.(reached) ?? reached;
@@ -166,7 +166,7 @@ export class Cluster {
     void cache.ready.then(() => this.#servers.set(life.name, { life, desk, front }));
   }
 
-  #bootControllers(life: Incarnation): void {
+  #bootControllers(life: SimProcess): void {
     const { clock, random } = life;
     const store = this.#store(life);
     const cache = new WatchCache({ store, clock, log: silentLogger });
@@ -202,7 +202,7 @@ export class Cluster {
     return machine;
   }
 
-  #bootAgent(life: Incarnation, { name, engine, labels, joinToken }: Machine, disk: Disk): void {
+  #bootAgent(life: SimProcess, { name, engine, labels, joinToken }: Machine, disk: Disk): void {
     const { clock, random } = life;
     const link = this.#variant.link?.(new RemoteLink(life, this)) ?? new RemoteLink(life, this);
     const reached = remoteEngine(life, engine, (id, order) => this.vault.delivered(id, order));

@@ -1,14 +1,14 @@
 import { expect } from 'chai';
 
-import type { Chronicle } from './chronicle.js';
-import type { Cluster } from './cluster.js';
+import type { History } from './history.js';
+import type { SimCluster } from './cluster.js';
 import { credentialKey } from './secrets.js';
 
 /**
  * Must hold after every step: a container that refers to a credential has it, in a version that its replica was stamped
  * with; and one that runs has a version that is still accepted, unless it was given up with its node.
  */
-export function inspectSecrets({ machines, vault }: Cluster, chronicle: Chronicle): void {
+export function inspectSecrets({ machines, vault }: SimCluster, chronicle: History): void {
   for (const { id, owner, name, state } of machines.flatMap(({ engine }) => engine.containers)) {
     const wanted = chronicle.replica(owner.replica)?.template.secrets?.length ?? 0;
     const versions = vault.versionsIn(id);

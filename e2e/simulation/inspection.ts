@@ -5,8 +5,8 @@ import { keys, ranges } from '../../crds/keys/index.js';
 import type { NodeStatus, StoredNode } from '../../crds/node/index.js';
 import { type Replica, templateHash } from '../../crds/replica/index.js';
 import type { Report } from '../../crds/report/index.js';
-import type { Chronicle } from './chronicle.js';
-import { type Cluster, COUNTRY, type Machine } from './cluster.js';
+import type { History } from './history.js';
+import { type SimCluster, COUNTRY, type Machine } from './cluster.js';
 import { expectRotated } from './secrets.js';
 
 /**
@@ -15,7 +15,7 @@ import { expectRotated } from './secrets.js';
  * many containers run that were given up with their node, beside another one of their slot: that is what a node costs
  * which was lost and in truth ran.
  */
-export function inspectContainers({ machines }: Cluster, chronicle: Chronicle): number {
+export function inspectContainers({ machines }: SimCluster, chronicle: History): number {
   const slots = new Map<string, string>();
   const left: string[] = [];
   for (const { name: machine, engine } of machines) {
@@ -38,7 +38,7 @@ export function inspectContainers({ machines }: Cluster, chronicle: Chronicle): 
 }
 
 /** Throws unless everything is as the users ask for, and nothing else is left. */
-export function expectConverged(cluster: Cluster, chronicle: Chronicle): void {
+export function expectConverged(cluster: SimCluster, chronicle: History): void {
   const deployments = chronicle.all<StoredDeployment>(ranges.deployments);
   const ready = chronicle.all<NodeStatus>(ranges.nodeStatuses).filter(({ status }) => status === 'ready');
   expect(ready.length, 'nodes that are ready').to.equal(cluster.machines.length);
@@ -61,7 +61,7 @@ export function expectConverged(cluster: Cluster, chronicle: Chronicle): void {
   }
 }
 
-function expectServed(deployment: StoredDeployment, cluster: Cluster, chronicle: Chronicle): void {
+function expectServed(deployment: StoredDeployment, cluster: SimCluster, chronicle: History): void {
   const { name, replicas, ports, metadata } = deployment;
   const { tenant, uid } = metadata;
   expect(metadata.deletedAt, `${name} is to be deleted`).to.equal(undefined);

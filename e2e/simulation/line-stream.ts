@@ -1,10 +1,10 @@
 import { type AssignmentLine, LinkUnreachableFault, type NodeIdentity } from '../../pkg/link/index.js';
-import type { Incarnation } from '../../pkg/simulation/index.js';
+import type { SimProcess } from '../../dev/simulation/index.js';
 import type { ApiServer } from './cluster.js';
 
 /** One stream of assignments from a server to an agent: in order, late at times, and now and then broken. */
 export class LineStream {
-  readonly #agent: Incarnation;
+  readonly #agent: SimProcess;
   readonly #holder: ApiServer;
   readonly #onLine: (line: AssignmentLine) => void;
   readonly #inbox: AssignmentLine[] = [];
@@ -13,7 +13,7 @@ export class LineStream {
   #open = true;
   #broken: (fault: Error) => void = () => undefined;
 
-  constructor(agent: Incarnation, holder: ApiServer, onLine: (line: AssignmentLine) => void) {
+  constructor(agent: SimProcess, holder: ApiServer, onLine: (line: AssignmentLine) => void) {
     this.#agent = agent;
     this.#holder = holder;
     this.#onLine = onLine;

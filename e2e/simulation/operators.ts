@@ -1,12 +1,12 @@
 import { keys } from '../../crds/keys/index.js';
 import type { StoredNode } from '../../crds/node/index.js';
 import { value } from '../../pkg/store/index.js';
-import { type Cluster, COUNTRY, type Machine } from './cluster.js';
+import { type SimCluster, COUNTRY, type Machine } from './cluster.js';
 
 type Order = 'drain' | 'undrain' | 'fence';
 
 /** Operators empty nodes for a while, switch machines off and take them abroad, every few seconds until `until`. */
-export function orderNodes(cluster: Cluster, until: number): void {
+export function orderNodes(cluster: SimCluster, until: number): void {
   const { world } = cluster;
   world.after(world.between(5_000, 25_000), 'an operator orders', () => {
     if (world.time >= until) return;
@@ -17,7 +17,7 @@ export function orderNodes(cluster: Cluster, until: number): void {
 }
 
 /** Takes back every order, at once and without fail. */
-export async function endOrders(cluster: Cluster): Promise<void> {
+export async function endOrders(cluster: SimCluster): Promise<void> {
   for (const { name } of cluster.machines) {
     const owner = await cluster.ownerOf(name);
     const entry = owner && (await cluster.server.get(keys.node(owner, name)));
@@ -28,26 +28,26 @@ export async function endOrders(cluster: Cluster): Promise<void> {
 }
 
 /** Has a node emptied, for a while. */
-export function drain(cluster: Cluster, machine: Machine, forMs = cluster.world.between(2_000, 20_000)): void {
+export function drain(cluster: SimCluster, machine: Machine, forMs = cluster.world.between(2_000, 20_000)): void {
   void order(cluster, machine, 'drain');
   cluster.world.after(forMs, 'a node may be used again', () => void order(cluster, machine, 'undrain'));
 }
 
 /** The agent is restarted with other labels; its containers go on. */
-function moveAbroad({ world }: Cluster, { labels, seat }: Machine): void {
+function moveAbroad({ world }: SimCluster, { labels, seat }: Machine): void {
   labels[COUNTRY] = labels[COUNTRY] === 'DE' ? 'FR' : 'DE';
   seat.restart(world.between(100, 3_000));
 }
 
 /** Containers and agent stop, and a moment later somebody says so. */
-function switchOff(cluster: Cluster, machine: Machine): void {
+function switchOff(cluster: SimCluster, machine: Machine): void {
   const { world } = cluster;
   machine.engine.restart();
   machine.seat.restart(world.between(10_000, 40_000));
   world.after(world.between(100, 5_000), 'a machine is fenced', () => void order(cluster, machine, 'fence'));
 }
 
-async function order(cluster: Cluster, { name }: Machine, what: Order): Promise<void> {
+async function order(cluster: SimCluster, { name }: Machine, what: Order): Promise<void> {
   const tenant = await cluster.ownerOf(name);
   if (tenant === undefined) return;
   await cluster.ask({ method: 'POST', path: `/api/v1/nodes/{id}/${what}`, tenant, params: { id: name } });

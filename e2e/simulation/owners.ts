@@ -1,12 +1,12 @@
 import type { StoredToken } from '../../crds/tenant/index.js';
-import { type Cluster, type Machine, TENANTS } from './cluster.js';
+import { type SimCluster, type Machine, TENANTS } from './cluster.js';
 import { drain } from './operators.js';
 
 const CLAIMS = '/api/v1/nodes/{nodeName}/claims';
 const CLAIM = '/api/v1/nodes/{nodeName}/claim';
 
 /** Machines change hands, or nearly, every few seconds until `until`. */
-export function exchangeMachines(cluster: Cluster, until: number): void {
+export function exchangeMachines(cluster: SimCluster, until: number): void {
   const { world } = cluster;
   world.after(world.between(4_000, 20_000), 'a machine changes hands', () => {
     if (world.time >= until) return;
@@ -16,7 +16,7 @@ export function exchangeMachines(cluster: Cluster, until: number): void {
 }
 
 /** Has every machine's agent enrol for whoever has the machine. To be repeated: an owner's last word may be under way. */
-export async function settleOwners(cluster: Cluster): Promise<void> {
+export async function settleOwners(cluster: SimCluster): Promise<void> {
   for (const machine of cluster.machines) {
     const owner = await cluster.ownerOf(machine.name);
     const { tenant } = JSON.parse(machine.joinToken) as StoredToken;
@@ -28,7 +28,7 @@ export async function settleOwners(cluster: Cluster): Promise<void> {
 
 /** A machine that is to change hands, in time. */
 interface Deal {
-  readonly cluster: Cluster;
+  readonly cluster: SimCluster;
   readonly machine: Machine;
   readonly until: number;
 }
@@ -89,11 +89,11 @@ function moveIn({ cluster, machine, until }: Deal, tenant: string, afterMs: numb
   });
 }
 
-function claim(cluster: Cluster, { name: nodeName }: Machine, tenant: string) {
+function claim(cluster: SimCluster, { name: nodeName }: Machine, tenant: string) {
   return cluster.ask({ method: 'POST', path: CLAIMS, tenant, params: { nodeName } });
 }
 
-function release(cluster: Cluster, { name: nodeName }: Machine, tenant: string) {
+function release(cluster: SimCluster, { name: nodeName }: Machine, tenant: string) {
   const headers = { 'x-tenant-id': tenant };
   return cluster.ask({ method: 'DELETE', path: CLAIM, tenant, params: { nodeName }, headers });
 }

@@ -1,9 +1,9 @@
-import { type Cluster, TENANTS } from './cluster.js';
+import { type SimCluster, TENANTS } from './cluster.js';
 
 const QUOTAS = '/api/v1/tenants/{tenant}/quotas';
 
 /** The platform raises and lowers quotas, every few seconds until `until`. */
-export function setQuotas(cluster: Cluster, until: number): void {
+export function setQuotas(cluster: SimCluster, until: number): void {
   const { world } = cluster;
   if (world.time >= until) return;
   world.after(world.between(3_000, 12_000), 'the platform sets quotas', () => {
@@ -20,13 +20,13 @@ export function setQuotas(cluster: Cluster, until: number): void {
 }
 
 /** Sets what a tenant may have. */
-export async function setQuota(cluster: Cluster, tenant: string, document: object): Promise<boolean> {
+export async function setQuota(cluster: SimCluster, tenant: string, document: object): Promise<boolean> {
   const params = { tenant };
   return (await cluster.ask({ method: 'PUT', path: QUOTAS, tenant, params, document })).told === 'stored';
 }
 
 /** How much of each kind the platform says a tenant has. */
-export async function usedBy(cluster: Cluster, tenant: string): Promise<Readonly<Record<string, number>>> {
+export async function usedBy(cluster: SimCluster, tenant: string): Promise<Readonly<Record<string, number>>> {
   const answer = await cluster.ask({ method: 'GET', path: QUOTAS, tenant, params: { tenant } });
   if (answer.told !== 'stored') throw new Error('quotas cannot be read');
   const quotas = answer.body['quotas'] as Readonly<Record<string, { readonly used: number }>>;

@@ -1,5 +1,5 @@
 import { type ContainerOrder, type Engine, EngineUnreachableFault } from '../../pkg/agent/index.js';
-import type { Incarnation } from '../../pkg/simulation/index.js';
+import type { SimProcess } from '../../dev/simulation/index.js';
 
 const broken = () => new EngineUnreachableFault('the engine does not answer');
 const faults = { wire: 'others', unreachable: broken, unknown: broken } as const;
@@ -8,7 +8,7 @@ const faults = { wire: 'others', unreachable: broken, unknown: broken } as const
 export type OnMade = (id: string, order: ContainerOrder) => void;
 
 /** An engine as one life of an agent reaches it: the engine goes on when the agent dies, and so does what it was told. */
-export function remoteEngine(agent: Incarnation, engine: Engine, onMade: OnMade): Engine {
+export function remoteEngine(agent: SimProcess, engine: Engine, onMade: OnMade): Engine {
   const call = <T>(label: string, effect: () => Promise<T>) => agent.call(`engine ${label}`, effect, faults);
   return {
     facts: () => call('facts', () => engine.facts()),

@@ -15,7 +15,7 @@ import {
   type ReportBatch,
 } from '../../pkg/link/index.js';
 import type { Secret } from '../../pkg/secrets/index.js';
-import type { Incarnation } from '../../pkg/simulation/index.js';
+import type { SimProcess } from '../../dev/simulation/index.js';
 import type { ApiServer } from './cluster.js';
 import type { Answer } from './front.js';
 import { LineStream } from './line-stream.js';
@@ -36,11 +36,11 @@ const cut = () => new LinkUnreachableFault('the link broke');
 
 /** The link of one life of an agent, to whichever API server answers. */
 export class RemoteLink implements AgentLink {
-  readonly #agent: Incarnation;
+  readonly #agent: SimProcess;
   readonly #office: LinkOffice;
   #token = '';
 
-  constructor(agent: Incarnation, office: LinkOffice) {
+  constructor(agent: SimProcess, office: LinkOffice) {
     this.#agent = agent;
     this.#office = office;
   }

@@ -2,9 +2,9 @@ import { expect } from 'chai';
 
 import type { StoredDeployment } from '../../crds/deployment/index.js';
 import { ranges } from '../../crds/keys/index.js';
-import { calm, storm } from '../../pkg/simulation/index.js';
-import { Chronicle } from './chronicle.js';
-import { Cluster, TENANTS } from './cluster.js';
+import { calm, storm } from '../../dev/simulation/index.js';
+import { History } from './history.js';
+import { SimCluster, TENANTS } from './cluster.js';
 import { inspectSecrets } from './inspect-secrets.js';
 import { expectConverged, inspectContainers } from './inspection.js';
 import { endOrders, orderNodes } from './operators.js';
@@ -48,7 +48,7 @@ export class BrokenPromiseError extends Error {
   readonly seed: number;
   readonly tail: readonly string[];
 
-  constructor(seed: number, cluster: Cluster, cause: unknown) {
+  constructor(seed: number, cluster: SimCluster, cause: unknown) {
     const what = cause instanceof Error ? cause.message : String(cause);
     super(`seed ${seed} at ${Math.round(cluster.world.time)} ms: ${what}`, { cause });
     this.name = 'BrokenPromiseError';
@@ -62,7 +62,7 @@ export class BrokenPromiseError extends Error {
  * wrong any more, and everything must become as it was asked for, and then nothing may happen at all.
  */
 export async function runScenario(seed: number, variant?: Variant): Promise<Outcome> {
-  const cluster = new Cluster(seed, variant);
+  const cluster = new SimCluster(seed, variant);
   try {
     return await tell(cluster, seed);
   } catch (thrown) {
@@ -70,9 +70,9 @@ export async function runScenario(seed: number, variant?: Variant): Promise<Outc
   }
 }
 
-async function tell(cluster: Cluster, seed: number): Promise<Outcome> {
+async function tell(cluster: SimCluster, seed: number): Promise<Outcome> {
   const { world } = cluster;
-  const chronicle = new Chronicle(cluster.server);
+  const chronicle = new History(cluster.server);
   cluster.handedOut = ticket => chronicle.handedOut(ticket);
   const { inspect, doubledMs } = inspector(cluster, chronicle);
   await cluster.begin();
@@ -97,7 +97,7 @@ async function tell(cluster: Cluster, seed: number): Promise<Outcome> {
 }
 
 /** Everything goes wrong, everybody wants something, and then it is over. */
-async function weather(cluster: Cluster, chronicle: Chronicle, inspect: () => void): Promise<void> {
+async function weather(cluster: SimCluster, chronicle: History, inspect: () => void): Promise<void> {
   const { world } = cluster;
   const until = world.time + STORM_MS;
   Object.assign(cluster.weather, storm);
@@ -115,7 +115,7 @@ async function weather(cluster: Cluster, chronicle: Chronicle, inspect: () => vo
   await endOrders(cluster);
 }
 
-async function converge(cluster: Cluster, chronicle: Chronicle, inspect: () => void): Promise<number> {
+async function converge(cluster: SimCluster, chronicle: History, inspect: () => void): Promise<number> {
   const { world } = cluster;
   const from = world.time;
   for (;;) {
@@ -133,7 +133,7 @@ async function converge(cluster: Cluster, chronicle: Chronicle, inspect: () => v
 }
 
 /** A quota that is lowered takes nothing away and lets nothing come; raised again, it wakes what waits. */
-async function lowerAndRaise(cluster: Cluster, chronicle: Chronicle, inspect: () => void): Promise<void> {
+async function lowerAndRaise(cluster: SimCluster, chronicle: History, inspect: () => void): Promise<void> {
   const { world, machines } = cluster;
   for (const tenant of TENANTS) void setQuota(cluster, tenant, { containers: 0, deployments: 0 });
   await world.pass(1_000, inspect);
@@ -149,7 +149,7 @@ async function lowerAndRaise(cluster: Cluster, chronicle: Chronicle, inspect: ()
 }
 
 /** Nothing may happen while nothing is asked for. */
-async function expectQuiet(cluster: Cluster, chronicle: Chronicle, inspect: () => void): Promise<void> {
+async function expectQuiet(cluster: SimCluster, chronicle: History, inspect: () => void): Promise<void> {
   const { world } = cluster;
   await world.pass(chronicle.entries(ranges.schedulings).length > 0 ? AFTERMATH_MS : LAST_WORK_MS, inspect);
   const before = standing(cluster, chronicle);
@@ -159,7 +159,7 @@ async function expectQuiet(cluster: Cluster, chronicle: Chronicle, inspect: () =
 }
 
 /** What the platform says that tenants have is what there is. */
-async function expectCounted(cluster: Cluster, chronicle: Chronicle, inspect: () => void): Promise<void> {
+async function expectCounted(cluster: SimCluster, chronicle: History, inspect: () => void): Promise<void> {
   for (const tenant of TENANTS) {
     const counted = usedBy(cluster, tenant);
     await cluster.world.pass(100, inspect);
@@ -167,12 +167,12 @@ async function expectCounted(cluster: Cluster, chronicle: Chronicle, inspect: ()
   }
 }
 
-function standing({ machines }: Cluster, { changes }: Chronicle): unknown {
+function standing({ machines }: SimCluster, { changes }: History): unknown {
   return { stored: changes, made: machines.map(({ engine }) => engine.changes) };
 }
 
 /** Looks at the containers only when an engine has done something, or a credential has changed. */
-function inspector(cluster: Cluster, chronicle: Chronicle) {
+function inspector(cluster: SimCluster, chronicle: History) {
   let seen = -1;
   let since: number | undefined;
   let longest = 0;

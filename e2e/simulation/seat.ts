@@ -1,21 +1,21 @@
-import { Incarnation, type Weather, type World } from '../../pkg/simulation/index.js';
+import { SimProcess, type FaultProfile, type SimWorld } from '../../dev/simulation/index.js';
 
 /** A process that is meant to run: killed and started again, one life after the other. */
 export class Seat {
   readonly name: string;
-  readonly #world: World;
-  readonly #weather: Weather;
-  readonly #boot: (life: Incarnation) => void;
-  #life: Incarnation | undefined;
+  readonly #world: SimWorld;
+  readonly #weather: FaultProfile;
+  readonly #boot: (life: SimProcess) => void;
+  #life: SimProcess | undefined;
 
-  constructor(name: string, world: World, weather: Weather, boot: (life: Incarnation) => void) {
+  constructor(name: string, world: SimWorld, weather: FaultProfile, boot: (life: SimProcess) => void) {
     this.name = name;
     this.#world = world;
     this.#weather = weather;
     this.#boot = boot;
   }
 
-  get life(): Incarnation | undefined {
+  get life(): SimProcess | undefined {
     return this.#life?.alive ? this.#life : undefined;
   }
 
@@ -23,7 +23,7 @@ export class Seat {
   start(): void {
     if (this.life) return;
     this.#world.trace.add(`${this.name} starts`);
-    this.#life = new Incarnation(this.name, this.#world, this.#weather);
+    this.#life = new SimProcess(this.name, this.#world, this.#weather);
     this.#boot(this.#life);
   }
 

@@ -3,8 +3,8 @@ import { expect } from 'chai';
 import type { StoredDeployment } from '../../crds/deployment/index.js';
 import { keys, ranges } from '../../crds/keys/index.js';
 import { type AskedRotation, standingOf } from '../../crds/rotation/index.js';
-import type { Chronicle } from './chronicle.js';
-import { type Cluster, TENANTS } from './cluster.js';
+import type { History } from './history.js';
+import { type SimCluster, TENANTS } from './cluster.js';
 
 const LABEL = 'safe-key';
 const NAMESPACE = 'deployments';
@@ -26,7 +26,7 @@ export const CREDENTIAL = {
 export const credentialKey = (tenant: string) => keys.secret(tenant, NAMESPACE, LABEL);
 
 /** Somebody rotates credentials, mostly in order, every few seconds until `until`; the secrets store goes away at times. */
-export function useSecrets(cluster: Cluster, until: number): void {
+export function useSecrets(cluster: SimCluster, until: number): void {
   const { world, vault } = cluster;
   for (const tenant of TENANTS) if (world.chance(0.8)) void writeMissing(cluster, tenant);
   const next = () => {
@@ -50,7 +50,7 @@ export function useSecrets(cluster: Cluster, until: number): void {
 }
 
 /** Writes the first version, unless there is one. */
-export async function writeMissing(cluster: Cluster, tenant: string): Promise<void> {
+export async function writeMissing(cluster: SimCluster, tenant: string): Promise<void> {
   if (await cluster.server.get(credentialKey(tenant))) return;
   const params = { namespace: NAMESPACE, resource: LABEL };
   const document = { values: { password: cluster.world.random.uuid() } };
@@ -58,7 +58,7 @@ export async function writeMissing(cluster: Cluster, tenant: string): Promise<vo
 }
 
 /** Takes the next step of a rotation, or some other one. */
-export async function rotate(cluster: Cluster, tenant: string, isRash = false): Promise<void> {
+export async function rotate(cluster: SimCluster, tenant: string, isRash = false): Promise<void> {
   const { world } = cluster;
   const params = { name: world.pick(CONSUMERS) };
   const shown = await cluster.ask({ method: 'GET', path: ROTATION, tenant, params });
@@ -68,7 +68,7 @@ export async function rotate(cluster: Cluster, tenant: string, isRash = false): 
 }
 
 /** Brings every rotation that is under way to its end, step by step. */
-export async function endRotations(cluster: Cluster): Promise<void> {
+export async function endRotations(cluster: SimCluster): Promise<void> {
   cluster.vault.away = false;
   for (const tenant of TENANTS) {
     await writeMissing(cluster, tenant);
@@ -84,7 +84,7 @@ export async function endRotations(cluster: Cluster): Promise<void> {
 }
 
 /** Throws unless every rotation that a deployment is part of has come to its end. */
-export function expectRotated(chronicle: Chronicle): void {
+export function expectRotated(chronicle: History): void {
   const consumers = chronicle.all<StoredDeployment>(ranges.deployments).filter(({ secrets }) => secrets?.length);
   for (const tenant of new Set(consumers.map(({ metadata }) => metadata.tenant))) {
     if (chronicle.entries(ranges.of(ranges.nodes, tenant)).length === 0) continue; // nothing runs, nothing rolls

@@ -3,8 +3,8 @@ import { expect } from 'chai';
 import { keys, ranges } from '../../crds/keys/index.js';
 import type { StoredNode } from '../../crds/node/index.js';
 import type { Replica } from '../../crds/replica/index.js';
-import { Chronicle } from './chronicle.js';
-import { Cluster, TENANTS } from './cluster.js';
+import { History } from './history.js';
+import { SimCluster, TENANTS } from './cluster.js';
 import { expectConverged, inspectContainers } from './inspection.js';
 
 const [TENANT] = TENANTS;
@@ -12,8 +12,8 @@ const AT = '2030-01-01T00:00:00.000Z';
 
 describe('a server that has lost the store', () => {
   it('does not bring back, on a restarted agent, what has moved on meanwhile', async () => {
-    const cluster = new Cluster(1);
-    const chronicle = new Chronicle(cluster.server);
+    const cluster = new SimCluster(1);
+    const chronicle = new History(cluster.server);
     const { world } = cluster;
     const inspect = () => {
       chronicle.inspect();

@@ -1,7 +1,7 @@
-import type { Cluster } from './cluster.js';
+import type { SimCluster } from './cluster.js';
 
 /** One thing that goes wrong. */
-type Trouble = (cluster: Cluster) => void;
+type Trouble = (cluster: SimCluster) => void;
 
 const kill: Trouble = ({ world, seats }) => world.pick(seats).restart(world.between(100, 15_000));
 
@@ -45,7 +45,7 @@ const troubles: readonly Trouble[] = [
 ];
 
 /** Something goes wrong every few seconds, until `until`. */
-export function makeTrouble(cluster: Cluster, until: number): void {
+export function makeTrouble(cluster: SimCluster, until: number): void {
   const { world } = cluster;
   if (world.time >= until) return;
   world.after(world.between(500, 5_000), 'trouble', () => {

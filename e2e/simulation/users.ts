@@ -1,5 +1,5 @@
-import type { Chronicle } from './chronicle.js';
-import { type Cluster, TENANTS } from './cluster.js';
+import type { History } from './history.js';
+import { type SimCluster, TENANTS } from './cluster.js';
 import type { Answer, Request } from './front.js';
 import { CREDENTIAL } from './secrets.js';
 
@@ -9,7 +9,7 @@ const DEPLOYMENTS = '/api/v1/deployments';
 const DEPLOYMENT = '/api/v1/deployments/{name}';
 
 /** What a user asks for. */
-export interface Wish {
+export interface UserIntent {
   readonly op: string;
   readonly kind: (typeof KINDS)[number];
   readonly tenant: string;
@@ -18,7 +18,7 @@ export interface Wish {
 }
 
 /** Users ask for something every second or so, until `until`, and remember what they were told. */
-export function useCluster(cluster: Cluster, chronicle: Chronicle, until: number): void {
+export function useCluster(cluster: SimCluster, chronicle: History, until: number): void {
   let asked = 0;
   const next = () => {
     const { world } = cluster;
@@ -33,10 +33,10 @@ export function useCluster(cluster: Cluster, chronicle: Chronicle, until: number
 }
 
 /** Asks for as much. */
-export function put(cluster: Cluster, { op, kind, tenant, name, spec }: Wish): Promise<Answer> {
+export function put(cluster: SimCluster, { op, kind, tenant, name, spec }: UserIntent): Promise<Answer> {
   const about = { tenant, op, params: { name } };
   const document = { kind: 'Deployment', name, ...spec };
-  const requests: Readonly<Record<Wish['kind'], Request>> = {
+  const requests: Readonly<Record<UserIntent['kind'], Request>> = {
     create: { ...about, method: 'POST', path: DEPLOYMENTS, document },
     change: { ...about, method: 'PUT', path: DEPLOYMENT, document },
     delete: { ...about, method: 'DELETE', path: DEPLOYMENT },
@@ -44,7 +44,7 @@ export function put(cluster: Cluster, { op, kind, tenant, name, spec }: Wish): P
   return cluster.ask(requests[kind]);
 }
 
-function draw({ world }: Cluster, op: string): Wish {
+function draw({ world }: SimCluster, op: string): UserIntent {
   const name = world.pick(NAMES);
   const hasSecret = name === 'safe' || (name === 'web' && world.chance(0.3));
   const spec = {

@@ -2,9 +2,9 @@ import type { Engine } from '../../pkg/agent/index.js';
 import type { AgentLink } from '../../pkg/link/index.js';
 import type { Loop } from '../../pkg/reconcile/index.js';
 import type { SecretStore } from '../../pkg/secrets/index.js';
-import type { Reconnecting } from '../../pkg/simulation/index.js';
+import type { Reconnecting } from '../../dev/simulation/index.js';
 import type { Cache, Store } from '../../pkg/store/index.js';
-import type { Cluster } from './cluster.js';
+import type { SimCluster } from './cluster.js';
 
 /** What may be put in the place of the product's own parts, to see that it is found out. */
 export interface Variant {
@@ -16,5 +16,5 @@ export interface Variant {
   readonly apiCache?: (cache: Cache) => Cache;
   readonly apiSecrets?: (secrets: SecretStore) => SecretStore;
   readonly link?: (link: AgentLink) => AgentLink;
-  readonly engine?: (engine: Engine, cluster: Cluster) => Engine;
+  readonly engine?: (engine: Engine, cluster: SimCluster) => Engine;
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 
 import { expect } from 'chai';
 
-import { EtcdProcess } from '../../pkg/processes/index.js';
+import { EtcdProcess } from '../../dev/processes/index.js';
 import { create, EtcdStore } from '../../pkg/store/index.js';
 import { canary, commandLines, filesBelow, findCanaries, formsOf } from '../lab/canary.js';
 

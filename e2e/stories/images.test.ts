@@ -6,7 +6,7 @@ import { expect } from 'chai';
 
 import { systemRandom } from '../../pkg/clock/index.js';
 import { loadSettings } from '../../pkg/config/index.js';
-import { demoImage, RegistryProcess } from '../../pkg/processes/index.js';
+import { demoImage, RegistryProcess } from '../../dev/processes/index.js';
 import { credentialPath, documentOf, openSecretStore, registryLabel } from '../../pkg/secrets/index.js';
 import { EtcdStore } from '../../pkg/store/index.js';
 import { canary } from '../lab/canary.js';

@@ -6,7 +6,7 @@ import { expect } from 'chai';
 
 import type { StoredEvent } from '../../crds/event/index.js';
 import { FakeVault } from '../../pkg/secrets/vault/fake-vault.testing.js';
-import { TcpProxy } from '../../pkg/processes/index.js';
+import { TcpProxy } from '../../dev/processes/index.js';
 import { canary } from '../lab/canary.js';
 import { ControlPlane } from '../lab/control-plane.js';
 import { Fleet } from '../lab/fleet.js';

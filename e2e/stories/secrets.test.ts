@@ -2,7 +2,7 @@ import { join } from 'node:path';
 
 import { expect } from 'chai';
 
-import { TcpProxy } from '../../pkg/processes/index.js';
+import { TcpProxy } from '../../dev/processes/index.js';
 import { canary, findCanaries } from '../lab/canary.js';
 import { Child } from '../lab/child.js';
 import { ControlPlane } from '../lab/control-plane.js';

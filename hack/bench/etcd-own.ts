@@ -1,4 +1,4 @@
-import type { EtcdProcess } from '../../pkg/processes/index.js';
+import type { EtcdProcess } from '../../dev/processes/index.js';
 import { type Change, create, EtcdStore, type Store } from '../../pkg/store/index.js';
 import { etcdLimit, goLimitAvailable, type LimitQuestion, type Transaction } from './etcd-limit.js';
 import { type Cell, quantile } from './rounds.js';

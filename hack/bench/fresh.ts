@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { EtcdProcess } from '../../pkg/processes/index.js';
+import { EtcdProcess } from '../../dev/processes/index.js';
 
 /** Runs one cell on an etcd that nobody has used before: what it did earlier shows in what it does next. */
 export async function onFreshEtcd<T>(measure: (etcd: EtcdProcess) => Promise<T>): Promise<T> {

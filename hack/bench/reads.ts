@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
-import type { EtcdProcess } from '../../pkg/processes/index.js';
+import type { EtcdProcess } from '../../dev/processes/index.js';
 import { onFreshEtcd } from './fresh.js';
 import type { Finding } from './report.js';
 import { type Cell, interleave, median, ratio } from './rounds.js';

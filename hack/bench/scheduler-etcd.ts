@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 
-import type { EtcdProcess } from '../../pkg/processes/index.js';
+import type { EtcdProcess } from '../../dev/processes/index.js';
 import { EtcdStore } from '../../pkg/store/index.js';
 import { limitClient, limitOf } from './etcd-own.js';
 import { onFreshEtcd } from './fresh.js';

@@ -1,6 +1,6 @@
 import { ranges } from '../../crds/keys/index.js';
 import { ControlPlane } from '../../e2e/lab/control-plane.js';
-import type { EtcdProcess } from '../../pkg/processes/index.js';
+import type { EtcdProcess } from '../../dev/processes/index.js';
 import { EtcdStore } from '../../pkg/store/index.js';
 import type { Transaction } from './etcd-limit.js';
 import { limitClient, limitOf } from './etcd-own.js';

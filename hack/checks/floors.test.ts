@@ -15,6 +15,30 @@ describe('import floors', () => {
     { name: 'refuses an arrow sideways', path: 'api/server.ts', imports: '../controllers/list.js', refused: true },
     { name: 'keeps etcd3 at home', path: 'api/server.ts', imports: 'etcd3', refused: true },
     { name: 'knows etcd3 at home', path: 'pkg/store/etcd-store.ts', imports: 'etcd3', refused: false },
+    {
+      name: 'lets a test import the development machinery',
+      path: 'pkg/store/a.etcd.test.ts',
+      imports: '../../dev/processes/index.js',
+      refused: false,
+    },
+    {
+      name: 'lets a helper of tests import the development machinery',
+      path: 'pkg/store/lab.testing.ts',
+      imports: '../../dev/processes/index.js',
+      refused: false,
+    },
+    {
+      name: 'refuses development machinery in the product',
+      path: 'api/main.ts',
+      imports: '../dev/processes/index.js',
+      refused: true,
+    },
+    {
+      name: 'refuses any other arrow up from a test',
+      path: 'pkg/store/a.test.ts',
+      imports: '../../api/server.js',
+      refused: true,
+    },
     { name: 'refuses a folder that nobody put on a floor', path: 'lib/a.ts', imports: './b.js', refused: true },
   ];
 

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 
-import { floors, homes } from '../floors.js';
+import { floors, homes, openToTests } from '../floors.js';
 import { sourceFiles } from './source-files.js';
 
 const IMPORT = /(?:^|\n)\s*(?:import|export)\s(?:[^;'"]*?\sfrom\s)?['"]([^'"]+)['"]|import\(\s*['"]([^'"]+)['"]\s*\)/g;
@@ -24,6 +24,11 @@ function packageOf(specifier: string): string {
   return specifier.startsWith('@') ? parts.slice(0, 2).join('/') : (parts[0] as string);
 }
 
+/** Whether a file exists for tests only: a test, a contract that several tests run, or a helper of tests. */
+export function isTestCode(path: string): boolean {
+  return /\.(?:test|testing|contract)\.ts$/.test(path);
+}
+
 /** What one import of one file does wrong, if anything. */
 export function judgeImport(path: string, specifier: string): string | undefined {
   const from = roomOf(path);
@@ -40,6 +45,7 @@ export function judgeImport(path: string, specifier: string): string | undefined
   if (!to) return `${path}: imports ${target}, which is on no floor`;
   if (to.folder === from.folder) return undefined;
   if (to.floor < from.floor) return undefined;
+  if (isTestCode(path) && openToTests.some(folder => target.startsWith(`${folder}/`))) return undefined;
   return `${path}: imports ${target}, which is not on a lower floor`;
 }
 

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { dropsForwarded } from '../../pkg/processes/index.js';
+import { dropsForwarded } from '../../dev/processes/index.js';
 import { type Counts, counted, sum } from './counts.js';
 import { inLanes } from './lanes.js';
 import type { Programs } from './programs.js';

@@ -9,7 +9,7 @@ import { expect } from 'chai';
 
 import { ranges } from '../../crds/keys/index.js';
 import { sleep, systemClock, systemRandom } from '../clock/index.js';
-import { EtcdProcess } from '../processes/index.js';
+import { EtcdProcess } from '../../dev/processes/index.js';
 import { credentialPath, documentOf, EmbeddedSecretStore, loadSecretKeyring } from '../secrets/index.js';
 import { EtcdStore, replace, value } from '../store/index.js';
 import { testTerminal } from './fake-api.js';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 
 import { expect } from 'chai';
 
-import { demoImage, RegistryProcess } from '../processes/index.js';
+import { demoImage, RegistryProcess } from '../../dev/processes/index.js';
 import { type Certificates, makeCertificates } from './certificates.testing.js';
 import type { CredentialAnswer, RegistryCredentials } from './credentials.js';
 import type { ImageCheck } from './outcome.js';

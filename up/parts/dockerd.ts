@@ -1,5 +1,5 @@
 import type { Clock } from '../../pkg/clock/index.js';
-import { DockerdProcess } from '../../pkg/processes/index.js';
+import { DockerdProcess } from '../../dev/processes/index.js';
 import { PartFault } from '../faults.js';
 import type { Home } from '../home.js';
 import type { ProcessPart } from '../part.js';

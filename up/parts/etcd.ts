@@ -1,4 +1,4 @@
-import { EtcdProcess, isFreePort } from '../../pkg/processes/index.js';
+import { EtcdProcess, isFreePort } from '../../dev/processes/index.js';
 import type { Facts, ProcessPart } from '../part.js';
 
 /** The store of the all-in-one: one private etcd on loopback. It keeps its ports, so that nobody else must be restarted with it. */

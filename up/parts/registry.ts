@@ -1,4 +1,4 @@
-import { demoImage, RegistryProcess } from '../../pkg/processes/index.js';
+import { demoImage, RegistryProcess } from '../../dev/processes/index.js';
 import type { ChorePart, ProcessPart } from '../part.js';
 import { choosePort } from '../port.js';
 

@@ -1,5 +1,5 @@
 import { Client } from '../../pkg/client/index.js';
-import { ownsPort } from '../../pkg/processes/index.js';
+import { ownsPort } from '../../dev/processes/index.js';
 import { developmentOf, readAccess } from '../development.js';
 import { startProgram } from '../node-program.js';
 import type { ProcessPart } from '../part.js';

@@ -2,13 +2,13 @@ import { expect } from 'chai';
 
 import { keys, ranges, segmentsOf } from '../../../crds/keys/index.js';
 import type { NodeNameRecord, StoredNode } from '../../../crds/node/index.js';
-import type { Promised } from '../chronicle.js';
+import type { Invariant } from '../history.js';
 
 const NODE_NAMES = 'node-names/';
 const MOST_CLAIMS = 2;
 
 /** A machine is the node of one tenant at most, the one whose claim is the oldest, and nobody claims it twice. */
-export const keepsClaims: Promised = (changes, chronicle) => {
+export const keepsClaims: Invariant = (changes, chronicle) => {
   const touched = changes.filter(({ key }) => key.startsWith(ranges.nodes) || key.startsWith(NODE_NAMES));
   for (const name of new Set(touched.map(({ key }) => segmentsOf(key).at(-1)!))) {
     const { claims = [] } = chronicle.get<NodeNameRecord>(keys.nodeName(name)) ?? {};

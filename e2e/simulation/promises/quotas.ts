@@ -5,10 +5,10 @@ import { keys, ranges, segmentsOf } from '../../../crds/keys/index.js';
 import type { Replica } from '../../../crds/replica/index.js';
 import type { StoredTenant } from '../../../crds/tenant/index.js';
 import { value } from '../../../pkg/store/index.js';
-import type { Chronicle, Noted, Promised } from '../chronicle.js';
+import type { History, StoreChange, Invariant } from '../history.js';
 
 /** How much a tenant has, counted one by one. */
-export function countAll(tenant: string, chronicle: Chronicle): Readonly<Record<string, number>> {
+export function countAll(tenant: string, chronicle: History): Readonly<Record<string, number>> {
   const of = (range: string) => chronicle.entries(ranges.of(range, tenant));
   const placed = of(ranges.replicas)
     .map(entry => value<Replica>(entry))
@@ -24,7 +24,7 @@ export function countAll(tenant: string, chronicle: Chronicle): Readonly<Record<
 }
 
 /** Nothing new comes that goes beyond what the tenant may have at that moment. */
-export const keepsQuotas: Promised = (changes, chronicle) => {
+export const keepsQuotas: Invariant = (changes, chronicle) => {
   for (const change of changes) {
     const [tenant = ''] = segmentsOf(change.key);
     const isNode = change.key.startsWith(ranges.nodes) && !change.before && change.entry;
@@ -43,17 +43,17 @@ export const keepsQuotas: Promised = (changes, chronicle) => {
 };
 
 /** Whether a replica was given its node. */
-function isPlaced({ key, before, entry }: Noted): boolean {
+function isPlaced({ key, before, entry }: StoreChange): boolean {
   if (!key.startsWith(ranges.replicas) || !entry) return false;
   return value<Replica>(entry).nodeId !== undefined && !(before && value<Replica>(before).nodeId);
 }
 
-function asked({ entry }: Noted): readonly string[] {
+function asked({ entry }: StoreChange): readonly string[] {
   const { template } = value<Replica>(entry!);
   return template.resources?.cpu === undefined ? ['containers'] : ['containers', 'cpu'];
 }
 
-function olderDeployments(key: string, chronicle: Chronicle): number {
+function olderDeployments(key: string, chronicle: History): number {
   const [tenant = '', name = ''] = segmentsOf(key);
   const all = chronicle.entries(ranges.of(ranges.deployments, tenant));
   const own = all.find(entry => entry.key === keys.deployment(tenant, name));

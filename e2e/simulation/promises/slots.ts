@@ -6,7 +6,7 @@ import type { NodeStatus, StoredNode } from '../../../crds/node/index.js';
 import type { Replica } from '../../../crds/replica/index.js';
 import type { Report } from '../../../crds/report/index.js';
 import { value } from '../../../pkg/store/index.js';
-import type { Chronicle, Noted, Promised } from '../chronicle.js';
+import type { History, StoreChange, Invariant } from '../history.js';
 
 /**
  * - a deployment's record goes only after its deletion was asked for
@@ -14,18 +14,18 @@ import type { Chronicle, Noted, Promised } from '../chronicle.js';
  * - a replica that has a node goes only when its agent has said that the container is gone, or when its node was lost or
  *   is no more
  */
-export const keepsSlots: Promised = (changes, chronicle) => {
+export const keepsSlots: Invariant = (changes, chronicle) => {
   for (const change of changes) {
     if (change.key.startsWith(ranges.deployments)) noteDeployment(change);
     if (change.key.startsWith(ranges.replicas)) noteReplica(change, changes, chronicle);
   }
 };
 
-function noteDeployment({ before, entry }: Noted): void {
+function noteDeployment({ before, entry }: StoreChange): void {
   if (before && !entry) expect(value<StoredDeployment>(before).metadata.deletedAt, 'deleted unasked').to.be.a('string');
 }
 
-function noteReplica({ before, entry }: Noted, changes: readonly Noted[], chronicle: Chronicle): void {
+function noteReplica({ before, entry }: StoreChange, changes: readonly StoreChange[], chronicle: History): void {
   const was = before && value<Replica>(before);
   const is = entry && value<Replica>(entry);
   if (is?.nodeId) expect(chronicle.node(is.nodeId)?.metadata.tenant, 'placed across tenants').to.equal(is.tenant);
@@ -36,7 +36,7 @@ function noteReplica({ before, entry }: Noted, changes: readonly Noted[], chroni
   if (was.retiringSince) expect(is.retiringSince, 'a retiring replica was revived').to.equal(was.retiringSince);
 }
 
-function noteEmptied({ uid, tenant, nodeId = '' }: Replica, changes: readonly Noted[], chronicle: Chronicle): void {
+function noteEmptied({ uid, tenant, nodeId = '' }: Replica, changes: readonly StoreChange[], chronicle: History): void {
   const { name } = chronicle.node(nodeId)!;
   const isGone = chronicle.get<StoredNode>(keys.node(tenant, name))?.id !== nodeId;
   const isLost = chronicle.get<NodeStatus>(keys.nodeStatus(tenant, name))?.lost !== undefined;

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 
 import { sleep, systemClock, systemRandom } from '../../clock/index.js';
-import { EtcdProcess, TcpProxy } from '../../processes/index.js';
+import { EtcdProcess, TcpProxy } from '../../../dev/processes/index.js';
 import { EtcdStore, type Store } from '../../store/index.js';
 import { credentialPath } from '../credential-path.js';
 import { documentOf } from '../document.js';

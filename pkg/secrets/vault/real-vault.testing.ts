@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs';
 import { request } from 'undici';
 
 import { sleep, systemClock, systemRandom } from '../../clock/index.js';
-import { freePort } from '../../processes/index.js';
+import { freePort } from '../../../dev/processes/index.js';
 
 /** A `bao` or `vault` program: named by the environment, or put into the cache of this repository. */
 export const vaultProgram = [process.env['MOORING_BAO'], '.cache/bao'].find(

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { EtcdProcess, TcpProxy } from '../../processes/index.js';
+import { EtcdProcess, TcpProxy } from '../../../dev/processes/index.js';
 import { EtcdStore, type EtcdStoreOptions } from './etcd-store.js';
 
 /** A real etcd with a proxy before it that can fail, and stores that reach it either way. */

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 
 import { expect } from 'chai';
 
-import { EtcdProcess, freePort } from '../../processes/index.js';
+import { EtcdProcess, freePort } from '../../../dev/processes/index.js';
 import { StoreUnavailableFault } from '../faults.js';
 import { RecordingFeed } from '../recording-feed.testing.js';
 import { create } from '../write.js';

@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import { Agent as Dispatcher, request } from 'undici';
 
 import { sleep, systemClock } from '../../../clock/index.js';
-import { DockerdProcess, demoImage, freePort, RegistryProcess } from '../../../processes/index.js';
+import { DockerdProcess, demoImage, freePort, RegistryProcess } from '../../../../dev/processes/index.js';
 import type { ContainerOrder } from '../engine.js';
 import { engineContract } from '../engine.contract.js';
 import { fixedHostConfig } from './container-body.js';

@@ -8,25 +8,25 @@ import type { Answer } from './front.js';
 import { keepsClaims } from './promises/claims.js';
 import { keepsQuotas } from './promises/quotas.js';
 import { keepsSlots } from './promises/slots.js';
-import type { Wish } from './users.js';
+import type { UserIntent } from './users.js';
 
 /** One key that a transaction has changed. */
-export interface Noted {
+export interface StoreChange {
   readonly key: string;
   readonly before: Entry | undefined;
   readonly entry: Entry | undefined;
 }
 
 /** Throws when a transaction has done what may never be. The chronicle shows it made. */
-export type Promised = (changes: readonly Noted[], chronicle: Chronicle) => void;
+export type Invariant = (changes: readonly StoreChange[], chronicle: History) => void;
 
-const PROMISES: readonly Promised[] = [keepsSlots, keepsClaims, keepsQuotas];
+const PROMISES: readonly Invariant[] = [keepsSlots, keepsClaims, keepsQuotas];
 
 /**
  * Everything that was ever stored, seen from inside the store, and what may never be seen there: the promises, and that
  * a write that was acknowledged is there once, one that was refused never, one that nobody could answer for at most once.
  */
-export class Chronicle {
+export class History {
   /** Uids of replicas whose record was removed because their node was lost or gone: a container may be left of them. */
   readonly givenUp = new Set<string>();
   readonly #entries = new Map<string, Entry>();
@@ -35,7 +35,7 @@ export class Chronicle {
   readonly #stamps = new Map<string, Set<number>>();
   readonly #writes = new Map<string, number>();
   readonly #tickets = new Set<string>();
-  readonly #asked: { readonly wish: Wish; readonly told: Answer['told'] }[] = [];
+  readonly #asked: { readonly wish: UserIntent; readonly told: Answer['told'] }[] = [];
   #changes = 0;
   #secretChanges = 0;
   #violation: Error | undefined;
@@ -103,7 +103,7 @@ export class Chronicle {
     return version !== undefined && (this.#stamps.get(uid)?.has(version) ?? false);
   }
 
-  answered(wish: Wish, told: Answer['told']): void {
+  answered(wish: UserIntent, told: Answer['told']): void {
     this.#asked.push({ wish, told });
   }
 
@@ -138,7 +138,7 @@ export class Chronicle {
     }
   }
 
-  #apply(key: string, entry: Entry | undefined): Noted {
+  #apply(key: string, entry: Entry | undefined): StoreChange {
     const before = this.#entries.get(key);
     if (entry) this.#entries.set(key, entry);
     else this.#entries.delete(key);

@@ -1,5 +1,5 @@
 /** How badly things go, as shares of 1 and milliseconds. Read at every draw, so it can change while a world runs. */
-export interface Weather {
+export interface FaultProfile {
   /** Requests that never arrive; the caller is told so. */
   unreachable: number;
   /** Requests that are carried out and whose answer is lost; the caller cannot know. */
@@ -18,7 +18,7 @@ export interface Weather {
 }
 
 /** Nothing goes wrong and nothing takes long. */
-export const calm: Weather = {
+export const calm: FaultProfile = {
   unreachable: 0,
   lostReply: 0,
   late: 0,
@@ -30,7 +30,7 @@ export const calm: Weather = {
 };
 
 /** Everything goes wrong now and then. */
-export const storm: Weather = {
+export const storm: FaultProfile = {
   unreachable: 0.02,
   lostReply: 0.02,
   late: 0.01,

@@ -1,4 +1,4 @@
-import { Fault } from '../fault/index.js';
+import { Fault } from '../../pkg/fault/index.js';
 
 /** A program that we depend on did not start. The message says where its log is. */
 export class ProcessStartFault extends Fault {

@@ -12,11 +12,11 @@
  *
  * @module
  */
-export type { CallFaults, Wire } from './incarnation.js';
-export { Incarnation } from './incarnation.js';
+export type { CallFaults, Wire } from './sim-process.js';
+export { SimProcess } from './sim-process.js';
 export type { Reconnecting } from './simulated-connection.js';
 export { SimulatedStore } from './simulated-store.js';
 export type { Trace } from './trace.js';
-export type { Weather } from './weather.js';
-export { calm, storm } from './weather.js';
-export { World } from './world.js';
+export type { FaultProfile } from './fault-profile.js';
+export { calm, storm } from './fault-profile.js';
+export { SimWorld } from './sim-world.js';

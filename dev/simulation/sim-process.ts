@@ -1,6 +1,6 @@
-import type { Cancel, Clock, Random } from '../clock/index.js';
-import type { Weather } from './weather.js';
-import type { World } from './world.js';
+import type { Cancel, Clock, Random } from '../../pkg/clock/index.js';
+import type { FaultProfile } from './fault-profile.js';
+import type { SimWorld } from './sim-world.js';
 
 /** How long a caller waits for an answer. */
 const DEADLINE_MS = 3_000;
@@ -24,18 +24,18 @@ export interface CallFaults {
  * it was waiting for never arrives and no line of it runs again, as with `kill -9`. What it had asked others to do is
  * done all the same.
  */
-export class Incarnation {
+export class SimProcess {
   readonly name: string;
-  readonly world: World;
+  readonly world: SimWorld;
   readonly random: Random;
   readonly clock: Clock;
-  readonly #weather: Weather;
+  readonly #weather: FaultProfile;
   readonly #ended = new AbortController();
   readonly #mourners = new Set<() => void>();
   #frozenUntil = 0;
   readonly #cutUntil: Record<Wire, number> = { store: 0, others: 0 };
 
-  constructor(name: string, world: World, weather: Weather) {
+  constructor(name: string, world: SimWorld, weather: FaultProfile) {
     this.name = name;
     this.world = world;
     this.#weather = weather;
@@ -62,7 +62,7 @@ export class Incarnation {
     return () => void this.#mourners.delete(tell);
   }
 
-  get weather(): Weather {
+  get weather(): FaultProfile {
     return this.#weather;
   }
 

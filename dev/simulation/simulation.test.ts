@@ -1,18 +1,18 @@
 import { expect } from 'chai';
 
-import { sleep } from '../clock/index.js';
-import { encode, MemoryStore, OutcomeUnknownFault, StoreUnavailableFault, value } from '../store/index.js';
-import { Incarnation } from './incarnation.js';
+import { sleep } from '../../pkg/clock/index.js';
+import { encode, MemoryStore, OutcomeUnknownFault, StoreUnavailableFault, value } from '../../pkg/store/index.js';
+import { SimProcess } from './sim-process.js';
 import { SimulatedStore } from './simulated-store.js';
-import { calm, type Weather } from './weather.js';
-import { World } from './world.js';
+import { calm, type FaultProfile } from './fault-profile.js';
+import { SimWorld } from './sim-world.js';
 
 const create = (key: string) => ({ guards: [{ key, at: 0 }], puts: [{ key, bytes: encode(1) }], deletes: [] });
 
-const setUp = (change: Partial<Weather> = {}, seed = 1) => {
-  const world = new World(seed);
+const setUp = (change: Partial<FaultProfile> = {}, seed = 1) => {
+  const world = new SimWorld(seed);
   const weather = { ...calm, ...change };
-  const life = new Incarnation('p', world, weather);
+  const life = new SimProcess('p', world, weather);
   const server = new MemoryStore({ clock: world.clock });
   return { world, weather, life, server, store: new SimulatedStore(life, server) };
 };
@@ -40,7 +40,7 @@ describe('a simulated world', () => {
 
   it('lets what is due together happen in any order, the same for the same seed', async () => {
     const order = async (seed: number) => {
-      const world = new World(seed);
+      const world = new SimWorld(seed);
       const seen: number[] = [];
       for (let n = 0; n < 6; n++) world.after(10 + n / 10, `${n}`, () => seen.push(n));
       await world.pass(100);
@@ -94,7 +94,7 @@ describe('a simulated world', () => {
 });
 
 describe('a store behind a bad wire', () => {
-  const cases: readonly { name: string; weather: Partial<Weather>; fault: unknown; stored: boolean }[] = [
+  const cases: readonly { name: string; weather: Partial<FaultProfile>; fault: unknown; stored: boolean }[] = [
     {
       name: 'a request that never arrives stores nothing, for certain',
       weather: { unreachable: 1 },

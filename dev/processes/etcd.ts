@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-import { type Clock, sleep, systemClock } from '../clock/index.js';
+import { type Clock, sleep, systemClock } from '../../pkg/clock/index.js';
 import { ProcessStartFault } from './faults.js';
 import { freePort } from './free-port.js';
 import { ownsPort } from './port-owner.js';

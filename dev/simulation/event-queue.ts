@@ -1,7 +1,7 @@
-import type { Random } from '../clock/index.js';
+import type { Random } from '../../pkg/clock/index.js';
 
 /** Something that will happen at a time. */
-export interface Item {
+export interface SimEvent {
   readonly due: number;
   readonly label: string;
   readonly run: () => void;
@@ -13,10 +13,10 @@ const WINDOW_MS = 5;
 const MOST_RIVALS = 8;
 
 /** What is to happen, by time. A binary heap: taking the next costs the logarithm of how much there is. */
-export class Agenda {
-  readonly #heap: Item[] = [];
+export class EventQueue {
+  readonly #heap: SimEvent[] = [];
 
-  add(item: Item): void {
+  add(item: SimEvent): void {
     this.#heap.push(item);
     let at = this.#heap.length - 1;
     while (at > 0) {
@@ -29,7 +29,7 @@ export class Agenda {
   }
 
   /** Takes one of the items that are due at about the same time, no later than `until`: chance decides which. */
-  take(until: number, random: Random): Item | undefined {
+  take(until: number, random: Random): SimEvent | undefined {
     const first = this.#pop();
     if (!first) return undefined;
     if (first.due > until) {
@@ -50,7 +50,7 @@ export class Agenda {
   }
 
   /** The earliest item that has not been cancelled. */
-  #pop(): Item | undefined {
+  #pop(): SimEvent | undefined {
     for (;;) {
       const [top] = this.#heap;
       if (!top) return undefined;
@@ -60,7 +60,7 @@ export class Agenda {
     }
   }
 
-  #sink(item: Item): void {
+  #sink(item: SimEvent): void {
     const size = this.#heap.length;
     let at = 0;
     for (;;) {

@@ -1,5 +1,5 @@
-import type { Feed, FollowOptions, Store } from '../store/index.js';
-import type { Incarnation } from './incarnation.js';
+import type { Feed, FollowOptions, Store } from '../../pkg/store/index.js';
+import type { SimProcess } from './sim-process.js';
 
 const RECONNECT_MS = 2_000;
 
@@ -13,7 +13,7 @@ export type Reconnecting = 'relist' | 'carry on';
  * what a naive client does: it misses what happened meanwhile.
  */
 export class SimulatedConnection {
-  readonly #process: Incarnation;
+  readonly #process: SimProcess;
   readonly #server: Store;
   readonly #feed: Feed;
   readonly #options: FollowOptions;
@@ -24,7 +24,7 @@ export class SimulatedConnection {
   #resets = 0;
 
   constructor(
-    process: Incarnation,
+    process: SimProcess,
     server: Store,
     feed: Feed,
     { reconnecting, ...options }: FollowOptions & { readonly reconnecting: Reconnecting },

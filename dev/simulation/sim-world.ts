@@ -1,5 +1,5 @@
-import { type Cancel, type Clock, type Random, seededRandom } from '../clock/index.js';
-import { Agenda, type Item } from './agenda.js';
+import { type Cancel, type Clock, type Random, seededRandom } from '../../pkg/clock/index.js';
+import { EventQueue, type SimEvent } from './event-queue.js';
 import { Trace } from './trace.js';
 
 const EPOCH = Date.UTC(2030, 0, 1);
@@ -10,7 +10,7 @@ const EPOCH = Date.UTC(2030, 0, 1);
  * Everything that would be left to chance or to the machine (what comes first, how long a message takes, what is lost)
  * is drawn from one seeded source, so the same seed gives the same history.
  */
-export class World {
+export class SimWorld {
   readonly random: Random;
   readonly trace = new Trace();
   /** The world's own clock, for what outlives every process: stores, engines. */
@@ -19,7 +19,7 @@ export class World {
     monotonic: () => this.#time,
     after: (ms, fire) => this.after(ms, 'timer', fire),
   };
-  readonly #agenda = new Agenda();
+  readonly #agenda = new EventQueue();
   #time = 0;
 
   constructor(seed: number) {
@@ -33,7 +33,7 @@ export class World {
 
   /** Has something happen after `ms`. */
   after(ms: number, label: string, run: () => void): Cancel {
-    const item: Item = { due: this.#time + Math.max(0, ms), label, run, cancelled: false };
+    const item: SimEvent = { due: this.#time + Math.max(0, ms), label, run, cancelled: false };
     this.#agenda.add(item);
     return () => {
       item.cancelled = true;

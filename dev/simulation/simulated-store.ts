@@ -10,8 +10,8 @@ import {
   type Store,
   StoreUnavailableFault,
   type Verdict,
-} from '../store/index.js';
-import type { Incarnation } from './incarnation.js';
+} from '../../pkg/store/index.js';
+import type { SimProcess } from './sim-process.js';
 import { type Reconnecting, SimulatedConnection } from './simulated-connection.js';
 
 const unreachable = () => new StoreUnavailableFault('the store cannot be reached');
@@ -20,11 +20,11 @@ const writing = { wire: 'store', unreachable, unknown: () => new OutcomeUnknownF
 
 /** The store as one simulated process reaches it: the same server for all, each over a wire of its own. */
 export class SimulatedStore implements Store {
-  readonly #process: Incarnation;
+  readonly #process: SimProcess;
   readonly #server: Store;
   readonly #reconnecting: Reconnecting;
 
-  constructor(process: Incarnation, server: Store, reconnecting: Reconnecting = 'relist') {
+  constructor(process: SimProcess, server: Store, reconnecting: Reconnecting = 'relist') {
     this.#process = process;
     this.#server = server;
     this.#reconnecting = reconnecting;
