@@ -18,7 +18,7 @@ export const floors: readonly (readonly string[])[] = [
   ['pkg/store', 'pkg/http', 'pkg/registry', 'pkg/auth'],
   ['pkg/events', 'pkg/placement', 'pkg/secrets'],
   ['pkg/fleet'],
-  ['pkg/reconcile', 'pkg/client', 'pkg/link', 'pkg/material'],
+  ['pkg/reconcile', 'pkg/client', 'pkg/link', 'pkg/material', 'pkg/process'],
   ['pkg/agent', 'pkg/cli'],
   ['controllers', 'api'],
   ['dev/processes', 'dev/simulation'],

@@ -13,9 +13,9 @@ import { hostname } from 'node:os';
 import { Command, InvalidArgumentError, Option } from 'commander';
 
 import { systemClock, systemRandom } from '../clock/index.js';
-import { asError } from '../fault/index.js';
 import { HttpLink } from '../link/index.js';
-import { createLogger, type LogFormat, type LogLevel } from '../log/index.js';
+import type { LogFormat, LogLevel } from '../log/index.js';
+import { runProcess } from '../process/index.js';
 import { version } from '../version/index.js';
 import { Agent } from './agent.js';
 import type { AgentOptions } from './agent-env.js';
@@ -24,7 +24,7 @@ import { DockerEngine, type Engine, SimulatedEngine } from './engine/index.js';
 
 const STOP_WITHIN_MS = 3_000;
 
-interface Words {
+interface AgentFlags {
   readonly server: string;
   readonly caFile?: string;
   readonly name: string;
@@ -52,7 +52,7 @@ function wholeSeconds(text: string): number {
   return Number(text);
 }
 
-function readWords(argv: readonly string[], environment: NodeJS.ProcessEnv): Words {
+function readFlags(argv: readonly string[], environment: NodeJS.ProcessEnv): AgentFlags {
   const command = new Command('moor agent')
     .description('run the agent of this machine')
     .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
@@ -75,35 +75,30 @@ function readWords(argv: readonly string[], environment: NodeJS.ProcessEnv): Wor
     .option('--stop-grace-seconds <seconds>', 'time between SIGTERM and SIGKILL', wholeSeconds, 10)
     .addOption(new Option('--log-level <level>').choices(['error', 'warn', 'info', 'debug']).default('info'))
     .addOption(new Option('--log-format <format>').choices(['json', 'pretty']).default('json'));
-  return command.parse(argv, { from: 'user' }).opts<Words>();
+  return command.parse(argv, { from: 'user' }).opts<AgentFlags>();
 }
 
-function openEngine({ engine, dockerHost }: Words): Engine {
+function openEngine({ engine, dockerHost }: AgentFlags): Engine {
   if (engine === 'simulated') return new SimulatedEngine({ clock: systemClock, random: systemRandom });
   return new DockerEngine({ host: dockerHost, clock: systemClock });
 }
 
-function joinToken({ joinTokenFile }: Words, environment: NodeJS.ProcessEnv): Pick<AgentOptions, 'joinToken'> {
+function joinToken({ joinTokenFile }: AgentFlags, environment: NodeJS.ProcessEnv): Pick<AgentOptions, 'joinToken'> {
   const token = joinTokenFile ? readFileSync(joinTokenFile, 'utf8').trim() : environment['MOORING_JOIN_TOKEN'];
   return token ? { joinToken: token } : {};
 }
 
-/** Works until `signal` is aborted. */
-async function main(words: Words, environment: NodeJS.ProcessEnv, signal: AbortSignal): Promise<void> {
-  const { name, labels, namePrefix, controlPlane, stopGraceSeconds, stateDir } = words;
-  const log = createLogger({
-    level: words.logLevel,
-    format: words.logFormat,
-    fields: { process: 'agent', node: name },
-  });
-  const ca = words.caFile ? { ca: readFileSync(words.caFile, 'utf8') } : {};
-  const engine = openEngine(words);
+await runProcess('agent', readFlags, async (flags, { clock, random, log: processLog }, signal) => {
+  const { name, labels, namePrefix, controlPlane, stopGraceSeconds, stateDir } = flags;
+  const log = processLog.with({ node: name });
+  const ca = flags.caFile ? { ca: readFileSync(flags.caFile, 'utf8') } : {};
+  const engine = openEngine(flags);
   const env = {
-    clock: systemClock,
-    random: systemRandom,
+    clock,
+    random,
     log,
     engine,
-    link: new HttpLink({ server: words.server, ...ca }),
+    link: new HttpLink({ server: flags.server, ...ca }),
     disk: directoryDisk(stateDir),
   };
   const { bavail, bsize } = await statfs('/');
@@ -116,24 +111,10 @@ async function main(words: Words, environment: NodeJS.ProcessEnv, signal: AbortS
     version: version(),
     diskBytes: bavail * bsize,
   };
-  // Every step can be taken up again by the next agent: one that takes long is not waited for.
-  signal.addEventListener('abort', () => systemClock.after(STOP_WITHIN_MS, () => void engine.close()), { once: true });
-  log.info('agent started', { address: words.server });
-  await new Agent(env, { ...options, ...joinToken(words, environment) }).run(signal);
+  // Every step can be resumed by the next agent, so the stop does not wait for a slow one.
+  signal.addEventListener('abort', () => clock.after(STOP_WITHIN_MS, () => void engine.close()), { once: true });
+  log.info('agent started', { address: flags.server });
+  await new Agent(env, { ...options, ...joinToken(flags, process.env) }).run(signal);
   await engine.close();
   log.info('agent stopped');
-}
-
-const stop = new AbortController();
-// No timer of ours keeps a process alive, and a control plane that is away leaves no connection that would.
-const alive = setInterval(() => undefined, 60_000);
-for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.abort());
-
-try {
-  await main(readWords(process.argv.slice(2), process.env), process.env, stop.signal);
-} catch (thrown) {
-  process.stderr.write(`agent: ${asError(thrown).message}\n`);
-  process.exitCode = 1;
-} finally {
-  clearInterval(alive);
-}
+});

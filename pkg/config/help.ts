@@ -2,11 +2,6 @@ import { flagOf, settingsTable } from './settings.js';
 
 const WIDTH = 32;
 
-/** Whether the arguments of a process ask what it takes. */
-export function asksForHelp(argv: readonly string[]): boolean {
-  return argv.includes('--help') || argv.includes('-h');
-}
-
 /** What a process takes: its own options, and every setting. */
 export function argumentsHelp(program: string, more: Readonly<Record<string, string>>): string {
   const own = Object.entries(more).map(([name, about]) => line(`--${name} <value>`, about));

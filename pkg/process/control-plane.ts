@@ -1,0 +1,50 @@
+import { ranges } from '../../crds/keys/index.js';
+import type { Settings } from '../config/index.js';
+import { openSecretStore, type SecretStore } from '../secrets/index.js';
+import { type EtcdStore, openEtcdStore, untilReachable, WatchCache } from '../store/index.js';
+import type { ProcessEnv } from './index.js';
+
+/** What server and controllers both stand on. */
+export interface ControlPlaneBackend {
+  readonly store: EtcdStore;
+  readonly secrets: SecretStore;
+  readonly cache: WatchCache;
+  /** Begins to fill the cache; `history` as of `WatchCache.run`. */
+  fillCache(options?: { readonly history?: number }): void;
+  /** Stops the cache and closes both stores, in this order. */
+  close(): Promise<void>;
+}
+
+/** Opens the stores that the settings name, waiting until they can be reached. Undefined when `signal` was aborted first. */
+export async function openBackend(
+  settings: Settings,
+  env: ProcessEnv,
+  signal: AbortSignal,
+): Promise<ControlPlaneBackend | undefined> {
+  const { random } = env;
+  const store = openEtcdStore(settings, env);
+  const secrets = await untilReachable(() => openSecretStore(settings, { store, random }), env, signal);
+  if (!secrets) {
+    await store.close();
+    return undefined;
+  }
+  await untilReachable(() => store.reportVersion(), env, signal);
+  const cache = new WatchCache({ ...env, store, defer: setImmediate, leavesOut: [ranges.archives] });
+
+  const stop = new AbortController();
+  let filling: Promise<void> = Promise.resolve();
+  return {
+    store,
+    secrets,
+    cache,
+    fillCache: options => {
+      filling = cache.run(stop.signal, options);
+    },
+    async close() {
+      stop.abort();
+      await filling;
+      await secrets.close();
+      await store.close();
+    },
+  };
+}
