@@ -1,4 +1,4 @@
-import type { Feed, FollowOptions, Store } from '../../pkg/store/index.js';
+import type { FollowOptions, Store, WatchHandler } from '../../pkg/store/index.js';
 import type { SimProcess } from './sim-process.js';
 
 const RECONNECT_MS = 2_000;
@@ -15,10 +15,10 @@ export type Reconnecting = 'relist' | 'carry on';
 export class SimulatedConnection {
   readonly #process: SimProcess;
   readonly #server: Store;
-  readonly #feed: Feed;
+  readonly #feed: WatchHandler;
   readonly #options: FollowOptions;
   readonly #reconnecting: Reconnecting;
-  #inbox: ((feed: Feed) => void)[] = [];
+  #inbox: ((feed: WatchHandler) => void)[] = [];
   #connection = new AbortController();
   #pumping = false;
   #resets = 0;
@@ -26,7 +26,7 @@ export class SimulatedConnection {
   constructor(
     process: SimProcess,
     server: Store,
-    feed: Feed,
+    feed: WatchHandler,
     { reconnecting, ...options }: FollowOptions & { readonly reconnecting: Reconnecting },
   ) {
     this.#process = process;
@@ -58,19 +58,19 @@ export class SimulatedConnection {
 
     const connection = new AbortController();
     this.#connection = connection;
-    const receive = (message: (feed: Feed) => void) => {
+    const receive = (message: (feed: WatchHandler) => void) => {
       if (connection.signal.aborted) return;
       this.#inbox.push(message);
       this.#pump(signal);
     };
     void this.#server.follow(
       {
-        reset: listing => {
+        onReset: listing => {
           const first = this.#resets++ === 0;
-          if (first || this.#reconnecting === 'relist') receive(feed => feed.reset(listing));
+          if (first || this.#reconnecting === 'relist') receive(feed => feed.onReset(listing));
         },
-        happened: happenings => receive(feed => feed.happened(happenings)),
-        connected: up => up && receive(feed => feed.connected(true)),
+        onEvents: happenings => receive(feed => feed.onEvents(happenings)),
+        onConnected: up => up && receive(feed => feed.onConnected(true)),
       },
       this.#options,
       connection.signal,
@@ -98,7 +98,7 @@ export class SimulatedConnection {
   #cut(signal: AbortSignal): void {
     this.#connection.abort();
     this.#inbox = [];
-    this.#feed.connected(false);
+    this.#feed.onConnected(false);
     this.#dialLater(signal);
   }
 }

@@ -1,7 +1,7 @@
 import {
   type Change,
   type Entry,
-  type Feed,
+  type WatchHandler,
   type FollowOptions,
   type Lease,
   type Listing,
@@ -47,7 +47,7 @@ export class SimulatedStore implements Store {
     return this.#process.call(label, () => this.#server.commit(change), writing);
   }
 
-  follow(feed: Feed, options: FollowOptions, signal: AbortSignal): Promise<void> {
+  follow(feed: WatchHandler, options: FollowOptions, signal: AbortSignal): Promise<void> {
     const connecting = { ...options, reconnecting: this.#reconnecting };
     return new SimulatedConnection(this.#process, this.#server, feed, connecting).run(signal);
   }

@@ -130,9 +130,9 @@ describe('a store behind a bad wire', () => {
     const told: string[] = [];
     void store.follow(
       {
-        reset: ({ entries }) => told.push(`reset ${entries.length}`),
-        happened: ([happening]) => told.push(happening!.key),
-        connected: up => told.push(up ? 'up' : 'down'),
+        onReset: ({ entries }) => told.push(`reset ${entries.length}`),
+        onEvents: ([happening]) => told.push(happening!.key),
+        onConnected: up => told.push(up ? 'up' : 'down'),
       },
       {},
       new AbortController().signal,
@@ -152,9 +152,9 @@ describe('a store behind a bad wire', () => {
     const told: string[] = [];
     void store.follow(
       {
-        reset: () => undefined,
-        happened: happenings => happenings.forEach(({ entry }) => told.push(`${value<number>(entry!)} ${entry!.key}`)),
-        connected: () => undefined,
+        onReset: () => undefined,
+        onEvents: happenings => happenings.forEach(({ entry }) => told.push(`${value<number>(entry!)} ${entry!.key}`)),
+        onConnected: () => undefined,
       },
       {},
       new AbortController().signal,

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { ranges } from '../../crds/keys/index.js';
 import type { StoredNode } from '../../crds/node/index.js';
 import type { Replica } from '../../crds/replica/index.js';
-import { type Entry, type Happening, type MemoryStore, value } from '../../pkg/store/index.js';
+import { type Entry, type WatchEvent, type MemoryStore, value } from '../../pkg/store/index.js';
 import type { Answer } from './front.js';
 import { keepsClaims } from './promises/claims.js';
 import { keepsQuotas } from './promises/quotas.js';
@@ -43,9 +43,9 @@ export class History {
   constructor(server: MemoryStore) {
     void server.follow(
       {
-        reset: ({ entries }) => entries.forEach(entry => this.#entries.set(entry.key, entry)),
-        happened: happenings => this.#happened(happenings),
-        connected: () => undefined,
+        onReset: ({ entries }) => entries.forEach(entry => this.#entries.set(entry.key, entry)),
+        onEvents: happenings => this.#happened(happenings),
+        onConnected: () => undefined,
       },
       {},
       new AbortController().signal,
@@ -129,7 +129,7 @@ export class History {
     }
   }
 
-  #happened(happenings: readonly Happening[]): void {
+  #happened(happenings: readonly WatchEvent[]): void {
     const changes = happenings.map(({ key, entry }) => this.#apply(key, entry));
     try {
       for (const promised of PROMISES) promised(changes, this);

@@ -1,6 +1,6 @@
 import { facts, full, limits } from '../../crds/deployment/admit.fixture.js';
 import { admitCreate } from '../../crds/deployment/index.js';
-import type { Finding } from './report.js';
+import type { BenchResult } from './report.js';
 import { interleave, ratio } from './rounds.js';
 
 /** CPU time that judging one document may take. */
@@ -16,7 +16,7 @@ const typical = {
 };
 
 /** W17: what the rules cost for a typical deployment, with all that they look up in memory. */
-export async function admitting(rounds: number): Promise<Finding[]> {
+export async function admitting(rounds: number): Promise<BenchResult[]> {
   admitMany();
   const { typical: cells } = await interleave(rounds, { typical: () => Promise.resolve(leastMillis()) });
   return [

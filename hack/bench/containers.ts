@@ -3,11 +3,11 @@ import { engineAlone, timeToRunning } from '../../e2e/lab/apply-time.js';
 import { Fleet } from '../../e2e/lab/fleet.js';
 import { TenantDesk } from '../../e2e/lab/tenant-desk.js';
 import { DockerEngine } from '../../pkg/agent/index.js';
-import type { Finding } from './report.js';
+import type { BenchResult } from './report.js';
 import { interleave, median, ratio } from './rounds.js';
 
 /** W5: from apply to a container that was seen running, against the engine's own create and start. */
-export async function applyToRunning(rounds: number): Promise<Finding[]> {
+export async function applyToRunning(rounds: number): Promise<BenchResult[]> {
   const plane = await ControlPlane.start();
   const fleet = await Fleet.start(plane);
   const engine = new DockerEngine({ host: fleet.engine.host });

@@ -4,7 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
-import type { Cell } from './rounds.js';
+import type { LoadResult } from './rounds.js';
 
 const run = promisify(execFile);
 const SOURCE = join(dirname(fileURLToPath(import.meta.url)), 'etcd-limit');
@@ -41,7 +41,13 @@ export async function goLimitAvailable(): Promise<boolean> {
 }
 
 /** What etcd does with this transaction through its own client. */
-export async function etcdLimit({ endpoint, clients, seconds, batch, transaction }: LimitQuestion): Promise<Cell> {
+export async function etcdLimit({
+  endpoint,
+  clients,
+  seconds,
+  batch,
+  transaction,
+}: LimitQuestion): Promise<LoadResult> {
   const { puts, keys = [], parent = false, lease = false } = transaction;
   const address = endpoint.replace(/^https?:\/\//, '');
   const { stdout } = await run(BINARY, [
@@ -54,5 +60,5 @@ export async function etcdLimit({ endpoint, clients, seconds, batch, transaction
     `-parent=${parent}`,
     `-lease=${lease}`,
   ]);
-  return JSON.parse(stdout) as Cell;
+  return JSON.parse(stdout) as LoadResult;
 }

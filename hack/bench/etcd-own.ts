@@ -1,21 +1,21 @@
 import type { EtcdProcess } from '../../dev/processes/index.js';
 import { type Change, create, EtcdStore, type Store } from '../../pkg/store/index.js';
 import { etcdLimit, goLimitAvailable, type LimitQuestion, type Transaction } from './etcd-limit.js';
-import { type Cell, quantile } from './rounds.js';
+import { type LoadResult, quantile } from './rounds.js';
 
 /** Which client asked etcd for its limit: part of the result. */
 export async function limitClient(): Promise<string> {
-  return (await goLimitAvailable()) ? 'Go clientv3' : 'our own wire, one transaction a call (Go is not installed)';
+  return (await goLimitAvailable()) ? 'Go clientv3' : 'our own client, one transaction a call (Go is not installed)';
 }
 
-/** etcd's own limit for one transaction a call: through its Go client where Go is present, else through our wire. */
-export async function limitOf(etcd: EtcdProcess, question: Omit<LimitQuestion, 'endpoint'>): Promise<Cell> {
+/** etcd's own limit for one transaction a call: through its Go client where Go is present, else through our own client. */
+export async function limitOf(etcd: EtcdProcess, question: Omit<LimitQuestion, 'endpoint'>): Promise<LoadResult> {
   const asked = { ...question, endpoint: etcd.endpoint };
   return (await goLimitAvailable()) ? etcdLimit(asked) : wireLimit(asked);
 }
 
 /** Each client is a store of its own with one change under way, so that no two travel together. */
-async function wireLimit({ endpoint, clients, seconds, transaction }: LimitQuestion): Promise<Cell> {
+async function wireLimit({ endpoint, clients, seconds, transaction }: LimitQuestion): Promise<LoadResult> {
   const stores = Array.from({ length: clients }, () => new EtcdStore({ endpoints: [endpoint], prefix: '/limit/' }));
   const change = await changes(stores[0]!, transaction);
   const times: number[] = [];

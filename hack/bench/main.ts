@@ -7,12 +7,12 @@ import { loadavg } from 'node:os';
 import { admitting } from './admission.js';
 import { applyToRunning } from './containers.js';
 import { readsOverHttp } from './reads.js';
-import { type Finding, report } from './report.js';
+import { type BenchResult, printResults } from './report.js';
 import { scheduling } from './scheduler.js';
 import { schedulingOnEtcd } from './scheduler-etcd.js';
 import { createOverHttp, storeLayer } from './writes.js';
 
-const workloads: Readonly<Record<string, (rounds: number) => Promise<Finding[]>>> = {
+const workloads: Readonly<Record<string, (rounds: number) => Promise<BenchResult[]>>> = {
   w1: createOverHttp,
   w2: storeLayer,
   w3: scheduling,
@@ -30,10 +30,10 @@ if (unknown.length > 0) {
   console.error(`there is no workload ${unknown.join(', ')}; there are ${Object.keys(workloads).join(', ')}`);
   process.exit(2);
 }
-const findings: Finding[] = [];
+const findings: BenchResult[] = [];
 for (const name of names) {
   console.log(`measuring ${name}, ${rounds} rounds; load average ${loadavg()[0]?.toFixed(1)}`);
   findings.push(...(await workloads[name]!(rounds)));
 }
-process.exitCode = report(findings) ? 0 : 1;
+process.exitCode = printResults(findings) ? 0 : 1;
 process.exit();

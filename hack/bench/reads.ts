@@ -7,8 +7,8 @@ import { fileURLToPath } from 'node:url';
 
 import type { EtcdProcess } from '../../dev/processes/index.js';
 import { onFreshEtcd } from './fresh.js';
-import type { Finding } from './report.js';
-import { type Cell, interleave, median, ratio } from './rounds.js';
+import type { BenchResult } from './report.js';
+import { type LoadResult, interleave, median, ratio } from './rounds.js';
 import { wrk } from './wrk.js';
 
 const SECONDS = 3;
@@ -16,12 +16,12 @@ const SECONDS = 3;
 type Mode = 'consistent' | 'cached' | 'stringify';
 
 /** One read server, asked once, with the longest time that its event loop stood still. */
-interface Read extends Cell {
+interface Read extends LoadResult {
   readonly longestDelayMs: number;
 }
 
 /** W8 and W9: consistent reads against cached ones, and a list against the obvious way to answer it. */
-export async function readsOverHttp(rounds: number): Promise<Finding[]> {
+export async function readsOverHttp(rounds: number): Promise<BenchResult[]> {
   return onFreshEtcd(async etcd => {
     const folder = await mkdtemp(join(tmpdir(), 'mooring-reads-'));
     const ask = (mode: Mode, path: string, connections: number) => () =>
@@ -35,8 +35,8 @@ export async function readsOverHttp(rounds: number): Promise<Finding[]> {
       stringified: ask('stringify', list, 4),
     });
     await rm(folder, { recursive: true, force: true });
-    const rates = (cells: readonly Cell[]) => cells.map(cell => cell.perSecond);
-    const rate = (cells: readonly Cell[]) => `${median(rates(cells)).toFixed(0)}/s`;
+    const rates = (cells: readonly LoadResult[]) => cells.map(cell => cell.perSecond);
+    const rate = (cells: readonly LoadResult[]) => `${median(rates(cells)).toFixed(0)}/s`;
     const delay = (cells: readonly Read[]) => `${median(cells.map(cell => cell.longestDelayMs)).toFixed(0)} ms`;
     return [
       {

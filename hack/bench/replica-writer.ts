@@ -6,7 +6,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
 import { ranges } from '../../crds/keys/index.js';
-import { EtcdStore, type Happening } from '../../pkg/store/index.js';
+import { EtcdStore, type WatchEvent } from '../../pkg/store/index.js';
 import { deploymentPuts, PREFIX, write } from './scheduler-world.js';
 
 const [endpoint = '', count = '0', misfits = '0'] = process.argv.slice(2);
@@ -19,13 +19,13 @@ let isDone = false;
 function bindingsSeen(wanted: number): Promise<number> {
   return new Promise(resolve => {
     let [seen, begun] = [0, 0];
-    const note = ({ key, entry }: Happening) => {
+    const note = ({ key, entry }: WatchEvent) => {
       if (!key.startsWith(ranges.replicas) || !entry?.bytes.includes('"nodeId"')) return;
       if (++seen === 1) begun = performance.now();
       if (seen === wanted) resolve((performance.now() - begun) / 1_000);
     };
-    const feed = { reset: () => undefined, happened: (all: readonly Happening[]) => all.forEach(note) };
-    void store.follow({ ...feed, connected: () => undefined }, {}, new AbortController().signal);
+    const feed = { onReset: () => undefined, onEvents: (all: readonly WatchEvent[]) => all.forEach(note) };
+    void store.follow({ ...feed, onConnected: () => undefined }, {}, new AbortController().signal);
   });
 }
 

@@ -1,7 +1,7 @@
 import type { Ratio } from './rounds.js';
 
 /** One line of the table: what was measured, against what, and what it must not fall below or rise above. */
-export interface Finding {
+export interface BenchResult {
   readonly workload: string;
   readonly what: string;
   readonly ratio: Ratio;
@@ -16,23 +16,23 @@ export interface Finding {
 const shown = (value: number) => (value >= 100 ? value.toFixed(0) : value.toFixed(2));
 
 /** Whether the ratio keeps its floor. */
-export function holds({ ratio, floor, larger }: Finding): boolean {
+export function keepsFloor({ ratio, floor, larger }: BenchResult): boolean {
   return larger ? ratio.median >= floor : ratio.median <= floor;
 }
 
 /** Prints the table; true when every floor is kept. */
-export function report(findings: readonly Finding[]): boolean {
+export function printResults(findings: readonly BenchResult[]): boolean {
   console.log('');
   for (const finding of findings) {
     const { workload, what, ratio, floor, target, larger, figures } = finding;
     const sign = larger ? '≥' : '≤';
     console.log(
-      `${holds(finding) ? 'ok    ' : 'FAILED'} ${workload.padEnd(4)} ${shown(ratio.median).padStart(6)}  ` +
+      `${keepsFloor(finding) ? 'ok    ' : 'FAILED'} ${workload.padEnd(4)} ${shown(ratio.median).padStart(6)}  ` +
         `(${shown(ratio.low)}–${shown(ratio.high)}; floor ${sign} ${floor}, target ${sign} ${target})  ${what}`,
     );
     console.log(`                ${figures}`);
   }
-  const failed = findings.filter(finding => !holds(finding)).length;
+  const failed = findings.filter(finding => !keepsFloor(finding)).length;
   console.log(`${findings.length - failed} passed, ${failed} failed`);
   return failed === 0;
 }

@@ -3,7 +3,7 @@ import { untilQuiet } from './quiet.js';
 const NOISY_CORES = 0.3;
 
 /** One measured cell: a rate and how long single operations took. */
-export interface Cell {
+export interface LoadResult {
   readonly perSecond: number;
   readonly p50: number;
   readonly p99: number;

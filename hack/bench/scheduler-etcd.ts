@@ -5,7 +5,7 @@ import type { EtcdProcess } from '../../dev/processes/index.js';
 import { EtcdStore } from '../../pkg/store/index.js';
 import { limitClient, limitOf } from './etcd-own.js';
 import { onFreshEtcd } from './fresh.js';
-import type { Finding } from './report.js';
+import type { BenchResult } from './report.js';
 import { interleave, median, ratio } from './rounds.js';
 import { nodePuts, PREFIX, started, write } from './scheduler-world.js';
 
@@ -23,7 +23,7 @@ const PLACEMENT_PUTS = [760, 520];
  * watch, finds a node among many for each, and binds it durably; the other process sees that in its own watch. Against
  * etcd's own limit for the transaction that binds.
  */
-export async function schedulingOnEtcd(rounds: number): Promise<Finding[]> {
+export async function schedulingOnEtcd(rounds: number): Promise<BenchResult[]> {
   const client = await limitClient();
   await onFreshEtcd(etcd => placeOn(etcd, 5_000, 0)); // V8 goes on optimising the loop for several seconds
   const cells = await interleave<'middle' | 'limit' | 'misfits' | 'small' | 'large', number>(rounds, {

@@ -3,7 +3,7 @@ import { ranges } from '../../crds/keys/index.js';
 import type { StoredEvent } from '../../crds/event/index.js';
 import { explainDeployment } from '../../pkg/fleet/index.js';
 import { value } from '../../pkg/store/index.js';
-import type { Finding } from './report.js';
+import type { BenchResult } from './report.js';
 import { interleave, median, ratio } from './rounds.js';
 import { explainedWorld, type Placing, placeAll, policy } from './scheduler-world.js';
 
@@ -22,7 +22,7 @@ const perCpuSecond = ({ placed, cpuSeconds }: Placing) => placed / cpuSeconds;
  * W3: 10,000 replicas placed by the real loop on a store in memory, with residency, a label constraint, anti-affinity and
  * requests, over the CPU time of everything that the process does for it. And all that 10,000 nodes have to say.
  */
-export async function scheduling(rounds: number): Promise<Finding[]> {
+export async function scheduling(rounds: number): Promise<BenchResult[]> {
   const cells = await interleave<'small' | 'middle' | 'large' | 'single' | 'tenants', Placing>(rounds, {
     small: world(1_000, 1_000, 10),
     middle: world(5_000, 1_000, 10),
@@ -52,7 +52,7 @@ export async function scheduling(rounds: number): Promise<Finding[]> {
   ];
 }
 
-function floored(workload: string, what: string, cells: readonly Placing[], found: Finding['ratio']): Finding {
+function floored(workload: string, what: string, cells: readonly Placing[], found: BenchResult['ratio']): BenchResult {
   const figures =
     `${median(cells.map(perCpuSecond)).toFixed(0)} placements a CPU second; 10,000 placed in ` +
     `${median(cells.map(({ seconds }) => seconds)).toFixed(1)} s; ` +
@@ -61,7 +61,7 @@ function floored(workload: string, what: string, cells: readonly Placing[], foun
 }
 
 /** Every node of 10,000 with every reason: as the scheduler stores it, and as the API answers it live. */
-async function explaining(rounds: number): Promise<Finding[]> {
+async function explaining(rounds: number): Promise<BenchResult[]> {
   const { cache, deployment, toldMs, stop } = await explainedWorld(10_000);
   const [event] = cache
     .list(ranges.events)

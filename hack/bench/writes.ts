@@ -5,8 +5,8 @@ import { EtcdStore } from '../../pkg/store/index.js';
 import type { Transaction } from './etcd-limit.js';
 import { limitClient, limitOf } from './etcd-own.js';
 import { onFreshEtcd } from './fresh.js';
-import type { Finding } from './report.js';
-import { type Cell, interleave, median, quantile, ratio } from './rounds.js';
+import type { BenchResult } from './report.js';
+import { type LoadResult, interleave, median, quantile, ratio } from './rounds.js';
 import { wrk } from './wrk.js';
 
 const SECONDS = 4;
@@ -23,16 +23,16 @@ const UNLIMITED = {
 const ONE_PUT: Transaction = { puts: [1_024] };
 
 /** W1: a validated, durable POST at 64 connections, against etcd's own limit for the same transaction. */
-export async function createOverHttp(rounds: number): Promise<Finding[]> {
+export async function createOverHttp(rounds: number): Promise<BenchResult[]> {
   const client = await limitClient();
   const transaction = await onPlane(transactionOfCreate);
-  const { ours, etcd } = await interleave<'ours' | 'etcd', Cell>(rounds, {
+  const { ours, etcd } = await interleave<'ours' | 'etcd', LoadResult>(rounds, {
     ours: () => onPlane(postedDeployments),
     etcd: () => onFreshEtcd(fresh => limitOf(fresh, { clients: 64, seconds: SECONDS, batch: 1, transaction })),
   });
   const failures = ours.reduce((sum, cell) => sum + cell.failures, 0);
-  const rate = (cells: readonly Cell[]) => median(cells.map(cell => cell.perSecond)).toFixed(0);
-  const slowest = (cells: readonly Cell[]) => median(cells.map(cell => cell.p99)).toFixed(1);
+  const rate = (cells: readonly LoadResult[]) => median(cells.map(cell => cell.perSecond)).toFixed(0);
+  const slowest = (cells: readonly LoadResult[]) => median(cells.map(cell => cell.p99)).toFixed(1);
   return [
     {
       workload: 'W1',
@@ -72,12 +72,12 @@ async function onPlane<T>(measure: (plane: ControlPlane) => Promise<T>): Promise
   }
 }
 
-async function postedDeployments(plane: ControlPlane): Promise<Cell> {
+async function postedDeployments(plane: ControlPlane): Promise<LoadResult> {
   await post(plane, 'warm', WARM_SECONDS);
   return post(plane, 'bench', SECONDS);
 }
 
-function post(plane: ControlPlane, prefix: string, seconds: number): Promise<Cell> {
+function post(plane: ControlPlane, prefix: string, seconds: number): Promise<LoadResult> {
   return wrk({
     url: `${plane.server}/api/v1/deployments`,
     connections: 64,
@@ -103,16 +103,16 @@ async function transactionOfCreate(plane: ControlPlane): Promise<Transaction> {
 }
 
 /** W2: the store layer alone, 256 changes under way, against the same batches from Go and against one a call. */
-export async function storeLayer(rounds: number): Promise<Finding[]> {
+export async function storeLayer(rounds: number): Promise<BenchResult[]> {
   const client = await limitClient();
-  const { ours, batched, single } = await interleave<'ours' | 'batched' | 'single', Cell>(rounds, {
+  const { ours, batched, single } = await interleave<'ours' | 'batched' | 'single', LoadResult>(rounds, {
     ours: () => onFreshEtcd(committed),
     batched: () =>
       onFreshEtcd(etcd => limitOf(etcd, { clients: 2, seconds: SECONDS, batch: 100, transaction: ONE_PUT })),
     single: () => onFreshEtcd(etcd => limitOf(etcd, { clients: 64, seconds: SECONDS, batch: 1, transaction: ONE_PUT })),
   });
-  const rates = (cells: readonly Cell[]) => cells.map(cell => cell.perSecond);
-  const shown = (cells: readonly Cell[]) => `${median(rates(cells)).toFixed(0)}/s`;
+  const rates = (cells: readonly LoadResult[]) => cells.map(cell => cell.perSecond);
+  const shown = (cells: readonly LoadResult[]) => `${median(rates(cells)).toFixed(0)}/s`;
   const against = client.startsWith('Go')
     ? [
         {
@@ -140,7 +140,7 @@ export async function storeLayer(rounds: number): Promise<Finding[]> {
   ];
 }
 
-async function committed(etcd: EtcdProcess): Promise<Cell> {
+async function committed(etcd: EtcdProcess): Promise<LoadResult> {
   const store = new EtcdStore({ endpoints: [etcd.endpoint], prefix: '/bench/' });
   const bytes = Buffer.alloc(1_024, 120);
   const times: number[] = [];

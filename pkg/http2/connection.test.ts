@@ -4,8 +4,8 @@ import net, { type AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import fc from 'fast-check';
 
-import { Connection } from './connection.js';
-import type { Windows } from './connection-ears.js';
+import { Http2Connection } from './connection.js';
+import type { Windows } from './connection-handler.js';
 import { FrameReader, frameHeader, frameType, settingsFrame } from './frame.js';
 import { encodeHeaders, type HeaderField } from './header-encoder.js';
 import { Http2Fault } from './http2-fault.js';
@@ -27,16 +27,16 @@ const headersTo = (path: string) =>
     { name: ':path', value: path },
   ]);
 
-function ask(connection: Connection, path: string, body = Buffer.alloc(0)): Promise<Heard> {
+function ask(connection: Http2Connection, path: string, body = Buffer.alloc(0)): Promise<Heard> {
   const headers: HeaderField[][] = [];
   const chunks: Buffer[] = [];
   return new Promise(resolve => {
     connection.request(
       headersTo(path),
       {
-        headers: fields => headers.push([...fields]),
-        data: bytes => chunks.push(bytes),
-        ended: end => resolve({ headers, body: Buffer.concat(chunks), end }),
+        onHeaders: fields => headers.push([...fields]),
+        onData: bytes => chunks.push(bytes),
+        onEnd: end => resolve({ headers, body: Buffer.concat(chunks), end }),
       },
       body,
     );
@@ -70,7 +70,7 @@ const range = (n: number) => Array.from({ length: n }, (_, index) => index);
 describe('a connection of HTTP/2', () => {
   let server: Http2Server;
   let served: ServerHttp2Stream[];
-  let connection: Connection;
+  let connection: Http2Connection;
   let socket: net.Socket;
   let closed: Promise<Error | undefined>;
 
@@ -78,8 +78,8 @@ describe('a connection of HTTP/2', () => {
     socket = net.connect(port, '127.0.0.1').setNoDelay(true);
     return new Promise((resolve, reject) => {
       closed = new Promise(tell => {
-        const ears = { ready: resolve, closed: (cause: Error | undefined) => [tell(cause), reject(cause)] };
-        connection = new Connection(socket, WINDOWS, ears);
+        const handler = { onReady: resolve, onClose: (cause: Error | undefined) => [tell(cause), reject(cause)] };
+        connection = new Http2Connection(socket, WINDOWS, handler);
       });
     });
   }
@@ -155,9 +155,9 @@ describe('a connection of HTTP/2', () => {
     await serve();
     const heard: string[] = [];
     const stream = connection.request(headersTo('/silent'), {
-      headers: () => heard.push('headers'),
-      data: bytes => heard.push(bytes.toString()),
-      ended: ({ outcome }) => heard.push(outcome),
+      onHeaders: () => heard.push('headers'),
+      onData: bytes => heard.push(bytes.toString()),
+      onEnd: ({ outcome }) => heard.push(outcome),
     });
     stream.write(Buffer.from('one'));
     await until(() => served.length === 1);
@@ -183,8 +183,8 @@ describe('a connection of HTTP/2', () => {
   it('says nothing more about a stream that was cancelled, and the server hears of it', async () => {
     await serve();
     const heard: string[] = [];
-    const ears = { headers: () => heard.push('h'), data: () => heard.push('d'), ended: () => heard.push('e') };
-    const stream = connection.request(headersTo('/silent'), ears, Buffer.alloc(0));
+    const handler = { onHeaders: () => heard.push('h'), onData: () => heard.push('d'), onEnd: () => heard.push('e') };
+    const stream = connection.request(headersTo('/silent'), handler, Buffer.alloc(0));
     await until(() => served.length === 1);
     stream.cancel();
     await until(() => served[0]!.rstCode === http2.constants.NGHTTP2_CANCEL);
@@ -200,7 +200,9 @@ describe('a connection of HTTP/2', () => {
     served[0]!.session!.goaway(http2.constants.NGHTTP2_NO_ERROR, served[0]!.id!);
     expect((await queued).end.outcome).to.equal('refused');
     expect(connection.usable).to.equal(false);
-    expect(() => connection.request(headersTo('/echo'), { headers() {}, data() {}, ended() {} })).to.throw(Http2Fault);
+    expect(() => connection.request(headersTo('/echo'), { onHeaders() {}, onData() {}, onEnd() {} })).to.throw(
+      Http2Fault,
+    );
     served[0]!.respond({ ':status': 200 }, { endStream: true });
     expect((await underWay).end.outcome).to.equal('finished');
     await closed;
@@ -234,12 +236,12 @@ describe('a connection of HTTP/2', () => {
     const stream = connection.request(
       headersTo('/echo'),
       {
-        headers: () => undefined,
-        data: () => {
+        onHeaders: () => undefined,
+        onData: () => {
           heard.push('data');
           stream.cancel();
         },
-        ended: () => heard.push('ended'),
+        onEnd: () => heard.push('ended'),
       },
       Buffer.from('hello'),
     );

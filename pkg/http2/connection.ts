@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 
 import { asError } from '../fault/index.js';
-import type { ConnectionEars, Windows } from './connection-ears.js';
+import type { ConnectionHandler, Windows } from './connection-handler.js';
 import {
   errorCode,
   FRAME_SIZE,
@@ -22,7 +22,7 @@ import {
 import { HeaderBlocks } from './header-blocks.js';
 import { Http2Fault } from './http2-fault.js';
 import { DEFAULT_WINDOW, Sender } from './sender.js';
-import { type Stream, type StreamEars, type StreamEnd, StreamState } from './stream.js';
+import { type Stream, type StreamHandler, type StreamEnd, StreamState } from './stream.js';
 
 const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1');
 
@@ -33,9 +33,9 @@ const LARGEST = 2 ** 31 - 1;
 const MOST_UNREAD = 32 << 20;
 
 /** The client's end of a connection. */
-export class Connection {
+export class Http2Connection {
   readonly #socket: Socket;
-  readonly #ears: ConnectionEars;
+  readonly #handler: ConnectionHandler;
   readonly #windows: Windows;
   readonly #sender: Sender;
   readonly #frames = new FrameReader();
@@ -56,10 +56,10 @@ export class Connection {
   #cause: Error | undefined;
 
   /** Speaks at once, on a socket that is connected or connecting. */
-  constructor(socket: Socket, windows: Windows, ears: ConnectionEars) {
+  constructor(socket: Socket, windows: Windows, handler: ConnectionHandler) {
     this.#socket = socket;
     this.#windows = windows;
-    this.#ears = ears;
+    this.#handler = handler;
     this.#sender = new Sender(socket);
     socket.on('data', (chunk: Buffer) => this.#heard(chunk));
     socket.on('error', (error: Error) => {
@@ -82,10 +82,10 @@ export class Connection {
    * Sends a request. With a `body` it is whole, and the other side hears its end; without one, more may be written.
    * The answer is heard later, never during this call.
    */
-  request(headers: Buffer, ears: StreamEars, body?: Buffer): Stream {
+  request(headers: Buffer, handler: StreamHandler, body?: Buffer): Stream {
     if (!this.usable) throw new Http2Fault('the connection has ended', { cause: this.#cause });
     if (headers.length > FRAME_SIZE) throw new Http2Fault('the headers do not fit into one frame');
-    const stream = new StreamState(headers, ears, body);
+    const stream = new StreamState(headers, handler, body);
     this.#queued.add(stream);
     this.#openQueued();
     return {
@@ -150,7 +150,7 @@ export class Connection {
       case frameType.headers:
       case frameType.continuation: {
         const stream = block && this.#streams.get(block.stream);
-        stream?.ears.headers(block!.fields);
+        stream?.handler.onHeaders(block!.fields);
         return stream && block!.isLast && !stream.isOver ? this.#finish(stream) : undefined;
       }
       case frameType.rstStream:
@@ -175,7 +175,7 @@ export class Connection {
     this.#received = this.#makeRoom(0, this.#received + frame.payload.length, this.#windows.connection);
     const stream = this.#streams.get(frame.stream);
     if (!stream) return; // it was cancelled, and this was under way
-    stream.ears.data(bytes);
+    stream.handler.onData(bytes);
     if (stream.isOver) return;
     if (frame.flags & frameFlag.endStream) this.#finish(stream);
     else stream.received = this.#makeRoom(stream.id, stream.received + frame.payload.length, this.#windows.stream);
@@ -207,7 +207,7 @@ export class Connection {
       }
     }
     this.#sender.send(frameHeader(0, { type: frameType.settings, flags: frameFlag.ack, stream: 0 }));
-    if (!this.#isReady) this.#ears.ready();
+    if (!this.#isReady) this.#handler.onReady();
     this.#isReady = true;
     this.#sender.resume();
     this.#openQueued();
@@ -258,7 +258,7 @@ export class Connection {
   #over(stream: StreamState, end: StreamEnd): void {
     if (stream.isOver) return;
     this.#leave(stream);
-    stream.ears.ended(end);
+    stream.handler.onEnd(end);
   }
 
   #leave(stream: StreamState): void {
@@ -277,7 +277,7 @@ export class Connection {
   #closed(): void {
     this.#isRetired = true;
     this.#breakStreams();
-    this.#ears.closed(this.#cause);
+    this.#handler.onClose(this.#cause);
   }
 
   #breakStreams(): void {

@@ -12,8 +12,8 @@
  *
  * @module
  */
-export { Connection } from './connection.js';
-export type { ConnectionEars, Windows } from './connection-ears.js';
+export { Http2Connection } from './connection.js';
+export type { ConnectionHandler, Windows } from './connection-handler.js';
 export { encodeHeaders, type HeaderField } from './header-encoder.js';
 export { Http2Fault } from './http2-fault.js';
-export type { Stream, StreamEars, StreamEnd } from './stream.js';
+export type { Stream, StreamHandler, StreamEnd } from './stream.js';

@@ -9,12 +9,12 @@ export type StreamEnd =
   | { readonly outcome: 'refused' | 'broke'; readonly cause: Error };
 
 /** Hears what the other side sends on a stream. */
-export interface StreamEars {
+export interface StreamHandler {
   /** Headers, or the trailers behind the data. */
-  headers(fields: readonly HeaderField[]): void;
-  data(bytes: Buffer): void;
+  onHeaders(fields: readonly HeaderField[]): void;
+  onData(bytes: Buffer): void;
   /** Called once, the last of all; not called for a stream that was cancelled from here. */
-  ended(end: StreamEnd): void;
+  onEnd(end: StreamEnd): void;
 }
 
 /** One request on a connection. */
@@ -27,7 +27,7 @@ export interface Stream {
 
 /** What a connection knows of a stream. */
 export class StreamState {
-  readonly ears: StreamEars;
+  readonly handler: StreamHandler;
   /** The headers that open it. */
   readonly headers: Buffer;
   /** 0 until it is sent. */
@@ -42,9 +42,9 @@ export class StreamState {
   /** Bytes that came and that we have not yet made room for. */
   received = 0;
 
-  constructor(headers: Buffer, ears: StreamEars, body: Buffer | undefined) {
+  constructor(headers: Buffer, handler: StreamHandler, body: Buffer | undefined) {
     this.headers = headers;
-    this.ears = ears;
+    this.handler = handler;
     this.isWhole = body !== undefined;
     if (body) this.unsent.push(body);
   }

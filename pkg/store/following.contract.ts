@@ -2,12 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { expect } from 'chai';
 
-import { RecordingFeed } from './recording-feed.testing.js';
-import { put, type StoreUnderTest } from './store-under-test.testing.js';
-import type { Feed } from './store.js';
-import { update } from './update.js';
-import { encode, value } from './value.js';
-import { create, remove } from './write.js';
+import { create, encode, remove, update, value } from './documents.js';
+import type { WatchHandler } from './store.js';
+import { createChange, RecordingWatch, type StoreUnderTest } from './store.testing.js';
 
 /** What every store promises to those who follow it. */
 export function followingContract(name: string, subject: () => StoreUnderTest): void {
@@ -16,7 +13,7 @@ export function followingContract(name: string, subject: () => StoreUnderTest): 
   describe(`${name}: following`, () => {
     it('tells the present state, then everything that happens, in order', async () => {
       await create(store(), 'follow/before', { n: 1 });
-      const feed = RecordingFeed.follow(store());
+      const feed = RecordingWatch.follow(store());
       await feed.synced();
       expect(feed.keys().has('follow/before')).to.equal(true);
 
@@ -26,7 +23,7 @@ export function followingContract(name: string, subject: () => StoreUnderTest): 
       await feed.until(() => !feed.keys().has('follow/before'));
 
       expect(feed.resets).to.equal(1);
-      const told = feed.happenings.filter(({ key }) => key.startsWith('follow/'));
+      const told = feed.events.filter(({ key }) => key.startsWith('follow/'));
       expect(told.map(({ key, entry }) => [key, entry && value(entry)])).to.deep.equal([
         ['follow/a', { n: 1 }],
         ['follow/a', { n: 2 }],
@@ -36,10 +33,10 @@ export function followingContract(name: string, subject: () => StoreUnderTest): 
     });
 
     it('never splits a revision, and numbers what happened in it', async () => {
-      const feed = RecordingFeed.follow(store());
+      const feed = RecordingWatch.follow(store());
       await feed.synced();
       const keys = Array.from({ length: 30 }, (_, n) => `whole/${String(n).padStart(2, '0')}`);
-      const change = put(keys[0]!, {});
+      const change = createChange(keys[0]!, {});
       await store().commit({ ...change, puts: keys.map(key => ({ key, bytes: encode({ key }) })) });
       await feed.until(() => feed.keys().has(keys.at(-1)!));
 
@@ -53,14 +50,14 @@ export function followingContract(name: string, subject: () => StoreUnderTest): 
       const before = await store().revision();
       await create(store(), 'history/a', {});
       await create(store(), 'history/b', {});
-      const feed = RecordingFeed.follow(store(), { history: (await store().revision()) - before });
+      const feed = RecordingWatch.follow(store(), { history: (await store().revision()) - before });
       await feed.until(() => feed.keys().has('history/b'));
       expect(feed.firstRevision).to.equal(before);
-      expect(feed.happenings.map(({ key }) => key)).to.deep.equal(['history/a', 'history/b']);
+      expect(feed.events.map(({ key }) => key)).to.deep.equal(['history/a', 'history/b']);
       await feed.stop();
 
       await subject().compact(await store().revision());
-      const late = RecordingFeed.follow(store(), { history: (await store().revision()) - before });
+      const late = RecordingWatch.follow(store(), { history: (await store().revision()) - before });
       await late.synced();
       expect(late.firstRevision).to.be.greaterThan(before);
       expect(late.keys().has('history/b')).to.equal(true);
@@ -69,20 +66,24 @@ export function followingContract(name: string, subject: () => StoreUnderTest): 
 
     it('stops when told to while it tells the first state', async () => {
       const stop = new AbortController();
-      const feed: Feed = { reset: () => stop.abort(), happened: () => undefined, connected: () => undefined };
+      const feed: WatchHandler = {
+        onReset: () => stop.abort(),
+        onEvents: () => undefined,
+        onConnected: () => undefined,
+      };
       const following = store().follow(feed, {}, stop.signal);
       const waited = Promise.race([following.then(() => 'stopped'), sleep(2_000).then(() => 'still following')]);
       expect(await waited).to.equal('stopped');
     });
 
     it('stops when told to, and tells nothing more', async () => {
-      const feed = RecordingFeed.follow(store());
+      const feed = RecordingWatch.follow(store());
       await feed.synced();
       await feed.stop();
-      const told = feed.happenings.length;
+      const told = feed.events.length;
       await create(store(), 'stopped/a', {});
       await subject().pass(50);
-      expect(feed.happenings.length).to.equal(told);
+      expect(feed.events.length).to.equal(told);
       expect(feed.up).to.equal(false);
     });
   });

@@ -22,10 +22,11 @@
  *
  * @module
  */
-export type { Cache, CacheChange } from './cache.js';
+export type { Cache, CacheChange, WatchCacheOptions } from './watch-cache.js';
+export { WatchCache } from './watch-cache.js';
 export type { EtcdStoreOptions } from './etcd/etcd-store.js';
 export { EtcdStore } from './etcd/etcd-store.js';
-export type { TlsMaterial } from './etcd/line.js';
+export type { TlsMaterial } from './etcd/etcd-connection.js';
 export {
   CompactedFault,
   ConflictFault,
@@ -36,15 +37,10 @@ export {
   StoreRefusedFault,
   StoreUnavailableFault,
 } from './faults.js';
-export type { LeaderRecord, LeadershipOptions, Term } from './leadership.js';
+export type { LeaderRecord, LeadershipOptions, LeaderTerm } from './leadership.js';
 export { Leadership } from './leadership.js';
 export type { MemoryStoreOptions } from './memory-store.js';
 export { MemoryStore } from './memory-store.js';
-export { openEtcdStore } from './open-etcd-store.js';
+export { openEtcdStore, untilReachable } from './open-etcd-store.js';
 export type * from './store.js';
-export { untilReachable } from './until-reachable.js';
-export { update } from './update.js';
-export { encode, value } from './value.js';
-export type { WatchCacheOptions } from './watch-cache.js';
-export { WatchCache } from './watch-cache.js';
-export { create, remove, replace } from './write.js';
+export { create, encode, remove, replace, update, value } from './documents.js';

@@ -5,9 +5,9 @@ import { silentLogger } from '../log/index.js';
 import { StoreUnavailableFault } from './faults.js';
 import { type LeaderRecord, Leadership } from './leadership.js';
 import { MemoryStore } from './memory-store.js';
-import { PausableClock } from './pausable-clock.testing.js';
+import { PausableClock } from './store.testing.js';
 import type { Guard, Store } from './store.js';
-import { encode, value } from './value.js';
+import { encode, value } from './documents.js';
 
 const TTL_SECONDS = 9;
 
@@ -132,7 +132,7 @@ describe('leadership', () => {
     const change = { guards: [{ key: 'x', at: 0 }], puts: [{ key: 'x', bytes: encode('a') }], deletes: [] };
     const fenced = { ...change, guards: [...change.guards, a.terms[0]!.fence] };
     expect(await store.commit(fenced)).to.deep.equal({ stored: false });
-    expect((await store.commit(change)).stored).to.equal(true); // what the fence keeps from happening
+    expect((await store.commit(change)).stored).to.equal(true); // what the fence keeps from event
 
     paused.resume();
     await clock.pass(1);

@@ -3,7 +3,7 @@ import { type Clock, type Random, sleep } from '../clock/index.js';
 import { asError } from '../fault/index.js';
 import type { Logger } from '../log/index.js';
 import type { Guard, Lease, Store } from './store.js';
-import { encode } from './value.js';
+import { encode } from './documents.js';
 
 /** What stands under `leaders/<name>`. */
 export interface LeaderRecord {
@@ -29,9 +29,9 @@ export interface LeadershipOptions {
 }
 
 /** What a leader does while it leads. It must end soon after `lost` is aborted. */
-export type Term = (fence: Guard, lost: AbortSignal) => Promise<void>;
+export type LeaderTerm = (fence: Guard, lost: AbortSignal) => Promise<void>;
 
-interface Office {
+interface LeaderLease {
   readonly lease: Lease;
   readonly fence: Guard;
   /** When the last request to extend the lease, that was granted, was sent. */
@@ -61,7 +61,7 @@ export class Leadership {
    * Campaigns, leads, and campaigns again, until `signal` is aborted. `term` is called with the fence that must be
    * among the guards of every change, and with a signal that is aborted when leadership is given up.
    */
-  async run(signal: AbortSignal, term: Term): Promise<void> {
+  async run(signal: AbortSignal, term: LeaderTerm): Promise<void> {
     while (!signal.aborted) {
       try {
         const office = await this.#campaign();
@@ -74,7 +74,7 @@ export class Leadership {
   }
 
   /** Undefined when somebody else leads. */
-  async #campaign(): Promise<Office | undefined> {
+  async #campaign(): Promise<LeaderLease | undefined> {
     const { store, clock, holder, ttlSeconds } = this.#options;
     if (await store.get(this.#key)) return undefined;
 
@@ -96,7 +96,7 @@ export class Leadership {
     return undefined;
   }
 
-  async #serve({ lease, fence, confirmedAt }: Office, signal: AbortSignal, term: Term): Promise<void> {
+  async #serve({ lease, fence, confirmedAt }: LeaderLease, signal: AbortSignal, term: LeaderTerm): Promise<void> {
     const lost = new AbortController();
     const giveUp = () => lost.abort();
     signal.addEventListener('abort', giveUp, { once: true });

@@ -1,7 +1,7 @@
 import { ManualClock } from '../clock/index.js';
 import { MemoryStore } from './memory-store.js';
 import { storeContract } from './store.contract.js';
-import type { StoreUnderTest } from './store-under-test.testing.js';
+import type { StoreUnderTest } from './store.testing.js';
 
 describe('MemoryStore', () => {
   let subject: StoreUnderTest;

@@ -1,9 +1,19 @@
 import type { Cancel, Clock } from '../clock/index.js';
-import { checkChange, holds } from './change.js';
+import { checkChange, isGuardMet } from './change.js';
 import { CompactedFault, LeaseGoneFault } from './faults.js';
-import { MemoryFollower } from './memory-follower.js';
-import { happeningsOf, type LoggedChange, RevisionLog } from './revision-log.js';
-import type { Change, Entry, Feed, FollowOptions, Lease, Listing, Revision, Store, Verdict } from './store.js';
+import { type LoggedChange, RevisionLog, toWatchEvents } from './revision-log.js';
+import type {
+  Change,
+  Entry,
+  FollowOptions,
+  Lease,
+  Listing,
+  Revision,
+  Store,
+  Verdict,
+  WatchEvent,
+  WatchHandler,
+} from './store.js';
 
 export interface MemoryStoreOptions {
   /** Leases end by it. */
@@ -57,7 +67,7 @@ export class MemoryStore implements Store {
 
   async commit(change: Change): Promise<Verdict> {
     checkChange(change);
-    if (!change.guards.every(guard => holds(guard, this.#entries.get(guard.key)))) return { stored: false };
+    if (!change.guards.every(guard => isGuardMet(guard, this.#entries.get(guard.key)))) return { stored: false };
     if (change.puts.some(({ lease }) => lease !== undefined && !this.#leases.has(lease))) throw new LeaseGoneFault();
 
     const revision = this.#revision + 1;
@@ -75,12 +85,12 @@ export class MemoryStore implements Store {
     return { stored: true, revision: this.#revision };
   }
 
-  follow(feed: Feed, { history = 0 }: FollowOptions, signal: AbortSignal): Promise<void> {
+  follow(feed: WatchHandler, { history = 0 }: FollowOptions, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return Promise.resolve();
     const start = Math.max(this.#revision - history, this.#log.oldest);
     const follower = new MemoryFollower(feed, this.#defer);
     follower.reset(this.#listing('', start));
-    for (const happenings of this.#log.after(start)) follower.happened(happenings);
+    for (const events of this.#log.after(start)) follower.notifyEvents(events);
     this.#followers.add(follower);
     return new Promise(resolve => {
       signal.addEventListener('abort', () => resolve(this.#unfollow(follower)), { once: true });
@@ -143,7 +153,7 @@ export class MemoryStore implements Store {
       else this.#drop(key);
     }
     this.#log.append(this.#revision, changes);
-    for (const follower of this.#followers) follower.happened(happeningsOf(this.#revision, changes));
+    for (const follower of this.#followers) follower.notifyEvents(toWatchEvents(this.#revision, changes));
   }
 
   #drop(key: string): void {
@@ -165,5 +175,43 @@ export class MemoryStore implements Store {
 
   #endLater(id: string, ttlSeconds: number): Cancel {
     return this.#clock.after(ttlSeconds * 1000, () => void this.revoke(id));
+  }
+}
+
+/** Tells one feed, in order and never from inside the write that caused it. */
+export class MemoryFollower {
+  readonly #feed: WatchHandler;
+  readonly #defer: (tell: () => void) => void;
+  #untold: ((feed: WatchHandler) => void)[] = [];
+  #stopped = false;
+
+  constructor(feed: WatchHandler, defer: (tell: () => void) => void) {
+    this.#feed = feed;
+    this.#defer = defer;
+  }
+
+  reset(listing: Listing): void {
+    this.#notify(feed => {
+      feed.onReset(listing);
+      feed.onConnected(true);
+    });
+  }
+
+  notifyEvents(events: readonly WatchEvent[]): void {
+    this.#notify(feed => feed.onEvents(events));
+  }
+
+  stop(): void {
+    if (this.#stopped) return;
+    this.#stopped = true;
+    this.#untold = [];
+    this.#feed.onConnected(false);
+  }
+
+  #notify(what: (feed: WatchHandler) => void): void {
+    this.#untold.push(what);
+    this.#defer(() => {
+      if (!this.#stopped) this.#untold.shift()?.(this.#feed);
+    });
   }
 }

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 
-import type { Clock, Random } from '../clock/index.js';
+import { type Clock, type Random, sleep } from '../clock/index.js';
 import type { Settings } from '../config/index.js';
+import { Fault } from '../fault/index.js';
 import type { Logger } from '../log/index.js';
 import { EtcdStore } from './etcd/etcd-store.js';
 
@@ -23,4 +24,27 @@ export function openEtcdStore(
       ...(etcdKeyFile && { key: readFileSync(etcdKeyFile) }),
     },
   });
+}
+
+const RETRY_MS = 1_000;
+
+/**
+ * Does what a process must do before it serves, again and again while that fails only because the store cannot be
+ * reached. Undefined when `signal` was aborted first.
+ */
+export async function untilReachable<Result>(
+  work: () => Promise<Result>,
+  { clock, log }: { readonly clock: Clock; readonly log: Logger },
+  signal: AbortSignal,
+): Promise<Result | undefined> {
+  while (!signal.aborted) {
+    try {
+      return await work();
+    } catch (thrown) {
+      if (!(thrown instanceof Fault) || !thrown.retriable) throw thrown;
+      log.warn('the store cannot be reached yet', { error: thrown });
+      await sleep(clock, RETRY_MS, signal);
+    }
+  }
+  return undefined;
 }

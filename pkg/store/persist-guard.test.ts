@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { ManualClock } from '../clock/index.js';
 import { SecretMaterialFault } from './faults.js';
 import { MemoryStore } from './memory-store.js';
-import { encode } from './value.js';
+import { encode } from './documents.js';
 
 const clean = { name: 'DB', vault_path: 'deployments/web-db', anchor: 'process', rotation: 'restart' };
 const given = { ...clean, values: { password: 'hunter2-hunter2' } };

@@ -10,7 +10,7 @@ const MARKS = /"(?:values|generate)":/;
  *
  * It stands where every change of every process passes, so that no path around admission can store a credential.
  */
-export function refuseMaterial(puts: readonly Put[]): void {
+export function rejectSecretMaterial(puts: readonly Put[]): void {
   for (const { key, bytes } of puts) {
     if (!MARKS.test(bytes.toString('latin1'))) continue;
     const rejection = guardPersisted(JSON.parse(bytes.toString('utf8')));

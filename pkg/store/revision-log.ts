@@ -1,5 +1,5 @@
 import { CompactedFault } from './faults.js';
-import type { Entry, Happening, Revision } from './store.js';
+import type { Entry, WatchEvent, Revision } from './store.js';
 
 /** What happened to one key, with what it undoes. */
 export interface LoggedChange {
@@ -56,14 +56,14 @@ export class RevisionLog {
   }
 
   /** Everything that happened after `revision`, one list for each revision. */
-  after(revision: Revision): Happening[][] {
+  after(revision: Revision): WatchEvent[][] {
     return this.#kept
       .filter(logged => logged.revision > revision)
-      .map(logged => happeningsOf(logged.revision, logged.changes));
+      .map(logged => toWatchEvents(logged.revision, logged.changes));
   }
 }
 
 /** The changes of one revision, as they are told. */
-export function happeningsOf(revision: Revision, changes: readonly LoggedChange[]): Happening[] {
+export function toWatchEvents(revision: Revision, changes: readonly LoggedChange[]): WatchEvent[] {
   return changes.map(({ key, entry }, position) => ({ revision, position, key, entry }));
 }

@@ -1,14 +1,11 @@
 import { expect } from 'chai';
 
 import { BrokenInvariantFault } from '../fault/index.js';
+import { create, remove, replace, update, value } from './documents.js';
 import { CompactedFault, LeaseGoneFault, MissingFault } from './faults.js';
 import { followingContract } from './following.contract.js';
-import { RecordingFeed } from './recording-feed.testing.js';
 import type { Change, Guard } from './store.js';
-import { put, type StoreUnderTest } from './store-under-test.testing.js';
-import { update } from './update.js';
-import { value } from './value.js';
-import { create, remove, replace } from './write.js';
+import { createChange, RecordingWatch, type StoreUnderTest } from './store.testing.js';
 
 /** What every store promises. `subject` gives one that was opened before the tests; each test keeps to keys of its own. */
 export function storeContract(name: string, subject: () => StoreUnderTest): void {
@@ -52,7 +49,10 @@ export function storeContract(name: string, subject: () => StoreUnderTest): void
 
     it('makes all of a change or nothing', async () => {
       await create(store(), 'all/b', {});
-      const both = { ...put('all/a', {}), puts: [put('all/a', {}).puts[0]!, put('all/b', { n: 2 }).puts[0]!] };
+      const both = {
+        ...createChange('all/a', {}),
+        puts: [createChange('all/a', {}).puts[0]!, createChange('all/b', { n: 2 }).puts[0]!],
+      };
 
       expect((await store().commit({ ...both, guards: [...both.guards, { key: 'all/b', at: 0 }] })).stored).to.equal(
         false,
@@ -78,26 +78,31 @@ export function storeContract(name: string, subject: () => StoreUnderTest): void
         await update(store(), 'guard/parent', ({ n }: { n: number }) => ({ n: n + 1 }));
         const parent = (await store().get('guard/parent'))!;
 
-        const verdict = await store().commit(put(`guard/${number}`, {}, guard(parent.created, parent.revision)));
+        const verdict = await store().commit(
+          createChange(`guard/${number}`, {}, guard(parent.created, parent.revision)),
+        );
         expect(verdict.stored).to.equal(stored);
       });
     }
 
     const broken: ReadonlyArray<{ name: string; change: Change }> = [
       { name: 'writes nothing', change: { guards: [{ key: 'x', at: 0 }], puts: [], deletes: [] } },
-      { name: 'has no guard', change: { ...put('broken/a', {}), guards: [] } },
-      { name: 'guards only other keys', change: { ...put('broken/a', {}), guards: [{ key: 'x', at: 0 }] } },
+      { name: 'has no guard', change: { ...createChange('broken/a', {}), guards: [] } },
+      { name: 'guards only other keys', change: { ...createChange('broken/a', {}), guards: [{ key: 'x', at: 0 }] } },
       {
         name: 'asks only that its key exists',
-        change: { ...put('broken/a', {}), guards: [{ key: 'broken/a', exists: true }] },
+        change: { ...createChange('broken/a', {}), guards: [{ key: 'broken/a', exists: true }] },
       },
-      { name: 'puts on an identity', change: { ...put('broken/a', {}), guards: [{ key: 'broken/a', created: 2 }] } },
+      {
+        name: 'puts on an identity',
+        change: { ...createChange('broken/a', {}), guards: [{ key: 'broken/a', created: 2 }] },
+      },
       {
         name: 'deletes what must be absent',
         change: { guards: [{ key: 'broken/a', at: 0 }], puts: [], deletes: ['broken/a'] },
       },
-      { name: 'writes a key twice', change: { ...put('broken/a', {}), deletes: ['broken/a'] } },
-      { name: 'names a proof that it does not put', change: { ...put('broken/a', {}), proof: 'x' } },
+      { name: 'writes a key twice', change: { ...createChange('broken/a', {}), deletes: ['broken/a'] } },
+      { name: 'names a proof that it does not put', change: { ...createChange('broken/a', {}), proof: 'x' } },
     ];
     for (const { name: what, change } of broken) {
       it(`will not make a change that ${what}`, async () => {
@@ -107,8 +112,8 @@ export function storeContract(name: string, subject: () => StoreUnderTest): void
 
     it('lets one of two win whose guards forbid each other, also when they come together', async () => {
       const verdicts = await Promise.all([
-        store().commit(put('skew/a', {}, { key: 'skew/b', at: 0 })),
-        store().commit(put('skew/b', {}, { key: 'skew/a', at: 0 })),
+        store().commit(createChange('skew/a', {}, { key: 'skew/b', at: 0 })),
+        store().commit(createChange('skew/b', {}, { key: 'skew/a', at: 0 })),
       ]);
       expect(verdicts.map(({ stored }) => stored)).to.deep.equal([true, false]);
     });
@@ -171,7 +176,7 @@ export function storeContract(name: string, subject: () => StoreUnderTest): void
   describe(`${name}: leases`, () => {
     it('takes the keys along when a lease is revoked', async () => {
       const lease = await store().grant(60);
-      const change = put('lease/a', {});
+      const change = createChange('lease/a', {});
       await store().commit({ ...change, puts: change.puts.map(one => ({ ...one, lease: lease.id })) });
       expect(await store().keepAlive(lease.id)).to.equal(true);
 
@@ -183,7 +188,7 @@ export function storeContract(name: string, subject: () => StoreUnderTest): void
 
     it('lets a key stay that was put again without the lease', async () => {
       const lease = await store().grant(60);
-      const change = put('lease/kept', {});
+      const change = createChange('lease/kept', {});
       await store().commit({ ...change, puts: change.puts.map(one => ({ ...one, lease: lease.id })) });
       await update(store(), 'lease/kept', () => ({ n: 2 }));
       await store().revoke(lease.id);
@@ -193,7 +198,7 @@ export function storeContract(name: string, subject: () => StoreUnderTest): void
     it('refuses a put on a lease that has ended, and makes what came along with it', async () => {
       const lease = await store().grant(60);
       await store().revoke(lease.id);
-      const change = put('lease/gone', {});
+      const change = createChange('lease/gone', {});
       const onLease = { ...change, puts: change.puts.map(one => ({ ...one, lease: lease.id })) };
       const [gone, fine] = await Promise.all([faultOf(store().commit(onLease)), create(store(), 'lease/beside', {})]);
       expect(gone).to.be.instanceOf(LeaseGoneFault);
@@ -202,14 +207,14 @@ export function storeContract(name: string, subject: () => StoreUnderTest): void
     });
 
     it('ends a lease that nobody extends, and tells the followers', async () => {
-      const feed = RecordingFeed.follow(store());
+      const feed = RecordingWatch.follow(store());
       await feed.synced();
       const [left, kept] = [await store().grant(2), await store().grant(2)];
       for (const [key, { id }] of [
         ['expire/left', left],
         ['expire/kept', kept],
       ] as const) {
-        const change = put(key, {});
+        const change = createChange(key, {});
         await store().commit({ ...change, puts: change.puts.map(one => ({ ...one, lease: id })) });
       }
       for (let second = 0; second < 4; second++) {
@@ -217,7 +222,7 @@ export function storeContract(name: string, subject: () => StoreUnderTest): void
         await store().keepAlive(kept.id);
       }
       await feed.until(() => feed.keys().has('expire/kept') && !feed.keys().has('expire/left'));
-      expect(feed.happenings.some(({ key, entry }) => key === 'expire/left' && !entry)).to.equal(true);
+      expect(feed.events.some(({ key, entry }) => key === 'expire/left' && !entry)).to.equal(true);
       await feed.stop();
     });
   });

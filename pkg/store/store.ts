@@ -58,7 +58,7 @@ export interface Listing {
 }
 
 /** What happened to one key. `position` orders the changes that share a revision. */
-export interface Happening {
+export interface WatchEvent {
   readonly revision: Revision;
   readonly position: number;
   readonly key: string;
@@ -67,13 +67,13 @@ export interface Happening {
 }
 
 /** Receives one root watch. All calls come in order, from one place. */
-export interface Feed {
+export interface WatchHandler {
   /** A complete state at `revision`. Comes first, and again whenever continuity could not be proven. */
-  reset(listing: Listing): void;
+  onReset(listing: Listing): void;
   /** All that happened at one revision, never split. */
-  happened(happenings: readonly Happening[]): void;
+  onEvents(events: readonly WatchEvent[]): void;
   /** Whether the stream is up, for health. */
-  connected(up: boolean): void;
+  onConnected(up: boolean): void;
 }
 
 /** A time-limited claim. Keys put on it vanish when it ends. */
@@ -97,7 +97,7 @@ export interface Store {
   /** The current revision, by a linearizable read. */
   revision(): Promise<Revision>;
   /** Lists, then follows, everything; resumes or resets by itself until `signal` is aborted. */
-  follow(feed: Feed, options: FollowOptions, signal: AbortSignal): Promise<void>;
+  follow(feed: WatchHandler, options: FollowOptions, signal: AbortSignal): Promise<void>;
   grant(ttlSeconds: number): Promise<Lease>;
   /** Extends the lease to its full time. False when it has ended. */
   keepAlive(leaseId: string): Promise<boolean>;

@@ -3,15 +3,12 @@ import fc from 'fast-check';
 
 import { ManualClock } from '../clock/index.js';
 import { silentLogger } from '../log/index.js';
-import type { CacheChange } from './cache.js';
+import { create, encode, remove, update, value } from './documents.js';
+import { KeyTree } from './entries.js';
 import { StoreUnavailableFault } from './faults.js';
-import { KeyTree } from './key-tree.js';
 import { MemoryStore } from './memory-store.js';
-import type { Entry, Feed, Store } from './store.js';
-import { update } from './update.js';
-import { encode, value } from './value.js';
-import { WatchCache } from './watch-cache.js';
-import { create, remove } from './write.js';
+import type { Entry, Store, WatchHandler } from './store.js';
+import { type CacheChange, WatchCache } from './watch-cache.js';
 
 const entry = (key: string, revision: number, document: unknown = {}): Entry => ({
   key,
@@ -21,10 +18,10 @@ const entry = (key: string, revision: number, document: unknown = {}): Entry => 
 });
 
 /** A store whose watch tells only what the test tells it. */
-function silentStore(): { store: Store; feed: () => Feed; probes: () => number; revision: { now: number } } {
+function silentStore(): { store: Store; feed: () => WatchHandler; probes: () => number; revision: { now: number } } {
   const memory = new MemoryStore({ clock: new ManualClock() });
   const revision = { now: 1 };
-  let feed: Feed | undefined;
+  let feed: WatchHandler | undefined;
   let probes = 0;
   const store: Store = {
     get: key => memory.get(key),
@@ -50,9 +47,9 @@ describe('a cache that leaves something out', () => {
     const { store, feed } = silentStore();
     const cache = new WatchCache({ store, clock: new ManualClock(), log: silentLogger, leavesOut: ['old/'] });
     void cache.run(new AbortController().signal);
-    feed().reset({ entries: [entry('old/a', 2), entry('new/a', 3)], revision: 3 });
+    feed().onReset({ entries: [entry('old/a', 2), entry('new/a', 3)], revision: 3 });
     const happened = (key: string, revision: number) =>
-      feed().happened([{ revision, position: 0, key, entry: entry(key, revision) }]);
+      feed().onEvents([{ revision, position: 0, key, entry: entry(key, revision) }]);
     happened('new/b', 4);
     happened('old/b', 5);
 
@@ -151,9 +148,9 @@ describe('watch cache', () => {
     const told: Pick<CacheChange, 'key' | 'revision' | 'position'>[] = [];
     const resets: number[] = [];
     other.onReset(revision => resets.push(revision));
-    silent.feed().reset({ entries: [entry('stays', 2), entry('changes', 3), entry('goes', 4)], revision: 5 });
+    silent.feed().onReset({ entries: [entry('stays', 2), entry('changes', 3), entry('goes', 4)], revision: 5 });
     other.subscribe(({ key, revision, position }) => told.push({ key, revision, position }));
-    silent.feed().reset({ entries: [entry('changes', 8), entry('comes', 9), entry('stays', 2)], revision: 10 });
+    silent.feed().onReset({ entries: [entry('changes', 8), entry('comes', 9), entry('stays', 2)], revision: 10 });
 
     expect(told).to.deep.equal([
       { key: 'goes', revision: 10, position: 0 },
@@ -168,16 +165,16 @@ describe('watch cache', () => {
     const { store: behind, feed, revision } = silentStore();
     const other = new WatchCache({ store: behind, clock, log: silentLogger });
     void other.run(stop.signal);
-    feed().reset({ entries: [], revision: 1 });
+    feed().onReset({ entries: [], revision: 1 });
     revision.now = 3;
-    feed().connected(true);
+    feed().onConnected(true);
     await clock.pass(10);
     expect(other.connected, 'the backlog is under way').to.equal(false);
 
-    feed().happened([{ revision: 3, position: 0, key: 'a', entry: entry('a', 3) }]);
+    feed().onEvents([{ revision: 3, position: 0, key: 'a', entry: entry('a', 3) }]);
     await clock.pass(10);
     expect(other.connected).to.equal(true);
-    feed().connected(false);
+    feed().onConnected(false);
     expect(other.connected).to.equal(false);
   });
 
@@ -190,14 +187,14 @@ describe('watch cache', () => {
     };
     const other = new WatchCache({ store: { ...shy, revision: asked }, clock, log: silentLogger });
     void other.run(stop.signal);
-    feed().reset({ entries: [], revision: 1 });
-    feed().connected(true);
+    feed().onReset({ entries: [], revision: 1 });
+    feed().onConnected(true);
     await clock.pass(5_000);
     expect(other.connected).to.equal(true);
 
     refusals = 1;
-    feed().connected(true);
-    feed().connected(false);
+    feed().onConnected(true);
+    feed().onConnected(false);
     await clock.pass(5_000);
     expect(other.connected).to.equal(false);
   });
@@ -207,18 +204,18 @@ describe('watch cache', () => {
       const { store: probed, feed, probes } = silentStore();
       const other = new WatchCache({ store: probed, clock, log: silentLogger });
       void other.run(stop.signal);
-      feed().reset({ entries: [], revision: 1 });
+      feed().onReset({ entries: [], revision: 1 });
       await Promise.all([other.barrier(), other.barrier(), other.barrier()]);
       expect(probes()).to.equal(1);
       await other.barrier();
       expect(probes()).to.equal(2);
     });
 
-    it('nudges a watch that does not move, and gives up in the end', async () => {
+    it('forces the progress of a watch that does not move, and gives up in the end', async () => {
       const { store: stuck, feed, revision } = silentStore();
       const other = new WatchCache({ store: stuck, clock, log: silentLogger, deadlineMs: 1_000 });
       void other.run(stop.signal);
-      feed().reset({ entries: [], revision: 1 });
+      feed().onReset({ entries: [], revision: 1 });
       revision.now = 7;
 
       const outcome = other.barrier().then(

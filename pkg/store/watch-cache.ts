@@ -1,12 +1,10 @@
 import { type Clock, sleep } from '../clock/index.js';
 import { asError, BrokenInvariantFault } from '../fault/index.js';
 import type { Logger } from '../log/index.js';
-import type { Cache, CacheChange } from './cache.js';
-import { EntryIndex } from './entry-index.js';
-import { Freshness } from './freshness.js';
-import { KeyTree } from './key-tree.js';
-import type { Entry, Feed, FollowOptions, Happening, Listing, Revision, Store } from './store.js';
-import { encode } from './value.js';
+import { encode } from './documents.js';
+import { EntryIndex, KeyTree } from './entries.js';
+import { ReadBarrier } from './read-barrier.js';
+import type { Entry, FollowOptions, Listing, Revision, Store, WatchEvent, WatchHandler } from './store.js';
 
 /** Written only to make the watch move when nothing else does. */
 const BARRIER_KEY = 'barrier';
@@ -33,7 +31,7 @@ export class WatchCache implements Cache {
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #leavesOut: readonly string[];
-  readonly #freshness: Freshness;
+  readonly #barrier: ReadBarrier;
   readonly #tree = new KeyTree();
   readonly #indexes = new Map<string, EntryIndex>();
   readonly #listeners = new Set<(change: CacheChange) => void>();
@@ -51,10 +49,10 @@ export class WatchCache implements Cache {
     this.#clock = clock;
     this.#log = log;
     this.#leavesOut = leavesOut;
-    this.#freshness = new Freshness({
+    this.#barrier = new ReadBarrier({
       clock,
       ask: () => store.revision(),
-      nudge: () => void this.#nudge(),
+      forceProgress: () => void this.#forceProgress(),
       deadlineMs,
       defer,
     });
@@ -65,10 +63,10 @@ export class WatchCache implements Cache {
 
   /** Feeds the cache until `signal` is aborted. */
   run(signal: AbortSignal, options: FollowOptions = {}): Promise<void> {
-    const feed: Feed = {
-      reset: listing => this.#reset(listing),
-      happened: happenings => this.#happened(happenings),
-      connected: up => void this.#linked(up),
+    const feed: WatchHandler = {
+      onReset: listing => this.#reset(listing),
+      onEvents: events => this.#applyEvents(events),
+      onConnected: up => void this.#linked(up),
     };
     return this.#store.follow(feed, options, signal);
   }
@@ -107,11 +105,11 @@ export class WatchCache implements Cache {
   }
 
   barrier(): Promise<void> {
-    return this.#freshness.barrier();
+    return this.#barrier.barrier();
   }
 
   reached(revision: Revision): Promise<void> {
-    return this.#freshness.reached(revision);
+    return this.#barrier.reached(revision);
   }
 
   subscribe(listener: (change: CacheChange) => void): () => void {
@@ -148,23 +146,23 @@ export class WatchCache implements Cache {
   #reset({ entries: listed, revision }: Listing): void {
     const entries = listed.filter(({ key }) => this.#keeps(key));
     const present = new Set(entries.map(({ key }) => key));
-    const differences: Happening[] = [];
+    const differences: WatchEvent[] = [];
     const differs = (key: string, entry: Entry | undefined) =>
       differences.push({ revision, position: differences.length, key, entry });
     for (const key of this.#tree.keys()) if (!present.has(key)) differs(key, undefined);
     for (const entry of entries) if (!isSame(this.#tree.get(entry.key), entry)) differs(entry.key, entry);
 
-    this.#tell(this.#resetListeners, revision);
+    this.#notify(this.#resetListeners, revision);
     this.#show(revision, differences);
     this.#becameReady();
   }
 
-  #happened(happenings: readonly Happening[]): void {
-    const revision = happenings[0]?.revision;
+  #applyEvents(events: readonly WatchEvent[]): void {
+    const revision = events[0]?.revision;
     if (revision === undefined) return;
     this.#show(
       revision,
-      happenings.filter(({ key }) => this.#keeps(key)),
+      events.filter(({ key }) => this.#keeps(key)),
     );
   }
 
@@ -174,21 +172,21 @@ export class WatchCache implements Cache {
   }
 
   /** Applies all, then tells all: a listener never sees half of a revision. */
-  #show(revision: Revision, happenings: readonly Happening[]): void {
-    const changes = happenings.map(happening => this.#set(happening));
+  #show(revision: Revision, events: readonly WatchEvent[]): void {
+    const changes = events.map(event => this.#set(event));
     this.#revision = revision;
-    for (const change of changes) this.#tell(this.#listeners, change);
-    this.#tell(this.#revisionListeners, revision);
-    this.#freshness.observed(revision);
+    for (const change of changes) this.#notify(this.#listeners, change);
+    this.#notify(this.#revisionListeners, revision);
+    this.#barrier.observed(revision);
   }
 
-  #set({ revision, position, key, entry }: Happening): CacheChange {
+  #set({ revision, position, key, entry }: WatchEvent): CacheChange {
     const previous = this.#tree.set(key, entry);
     for (const index of this.#indexes.values()) index.set(key, previous, entry);
     return { revision, position, key, entry, previous };
   }
 
-  async #nudge(): Promise<void> {
+  async #forceProgress(): Promise<void> {
     try {
       const seen = await this.#store.get(BARRIER_KEY);
       await this.#store.commit({
@@ -202,7 +200,7 @@ export class WatchCache implements Cache {
   }
 
   /** One listener's failure must not keep the others, or the cache itself, from seeing a change. */
-  #tell<News>(listeners: ReadonlySet<(news: News) => void>, news: News): void {
+  #notify<News>(listeners: ReadonlySet<(news: News) => void>, news: News): void {
     for (const listener of listeners) {
       try {
         listener(news);
@@ -229,4 +227,49 @@ function enlist<T>(listeners: Set<T>, listener: T): () => void {
 
 function isSame(known: Entry | undefined, entry: Entry): boolean {
   return known?.revision === entry.revision && known.created === entry.created && known.bytes.equals(entry.bytes);
+}
+
+/** What is told to a subscriber: a event, with the entry that stood there before. */
+export interface CacheChange extends WatchEvent {
+  readonly previous: Entry | undefined;
+}
+
+/**
+ * Everything in the store, in memory, fed by the one root watch of the process.
+ *
+ * Entries are immutable and shared. `value` parses an entry's bytes once and remembers the result, so that
+ * what nobody reads is never parsed.
+ */
+export interface Cache {
+  get(key: string): Entry | undefined;
+  /** All entries below a prefix that ends in `/`, in key order. */
+  list(prefix: string): readonly Entry[];
+  /** The same list with the revision it shows. While nothing below `prefix` changes, `entries` stays the same array. */
+  snapshot(prefix: string): Listing;
+  /** The entries that `derive` filed under `value` in the named index, in key order. */
+  by(index: string, value: string): readonly Entry[];
+  /** Files every entry below `prefix` under each string that `derive` gives for it. Declared once, before the feed starts. */
+  defineIndex(name: string, prefix: string, derive: (entry: Entry) => readonly string[]): void;
+  /** The revision that the cache shows. */
+  readonly revision: Revision;
+  /** Resolves when the cache shows everything that was stored before this call: then a read is linearizable. */
+  barrier(): Promise<void>;
+  /** Resolves when the cache shows `revision`: read your own write. */
+  reached(revision: Revision): Promise<void>;
+  /**
+   * Called for every change, in order, after the cache shows it. A reset arrives as the changes it amounts to, all
+   * at the revision of the reset.
+   */
+  subscribe(listener: (change: CacheChange) => void): () => void;
+  /** Called after all changes of one revision have been told. */
+  onRevision(listener: (revision: Revision) => void): () => void;
+  /**
+   * Called before the changes of a reset are told, the first one included: what happened before was not followed, so
+   * who keeps a history begins it anew.
+   */
+  onReset(listener: (revision: Revision) => void): () => void;
+  /** Resolves after the first complete state. */
+  readonly ready: Promise<void>;
+  /** Whether the cache hears what happens, and has heard everything that happened before it could. */
+  readonly connected: boolean;
 }

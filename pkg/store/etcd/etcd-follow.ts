@@ -2,15 +2,14 @@ import { type Clock, type Random, sleep } from '../../clock/index.js';
 import { asError } from '../../fault/index.js';
 import type { Logger } from '../../log/index.js';
 import { CompactedFault } from '../faults.js';
-import type { Feed, FollowOptions } from '../store.js';
+import type { Entry, FollowOptions, Listing, Revision, WatchEvent, WatchHandler } from '../store.js';
+import type { EtcdClient } from './etcd-client.js';
 import type { ClusterListing, EtcdReads } from './etcd-reads.js';
-import { rangeBelow } from './key-range.js';
-import { Mirror } from './mirror.js';
+import { rangeBelow } from './messages.js';
 import { type WatchEnd, watchOnce } from './watch-stream.js';
-import type { Wire } from './wire.js';
 
 export interface EtcdFollowOptions {
-  readonly wire: Wire;
+  readonly client: EtcdClient;
   readonly reads: EtcdReads;
   readonly root: string;
   readonly clock: Clock;
@@ -31,13 +30,13 @@ const COMPARE_GRACE_MS = 2_000;
 /** Lists, then watches; resumes after what was delivered, and lists again whenever in doubt. */
 export class EtcdFollow {
   readonly #options: EtcdFollowOptions;
-  readonly #feed: Feed;
-  readonly #mirror = new Mirror();
+  readonly #feed: WatchHandler;
+  readonly #mirror = new DeliveredState();
   #clusterId = '';
   #mustList = true;
   #history: number;
 
-  constructor(options: EtcdFollowOptions, feed: Feed, { history = 0 }: FollowOptions) {
+  constructor(options: EtcdFollowOptions, feed: WatchHandler, { history = 0 }: FollowOptions) {
     this.#options = options;
     this.#feed = feed;
     this.#history = history;
@@ -81,7 +80,7 @@ export class EtcdFollow {
     this.#history = 0; // a later list is of the present
     this.#clusterId = listing.clusterId;
     this.#mirror.reset(listing);
-    this.#feed.reset(listing);
+    this.#feed.onReset(listing);
     this.#mustList = false;
   }
 
@@ -115,10 +114,10 @@ export class EtcdFollow {
           livenessMs,
         },
         {
-          created: () => this.#feed.connected(true),
-          happened: happenings => {
-            this.#mirror.happened(happenings);
-            this.#feed.happened(happenings);
+          onCreated: () => this.#feed.onConnected(true),
+          onEvents: events => {
+            this.#mirror.apply(events);
+            this.#feed.onEvents(events);
           },
         },
         stop.signal,
@@ -126,7 +125,7 @@ export class EtcdFollow {
     } finally {
       signal.removeEventListener('abort', ended);
       stop.abort();
-      this.#feed.connected(false);
+      this.#feed.onConnected(false);
       await comparing;
     }
   }
@@ -150,5 +149,71 @@ export class EtcdFollow {
         log.debug('the safety net could not be drawn', { error: asError(thrown) });
       }
     }
+  }
+}
+
+/** Something that was delivered and that the store must still confirm. */
+export interface KnownEntry {
+  readonly key: string;
+  readonly revision: Revision;
+}
+
+/** What a follower has been told: enough to notice that it was told wrong. */
+export class DeliveredState {
+  readonly #revisions = new Map<string, Revision>();
+  #delivered: Revision = 0;
+  #anchor: KnownEntry | undefined;
+  #touched: Set<string> | undefined;
+
+  /** The last revision that was delivered in full. */
+  get delivered(): Revision {
+    return this.#delivered;
+  }
+
+  /** The newest entry that was delivered. */
+  get anchor(): KnownEntry | undefined {
+    return this.#anchor;
+  }
+
+  reset({ entries, revision }: Listing): void {
+    this.#revisions.clear();
+    this.#anchor = undefined;
+    for (const entry of entries) this.#put(entry);
+    this.#delivered = revision;
+  }
+
+  apply(events: readonly WatchEvent[]): void {
+    for (const { key, entry, revision } of events) {
+      this.#touched?.add(key);
+      if (entry) this.#put(entry);
+      else this.#revisions.delete(key);
+      this.#delivered = revision;
+    }
+  }
+
+  /** From now on remembers what changes, so that a list taken meanwhile can be compared. */
+  beginComparison(): void {
+    this.#touched = new Set();
+  }
+
+  /** Whether a list that was asked for after `beginComparison` says the same, leaving aside what has changed since. */
+  agreesWith({ entries }: Listing): boolean {
+    const touched = this.#touched ?? new Set<string>();
+    this.#touched = undefined;
+    let untouched = 0;
+    for (const { key, revision } of entries) {
+      if (touched.has(key)) continue;
+      untouched++;
+      if (this.#revisions.get(key) !== revision) return false;
+    }
+    let known = 0;
+    for (const key of this.#revisions.keys()) if (!touched.has(key)) known++;
+    return known === untouched;
+  }
+
+  #put(entry: Entry): void {
+    const { key, revision } = entry;
+    this.#revisions.set(key, revision);
+    if (!this.#anchor || revision >= this.#anchor.revision) this.#anchor = entry;
   }
 }

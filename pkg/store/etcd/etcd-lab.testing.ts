@@ -2,8 +2,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+import { ConstantBackoff } from 'cockatiel';
+import { Etcd3, type Watcher } from 'etcd3';
+
 import { EtcdProcess, TcpProxy } from '../../../dev/processes/index.js';
 import { EtcdStore, type EtcdStoreOptions } from './etcd-store.js';
+import { Reader } from './protobuf.js';
 
 /** A real etcd with a proxy before it that can fail, and stores that reach it either way. */
 export class EtcdLab {
@@ -80,4 +84,70 @@ export class EtcdLab {
     this.#stores.push(store);
     return store;
   }
+}
+
+/** etcd3's own watcher, to show what becomes of it under the same fault. */
+export class CarelessWatch {
+  readonly keys = new Set<string>();
+  failed = false;
+  readonly #client: Etcd3;
+  readonly #watcher: Watcher;
+
+  private constructor(client: Etcd3, watcher: Watcher, prefix: string) {
+    this.#client = client;
+    this.#watcher = watcher;
+    watcher.on('put', ({ key }) => this.keys.add(key.toString().slice(prefix.length)));
+    watcher.on('error', () => {
+      this.failed = true;
+    });
+  }
+
+  static async start(endpoint: string, prefix: string): Promise<CarelessWatch> {
+    const client = new Etcd3({ hosts: endpoint, faultHandling: { watchBackoff: new ConstantBackoff(50).next() } });
+    return new CarelessWatch(client, await client.watch().prefix(prefix).create(), prefix);
+  }
+
+  async stop(): Promise<void> {
+    await this.#watcher.cancel().catch(() => undefined);
+    this.#client.close();
+  }
+}
+
+const DATA_FRAME = 0;
+const FRAME_HEADER = 9;
+const GRPC_HEADER = 5;
+
+/** Whether these bytes of a server carry the answer that a watch was created, and nothing of what it watched. */
+export function tellsCreated(bytes: Buffer): boolean {
+  return messagesIn(bytes).some(message => {
+    try {
+      const fields = fieldsOf(message);
+      return fields.get(0x18) === 1 && !fields.has(0x12) && !fields.has(0x20);
+    } catch {
+      return false; // part of something larger
+    }
+  });
+}
+
+function messagesIn(bytes: Buffer): Buffer[] {
+  const messages: Buffer[] = [];
+  for (let at = 0; at + FRAME_HEADER <= bytes.length; ) {
+    const length = bytes.readUIntBE(at, 3);
+    const payload = bytes.subarray(at + FRAME_HEADER, at + FRAME_HEADER + length);
+    if (bytes[at + 3] === DATA_FRAME && payload.length > GRPC_HEADER) messages.push(payload.subarray(GRPC_HEADER));
+    at += FRAME_HEADER + length;
+  }
+  return messages;
+}
+
+/** The numbers of a message, by tag; other fields count as 0. */
+function fieldsOf(message: Buffer): Map<number, number> {
+  const reader = new Reader(message);
+  const fields = new Map<number, number>();
+  for (let tag = reader.next(); tag !== 0; tag = reader.next()) {
+    const isNumber = (tag & 7) === 0;
+    if (!isNumber) reader.skip(tag);
+    fields.set(tag, isNumber ? reader.number() : 0);
+  }
+  return fields;
 }

@@ -1,9 +1,8 @@
 import { CompactedFault, StoreUnavailableFault } from '../faults.js';
 import type { Entry, Listing, Revision } from '../store.js';
+import type { EtcdClient } from './etcd-client.js';
 import { OutOfRangeFault } from './grpc.js';
-import { keyAfter, rangeBelow } from './key-range.js';
-import { decodeRange, encodeRange, type RangeAnswer, type RangeAsk } from './messages.js';
-import type { Wire } from './wire.js';
+import { decodeRange, encodeRange, keyAfter, rangeBelow, type RangeRequest, type RangeResponse } from './messages.js';
 
 /** A list, and the cluster that it is of. */
 export interface ClusterListing extends Listing {
@@ -20,13 +19,13 @@ const LIST_ATTEMPTS = 5;
 
 /** Linearizable reads below one root. Keys go in and come out without it. */
 export class EtcdReads {
-  readonly #wire: Wire;
+  readonly #client: EtcdClient;
   readonly #root: string;
   readonly #pageSize: number;
   #seen: Revision = 0;
 
-  constructor(wire: Wire, root: string, pageSize: number) {
-    this.#wire = wire;
+  constructor(client: EtcdClient, root: string, pageSize: number) {
+    this.#client = client;
     this.#root = root;
     this.#pageSize = pageSize;
   }
@@ -88,9 +87,9 @@ export class EtcdReads {
     }
   }
 
-  async #range(ask: RangeAsk): Promise<RangeAnswer> {
+  async #range(ask: RangeRequest): Promise<RangeResponse> {
     try {
-      const answer = decodeRange(await this.#wire.read('KV/Range', encodeRange(ask)), this.#root);
+      const answer = decodeRange(await this.#client.read('KV/Range', encodeRange(ask)), this.#root);
       this.saw(answer.revision);
       return answer;
     } catch (thrown) {

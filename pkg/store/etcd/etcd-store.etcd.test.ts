@@ -4,10 +4,9 @@ import { expect } from 'chai';
 
 import { type LogFields, type Logger, silentLogger } from '../../log/index.js';
 import { storeContract } from '../store.contract.js';
-import type { StoreUnderTest } from '../store-under-test.testing.js';
+import type { StoreUnderTest } from '../store.testing.js';
 import { EtcdLab } from './etcd-lab.testing.js';
-import { EtcdStore } from './etcd-store.js';
-import { versionWarning } from './version.js';
+import { EtcdStore, versionWarning } from './etcd-store.js';
 
 describe('EtcdStore', function () {
   this.timeout(30_000);

@@ -1,19 +1,19 @@
 import type { Etcd3 } from 'etcd3';
+import semver from 'semver';
 
 import { type Clock, type Random, systemClock, systemRandom } from '../../clock/index.js';
 import { type Logger, silentLogger } from '../../log/index.js';
 import { checkChange } from '../change.js';
-import type { Change, Entry, Feed, FollowOptions, Lease, Listing, Revision, Store, Verdict } from '../store.js';
+import type { Change, Entry, FollowOptions, Lease, Listing, Revision, Store, Verdict, WatchHandler } from '../store.js';
+import { EtcdClient } from './etcd-client.js';
+import type { TlsMaterial } from './etcd-connection.js';
 import { EtcdFollow } from './etcd-follow.js';
 import { EtcdReads } from './etcd-reads.js';
 import { EtcdWrites } from './etcd-writes.js';
-import { readHistory } from './history.js';
+import { readHistory } from './watch-stream.js';
 import { Leases } from './leases.js';
-import type { TlsMaterial } from './line.js';
 import { decodeVersion, encodeNothing } from './messages.js';
 import { rawClients } from './raw-clients.js';
-import { versionWarning } from './version.js';
-import { Wire } from './wire.js';
 
 export interface EtcdStoreOptions {
   readonly endpoints: readonly string[];
@@ -42,7 +42,7 @@ export interface EtcdStoreOptions {
  */
 export class EtcdStore implements Store {
   readonly #options: Required<Omit<EtcdStoreOptions, 'tls'>>;
-  readonly #wire: Wire;
+  readonly #client: EtcdClient;
   readonly #clients: Etcd3;
   readonly #reads: EtcdReads;
   readonly #writes: EtcdWrites;
@@ -53,12 +53,12 @@ export class EtcdStore implements Store {
     const options = { ...DEFAULTS, ...given };
     const { clock, random, callDeadlineMs, prefix: root } = options;
     this.#options = options;
-    this.#wire = new Wire({ ...options, tls });
+    this.#client = new EtcdClient({ ...options, tls });
     this.#clients = rawClients(options.endpoints, tls, callDeadlineMs);
-    this.#reads = new EtcdReads(this.#wire, root, options.pageSize);
+    this.#reads = new EtcdReads(this.#client, root, options.pageSize);
     this.#leases = new Leases(this.#clients, clock, callDeadlineMs);
     this.#writes = new EtcdWrites({
-      wire: this.#wire,
+      client: this.#client,
       reads: this.#reads,
       root,
       clock,
@@ -68,7 +68,7 @@ export class EtcdStore implements Store {
       history: (after, until) =>
         readHistory(
           {
-            wire: this.#wire,
+            client: this.#client,
             clock,
             log: options.log,
             root,
@@ -98,9 +98,9 @@ export class EtcdStore implements Store {
     return this.#writes.commit(change);
   }
 
-  follow(feed: Feed, options: FollowOptions, signal: AbortSignal): Promise<void> {
+  follow(feed: WatchHandler, options: FollowOptions, signal: AbortSignal): Promise<void> {
     const follow = new EtcdFollow(
-      { ...this.#options, wire: this.#wire, reads: this.#reads, root: this.#options.prefix },
+      { ...this.#options, client: this.#client, reads: this.#reads, root: this.#options.prefix },
       feed,
       options,
     );
@@ -121,7 +121,7 @@ export class EtcdStore implements Store {
 
   /** Logs the version of the server, and warns of one with defects that we would notice. */
   async reportVersion(): Promise<void> {
-    const version = decodeVersion(await this.#wire.read('Maintenance/Status', encodeNothing()));
+    const version = decodeVersion(await this.#client.read('Maintenance/Status', encodeNothing()));
     const because = versionWarning(version);
     if (because === undefined) this.#options.log.info('etcd answers', { version });
     else this.#options.log.warn('etcd should be updated', { version, because });
@@ -130,7 +130,7 @@ export class EtcdStore implements Store {
   async close(): Promise<void> {
     this.#closed.abort();
     this.#leases.close();
-    this.#wire.close();
+    this.#client.close();
     this.#clients.close();
   }
 }
@@ -145,3 +145,28 @@ const DEFAULTS = {
   livenessMs: 2_000,
   compareEveryMs: 300_000,
 };
+
+/** The newest release of each old connection that ends a defect we would notice. */
+const DEFECTS: readonly { readonly connection: string; readonly before: string; readonly defect: string }[] = [
+  { connection: '3.4', before: '3.4.25', defect: 'a watch can go back in time after a snapshot' },
+  { connection: '3.4', before: '3.4.31', defect: 'a watch can lose events when the store is compacted' },
+  { connection: '3.4', before: '3.4.36', defect: 'a watch can miss a delete' },
+  { connection: '3.4', before: '3.4.38', defect: 'a revoked lease can be reported as extended' },
+  { connection: '3.4', before: '3.4.42', defect: 'access rules can be bypassed (CVE-2026-33413, CVE-2026-33343)' },
+  { connection: '3.5', before: '3.5.8', defect: 'progress of a watch can be reported ahead of its events' },
+  { connection: '3.5', before: '3.5.13', defect: 'a watch can lose events when the store is compacted' },
+];
+
+const OLDEST_SUPPORTED = '3.4.0';
+
+/** What is known to be wrong with a version of etcd, in one sentence; undefined when nothing is. */
+export function versionWarning(version: string): string | undefined {
+  if (!semver.valid(version)) return `etcd says that its version is "${version}", which cannot be read`;
+  if (semver.lt(version, OLDEST_SUPPORTED))
+    return `etcd ${version} is older than ${OLDEST_SUPPORTED}, the oldest supported`;
+  const known = DEFECTS.filter(
+    ({ connection, before }) => version.startsWith(`${connection}.`) && semver.lt(version, before),
+  );
+  if (known.length === 0) return undefined;
+  return `etcd ${version} has known defects: ${known.map(({ defect }) => defect).join('; ')}. Use the newest 3.5 or 3.6`;
+}

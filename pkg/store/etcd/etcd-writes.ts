@@ -1,14 +1,14 @@
 import { type Clock, type Random, sleep } from '../../clock/index.js';
 import { Fault } from '../../fault/index.js';
 import { OutcomeUnknownFault, StoreUnavailableFault } from '../faults.js';
-import type { Change, Happening, Revision, Verdict } from '../store.js';
+import type { Change, WatchEvent, Revision, Verdict } from '../store.js';
 import { type Epoch, Epochs } from './epochs.js';
 import type { EtcdReads } from './etcd-reads.js';
 import { GroupCommit } from './group-commit.js';
 import { AnswerLostFault } from './grpc.js';
-import { type BatchAnswer, decodeBatch, encodeBatch, encodePut, type WireChange } from './messages.js';
-import { settle } from './settlement.js';
-import type { Wire } from './wire.js';
+import { type BatchResponse, decodeBatch, encodeBatch, encodePut, type EncodableChange } from './messages.js';
+import { settleOutcome } from './settlement.js';
+import type { EtcdClient } from './etcd-client.js';
 
 /** Where the keys stand that close epochs, below the root. */
 const EPOCHS = 'epochs/';
@@ -20,7 +20,7 @@ const EPOCH_CLOSED_FOR_SECONDS = 3_600;
 const READ_AGAIN_MS = 100;
 
 export interface EtcdWritesOptions {
-  readonly wire: Wire;
+  readonly client: EtcdClient;
   readonly reads: EtcdReads;
   readonly root: string;
   readonly clock: Clock;
@@ -28,7 +28,7 @@ export interface EtcdWritesOptions {
   /** How long a lost answer is looked into. */
   readonly settleWithinMs: number;
   readonly grant: (ttlSeconds: number) => Promise<{ readonly id: string }>;
-  readonly history: (after: Revision, until: Revision) => Promise<readonly Happening[]>;
+  readonly history: (after: Revision, until: Revision) => Promise<readonly WatchEvent[]>;
 }
 
 /** The batch was sent, and which of its changes were made is not known. */
@@ -94,7 +94,7 @@ export class EtcdWrites {
     const window = { after: lost.after, until };
     for (;;) {
       try {
-        return await settle(change, window, { entry: (key, at) => reads.entry(key, at), history });
+        return await settleOutcome(change, window, { entry: (key, at) => reads.entry(key, at), history });
       } catch (cause) {
         const inTime = clock.monotonic() + READ_AGAIN_MS < deadline;
         if (!(cause instanceof StoreUnavailableFault && inTime)) throw new OutcomeUnknownFault({ cause });
@@ -103,12 +103,12 @@ export class EtcdWrites {
     }
   }
 
-  async #send(batch: readonly WireChange[]): Promise<BatchAnswer> {
-    const { wire, reads, root } = this.#options;
+  async #send(batch: readonly EncodableChange[]): Promise<BatchResponse> {
+    const { client, reads, root } = this.#options;
     const epoch = this.#epochs.current;
     const after = reads.seen;
     try {
-      const answer = decodeBatch(await wire.write('KV/Txn', encodeBatch(root, epoch.key, batch)));
+      const answer = decodeBatch(await client.write('KV/Txn', encodeBatch(root, epoch.key, batch)));
       reads.saw(answer.revision);
       if (!answer.open) throw new EpochClosedFault('a batch came after its epoch was closed');
       if (answer.verdicts.length !== batch.length) throw new AnswerLostFault('etcd gave too few verdicts');
@@ -121,10 +121,10 @@ export class EtcdWrites {
   }
 
   async #putEpoch(key: string): Promise<Revision> {
-    const { wire, reads, root, grant } = this.#options;
+    const { client, reads, root, grant } = this.#options;
     const { id } = await grant(EPOCH_CLOSED_FOR_SECONDS);
     const put = encodePut(root, { key, bytes: Buffer.alloc(0), lease: id });
-    const { revision } = decodeBatch(await wire.write('KV/Put', put));
+    const { revision } = decodeBatch(await client.write('KV/Put', put));
     reads.saw(revision);
     return revision;
   }
@@ -133,7 +133,7 @@ export class EtcdWrites {
 /** Characters take three bytes at most. */
 const BYTES_PER_CHARACTER = 3;
 
-function wiredChange({ guards, puts, deletes }: Change): WireChange {
+function wiredChange({ guards, puts, deletes }: Change): EncodableChange {
   let characters = 0;
   let size = 0;
   for (const { key } of guards) characters += key.length;

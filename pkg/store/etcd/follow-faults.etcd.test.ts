@@ -3,13 +3,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 import { expect } from 'chai';
 
-import { RecordingFeed } from '../recording-feed.testing.js';
+import { create, encode, remove } from '../documents.js';
 import type { Store } from '../store.js';
-import { encode } from '../value.js';
-import { create, remove } from '../write.js';
-import { CarelessWatch } from './careless-watch.testing.js';
-import { EtcdLab } from './etcd-lab.testing.js';
-import { tellsCreated } from './watch-frames.testing.js';
+import { RecordingWatch } from '../store.testing.js';
+import { CarelessWatch, EtcdLab, tellsCreated } from './etcd-lab.testing.js';
 
 const numbered = (count: number) => Array.from({ length: count }, (_, n) => `backlog/${n}`);
 
@@ -19,9 +16,9 @@ async function createEach(store: Store, keys: readonly string[], size = 10): Pro
 }
 
 /** Every key of `keys` was told exactly once. */
-function expectEachOnce(feed: RecordingFeed, keys: readonly string[]): void {
+function expectEachOnce(feed: RecordingWatch, keys: readonly string[]): void {
   const wanted = new Set(keys);
-  const told = feed.happenings.filter(({ key }) => wanted.has(key)).map(({ key }) => key);
+  const told = feed.events.filter(({ key }) => wanted.has(key)).map(({ key }) => key);
   expect(told.length).to.equal(keys.length);
   expect(new Set(told).size).to.equal(keys.length);
 }
@@ -43,8 +40,8 @@ describe('following etcd through faults', function () {
   after(() => lab.stop());
 
   /** A feed and etcd3's own watcher, both up, then both cut off. */
-  async function followedThenCut(): Promise<{ feed: RecordingFeed; careless: CarelessWatch }> {
-    const feed = RecordingFeed.follow(lab.proxied());
+  async function followedThenCut(): Promise<{ feed: RecordingWatch; careless: CarelessWatch }> {
+    const feed = RecordingWatch.follow(lab.proxied());
     const careless = await CarelessWatch.start(lab.proxy.endpoint, lab.prefix);
     await feed.synced();
     lab.proxy.mode = 'refuse';
@@ -54,7 +51,7 @@ describe('following etcd through faults', function () {
   }
 
   it('tells the whole state again when the store was wiped and filled past where it was', async () => {
-    const feed = RecordingFeed.follow(lab.proxied());
+    const feed = RecordingWatch.follow(lab.proxied());
     await feed.synced();
     await createEach(lab.direct(), ['old']);
     await feed.until(() => feed.keys().has('old'));
@@ -142,10 +139,10 @@ describe('following etcd through faults', function () {
       await direct.commit({ guards: puts.map(({ key }) => ({ key, at: 0 })), puts, deletes: [] });
     }
     lab.proxy.mode = 'pass';
-    await feed.until(() => feed.happenings.length >= revisions * each);
+    await feed.until(() => feed.events.length >= revisions * each);
 
     expect(feed.resets).to.equal(1);
-    expect(feed.revisions.map(happenings => happenings.length)).to.deep.equal(Array(revisions).fill(each));
+    expect(feed.revisions.map(events => events.length)).to.deep.equal(Array(revisions).fill(each));
     await Promise.all([feed.stop(), careless.stop()]);
   });
 
@@ -169,7 +166,7 @@ describe('following etcd through faults', function () {
   });
 
   it('notices a black hole, and goes on where it was', async () => {
-    const feed = RecordingFeed.follow(lab.proxied({ livenessMs: 300 }));
+    const feed = RecordingWatch.follow(lab.proxied({ livenessMs: 300 }));
     await feed.synced();
     lab.proxy.mode = 'blackhole';
     await feed.until(() => !feed.up, 2_000);
@@ -185,7 +182,7 @@ describe('following etcd through faults', function () {
   });
 
   it('goes on after the server was frozen', async () => {
-    const feed = RecordingFeed.follow(lab.direct({ livenessMs: 300, callDeadlineMs: 1_000 }));
+    const feed = RecordingWatch.follow(lab.direct({ livenessMs: 300, callDeadlineMs: 1_000 }));
     await feed.synced();
     lab.etcd.freeze();
     await feed.until(() => !feed.up, 2_000);
@@ -207,7 +204,7 @@ describe('following etcd through faults', function () {
     expectEachOnce(feed, keys);
     expect(feed.resets).to.equal(1);
 
-    const late = RecordingFeed.follow(lab.proxied());
+    const late = RecordingWatch.follow(lab.proxied());
     await late.synced();
     expect(late.keys().size).to.equal(1_000);
     // etcd3 refuses an answer of that size, and then loses all of it.
@@ -216,7 +213,7 @@ describe('following etcd through faults', function () {
   });
 
   it('finds an event that was lost on the way by comparing with a list', async () => {
-    const feed = RecordingFeed.follow(lab.proxied({ compareEveryMs: 100 }));
+    const feed = RecordingWatch.follow(lab.proxied({ compareEveryMs: 100 }));
     await feed.synced();
     lab.proxy.onServerData = data => !data.includes('drop-me');
     await createEach(lab.direct(), ['drop-me']);
@@ -233,7 +230,7 @@ describe('following etcd through faults', function () {
 
   it('does not tell the state again while comparisons agree', async () => {
     const store = lab.direct({ compareEveryMs: 20 });
-    const feed = RecordingFeed.follow(store);
+    const feed = RecordingWatch.follow(store);
     await feed.synced();
     for (let n = 0; n < 60; n++) {
       await store.commit({

@@ -1,25 +1,24 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 
+import { isGuardMet } from '../change.js';
 import { LeaseGoneFault, StoreRefusedFault, StoreUnavailableFault } from '../faults.js';
-import { holds } from '../change.js';
 import type { Entry, Guard, Verdict } from '../store.js';
-import type { Admission } from './admission.js';
-import { GroupCommit, type GroupCommitOptions } from './group-commit.js';
-import type { BatchAnswer, WireChange } from './messages.js';
+import { type BatchAdmission, GroupCommit, type GroupCommitOptions } from './group-commit.js';
+import type { BatchResponse, EncodableChange } from './messages.js';
 
 const KEYS = ['a', 'b', 'c', 'd'];
 
 /** Judges the guards of a whole batch on the state before it, as etcd does. */
 class ModelEtcd {
   readonly state = new Map<string, Entry>();
-  readonly applied: WireChange[] = [];
+  readonly applied: EncodableChange[] = [];
   revision = 1;
 
-  apply(batch: readonly WireChange[]): BatchAnswer {
+  apply(batch: readonly EncodableChange[]): BatchResponse {
     const written = batch.flatMap(({ puts, deletes }) => [...puts.map(({ key }) => key), ...deletes]);
     if (new Set(written).size < written.length) throw new StoreRefusedFault('duplicate key');
-    const verdicts = batch.map(({ guards }) => guards.every(guard => holds(guard, this.state.get(guard.key))));
+    const verdicts = batch.map(({ guards }) => guards.every(guard => isGuardMet(guard, this.state.get(guard.key))));
     const stored = batch.filter((_, n) => verdicts[n]);
     if (stored.length > 0) this.revision++;
     for (const change of stored) this.#write(change);
@@ -27,7 +26,7 @@ class ModelEtcd {
     return { revision: this.revision, open: true, verdicts };
   }
 
-  #write({ puts, deletes }: WireChange): void {
+  #write({ puts, deletes }: EncodableChange): void {
     for (const { key, bytes } of puts) {
       const created = this.state.get(key)?.created ?? this.revision;
       this.state.set(key, { key, bytes, revision: this.revision, created });
@@ -41,7 +40,7 @@ const guard: fc.Arbitrary<Guard> = fc.oneof(
   fc.record({ key: fc.constantFrom(...KEYS), at: fc.constant(0) }),
   fc.record({ key: fc.constantFrom(...KEYS), exists: fc.constant<true>(true) }),
 );
-const change: fc.Arbitrary<WireChange> = fc
+const change: fc.Arbitrary<EncodableChange> = fc
   .record({
     guards: fc.array(guard, { maxLength: 2 }),
     keys: fc.uniqueArray(fc.constantFrom(...KEYS), { maxLength: 2 }),
@@ -61,8 +60,8 @@ const turns = async (count: number) => {
 
 /** Runs changes through a writer, then one by one in the order they were applied: both must say the same. */
 async function agreesWithSerial(
-  given: readonly { change: WireChange; sendDelay: number; turn: number }[],
-  admission?: () => Admission,
+  given: readonly { change: EncodableChange; sendDelay: number; turn: number }[],
+  admission?: () => BatchAdmission,
 ): Promise<boolean> {
   const etcd = new ModelEtcd();
   const delays = given.map(({ sendDelay }) => sendDelay);
@@ -76,7 +75,7 @@ async function agreesWithSerial(
     },
     ...(admission ? { admission } : {}),
   });
-  const verdicts = new Map<WireChange, Verdict>();
+  const verdicts = new Map<EncodableChange, Verdict>();
   await Promise.all(
     given.map(async ({ change: one, turn }) => {
       await turns(turn);
@@ -92,7 +91,7 @@ async function agreesWithSerial(
   return same && [...etcd.state.keys()].sort().join() === [...serial.state.keys()].sort().join();
 }
 
-const create = (key: string, size = 10): WireChange => ({
+const create = (key: string, size = 10): EncodableChange => ({
   guards: [{ key, at: 0 }],
   puts: [{ key, bytes: Buffer.alloc(0) }],
   deletes: [],
@@ -101,7 +100,7 @@ const create = (key: string, size = 10): WireChange => ({
 
 /** A writer whose batches stay under way until they are let go. */
 function held(options: Partial<GroupCommitOptions> = {}) {
-  const flights: { batch: readonly WireChange[]; land: () => void; fail: (fault: Error) => void }[] = [];
+  const flights: { batch: readonly EncodableChange[]; land: () => void; fail: (fault: Error) => void }[] = [];
   const etcd = new ModelEtcd();
   const group = new GroupCommit({
     send: batch =>
@@ -179,7 +178,7 @@ describe('group commit', () => {
     expect(flights.map(({ batch }) => batch.map(({ puts }) => puts[0]!.key))).to.deep.equal([['a', 'b'], ['a'], ['a']]);
   });
 
-  const limits: ReadonlyArray<{ name: string; changes: readonly WireChange[]; batch: number }> = [
+  const limits: ReadonlyArray<{ name: string; changes: readonly EncodableChange[]; batch: number }> = [
     { name: '100 changes', changes: Array.from({ length: 150 }, (_, n) => create(`k${n}`)), batch: 100 },
     { name: '1 MB', changes: Array.from({ length: 20 }, (_, n) => create(`k${n}`, 100_000)), batch: 10 },
     {

@@ -1,12 +1,11 @@
-import type { Verdict } from '../store.js';
-import { type Admission, ConflictAdmission } from './admission.js';
 import { LeaseGoneFault, StoreRefusedFault } from '../faults.js';
-import type { BatchAnswer, WireChange } from './messages.js';
+import type { Verdict } from '../store.js';
+import type { BatchResponse, EncodableChange } from './messages.js';
 
 export interface GroupCommitOptions {
   /** Sends one batch. What it throws is the outcome of every change in it. */
-  readonly send: (batch: readonly WireChange[]) => Promise<BatchAnswer>;
-  readonly admission?: () => Admission;
+  readonly send: (batch: readonly EncodableChange[]) => Promise<BatchResponse>;
+  readonly admission?: () => BatchAdmission;
   readonly limits?: Partial<GroupLimits>;
   /** When to look at what has gathered: after this turn of the event loop. */
   readonly defer?: (pump: () => void) => void;
@@ -31,7 +30,7 @@ const LIMITS: GroupLimits = { items: 100, bytes: 1 << 20, operations: 128, fligh
 const LOOK_PAST = 1_000;
 
 interface Waiting {
-  readonly change: WireChange;
+  readonly change: EncodableChange;
   readonly resolve: (verdict: Verdict) => void;
   readonly reject: (fault: unknown) => void;
 }
@@ -44,8 +43,8 @@ interface Waiting {
  * go in one batch goes in two when both are worth it: etcd works on the first while we prepare the second.
  */
 export class GroupCommit {
-  readonly #send: (batch: readonly WireChange[]) => Promise<BatchAnswer>;
-  readonly #admission: () => Admission;
+  readonly #send: (batch: readonly EncodableChange[]) => Promise<BatchResponse>;
+  readonly #admission: () => BatchAdmission;
   readonly #limits: GroupLimits;
   readonly #defer: (pump: () => void) => void;
   readonly #flying = new Set<readonly Waiting[]>();
@@ -66,7 +65,7 @@ export class GroupCommit {
     this.#defer = defer;
   }
 
-  commit(change: WireChange): Promise<Verdict> {
+  commit(change: EncodableChange): Promise<Verdict> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ change, resolve, reject });
       this.#unseen++;
@@ -144,6 +143,40 @@ export class GroupCommit {
   }
 }
 
-function lengthOf({ guards, puts, deletes }: WireChange): number {
+function lengthOf({ guards, puts, deletes }: EncodableChange): number {
   return Math.max(guards.length, puts.length + deletes.length);
+}
+
+/** Decides which changes may travel in one batch. One is made for each batch. */
+export interface BatchAdmission {
+  /** Whether `change` may go along with, or at the same time as, all that was noted so far. */
+  fits(change: EncodableChange): boolean;
+  /** From now on `change` counts, whether it goes along or waits. */
+  note(change: EncodableChange): void;
+}
+
+/**
+ * Keeps apart changes that meet.
+ *
+ * etcd judges the guards of all changes of a batch on the state *before* the batch. Were two changes that guard on
+ * each other's keys in one batch, both would be made, though each alone forbids the other. So no change may join that
+ * guards on, or writes, what another one writes. Changes that wait are noted too: they hold back later ones on the
+ * same keys, so that order per key stays first come, first served.
+ */
+export class ConflictAdmission implements BatchAdmission {
+  readonly #guarded = new Set<string>();
+  readonly #written = new Set<string>();
+
+  fits({ guards, puts, deletes }: EncodableChange): boolean {
+    for (const { key } of guards) if (this.#written.has(key)) return false;
+    for (const { key } of puts) if (this.#written.has(key) || this.#guarded.has(key)) return false;
+    for (const key of deletes) if (this.#written.has(key) || this.#guarded.has(key)) return false;
+    return true;
+  }
+
+  note({ guards, puts, deletes }: EncodableChange): void {
+    for (const { key } of guards) this.#guarded.add(key);
+    for (const { key } of puts) this.#written.add(key);
+    for (const key of deletes) this.#written.add(key);
+  }
 }

@@ -32,7 +32,7 @@ export class OutOfRangeFault extends Fault {
  * Only those that etcd gives before it proposes a request are certain. UNAVAILABLE is not: "request timed out" is one.
  * RESOURCE_EXHAUSTED is not: when the quota is reached, etcd makes the change first and complains then.
  */
-export function faultOfStatus(status: number, message: string): Fault {
+export function toFault(status: number, message: string): Fault {
   const text = `etcd: ${message} (gRPC status ${status})`;
   switch (status) {
     case grpcStatus.notFound:

@@ -2,11 +2,10 @@ import { expect } from 'chai';
 
 import { type Clock, systemClock, systemRandom } from '../../clock/index.js';
 import { silentLogger } from '../../log/index.js';
+import { encode } from '../documents.js';
 import { Leadership } from '../leadership.js';
-import { PausableClock } from '../pausable-clock.testing.js';
-import { RecordingFeed } from '../recording-feed.testing.js';
 import type { Guard, Store } from '../store.js';
-import { encode } from '../value.js';
+import { PausableClock, RecordingWatch } from '../store.testing.js';
 import { EtcdLab } from './etcd-lab.testing.js';
 
 interface Tenure {
@@ -53,7 +52,7 @@ describe('leadership on etcd through faults', function () {
   after(() => lab.stop());
 
   it('never has two who believe they lead when the leader disappears into a black hole', async () => {
-    const watch = new RecordingFeed();
+    const watch = new RecordingWatch();
     const [reached, cut] = [lab.direct(), lab.proxied({ callDeadlineMs: 500, settleWithinMs: 500 })];
     const a = campaign(cut, 'a');
     await watch.until(() => a.upAt !== undefined);
@@ -69,7 +68,7 @@ describe('leadership on etcd through faults', function () {
   });
 
   it('stops a leader by its fence whose lease ended while it was paused', async () => {
-    const watch = new RecordingFeed();
+    const watch = new RecordingWatch();
     const clock = new PausableClock(systemClock);
     const [paused, other] = [lab.direct({ clock }), lab.direct()];
     const a = campaign(paused, 'a', clock);
@@ -90,7 +89,7 @@ describe('leadership on etcd through faults', function () {
   it('keeps its leader through a short restart of etcd', async () => {
     await lab.settle();
     const a = campaign(lab.direct({ callDeadlineMs: 500 }), 'a');
-    const watch = new RecordingFeed();
+    const watch = new RecordingWatch();
     await watch.until(() => a.upAt !== undefined);
     await lab.etcd.kill('SIGKILL');
     await lab.etcd.restart();

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { unframe, Unframer } from './grpc.js';
 import { decodeBatch, decodeRange, decodeVersion } from './messages.js';
 import { BackWriter, Reader } from './protobuf.js';
-import { decodeWatch } from './watch-messages.js';
+import { decodeWatch } from './stream-messages.js';
 
 describe('protocol buffers', () => {
   it('reads the numbers, long numbers and bytes that it wrote', () => {

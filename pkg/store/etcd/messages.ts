@@ -1,8 +1,8 @@
 import type { Entry, Guard, Put, Revision } from '../store.js';
 import { BackWriter, Reader } from './protobuf.js';
 
-/** A change as it goes over the wire. */
-export interface WireChange {
+/** A change as it goes over the client. */
+export interface EncodableChange {
   readonly guards: readonly Guard[];
   readonly puts: readonly Put[];
   readonly deletes: readonly string[];
@@ -11,7 +11,7 @@ export interface WireChange {
 }
 
 /** What a batch of changes came to. */
-export interface BatchAnswer {
+export interface BatchResponse {
   readonly revision: Revision;
   /** False when the batch carried an epoch that has been closed: then nothing of it was stored. */
   readonly open: boolean;
@@ -20,7 +20,7 @@ export interface BatchAnswer {
 }
 
 /** What to read. */
-export interface RangeAsk {
+export interface RangeRequest {
   readonly key: string;
   /** The first key that is not wanted any more; left out, only `key` itself is read. */
   readonly end?: Buffer;
@@ -30,7 +30,7 @@ export interface RangeAsk {
 }
 
 /** An answer to a range. `stem` is taken off the keys. */
-export interface RangeAnswer {
+export interface RangeResponse {
   readonly revision: Revision;
   readonly clusterId: string;
   readonly entries: readonly Entry[];
@@ -48,7 +48,7 @@ const COMPARE_GREATER = 1;
  * One outer transaction whose success list holds one nested transaction for each change, so that each is judged on
  * its own. It is made only while nobody has put the epoch's key: see `Epochs`. All keys stand below `root`.
  */
-export function encodeBatch(root: string, epochKey: string, changes: readonly WireChange[]): Buffer {
+export function encodeBatch(root: string, epochKey: string, changes: readonly EncodableChange[]): Buffer {
   const perOperation = OPERATION_OVERHEAD + root.length;
   let size = perOperation + epochKey.length;
   for (const { guards, puts, deletes, size: own } of changes) {
@@ -106,7 +106,7 @@ export function encodePut(root: string, put: Put): Buffer {
 }
 
 /** Reads the answer to `encodeBatch`. */
-export function decodeBatch(message: Buffer): BatchAnswer {
+export function decodeBatch(message: Buffer): BatchResponse {
   const reader = new Reader(message);
   const verdicts: boolean[] = [];
   let revision = 0;
@@ -121,7 +121,7 @@ export function decodeBatch(message: Buffer): BatchAnswer {
 }
 
 function decodeVerdict(operation: Reader): boolean {
-  let stored = false; // false is not on the wire
+  let stored = false; // false is not on the client
   for (let tag = operation.next(); tag !== 0; tag = operation.next()) {
     if (tag !== 0x22) {
       operation.skip(tag);
@@ -136,7 +136,7 @@ function decodeVerdict(operation: Reader): boolean {
   return stored;
 }
 
-export function encodeRange({ key, end, limit, revision, keysOnly }: RangeAsk): Buffer {
+export function encodeRange({ key, end, limit, revision, keysOnly }: RangeRequest): Buffer {
   const writer = new BackWriter(Buffer.byteLength(key) + (end?.length ?? 0) + OPERATION_OVERHEAD);
   if (keysOnly) writer.number(0x40, 1);
   if (revision !== undefined) writer.number(0x20, revision);
@@ -147,7 +147,7 @@ export function encodeRange({ key, end, limit, revision, keysOnly }: RangeAsk): 
 }
 
 /** Reads the answer to a range. `stem` is taken off the keys: it is plain ASCII. */
-export function decodeRange(message: Buffer, stem: string): RangeAnswer {
+export function decodeRange(message: Buffer, stem: string): RangeResponse {
   const reader = new Reader(message);
   const entries: Entry[] = [];
   let header = { revision: 0, clusterId: '' };
@@ -205,4 +205,22 @@ export function decodeVersion(message: Buffer): string {
     reader.skip(tag);
   }
   return '';
+}
+
+/** All keys that begin with `prefix`: from it, up to but without `end`. */
+export interface KeyRange {
+  readonly key: string;
+  readonly end: Buffer;
+}
+
+/** The range of all keys below a prefix, in the order of bytes. */
+export function rangeBelow(prefix: string): KeyRange {
+  const end = Buffer.from(prefix);
+  end[end.length - 1]!++; // a prefix ends in `/`, never in the highest byte
+  return { key: prefix, end };
+}
+
+/** The smallest key after `key`. */
+export function keyAfter(key: string): string {
+  return `${key}\0`;
 }

@@ -2,7 +2,7 @@ import { InterceptingCall, type InterceptorOptions, type NextCall } from '@grpc/
 import { noop } from 'cockatiel';
 import { Etcd3, type IOptions } from 'etcd3';
 
-import type { TlsMaterial } from './line.js';
+import type { TlsMaterial } from './etcd-connection.js';
 
 /**
  * etcd3 as a mere transport for leases: no retries, no circuit breaker, a deadline on every call, pings

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 
-import type { Change, Entry, Happening } from '../store.js';
-import { settle } from './settlement.js';
+import type { Change, Entry, WatchEvent } from '../store.js';
+import { settleOutcome } from './settlement.js';
 
 const bytes = (text: string) => Buffer.from(text);
 const entry = (key: string, text: string, revision: number, created = revision): Entry => ({
@@ -15,7 +15,7 @@ const entry = (key: string, text: string, revision: number, created = revision):
 type Life = Readonly<Record<string, readonly (readonly [number, string | undefined])[]>>;
 
 function reads(life: Life) {
-  const all: Happening[] = Object.entries(life)
+  const all: WatchEvent[] = Object.entries(life)
     .flatMap(([key, moments]) =>
       moments.map(([revision, text]) => ({
         key,
@@ -28,7 +28,7 @@ function reads(life: Life) {
   let histories = 0;
   return {
     entry: async (key: string, at = Infinity) =>
-      all.findLast(happening => happening.key === key && happening.revision <= at)?.entry,
+      all.findLast(event => event.key === key && event.revision <= at)?.entry,
     history: async (after: number, until: number) => {
       histories++;
       return all.filter(({ revision }) => revision > after && revision <= until);
@@ -202,7 +202,7 @@ describe('settling a lost answer', () => {
   for (const { name, change, life, at, reads: histories } of cases) {
     it(`knows ${name}`, async () => {
       const world = reads(life);
-      expect(await settle(change, window, world)).to.equal(at);
+      expect(await settleOutcome(change, window, world)).to.equal(at);
       if (histories !== undefined) expect(world.histories()).to.equal(histories);
     });
   }

@@ -1,12 +1,12 @@
-import { holds, onceGuard, proofOf } from '../change.js';
-import type { Change, Entry, Happening, Revision } from '../store.js';
+import { isGuardMet, findOnceGuard, findProof } from '../change.js';
+import type { Change, Entry, WatchEvent, Revision } from '../store.js';
 
 /** What settling an outcome reads. Keys are as in the change. */
 export interface SettlementReads {
   /** What stands under a key, now or at a revision. */
   readonly entry: (key: string, at?: Revision) => Promise<Entry | undefined>;
   /** All that happened after `after`, up to and with `until`. */
-  readonly history: (after: Revision, until: Revision) => Promise<readonly Happening[]>;
+  readonly history: (after: Revision, until: Revision) => Promise<readonly WatchEvent[]>;
 }
 
 /** The revisions within which the change was made, if it was: after `after`, up to and with `until`. */
@@ -19,18 +19,18 @@ export interface SettlementWindow {
  * At which revision a change was made; undefined when it was not. It must be certain that it cannot be made after
  * the window.
  */
-export async function settle(
+export async function settleOutcome(
   change: Change,
   window: SettlementWindow,
   reads: SettlementReads,
 ): Promise<Revision | undefined> {
-  const proof = proofOf(change);
+  const proof = findProof(change);
   if (proof) {
     const entry = await reads.entry(proof.key);
     if (entry && inside(entry.revision, window) && entry.bytes.equals(proof.bytes)) return entry.revision;
   }
-  const guard = onceGuard(change)!;
-  const untouched = !('at' in guard && guard.at === 0) && holds(guard, await reads.entry(guard.key));
+  const guard = findOnceGuard(change)!;
+  const untouched = !('at' in guard && guard.at === 0) && isGuardMet(guard, await reads.entry(guard.key));
   if (untouched) return undefined; // had the change been made, this guard would no longer hold
 
   // It may have been made and then overwritten or deleted by somebody else: only history can tell.
@@ -42,15 +42,15 @@ export async function settle(
 /** When the guarded key was deleted while its guard held, together with all other keys that the change deletes. */
 async function deletedAt(
   change: Change,
-  history: readonly Happening[],
+  history: readonly WatchEvent[],
   atFirst: Entry | undefined,
   reads: SettlementReads,
 ): Promise<Revision | undefined> {
-  const guard = onceGuard(change)!;
+  const guard = findOnceGuard(change)!;
   let before = atFirst;
   for (const { key, entry, revision } of history) {
     if (key !== guard.key) continue;
-    if (!entry && holds(guard, before)) {
+    if (!entry && isGuardMet(guard, before)) {
       const left = await Promise.all(change.deletes.map(deleted => reads.entry(deleted, revision)));
       return left.every(found => found === undefined) ? revision : undefined;
     }

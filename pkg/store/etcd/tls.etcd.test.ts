@@ -7,8 +7,8 @@ import { expect } from 'chai';
 
 import { EtcdProcess, freePort } from '../../../dev/processes/index.js';
 import { StoreUnavailableFault } from '../faults.js';
-import { RecordingFeed } from '../recording-feed.testing.js';
-import { create } from '../write.js';
+import { RecordingWatch } from '../store.testing.js';
+import { create } from '../documents.js';
 import { EtcdStore } from './etcd-store.js';
 
 /** A CA of our own, and one certificate of it for both the server and the client. */
@@ -56,7 +56,7 @@ describe('etcd over TLS with a client certificate', function () {
   it('writes, reads, watches and leases', async () => {
     const tls = { ca: readFileSync(files.ca), cert: readFileSync(files.cert), key: readFileSync(files.key) };
     const store = new EtcdStore({ endpoints: [endpoint], prefix: '/tls/', tls });
-    const feed = RecordingFeed.follow(store);
+    const feed = RecordingWatch.follow(store);
     expect((await create(store, 'a', {})).stored).to.equal(true);
     expect((await store.list('')).entries).to.have.length(1);
     await feed.until(() => feed.keys().has('a'));

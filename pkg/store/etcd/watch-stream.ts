@@ -1,12 +1,12 @@
 import type { Cancel, Clock } from '../../clock/index.js';
 import { asError } from '../../fault/index.js';
 import type { Logger } from '../../log/index.js';
-import type { Happening, Revision } from '../store.js';
-import { byRevision } from './happenings.js';
-import type { KeyRange } from './key-range.js';
-import type { Line, MessageStream } from './line.js';
-import { decodeWatch, encodeProgress, encodeWatch, type WatchNews } from './watch-messages.js';
-import type { Wire } from './wire.js';
+import { StoreUnavailableFault } from '../faults.js';
+import type { Revision, WatchEvent } from '../store.js';
+import type { EtcdClient } from './etcd-client.js';
+import type { EtcdConnection, MessageStream } from './etcd-connection.js';
+import { type KeyRange, rangeBelow } from './messages.js';
+import { decodeWatch, encodeProgress, encodeWatch, type WatchResponse } from './stream-messages.js';
 
 /**
  * Why a watch ended: it was stopped, the connection failed, or the server cannot continue where we were (compacted, or
@@ -14,7 +14,7 @@ import type { Wire } from './wire.js';
  */
 export type WatchEnd = 'stopped' | 'lost' | 'discontinued';
 
-export interface WatchAsk {
+export interface WatchRequest {
   readonly range: KeyRange;
   /** Taken off the keys. */
   readonly stem: string;
@@ -27,55 +27,60 @@ export interface WatchAsk {
 }
 
 /** Hears one watch. */
-export interface WatchEars {
+export interface EtcdWatchHandler {
   /** The server has taken up the watch. */
-  created(): void;
+  onCreated(): void;
   /** All that happened at one revision. */
-  happened(happenings: readonly Happening[]): void;
+  onEvents(events: readonly WatchEvent[]): void;
 }
 
 /** Watches from one revision on, until the stream breaks or `signal` is aborted. */
 export async function watchOnce(
-  { wire, clock, log }: { readonly wire: Wire; readonly clock: Clock; readonly log: Logger },
-  ask: WatchAsk,
-  ears: WatchEars,
+  { client, clock, log }: { readonly client: EtcdClient; readonly clock: Clock; readonly log: Logger },
+  ask: WatchRequest,
+  handler: EtcdWatchHandler,
   signal: AbortSignal,
 ): Promise<WatchEnd> {
   if (signal.aborted) return 'stopped';
-  let line: Line | undefined;
+  let connection: EtcdConnection | undefined;
   try {
-    line = await wire.dial();
-    return await new WatchStream(line, { clock, log }, ask, ears).end(signal);
+    connection = await client.dial();
+    return await new WatchStream(connection, { clock, log }, ask, handler).end(signal);
   } catch (thrown) {
     log.debug('a watch could not be opened', { error: asError(thrown) });
     return 'lost';
   } finally {
-    line?.close();
+    connection?.close();
   }
 }
 
 class WatchStream {
   readonly #stream: MessageStream;
   readonly #clock: Clock;
-  readonly #ask: WatchAsk;
-  readonly #ears: WatchEars;
+  readonly #ask: WatchRequest;
+  readonly #handler: EtcdWatchHandler;
   readonly #ended: Promise<WatchEnd>;
   #watchId: number | undefined;
-  #fragments: Omit<Happening, 'position'>[] = [];
+  #fragments: Omit<WatchEvent, 'position'>[] = [];
   #heard = true;
   #cancelTick: Cancel = () => undefined;
   #finish!: (why: WatchEnd) => void;
 
-  constructor(line: Line, { clock, log }: { clock: Clock; log: Logger }, ask: WatchAsk, ears: WatchEars) {
+  constructor(
+    connection: EtcdConnection,
+    { clock, log }: { clock: Clock; log: Logger },
+    ask: WatchRequest,
+    handler: EtcdWatchHandler,
+  ) {
     this.#clock = clock;
     this.#ask = ask;
-    this.#ears = ears;
+    this.#handler = handler;
     this.#ended = new Promise(resolve => {
       this.#finish = resolve;
     });
-    this.#stream = line.converse('/etcdserverpb.Watch/Watch', {
-      message: message => this.#received(decodeWatch(message, ask.stem)),
-      ended: cause => {
+    this.#stream = connection.openStream('/etcdserverpb.Watch/Watch', {
+      onMessage: message => this.#received(decodeWatch(message, ask.stem)),
+      onEnd: cause => {
         if (cause) log.debug('a watch broke', { error: cause });
         this.#finish('lost');
       },
@@ -86,7 +91,7 @@ class WatchStream {
     const stop = () => this.#finish('stopped');
     signal.addEventListener('abort', stop, { once: true });
     if (signal.aborted) stop();
-    this.#stream.say(encodeWatch(this.#ask.range, this.#ask.from));
+    this.#stream.send(encodeWatch(this.#ask.range, this.#ask.from));
     this.#tick();
 
     const why = await this.#ended;
@@ -103,12 +108,12 @@ class WatchStream {
       const silent = this.#heard ? 0 : missed + 1;
       this.#heard = false;
       if (silent === 2) return this.#finish('lost');
-      this.#stream.say(encodeProgress());
+      this.#stream.send(encodeProgress());
       return this.#tick(silent);
     });
   }
 
-  #received(news: WatchNews): void {
+  #received(news: WatchResponse): void {
     this.#heard = true;
     if (news.canceled) return this.#finish('discontinued');
     if (news.created) return this.#taken(news);
@@ -118,14 +123,78 @@ class WatchStream {
     if (news.fragment) return undefined;
     const events = this.#fragments;
     this.#fragments = [];
-    for (const happenings of byRevision(events, this.#ask.from)) this.#ears.happened(happenings);
+    for (const atOneRevision of groupByRevision(events, this.#ask.from)) this.#handler.onEvents(atOneRevision);
     return undefined;
   }
 
   /** The revision of this answer is the store's present one. It says nothing about what has been delivered. */
-  #taken({ clusterId, revision, watchId }: WatchNews): void {
+  #taken({ clusterId, revision, watchId }: WatchResponse): void {
     if (clusterId !== this.#ask.clusterId || revision < this.#ask.from - 1) return this.#finish('discontinued');
     this.#watchId = watchId;
-    return this.#ears.created();
+    return this.#handler.onCreated();
   }
+}
+
+/** Events of a watch as events, one list for each revision, in order. Nothing below `from` is told again. */
+export function groupByRevision(events: readonly Omit<WatchEvent, 'position'>[], from: Revision): WatchEvent[][] {
+  const revisions: WatchEvent[][] = [];
+  let current: WatchEvent[] = [];
+  for (const { revision, key, entry } of events) {
+    if (revision < from) continue;
+    if (current[0]?.revision !== revision) {
+      current = [];
+      revisions.push(current);
+    }
+    current.push({ revision, position: current.length, key, entry });
+  }
+  return revisions;
+}
+
+export interface HistoryOptions {
+  readonly client: EtcdClient;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly root: string;
+  readonly clusterId: () => Promise<string>;
+  readonly withinMs: number;
+}
+
+/**
+ * All that happened below the root after one revision, up to and with another one. Something must have happened below
+ * the root at that other one, because its arrival is what ends the reading.
+ */
+export async function readHistory(
+  options: HistoryOptions,
+  after: Revision,
+  until: Revision,
+): Promise<readonly WatchEvent[]> {
+  const { clock, root, withinMs } = options;
+  const told: WatchEvent[] = [];
+  const stop = new AbortController();
+  const cancel = clock.after(withinMs, () => stop.abort());
+  let complete = false;
+  await watchOnce(
+    options,
+    {
+      range: rangeBelow(root),
+      stem: root,
+      from: after + 1,
+      clusterId: await options.clusterId(),
+      livenessMs: withinMs,
+    },
+    {
+      onCreated: () => undefined,
+      onEvents: events => {
+        const revision = events[0]!.revision;
+        if (revision <= until) told.push(...events);
+        if (revision < until) return;
+        complete = true;
+        stop.abort();
+      },
+    },
+    stop.signal,
+  );
+  cancel();
+  if (!complete) throw new StoreUnavailableFault('the history of the store could not be read');
+  return told;
 }

@@ -3,11 +3,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
 import { Etcd3 } from 'etcd3';
 
+import { create, remove, replace, update, value } from '../documents.js';
 import { OutcomeUnknownFault, StoreUnavailableFault } from '../faults.js';
-import { RecordingFeed } from '../recording-feed.testing.js';
-import { update } from '../update.js';
-import { value } from '../value.js';
-import { create, remove, replace } from '../write.js';
+import { RecordingWatch } from '../store.testing.js';
 import { EtcdLab } from './etcd-lab.testing.js';
 
 /*
@@ -178,7 +176,7 @@ describe('writing to etcd through faults', function () {
 
   it('keeps every acknowledged write through kill -9 and a restart on the same data', async () => {
     const store = lab.direct({ callDeadlineMs: 1_000, settleWithinMs: 8_000 });
-    const feed = RecordingFeed.follow(store);
+    const feed = RecordingWatch.follow(store);
     await feed.synced();
     const acknowledged: string[] = [];
     let stop = false;

@@ -2,9 +2,9 @@ import net from 'node:net';
 import tls from 'node:tls';
 
 import type { Clock } from '../../clock/index.js';
-import { Connection, encodeHeaders, type HeaderField, Http2Fault, type StreamEnd } from '../../http2/index.js';
+import { Http2Connection, encodeHeaders, type HeaderField, Http2Fault, type StreamEnd } from '../../http2/index.js';
 import { StoreUnavailableFault } from '../faults.js';
-import { AnswerLostFault, faultOfStatus, grpcStatus, unframe, Unframer } from './grpc.js';
+import { AnswerLostFault, toFault, grpcStatus, unframe, Unframer } from './grpc.js';
 
 /** Certificates in PEM, for https endpoints. */
 export interface TlsMaterial {
@@ -13,7 +13,7 @@ export interface TlsMaterial {
   readonly key?: Buffer;
 }
 
-export interface LineOptions {
+export interface EtcdConnectionOptions {
   readonly endpoint: string;
   readonly tls: TlsMaterial;
   readonly clock: Clock;
@@ -28,21 +28,21 @@ const PING_ANSWERED_WITHIN_MS = 2_000;
 const WINDOWS = { stream: 8 << 20, connection: 64 << 20 };
 
 /** Hears what etcd says on a stream. */
-export interface StreamEars {
-  message(message: Buffer): void;
+export interface MessageHandler {
+  onMessage(message: Buffer): void;
   /** Nothing more will come. Called once. */
-  ended(cause: Error | undefined): void;
+  onEnd(cause: Error | undefined): void;
 }
 
 /** A stream of messages in both directions. */
 export interface MessageStream {
-  say(frame: Buffer): void;
+  send(frame: Buffer): void;
   close(): void;
 }
 
 /** One connection to one etcd member. */
-export class Line {
-  readonly #connection: Connection;
+export class EtcdConnection {
+  readonly #connection: Http2Connection;
   readonly #socket: net.Socket;
   readonly #clock: Clock;
   readonly #endpoint: URL;
@@ -50,7 +50,7 @@ export class Line {
   readonly #headers = new Map<string, Buffer>();
   #pingedAt: number;
 
-  private constructor(connection: Connection, socket: net.Socket, { endpoint, clock }: LineOptions) {
+  private constructor(connection: Http2Connection, socket: net.Socket, { endpoint, clock }: EtcdConnectionOptions) {
     this.#connection = connection;
     this.#socket = socket;
     this.#clock = clock;
@@ -59,16 +59,16 @@ export class Line {
   }
 
   /** Resolves when the other side has shown that it speaks HTTP/2: an accepted connection alone proves nothing. */
-  static open(options: LineOptions): Promise<Line> {
+  static open(options: EtcdConnectionOptions): Promise<EtcdConnection> {
     const { endpoint, tls: material, clock, connectWithinMs } = options;
     return new Promise((resolve, reject) => {
       const socket = dial(new URL(endpoint), material);
-      const connection = new Connection(socket, WINDOWS, {
-        ready: () => {
+      const connection = new Http2Connection(socket, WINDOWS, {
+        onReady: () => {
           cancel();
-          resolve(new Line(connection, socket, options));
+          resolve(new EtcdConnection(connection, socket, options));
         },
-        closed: cause => {
+        onClose: cause => {
           cancel();
           reject(new StoreUnavailableFault(`etcd at ${endpoint} cannot be reached`, { cause }));
         },
@@ -93,9 +93,9 @@ export class Line {
       const answer = new Answer();
       const headers = this.#headersTo(path, Math.ceil(deadlineMs));
       const stream = this.#request(headers, frame, {
-        headers: fields => answer.note(fields),
-        data: bytes => answer.chunks.push(bytes),
-        ended: end => {
+        onHeaders: fields => answer.note(fields),
+        onData: bytes => answer.chunks.push(bytes),
+        onEnd: end => {
           cancel();
           const outcome = answer.after(end);
           if (outcome instanceof Error) reject(outcome);
@@ -111,24 +111,23 @@ export class Line {
   }
 
   /** Opens a stream. Whatever ends it, also an answer that cannot be read, is told as its end. */
-  converse(path: string, ears: StreamEars): MessageStream {
+  openStream(path: string, handler: MessageHandler): MessageStream {
     const frames = new Unframer();
     const answer = new Answer();
     const stream = this.#request(this.#headersTo(path), undefined, {
-      headers: fields => answer.note(fields),
-      data: chunk => {
+      onHeaders: fields => answer.note(fields),
+      onData: chunk => {
         try {
-          for (const message of frames.take(chunk)) ears.message(message);
+          for (const message of frames.take(chunk)) handler.onMessage(message);
         } catch (thrown) {
           if (!(thrown instanceof RangeError)) throw thrown;
           stream.cancel();
-          ears.ended(thrown);
+          handler.onEnd(thrown);
         }
       },
-      ended: end =>
-        ears.ended(answer.status === undefined ? causeOf(end) : faultOfStatus(answer.status, answer.message)),
+      onEnd: end => handler.onEnd(answer.status === undefined ? causeOf(end) : toFault(answer.status, answer.message)),
     });
-    return { say: bytes => stream.write(bytes), close: () => stream.cancel() };
+    return { send: bytes => stream.write(bytes), close: () => stream.cancel() };
   }
 
   /** Lets the calls under way finish, and takes no more. */
@@ -140,9 +139,9 @@ export class Line {
     this.#connection.destroy();
   }
 
-  #request(headers: Buffer, frame: Buffer | undefined, ears: Parameters<Connection['request']>[1]) {
+  #request(headers: Buffer, frame: Buffer | undefined, handler: Parameters<Http2Connection['request']>[1]) {
     try {
-      return this.#connection.request(headers, ears, frame);
+      return this.#connection.request(headers, handler, frame);
     } catch (cause) {
       if (!(cause instanceof Http2Fault)) throw cause;
       throw new StoreUnavailableFault('the connection to etcd has ended', { cause });
@@ -202,7 +201,7 @@ class Answer {
   after(end: StreamEnd): Buffer | Error {
     if (end.outcome === 'refused') return new StoreUnavailableFault('etcd did not take the request', end);
     if (end.outcome === 'broke') return new AnswerLostFault('the connection to etcd broke before the answer', end);
-    if (this.status !== undefined && this.status !== grpcStatus.ok) return faultOfStatus(this.status, this.message);
+    if (this.status !== undefined && this.status !== grpcStatus.ok) return toFault(this.status, this.message);
     const message = this.status === undefined ? undefined : unframe(this.chunks);
     return message ?? new AnswerLostFault('the answer of etcd is not whole');
   }

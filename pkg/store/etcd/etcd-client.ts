@@ -3,9 +3,9 @@ import { asError } from '../../fault/index.js';
 import type { Logger } from '../../log/index.js';
 import { StoreUnavailableFault } from '../faults.js';
 import { AnswerLostFault } from './grpc.js';
-import { Line, type TlsMaterial } from './line.js';
+import { EtcdConnection, type TlsMaterial } from './etcd-connection.js';
 
-export interface WireOptions {
+export interface EtcdClientOptions {
   readonly endpoints: readonly string[];
   readonly tls: TlsMaterial;
   readonly clock: Clock;
@@ -25,31 +25,31 @@ const READ_ATTEMPTS = 2;
  * There is one connection at a time, to one of the members; when it fails, the next call goes to the next member.
  * Writes are sent once. Reads may be sent again, since asking twice harms nobody.
  */
-export class Wire {
-  readonly #options: WireOptions;
+export class EtcdClient {
+  readonly #options: EtcdClientOptions;
   readonly #closed = new AbortController();
-  #line: Line | undefined;
+  #connection: EtcdConnection | undefined;
   #connecting: Promise<void> | undefined;
   #nextEndpoint = 0;
 
-  constructor(options: WireOptions) {
+  constructor(options: EtcdClientOptions) {
     this.#options = options;
   }
 
   /** A connection of its own, for streams: what is silent on one says nothing about the other. Its user closes it. */
-  dial(): Promise<Line> {
+  dial(): Promise<EtcdConnection> {
     const { tls, clock } = this.#options;
-    return Line.open({ endpoint: this.#next(), tls, clock, connectWithinMs: CONNECT_WITHIN_MS });
+    return EtcdConnection.open({ endpoint: this.#next(), tls, clock, connectWithinMs: CONNECT_WITHIN_MS });
   }
 
   /** Sends a request that must not be sent twice. */
   async write(method: string, frame: Buffer): Promise<Buffer> {
-    const line = await this.#connected();
+    const connection = await this.#connected();
     try {
-      return await line.call(`/etcdserverpb.${method}`, frame, this.#options.callDeadlineMs);
+      return await connection.call(`/etcdserverpb.${method}`, frame, this.#options.callDeadlineMs);
     } catch (thrown) {
       // Another member may do better than one that is slow, ill or without a leader.
-      if (thrown instanceof AnswerLostFault && this.#options.endpoints.length > 1) line.retire();
+      if (thrown instanceof AnswerLostFault && this.#options.endpoints.length > 1) connection.retire();
       throw thrown;
     }
   }
@@ -68,19 +68,19 @@ export class Wire {
 
   close(): void {
     this.#closed.abort();
-    this.#line?.close();
+    this.#connection?.close();
   }
 
-  async #connected(): Promise<Line> {
+  async #connected(): Promise<EtcdConnection> {
     const { clock, callDeadlineMs } = this.#options;
-    if (this.#line?.usable) return this.#line;
+    if (this.#connection?.usable) return this.#connection;
     this.#connecting ??= this.#connect().finally(() => {
       this.#connecting = undefined;
     });
     const waited = new AbortController();
     await Promise.race([this.#connecting, sleep(clock, callDeadlineMs, waited.signal)]);
     waited.abort();
-    if (this.#line?.usable) return this.#line;
+    if (this.#connection?.usable) return this.#connection;
     throw new StoreUnavailableFault('no member of etcd can be reached');
   }
 
@@ -95,8 +95,8 @@ export class Wire {
     for (let wait = BACKOFF_FROM_MS; !this.#closed.signal.aborted; wait = Math.min(wait * 2, BACKOFF_TO_MS)) {
       const endpoint = this.#next();
       try {
-        this.#line = await Line.open({ endpoint, tls, clock, connectWithinMs: CONNECT_WITHIN_MS });
-        if (this.#closed.signal.aborted) this.#line.close();
+        this.#connection = await EtcdConnection.open({ endpoint, tls, clock, connectWithinMs: CONNECT_WITHIN_MS });
+        if (this.#closed.signal.aborted) this.#connection.close();
         return;
       } catch (thrown) {
         log.debug('etcd cannot be reached', { address: endpoint, error: asError(thrown) });

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { ManualClock } from '../clock/index.js';
 import { silentLogger } from '../log/index.js';
 import { StoreRefusedFault, StoreUnavailableFault } from './faults.js';
-import { untilReachable } from './until-reachable.js';
+import { untilReachable } from './open-etcd-store.js';
 
 describe('untilReachable', () => {
   const clock = new ManualClock();

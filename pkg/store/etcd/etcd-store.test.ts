@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { versionWarning } from './version.js';
+import { versionWarning } from './etcd-store.js';
 
 describe('warnings about versions of etcd', () => {
   const cases: ReadonlyArray<{ version: string; warned: boolean }> = [

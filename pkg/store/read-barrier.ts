@@ -3,52 +3,52 @@ import { StoreUnavailableFault } from './faults.js';
 import type { Revision } from './store.js';
 
 /** How long a probed revision may stay unseen before a write under the root brings the watch along. */
-const NUDGE_AFTER_MS = 50;
+const FORCE_PROGRESS_AFTER_MS = 50;
 
 /** Probes under way at the same time: while the answers to one are used, the next one is on its way. */
 const FLIGHTS = 2;
 
-export interface FreshnessOptions {
+export interface ReadBarrierOptions {
   readonly clock: Clock;
   /** The revision of a linearizable read. */
   readonly ask: () => Promise<Revision>;
   /** Writes something that the watch will see: the revision that is waited for may belong to a key outside the root. */
-  readonly nudge: () => void;
+  readonly forceProgress: () => void;
   readonly deadlineMs: number;
   /** When to ask for those who have gathered: all of them share one probe. */
   readonly defer: (ask: () => void) => void;
 }
 
-interface Sleeper {
+interface BarrierWaiter {
   readonly revision: Revision;
   readonly wake: () => void;
 }
 
-interface Probe {
+interface RevisionProbe {
   /** When the cache shows what the probe found: one promise for all who share it. */
   readonly fresh: Promise<void>;
   readonly send: () => Promise<void>;
 }
 
 /** Tells when a cache shows everything that was stored before a question was asked. */
-export class Freshness {
-  readonly #options: FreshnessOptions;
+export class ReadBarrier {
+  readonly #options: ReadBarrierOptions;
   #seen: Revision = 0;
-  #sleepers = new Set<Sleeper>();
-  #next: Probe | undefined;
+  #waiters = new Set<BarrierWaiter>();
+  #next: RevisionProbe | undefined;
   #isDeferred = false;
   #flights = 0;
-  #nudging = false;
+  #isForcing = false;
 
-  constructor(options: FreshnessOptions) {
+  constructor(options: ReadBarrierOptions) {
     this.#options = options;
   }
 
   /** The cache now shows `revision`. It may be lower than before when the store was restored from a backup. */
   observed(revision: Revision): void {
     this.#seen = revision;
-    if (this.#sleepers.size === 0) return;
-    for (const sleeper of this.#sleepers) if (sleeper.revision <= revision) sleeper.wake();
+    if (this.#waiters.size === 0) return;
+    for (const waiter of this.#waiters) if (waiter.revision <= revision) waiter.wake();
   }
 
   /** Resolves when the cache shows everything that was stored before this call. */
@@ -65,33 +65,33 @@ export class Freshness {
     if (this.#seen >= revision) return Promise.resolve();
     return new Promise((resolve, reject) => {
       const giveUp = this.#options.clock.after(this.#options.deadlineMs, () => {
-        this.#sleepers.delete(sleeper);
+        this.#waiters.delete(waiter);
         reject(new StoreUnavailableFault('the watch of the store fell behind'));
       });
       const wake = () => {
         giveUp();
-        this.#sleepers.delete(sleeper);
+        this.#waiters.delete(waiter);
         resolve();
       };
-      const sleeper: Sleeper = { revision, wake };
-      this.#sleepers.add(sleeper);
+      const waiter: BarrierWaiter = { revision, wake };
+      this.#waiters.add(waiter);
     });
   }
 
-  #nudgeSoon(): void {
-    if (this.#nudging) return;
-    this.#nudging = true;
-    this.#options.clock.after(NUDGE_AFTER_MS, () => {
-      this.#nudging = false;
-      if (this.#sleepers.size > 0) this.#options.nudge();
+  #forceProgressSoon(): void {
+    if (this.#isForcing) return;
+    this.#isForcing = true;
+    this.#options.clock.after(FORCE_PROGRESS_AFTER_MS, () => {
+      this.#isForcing = false;
+      if (this.#waiters.size > 0) this.#options.forceProgress();
     });
   }
 
-  #probe(): Probe {
+  #probe(): RevisionProbe {
     const { promise, resolve, reject } = deferred<Revision>();
     const fresh = promise.then(revision => {
       if (this.#seen >= revision) return undefined;
-      this.#nudgeSoon();
+      this.#forceProgressSoon();
       return this.reached(revision);
     });
     return { fresh, send: () => this.#options.ask().then(resolve, reject) };

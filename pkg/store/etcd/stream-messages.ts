@@ -1,10 +1,9 @@
-import type { Entry, Happening, Revision } from '../store.js';
-import type { KeyRange } from './key-range.js';
-import { decodeEntry, decodeHeader } from './messages.js';
+import type { Entry, Revision, WatchEvent } from '../store.js';
+import { decodeEntry, decodeHeader, type KeyRange } from './messages.js';
 import { BackWriter, Reader } from './protobuf.js';
 
 /** One message of a watch. */
-export interface WatchNews {
+export interface WatchResponse {
   readonly revision: Revision;
   readonly clusterId: string;
   readonly watchId: number;
@@ -13,7 +12,7 @@ export interface WatchNews {
   /** More of the same revision follows in the next message. */
   readonly fragment: boolean;
   /** Without a position: that depends on what came before. */
-  readonly events: readonly Omit<Happening, 'position'>[];
+  readonly events: readonly Omit<WatchEvent, 'position'>[];
 }
 
 const OVERHEAD = 64;
@@ -38,9 +37,9 @@ export function encodeProgress(): Buffer {
 }
 
 /** Reads a `WatchResponse`. `stem` is taken off the keys. */
-export function decodeWatch(message: Buffer, stem: string): WatchNews {
+export function decodeWatch(message: Buffer, stem: string): WatchResponse {
   const reader = new Reader(message);
-  const events: Omit<Happening, 'position'>[] = [];
+  const events: Omit<WatchEvent, 'position'>[] = [];
   let header = { revision: 0, clusterId: '' };
   let [watchId, created, canceled, fragment] = [0, false, false, false];
   for (let tag = reader.next(); tag !== 0; tag = reader.next()) {
@@ -58,7 +57,7 @@ export function decodeWatch(message: Buffer, stem: string): WatchNews {
 const DELETE = 1;
 const NO_ENTRY: Entry = { key: '', bytes: Buffer.alloc(0), revision: 0, created: 0 };
 
-function decodeEvent(reader: Reader, stem: string): Omit<Happening, 'position'> {
+function decodeEvent(reader: Reader, stem: string): Omit<WatchEvent, 'position'> {
   let type = 0;
   let entry: Entry = NO_ENTRY;
   for (let tag = reader.next(); tag !== 0; tag = reader.next()) {

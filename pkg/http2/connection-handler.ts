@@ -5,9 +5,9 @@ export interface Windows {
 }
 
 /** Hears what becomes of a connection. */
-export interface ConnectionEars {
+export interface ConnectionHandler {
   /** The other side has shown that it speaks HTTP/2. Called once at most. */
-  ready(): void;
+  onReady(): void;
   /** Nothing more will be said. Called once, after every stream has ended. */
-  closed(cause: Error | undefined): void;
+  onClose(cause: Error | undefined): void;
 }

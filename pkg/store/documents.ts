@@ -1,0 +1,65 @@
+import { ConflictFault, MissingFault } from './faults.js';
+import type { Entry, Guard, Store, Verdict } from './store.js';
+
+const parsed = new WeakMap<Entry, unknown>();
+
+/**
+ * The document of an entry. It is parsed when it is first asked for and shared by all who ask, so it must not
+ * be changed.
+ */
+export function value<T>(entry: Entry): T {
+  let document = parsed.get(entry);
+  if (document === undefined) {
+    document = JSON.parse(entry.bytes.toString('utf8')) as unknown;
+    parsed.set(entry, document);
+  }
+  return document as T;
+}
+
+/** The bytes that stand for a document in the store. */
+export function encode(document: unknown): Buffer {
+  return Buffer.from(JSON.stringify(document));
+}
+
+/** Writes where there was nothing. Refused when the key exists or a further guard does not hold. */
+export function create(store: Store, key: string, document: unknown, guards: readonly Guard[] = []): Promise<Verdict> {
+  return store.commit({ guards: [{ key, at: 0 }, ...guards], puts: [{ key, bytes: encode(document) }], deletes: [] });
+}
+
+/** Writes over exactly what was read. Refused when somebody else was first. */
+export function replace(store: Store, seen: Entry, document: unknown, guards: readonly Guard[] = []): Promise<Verdict> {
+  return store.commit({
+    guards: [{ key: seen.key, at: seen.revision }, ...guards],
+    puts: [{ key: seen.key, bytes: encode(document) }],
+    deletes: [],
+  });
+}
+
+/** Deletes exactly what was read. Refused when it has changed since. */
+export function remove(store: Store, seen: Entry, guards: readonly Guard[] = []): Promise<Verdict> {
+  return store.commit({ guards: [{ key: seen.key, at: seen.revision }, ...guards], puts: [], deletes: [seen.key] });
+}
+
+const ATTEMPTS = 5;
+
+/**
+ * Changes one stored document, starting again from a fresh read whenever somebody else wrote first.
+ *
+ * `change` may run several times, so it must be pure. Returning the document it was given means that nothing
+ * needs saying, and nothing is written: a reconciler that finds the world as it should be leaves no trace and
+ * wakes nobody.
+ */
+export async function update<T>(store: Store, key: string, change: (current: T) => T): Promise<T> {
+  for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+    const seen = await store.get(key);
+    if (!seen) throw new MissingFault(key);
+
+    const current = value<T>(seen);
+    const next = change(current);
+    if (next === current) return current;
+
+    const verdict = await replace(store, seen, next);
+    if (verdict.stored) return next;
+  }
+  throw new ConflictFault(key, ATTEMPTS);
+}
