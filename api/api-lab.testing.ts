@@ -38,7 +38,7 @@ export interface LabOptions {
   /** Default: sealed into the store of the lab. */
   readonly secrets?: SecretStore;
   /** Default: what the control plane carries out. */
-  readonly honoured?: ReadonlySet<string>;
+  readonly supportedFields?: ReadonlySet<string>;
 }
 
 /** A real server over HTTP on a store of its own, with two tenants, for tests. */
@@ -76,11 +76,11 @@ export class ApiLab {
 
   async start(): Promise<this> {
     const { cache, store, keyring, settings, clock } = this;
-    const { log = silentLogger, images, honoured } = this.#options;
+    const { log = silentLogger, images, supportedFields } = this.#options;
     const metrics = createMetrics({ processMetrics: false });
     const { secrets } = this;
     const deps = { store, cache, keyring, settings, clock, random: systemRandom, log, metrics, secrets };
-    this.api = createApi({ ...deps, ...(images && { images }), ...(honoured && { honoured }) });
+    this.api = createApi({ ...deps, ...(images && { images }), ...(supportedFields && { supportedFields }) });
     this.#fed = cache.run(this.#feeding.signal, { history: settings.tailBuffer });
     await cache.ready;
     for (const id of [this.a, this.b]) await this.tenant(id);

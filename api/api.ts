@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-import { honouredFields, type DeploymentLimits, optionalFields, unknownWorld } from '../crds/deployment/index.js';
+import { supportedFields, type DeploymentLimits, optionalFields, emptyFacts } from '../crds/deployment/index.js';
 import { ranges } from '../crds/keys/index.js';
 import type { StoredNode } from '../crds/node/index.js';
 import { defaultSecretLimits } from '../crds/secret/index.js';
@@ -107,10 +107,10 @@ function environment(deps: ApiDeps, url: () => string): ApiEnv {
     assignments: new AssignmentLines({ desk, streams, clock }),
     logs: new LogDesk(clock),
     tails: new Tails({ cache, clock, metrics, resources, capacity: settings.tailBuffer }),
-    deploymentLimits: { ...limits, honoured: deps.honoured ?? honouredFields },
-    dryRunLimits: { ...limits, honoured: everyField },
+    deploymentLimits: { ...limits, supportedFields: deps.supportedFields ?? supportedFields },
+    dryRunLimits: { ...limits, supportedFields: everyField },
     still: {
-      ...unknownWorld,
+      ...emptyFacts,
       regions: placementPolicy.regions,
       volumeManagement: settings.volumeManagement ? 'on' : 'off',
       secretsPolicy: { namespaces: settings.secretsNamespaces },
@@ -126,7 +126,7 @@ function environment(deps: ApiDeps, url: () => string): ApiEnv {
 /** What is only tried may use every field there is: nothing comes of it that would then not be carried out. */
 const everyField: ReadonlySet<string> = new Set(optionalFields);
 
-function limitsOf(settings: Settings): Omit<DeploymentLimits, 'honoured'> {
+function limitsOf(settings: Settings): Omit<DeploymentLimits, 'supportedFields'> {
   return {
     maxReplicas: settings.maxReplicasPerDeployment,
     retriesFloor: settings.healthCheckRetriesFloor,

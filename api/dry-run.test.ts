@@ -110,7 +110,7 @@ describe('dry runs', () => {
   });
 
   it('say which fields are judged but not carried out', async () => {
-    const bare = new CodeWorld({ honoured: new Set(optionalFields.filter(field => field !== 'rollout')) });
+    const bare = new CodeWorld({ supportedFields: new Set(optionalFields.filter(field => field !== 'rollout')) });
     await bare.start();
     const { body } = await bare.ask({ ...web({ rollout: { maxSurge: 1 } }), path: TRY });
     expect(list(body['warnings']).map(({ code, field }) => [code, field])).to.deep.equal([
@@ -182,8 +182,8 @@ describe('writes that were judged by what others say', () => {
 
   it('hold across servers, too', async () => {
     const { store, keyring, secrets, a } = world.lab;
-    const honoured = new Set(optionalFields);
-    const others = [0, 1, 2].map(() => new ApiLab({ store, keyring, secrets, honoured }));
+    const supportedFields = new Set(optionalFields);
+    const others = [0, 1, 2].map(() => new ApiLab({ store, keyring, secrets, supportedFields }));
     for (const other of others) await other.start();
     const token = await world.lab.tenantToken(a);
     for (const other of others) await other.cache.barrier();

@@ -32,7 +32,7 @@ export interface ApiDeps {
   /** Where credentials are kept. */
   readonly secrets: SecretStore;
   /** The fields of a deployment that this control plane carries out. Left out: those that it does. */
-  readonly honoured?: ReadonlySet<string>;
+  readonly supportedFields?: ReadonlySet<string>;
 }
 
 /** What every handler works with. */

@@ -16,7 +16,7 @@ const map = (count: number, name: (at: number) => string, value: string) =>
 const entry = (at: number) => ({ name: `S${at}`, vault_path: `deployments/s${at}`, anchor: 'process' });
 
 describe('hostile documents over HTTP', () => {
-  const lab = new ApiLab({ honoured: new Set(optionalFields), settings: { rateLimitPerSecond: 1e9 } });
+  const lab = new ApiLab({ supportedFields: new Set(optionalFields), settings: { rateLimitPerSecond: 1e9 } });
   let token: string;
   before(async () => {
     await lab.start();

@@ -147,7 +147,7 @@ describe('what is sent in the wrong field of a secret', () => {
   let lab: ApiLab;
   let token: string;
   before(async () => {
-    lab = await new ApiLab({ honoured: new Set(optionalFields) }).start();
+    lab = await new ApiLab({ supportedFields: new Set(optionalFields) }).start();
     token = await lab.tenantToken(lab.a);
     await lab.ask('PUT', '/api/v1/secrets/deployments/web-db', { token, body: { values: { password: 'x' } } });
     const made = await lab.ask('POST', '/api/v1/deployments', {

@@ -1,4 +1,4 @@
-import { type Rejection, type Rejections, rejectionAnswer } from '../crds/rejections/index.js';
+import { type Rejection, type Rejections, toRejectionAnswer } from '../crds/rejections/index.js';
 import { type Headers, json, type WholeReply } from './reply.js';
 
 /** A request that is not carried out, with every reason. A value: whoever meets one hands it back. */
@@ -17,6 +17,6 @@ const SOON: Headers = { 'retry-after': '1' };
 
 /** The answer to a refused request: the first rejection, and the list of all. */
 export function refusalReply({ rejections, headers }: Refused, baseUrl: string): WholeReply {
-  const { status, body } = rejectionAnswer(rejections, baseUrl);
+  const { status, body } = toRejectionAnswer(rejections, baseUrl);
   return json(status, body, status === 503 ? { ...SOON, ...headers } : headers);
 }

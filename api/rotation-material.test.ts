@@ -2,7 +2,7 @@ import { expect } from 'chai';
 
 import { optionalFields } from '../crds/deployment/index.js';
 import { keys } from '../crds/keys/index.js';
-import type { AskedRotation, RotationProgress } from '../crds/rotation/index.js';
+import type { RotationRecord, RotationProgress } from '../crds/rotation/index.js';
 import {
   type CredentialPath,
   credentialPath,
@@ -25,7 +25,7 @@ describe('the material of a rotation', () => {
   let lab: ApiLab;
   let token: string;
   beforeEach(async () => {
-    lab = await new ApiLab({ honoured: new Set(optionalFields) }).start();
+    lab = await new ApiLab({ supportedFields: new Set(optionalFields) }).start();
     token = await lab.tenantToken(lab.a);
     await put({ values: { user: 'shop', password: 'old' } });
     await deploy('web', 'process');
@@ -49,7 +49,7 @@ describe('the material of a rotation', () => {
   };
   const asked = async () => {
     const entry = await lab.store.get(keys.rotation(lab.a, 'web-db'));
-    return entry && value<AskedRotation>(entry);
+    return entry && value<RotationRecord>(entry);
   };
   /** What the phaser would say. */
   const say = async (change: Partial<RotationProgress>) => {

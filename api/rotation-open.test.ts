@@ -2,20 +2,20 @@ import { expect } from 'chai';
 
 import { optionalFields } from '../crds/deployment/index.js';
 import { keys, ranges } from '../crds/keys/index.js';
-import type { AskedRotation, RotationProgress } from '../crds/rotation/index.js';
+import type { RotationRecord, RotationProgress } from '../crds/rotation/index.js';
 import type { SecretIntent } from '../pkg/material/index.js';
 import { credentialPath, documentOf, type NewVersion, type CredentialPath } from '../pkg/secrets/index.js';
 import { encode, value } from '../pkg/store/index.js';
 import { type Answer, ApiLab, webDeployment } from './api-lab.testing.js';
 
 const PATH = 'deployments/web-db';
-const honoured = new Set(optionalFields);
+const supportedFields = new Set(optionalFields);
 
 describe('while a credential is rotated', () => {
   let lab: ApiLab;
   let token: string;
   beforeEach(async () => {
-    lab = await new ApiLab({ honoured }).start();
+    lab = await new ApiLab({ supportedFields }).start();
     token = await lab.tenantToken(lab.a);
     await put({ values: { user: 'shop', password: 'old' } });
     await post('web', { secrets: [reference()] });
@@ -36,7 +36,7 @@ describe('while a credential is rotated', () => {
   const change = (body: unknown, name = 'web') => lab.ask('PUT', `/api/v1/deployments/${name}`, { token, body });
   const rotate = (phase: string, name = 'web', on = lab) =>
     on.ask('POST', `/api/v1/deployments/${name}/secrets/rotate`, { token, body: { phase } });
-  const asked = async () => value<AskedRotation>((await lab.store.get(keys.rotation(lab.a, 'web-db')))!);
+  const asked = async () => value<RotationRecord>((await lab.store.get(keys.rotation(lab.a, 'web-db')))!);
   const state = async () => {
     const reading = await lab.secrets.state(path());
     return reading.kind === 'found' ? reading.state : undefined;
@@ -153,7 +153,7 @@ describe('while a credential is rotated', () => {
 
     it('begins none of its own at the same moment, on another server either', async () => {
       const { store, keyring, secrets } = lab;
-      const other = await new ApiLab({ store, keyring, secrets, honoured }).start();
+      const other = await new ApiLab({ store, keyring, secrets, supportedFields }).start();
       try {
         const answers = await Promise.all([
           rotate('stage'),

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 
 import { optionalFields } from '../crds/deployment/index.js';
 import { keys } from '../crds/keys/index.js';
-import type { AskedRotation, RotationProgress } from '../crds/rotation/index.js';
+import type { RotationRecord, RotationProgress } from '../crds/rotation/index.js';
 import { credentialPath } from '../pkg/secrets/index.js';
 import { encode, value } from '../pkg/store/index.js';
 import { ApiLab, webDeployment } from './api-lab.testing.js';
@@ -14,7 +14,7 @@ describe('rotation over HTTP', () => {
   let lab: ApiLab;
   let token: string;
   beforeEach(async () => {
-    lab = await new ApiLab({ honoured: new Set(optionalFields) }).start();
+    lab = await new ApiLab({ supportedFields: new Set(optionalFields) }).start();
     token = await lab.tenantToken(lab.a);
     await lab.ask('PUT', `/api/v1/secrets/${PATH}`, { token, body: { values: { user: 'shop', password: 'old' } } });
     await deploy('web', [{ vault_path: PATH }]);
@@ -37,7 +37,7 @@ describe('rotation over HTTP', () => {
   };
   const asked = async () => {
     const entry = await lab.store.get(keys.rotation(lab.a, 'web-db'));
-    return entry && value<AskedRotation>(entry);
+    return entry && value<RotationRecord>(entry);
   };
   /** What the phaser would say. */
   const say = async (change: Partial<RotationProgress> = { holds: true }) => {

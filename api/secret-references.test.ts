@@ -14,7 +14,7 @@ describe('what deployments say of a secret', () => {
   let lab: ApiLab;
   let token: string;
   beforeEach(async () => {
-    lab = await new ApiLab({ honoured: new Set(optionalFields) }).start();
+    lab = await new ApiLab({ supportedFields: new Set(optionalFields) }).start();
     token = await lab.tenantToken(lab.a);
     await create(lab.store, keys.volume(lab.a, VOLUME), volume(lab.a));
     await create(lab.store, keys.volumeStatus(lab.a, VOLUME), { phase: 'Ready', copies: [] });

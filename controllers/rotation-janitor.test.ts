@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 
 import { keys, ranges } from '../crds/keys/index.js';
-import type { AskedRotation } from '../crds/rotation/index.js';
+import type { RotationRecord } from '../crds/rotation/index.js';
 import { seededRandom } from '../pkg/clock/index.js';
 import { advance, settle, stage, undo } from '../pkg/material/index.js';
 import type { Change, Store } from '../pkg/store/index.js';
@@ -65,7 +65,7 @@ class Meeting extends RotationWorld {
     const key = keys.rotation(TENANT, 'web-db');
     const askedAt = new Date(this.clock.now()).toISOString();
     const rest = { path: PATH, material: { by: 'platform' }, deployment: 'web', by: 'me' } as const;
-    const asked: AskedRotation = { id: `rot_${last}`, phase: 'stage', from: current, to: last + 1, askedAt, ...rest };
+    const asked: RotationRecord = { id: `rot_${last}`, phase: 'stage', from: current, to: last + 1, askedAt, ...rest };
     await this.put(TURN, { by: asked.id });
     this.#isPlanned = this.moment >= 0;
     await this.put(key, asked);
@@ -153,7 +153,7 @@ describe('a rotation that meets a request which brings material and dies', funct
     expect(world.violations, told).to.deep.equal([]);
     expect((await world.store.list(ranges.intents)).entries, told).to.deep.equal([]);
     const { last = 0, ...state } = (await world.state()) ?? {};
-    const { to } = (await world.get<AskedRotation>(keys.rotation(TENANT, 'web-db')))!;
+    const { to } = (await world.get<RotationRecord>(keys.rotation(TENANT, 'web-db')))!;
     expect(state, told).to.deep.equal({ current: to });
     expect(await world.versions(), told).to.deep.equal([`1:${to}`]);
     const left = (await world.store.list(ranges.secretVersions)).entries;

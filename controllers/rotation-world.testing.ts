@@ -2,7 +2,7 @@ import type { StoredDeployment } from '../crds/deployment/index.js';
 import { keys, ranges } from '../crds/keys/index.js';
 import type { Replica } from '../crds/replica/index.js';
 import type { Report } from '../crds/report/index.js';
-import type { AskedRotation, RotationProgress } from '../crds/rotation/index.js';
+import type { RotationRecord, RotationProgress } from '../crds/rotation/index.js';
 import { silentLogger } from '../pkg/log/index.js';
 import { credentialPath, documentOf } from '../pkg/secrets/index.js';
 import { type Store, WatchCache } from '../pkg/store/index.js';
@@ -55,10 +55,10 @@ export class RotationWorld extends World {
     await this.clock.pass(20_000);
   }
 
-  async ask(phase: AskedRotation['phase'], material: AskedRotation['material'] = { by: 'platform' }): Promise<void> {
+  async ask(phase: RotationRecord['phase'], material: RotationRecord['material'] = { by: 'platform' }): Promise<void> {
     const key = keys.rotation(TENANT, 'web-db');
     const askedAt = new Date(this.clock.now()).toISOString();
-    const before = await this.get<AskedRotation>(key);
+    const before = await this.get<RotationRecord>(key);
     const fresh = {
       id: 'rot_1',
       path: PATH,
@@ -84,7 +84,7 @@ export class RotationWorld extends World {
   }
 
   /** Asks for a phase and waits until it holds. `meanwhile` is told of every second. */
-  async reach(phase: AskedRotation['phase'], meanwhile: () => void = () => undefined): Promise<void> {
+  async reach(phase: RotationRecord['phase'], meanwhile: () => void = () => undefined): Promise<void> {
     await this.ask(phase);
     for (let second = 0; second < 180; second++) {
       const progress = await this.progress();

@@ -1,17 +1,17 @@
 import { stringify } from 'yaml';
 
-import { crdManifests, jsonSchemas } from '../crds/schemas/index.js';
+import { renderCrds, renderJsonSchemas } from '../crds/schemas/index.js';
 
 const FOLDER = 'crds/manifests';
 const HEADING = '# Generated from crds/ by `make generate`.\n';
 
 /** `crds/manifests/`: custom resource definitions and JSON Schemas, by path. */
 export function manifestFiles(): Readonly<Record<string, string>> {
-  const yaml = Object.entries(crdManifests()).map(([name, manifest]) => [
+  const yaml = Object.entries(renderCrds()).map(([name, manifest]) => [
     `${FOLDER}/${name}`,
     HEADING + stringify(manifest, { aliasDuplicateObjects: false, lineWidth: 0 }),
   ]);
-  const json = Object.entries(jsonSchemas()).map(([name, schema]) => [
+  const json = Object.entries(renderJsonSchemas()).map(([name, schema]) => [
     `${FOLDER}/${name}`,
     `${JSON.stringify(schema, undefined, 2)}\n`,
   ]);

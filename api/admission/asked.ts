@@ -1,4 +1,4 @@
-import { type Deployment, type StoredDeployment, specOf } from '../../crds/deployment/index.js';
+import { type Deployment, type StoredDeployment, toSpec } from '../../crds/deployment/index.js';
 import { isSecretLabel, parseSecretPath } from '../../crds/grammar/index.js';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -20,7 +20,7 @@ export function askedBy(document: unknown, stored?: StoredDeployment): Asked {
   const sent = document as Fields;
   const sends = (field: string) => Object.hasOwn(sent, field);
   if (!stored) return { fields: sent, sends };
-  return { fields: { ...(specOf(stored) as Deployment & Fields), ...sent }, sends, stored };
+  return { fields: { ...(toSpec(stored) as Deployment & Fields), ...sent }, sends, stored };
 }
 
 /** No list that is looked at here may be longer: one that is will be refused for it, and is not worth a look-up. */

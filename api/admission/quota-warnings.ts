@@ -1,9 +1,9 @@
 import type { Deployment } from '../../crds/deployment/index.js';
-import { cpuMillis, memoryBytes } from '../../crds/grammar/index.js';
+import { parseCpu, parseMemory } from '../../crds/grammar/index.js';
 import { keys, ranges } from '../../crds/keys/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import type { Warning } from '../../crds/rule/index.js';
-import { effectiveQuotas, type QuotaKind, type StoredTenant, type TenantQuotas } from '../../crds/tenant/index.js';
+import { mergeQuotas, type QuotaKind, type StoredTenant, type TenantQuotas } from '../../crds/tenant/index.js';
 import type { PlacementPolicy, Usage } from '../../pkg/fleet/index.js';
 import { type Cache, value } from '../../pkg/store/index.js';
 
@@ -17,7 +17,7 @@ export interface QuotaEnv {
 /** What a tenant may have, as far as that is limited. */
 export function quotasOf({ cache, placementPolicy }: QuotaEnv, tenant: string): TenantQuotas {
   const record = cache.get(keys.tenant(tenant));
-  return effectiveQuotas(placementPolicy.quotas, record && value<StoredTenant>(record).quotas);
+  return mergeQuotas(placementPolicy.quotas, record && value<StoredTenant>(record).quotas);
 }
 
 /** Says which quotas a deployment goes beyond: it is stored all the same, and what goes beyond waits. */
@@ -36,8 +36,8 @@ export function quotaWarnings(env: QuotaEnv, tenant: string, spec: Deployment): 
   add('deployments', 'name', isNew ? 1 : 0);
   if (more === 0) return warnings;
   add('containers', 'replicas', more);
-  add('cpu', 'resources.cpu', more * (cpuMillis(spec.resources?.cpu ?? '') ?? 0));
-  add('memory', 'resources.memory', more * (memoryBytes(spec.resources?.memory ?? '') ?? 0));
+  add('cpu', 'resources.cpu', more * (parseCpu(spec.resources?.cpu ?? '') ?? 0));
+  add('memory', 'resources.memory', more * (parseMemory(spec.resources?.memory ?? '') ?? 0));
   return warnings;
 }
 

@@ -1,6 +1,6 @@
 import { parseSecretPath } from '../../crds/grammar/index.js';
 import { reject } from '../../crds/rejections/index.js';
-import { isOpen } from '../../crds/rotation/index.js';
+import { isRotationOpen } from '../../crds/rotation/index.js';
 import type { CredentialPath } from '../../pkg/secrets/index.js';
 import type { Cache } from '../../pkg/store/index.js';
 import { Refused } from '../refusal.js';
@@ -22,5 +22,5 @@ export function refuseWhileRotating(cache: Cache, { tenant, label }: CredentialP
 }
 
 function isRotating(cache: Cache, tenant: string, label: string): boolean {
-  return isOpen(rotationOf(cache, tenant, label, '').standing);
+  return isRotationOpen(rotationOf(cache, tenant, label, '').standing);
 }

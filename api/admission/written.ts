@@ -1,7 +1,7 @@
 import type { Deployment } from '../../crds/deployment/index.js';
-import { typedId } from '../../crds/grammar/index.js';
+import { createTypedId } from '../../crds/grammar/index.js';
 import { keys } from '../../crds/keys/index.js';
-import { canonicalText, type Metadata, textHash } from '../../crds/meta/index.js';
+import { toCanonicalText, type Metadata, hashText } from '../../crds/meta/index.js';
 import type { Alteration } from '../../crds/rule/index.js';
 import type { Change, Guard, Put } from '../../pkg/store/index.js';
 import type { ApiEnv } from '../env.js';
@@ -37,7 +37,7 @@ export function firstMetadata({ clock, random }: ApiEnv, tenant: string, specHas
   const now = new Date(clock.now()).toISOString();
   return {
     tenant,
-    uid: typedId('dep', count => random.bytes(count)),
+    uid: createTypedId('dep', count => random.bytes(count)),
     generation: 1,
     createdAt: now,
     updatedAt: now,
@@ -54,8 +54,8 @@ export function nextMetadata({ clock }: ApiEnv, before: Metadata, specHash: stri
 /** The one change that stores a deployment, its archive entry and its event, together or not at all. */
 export async function writeOf(env: ApiEnv, write: DeploymentWrite): Promise<WrittenDeployment> {
   const { spec } = write;
-  const text = canonicalText(spec);
-  const metadata = write.metadata(textHash(text));
+  const text = toCanonicalText(spec);
+  const metadata = write.metadata(hashText(text));
   const key = keys.deployment(metadata.tenant, spec.name);
   const archive = keys.archive(metadata.tenant, metadata.uid, metadata.generation);
   // Metadata first: answers are spliced from these bytes.

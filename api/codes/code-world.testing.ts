@@ -74,7 +74,7 @@ const images = {
 export interface WorldOptions {
   readonly settings?: Partial<Settings>;
   /** Default: every field. */
-  readonly honoured?: ReadonlySet<string>;
+  readonly supportedFields?: ReadonlySet<string>;
   /** The store does not say how far it is, so nobody knows whether the cache is up to date. */
   readonly isAway?: boolean;
 }
@@ -96,8 +96,8 @@ export class CodeWorld {
   readonly #isAway: boolean;
   #tokens: Readonly<Record<'rich' | 'bare', string>> = { rich: '', bare: '' };
 
-  constructor({ settings = {}, honoured = new Set(optionalFields), isAway = false }: WorldOptions = {}) {
-    this.lab = new ApiLab({ store: this.#store, images, honoured, settings });
+  constructor({ settings = {}, supportedFields = new Set(optionalFields), isAway = false }: WorldOptions = {}) {
+    this.lab = new ApiLab({ store: this.#store, images, supportedFields, settings });
     this.#isAway = isAway;
   }
 

@@ -1,4 +1,4 @@
-import { type JsonSchema, openApiDocument, type RouteAnswer, type RouteDescription } from '../../crds/schemas/index.js';
+import { type JsonSchema, renderOpenApi, type RouteAnswer, type RouteDescription } from '../../crds/schemas/index.js';
 import { BrokenInvariantFault } from '../../pkg/fault/index.js';
 import { version } from '../../pkg/version/index.js';
 import { kindsOf, type Route } from '../route.js';
@@ -7,7 +7,7 @@ import { descriptions } from './descriptions.js';
 
 /** The OpenAPI document of these routes. Throws when one of them is not described. */
 export function documentOf(routes: readonly Route[], baseUrl: string): JsonSchema {
-  return openApiDocument(routes.map(describeRoute), { version: version(), baseUrl });
+  return renderOpenApi(routes.map(describeRoute), { version: version(), baseUrl });
 }
 
 const TRIED: RouteAnswer = { status: 200, component: 'DryRun' };

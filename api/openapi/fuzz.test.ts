@@ -76,7 +76,7 @@ const segment = fc.oneof(
 );
 
 describe('requests made from the OpenAPI document', () => {
-  const lab = new ApiLab({ honoured: new Set(optionalFields) });
+  const lab = new ApiLab({ supportedFields: new Set(optionalFields) });
   const ajv = new Ajv2020({ strict: false, validateFormats: false });
   const validators = new Map<string, ValidateFunction>();
   const operations: Operation[] = [];

@@ -1,4 +1,4 @@
-import { type StoredDeployment, specOf } from '../../crds/deployment/index.js';
+import { type StoredDeployment, toSpec } from '../../crds/deployment/index.js';
 import { type Entry, value } from '../../pkg/store/index.js';
 import { nextMetadata, writeOf } from '../admission/written.js';
 import { attempts } from '../attempts.js';
@@ -23,7 +23,7 @@ export async function deleteDeployment(env: ApiEnv, call: Call): Promise<Outcome
     if (entry instanceof Refused) return entry;
     const mismatch = refuseUnlessMatches(call.request.headers['if-match'], undefined, entry.revision);
     if (mismatch) return mismatch;
-    return isTrial ? trialReply({ before: specOf(value<StoredDeployment>(entry)) }) : deleteOnce(env, call, entry);
+    return isTrial ? trialReply({ before: toSpec(value<StoredDeployment>(entry)) }) : deleteOnce(env, call, entry);
   });
 }
 
@@ -40,7 +40,7 @@ async function deleteOnce(env: ApiEnv, call: Call, entry: Entry): Promise<Outcom
       const next = nextMetadata(env, stored.metadata, hash);
       return { ...next, deletedAt: next.updatedAt };
     },
-    spec: specOf(stored),
+    spec: toSpec(stored),
     alterations: [],
     by: call.caller.id,
     operation: call.requestId,

@@ -1,5 +1,5 @@
 import { admitUpdate, type StoredDeployment } from '../../crds/deployment/index.js';
-import { specHash } from '../../crds/meta/index.js';
+import { hashSpec } from '../../crds/meta/index.js';
 import { reject } from '../../crds/rejections/index.js';
 import { type Change, type Entry, value } from '../../pkg/store/index.js';
 import { askedBy } from '../admission/asked.js';
@@ -56,7 +56,7 @@ async function replaceOnce(env: ApiEnv, call: Call, entry: Entry): Promise<Outco
     const body = writtenDeployment(written, statusOf(env.cache, entry), alterations, warnings);
     return writtenReply(200, body, etag(written.revision), alterations);
   };
-  const isSame = specHash(spec) === stored.metadata.specHash;
+  const isSame = hashSpec(spec) === stored.metadata.specHash;
   if (isSame && material.length === 0) return answer(entry);
 
   const { change, bytes } = isSame

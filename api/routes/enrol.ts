@@ -1,8 +1,8 @@
 import { createPublicKey, verify } from 'node:crypto';
 
-import { typedId } from '../../crds/grammar/index.js';
+import { createTypedId } from '../../crds/grammar/index.js';
 import { keys } from '../../crds/keys/index.js';
-import { specHash } from '../../crds/meta/index.js';
+import { hashSpec } from '../../crds/meta/index.js';
 import { checkEnrolment, type Enrolment, type NodeNameRecord, type StoredNode } from '../../crds/node/index.js';
 import { reject } from '../../crds/rejections/index.js';
 import type { StoredToken } from '../../crds/tenant/index.js';
@@ -165,14 +165,14 @@ async function write(env: ApiEnv, call: Call, asked: Enrolment, { join, holder, 
 function nodeRecord(env: ApiEnv, tenant: string, asked: Enrolment, before: StoredNode | undefined): StoredNode {
   const { nodeName: name, labels, capacity, publicKey, agentVersion, controlPlane = false } = asked;
   const now = new Date(env.clock.now()).toISOString();
-  const id = before?.id ?? typedId('node', count => env.random.bytes(count));
+  const id = before?.id ?? createTypedId('node', count => env.random.bytes(count));
   const metadata = {
     tenant,
     uid: id,
     generation: (before?.metadata.generation ?? 0) + 1,
     createdAt: before?.metadata.createdAt ?? now,
     updatedAt: now,
-    specHash: specHash({ labels, capacity, agentVersion }),
+    specHash: hashSpec({ labels, capacity, agentVersion }),
   };
   const orders = before?.orders;
   return { metadata, id, name, labels, capacity, publicKey, controlPlane, agentVersion, ...(orders && { orders }) };

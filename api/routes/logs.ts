@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 
-import { typedId } from '../../crds/grammar/index.js';
+import { createTypedId } from '../../crds/grammar/index.js';
 import { keys, ranges } from '../../crds/keys/index.js';
 import { reject } from '../../crds/rejections/index.js';
 import type { Replica } from '../../crds/replica/index.js';
@@ -47,7 +47,7 @@ async function readLogs(env: ApiEnv, call: Call): Promise<Outcome> {
   if (replica instanceof Refused) return replica;
 
   const { nodeId } = replica;
-  const id = typedId('log', count => env.random.bytes(count));
+  const id = createTypedId('log', count => env.random.bytes(count));
   const request: LogRequest = { id, replica: replica.uid, follow, tail, server: env.advertised() };
   const lease = await env.store.grant(LEASE_SECONDS);
   const arrival = env.logs.await(id, nodeId, DIAL_MS);

@@ -1,4 +1,4 @@
-import { isDnsLabel, typedId } from '../../crds/grammar/index.js';
+import { isDnsLabel, createTypedId } from '../../crds/grammar/index.js';
 import { keys } from '../../crds/keys/index.js';
 import { checkClaimRelease, type NodeClaim, type NodeNameRecord, type StoredNode } from '../../crds/node/index.js';
 import { reject } from '../../crds/rejections/index.js';
@@ -163,7 +163,7 @@ async function handOverOf(
  */
 function handedOver({ clock, random }: ApiEnv, given: StoredNode, tenant: string): StoredNode {
   const { orders: _, ...node } = given;
-  const id = typedId('node', count => random.bytes(count));
+  const id = createTypedId('node', count => random.bytes(count));
   const now = new Date(clock.now()).toISOString();
   return {
     ...node,

@@ -1,5 +1,5 @@
 import { keys, ranges } from '../../crds/keys/index.js';
-import { type AskedRotation, checkRotation, overtaken } from '../../crds/rotation/index.js';
+import { type RotationRecord, checkRotation, rejectOvertakenStep } from '../../crds/rotation/index.js';
 import type { Warning } from '../../crds/rule/index.js';
 import { failpoint } from '../../pkg/failpoint/index.js';
 import { asError, Fault } from '../../pkg/fault/index.js';
@@ -27,7 +27,7 @@ export async function advance(env: ApiEnv, call: Call, asking: Asking): Promise<
     return env.turnstile.pass(turns, () => begin(env, call, asking, turns));
   }
   if (step.isRepeat) return repeat(env, call, asking);
-  const asked: AskedRotation = { ...rotation.asked!, ...stampOf(env, call, asking), phase: step.phase };
+  const asked: RotationRecord = { ...rotation.asked!, ...stampOf(env, call, asking), phase: step.phase };
   return (await store(env, call, asking, asked)) ? answer(env, call, asking) : undefined;
 }
 
@@ -55,7 +55,7 @@ async function begin(env: ApiEnv, call: Call, asking: Asking, turns: readonly st
   const { document, ...promised } = beginning;
   const { path } = asking.rotation;
   const stamp = stampOf(env, call, asking);
-  const asked: AskedRotation = { id: env.random.uuid(), path, phase: 'stage', ...promised, ...stamp };
+  const asked: RotationRecord = { id: env.random.uuid(), path, phase: 'stage', ...promised, ...stamp };
   const puts = turnPuts(turns, call.requestId, await env.eventLeases.current());
   if (!(await store(env, call, asking, asked, { guards, puts }))) return undefined;
   return answer(env, call, asking, document ? await supplyStored(env, call, asked, document) : []);
@@ -69,7 +69,9 @@ async function judgedBeginning(env: ApiEnv, call: Call, asking: Asking): Promise
   if (!checked.ok) return new Refused(checked.rejections);
   const intents = env.cache.list(ranges.of(ranges.intents, call.tenant)).map(entry => value<SecretIntent>(entry));
   if (intents.some(({ writes }) => writes.some(({ path }) => path === rotation.path))) {
-    return new Refused(overtaken('stage', { state: 'idle', waitsFor: 'a write that is under way has ended' }));
+    return new Refused(
+      rejectOvertakenStep('stage', { state: 'idle', waitsFor: 'a write that is under way has ended' }),
+    );
   }
   return beginningOf(env, call.tenant, { rotation, step: checked.value });
 }
@@ -81,7 +83,7 @@ async function store(
   env: ApiEnv,
   { tenant }: Call,
   { entry, rotation }: Asking,
-  asked: AskedRotation,
+  asked: RotationRecord,
   turn = ALONE,
 ): Promise<boolean> {
   const key = keys.rotation(tenant, rotation.label);
@@ -109,7 +111,7 @@ const OWED: readonly Warning[] = [
 async function supplyStored(
   env: ApiEnv,
   { tenant, requestId }: Call,
-  asked: AskedRotation,
+  asked: RotationRecord,
   document: SecretDocument,
 ): Promise<readonly Warning[]> {
   try {

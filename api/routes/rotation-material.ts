@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 
 import { reject } from '../../crds/rejections/index.js';
-import type { AskedRotation, RotationMaterial, RotationStep } from '../../crds/rotation/index.js';
+import type { RotationRecord, RotationMaterial, RotationStep } from '../../crds/rotation/index.js';
 import type { Warning } from '../../crds/rule/index.js';
 import { failpoint } from '../../pkg/failpoint/index.js';
 import { mergedDocument } from '../../pkg/material/index.js';
@@ -12,7 +12,7 @@ import { Refused } from '../refusal.js';
 import { rotationOf, type StoredRotation } from '../views/rotation.js';
 
 /** What a rotation begins with. */
-export interface Beginning extends Pick<AskedRotation, 'from' | 'to' | 'material'> {
+export interface Beginning extends Pick<RotationRecord, 'from' | 'to' | 'material'> {
   /** What the caller wants to be staged: it exists in this request and nowhere else. */
   readonly document?: SecretDocument;
 }
@@ -53,7 +53,7 @@ type Sent = { readonly [Part in 'values' | 'generation']?: RotationStep[Part] | 
 export async function stagedOver(
   env: ApiEnv,
   tenant: string,
-  { path: text, from }: Pick<AskedRotation, 'path' | 'from'>,
+  { path: text, from }: Pick<RotationRecord, 'path' | 'from'>,
   { values, generation }: Sent,
 ): Promise<SecretDocument | Refused> {
   const path = credentialPath(tenant, text);
@@ -90,7 +90,7 @@ export async function isPromiseBroken(
 export async function supply(
   env: ApiEnv,
   tenant: string,
-  asked: AskedRotation,
+  asked: RotationRecord,
   document: SecretDocument,
 ): Promise<'written' | 'conflict' | 'forbidden'> {
   const path = credentialPath(tenant, asked.path);
@@ -108,7 +108,7 @@ export async function supply(
  * Whether a version came after its rotation was turned back, so that nobody would ever remove it. One that a rotation has
  * recorded as its own is that rotation's: containers may have it.
  */
-function isStray({ id }: AskedRotation, { asked, isStaged }: StoredRotation): boolean {
+function isStray({ id }: RotationRecord, { asked, isStaged }: StoredRotation): boolean {
   if (isStaged) return false;
   return asked === undefined || asked.phase === 'abort' || (asked.id !== id && asked.phase === 'stage');
 }
@@ -116,7 +116,7 @@ function isStray({ id }: AskedRotation, { asked, isStaged }: StoredRotation): bo
 /** What a repeated `stage` brings that is not what was staged: it changes nothing, and must not look as if it did. */
 export function ignoredIn(
   { values = {}, generation }: RotationStep,
-  { material }: AskedRotation,
+  { material }: RotationRecord,
   staged: SecretDocument | undefined,
 ): readonly Warning[] {
   const isGiven = [...documentOf(values)].every(([key, secret]) => staged?.get(key)?.equals(secret));

@@ -1,6 +1,6 @@
 import type { StoredDeployment } from '../../crds/deployment/index.js';
 import { reject } from '../../crds/rejections/index.js';
-import { checkRotation, isOpen } from '../../crds/rotation/index.js';
+import { checkRotation, isRotationOpen } from '../../crds/rotation/index.js';
 import { value } from '../../pkg/store/index.js';
 import { attempts } from '../attempts.js';
 import type { Call } from '../call.js';
@@ -51,7 +51,7 @@ async function showRotation({ cache }: ApiEnv, { tenant, params, query }: Call):
   const named = query.get('secret');
   const chosen =
     named === undefined
-      ? (all.find(({ standing }) => isOpen(standing)) ?? all[0])
+      ? (all.find(({ standing }) => isRotationOpen(standing)) ?? all[0])
       : all.find(({ label }) => label === named);
   if (!chosen) {
     const wanted = paths.size === 0 ? 'a deployment that refers to a secret' : `one of ${[...paths.keys()].join(', ')}`;

@@ -1,9 +1,9 @@
 import { parseAnchor } from '../../crds/grammar/index.js';
 import { keys } from '../../crds/keys/index.js';
 import { reject } from '../../crds/rejections/index.js';
-import { type Alteration, announcements } from '../../crds/rule/index.js';
+import { type Alteration, recordAlterations } from '../../crds/rule/index.js';
 import { checkSecretWrite, type SecretWrite } from '../../crds/secret/index.js';
-import { KEPT } from '../../crds/workload/index.js';
+import { GENERATE_KEPT } from '../../crds/workload/index.js';
 import {
   type CredentialPath,
   credentialPath,
@@ -95,8 +95,8 @@ async function planOf(env: ApiEnv, path: CredentialPath, { values, generation }:
   const present: SecretDocument = reading?.kind === 'found' ? reading.document : new Map();
   const kept = [...present].filter(([key]) => generation.keys.includes(key));
   const due = { ...generation, keys: generation.keys.filter(key => !present.has(key)) };
-  const { alterations, announce: note } = announcements();
-  if (kept.length > 0) note('generate.keys', generation.keys, due.keys, KEPT);
+  const { alterations, announce: note } = recordAlterations();
+  if (kept.length > 0) note('generate.keys', generation.keys, due.keys, GENERATE_KEPT);
   return { last, document: new Map([...given, ...kept, ...generateDocument(due, env.random)]), alterations };
 }
 

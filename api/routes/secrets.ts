@@ -1,5 +1,5 @@
 import type { StoredDeployment } from '../../crds/deployment/index.js';
-import { isSecretLabel, parseSecretPath, parseTemplate, placeholdersOf } from '../../crds/grammar/index.js';
+import { isSecretLabel, parseSecretPath, parseTemplate, findPlaceholders } from '../../crds/grammar/index.js';
 import { reject } from '../../crds/rejections/index.js';
 import { encode, type Entry, value } from '../../pkg/store/index.js';
 import { usersOfSecret, usersOfSecrets } from '../admission/relations.js';
@@ -105,7 +105,7 @@ async function listConsumers({ cache }: ApiEnv, { tenant, params }: Call): Promi
 function consumerOf({ name, metadata, secrets = [], composedSecrets = {} }: StoredDeployment, label: string) {
   const own = secrets.filter(({ vault_path: path }) => parseSecretPath(path)?.label === label);
   const templates = Object.entries(composedSecrets).flatMap(([variable, template]) => {
-    const used = placeholdersOf(parseTemplate(template) ?? []).filter(({ resource }) => resource === label);
+    const used = findPlaceholders(parseTemplate(template) ?? []).filter(({ resource }) => resource === label);
     return used.length === 0 ? [] : [{ variable, keys: [...new Set(used.map(({ key }) => key))] }];
   });
   return {

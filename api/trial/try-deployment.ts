@@ -1,9 +1,9 @@
 import {
-  type Admission,
+  type DeploymentAdmission,
   type Deployment,
   type DeploymentFacts,
   type StoredDeployment,
-  specOf,
+  toSpec,
 } from '../../crds/deployment/index.js';
 import { ranges } from '../../crds/keys/index.js';
 import { type Replica, templateHash } from '../../crds/replica/index.js';
@@ -18,7 +18,7 @@ import { trialReply } from './trial.js';
 import { trySecrets } from './try-secrets.js';
 
 /** A document that was accepted. */
-export type Admitted = Extract<Admission, { ok: true }>;
+export type Admitted = Extract<DeploymentAdmission, { ok: true }>;
 
 /** What is to be tried. */
 export interface Attempt {
@@ -36,14 +36,18 @@ export async function tryDeployment(
 ): Promise<WholeReply> {
   await env.cache.barrier();
   const { spec, alterations, warnings, material } = admission;
-  const before = entry && specOf(value<StoredDeployment>(entry));
+  const before = entry && toSpec(value<StoredDeployment>(entry));
   const replicas = replicasOf(env, tenant, spec.name);
   const isRecreated = before !== undefined && templateHash(before) !== templateHash(spec);
   return trialReply({
     ...(before && { before }),
     after: spec,
     alterations,
-    warnings: [...warnings, ...quotaWarnings(env, tenant, spec), ...unavailable(spec, env.deploymentLimits.honoured)],
+    warnings: [
+      ...warnings,
+      ...quotaWarnings(env, tenant, spec),
+      ...unavailable(spec, env.deploymentLimits.supportedFields),
+    ],
     more: {
       recreated: isRecreated ? replicas.map(containerOf) : [],
       secrets: trySecrets(spec, material, facts.secretKeys),
@@ -73,9 +77,9 @@ function containerOf({ slot, nodeId }: Replica) {
 }
 
 /** Fields that are judged already but not carried out: without `dryRun` they are refused. */
-function unavailable(spec: Deployment, honoured: ReadonlySet<string>): readonly Warning[] {
+function unavailable(spec: Deployment, supportedFields: ReadonlySet<string>): readonly Warning[] {
   return Object.keys(spec)
-    .filter(field => !ALWAYS.includes(field) && !honoured.has(field))
+    .filter(field => !ALWAYS.includes(field) && !supportedFields.has(field))
     .map(field => ({
       code: 'feature_not_available',
       field,

@@ -1,5 +1,5 @@
 import type { Deployment } from '../../crds/deployment/index.js';
-import { parseSecretPath, parseTemplate, placeholdersOf } from '../../crds/grammar/index.js';
+import { parseSecretPath, parseTemplate, findPlaceholders } from '../../crds/grammar/index.js';
 import type { SecretWrite } from '../../crds/secret/index.js';
 
 /** Whether a reference to a credential would resolve. Names only. */
@@ -19,7 +19,7 @@ export function trySecrets(
   material: readonly SecretWrite[],
   existing: Readonly<Record<string, readonly string[]>>,
 ): readonly TriedSecret[] {
-  const used = Object.values(composedSecrets).flatMap(template => placeholdersOf(parseTemplate(template) ?? []));
+  const used = Object.values(composedSecrets).flatMap(template => findPlaceholders(parseTemplate(template) ?? []));
   return [...new Set(secrets.map(({ vault_path: path }) => path))].map(path => {
     const { label } = parseSecretPath(path) ?? {};
     const writes = material.filter(write => `${write.namespace}/${write.label}` === path);

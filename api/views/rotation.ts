@@ -3,11 +3,11 @@ import { keys, ranges } from '../../crds/keys/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import { isReady, type Report } from '../../crds/report/index.js';
 import {
-  type AskedRotation,
-  nextPhase,
+  type RotationRecord,
+  getNextPhase,
   type RotationFacts,
   type RotationProgress,
-  standingOf,
+  readRotationState,
 } from '../../crds/rotation/index.js';
 import { type Cache, type Entry, value } from '../../pkg/store/index.js';
 
@@ -16,7 +16,7 @@ export interface StoredRotation {
   readonly label: string;
   readonly path: string;
   readonly entry: Entry | undefined;
-  readonly asked: AskedRotation | undefined;
+  readonly asked: RotationRecord | undefined;
   readonly standing: Pick<RotationFacts, 'state' | 'waitsFor'>;
   /** The rotation phaser has recorded the new version as this rotation's own. */
   readonly isStaged: boolean;
@@ -26,10 +26,10 @@ export interface StoredRotation {
 export function rotationOf(cache: Cache, tenant: string, label: string, path: string): StoredRotation {
   const entry = cache.get(keys.rotation(tenant, label));
   const recorded = cache.get(keys.rotationProgress(tenant, label));
-  const asked = entry && value<AskedRotation>(entry);
+  const asked = entry && value<RotationRecord>(entry);
   const progress = recorded && value<RotationProgress>(recorded);
   const isStaged = asked !== undefined && progress?.id === asked.id && progress.staged;
-  return { label, path, entry, asked, standing: standingOf(asked, progress), isStaged };
+  return { label, path, entry, asked, standing: readRotationState(asked, progress), isStaged };
 }
 
 /** What a rotation looks like from one of the deployments that it concerns. Versions are numbers; there is no value here. */
@@ -47,7 +47,7 @@ export function rotationView(cache: Cache, deployment: StoredDeployment, rotatio
     path,
     phase: isOver ? 'idle' : state,
     holds: waitsFor === undefined,
-    next: nextPhase(state),
+    next: getNextPhase(state),
     waitsFor: waitsFor ?? null,
     isAborting: asked?.phase === 'abort' && waitsFor !== undefined,
     secretsVersion: deployment.secretsVersion,

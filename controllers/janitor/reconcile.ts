@@ -1,5 +1,10 @@
-import { keys, ranges, segmentsOf } from '../../crds/keys/index.js';
-import { type AskedRotation, isOpen, type RotationProgress, standingOf } from '../../crds/rotation/index.js';
+import { keys, ranges, splitKey } from '../../crds/keys/index.js';
+import {
+  type RotationRecord,
+  isRotationOpen,
+  type RotationProgress,
+  readRotationState,
+} from '../../crds/rotation/index.js';
 import { finish, type IntentWrite, type SecretIntent } from '../../pkg/material/index.js';
 import { again, done, type Reconcile } from '../../pkg/reconcile/index.js';
 import type { SecretStore } from '../../pkg/secrets/index.js';
@@ -22,7 +27,7 @@ export function finishIntent(secrets: SecretStore): Reconcile {
     const age = env.clock.now() - Date.parse(intent.at);
     if (age < GRACE_MS) return again(GRACE_MS - age, 'the request may still be at it');
 
-    const [tenant = ''] = segmentsOf(key);
+    const [tenant = ''] = splitKey(key);
     // A rotation may have taken the number that this intent was promised, just now.
     await env.cache.barrier();
     const claimed = [...storedByOthers(tenant, key, env.cache), ...stagedByRotations(tenant, env.cache)];
@@ -41,11 +46,13 @@ function storedByOthers(tenant: string, key: string, cache: Cache): readonly Int
 /** The versions that rotations under way have found to be their own. One that has ended needs no number any more. */
 function stagedByRotations(tenant: string, cache: Cache): readonly IntentWrite[] {
   return cache.list(ranges.of(ranges.rotations, tenant)).flatMap(entry => {
-    const asked = value<AskedRotation>(entry);
-    const [, label = ''] = segmentsOf(entry.key);
+    const asked = value<RotationRecord>(entry);
+    const [, label = ''] = splitKey(entry.key);
     const recorded = cache.get(keys.rotationProgress(tenant, label));
     const progress = recorded && value<RotationProgress>(recorded);
     const isStaged = progress?.id === asked.id && progress.staged;
-    return isStaged && isOpen(standingOf(asked, progress)) ? [{ path: asked.path, version: asked.to }] : [];
+    return isStaged && isRotationOpen(readRotationState(asked, progress))
+      ? [{ path: asked.path, version: asked.to }]
+      : [];
   });
 }

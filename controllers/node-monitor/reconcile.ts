@@ -1,4 +1,4 @@
-import { keys, type Named, segmentsOf } from '../../crds/keys/index.js';
+import { keys, type ObjectName, splitKey } from '../../crds/keys/index.js';
 import type { NodePresence, NodeStatus, StoredNode } from '../../crds/node/index.js';
 import { REPLICAS_BY_NODE } from '../../pkg/fleet/index.js';
 import { done, type LoopEnv, type Reconcile } from '../../pkg/reconcile/index.js';
@@ -49,7 +49,7 @@ export function monitorNode(graceSeconds: number): Reconcile {
   };
 }
 
-function read({ tenant, name }: Named, { cache }: LoopEnv): Reading {
+function read({ tenant, name }: ObjectName, { cache }: LoopEnv): Reading {
   return {
     node: cache.get(keys.node(tenant, name)),
     alive: cache.get(keys.alive(tenant, name)),
@@ -59,7 +59,7 @@ function read({ tenant, name }: Named, { cache }: LoopEnv): Reading {
 }
 
 /** Removes what was written of a node that is no longer known. */
-function forget({ tenant, name }: Named, left: readonly Entry[], turns: readonly string[]): Change {
+function forget({ tenant, name }: ObjectName, left: readonly Entry[], turns: readonly string[]): Change {
   const absent = { key: keys.node(tenant, name), at: 0 };
   return {
     guards: [absent, ...left.map(({ key, revision }) => ({ key, at: revision }))],
@@ -72,12 +72,12 @@ function forget({ tenant, name }: Named, left: readonly Entry[], turns: readonly
 function turnsOf({ node, status }: Reading): readonly string[] {
   const written = status && value<NodeStatus>(status);
   if (!written || (node && value<StoredNode>(node).id === written.id)) return [];
-  return [keys.portTurn(segmentsOf(status.key)[0]!, written.id)];
+  return [keys.portTurn(splitKey(status.key)[0]!, written.id)];
 }
 
 async function changeFor(
   { status, event, grace }: NodeDecision,
-  { tenant, name }: Named,
+  { tenant, name }: ObjectName,
   reading: Reading,
   { env, graceSeconds }: { readonly env: LoopEnv; readonly graceSeconds: number },
 ): Promise<Change> {

@@ -1,5 +1,5 @@
 import type { StoredDeployment } from '../../crds/deployment/index.js';
-import { keys, type Named, ranges } from '../../crds/keys/index.js';
+import { keys, type ObjectName, ranges } from '../../crds/keys/index.js';
 import type { Regions } from '../../crds/residency/index.js';
 import { defaultPolicy, residencyRuleOf } from '../../pkg/fleet/index.js';
 import { type Cache, type Entry, type Guard, value } from '../../pkg/store/index.js';
@@ -19,7 +19,7 @@ export interface DeploymentReading {
 
 /** Reads a deployment and all that belongs to it. `regions` is what the operator declares about residency. */
 export function readDeployment(
-  { tenant, name }: Named,
+  { tenant, name }: ObjectName,
   cache: Cache,
   regions: Regions = defaultPolicy.regions,
 ): DeploymentReading {

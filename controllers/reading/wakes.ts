@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 
-import { ranges, segmentsOf } from '../../crds/keys/index.js';
+import { ranges, splitKey } from '../../crds/keys/index.js';
 import type { NodeStatus, StoredNode } from '../../crds/node/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import type { Report } from '../../crds/report/index.js';
@@ -26,7 +26,7 @@ export function reportedDeployment(
       const before = previous && value<Report>(previous);
       const report = after ?? before;
       if (!report || !matters(before, after)) return [];
-      return [queueKey({ tenant: segmentsOf(key)[0] ?? '', name: report.deployment })];
+      return [queueKey({ tenant: splitKey(key)[0] ?? '', name: report.deployment })];
     },
   };
 }

@@ -1,5 +1,5 @@
 import type { StoredDeployment } from '../../crds/deployment/index.js';
-import { keys, type Named } from '../../crds/keys/index.js';
+import { keys, type ObjectName } from '../../crds/keys/index.js';
 import { containerTemplate, type Replica, templateHash } from '../../crds/replica/index.js';
 import type { EventDraft } from '../../pkg/events/index.js';
 import type { LoopEnv } from '../../pkg/reconcile/index.js';
@@ -80,7 +80,7 @@ export function residencyViolated(moved: readonly SeenReplica[]): EventDraft {
 
 /** The change that removes a deployment of which nothing is left, with all that was said about it. */
 export async function finish(
-  { tenant, name }: Named,
+  { tenant, name }: ObjectName,
   { deployment, unchanged }: DeploymentReading,
   env: LoopEnv,
 ): Promise<Change> {

@@ -1,17 +1,17 @@
-import { type StoredDeployment, specOf } from '../../crds/deployment/index.js';
-import { keys, type Named } from '../../crds/keys/index.js';
-import { specHash } from '../../crds/meta/index.js';
-import type { AskedRotation, RotationProgress } from '../../crds/rotation/index.js';
+import { type StoredDeployment, toSpec } from '../../crds/deployment/index.js';
+import { keys, type ObjectName } from '../../crds/keys/index.js';
+import { hashSpec } from '../../crds/meta/index.js';
+import type { RotationRecord, RotationProgress } from '../../crds/rotation/index.js';
 import type { LoopEnv } from '../../pkg/reconcile/index.js';
 import { type Change, encode, type Entry, type Put } from '../../pkg/store/index.js';
 
 /** A rotation with what is recorded of it. */
 export interface Subject {
   /** The tenant, and the label of the credential. */
-  readonly named: Named;
+  readonly named: ObjectName;
   /** The record of what was asked for. */
   readonly entry: Entry;
-  readonly asked: AskedRotation;
+  readonly asked: RotationRecord;
   /** The record of progress as it stands, be it of this rotation or of an earlier one. */
   readonly recorded: Entry | undefined;
   /** Of this rotation. */
@@ -50,10 +50,10 @@ export async function raise(
   { entry, deployment }: { readonly entry: Entry; readonly deployment: StoredDeployment },
   env: LoopEnv,
 ): Promise<Change> {
-  const spec = { ...specOf(deployment), secretsVersion: deployment.secretsVersion + 1 };
+  const spec = { ...toSpec(deployment), secretsVersion: deployment.secretsVersion + 1 };
   const updatedAt = new Date(env.clock.now()).toISOString();
   const { generation } = deployment.metadata;
-  const metadata = { ...deployment.metadata, generation: generation + 1, updatedAt, specHash: specHash(spec) };
+  const metadata = { ...deployment.metadata, generation: generation + 1, updatedAt, specHash: hashSpec(spec) };
   const { tenant, uid } = metadata;
   const archive: Put = {
     key: keys.archive(tenant, uid, metadata.generation),
@@ -87,7 +87,7 @@ export async function raise(
 
 /** The change that asks for an abort, where nobody is left who could. */
 export function turnedBack({ entry, asked }: Subject, env: LoopEnv): Change {
-  const back: AskedRotation = { ...asked, phase: 'abort', askedAt: new Date(env.clock.now()).toISOString() };
+  const back: RotationRecord = { ...asked, phase: 'abort', askedAt: new Date(env.clock.now()).toISOString() };
   return {
     guards: [{ key: entry.key, at: entry.revision }],
     puts: [{ key: entry.key, bytes: encode(back) }],

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import type { StoredDeployment } from '../../crds/deployment/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import type { Report } from '../../crds/report/index.js';
-import type { AskedRotation, RotationProgress } from '../../crds/rotation/index.js';
+import type { RotationRecord, RotationProgress } from '../../crds/rotation/index.js';
 import type { SeenReplica } from '../reading/index.js';
 import { nextRotationStep, type RotationFacts } from './decide.js';
 
@@ -12,7 +12,7 @@ const BEFORE = '2030-01-01T00:00:00.000Z';
 const ASKED = '2030-01-01T01:00:00.000Z';
 const AFTER = '2030-01-01T02:00:00.000Z';
 
-const asked = (phase: AskedRotation['phase'], change: Partial<AskedRotation> = {}): AskedRotation => ({
+const asked = (phase: RotationRecord['phase'], change: Partial<RotationRecord> = {}): RotationRecord => ({
   id: 'rot_1',
   path: PATH,
   phase,

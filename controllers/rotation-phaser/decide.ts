@@ -1,11 +1,11 @@
 import type { StoredDeployment } from '../../crds/deployment/index.js';
-import type { AskedRotation, RotationProgress } from '../../crds/rotation/index.js';
+import type { RotationRecord, RotationProgress } from '../../crds/rotation/index.js';
 import type { SecretState } from '../../pkg/secrets/index.js';
 import { isServing, type SeenReplica } from '../reading/index.js';
 
 /** All that the next step of a rotation depends on. */
 export interface RotationFacts {
-  readonly asked: AskedRotation;
+  readonly asked: RotationRecord;
   /** Of this rotation; undefined before the first step. */
   readonly progress: RotationProgress | undefined;
   /** What the secrets store holds. */
@@ -130,14 +130,14 @@ function whatLacks({ asked, consumers, holders }: RotationFacts): string | undef
   return older && `${nameOf(older)} has let go of the old version`;
 }
 
-function isReadyWith(seen: SeenReplica, { secretsVersion }: StoredDeployment, asked: AskedRotation): boolean {
+function isReadyWith(seen: SeenReplica, { secretsVersion }: StoredDeployment, asked: RotationRecord): boolean {
   const { replica } = seen;
   const isNew = replica.template.secretsVersion === secretsVersion && versionIn(seen, asked) >= asked.to;
   return isNew && replica.retiringSince === undefined && isServing(seen);
 }
 
 /** Whether a container may be there that has a version before the staged one. */
-function hasOlder(seen: SeenReplica, asked: AskedRotation): boolean {
+function hasOlder(seen: SeenReplica, asked: RotationRecord): boolean {
   return seen.replica.resolved !== undefined && versionIn(seen, asked) < asked.to && mayRun(seen);
 }
 
@@ -145,7 +145,7 @@ function mayRun({ report }: SeenReplica): boolean {
   return report?.state !== 'removed';
 }
 
-function versionIn({ replica }: SeenReplica, { path }: AskedRotation): number {
+function versionIn({ replica }: SeenReplica, { path }: RotationRecord): number {
   return replica.resolved?.versions[path] ?? 0;
 }
 

@@ -7,8 +7,13 @@
  *
  * @module
  */
-import { keys, ranges, segmentsOf } from '../../crds/keys/index.js';
-import { type AskedRotation, isOpen, type RotationProgress, standingOf } from '../../crds/rotation/index.js';
+import { keys, ranges, splitKey } from '../../crds/keys/index.js';
+import {
+  type RotationRecord,
+  isRotationOpen,
+  type RotationProgress,
+  readRotationState,
+} from '../../crds/rotation/index.js';
 import type { Loop, Wake } from '../../pkg/reconcile/index.js';
 import type { SecretStore } from '../../pkg/secrets/index.js';
 import { type Cache, type Entry, value } from '../../pkg/store/index.js';
@@ -30,7 +35,7 @@ export function rotationPhaser(secrets: SecretStore): Loop {
 const stagedByCaller: Wake = {
   prefix: ranges.secrets,
   keys: ({ key }, cache) => {
-    const [tenant = '', , label = ''] = segmentsOf(key);
+    const [tenant = '', , label = ''] = splitKey(key);
     return cache.get(keys.rotation(tenant, label)) ? [queueKey({ tenant, name: label })] : [];
   },
 };
@@ -40,7 +45,7 @@ function openRotations(prefix: string): Wake {
   return {
     prefix,
     keys: ({ key }, cache) => {
-      const [tenant = ''] = segmentsOf(key);
+      const [tenant = ''] = splitKey(key);
       const entries = cache.list(ranges.of(ranges.rotations, tenant));
       return entries.filter(entry => isUnderWay(entry, cache)).map(({ key: own }) => queueKeyOf(own));
     },
@@ -50,5 +55,5 @@ function openRotations(prefix: string): Wake {
 function isUnderWay(asked: Entry, cache: Cache): boolean {
   const recorded = cache.get(ranges.rotationProgress + asked.key.slice(ranges.rotations.length));
   const progress = recorded && value<RotationProgress>(recorded);
-  return isOpen(standingOf(value<AskedRotation>(asked), progress));
+  return isRotationOpen(readRotationState(value<RotationRecord>(asked), progress));
 }

@@ -1,4 +1,4 @@
-import type { AskedRotation } from '../../crds/rotation/index.js';
+import type { RotationRecord } from '../../crds/rotation/index.js';
 import type { Generation } from '../../crds/secret/index.js';
 import type { Random } from '../../pkg/clock/index.js';
 import { mergedDocument } from '../../pkg/material/index.js';
@@ -14,7 +14,7 @@ const USUAL = { by: 'bytes', bytes: 32, encoding: 'base64url' } as const;
 export async function mint(
   secrets: SecretStore,
   path: CredentialPath,
-  { from, to, material }: AskedRotation,
+  { from, to, material }: RotationRecord,
   random: Random,
 ): Promise<'written' | 'conflict' | 'forbidden'> {
   const reading = from > 0 ? await secrets.read(path, from) : undefined;

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 
 import { keys } from '../../crds/keys/index.js';
-import type { AskedRotation } from '../../crds/rotation/index.js';
+import type { RotationRecord } from '../../crds/rotation/index.js';
 import { ManualClock, seededRandom } from '../../pkg/clock/index.js';
 import { silentLogger } from '../../pkg/log/index.js';
 import type { LoopEnv } from '../../pkg/reconcile/index.js';
@@ -20,7 +20,7 @@ describe('the log of the rotation phaser', () => {
   const unstaged: SecretState = { last: 1, current: 1 };
   const cases: readonly [
     name: string,
-    phase: AskedRotation['phase'],
+    phase: RotationRecord['phase'],
     state: SecretState,
     refuses: Partial<SecretStore>,
   ][] = [

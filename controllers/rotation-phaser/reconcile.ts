@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 
 import type { StoredDeployment } from '../../crds/deployment/index.js';
 import { keys, ranges } from '../../crds/keys/index.js';
-import type { AskedRotation, RotationProgress } from '../../crds/rotation/index.js';
+import type { RotationRecord, RotationProgress } from '../../crds/rotation/index.js';
 import { failpoint } from '../../pkg/failpoint/index.js';
 import type { SecretIntent } from '../../pkg/material/index.js';
 import { again, done, type LoopEnv, type Next, type Reconcile } from '../../pkg/reconcile/index.js';
@@ -58,7 +58,7 @@ function subjectOf(key: string, { cache }: LoopEnv): Subject | undefined {
   const named = namedBy(key);
   const entry = cache.get(keys.rotation(named.tenant, named.name));
   if (!entry) return undefined;
-  const asked = value<AskedRotation>(entry);
+  const asked = value<RotationRecord>(entry);
   const recorded = cache.get(keys.rotationProgress(named.tenant, named.name));
   const progress = recorded && value<RotationProgress>(recorded);
   return { named, entry, asked, recorded, progress: progress?.id === asked.id ? progress : undefined };

@@ -1,5 +1,5 @@
 import type { StoredEvent } from '../../crds/event/index.js';
-import { keys, type Named, segmentsOf } from '../../crds/keys/index.js';
+import { keys, type ObjectName, splitKey } from '../../crds/keys/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import { abridged, type Scheduling } from '../../crds/scheduling/index.js';
 import type { EventDraft } from '../../pkg/events/index.js';
@@ -35,7 +35,7 @@ export function turnOf(tenant: string, nodeId: string, cache: LoopEnv['cache']):
 
 /** The deployment that a change is about, and the guard that it is still the same. */
 export interface Subject {
-  readonly named: Named;
+  readonly named: ObjectName;
   readonly uid: string;
   readonly same: Guard;
 }
@@ -105,7 +105,7 @@ export async function complaint(
   env: LoopEnv,
 ): Promise<Change> {
   const event = await eventFor(saying, subject, env);
-  const record: Scheduling = { ...recordOf(saying.verdict, env), event: segmentsOf(event.key)[1]! };
+  const record: Scheduling = { ...recordOf(saying.verdict, env), event: splitKey(event.key)[1]! };
   const change = recording(record, standing, subject);
   return { ...change, puts: [...change.puts, event, ...(await quotaEvents(saying.verdict, standing, subject, env))] };
 }

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 
-import { specHash } from '../../crds/meta/index.js';
+import { hashSpec } from '../../crds/meta/index.js';
 import { grouped, type RefusedGroup, type Scheduling } from '../../crds/scheduling/index.js';
 import { type Placed, residencyMatchesNothing, summarise, type Workload } from '../../pkg/placement/index.js';
 
@@ -39,8 +39,8 @@ export function verdictOf(uid: string, { unplaced, refused }: Placed, { residenc
     summary: summarise(0, refused),
     filters: [...filters].sort(),
     residencyUnmet: residency !== undefined && residencyMatchesNothing(refused),
-    cause: specHash(cause),
-    details: specHash([unplaced, groups]),
+    cause: hashSpec(cause),
+    details: hashSpec([unplaced, groups]),
     groups,
   };
 }

@@ -1,5 +1,5 @@
 import type { StoredDeployment } from '../../crds/deployment/index.js';
-import { keys, ranges, segmentsOf } from '../../crds/keys/index.js';
+import { keys, ranges, splitKey } from '../../crds/keys/index.js';
 import type { NodeStatus, StoredNode } from '../../crds/node/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import type { Scheduling } from '../../crds/scheduling/index.js';
@@ -116,9 +116,9 @@ function isNews(change: CacheChange, cache: Cache): boolean {
 }
 
 function waitingIn({ key }: CacheChange, cache: Cache): readonly Waiting[] {
-  const [tenant = ''] = segmentsOf(key);
+  const [tenant = ''] = splitKey(key);
   return cache.list(ranges.of(ranges.schedulings, tenant)).flatMap(entry => {
-    const deployment = cache.get(keys.deployment(tenant, segmentsOf(entry.key)[1]!));
+    const deployment = cache.get(keys.deployment(tenant, splitKey(entry.key)[1]!));
     return deployment
       ? [{ deployment: value<StoredDeployment>(deployment), scheduling: value<Scheduling>(entry) }]
       : [];

@@ -1,7 +1,7 @@
 import type { Delivery, Unresolved } from '../../crds/delivery/index.js';
 import type { StoredDeployment } from '../../crds/deployment/index.js';
 import type { StoredEvent } from '../../crds/event/index.js';
-import { keys, type Named, segmentsOf } from '../../crds/keys/index.js';
+import { keys, type ObjectName, splitKey } from '../../crds/keys/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import type { LoopEnv } from '../../pkg/reconcile/index.js';
 import type { SecretVersions, UnresolvedWords } from '../../pkg/secrets/index.js';
@@ -45,7 +45,7 @@ export async function complain({ deployment, words, replicas, ...said }: Complai
       });
   const now = new Date(env.clock.now()).toISOString();
   const since = before?.uid === uid ? before.since : now;
-  const record: Unresolved = { uid, ...words, replicas, since, lastSeenAt: now, event: segmentsOf(event.key)[1]! };
+  const record: Unresolved = { uid, ...words, replicas, since, lastSeenAt: now, event: splitKey(event.key)[1]! };
   return {
     guards: [{ key, at: said.standing?.revision ?? 0 }, said.same],
     puts: [{ key, bytes: encode(record) }, event],
@@ -65,6 +65,6 @@ export function leftovers(deliveries: readonly Entry[], replicas: readonly SeenR
 }
 
 /** Names a deployment in the log. */
-export function fields({ tenant, name }: Named): { readonly tenant: string; readonly deployment: string } {
+export function fields({ tenant, name }: ObjectName): { readonly tenant: string; readonly deployment: string } {
   return { tenant, deployment: name };
 }

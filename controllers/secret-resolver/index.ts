@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { keys, ranges, segmentsOf } from '../../crds/keys/index.js';
+import { keys, ranges, splitKey } from '../../crds/keys/index.js';
 import type { Loop, Wake } from '../../pkg/reconcile/index.js';
 import type { SecretStore } from '../../pkg/secrets/index.js';
 import { itself, queueKey, queueKeyOf, reportedDeployment } from '../reading/index.js';
@@ -33,7 +33,7 @@ export function secretResolver(secrets: SecretStore): Loop {
 const deletedDeployment: Wake = {
   prefix: ranges.deployments,
   keys: ({ key }, cache) => {
-    const [tenant = '', name = ''] = segmentsOf(key);
+    const [tenant = '', name = ''] = splitKey(key);
     return cache.get(keys.unresolved(tenant, name)) ? [queueKey({ tenant, name })] : [];
   },
 };
@@ -42,7 +42,7 @@ const deletedDeployment: Wake = {
 const writtenSecret: Wake = {
   prefix: ranges.secrets,
   keys: ({ key }, cache) => {
-    const [tenant = ''] = segmentsOf(key);
+    const [tenant = ''] = splitKey(key);
     return cache.list(ranges.of(ranges.unresolved, tenant)).map(entry => queueKeyOf(entry.key));
   },
 };

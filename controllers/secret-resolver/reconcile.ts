@@ -1,6 +1,6 @@
 import type { Unresolved } from '../../crds/delivery/index.js';
 import type { StoredDeployment } from '../../crds/deployment/index.js';
-import { keys, type Named, ranges } from '../../crds/keys/index.js';
+import { keys, type ObjectName, ranges } from '../../crds/keys/index.js';
 import { failpoint } from '../../pkg/failpoint/index.js';
 import { again, done, type LoopEnv, type Next, type Reconcile } from '../../pkg/reconcile/index.js';
 import {
@@ -74,7 +74,7 @@ async function resolveGroup(
 }
 
 /** Takes back what was said about a deployment of which nothing is to be said any more. */
-async function takeBack(named: Named, env: LoopEnv): Promise<void> {
+async function takeBack(named: ObjectName, env: LoopEnv): Promise<void> {
   const standing = env.cache.get(keys.unresolved(named.tenant, named.name));
   if (standing) await env.commit(forget(standing));
 }

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 
-import type { DeploymentStatus, Placement, StoredDeployment } from '../../crds/deployment/index.js';
+import type { DeploymentStatus, ReplicaStatus, StoredDeployment } from '../../crds/deployment/index.js';
 import type { SeenReplica } from '../reading/index.js';
 import { conditionsOf } from './conditions.js';
 import { phaseOf } from './phase.js';
@@ -35,7 +35,7 @@ export function rollStatus({ enforced, previous, now, ...facts }: StatusFacts): 
   return own && isDeepStrictEqual(own, status) ? own : status;
 }
 
-function placementOf({ replica, report, node }: SeenReplica): Placement {
+function placementOf({ replica, report, node }: SeenReplica): ReplicaStatus {
   return {
     replica: replica.slot,
     nodeId: replica.nodeId ?? null,

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 
-import { annotate, bodyCheck, type Checked } from '../rule/index.js';
+import { annotate, createBodyCheck, type CheckResult } from '../rule/index.js';
 
 const segment = Type.String({
   pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$',
@@ -30,5 +30,5 @@ export const environmentRequestSchema = Type.Object(
 );
 
 /** Checks `POST /agent/v1/environment`. */
-export const checkEnvironmentRequest: (document: unknown) => Checked<EnvironmentRequest> =
-  bodyCheck(environmentRequestSchema);
+export const checkEnvironmentRequest: (document: unknown) => CheckResult<EnvironmentRequest> =
+  createBodyCheck(environmentRequestSchema);

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 
-import { complaints, facts, full, least, limits, stored } from './admit.fixture.js';
-import { admitCreate, admitUpdate, specOf } from './admit.js';
+import { complaints, exampleFacts, full, least, limits, stored } from './admit.testing.js';
+import { admitCreate, admitUpdate, toSpec } from './admit.js';
 
 function accepted(admission: ReturnType<typeof admitCreate>) {
   if (!admission.ok) throw new Error(JSON.stringify(admission.rejections));
@@ -23,7 +23,7 @@ describe('all faults at once', () => {
       name: 'Web',
       kind: 'Job',
     };
-    expect(complaints(admitCreate(document, facts, limits))).to.deep.equal([
+    expect(complaints(admitCreate(document, exampleFacts, limits))).to.deep.equal([
       ['manifest_wrong_kind', 'kind'],
       ['deployment_name_invalid', 'name'],
       ['image_required', 'image'],
@@ -50,10 +50,12 @@ describe('all faults at once', () => {
       secrets: [{ values: { password: canary } }],
       password: canary,
     };
-    const text = JSON.stringify(admitCreate(document, facts, limits));
+    const text = JSON.stringify(admitCreate(document, exampleFacts, limits));
     expect(text).not.to.contain(canary);
     expect(text).to.contain('[redacted, string of 14 bytes]');
-    expect(JSON.stringify(admitCreate({ ...least, environment: [canary] }, facts, limits))).not.to.contain(canary);
+    expect(JSON.stringify(admitCreate({ ...least, environment: [canary] }, exampleFacts, limits))).not.to.contain(
+      canary,
+    );
   });
 
   const fixes: ReadonlyArray<{ given: object; fix: object }> = [
@@ -66,7 +68,7 @@ describe('all faults at once', () => {
   ];
   for (const { given, fix } of fixes) {
     it(`offers to mend ${JSON.stringify(given)}`, () => {
-      const admission = admitCreate({ ...least, ...given }, facts, limits);
+      const admission = admitCreate({ ...least, ...given }, exampleFacts, limits);
       expect(admission.ok ? [] : admission.rejections[0].fix).to.deep.equal([fix]);
     });
   }
@@ -76,7 +78,7 @@ describe('a named node', () => {
   const named = { ...least, nodeId: 'machine-2' };
 
   it('is stored by its id, announced', () => {
-    const { spec, alterations } = accepted(admitCreate(named, facts, limits));
+    const { spec, alterations } = accepted(admitCreate(named, exampleFacts, limits));
     expect(spec.nodeId).to.equal(`node_${'2'.repeat(26)}`);
     expect(alterations).to.deep.include({
       field: 'nodeId',
@@ -92,13 +94,13 @@ describe('a named node', () => {
   ];
   for (const { nodes, status } of cases) {
     it(`answers ${status} when the nodes are ${JSON.stringify(nodes)}`, () => {
-      const admission = admitCreate(named, { ...facts, nodes }, limits);
+      const admission = admitCreate(named, { ...exampleFacts, nodes }, limits);
       expect(complaints(admission)).to.deep.equal([['node_candidates_unresolvable', 'nodeId']]);
       expect(admission.ok || admission.rejections[0].status).to.equal(status);
     });
 
     it(`lets a deployment without one pass when they are ${JSON.stringify(nodes)}`, () => {
-      expect(admitCreate(least, { ...facts, nodes }, limits).ok).to.equal(true);
+      expect(admitCreate(least, { ...exampleFacts, nodes }, limits).ok).to.equal(true);
     });
   }
 });
@@ -106,7 +108,7 @@ describe('a named node', () => {
 describe('what is announced', () => {
   it('is every default', () => {
     const document = { ...least, ports: [{ containerPort: 80 }], healthCheck: { command: ['x'] } };
-    const { spec, alterations } = accepted(admitCreate(document, facts, limits));
+    const { spec, alterations } = accepted(admitCreate(document, exampleFacts, limits));
     expect(spec).to.deep.include({ replicas: 1, secretsVersion: 0 });
     expect(alterations.map(({ field, from, to }) => [field, from, to])).to.deep.equal([
       ['replicas', null, 1],
@@ -117,13 +119,13 @@ describe('what is announced', () => {
   });
 
   it('is nothing when nothing was changed', () => {
-    const { spec, alterations } = accepted(admitCreate(full, facts, limits));
+    const { spec, alterations } = accepted(admitCreate(full, exampleFacts, limits));
     expect(spec).to.deep.equal(full);
     expect(alterations).to.deep.equal([]);
   });
 
   it('is a secretsVersion that a client cannot choose', () => {
-    const { spec, alterations } = accepted(admitCreate({ ...full, secretsVersion: 7 }, facts, limits));
+    const { spec, alterations } = accepted(admitCreate({ ...full, secretsVersion: 7 }, exampleFacts, limits));
     expect(spec.secretsVersion).to.equal(0);
     expect(alterations).to.have.length(1);
     expect(alterations[0]).to.include({ field: 'secretsVersion', from: 7, to: 0 });
@@ -131,13 +133,13 @@ describe('what is announced', () => {
 
   it('is what only the server sets', () => {
     const document = { ...full, metadata: { uid: 'x' }, status: {}, alterations: [], warnings: [] };
-    const { alterations } = accepted(admitCreate(document, facts, limits));
+    const { alterations } = accepted(admitCreate(document, exampleFacts, limits));
     expect(alterations.map(({ field }) => field)).to.deep.equal(['metadata', 'status', 'alterations', 'warnings']);
   });
 });
 
 describe('an update', () => {
-  const put = (document: unknown, of = stored) => admitUpdate(of, document, facts, limits);
+  const put = (document: unknown, of = stored) => admitUpdate(of, document, exampleFacts, limits);
 
   it('keeps what was not sent, replaces what was, removes what is null', () => {
     const { spec } = accepted(put({ environment: { NEW: '1' }, labels: null, replicas: 5 }));
@@ -154,7 +156,7 @@ describe('an update', () => {
       warnings: [],
     };
     const admission = accepted(put(body));
-    expect(admission.spec).to.deep.equal(specOf(stored));
+    expect(admission.spec).to.deep.equal(toSpec(stored));
     expect(admission.ifMatch).to.equal('4711');
     expect(admission.alterations.map(({ field }) => field)).to.deep.equal([
       'metadata',
@@ -208,14 +210,14 @@ describe('an update', () => {
   it('is not held up by what stands already, when the world has moved on', () => {
     const strict = { ...limits, maxReplicas: 1, retriesFloor: 9, reservedNames: ['web'] };
     for (const nodes of ['unreadable' as const, []]) {
-      expect(complaints(admitUpdate(stored, { labels: {} }, { ...facts, nodes }, strict))).to.deep.equal([]);
-      expect(complaints(admitUpdate(stored, full, { ...facts, nodes }, strict))).to.deep.equal([]);
+      expect(complaints(admitUpdate(stored, { labels: {} }, { ...exampleFacts, nodes }, strict))).to.deep.equal([]);
+      expect(complaints(admitUpdate(stored, full, { ...exampleFacts, nodes }, strict))).to.deep.equal([]);
     }
   });
 
   it('is measured by the limits where it changes something', () => {
     const strict = { ...limits, maxReplicas: 1 };
-    expect(complaints(admitUpdate(stored, { replicas: 3 }, facts, strict))).to.deep.equal([
+    expect(complaints(admitUpdate(stored, { replicas: 3 }, exampleFacts, strict))).to.deep.equal([
       ['replicas_out_of_range', 'replicas'],
     ]);
   });

@@ -2,19 +2,19 @@ import { isDeepStrictEqual } from 'node:util';
 
 import { FieldPath, isDnsLabel } from '../grammar/index.js';
 import type { Rejection, Rejections } from '../rejections/index.js';
-import { type Alteration, refusalOf, type Sound, type Warning } from '../rule/index.js';
+import { type Alteration, toRefusal, type WellFormedDocument, type Warning } from '../rule/index.js';
 import type { SecretWrite } from '../secret/index.js';
-import { droppedSecretWarnings, imageWarnings, residencyWarnings } from '../workload/index.js';
-import { complete, type SentDeployment } from './complete.js';
-import { dependencyWarnings } from './depends-on.js';
-import { type ListedDependencies, listedDependencies } from './depends-on-map.js';
+import { warnDroppedSecrets, warnImage, warnResidency } from '../workload/index.js';
+import { completeDeployment, type DeploymentInput } from './complete.js';
+import { warnDependencies } from './depends-on.js';
+import { type DependencyList, normalizeDependencies } from './depends-on-map.js';
 import type { Deployment, StoredDeployment } from './deployment.js';
-import type { Context, DeploymentFacts, DeploymentLimits } from './limits.js';
-import { examinationOf } from './rules.js';
-import { type Sent, sentBy } from './sent.js';
+import type { DeploymentContext, DeploymentFacts, DeploymentLimits } from './limits.js';
+import { getDeploymentValidator } from './rules.js';
+import { type DocumentParts, splitDocument } from './sent.js';
 
 /** What becomes of a document: the spec to store, or everything that is wrong with it. */
-export type Admission =
+export type DeploymentAdmission =
   | {
       readonly ok: true;
       readonly spec: Deployment;
@@ -23,20 +23,20 @@ export type Admission =
       readonly warnings: readonly Warning[];
       /** Secret material that came with the document: for the secrets store, before the spec is stored. */
       readonly material: readonly SecretWrite[];
-      /** The revision the client has seen: to be honoured like the header `If-Match`. */
+      /** The revision the client has seen: to be checked like the header `If-Match`. */
       readonly ifMatch?: string;
     }
   | { readonly ok: false; readonly rejections: Rejections };
 
 /** Judges a document that asks for a new deployment. */
-export function admitCreate(document: unknown, facts: DeploymentFacts, limits: DeploymentLimits): Admission {
-  const examine = examinationOf(limits.honoured);
+export function admitCreate(document: unknown, facts: DeploymentFacts, limits: DeploymentLimits): DeploymentAdmission {
+  const examine = getDeploymentValidator(limits.supportedFields);
   if (!isObject(document)) return refused(examine(document, contextOf(facts, limits, NAMELESS)));
 
-  const sent = sentBy(document, limits.honoured);
-  const listed = listedDependencies(sent.fields);
+  const sent = splitDocument(document, limits.supportedFields);
+  const listed = normalizeDependencies(sent.fields);
   const rejections = listed.asSent(examine(listed.fields, contextOf(facts, limits, nameIn(sent.fields))));
-  return refusalOf([...rejections, ...sent.rejections]) ?? accepted(sent, listed, { facts, limits });
+  return toRefusal([...rejections, ...sent.rejections]) ?? accepted(sent, listed, { facts, limits });
 }
 
 /**
@@ -50,24 +50,24 @@ export function admitUpdate(
   document: unknown,
   facts: DeploymentFacts,
   limits: DeploymentLimits,
-): Admission {
-  const examine = examinationOf(limits.honoured);
+): DeploymentAdmission {
+  const examine = getDeploymentValidator(limits.supportedFields);
   if (!isObject(document)) return refused(examine(document, contextOf(facts, limits, NAMELESS)));
 
-  const sent = sentBy(document, limits.honoured);
-  const before = new Map<string, unknown>(Object.entries(specOf(stored)));
-  const merged: Record<string, unknown> = { ...specOf(stored), ...sent.fields };
+  const sent = splitDocument(document, limits.supportedFields);
+  const before = new Map<string, unknown>(Object.entries(toSpec(stored)));
+  const merged: Record<string, unknown> = { ...toSpec(stored), ...sent.fields };
   for (const field of sent.removed) delete merged[field];
 
-  const listed = listedDependencies(merged);
+  const listed = normalizeDependencies(merged);
   const changes = (field: string) => !isDeepStrictEqual(before.get(field), listed.fields[field]);
   const context = contextOf(facts, limits, stored.name, stored);
   const rejections = listed.asSent(examine(listed.fields, context, changes));
-  return refusalOf([...rejections, ...sent.rejections]) ?? accepted(sent, listed, { facts, limits, stored });
+  return toRefusal([...rejections, ...sent.rejections]) ?? accepted(sent, listed, { facts, limits, stored });
 }
 
 /** What a stored deployment asks for, without what the server has added. */
-export function specOf(stored: StoredDeployment): Deployment {
+export function toSpec(stored: StoredDeployment): Deployment {
   const { metadata: _, ...spec } = stored;
   return spec;
 }
@@ -79,8 +79,8 @@ interface World {
   readonly stored?: StoredDeployment;
 }
 
-function accepted(sent: Sent, listed: ListedDependencies, { facts, limits, stored }: World): Admission {
-  const completed = complete(listed.fields as SentDeployment, facts, limits, stored?.secretsVersion ?? 0);
+function accepted(sent: DocumentParts, listed: DependencyList, { facts, limits, stored }: World): DeploymentAdmission {
+  const completed = completeDeployment(listed.fields as DeploymentInput, facts, limits, stored?.secretsVersion ?? 0);
   const { spec, material } = completed;
   const { ifMatch } = sent;
   return {
@@ -88,10 +88,10 @@ function accepted(sent: Sent, listed: ListedDependencies, { facts, limits, store
     spec,
     alterations: [...asOneList(completed.alterations, listed, spec), ...sent.alterations],
     warnings: [
-      ...imageWarnings(facts.image),
-      ...residencyWarnings(spec.placement?.residency, facts),
-      ...dependencyWarnings(spec.dependsOn, facts),
-      ...droppedSecretWarnings(stored?.secrets, spec.secrets),
+      ...warnImage(facts.image),
+      ...warnResidency(spec.placement?.residency, facts),
+      ...warnDependencies(spec.dependsOn, facts),
+      ...warnDroppedSecrets(stored?.secrets, spec.secrets),
     ],
     material,
     ...(ifMatch !== undefined && { ifMatch }),
@@ -101,7 +101,7 @@ function accepted(sent: Sent, listed: ListedDependencies, { facts, limits, store
 /** A map that became a list is one alteration, not one for each entry. */
 function asOneList(
   alterations: readonly Alteration[],
-  { map }: ListedDependencies,
+  { map }: DependencyList,
   { dependsOn }: Deployment,
 ): readonly Alteration[] {
   if (map === undefined) return alterations;
@@ -110,7 +110,7 @@ function asOneList(
   return [...others, { field, from: map, to: dependsOn, why: 'dependencies are stored as a list' }];
 }
 
-function refused(rejections: readonly Rejection[]): Admission {
+function refused(rejections: readonly Rejection[]): DeploymentAdmission {
   return { ok: false, rejections: rejections as Rejections };
 }
 
@@ -127,7 +127,7 @@ function contextOf(
   limits: DeploymentLimits,
   name: string,
   stored?: StoredDeployment,
-): (sound: Sound) => Context {
+): (sound: WellFormedDocument) => DeploymentContext {
   const before = stored && (stored as StoredDeployment & Readonly<Record<string, unknown>>);
   return ({ document, isWhole }) => {
     const context = { document, isWhole, kind: 'Deployment' as const, facts, limits, name };

@@ -1,14 +1,14 @@
 import { expect } from 'chai';
 
 import { exampleVolumes } from '../rejections/index.js';
-import { facts, full, least, limits, machine1, stored } from './admit.fixture.js';
+import { exampleFacts, full, least, limits, machine1, stored } from './admit.testing.js';
 import { admitCreate, admitUpdate } from './admit.js';
 import type { DeploymentFacts } from './limits.js';
 
 type Fields = Readonly<Record<string, unknown>>;
 
 function accepted(given: Fields, world: Partial<DeploymentFacts> = {}) {
-  const admission = admitCreate({ ...least, ...given }, { ...facts, ...world }, limits);
+  const admission = admitCreate({ ...least, ...given }, { ...exampleFacts, ...world }, limits);
   if (!admission.ok) throw new Error(JSON.stringify(admission.rejections));
   return admission;
 }
@@ -80,7 +80,7 @@ describe('what is warned of', () => {
     {
       name: 'residency that nobody enforces',
       given: germany,
-      world: { regions: { ...facts.regions, enforced: false } },
+      world: { regions: { ...exampleFacts.regions, enforced: false } },
       found: [{ code: 'residency_enforcement_off', field: 'placement.residency' }],
     },
     {
@@ -167,7 +167,7 @@ describe('the patch that is offered', () => {
   ];
   for (const { given, fix } of cases) {
     it(`mends ${JSON.stringify(given).slice(0, 90)}`, () => {
-      const admission = admitCreate({ ...least, ...given }, facts, limits);
+      const admission = admitCreate({ ...least, ...given }, exampleFacts, limits);
       expect(admission.ok ? [] : admission.rejections[0].fix).to.deep.equal(fix);
     });
   }
@@ -176,7 +176,7 @@ describe('the patch that is offered', () => {
 describe('a secret that is anchored to a volume', () => {
   const [db, mail] = full.secrets;
   const put = (document: Fields) => {
-    const admission = admitUpdate(stored, document, facts, limits);
+    const admission = admitUpdate(stored, document, exampleFacts, limits);
     return admission.ok ? [] : admission.rejections.map(({ code, field, status }) => `${status} ${code} ${field}`);
   };
   const unbound = { volumes: [], composedSecrets: null };
@@ -221,7 +221,7 @@ describe('a secret that is anchored to a volume', () => {
 
 describe('an update of related fields', () => {
   const put = (document: Fields, world: Partial<DeploymentFacts> = {}, of: Fields = {}) => {
-    const admission = admitUpdate({ ...stored, ...of }, document, { ...facts, ...world }, limits);
+    const admission = admitUpdate({ ...stored, ...of }, document, { ...exampleFacts, ...world }, limits);
     return admission.ok ? [] : admission.rejections.map(({ code, field }) => `${code} ${field}`);
   };
   const writer = {
@@ -242,7 +242,7 @@ describe('an update of related fields', () => {
   });
 
   it('cannot take away a check that others wait for', () => {
-    expect(put({ healthCheck: null }, { deployments: [...facts.deployments, waiter] })).to.deep.equal([
+    expect(put({ healthCheck: null }, { deployments: [...exampleFacts.deployments, waiter] })).to.deep.equal([
       'health_check_needed healthCheck',
     ]);
     expect(put({ healthCheck: null })).to.deep.equal([]);
@@ -256,12 +256,12 @@ describe('an update of related fields', () => {
   it('of the residency brings its labels along, though the old ones were sent back', () => {
     const residency = { country: 'FR' };
     const edited = { placement: { ...full.placement, residency } };
-    const admission = admitUpdate(stored, edited, facts, limits);
+    const admission = admitUpdate(stored, edited, exampleFacts, limits);
     if (!admission.ok) throw new Error(JSON.stringify(admission.rejections));
     const labels = { 'mooring.io/data-residency-country': 'FR' };
     expect(admission.spec.placement).to.deep.include({ residency, labels });
     expect(admission.alterations.map(({ field, to }) => [field, to])).to.deep.equal([['placement.labels', labels]]);
-    const without = admitUpdate(stored, { placement: { labels: full.placement.labels } }, facts, limits);
+    const without = admitUpdate(stored, { placement: { labels: full.placement.labels } }, exampleFacts, limits);
     expect(without.ok && without.spec.placement).to.deep.equal({});
     expect(put({ placement: { residency, labels: { a: 'b' } } })).to.deep.equal([
       'residency_label_handwritten placement.labels',

@@ -1,23 +1,23 @@
 import type { Static } from 'typebox';
 
 import { FieldPath } from '../grammar/index.js';
-import { type Alteration, type Announce, announcements } from '../rule/index.js';
+import { type Alteration, type Announce, recordAlterations } from '../rule/index.js';
 import type { SecretWrite } from '../secret/index.js';
 import { completeMounts, completePlacement, completeSecrets } from '../workload/index.js';
 import { completeDependencies } from './depends-on.js';
 import type { Deployment } from './deployment.js';
 import type { HealthCheck } from './health-check.js';
 import type { DeploymentFacts, DeploymentLimits } from './limits.js';
-import type { Port, SentPorts } from './ports.js';
+import type { Port, PortsInput } from './ports.js';
 import { REPLICAS_DEFAULT } from './replicas.js';
 import { completeRollout } from './rollout.js';
 import type { deploymentSchema } from './rules.js';
 
 /** A deployment as a client sends it, once the rules have passed it. */
-export type SentDeployment = Static<typeof deploymentSchema>;
+export type DeploymentInput = Static<typeof deploymentSchema>;
 
 /** What is to become of an accepted document. */
-export interface Completed {
+export interface DeploymentCompletion {
   readonly spec: Deployment;
   readonly alterations: readonly Alteration[];
   /** For the secrets store, and for nothing else. */
@@ -25,13 +25,13 @@ export interface Completed {
 }
 
 /** Fills in defaults and normalises aliases; every change it makes stands in the alterations. */
-export function complete(
-  sent: SentDeployment,
+export function completeDeployment(
+  sent: DeploymentInput,
   facts: DeploymentFacts,
   limits: DeploymentLimits,
   secretsVersion: number,
-): Completed {
-  const { alterations, announce } = announcements();
+): DeploymentCompletion {
+  const { alterations, announce } = recordAlterations();
   if (sent.replicas === undefined) announce('replicas', null, REPLICAS_DEFAULT, 'default');
   const ports = sent.ports && completePorts(sent.ports, announce);
   const nodeId = sent.nodeId === undefined ? undefined : idOf(sent.nodeId, facts, announce);
@@ -78,7 +78,7 @@ function present<Whole extends object>(fields: { [Field in keyof Required<Whole>
   return found as Whole;
 }
 
-function completePorts(ports: SentPorts, announce: Announce): readonly Port[] {
+function completePorts(ports: PortsInput, announce: Announce): readonly Port[] {
   return ports.map(({ protocol, ...port }, position) => {
     if (protocol === undefined) {
       announce(FieldPath.root.child('ports').index(position).child('protocol'), null, 'tcp', 'default');

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 
-import { complaints, facts, full, least, limits } from './admit.fixture.js';
+import { complaints, exampleFacts, full, least, limits } from './admit.testing.js';
 import { admitCreate } from './admit.js';
-import { honouredFields, optionalFields } from './rules.js';
+import { supportedFields, optionalFields } from './rules.js';
 
 const check = (fields: object) => ({ healthCheck: { type: 'exec', command: ['/bin/check'], ...fields } });
 const long = 'a'.repeat(64);
@@ -181,7 +181,7 @@ describe('admission of a new deployment', () => {
       for (const { given, code, field } of cases) {
         it(`${code ?? 'accepts'}: ${JSON.stringify(given).slice(0, 80)}`, () => {
           const document = { ...base, ...given };
-          expect(complaints(admitCreate(document, facts, limits))).to.deep.equal(code ? [[code, field]] : []);
+          expect(complaints(admitCreate(document, exampleFacts, limits))).to.deep.equal(code ? [[code, field]] : []);
         });
       }
     });
@@ -189,26 +189,26 @@ describe('admission of a new deployment', () => {
 
   for (const document of [null, undefined, [], 'web', 5, true]) {
     it(`refuses ${JSON.stringify(document)} as a whole`, () => {
-      expect(complaints(admitCreate(document, facts, limits))).to.deep.equal([['field_invalid', '']]);
+      expect(complaints(admitCreate(document, exampleFacts, limits))).to.deep.equal([['field_invalid', '']]);
     });
   }
 });
 
 describe('a control plane that does not honour every field', () => {
-  const basic = { ...limits, honoured: honouredFields };
+  const basic = { ...limits, supportedFields };
 
   for (const field of optionalFields) {
-    const isKnown = honouredFields.has(field);
+    const isKnown = supportedFields.has(field);
 
     it(`${isKnown ? 'knows' : 'knows nothing of'} ${field}`, () => {
       const document = { ...least, [field]: full[field as keyof typeof full] };
-      const found = complaints(admitCreate(document, facts, basic)).filter(([code]) => code === 'field_unknown');
+      const found = complaints(admitCreate(document, exampleFacts, basic)).filter(([code]) => code === 'field_unknown');
       expect(found).to.deep.equal(isKnown ? [] : [['field_unknown', field]]);
     });
   }
 
   it('does not remove what it does not know', () => {
-    expect(complaints(admitCreate({ ...least, volumes: null }, facts, basic))).to.deep.equal([
+    expect(complaints(admitCreate({ ...least, volumes: null }, exampleFacts, basic))).to.deep.equal([
       ['field_unknown', 'volumes'],
     ]);
   });

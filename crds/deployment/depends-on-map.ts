@@ -3,7 +3,7 @@ import type { Rejection } from '../rejections/index.js';
 type Fields = Readonly<Record<string, unknown>>;
 
 /** `dependsOn` as a list, and how to speak of it to a client who sent a map. */
-export interface ListedDependencies {
+export interface DependencyList {
   readonly fields: Fields;
   /** What was sent, when it was a map. */
   readonly map?: Fields;
@@ -12,7 +12,7 @@ export interface ListedDependencies {
 }
 
 /** Brings the map form `{db: healthy}` into the form of a list, so that there is one form to judge. */
-export function listedDependencies(fields: Fields): ListedDependencies {
+export function normalizeDependencies(fields: Fields): DependencyList {
   const map = fields['dependsOn'];
   if (typeof map !== 'object' || map === null || Array.isArray(map)) return { fields, asSent: found => found };
   const dependsOn = Object.entries(map).map(([name, condition]) => ({ name, condition: condition as unknown }));

@@ -4,14 +4,14 @@ import { FieldPath } from '../grammar/index.js';
 import {
   type Announce,
   annotate,
-  each,
+  forEachEntry,
   type FieldRules,
-  type Finding,
-  mendedBy,
+  type FieldError,
+  attachFix,
   rule,
   type Warning,
 } from '../rule/index.js';
-import type { Context, DeploymentFacts } from './limits.js';
+import type { DeploymentContext, DeploymentFacts } from './limits.js';
 
 /** Another deployment that has to be there first. */
 export interface Dependency {
@@ -36,16 +36,16 @@ export const dependsOnSchema = Type.Array(
 );
 
 /** Dependencies as a client sends them, in the form of a list. */
-export type SentDependencies = Static<typeof dependsOnSchema>;
+export type DependenciesInput = Static<typeof dependsOnSchema>;
 
 /** An entry of which only the shape that it has is known. */
-type Loose = Partial<SentDependencies[number]>;
+type Loose = Partial<DependenciesInput[number]>;
 
-const othersOnly = rule('depends_on_self', ({ name }: Loose, at, context: Context, refuse) =>
-  name === context.name ? mendedBy(refuse(at.child('name'), name), { op: 'remove', path: at.toPointer() }) : undefined,
+const othersOnly = rule('depends_on_self', ({ name }: Loose, at, context: DeploymentContext, refuse) =>
+  name === context.name ? attachFix(refuse(at.child('name'), name), { op: 'remove', path: at.toPointer() }) : undefined,
 );
 
-const eachOnce = rule('depends_on_duplicate', (entries: readonly Loose[], at, _context: Context, refuse) =>
+const eachOnce = rule('depends_on_duplicate', (entries: readonly Loose[], at, _context: DeploymentContext, refuse) =>
   entries.flatMap(({ name }, position) =>
     name === undefined || entries.findIndex(entry => entry.name === name) === position
       ? []
@@ -53,7 +53,7 @@ const eachOnce = rule('depends_on_duplicate', (entries: readonly Loose[], at, _c
   ),
 );
 
-const healthCanBeSeen = rule('depends_on_no_health_check', (entry: Loose, at, { facts }: Context, refuse) => {
+const healthCanBeSeen = rule('depends_on_no_health_check', (entry: Loose, at, { facts }: DeploymentContext, refuse) => {
   const target = facts.deployments.find(({ name }) => name === entry.name);
   if (!target || target.hasHealthCheck || entry.condition === 'started') return undefined;
   return refuse(at.child('name'), entry.name);
@@ -61,7 +61,7 @@ const healthCanBeSeen = rule('depends_on_no_health_check', (entry: Loose, at, { 
 
 const noWayBack = rule(
   'depends_on_cycle',
-  (entry: Loose, at, { facts, name }: Context, refuse): Finding | undefined => {
+  (entry: Loose, at, { facts, name }: DeploymentContext, refuse): FieldError | undefined => {
     if (entry.name === undefined || entry.name === name) return undefined;
     const way = wayTo(name, entry.name, facts);
     return way && refuse(at.child('name'), entry.name, { cycle: [name, ...way] });
@@ -86,15 +86,15 @@ function traced(end: string, from: ReadonlyMap<string, string | undefined>): rea
   return way;
 }
 
-export const dependsOnRules: FieldRules<Context> = {
+export const dependsOnRules: FieldRules<DeploymentContext> = {
   field: 'dependsOn',
-  present: [each(othersOnly), eachOnce, each(noWayBack), each(healthCanBeSeen)],
+  present: [forEachEntry(othersOnly), eachOnce, forEachEntry(noWayBack), forEachEntry(healthCanBeSeen)],
 };
 
 const AT = FieldPath.root.child('dependsOn');
 
 /** The dependencies to store: the condition filled in, announced. */
-export function completeDependencies(sent: SentDependencies, announce: Announce): readonly Dependency[] {
+export function completeDependencies(sent: DependenciesInput, announce: Announce): readonly Dependency[] {
   return sent.map(({ name, condition }, position) => {
     if (condition === undefined) announce(AT.index(position).child('condition'), null, 'healthy', 'default');
     return { name, condition: condition ?? 'healthy' };
@@ -102,7 +102,7 @@ export function completeDependencies(sent: SentDependencies, announce: Announce)
 }
 
 /** Dependencies that are not there yet: the deployment is stored, and waits. */
-export function dependencyWarnings(
+export function warnDependencies(
   dependencies: readonly Dependency[] | undefined,
   { deployments }: DeploymentFacts,
 ): readonly Warning[] {

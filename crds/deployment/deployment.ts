@@ -50,7 +50,7 @@ export type DeploymentPhase =
   | 'Deleting';
 
 /** One replica as the status shows it. */
-export interface Placement {
+export interface ReplicaStatus {
   readonly replica: number;
   readonly nodeId: string | null;
   readonly state: string;
@@ -69,6 +69,6 @@ export interface DeploymentStatus {
   readonly updatedReplicas: number;
   readonly observedGeneration: number;
   readonly secretsVersion: number;
-  readonly placements: readonly Placement[];
+  readonly placements: readonly ReplicaStatus[];
   readonly conditions: readonly Condition[];
 }

@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 
-import { catalogue, entryOf, type RejectionCode } from '../rejections/index.js';
-import { complaints, facts, limits } from './admit.fixture.js';
+import { catalogue, getEntry, type RejectionCode } from '../rejections/index.js';
+import { complaints, exampleFacts, limits } from './admit.testing.js';
 import { admitCreate } from './admit.js';
 import type { DeploymentFacts } from './limits.js';
 
-/** Codes whose examples earn them in a world of their own, and their mended form there or in the usual world. */
+/** Codes whose examples earn them in a world of their own, and their fixed form there or in the usual world. */
 const worlds: Readonly<Record<string, Partial<DeploymentFacts>>> = {
   node_candidates_unresolvable: { nodes: [] },
   image_not_found: { image: 'absent' },
@@ -17,7 +17,7 @@ const isDocument = (example: unknown): example is Record<string, unknown> =>
   (example as { readonly kind?: unknown }).kind === 'Deployment';
 
 const shown = (Object.keys(catalogue) as RejectionCode[]).filter(
-  code => isDocument(entryOf(code).example) && code !== 'manifest_wrong_kind',
+  code => isDocument(getEntry(code).example) && code !== 'manifest_wrong_kind',
 );
 
 describe('examples on the reference pages', () => {
@@ -26,16 +26,16 @@ describe('examples on the reference pages', () => {
   });
 
   for (const code of shown) {
-    const world = { ...facts, ...worlds[code] };
+    const world = { ...exampleFacts, ...worlds[code] };
 
     it(`${code}: the example earns it, and nothing else`, () => {
-      expect(complaints(admitCreate(entryOf(code).example, world, limits)).map(([found]) => found)).to.deep.equal([
+      expect(complaints(admitCreate(getEntry(code).example, world, limits)).map(([found]) => found)).to.deep.equal([
         code,
       ]);
     });
 
-    it(`${code}: the mended example is accepted`, () => {
-      expect(complaints(admitCreate(entryOf(code).mended, facts, limits))).to.deep.equal([]);
+    it(`${code}: the fixed example is accepted`, () => {
+      expect(complaints(admitCreate(getEntry(code).fixed, exampleFacts, limits))).to.deep.equal([]);
     });
   }
 });

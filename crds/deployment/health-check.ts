@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
 
-import { toMillis } from '../grammar/index.js';
-import { annotate, type FieldRules, mendedBy, rule } from '../rule/index.js';
+import { parseDuration } from '../grammar/index.js';
+import { annotate, type FieldRules, attachFix, rule } from '../rule/index.js';
 import { WORDS_MAX, wordSchema } from '../workload/index.js';
-import type { Context } from './limits.js';
+import type { DeploymentContext } from './limits.js';
 
 /** How the container runtime asks a container whether it is well. */
 export interface HealthCheck {
@@ -40,7 +40,7 @@ const INERT = new Set(['', 'none', 'disabled']);
 
 const typeIsNotInert = rule(
   'healthcheck_type_inert',
-  ({ type, command }: SentHealthCheck, at, _context: Context, refuse) => {
+  ({ type, command }: SentHealthCheck, at, _context: DeploymentContext, refuse) => {
     const named = typeof type === 'string' && INERT.has(type.trim().toLowerCase());
     const none = Array.isArray(command) && command.length === 1 && command[0] === 'NONE';
     const empty = type === undefined && command === undefined;
@@ -48,22 +48,24 @@ const typeIsNotInert = rule(
   },
 );
 
-const typeIsExec = rule('healthcheck_type_unsupported', ({ type }: SentHealthCheck, at, _context: Context, refuse) =>
-  type === undefined || type === 'exec' ? undefined : refuse(at.child('type'), type),
+const typeIsExec = rule(
+  'healthcheck_type_unsupported',
+  ({ type }: SentHealthCheck, at, _context: DeploymentContext, refuse) =>
+    type === undefined || type === 'exec' ? undefined : refuse(at.child('type'), type),
 );
 
-const commandIsList = rule('field_invalid', ({ command }: SentHealthCheck, at, _context: Context, refuse) => {
+const commandIsList = rule('field_invalid', ({ command }: SentHealthCheck, at, _context: DeploymentContext, refuse) => {
   if (command === undefined || Array.isArray(command)) return undefined;
   const place = at.child('command');
   const wanted = 'a list of strings: one element holding a shell line, or one element per argument';
   const finding = refuse(place, command, { wanted });
   if (typeof command !== 'string' || command.trim() === '') return finding;
-  return mendedBy(finding, { op: 'replace', path: place.toPointer(), value: [command] });
+  return attachFix(finding, { op: 'replace', path: place.toPointer(), value: [command] });
 });
 
 const commandIsThere = rule(
   'healthcheck_command_missing',
-  ({ type, command }: SentHealthCheck, at, _context: Context, refuse) => {
+  ({ type, command }: SentHealthCheck, at, _context: DeploymentContext, refuse) => {
     // Without a type there is a complaint about the type already.
     if (command === undefined) return type === 'exec' ? refuse(at.child('command'), command) : undefined;
     return Array.isArray(command) && command.every(isBlank) ? refuse(at.child('command'), command) : undefined;
@@ -76,7 +78,7 @@ function isBlank(word: unknown): boolean {
 
 const retriesMeetFloor = rule(
   'healthcheck_retries_below_floor',
-  ({ retries }: SentHealthCheck, at, { limits }: Context, refuse) => {
+  ({ retries }: SentHealthCheck, at, { limits }: DeploymentContext, refuse) => {
     if (retries === undefined) return undefined;
     if (Number.isInteger(retries) && (retries as number) >= limits.retriesFloor) return undefined;
     return refuse(at.child('retries'), retries, { floor: limits.retriesFloor });
@@ -85,29 +87,29 @@ const retriesMeetFloor = rule(
 
 const timeoutMeetsFloor = rule(
   'healthcheck_timeout_below_floor',
-  ({ timeout }: SentHealthCheck, at, { limits }: Context, refuse) => {
+  ({ timeout }: SentHealthCheck, at, { limits }: DeploymentContext, refuse) => {
     if (timeout === undefined) return undefined;
 
     // A duration that cannot be read is below every floor.
-    const asked = typeof timeout === 'string' ? (toMillis(timeout) ?? 0) : 0;
-    if (asked >= (toMillis(limits.timeoutFloor) ?? 0)) return undefined;
+    const asked = typeof timeout === 'string' ? (parseDuration(timeout) ?? 0) : 0;
+    if (asked >= (parseDuration(limits.timeoutFloor) ?? 0)) return undefined;
     return refuse(at.child('timeout'), timeout, { floor: limits.timeoutFloor });
   },
 );
 
 const rangeOf = (part: 'timeout' | 'interval' | 'startPeriod', shortest: string) => {
-  const [least, most] = [toMillis(shortest)!, toMillis(LONGEST)!];
-  return rule('field_invalid', (check: SentHealthCheck, at, _context: Context, refuse) => {
+  const [least, most] = [parseDuration(shortest)!, parseDuration(LONGEST)!];
+  return rule('field_invalid', (check: SentHealthCheck, at, _context: DeploymentContext, refuse) => {
     const value = check[part];
     if (value === undefined) return undefined;
-    const asked = typeof value === 'string' ? toMillis(value) : undefined;
+    const asked = typeof value === 'string' ? parseDuration(value) : undefined;
     const within = asked !== undefined && asked >= least && asked <= most;
     return within ? undefined : refuse(at.child(part), value, { wanted: `a duration from ${shortest} to ${LONGEST}` });
   });
 };
 
 /** In the order a client should learn of them: what is missing before what is out of bounds. */
-export const healthCheckRules: FieldRules<Context> = {
+export const healthCheckRules: FieldRules<DeploymentContext> = {
   field: 'healthCheck',
   present: [
     typeIsNotInert,
@@ -124,7 +126,7 @@ export const healthCheckRules: FieldRules<Context> = {
 
 const waitersCanSeeIt = rule(
   'health_check_needed',
-  (check: undefined, at, { facts, name, stored }: Context, refuse) => {
+  (check: undefined, at, { facts, name, stored }: DeploymentContext, refuse) => {
     if (stored?.['healthCheck'] === undefined) return undefined;
     const waiting = facts.deployments.filter(({ dependsOn }) =>
       dependsOn.some(dependency => dependency.name === name && dependency.condition === 'healthy'),
@@ -134,4 +136,8 @@ const waitersCanSeeIt = rule(
 );
 
 /** A check that others wait for may change, but not go. */
-export const waitersRules: FieldRules<Context> = { field: 'healthCheck', absent: waitersCanSeeIt, present: [] };
+export const waitersRules: FieldRules<DeploymentContext> = {
+  field: 'healthCheck',
+  absent: waitersCanSeeIt,
+  present: [],
+};

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { facts, full, least, limits } from './admit.fixture.js';
+import { exampleFacts, full, least, limits } from './admit.testing.js';
 import { admitCreate } from './admit.js';
 
 function cpuMillis(work: () => void): number {
@@ -92,13 +92,13 @@ const baits: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
 };
 
 describe('a hostile document', () => {
-  before(() => void admitCreate(full, facts, limits));
+  before(() => void admitCreate(full, exampleFacts, limits));
 
   for (const [name, bait] of Object.entries(baits)) {
     it(`with ${name} is refused soon, and the answer stays small`, () => {
       let answer = '';
       const spent = leastMillis(ROUNDS, CPU_MS, () => {
-        answer = JSON.stringify(admitCreate({ ...least, ...bait }, facts, limits));
+        answer = JSON.stringify(admitCreate({ ...least, ...bait }, exampleFacts, limits));
       });
       expect(JSON.parse(answer)).to.include({ ok: false });
       expect(answer.length).to.be.below(300_000);
@@ -107,7 +107,7 @@ describe('a hostile document', () => {
   }
 
   it('leaves no trace on other objects', () => {
-    admitCreate(JSON.parse('{"__proto__": {"polluted": 1}, "environment": {"__proto__": "x"}}'), facts, limits);
+    admitCreate(JSON.parse('{"__proto__": {"polluted": 1}, "environment": {"__proto__": "x"}}'), exampleFacts, limits);
     expect(({} as Record<string, unknown>)['polluted']).to.equal(undefined);
   });
 });
@@ -126,7 +126,7 @@ describe('a ring of a thousand deployments', () => {
     }));
     const dependsOn = Array.from({ length: 32 }, (_, i) => ({ name: `d${i * 30}`, condition: 'started' }));
     const spent = leastMillis(ROUNDS, CPU_MS, () => {
-      expect(admitCreate({ ...least, dependsOn }, { ...facts, deployments }, limits).ok).to.equal(true);
+      expect(admitCreate({ ...least, dependsOn }, { ...exampleFacts, deployments }, limits).ok).to.equal(true);
     });
     expect(spent).to.be.below(CPU_MS);
   });

@@ -4,7 +4,7 @@
  * Each field has a file with its type, its schema and its rules, here or in `crds/workload`; `rules.ts` is the order in
  * which a client hears of faults. Admission is a pure function of the document, what is stored, the facts that the API
  * has looked up, and the configured limits. It refuses with everything that is wrong at once, or accepts and announces
- * every difference between what was sent and what is to be stored. Fields outside `limits.honoured` are unknown.
+ * every difference between what was sent and what is to be stored. Fields outside `limits.supportedFields` are unknown.
  *
  *     const admission = admitCreate(document, facts, limits);
  *     if (!admission.ok) return admission.rejections;
@@ -26,15 +26,15 @@ export type {
   SecretReference,
   VolumeMount,
 } from '../workload/index.js';
-export { unknownWorld } from '../workload/index.js';
-export type { Admission } from './admit.js';
-export { admitCreate, admitUpdate, specOf } from './admit.js';
+export { emptyFacts } from '../workload/index.js';
+export type { DeploymentAdmission } from './admit.js';
+export { admitCreate, admitUpdate, toSpec } from './admit.js';
 export type { Dependency } from './depends-on.js';
 export type {
   Deployment,
   DeploymentPhase,
   DeploymentStatus,
-  Placement,
+  ReplicaStatus,
   StoredDeployment,
 } from './deployment.js';
 export type { HealthCheck } from './health-check.js';
@@ -42,4 +42,4 @@ export type { DeploymentFacts, DeploymentLimits } from './limits.js';
 export type { Port } from './ports.js';
 export type { Canary, Rollout } from './rollout.js';
 export { rolloutDefaults } from './rollout.js';
-export { honouredFields, deploymentSchema, honouredSchema, optionalFields } from './rules.js';
+export { supportedFields, deploymentSchema, restrictSchema, optionalFields } from './rules.js';

@@ -9,14 +9,14 @@ export interface DeploymentLimits extends WorkloadLimits {
    * The fields that this control plane carries out from end to end. Any other is refused as unknown: what is stored and
    * then not done would be worse.
    */
-  readonly honoured: ReadonlySet<string>;
+  readonly supportedFields: ReadonlySet<string>;
 }
 
 /** What the API has looked up before the rules are asked. */
 export type DeploymentFacts = WorkloadFacts;
 
 /** All that the rules of a deployment may look at, beside the field itself. */
-export interface Context extends WorkloadContext {
+export interface DeploymentContext extends WorkloadContext {
   readonly kind: 'Deployment';
   readonly limits: DeploymentLimits;
 }

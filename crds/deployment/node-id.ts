@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 
 import { annotate, type FieldRules, rule } from '../rule/index.js';
-import type { Context } from './limits.js';
+import type { DeploymentContext } from './limits.js';
 
 export const nodeIdSchema = Type.String({
   minLength: 1,
@@ -12,15 +12,24 @@ export const nodeIdSchema = Type.String({
 /** Most node names that a refusal lists. */
 const LISTED = 20;
 
-const nodesAreKnown = rule('node_candidates_unresolvable', (nodeId: string, at, { facts }: Context, refuse) => {
-  if (facts.nodes === 'unreadable') return refuse(at, nodeId, { nodes: 'unreadable' });
-  return facts.nodes.length === 0 ? refuse(at, nodeId, { nodes: 'none' }) : undefined;
-});
+const nodesAreKnown = rule(
+  'node_candidates_unresolvable',
+  (nodeId: string, at, { facts }: DeploymentContext, refuse) => {
+    if (facts.nodes === 'unreadable') return refuse(at, nodeId, { nodes: 'unreadable' });
+    return facts.nodes.length === 0 ? refuse(at, nodeId, { nodes: 'none' }) : undefined;
+  },
+);
 
-const nodeIsCandidate = rule('node_not_a_placement_candidate', (nodeId: string, at, { facts }: Context, refuse) => {
-  if (facts.nodes === 'unreadable') return undefined;
-  if (facts.nodes.some(node => node.id === nodeId || node.name === nodeId)) return undefined;
-  return refuse(at, nodeId, { nodes: facts.nodes.slice(0, LISTED).map(node => node.name) });
-});
+const nodeIsCandidate = rule(
+  'node_not_a_placement_candidate',
+  (nodeId: string, at, { facts }: DeploymentContext, refuse) => {
+    if (facts.nodes === 'unreadable') return undefined;
+    if (facts.nodes.some(node => node.id === nodeId || node.name === nodeId)) return undefined;
+    return refuse(at, nodeId, { nodes: facts.nodes.slice(0, LISTED).map(node => node.name) });
+  },
+);
 
-export const nodeIdRules: FieldRules<Context> = { field: 'nodeId', present: [nodesAreKnown, nodeIsCandidate] };
+export const nodeIdRules: FieldRules<DeploymentContext> = {
+  field: 'nodeId',
+  present: [nodesAreKnown, nodeIsCandidate],
+};

@@ -1,8 +1,8 @@
 import { type Static, Type } from 'typebox';
 
 import type { FieldPath } from '../grammar/index.js';
-import { annotate, type FieldRules, type Finding, rule } from '../rule/index.js';
-import type { Context } from './limits.js';
+import { annotate, type FieldRules, type FieldError, rule } from '../rule/index.js';
+import type { DeploymentContext } from './limits.js';
 
 /** A port of the container, and the port of the node that leads to it. */
 export interface Port {
@@ -28,11 +28,11 @@ export const portsSchema = Type.Array(
 );
 
 /** Ports as a client may send them. */
-export type SentPorts = Static<typeof portsSchema>;
+export type PortsInput = Static<typeof portsSchema>;
 
-const portsAreDistinct = rule('port_duplicate', (ports: SentPorts, at, _context: Context, refuse) => {
+const portsAreDistinct = rule('port_duplicate', (ports: PortsInput, at, _context: DeploymentContext, refuse) => {
   if (ports.length < 2) return undefined;
-  const repeated = (which: 'containerPort' | 'hostPort'): Finding[] =>
+  const repeated = (which: 'containerPort' | 'hostPort'): FieldError[] =>
     repeats(ports.map(port => port[which] && `${port[which]}/${port.protocol ?? 'tcp'}`)).map(position =>
       refuse(place(at, position, which), ports[position]?.[which]),
     );
@@ -54,4 +54,4 @@ function repeats(values: readonly (string | number | undefined)[]): number[] {
   });
 }
 
-export const portsRules: FieldRules<Context> = { field: 'ports', present: [portsAreDistinct] };
+export const portsRules: FieldRules<DeploymentContext> = { field: 'ports', present: [portsAreDistinct] };

@@ -3,10 +3,10 @@ import { isDeepStrictEqual } from 'node:util';
 import { expect } from 'chai';
 import fc from 'fast-check';
 
-import { undone } from '../rule/undone.fixture.js';
-import { complaints, facts, full, limits } from './admit.fixture.js';
+import { undoAlterations } from '../rule/undo-alterations.testing.js';
+import { complaints, exampleFacts, full, limits } from './admit.testing.js';
 import { admitCreate, admitUpdate } from './admit.js';
-import { mutations, soundDocument } from './arbitrary.fixture.js';
+import { mutations, soundDocument } from './arbitrary.testing.js';
 
 const runs = { numRuns: 1000 };
 
@@ -38,9 +38,9 @@ describe('for any sound document', function () {
   it('admission accepts it, and what is stored minus what was announced is what was sent', () => {
     fc.assert(
       fc.property(soundDocument, document => {
-        const admission = admitCreate(document, facts, limits);
+        const admission = admitCreate(document, exampleFacts, limits);
         if (!admission.ok) throw new Error(JSON.stringify(admission.rejections));
-        same(undone(admission.spec, admission.alterations), withoutValues(document as Sent));
+        same(undoAlterations(admission.spec, admission.alterations), withoutValues(document as Sent));
         same(
           admission.material.map(({ values }) => values),
           valuesIn(document as Sent),
@@ -53,9 +53,9 @@ describe('for any sound document', function () {
   it('admission of what was stored changes nothing more', () => {
     fc.assert(
       fc.property(soundDocument, document => {
-        const first = admitCreate(document, facts, limits);
+        const first = admitCreate(document, exampleFacts, limits);
         if (!first.ok) throw new Error('refused');
-        const again = admitCreate(first.spec, facts, limits);
+        const again = admitCreate(first.spec, exampleFacts, limits);
         same(again, { ...first, alterations: [], material: [] });
       }),
       runs,
@@ -65,7 +65,7 @@ describe('for any sound document', function () {
   it('one mutation earns exactly its code', () => {
     fc.assert(
       fc.property(soundDocument, fc.constantFrom(...mutations), (document, { change, code, field }) => {
-        const admission = admitCreate({ ...document, ...change }, facts, limits);
+        const admission = admitCreate({ ...document, ...change }, exampleFacts, limits);
         same(complaints(admission), [[code, field]]);
       }),
       runs,
@@ -75,13 +75,13 @@ describe('for any sound document', function () {
   it('an update to it from any other yields it, except for the name', () => {
     fc.assert(
       fc.property(soundDocument, soundDocument, (before, after) => {
-        const first = admitCreate(before, facts, limits);
+        const first = admitCreate(before, exampleFacts, limits);
         if (!first.ok) throw new Error('refused');
         const metadata = { tenant: 't', uid: 'u', generation: 1, createdAt: '', updatedAt: '', specHash: '' };
         const removals = Object.fromEntries(Object.keys(full).map(field => [field, null]));
         const change = { ...removals, ...after, name: before.name };
-        const updated = admitUpdate({ metadata, ...first.spec }, change, facts, limits);
-        const fresh = admitCreate({ ...after, name: before.name }, facts, limits);
+        const updated = admitUpdate({ metadata, ...first.spec }, change, exampleFacts, limits);
+        const fresh = admitCreate({ ...after, name: before.name }, exampleFacts, limits);
         same(updated.ok && updated.spec, fresh.ok && fresh.spec);
       }),
       runs,
@@ -99,9 +99,9 @@ describe('for any document at all', function () {
     });
     fc.assert(
       fc.property(anything, document => {
-        const found = complaints(admitCreate(document, facts, limits)).map(([, field]) => field);
+        const found = complaints(admitCreate(document, exampleFacts, limits)).map(([, field]) => field);
         expect(new Set(found).size).to.equal(found.length);
-        admitUpdate({ ...full, metadata: {} as never }, document, facts, limits);
+        admitUpdate({ ...full, metadata: {} as never }, document, exampleFacts, limits);
       }),
       runs,
     );
@@ -115,9 +115,9 @@ describe('for any document at all', function () {
         const places = placesIn(document);
         const [holder, key] = places[which % places.length]!;
         holder[key] = value;
-        const found = complaints(admitCreate(document, facts, limits)).map(([, field]) => field);
+        const found = complaints(admitCreate(document, exampleFacts, limits)).map(([, field]) => field);
         expect(new Set(found).size).to.equal(found.length);
-        admitUpdate({ ...full, metadata: {} as never }, document, facts, limits);
+        admitUpdate({ ...full, metadata: {} as never }, document, exampleFacts, limits);
       }),
       runs,
     );
@@ -137,7 +137,7 @@ describe('a value of a secret', function () {
         const places = placesIn(document);
         const [holder, key] = places[which % places.length]!;
         holder[key] = value;
-        const admission = admitCreate(document, facts, limits);
+        const admission = admitCreate(document, exampleFacts, limits);
         const { material: _, ...told } = admission.ok ? admission : { ...admission, material: undefined };
         expect(JSON.stringify(told)).not.to.contain(canary);
       }),

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 
 import { exampleVolumes } from '../rejections/index.js';
-import { complaints, facts, least, limits, machine1, machine2, scratch } from './admit.fixture.js';
+import { complaints, exampleFacts, least, limits, machine1, machine2, scratch } from './admit.testing.js';
 import { admitCreate } from './admit.js';
 import type { DeploymentFacts } from './limits.js';
 
@@ -197,7 +197,7 @@ for (const [about, cases] of Object.entries({ volumes, placement, order })) {
   describe(`what a deployment says of ${about}`, () => {
     for (const { given, world, found = [] } of cases) {
       it(`${found[0] ?? 'accepts'}: ${JSON.stringify({ ...given, ...world }).slice(0, 120)}`, () => {
-        const admission = admitCreate({ ...least, ...given }, { ...facts, ...world }, limits);
+        const admission = admitCreate({ ...least, ...given }, { ...exampleFacts, ...world }, limits);
         expect(complaints(admission).map(([code, field]) => `${code} ${field}`)).to.deep.equal(found);
       });
     }
@@ -215,7 +215,7 @@ describe('a cycle', () => {
     }));
     const admission = admitCreate(
       { ...least, dependsOn: ['b', 'd'].map(name => ({ name })) },
-      { ...facts, deployments: ring },
+      { ...exampleFacts, deployments: ring },
       limits,
     );
     const expected = admission.ok ? [] : admission.rejections.map(rejection => rejection.expected);

@@ -1,8 +1,8 @@
 import { type Static, Type } from 'typebox';
 
-import { FieldPath, toMillis } from '../grammar/index.js';
+import { FieldPath, parseDuration } from '../grammar/index.js';
 import { type Announce, annotate, type FieldRules, rule } from '../rule/index.js';
-import type { Context } from './limits.js';
+import type { DeploymentContext } from './limits.js';
 
 /** How a new revision replaces the old one. */
 export interface Rollout {
@@ -57,7 +57,7 @@ export const rolloutSchema = Type.Object(
 
 type SentRollout = Static<typeof rolloutSchema>;
 
-const rolloutCanMove = rule('field_invalid', (sent: SentRollout, at, _context: Context, refuse) => {
+const rolloutCanMove = rule('field_invalid', (sent: SentRollout, at, _context: DeploymentContext, refuse) => {
   const { maxSurge, maxUnavailable } = { ...rolloutDefaults, ...sent };
   if (maxSurge + maxUnavailable > 0) return undefined;
   const wanted = '1 or more here, or in maxSurge: with 0 in both nothing could ever be replaced';
@@ -70,17 +70,17 @@ const SPANS = {
 } as const;
 
 const spanIsSound = (part: keyof typeof SPANS) =>
-  rule('field_invalid', (sent: SentRollout, at, _context: Context, refuse) => {
+  rule('field_invalid', (sent: SentRollout, at, _context: DeploymentContext, refuse) => {
     const { shortest, longest, of } = SPANS[part];
     const value: unknown = of(sent);
     if (value === undefined) return undefined;
-    const asked = typeof value === 'string' ? toMillis(value) : undefined;
-    if (asked !== undefined && asked >= toMillis(shortest)! && asked <= toMillis(longest)!) return undefined;
+    const asked = typeof value === 'string' ? parseDuration(value) : undefined;
+    if (asked !== undefined && asked >= parseDuration(shortest)! && asked <= parseDuration(longest)!) return undefined;
     const place = part.split('.').reduce((path, name) => path.child(name), at);
     return refuse(place, value, { wanted: `a duration from ${shortest} to ${longest}` });
   });
 
-export const rolloutRules: FieldRules<Context> = {
+export const rolloutRules: FieldRules<DeploymentContext> = {
   field: 'rollout',
   present: [rolloutCanMove, spanIsSound('progressDeadline'), spanIsSound('canary.hold')],
 };

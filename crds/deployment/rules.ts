@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 
-import { type Examination, examination, type FieldRules } from '../rule/index.js';
+import { type Validator, createValidator, type FieldRules } from '../rule/index.js';
 import {
   anchorRules,
   composedReferenceRules,
@@ -33,7 +33,7 @@ import {
 import { dependsOnRules, dependsOnSchema } from './depends-on.js';
 import { healthCheckRules, healthCheckSchema, waitersRules } from './health-check.js';
 import { kindRules, kindSchema } from './kind.js';
-import type { Context } from './limits.js';
+import type { DeploymentContext } from './limits.js';
 import { nodeIdRules, nodeIdSchema } from './node-id.js';
 import { portsRules, portsSchema } from './ports.js';
 import { replicasRules, replicasSchema } from './replicas.js';
@@ -68,7 +68,7 @@ export const deploymentSchema = Type.Object(
 );
 
 /** The order in which a client hears of faults; the order of the specification's section 2.2, ours beside their kin. */
-const fields: readonly FieldRules<Context>[] = [
+const fields: readonly FieldRules<DeploymentContext>[] = [
   kindRules,
   nameRules,
   imageRules,
@@ -104,7 +104,7 @@ export const optionalFields: readonly string[] = Object.keys(deploymentSchema.pr
 );
 
 /** The fields that this release carries out to the end. The others are judged in a dry run and refused otherwise. */
-export const honouredFields: ReadonlySet<string> = new Set([
+export const supportedFields: ReadonlySet<string> = new Set([
   'replicas',
   'entrypoint',
   'command',
@@ -121,22 +121,22 @@ export const honouredFields: ReadonlySet<string> = new Set([
   'labels',
 ]);
 
-const made = new WeakMap<ReadonlySet<string>, Examination<Context>>();
+const made = new WeakMap<ReadonlySet<string>, Validator<DeploymentContext>>();
 
 /** The examination by a control plane that honours these fields and knows no others. */
-export function examinationOf(honoured: ReadonlySet<string>): Examination<Context> {
-  const known = made.get(honoured) ?? examination(honouredSchema(honoured), fields);
-  made.set(honoured, known);
+export function getDeploymentValidator(supported: ReadonlySet<string>): Validator<DeploymentContext> {
+  const known = made.get(supported) ?? createValidator(restrictSchema(supported), fields);
+  made.set(supported, known);
   return known;
 }
 
-/** Whether a field is known where these are honoured. */
-export function isKnownField(field: string, honoured: ReadonlySet<string>): boolean {
-  return Object.hasOwn(deploymentSchema.properties, field) && (!optionalFields.includes(field) || honoured.has(field));
+/** Whether a field is known to a control plane that supports these. */
+export function isKnownField(field: string, supported: ReadonlySet<string>): boolean {
+  return Object.hasOwn(deploymentSchema.properties, field) && (!optionalFields.includes(field) || supported.has(field));
 }
 
-/** The schema of a deployment with the fields that are honoured. */
-export function honouredSchema(honoured: ReadonlySet<string>): typeof deploymentSchema {
-  const properties = Object.entries(deploymentSchema.properties).filter(([field]) => isKnownField(field, honoured));
+/** The schema of a deployment with only the supported optional fields. */
+export function restrictSchema(supported: ReadonlySet<string>): typeof deploymentSchema {
+  const properties = Object.entries(deploymentSchema.properties).filter(([field]) => isKnownField(field, supported));
   return { ...deploymentSchema, properties: Object.fromEntries(properties) } as typeof deploymentSchema;
 }

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 
 import { alphabets, type Charset, defaultSecretLimits, type Encoding } from '../secret/index.js';
-import { complaints, facts, least, limits } from './admit.fixture.js';
+import { complaints, exampleFacts, least, limits } from './admit.testing.js';
 import { admitCreate } from './admit.js';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -13,7 +13,7 @@ const reference = (fields: Fields = {}) => ({
   ...fields,
 });
 const codesOf = (document: Fields) =>
-  complaints(admitCreate({ ...least, ...document }, facts, limits)).map(([code]) => code);
+  complaints(admitCreate({ ...least, ...document }, exampleFacts, limits)).map(([code]) => code);
 const runs = { numRuns: 1_000 };
 
 describe('any generate block', () => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 
 import { exampleVolumes } from '../rejections/index.js';
-import { complaints, facts, least, limits, scratch } from './admit.fixture.js';
+import { complaints, exampleFacts, least, limits, scratch } from './admit.testing.js';
 import { admitCreate } from './admit.js';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -220,7 +220,7 @@ const cases: ReadonlyArray<{ given: Fields; found?: readonly string[] }> = [
 ];
 
 const complaintsOf = (given: Fields) =>
-  complaints(admitCreate({ ...least, ...given }, facts, limits)).map(([code, field]) => `${code} ${field}`);
+  complaints(admitCreate({ ...least, ...given }, exampleFacts, limits)).map(([code, field]) => `${code} ${field}`);
 
 describe('secrets of a deployment', () => {
   for (const { given, found = [] } of cases) {
@@ -242,7 +242,7 @@ describe('secrets of a deployment', () => {
       { composedSecrets: canary },
     ];
     for (const given of wrong) {
-      const text = JSON.stringify(admitCreate({ ...least, ...given }, facts, limits));
+      const text = JSON.stringify(admitCreate({ ...least, ...given }, exampleFacts, limits));
       expect(text).to.contain('rejections');
       expect(text).not.to.contain(canary);
     }
@@ -251,7 +251,7 @@ describe('secrets of a deployment', () => {
 
 describe('material that comes with a deployment', () => {
   const accepted = (given: Fields) => {
-    const admission = admitCreate({ ...least, ...given }, facts, limits);
+    const admission = admitCreate({ ...least, ...given }, exampleFacts, limits);
     if (!admission.ok) throw new Error(JSON.stringify(admission.rejections));
     return admission;
   };

@@ -1,5 +1,5 @@
 import { FieldPath } from '../grammar/index.js';
-import { describe, type Rejection, reject } from '../rejections/index.js';
+import { describeValue, type Rejection, reject } from '../rejections/index.js';
 import type { Alteration } from '../rule/index.js';
 import { isKnownField } from './rules.js';
 
@@ -7,7 +7,7 @@ import { isKnownField } from './rules.js';
 const READ_ONLY: ReadonlySet<string> = new Set(['metadata', 'status', 'alterations', 'warnings']);
 
 /** A document, taken apart. */
-export interface Sent {
+export interface DocumentParts {
   /** What is asked for. */
   readonly fields: Readonly<Record<string, unknown>>;
   /** Names of fields sent as `null`: to be removed, or to be left at their default. */
@@ -19,11 +19,16 @@ export interface Sent {
 }
 
 /** Separates what a client asks for from what it only sends back. */
-export function sentBy(document: Readonly<Record<string, unknown>>, honoured: ReadonlySet<string>): Sent {
+export function splitDocument(
+  document: Readonly<Record<string, unknown>>,
+  supported: ReadonlySet<string>,
+): DocumentParts {
   const names = Object.keys(document);
   const readOnly = names.filter(name => READ_ONLY.has(name));
   // A field that nobody knows cannot be removed; it stays in the document and is refused there.
-  const removed = names.filter(name => document[name] === null && isKnownField(name, honoured) && !READ_ONLY.has(name));
+  const removed = names.filter(
+    name => document[name] === null && isKnownField(name, supported) && !READ_ONLY.has(name),
+  );
   const revision = revisionIn(document['metadata']);
   const isReadable = revision === undefined || typeof revision === 'string';
   return {
@@ -32,7 +37,7 @@ export function sentBy(document: Readonly<Record<string, unknown>>, honoured: Re
     ...(typeof revision === 'string' ? { ifMatch: revision } : {}),
     alterations: readOnly.map(field => ({
       field,
-      from: describe(document[field]),
+      from: describeValue(document[field]),
       to: null,
       why: 'set by the server only',
     })),
@@ -42,7 +47,7 @@ export function sentBy(document: Readonly<Record<string, unknown>>, honoured: Re
 }
 
 /** Mostly nothing is taken out, and then nothing is copied. */
-function without(document: Readonly<Record<string, unknown>>, names: readonly string[]): Sent['fields'] {
+function without(document: Readonly<Record<string, unknown>>, names: readonly string[]): DocumentParts['fields'] {
   if (names.length === 0) return document;
   const rest = { ...document };
   for (const name of names) delete rest[name];

@@ -5,7 +5,7 @@ const DURATION = /^(?:\d{1,15}(?:\.\d{1,9})?(?:ns|us|µs|ms|s|m|h))+$/;
 const LONGEST = 64;
 
 /** Milliseconds of a duration such as `10s` or `1m30s`; undefined for anything else. */
-export function toMillis(text: string): number | undefined {
+export function parseDuration(text: string): number | undefined {
   if (text.length > LONGEST || !DURATION.test(text)) return undefined;
   return parse(text) ?? undefined;
 }

@@ -49,11 +49,11 @@ export class FieldPath {
 
   /** As a JSON Patch names it: `/healthCheck/timeout`. */
   toPointer(): string {
-    return this.parts.map(part => `/${pointerPart(String(part))}`).join('');
+    return this.parts.map(part => `/${escapePointer(String(part))}`).join('');
   }
 }
 
 /** A name as it stands in a JSON Pointer. */
-export function pointerPart(name: string): string {
+export function escapePointer(name: string): string {
   return name.replaceAll('~', '~0').replaceAll('/', '~1');
 }

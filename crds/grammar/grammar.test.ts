@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 
 import {
-  cpuMillis,
+  parseCpu,
   FieldPath,
   isDnsLabel,
   isDnsLabelText,
@@ -12,10 +12,10 @@ import {
   isLabelValue,
   isSameSpelling,
   isTypedId,
-  memoryBytes,
-  nearestName,
-  toMillis,
-  typedId,
+  parseMemory,
+  findNearestName,
+  parseDuration,
+  createTypedId,
 } from './index.js';
 
 function table<Given, Result>(
@@ -50,7 +50,7 @@ table<string, boolean>('DNS label', isDnsLabel, [
   ['web/..', false],
 ]);
 
-table<string, number | undefined>('duration', toMillis, [
+table<string, number | undefined>('duration', parseDuration, [
   ['10s', 10_000],
   ['1m30s', 90_000],
   ['1.5h', 5_400_000],
@@ -73,7 +73,7 @@ table<string, number | undefined>('duration', toMillis, [
   ['1s'.repeat(1000), undefined],
 ]);
 
-table<string, number | undefined>('cpu', cpuMillis, [
+table<string, number | undefined>('cpu', parseCpu, [
   ['500m', 500],
   ['1', 1000],
   ['1.5', 1500],
@@ -89,7 +89,7 @@ table<string, number | undefined>('cpu', cpuMillis, [
   ['99999999m', undefined],
 ]);
 
-table<string, number | undefined>('memory', memoryBytes, [
+table<string, number | undefined>('memory', parseMemory, [
   ['256Mi', 268_435_456],
   ['1Gi', 1_073_741_824],
   ['1G', 1e9],
@@ -132,7 +132,7 @@ table<string, boolean>('label value', isLabelValue, [
 ]);
 
 const known = ['replicas', 'image', 'healthCheck', 'environment', 'nodeId'];
-table<string, string | undefined>('nearest name', given => nearestName(given, known), [
+table<string, string | undefined>('nearest name', given => findNearestName(given, known), [
   ['replcas', 'replicas'],
   ['health_check', 'healthCheck'],
   ['healthcheck', 'healthCheck'],
@@ -179,7 +179,7 @@ describe('field path', () => {
 
 describe('typed id', () => {
   it('has the form that it is known by', () => {
-    const id = typedId('node', randomBytes);
+    const id = createTypedId('node', randomBytes);
     expect(isTypedId('node', id)).to.equal(true);
     expect(isTypedId('dep', id)).to.equal(false);
     expect(id).to.match(/^node_[0-9a-z]{26}$/);
@@ -189,8 +189,8 @@ describe('typed id', () => {
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 16, maxLength: 16 }), fc.nat(15), (bytes, position) => {
         const other = Uint8Array.from(bytes, (byte, i) => (i === position ? byte ^ 1 : byte));
-        expect(typedId('dep', () => bytes)).to.equal(typedId('dep', () => bytes));
-        expect(typedId('dep', () => bytes)).not.to.equal(typedId('dep', () => other));
+        expect(createTypedId('dep', () => bytes)).to.equal(createTypedId('dep', () => bytes));
+        expect(createTypedId('dep', () => bytes)).not.to.equal(createTypedId('dep', () => other));
       }),
     );
   });
@@ -218,7 +218,14 @@ describe('time taken by the small languages', () => {
     '1s'.repeat(size / 2),
     '.'.repeat(size),
   ];
-  const readers = { isDnsLabelText, toMillis, cpuMillis, memoryBytes, isLabelKey, isLabelValue };
+  const readers = {
+    isDnsLabelText,
+    toMillis: parseDuration,
+    cpuMillis: parseCpu,
+    memoryBytes: parseMemory,
+    isLabelKey,
+    isLabelValue,
+  };
   for (const [name, read] of Object.entries(readers)) {
     it(`${name} stays in proportion to the text`, () => {
       const start = process.hrtime.bigint();

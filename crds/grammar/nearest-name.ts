@@ -1,7 +1,7 @@
 const LONGEST = 40;
 
 /** The known name that was probably meant, or undefined when none is near. */
-export function nearestName(given: string, known: readonly string[]): string | undefined {
+export function findNearestName(given: string, known: readonly string[]): string | undefined {
   if (given.length > LONGEST) return undefined;
   const asked = plain(given);
   let best: string | undefined;

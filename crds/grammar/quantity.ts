@@ -13,7 +13,7 @@ const UNITS: Readonly<Record<string, number>> = {
 };
 
 /** Thousandths of a core: `500m` → 500, `1.5` → 1500. */
-export function cpuMillis(text: string): number | undefined {
+export function parseCpu(text: string): number | undefined {
   const match = CPU.exec(text);
   if (!match) return undefined;
   const [, millis, cores, fraction = ''] = match;
@@ -21,7 +21,7 @@ export function cpuMillis(text: string): number | undefined {
 }
 
 /** Bytes: `256Mi` → 268435456, `1G` → 1000000000. */
-export function memoryBytes(text: string): number | undefined {
+export function parseMemory(text: string): number | undefined {
   const match = MEMORY.exec(text);
   if (!match) return undefined;
   const bytes = Number(match[1]) * (match[2] === undefined ? 1 : UNITS[match[2]]!);

@@ -8,7 +8,7 @@ import {
   parseAnchor,
   parseSecretPath,
   parseTemplate,
-  placeholdersOf,
+  findPlaceholders,
 } from './index.js';
 
 const id = 'vol_01jx4t9mk3v8q2zr5w7y6n0rdy';
@@ -90,7 +90,7 @@ describe('a template', () => {
         const parts = parseTemplate(template) ?? [];
         const again = parts.map(each => ('text' in each ? each.text : `{{secret.${each.resource}.${each.key}}}`));
         expect(again.join('')).to.equal(template);
-        expect(placeholdersOf(parts)).to.have.length(pieces.filter(text => text.startsWith('{{')).length);
+        expect(findPlaceholders(parts)).to.have.length(pieces.filter(text => text.startsWith('{{')).length);
       }),
       { numRuns: 1000 },
     );

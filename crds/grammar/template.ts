@@ -28,7 +28,7 @@ export function parseTemplate(template: string): readonly TemplatePart[] | undef
 }
 
 /** The placeholders of a template that was read. */
-export function placeholdersOf(parts: readonly TemplatePart[]): readonly { resource: string; key: string }[] {
+export function findPlaceholders(parts: readonly TemplatePart[]): readonly { resource: string; key: string }[] {
   return parts.filter(part => 'resource' in part);
 }
 

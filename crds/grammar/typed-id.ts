@@ -22,7 +22,7 @@ const CHARACTERS = 26;
 const TAIL = /^[0-9a-hjkmnp-tv-z]{26}$/;
 
 /** A new id such as `node_…`, from a source of random bytes. */
-export function typedId(prefix: IdPrefix, randomBytes: (count: number) => Uint8Array): string {
+export function createTypedId(prefix: IdPrefix, randomBytes: (count: number) => Uint8Array): string {
   let id = `${prefix}_`;
   for (const byte of randomBytes(CHARACTERS)) id += ALPHABET[byte & 31];
   return id;

@@ -2,19 +2,19 @@ import type { Static } from 'typebox';
 
 import { isDnsLabel } from '../grammar/index.js';
 import type { Rejections } from '../rejections/index.js';
-import { type Alteration, announcements, refusalOf, type Warning } from '../rule/index.js';
+import { type Alteration, recordAlterations, toRefusal, type Warning } from '../rule/index.js';
 import type { SecretWrite } from '../secret/index.js';
 import {
   completeMounts,
   completePlacement,
   completeSecrets,
-  imageWarnings,
-  residencyWarnings,
+  warnImage,
+  warnResidency,
   type WorkloadFacts,
   type WorkloadLimits,
 } from '../workload/index.js';
 import type { Job } from './job.js';
-import { examineJob, type jobSchema } from './rules.js';
+import { validateJob, type jobSchema } from './rules.js';
 
 /** What becomes of a job's document. */
 export type JobAdmission =
@@ -34,12 +34,12 @@ const BACKOFF_LIMIT = 3;
 /** Judges a document that asks for a new job. */
 export function admitJob(document: unknown, facts: WorkloadFacts, limits: WorkloadLimits): JobAdmission {
   const name = nameIn(document);
-  const refused = refusalOf(examineJob(document, sound => ({ ...sound, kind: 'Job', facts, limits, name })));
+  const refused = toRefusal(validateJob(document, sound => ({ ...sound, kind: 'Job', facts, limits, name })));
   return refused ?? accepted(document as Static<typeof jobSchema>, facts, limits);
 }
 
 function accepted(sent: Static<typeof jobSchema>, facts: WorkloadFacts, limits: WorkloadLimits): JobAdmission {
-  const { alterations, announce } = announcements();
+  const { alterations, announce } = recordAlterations();
   const { nodeId, secrets: entries, volumes, placement, backoffLimit, ...rest } = sent;
   const nodes = facts.nodes === 'unreadable' ? [] : facts.nodes;
   const node = nodes.find(each => each.id === nodeId || each.name === nodeId);
@@ -55,7 +55,7 @@ function accepted(sent: Static<typeof jobSchema>, facts: WorkloadFacts, limits: 
     ...(placement && { placement: completePlacement(placement, announce) }),
     backoffLimit: backoffLimit ?? BACKOFF_LIMIT,
   };
-  const warnings = [...imageWarnings(facts.image), ...residencyWarnings(spec.placement?.residency, facts)];
+  const warnings = [...warnImage(facts.image), ...warnResidency(spec.placement?.residency, facts)];
   return { ok: true, spec, alterations, warnings, material: secrets?.material ?? [] };
 }
 

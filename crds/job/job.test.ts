@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 
-import { entryOf, exampleVolumes } from '../rejections/index.js';
-import { undone } from '../rule/undone.fixture.js';
+import { getEntry, exampleVolumes } from '../rejections/index.js';
+import { undoAlterations } from '../rule/undo-alterations.testing.js';
 import type { WorkloadFacts } from '../workload/index.js';
-import { facts, workloadLimits as limits } from '../workload/world.fixture.js';
+import { exampleFacts, workloadLimits as limits } from '../workload/facts.testing.js';
 import { admitJob } from './index.js';
 
 const least = { kind: 'Job', name: 'migrate', image: 'registry.example.com/shop/migrate:1.4.2' };
@@ -25,7 +25,7 @@ const full = {
 };
 
 const faults = (given: object, world: Partial<WorkloadFacts> = {}) => {
-  const admission = admitJob(given, { ...facts, ...world }, limits);
+  const admission = admitJob(given, { ...exampleFacts, ...world }, limits);
   return admission.ok ? [] : admission.rejections.map(({ code, field }) => `${code} ${field}`);
 };
 
@@ -87,17 +87,17 @@ describe('admission of a job', () => {
   }
 
   for (const code of ['job_node_candidates_unresolvable', 'job_node_not_found'] as const) {
-    it(`${code}: the example earns it, and mended it is accepted`, () => {
+    it(`${code}: the example earns it, and the fixed example is accepted`, () => {
       const world = code === 'job_node_not_found' ? {} : { nodes: [] };
-      expect(faults(entryOf(code).example as object, world)).to.deep.equal([`${code} nodeId`]);
-      expect(faults(entryOf(code).mended as object)).to.deep.equal([]);
+      expect(faults(getEntry(code).example as object, world)).to.deep.equal([`${code} nodeId`]);
+      expect(faults(getEntry(code).fixed as object)).to.deep.equal([]);
     });
   }
 
   it('changes nothing in what is complete, and announces the rest', () => {
-    const whole = admitJob(full, facts, limits);
+    const whole = admitJob(full, exampleFacts, limits);
     expect(whole).to.deep.equal({ ok: true, spec: full, alterations: [], warnings: [], material: [] });
-    const bare = admitJob({ ...least, nodeId: 'machine-1' }, facts, limits);
+    const bare = admitJob({ ...least, nodeId: 'machine-1' }, exampleFacts, limits);
     expect(bare.ok && bare.alterations.map(({ field }) => field)).to.deep.equal(['nodeId', 'backoffLimit']);
   });
 
@@ -124,10 +124,10 @@ describe('admission of a job', () => {
   it('stores what was sent, except for what it announces', () => {
     fc.assert(
       fc.property(document, sent => {
-        const admission = admitJob(sent, facts, limits);
+        const admission = admitJob(sent, exampleFacts, limits);
         if (!admission.ok) throw new Error(JSON.stringify(admission.rejections));
-        expect(undone(admission.spec, admission.alterations)).to.deep.equal(sent);
-        const again = admitJob(admission.spec, facts, limits);
+        expect(undoAlterations(admission.spec, admission.alterations)).to.deep.equal(sent);
+        const again = admitJob(admission.spec, exampleFacts, limits);
         expect(again).to.deep.equal({ ...admission, alterations: [], material: [] });
       }),
       { numRuns: 1000 },

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 
-import { annotate, examination, type FieldRules, rule } from '../rule/index.js';
+import { annotate, createValidator, type FieldRules, rule } from '../rule/index.js';
 import {
   anchorRules,
   composedReferenceRules,
@@ -92,4 +92,4 @@ const fields: readonly FieldRules<Context>[] = [
   placementRules,
 ];
 
-export const examineJob = examination(jobSchema, fields);
+export const validateJob = createValidator(jobSchema, fields);

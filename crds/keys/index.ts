@@ -6,56 +6,57 @@
  *
  * @module
  */
-import { segment } from './segment.js';
+import { checkSegment } from './segment.js';
 
-export { BrokenSegmentError } from './segment.js';
+export { InvalidSegmentError } from './segment.js';
 
 /** A deployment, named without its kind. Also what the queues of most loops carry, as `<tenant>/<name>`. */
-export interface Named {
+export interface ObjectName {
   readonly tenant: string;
   readonly name: string;
 }
 
 export const keys = {
-  tenant: (id: string) => `tenants/${segment(id)}`,
-  token: (id: string) => `tokens/${segment(id)}`,
-  deployment: (tenant: string, name: string) => `deployments/${segment(tenant)}/${segment(name)}`,
+  tenant: (id: string) => `tenants/${checkSegment(id)}`,
+  token: (id: string) => `tokens/${checkSegment(id)}`,
+  deployment: (tenant: string, name: string) => `deployments/${checkSegment(tenant)}/${checkSegment(name)}`,
   archive: (tenant: string, uid: string, revision: number) =>
-    `archives/${segment(tenant)}/${segment(uid)}/${String(revision).padStart(10, '0')}`,
-  status: (tenant: string, name: string) => `status/${segment(tenant)}/${segment(name)}`,
-  scheduling: (tenant: string, name: string) => `scheduling/${segment(tenant)}/${segment(name)}`,
-  portTurn: (tenant: string, nodeId: string) => `port-turns/${segment(tenant)}/${segment(nodeId)}`,
+    `archives/${checkSegment(tenant)}/${checkSegment(uid)}/${String(revision).padStart(10, '0')}`,
+  status: (tenant: string, name: string) => `status/${checkSegment(tenant)}/${checkSegment(name)}`,
+  scheduling: (tenant: string, name: string) => `scheduling/${checkSegment(tenant)}/${checkSegment(name)}`,
+  portTurn: (tenant: string, nodeId: string) => `port-turns/${checkSegment(tenant)}/${checkSegment(nodeId)}`,
   replica: (tenant: string, deployment: string, slot: number) =>
-    `replicas/${segment(tenant)}/${segment(deployment)}/${slot}`,
+    `replicas/${checkSegment(tenant)}/${checkSegment(deployment)}/${slot}`,
   report: (tenant: string, nodeId: string, replica: string) =>
-    `reports/${segment(tenant)}/${segment(nodeId)}/${segment(replica)}`,
-  node: (tenant: string, name: string) => `nodes/${segment(tenant)}/${segment(name)}`,
-  nodeStatus: (tenant: string, name: string) => `node-status/${segment(tenant)}/${segment(name)}`,
-  nodeGrace: (tenant: string, name: string) => `node-grace/${segment(tenant)}/${segment(name)}`,
-  nodeName: (name: string) => `node-names/${segment(name)}`,
-  alive: (tenant: string, name: string) => `alive/${segment(tenant)}/${segment(name)}`,
-  event: (tenant: string, id: string) => `events/${segment(tenant)}/${segment(id)}`,
+    `reports/${checkSegment(tenant)}/${checkSegment(nodeId)}/${checkSegment(replica)}`,
+  node: (tenant: string, name: string) => `nodes/${checkSegment(tenant)}/${checkSegment(name)}`,
+  nodeStatus: (tenant: string, name: string) => `node-status/${checkSegment(tenant)}/${checkSegment(name)}`,
+  nodeGrace: (tenant: string, name: string) => `node-grace/${checkSegment(tenant)}/${checkSegment(name)}`,
+  nodeName: (name: string) => `node-names/${checkSegment(name)}`,
+  alive: (tenant: string, name: string) => `alive/${checkSegment(tenant)}/${checkSegment(name)}`,
+  event: (tenant: string, id: string) => `events/${checkSegment(tenant)}/${checkSegment(id)}`,
   logRequest: (tenant: string, nodeId: string, id: string) =>
-    `log-requests/${segment(tenant)}/${segment(nodeId)}/${segment(id)}`,
+    `log-requests/${checkSegment(tenant)}/${checkSegment(nodeId)}/${checkSegment(id)}`,
   secret: (tenant: string, namespace: string, label: string) =>
-    `secrets/${segment(tenant)}/${segment(namespace)}/${segment(label)}`,
+    `secrets/${checkSegment(tenant)}/${checkSegment(namespace)}/${checkSegment(label)}`,
   secretVersion: (tenant: string, namespace: string, label: string, version: number) =>
-    `secret-versions/${segment(tenant)}/${segment(namespace)}/${segment(label)}/${String(version).padStart(10, '0')}`,
+    `secret-versions/${checkSegment(tenant)}/${checkSegment(namespace)}/${checkSegment(label)}/${String(version).padStart(10, '0')}`,
   /** Which keys the secrets of the embedded driver are sealed with, by name. */
   secretKeyring: () => 'keyrings/secrets',
   /** Secret material on its way into the secrets store, in step with a record. */
-  intent: (tenant: string, id: string) => `intents/${segment(tenant)}/${segment(id)}`,
+  intent: (tenant: string, id: string) => `intents/${checkSegment(tenant)}/${checkSegment(id)}`,
   /** Taken by every write that was judged by what others say of a subject, so that no two are judged by the same. */
-  turn: (tenant: string, subject: string) => `turns/${segment(tenant)}/${segment(subject)}`,
-  volume: (tenant: string, id: string) => `volumes/${segment(tenant)}/${segment(id)}`,
-  volumeStatus: (tenant: string, id: string) => `volume-status/${segment(tenant)}/${segment(id)}`,
-  network: (tenant: string, name: string) => `networks/${segment(tenant)}/${segment(name)}`,
-  unresolved: (tenant: string, deployment: string) => `unresolved/${segment(tenant)}/${segment(deployment)}`,
+  turn: (tenant: string, subject: string) => `turns/${checkSegment(tenant)}/${checkSegment(subject)}`,
+  volume: (tenant: string, id: string) => `volumes/${checkSegment(tenant)}/${checkSegment(id)}`,
+  volumeStatus: (tenant: string, id: string) => `volume-status/${checkSegment(tenant)}/${checkSegment(id)}`,
+  network: (tenant: string, name: string) => `networks/${checkSegment(tenant)}/${checkSegment(name)}`,
+  unresolved: (tenant: string, deployment: string) => `unresolved/${checkSegment(tenant)}/${checkSegment(deployment)}`,
   delivery: (tenant: string, deployment: string, replica: string) =>
-    `deliveries/${segment(tenant)}/${segment(deployment)}/${segment(replica)}`,
-  rotation: (tenant: string, label: string) => `rotations/${segment(tenant)}/${segment(label)}`,
-  rotationProgress: (tenant: string, label: string) => `rotation-progress/${segment(tenant)}/${segment(label)}`,
-  leader: (loop: string) => `leaders/${segment(loop)}`,
+    `deliveries/${checkSegment(tenant)}/${checkSegment(deployment)}/${checkSegment(replica)}`,
+  rotation: (tenant: string, label: string) => `rotations/${checkSegment(tenant)}/${checkSegment(label)}`,
+  rotationProgress: (tenant: string, label: string) =>
+    `rotation-progress/${checkSegment(tenant)}/${checkSegment(label)}`,
+  leader: (loop: string) => `leaders/${checkSegment(loop)}`,
 } as const;
 
 /** Ranges that are listed or indexed. */
@@ -85,12 +86,13 @@ export const ranges = {
   rotations: 'rotations/',
   rotationProgress: 'rotation-progress/',
   leaders: 'leaders/',
-  of: (range: string, tenant: string) => `${range}${segment(tenant)}/`,
-  replicasOf: (tenant: string, deployment: string) => `replicas/${segment(tenant)}/${segment(deployment)}/`,
-  deliveriesOf: (tenant: string, deployment: string) => `deliveries/${segment(tenant)}/${segment(deployment)}/`,
+  of: (range: string, tenant: string) => `${range}${checkSegment(tenant)}/`,
+  replicasOf: (tenant: string, deployment: string) => `replicas/${checkSegment(tenant)}/${checkSegment(deployment)}/`,
+  deliveriesOf: (tenant: string, deployment: string) =>
+    `deliveries/${checkSegment(tenant)}/${checkSegment(deployment)}/`,
 } as const;
 
 /** The segments after the kind: `deployments/t/web` → `['t', 'web']`. */
-export function segmentsOf(key: string): string[] {
+export function splitKey(key: string): string[] {
   return key.split('/').slice(1);
 }

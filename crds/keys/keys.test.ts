@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 
-import { BrokenSegmentError, keys, ranges, segmentsOf } from './index.js';
+import { InvalidSegmentError, keys, ranges, splitKey } from './index.js';
 
 const tenant = fc.uuid();
 const anything = fc.oneof(
@@ -18,7 +18,7 @@ describe('keys', () => {
           expect(keys.deployment(mine, name).startsWith(ranges.of(ranges.deployments, other))).to.equal(false);
           expect(keys.deployment(mine, name).startsWith(ranges.of(ranges.deployments, mine))).to.equal(true);
         } catch (thrown) {
-          expect(thrown).to.be.instanceOf(BrokenSegmentError);
+          expect(thrown).to.be.instanceOf(InvalidSegmentError);
         }
       }),
       { numRuns: 10_000 },
@@ -30,6 +30,6 @@ describe('keys', () => {
   });
 
   it('can be taken apart again', () => {
-    expect(segmentsOf(keys.replica('t1', 'web', 3))).to.deep.equal(['t1', 'web', '3']);
+    expect(splitKey(keys.replica('t1', 'web', 3))).to.deep.equal(['t1', 'web', '3']);
   });
 });

@@ -1,7 +1,7 @@
 const SEGMENT = /^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$/;
 
 /** A name reached the key layer unchecked. The rules above it should have refused it. */
-export class BrokenSegmentError extends Error {
+export class InvalidSegmentError extends Error {
   constructor() {
     super('a name that cannot be part of a key reached the store');
     this.name = 'BrokenSegmentError';
@@ -9,7 +9,7 @@ export class BrokenSegmentError extends Error {
 }
 
 /** Passes a name that can be one part of a key, and nothing else. */
-export function segment(name: string): string {
-  if (!SEGMENT.test(name)) throw new BrokenSegmentError();
+export function checkSegment(name: string): string {
+  if (!SEGMENT.test(name)) throw new InvalidSegmentError();
   return name;
 }

@@ -5,4 +5,4 @@
  */
 export type { Condition } from './condition.js';
 export type { Metadata } from './metadata.js';
-export { canonicalText, specHash, textHash } from './spec-hash.js';
+export { toCanonicalText, hashSpec, hashText } from './spec-hash.js';

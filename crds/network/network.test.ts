@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 
-import { entryOf } from '../rejections/index.js';
-import { undone } from '../rule/undone.fixture.js';
+import { getEntry } from '../rejections/index.js';
+import { undoAlterations } from '../rule/undo-alterations.testing.js';
 import { admitNetwork, type NetworkFacts } from './index.js';
 
 const one = { id: `node_${'1'.repeat(26)}`, name: 'machine-1' };
@@ -64,9 +64,9 @@ describe('admission of a network', () => {
     'network_node_required',
     'network_option_unsupported_on_agent',
   ] as const) {
-    it(`${code}: the example earns it, and mended it is accepted`, () => {
-      expect(faults(entryOf(code).example).map(text => text.split(' ')[0])).to.deep.equal([code]);
-      expect(faults(entryOf(code).mended)).to.deep.equal([]);
+    it(`${code}: the example earns it, and the fixed example is accepted`, () => {
+      expect(faults(getEntry(code).example).map(text => text.split(' ')[0])).to.deep.equal([code]);
+      expect(faults(getEntry(code).fixed)).to.deep.equal([]);
     });
   }
 
@@ -92,7 +92,7 @@ describe('admission of a network', () => {
       fc.property(document, sent => {
         const admission = admitNetwork(sent, nodes);
         if (!admission.ok) throw new Error(JSON.stringify(admission.rejections));
-        expect(undone(admission.spec, admission.alterations)).to.deep.equal(sent);
+        expect(undoAlterations(admission.spec, admission.alterations)).to.deep.equal(sent);
       }),
       { numRuns: 1000 },
     );

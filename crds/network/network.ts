@@ -5,11 +5,11 @@ import type { Rejections } from '../rejections/index.js';
 import {
   type Alteration,
   annotate,
-  announcements,
-  examination,
+  recordAlterations,
+  createValidator,
   type FieldRules,
-  mapOf,
-  refusalOf,
+  mapSchema,
+  toRefusal,
   rule,
 } from '../rule/index.js';
 import { isLabelKey, isLabelValue } from '../grammar/index.js';
@@ -53,7 +53,7 @@ export const networkSchema = Type.Object(
     }),
     driver: Type.Optional(Type.Literal('bridge', annotate({ 'x-reject': 'network_option_unsupported_on_agent' }))),
     labels: Type.Optional(
-      mapOf(Type.String({ maxLength: 1024, ...annotate({ 'x-reject': 'label_invalid' }) }), {
+      mapSchema(Type.String({ maxLength: 1024, ...annotate({ 'x-reject': 'label_invalid' }) }), {
         maxProperties: LABELS_MAX,
       }),
     ),
@@ -110,14 +110,14 @@ const fields: readonly FieldRules<NetworkFacts>[] = [
   { field: 'nodeId', absent: absentNode, present: [nodesAreKnown, nodeIsCandidate] },
 ];
 
-const examine = examination(networkSchema, fields);
+const examine = createValidator(networkSchema, fields);
 
 /** Judges a document that asks for a new network. */
 export function admitNetwork(document: unknown, facts: NetworkFacts): NetworkAdmission {
-  const refused = refusalOf(examine(document, () => facts));
+  const refused = toRefusal(examine(document, () => facts));
   if (refused) return refused;
 
-  const { alterations, announce } = announcements();
+  const { alterations, announce } = recordAlterations();
   const sent = document as Static<typeof networkSchema>;
   const nodes = facts.nodes === 'unreadable' ? [] : facts.nodes;
   const node = nodes.find(({ id, name }) => id === sent.nodeId || name === sent.nodeId) ?? nodes[0]!;

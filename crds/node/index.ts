@@ -27,7 +27,7 @@ export type {
   NodeStatus,
   StoredNode,
 } from './node.js';
-export type { Enrolment, NodeHeartbeat, Tidied } from './requests.js';
+export type { Enrolment, NodeHeartbeat, NormalizeResult } from './requests.js';
 export {
   checkEnrolment,
   checkHeartbeat,

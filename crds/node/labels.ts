@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 
 import { FieldPath, isLabelKey, isLabelValue } from '../grammar/index.js';
-import { type Alteration, annotate, type FieldRules, mapOf, rule } from '../rule/index.js';
+import { type Alteration, annotate, type FieldRules, mapSchema, rule } from '../rule/index.js';
 
 const LABELS_MAX = 64;
 const PREFIX = 'mooring.io/';
@@ -12,9 +12,12 @@ const OWN: ReadonlySet<string> = new Set([COUNTRY, `${PREFIX}geo-region`]);
 
 type Labels = Readonly<Record<string, string>>;
 
-export const nodeLabelsSchema = mapOf(Type.String({ maxLength: 1024, ...annotate({ 'x-reject': 'label_invalid' }) }), {
-  maxProperties: LABELS_MAX,
-});
+export const nodeLabelsSchema = mapSchema(
+  Type.String({ maxLength: 1024, ...annotate({ 'x-reject': 'label_invalid' }) }),
+  {
+    maxProperties: LABELS_MAX,
+  },
+);
 
 function isReserved(key: string): boolean {
   const plain = key.toLowerCase();
@@ -40,7 +43,10 @@ const labelsAreWellFormed = rule('label_invalid', (labels: Labels, at, _facts: u
 export const nodeLabelRules: FieldRules<unknown> = { field: 'labels', present: [labelsAreFree, labelsAreWellFormed] };
 
 /** The labels that may stand, with the country in capitals; what was changed or left out is announced. */
-export function tidyLabels(labels: Labels): { readonly labels: Labels; readonly alterations: readonly Alteration[] } {
+export function normalizeLabels(labels: Labels): {
+  readonly labels: Labels;
+  readonly alterations: readonly Alteration[];
+} {
   const alterations: Alteration[] = [];
   const announce = (key: string, to: string | null, why: string) =>
     alterations.push({ field: FieldPath.root.child('labels').child(key).toString(), from: labels[key], to, why });

@@ -2,9 +2,9 @@ import { type Static, Type } from 'typebox';
 
 import { DNS_LABEL_MAX } from '../grammar/index.js';
 import type { Rejections } from '../rejections/index.js';
-import { type Alteration, annotate, bodyCheck, type Checked } from '../rule/index.js';
+import { type Alteration, annotate, createBodyCheck, type CheckResult } from '../rule/index.js';
 import { capacitySchema, clampCapacity } from './capacity.js';
-import { nodeLabelRules, nodeLabelsSchema, tidyLabels } from './labels.js';
+import { nodeLabelRules, nodeLabelsSchema, normalizeLabels } from './labels.js';
 import type { Capacity } from './node.js';
 
 const nodeName = Type.String({
@@ -72,30 +72,30 @@ export type Enrolment = Static<typeof enrolmentSchema>;
 export type NodeHeartbeat = Static<typeof heartbeatSchema>;
 
 /** A body that may be used as it stands here, with every difference from what was sent. */
-export type Tidied<Value> =
+export type NormalizeResult<Value> =
   | { readonly ok: true; readonly value: Value; readonly alterations: readonly Alteration[] }
   | { readonly ok: false; readonly rejections: Rejections };
 
-const enrolment = bodyCheck(enrolmentSchema, [nodeLabelRules]);
-const heartbeat = bodyCheck(heartbeatSchema);
+const enrolment = createBodyCheck(enrolmentSchema, [nodeLabelRules]);
+const heartbeat = createBodyCheck(heartbeatSchema);
 
 /** Checks what a machine says that wants to join. */
-export const checkEnrolment = (document: unknown): Tidied<Enrolment> => tidied(enrolment(document));
+export const checkEnrolment = (document: unknown): NormalizeResult<Enrolment> => tidied(enrolment(document));
 
 /** Checks a heartbeat. Labels that may not stand are left out, not refused. */
-export const checkHeartbeat = (document: unknown): Tidied<NodeHeartbeat> => tidied(heartbeat(document));
+export const checkHeartbeat = (document: unknown): NormalizeResult<NodeHeartbeat> => tidied(heartbeat(document));
 
 /** Checks `POST /agent/v1/token`. */
-export const checkRenewal = bodyCheck(renewalSchema);
+export const checkRenewal = createBodyCheck(renewalSchema);
 
 /** Checks `POST /api/v1/nodes/join-tokens`. */
-export const checkJoinTokenRequest = bodyCheck(joinTokenRequestSchema);
+export const checkJoinTokenRequest = createBodyCheck(joinTokenRequestSchema);
 
 function tidied<Value extends { labels: Record<string, string>; capacity: Capacity }>(
-  checked: Checked<Value>,
-): Tidied<Value> {
+  checked: CheckResult<Value>,
+): NormalizeResult<Value> {
   if (!checked.ok) return checked;
-  const { labels, alterations } = tidyLabels(checked.value.labels);
+  const { labels, alterations } = normalizeLabels(checked.value.labels);
   const { capacity, alterations: clamped } = clampCapacity(checked.value.capacity);
   return { ok: true, value: { ...checked.value, labels, capacity }, alterations: [...alterations, ...clamped] };
 }

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 
 import { type FieldPath, FieldPath as Path } from '../grammar/index.js';
 import { type Rejection, reject } from '../rejections/index.js';
-import { annotate, type Checked, examination, type FieldRules, refusalOf, rule } from '../rule/index.js';
+import { annotate, type CheckResult, createValidator, type FieldRules, toRefusal, rule } from '../rule/index.js';
 import { type KnownVolume, VOLUME_REPLICAS_MAX } from '../volume/index.js';
 import { type Recommendation, type RecommendationAction, recommendationActions } from './recommendation.js';
 
@@ -75,23 +75,23 @@ const targetsFit = rule('dvm_recommendation_bad_parameter', (parameters: Paramet
 });
 
 const fields: readonly FieldRules<undefined>[] = [{ field: 'parameters', present: [actionIsKnown, targetsFit] }];
-const examine = examination(recommendationApplySchema, fields);
+const examine = createValidator(recommendationApplySchema, fields);
 
 /** Judges a request to apply a recommendation: its body first, then whether it still holds, then what it would do. */
-export function checkRecommendationApply(id: string, document: unknown, facts: ApplyFacts): Checked<VolumeChange> {
+export function checkRecommendationApply(id: string, document: unknown, facts: ApplyFacts): CheckResult<VolumeChange> {
   const recommendation = facts.recommendations.find(each => each.id === id);
-  if (!recommendation) return refusalOf([reject('dvm_recommendation_not_found', 'id', id)])!;
+  if (!recommendation) return toRefusal([reject('dvm_recommendation_not_found', 'id', id)])!;
   if (!recommendation.applicable) {
     const reason = recommendation.reason ?? 'this one is not';
-    return refusalOf([reject('dvm_recommendation_not_applicable', 'id', id, { reason })])!;
+    return toRefusal([reject('dvm_recommendation_not_applicable', 'id', id, { reason })])!;
   }
-  const shape = refusalOf(examine(document, () => undefined));
+  const shape = toRefusal(examine(document, () => undefined));
   if (shape) return shape;
 
   const volume = facts.volumes.find(each => each.id === recommendation.volume_id);
-  if (!volume) return refusalOf([reject('dvm_recommendation_volume_missing', 'volume_id', recommendation.volume_id)])!;
+  if (!volume) return toRefusal([reject('dvm_recommendation_volume_missing', 'volume_id', recommendation.volume_id)])!;
   const change = changeOf(volume.id, (document as { readonly parameters: Parameters }).parameters);
-  return refusalOf(outcomeRefusals(change, volume, facts)) ?? { ok: true, value: change };
+  return toRefusal(outcomeRefusals(change, volume, facts)) ?? { ok: true, value: change };
 }
 
 function changeOf(volumeId: string, parameters: Parameters): VolumeChange {

@@ -12,7 +12,7 @@
 export type { ApplyFacts, VolumeChange } from './apply.js';
 export { checkRecommendationApply, recommendationApplySchema } from './apply.js';
 export type { RecommendationQuery } from './query.js';
-export { checkRecommendationQuery, recommendationParameters, tenantRequired } from './query.js';
+export { checkRecommendationQuery, recommendationParameters, checkTenantHeader } from './query.js';
 export type {
   Recommendation,
   RecommendationAction,

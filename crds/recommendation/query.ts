@@ -1,5 +1,5 @@
 import { type Rejection, reject } from '../rejections/index.js';
-import { type Checked, refusalOf } from '../rule/index.js';
+import { type CheckResult, toRefusal } from '../rule/index.js';
 import {
   type RecommendationPriority,
   type RecommendationType,
@@ -20,13 +20,13 @@ export const recommendationParameters = ['priority', 'type'] as const;
 export function checkRecommendationQuery(
   query: Readonly<Record<string, string | undefined>>,
   tenantHeader: string | undefined,
-): Checked<RecommendationQuery> {
+): CheckResult<RecommendationQuery> {
   const { priority, type } = query as { priority?: string; type?: string };
   const unknown = Object.keys(query).filter(name => !recommendationParameters.some(known => known === name));
   const isPriority = priority === undefined || recommendationPriorities.some(known => known === priority);
   const isType = type === undefined || recommendationTypes.some(known => known === type);
   const found: readonly Rejection[] = [
-    ...tenantRequired(tenantHeader),
+    ...checkTenantHeader(tenantHeader),
     ...unknown.map(name =>
       reject('query_parameter_unknown', name, query[name], { known: [...recommendationParameters] }),
     ),
@@ -35,11 +35,11 @@ export function checkRecommendationQuery(
       : [reject('dvm_recommendation_unknown_priority', 'priority', priority, { known: recommendationPriorities })]),
     ...(isType ? [] : [reject('dvm_recommendation_unknown_type', 'type', type, { known: recommendationTypes })]),
   ];
-  return refusalOf(found) ?? { ok: true, value: query as RecommendationQuery };
+  return toRefusal(found) ?? { ok: true, value: query as RecommendationQuery };
 }
 
 /** Recommendations are computed for one tenant, which the request must name. */
-export function tenantRequired(header: string | undefined): readonly Rejection[] {
+export function checkTenantHeader(header: string | undefined): readonly Rejection[] {
   return header === undefined || header === ''
     ? [reject('dvm_recommendation_tenant_required', 'X-Tenant-ID', header)]
     : [];

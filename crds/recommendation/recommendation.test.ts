@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { entryOf } from '../rejections/index.js';
+import { getEntry } from '../rejections/index.js';
 import type { KnownVolume } from '../volume/index.js';
 import { type ApplyFacts, checkRecommendationApply, checkRecommendationQuery, type Recommendation } from './index.js';
 
@@ -99,10 +99,10 @@ describe('applying a recommendation', () => {
     'dvm_recommendation_insufficient_nodes',
     'dvm_recommendation_stale_measurement',
   ] as const) {
-    it(`${code}: the example earns it, and mended it is accepted`, () => {
-      const found = faults(checkRecommendationApply('rec_1', entryOf(code).example, facts));
+    it(`${code}: the example earns it, and the fixed example is accepted`, () => {
+      const found = faults(checkRecommendationApply('rec_1', getEntry(code).example, facts));
       expect(found.map(text => text.split(' ')[0])).to.deep.equal([code]);
-      expect(faults(checkRecommendationApply('rec_1', entryOf(code).mended, facts))).to.deep.equal([]);
+      expect(faults(checkRecommendationApply('rec_1', getEntry(code).fixed, facts))).to.deep.equal([]);
     });
   }
 

@@ -1,7 +1,7 @@
-import { entries } from './entry.js';
+import { defineEntries } from './entry.js';
 
 /** Ours: who is calling, and for whom. */
-export const callerRejections = entries({
+export const callerRejections = defineEntries({
   auth_required: {
     section: 'ours',
     status: 401,
@@ -10,7 +10,7 @@ export const callerRejections = entries({
     remedy: 'Send a token. moor finds the development token by itself.',
     echo: 'never',
     example: 'GET /api/v1/deployments',
-    mended: 'GET /api/v1/deployments with Authorization: Bearer mtk_…',
+    fixed: 'GET /api/v1/deployments with Authorization: Bearer mtk_…',
   },
 
   auth_invalid: {
@@ -21,7 +21,7 @@ export const callerRejections = entries({
     remedy: 'Ask for a new token.',
     echo: 'never',
     example: 'GET /api/v1/deployments with a revoked token',
-    mended: 'GET /api/v1/deployments with a fresh token',
+    fixed: 'GET /api/v1/deployments with a fresh token',
   },
 
   auth_forbidden: {
@@ -33,7 +33,7 @@ export const callerRejections = entries({
     remedy: 'Use a token with the right role.',
     echo: 'never',
     example: 'POST /api/v1/deployments with a viewer’s token',
-    mended: 'POST /api/v1/deployments with a deployer’s token',
+    fixed: 'POST /api/v1/deployments with a deployer’s token',
   },
 
   tenant_mismatch: {
@@ -43,7 +43,7 @@ export const callerRejections = entries({
     why: 'A tenant’s token speaks for that tenant only.',
     remedy: 'Leave the header out, or use a token of the other tenant.',
     example: 'GET /api/v1/deployments with another tenant’s X-Tenant-ID',
-    mended: 'GET /api/v1/deployments',
+    fixed: 'GET /api/v1/deployments',
   },
 
   tenant_header_required: {
@@ -53,7 +53,7 @@ export const callerRejections = entries({
     why: 'An administrator’s token belongs to no tenant, so the request must say which one it is about.',
     remedy: 'Add the header X-Tenant-ID.',
     example: 'GET /api/v1/deployments with an administrator’s token',
-    mended: 'GET /api/v1/deployments with X-Tenant-ID: 0b5c3a52-8d0e-4a53-9d0c-4f3c6b6f2a10',
+    fixed: 'GET /api/v1/deployments with X-Tenant-ID: 0b5c3a52-8d0e-4a53-9d0c-4f3c6b6f2a10',
   },
 
   tenant_header_invalid: {
@@ -63,7 +63,7 @@ export const callerRejections = entries({
     why: 'A tenant is named by its UUID; a list or a repeated header could mean two.',
     remedy: 'Send one UUID.',
     example: 'GET /api/v1/deployments with X-Tenant-ID: shop',
-    mended: 'GET /api/v1/deployments with X-Tenant-ID: 0b5c3a52-8d0e-4a53-9d0c-4f3c6b6f2a10',
+    fixed: 'GET /api/v1/deployments with X-Tenant-ID: 0b5c3a52-8d0e-4a53-9d0c-4f3c6b6f2a10',
   },
 
   host_unknown: {
@@ -73,7 +73,7 @@ export const callerRejections = entries({
     why: 'A page in a browser could otherwise reach this server under a name of its own.',
     remedy: 'Call the server by its own address, or configure the name.',
     example: 'GET /api/v1/deployments with Host: attacker.example',
-    mended: 'GET /api/v1/deployments with Host: 127.0.0.1:7070',
+    fixed: 'GET /api/v1/deployments with Host: 127.0.0.1:7070',
   },
 
   join_token_used: {
@@ -83,7 +83,7 @@ export const callerRejections = entries({
     why: 'A join token enrols one machine; only the same key may repeat the enrolment with it.',
     remedy: 'Make a new one with moor nodes join-token.',
     example: 'POST /api/v1/nodes with the join token of another machine',
-    mended: 'POST /api/v1/nodes with a fresh join token',
+    fixed: 'POST /api/v1/nodes with a fresh join token',
   },
 
   join_token_bound_to_other_name: {
@@ -94,7 +94,7 @@ export const callerRejections = entries({
     why: 'Whoever made the join token allowed one name only.',
     remedy: 'Enrol under that name, or make a join token for this one.',
     example: { nodeName: 'machine-2' },
-    mended: { nodeName: 'machine-1' },
+    fixed: { nodeName: 'machine-1' },
   },
 
   node_key_mismatch: {
@@ -104,7 +104,7 @@ export const callerRejections = entries({
     why: 'A copied token must not be able to take a node’s place.',
     remedy: 'Restore the agent’s key, choose another nodeName, or delete the node first.',
     example: 'POST /api/v1/nodes with a new key and the name of an enrolled node',
-    mended: 'POST /api/v1/nodes with the key it was enrolled with',
+    fixed: 'POST /api/v1/nodes with the key it was enrolled with',
   },
 
   node_proof_invalid: {
@@ -115,7 +115,7 @@ export const callerRejections = entries({
     remedy: 'Check that the agent uses the key it enrolled with.',
     echo: 'never',
     example: 'POST /agent/v1/token with a proof made by another key',
-    mended: 'POST /agent/v1/token with a proof made by the node’s key',
+    fixed: 'POST /agent/v1/token with a proof made by the node’s key',
   },
 
   renewal_time_skewed: {
@@ -126,7 +126,7 @@ export const callerRejections = entries({
     why: 'An old signature must not be good for ever.',
     remedy: 'Set the clock of the machine.',
     example: 'POST /agent/v1/token with at of last week',
-    mended: 'POST /agent/v1/token with at of now',
+    fixed: 'POST /agent/v1/token with at of now',
   },
 
   report_not_own: {
@@ -136,6 +136,6 @@ export const callerRejections = entries({
     why: 'An agent speaks for its own containers; one foreign report makes the whole batch suspect.',
     remedy: 'Restart the agent. If it happens again, treat the machine as compromised.',
     example: 'POST /agent/v1/reports with a replica of another node',
-    mended: 'POST /agent/v1/reports with the node’s own replicas',
+    fixed: 'POST /agent/v1/reports with the node’s own replicas',
   },
 });

@@ -1,7 +1,7 @@
 import { callerRejections } from './callers.js';
 import { deliveryRejections } from './deliveries.js';
 import { deploymentRejections } from './deployment.js';
-import type { Entry } from './entry.js';
+import type { CatalogueEntry } from './entry.js';
 import { failures } from './failures.js';
 import { fieldRejections } from './fields.js';
 import { healthCheckRejections } from './health-check.js';
@@ -15,7 +15,7 @@ import { secretRejections } from './secrets.js';
 import { volumeRejections } from './volumes.js';
 
 /** The groups in the order of the reference pages. A code stands in one of them only; `hack/check-rejections.ts` sees to it. */
-export const groups = [
+export const catalogueGroups = [
   deploymentRejections,
   healthCheckRejections,
   secretRejections,
@@ -69,13 +69,13 @@ export function isRejectionCode(text: string): text is RejectionCode {
 }
 
 /** The row of a code with its parameter type forgotten, and samples of the parameters where it has some. */
-export interface AnyEntry extends Omit<Entry, 'status' | 'expected'> {
-  readonly status: Entry<unknown>['status'];
-  readonly expected: Entry<unknown>['expected'];
+export interface AnyCatalogueEntry extends Omit<CatalogueEntry, 'status' | 'expected'> {
+  readonly status: CatalogueEntry<unknown>['status'];
+  readonly expected: CatalogueEntry<unknown>['expected'];
   readonly sample?: unknown;
 }
 
 /** The row of a code. */
-export function entryOf(code: RejectionCode): AnyEntry {
-  return catalogue[code] as unknown as AnyEntry;
+export function getEntry(code: RejectionCode): AnyCatalogueEntry {
+  return catalogue[code] as unknown as AnyCatalogueEntry;
 }

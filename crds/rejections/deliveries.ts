@@ -1,7 +1,7 @@
-import { entries } from './entry.js';
+import { defineEntries } from './entry.js';
 
 /** What an agent may hear that asks for the secrets of a container. */
-export const deliveryRejections = entries({
+export const deliveryRejections = defineEntries({
   environment_not_own: {
     section: 'ours',
     status: 403,
@@ -9,7 +9,7 @@ export const deliveryRejections = entries({
     why: 'Secrets go to the one container they are meant for, and to nobody who merely asks.',
     remedy: 'Wait for the next assignments. If it happens again, treat the machine as compromised.',
     example: 'POST /agent/v1/environment with a replica of another node',
-    mended: 'POST /agent/v1/environment with a replica of this node',
+    fixed: 'POST /agent/v1/environment with a replica of this node',
   },
 
   delivery_ticket_invalid: {
@@ -20,7 +20,7 @@ export const deliveryRejections = entries({
     remedy: 'Open the stream of assignments anew: it begins with fresh tickets.',
     echo: 'never',
     example: 'POST /agent/v1/environment with a ticket of last week',
-    mended: 'POST /agent/v1/environment with the ticket of the latest snapshot',
+    fixed: 'POST /agent/v1/environment with the ticket of the latest snapshot',
   },
 
   delivery_ticket_used: {
@@ -31,7 +31,7 @@ export const deliveryRejections = entries({
     remedy: 'Open the stream of assignments anew. If nobody repeated the request, treat the machine as compromised.',
     echo: 'never',
     example: 'POST /agent/v1/environment twice with one ticket',
-    mended: 'POST /agent/v1/environment with the ticket of the latest snapshot',
+    fixed: 'POST /agent/v1/environment with the ticket of the latest snapshot',
   },
 
   secrets_unresolved: {
@@ -41,6 +41,6 @@ export const deliveryRejections = entries({
     why: 'A container gets all of its secrets or none, and without them it is not made.',
     remedy: 'Look at the condition SecretsResolved of the deployment.',
     example: 'POST /agent/v1/environment after a secret was deleted',
-    mended: 'POST /agent/v1/environment once it is there again',
+    fixed: 'POST /agent/v1/environment once it is there again',
   },
 });

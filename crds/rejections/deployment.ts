@@ -1,15 +1,15 @@
-import { deployment, entries } from './entry.js';
+import { exampleDeployment, defineEntries } from './entry.js';
 
 /** Section 7.1: name, image, replicas, environment. */
-export const deploymentRejections = entries({
+export const deploymentRejections = defineEntries({
   name_required: {
     section: '7.1',
     status: 422,
     expected: 'a lowercase DNS-style name, for example web',
     why: 'The name is how the deployment, its containers and its DNS alias are found.',
     remedy: 'Set name.',
-    example: deployment({ name: undefined }),
-    mended: deployment(),
+    example: exampleDeployment({ name: undefined }),
+    fixed: exampleDeployment(),
   },
 
   deployment_name_invalid: {
@@ -18,8 +18,8 @@ export const deploymentRejections = entries({
     expected: 'lowercase letters, digits and hyphens, starting with a letter and ending with a letter or digit',
     why: 'The name is used verbatim as container name, router id, DNS alias and key, and all of them must accept it.',
     remedy: 'Choose a name of lowercase letters, digits and inner hyphens.',
-    example: deployment({ name: 'Web_Shop' }),
-    mended: deployment({ name: 'web-shop' }),
+    example: exampleDeployment({ name: 'Web_Shop' }),
+    fixed: exampleDeployment({ name: 'web-shop' }),
   },
 
   deployment_name_too_long: {
@@ -29,8 +29,8 @@ export const deploymentRejections = entries({
     sample: { max: 63 },
     why: 'The name becomes a DNS label, and DNS ends there.',
     remedy: 'Shorten the name.',
-    example: deployment({ name: 'a'.repeat(64) }),
-    mended: deployment({ name: 'a'.repeat(63) }),
+    example: exampleDeployment({ name: 'a'.repeat(64) }),
+    fixed: exampleDeployment({ name: 'a'.repeat(63) }),
   },
 
   reserved_infrastructure_name: {
@@ -40,8 +40,8 @@ export const deploymentRejections = entries({
     sample: { reserved: ['etcd'] },
     why: 'The name is the DNS alias of the database that the control plane itself connects to.',
     remedy: 'Choose another name.',
-    example: deployment({ name: 'etcd' }),
-    mended: deployment({ name: 'etcd-cache' }),
+    example: exampleDeployment({ name: 'etcd' }),
+    fixed: exampleDeployment({ name: 'etcd-cache' }),
   },
 
   deployment_not_found: {
@@ -51,7 +51,7 @@ export const deploymentRejections = entries({
     why: 'The tenant has no deployment of that name, and only POST creates one.',
     remedy: 'Correct the name, or create the deployment with POST /api/v1/deployments.',
     example: 'PUT /api/v1/deployments/wbe',
-    mended: 'PUT /api/v1/deployments/web',
+    fixed: 'PUT /api/v1/deployments/web',
   },
 
   manifest_wrong_kind: {
@@ -61,8 +61,8 @@ export const deploymentRejections = entries({
     sample: { kind: 'Deployment' },
     why: 'Each kind has an endpoint of its own, and this one stores no other.',
     remedy: 'Correct kind, or send the document to the endpoint of its kind.',
-    example: deployment({ kind: 'Job' }),
-    mended: deployment(),
+    example: exampleDeployment({ kind: 'Job' }),
+    fixed: exampleDeployment(),
   },
 
   image_required: {
@@ -71,8 +71,8 @@ export const deploymentRejections = entries({
     expected: 'a pinned image reference: a tag other than latest, or a digest',
     why: 'A reference that can change its meaning makes two replicas of one deployment run different programs.',
     remedy: 'Name a tag such as :1.4.2, or a digest such as @sha256:….',
-    example: deployment({ image: 'nginx:latest' }),
-    mended: deployment({ image: 'nginx:1.27.3' }),
+    example: exampleDeployment({ image: 'nginx:latest' }),
+    fixed: exampleDeployment({ image: 'nginx:1.27.3' }),
   },
 
   image_not_found: {
@@ -81,8 +81,8 @@ export const deploymentRejections = entries({
     expected: 'a reference whose manifest the registry already holds',
     why: 'The registry confirms that it has no manifest for this reference, so no node could start it.',
     remedy: 'Push the image first, then send the request again.',
-    example: deployment({ image: 'registry.example.com/shop/web:9.9.9' }),
-    mended: deployment(),
+    example: exampleDeployment({ image: 'registry.example.com/shop/web:9.9.9' }),
+    fixed: exampleDeployment(),
   },
 
   registry_credential_store_unavailable: {
@@ -91,8 +91,8 @@ export const deploymentRejections = entries({
     expected: 'the same request, once the credential store answers again',
     why: 'The registry wants a credential, and the store that holds it cannot be reached.',
     remedy: 'Send the request again later. Nothing in it needs to change.',
-    example: deployment(),
-    mended: deployment(),
+    example: exampleDeployment(),
+    fixed: exampleDeployment(),
   },
 
   replicas_negative: {
@@ -102,8 +102,8 @@ export const deploymentRejections = entries({
     sample: { max: 100 },
     why: 'There cannot be fewer than no containers.',
     remedy: 'Use 0 to stop the deployment without deleting it.',
-    example: deployment({ replicas: -1 }),
-    mended: deployment({ replicas: 0 }),
+    example: exampleDeployment({ replicas: -1 }),
+    fixed: exampleDeployment({ replicas: 0 }),
   },
 
   replicas_out_of_range: {
@@ -113,8 +113,8 @@ export const deploymentRejections = entries({
     sample: { max: 100 },
     why: 'The platform keeps one deployment from taking every node of its tenant.',
     remedy: 'Ask for fewer replicas, or split the work into several deployments.',
-    example: deployment({ replicas: 5000 }),
-    mended: deployment({ replicas: 50 }),
+    example: exampleDeployment({ replicas: 5000 }),
+    fixed: exampleDeployment({ replicas: 50 }),
   },
 
   plaintext_credential_in_environment: {
@@ -126,8 +126,8 @@ export const deploymentRejections = entries({
     why: 'The environment is stored, archived and shown as it is, so a credential in it is readable by many.',
     remedy: 'Write the credential to the secrets store and take it out of environment.',
     echo: 'never',
-    example: deployment({ environment: { DB_PASSWORD: 'correct horse' } }),
-    mended: deployment({ environment: { DB_PASSWORD_FILE: '/run/db-password' } }),
+    example: exampleDeployment({ environment: { DB_PASSWORD: 'correct horse' } }),
+    fixed: exampleDeployment({ environment: { DB_PASSWORD_FILE: '/run/db-password' } }),
   },
 
   secrets_version_negative: {
@@ -136,7 +136,7 @@ export const deploymentRejections = entries({
     expected: 'an integer of 0 or more, or no secretsVersion',
     why: 'The counter starts at 0 and only the rotation operation raises it.',
     remedy: 'Leave secretsVersion out.',
-    example: deployment({ secretsVersion: -1 }),
-    mended: deployment(),
+    example: exampleDeployment({ secretsVersion: -1 }),
+    fixed: exampleDeployment(),
   },
 });

@@ -1,11 +1,11 @@
 /** A request as the reference page shows it: a body, or a line of HTTP where the body is not the point. */
-export type Example = string | Readonly<Record<string, unknown>>;
+export type ExampleRequest = string | Readonly<Record<string, unknown>>;
 
 /** The section of the specification that names a code; `ours` where it names none, `failure` where the platform failed. */
-export type Section = `7.${1 | 2 | 3 | 4 | 5}` | 'ours' | 'failure';
+export type SpecSection = `7.${1 | 2 | 3 | 4 | 5}` | 'ours' | 'failure';
 
 /** HTTP statuses a code may be answered with. */
-export type Status =
+export type RejectionStatus =
   | 400
   | 401
   | 403
@@ -27,10 +27,10 @@ export type Status =
   | 503;
 
 /** One row of the catalogue: everything about a rejection except the request that earned it. */
-export interface Entry<Params = never> {
-  readonly section: Section;
+export interface CatalogueEntry<Params = never> {
+  readonly section: SpecSection;
   /** HTTP status the API answers with; a function where the same words have two causes. */
-  readonly status: Status | ((params: Params) => Status);
+  readonly status: RejectionStatus | ((params: Params) => RejectionStatus);
   /** The accepted form, as the client will read it. */
   readonly expected: string | ((params: Params) => string);
   /** Why the platform insists, in one sentence. */
@@ -38,9 +38,9 @@ export interface Entry<Params = never> {
   /** What to do next, in the imperative. Printed on the reference page only. */
   readonly remedy: string;
   /** A request that earns the code. */
-  readonly example: Example;
-  /** The same request, mended. */
-  readonly mended: Example;
+  readonly example: ExampleRequest;
+  /** The same request, fixed. */
+  readonly fixed: ExampleRequest;
   /** `never` when the received value may be a credential: it is then described, not quoted. */
   readonly echo?: 'never';
 }
@@ -51,19 +51,19 @@ type Sampled<Row> = Row extends { readonly expected: (params: infer Params) => s
   : { readonly sample?: never };
 
 /** Declares a group of entries, keeping each code and each parameter type known to the compiler. */
-export function entries<const Group extends Record<string, Entry<never>>>(
+export function defineEntries<const Group extends Record<string, CatalogueEntry<never>>>(
   group: Group & { readonly [Code in keyof Group]: Sampled<Group[Code]> },
 ): Group {
   return group;
 }
 
 /** A sound deployment with some fields changed, for examples; `undefined` leaves a field out. */
-export function deployment(fields: Readonly<Record<string, unknown>> = {}): Readonly<Record<string, unknown>> {
+export function exampleDeployment(fields: Readonly<Record<string, unknown>> = {}): Readonly<Record<string, unknown>> {
   return { kind: 'Deployment', name: 'web', image: 'registry.example.com/shop/web:1.4.2', ...fields };
 }
 
 /** A job that would be accepted, for examples. */
-export function job(fields: Readonly<Record<string, unknown>> = {}): Readonly<Record<string, unknown>> {
+export function exampleJob(fields: Readonly<Record<string, unknown>> = {}): Readonly<Record<string, unknown>> {
   return { kind: 'Job', name: 'migrate', image: 'registry.example.com/shop/migrate:1.4.2', ...fields };
 }
 
@@ -77,11 +77,11 @@ export const exampleVolumes = {
 } as const;
 
 /** A mount of a volume, for examples. */
-export function mount(fields: Readonly<Record<string, unknown>> = {}): Readonly<Record<string, unknown>> {
+export function exampleMount(fields: Readonly<Record<string, unknown>> = {}): Readonly<Record<string, unknown>> {
   return { volumeId: exampleVolumes.ready, mountPath: '/data', ...fields };
 }
 
 /** A secret entry, for examples; `undefined` leaves a field out. */
-export function secret(fields: Readonly<Record<string, unknown>> = {}): Readonly<Record<string, unknown>> {
+export function exampleSecret(fields: Readonly<Record<string, unknown>> = {}): Readonly<Record<string, unknown>> {
   return { name: 'DB', vault_path: 'deployments/web-db', anchor: 'process', ...fields };
 }

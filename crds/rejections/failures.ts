@@ -1,7 +1,7 @@
-import { entries } from './entry.js';
+import { defineEntries } from './entry.js';
 
 /** Not refusals: the platform could not do its part. */
-export const failures = entries({
+export const failures = defineEntries({
   store_unavailable: {
     section: 'failure',
     status: 503,
@@ -9,7 +9,7 @@ export const failures = entries({
     why: 'The database cannot be reached, so nothing was stored.',
     remedy: 'Send the request again as long after as Retry-After says.',
     example: 'POST /api/v1/deployments while etcd is down',
-    mended: 'POST /api/v1/deployments once etcd is back',
+    fixed: 'POST /api/v1/deployments once etcd is back',
   },
 
   secret_store_unavailable: {
@@ -19,7 +19,7 @@ export const failures = entries({
     why: 'The secrets store cannot be reached, so nothing was stored.',
     remedy: 'Send the request again as long after as Retry-After says.',
     example: 'PUT /api/v1/secrets/deployments/web-db while the secrets store is down',
-    mended: 'PUT /api/v1/secrets/deployments/web-db once it is back',
+    fixed: 'PUT /api/v1/secrets/deployments/web-db once it is back',
   },
 
   secret_unreadable: {
@@ -29,7 +29,7 @@ export const failures = entries({
     why: 'A secret was altered in the store, or is sealed with a key that the server does not have. Nothing was stored.',
     remedy: 'Have whoever runs the platform put the key back, or give the secret up as docs/SECRETS.md says.',
     example: 'PUT /api/v1/secrets/deployments/web-db while the keyring of the server lacks a key',
-    mended: 'PUT /api/v1/secrets/deployments/web-db once the key is back',
+    fixed: 'PUT /api/v1/secrets/deployments/web-db once the key is back',
   },
 
   outcome_unknown: {
@@ -39,7 +39,7 @@ export const failures = entries({
     why: 'The database did not answer in time, and whether the change was stored could not be settled.',
     remedy: 'Read the object: when it shows the change, it was stored; otherwise send the request again.',
     example: 'POST /api/v1/deployments while the connection to etcd breaks',
-    mended: 'GET /api/v1/deployments/web, then decide',
+    fixed: 'GET /api/v1/deployments/web, then decide',
   },
 
   logs_unavailable: {
@@ -49,7 +49,7 @@ export const failures = entries({
     why: 'The agent of the node that the replica is placed on did not answer in time.',
     remedy: 'Look at the node with moor get nodes, and ask again when it is ready.',
     example: 'GET /api/v1/deployments/web/logs while the node is down',
-    mended: 'GET /api/v1/deployments/web/logs once the node is back',
+    fixed: 'GET /api/v1/deployments/web/logs once the node is back',
   },
 
   logs_too_many: {
@@ -59,16 +59,16 @@ export const failures = entries({
     why: 'The agent of the node carries as many streams of logs at once as it can without harm to the containers.',
     remedy: 'End a moor logs --follow that nobody looks at, or ask again as long after as Retry-After says.',
     example: 'GET /api/v1/deployments/web/logs while 64 others read logs from the same node',
-    mended: 'GET /api/v1/deployments/web/logs once one of them has left',
+    fixed: 'GET /api/v1/deployments/web/logs once one of them has left',
   },
 
   internal_failure: {
     section: 'failure',
     status: 500,
-    expected: 'the same request, once the fault is mended',
+    expected: 'the same request, once the fault is fixed',
     why: 'The platform met something it was not built for. The request id finds it in the log.',
     remedy: 'Report the request id to whoever runs the platform.',
     example: 'any request that meets a bug',
-    mended: 'the same request in a release without it',
+    fixed: 'the same request in a release without it',
   },
 });

@@ -1,7 +1,7 @@
-import { deployment, entries } from './entry.js';
+import { exampleDeployment, defineEntries } from './entry.js';
 
 /** Ours: rules about fields for which the specification has no code. */
-export const fieldRejections = entries({
+export const fieldRejections = defineEntries({
   field_unknown: {
     section: 'ours',
     status: 422,
@@ -11,8 +11,8 @@ export const fieldRejections = entries({
     why: 'A field that is dropped in silence looks as if it had been accepted.',
     remedy: 'Correct the name of the field, or remove it.',
     echo: 'never',
-    example: deployment({ replcas: 3 }),
-    mended: deployment({ replicas: 3 }),
+    example: exampleDeployment({ replcas: 3 }),
+    fixed: exampleDeployment({ replicas: 3 }),
   },
 
   field_invalid: {
@@ -22,8 +22,8 @@ export const fieldRejections = entries({
     sample: { wanted: 'a list of strings, one per argument' },
     why: 'The value does not have the form of this field.',
     remedy: 'Send the value in the expected form.',
-    example: deployment({ command: '--port 8080' }),
-    mended: deployment({ command: ['--port', '8080'] }),
+    example: exampleDeployment({ command: '--port 8080' }),
+    fixed: exampleDeployment({ command: ['--port', '8080'] }),
   },
 
   field_immutable: {
@@ -34,7 +34,7 @@ export const fieldRejections = entries({
     why: 'This field says which object it is, and everything that belongs to the object is found by it.',
     remedy: 'Leave the field as it is. For another name, create a new object and delete this one.',
     example: 'PUT /api/v1/deployments/web with {"name": "shop"}',
-    mended: 'PUT /api/v1/deployments/web with {"name": "web"}',
+    fixed: 'PUT /api/v1/deployments/web with {"name": "web"}',
   },
 
   environment_name_invalid: {
@@ -43,8 +43,8 @@ export const fieldRejections = entries({
     expected: 'letters, digits, underscores, dots and hyphens, not starting with a digit, at most 255',
     why: 'Programs and shells in the container could not read a variable of that name.',
     remedy: 'Rename the variable.',
-    example: deployment({ environment: { '1ST_MODE': 'production' } }),
-    mended: deployment({ environment: { FIRST_MODE: 'production' } }),
+    example: exampleDeployment({ environment: { '1ST_MODE': 'production' } }),
+    fixed: exampleDeployment({ environment: { FIRST_MODE: 'production' } }),
   },
 
   port_invalid: {
@@ -53,8 +53,8 @@ export const fieldRejections = entries({
     expected: 'containerPort and optional hostPort from 1 to 65535, protocol tcp or udp',
     why: 'The container runtime can publish nothing else.',
     remedy: 'Correct the port.',
-    example: deployment({ ports: [{ containerPort: 80800 }] }),
-    mended: deployment({ ports: [{ containerPort: 8080 }] }),
+    example: exampleDeployment({ ports: [{ containerPort: 80800 }] }),
+    fixed: exampleDeployment({ ports: [{ containerPort: 8080 }] }),
   },
 
   port_duplicate: {
@@ -63,13 +63,13 @@ export const fieldRejections = entries({
     expected: 'each container port and each host port once for a protocol',
     why: 'Two listeners cannot share one port of one protocol.',
     remedy: 'Remove or change one of the two.',
-    example: deployment({
+    example: exampleDeployment({
       ports: [
         { containerPort: 80, hostPort: 80 },
         { containerPort: 81, hostPort: 80 },
       ],
     }),
-    mended: deployment({
+    fixed: exampleDeployment({
       ports: [
         { containerPort: 80, hostPort: 80 },
         { containerPort: 81, hostPort: 81 },
@@ -84,8 +84,8 @@ export const fieldRejections = entries({
     sample: { form: 'thousandths of a core such as 500m, or cores such as 1.5, above zero' },
     why: 'The scheduler compares requests with what a node has, so it must be able to read them.',
     remedy: 'Write cpu like 500m and memory like 256Mi.',
-    example: deployment({ resources: { cpu: 'half' } }),
-    mended: deployment({ resources: { cpu: '500m' } }),
+    example: exampleDeployment({ resources: { cpu: 'half' } }),
+    fixed: exampleDeployment({ resources: { cpu: '500m' } }),
   },
 
   label_invalid: {
@@ -95,8 +95,8 @@ export const fieldRejections = entries({
       'key: letters, digits, dots, hyphens, underscores, at most 63, optionally after a DNS name and /; value: the same, or empty',
     why: 'Labels are compared and selected by, so their form is narrow.',
     remedy: 'Shorten or respell the label.',
-    example: deployment({ labels: { 'team name': 'shop' } }),
-    mended: deployment({ labels: { team: 'shop' } }),
+    example: exampleDeployment({ labels: { 'team name': 'shop' } }),
+    fixed: exampleDeployment({ labels: { team: 'shop' } }),
   },
 
   label_reserved: {
@@ -107,8 +107,8 @@ export const fieldRejections = entries({
     sample: { prefixes: ['mooring.io/', 'com.docker.', 'traefik.'] },
     why: 'The platform and the container runtime steer by these labels.',
     remedy: 'Choose another key.',
-    example: deployment({ labels: { 'mooring.io/tenant': 'mine' } }),
-    mended: deployment({ labels: { 'example.com/tenant': 'mine' } }),
+    example: exampleDeployment({ labels: { 'mooring.io/tenant': 'mine' } }),
+    fixed: exampleDeployment({ labels: { 'example.com/tenant': 'mine' } }),
   },
 
   node_label_reserved: {
@@ -118,6 +118,6 @@ export const fieldRejections = entries({
     why: 'The platform places work by the labels under its own prefix, so an agent may not invent them.',
     remedy: 'Take the label out of the agent’s configuration, or use a prefix of your own.',
     example: { nodeName: 'machine-1', labels: { 'mooring.io/control-plane': 'true' } },
-    mended: { nodeName: 'machine-1', labels: { 'mooring.io/country': 'DE' } },
+    fixed: { nodeName: 'machine-1', labels: { 'mooring.io/country': 'DE' } },
   },
 });

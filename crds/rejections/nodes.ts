@@ -1,7 +1,7 @@
-import { entries } from './entry.js';
+import { defineEntries } from './entry.js';
 
 /** Ours: the life of a node after its enrolment, and what a tenant may have. */
-export const nodeRejections = entries({
+export const nodeRejections = defineEntries({
   node_in_use: {
     section: 'ours',
     status: 409,
@@ -10,7 +10,7 @@ export const nodeRejections = entries({
     why: 'Its agent is heard and containers run there: without its record nobody would look after them.',
     remedy: 'Drain the node and wait for node.drained, then repeat the request.',
     example: 'DELETE /api/v1/nodes/machine-1, while it runs containers',
-    mended: 'POST /api/v1/nodes/machine-1/drain, then DELETE /api/v1/nodes/machine-1 once it is empty',
+    fixed: 'POST /api/v1/nodes/machine-1/drain, then DELETE /api/v1/nodes/machine-1 once it is empty',
   },
 
   node_is_control_plane: {
@@ -20,7 +20,7 @@ export const nodeRejections = entries({
     why: 'The control plane answers this very request from that machine, so the machine is not off.',
     remedy: 'Drain the node instead, if it is to be emptied.',
     example: 'POST /api/v1/nodes/control-1/fence',
-    mended: 'POST /api/v1/nodes/control-1/drain',
+    fixed: 'POST /api/v1/nodes/control-1/drain',
   },
 
   node_claims_full: {
@@ -31,7 +31,7 @@ export const nodeRejections = entries({
     why: 'A node is handed from one tenant to one other: a third would wait for nothing that it could see.',
     remedy: 'Have one of the claims released first.',
     example: 'POST /api/v1/nodes/machine-1/claims, for a third tenant',
-    mended: 'POST /api/v1/nodes/machine-1/claims, once a claim was released',
+    fixed: 'POST /api/v1/nodes/machine-1/claims, once a claim was released',
   },
 
   quota_reached: {
@@ -42,6 +42,6 @@ export const nodeRejections = entries({
     why: 'What one tenant may have is limited, so that there is enough for all.',
     remedy: 'Remove what is not needed, or ask the platform for more.',
     example: 'POST /api/v1/nodes as a tenant that has all the nodes it may have',
-    mended: 'POST /api/v1/nodes, once another node was deleted',
+    fixed: 'POST /api/v1/nodes, once another node was deleted',
   },
 });

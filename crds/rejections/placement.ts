@@ -1,4 +1,4 @@
-import { deployment, entries, job } from './entry.js';
+import { exampleDeployment, defineEntries, exampleJob } from './entry.js';
 
 /** Why the tenant's nodes could not be listed. */
 type NoNodes = { readonly nodes: 'none' | 'unreadable' };
@@ -7,7 +7,7 @@ const statusOf = ({ nodes }: NoNodes) => (nodes === 'unreadable' ? 503 : 422);
 const network = (fields: Readonly<Record<string, unknown>>) => ({ name: 'backend', ...fields });
 
 /** Section 7.4: nodes, jobs and networks. */
-export const placementRejections = entries({
+export const placementRejections = defineEntries({
   node_candidates_unresolvable: {
     section: '7.4',
     status: statusOf,
@@ -18,8 +18,8 @@ export const placementRejections = entries({
     sample: { nodes: 'none' },
     why: 'A named node is checked against the tenant’s enrolled nodes, and there is no list to check against.',
     remedy: 'Enrol a node, or leave nodeId out and let the scheduler choose.',
-    example: deployment({ nodeId: 'machine-1' }),
-    mended: deployment(),
+    example: exampleDeployment({ nodeId: 'machine-1' }),
+    fixed: exampleDeployment(),
   },
 
   node_not_a_placement_candidate: {
@@ -30,8 +30,8 @@ export const placementRejections = entries({
     sample: { nodes: ['machine-1', 'machine-2'] },
     why: 'Work runs only on nodes that the deployment’s own tenant has enrolled.',
     remedy: 'Name one of your nodes, or leave nodeId out and let the scheduler choose.',
-    example: deployment({ nodeId: 'somebody-elses-machine' }),
-    mended: deployment({ nodeId: 'machine-1' }),
+    example: exampleDeployment({ nodeId: 'somebody-elses-machine' }),
+    fixed: exampleDeployment({ nodeId: 'machine-1' }),
   },
 
   node_owned_by_another_tenant: {
@@ -41,7 +41,7 @@ export const placementRejections = entries({
     why: 'A node’s agent shows every container on its machine to its tenant, so a node belongs to one tenant only.',
     remedy: 'Choose another nodeName, or have the other tenant release its claim.',
     example: { nodeName: 'taken-machine' },
-    mended: { nodeName: 'my-machine' },
+    fixed: { nodeName: 'my-machine' },
   },
 
   node_claim_release_no_tenant: {
@@ -51,7 +51,7 @@ export const placementRejections = entries({
     why: 'A node may carry claims of two tenants, and each can release only its own.',
     remedy: 'Add the header X-Tenant-ID.',
     example: 'DELETE /api/v1/nodes/machine-1/claim',
-    mended: 'DELETE /api/v1/nodes/machine-1/claim with X-Tenant-ID: 0b5c3a52-8d0e-4a53-9d0c-4f3c6b6f2a10',
+    fixed: 'DELETE /api/v1/nodes/machine-1/claim with X-Tenant-ID: 0b5c3a52-8d0e-4a53-9d0c-4f3c6b6f2a10',
   },
 
   job_node_candidates_unresolvable: {
@@ -64,8 +64,8 @@ export const placementRejections = entries({
     sample: { nodes: 'none' },
     why: 'A named node is checked against the nodes whose agents are heard, and there is no list to check against.',
     remedy: 'Enrol a node or start its agent, or leave nodeId out.',
-    example: job({ nodeId: 'machine-1' }),
-    mended: job(),
+    example: exampleJob({ nodeId: 'machine-1' }),
+    fixed: exampleJob(),
   },
 
   job_node_not_found: {
@@ -76,8 +76,8 @@ export const placementRejections = entries({
     sample: { nodes: ['machine-1', 'machine-2'] },
     why: 'A job can only run on a node that exists.',
     remedy: 'Name one of your nodes, or leave nodeId out.',
-    example: job({ nodeId: 'nowhere' }),
-    mended: job({ nodeId: 'machine-1' }),
+    example: exampleJob({ nodeId: 'nowhere' }),
+    fixed: exampleJob({ nodeId: 'machine-1' }),
   },
 
   network_node_candidates_unresolvable: {
@@ -89,7 +89,7 @@ export const placementRejections = entries({
     why: 'A network is made on one node, and there is no node to make it on.',
     remedy: 'Enrol a node first.',
     example: 'POST /api/v1/networks as a tenant without nodes',
-    mended: 'POST /api/v1/networks once a node is enrolled',
+    fixed: 'POST /api/v1/networks once a node is enrolled',
   },
 
   network_node_not_a_candidate: {
@@ -100,7 +100,7 @@ export const placementRejections = entries({
     why: 'The tenant cannot place workloads on the named node, so nothing could ever use the network.',
     remedy: 'Name one of your nodes.',
     example: network({ nodeId: 'somebody-elses-machine' }),
-    mended: network({ nodeId: 'machine-1' }),
+    fixed: network({ nodeId: 'machine-1' }),
   },
 
   network_node_required: {
@@ -111,7 +111,7 @@ export const placementRejections = entries({
     why: 'A network is made on one node, and with several to choose from the platform does not guess.',
     remedy: 'Set nodeId.',
     example: network({}),
-    mended: network({ nodeId: 'machine-1' }),
+    fixed: network({ nodeId: 'machine-1' }),
   },
 
   network_option_unsupported_on_agent: {
@@ -121,6 +121,6 @@ export const placementRejections = entries({
     why: 'Nothing else is carried to the node’s agent, so the option would have no effect.',
     remedy: 'Remove the option.',
     example: network({ nodeId: 'machine-1', subnet: '10.0.0.0/24' }),
-    mended: network({ nodeId: 'machine-1' }),
+    fixed: network({ nodeId: 'machine-1' }),
   },
 });

@@ -2,13 +2,13 @@
 const QUOTED_MAX = 256;
 
 /** The value as a client sent it: itself when it is a string, else its JSON; never longer than 256 characters. */
-export function quote(value: unknown): string {
+export function quoteValue(value: unknown): string {
   if (value === undefined) return 'nothing';
   return cut(typeof value === 'string' ? value : json(value, QUOTED_MAX + 1));
 }
 
 /** What kind of value it is and how large, for values that may be credentials. */
-export function describe(value: unknown): string {
+export function describeValue(value: unknown): string {
   if (value === undefined) return 'nothing';
   if (value === null) return 'null';
   if (typeof value === 'string') return `[redacted, string of ${Buffer.byteLength(value)} bytes]`;

@@ -1,9 +1,9 @@
-import { entries } from './entry.js';
+import { defineEntries } from './entry.js';
 
 const apply = (parameters: Readonly<Record<string, unknown>>) => ({ parameters });
 
 /** Section 7.5: recommendations. */
-export const recommendationRejections = entries({
+export const recommendationRejections = defineEntries({
   dvm_recommendation_apply_invalid_spec: {
     section: '7.5',
     status: 409,
@@ -12,7 +12,7 @@ export const recommendationRejections = entries({
     why: 'The volume with this change would not have been accepted.',
     remedy: 'Change the parameters, or leave the volume as it is.',
     example: apply({ action: 'set_replicas', target_replicas: 2 }),
-    mended: apply({ action: 'resize', target_size_bytes: 21_474_836_480 }),
+    fixed: apply({ action: 'resize', target_size_bytes: 21_474_836_480 }),
   },
 
   dvm_recommendation_bad_parameter: {
@@ -23,7 +23,7 @@ export const recommendationRejections = entries({
     why: 'The action cannot be carried out with this value.',
     remedy: 'Correct the parameter; the recommendation itself carries one that fits.',
     example: apply({ action: 'set_replicas', target_replicas: 0 }),
-    mended: apply({ action: 'set_replicas', target_replicas: 2 }),
+    fixed: apply({ action: 'set_replicas', target_replicas: 2 }),
   },
 
   dvm_recommendation_insufficient_nodes: {
@@ -35,7 +35,7 @@ export const recommendationRejections = entries({
     why: 'Two copies on one machine are lost together.',
     remedy: 'Enrol more nodes, or ask for fewer replicas.',
     example: apply({ action: 'set_replicas', target_replicas: 9 }),
-    mended: apply({ action: 'set_replicas', target_replicas: 2 }),
+    fixed: apply({ action: 'set_replicas', target_replicas: 2 }),
   },
 
   dvm_recommendation_not_applicable: {
@@ -46,7 +46,7 @@ export const recommendationRejections = entries({
     why: 'This recommendation tells a person what to do; the platform cannot do it.',
     remedy: 'Do what it says by hand.',
     example: 'POST /api/v1/dvm/recommendations/rec_…/apply with applicable: false',
-    mended: 'POST /api/v1/dvm/recommendations/rec_…/apply with applicable: true',
+    fixed: 'POST /api/v1/dvm/recommendations/rec_…/apply with applicable: true',
   },
 
   dvm_recommendation_not_found: {
@@ -56,7 +56,7 @@ export const recommendationRejections = entries({
     why: 'Recommendations are computed from the present state, and vanish when their condition does.',
     remedy: 'Read the list again.',
     example: 'POST /api/v1/dvm/recommendations/rec_old/apply',
-    mended: 'GET /api/v1/dvm/recommendations',
+    fixed: 'GET /api/v1/dvm/recommendations',
   },
 
   dvm_recommendation_stale_measurement: {
@@ -67,7 +67,7 @@ export const recommendationRejections = entries({
     why: 'The volume has grown since it was measured, and its data would not fit.',
     remedy: 'Read the recommendation again, and apply what it says now.',
     example: apply({ action: 'resize', target_size_bytes: 1024 }),
-    mended: apply({ action: 'resize', target_size_bytes: 21_474_836_480 }),
+    fixed: apply({ action: 'resize', target_size_bytes: 21_474_836_480 }),
   },
 
   dvm_recommendation_tenant_required: {
@@ -77,7 +77,7 @@ export const recommendationRejections = entries({
     why: 'Recommendations are computed for one tenant, and the request has to say for which.',
     remedy: 'Add the header X-Tenant-ID.',
     example: 'GET /api/v1/dvm/recommendations',
-    mended: 'GET /api/v1/dvm/recommendations with X-Tenant-ID: 0b5c3a52-8d0e-4a53-9d0c-4f3c6b6f2a10',
+    fixed: 'GET /api/v1/dvm/recommendations with X-Tenant-ID: 0b5c3a52-8d0e-4a53-9d0c-4f3c6b6f2a10',
   },
 
   dvm_recommendation_unknown_action: {
@@ -88,7 +88,7 @@ export const recommendationRejections = entries({
     why: 'Nothing else is carried out.',
     remedy: 'Use the action that the recommendation carries.',
     example: apply({ action: 'defragment' }),
-    mended: apply({ action: 'set_replicas', target_replicas: 2 }),
+    fixed: apply({ action: 'set_replicas', target_replicas: 2 }),
   },
 
   dvm_recommendation_unknown_priority: {
@@ -99,7 +99,7 @@ export const recommendationRejections = entries({
     why: 'A misspelt filter would answer an empty list, which looks like good news.',
     remedy: 'Correct or remove the parameter.',
     example: 'GET /api/v1/dvm/recommendations?priority=urgent',
-    mended: 'GET /api/v1/dvm/recommendations?priority=critical',
+    fixed: 'GET /api/v1/dvm/recommendations?priority=critical',
   },
 
   dvm_recommendation_unknown_type: {
@@ -110,7 +110,7 @@ export const recommendationRejections = entries({
     why: 'A misspelt filter would answer an empty list, which looks like good news.',
     remedy: 'Correct or remove the parameter.',
     example: 'GET /api/v1/dvm/recommendations?type=size',
-    mended: 'GET /api/v1/dvm/recommendations?type=capacity',
+    fixed: 'GET /api/v1/dvm/recommendations?type=capacity',
   },
 
   dvm_recommendation_volume_missing: {
@@ -120,6 +120,6 @@ export const recommendationRejections = entries({
     why: 'The volume was deleted or moved since the recommendation was computed.',
     remedy: 'Read the list again.',
     example: 'POST /api/v1/dvm/recommendations/rec_…/apply after its volume was deleted',
-    mended: 'GET /api/v1/dvm/recommendations',
+    fixed: 'GET /api/v1/dvm/recommendations',
   },
 });

@@ -4,11 +4,11 @@ import fc from 'fast-check';
 import { FieldPath } from '../grammar/index.js';
 import {
   catalogue,
-  describe as described,
-  entryOf,
+  describeValue as described,
+  getEntry,
   isRejectionCode,
   reject,
-  rejectionAnswer,
+  toRejectionAnswer,
   withFix,
 } from './index.js';
 
@@ -23,7 +23,7 @@ describe('a rejection', () => {
       field: 'replicas',
       received: '101',
       expected: 'an integer from 0 to 100',
-      why: entryOf('replicas_out_of_range').why,
+      why: getEntry('replicas_out_of_range').why,
       doc: '/docs/codes/replicas_out_of_range',
     });
   });
@@ -99,7 +99,7 @@ describe('the answer to a refused request', () => {
     op: 'remove',
     path: '/image',
   });
-  const { status, body } = rejectionAnswer([first, second], 'https://moor.example.com');
+  const { status, body } = toRejectionAnswer([first, second], 'https://moor.example.com');
 
   it('is the first rejection, and the list of all', () => {
     expect(status).to.equal(422);
@@ -128,12 +128,12 @@ describe('the catalogue', () => {
         expect(sentence).to.match(/^[A-Z].*\.$/);
         expect(sentence).not.to.contain('!');
       }
-      expect(JSON.stringify(row.example)).not.to.equal(JSON.stringify(isWithoutMend(code) ? null : row.mended));
+      expect(JSON.stringify(row.example)).not.to.equal(JSON.stringify(isWithoutFix(code) ? null : row.fixed));
     });
   }
 });
 
 /** The one request that needs no change: the platform was at fault. */
-function isWithoutMend(code: string): boolean {
+function isWithoutFix(code: string): boolean {
   return code === 'registry_credential_store_unavailable';
 }

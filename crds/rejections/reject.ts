@@ -1,6 +1,6 @@
 import type { FieldPath } from '../grammar/index.js';
-import { entryOf, type ParamsOf, type RejectionCode } from './catalogue.js';
-import { describe, quote } from './received.js';
+import { getEntry, type ParamsOf, type RejectionCode } from './catalogue.js';
+import { describeValue, quoteValue } from './received.js';
 import type { PatchStep, Rejection } from './rejection.js';
 
 /** Builds the record for one refused value. Nothing else in the code base writes one by hand. */
@@ -10,13 +10,13 @@ export function reject<Code extends RejectionCode>(
   received: unknown,
   ...params: ParamsOf<Code>
 ): Rejection {
-  const { status, expected, why, echo } = entryOf(code);
+  const { status, expected, why, echo } = getEntry(code);
   const given = (params as readonly unknown[])[0];
   return {
     code,
     status: typeof status === 'function' ? status(given) : status,
     field: at.toString(),
-    received: echo === 'never' ? describe(received) : quote(received),
+    received: echo === 'never' ? describeValue(received) : quoteValue(received),
     expected: typeof expected === 'function' ? expected(given) : expected,
     why,
     doc: `/docs/codes/${code}`,
@@ -24,8 +24,8 @@ export function reject<Code extends RejectionCode>(
 }
 
 /** The same refusal of a value that may be a credential: described, whatever the code says. */
-export function unquoted(rejection: Rejection, received: unknown): Rejection {
-  return { ...rejection, received: describe(received) };
+export function redactReceived(rejection: Rejection, received: unknown): Rejection {
+  return { ...rejection, received: describeValue(received) };
 }
 
 /** The same refusal, with the patch that would mend the request. */

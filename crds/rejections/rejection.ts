@@ -1,5 +1,5 @@
 import type { RejectionCode } from './catalogue.js';
-import type { Status } from './entry.js';
+import type { RejectionStatus } from './entry.js';
 
 /** One step of a JSON Patch (RFC 6902). */
 export type PatchStep =
@@ -11,7 +11,7 @@ export type PatchStep =
 export interface Rejection {
   readonly code: RejectionCode;
   /** Not part of the body: the API answers the status of the first rejection. */
-  readonly status: Status;
+  readonly status: RejectionStatus;
   readonly field: string;
   readonly received: string;
   readonly expected: string;
@@ -34,7 +34,10 @@ export interface RejectionBody extends RejectionRecord {
 }
 
 /** What the API answers to a refused request. */
-export function rejectionAnswer(rejections: Rejections, baseUrl: string): { status: Status; body: RejectionBody } {
+export function toRejectionAnswer(
+  rejections: Rejections,
+  baseUrl: string,
+): { status: RejectionStatus; body: RejectionBody } {
   const records = rejections.map(rejection => recordOf(rejection, baseUrl));
   return { status: rejections[0].status, body: { ...records[0]!, rejections: records } };
 }

@@ -1,9 +1,9 @@
-import { deployment, entries, secret } from './entry.js';
+import { exampleDeployment, defineEntries, exampleSecret } from './entry.js';
 
-const residency = (block: Readonly<Record<string, unknown>>) => deployment({ placement: { residency: block } });
+const residency = (block: Readonly<Record<string, unknown>>) => exampleDeployment({ placement: { residency: block } });
 
 /** Ours: where a deployment may run, what it waits for, and names that may not meet. */
-export const relationRejections = entries({
+export const relationRejections = defineEntries({
   residency_label_handwritten: {
     section: 'ours',
     status: 422,
@@ -11,8 +11,8 @@ export const relationRejections = entries({
     sample: { block: '{"country":"DE"}' },
     why: 'Residency is written as a typed block, so that a misspelt country cannot pass for no constraint at all.',
     remedy: 'Remove the label and write placement.residency.',
-    example: deployment({ labels: { 'mooring.io/data-residency-country': 'DE' } }),
-    mended: residency({ country: 'DE' }),
+    example: exampleDeployment({ labels: { 'mooring.io/data-residency-country': 'DE' } }),
+    fixed: residency({ country: 'DE' }),
   },
 
   residency_label_conflict: {
@@ -21,11 +21,11 @@ export const relationRejections = entries({
     expected: 'placement.residency alone, without the label',
     why: 'Two statements of one constraint can come to differ, and nobody could say which one holds.',
     remedy: 'Remove the label.',
-    example: deployment({
+    example: exampleDeployment({
       placement: { residency: { country: 'DE' } },
       labels: { 'mooring.io/data-residency-country': 'DE' },
     }),
-    mended: residency({ country: 'DE' }),
+    fixed: residency({ country: 'DE' }),
   },
 
   residency_region_unknown: {
@@ -36,7 +36,7 @@ export const relationRejections = entries({
     why: 'Which countries a region covers is declared by the control plane; of this one it knows none.',
     remedy: 'Choose a declared region; GET /api/v1/scheduler/regions lists them.',
     example: residency({ region: 'europe' }),
-    mended: residency({ region: 'eu' }),
+    fixed: residency({ region: 'eu' }),
   },
 
   residency_country_invalid: {
@@ -46,7 +46,7 @@ export const relationRejections = entries({
     why: 'Nodes report their country in this form, so no node could ever match another one.',
     remedy: 'Use the country’s two-letter code.',
     example: residency({ country: 'Germany' }),
-    mended: residency({ country: 'DE' }),
+    fixed: residency({ country: 'DE' }),
   },
 
   depends_on_self: {
@@ -55,8 +55,8 @@ export const relationRejections = entries({
     expected: 'the name of another deployment',
     why: 'A deployment that waits for itself never starts.',
     remedy: 'Remove the entry.',
-    example: deployment({ dependsOn: [{ name: 'web' }] }),
-    mended: deployment({ dependsOn: [{ name: 'db' }] }),
+    example: exampleDeployment({ dependsOn: [{ name: 'web' }] }),
+    fixed: exampleDeployment({ dependsOn: [{ name: 'db' }] }),
   },
 
   depends_on_cycle: {
@@ -66,8 +66,8 @@ export const relationRejections = entries({
     sample: { cycle: ['web', 'worker', 'web'] },
     why: 'Each of them would wait for the next, and none would start.',
     remedy: 'Take one of the dependencies out.',
-    example: deployment({ dependsOn: [{ name: 'worker' }] }),
-    mended: deployment({ dependsOn: [{ name: 'db' }] }),
+    example: exampleDeployment({ dependsOn: [{ name: 'worker' }] }),
+    fixed: exampleDeployment({ dependsOn: [{ name: 'db' }] }),
   },
 
   depends_on_no_health_check: {
@@ -76,8 +76,8 @@ export const relationRejections = entries({
     expected: 'a deployment with a healthCheck, or the condition started',
     why: 'Without a health check nothing ever says that the other deployment is healthy.',
     remedy: 'Give the other deployment a healthCheck, or wait for started.',
-    example: deployment({ dependsOn: [{ name: 'cache', condition: 'healthy' }] }),
-    mended: deployment({ dependsOn: [{ name: 'cache', condition: 'started' }] }),
+    example: exampleDeployment({ dependsOn: [{ name: 'cache', condition: 'healthy' }] }),
+    fixed: exampleDeployment({ dependsOn: [{ name: 'cache', condition: 'started' }] }),
   },
 
   depends_on_duplicate: {
@@ -86,8 +86,8 @@ export const relationRejections = entries({
     expected: 'each deployment once',
     why: 'Two conditions on one deployment contradict each other or say the same.',
     remedy: 'Keep one of the entries.',
-    example: deployment({ dependsOn: [{ name: 'db' }, { name: 'db', condition: 'started' }] }),
-    mended: deployment({ dependsOn: [{ name: 'db' }] }),
+    example: exampleDeployment({ dependsOn: [{ name: 'db' }, { name: 'db', condition: 'started' }] }),
+    fixed: exampleDeployment({ dependsOn: [{ name: 'db' }] }),
   },
 
   health_check_needed: {
@@ -99,7 +99,7 @@ export const relationRejections = entries({
     why: 'Without it the deployments that wait for its health would wait for ever.',
     remedy: 'Keep the healthCheck, or let the others wait for started.',
     example: 'PUT /api/v1/deployments/db with {"healthCheck": null} while web waits for it to be healthy',
-    mended: 'PUT /api/v1/deployments/db with a healthCheck',
+    fixed: 'PUT /api/v1/deployments/db with a healthCheck',
   },
 
   environment_name_conflict: {
@@ -110,11 +110,14 @@ export const relationRejections = entries({
     why: 'A container has one value for a variable, and which of the two it would be is chance.',
     remedy: 'Rename one of the two.',
     echo: 'never',
-    example: deployment({
+    example: exampleDeployment({
       environment: { DB_USER: 'shop' },
-      secrets: [secret({ values: { USER: '…' } })],
+      secrets: [exampleSecret({ values: { USER: '…' } })],
     }),
-    mended: deployment({ environment: { SHOP_USER: 'shop' }, secrets: [secret({ values: { USER: '…' } })] }),
+    fixed: exampleDeployment({
+      environment: { SHOP_USER: 'shop' },
+      secrets: [exampleSecret({ values: { USER: '…' } })],
+    }),
   },
 
   network_not_found: {
@@ -125,8 +128,8 @@ export const relationRejections = entries({
     sample: { known: ['backend'] },
     why: 'A container can only join a network that exists.',
     remedy: 'Create the network with POST /api/v1/networks, or correct the name.',
-    example: deployment({ networks: ['frontend'] }),
-    mended: deployment({ networks: ['backend'] }),
+    example: exampleDeployment({ networks: ['frontend'] }),
+    fixed: exampleDeployment({ networks: ['backend'] }),
   },
 
   network_in_use: {
@@ -137,7 +140,7 @@ export const relationRejections = entries({
     why: 'The containers on it would lose each other.',
     remedy: 'Take the network out of the deployments first.',
     example: 'DELETE /api/v1/networks/backend while web joins it',
-    mended: 'DELETE /api/v1/networks/backend once nothing joins it',
+    fixed: 'DELETE /api/v1/networks/backend once nothing joins it',
   },
 
   resource_already_exists: {
@@ -147,6 +150,6 @@ export const relationRejections = entries({
     why: 'POST creates, and never writes over what exists.',
     remedy: 'Choose another name, or delete the existing one first.',
     example: 'POST /api/v1/networks, twice with the same name',
-    mended: 'POST /api/v1/networks with another name',
+    fixed: 'POST /api/v1/networks with another name',
   },
 });

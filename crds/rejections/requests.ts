@@ -1,4 +1,4 @@
-import { entries } from './entry.js';
+import { defineEntries } from './entry.js';
 
 /** How much of which part of a request is too much; of the body unless it says otherwise. */
 interface Size {
@@ -7,7 +7,7 @@ interface Size {
 }
 
 /** Ours: what any API needs to refuse before it looks at a document. */
-export const requestRejections = entries({
+export const requestRejections = defineEntries({
   request_malformed: {
     section: 'ours',
     status: 400,
@@ -18,7 +18,7 @@ export const requestRejections = entries({
     remedy: 'Send well-formed HTTP, and in it well-formed JSON: no duplicate keys, no trailing text, no deep nesting.',
     echo: 'never',
     example: 'POST /api/v1/deployments with {"name": "web", "name": "shop"}',
-    mended: 'POST /api/v1/deployments with {"name": "web"}',
+    fixed: 'POST /api/v1/deployments with {"name": "web"}',
   },
 
   request_too_large: {
@@ -29,7 +29,7 @@ export const requestRejections = entries({
     why: 'One request must not take the memory that all others need.',
     remedy: 'Send less in one request.',
     example: 'POST /api/v1/deployments with a body of 5 MiB',
-    mended: 'POST /api/v1/deployments with a body of 5 KiB',
+    fixed: 'POST /api/v1/deployments with a body of 5 KiB',
   },
 
   request_stalled: {
@@ -40,7 +40,7 @@ export const requestRejections = entries({
     why: 'A connection that sends nothing keeps others out.',
     remedy: 'Send the request again over a connection that does not stall.',
     example: 'POST /api/v1/deployments whose body never ends',
-    mended: 'POST /api/v1/deployments with the whole body',
+    fixed: 'POST /api/v1/deployments with the whole body',
   },
 
   expectation_unsupported: {
@@ -50,7 +50,7 @@ export const requestRejections = entries({
     why: 'A request that counts on what the server does not know must not be carried out without it.',
     remedy: 'Leave the Expect header out.',
     example: 'POST /api/v1/deployments with Expect: a-receipt',
-    mended: 'POST /api/v1/deployments without Expect',
+    fixed: 'POST /api/v1/deployments without Expect',
   },
 
   media_type_unsupported: {
@@ -60,7 +60,7 @@ export const requestRejections = entries({
     why: 'Bodies are JSON; nothing else is read.',
     remedy: 'Set Content-Type to application/json and send JSON.',
     example: 'POST /api/v1/deployments with Content-Type: text/xml',
-    mended: 'POST /api/v1/deployments with Content-Type: application/json',
+    fixed: 'POST /api/v1/deployments with Content-Type: application/json',
   },
 
   endpoint_not_found: {
@@ -70,7 +70,7 @@ export const requestRejections = entries({
     why: 'There is no such endpoint.',
     remedy: 'Correct the path.',
     example: 'GET /api/v1/deployment',
-    mended: 'GET /api/v1/deployments',
+    fixed: 'GET /api/v1/deployments',
   },
 
   method_not_allowed: {
@@ -81,7 +81,7 @@ export const requestRejections = entries({
     why: 'The endpoint exists, but not for this method.',
     remedy: 'Use one of the methods that the Allow header lists.',
     example: 'PATCH /api/v1/deployments/web',
-    mended: 'PUT /api/v1/deployments/web',
+    fixed: 'PUT /api/v1/deployments/web',
   },
 
   query_parameter_invalid: {
@@ -92,7 +92,7 @@ export const requestRejections = entries({
     why: 'The parameter is known, but its value is not one it can have.',
     remedy: 'Correct the value.',
     example: 'GET /api/v1/deployments?limit=0',
-    mended: 'GET /api/v1/deployments?limit=100',
+    fixed: 'GET /api/v1/deployments?limit=100',
   },
 
   resource_not_found: {
@@ -102,7 +102,7 @@ export const requestRejections = entries({
     why: 'There is nothing of that name, or not for this caller.',
     remedy: 'Correct the name; a list of the same endpoint shows what there is.',
     example: 'GET /api/v1/nodes/absent',
-    mended: 'GET /api/v1/nodes/machine-1',
+    fixed: 'GET /api/v1/nodes/machine-1',
   },
 
   feature_not_available: {
@@ -113,7 +113,7 @@ export const requestRejections = entries({
     why: 'What is stored and then not carried out would be worse than a refusal.',
     remedy: 'Try the document with ?dryRun=true, and send it again once this control plane carries it out.',
     example: 'POST /api/v1/jobs',
-    mended: 'POST /api/v1/jobs?dryRun=true',
+    fixed: 'POST /api/v1/jobs?dryRun=true',
   },
 
   deployment_already_exists: {
@@ -123,7 +123,7 @@ export const requestRejections = entries({
     why: 'POST creates; an existing deployment is changed with PUT.',
     remedy: 'Change the existing one with PUT, or choose another name.',
     example: 'POST /api/v1/deployments, twice with the same name',
-    mended: 'PUT /api/v1/deployments/web',
+    fixed: 'PUT /api/v1/deployments/web',
   },
 
   deployment_being_deleted: {
@@ -133,7 +133,7 @@ export const requestRejections = entries({
     why: 'Its containers are still being removed, and its name is free only after the last of them.',
     remedy: 'Wait until GET answers deployment_not_found, then create it again.',
     example: 'PUT /api/v1/deployments/web, right after DELETE',
-    mended: 'POST /api/v1/deployments, once web is gone',
+    fixed: 'POST /api/v1/deployments, once web is gone',
   },
 
   revision_mismatch: {
@@ -144,7 +144,7 @@ export const requestRejections = entries({
     why: 'Somebody else changed the object since it was read, and this request would undo that unseen.',
     remedy: 'Read the object again, repeat the change on it, and send it with the new revision.',
     example: 'PUT /api/v1/deployments/web with If-Match: "4705"',
-    mended: 'PUT /api/v1/deployments/web with If-Match: "4711"',
+    fixed: 'PUT /api/v1/deployments/web with If-Match: "4711"',
   },
 
   watch_expired: {
@@ -154,7 +154,7 @@ export const requestRejections = entries({
     why: 'Changes after this cursor are no longer held, so the stream would have a gap.',
     remedy: 'List again and watch from the revision of that list.',
     example: 'GET /api/v1/deployments?watch=true&after=1',
-    mended: 'GET /api/v1/deployments?watch=true',
+    fixed: 'GET /api/v1/deployments?watch=true',
   },
 
   rate_limited: {
@@ -168,6 +168,6 @@ export const requestRejections = entries({
     why: 'One tenant must not take the time that all others need.',
     remedy: 'Wait as long as Retry-After says, and prefer a watch to polling.',
     example: 'GET /api/v1/deployments, 1000 times a second',
-    mended: 'GET /api/v1/deployments?watch=true, once',
+    fixed: 'GET /api/v1/deployments?watch=true, once',
   },
 });

@@ -1,9 +1,9 @@
-import { deployment, entries, secret } from './entry.js';
+import { exampleDeployment, defineEntries, exampleSecret } from './entry.js';
 
 const generate = (fields: Readonly<Record<string, unknown>>) => ({ generate: { keys: ['password'], ...fields } });
 
 /** Section 7.3: material on its way into the secrets store. */
-export const secretMaterialRejections = entries({
+export const secretMaterialRejections = defineEntries({
   secret_generate_axis_conflict: {
     section: '7.3',
     status: 422,
@@ -11,7 +11,7 @@ export const secretMaterialRejections = entries({
     why: 'The two describe different ways to draw the same value.',
     remedy: 'Remove one of the two pairs.',
     example: generate({ bytes: 32, length: 40 }),
-    mended: generate({ bytes: 32 }),
+    fixed: generate({ bytes: 32 }),
   },
 
   secret_generate_below_entropy_floor: {
@@ -23,7 +23,7 @@ export const secretMaterialRejections = entries({
     why: 'A shorter value could be guessed.',
     remedy: 'Raise length, or choose a larger charset.',
     example: generate({ length: 12 }),
-    mended: generate({ length: 32 }),
+    fixed: generate({ length: 32 }),
   },
 
   secret_generate_bytes_out_of_range: {
@@ -34,7 +34,7 @@ export const secretMaterialRejections = entries({
     why: 'Fewer bytes could be guessed; more would not fit where credentials have to fit.',
     remedy: 'Choose a number in the range, or leave bytes out.',
     example: generate({ bytes: 8 }),
-    mended: generate({ bytes: 32 }),
+    fixed: generate({ bytes: 32 }),
   },
 
   secret_generate_charset_unknown: {
@@ -45,7 +45,7 @@ export const secretMaterialRejections = entries({
     why: 'The alphabet decides how much chance each character carries.',
     remedy: 'Choose one of the alphabets.',
     example: generate({ length: 32, charset: 'emoji' }),
-    mended: generate({ length: 32, charset: 'urlsafe' }),
+    fixed: generate({ length: 32, charset: 'urlsafe' }),
   },
 
   secret_generate_encoding_unknown: {
@@ -56,7 +56,7 @@ export const secretMaterialRejections = entries({
     why: 'Random bytes have to become text in a way that their reader knows.',
     remedy: 'Choose one of the encodings, or leave encoding out.',
     example: generate({ encoding: 'base32' }),
-    mended: generate({ encoding: 'base64url' }),
+    fixed: generate({ encoding: 'base64url' }),
   },
 
   secret_generate_key_duplicate: {
@@ -66,7 +66,7 @@ export const secretMaterialRejections = entries({
     why: 'A key that is generated twice has one value only, and nobody could say which.',
     remedy: 'Remove the repetition.',
     example: { generate: { keys: ['password', 'password'] } },
-    mended: { generate: { keys: ['password'] } },
+    fixed: { generate: { keys: ['password'] } },
   },
 
   secret_generate_keys_required: {
@@ -76,7 +76,7 @@ export const secretMaterialRejections = entries({
     why: 'Without keys there is nothing to generate.',
     remedy: 'Name the keys.',
     example: { generate: { keys: [] } },
-    mended: { generate: { keys: ['password'] } },
+    fixed: { generate: { keys: ['password'] } },
   },
 
   secret_generate_length_out_of_range: {
@@ -87,7 +87,7 @@ export const secretMaterialRejections = entries({
     why: 'The value must exist, and fit where credentials have to fit.',
     remedy: 'Set length to a number in the range.',
     example: generate({ length: 100_000 }),
-    mended: generate({ length: 64 }),
+    fixed: generate({ length: 64 }),
   },
 
   secret_generate_would_persist: {
@@ -98,7 +98,7 @@ export const secretMaterialRejections = entries({
     remedy: 'Report this to whoever runs the platform: generate has to be stripped before anything is stored.',
     echo: 'never',
     example: 'a stored record whose secrets[0] still has generate',
-    mended: 'the same record without it',
+    fixed: 'the same record without it',
   },
 
   secret_key_invalid: {
@@ -108,7 +108,7 @@ export const secretMaterialRejections = entries({
     why: 'The key becomes the end of an environment variable’s name.',
     remedy: 'Rename the key.',
     example: { values: { 'pass-word': '…' } },
-    mended: { values: { pass_word: '…' } },
+    fixed: { values: { pass_word: '…' } },
   },
 
   secret_key_provided_and_generated: {
@@ -118,7 +118,7 @@ export const secretMaterialRejections = entries({
     why: 'One of the two values would be lost, and nobody could say which.',
     remedy: 'Remove the key from one of them.',
     example: { values: { password: '…' }, generate: { keys: ['password'] } },
-    mended: { values: { user: '…' }, generate: { keys: ['password'] } },
+    fixed: { values: { user: '…' }, generate: { keys: ['password'] } },
   },
 
   secret_material_would_persist: {
@@ -129,7 +129,7 @@ export const secretMaterialRejections = entries({
     remedy: 'Report this to whoever runs the platform: values have to be stripped before anything is stored.',
     echo: 'never',
     example: 'a stored record whose secrets[0] still has values',
-    mended: 'the same record without them',
+    fixed: 'the same record without them',
   },
 
   secret_value_empty: {
@@ -140,7 +140,7 @@ export const secretMaterialRejections = entries({
     remedy: 'Send the value, or leave the key out.',
     echo: 'never',
     example: { values: { password: '' } },
-    mended: { values: { password: '…' } },
+    fixed: { values: { password: '…' } },
   },
 
   secret_value_too_long: {
@@ -152,7 +152,7 @@ export const secretMaterialRejections = entries({
     remedy: 'Store large things on a volume, and the key to them here.',
     echo: 'never',
     example: 'PUT /api/v1/secrets/deployments/web-db with a value of 1 MiB',
-    mended: 'PUT /api/v1/secrets/deployments/web-db with a value of 1 KiB',
+    fixed: 'PUT /api/v1/secrets/deployments/web-db with a value of 1 KiB',
   },
 
   secret_write_empty: {
@@ -163,7 +163,7 @@ export const secretMaterialRejections = entries({
     remedy: 'Send values or generate.',
     echo: 'never',
     example: {},
-    mended: { generate: { keys: ['password'] } },
+    fixed: { generate: { keys: ['password'] } },
   },
 
   rotation_transition_invalid: {
@@ -175,7 +175,7 @@ export const secretMaterialRejections = entries({
     why: 'Taken out of order, there would be a moment at which no credential is valid.',
     remedy: 'Send the phase that is accepted now; GET …/secrets/rotation shows it.',
     example: 'POST /api/v1/deployments/web/secrets/rotate with {"phase": "retire"} after stage',
-    mended: 'POST /api/v1/deployments/web/secrets/rotate with {"phase": "promote"} after stage',
+    fixed: 'POST /api/v1/deployments/web/secrets/rotate with {"phase": "promote"} after stage',
   },
 
   secret_external_not_writable: {
@@ -186,8 +186,8 @@ export const secretMaterialRejections = entries({
     remedy:
       'Remove values and generate, or choose another anchor in every deployment that refers to it. Its owner supplies it with PUT /api/v1/secrets/{namespace}/{resource} and values.',
     echo: 'never',
-    example: deployment({ secrets: [secret({ anchor: 'external', generate: { keys: ['password'] } })] }),
-    mended: deployment({ secrets: [secret({ anchor: 'external' })] }),
+    example: exampleDeployment({ secrets: [exampleSecret({ anchor: 'external', generate: { keys: ['password'] } })] }),
+    fixed: exampleDeployment({ secrets: [exampleSecret({ anchor: 'external' })] }),
   },
 
   secret_rotation_open: {
@@ -199,7 +199,7 @@ export const secretMaterialRejections = entries({
     remedy:
       'Walk the rotation to its end, or abort it: GET /api/v1/deployments/{name}/secrets/rotation says how far it is.',
     example: 'PUT /api/v1/secrets/deployments/web-db while web-db is being rotated',
-    mended: 'POST /api/v1/deployments/web/secrets/rotate with {"phase": "abort"}, then the same PUT',
+    fixed: 'POST /api/v1/deployments/web/secrets/rotate with {"phase": "abort"}, then the same PUT',
   },
 
   secret_in_use: {
@@ -210,6 +210,6 @@ export const secretMaterialRejections = entries({
     why: 'The next container of those deployments could not be made.',
     remedy: 'Take the reference out of the deployments first.',
     example: 'DELETE /api/v1/secrets/deployments/web-db while web refers to it',
-    mended: 'DELETE /api/v1/secrets/deployments/web-db once nothing refers to it',
+    fixed: 'DELETE /api/v1/secrets/deployments/web-db once nothing refers to it',
   },
 });

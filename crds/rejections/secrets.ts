@@ -1,10 +1,10 @@
-import { deployment, entries, exampleVolumes, mount, secret } from './entry.js';
+import { exampleDeployment, defineEntries, exampleVolumes, exampleMount, exampleSecret } from './entry.js';
 
 const anchored = `volume(${exampleVolumes.ready})`;
-const one = (fields: Readonly<Record<string, unknown>> = {}) => deployment({ secrets: [secret(fields)] });
+const one = (fields: Readonly<Record<string, unknown>> = {}) => exampleDeployment({ secrets: [exampleSecret(fields)] });
 
 /** Section 7.3: references to secrets, their anchors and their paths. */
-export const secretRejections = entries({
+export const secretRejections = defineEntries({
   anchored_secret_dropped: {
     section: '7.3',
     status: 409,
@@ -14,7 +14,7 @@ export const secretRejections = entries({
     why: 'The data on the volume can be read with this credential only; without it the data would be lost.',
     remedy: 'Keep the entry, or remove the volume in the same update.',
     example: 'PUT /api/v1/deployments/web with {"secrets": []} while its volume is mounted',
-    mended: 'PUT /api/v1/deployments/web with {"secrets": [], "volumes": []}',
+    fixed: 'PUT /api/v1/deployments/web with {"secrets": [], "volumes": []}',
   },
 
   anchored_secret_repointed: {
@@ -25,7 +25,7 @@ export const secretRejections = entries({
     why: 'The data on the volume was written under the stored credential, and another one would not open it.',
     remedy: 'Use the rotation operation, or remove the volume in the same update.',
     example: 'PUT /api/v1/deployments/web with another vault_path while its volume is mounted',
-    mended: 'POST /api/v1/deployments/web/secrets/rotate with {"phase": "stage"}',
+    fixed: 'POST /api/v1/deployments/web/secrets/rotate with {"phase": "stage"}',
   },
 
   secret_anchor_invalid: {
@@ -35,7 +35,7 @@ export const secretRejections = entries({
     why: 'The anchor says whether the credential may ever be minted again, and nothing may be guessed about that.',
     remedy: 'Set anchor to one of the three.',
     example: one({ anchor: 'disk' }),
-    mended: one(),
+    fixed: one(),
   },
 
   secret_anchor_volume_ephemeral: {
@@ -44,8 +44,11 @@ export const secretRejections = entries({
     expected: 'a volume that is mounted with type volume or bind',
     why: 'A tmpfs is gone with its container, so nothing that outlives the container can hang on it.',
     remedy: 'Anchor the secret to a volume that lasts, or use the anchor process.',
-    example: deployment({ volumes: [mount({ type: 'tmpfs' })], secrets: [secret({ anchor: anchored })] }),
-    mended: deployment({ volumes: [mount()], secrets: [secret({ anchor: anchored })] }),
+    example: exampleDeployment({
+      volumes: [exampleMount({ type: 'tmpfs' })],
+      secrets: [exampleSecret({ anchor: anchored })],
+    }),
+    fixed: exampleDeployment({ volumes: [exampleMount()], secrets: [exampleSecret({ anchor: anchored })] }),
   },
 
   secret_anchor_volume_not_declared: {
@@ -58,8 +61,8 @@ export const secretRejections = entries({
     sample: { declared: [exampleVolumes.ready] },
     why: 'A credential can only be bound to data that the same deployment mounts.',
     remedy: 'Mount the volume in volumes, or correct the anchor.',
-    example: deployment({ secrets: [secret({ anchor: anchored })] }),
-    mended: deployment({ volumes: [mount()], secrets: [secret({ anchor: anchored })] }),
+    example: exampleDeployment({ secrets: [exampleSecret({ anchor: anchored })] }),
+    fixed: exampleDeployment({ volumes: [exampleMount()], secrets: [exampleSecret({ anchor: anchored })] }),
   },
 
   secret_compose_no_reference: {
@@ -69,8 +72,8 @@ export const secretRejections = entries({
     why: 'A template without a placeholder is a constant, and constants belong in environment.',
     remedy: 'Move the value to environment, or put the placeholder in.',
     echo: 'never',
-    example: deployment({ composedSecrets: { DATABASE_URL: 'postgres://db/shop' } }),
-    mended: deployment({ environment: { DATABASE_URL: 'postgres://db/shop' } }),
+    example: exampleDeployment({ composedSecrets: { DATABASE_URL: 'postgres://db/shop' } }),
+    fixed: exampleDeployment({ environment: { DATABASE_URL: 'postgres://db/shop' } }),
   },
 
   secret_compose_resource_undeclared: {
@@ -84,8 +87,8 @@ export const secretRejections = entries({
     why: 'A deployment can only use credentials that it says it uses.',
     remedy: 'Add an entry with that path to secrets, or correct the placeholder.',
     echo: 'never',
-    example: deployment({ secrets: [secret()], composedSecrets: { URL: '{{secret.db.user}}' } }),
-    mended: deployment({ secrets: [secret()], composedSecrets: { URL: '{{secret.web-db.user}}' } }),
+    example: exampleDeployment({ secrets: [exampleSecret()], composedSecrets: { URL: '{{secret.db.user}}' } }),
+    fixed: exampleDeployment({ secrets: [exampleSecret()], composedSecrets: { URL: '{{secret.web-db.user}}' } }),
   },
 
   secret_compose_template_empty: {
@@ -95,8 +98,8 @@ export const secretRejections = entries({
     why: 'An empty variable that looks like a credential hides a mistake until the program starts.',
     remedy: 'Write the template, or remove the entry.',
     echo: 'never',
-    example: deployment({ secrets: [secret()], composedSecrets: { URL: '' } }),
-    mended: deployment({ secrets: [secret()], composedSecrets: { URL: '{{secret.web-db.url}}' } }),
+    example: exampleDeployment({ secrets: [exampleSecret()], composedSecrets: { URL: '' } }),
+    fixed: exampleDeployment({ secrets: [exampleSecret()], composedSecrets: { URL: '{{secret.web-db.url}}' } }),
   },
 
   secret_compose_template_malformed: {
@@ -106,8 +109,8 @@ export const secretRejections = entries({
     why: 'What is not a placeholder would reach the program as it stands, braces and all.',
     remedy: 'Correct the placeholder: a lowercase DNS-style resource and a key shaped like a variable.',
     echo: 'never',
-    example: deployment({ secrets: [secret()], composedSecrets: { URL: '{{ web-db.url }}' } }),
-    mended: deployment({ secrets: [secret()], composedSecrets: { URL: '{{secret.web-db.url}}' } }),
+    example: exampleDeployment({ secrets: [exampleSecret()], composedSecrets: { URL: '{{ web-db.url }}' } }),
+    fixed: exampleDeployment({ secrets: [exampleSecret()], composedSecrets: { URL: '{{secret.web-db.url}}' } }),
   },
 
   secret_mount_path_unsupported: {
@@ -117,7 +120,7 @@ export const secretRejections = entries({
     why: 'Secrets are delivered as environment variables only; no file is ever written.',
     remedy: 'Remove mount_path and read NAME_key from the environment.',
     example: one({ mount_path: '/run/secrets/db' }),
-    mended: one(),
+    fixed: one(),
   },
 
   secret_name_invalid: {
@@ -127,7 +130,7 @@ export const secretRejections = entries({
     why: 'The name is the beginning of each environment variable that the secret becomes.',
     remedy: 'Choose a name such as DB.',
     example: one({ name: 'web-db' }),
-    mended: one({ name: 'WEB_DB' }),
+    fixed: one({ name: 'WEB_DB' }),
   },
 
   secret_path_name: {
@@ -137,7 +140,7 @@ export const secretRejections = entries({
     why: 'The rest of the path names one credential, and the secrets store has no folders below a namespace.',
     remedy: 'Correct the part after the first slash.',
     example: one({ vault_path: 'deployments/Web_DB' }),
-    mended: one(),
+    fixed: one(),
   },
 
   secret_path_namespace: {
@@ -148,7 +151,7 @@ export const secretRejections = entries({
     why: 'The secrets policy opens these namespaces only; another one would answer 403 when the container is made.',
     remedy: 'Use a granted namespace.',
     example: one({ vault_path: 'platform/web-db' }),
-    mended: one(),
+    fixed: one(),
   },
 
   secret_path_namespace_split: {
@@ -158,8 +161,10 @@ export const secretRejections = entries({
     sample: { path: 'deployments/web-db', user: 'an earlier entry' },
     why: 'One label is one credential; under two namespaces it would be rotated in one place and not in the other.',
     remedy: 'Use one namespace for all references to this credential.',
-    example: deployment({ secrets: [secret(), secret({ name: 'DB2', vault_path: 'resources/web-db' })] }),
-    mended: deployment({ secrets: [secret()] }),
+    example: exampleDeployment({
+      secrets: [exampleSecret(), exampleSecret({ name: 'DB2', vault_path: 'resources/web-db' })],
+    }),
+    fixed: exampleDeployment({ secrets: [exampleSecret()] }),
   },
 
   secret_path_shape: {
@@ -171,7 +176,7 @@ export const secretRejections = entries({
     why: 'A path names a namespace and one credential in it.',
     remedy: 'Write the path as <namespace>/<label>, for example deployments/web-db.',
     example: one({ vault_path: 'web-db' }),
-    mended: one(),
+    fixed: one(),
   },
 
   secret_rotation_unsupported: {
@@ -181,7 +186,7 @@ export const secretRejections = entries({
     why: 'A running process cannot be handed a new environment, so new material needs a new container.',
     remedy: 'Set rotation to restart, or leave it out.',
     example: one({ rotation: 'signal' }),
-    mended: one({ rotation: 'restart' }),
+    fixed: one({ rotation: 'restart' }),
   },
 
   secret_vault_path_not_relative: {
@@ -191,7 +196,7 @@ export const secretRejections = entries({
     why: 'A path that leads out of the tenant’s secrets could reach another tenant’s.',
     remedy: 'Write the path from the namespace on, for example deployments/web-db.',
     example: one({ vault_path: '/deployments/web-db' }),
-    mended: one(),
+    fixed: one(),
   },
 
   secret_vault_path_required: {
@@ -201,6 +206,6 @@ export const secretRejections = entries({
     why: 'An entry without a path refers to nothing.',
     remedy: 'Set vault_path.',
     example: one({ vault_path: undefined }),
-    mended: one(),
+    fixed: one(),
   },
 });

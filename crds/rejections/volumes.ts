@@ -1,13 +1,13 @@
-import { deployment, entries, exampleVolumes, mount } from './entry.js';
+import { exampleDeployment, defineEntries, exampleVolumes, exampleMount } from './entry.js';
 
 /** Whether the volume stands in the path of the request, or in its body. */
 type Where = { readonly in: 'path' | 'body' };
 
 const mounting = (fields: Readonly<Record<string, unknown>>, more: Readonly<Record<string, unknown>> = {}) =>
-  deployment({ volumes: [mount(fields)], ...more });
+  exampleDeployment({ volumes: [exampleMount(fields)], ...more });
 
 /** Section 7.5: volumes, snapshots and queries. */
-export const volumeRejections = entries({
+export const volumeRejections = defineEntries({
   volume_access_mode_conflict: {
     section: '7.5',
     status: 409,
@@ -16,7 +16,7 @@ export const volumeRejections = entries({
     why: 'ReadWriteOnce means one writer; two would destroy each other’s data.',
     remedy: 'Mount the volume with readOnly: true, or detach the other writer.',
     example: mounting({ volumeId: exampleVolumes.writtenByOther }),
-    mended: mounting({ volumeId: exampleVolumes.writtenByOther, readOnly: true }),
+    fixed: mounting({ volumeId: exampleVolumes.writtenByOther, readOnly: true }),
   },
 
   volume_binding_unavailable: {
@@ -26,7 +26,7 @@ export const volumeRejections = entries({
     why: 'Nobody would make, move or protect the volume.',
     remedy: 'Remove volumes, or have volume management switched on.',
     example: mounting({}),
-    mended: deployment(),
+    fixed: exampleDeployment(),
   },
 
   volume_class_not_wired: {
@@ -37,7 +37,7 @@ export const volumeRejections = entries({
     why: 'Volumes of other classes can be made, but not yet be bound to containers.',
     remedy: 'Use a volume of another class.',
     example: mounting({ volumeId: exampleVolumes.object }),
-    mended: mounting({}),
+    fixed: mounting({}),
   },
 
   volume_mount_shape: {
@@ -48,7 +48,7 @@ export const volumeRejections = entries({
     why: 'The engine would refuse the mount, or put it where nobody expects it.',
     remedy: 'Correct the mount.',
     example: mounting({ mountPath: 'data' }),
-    mended: mounting({ mountPath: '/data' }),
+    fixed: mounting({ mountPath: '/data' }),
   },
 
   volume_not_found: {
@@ -60,7 +60,7 @@ export const volumeRejections = entries({
     why: 'There is no volume of that id, or not in this tenant.',
     remedy: 'List the volumes with GET /api/v1/dvm/volumes, and correct the id.',
     example: mounting({ volumeId: exampleVolumes.absent }),
-    mended: mounting({}),
+    fixed: mounting({}),
   },
 
   volume_not_ready: {
@@ -71,7 +71,7 @@ export const volumeRejections = entries({
     why: 'Data on a volume that is not ready may be missing or about to move.',
     remedy: 'Wait until the volume is Ready.',
     example: mounting({ volumeId: exampleVolumes.degraded }),
-    mended: mounting({}),
+    fixed: mounting({}),
   },
 
   volume_primary_mismatch: {
@@ -82,7 +82,7 @@ export const volumeRejections = entries({
     why: 'Only the primary takes writes, so a writer must run beside it.',
     remedy: 'Leave nodeId out, and placement follows the volume.',
     example: mounting({}, { nodeId: 'machine-2' }),
-    mended: mounting({}),
+    fixed: mounting({}),
   },
 
   volume_snapshot_not_found: {
@@ -92,7 +92,7 @@ export const volumeRejections = entries({
     why: 'There is no such snapshot; none can be made in this release.',
     remedy: 'Use replicas of a replicated volume, or backups of the configuration.',
     example: 'GET …/volumes/vol_…/snapshots/snap_1',
-    mended: 'GET …/volumes/vol_…/snapshots',
+    fixed: 'GET …/volumes/vol_…/snapshots',
   },
 
   volume_snapshot_not_implemented: {
@@ -104,7 +104,7 @@ export const volumeRejections = entries({
       'Add replicas to a replicated volume; use backups or archives for configuration; run a scheduled job inside the workload for the bytes.',
     echo: 'never',
     example: 'POST …/volumes/vol_…/snapshots',
-    mended: 'POST …/volumes/vol_…/replicas with {"node_id": "machine-2"}',
+    fixed: 'POST …/volumes/vol_…/replicas with {"node_id": "machine-2"}',
   },
 
   query_parameter_unknown: {
@@ -116,7 +116,7 @@ export const volumeRejections = entries({
     why: 'A parameter that is misspelt and ignored answers a question that nobody asked.',
     remedy: 'Correct or remove the parameter.',
     example: 'GET /api/v1/deployments?limt=10',
-    mended: 'GET /api/v1/deployments?limit=10',
+    fixed: 'GET /api/v1/deployments?limit=10',
   },
 
   volume_in_use: {
@@ -127,7 +127,7 @@ export const volumeRejections = entries({
     why: 'The data under a running container would be gone.',
     remedy: 'Take the volume out of the deployments first.',
     example: 'DELETE /api/v1/dvm/volumes/vol_… while db mounts it',
-    mended: 'DELETE /api/v1/dvm/volumes/vol_… once nothing mounts it',
+    fixed: 'DELETE /api/v1/dvm/volumes/vol_… once nothing mounts it',
   },
 
   volume_replica_unsupported: {
@@ -137,7 +137,7 @@ export const volumeRejections = entries({
     why: 'Other classes have one copy by their nature.',
     remedy: 'Make a volume of class replicated.',
     example: 'POST …/volumes/vol_…/replicas on an ephemeral volume',
-    mended: 'POST …/volumes/vol_…/replicas on a replicated volume',
+    fixed: 'POST …/volumes/vol_…/replicas on a replicated volume',
   },
 
   volume_replica_node_conflict: {
@@ -151,6 +151,6 @@ export const volumeRejections = entries({
     why: 'Every copy sits on a node of its own, of this tenant, and inside the volume’s residency.',
     remedy: 'Choose one of the nodes, or enrol another.',
     example: { node_id: 'machine-1' },
-    mended: { node_id: 'machine-2' },
+    fixed: { node_id: 'machine-2' },
   },
 });

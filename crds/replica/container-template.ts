@@ -1,5 +1,5 @@
 import type { Deployment } from '../deployment/index.js';
-import { specHash } from '../meta/index.js';
+import { hashSpec } from '../meta/index.js';
 import type { ContainerTemplate } from './replica.js';
 
 /** What the containers of a deployment are made from. */
@@ -22,5 +22,5 @@ export function containerTemplate(spec: Deployment): ContainerTemplate {
 
 /** The same for two specs exactly when a container of one may serve for the other. A named node is part of it. */
 export function templateHash(spec: Deployment): string {
-  return specHash({ template: containerTemplate(spec), ...(spec.nodeId && { namedNode: spec.nodeId }) });
+  return hashSpec({ template: containerTemplate(spec), ...(spec.nodeId && { namedNode: spec.nodeId }) });
 }

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 
-import { annotate, bodyCheck, type Checked } from '../rule/index.js';
+import { annotate, createBodyCheck, type CheckResult } from '../rule/index.js';
 import type { Report } from './report.js';
 
 const REPORTS_MAX = 1000;
@@ -45,4 +45,4 @@ export interface ReportBatch {
 }
 
 /** Checks `POST /agent/v1/reports`. */
-export const checkReportBatch: (document: unknown) => Checked<ReportBatch> = bodyCheck(reportBatchSchema);
+export const checkReportBatch: (document: unknown) => CheckResult<ReportBatch> = createBodyCheck(reportBatchSchema);

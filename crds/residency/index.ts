@@ -12,16 +12,16 @@
  * @module
  */
 export { isCountry } from './countries.js';
-export type { ResidencyRefusal } from './labels.js';
+export type { ResidencyMismatch } from './labels.js';
 export {
   isResidencyLabel,
   nodeCountryLabel,
   nodeRegionLabel,
-  residencyLabels,
-  residencyOfLabels,
-  residencyRefusals,
+  renderResidencyLabels,
+  parseResidencyLabels,
+  checkResidency,
 } from './labels.js';
 export type { Region, Regions } from './regions.js';
 export { defaultRegions } from './regions.js';
-export type { Residency, SentResidency } from './residency.js';
+export type { Residency, ResidencyInput } from './residency.js';
 export { completeResidency, residencyRules, residencySchema } from './residency.js';

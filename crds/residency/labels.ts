@@ -13,7 +13,7 @@ export const nodeCountryLabel = 'mooring.io/country';
 export const nodeRegionLabel = 'mooring.io/geo-region';
 
 /** The labels that a residency is stored as. */
-export function residencyLabels({ country, region, blockedCountries }: Residency): Labels {
+export function renderResidencyLabels({ country, region, blockedCountries }: Residency): Labels {
   return {
     ...(country !== undefined && { [COUNTRY]: country }),
     ...(region !== undefined && { [REGION]: region }),
@@ -28,7 +28,7 @@ export function isResidencyLabel(key: string): boolean {
 }
 
 /** The typed block that says the same as hand-written labels do. */
-export function residencyOfLabels(labels: Labels): Residency {
+export function parseResidencyLabels(labels: Labels): Residency {
   const country = labels[COUNTRY];
   const region = labels[REGION];
   const blocked = labels[BLOCKED]?.split(',').map(code => code.trim());
@@ -40,17 +40,17 @@ export function residencyOfLabels(labels: Labels): Residency {
 }
 
 /** One part of a residency that a node does not meet: what is required, and what the node reports. */
-export interface ResidencyRefusal {
+export interface ResidencyMismatch {
   readonly part: keyof Residency;
   readonly required: string;
   readonly reported: string;
 }
 
 /** Every part of a residency that a node with these labels does not meet. A node that reports nothing meets nothing. */
-export function residencyRefusals(residency: Residency, node: Labels, regions: Regions): readonly ResidencyRefusal[] {
+export function checkResidency(residency: Residency, node: Labels, regions: Regions): readonly ResidencyMismatch[] {
   const { country, region, blockedCountries = [] } = residency;
   const [at, within] = [node[nodeCountryLabel], node[nodeRegionLabel]];
-  const refusals: ResidencyRefusal[] = [];
+  const refusals: ResidencyMismatch[] = [];
   const refuse = (part: keyof Residency, required: string, reported: string | undefined) =>
     refusals.push({ part, required, reported: reported ?? 'nothing' });
 

@@ -5,9 +5,9 @@ import {
   isCountry,
   isResidencyLabel,
   type Residency,
-  residencyLabels,
-  residencyOfLabels,
-  residencyRefusals,
+  renderResidencyLabels,
+  parseResidencyLabels,
+  checkResidency,
 } from './index.js';
 
 const regions = { enforced: true, declared: defaultRegions };
@@ -34,12 +34,12 @@ describe('a node and a residency', () => {
   ];
   for (const { residency, node, refused } of cases) {
     it(`${JSON.stringify(residency)} on ${JSON.stringify(node)}`, () => {
-      expect(residencyRefusals(residency, node, regions).map(({ part }) => part)).to.deep.equal(refused);
+      expect(checkResidency(residency, node, regions).map(({ part }) => part)).to.deep.equal(refused);
     });
   }
 
   it('quotes both what is required and what is reported', () => {
-    expect(residencyRefusals({ country: 'DE' }, country('FR'), regions)).to.deep.equal([
+    expect(checkResidency({ country: 'DE' }, country('FR'), regions)).to.deep.equal([
       { part: 'country', required: 'DE', reported: 'FR' },
     ]);
   });
@@ -49,17 +49,18 @@ describe('the labels of a residency', () => {
   const block: Residency = { country: 'DE', region: 'eu', blockedCountries: ['US', 'CN'] };
 
   it('say the same as the block', () => {
-    expect(residencyLabels(block)).to.deep.equal({
+    expect(renderResidencyLabels(block)).to.deep.equal({
       'mooring.io/data-residency-country': 'DE',
       'mooring.io/data-residency-region': 'eu',
       'mooring.io/blocked-countries': 'US,CN',
     });
-    expect(residencyOfLabels(residencyLabels(block))).to.deep.equal(block);
-    expect(residencyLabels({ blockedCountries: [] })).to.deep.equal({});
+    expect(parseResidencyLabels(renderResidencyLabels(block))).to.deep.equal(block);
+    expect(renderResidencyLabels({ blockedCountries: [] })).to.deep.equal({});
   });
 
   it('are known in any case, and others are not', () => {
-    for (const key of Object.keys(residencyLabels(block))) expect(isResidencyLabel(key.toUpperCase())).to.equal(true);
+    for (const key of Object.keys(renderResidencyLabels(block)))
+      expect(isResidencyLabel(key.toUpperCase())).to.equal(true);
     expect(isResidencyLabel('mooring.io/country')).to.equal(false);
   });
 });

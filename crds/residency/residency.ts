@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 
 import { FieldPath } from '../grammar/index.js';
-import { type Announce, annotate, type Finding, mendedBy, type Rule, rule } from '../rule/index.js';
+import { type Announce, annotate, type FieldError, attachFix, type Rule, rule } from '../rule/index.js';
 import { isCountry } from './countries.js';
 import type { Regions } from './regions.js';
 
@@ -30,18 +30,18 @@ export const residencySchema = Type.Object(
 );
 
 /** A residency as a client sends it. */
-export type SentResidency = Static<typeof residencySchema>;
+export type ResidencyInput = Static<typeof residencySchema>;
 
 type Loose = { readonly country?: unknown; readonly blockedCountries?: readonly unknown[] };
 
 const countriesExist = rule('residency_country_invalid', (residency: Loose, at, _facts: unknown, refuse) => {
-  const findings: Finding[] = [];
+  const findings: FieldError[] = [];
   const judge = (value: unknown, place: FieldPath) => {
     if (typeof value === 'string' && isCountry(value)) return;
     const finding = refuse(place, value);
     // The one code that people write and ISO has not.
     const isBritain = typeof value === 'string' && value.toUpperCase() === 'UK';
-    findings.push(isBritain ? mendedBy(finding, { op: 'replace', path: place.toPointer(), value: 'GB' }) : finding);
+    findings.push(isBritain ? attachFix(finding, { op: 'replace', path: place.toPointer(), value: 'GB' }) : finding);
   };
   if (residency.country !== undefined) judge(residency.country, at.child('country'));
   for (const [position, value] of (residency.blockedCountries ?? []).entries()) {
@@ -52,12 +52,12 @@ const countriesExist = rule('residency_country_invalid', (residency: Loose, at, 
 
 const regionIsDeclared = rule(
   'residency_region_unknown',
-  ({ region }: SentResidency, at, { facts }: { facts: { regions: Regions } }, refuse) => {
+  ({ region }: ResidencyInput, at, { facts }: { facts: { regions: Regions } }, refuse) => {
     const declared = facts.regions.declared.map(({ name }) => name);
     if (region === undefined || declared.includes(region)) return undefined;
     const finding = refuse(at.child('region'), region, { declared });
     const meant = declared.find(name => name === region.toLowerCase());
-    return meant ? mendedBy(finding, { op: 'replace', path: at.child('region').toPointer(), value: meant }) : finding;
+    return meant ? attachFix(finding, { op: 'replace', path: at.child('region').toPointer(), value: meant }) : finding;
   },
 );
 
@@ -68,7 +68,7 @@ export const residencyRules: readonly Rule<never, { facts: { regions: Regions } 
 ];
 
 /** The residency to store: countries in capitals, announced. */
-export function completeResidency(sent: SentResidency, at: FieldPath, announce: Announce): Residency {
+export function completeResidency(sent: ResidencyInput, at: FieldPath, announce: Announce): Residency {
   const capital = (text: string, place: FieldPath) => {
     const upper = text.toUpperCase();
     if (upper !== text) announce(place, text, upper, 'countries are written in capitals');

@@ -12,7 +12,7 @@
  *
  * @module
  */
-export type { AskedRotation, RotationMaterial, RotationProgress } from './records.js';
-export { isOpen, standingOf } from './standing.js';
+export type { RotationRecord, RotationMaterial, RotationProgress } from './records.js';
+export { isRotationOpen, readRotationState } from './standing.js';
 export type { RotationFacts, RotationPhase, RotationState, RotationStep } from './rotation.js';
-export { checkRotation, nextPhase, overtaken, rotationPhases, rotationSchema } from './rotation.js';
+export { checkRotation, getNextPhase, rejectOvertakenStep, rotationPhases, rotationSchema } from './rotation.js';

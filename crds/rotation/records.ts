@@ -10,7 +10,7 @@ export type RotationMaterial =
   | { readonly by: 'platform'; readonly generation?: Generation };
 
 /** `rotations/<tenant>/<label>`: the phase that was asked for. Written by the API. Holds no material. */
-export interface AskedRotation {
+export interface RotationRecord {
   /** Of this rotation, from `stage` to its end. */
   readonly id: string;
   /** `<namespace>/<label>`. */

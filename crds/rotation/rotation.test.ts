@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 
 import { defaultSecretLimits } from '../secret/index.js';
-import { checkRotation, nextPhase, overtaken, type RotationFacts, type RotationState } from './index.js';
+import { checkRotation, getNextPhase, rejectOvertakenStep, type RotationFacts, type RotationState } from './index.js';
 
 const idle: RotationFacts = { state: 'idle', labels: ['web-db'], external: [] };
 const at = (state: RotationState, more: Partial<RotationFacts> = {}): RotationFacts => ({ ...idle, state, ...more });
@@ -29,7 +29,9 @@ describe('a step of a rotation', () => {
         expect(faults(checked)).to.deep.equal(isAccepted ? [] : ['rotation_transition_invalid phase']);
         if (!checked.ok) {
           expect(checked.rejections[0].status).to.equal(409);
-          expect(checked.rejections[0].fix).to.deep.equal([{ op: 'replace', path: '/phase', value: nextPhase(state) }]);
+          expect(checked.rejections[0].fix).to.deep.equal([
+            { op: 'replace', path: '/phase', value: getNextPhase(state) },
+          ]);
         }
       });
     }
@@ -41,7 +43,7 @@ describe('a step of a rotation', () => {
     expect(checked.ok ? '' : checked.rejections[0].expected).to.equal('verify, once all 3 replicas are healthy');
     expect(checked.ok || checked.rejections[0].fix).to.equal(undefined);
     expect(faults(check({ phase: 'abort' }, waiting))).to.deep.equal([]);
-    expect(overtaken('verify', waiting).code).to.equal('rotation_transition_invalid');
+    expect(rejectOvertakenStep('verify', waiting).code).to.equal('rotation_transition_invalid');
   });
 
   it('that is the present one already is a repeat', () => {

@@ -2,20 +2,20 @@ import { type Static, Type } from 'typebox';
 
 import { FieldPath } from '../grammar/index.js';
 import { type Rejection, reject, withFix } from '../rejections/index.js';
-import { annotate, type Checked, examination, type FieldRules, refusalOf, rule } from '../rule/index.js';
+import { annotate, type CheckResult, createValidator, type FieldRules, toRefusal, rule } from '../rule/index.js';
 import {
   type Generation,
   generateRules,
   generateSchema,
-  generationOf,
+  toGeneration,
   type MaterialContext,
-  providedAndGenerated,
+  findProvidedAndGenerated,
   type SecretLimits,
-  type SentGenerate,
+  type GenerateInput,
   valuesRules,
   valuesSchema,
 } from '../secret/index.js';
-import { isOpen } from './standing.js';
+import { isRotationOpen } from './standing.js';
 
 /** The phases of a rotation, in order; after the last it is `idle` again. */
 export const rotationPhases = ['stage', 'promote', 'verify', 'retire'] as const;
@@ -71,7 +71,7 @@ export const rotationSchema = Type.Object(
 );
 
 /** The one phase that follows. */
-export function nextPhase(state: RotationState): RotationPhase {
+export function getNextPhase(state: RotationState): RotationPhase {
   return rotationPhases[state === 'idle' ? 0 : (rotationPhases.indexOf(state) + 1) % rotationPhases.length]!;
 }
 
@@ -86,9 +86,9 @@ interface Context extends MaterialContext {
 
 const phaseFollows = rule('rotation_transition_invalid', (phase: unknown, at, { facts }: Context, refuse) => {
   const { state, waitsFor } = facts;
-  const next = nextPhase(state);
+  const next = getNextPhase(state);
   // From retire on there is nothing left to undo, whatever it waits for: the old material is going.
-  if (isRepeat(phase, facts) || (phase === 'abort' && isOpen({ state }))) return undefined;
+  if (isRepeat(phase, facts) || (phase === 'abort' && isRotationOpen({ state }))) return undefined;
   if (phase === next && waitsFor === undefined) return undefined;
   const finding = refuse(at, phase, { next, waitsFor });
   if (waitsFor !== undefined) return finding;
@@ -124,7 +124,7 @@ function isExternal({ document, facts }: Context): boolean {
 }
 
 const keysAreApart = rule('secret_key_provided_and_generated', (generate: unknown, at, context: Context, refuse) =>
-  providedAndGenerated(context.document['values'], generate, at, refuse),
+  findProvidedAndGenerated(context.document['values'], generate, at, refuse),
 );
 
 const fields: readonly FieldRules<Context>[] = [
@@ -134,15 +134,19 @@ const fields: readonly FieldRules<Context>[] = [
   { field: 'generate', present: [materialIsForStaging, externalIsNotMinted, ...generateRules, keysAreApart] },
 ];
 
-const examine = examination(rotationSchema, fields);
+const examine = createValidator(rotationSchema, fields);
 
 /** Judges a step of a rotation: whether it is the next one, and whether it brings what it needs. */
-export function checkRotation(document: unknown, facts: RotationFacts, limits: SecretLimits): Checked<RotationStep> {
+export function checkRotation(
+  document: unknown,
+  facts: RotationFacts,
+  limits: SecretLimits,
+): CheckResult<RotationStep> {
   const found = examine(document, sound => ({ facts, limits: { secrets: limits }, document: sound.document }));
-  const refused = refusalOf(found);
+  const refused = toRefusal(found);
   if (refused) return refused;
   const { phase, secret, values, generate } = document as Static<typeof rotationSchema>;
-  const generation = generate && generationOf(generate as SentGenerate, limits);
+  const generation = generate && toGeneration(generate as GenerateInput, limits);
   return {
     ok: true,
     value: {
@@ -156,7 +160,7 @@ export function checkRotation(document: unknown, facts: RotationFacts, limits: S
 }
 
 /** The refusal of a step that was the next one when it was asked for, and no longer is. */
-export function overtaken(phase: string, facts: Pick<RotationFacts, 'state' | 'waitsFor'>): Rejection {
-  const params = { next: nextPhase(facts.state), waitsFor: facts.waitsFor };
+export function rejectOvertakenStep(phase: string, facts: Pick<RotationFacts, 'state' | 'waitsFor'>): Rejection {
+  const params = { next: getNextPhase(facts.state), waitsFor: facts.waitsFor };
   return reject('rotation_transition_invalid', FieldPath.root.child('phase'), phase, params);
 }

@@ -21,7 +21,7 @@ export interface Warning {
 export type Announce = (field: { toString(): string }, from: unknown, to: unknown, why: string) => void;
 
 /** A list of alterations, and the function that adds to it. */
-export function announcements(): { readonly alterations: readonly Alteration[]; readonly announce: Announce } {
+export function recordAlterations(): { readonly alterations: readonly Alteration[]; readonly announce: Announce } {
   const alterations: Alteration[] = [];
   const announce: Announce = (field, from, to, why) => {
     alterations.push({ field: field.toString(), from: from ?? null, to: to ?? null, why });

@@ -14,13 +14,13 @@
  * @module
  */
 export type { Alteration, Announce, Warning } from './alteration.js';
-export { announcements } from './alteration.js';
+export { recordAlterations } from './alteration.js';
 export { annotate } from './annotations.js';
-export type { Checked } from './check.js';
-export { bodyCheck, refusalOf } from './check.js';
-export type { Examination, Sound } from './examine.js';
-export { examination, REJECTIONS_MAX } from './examine.js';
-export { mapOf } from './map-of.js';
-export { each, within } from './parts.js';
-export type { FieldRules, Finding, Found, Refuse, Rule } from './rule.js';
-export { mendedBy, rule } from './rule.js';
+export type { CheckResult } from './body-check.js';
+export { createBodyCheck, toRefusal } from './body-check.js';
+export type { Validator, WellFormedDocument } from './validator.js';
+export { createValidator, REJECTIONS_MAX } from './validator.js';
+export { mapSchema } from './map-of.js';
+export { forEachEntry, forPart } from './parts.js';
+export type { FieldRules, FieldError, RuleResult, Refuse, Rule } from './rule.js';
+export { attachFix, rule } from './rule.js';

@@ -7,7 +7,7 @@ import type { Annotations } from './annotations.js';
  *
  * Every value is looked at, whatever its key: a pattern for keys would pass over one with a line break in it.
  */
-export function mapOf<Value extends TSchema>(
+export function mapSchema<Value extends TSchema>(
   value: Value,
   options: Annotations & { readonly maxProperties: number },
 ): TUnsafe<Record<string, Static<Value>>> {

@@ -1,9 +1,9 @@
-import type { Finding, Rule } from './rule.js';
+import type { FieldError, Rule } from './rule.js';
 
 type Holder = Readonly<Record<string, unknown>>;
 
 /** The rule of a part, for the object that holds the part. Silent when the part is not there. */
-export function within<Value, Facts>(part: string, inner: Rule<Value, Facts>): Rule<Holder, Facts> {
+export function forPart<Value, Facts>(part: string, inner: Rule<Value, Facts>): Rule<Holder, Facts> {
   return {
     code: inner.code,
     check: (holder, at, facts) => {
@@ -17,11 +17,11 @@ export function within<Value, Facts>(part: string, inner: Rule<Value, Facts>): R
 const FOUND_MAX = 200;
 
 /** The rule of an entry, for the list that holds the entries. */
-export function each<Value, Facts>(inner: Rule<Value, Facts>): Rule<readonly Value[], Facts> {
+export function forEachEntry<Value, Facts>(inner: Rule<Value, Facts>): Rule<readonly Value[], Facts> {
   return {
     code: inner.code,
     check: (list, at, facts) => {
-      const found: Finding[] = [];
+      const found: FieldError[] = [];
       for (const [position, entry] of list.entries()) {
         const more = inner.check(entry, at.index(position), facts);
         if (more !== undefined) found.push(...('rejection' in more ? [more] : more.slice(0, FOUND_MAX)));

@@ -1,19 +1,21 @@
 import type { TSchema } from 'typebox';
 
 import type { FieldPath } from '../grammar/index.js';
-import { type Rejection, unquoted } from '../rejections/index.js';
-import type { Schema } from './oversized.js';
+import { type Rejection, redactReceived } from '../rejections/index.js';
+import type { SchemaNode } from './oversized.js';
 
 /** Takes out of a rejection what was sent at a place, where a schema says that nothing below it is ever quoted. */
-export function redactionBy(schema: TSchema): (rejection: Rejection, at: FieldPath, document: unknown) => Rejection {
+export function createRedaction(
+  schema: TSchema,
+): (rejection: Rejection, at: FieldPath, document: unknown) => Rejection {
   return (rejection, at, document) => {
     const value = valueAt(document, at);
-    return isCovered(schema as Schema, at, value) ? unquoted(rejection, value) : rejection;
+    return isCovered(schema as SchemaNode, at, value) ? redactReceived(rejection, value) : rejection;
   };
 }
 
-function isCovered(schema: Schema, { parts }: FieldPath, value: unknown): boolean {
-  let here: Schema | undefined = schema;
+function isCovered(schema: SchemaNode, { parts }: FieldPath, value: unknown): boolean {
+  let here: SchemaNode | undefined = schema;
   let isRedacted = false;
   for (const part of parts) {
     isRedacted ||= here?.['x-redact'] === 'throughout';

@@ -9,7 +9,7 @@ import {
 } from '../rejections/index.js';
 
 /** A rejection together with the place it is about. */
-export interface Finding {
+export interface FieldError {
   readonly at: FieldPath;
   readonly rejection: Rejection;
 }
@@ -19,21 +19,21 @@ export type Refuse<Code extends RejectionCode> = (
   at: FieldPath,
   received: unknown,
   ...params: ParamsOf<Code>
-) => Finding;
+) => FieldError;
 
 /** What a check found: nothing, one thing, or one thing for each entry of a map or list. */
-export type Found = Finding | readonly Finding[] | undefined;
+export type RuleResult = FieldError | readonly FieldError[] | undefined;
 
 /** One check of one value, able to refuse with one code and no other. */
 export interface Rule<Value, Facts = unknown> {
   readonly code: RejectionCode;
-  check(value: Value, at: FieldPath, facts: Facts): Found;
+  check(value: Value, at: FieldPath, facts: Facts): RuleResult;
 }
 
 /** Ties a check to the single code it may refuse with. */
 export function rule<Code extends RejectionCode, Value, Facts>(
   code: Code,
-  check: (value: Value, at: FieldPath, facts: Facts, refuse: Refuse<Code>) => Found,
+  check: (value: Value, at: FieldPath, facts: Facts, refuse: Refuse<Code>) => RuleResult,
 ): Rule<Value, Facts> {
   // Written only when it is read: a hostile document earns tens of thousands, of which few are answered.
   const refuse: Refuse<Code> = (at, received, ...params) => ({
@@ -46,7 +46,7 @@ export function rule<Code extends RejectionCode, Value, Facts>(
 }
 
 /** The same finding, with the patch that would mend the request. */
-export function mendedBy(finding: Finding, ...fix: readonly PatchStep[]): Finding {
+export function attachFix(finding: FieldError, ...fix: readonly PatchStep[]): FieldError {
   return { ...finding, rejection: withFix(finding.rejection, ...fix) };
 }
 

@@ -1,15 +1,15 @@
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import type { TSchema } from 'typebox';
 
-import { FieldPath, isSameSpelling, nearestName, pointerPart } from '../grammar/index.js';
-import { reject, unquoted } from '../rejections/index.js';
+import { FieldPath, isSameSpelling, findNearestName, escapePointer } from '../grammar/index.js';
+import { reject, redactReceived } from '../rejections/index.js';
 import { annotationWords } from './annotations.js';
-import { type Oversized, oversized, type Schema } from './oversized.js';
-import { type Finding, mendedBy } from './rule.js';
-import { without } from './without.js';
+import { type OversizedValue, findOversized, type SchemaNode } from './oversized.js';
+import { type FieldError, attachFix } from './rule.js';
+import { omitPaths } from './without.js';
 
 /** One place where a document does not have the shape of its schema. */
-export interface Flaw {
+export interface SchemaError {
   /** Where, as a JSON Pointer: what flaws are told apart by. */
   readonly pointer: string;
   /** The field's own rules are to refuse it. */
@@ -17,21 +17,21 @@ export interface Flaw {
   /** Where, for people. Built on demand, as the finding is: a hostile document has many flaws. */
   readonly at: () => FieldPath;
   /** The refusal for whoever has no rule of their own. */
-  readonly finding: () => Finding;
+  readonly finding: () => FieldError;
 }
 
 /** What is wrong, as ajv says it or as counting does. */
-type Problem = Pick<ErrorObject, 'instancePath' | 'keyword' | 'params' | 'parentSchema' | 'data'> | Oversized;
+type Problem = Pick<ErrorObject, 'instancePath' | 'keyword' | 'params' | 'parentSchema' | 'data'> | OversizedValue;
 
 const ajv = new Ajv2020({ allErrors: true, verbose: true, messages: false, strict: true, allowUnionTypes: true });
 ajv.addVocabulary([...annotationWords]);
 
 /** Compiles a schema, when first asked, to a function that lists the flaws of a document, one for each place. */
-export function shapeOf(schema: TSchema): (document: unknown) => readonly Flaw[] {
+export function compileShape(schema: TSchema): (document: unknown) => readonly SchemaError[] {
   let validate: ValidateFunction | undefined;
   return document => {
     validate ??= ajv.compile(schema);
-    const large = oversized(schema as Schema, document);
+    const large = findOversized(schema as SchemaNode, document);
     if (large.length === 0 && validate(document)) return SOUND;
 
     const problems = large[0]?.instancePath === '' ? large : [...large, ...errorsOf(validate, document, large)];
@@ -39,12 +39,16 @@ export function shapeOf(schema: TSchema): (document: unknown) => readonly Flaw[]
   };
 }
 
-const SOUND: readonly Flaw[] = [];
+const SOUND: readonly SchemaError[] = [];
 
 /** What the validator says of everything that is not too large. */
-function errorsOf(validate: ValidateFunction, document: unknown, large: readonly Oversized[]): readonly ErrorObject[] {
+function errorsOf(
+  validate: ValidateFunction,
+  document: unknown,
+  large: readonly OversizedValue[],
+): readonly ErrorObject[] {
   const places = large.map(({ instancePath }) => FieldPath.ofPointer(instancePath, document));
-  const rest = places.length === 0 ? document : without(document as Record<string, unknown>, places);
+  const rest = places.length === 0 ? document : omitPaths(document as Record<string, unknown>, places);
   return validate(rest) ? [] : (validate.errors ?? []);
 }
 
@@ -73,11 +77,11 @@ interface Named {
 function pointerOf(error: Problem): string {
   const { missingProperty, additionalProperty } = error.params as Named;
   const name = missingProperty ?? additionalProperty;
-  return name === undefined ? error.instancePath : `${error.instancePath}/${pointerPart(name)}`;
+  return name === undefined ? error.instancePath : `${error.instancePath}/${escapePointer(name)}`;
 }
 
-function flawOf(pointer: string, error: Problem, document: unknown): Flaw {
-  const holder = error.parentSchema as Schema;
+function flawOf(pointer: string, error: Problem, document: unknown): SchemaError {
+  const holder = error.parentSchema as SchemaNode;
   const { missingProperty, additionalProperty } = error.params as Named;
   const at = () => FieldPath.ofPointer(pointer, document);
 
@@ -93,24 +97,24 @@ function flawOf(pointer: string, error: Problem, document: unknown): Flaw {
   return { pointer, byRules, at, finding: () => misshapen(at(), received, schema, error) };
 }
 
-function misshapen(at: FieldPath, received: unknown, schema: Schema, error: Problem): Finding {
+function misshapen(at: FieldPath, received: unknown, schema: SchemaNode, error: Problem): FieldError {
   const code = schema['x-reject'];
   const rejection = code
     ? reject(code, at, received)
     : reject('field_invalid', at, received, { wanted: wanted(schema, error) });
   const isHidden = schema['x-redact'] === true || at.parts.length === 0;
-  return { at, rejection: isHidden ? unquoted(rejection, received) : rejection };
+  return { at, rejection: isHidden ? redactReceived(rejection, received) : rejection };
 }
 
-function unknownField(at: FieldPath, name: string, received: unknown, schema: Schema): Finding {
+function unknownField(at: FieldPath, name: string, received: unknown, schema: SchemaNode): FieldError {
   const own = schema['x-unknown'];
   if (own !== undefined)
-    return mendedBy({ at, rejection: reject(own, at, received) }, { op: 'remove', path: at.toPointer() });
-  const nearest = nearestName(name, Object.keys(schema.properties ?? {}));
+    return attachFix({ at, rejection: reject(own, at, received) }, { op: 'remove', path: at.toPointer() });
+  const nearest = findNearestName(name, Object.keys(schema.properties ?? {}));
   const finding = { at, rejection: reject('field_unknown', at, received, { nearest }) };
   if (nearest === undefined || !isSameSpelling(name, nearest)) return finding;
   const path = at.upTo(at.parts.length - 1).child(nearest);
-  return mendedBy(finding, { op: 'move', from: at.toPointer(), path: path.toPointer() });
+  return attachFix(finding, { op: 'move', from: at.toPointer(), path: path.toPointer() });
 }
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -122,7 +126,7 @@ const TYPES: Readonly<Record<string, string>> = {
   array: 'a list',
 };
 
-function wanted(schema: Schema, error: Problem): string {
+function wanted(schema: SchemaNode, error: Problem): string {
   if (schema['x-expected'] !== undefined) return schema['x-expected'];
   const type = TYPES[schema.type ?? ''] ?? 'a value';
   const { limit, allowedValues = [] } = error.params as { limit?: number; allowedValues?: readonly unknown[] };

@@ -7,7 +7,7 @@ type Holder = Record<string | number, unknown>;
  *
  * A list that has such an entry is left out whole, because its other entries would move.
  */
-export function without(document: Readonly<Record<string, unknown>>, places: readonly FieldPath[]): Holder {
+export function omitPaths(document: Readonly<Record<string, unknown>>, places: readonly FieldPath[]): Holder {
   const root: Holder = { ...document };
   const copies = new WeakSet<object>();
   for (const { parts } of places) {

@@ -142,7 +142,7 @@ const written = {
 export type AnswerName = keyof typeof parts | keyof typeof written;
 
 /** Every component of answers. */
-export function answerSchemas(): Readonly<Record<string, JsonSchema>> {
+export function renderAnswers(): Readonly<Record<string, JsonSchema>> {
   const answers = Object.entries(written).map(
     ([name, { body, status }]) => [name, writtenSchema(body, status)] as const,
   );

@@ -1,5 +1,5 @@
 import { type BodyName, bodies } from './bodies.js';
-import { type JsonSchema, walked } from './json-schema.js';
+import { type JsonSchema, renderSchema } from './json-schema.js';
 
 /** A kind as Kubernetes names it. */
 interface KindNames {
@@ -20,7 +20,7 @@ const kinds: readonly KindNames[] = [
 ];
 
 /** Custom resource definitions, by the name of their file. */
-export function crdManifests(): Readonly<Record<string, JsonSchema>> {
+export function renderCrds(): Readonly<Record<string, JsonSchema>> {
   return Object.fromEntries(kinds.map(names => [`${names.plural}.${GROUP}.yaml`, definition(names)]));
 }
 
@@ -58,7 +58,7 @@ const NAME_RULE = {
 };
 
 function resourceSchema(kind: BodyName): JsonSchema {
-  const whole = walked(bodies[kind] as unknown as JsonSchema, structural) as {
+  const whole = renderSchema(bodies[kind] as unknown as JsonSchema, structural) as {
     readonly properties: Readonly<Record<string, JsonSchema>>;
     readonly required?: readonly string[];
   };

@@ -14,9 +14,9 @@
 export type { AnswerName } from './answers.js';
 export type { BodyName } from './bodies.js';
 export { bodies } from './bodies.js';
-export { crdManifests } from './crd.js';
+export { renderCrds } from './crd.js';
 export type { JsonSchema } from './json-schema.js';
-export { publicSchema } from './json-schema.js';
-export { jsonSchemas } from './json-schemas.js';
+export { toPublicSchema } from './json-schema.js';
+export { renderJsonSchemas } from './json-schemas.js';
 export type { ApiInfo, RouteAnswer, RouteDescription } from './open-api.js';
-export { componentSchemas, openApiDocument } from './open-api.js';
+export { renderComponents, renderOpenApi } from './open-api.js';

@@ -5,11 +5,11 @@ export type JsonSchema = { readonly [keyword: string]: unknown };
 const INNER = /^(?:x-(?!kubernetes-)|~)/;
 
 /** Makes one kind of schema from another, part by part. Undefined leaves a field out. */
-export type Rendering = (schema: JsonSchema) => JsonSchema | undefined;
+export type SchemaRenderer = (schema: JsonSchema) => JsonSchema | undefined;
 
 /** The schema as the world reads it: our annotations gone, the accepted form in words as its description. */
-export function publicSchema(schema: object): JsonSchema {
-  return walked(schema as JsonSchema, plain) ?? {};
+export function toPublicSchema(schema: object): JsonSchema {
+  return renderSchema(schema as JsonSchema, plain) ?? {};
 }
 
 function plain(schema: JsonSchema): JsonSchema {
@@ -24,7 +24,7 @@ function plain(schema: JsonSchema): JsonSchema {
 }
 
 /** Renders a schema and everything inside it, from the inside out. */
-export function walked(schema: JsonSchema, render: Rendering): JsonSchema | undefined {
+export function renderSchema(schema: JsonSchema, render: SchemaRenderer): JsonSchema | undefined {
   const { properties, items, additionalProperties, required, anyOf } = schema as {
     readonly properties?: Readonly<Record<string, JsonSchema>>;
     readonly items?: JsonSchema;
@@ -33,7 +33,7 @@ export function walked(schema: JsonSchema, render: Rendering): JsonSchema | unde
     readonly anyOf?: readonly JsonSchema[];
   };
   const inner = Object.entries(properties ?? {}).flatMap(([name, part]) => {
-    const rendered = walked(part, render);
+    const rendered = renderSchema(part, render);
     return rendered ? [[name, rendered] as const] : [];
   });
   const names = new Set(inner.map(([name]) => name));
@@ -41,8 +41,10 @@ export function walked(schema: JsonSchema, render: Rendering): JsonSchema | unde
     ...schema,
     ...(properties && { properties: Object.fromEntries(inner) }),
     ...(required && { required: required.filter(name => names.has(name)) }),
-    ...(anyOf && { anyOf: anyOf.flatMap(part => walked(part, render) ?? []) }),
-    ...(items && { items: walked(items, render) }),
-    ...(typeof additionalProperties === 'object' && { additionalProperties: walked(additionalProperties, render) }),
+    ...(anyOf && { anyOf: anyOf.flatMap(part => renderSchema(part, render) ?? []) }),
+    ...(items && { items: renderSchema(items, render) }),
+    ...(typeof additionalProperties === 'object' && {
+      additionalProperties: renderSchema(additionalProperties, render),
+    }),
   });
 }

@@ -1,5 +1,5 @@
 import { bodies } from './bodies.js';
-import { type JsonSchema, publicSchema } from './json-schema.js';
+import { type JsonSchema, toPublicSchema } from './json-schema.js';
 
 const DIALECT = 'https://json-schema.org/draft/2020-12/schema';
 
@@ -7,11 +7,11 @@ const DIALECT = 'https://json-schema.org/draft/2020-12/schema';
 const WRITTEN = ['Deployment', 'Job', 'Network', 'Volume', 'SecretWrite'] as const;
 
 /** A JSON Schema for each kind of document, by the name of its file. */
-export function jsonSchemas(): Readonly<Record<string, JsonSchema>> {
+export function renderJsonSchemas(): Readonly<Record<string, JsonSchema>> {
   return Object.fromEntries(
     WRITTEN.map(name => [
       `${name.replaceAll(/(?<=[a-z])([A-Z])/g, '-$1').toLowerCase()}.schema.json`,
-      { $schema: DIALECT, title: name, ...publicSchema(bodies[name]) },
+      { $schema: DIALECT, title: name, ...toPublicSchema(bodies[name]) },
     ]),
   );
 }

@@ -1,7 +1,7 @@
-import { catalogue, entryOf, type RejectionCode } from '../rejections/index.js';
-import { type AnswerName, answerSchemas } from './answers.js';
+import { catalogue, getEntry, type RejectionCode } from '../rejections/index.js';
+import { type AnswerName, renderAnswers } from './answers.js';
 import { type BodyName, bodies } from './bodies.js';
-import { type JsonSchema, publicSchema } from './json-schema.js';
+import { type JsonSchema, toPublicSchema } from './json-schema.js';
 
 /** What an endpoint answers when all is well. */
 export interface RouteAnswer {
@@ -38,7 +38,7 @@ export interface ApiInfo {
 }
 
 /** The OpenAPI 3.1 document of an API with these routes. */
-export function openApiDocument(routes: readonly RouteDescription[], { version, baseUrl }: ApiInfo): JsonSchema {
+export function renderOpenApi(routes: readonly RouteDescription[], { version, baseUrl }: ApiInfo): JsonSchema {
   const paths: Record<string, Record<string, unknown>> = {};
   for (const route of routes) (paths[route.path] ??= {})[route.method.toLowerCase()] = operation(route);
   return {
@@ -47,20 +47,20 @@ export function openApiDocument(routes: readonly RouteDescription[], { version, 
     servers: [{ url: baseUrl }],
     paths,
     components: {
-      schemas: componentSchemas(),
+      schemas: renderComponents(),
       securitySchemes: { token: { type: 'http', scheme: 'bearer' } },
     },
   };
 }
 
 /** Every schema that the document refers to: bodies, answers and the list of codes. */
-export function componentSchemas(): Readonly<Record<string, JsonSchema>> {
+export function renderComponents(): Readonly<Record<string, JsonSchema>> {
   const all: Readonly<Record<string, object>> = {
     ...bodies,
-    ...answerSchemas(),
+    ...renderAnswers(),
     RejectionCode: { type: 'string', enum: Object.keys(catalogue) },
   };
-  return Object.fromEntries(Object.entries(all).map(([name, schema]) => [name, publicSchema(schema)]));
+  return Object.fromEntries(Object.entries(all).map(([name, schema]) => [name, toPublicSchema(schema)]));
 }
 
 function operation(route: RouteDescription): JsonSchema {
@@ -127,7 +127,7 @@ function refusals(codes: readonly RejectionCode[]): Readonly<Record<string, Json
 
 /** Where the status depends on the cause, those of the causes there are. */
 function statusesOf(code: RejectionCode): readonly number[] {
-  const { status } = entryOf(code);
+  const { status } = getEntry(code);
   if (typeof status === 'number') return [status];
   const causes = [{ nodes: 'none' }, { nodes: 'unreadable' }, { in: 'body' }, { in: 'path' }];
   return [...new Set(causes.map(cause => status(cause)))];

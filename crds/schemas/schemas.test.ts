@@ -1,14 +1,14 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { expect } from 'chai';
 
-import { full, least } from '../deployment/admit.fixture.js';
+import { full, least } from '../deployment/admit.testing.js';
 import { catalogue } from '../rejections/index.js';
 import {
   bodies,
-  componentSchemas,
-  crdManifests,
-  jsonSchemas,
-  openApiDocument,
+  renderComponents,
+  renderCrds,
+  renderJsonSchemas,
+  renderOpenApi,
   type RouteDescription,
 } from './index.js';
 
@@ -46,7 +46,7 @@ const routes: readonly RouteDescription[] = [
 ];
 
 describe('the OpenAPI document', () => {
-  const document = openApiDocument(routes, { version: '0.1.0', baseUrl: 'https://moor.example.com' });
+  const document = renderOpenApi(routes, { version: '0.1.0', baseUrl: 'https://moor.example.com' });
   const paths = document['paths'] as Record<string, Record<string, Record<string, unknown>>>;
 
   it('refers to nothing that is not there', () => {
@@ -91,13 +91,13 @@ describe('the OpenAPI document', () => {
   });
 
   it('knows every code', () => {
-    expect(componentSchemas()['RejectionCode']?.['enum']).to.deep.equal(Object.keys(catalogue));
+    expect(renderComponents()['RejectionCode']?.['enum']).to.deep.equal(Object.keys(catalogue));
   });
 
   it('has components that a validator understands', () => {
     const ajv = new Ajv2020({ strict: false, validateFormats: false });
     ajv.addSchema({ $id: 'doc', ...document });
-    for (const name of Object.keys(componentSchemas())) {
+    for (const name of Object.keys(renderComponents())) {
       expect(ajv.getSchema(`doc#/components/schemas/${name}`), name).to.be.a('function');
     }
   });
@@ -105,7 +105,7 @@ describe('the OpenAPI document', () => {
 
 describe('the JSON Schemas', () => {
   const ajv = new Ajv2020({ strict: false });
-  const validate = ajv.compile(jsonSchemas()['deployment.schema.json']!);
+  const validate = ajv.compile(renderJsonSchemas()['deployment.schema.json']!);
 
   it('accept what admission accepts', () => {
     for (const document of [least, full]) expect(validate(document), JSON.stringify(validate.errors)).to.equal(true);
@@ -120,7 +120,7 @@ describe('the JSON Schemas', () => {
   });
 
   it('say what is never stored', () => {
-    const schema = jsonSchemas()['deployment.schema.json'] as {
+    const schema = renderJsonSchemas()['deployment.schema.json'] as {
       properties: { secrets: { items: { properties: Node } } };
     };
     expect(schema.properties.secrets.items.properties['values']).to.include({ writeOnly: true });
@@ -160,7 +160,7 @@ describe('the custom resource definitions', () => {
     ...(schema['additionalProperties'] ? schemasIn(schema['additionalProperties'] as Node, `${way}{}`) : []),
   ];
 
-  for (const [file, manifest] of Object.entries(crdManifests())) {
+  for (const [file, manifest] of Object.entries(renderCrds())) {
     const spec = manifest['spec'] as {
       names: { plural: string };
       group: string;

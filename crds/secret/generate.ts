@@ -48,7 +48,7 @@ export const generateSchema = Type.Object(
 );
 
 /** A generate block as a client sends it, once the rules have passed it. */
-export type SentGenerate = Static<typeof generateSchema>;
+export type GenerateInput = Static<typeof generateSchema>;
 
 /** How one value is made, with every default filled in. */
 export type Generation = { readonly keys: readonly string[] } & (
@@ -57,13 +57,13 @@ export type Generation = { readonly keys: readonly string[] } & (
 );
 
 /** What a sound block asks for. */
-export function generationOf(block: SentGenerate, limits: SecretLimits): Generation {
+export function toGeneration(block: GenerateInput, limits: SecretLimits): Generation {
   const { keys = [], bytes = limits.bytesDefault, encoding = 'base64url', length, charset = 'alphanumeric' } = block;
   return length === undefined ? { keys, by: 'bytes', bytes, encoding } : { keys, by: 'characters', length, charset };
 }
 
 /** A block of which nothing is known yet. */
-type Loose = { readonly [Part in keyof SentGenerate]?: unknown };
+type Loose = { readonly [Part in keyof GenerateInput]?: unknown };
 
 const keysAreThere = rule('secret_generate_keys_required', ({ keys }: Loose, at, _context: MaterialContext, refuse) =>
   Array.isArray(keys) && keys.length > 0 ? undefined : refuse(at.child('keys'), keys),

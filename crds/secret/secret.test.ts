@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 
-import { catalogue, entryOf, type RejectionCode } from '../rejections/index.js';
+import { catalogue, getEntry, type RejectionCode } from '../rejections/index.js';
 import { checkSecretWrite, defaultSecretLimits, guardPersisted } from './index.js';
 
 const granted = ['deployments', 'resources'];
@@ -160,7 +160,7 @@ describe('any sound write of material', () => {
 
 describe('examples of material on the reference pages', () => {
   const shown = (Object.keys(catalogue) as RejectionCode[]).filter(code => {
-    const { example } = entryOf(code);
+    const { example } = getEntry(code);
     return typeof example === 'object' && ('values' in example || 'generate' in example);
   });
 
@@ -169,10 +169,10 @@ describe('examples of material on the reference pages', () => {
   });
 
   for (const code of shown) {
-    it(`${code}: the example earns it, and mended it is accepted`, () => {
-      const checked = write(entryOf(code).example);
+    it(`${code}: the example earns it, and the fixed example is accepted`, () => {
+      const checked = write(getEntry(code).example);
       expect(checked.ok ? [] : checked.rejections.map(rejection => rejection.code)).to.deep.equal([code]);
-      expect(faults(write(entryOf(code).mended))).to.deep.equal([]);
+      expect(faults(write(getEntry(code).fixed))).to.deep.equal([]);
     });
   }
 });

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 
 import { type FieldPath, isSecretKey } from '../grammar/index.js';
-import { annotate, type Finding, mapOf, type Refuse, type Rule, rule } from '../rule/index.js';
+import { annotate, type FieldError, mapSchema, type Refuse, type Rule, rule } from '../rule/index.js';
 import type { MaterialContext } from './limits.js';
 
 /** More keys than any configuration allows. */
@@ -9,7 +9,7 @@ const KEYS_MAX = 1024;
 
 type Values = Readonly<Record<string, string>>;
 
-export const valuesSchema = mapOf(
+export const valuesSchema = mapSchema(
   Type.String(annotate({ 'x-redact': true, 'x-expected': 'a string; numbers and booleans in quotes' })),
   {
     maxProperties: KEYS_MAX,
@@ -53,12 +53,12 @@ export const valuesRules: readonly Rule<never, MaterialContext>[] = [
 ];
 
 /** Keys that are both given and to be generated. */
-export function providedAndGenerated(
+export function findProvidedAndGenerated(
   values: unknown,
   generate: unknown,
   at: FieldPath,
   refuse: Refuse<'secret_key_provided_and_generated'>,
-): readonly Finding[] {
+): readonly FieldError[] {
   const keys = (generate as { readonly keys?: unknown } | undefined)?.keys;
   if (typeof values !== 'object' || values === null || !Array.isArray(keys)) return [];
   return keys.flatMap((key: unknown, position) =>

@@ -2,10 +2,10 @@ import { Type } from 'typebox';
 
 import { FieldPath, isSecretLabel } from '../grammar/index.js';
 import { reject } from '../rejections/index.js';
-import { annotate, type Checked, examination, type FieldRules, refusalOf, rule } from '../rule/index.js';
-import { type Generation, generateRules, generateSchema, generationOf, type SentGenerate } from './generate.js';
+import { annotate, type CheckResult, createValidator, type FieldRules, toRefusal, rule } from '../rule/index.js';
+import { type Generation, generateRules, generateSchema, toGeneration, type GenerateInput } from './generate.js';
 import type { MaterialContext, SecretLimits } from './limits.js';
-import { providedAndGenerated, valuesRules, valuesSchema } from './values.js';
+import { findProvidedAndGenerated, valuesRules, valuesSchema } from './values.js';
 
 /** Material for one credential, ready for the secrets store. */
 export interface SecretWrite {
@@ -26,7 +26,7 @@ interface Context extends MaterialContext {
 }
 
 const keysAreApart = rule('secret_key_provided_and_generated', (generate: unknown, at, context: Context, refuse) =>
-  providedAndGenerated(context.document['values'], generate, at, refuse),
+  findProvidedAndGenerated(context.document['values'], generate, at, refuse),
 );
 
 const somethingIsThere = rule('secret_write_empty', (values: unknown, at, { document }: Context, refuse) => {
@@ -39,7 +39,7 @@ const fields: readonly FieldRules<Context>[] = [
   { field: 'generate', present: [...generateRules, keysAreApart] },
 ];
 
-const examine = examination(secretWriteSchema, fields);
+const examine = createValidator(secretWriteSchema, fields);
 
 /** What a secret write must know. */
 export interface SecretWriteRequest {
@@ -55,7 +55,7 @@ export function checkSecretWrite(
   { namespace, resource, document }: SecretWriteRequest,
   granted: readonly string[],
   limits: SecretLimits,
-): Checked<SecretWrite> {
+): CheckResult<SecretWrite> {
   const path = [
     ...(granted.includes(namespace) ? [] : [reject('secret_path_namespace', NAMESPACE, namespace, { granted })]),
     ...(isSecretLabel(resource) ? [] : [reject('secret_path_shape', RESOURCE, resource, { granted })]),
@@ -65,11 +65,11 @@ export function checkSecretWrite(
     // A part that has not its shape has been spoken of: it must not count as nothing.
     document: sound.isWhole('generate') ? sound.document : { ...sound.document, generate: {} },
   }));
-  const refused = refusalOf([...path, ...body]);
+  const refused = toRefusal([...path, ...body]);
   if (refused) return refused;
 
-  const { values = {}, generate } = document as { values?: Record<string, string>; generate?: SentGenerate };
-  const generation = generate && generationOf(generate, limits);
+  const { values = {}, generate } = document as { values?: Record<string, string>; generate?: GenerateInput };
+  const generation = generate && toGeneration(generate, limits);
   return { ok: true, value: { namespace, label: resource, values, ...(generation && { generation }) } };
 }
 

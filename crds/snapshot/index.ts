@@ -9,7 +9,7 @@ import { FieldPath } from '../grammar/index.js';
 import { type Rejection, reject } from '../rejections/index.js';
 
 /** The answer to every request for a snapshot. The body is not looked at. */
-export function snapshotRefusal(volumeId: string): Rejection {
+export function rejectSnapshot(volumeId: string): Rejection {
   return reject(
     'volume_snapshot_not_implemented',
     FieldPath.root.child('volumes').child(volumeId).child('snapshots'),
@@ -18,6 +18,6 @@ export function snapshotRefusal(volumeId: string): Rejection {
 }
 
 /** The answer to every look-up of a snapshot. */
-export function snapshotNotFound(snapshot: string): Rejection {
+export function rejectSnapshotLookup(snapshot: string): Rejection {
   return reject('volume_snapshot_not_found', 'snapshots/{snap}', snapshot);
 }

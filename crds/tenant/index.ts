@@ -16,8 +16,8 @@ export type { QuotaKind, QuotaOverrides, TenantQuotas } from './quotas.js';
 export {
   checkQuotaRequest,
   defaultQuotas,
-  effectiveQuotas,
-  quotaAmount,
+  mergeQuotas,
+  parseQuota,
   quotaKinds,
   quotaRequestSchema,
 } from './quotas.js';

@@ -1,15 +1,15 @@
 import { expect } from 'chai';
 
-import { checkQuotaRequest, effectiveQuotas, quotaAmount, quotaKinds } from './index.js';
+import { checkQuotaRequest, mergeQuotas, parseQuota, quotaKinds } from './index.js';
 
 describe('quotas', () => {
   it('are the tenant’s own where there are some, and as configured otherwise', () => {
-    expect(effectiveQuotas({ containers: 10, nodes: 5 }, { containers: 20 })).to.deep.equal({
+    expect(mergeQuotas({ containers: 10, nodes: 5 }, { containers: 20 })).to.deep.equal({
       containers: 20,
       nodes: 5,
     });
-    expect(effectiveQuotas({ containers: 10 }, { containers: null, cpu: 0 })).to.deep.equal({ cpu: 0 });
-    expect(effectiveQuotas({ containers: 10 })).to.deep.equal({ containers: 10 });
+    expect(mergeQuotas({ containers: 10 }, { containers: null, cpu: 0 })).to.deep.equal({ cpu: 0 });
+    expect(mergeQuotas({ containers: 10 })).to.deep.equal({ containers: 10 });
   });
 
   const amounts = [
@@ -22,7 +22,7 @@ describe('quotas', () => {
     ['nodes', '-1', undefined],
   ] as const;
   for (const [kind, text, amount] of amounts) {
-    it(`read ${kind}=${text} as ${amount}`, () => expect(quotaAmount(kind, text)).to.equal(amount));
+    it(`read ${kind}=${text} as ${amount}`, () => expect(parseQuota(kind, text)).to.equal(amount));
   }
 
   it('may be set for every kind there is, and for no other', () => {

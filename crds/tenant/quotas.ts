@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 
-import { cpuMillis, memoryBytes } from '../grammar/index.js';
-import { annotate, bodyCheck } from '../rule/index.js';
+import { parseCpu, parseMemory } from '../grammar/index.js';
+import { annotate, createBodyCheck } from '../rule/index.js';
 
 /** What of a tenant's things is counted. `cpu` is in thousandths of a core, `memory` and `volumeBytes` in bytes. */
 export const quotaKinds = [
@@ -40,14 +40,14 @@ export const defaultQuotas: TenantQuotas = {
 };
 
 /** The amount that a text means for one kind, in the units that are stored. Undefined when it means none. */
-export function quotaAmount(kind: QuotaKind, text: string): number | undefined {
-  if (kind === 'cpu') return cpuMillis(text);
-  if (kind === 'memory' || kind === 'volumeBytes') return memoryBytes(text);
+export function parseQuota(kind: QuotaKind, text: string): number | undefined {
+  if (kind === 'cpu') return parseCpu(text);
+  if (kind === 'memory' || kind === 'volumeBytes') return parseMemory(text);
   return /^\d{1,9}$/.test(text) ? Number(text) : undefined;
 }
 
 /** What holds for a tenant: its own where the platform has set it, the configured otherwise. */
-export function effectiveQuotas(configured: TenantQuotas, own?: QuotaOverrides): TenantQuotas {
+export function mergeQuotas(configured: TenantQuotas, own?: QuotaOverrides): TenantQuotas {
   if (!own) return configured;
   const merged = { ...configured, ...own };
   return Object.fromEntries(Object.entries(merged).filter(([, limit]) => limit !== null && limit !== undefined));
@@ -81,4 +81,4 @@ export const quotaRequestSchema = Type.Object(
 );
 
 /** Checks `PUT /api/v1/tenants/{tenant}/quotas`. */
-export const checkQuotaRequest = bodyCheck(quotaRequestSchema);
+export const checkQuotaRequest = createBodyCheck(quotaRequestSchema);

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 
-import { annotate, bodyCheck } from '../rule/index.js';
+import { annotate, createBodyCheck } from '../rule/index.js';
 
 /** `POST /api/v1/tenants`. */
 export const tenantRequestSchema = Type.Object(
@@ -14,4 +14,4 @@ export const tenantRequestSchema = Type.Object(
 );
 
 /** `POST /api/v1/tenants`. */
-export const checkTenantRequest = bodyCheck(tenantRequestSchema);
+export const checkTenantRequest = createBodyCheck(tenantRequestSchema);

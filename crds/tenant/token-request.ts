@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 
-import { annotate, type Checked, examination, refusalOf, rule } from '../rule/index.js';
+import { annotate, type CheckResult, createValidator, toRefusal, rule } from '../rule/index.js';
 import type { Role } from './tenant.js';
 
 const HOUR = 3600;
@@ -64,7 +64,7 @@ const livesNotTooLong = rule('field_invalid', (seconds: number, at, { kind }: Ki
   seconds > LIFE[kind].longest ? refuse(at, seconds, { wanted: `at most ${LIFE[kind].longest} seconds` }) : undefined,
 );
 
-const examine = examination<Kind>(tokenRequestSchema, [
+const examine = createValidator<Kind>(tokenRequestSchema, [
   { field: 'kind', present: [] },
   { field: 'role', present: [onlyForTenants] },
   { field: 'tenant', present: [onlyForTenants] },
@@ -72,10 +72,10 @@ const examine = examination<Kind>(tokenRequestSchema, [
 ]);
 
 /** `POST /api/v1/tokens`. */
-export function checkTokenRequest(document: unknown): Checked<TokenRequest> {
+export function checkTokenRequest(document: unknown): CheckResult<TokenRequest> {
   const asked = (document ?? {}) as Static<typeof tokenRequestSchema>;
   const kind = asked.kind === 'admin' ? 'admin' : 'tenant';
-  const refusal = refusalOf(examine(document, () => ({ kind })));
+  const refusal = toRefusal(examine(document, () => ({ kind })));
   if (refusal) return refusal;
   return {
     ok: true,

@@ -6,10 +6,10 @@ import { completeResidency, type Regions, residencyRules, residencySchema } from
 import {
   type Alteration,
   annotate,
-  announcements,
-  examination,
+  recordAlterations,
+  createValidator,
   type FieldRules,
-  refusalOf,
+  toRefusal,
   rule,
   type Warning,
 } from '../rule/index.js';
@@ -111,14 +111,14 @@ const fields: readonly FieldRules<Context>[] = [
   { field: 'residency', present: [...residencyRules] },
 ];
 
-const examine = examination(volumeSchema, fields);
+const examine = createValidator(volumeSchema, fields);
 
 /** Judges a document that asks for a new volume. */
 export function admitVolume(document: unknown, facts: VolumeFacts): VolumeAdmission {
-  const refused = refusalOf(examine(document, sound => ({ facts, document: sound.document })));
+  const refused = toRefusal(examine(document, sound => ({ facts, document: sound.document })));
   if (refused) return refused;
 
-  const { alterations, announce } = announcements();
+  const { alterations, announce } = recordAlterations();
   const sent = document as Static<typeof volumeSchema>;
   const nodes = facts.nodes === 'unreadable' ? [] : facts.nodes;
   const primary = nodes.find(({ id, name }) => id === sent.primaryNode || name === sent.primaryNode);

@@ -22,4 +22,4 @@ export type {
   VolumeReplica,
   VolumeSpec,
 } from './volume.js';
-export { volumeRemovalRefusal } from './removal.js';
+export { rejectVolumeRemoval } from './removal.js';

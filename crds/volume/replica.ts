@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 
-import { residencyRefusals } from '../residency/index.js';
-import { annotate, type Checked, examination, type FieldRules, refusalOf, rule } from '../rule/index.js';
+import { checkResidency } from '../residency/index.js';
+import { annotate, type CheckResult, createValidator, type FieldRules, toRefusal, rule } from '../rule/index.js';
 import type { VolumeFacts, VolumeNode } from './create.js';
 import type { KnownVolume } from './volume.js';
 
@@ -41,7 +41,7 @@ function freeNodes({ nodes, regions, volume }: ReplicaFacts): readonly VolumeNod
   if (nodes === 'unreadable') return [];
   const held = new Set([volume.primaryNode, ...volume.copies.map(({ nodeId }) => nodeId)]);
   return nodes.filter(
-    ({ id, labels }) => !held.has(id) && residencyRefusals(volume.residency ?? {}, labels, regions).length === 0,
+    ({ id, labels }) => !held.has(id) && checkResidency(volume.residency ?? {}, labels, regions).length === 0,
   );
 }
 
@@ -49,11 +49,11 @@ const fields: readonly FieldRules<ReplicaFacts>[] = [
   { field: 'node_id', present: [volumeIsReplicated, nodesAreKnown, nodeCanHoldIt] },
 ];
 
-const examine = examination(volumeReplicaSchema, fields);
+const examine = createValidator(volumeReplicaSchema, fields);
 
 /** Judges a request for one more copy; answers the id of the node that is to hold it. */
-export function checkVolumeReplica(document: unknown, facts: ReplicaFacts): Checked<{ readonly nodeId: string }> {
-  const refused = refusalOf(examine(document, () => facts));
+export function checkVolumeReplica(document: unknown, facts: ReplicaFacts): CheckResult<{ readonly nodeId: string }> {
+  const refused = toRefusal(examine(document, () => facts));
   if (refused) return refused;
   const asked = (document as { readonly node_id: string }).node_id;
   const node = freeNodes(facts).find(({ id, name }) => id === asked || name === asked);

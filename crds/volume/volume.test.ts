@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 
 import { defaultRegions } from '../residency/index.js';
-import { undone } from '../rule/undone.fixture.js';
-import { admitVolume, checkVolumeReplica, type KnownVolume, type VolumeFacts, volumeRemovalRefusal } from './index.js';
+import { undoAlterations } from '../rule/undo-alterations.testing.js';
+import { admitVolume, checkVolumeReplica, type KnownVolume, type VolumeFacts, rejectVolumeRemoval } from './index.js';
 
 const node = (digit: string, country: string) => ({
   id: `node_${digit.repeat(26)}`,
@@ -81,7 +81,7 @@ describe('admission of a volume', () => {
       fc.property(document, sent => {
         const admission = admitVolume(sent, facts);
         if (!admission.ok) throw new Error(JSON.stringify(admission.rejections));
-        expect(undone(admission.spec, admission.alterations)).to.deep.equal(sent);
+        expect(undoAlterations(admission.spec, admission.alterations)).to.deep.equal(sent);
         const again = admitVolume(admission.spec, facts);
         expect(again.ok && [again.spec, again.alterations]).to.deep.equal([admission.spec, []]);
       }),
@@ -171,9 +171,9 @@ describe('one more copy of a volume', () => {
 
 describe('removal of a volume', () => {
   it('is refused while somebody mounts it, by name', () => {
-    const refusal = volumeRemovalRefusal({ ...volume, consumers: [{ deployment: 'db', readOnly: true }] });
+    const refusal = rejectVolumeRemoval({ ...volume, consumers: [{ deployment: 'db', readOnly: true }] });
     expect([refusal?.code, refusal?.status]).to.deep.equal(['volume_in_use', 409]);
     expect(refusal?.expected).to.contain('db');
-    expect(volumeRemovalRefusal(volume)).to.equal(undefined);
+    expect(rejectVolumeRemoval(volume)).to.equal(undefined);
   });
 });

@@ -2,7 +2,7 @@ import { parseAnchor } from '../grammar/index.js';
 import { type FieldRules, rule } from '../rule/index.js';
 import type { WorkloadContext as Context } from './context.js';
 import type { SecretReference } from './secrets.js';
-import { type LooseMount, mountedIds, volumeIdOf } from './volumes.js';
+import { type LooseMount, listVolumeIds, getVolumeId } from './volumes.js';
 
 type Loose = { readonly [Part in keyof SecretReference]?: unknown };
 
@@ -21,7 +21,7 @@ const volumeIsDeclared = rule(
   'secret_anchor_volume_not_declared',
   (entries: readonly Loose[], at, { document, isWhole }: Context, refuse) => {
     if (!isWhole('volumes')) return undefined;
-    const declared = mountedIds(mountsOf(document));
+    const declared = listVolumeIds(mountsOf(document));
     return entries.flatMap((entry, position) => {
       const id = anchorVolume(entry);
       return id === undefined || declared.includes(id)
@@ -36,7 +36,7 @@ const volumeLasts = rule(
   (entries: readonly Loose[], at, { document, facts }: Context, refuse) =>
     entries.flatMap((entry, position) => {
       const id = anchorVolume(entry);
-      const mount = mountsOf(document).find(each => volumeIdOf(each) === id);
+      const mount = mountsOf(document).find(each => getVolumeId(each) === id);
       if (id === undefined || !mount) return [];
       const type = mount.type ?? facts.volumes.find(volume => volume.id === id)?.type;
       return type === 'tmpfs' ? refuse(at.index(position).child('anchor'), entry.anchor) : [];
@@ -47,8 +47,8 @@ const volumeLasts = rule(
 function boundEntries({ stored, document, isWhole }: Context): readonly SecretReference[] {
   const entries = stored?.['secrets'];
   if (!Array.isArray(entries) || !isWhole('volumes')) return [];
-  const before = mountedIds(mountsOf(stored));
-  const after = mountedIds(mountsOf(document));
+  const before = listVolumeIds(mountsOf(stored));
+  const after = listVolumeIds(mountsOf(document));
   return (entries as SecretReference[]).filter(entry => {
     const id = anchorVolume(entry);
     return id !== undefined && before.includes(id) && after.includes(id);

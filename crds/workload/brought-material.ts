@@ -1,15 +1,15 @@
 import type { WorkloadFacts } from './context.js';
 
 /** An entry as far as it brings material; every part may be anything. */
-export interface Bringing {
+export interface EntryMaterial {
   readonly vault_path?: unknown;
   readonly values?: unknown;
   readonly generate?: unknown;
 }
 
 /** The parts of an entry that would be written. Keys that have a value are not generated again. */
-export function materialIn(
-  { vault_path: path, values, generate }: Bringing,
+export function listMaterial(
+  { vault_path: path, values, generate }: EntryMaterial,
   { secretKeys }: Pick<WorkloadFacts, 'secretKeys'>,
 ): readonly ('values' | 'generate')[] {
   const existing = secretKeys[String(path)] ?? [];

@@ -1,39 +1,39 @@
 import { FieldPath, parseSecretPath } from '../grammar/index.js';
-import { describe } from '../rejections/index.js';
+import { describeValue } from '../rejections/index.js';
 import type { Announce } from '../rule/index.js';
-import { type Generation, generationOf, type SecretLimits, type SecretWrite } from '../secret/index.js';
+import { type Generation, toGeneration, type SecretLimits, type SecretWrite } from '../secret/index.js';
 import type { WorkloadFacts } from './context.js';
-import type { SecretReference, SentSecrets } from './secrets.js';
-import { type SentMounts, type VolumeMount, volumeIdOf } from './volumes.js';
+import type { SecretReference, SecretsInput } from './secrets.js';
+import { type MountsInput, type VolumeMount, getVolumeId } from './volumes.js';
 
 /** Why a key that was to be generated is not. */
-export const KEPT = 'the material exists and is kept; a rotation mints it anew';
+export const GENERATE_KEPT = 'the material exists and is kept; a rotation mints it anew';
 
 /** References to store, and the material that came with them, for the secrets store only. */
-export interface CompletedSecrets {
+export interface SecretsCompletion {
   readonly secrets: readonly SecretReference[];
   readonly material: readonly SecretWrite[];
 }
 
 /** Parts material from references; every difference to what was sent is announced, without a value in it. */
 export function completeSecrets(
-  sent: SentSecrets,
+  sent: SecretsInput,
   { secretKeys }: Pick<WorkloadFacts, 'secretKeys'>,
   limits: SecretLimits,
   announce: Announce,
-): CompletedSecrets {
+): SecretsCompletion {
   const material: SecretWrite[] = [];
   const secrets = sent.map((entry, position): SecretReference => {
     const at = FieldPath.root.child('secrets').index(position);
     const { name, vault_path, anchor, rotation, values, generate } = entry;
     if (rotation === undefined) announce(at.child('rotation'), null, 'restart', 'default');
-    if (values) announce(at.child('values'), describe(values), null, 'kept in the secrets store only');
+    if (values) announce(at.child('values'), describeValue(values), null, 'kept in the secrets store only');
 
-    const asked = generate && generationOf(generate, limits);
+    const asked = generate && toGeneration(generate, limits);
     const generation = asked && dueGeneration(asked, secretKeys[vault_path]);
     if (asked) {
       const isKept = (generation?.keys.length ?? 0) < asked.keys.length;
-      const why = isKept ? KEPT : 'done once, never stored';
+      const why = isKept ? GENERATE_KEPT : 'done once, never stored';
       announce(at.child('generate'), generate, null, why);
     }
     const { namespace = '', label = '' } = parseSecretPath(vault_path) ?? {};
@@ -53,14 +53,14 @@ function dueGeneration(asked: Generation, existing: readonly string[] = []): Gen
 
 /** Mounts with every default filled in and one name for the volume, announced. */
 export function completeMounts(
-  sent: SentMounts,
+  sent: MountsInput,
   { volumes }: Pick<WorkloadFacts, 'volumes'>,
   announce: Announce,
 ): readonly VolumeMount[] {
   return sent.map((mount, position) => {
     const at = FieldPath.root.child('volumes').index(position);
     const { mountPath, readOnly = false, subPath } = mount;
-    const volumeId = volumeIdOf(mount)!;
+    const volumeId = getVolumeId(mount)!;
     const type = mount.type ?? volumes.find(volume => volume.id === volumeId)?.type ?? 'volume';
     if (mount.volumeId === undefined) {
       announce(at.child('volume_id'), volumeId, null, 'written as volumeId');

@@ -1,17 +1,17 @@
 import { Type } from 'typebox';
 
-import { parseTemplate, placeholdersOf } from '../grammar/index.js';
-import { annotate, type FieldRules, mapOf, rule } from '../rule/index.js';
+import { parseTemplate, findPlaceholders } from '../grammar/index.js';
+import { annotate, type FieldRules, mapSchema, rule } from '../rule/index.js';
 import type { WorkloadContext as Context } from './context.js';
 import { environmentNamesRule } from './environment.js';
-import { labelOf } from './secrets.js';
+import { toSecretLabel } from './secrets.js';
 
 const TEMPLATES_MAX = 64;
 const TEMPLATE_MAX = 8192;
 
 type Templates = Readonly<Record<string, string>>;
 
-export const composedSecretsSchema = mapOf(
+export const composedSecretsSchema = mapSchema(
   Type.String({
     maxLength: TEMPLATE_MAX,
     pattern: '^[^\\u0000]*$',
@@ -41,7 +41,7 @@ const placeholdersAreWellFormed = rule(
 
 const templatesRefer = rule('secret_compose_no_reference', (templates: Templates, at, _context: Context, refuse) =>
   Object.entries(templates)
-    .filter(([, template]) => placeholdersOf(parseTemplate(template) ?? []).length === 0)
+    .filter(([, template]) => findPlaceholders(parseTemplate(template) ?? []).length === 0)
     .map(([name, template]) => refuse(at.child(name), template)),
 );
 
@@ -55,10 +55,10 @@ const resourcesAreDeclared = rule(
   (templates: Templates, at, { document, isWhole }: Context, refuse) => {
     if (!isWhole('secrets')) return undefined;
     const entries = (document['secrets'] ?? []) as readonly { readonly vault_path?: unknown }[];
-    const declared = [...new Set(entries.flatMap(entry => labelOf(entry.vault_path) ?? []))];
+    const declared = [...new Set(entries.flatMap(entry => toSecretLabel(entry.vault_path) ?? []))];
     return Object.entries(templates)
       .filter(([, template]) =>
-        placeholdersOf(parseTemplate(template) ?? []).some(({ resource }) => !declared.includes(resource)),
+        findPlaceholders(parseTemplate(template) ?? []).some(({ resource }) => !declared.includes(resource)),
       )
       .map(([name, template]) => refuse(at.child(name), template, { declared }));
   },

@@ -1,5 +1,5 @@
 import type { Regions } from '../residency/index.js';
-import type { Sound } from '../rule/index.js';
+import type { WellFormedDocument } from '../rule/index.js';
 import type { SecretLimits } from '../secret/index.js';
 import type { KnownVolume } from '../volume/index.js';
 
@@ -53,7 +53,7 @@ export interface WorkloadLimits {
 }
 
 /** All that the rules of a workload may look at, beside the field itself. */
-export interface WorkloadContext extends Sound {
+export interface WorkloadContext extends WellFormedDocument {
   readonly kind: 'Deployment' | 'Job';
   readonly facts: WorkloadFacts;
   readonly limits: WorkloadLimits;
@@ -64,7 +64,7 @@ export interface WorkloadContext extends Sound {
 }
 
 /** A world in which nothing is known: no nodes, no volumes, no other deployments, and nobody has asked the registry. */
-export const unknownWorld: WorkloadFacts = {
+export const emptyFacts: WorkloadFacts = {
   nodes: [],
   volumes: [],
   volumeManagement: 'on',

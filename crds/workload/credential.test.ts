@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { credentialNames, credentialValues, innocentNames, innocentValues } from './credential.corpus.js';
+import { credentialNames, credentialValues, innocentNames, innocentValues } from './credential.testing.js';
 import { isCredential } from './credential.js';
 
 describe('plaintext credentials', () => {

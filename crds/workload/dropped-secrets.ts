@@ -2,7 +2,7 @@ import type { Warning } from '../rule/index.js';
 import type { SecretReference } from './secrets.js';
 
 /** Which credentials an update takes away from a workload: a list that is sent shorter drops them without any fault. */
-export function droppedSecretWarnings(
+export function warnDroppedSecrets(
   before: readonly SecretReference[] = [],
   after: readonly SecretReference[] = [],
 ): readonly Warning[] {

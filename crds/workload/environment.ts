@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 
-import { annotate, type FieldRules, mapOf, rule } from '../rule/index.js';
+import { annotate, type FieldRules, mapSchema, rule } from '../rule/index.js';
 import { isCredential } from './credential.js';
 import type { WorkloadContext as Context } from './context.js';
 
@@ -10,7 +10,7 @@ const NAME = /^[A-Za-z_.-][A-Za-z0-9_.-]{0,254}$/;
 
 type Environment = Readonly<Record<string, string>>;
 
-export const environmentSchema = mapOf(
+export const environmentSchema = mapSchema(
   Type.String({
     maxLength: VALUE_MAX,
     pattern: '^[^\\u0000]*$',

@@ -29,7 +29,7 @@ export const imageRules: FieldRules<Context> = {
 };
 
 /** An image that could not be looked for is stored all the same: the registry may be back before a node needs it. */
-export function imageWarnings(known: KnownImage): readonly Warning[] {
+export function warnImage(known: KnownImage): readonly Warning[] {
   if (known !== 'unreachable') return [];
   const message = 'the registry could not be reached, so nobody knows yet whether it holds this image';
   return [{ code: 'image_registry_unreachable', field: 'image', message }];

@@ -9,8 +9,8 @@
  * @module
  */
 export { anchorRules } from './anchors.js';
-export type { CompletedSecrets } from './complete.js';
-export { completeMounts, completeSecrets, KEPT } from './complete.js';
+export type { SecretsCompletion } from './complete.js';
+export { completeMounts, completeSecrets, GENERATE_KEPT } from './complete.js';
 export { composedReferenceRules, composedSecretsRules, composedSecretsSchema } from './composed-secrets.js';
 export type {
   KnownDeployment,
@@ -20,22 +20,22 @@ export type {
   WorkloadFacts,
   WorkloadLimits,
 } from './context.js';
-export { unknownWorld } from './context.js';
-export { droppedSecretWarnings } from './dropped-secrets.js';
+export { emptyFacts } from './context.js';
+export { warnDroppedSecrets } from './dropped-secrets.js';
 export { environmentRules, environmentSchema } from './environment.js';
-export { imageRules, imageSchema, imageWarnings } from './image.js';
+export { imageRules, imageSchema, warnImage } from './image.js';
 export { labelsRules, labelsSchema, residencyLabelRules } from './labels.js';
 export { nameRules, nameSchema } from './name.js';
 export { networksRules, networksSchema } from './networks.js';
-export type { AntiAffinity, LabelConstraint, PlacementSpec, SentPlacement } from './placement.js';
+export type { AntiAffinity, LabelConstraint, PlacementSpec, PlacementInput } from './placement.js';
 export { completePlacement, placementRules, placementSchema } from './placement.js';
 export { WORDS_MAX, wordSchema, wordsSchema } from './process.js';
-export { residencyWarnings } from './residency-warnings.js';
+export { warnResidency } from './residency-warnings.js';
 export type { ResourceRequests } from './resources.js';
 export { resourcesRules, resourcesSchema } from './resources.js';
 export { rotatingRules } from './rotating-secrets.js';
-export type { SecretReference, SentSecrets } from './secrets.js';
+export type { SecretReference, SecretsInput } from './secrets.js';
 export { secretsRules, secretsSchema } from './secrets.js';
 export { variablesRules } from './variables.js';
-export type { SentMounts, VolumeMount } from './volumes.js';
+export type { MountsInput, VolumeMount } from './volumes.js';
 export { volumesRules, volumesSchema, writerRules } from './volumes.js';

@@ -2,14 +2,14 @@ import { Type } from 'typebox';
 
 import { type FieldPath, isLabelKey, isLabelValue } from '../grammar/index.js';
 import type { PatchStep } from '../rejections/index.js';
-import { isResidencyLabel, residencyOfLabels } from '../residency/index.js';
-import { annotate, type FieldRules, mapOf, mendedBy, rule } from '../rule/index.js';
+import { isResidencyLabel, parseResidencyLabels } from '../residency/index.js';
+import { annotate, type FieldRules, mapSchema, attachFix, rule } from '../rule/index.js';
 import type { WorkloadContext as Context } from './context.js';
 
 const LABELS_MAX = 64;
 type Labels = Readonly<Record<string, string>>;
 
-export const labelsSchema = mapOf(Type.String({ maxLength: 1024, ...annotate({ 'x-reject': 'label_invalid' }) }), {
+export const labelsSchema = mapSchema(Type.String({ maxLength: 1024, ...annotate({ 'x-reject': 'label_invalid' }) }), {
   maxProperties: LABELS_MAX,
 });
 
@@ -44,14 +44,14 @@ const residencyIsTyped = rule('residency_label_handwritten', (labels: Labels, at
   const written = Object.keys(labels).filter(isResidencyLabel);
   if (written.length === 0 || placement?.residency !== undefined) return undefined;
 
-  const block = residencyOfLabels(labels);
+  const block = parseResidencyLabels(labels);
   const findings = written.map(key => refuse(at.child(key), labels[key], { block: JSON.stringify(block) }));
   const add: PatchStep =
     placement === undefined
       ? { op: 'add', path: '/placement', value: { residency: block } }
       : { op: 'add', path: '/placement/residency', value: block };
   // One patch mends them all, so only the first carries it.
-  return [mendedBy(findings[0]!, ...written.map(key => removal(at, key)), add), ...findings.slice(1)];
+  return [attachFix(findings[0]!, ...written.map(key => removal(at, key)), add), ...findings.slice(1)];
 });
 
 const residencyIsSaidOnce = rule('residency_label_conflict', (labels: Labels, at, { document }: Context, refuse) =>
@@ -59,7 +59,7 @@ const residencyIsSaidOnce = rule('residency_label_conflict', (labels: Labels, at
     ? undefined
     : Object.keys(labels)
         .filter(isResidencyLabel)
-        .map(key => mendedBy(refuse(at.child(key), labels[key]), removal(at, key))),
+        .map(key => attachFix(refuse(at.child(key), labels[key]), removal(at, key))),
 );
 
 type Placement = { readonly residency?: unknown };

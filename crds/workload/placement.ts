@@ -6,13 +6,22 @@ import { FieldPath, isDnsLabel, isLabelKey, isLabelValue } from '../grammar/inde
 import {
   completeResidency,
   type Residency,
-  residencyLabels,
-  residencyOfLabels,
+  renderResidencyLabels,
+  parseResidencyLabels,
   residencyRules,
   residencySchema,
-  type SentResidency,
+  type ResidencyInput,
 } from '../residency/index.js';
-import { type Announce, annotate, each, type FieldRules, mapOf, mendedBy, rule, within } from '../rule/index.js';
+import {
+  type Announce,
+  annotate,
+  forEachEntry,
+  type FieldRules,
+  mapSchema,
+  attachFix,
+  rule,
+  forPart,
+} from '../rule/index.js';
 import type { WorkloadContext as Context } from './context.js';
 
 /** A demand on the labels of a node. */
@@ -59,7 +68,7 @@ const constraintSchema = Type.Object(
 export const placementSchema = Type.Object(
   {
     residency: Type.Optional(residencySchema),
-    labels: Type.Optional(mapOf(text, { maxProperties: 8 })),
+    labels: Type.Optional(mapSchema(text, { maxProperties: 8 })),
     constraints: Type.Optional(Type.Array(constraintSchema, { maxItems: CONSTRAINTS_MAX })),
     antiAffinity: Type.Optional(
       Type.Object(
@@ -79,30 +88,30 @@ export const placementSchema = Type.Object(
 );
 
 /** A placement as a client sends it, once the rules have passed it. */
-export type SentPlacement = Static<typeof placementSchema>;
+export type PlacementInput = Static<typeof placementSchema>;
 
 /**
  * What is stored in `labels` can be sent back, also beside another residency; anything else there was written by hand.
  */
 const labelsAreRendered = rule(
   'residency_label_handwritten',
-  ({ labels, residency }: SentPlacement, at, { stored }: Context, refuse) => {
+  ({ labels, residency }: PlacementInput, at, { stored }: Context, refuse) => {
     if (labels === undefined) return undefined;
-    const rendered = residencyLabels(completeResidency(residency ?? {}, at, () => undefined));
+    const rendered = renderResidencyLabels(completeResidency(residency ?? {}, at, () => undefined));
     const standing = (stored?.['placement'] as PlacementSpec | undefined)?.labels;
     if (isDeepStrictEqual({ ...labels }, rendered) || isDeepStrictEqual({ ...labels }, standing)) return undefined;
 
     const place = at.child('labels');
-    const block = residency ?? residencyOfLabels(labels);
+    const block = residency ?? parseResidencyLabels(labels);
     const finding = refuse(place, labels, { block: JSON.stringify(block) });
     const remove = { op: 'remove', path: place.toPointer() } as const;
     const typed = { op: 'add', path: at.child('residency').toPointer(), value: block } as const;
-    return residency === undefined ? mendedBy(finding, remove, typed) : mendedBy(finding, remove);
+    return residency === undefined ? attachFix(finding, remove, typed) : attachFix(finding, remove);
   },
 );
 
 /** A constraint of which only the parts that have their shape are there. */
-type SentConstraint = Partial<NonNullable<SentPlacement['constraints']>[number]>;
+type SentConstraint = Partial<NonNullable<PlacementInput['constraints']>[number]>;
 
 const constraintsAreSound = rule('field_invalid', (constraint: SentConstraint, at, _context: Context, refuse) => {
   const { key, operator, values } = constraint;
@@ -120,7 +129,7 @@ const constraintsAreSound = rule('field_invalid', (constraint: SentConstraint, a
   return undefined;
 });
 
-type SentAntiAffinity = NonNullable<SentPlacement['antiAffinity']>;
+type SentAntiAffinity = NonNullable<PlacementInput['antiAffinity']>;
 
 const antiAffinityIsSound = rule('field_invalid', (sent: SentAntiAffinity, at, _context: Context, refuse) => {
   const { self, deployments = [], topologyKey = 'node' } = sent;
@@ -139,20 +148,20 @@ const antiAffinityIsSound = rule('field_invalid', (sent: SentAntiAffinity, at, _
 export const placementRules: FieldRules<Context> = {
   field: 'placement',
   present: [
-    ...residencyRules.map(residency => within('residency', residency)),
+    ...residencyRules.map(residency => forPart('residency', residency)),
     labelsAreRendered,
-    within('constraints', each(constraintsAreSound)),
-    within('antiAffinity', antiAffinityIsSound),
+    forPart('constraints', forEachEntry(constraintsAreSound)),
+    forPart('antiAffinity', antiAffinityIsSound),
   ],
 };
 
 const AT = FieldPath.root.child('placement');
 
 /** The placement to store: residency rendered to labels, defaults filled in, all announced. */
-export function completePlacement(sent: SentPlacement, announce: Announce): PlacementSpec {
+export function completePlacement(sent: PlacementInput, announce: Announce): PlacementSpec {
   const { residency, constraints, antiAffinity } = sent;
-  const complete = residency && completeResidency(residency as SentResidency, AT.child('residency'), announce);
-  const labels = complete && residencyLabels(complete);
+  const complete = residency && completeResidency(residency as ResidencyInput, AT.child('residency'), announce);
+  const labels = complete && renderResidencyLabels(complete);
   if (!isDeepStrictEqual(sent.labels && { ...sent.labels }, labels)) {
     announce(AT.child('labels'), sent.labels, labels, 'what the residency stands for');
   }

@@ -1,9 +1,9 @@
-import { nodeCountryLabel, nodeRegionLabel, type Residency, residencyRefusals } from '../residency/index.js';
+import { nodeCountryLabel, nodeRegionLabel, type Residency, checkResidency } from '../residency/index.js';
 import type { Warning } from '../rule/index.js';
 import type { WorkloadFacts } from './context.js';
 
 /** Which residency cannot be honoured now: it is stored all the same, and the workload waits. */
-export function residencyWarnings(residency: Residency | undefined, facts: WorkloadFacts): readonly Warning[] {
+export function warnResidency(residency: Residency | undefined, facts: WorkloadFacts): readonly Warning[] {
   if (residency === undefined || Object.keys(residency).length === 0) return [];
   const field = 'placement.residency';
   const { nodes, regions } = facts;
@@ -14,7 +14,7 @@ export function residencyWarnings(residency: Residency | undefined, facts: Workl
   if (nodes === 'unreadable') return [];
 
   const reachable = nodes.filter(node => node.reachable);
-  if (reachable.some(({ labels }) => residencyRefusals(residency, labels, regions).length === 0)) return [];
+  if (reachable.some(({ labels }) => checkResidency(residency, labels, regions).length === 0)) return [];
   const advertised = reachable.flatMap(({ labels }) => labels[nodeCountryLabel] ?? labels[nodeRegionLabel] ?? []);
   const message = 'no reachable node advertises a label that satisfies this residency: the workload waits';
   return [{ code: 'residency_no_matching_node', field, message, advertised: [...new Set(advertised)].sort() }];

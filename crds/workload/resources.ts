@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 
-import { cpuMillis, memoryBytes } from '../grammar/index.js';
-import { annotate, type FieldRules, mendedBy, rule } from '../rule/index.js';
+import { parseCpu, parseMemory } from '../grammar/index.js';
+import { annotate, type FieldRules, attachFix, rule } from '../rule/index.js';
 import type { WorkloadContext as Context } from './context.js';
 
 /** What a replica asks of a node. Requests inform placement; nothing is reserved. */
@@ -20,8 +20,8 @@ export const resourcesSchema = Type.Object(
 type SentResources = { readonly [Part in keyof ResourceRequests]?: unknown };
 
 const FORMS = {
-  cpu: { read: cpuMillis, form: 'thousandths of a core such as 500m, or cores such as 1.5, above zero' },
-  memory: { read: memoryBytes, form: 'bytes with a unit such as 256Mi or 1G, above zero' },
+  cpu: { read: parseCpu, form: 'thousandths of a core such as 500m, or cores such as 1.5, above zero' },
+  memory: { read: parseMemory, form: 'bytes with a unit such as 256Mi or 1G, above zero' },
 } as const;
 
 const quantityOf = (part: keyof typeof FORMS) =>
@@ -34,7 +34,7 @@ const quantityOf = (part: keyof typeof FORMS) =>
     const finding = refuse(at.child(part), value, { form });
     const isMeant = typeof value === 'number' && (read(String(value)) ?? 0) > 0;
     return isMeant
-      ? mendedBy(finding, { op: 'replace', path: at.child(part).toPointer(), value: String(value) })
+      ? attachFix(finding, { op: 'replace', path: at.child(part).toPointer(), value: String(value) })
       : finding;
   });
 

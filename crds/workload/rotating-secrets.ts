@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 
 import { type FieldRules, rule } from '../rule/index.js';
-import { materialIn } from './brought-material.js';
+import { listMaterial } from './brought-material.js';
 import type { WorkloadContext as Context } from './context.js';
-import { labelOf, type SecretReference } from './secrets.js';
+import { toSecretLabel, type SecretReference } from './secrets.js';
 
 type Loose = { readonly [Part in keyof SecretReference | 'values' | 'generate']?: unknown };
 
@@ -14,7 +14,9 @@ const rotatingIsLeftAlone = rule('secret_rotation_open', (sent: unknown, at, con
   const before = Array.isArray(stored?.['secrets']) ? (stored['secrets'] as SecretReference[]) : [];
   return facts.rotating.flatMap(label => {
     const places = entries.flatMap((entry, position) =>
-      labelOf(entry.vault_path) === label ? materialIn(entry, facts).map(part => at.index(position).child(part)) : [],
+      toSecretLabel(entry.vault_path) === label
+        ? listMaterial(entry, facts).map(part => at.index(position).child(part))
+        : [],
     );
     const isRedirected = stored && !isDeepStrictEqual(referring(entries, label), referring(before, label));
     return [...places, ...(isRedirected ? [at] : [])].map(place => refuse(place, label, { label }));
@@ -23,7 +25,7 @@ const rotatingIsLeftAlone = rule('secret_rotation_open', (sent: unknown, at, con
 
 function referring(entries: readonly Loose[], label: string) {
   return entries
-    .filter(({ vault_path: path }) => labelOf(path) === label)
+    .filter(({ vault_path: path }) => toSecretLabel(path) === label)
     .map(({ name, vault_path, anchor }) => ({ name, vault_path, anchor }));
 }
 

@@ -1,9 +1,9 @@
 import { type Static, Type } from 'typebox';
 
 import { isRelativePath, isSecretLabel, parseAnchor, parseSecretPath } from '../grammar/index.js';
-import { annotate, each, type FieldRules, mendedBy, rule, within } from '../rule/index.js';
-import { generateRules, generateSchema, providedAndGenerated, valuesRules, valuesSchema } from '../secret/index.js';
-import { materialIn } from './brought-material.js';
+import { annotate, forEachEntry, type FieldRules, attachFix, rule, forPart } from '../rule/index.js';
+import { generateRules, generateSchema, findProvidedAndGenerated, valuesRules, valuesSchema } from '../secret/index.js';
+import { listMaterial } from './brought-material.js';
 import type { WorkloadContext as Context } from './context.js';
 
 /** A reference to a credential, as it is stored: never with material. */
@@ -49,10 +49,10 @@ export const secretsSchema = Type.Array(
 );
 
 /** Entries as a client sends them, once the rules have passed them. */
-export type SentSecrets = Static<typeof secretsSchema>;
+export type SecretsInput = Static<typeof secretsSchema>;
 
 /** An entry of which nothing is known yet. */
-type Loose = { readonly [Part in keyof SentSecrets[number]]?: unknown };
+type Loose = { readonly [Part in keyof SecretsInput[number]]?: unknown };
 
 const pathIsThere = rule('secret_vault_path_required', ({ vault_path: path }: Loose, at, _context: Context, refuse) =>
   path === undefined || path === null || path === '' ? refuse(at.child('vault_path'), path) : undefined,
@@ -67,7 +67,7 @@ const pathIsRelative = rule(
     const { namespace, label } = parseSecretPath(rest) ?? { namespace: '', label: '' };
     const isMeant = facts.secretsPolicy.namespaces.includes(namespace) && isSecretLabel(label);
     return isMeant
-      ? mendedBy(finding, { op: 'replace', path: at.child('vault_path').toPointer(), value: rest })
+      ? attachFix(finding, { op: 'replace', path: at.child('vault_path').toPointer(), value: rest })
       : finding;
   },
 );
@@ -102,15 +102,15 @@ const nothingIsMounted = rule(
   'secret_mount_path_unsupported',
   ({ mount_path: path }: Loose, at, _context: Context, refuse) => {
     const place = at.child('mount_path');
-    return path === undefined ? undefined : mendedBy(refuse(place, path), { op: 'remove', path: place.toPointer() });
+    return path === undefined ? undefined : attachFix(refuse(place, path), { op: 'remove', path: place.toPointer() });
   },
 );
 
 const externalIsLeftAlone = rule('secret_external_not_writable', (entry: Loose, at, context: Context, refuse) => {
   const brought = (['values', 'generate'] as const).filter(part => entry[part] !== undefined);
-  const written = () => (isExternalElsewhere(entry, context) ? materialIn(entry, context.facts) : []);
+  const written = () => (isExternalElsewhere(entry, context) ? listMaterial(entry, context.facts) : []);
   return (entry.anchor === 'external' ? brought : written()).map(part =>
-    mendedBy(refuse(at.child(part), entry[part]), { op: 'remove', path: at.child(part).toPointer() }),
+    attachFix(refuse(at.child(part), entry[part]), { op: 'remove', path: at.child(part).toPointer() }),
   );
 });
 
@@ -127,17 +127,17 @@ function othersIn({ facts, kind, name }: Context): Context['facts']['deployments
 }
 
 const keysAreApart = rule('secret_key_provided_and_generated', (entry: Loose, at, _context: Context, refuse) =>
-  providedAndGenerated(entry.values, entry.generate, at.child('generate'), refuse),
+  findProvidedAndGenerated(entry.values, entry.generate, at.child('generate'), refuse),
 );
 
 const oneNamespace = rule('secret_path_namespace_split', (entries: readonly Loose[], at, context: Context, refuse) => {
   const known = new Map(
     othersIn(context).flatMap(other =>
-      other.secretPaths.map(path => [labelOf(path), { path, user: `deployment ${other.name}` }]),
+      other.secretPaths.map(path => [toSecretLabel(path), { path, user: `deployment ${other.name}` }]),
     ),
   );
   return entries.flatMap(({ vault_path: path }, position) => {
-    const label = labelOf(path);
+    const label = toSecretLabel(path);
     if (label === undefined) return [];
     const first = known.get(label);
     if (!first) known.set(label, { path: path as string, user: `secrets[${position}]` });
@@ -146,7 +146,7 @@ const oneNamespace = rule('secret_path_namespace_split', (entries: readonly Loos
 });
 
 /** The label of a path that has its form. */
-export function labelOf(path: unknown): string | undefined {
+export function toSecretLabel(path: unknown): string | undefined {
   const label = typeof path === 'string' ? parseSecretPath(path)?.label : undefined;
   return label !== undefined && isSecretLabel(label) ? label : undefined;
 }
@@ -160,9 +160,9 @@ const entryRules = [
   anchorIsAnchor,
   nothingIsMounted,
   externalIsLeftAlone,
-  ...valuesRules.map(values => within('values', values)),
-  ...generateRules.map(generate => within('generate', generate)),
+  ...valuesRules.map(values => forPart('values', values)),
+  ...generateRules.map(generate => forPart('generate', generate)),
   keysAreApart,
-].map(entryRule => each(entryRule));
+].map(entryRule => forEachEntry(entryRule));
 
 export const secretsRules: FieldRules<Context> = { field: 'secrets', present: [...entryRules, oneNamespace] };

@@ -1,5 +1,5 @@
 import { FieldPath } from '../grammar/index.js';
-import { type FieldRules, type Finding, rule } from '../rule/index.js';
+import { type FieldRules, type FieldError, rule } from '../rule/index.js';
 import type { WorkloadContext as Context } from './context.js';
 
 type Map = Readonly<Record<string, unknown>>;
@@ -56,7 +56,7 @@ const variablesAreDistinct = rule('environment_name_conflict', (_value: unknown,
   if (document['secrets'] === undefined && document['composedSecrets'] === undefined) return undefined;
   const first = new Map<string, Setter>();
   // One for each place: an entry of a list, or the key of a map.
-  const findings = new Map<string | number, Finding>();
+  const findings = new Map<string | number, FieldError>();
   for (const setter of settersOf(document, context.facts.secretKeys)) {
     const other = first.get(setter.variable);
     if (!other) {

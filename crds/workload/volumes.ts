@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 
 import type { FieldPath } from '../grammar/index.js';
-import { annotate, type FieldRules, type Finding, mendedBy, type Refuse, rule } from '../rule/index.js';
+import { annotate, type FieldRules, type FieldError, attachFix, type Refuse, rule } from '../rule/index.js';
 import type { KnownVolume, MountType } from '../volume/index.js';
 import type { WorkloadContext as Context } from './context.js';
 
@@ -35,20 +35,20 @@ export const volumesSchema = Type.Array(
 );
 
 /** Mounts as a client sends them, once the rules have passed them. */
-export type SentMounts = Static<typeof volumesSchema>;
+export type MountsInput = Static<typeof volumesSchema>;
 
 /** A mount of which nothing is known yet. */
-export type LooseMount = { readonly [Part in keyof SentMounts[number]]?: unknown };
+export type LooseMount = { readonly [Part in keyof MountsInput[number]]?: unknown };
 
 /** The volume of a mount, by either of the names it goes by. */
-export function volumeIdOf(mount: LooseMount): string | undefined {
+export function getVolumeId(mount: LooseMount): string | undefined {
   const id = mount.volumeId ?? mount.volume_id;
   return typeof id === 'string' ? id : undefined;
 }
 
 /** Every volume that is mounted. */
-export function mountedIds(mounts: readonly LooseMount[]): readonly string[] {
-  return mounts.flatMap(mount => volumeIdOf(mount) ?? []);
+export function listVolumeIds(mounts: readonly LooseMount[]): readonly string[] {
+  return mounts.flatMap(mount => getVolumeId(mount) ?? []);
 }
 
 const mountsHaveShape = rule('volume_mount_shape', (mounts: readonly LooseMount[], at, _context: Context, refuse) =>
@@ -61,12 +61,12 @@ const mountsHaveShape = rule('volume_mount_shape', (mounts: readonly LooseMount[
   ]),
 );
 
-function idFindings(mount: LooseMount, at: FieldPath, refuse: Refuse<'volume_mount_shape'>): readonly Finding[] {
+function idFindings(mount: LooseMount, at: FieldPath, refuse: Refuse<'volume_mount_shape'>): readonly FieldError[] {
   const alias = at.child('volume_id');
   if (mount.volumeId === undefined)
     return mount.volume_id === undefined ? [refuse(at.child('volumeId'), undefined)] : [];
   if (mount.volume_id === undefined) return [];
-  return [mendedBy(refuse(alias, mount.volume_id), { op: 'remove', path: alias.toPointer() })];
+  return [attachFix(refuse(alias, mount.volume_id), { op: 'remove', path: alias.toPointer() })];
 }
 
 /** Absolute, in its shortest form, and not the root itself. */
@@ -90,18 +90,18 @@ function isRepeated(mounts: readonly LooseMount[], position: number): boolean {
 const mountsAreManaged = rule(
   'volume_binding_unavailable',
   (mounts: readonly LooseMount[], at, { facts }: Context, refuse) =>
-    facts.volumeManagement === 'off' && mounts.length > 0 ? refuse(at, mountedIds(mounts)) : undefined,
+    facts.volumeManagement === 'off' && mounts.length > 0 ? refuse(at, listVolumeIds(mounts)) : undefined,
 );
 
 /** A question about each mount and the volume it is of; not asked while nobody manages volumes. */
 function aboutEach(
   mounts: readonly LooseMount[],
   { facts }: Context,
-  ask: (volume: KnownVolume | undefined, mount: LooseMount, position: number) => Finding | undefined,
-): readonly Finding[] {
+  ask: (volume: KnownVolume | undefined, mount: LooseMount, position: number) => FieldError | undefined,
+): readonly FieldError[] {
   if (facts.volumeManagement === 'off') return [];
   return mounts.flatMap((mount, position) => {
-    const id = volumeIdOf(mount);
+    const id = getVolumeId(mount);
     if (id === undefined) return [];
     return (
       ask(
@@ -120,7 +120,7 @@ function idPlace(at: FieldPath, position: number, mount: LooseMount): FieldPath 
 
 const volumesExist = rule('volume_not_found', (mounts: readonly LooseMount[], at, context: Context, refuse) =>
   aboutEach(mounts, context, (volume, mount, position) =>
-    volume ? undefined : refuse(idPlace(at, position, mount), volumeIdOf(mount), { in: 'body' }),
+    volume ? undefined : refuse(idPlace(at, position, mount), getVolumeId(mount), { in: 'body' }),
   ),
 );
 
@@ -138,7 +138,7 @@ const volumesAreReady = rule('volume_not_ready', (mounts: readonly LooseMount[],
   aboutEach(mounts, context, (volume, mount, position) =>
     !volume || volume.phase === 'Ready'
       ? undefined
-      : refuse(idPlace(at, position, mount), volumeIdOf(mount), { phase: volume.phase }),
+      : refuse(idPlace(at, position, mount), getVolumeId(mount), { phase: volume.phase }),
   ),
 );
 
@@ -164,7 +164,7 @@ function otherWriter(volume: KnownVolume, earlier: readonly LooseMount[], contex
     consumer => !consumer.readOnly && (kind === 'Job' || consumer.deployment !== name),
   );
   if (other) return `the deployment ${other.deployment}`;
-  if (earlier.some(mount => volumeIdOf(mount) === volume.id && mount.readOnly !== true)) return 'an earlier mount';
+  if (earlier.some(mount => getVolumeId(mount) === volume.id && mount.readOnly !== true)) return 'an earlier mount';
   const replicas = document['replicas'];
   return typeof replicas === 'number' && replicas > 1 ? 'the first replica' : undefined;
 }
@@ -182,7 +182,7 @@ const writersFollowThePrimary = rule(
       const { primaryNode } = volume;
       if (primaryNode === undefined || primaryNode === named.id) return undefined;
       const place = at.upTo(0).child('nodeId');
-      return mendedBy(refuse(place, nodeId, { primary: primaryNode }), { op: 'remove', path: place.toPointer() });
+      return attachFix(refuse(place, nodeId, { primary: primaryNode }), { op: 'remove', path: place.toPointer() });
     })[0];
   },
 );

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 
 import type { StoredDeployment } from '../../crds/deployment/index.js';
 import { keys, ranges } from '../../crds/keys/index.js';
-import { type AskedRotation, standingOf } from '../../crds/rotation/index.js';
+import { type RotationRecord, readRotationState } from '../../crds/rotation/index.js';
 import type { History } from './history.js';
 import { type SimCluster, TENANTS } from './cluster.js';
 
@@ -88,8 +88,8 @@ export function expectRotated(chronicle: History): void {
   const consumers = chronicle.all<StoredDeployment>(ranges.deployments).filter(({ secrets }) => secrets?.length);
   for (const tenant of new Set(consumers.map(({ metadata }) => metadata.tenant))) {
     if (chronicle.entries(ranges.of(ranges.nodes, tenant)).length === 0) continue; // nothing runs, nothing rolls
-    const asked = chronicle.get<AskedRotation>(keys.rotation(tenant, LABEL));
-    const { state, waitsFor } = standingOf(asked, chronicle.get(keys.rotationProgress(tenant, LABEL)));
+    const asked = chronicle.get<RotationRecord>(keys.rotation(tenant, LABEL));
+    const { state, waitsFor } = readRotationState(asked, chronicle.get(keys.rotationProgress(tenant, LABEL)));
     expect(waitsFor, `a rotation at ${state} waits`).to.equal(undefined);
     expect(state, 'a rotation is under way').to.be.oneOf(['idle', 'retire']);
   }

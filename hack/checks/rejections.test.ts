@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { judgeRejections, type Source } from './rejections.js';
 import { later, specifiedCodes } from './specified-codes.js';
 
-const row = (section: string) => ({ section, why: 'w', remedy: 'r', example: 'e', mended: 'm' });
+const row = (section: string) => ({ section, why: 'w', remedy: 'r', example: 'e', fixed: 'm' });
 const present = Object.entries(specifiedCodes).flatMap(([section, codes]) =>
   codes.map(code => [code, row(section)] as const),
 );

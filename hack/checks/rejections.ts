@@ -6,7 +6,7 @@ export interface DocumentedRow {
   readonly why: string;
   readonly remedy: string;
   readonly example: unknown;
-  readonly mended: unknown;
+  readonly fixed: unknown;
 }
 
 /** A source file. */
@@ -40,7 +40,7 @@ export function judgeRejections(
 }
 
 function isProduct(path: string): boolean {
-  return !/\.(?:test|fixture|corpus|contract)\.ts$|^hack\/|^e2e\/|^crds\/rejections\/|^api\/docs\//.test(path);
+  return !/\.(?:test|testing|fixture|corpus|contract)\.ts$|^hack\/|^e2e\/|^crds\/rejections\/|^api\/docs\//.test(path);
 }
 
 function literalsIn(sources: readonly Source[]): ReadonlySet<string> {
@@ -54,7 +54,7 @@ function repeated(codes: readonly string[]): string[] {
 }
 
 function undocumented(code: string, row: DocumentedRow): string[] {
-  return (['why', 'remedy', 'example', 'mended'] as const)
+  return (['why', 'remedy', 'example', 'fixed'] as const)
     .filter(part => row[part] === undefined || row[part] === '')
     .map(part => `${code}: has no ${part}`);
 }

@@ -1,4 +1,4 @@
-import { defaultQuotas, effectiveQuotas, quotaAmount, type QuotaKind, quotaKinds } from '../../crds/tenant/index.js';
+import { defaultQuotas, mergeQuotas, parseQuota, type QuotaKind, quotaKinds } from '../../crds/tenant/index.js';
 import type { TenantQuotas } from '../../crds/tenant/index.js';
 import { InvalidSettingFault } from './faults.js';
 import type { Settings } from './settings.js';
@@ -10,13 +10,13 @@ const NO_LIMIT = 'unlimited';
  * be read is a fault, not a quota without a limit.
  */
 export function declaredQuotas({ quotas }: Pick<Settings, 'quotas'>): TenantQuotas {
-  return effectiveQuotas(defaultQuotas, Object.fromEntries(quotas.map(entryOf)));
+  return mergeQuotas(defaultQuotas, Object.fromEntries(quotas.map(entryOf)));
 }
 
 function entryOf(text: string): [QuotaKind, number | null] {
   const [name = '', amount = ''] = text.split('=');
   const kind = quotaKinds.find(each => each === name);
-  const limit = kind && (amount === NO_LIMIT ? null : quotaAmount(kind, amount));
+  const limit = kind && (amount === NO_LIMIT ? null : parseQuota(kind, amount));
   if (kind && limit !== undefined) return [kind, limit];
   throw new InvalidSettingFault(
     `setting "quotas": "${text}" must be one of ${quotaKinds.join(', ')} and an amount or "${NO_LIMIT}", as cpu=64`,

@@ -1,4 +1,4 @@
-import { ranges, segmentsOf } from '../../crds/keys/index.js';
+import { ranges, splitKey } from '../../crds/keys/index.js';
 import type { StoredNode } from '../../crds/node/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import { Fleet, type Totals } from '../placement/index.js';
@@ -104,7 +104,7 @@ export class Fleets {
   #note({ key, entry, previous }: CacheChange): void {
     const isReplica = key.startsWith(ranges.replicas);
     if (!isReplica && !key.startsWith(ranges.nodes) && !key.startsWith(ranges.nodeStatuses)) return;
-    const tenant = segmentsOf(key)[0] ?? '';
+    const tenant = splitKey(key)[0] ?? '';
     if (!this.#kept.has(tenant)) return;
     for (const each of [previous, entry]) {
       if (!each) continue;

@@ -1,4 +1,4 @@
-import { ranges, segmentsOf } from '../../crds/keys/index.js';
+import { ranges, splitKey } from '../../crds/keys/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import { type QuotaKind, quotaKinds } from '../../crds/tenant/index.js';
 import { type Cache, type CacheChange, type Entry, value } from '../store/index.js';
@@ -58,7 +58,7 @@ export class Usage {
   }
 
   #of(key: string): Counts {
-    const tenant = segmentsOf(key)[0] ?? '';
+    const tenant = splitKey(key)[0] ?? '';
     const counts = this.#counts.get(tenant) ?? { ...NOTHING };
     this.#counts.set(tenant, counts);
     return counts;

@@ -1,7 +1,7 @@
 import type { Deployment, StoredDeployment } from '../../crds/deployment/index.js';
 import { keys, ranges } from '../../crds/keys/index.js';
 import type { Regions } from '../../crds/residency/index.js';
-import { effectiveQuotas, type StoredTenant, type TenantQuotas } from '../../crds/tenant/index.js';
+import { mergeQuotas, type StoredTenant, type TenantQuotas } from '../../crds/tenant/index.js';
 import type { Amounts, Apart, QuotaUse, ResidencyRule, Totals, Workload } from '../placement/index.js';
 import { type Cache, value } from '../store/index.js';
 import { AVOIDERS } from './indexes.js';
@@ -24,7 +24,7 @@ export function workloadOf(
   const residency = residencyRuleOf(spec, policy.regions);
   const record = tenantOf(tenant, cache);
   const requests = requestsOf(spec);
-  const limits = effectiveQuotas(policy.quotas, record?.quotas);
+  const limits = mergeQuotas(policy.quotas, record?.quotas);
   return {
     tenant,
     platform: record?.platform ?? false,

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 
 import { keys } from '../../crds/keys/index.js';
-import { specHash } from '../../crds/meta/index.js';
+import { hashSpec } from '../../crds/meta/index.js';
 import type { StoredNode } from '../../crds/node/index.js';
 import type { EventDraft } from '../events/index.js';
 import { ConflictFault, encode, type Put, value } from '../store/index.js';
@@ -57,7 +57,7 @@ function advertised(stored: StoredNode, beat: Heartbeat, now: number): StoredNod
     ...stored.metadata,
     generation: stored.metadata.generation + 1,
     updatedAt: new Date(now).toISOString(),
-    specHash: specHash({ labels, capacity, agentVersion }),
+    specHash: hashSpec({ labels, capacity, agentVersion }),
   };
   return { ...stored, metadata, labels, capacity, agentVersion, controlPlane: isControlPlane(stored, beat) };
 }

@@ -1,5 +1,5 @@
 import type { Delivery, DeliveryUse, EnvironmentRequest } from '../../crds/delivery/index.js';
-import { keys, segmentsOf } from '../../crds/keys/index.js';
+import { keys, splitKey } from '../../crds/keys/index.js';
 import type { Replica, ResolvedSecrets } from '../../crds/replica/index.js';
 import { failpoint } from '../failpoint/index.js';
 import {
@@ -160,7 +160,7 @@ async function refuseRepeat(
     message: `The secrets of a replica of ${replica.deployment} were asked for twice with one ticket.`,
     data: { deployment: replica.deployment, replica: replica.uid },
   });
-  const marked: Delivery = { ...record, repeated: segmentsOf(event.key)[1]! };
+  const marked: Delivery = { ...record, repeated: splitKey(event.key)[1]! };
   // When another server has marked it meanwhile, that one tells.
   await env.store.commit({
     guards: [{ key: held.key, at: held.revision }],

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import type { Delivery } from '../../crds/delivery/index.js';
 import type { StoredEvent } from '../../crds/event/index.js';
 import { keys, ranges } from '../../crds/keys/index.js';
-import { entryOf } from '../../crds/rejections/index.js';
+import { getEntry } from '../../crds/rejections/index.js';
 import { value } from '../store/index.js';
 import { DeskLab, NODE, secretReplica, TENANT } from './desk.testing.js';
 import { environmentRefusal } from './environment-refusal.js';
@@ -217,7 +217,7 @@ describe('the delivery of secrets', () => {
     for (const [answer, status, code] of cases) {
       it(code, () => {
         expect(environmentRefusal(answer)).to.deep.equal({ status, code });
-        expect(entryOf(code).status).to.equal(status);
+        expect(getEntry(code).status).to.equal(status);
       });
     }
   });

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 
-import { alphabets, type Charset, defaultSecretLimits, type Encoding, generationOf } from '../../crds/secret/index.js';
+import { alphabets, type Charset, defaultSecretLimits, type Encoding, toGeneration } from '../../crds/secret/index.js';
 import { type Random, seededRandom, systemRandom } from '../clock/index.js';
 import { revealDocument } from './document.js';
 import { entropyOf, generateDocument } from './generate.js';
@@ -89,7 +89,7 @@ describe('generated secrets', () => {
   it('differ from key to key', () => {
     const names = Array.from({ length: 64 }, (_, n) => `k${n}`);
     const values = Object.values(
-      revealDocument(generateDocument(generationOf({ keys: names }, defaultSecretLimits), systemRandom)),
+      revealDocument(generateDocument(toGeneration({ keys: names }, defaultSecretLimits), systemRandom)),
     );
     expect(new Set(values).size).to.equal(64);
   });

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { keys, ranges, segmentsOf } from '../../../crds/keys/index.js';
+import { keys, ranges, splitKey } from '../../../crds/keys/index.js';
 import type { NodeNameRecord, StoredNode } from '../../../crds/node/index.js';
 import type { Invariant } from '../history.js';
 
@@ -10,7 +10,7 @@ const MOST_CLAIMS = 2;
 /** A machine is the node of one tenant at most, the one whose claim is the oldest, and nobody claims it twice. */
 export const keepsClaims: Invariant = (changes, chronicle) => {
   const touched = changes.filter(({ key }) => key.startsWith(ranges.nodes) || key.startsWith(NODE_NAMES));
-  for (const name of new Set(touched.map(({ key }) => segmentsOf(key).at(-1)!))) {
+  for (const name of new Set(touched.map(({ key }) => splitKey(key).at(-1)!))) {
     const { claims = [] } = chronicle.get<NodeNameRecord>(keys.nodeName(name)) ?? {};
     const claimants = claims.map(({ tenant }) => tenant);
     expect(new Set(claimants).size, `${name} is claimed twice by one`).to.equal(claimants.length);

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 
-import { cpuMillis } from '../../../crds/grammar/index.js';
-import { keys, ranges, segmentsOf } from '../../../crds/keys/index.js';
+import { parseCpu } from '../../../crds/grammar/index.js';
+import { keys, ranges, splitKey } from '../../../crds/keys/index.js';
 import type { Replica } from '../../../crds/replica/index.js';
 import type { StoredTenant } from '../../../crds/tenant/index.js';
 import { value } from '../../../pkg/store/index.js';
@@ -13,7 +13,7 @@ export function countAll(tenant: string, chronicle: History): Readonly<Record<st
   const placed = of(ranges.replicas)
     .map(entry => value<Replica>(entry))
     .filter(({ nodeId }) => nodeId !== undefined);
-  const cpu = placed.reduce((sum, { template }) => sum + (cpuMillis(template.resources?.cpu ?? '') ?? 0), 0);
+  const cpu = placed.reduce((sum, { template }) => sum + (parseCpu(template.resources?.cpu ?? '') ?? 0), 0);
   return {
     containers: placed.length,
     cpu,
@@ -26,7 +26,7 @@ export function countAll(tenant: string, chronicle: History): Readonly<Record<st
 /** Nothing new comes that goes beyond what the tenant may have at that moment. */
 export const keepsQuotas: Invariant = (changes, chronicle) => {
   for (const change of changes) {
-    const [tenant = ''] = segmentsOf(change.key);
+    const [tenant = ''] = splitKey(change.key);
     const isNode = change.key.startsWith(ranges.nodes) && !change.before && change.entry;
     const kinds = isNode ? ['nodes'] : isPlaced(change) ? asked(change) : [];
     if (kinds.length === 0) continue;
@@ -54,7 +54,7 @@ function asked({ entry }: StoreChange): readonly string[] {
 }
 
 function olderDeployments(key: string, chronicle: History): number {
-  const [tenant = '', name = ''] = segmentsOf(key);
+  const [tenant = '', name = ''] = splitKey(key);
   const all = chronicle.entries(ranges.of(ranges.deployments, tenant));
   const own = all.find(entry => entry.key === keys.deployment(tenant, name));
   return all.filter(({ created }) => created < (own?.created ?? 0)).length;

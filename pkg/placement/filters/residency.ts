@@ -1,4 +1,4 @@
-import { type Regions, type Residency, residencyRefusals } from '../../../crds/residency/index.js';
+import { type Regions, type Residency, checkResidency } from '../../../crds/residency/index.js';
 import type { Filter } from '../filter.js';
 
 /** A residency that is asked for, and what the control plane declares about it. */
@@ -15,7 +15,7 @@ type Labels = Readonly<Record<string, string>>;
  * A control plane that does not enforce residency cannot keep it anywhere: what asks for it waits.
  */
 export function keepsResidency({ asked, regions }: ResidencyRule, labels: Labels): boolean {
-  return regions.enforced && residencyRefusals(asked, labels, regions).length === 0;
+  return regions.enforced && checkResidency(asked, labels, regions).length === 0;
 }
 
 /** Keeps a workload where its data may be. */
@@ -29,7 +29,7 @@ const shown = { country: 'country', region: 'region', blockedCountries: 'country
 
 function wordsOf({ asked, regions }: ResidencyRule, labels: Labels): readonly [string, string] {
   if (!regions.enforced) return ['residency to be enforced', 'that it is not'];
-  const unmet = residencyRefusals(asked, labels, regions);
+  const unmet = checkResidency(asked, labels, regions);
   const say = (which: 'required' | 'reported') => unmet.map(each => `${shown[each.part]} ${each[which]}`).join('; ');
   return [say('required'), say('reported')];
 }

@@ -1,4 +1,4 @@
-import { ranges, segmentsOf } from '../../../crds/keys/index.js';
+import { ranges, splitKey } from '../../../crds/keys/index.js';
 import type { Random } from '../../clock/index.js';
 import { type Entry, replace, type Store } from '../../store/index.js';
 import { type CredentialPath, credentialPath } from '../credential-path.js';
@@ -91,7 +91,7 @@ async function onePass(options: RekeyOptions): Promise<Pass> {
   let rewritten = 0;
   for (const [position, entry] of entries.entries()) {
     if (options.signal?.aborted) return { rewritten, unreadable, isStopped: true };
-    const [tenant = '', namespace = '', label = ''] = segmentsOf(entry.key);
+    const [tenant = '', namespace = '', label = ''] = splitKey(entry.key);
     const path = `${namespace}/${label}`;
     try {
       rewritten += await rekeyOne(options, credentialPath(tenant, path));

@@ -1,4 +1,4 @@
-import { toMillis } from '../../../../crds/grammar/index.js';
+import { parseDuration } from '../../../../crds/grammar/index.js';
 import type { HealthCheck } from '../../../../crds/deployment/index.js';
 
 /** A health check as the engine takes it. Durations are nanoseconds; what is left out is the engine's default. */
@@ -22,6 +22,6 @@ export function healthConfig({ command, interval, timeout, retries, startPeriod 
 }
 
 function nanoseconds(name: string, duration: string | undefined): Record<string, number> {
-  const ms = duration === undefined ? undefined : toMillis(duration);
+  const ms = duration === undefined ? undefined : parseDuration(duration);
   return ms === undefined ? {} : { [name]: Math.round(ms * 1e6) };
 }

@@ -2,16 +2,16 @@ import type { TObject } from 'typebox';
 
 import { FieldPath } from '../grammar/index.js';
 import type { Rejection } from '../rejections/index.js';
-import type { FieldRules, Finding, Found, Rule } from './rule.js';
-import { redactionBy } from './redaction.js';
-import { type Flaw, shapeOf } from './shape.js';
-import { without } from './without.js';
+import type { FieldRules, FieldError, RuleResult, Rule } from './rule.js';
+import { createRedaction } from './redaction.js';
+import { type SchemaError, compileShape } from './shape.js';
+import { omitPaths } from './without.js';
 
 /** Most rejections in one answer: enough for a person to work on, and a bound on what a hostile body can cause. */
 export const REJECTIONS_MAX = 200;
 
 /** What of a document has its shape. Rules that look at other fields than their own look at them here. */
-export interface Sound {
+export interface WellFormedDocument {
   /** The document without the values that have not their shape. */
   readonly document: Readonly<Record<string, unknown>>;
   /** Whether nothing at all is wrong with the shape of a field: only then does what is missing there mean anything. */
@@ -22,9 +22,9 @@ export interface Sound {
  * Lists what is wrong with a document. `facts` is told what of it has its shape; `asks` says which fields are in
  * question, all of them when left out.
  */
-export type Examination<Facts> = (
+export type Validator<Facts> = (
   document: unknown,
-  facts: (sound: Sound) => Facts,
+  facts: (sound: WellFormedDocument) => Facts,
   asks?: (field: string) => boolean,
 ) => readonly Rejection[];
 
@@ -35,10 +35,10 @@ export type Examination<Facts> = (
  * unknown, so no rule can add a second complaint about the same place. The order of the answer is the order of
  * `fields`, then the order of the schema; fields that nobody knows come last.
  */
-export function examination<Facts>(schema: TObject, fields: readonly FieldRules<Facts>[]): Examination<Facts> {
-  const shape = shapeOf(schema);
+export function createValidator<Facts>(schema: TObject, fields: readonly FieldRules<Facts>[]): Validator<Facts> {
+  const shape = compileShape(schema);
   const rank = ranking(schema, fields);
-  const redacted = redactionBy(schema);
+  const redacted = createRedaction(schema);
   const placed = fields.map(rules => ({ rules, at: FieldPath.root.child(rules.field) }));
   return (document, facts, asks = () => true) => {
     const flaws = shape(document).filter(({ pointer }) => pointer === '' || asks(outerName(pointer)));
@@ -48,9 +48,9 @@ export function examination<Facts>(schema: TObject, fields: readonly FieldRules<
     const [byRules, broken] = [flaws.filter(flaw => flaw.byRules), flaws.filter(flaw => !flaw.byRules)];
     const whole = document as Readonly<Record<string, unknown>>;
     const places = broken.map(flaw => flaw.at());
-    const sound = places.length === 0 ? whole : without(whole, places);
+    const sound = places.length === 0 ? whole : omitPaths(whole, places);
     const known = facts({ document: sound, isWhole: field => !flawed.has(field) });
-    const findings: Finding[] = [];
+    const findings: FieldError[] = [];
     for (const { rules, at } of placed) {
       if (asks(rules.field) || rules.with?.some(asks)) apply(rules, at, sound, known, findings);
     }
@@ -74,7 +74,7 @@ export function examination<Facts>(schema: TObject, fields: readonly FieldRules<
 const NOTHING: readonly Rejection[] = [];
 
 /** Something found at a place. */
-type Place = Pick<Flaw, 'pointer' | 'at' | 'finding'>;
+type Place = Pick<SchemaError, 'pointer' | 'at' | 'finding'>;
 
 /** The name of the field of the document that a pointer leads into. */
 function outerName(pointer: string): string {
@@ -91,7 +91,7 @@ function apply<Facts>(
   at: FieldPath,
   document: Readonly<Record<string, unknown>>,
   facts: Facts,
-  findings: Finding[],
+  findings: FieldError[],
 ): void {
   const value = document[rules.field];
   if (value === undefined) {
@@ -103,7 +103,7 @@ function apply<Facts>(
   }
 }
 
-function add(found: Found, findings: Finding[]): void {
+function add(found: RuleResult, findings: FieldError[]): void {
   if (found === undefined) return;
   if ('rejection' in found) findings.push(found);
   else for (const finding of found) findings.push(finding);

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 
 import { exampleVolumes } from '../rejections/index.js';
-import { facts, scratch } from './admit.fixture.js';
+import { exampleFacts, scratch } from './admit.testing.js';
 
 const word = fc.stringMatching(/^[A-Za-z0-9 ./:=-]{1,20}$/).filter(text => text.trim() !== '');
 const words = fc.array(word, { minLength: 1, maxLength: 4 });
 const duration = (least: number, most: number) => fc.integer({ min: least, max: most }).map(seconds => `${seconds}s`);
-const nodes = facts.nodes === 'unreadable' ? [] : facts.nodes;
+const nodes = exampleFacts.nodes === 'unreadable' ? [] : exampleFacts.nodes;
 
 const port = fc.record(
   {

@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { Type } from 'typebox';
 
 import { FieldPath } from '../grammar/index.js';
-import { annotate, bodyCheck, examination, type FieldRules, mapOf, rule } from './index.js';
-import { without } from './without.js';
+import { annotate, createBodyCheck, createValidator, type FieldRules, mapSchema, rule } from './index.js';
+import { omitPaths } from './without.js';
 
 const schema = Type.Object(
   {
@@ -16,7 +16,7 @@ const schema = Type.Object(
       ),
     ),
     list: Type.Optional(Type.Array(Type.Integer(), { maxItems: 3 })),
-    map: Type.Optional(mapOf(Type.String(annotate({ 'x-redact': true })), { maxProperties: 5 })),
+    map: Type.Optional(mapSchema(Type.String(annotate({ 'x-redact': true })), { maxProperties: 5 })),
   },
   { additionalProperties: false },
 );
@@ -55,7 +55,7 @@ const fields: readonly FieldRules<string>[] = [
     ],
   },
 ];
-const examine = examination(schema, fields);
+const examine = createValidator(schema, fields);
 const found = (document: unknown, asks?: (field: string) => boolean) =>
   examine(document, () => 'good', asks).map(({ code, field }) => `${code} ${field}`);
 
@@ -124,7 +124,7 @@ describe('examination', () => {
   });
 
   it('does not call missing what is broken', () => {
-    const strict = examination<undefined>(Type.Object({ a: Type.Optional(Type.String()) }), [
+    const strict = createValidator<undefined>(Type.Object({ a: Type.Optional(Type.String()) }), [
       { field: 'a', absent: rule('name_required', (value, at, _facts, refuse) => refuse(at, value)), present: [] },
     ]);
     expect(strict({}, () => undefined).map(({ code }) => code)).to.deep.equal(['name_required']);
@@ -132,7 +132,7 @@ describe('examination', () => {
   });
 
   it('never passes what the shape refuses, though no rule claims it', () => {
-    const lenient = examination(Type.Object({ a: Type.String(annotate({ 'x-rules': true })) }), [
+    const lenient = createValidator(Type.Object({ a: Type.String(annotate({ 'x-rules': true })) }), [
       { field: 'a', present: [] },
     ]);
     expect(lenient({ a: 5 }, () => undefined).map(({ code }) => code)).to.deep.equal(['field_invalid']);
@@ -140,7 +140,7 @@ describe('examination', () => {
 });
 
 describe('the check of a body', () => {
-  const check = bodyCheck(Type.Object({ a: Type.Integer({ minimum: 1 }) }, { additionalProperties: false }));
+  const check = createBodyCheck(Type.Object({ a: Type.Integer({ minimum: 1 }) }, { additionalProperties: false }));
 
   it('hands over what is sound', () => {
     expect(check({ a: 1 })).to.deep.equal({ ok: true, value: { a: 1 } });
@@ -163,16 +163,20 @@ describe('a document without some places', () => {
 
   it('leaves the original as it was', () => {
     const document = { a: { b: 1, c: 2, d: 3 }, list: [{ x: 1 }] };
-    const rest = without(document, [path('a', 'b'), path('a', 'c'), FieldPath.root.child('list').index(0).child('x')]);
+    const rest = omitPaths(document, [
+      path('a', 'b'),
+      path('a', 'c'),
+      FieldPath.root.child('list').index(0).child('x'),
+    ]);
     expect(rest).to.deep.equal({ a: { d: 3 }, list: [{}] });
     expect(document).to.deep.equal({ a: { b: 1, c: 2, d: 3 }, list: [{ x: 1 }] });
   });
 
   it('loses a list whose entry is such a place', () => {
-    expect(without({ list: [1, 2] }, [FieldPath.root.child('list').index(0)])).to.deep.equal({});
+    expect(omitPaths({ list: [1, 2] }, [FieldPath.root.child('list').index(0)])).to.deep.equal({});
   });
 
   it('is content with a place that is not there', () => {
-    expect(without({ a: 1 }, [path('b', 'c'), path('a', 'x')])).to.deep.equal({});
+    expect(omitPaths({ a: 1 }, [path('b', 'c'), path('a', 'x')])).to.deep.equal({});
   });
 });

@@ -3,7 +3,7 @@ import type { Alteration } from './alteration.js';
 type Holder = Record<string, unknown>;
 
 /** What was sent, from what is stored: every alteration taken back. */
-export function undone(stored: object, alterations: readonly Alteration[]): Holder {
+export function undoAlterations(stored: object, alterations: readonly Alteration[]): Holder {
   const document = structuredClone(stored) as Holder;
   for (const { field, from } of alterations.toReversed()) put(document, field, from);
   return document;

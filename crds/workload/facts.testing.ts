@@ -29,7 +29,7 @@ const volume = (id: string, fields: Partial<KnownVolume> = {}): KnownVolume => (
 export const scratch = 'vol_01jx4t9mk3v8q2zr5w7y6n0scr';
 
 /** A tenant with two nodes, a few volumes of every state, and some deployments. */
-export const facts: WorkloadFacts = {
+export const exampleFacts: WorkloadFacts = {
   nodes: [
     { id: machine1, name: 'machine-1', labels: { 'mooring.io/country': 'DE' }, reachable: true },
     { id: machine2, name: 'machine-2', labels: { 'mooring.io/geo-region': 'us' }, reachable: true },

@@ -1,20 +1,20 @@
 import { exampleVolumes } from '../rejections/index.js';
-import { workloadLimits } from '../workload/world.fixture.js';
-import type { Admission } from './admit.js';
+import { workloadLimits } from '../workload/facts.testing.js';
+import type { DeploymentAdmission } from './admit.js';
 import type { StoredDeployment } from './deployment.js';
 import type { DeploymentLimits } from './limits.js';
 import { optionalFields } from './rules.js';
 
-/** The limits of the default configuration, with every field honoured. */
+/** The limits of the default configuration, with every field supported. */
 export const limits: DeploymentLimits = {
   ...workloadLimits,
   maxReplicas: 100,
   retriesFloor: 3,
   timeoutFloor: '10s',
-  honoured: new Set(optionalFields),
+  supportedFields: new Set(optionalFields),
 };
 
-export { facts, machine1, machine2, scratch } from '../workload/world.fixture.js';
+export { exampleFacts, machine1, machine2, scratch } from '../workload/facts.testing.js';
 
 /** The least that is accepted. */
 export const least = { kind: 'Deployment', name: 'web', image: 'registry.example.com/shop/web:1.4.2' } as const;
@@ -92,6 +92,6 @@ export const stored: StoredDeployment = {
 };
 
 /** Code and field of everything that was refused; empty when it was accepted. */
-export function complaints(admission: Admission): [code: string, field: string][] {
+export function complaints(admission: DeploymentAdmission): [code: string, field: string][] {
   return admission.ok ? [] : admission.rejections.map(({ code, field }) => [code, field]);
 }
