@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 
 import { keys } from '../crds/keys/index.js';
-import { ManualClock } from '../pkg/clock/index.js';
+import { ManualClock } from '../pkg/clock/manual-clock.testing.js';
 import { MemoryStore } from '../pkg/store/index.js';
 import { ApiLab, type LabOptions, webDeployment } from './api-lab.testing.js';
 import { type WatchLine, WatchReader } from './watch-reader.testing.js';

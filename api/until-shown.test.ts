@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { ManualClock } from '../pkg/clock/index.js';
+import { ManualClock } from '../pkg/clock/manual-clock.testing.js';
 import { silentLogger } from '../pkg/log/index.js';
 import { create, MemoryStore, OutcomeUnknownFault, type Store, WatchCache } from '../pkg/store/index.js';
 import { untilShown } from './until-shown.js';

@@ -4,7 +4,8 @@ import { keys, ranges } from '../crds/keys/index.js';
 import type { NodeOrders, StoredNode } from '../crds/node/index.js';
 import { isResolved, type Replica } from '../crds/replica/index.js';
 import type { Report } from '../crds/report/index.js';
-import { ManualClock, seededRandom } from '../pkg/clock/index.js';
+import { seededRandom } from '../pkg/clock/index.js';
+import { ManualClock } from '../pkg/clock/manual-clock.testing.js';
 import type { PlacementPolicy } from '../pkg/fleet/index.js';
 import { silentLogger } from '../pkg/log/index.js';
 import {

@@ -1,7 +1,6 @@
-import { type Clock, sleep } from '../pkg/clock/index.js';
+import { backoffMs, type Clock, sleep } from '../pkg/clock/index.js';
 import { asError } from '../pkg/fault/index.js';
 import type { Logger } from '../pkg/log/index.js';
-import { Backoff } from './backoff.js';
 import type { Home } from './home.js';
 import { end, identify, isAlive } from './identity.js';
 import { Ledger } from './ledger.js';
@@ -9,6 +8,9 @@ import type { Came, ChorePart, Facts, Lane, Part, PartEnv, ProcessPart, Stages }
 import type { Plan } from './plan.js';
 
 const LOOK_EVERY_MS = 500;
+const RESTART_BACKOFF = { firstMs: 500, capMs: 30_000 };
+/** A process that lived this long is not in a crash loop. */
+const HEALTHY_AFTER_MS = 30_000;
 
 export interface SupervisorOptions {
   readonly home: Home;
@@ -29,7 +31,7 @@ export interface SupervisorOptions {
  */
 export class Supervisor {
   readonly #options: SupervisorOptions;
-  readonly #backoff = new Backoff();
+  readonly #backoff = new StartBackoff();
   readonly #chores = new Map<string, { readonly recipe: string; readonly came: Came }>();
   #facts: Facts = {};
 
@@ -84,7 +86,7 @@ export class Supervisor {
     if (this.#backoff.waitMs(part.name, clock.monotonic()) > 0) return undefined;
 
     ledger.working(part);
-    this.#backoff.started(part.name, clock.monotonic());
+    this.#backoff.noteStart(part.name, clock.monotonic());
     try {
       const came = part.kind === 'process' ? await this.#start(part, recipe) : await this.#run(part, recipe);
       log.info('part is up', { process: part.name });
@@ -143,5 +145,27 @@ export class Supervisor {
       if (record) await end(record.process, { clock, graceMs: record.graceMs });
       home.records.remove(name);
     }
+  }
+}
+
+interface StartRecord {
+  readonly attempts: number;
+  readonly at: number;
+}
+
+/** When a part that keeps ending may be started again. */
+class StartBackoff {
+  readonly #records = new Map<string, StartRecord>();
+
+  /** How long to wait, at `now`, before the next start of this part. */
+  waitMs(name: string, now: number): number {
+    const record = this.#records.get(name);
+    return record ? Math.max(0, record.at + backoffMs(record.attempts, RESTART_BACKOFF) - now) : 0;
+  }
+
+  /** Notes a start at `now`. */
+  noteStart(name: string, now: number): void {
+    const { attempts, at } = this.#records.get(name) ?? { attempts: 0, at: now };
+    this.#records.set(name, { attempts: now - at > HEALTHY_AFTER_MS ? 1 : attempts + 1, at: now });
   }
 }

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 
 import { keys } from '../../crds/keys/index.js';
-import { ManualClock, seededRandom } from '../../pkg/clock/index.js';
+import { seededRandom } from '../../pkg/clock/index.js';
+import { ManualClock } from '../../pkg/clock/manual-clock.testing.js';
 import { silentLogger } from '../../pkg/log/index.js';
 import { advance, settle, stage, type Staged, undo } from '../../pkg/material/index.js';
 import type { LoopEnv } from '../../pkg/reconcile/index.js';

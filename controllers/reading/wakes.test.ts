@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 
 import { keys } from '../../crds/keys/index.js';
-import { ManualClock } from '../../pkg/clock/index.js';
+import { ManualClock } from '../../pkg/clock/manual-clock.testing.js';
 import { silentLogger } from '../../pkg/log/index.js';
 import type { Wake } from '../../pkg/reconcile/index.js';
 import { encode, type Entry, MemoryStore, WatchCache } from '../../pkg/store/index.js';

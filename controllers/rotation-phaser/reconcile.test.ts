@@ -2,7 +2,8 @@ import { expect } from 'chai';
 
 import { keys } from '../../crds/keys/index.js';
 import type { RotationRecord } from '../../crds/rotation/index.js';
-import { ManualClock, seededRandom } from '../../pkg/clock/index.js';
+import { seededRandom } from '../../pkg/clock/index.js';
+import { ManualClock } from '../../pkg/clock/manual-clock.testing.js';
 import { silentLogger } from '../../pkg/log/index.js';
 import type { LoopEnv } from '../../pkg/reconcile/index.js';
 import type { SecretState, SecretStore } from '../../pkg/secrets/index.js';

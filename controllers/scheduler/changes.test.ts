@@ -2,7 +2,8 @@ import { expect } from 'chai';
 
 import { keys } from '../../crds/keys/index.js';
 import type { Replica } from '../../crds/replica/index.js';
-import { ManualClock, seededRandom } from '../../pkg/clock/index.js';
+import { seededRandom } from '../../pkg/clock/index.js';
+import { ManualClock } from '../../pkg/clock/manual-clock.testing.js';
 import { EventLeases, EventWriter } from '../../pkg/events/index.js';
 import { silentLogger } from '../../pkg/log/index.js';
 import type { Candidate } from '../../pkg/placement/index.js';

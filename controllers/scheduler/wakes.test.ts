@@ -5,7 +5,7 @@ import { keys } from '../../crds/keys/index.js';
 import type { NodeStatus, StoredNode } from '../../crds/node/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import type { Scheduling } from '../../crds/scheduling/index.js';
-import { ManualClock } from '../../pkg/clock/index.js';
+import { ManualClock } from '../../pkg/clock/manual-clock.testing.js';
 import { defaultPolicy } from '../../pkg/fleet/index.js';
 import { silentLogger } from '../../pkg/log/index.js';
 import type { Wake } from '../../pkg/reconcile/index.js';

@@ -1,7 +1,7 @@
-import { sleep } from '../clock/index.js';
+import { backoffMs, sleep } from '../clock/index.js';
 import { asError } from '../fault/index.js';
 import { type AssignmentLine, LinkRefusedFault, type NodeIdentity } from '../link/index.js';
-import { backoffMs, done, type Next, WorkQueue } from '../reconcile/index.js';
+import { done, type Next, WorkQueue } from '../reconcile/index.js';
 import type { AgentEnv, AgentOptions } from './agent-env.js';
 import { Assignments } from './assignments.js';
 import { capacity } from './capacity.js';

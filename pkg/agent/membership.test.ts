@@ -2,7 +2,8 @@ import { createPublicKey, verify } from 'node:crypto';
 
 import { expect } from 'chai';
 
-import { ManualClock, seededRandom } from '../clock/index.js';
+import { seededRandom } from '../clock/index.js';
+import { ManualClock } from '../clock/manual-clock.testing.js';
 import {
   type AgentLink,
   type EnrolReply,

@@ -1,7 +1,6 @@
-import { type Clock, sleep } from '../clock/index.js';
+import { backoffMs, type Clock, sleep } from '../clock/index.js';
 import { asError } from '../fault/index.js';
 import { type EnrolReply, enrolmentText, LinkRefusedFault, type NodeIdentity, renewalText } from '../link/index.js';
-import { backoffMs } from '../reconcile/index.js';
 import type { AgentEnv, AgentOptions } from './agent-env.js';
 import { capacity } from './capacity.js';
 import { type NodeKey, nodeKey } from './node-key.js';

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 
 import type { Report } from '../../crds/report/index.js';
-import { ManualClock, seededRandom } from '../clock/index.js';
+import { seededRandom } from '../clock/index.js';
+import { ManualClock } from '../clock/manual-clock.testing.js';
 import { LinkRefusedFault, LinkUnreachableFault } from '../link/index.js';
 import { silentLogger } from '../log/index.js';
 import { Outbox } from './outbox.js';

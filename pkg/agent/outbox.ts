@@ -1,10 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 
 import type { Report } from '../../crds/report/index.js';
-import { sleep } from '../clock/index.js';
+import { backoffMs, sleep } from '../clock/index.js';
 import { asError } from '../fault/index.js';
 import { LinkRefusedFault } from '../link/index.js';
-import { backoffMs } from '../reconcile/index.js';
 import type { AgentEnv } from './agent-env.js';
 
 const LARGEST_BATCH = 500;

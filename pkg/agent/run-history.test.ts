@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { ManualClock } from '../clock/index.js';
+import { ManualClock } from '../clock/manual-clock.testing.js';
 import { memoryDisk } from './disk.js';
 import { RunHistory } from './run-history.js';
 

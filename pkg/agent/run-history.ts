@@ -1,10 +1,9 @@
-import type { Clock } from '../clock/index.js';
+import { backoffMs, type Clock } from '../clock/index.js';
 import type { Disk } from './disk.js';
 import type { SeenContainer } from './engine/index.js';
 
 const FILE = 'restarts.json';
-const FIRST_REST_MS = 1_000;
-const LONGEST_REST_MS = 60_000;
+const RESTART_BACKOFF = { firstMs: 1_000, capMs: 60_000 };
 const STEADY_MS = 60_000;
 const LOOPING = 3;
 
@@ -71,8 +70,7 @@ export class RunHistory {
     const ended = this.#endedAt.get(uid);
     if (quick === 0 || ended === undefined) return 0;
 
-    const rest = Math.min(LONGEST_REST_MS, FIRST_REST_MS * 2 ** Math.min(quick - 1, 16));
-    return Math.max(0, ended + rest - this.#clock.monotonic());
+    return Math.max(0, ended + backoffMs(quick, RESTART_BACKOFF) - this.#clock.monotonic());
   }
 
   /** Counts a restart that is about to happen. */

@@ -1,5 +1,5 @@
 import { type Client, type Exchange, UnreachableFault } from '../client/index.js';
-import { sleep } from '../clock/index.js';
+import { backoffMs, sleep } from '../clock/index.js';
 import { lines } from '../ndjson/index.js';
 import { type ExitCode, exitCode } from './exit-code.js';
 import { deployments } from './kinds.js';
@@ -7,8 +7,7 @@ import { LogTail } from './log-tail.js';
 import type { Session } from './session.js';
 import type { DeploymentView } from './views.js';
 
-const FIRST_PAUSE_MS = 250;
-const LONGEST_PAUSE_MS = 5_000;
+const RECONNECT = { firstMs: 250, capMs: 5_000 };
 /** How long after a connection lines of the past may come. */
 const PAST_WITHIN_MS = 1_500;
 
@@ -23,10 +22,10 @@ export interface ReplicaLogs {
 /** Prints what one replica's container prints; to follow is to go on for as long as there is such a replica. */
 export async function printReplica(session: Session, client: Client, wanted: ReplicaLogs): Promise<ExitCode> {
   const { terminal } = session;
-  let pauseMs = FIRST_PAUSE_MS;
+  let failures = 0;
   let reached = false;
   const tail = new LogTail(line => {
-    pauseMs = FIRST_PAUSE_MS;
+    failures = 0;
     wanted.print(line);
   });
   while (!terminal.interrupted.aborted) {
@@ -41,8 +40,7 @@ export async function printReplica(session: Session, client: Client, wanted: Rep
       if (terminal.interrupted.aborted) return exitCode.ok;
       if (!(thrown instanceof UnreachableFault) || !wanted.follow || !reached) throw thrown;
     }
-    await sleep(terminal.clock, pauseMs, terminal.interrupted);
-    pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
+    await sleep(terminal.clock, backoffMs(++failures, RECONNECT, terminal.random), terminal.interrupted);
   }
   return exitCode.ok;
 }

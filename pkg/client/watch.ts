@@ -1,4 +1,4 @@
-import { type Clock, type Random, sleep } from '../clock/index.js';
+import { backoffMs, type Clock, type Random, sleep } from '../clock/index.js';
 import { lines } from '../ndjson/index.js';
 import type { Exchange, Refusal } from './answer.js';
 import type { Change, Line } from './change.js';
@@ -19,8 +19,7 @@ export interface WatchOptions {
 
 type Open = (query: Query, signal: AbortSignal) => Promise<Exchange>;
 
-const FIRST_PAUSE_MS = 100;
-const LONGEST_PAUSE_MS = 2_000;
+const RECONNECT = { firstMs: 100, capMs: 2_000 };
 
 /**
  * Follows a list until the reader stops or `signal` is aborted.
@@ -34,10 +33,11 @@ export async function* watch<T>(
   { clock, random }: { readonly clock: Clock; readonly random: Random },
 ): AsyncGenerator<Change<T>> {
   const ledger = new Ledger<T>(options.after);
-  let pauseMs = FIRST_PAUSE_MS;
+  let failures = 0;
   let reached = false;
   const connection = transitions(options.onConnection);
   while (!options.signal?.aborted) {
+    let retryAfterMs = 0;
     const patience = new Patience(clock, options);
     try {
       const exchange = await open({ watch: true, ...ledger.resume() }, patience.signal);
@@ -45,14 +45,14 @@ export async function* watch<T>(
         connection(true);
         reached = true;
         for await (const change of read(exchange.body, ledger, patience)) {
-          pauseMs = FIRST_PAUSE_MS;
+          failures = 0;
           yield change;
         }
       } else if (exchange.status === 410) ledger.startOver();
       else if (!isPassing(exchange)) {
         yield { type: 'refused', refusal: exchange };
         return;
-      } else pauseMs = Math.max(pauseMs, exchange.retryAfterMs ?? 0);
+      } else retryAfterMs = exchange.retryAfterMs ?? 0;
     } catch (thrown) {
       if (!(thrown instanceof UnreachableFault)) throw thrown;
       if (!reached && !options.signal?.aborted) throw thrown;
@@ -61,8 +61,7 @@ export async function* watch<T>(
     }
     if (options.signal?.aborted) return;
     connection(false);
-    await sleep(clock, pauseMs * (0.5 + random.next()), options.signal);
-    pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
+    await sleep(clock, Math.max(retryAfterMs, backoffMs(++failures, RECONNECT, random)), options.signal);
   }
 }
 

@@ -5,7 +5,7 @@ import type { Deployment } from '../../crds/deployment/index.js';
 import { keys } from '../../crds/keys/index.js';
 import type { NodeStatus, StoredNode } from '../../crds/node/index.js';
 import type { Replica } from '../../crds/replica/index.js';
-import { ManualClock } from '../clock/index.js';
+import { ManualClock } from '../clock/manual-clock.testing.js';
 import { silentLogger } from '../log/index.js';
 import type { Candidate } from '../placement/index.js';
 import { encode, MemoryStore, WatchCache } from '../store/index.js';

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 
 import { keys, ranges } from '../../crds/keys/index.js';
 import type { Replica } from '../../crds/replica/index.js';
-import { ManualClock } from '../clock/index.js';
+import { ManualClock } from '../clock/manual-clock.testing.js';
 import { silentLogger } from '../log/index.js';
 import { encode, MemoryStore, value, WatchCache } from '../store/index.js';
 import { Usage } from './usage.js';

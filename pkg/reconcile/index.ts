@@ -17,7 +17,6 @@
  *
  * @module
  */
-export { type BackoffOptions, backoffMs } from './backoff.js';
 export { OutrunFault } from './faults.js';
 export type { Loop, LoopEnv, Next, Reconcile, Wake } from './loop.js';
 export { again, done } from './loop.js';

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 
 import { keys } from '../../crds/keys/index.js';
-import { ManualClock, seededRandom, sleep } from '../clock/index.js';
+import { seededRandom, sleep } from '../clock/index.js';
+import { ManualClock } from '../clock/manual-clock.testing.js';
 import { EventLeases, EventWriter } from '../events/index.js';
 import { BrokenInvariantFault } from '../fault/index.js';
 import { silentLogger } from '../log/index.js';

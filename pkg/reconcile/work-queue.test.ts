@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 
-import { ManualClock, seededRandom, sleep } from '../clock/index.js';
+import { seededRandom, sleep } from '../clock/index.js';
+import { ManualClock } from '../clock/manual-clock.testing.js';
 import { again, done, type Next } from './loop.js';
 import { WorkQueue, type Work, type WorkQueueOptions } from './work-queue.js';
 

@@ -1,8 +1,10 @@
 import PQueue from 'p-queue';
 
-import type { Cancel, Clock, Random } from '../clock/index.js';
-import { type BackoffOptions, backoffMs, defaultBackoff } from './backoff.js';
+import { type BackoffOptions, backoffMs, type Cancel, type Clock, type Random } from '../clock/index.js';
 import type { Next } from './loop.js';
+
+/** From a twentieth of a second to five minutes: a conflict resolves at once, a permanent failure costs little. */
+const DEFAULT_BACKOFF: BackoffOptions = { firstMs: 50, capMs: 300_000 };
 
 /** Works on one key. Throwing asks to be tried again, later and later. */
 export type Work = (key: string, signal: AbortSignal) => Promise<Next>;
@@ -44,7 +46,7 @@ export class WorkQueue {
     this.#work = work;
     this.#clock = options.clock;
     this.#random = options.random;
-    this.#backoff = options.backoff ?? defaultBackoff;
+    this.#backoff = options.backoff ?? DEFAULT_BACKOFF;
     this.#options = options;
     this.#workers = new PQueue({ concurrency: options.concurrency ?? 1 });
   }

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { ManualClock } from '../clock/index.js';
+import { ManualClock } from '../clock/manual-clock.testing.js';
 import { AnswerCache } from './answer-cache.js';
 
 describe('answers that are kept', () => {

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 
-import { type Clock, ManualClock, seededRandom } from '../clock/index.js';
+import { type Clock, seededRandom } from '../clock/index.js';
+import { ManualClock } from '../clock/manual-clock.testing.js';
 import { silentLogger } from '../log/index.js';
 import { StoreUnavailableFault } from './faults.js';
 import { type LeaderRecord, Leadership } from './leadership.js';

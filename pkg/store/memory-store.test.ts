@@ -1,4 +1,4 @@
-import { ManualClock } from '../clock/index.js';
+import { ManualClock } from '../clock/manual-clock.testing.js';
 import { MemoryStore } from './memory-store.js';
 import { storeContract } from './store.contract.js';
 import type { StoreUnderTest } from './store.testing.js';

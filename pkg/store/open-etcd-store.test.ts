@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { ManualClock } from '../clock/index.js';
+import { ManualClock } from '../clock/manual-clock.testing.js';
 import { silentLogger } from '../log/index.js';
 import { StoreRefusedFault, StoreUnavailableFault } from './faults.js';
 import { untilReachable } from './open-etcd-store.js';

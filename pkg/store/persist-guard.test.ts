@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { ManualClock } from '../clock/index.js';
+import { ManualClock } from '../clock/manual-clock.testing.js';
 import { SecretMaterialFault } from './faults.js';
 import { MemoryStore } from './memory-store.js';
 import { encode } from './documents.js';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 
-import { ManualClock } from '../clock/index.js';
+import { ManualClock } from '../clock/manual-clock.testing.js';
 import { silentLogger } from '../log/index.js';
 import { create, encode, remove, update, value } from './documents.js';
 import { KeyTree } from './entries.js';

@@ -2,7 +2,8 @@ import { inspect } from 'node:util';
 
 import { expect } from 'chai';
 
-import { ManualClock, systemClock } from '../../clock/index.js';
+import { systemClock } from '../../clock/index.js';
+import { ManualClock } from '../../clock/manual-clock.testing.js';
 import { BrokenInvariantFault } from '../../fault/index.js';
 import { credentialPath } from '../credential-path.js';
 import { documentOf, revealDocument } from '../document.js';

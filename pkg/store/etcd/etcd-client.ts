@@ -1,4 +1,4 @@
-import { type Clock, type Random, sleep } from '../../clock/index.js';
+import { backoffMs, type Clock, type Random, sleep } from '../../clock/index.js';
 import { asError } from '../../fault/index.js';
 import type { Logger } from '../../log/index.js';
 import { StoreUnavailableFault } from '../faults.js';
@@ -15,8 +15,7 @@ export interface EtcdClientOptions {
 }
 
 const CONNECT_WITHIN_MS = 1_000;
-const BACKOFF_FROM_MS = 20;
-const BACKOFF_TO_MS = 1_000;
+const BACKOFF = { firstMs: 20, capMs: 1_000 };
 const READ_ATTEMPTS = 2;
 
 /**
@@ -92,7 +91,7 @@ export class EtcdClient {
   /** Tries one member after the other until one answers. */
   async #connect(): Promise<void> {
     const { tls, clock, random, log } = this.#options;
-    for (let wait = BACKOFF_FROM_MS; !this.#closed.signal.aborted; wait = Math.min(wait * 2, BACKOFF_TO_MS)) {
+    for (let failures = 1; !this.#closed.signal.aborted; failures++) {
       const endpoint = this.#next();
       try {
         this.#connection = await EtcdConnection.open({ endpoint, tls, clock, connectWithinMs: CONNECT_WITHIN_MS });
@@ -101,7 +100,7 @@ export class EtcdClient {
       } catch (thrown) {
         log.debug('etcd cannot be reached', { address: endpoint, error: asError(thrown) });
       }
-      await sleep(clock, wait * (0.5 + random.next()), this.#closed.signal);
+      await sleep(clock, backoffMs(failures, BACKOFF, random), this.#closed.signal);
     }
   }
 }

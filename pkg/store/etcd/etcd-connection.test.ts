@@ -2,7 +2,7 @@ import net, { type AddressInfo } from 'node:net';
 
 import { expect } from 'chai';
 
-import { ManualClock } from '../../clock/index.js';
+import { ManualClock } from '../../clock/manual-clock.testing.js';
 import { EtcdConnection } from './etcd-connection.js';
 
 /** Frames of HTTP/2, as a server says them: settings that change nothing, and a ping of its own. */

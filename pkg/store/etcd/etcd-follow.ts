@@ -1,4 +1,4 @@
-import { type Clock, type Random, sleep } from '../../clock/index.js';
+import { backoffMs, type Clock, type Random, sleep } from '../../clock/index.js';
 import { asError } from '../../fault/index.js';
 import type { Logger } from '../../log/index.js';
 import { CompactedFault } from '../faults.js';
@@ -20,8 +20,7 @@ export interface EtcdFollowOptions {
   readonly compareEveryMs: number;
 }
 
-const BACKOFF_FROM_MS = 50;
-const BACKOFF_TO_MS = 2_000;
+const BACKOFF = { firstMs: 50, capMs: 2_000 };
 /** A stream that lasted this long was a good one: the next failure is a new one. */
 const GOOD_STREAM_MS = 5_000;
 /** How long events may be under way before a list is compared with them. */
@@ -45,7 +44,7 @@ export class EtcdFollow {
   /** Follows until `signal` is aborted. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, random, log } = this.#options;
-    let wait = BACKOFF_FROM_MS;
+    let failures = 0;
     while (!signal.aborted) {
       const began = clock.monotonic();
       try {
@@ -56,9 +55,8 @@ export class EtcdFollow {
       } catch (thrown) {
         if (!signal.aborted) log.warn('the store cannot be listed', { error: asError(thrown) });
       }
-      if (clock.monotonic() - began > GOOD_STREAM_MS) wait = BACKOFF_FROM_MS;
-      await sleep(clock, wait * (0.5 + random.next()), signal);
-      wait = Math.min(wait * 2, BACKOFF_TO_MS);
+      if (clock.monotonic() - began > GOOD_STREAM_MS) failures = 0;
+      await sleep(clock, backoffMs(++failures, BACKOFF, random), signal);
     }
   }
 

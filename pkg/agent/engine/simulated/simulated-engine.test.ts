@@ -1,4 +1,5 @@
-import { ManualClock, seededRandom } from '../../../clock/index.js';
+import { seededRandom } from '../../../clock/index.js';
+import { ManualClock } from '../../../clock/manual-clock.testing.js';
 import { engineContract } from '../engine.contract.js';
 import { SimulatedEngine } from './simulated-engine.js';
 

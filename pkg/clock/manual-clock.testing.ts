@@ -1,4 +1,4 @@
-import type { Cancel, Clock } from './clock.js';
+import type { Cancel, Clock } from './index.js';
 
 interface Timer {
   readonly due: number;

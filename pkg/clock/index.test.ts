@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 
-import { sleep, systemClock } from './clock.js';
-import { seededRandom } from './random.js';
+import { backoffMs, seededRandom, sleep, systemClock } from './index.js';
 
 describe('sleep', () => {
   it('ends at once when the signal is already aborted', async () => {
@@ -44,5 +43,23 @@ describe('seeded randomness', () => {
 
   it('makes UUIDs of version 4', () => {
     expect(seededRandom(1).uuid()).to.match(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+  });
+});
+
+describe('backoff', () => {
+  const options = { firstMs: 100, capMs: 1_000 };
+
+  it('doubles from the first wait up to the cap', () => {
+    expect([1, 2, 3, 4, 5, 1_000].map(failures => backoffMs(failures, options))).to.deep.equal([
+      100, 200, 400, 800, 1_000, 1_000,
+    ]);
+  });
+
+  it('is spread by a quarter either way, and never beyond the cap', () => {
+    const random = seededRandom(1);
+    for (let failures = 1; failures < 500; failures++) {
+      const plain = backoffMs(failures, options);
+      expect(backoffMs(failures, options, random)).to.be.within(plain * 0.75, Math.min(plain * 1.25, 1_000));
+    }
   });
 });
