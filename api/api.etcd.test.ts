@@ -9,7 +9,7 @@ import { systemRandom } from '../pkg/clock/index.js';
 import { EtcdProcess, TcpProxy } from '../dev/processes/index.js';
 import { EtcdStore } from '../pkg/store/index.js';
 import { ApiLab, webDeployment } from './api-lab.testing.js';
-import { WatchReader } from './watch-reader.testing.js';
+import { WatchReader } from './watch/watch-reader.testing.js';
 
 const DEADLINES = { callDeadlineMs: 1_000, settleWithinMs: 2_000 };
 const PATH = '/api/v1/deployments';

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-import { supportedFields, type DeploymentLimits, optionalFields, emptyFacts } from '../crds/deployment/index.js';
+import { type DeploymentLimits, emptyFacts, optionalFields, supportedFields } from '../crds/deployment/index.js';
 import { ranges } from '../crds/keys/index.js';
 import type { StoredNode } from '../crds/node/index.js';
 import { defaultSecretLimits } from '../crds/secret/index.js';
@@ -9,25 +9,23 @@ import { EventLeases, EventWriter } from '../pkg/events/index.js';
 import { defineFleetIndexes, policyOf, Usage } from '../pkg/fleet/index.js';
 import { defineDeskIndexes, NodeDesk, Tickets } from '../pkg/link/index.js';
 import { value } from '../pkg/store/index.js';
-import { Lanes } from './access/lanes.js';
+import { Lanes } from './access/rate-limiter.js';
+import { Turnstile } from './admission/conflict-keys.js';
 import { defineRelationIndexes } from './admission/relations.js';
-import { Turnstile } from './admission/turns.js';
-import { AssignmentLines } from './assignment-lines.js';
 import type { ApiDeps, ApiEnv } from './env.js';
-import { hostsOf } from './hosts.js';
-import { LogDesk } from './log-desk.js';
-import { OpenStreams } from './open-streams.js';
+import { hostsOf } from './http/hosts.js';
+import type { Refused } from './http/rejection.js';
+import { checkRoutes, type Route } from './http/route.js';
 import { Pipeline } from './pipeline.js';
-import type { Refused } from './refusal.js';
-import { checkRoutes } from './route-check.js';
-import type { Route } from './route.js';
-import { defineDeploymentIndex } from './routes/find-deployment.js';
-import { allRoutes } from './routes/list.js';
-import { defineTokenIndex } from './routes/tokens.js';
-import { deploymentResource } from './views/deployment.js';
-import { eventResource } from './views/event.js';
-import { nodeResource } from './views/node.js';
-import { Tails } from './watch/tails.js';
+import { defineDeploymentIndex, deploymentResource } from './routes/deployment/view.js';
+import { allRoutes } from './routes/index.js';
+import { defineTokenIndex } from './routes/token/routes.js';
+import { AssignmentLines } from './stream/assignments.js';
+import { LogDesk } from './stream/logs.js';
+import { OpenStreams } from './stream/open-streams.js';
+import { eventResource } from './routes/event/routes.js';
+import { nodeResource } from './routes/node/view.js';
+import { Tails } from './watch/watch-hub.js';
 
 /** The API, without the socket it listens on. */
 export interface Api {

@@ -10,12 +10,12 @@ import type { Metrics } from '../pkg/metrics/index.js';
 import type { ImageFacts } from '../pkg/registry/index.js';
 import type { SecretStore } from '../pkg/secrets/index.js';
 import type { Cache, Store } from '../pkg/store/index.js';
-import type { Lanes } from './access/lanes.js';
-import type { Turnstile } from './admission/turns.js';
-import type { AssignmentLines } from './assignment-lines.js';
-import type { LogDesk } from './log-desk.js';
-import type { OpenStreams } from './open-streams.js';
-import type { Tails } from './watch/tails.js';
+import type { Lanes } from './access/rate-limiter.js';
+import type { Turnstile } from './admission/conflict-keys.js';
+import type { AssignmentLines } from './stream/assignments.js';
+import type { LogDesk } from './stream/logs.js';
+import type { OpenStreams } from './stream/open-streams.js';
+import type { Tails } from './watch/watch-hub.js';
 
 /** What the API is given. */
 export interface ApiDeps {

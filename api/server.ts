@@ -7,9 +7,9 @@ import type { Duplex } from 'node:stream';
 
 import { InvalidSettingFault, type Settings } from '../pkg/config/index.js';
 import type { Api } from './api.js';
-import { isLoopback, parseListen } from './hosts.js';
-import type { Refused } from './refusal.js';
-import { answerOn, malformed, refuseExpectation, refuseUnread } from './unread.js';
+import { isLoopback, parseListen } from './http/hosts.js';
+import type { Refused } from './http/rejection.js';
+import { answerOn, malformed, refuseExpectation, refuseUnread } from './http/malformed.js';
 
 /** A server that listens. */
 export interface RunningServer {

@@ -1,7 +1,9 @@
+import { keys } from '../../crds/keys/index.js';
 import { reject } from '../../crds/rejections/index.js';
-import { Refused } from '../refusal.js';
-import type { Access } from '../route.js';
-import { type Caller, includesRole } from './caller.js';
+import type { Cache } from '../../pkg/store/index.js';
+import { type Caller, includesRole } from '../http/call.js';
+import { Refused } from '../http/rejection.js';
+import type { Access, TenantRule } from '../http/route.js';
 
 /** Refuses a caller whose kind of token, or whose role, the route does not accept. */
 export function authorise(caller: Caller, access: Access): Refused | undefined {
@@ -20,4 +22,43 @@ function neededFor(access: Exclude<Access, 'open'>): string {
     access.join && 'a join token',
   ];
   return accepted.filter(Boolean).join(', or ');
+}
+
+const HEADER = 'X-Tenant-ID';
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+/**
+ * The tenant a call is about: always the token's own, except for an administrator, who names one. The header can
+ * therefore choose only for those who may have any tenant; for everybody else it can only be wrong.
+ *
+ * `headers` are all values of `X-Tenant-ID` that were sent.
+ */
+export function effectiveTenant(
+  caller: Caller,
+  rule: TenantRule,
+  headers: readonly string[],
+  cache: Cache,
+): string | Refused | Promise<string | Refused> {
+  if (rule === 'none') return '';
+  const asked = parseHeader(headers);
+  if (asked instanceof Refused) return asked;
+  if (caller.kind !== 'admin') {
+    if (asked !== undefined && asked !== caller.tenant) return new Refused(reject('tenant_mismatch', HEADER, asked));
+    return caller.tenant ?? '';
+  }
+  if (asked === undefined) {
+    if (rule === 'chosen') return '';
+    return new Refused(reject('tenant_header_required', HEADER, ''));
+  }
+  if (cache.get(keys.tenant(asked))) return asked;
+  return cache.barrier().then(() => {
+    return cache.get(keys.tenant(asked)) ? asked : new Refused(reject('resource_not_found', HEADER, asked));
+  });
+}
+
+function parseHeader(headers: readonly string[]): string | Refused | undefined {
+  const [first, second] = headers;
+  if (first === undefined) return undefined;
+  if (second === undefined && UUID.test(first)) return first;
+  return new Refused(reject('tenant_header_invalid', HEADER, headers.join(', ')));
 }

@@ -1,13 +1,13 @@
+import { reject } from '../../crds/rejections/index.js';
 import type { SecretWrite } from '../../crds/secret/index.js';
 import { failpoint } from '../../pkg/failpoint/index.js';
 import { asError } from '../../pkg/fault/index.js';
 import { advance, settle, stage, type Staged, undo } from '../../pkg/material/index.js';
-import { credentialPath } from '../../pkg/secrets/index.js';
+import { credentialPath, type CredentialPath } from '../../pkg/secrets/index.js';
 import { type Change, OutcomeUnknownFault, type Verdict } from '../../pkg/store/index.js';
-import type { Call } from '../call.js';
 import type { ApiEnv } from '../env.js';
-import type { Refused } from '../refusal.js';
-import { forbidden } from './forbidden.js';
+import type { Call } from '../http/call.js';
+import { Refused } from '../http/rejection.js';
 
 /** Secret material that came with a document. */
 export interface Material {
@@ -69,4 +69,10 @@ async function orLeave({ log }: ApiEnv, { key }: Staged, work: () => Promise<voi
   } catch (thrown) {
     log.warn('secret material left to the janitor', { key, error: asError(thrown) });
   }
+}
+
+/** The refusal of a path that the settings grant, and the policy of the secrets store does not. */
+export function forbidden({ still }: ApiEnv, { namespace }: CredentialPath, field = 'namespace'): Refused {
+  const granted = still.secretsPolicy.namespaces.filter(name => name !== namespace);
+  return new Refused(reject('secret_path_namespace', field, namespace, { granted }));
 }

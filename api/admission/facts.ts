@@ -10,8 +10,8 @@ import { type Cache, type Guard, StoreUnavailableFault, value } from '../../pkg/
 import type { ApiEnv } from '../env.js';
 import { type Asked, asksResidency, dependenciesIn, listIn, secretPathsIn } from './asked.js';
 import { consumersOf, knownDeployment, reachable, usersOfSecret, waitersFor } from './relations.js';
-import { rotatingLabels } from './rotating.js';
-import { turnGuards, turnsOf } from './turns.js';
+import { rotatingLabels } from './rotations.js';
+import { turnGuards, turnsOf } from './conflict-keys.js';
 
 /** What a document is judged by, and what holds a write to it. */
 export interface Gathered {

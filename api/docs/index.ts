@@ -11,7 +11,6 @@
  *
  * @module
  */
-export { codeIndexPage, codePage } from './code-page.js';
-export type { CodeView } from './code-view.js';
-export { codeIndexView, codeView, exampleText, sectionTitle } from './code-view.js';
-export { PAGE_POLICY } from './page.js';
+export type { CodeView } from './code-pages.js';
+export { codeIndexPage, codeIndexView, codePage, codeView, exampleText, sectionTitle } from './code-pages.js';
+export { PAGE_POLICY } from './html.js';

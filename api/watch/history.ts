@@ -1,7 +1,6 @@
 import type { Cache } from '../../pkg/store/index.js';
-import { after, type Cursor, isBefore } from './cursor.js';
-import { type Moment, momentOf, type Shown } from './moment.js';
-import type { Resource } from './resource.js';
+import type { Resource } from '../http/resource.js';
+import { after, type Cursor, isBefore, type Moment, momentOf, type Shown } from './frame.js';
 
 /** What is told when the history has grown, or begins anew. */
 export interface HistoryListener {

@@ -1,17 +1,16 @@
 import { ranges } from '../../crds/keys/index.js';
 import { reject } from '../../crds/rejections/index.js';
 import type { Cache, Entry } from '../../pkg/store/index.js';
-import type { Call } from '../call.js';
 import type { ApiEnv } from '../env.js';
-import { wrong } from '../query.js';
-import { Refused } from '../refusal.js';
-import { NDJSON_TYPE, SSE_TYPE } from '../reply.js';
-import type { Outcome } from '../route.js';
-import { type Cursor, parseCursor } from './cursor.js';
+import type { Call } from '../http/call.js';
+import { wrong } from '../http/query.js';
+import { Refused } from '../http/rejection.js';
+import { NDJSON_TYPE, SSE_TYPE } from '../http/reply.js';
+import type { Resource } from '../http/resource.js';
+import type { Outcome } from '../http/route.js';
+import { type Cursor, type Format, parseCursor, type Shown } from './frame.js';
 import type { History } from './history.js';
-import type { Format, Shown } from './moment.js';
-import type { Resource } from './resource.js';
-import type { Opening } from './tail.js';
+import type { Opening } from './watcher.js';
 
 /** Answers a watch: from the cursor that the client names, or from the current state on. */
 export async function openWatch(

@@ -20,7 +20,7 @@ export const suites: readonly Suite[] = [
   {
     name: 'unit',
     has: path => !/\.(?:etcd|docker)\.test\.ts$|^e2e\/(?!lab\/)/.test(path),
-    alone: ['api/hostile.test.ts', 'crds/deployment/hostile.test.ts', 'pkg/http/json.test.ts'],
+    alone: ['api/routes/deployment/hostile.test.ts', 'crds/deployment/hostile.test.ts', 'pkg/http/json.test.ts'],
   },
   {
     name: 'etcd',

@@ -1,0 +1,91 @@
+import { expect } from 'chai';
+
+import { keys } from '../../crds/keys/index.js';
+import { Keyring, mintToken } from '../../pkg/auth/index.js';
+import { systemClock, systemRandom } from '../../pkg/clock/index.js';
+import { silentLogger } from '../../pkg/log/index.js';
+import { create, MemoryStore, remove, WatchCache } from '../../pkg/store/index.js';
+import { Acquaintances, type Identified } from './auth-cache.js';
+
+const LIFE_SECONDS = 60;
+
+describe('acquaintances', () => {
+  let now: number;
+  let proven: number;
+  let acquaintances: Acquaintances;
+  let store: MemoryStore;
+  let cache: WatchCache;
+  let stop: AbortController;
+  const connection = {};
+
+  class CountingKeyring extends Keyring {
+    override matches(secret: string, digest: string): boolean {
+      proven++;
+      return super.matches(secret, digest);
+    }
+  }
+  const keyring = new CountingKeyring([systemRandom.bytes(32)]);
+
+  beforeEach(async () => {
+    [now, proven] = [Date.now(), 0];
+    const clock = { ...systemClock, now: () => now };
+    store = new MemoryStore({ clock: systemClock });
+    cache = new WatchCache({ store, clock: systemClock, log: silentLogger });
+    stop = new AbortController();
+    void cache.run(stop.signal);
+    await cache.ready;
+    acquaintances = new Acquaintances({ cache, keyring, clock });
+  });
+  afterEach(() => stop.abort());
+
+  async function token() {
+    const draft = { kind: 'admin', description: '', createdBy: '', lifeSeconds: LIFE_SECONDS } as const;
+    const { text, stored } = mintToken(draft, {
+      keyring,
+      clock: { ...systemClock, now: () => now },
+      random: systemRandom,
+    });
+    await create(store, keys.token(stored.id), stored);
+    await cache.barrier();
+    return { header: `Bearer ${text}`, stored };
+  }
+  const idOf = async (identified: Identified | Promise<Identified>) => {
+    const found = await identified;
+    return 'id' in found ? found.id : found.rejections[0].code;
+  };
+
+  it('are asked for proof once for each connection', async () => {
+    const { header, stored } = await token();
+
+    for (const on of [connection, connection, connection, {}]) {
+      expect(await idOf(acquaintances.identify(on, header))).to.equal(stored.id);
+    }
+    expect(proven).to.equal(2);
+  });
+
+  it('are strangers with another header, and without one', async () => {
+    const [first, second] = [await token(), await token()];
+
+    expect(await idOf(acquaintances.identify(connection, first.header))).to.equal(first.stored.id);
+    expect(await idOf(acquaintances.identify(connection, second.header))).to.equal(second.stored.id);
+    expect(await idOf(acquaintances.identify(connection, undefined))).to.equal('auth_required');
+    expect(await idOf(acquaintances.identify(connection, `${first.header}x`))).to.equal('auth_invalid');
+  });
+
+  it('are refused on the connection they are known on, once their token is revoked', async () => {
+    const { header, stored } = await token();
+    await acquaintances.identify(connection, header);
+    await remove(store, (await store.get(keys.token(stored.id)))!);
+    await cache.barrier();
+
+    expect(await idOf(acquaintances.identify(connection, header))).to.equal('auth_invalid');
+  });
+
+  it('are refused on the connection they are known on, once their token has expired', async () => {
+    const { header } = await token();
+    await acquaintances.identify(connection, header);
+    now += LIFE_SECONDS * 1_000;
+
+    expect(await idOf(acquaintances.identify(connection, header))).to.equal('auth_invalid');
+  });
+});

@@ -1,0 +1,90 @@
+import { keys } from '../../crds/keys/index.js';
+import { reject } from '../../crds/rejections/index.js';
+import type { StoredToken } from '../../crds/tenant/index.js';
+import { type Keyring, parseToken, verifyToken } from '../../pkg/auth/index.js';
+import type { Clock } from '../../pkg/clock/index.js';
+import { type Cache, value } from '../../pkg/store/index.js';
+import type { Caller } from '../http/call.js';
+import { Refused } from '../http/rejection.js';
+
+export interface AuthenticationEnv {
+  readonly cache: Cache;
+  readonly keyring: Keyring;
+  readonly clock: Clock;
+}
+
+/** Who is calling, or that it could not be established. */
+export type Identified = Caller | Refused;
+
+const BEARER = /^Bearer ([!-~]{1,256})$/i;
+
+/**
+ * Establishes who is calling. Gives the same refusal for every token that is not good, and another only for a request
+ * that carries none. Answers at once, without a promise, whenever the cache already knows.
+ */
+export function authenticate(env: AuthenticationEnv, header: string | undefined): Identified | Promise<Identified> {
+  if (header === undefined) return refusal('auth_required', '');
+  const presented = parseToken(BEARER.exec(header)?.[1] ?? '');
+  if (!presented) return refusal('auth_invalid', header);
+
+  const check = (): Identified => {
+    const entry = env.cache.get(keys.token(presented.id));
+    const stored = entry && value<StoredToken>(entry);
+    const verified = verifyToken(presented, stored, env.keyring, env.clock.now());
+    return verified.ok ? callerOf(verified.token) : refusal('auth_invalid', header);
+  };
+  // A cache that has lost its watch might miss a revocation, and one that lags a token just made.
+  const known = env.cache.connected && env.cache.get(keys.token(presented.id)) !== undefined;
+  return known ? check() : env.cache.barrier().then(check);
+}
+
+function callerOf(token: StoredToken): Caller {
+  return { kind: token.kind, id: token.id, tenant: token.tenant, role: token.role, token };
+}
+
+function refusal(code: 'auth_required' | 'auth_invalid', header: string): Refused {
+  const challenge = code === 'auth_required' ? 'Bearer' : 'Bearer error="invalid_token"';
+  return new Refused(reject(code, 'Authorization', header), { 'www-authenticate': challenge });
+}
+
+interface Acquaintance {
+  readonly header: string;
+  readonly caller: Caller;
+  /** Where the record of the token stands. */
+  readonly key: string;
+  readonly until: number;
+}
+
+/**
+ * Who called last on each connection: the same header on the same connection need not be proven again, for as long as
+ * the record of its token is the very one it was proven by. A connection is compared with nobody's header but its own.
+ */
+export class Acquaintances {
+  readonly #env: AuthenticationEnv;
+  readonly #met = new WeakMap<object, Acquaintance>();
+
+  constructor(env: AuthenticationEnv) {
+    this.#env = env;
+  }
+
+  /** Establishes who is calling on a connection, as `authenticate` does. */
+  identify(connection: object, header: string | undefined): Identified | Promise<Identified> {
+    const met = this.#met.get(connection);
+    if (met && met.header === header && this.#stands(met)) return met.caller;
+    const identified = authenticate(this.#env, header);
+    if (!(identified instanceof Promise)) this.#meet(connection, header, identified);
+    return identified;
+  }
+
+  #stands({ key, until, caller }: Acquaintance): boolean {
+    const { cache, clock } = this.#env;
+    const entry = cache.connected ? cache.get(key) : undefined;
+    return entry !== undefined && value<StoredToken>(entry) === caller.token && clock.now() < until;
+  }
+
+  #meet(connection: object, header: string | undefined, identified: Identified): void {
+    if (header === undefined || !('token' in identified) || !identified.token) return;
+    const { id, expiresAt } = identified.token;
+    this.#met.set(connection, { header, caller: identified, key: keys.token(id), until: Date.parse(expiresAt) });
+  }
+}

@@ -1,0 +1,108 @@
+import { reject } from '../../crds/rejections/index.js';
+import type { Clock } from '../../pkg/clock/index.js';
+import type { Settings } from '../../pkg/config/index.js';
+import type { Caller } from '../http/call.js';
+import { Refused } from '../http/rejection.js';
+
+/** What an agent needs is a few requests a second; this is far above it and far below what would hurt. */
+const AGENT = { perSecond: 50, burst: 500 };
+const GUESSING = { perSecond: 10 / 60, burst: 10 };
+
+/**
+ * How much each caller may ask for. Tenants, nodes and administrators have allowances of their own, so no tenant can use
+ * up what keeps nodes alive, and the open routes of health have none to use up.
+ */
+export class Lanes {
+  readonly #tenants: TokenBuckets;
+  readonly #agents: TokenBuckets;
+  readonly #guesses: TokenBuckets;
+  readonly #perSecond: number;
+
+  constructor(clock: Clock, settings: Pick<Settings, 'rateLimitPerSecond' | 'rateLimitBurst'>) {
+    this.#perSecond = settings.rateLimitPerSecond;
+    this.#tenants = new TokenBuckets(clock, { perSecond: this.#perSecond, burst: settings.rateLimitBurst });
+    this.#agents = new TokenBuckets(clock, AGENT);
+    this.#guesses = new TokenBuckets(clock, GUESSING);
+  }
+
+  /** Takes one request out of the caller's allowance. */
+  refuse({ kind, id, tenant, token }: Caller): Refused | undefined {
+    if (kind === 'nobody') return undefined;
+    if (kind === 'node') return refusal(this.#agents.take(token?.node ?? id), AGENT.perSecond);
+    return refusal(this.#tenants.take(tenant ?? id), this.#perSecond);
+  }
+
+  /**
+   * Slows down guessing: after ten failures a minute from one address, further ones are told to wait. A request whose
+   * token is good never comes here, so nobody can lock anybody out.
+   */
+  refuseGuessing(address: string): Refused | undefined {
+    return refusal(this.#guesses.take(address), GUESSING.perSecond);
+  }
+}
+
+function refusal(waitSeconds: number, perSecond: number): Refused | undefined {
+  if (waitSeconds === 0) return undefined;
+  const wait = String(Math.max(1, Math.ceil(waitSeconds)));
+  return new Refused(reject('rate_limited', '', '', { perSecond }), { 'retry-after': wait });
+}
+
+interface Bucket {
+  tokens: number;
+  /** Monotonic time at which `tokens` was right. */
+  at: number;
+}
+
+/** How many buckets are kept before the full ones are thrown away. */
+const SWEEP_AT = 10_000;
+
+/**
+ * Allowances that refill steadily: so many requests a second, with a burst on top. A bucket that has refilled is the
+ * same as one that was never made, so idle callers cost nothing.
+ */
+export class TokenBuckets {
+  readonly #clock: Clock;
+  readonly #perSecond: number;
+  readonly #burst: number;
+  readonly #buckets = new Map<string, Bucket>();
+  #sweepAt = SWEEP_AT;
+
+  constructor(clock: Clock, { perSecond, burst }: { readonly perSecond: number; readonly burst: number }) {
+    this.#clock = clock;
+    this.#perSecond = perSecond;
+    this.#burst = burst;
+  }
+
+  /** Takes one. Gives 0, or the seconds to wait until there is one again. */
+  take(key: string): number {
+    const bucket = this.#refilled(key);
+    if (bucket.tokens >= 1) {
+      bucket.tokens -= 1;
+      return 0;
+    }
+    return (1 - bucket.tokens) / this.#perSecond;
+  }
+
+  #refilled(key: string): Bucket {
+    const now = this.#clock.monotonic();
+    const known = this.#buckets.get(key);
+    if (known) {
+      known.tokens = this.#level(known, now);
+      known.at = now;
+      return known;
+    }
+    if (this.#buckets.size >= this.#sweepAt) this.#sweep(now);
+    const made = { tokens: this.#burst, at: now };
+    this.#buckets.set(key, made);
+    return made;
+  }
+
+  #level({ tokens, at }: Bucket, now: number): number {
+    return Math.min(this.#burst, tokens + ((now - at) / 1000) * this.#perSecond);
+  }
+
+  #sweep(now: number): void {
+    for (const [key, bucket] of this.#buckets) if (this.#level(bucket, now) >= this.#burst) this.#buckets.delete(key);
+    this.#sweepAt = Math.max(SWEEP_AT, 2 * this.#buckets.size);
+  }
+}

@@ -1,0 +1,145 @@
+import {
+  type Deployment,
+  type DeploymentAdmission,
+  type DeploymentFacts,
+  type StoredDeployment,
+  toSpec,
+} from '../../crds/deployment/index.js';
+import { findPlaceholders, parseSecretPath, parseTemplate } from '../../crds/grammar/index.js';
+import { ranges } from '../../crds/keys/index.js';
+import { type Replica, templateHash } from '../../crds/replica/index.js';
+import type { Warning } from '../../crds/rule/index.js';
+import type { Refusal } from '../../crds/scheduling/index.js';
+import type { SecretWrite } from '../../crds/secret/index.js';
+import { explainDeployment, previewPlacement } from '../../pkg/fleet/index.js';
+import { type ExplainedNode, type Explanation, filters, summarise } from '../../pkg/placement/index.js';
+import { type Entry, value } from '../../pkg/store/index.js';
+import type { ApiEnv } from '../env.js';
+import type { WholeReply } from '../http/reply.js';
+import { trialReply } from './dry-run.js';
+import { quotaWarnings } from './quota.js';
+
+/** A document that was accepted. */
+export type Admitted = Extract<DeploymentAdmission, { ok: true }>;
+
+/** What is to be tried. */
+export interface Attempt {
+  readonly admission: Admitted;
+  readonly facts: DeploymentFacts;
+  /** What is stored, when it would be changed. */
+  readonly entry?: Entry;
+}
+
+/** Answers what would become of a deployment: what would be stored, what would run anew, what resolves, and where it goes. */
+export async function tryDeployment(
+  env: ApiEnv,
+  tenant: string,
+  { admission, facts, entry }: Attempt,
+): Promise<WholeReply> {
+  await env.cache.barrier();
+  const { spec, alterations, warnings, material } = admission;
+  const before = entry && toSpec(value<StoredDeployment>(entry));
+  const replicas = replicasOf(env, tenant, spec.name);
+  const isRecreated = before !== undefined && templateHash(before) !== templateHash(spec);
+  return trialReply({
+    ...(before && { before }),
+    after: spec,
+    alterations,
+    warnings: [
+      ...warnings,
+      ...quotaWarnings(env, tenant, spec),
+      ...unavailable(spec, env.deploymentLimits.supportedFields),
+    ],
+    more: {
+      recreated: isRecreated ? replicas.map(containerOf) : [],
+      secrets: trySecrets(spec, material, facts.secretKeys),
+      placement: placementOf(env, tenant, spec, replicas.filter(({ nodeId }) => nodeId !== undefined).length),
+    },
+  });
+}
+
+/** Every node's say on a workload, and where those replicas would go that are not among the `placed`. */
+export function placementOf(env: ApiEnv, tenant: string, spec: Deployment, placed: number) {
+  const reading = { cache: env.cache, policy: env.placementPolicy };
+  const preview = previewPlacement(spec, tenant, Math.max(0, spec.replicas - placed), reading);
+  return {
+    ...explanationView(explainDeployment(spec, tenant, reading)),
+    next: preview.nodes.map(({ name }) => name),
+    unplaced: preview.unplaced,
+  };
+}
+
+function replicasOf({ cache }: ApiEnv, tenant: string, name: string): readonly Replica[] {
+  const replicas = cache.list(ranges.replicasOf(tenant, name)).map(entry => value<Replica>(entry));
+  return replicas.filter(({ retiringSince }) => retiringSince === undefined);
+}
+
+function containerOf({ slot, nodeId }: Replica) {
+  return { replica: slot, nodeId: nodeId ?? null };
+}
+
+/** Fields that are judged already but not carried out: without `dryRun` they are refused. */
+function unavailable(spec: Deployment, supportedFields: ReadonlySet<string>): readonly Warning[] {
+  return Object.keys(spec)
+    .filter(field => !ALWAYS.includes(field) && !supportedFields.has(field))
+    .map(field => ({
+      code: 'feature_not_available',
+      field,
+      message: 'this control plane does not carry it out yet: without dryRun it is refused',
+    }));
+}
+
+const ALWAYS = ['kind', 'name', 'image'];
+
+/** Whether a reference to a credential would resolve. Names only. */
+export interface TriedSecret {
+  readonly path: string;
+  readonly resolves: boolean;
+  readonly reason: 'exists' | 'written' | 'secret_missing';
+  /** Names of the keys it would hold. */
+  readonly keys: readonly string[];
+  /** Names of keys that templates use and that would not be there. */
+  readonly missing: readonly string[];
+}
+
+/** What each reference of a workload would come to, material that came with it included. */
+export function trySecrets(
+  { secrets = [], composedSecrets = {} }: Pick<Deployment, 'secrets' | 'composedSecrets'>,
+  material: readonly SecretWrite[],
+  existing: Readonly<Record<string, readonly string[]>>,
+): readonly TriedSecret[] {
+  const used = Object.values(composedSecrets).flatMap(template => findPlaceholders(parseTemplate(template) ?? []));
+  return [...new Set(secrets.map(({ vault_path: path }) => path))].map(path => {
+    const { label } = parseSecretPath(path) ?? {};
+    const writes = material.filter(write => `${write.namespace}/${write.label}` === path);
+    const written = writes.flatMap(({ values, generation }) => [...Object.keys(values), ...(generation?.keys ?? [])]);
+    const keys = [...new Set([...(existing[path] ?? []), ...written])].sort();
+    const missing = used.filter(({ resource, key }) => resource === label && !keys.includes(key)).map(({ key }) => key);
+    const reason = writes.length > 0 ? 'written' : existing[path] ? 'exists' : 'secret_missing';
+    const resolves = reason !== 'secret_missing' && missing.length === 0;
+    return { path, resolves, reason, keys, missing: [...new Set(missing)] };
+  });
+}
+
+/** One node as an explanation shows it: every filter that is not among the reasons has let it through. */
+export type CandidateView = Omit<ExplainedNode, 'verdicts'> & { readonly reasons: readonly Refusal[] };
+
+/** An explanation of placement as clients see it. */
+export interface ExplanationView {
+  /** Every filter that every node was put to, in order. */
+  readonly filters: readonly string[];
+  readonly able: number;
+  /** `0 of 3 nodes: 2 residency, 1 ready`. */
+  readonly summary: string;
+  readonly candidates: readonly CandidateView[];
+}
+
+/** Leaves out what goes without saying. */
+export function explanationView({ nodes, able }: Explanation): ExplanationView {
+  const candidates = nodes.map(({ verdicts, ...node }): CandidateView => {
+    const reasons = verdicts.flatMap(({ reason }) => (reason ? [reason] : []));
+    return { ...node, reasons };
+  });
+  const refused = candidates.filter(({ reasons }) => reasons.length > 0);
+  return { filters: filters.map(({ name }) => name), able, summary: summarise(able, refused), candidates };
+}

@@ -1,0 +1,240 @@
+import { expect } from 'chai';
+
+import { optionalFields } from '../../crds/deployment/index.js';
+import { keys } from '../../crds/keys/index.js';
+import { patched } from '../../pkg/cli/json-patch.js';
+import { create } from '../../pkg/store/index.js';
+import { ApiLab } from '../api-lab.testing.js';
+import { CodeWorld, entry, ready, web } from '../routes/deployment/code-world.testing.js';
+
+const TRY = '/api/v1/deployments?dryRun=true';
+
+describe('dry runs', () => {
+  const world = new CodeWorld();
+  before(() => world.start());
+  after(() => world.stop());
+
+  const everything = web({
+    name: 'trial',
+    replicas: 1,
+    nodeId: 'machine-1',
+    healthCheck: { command: ['/bin/check'] },
+    secrets: [
+      entry({ anchor: `volume(${ready})`, generate: { keys: ['user', 'password'] } }),
+      entry({ name: 'ADMIN', vault_path: 'deployments/db-admin' }),
+      entry({ name: 'MAIL', vault_path: 'resources/mail', anchor: 'external' }),
+    ],
+    composedSecrets: { URL: '{{secret.web-db.user}}', HINT: '{{secret.db-admin.hint}}' },
+    volumes: [{ volume_id: ready, mountPath: '/data' }],
+    networks: ['backend'],
+    placement: { residency: { country: 'de' } },
+    dependsOn: { db: 'healthy', later: 'started' },
+    rollout: { maxSurge: 1 },
+  });
+  const list = (value: unknown) => value as Readonly<Record<string, unknown>>[];
+
+  it('answer all that would happen to a new deployment, and store nothing', async () => {
+    const before = await world.stored();
+    const { status, body, text } = await world.ask({ ...everything, path: TRY });
+
+    expect(status, text).to.equal(200);
+    expect(body).to.include({ dryRun: true, change: 'create' });
+    expect(body['object']).to.deep.include({ name: 'trial', nodeId: `node_${'1'.repeat(26)}` });
+    const altered = list(body['alterations']).map(({ field }) => field);
+    expect(altered).to.include.members(['secrets[0].generate', 'volumes[0].volumeId', 'dependsOn', 'healthCheck.type']);
+    expect(list(body['warnings']).map(({ code }) => code)).to.deep.equal(['dependency_absent']);
+    expect(list(body['secrets']).map(({ path, resolves, missing }) => [path, resolves, missing])).to.deep.equal([
+      ['deployments/web-db', true, []],
+      ['deployments/db-admin', false, ['hint']],
+      ['resources/mail', false, []],
+    ]);
+    const { candidates, next, unplaced } = body['placement'] as Record<string, unknown>;
+    expect(list(candidates).map(({ node }) => node)).to.deep.equal(['machine-1', 'machine-2']);
+    expect(list(candidates).every(({ reasons }) => list(reasons).length > 0)).to.equal(true);
+    expect([next, unplaced]).to.deep.equal([[], 1]);
+    expect(patched({}, body['diff'] as never)).to.deep.equal(body['object']);
+    expect(await world.stored()).to.equal(before);
+  });
+
+  it('answer the difference to what is stored', async () => {
+    const before = await world.stored();
+    const change = {
+      method: 'PUT',
+      path: '/api/v1/deployments/cache?dryRun=true',
+      body: { replicas: 3, image: 'web:2' },
+    };
+    const { body } = await world.ask(change);
+    expect(body['change']).to.equal('update');
+    expect(list(body['diff']).map(({ op, path, value }) => [op, path, value])).to.have.deep.members([
+      ['replace', '/replicas', 3],
+      ['replace', '/image', 'web:2'],
+    ]);
+    const same = await world.ask({ ...change, body: { replicas: 1 } });
+    expect([same.body['change'], same.body['diff']]).to.deep.equal(['none', []]);
+    expect(await world.stored()).to.equal(before);
+  });
+
+  it('are refused as the write itself would be', async () => {
+    const path = TRY;
+    const existing = await world.ask({ ...web({ name: 'cache' }), path });
+    expect([existing.status, existing.body['code']]).to.deep.equal([409, 'deployment_already_exists']);
+    const gone = await world.ask({ method: 'PUT', path: '/api/v1/deployments/none?dryRun=true', body: {} });
+    expect(gone.body['code']).to.equal('deployment_not_found');
+    const unsure = await world.ask({ ...web(), path: '/api/v1/deployments?dryRun=maybe' });
+    expect(unsure.body['code']).to.equal('query_parameter_invalid');
+    const stale = await world.ask({
+      method: 'PUT',
+      path: '/api/v1/deployments/cache?dryRun=true',
+      body: { metadata: { revision: '1' } },
+    });
+    expect([stale.status, stale.body['code']]).to.deep.equal([412, 'revision_mismatch']);
+  });
+
+  it('of a deletion say what would go', async () => {
+    const before = await world.stored();
+    const { body } = await world.ask({ method: 'DELETE', path: '/api/v1/deployments/cache?dryRun=true' });
+    expect([body['change'], body['object']]).to.deep.equal(['delete', null]);
+    expect(await world.stored()).to.equal(before);
+  });
+
+  it('of a job and a network are answered', async () => {
+    const job = { kind: 'Job', name: 'once', image: 'web:1', nodeId: 'machine-2', secrets: [entry()] };
+    const tried = await world.ask({ path: '/api/v1/jobs?dryRun=true', body: job });
+    expect(tried.body['object']).to.deep.include({ name: 'once', backoffLimit: 3 });
+    expect(list(tried.body['secrets'])[0]).to.deep.include({ resolves: false, reason: 'secret_missing' });
+    const network = await world.ask({
+      path: '/api/v1/networks?dryRun=true',
+      body: { name: 'front', nodeId: 'machine-1' },
+    });
+    expect(network.body['object']).to.deep.include({ name: 'front', driver: 'bridge', internal: false });
+  });
+
+  it('say which fields are judged but not carried out', async () => {
+    const bare = new CodeWorld({ supportedFields: new Set(optionalFields.filter(field => field !== 'rollout')) });
+    await bare.start();
+    const { body } = await bare.ask({ ...web({ rollout: { maxSurge: 1 } }), path: TRY });
+    expect(list(body['warnings']).map(({ code, field }) => [code, field])).to.deep.equal([
+      ['feature_not_available', 'rollout'],
+    ]);
+    const refused = await bare.ask(web({ rollout: { maxSurge: 1 } }));
+    expect(refused.body['code']).to.equal('field_unknown');
+    await bare.stop();
+  });
+});
+
+describe('writes that were judged by what others say', () => {
+  const world = new CodeWorld();
+  before(() => world.start());
+  after(() => world.stop());
+
+  const codesOf = (answers: readonly { readonly status: number; readonly body: Readonly<Record<string, unknown>> }[]) =>
+    answers.map(({ status, body }) => (status < 300 ? 'stored' : body['code']));
+
+  it('never close a circle together', async () => {
+    const names = Array.from({ length: 12 }, (_, at) => `ring-${at}`);
+    const next = (at: number) => names[(at + 1) % names.length];
+    const answers = await Promise.all(
+      names.map((name, at) => world.ask(web({ name, dependsOn: [{ name: next(at), condition: 'started' }] }))),
+    );
+    const codes = codesOf(answers);
+    expect(codes.filter(code => code === 'stored')).to.have.length(11);
+    expect(codes).to.include('depends_on_cycle');
+  });
+
+  it('never put one credential under two namespaces', async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, (_, at) => {
+        const vault_path = `${at % 2 === 0 ? 'deployments' : 'resources'}/split`;
+        return world.ask(web({ name: `split-${at}`, secrets: [entry({ vault_path })] }));
+      }),
+    );
+    const codes = codesOf(answers);
+    expect(codes.filter(code => code === 'stored')).to.have.length(5);
+    expect(codes.filter(code => code === 'secret_path_namespace_split')).to.have.length(5);
+  });
+
+  it('never give one volume two writers', async () => {
+    const volumes = [{ volumeId: ready, mountPath: '/data' }];
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, (_, at) => world.ask(web({ name: `writer-${at}`, replicas: 1, volumes }))),
+    );
+    const codes = codesOf(answers);
+    expect(codes.filter(code => code === 'stored')).to.have.length(1);
+    expect(codes.filter(code => code === 'volume_access_mode_conflict')).to.have.length(7);
+  });
+
+  it('bring material once, whoever comes first', async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 6 }, () =>
+        world.ask(web({ name: 'first', secrets: [entry({ vault_path: 'deployments/first', values: { a: 'b' } })] })),
+      ),
+    );
+    expect(codesOf(answers).filter(code => code === 'stored')).to.have.length(1);
+    const { entries } = await world.lab.store.list('intents/');
+    expect(entries).to.deep.equal([]);
+    const { body } = await world.ask({
+      method: 'PUT',
+      path: '/api/v1/secrets/deployments/first?dryRun=true',
+      body: { values: { a: 'c' } },
+    });
+    expect(list(body['diff'] as never).some(({ path }) => path === '/version')).to.equal(true);
+  });
+
+  it('hold across servers, too', async () => {
+    const { store, keyring, secrets, a } = world.lab;
+    const supportedFields = new Set(optionalFields);
+    const others = [0, 1, 2].map(() => new ApiLab({ store, keyring, secrets, supportedFields }));
+    for (const other of others) await other.start();
+    const token = await world.lab.tenantToken(a);
+    for (const other of others) await other.cache.barrier();
+    const names = Array.from({ length: 9 }, (_, at) => `wide-${at}`);
+    const answers = await Promise.all(
+      names.map((name, at) => {
+        const dependsOn = [{ name: names[(at + 1) % names.length], condition: 'started' }];
+        return others[at % 3]!.ask('POST', '/api/v1/deployments', { token, body: web({ name, dependsOn }).body });
+      }),
+    );
+    for (const other of others) await other.stop();
+    const codes = codesOf(answers);
+    expect(codes.filter(code => code === 'stored')).to.have.length(8);
+    expect(codes).to.include('depends_on_cycle');
+  });
+
+  const list = (value: unknown) => value as Readonly<Record<string, unknown>>[];
+});
+
+describe('every write', () => {
+  it('can be tried: nothing is stored, and the answer says so', async () => {
+    const lab = await new ApiLab().start();
+    const admin = (await lab.token({ kind: 'admin' })).text;
+    const tenant = await lab.tenantToken(lab.a);
+    const { stored: token } = await lab.token({ kind: 'tenant', tenant: lab.a, role: 'viewer' });
+    const nodeKey = await create(lab.store, keys.nodeName('mine'), { claims: [{ tenant: lab.a, since: '' }] });
+    if (nodeKey.stored) await lab.cache.reached(nodeKey.revision);
+    const requests: readonly [token: string, method: string, path: string, body?: unknown][] = [
+      [admin, 'POST', '/api/v1/tenants', { name: 'shop' }],
+      [admin, 'PUT', `/api/v1/tenants/${lab.a}/quotas`, {}],
+      [tenant, 'POST', '/api/v1/tokens', {}],
+      [tenant, 'DELETE', `/api/v1/tokens/${token.id}`],
+      [tenant, 'POST', '/api/v1/nodes/join-tokens', {}],
+      [tenant, 'DELETE', '/api/v1/nodes/mine/claim'],
+      [admin, 'POST', '/api/v1/nodes/mine/claims'],
+    ];
+    const before = await lab.store.revision();
+    for (const [asker, method, path, body] of requests) {
+      const headers = { 'x-tenant-id': path.endsWith('/claims') ? lab.b : lab.a };
+      const sent = body === undefined ? {} : { body };
+      const answer = await lab.ask(method, `${path}?dryRun=true`, { token: asker, headers, ...sent });
+      expect([answer.status, answer.body['dryRun']], `${path} ${answer.text}`).to.deep.equal([200, true]);
+      expect(answer.text).not.to.match(/m(?:tk|jn|ad)_/);
+    }
+    expect(await lab.store.revision()).to.equal(before);
+    const takers = lab.api.routes.filter(({ method, path }) => method !== 'GET' && path.startsWith('/api/'));
+    const without = takers
+      .filter(({ query }) => !query.includes('dryRun'))
+      .map(({ method, path }) => `${method} ${path}`);
+    // A machine that enrols is no person who wants to know beforehand.
+    expect(without).to.deep.equal(['POST /api/v1/nodes']);
+    await lab.stop();
+  });
+});

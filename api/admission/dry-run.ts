@@ -1,0 +1,67 @@
+import { isDeepStrictEqual } from 'node:util';
+
+import type { PatchStep } from '../../crds/rejections/index.js';
+import type { Alteration, Warning } from '../../crds/rule/index.js';
+import { json, type WholeReply } from '../http/reply.js';
+
+/** What a write would come to. Nothing of it was stored. */
+export interface Trial {
+  readonly dryRun: true;
+  readonly change: 'create' | 'update' | 'delete' | 'none';
+  /** What would be stored. */
+  readonly object: unknown;
+  readonly alterations: readonly Alteration[];
+  readonly warnings: readonly Warning[];
+  /** From what is stored to what would be, as a JSON Patch. */
+  readonly diff: readonly PatchStep[];
+}
+
+/** A trial before its difference is worked out. */
+export interface Tried {
+  /** What is stored now; left out when there is nothing. */
+  readonly before?: object;
+  /** What would be stored; left out when it would be deleted. */
+  readonly after?: object;
+  readonly alterations?: readonly Alteration[];
+  readonly warnings?: readonly Warning[];
+  /** What else is to be said about this kind. */
+  readonly more?: Readonly<Record<string, unknown>>;
+}
+
+/** Answers what a write would come to. */
+export function trialReply({ before, after, alterations = [], warnings = [], more }: Tried): WholeReply {
+  const diff = jsonPatch(before ?? {}, after ?? {});
+  const trial: Trial = {
+    dryRun: true,
+    change: after ? (before ? (diff.length === 0 ? 'none' : 'update') : 'create') : 'delete',
+    object: after ?? null,
+    alterations,
+    warnings,
+    diff,
+    ...more,
+  };
+  return json(200, trial);
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** The JSON Patch (RFC 6902) that makes one document into another. Lists of different length are replaced whole. */
+export function jsonPatch(before: unknown, after: unknown, at = ''): readonly PatchStep[] {
+  if (isDeepStrictEqual(before, after)) return [];
+  if (Array.isArray(before) && Array.isArray(after) && before.length === after.length) {
+    return after.flatMap((entry: unknown, position) => jsonPatch(before[position], entry, `${at}/${position}`));
+  }
+  if (!isFields(before) || !isFields(after)) return [{ op: 'replace', path: at, value: after }];
+
+  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
+  return names.flatMap((name): readonly PatchStep[] => {
+    const path = `${at}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+    if (after[name] === undefined) return before[name] === undefined ? [] : [{ op: 'remove', path }];
+    if (before[name] === undefined) return [{ op: 'add', path, value: after[name] }];
+    return jsonPatch(before[name], after[name], path);
+  });
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

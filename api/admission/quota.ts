@@ -1,0 +1,75 @@
+import type { Deployment } from '../../crds/deployment/index.js';
+import { parseCpu, parseMemory } from '../../crds/grammar/index.js';
+import { keys, ranges } from '../../crds/keys/index.js';
+import type { Replica } from '../../crds/replica/index.js';
+import type { Warning } from '../../crds/rule/index.js';
+import { mergeQuotas, type QuotaKind, type StoredTenant, type TenantQuotas } from '../../crds/tenant/index.js';
+import type { PlacementPolicy, Usage } from '../../pkg/fleet/index.js';
+import { type Cache, type Guard, value } from '../../pkg/store/index.js';
+import { turnGuards } from './conflict-keys.js';
+
+/** What the quotas of a tenant are read from. */
+export interface QuotaEnv {
+  readonly cache: Cache;
+  readonly usage: Usage;
+  readonly placementPolicy: PlacementPolicy;
+}
+
+/** What a tenant may have, as far as that is limited. */
+export function quotasOf({ cache, placementPolicy }: QuotaEnv, tenant: string): TenantQuotas {
+  const record = cache.get(keys.tenant(tenant));
+  return mergeQuotas(placementPolicy.quotas, record && value<StoredTenant>(record).quotas);
+}
+
+/** Says which quotas a deployment goes beyond: it is stored all the same, and what goes beyond waits. */
+export function quotaWarnings(env: QuotaEnv, tenant: string, spec: Deployment): readonly Warning[] {
+  const limits = quotasOf(env, tenant);
+  const used = env.usage.of(tenant);
+  const isNew = env.cache.get(keys.deployment(tenant, spec.name)) === undefined;
+  const more = spec.replicas === 0 ? 0 : Math.max(0, spec.replicas - placedOf(env.cache, tenant, spec.name));
+  const warnings: Warning[] = [];
+  const add = (kind: QuotaKind, field: string, amount: number) => {
+    const limit = limits[kind];
+    if (limit === undefined || amount === 0 || used[kind] + amount <= limit) return;
+    const message = `the tenant may have ${limit} ${kind} and has ${used[kind]}: what goes beyond that waits`;
+    warnings.push({ code: 'quota_reached', field, message });
+  };
+  add('deployments', 'name', isNew ? 1 : 0);
+  if (more === 0) return warnings;
+  add('containers', 'replicas', more);
+  add('cpu', 'resources.cpu', more * (parseCpu(spec.resources?.cpu ?? '') ?? 0));
+  add('memory', 'resources.memory', more * (parseMemory(spec.resources?.memory ?? '') ?? 0));
+  return warnings;
+}
+
+function placedOf(cache: Cache, tenant: string, name: string): number {
+  const replicas = cache.list(ranges.replicasOf(tenant, name)).map(entry => value<Replica>(entry));
+  return replicas.filter(({ nodeId, retiringSince }) => nodeId !== undefined && !retiringSince).length;
+}
+
+/** Whether a tenant may have one node more. */
+export interface NodeRoom {
+  /** The limit of a tenant that may not. */
+  readonly reached: number | undefined;
+  /** What a new node takes the turn of, so that many at once do not pass the quota. None where nothing is counted. */
+  readonly turns: readonly string[];
+  /** What holds a write to the count and the quota that this was judged by. */
+  readonly guards: readonly Guard[];
+}
+
+/** The turns that new nodes of a tenant take. */
+export function nodeTurns(env: QuotaEnv, tenant: string): readonly string[] {
+  return quotasOf(env, tenant).nodes === undefined ? [] : [keys.turn(tenant, 'nodes')];
+}
+
+/** Judges by one revision of the cache: the count, the quota and the guards belong together. */
+export function roomForNode(env: QuotaEnv, tenant: string): NodeRoom {
+  const { nodes: limit } = quotasOf(env, tenant);
+  const key = keys.tenant(tenant);
+  const turns = nodeTurns(env, tenant);
+  return {
+    reached: limit === undefined || env.usage.of(tenant).nodes < limit ? undefined : limit,
+    turns,
+    guards: [...turnGuards(env.cache, turns), { key, at: env.cache.get(key)?.revision ?? 0 }],
+  };
+}

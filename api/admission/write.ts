@@ -1,0 +1,108 @@
+import type { Deployment } from '../../crds/deployment/index.js';
+import { createTypedId } from '../../crds/grammar/index.js';
+import { keys } from '../../crds/keys/index.js';
+import { toCanonicalText, type Metadata, hashText } from '../../crds/meta/index.js';
+import type { Alteration } from '../../crds/rule/index.js';
+import type { Change, Guard, Put } from '../../pkg/store/index.js';
+import type { ApiEnv } from '../env.js';
+import { turnPuts } from './conflict-keys.js';
+
+export type ChangeKind = 'create' | 'update' | 'delete';
+
+/** A deployment to be written, and why. */
+export interface DeploymentWrite {
+  readonly kind: ChangeKind;
+  /** The metadata, once the hash of the spec is known. */
+  readonly metadata: (specHash: string) => Metadata;
+  readonly spec: Deployment;
+  readonly alterations: readonly Alteration[];
+  /** Public id of the token that asked. */
+  readonly by: string;
+  /** The request, as the archive names it. */
+  readonly operation: string;
+  /** What must still be so for the write to be right. */
+  readonly guards: readonly Guard[];
+  /** The turns that it takes. */
+  readonly turns?: readonly string[];
+}
+
+/** A change to commit, with the bytes of the deployment in it. */
+export interface WrittenDeployment {
+  readonly change: Change;
+  readonly bytes: Buffer;
+}
+
+/** Metadata of a deployment that is made now. */
+export function firstMetadata({ clock, random }: ApiEnv, tenant: string, specHash: string): Metadata {
+  const now = new Date(clock.now()).toISOString();
+  return {
+    tenant,
+    uid: createTypedId('dep', count => random.bytes(count)),
+    generation: 1,
+    createdAt: now,
+    updatedAt: now,
+    specHash,
+  };
+}
+
+/** Metadata of the next configuration of a deployment. */
+export function nextMetadata({ clock }: ApiEnv, before: Metadata, specHash: string): Metadata {
+  const updatedAt = new Date(clock.now()).toISOString();
+  return { ...before, generation: before.generation + 1, updatedAt, specHash };
+}
+
+/** The one change that stores a deployment, its archive entry and its event, together or not at all. */
+export async function writeOf(env: ApiEnv, write: DeploymentWrite): Promise<WrittenDeployment> {
+  const { spec } = write;
+  const text = toCanonicalText(spec);
+  const metadata = write.metadata(hashText(text));
+  const key = keys.deployment(metadata.tenant, spec.name);
+  const archive = keys.archive(metadata.tenant, metadata.uid, metadata.generation);
+  // Metadata first: answers are spliced from these bytes.
+  const bytes = Buffer.from(`{"metadata":${JSON.stringify(metadata)},${text.slice(1)}`);
+  const event = await env.events.put(eventOf(write, metadata));
+  const puts = [
+    { key, bytes },
+    { key: archive, bytes: archiveOf(write, metadata, text) },
+    event,
+    ...(await turnsIn(env, write)),
+  ];
+  return { change: { guards: write.guards, puts, deletes: [], proof: archive }, bytes };
+}
+
+async function turnsIn({ eventLeases }: ApiEnv, { turns = [], operation }: DeploymentWrite): Promise<readonly Put[]> {
+  return turns.length === 0 ? [] : turnPuts(turns, operation, await eventLeases.current());
+}
+
+function archiveOf(write: DeploymentWrite, metadata: Metadata, text: string): Buffer {
+  const { kind, spec, alterations, by, operation } = write;
+  const entry = {
+    revision: metadata.generation,
+    at: metadata.updatedAt,
+    by,
+    operation,
+    change: kind,
+    specHash: metadata.specHash,
+    secretsVersion: spec.secretsVersion,
+    alterations,
+  };
+  return Buffer.from(`${JSON.stringify(entry).slice(0, -1)},"spec":${text}}`);
+}
+
+const EVENTS = {
+  create: { type: 'deployment.created', reason: 'created', done: 'was created' },
+  update: { type: 'deployment.updated', reason: 'updated', done: 'was changed' },
+  delete: { type: 'deployment.updated', reason: 'deletion_requested', done: 'is to be deleted' },
+} as const;
+
+function eventOf({ kind, spec }: DeploymentWrite, metadata: Metadata) {
+  const { type, reason, done } = EVENTS[kind];
+  return {
+    type,
+    tenant: metadata.tenant,
+    subject: { kind: 'Deployment', name: spec.name, id: metadata.uid } as const,
+    reason,
+    message: `deployment ${spec.name} ${done}`,
+    data: { generation: metadata.generation },
+  };
+}

@@ -1,0 +1,64 @@
+import { type JsonSchema, renderOpenApi, type RouteAnswer, type RouteDescription } from '../../crds/schemas/index.js';
+import { BrokenInvariantFault } from '../../pkg/fault/index.js';
+import { version } from '../../pkg/version/index.js';
+import { kindsOf, type Route } from '../http/route.js';
+import { pipelineCodes } from './route-codes.js';
+import { descriptions } from './descriptions.js';
+import { escaped, page } from './html.js';
+
+/** The OpenAPI document of these routes. Throws when one of them is not described. */
+export function documentOf(routes: readonly Route[], baseUrl: string): JsonSchema {
+  return renderOpenApi(routes.map(describeRoute), { version: version(), baseUrl });
+}
+
+const TRIED: RouteAnswer = { status: 200, component: 'DryRun' };
+
+/** All that is to be said of one route: its row, its description, and what the pipeline may refuse it with. */
+export function describeRoute(route: Route): RouteDescription {
+  const { method, path, access, query, tenant } = route;
+  const described = descriptions[`${method} ${path}`];
+  if (!described) throw new BrokenInvariantFault(`${method} ${path} is not described in api/docs/descriptions.ts`);
+  const { codes = [], headers = [], otherwise = [], ...rest } = described;
+  const chooses = tenant !== 'none' && !headers.includes('X-Tenant-ID') ? ['X-Tenant-ID'] : [];
+  return {
+    ...rest,
+    method,
+    path,
+    query,
+    tokens: kindsOf(access),
+    otherwise: [...otherwise, ...(query.includes('dryRun') ? [TRIED] : [])],
+    headers: [...headers, ...chooses],
+    codes: [...new Set([...codes, ...pipelineCodes(route)])],
+  };
+}
+
+/** The interface as a page: every endpoint, what it takes, who may call it, and every code that it refuses with. */
+export function apiPage(routes: readonly RouteDescription[]): string {
+  const intro = [
+    '<h1>API</h1>',
+    '<p>Every endpoint. The same for programs: <a href="/openapi.json">/openapi.json</a>. What each code means:',
+    '<a href="/docs/codes">codes</a>.</p>',
+  ].join('\n');
+  return page('API', [intro, ...routes.map(sectionOf)].join('\n'));
+}
+
+function sectionOf({ method, path, summary, tokens, query, body, answer, codes }: RouteDescription): string {
+  const rows: readonly (readonly [string, string])[] = [
+    ['Who', tokens.length === 0 ? 'anybody' : escaped(tokens.join(', '))],
+    ['Query', list(query)],
+    ['Body', body === undefined ? '' : `<code>${escaped(body)}</code>`],
+    ['Answer', `${answer.status} ${answer.component === undefined ? '' : `<code>${escaped(answer.component)}</code>`}`],
+    ['Refuses', codes.map(code => `<a href="/docs/codes/${code}"><code>${code}</code></a>`).join(' ')],
+  ];
+  return [
+    `<h2><code>${method} ${escaped(path)}</code></h2>`,
+    `<p>${escaped(summary)}.</p>`,
+    '<dl>',
+    ...rows.filter(([, text]) => text !== '').map(([name, text]) => `<dt>${name}</dt><dd>${text}</dd>`),
+    '</dl>',
+  ].join('\n');
+}
+
+function list(names: readonly string[]): string {
+  return names.map(name => `<code>${escaped(name)}</code>`).join(' ');
+}

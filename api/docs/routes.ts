@@ -1,0 +1,42 @@
+import { reject } from '../../crds/rejections/index.js';
+import type { ApiEnv } from '../env.js';
+import type { Call } from '../http/call.js';
+import { Refused } from '../http/rejection.js';
+import { json, type WholeReply } from '../http/reply.js';
+import type { Outcome, Route } from '../http/route.js';
+import { codeIndexPage, codeIndexView, codePage, codeView, PAGE_POLICY } from './index.js';
+import { apiPage, describeRoute, documentOf } from './openapi.js';
+
+/**
+ * The interface, described by itself: the pages that the `doc` of every rejection links to, and all of its routes. `all` is
+ * the whole table, these included.
+ */
+export function docRoutes(env: ApiEnv, all: () => readonly Route[]): readonly Route[] {
+  const open = { method: 'GET', access: 'open', tenant: 'none', query: [], body: 'none' } as const;
+  return [
+    { ...open, path: '/openapi.json', handle: () => json(200, documentOf(all(), env.baseUrl())) },
+    { ...open, path: '/docs/api', handle: () => html(apiPage(all().map(describeRoute))) },
+    { ...open, path: '/docs/codes', handle: index },
+    { ...open, path: '/docs/codes/{code}', handle: one },
+  ];
+}
+
+function index(call: Call): Outcome {
+  return wantsPage(call) ? html(codeIndexPage()) : json(200, { sections: codeIndexView() });
+}
+
+function one(call: Call): Outcome {
+  const code = call.params['code']!;
+  const view = codeView(code);
+  if (!view) return new Refused(reject('resource_not_found', 'code', code));
+  return wantsPage(call) ? html(codePage(code) ?? '') : json(200, view);
+}
+
+function wantsPage({ request }: Call): boolean {
+  return (request.headers.accept ?? '').includes('text/html');
+}
+
+function html(page: string): WholeReply {
+  const headers = { 'content-security-policy': PAGE_POLICY, vary: 'Accept' };
+  return { status: 200, type: 'text/html; charset=utf-8', body: Buffer.from(page), headers };
+}

@@ -1,0 +1,72 @@
+import type { IncomingMessage } from 'node:http';
+
+import { reject } from '../../crds/rejections/index.js';
+import type { Clock } from '../../pkg/clock/index.js';
+import { parseJson } from '../../pkg/http/index.js';
+import { Refused } from './rejection.js';
+
+export interface BodyLimits {
+  readonly maxBytes: number;
+  readonly maxDepth: number;
+  readonly maxSeconds: number;
+}
+
+const MAX_TOKENS = 20_000;
+const CLOSE = { connection: 'close' };
+
+/** Refuses a body that says of itself that it is too long. */
+export function refuseByLength(request: IncomingMessage, limits: BodyLimits): Refused | undefined {
+  const length = request.headers['content-length'];
+  return Number(length ?? 0) > limits.maxBytes ? tooLarge(length, limits) : undefined;
+}
+
+/** Refuses a body that is not plain JSON. */
+export function refuseByType({ headers }: IncomingMessage): Refused | undefined {
+  const [type = ''] = (headers['content-type'] ?? '').split(';', 1);
+  if (headers['content-encoding'] === undefined && type.trim().toLowerCase() === 'application/json') return undefined;
+  return new Refused(reject('media_type_unsupported', 'Content-Type', headers['content-type'] ?? ''), CLOSE);
+}
+
+/** Reads a body and parses it. Gives the document in an object, since `undefined` is no document and `null` is one. */
+export async function readDocument(
+  request: IncomingMessage,
+  limits: BodyLimits,
+  clock: Clock,
+): Promise<{ readonly document: unknown } | Refused> {
+  const bytes = await readBytes(request, limits, clock);
+  if (bytes instanceof Refused) return bytes;
+  const parsed = parseJson(bytes, { maxDepth: limits.maxDepth, maxTokens: MAX_TOKENS });
+  if (parsed.ok) return { document: parsed.value };
+  const { path, offset, message } = parsed.problem;
+  const problem = `${message}, ${offset} characters in`;
+  return new Refused(reject('request_malformed', path === '' ? 'body' : path, bytes.toString('latin1'), { problem }));
+}
+
+function readBytes(request: IncomingMessage, limits: BodyLimits, clock: Clock): Promise<Buffer | Refused> {
+  return new Promise((resolve, reject_) => {
+    let held: Buffer | undefined;
+    let more: Buffer[] | undefined;
+    let length = 0;
+    const stalled = () =>
+      settle(new Refused(reject('request_stalled', 'body', '', { seconds: limits.maxSeconds }), CLOSE));
+    const cancel = clock.after(limits.maxSeconds * 1000, stalled);
+    const settle = (result: Buffer | Refused) => {
+      cancel();
+      if (result instanceof Refused) request.removeAllListeners('data').resume();
+      resolve(result);
+    };
+    request.on('data', (chunk: Buffer) => {
+      length += chunk.length;
+      if (length > limits.maxBytes) settle(tooLarge(String(length), limits));
+      else if (!held) held = chunk;
+      else (more ??= [held]).push(chunk);
+    });
+    request.once('end', () => settle(more ? Buffer.concat(more, length) : (held ?? Buffer.alloc(0))));
+    request.once('close', cancel);
+    request.once('error', reject_);
+  });
+}
+
+function tooLarge(received: string | undefined, { maxBytes }: BodyLimits): Refused {
+  return new Refused(reject('request_too_large', 'body', `${received} bytes`, { max: maxBytes }), CLOSE);
+}

@@ -1,0 +1,37 @@
+import type { IncomingMessage } from 'node:http';
+
+import type { Role, StoredToken, TokenKind } from '../../crds/tenant/index.js';
+import type { Query } from './query.js';
+
+/** Who is calling, as the token proved it. */
+export interface Caller {
+  readonly kind: TokenKind | 'nobody';
+  /** Public id of the token: what logs and archives name. */
+  readonly id: string;
+  readonly tenant: string | undefined;
+  readonly role: Role | undefined;
+  readonly token: StoredToken | undefined;
+}
+
+/** Whoever calls an open route. */
+export const nobody: Caller = { kind: 'nobody', id: '', tenant: undefined, role: undefined, token: undefined };
+
+const RANK: Readonly<Record<Role, number>> = { viewer: 1, deployer: 2, admin: 3 };
+
+/** Whether one role includes another. */
+export function includesRole(held: Role | undefined, needed: Role): boolean {
+  return held !== undefined && RANK[held] >= RANK[needed];
+}
+
+/** One request that has passed the pipeline: who asks, for which tenant, with what. */
+export interface Call {
+  readonly request: IncomingMessage;
+  readonly requestId: string;
+  readonly caller: Caller;
+  /** The tenant the call is about; empty when it is about none. */
+  readonly tenant: string;
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: Query;
+  /** The parsed body of a route that takes JSON. */
+  readonly document: unknown;
+}

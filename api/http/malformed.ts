@@ -1,0 +1,65 @@
+import { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+
+import { reject } from '../../crds/rejections/index.js';
+import { Refused } from './rejection.js';
+
+/** What a server reads of a request before anybody else sees it. */
+export interface HeadLimits {
+  readonly maxBytes: number;
+  readonly maxSeconds: number;
+}
+
+const CLOSE = { connection: 'close' };
+
+const LENGTH = 'its length is not said once and clearly';
+const PROBLEMS: Readonly<Record<string, string>> = {
+  HPE_INVALID_METHOD: 'its method is unknown',
+  HPE_INVALID_CONTENT_LENGTH: LENGTH,
+  HPE_INVALID_TRANSFER_ENCODING: LENGTH,
+  HPE_UNEXPECTED_CONTENT_LENGTH: LENGTH,
+};
+
+/** What Node says of bytes that it could not read. */
+export interface UnreadError extends NodeJS.ErrnoException {
+  readonly rawPacket?: Buffer;
+}
+
+/** Why bytes could not be read as a request. Undefined when the connection itself broke: nobody is there to be told. */
+export function refuseUnread({ code = '', rawPacket }: UnreadError, limits: HeadLimits): Refused | undefined {
+  if (code === 'HPE_HEADER_OVERFLOW') {
+    const params = { max: limits.maxBytes, part: 'head' } as const;
+    return new Refused(reject('request_too_large', 'headers', `more than ${limits.maxBytes} bytes`, params), CLOSE);
+  }
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
+    return new Refused(reject('request_stalled', 'headers', '', { seconds: limits.maxSeconds }), CLOSE);
+  }
+  if (!code.startsWith('HPE_')) return undefined;
+  return malformed('request', rawPacket?.toString('latin1'), PROBLEMS[code] ?? 'it is not HTTP');
+}
+
+/** Refuses what no request of HTTP may look like. */
+export function malformed(field: string, received: string | undefined, problem: string): Refused {
+  return new Refused(reject('request_malformed', field, received, { form: 'one HTTP/1.1 request', problem }), CLOSE);
+}
+
+/** Refuses an `Expect` header that asks for anything but a go-ahead. */
+export function refuseExpectation({ headers }: IncomingMessage): Refused {
+  return new Refused(reject('expectation_unsupported', 'Expect', headers.expect), CLOSE);
+}
+
+/**
+ * The answer to give on a connection whose bytes could not be read: the one that is due, where it was the body of its
+ * request that broke, else one of its own. Undefined when another answer is due, or has begun.
+ */
+export function answerOn(connection: Duplex): ServerResponse | undefined {
+  if (!connection.writable) return undefined;
+  // Node tells it nowhere else, and its own answer to such bytes looks at the same place.
+  const { _httpMessage: due } = connection as { _httpMessage?: ServerResponse | null };
+  if (due) return due.headersSent || due.req.complete ? undefined : due;
+  const answer = new ServerResponse(new IncomingMessage(connection as Socket));
+  answer.assignSocket(connection as Socket);
+  answer.once('finish', () => (connection as Socket).destroySoon());
+  return answer;
+}

@@ -1,0 +1,57 @@
+import { reject, type Rejection, type Rejections, toRejectionAnswer } from '../../crds/rejections/index.js';
+import {
+  SecretDocumentFault,
+  SecretOutcomeUnknownFault,
+  SecretStoreRefusedFault,
+  SecretStoreUnavailableFault,
+  UnreadableSecretFault,
+} from '../../pkg/secrets/index.js';
+import {
+  ConflictFault,
+  LeaseGoneFault,
+  OutcomeUnknownFault,
+  SecretMaterialFault,
+  StoreUnavailableFault,
+} from '../../pkg/store/index.js';
+import { type Headers, json, type WholeReply } from './reply.js';
+
+/** A request that is not carried out, with every reason. A value: whoever meets one hands it back. */
+export class Refused {
+  readonly rejections: Rejections;
+  readonly headers: Headers;
+
+  constructor(rejections: Rejection | Rejections, headers: Headers = {}) {
+    this.rejections = 'code' in rejections ? [rejections] : rejections;
+    this.headers = headers;
+  }
+}
+
+/** With every answer that a later one may replace. */
+const SOON: Headers = { 'retry-after': '1' };
+
+/** The answer to a refused request: the first rejection, and the list of all. */
+export function refusalReply({ rejections, headers }: Refused, baseUrl: string): WholeReply {
+  const { status, body } = toRejectionAnswer(rejections, baseUrl);
+  return json(status, body, status === 503 ? { ...SOON, ...headers } : headers);
+}
+
+/** What is answered when the platform, not the request, is at fault. Undefined for what nobody foresaw. */
+export function failureOf(thrown: unknown): Refused | undefined {
+  if (thrown instanceof OutcomeUnknownFault || thrown instanceof SecretOutcomeUnknownFault) {
+    return new Refused(reject('outcome_unknown', '', ''), SOON);
+  }
+  if (thrown instanceof SecretMaterialFault) return new Refused(thrown.rejection);
+  if (thrown instanceof SecretDocumentFault || thrown instanceof SecretStoreRefusedFault) {
+    return new Refused(reject('field_invalid', 'secrets', '', { wanted: 'material that the secrets store takes' }));
+  }
+  if (thrown instanceof SecretStoreUnavailableFault) {
+    return new Refused(reject('secret_store_unavailable', '', ''), SOON);
+  }
+  if (thrown instanceof UnreadableSecretFault) return new Refused(reject('secret_unreadable', '', ''), SOON);
+  const passes =
+    thrown instanceof StoreUnavailableFault || thrown instanceof LeaseGoneFault || thrown instanceof ConflictFault;
+  return passes ? new Refused(reject('store_unavailable', '', ''), SOON) : undefined;
+}
+
+/** What is answered to what nobody foresaw. The log has the rest. */
+export const unforeseen = new Refused(reject('internal_failure', '', ''));

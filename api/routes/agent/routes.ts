@@ -1,0 +1,129 @@
+import { checkEnvironmentRequest } from '../../../crds/delivery/index.js';
+import { checkHeartbeat, checkRenewal, type StoredNode } from '../../../crds/node/index.js';
+import { reject } from '../../../crds/rejections/index.js';
+import { checkReportBatch } from '../../../crds/report/index.js';
+import {
+  type EnrolReply,
+  type EnvironmentReply,
+  environmentRefusal,
+  type NodeIdentity,
+  renewalText,
+} from '../../../pkg/link/index.js';
+import type { Logger } from '../../../pkg/log/index.js';
+import { value } from '../../../pkg/store/index.js';
+import type { Call } from '../../http/call.js';
+import type { ApiEnv } from '../../env.js';
+import { Refused } from '../../http/rejection.js';
+import { json, NDJSON_TYPE } from '../../http/reply.js';
+import type { Outcome, Route } from '../../http/route.js';
+import { isProof, nodeToken } from '../node/enrol.js';
+import { nodeById } from '../node/view.js';
+import { storeToken } from '../token/token.js';
+
+const SKEW_SECONDS = 120;
+
+/** The lane of the agents: a node's token opens these and nothing else, and each only for that node. */
+export function agentRoutes(env: ApiEnv): readonly Route[] {
+  const common = { access: { node: true }, tenant: 'own', query: [] } as const;
+  return [
+    { ...common, method: 'POST', path: '/agent/v1/heartbeat', body: 'json', handle: call => heartbeat(env, call) },
+    { ...common, method: 'POST', path: '/agent/v1/reports', body: 'json', handle: call => report(env, call) },
+    { ...common, method: 'GET', path: '/agent/v1/assignments', body: 'none', handle: call => assignments(env, call) },
+    { ...common, method: 'POST', path: '/agent/v1/environment', body: 'json', handle: call => environment(env, call) },
+    { ...common, method: 'POST', path: '/agent/v1/logs/{id}', body: 'stream', handle: call => logs(env, call) },
+    {
+      ...common,
+      method: 'DELETE',
+      path: '/agent/v1/logs/{id}',
+      body: 'none',
+      handle: async call => declineLogs(env, call),
+    },
+    {
+      method: 'POST',
+      path: '/agent/v1/token',
+      // The signature is the credential: a node whose token has run out must be able to come back.
+      access: 'open',
+      tenant: 'none',
+      query: [],
+      body: 'json',
+      handle: call => renew(env, call),
+    },
+  ];
+}
+
+function nodeOf({ caller, tenant }: Call): NodeIdentity {
+  return { tenant, id: caller.token?.node ?? '', name: caller.token?.nodeName ?? '' };
+}
+
+function logOf({ log }: ApiEnv, { requestId }: Call): Logger {
+  return log.with({ requestId });
+}
+
+async function heartbeat(env: ApiEnv, call: Call): Promise<Outcome> {
+  const checked = checkHeartbeat(call.document);
+  if (!checked.ok) return new Refused(checked.rejections);
+  const node = nodeOf(call);
+  const reply = await env.desk.heartbeat(node, checked.value);
+  if (!reply) return new Refused(reject('resource_not_found', 'node', node.id));
+  env.heard.set(node.id, env.clock.now());
+  return json(200, { ...reply, alterations: checked.alterations });
+}
+
+async function report(env: ApiEnv, call: Call): Promise<Outcome> {
+  const checked = checkReportBatch(call.document);
+  if (!checked.ok) return new Refused(checked.rejections);
+  const intake = await env.desk.report(nodeOf(call), checked.value, logOf(env, call));
+  if (!intake.accepted) return new Refused(reject('report_not_own', 'reports', intake.replica));
+  return json(200, {});
+}
+
+/** The one answer with secrets in it. */
+async function environment(env: ApiEnv, call: Call): Promise<Outcome> {
+  const checked = checkEnvironmentRequest(call.document);
+  if (!checked.ok) return new Refused(checked.rejections);
+  const answer = await env.desk.environment(nodeOf(call), checked.value, logOf(env, call));
+  if (answer.kind !== 'ready') {
+    return new Refused(reject(environmentRefusal(answer).code, 'replica', checked.value.replica));
+  }
+  const values = Object.fromEntries([...answer.environment].map(([name, secret]) => [name, secret.reveal()]));
+  const reply: EnvironmentReply = { environment: values };
+  return json(200, reply);
+}
+
+async function assignments(env: ApiEnv, call: Call): Promise<Outcome> {
+  await env.cache.barrier();
+  return { status: 200, type: NDJSON_TYPE, open: out => env.assignments.open(nodeOf(call), call.caller, out) };
+}
+
+async function logs(env: ApiEnv, call: Call): Promise<Outcome> {
+  const id = call.params['id']!;
+  const done = env.logs.deliver(id, nodeOf(call).id, call.request);
+  if (!done) return new Refused(reject('resource_not_found', 'id', id), { connection: 'close' });
+  await done;
+  return { ...json(200, {}), headers: { connection: 'close' } };
+}
+
+function declineLogs(env: ApiEnv, call: Call): Outcome {
+  const id = call.params['id']!;
+  return env.logs.decline(id, nodeOf(call).id) ? json(200, {}) : new Refused(reject('resource_not_found', 'id', id));
+}
+
+async function renew(env: ApiEnv, { document, request }: Call): Promise<Outcome> {
+  const checked = checkRenewal(document);
+  if (!checked.ok) return new Refused(checked.rejections);
+  const { nodeId, at, proof } = checked.value;
+  if (Math.abs(env.clock.now() - at) > SKEW_SECONDS * 1000) {
+    return new Refused(reject('renewal_time_skewed', 'at', at, { seconds: SKEW_SECONDS }));
+  }
+  const entry = nodeById(env.cache, nodeId) ?? (await env.cache.barrier(), nodeById(env.cache, nodeId));
+  const node = entry && value<StoredNode>(entry);
+  if (!node || !isProof(renewalText(nodeId, at), node.publicKey, proof)) {
+    const refusal = new Refused(reject('node_proof_invalid', 'proof', proof));
+    return env.lanes.refuseGuessing(request.socket.remoteAddress ?? '') ?? refusal;
+  }
+  const identity = { id: node.id, name: node.name, tenant: node.metadata.tenant };
+  const minted = nodeToken(env, identity, node.id);
+  if (!(await storeToken(env, minted.stored))) return new Refused(reject('node_proof_invalid', 'proof', proof));
+  const reply: EnrolReply = { node: identity, token: minted.text, expiresAt: minted.stored.expiresAt };
+  return json(200, reply);
+}

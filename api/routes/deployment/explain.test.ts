@@ -1,0 +1,129 @@
+import { expect } from 'chai';
+
+import { keys } from '../../../crds/keys/index.js';
+import type { NodeCondition, StoredNode } from '../../../crds/node/index.js';
+import type { Replica } from '../../../crds/replica/index.js';
+import { create } from '../../../pkg/store/index.js';
+import { ApiLab, webDeployment } from '../../api-lab.testing.js';
+
+const AT = '2030-01-01T00:00:00.000Z';
+
+interface Candidate {
+  readonly node: string;
+  readonly replicas: number;
+  readonly rank: number | null;
+  readonly reasons: readonly { readonly filter: string; readonly required: string; readonly reported: string }[];
+  readonly whyHere?: string;
+}
+
+describe('explaining placement', () => {
+  let lab: ApiLab;
+  let token: string;
+  beforeEach(async () => {
+    lab = await new ApiLab().start();
+    token = await lab.tenantToken(lab.a, 'viewer');
+  });
+  afterEach(() => lab.stop());
+
+  const node = async (tenant: string, name: string, status: NodeCondition, labels: StoredNode['labels'] = {}) => {
+    const id = `node_${name}`;
+    const record: StoredNode = {
+      metadata: { tenant, uid: id, generation: 1, createdAt: AT, updatedAt: AT, specHash: '' },
+      id,
+      name,
+      labels,
+      capacity: { cpu: 4000, memory: 8 * 2 ** 30, disk: 0 },
+      publicKey: '',
+      controlPlane: false,
+      agentVersion: '0',
+    };
+    await create(lab.store, keys.node(tenant, name), record);
+    await create(lab.store, keys.nodeStatus(tenant, name), { id, status, reason: 'heard', since: AT });
+  };
+  const store = (more: object = {}) => {
+    const metadata = { tenant: lab.a, uid: 'dep_1', generation: 1, createdAt: AT, updatedAt: AT, specHash: '' };
+    return create(lab.store, keys.deployment(lab.a, 'web'), {
+      metadata,
+      ...webDeployment(),
+      secretsVersion: 0,
+      ...more,
+    });
+  };
+  /** One that waits for a node. */
+  const replica = (): Replica => ({
+    uid: 'r0',
+    tenant: lab.a,
+    deployment: 'web',
+    deploymentUid: 'dep_1',
+    slot: 0,
+    generation: 1,
+    templateHash: 'h',
+    template: { image: 'web:1', secretsVersion: 0 },
+    createdAt: AT,
+  });
+  const explain = async () => {
+    const { status, body } = await lab.ask('GET', '/api/v1/deployments/web/explain', { token });
+    return { status, body, candidates: (body['candidates'] ?? []) as readonly Candidate[] };
+  };
+
+  it('names every node of the tenant and no other, with every reason', async () => {
+    await node(lab.a, 'german', 'ready', { 'mooring.io/country': 'DE' });
+    await node(lab.a, 'french', 'failed', { 'mooring.io/country': 'FR' });
+    await node(lab.b, 'foreign', 'ready', { 'mooring.io/country': 'DE' });
+    await store({ placement: { residency: { country: 'DE' } } });
+    const { status, body, candidates } = await explain();
+
+    expect(status).to.equal(200);
+    expect(candidates.map(each => [each.node, each.rank, each.reasons.map(({ filter }) => filter)])).to.deep.equal([
+      ['french', null, ['ready', 'residency']],
+      ['german', 1, []],
+    ]);
+    expect(candidates[0]?.reasons[1]).to.include({ required: 'country DE', reported: 'country FR' });
+    expect(body).to.include({ able: 1, summary: '1 of 2 nodes: 1 ready, 1 residency' });
+    expect(body['filters']).to.include.members(['tenant', 'anti_affinity', 'quota']);
+  });
+
+  it('says why a replica is where it is', async () => {
+    await node(lab.a, 'one', 'ready');
+    await store({ placement: { antiAffinity: { self: true, deployments: [], topologyKey: 'node' } } });
+    await create(lab.store, keys.replica(lab.a, 'web', 0), { ...replica(), nodeId: 'node_one' });
+    const { candidates } = await explain();
+
+    expect(candidates[0]).to.include({ replicas: 1, rank: 1 });
+    expect(candidates[0]?.whyHere).to.be.a('string');
+  });
+
+  it('says in a dry run whether a change would help what waits', async () => {
+    await node(lab.a, 'small', 'ready');
+    await store({ replicas: 1, resources: { cpu: '8' } });
+    await create(lab.store, keys.replica(lab.a, 'web', 0), replica());
+    const deployer = await lab.tenantToken(lab.a, 'deployer');
+    const tried = async (body: object) => {
+      const path = '/api/v1/deployments/web?dryRun=true';
+      const answer = await lab.ask('PUT', path, { token: deployer, body });
+      return answer.body['placement'] as Record<string, unknown>;
+    };
+
+    expect(await tried({ resources: { cpu: '6' } })).to.deep.include({ able: 0, next: [], unplaced: 1 });
+    const helped = await tried({ resources: { cpu: '2' } });
+    expect(helped).to.deep.include({ able: 1, next: ['small'], unplaced: 0 });
+    const { next: _, unplaced: __, ...shown } = helped;
+    const { deployment: ___, ...explained } = (await explain()).body;
+    expect(Object.keys(shown), 'in the shape of any explanation').to.deep.equal(Object.keys(explained));
+  });
+
+  it('answers for a deployment that is not there as for one of another tenant', async () => {
+    expect((await explain()).status).to.equal(404);
+    await create(lab.store, keys.deployment(lab.b, 'web'), { metadata: { uid: 'dep_2', tenant: lab.b } });
+    expect((await explain()).body).to.include({ code: 'deployment_not_found' });
+  });
+
+  it('tells which regions are declared, and whether residency is enforced', async () => {
+    const { status, body } = await lab.ask('GET', '/api/v1/scheduler/regions', { token });
+    const regions = body['regions'] as readonly { name: string; countries: readonly string[] }[];
+
+    expect([status, body['enforcement']]).to.deep.equal([200, true]);
+    expect(regions.map(({ name }) => name)).to.deep.equal(['eu', 'eea', 'uk', 'us', 'ca', 'apac']);
+    expect(regions[0]?.countries).to.include('DE').and.not.include('GB');
+  });
+});

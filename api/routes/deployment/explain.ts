@@ -1,0 +1,36 @@
+import { type StoredDeployment } from '../../../crds/deployment/index.js';
+import { explainDeployment } from '../../../pkg/fleet/index.js';
+import { value } from '../../../pkg/store/index.js';
+import type { Call } from '../../http/call.js';
+import type { ApiEnv } from '../../env.js';
+import { Refused } from '../../http/rejection.js';
+import { json } from '../../http/reply.js';
+import type { Outcome, Route } from '../../http/route.js';
+import { explanationView } from '../../admission/deployment-dry-run.js';
+import { findDeployment } from './view.js';
+
+const read = { tenant: 'viewer', admin: true } as const;
+
+/** Why things are where they are, and what the control plane declares about where they may be. */
+export function explainRoutes(env: ApiEnv): readonly Route[] {
+  const common = { method: 'GET', access: read, tenant: 'own', query: [], body: 'none' } as const;
+  return [
+    { ...common, path: '/api/v1/deployments/{name}/explain', handle: call => explain(env, call) },
+    { ...common, path: '/api/v1/scheduler/regions', handle: () => regions(env) },
+  ];
+}
+
+/** Worked out when it is asked for, from what the nodes are now. */
+async function explain({ cache, placementPolicy }: ApiEnv, { tenant, params }: Call): Promise<Outcome> {
+  await cache.barrier();
+  const entry = findDeployment(cache, tenant, params['name']!);
+  if (entry instanceof Refused) return entry;
+  const deployment = value<StoredDeployment>(entry);
+  const explanation = explainDeployment(deployment, tenant, { cache, policy: placementPolicy });
+  return json(200, { deployment: deployment.name, ...explanationView(explanation) });
+}
+
+function regions({ placementPolicy }: ApiEnv): Outcome {
+  const { enforced, declared } = placementPolicy.regions;
+  return json(200, { enforcement: enforced, regions: declared });
+}

@@ -1,0 +1,128 @@
+import type { ServerResponse } from 'node:http';
+
+import { createTypedId } from '../../../crds/grammar/index.js';
+import { keys, ranges } from '../../../crds/keys/index.js';
+import { reject } from '../../../crds/rejections/index.js';
+import type { Replica } from '../../../crds/replica/index.js';
+import { asError } from '../../../pkg/fault/index.js';
+import type { LogLine, LogRequest } from '../../../pkg/link/index.js';
+import { documents } from '../../../pkg/ndjson/index.js';
+import { encode, type Lease, value } from '../../../pkg/store/index.js';
+import type { Call } from '../../http/call.js';
+import type { ApiEnv } from '../../env.js';
+import type { LogSource } from '../../stream/logs.js';
+import { flagIn, integerIn } from '../../http/query.js';
+import { Refused } from '../../http/rejection.js';
+import type { Outcome, Route } from '../../http/route.js';
+import { uidIn } from '../../http/resource.js';
+import { findDeployment } from './view.js';
+
+const DIAL_MS = 10_000;
+const LEASE_SECONDS = 30;
+const MAX_TAIL = 100_000;
+const SOON = { 'retry-after': '5' };
+const LINE_BYTES = 4 * 1024 * 1024;
+
+/** Logs: what one replica's container has written, brought by its node. */
+export function logRoutes(env: ApiEnv): readonly Route[] {
+  return [
+    {
+      method: 'GET',
+      path: '/api/v1/deployments/{name}/logs',
+      access: { tenant: 'viewer', admin: true },
+      tenant: 'own',
+      query: ['follow', 'tail', 'replica'],
+      body: 'none',
+      handle: call => readLogs(env, call),
+    },
+  ];
+}
+
+async function readLogs(env: ApiEnv, call: Call): Promise<Outcome> {
+  const follow = flagIn(call.query, 'follow');
+  if (follow instanceof Refused) return follow;
+  const tail = integerIn(call.query, 'tail', { min: 0, max: MAX_TAIL, fallback: MAX_TAIL });
+  if (tail instanceof Refused) return tail;
+  const replica = await findReplica(env, call);
+  if (replica instanceof Refused) return replica;
+
+  const { nodeId } = replica;
+  const id = createTypedId('log', count => env.random.bytes(count));
+  const request: LogRequest = { id, replica: replica.uid, follow, tail, server: env.advertised() };
+  const lease = await env.store.grant(LEASE_SECONDS);
+  const arrival = env.logs.await(id, nodeId, DIAL_MS);
+  await leave(env, keys.logRequest(call.tenant, nodeId, id), request, lease);
+  const source = await arrival;
+  // The agent has dialled, or never will: either way the request has done its work.
+  const noted = (what: string) => (thrown: unknown) =>
+    env.log.debug(what, { requestId: call.requestId, error: asError(thrown) });
+  env.store.revoke(lease.id).catch(noted('log request left to expire'));
+  if (typeof source === 'string') {
+    const code = source === 'late' ? 'logs_unavailable' : 'logs_too_many';
+    return new Refused(reject(code, 'replica', String(replica.slot)), SOON);
+  }
+  return {
+    status: 200,
+    type: 'text/plain; charset=utf-8',
+    abandon: source.done,
+    open: out => {
+      const forget = env.streams.add('logs', call.caller, () => out.end());
+      out.once('close', () => {
+        forget();
+        source.done();
+      });
+      pour(source, out).catch(noted('logs broke off'));
+    },
+  };
+}
+
+type Placed = Replica & { readonly nodeId: string };
+
+async function findReplica({ cache }: ApiEnv, { tenant, params, query }: Call): Promise<Placed | Refused> {
+  const slot = query.has('replica') ? integerIn(query, 'replica', { min: 0, max: 1_000_000, fallback: 0 }) : undefined;
+  if (slot instanceof Refused) return slot;
+  await cache.barrier();
+  const deployment = findDeployment(cache, tenant, params['name']!);
+  if (deployment instanceof Refused) return deployment;
+  const name = deployment.key.slice(ranges.of(ranges.deployments, tenant).length);
+  const uid = uidIn(deployment.bytes);
+  const replicas = cache
+    .list(ranges.replicasOf(tenant, name))
+    .map(entry => value<Replica>(entry))
+    .filter((replica): replica is Placed => replica.deploymentUid === uid && replica.nodeId !== undefined)
+    .toSorted((a, b) => a.slot - b.slot);
+  const chosen = slot === undefined ? replicas[0] : replicas.find(replica => replica.slot === slot);
+  return chosen ?? new Refused(reject('resource_not_found', 'replica', String(slot ?? 'any')));
+}
+
+async function leave({ store }: ApiEnv, key: string, request: LogRequest, lease: Lease): Promise<void> {
+  await store.commit({
+    guards: [{ key, at: 0 }],
+    puts: [{ key, bytes: encode(request), lease: lease.id }],
+    deletes: [],
+  });
+}
+
+/** Copies the text of the lines, at the pace of the slower side. */
+async function pour({ lines, done }: LogSource, out: ServerResponse): Promise<void> {
+  try {
+    for await (const line of documents(lines, LINE_BYTES)) {
+      if (out.destroyed || out.writableEnded) return;
+      if (!out.write((line as LogLine).text)) await drained(out);
+    }
+  } finally {
+    out.end();
+    done();
+  }
+}
+
+/** Waits until more can be written, or nothing ever will be. Leaves no listener behind. */
+function drained(out: ServerResponse): Promise<void> {
+  return new Promise(resolve => {
+    const settle = () => {
+      out.off('drain', settle).off('close', settle);
+      resolve();
+    };
+    out.on('drain', settle).on('close', settle);
+  });
+}

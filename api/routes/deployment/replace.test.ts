@@ -1,0 +1,119 @@
+import { expect } from 'chai';
+
+import { optionalFields } from '../../../crds/deployment/index.js';
+import { type Answer, webDeployment } from '../../api-lab.testing.js';
+import { CodeWorld, entry, machine1, machine2, ready } from './code-world.testing.js';
+
+/** Two values of a field, as they are stored; what it falls back to without one; and what else it needs. */
+interface FieldCase {
+  readonly field: string;
+  readonly values: readonly [first: unknown, second: unknown];
+  readonly fallback?: unknown;
+  readonly beside?: Readonly<Record<string, unknown>>;
+}
+
+const check = { type: 'exec', command: ['/bin/check'], retries: 3, timeout: '10s', interval: '5s', startPeriod: '10s' };
+const mount = { volumeId: ready, type: 'volume', mountPath: '/data', readOnly: true };
+const secret = entry({ rotation: 'restart' });
+const rollout = { maxSurge: 1, maxUnavailable: 0, progressDeadline: '10m', autoRollback: true };
+const german = { residency: { country: 'DE' }, labels: { 'mooring.io/data-residency-country': 'DE' } };
+const onDisks = { constraints: [{ key: 'disk', operator: 'In', values: ['ssd'] }] };
+
+const cases: readonly FieldCase[] = [
+  { field: 'replicas', values: [2, 3], fallback: 1 },
+  { field: 'entrypoint', values: [['/bin/web'], ['/bin/other']] },
+  { field: 'command', values: [['--port', '8080'], ['--verbose']] },
+  {
+    field: 'ports',
+    values: [[{ containerPort: 8080, protocol: 'tcp' }], [{ containerPort: 53, hostPort: 53, protocol: 'udp' }]],
+  },
+  { field: 'nodeId', values: [machine1, machine2] },
+  { field: 'healthCheck', values: [check, { ...check, retries: 5 }] },
+  { field: 'environment', values: [{ MODE: 'a', LEVEL: 'b' }, { MODE: 'c' }] },
+  { field: 'secrets', values: [[secret], [{ ...secret, name: 'OTHER', anchor: 'external' }]] },
+  {
+    field: 'composedSecrets',
+    values: [{ URL: 'db://{{secret.web-db.user}}' }, { DSN: 'db://{{secret.web-db.password}}' }],
+    beside: { secrets: [secret] },
+  },
+  { field: 'volumes', values: [[mount], [{ ...mount, mountPath: '/srv', subPath: 'web' }]] },
+  { field: 'networks', values: [['backend'], []] },
+  { field: 'resources', values: [{ cpu: '500m', memory: '256Mi' }, { cpu: '1' }] },
+  { field: 'placement', values: [onDisks, german] },
+  { field: 'dependsOn', values: [[{ name: 'db', condition: 'healthy' }], [{ name: 'cache', condition: 'started' }]] },
+  { field: 'rollout', values: [rollout, { ...rollout, maxSurge: 2, canary: { replicas: 1, hold: '5m' } }] },
+  { field: 'labels', values: [{ team: 'shop', tier: 'front' }, { team: 'mail' }] },
+];
+
+/** Everything else that the deployment says: it must stay. */
+function others({ body }: Answer, field: string): Readonly<Record<string, unknown>> {
+  const aside = new Set([field, 'image', 'metadata', 'status', 'alterations', 'warnings']);
+  return Object.fromEntries(Object.entries(body).filter(([name]) => !aside.has(name)));
+}
+
+const metadataOf = ({ body }: Answer) => body['metadata'] as { readonly generation: number; readonly revision: string };
+
+describe('a change of a deployment over HTTP', () => {
+  const world = new CodeWorld();
+  let token: string;
+  before(async () => {
+    await world.start();
+    token = await world.lab.tenantToken(world.lab.a);
+  });
+  after(() => world.stop());
+
+  const put = (name: string, body: unknown, ifMatch?: string) =>
+    world.lab.ask('PUT', `/api/v1/deployments/${name}`, {
+      token,
+      body,
+      ...(ifMatch !== undefined && { headers: { 'if-match': `"${ifMatch}"` } }),
+    });
+
+  it('is tested for every field that may be left out', () => {
+    // The version of secrets is raised by rotations alone: see below.
+    expect([...cases.map(({ field }) => field), 'secretsVersion']).to.have.members(optionalFields);
+  });
+
+  for (const { field, values, fallback, beside } of cases) {
+    const [first, second] = values;
+
+    it(`keeps ${field} unsent, replaces it sent, removes it by null, and does each once`, async () => {
+      const name = `of-${field.toLowerCase()}`;
+      const base = { labels: { kept: 'yes' }, environment: { KEPT: 'yes' }, ...beside };
+      const body = webDeployment(name, { ...base, [field]: first });
+      const created = await world.lab.ask('POST', '/api/v1/deployments', { token, body });
+      expect(created.status, created.text).to.equal(201);
+      const expected = (answer: Answer, value: unknown, generation: number) => {
+        expect(answer.status, answer.text).to.equal(200);
+        expect(answer.body[field]).to.deep.equal(value);
+        expect(others(answer, field)).to.deep.equal(others(created, field));
+        expect(metadataOf(answer).generation).to.equal(generation);
+      };
+
+      expected(await put(name, { image: 'registry.example.com/shop/web:1.4.3' }), first, 2);
+      const replaced = await put(name, { [field]: second });
+      expected(replaced, second, 3);
+      const repeated = await put(name, { [field]: second });
+      expected(repeated, second, 3);
+      expect(metadataOf(repeated).revision).to.equal(metadataOf(replaced).revision);
+
+      const late = await put(name, { [field]: null }, metadataOf(created).revision);
+      expect([late.status, late.body['code']]).to.deep.equal([412, 'revision_mismatch']);
+      expected(await put(name, {}), second, 3);
+      expected(await put(name, { [field]: null }, metadataOf(replaced).revision), fallback, 4);
+      expected(await put(name, { [field]: null }), fallback, 4);
+    });
+  }
+
+  for (const sent of [null, 0, 7]) {
+    it(`leaves secretsVersion to rotations when it is sent as ${sent}`, async () => {
+      const name = `version-${sent}`;
+      await world.lab.ask('POST', '/api/v1/deployments', { token, body: webDeployment(name) });
+      const answer = await put(name, { secretsVersion: sent });
+
+      expect(answer.status, answer.text).to.equal(200);
+      expect(answer.body['secretsVersion']).to.equal(0);
+      expect(metadataOf(answer).generation).to.equal(1);
+    });
+  }
+});

@@ -1,0 +1,81 @@
+import type { StoredEvent } from '../../../crds/event/index.js';
+import { ranges } from '../../../crds/keys/index.js';
+import { type RefusedGroup, ungrouped } from '../../../crds/scheduling/index.js';
+import { type Entry, value } from '../../../pkg/store/index.js';
+import type { ApiEnv } from '../../env.js';
+import type { Call } from '../../http/call.js';
+import { LIST_QUERY, listPage, sourceOf } from '../../http/listing.js';
+import { flagIn, type Query, wrong } from '../../http/query.js';
+import { Refused } from '../../http/rejection.js';
+import { remembered, type Resource } from '../../http/resource.js';
+import type { Outcome, Route } from '../../http/route.js';
+import { parseCursor } from '../../watch/frame.js';
+import { openWatch } from '../../watch/open-watch.js';
+
+/** Events: what happened, oldest first. */
+export function eventRoutes(env: ApiEnv): readonly Route[] {
+  return [
+    {
+      method: 'GET',
+      path: '/api/v1/events',
+      access: { tenant: 'viewer', admin: true },
+      tenant: 'own',
+      query: [...LIST_QUERY, 'type', 'subject'],
+      body: 'none',
+      handle: call => list(env, call),
+    },
+  ];
+}
+
+async function list(env: ApiEnv, call: Call): Promise<Outcome> {
+  const watch = flagIn(call.query, 'watch');
+  if (watch instanceof Refused) return watch;
+  const wanted = filterOf(call.query);
+  if (watch) return openWatch(env, call, eventResource, wanted);
+
+  const since = call.query.get('after');
+  const cursor = since === undefined ? undefined : parseCursor(since);
+  if (since !== undefined && !cursor) return wrong('after', since, 'a cursor of a watch, or the revision of a list');
+  await env.cache.barrier();
+  const source = sourceOf(env.cache, eventResource, call.tenant);
+  if (!cursor && !call.query.has('type') && !call.query.has('subject')) return listPage(call, source);
+
+  const { beside: _, ...filtered } = source;
+  const after = cursor?.revision ?? 0;
+  return listPage(call, { ...filtered, wants: entry => entry.revision > after && wanted(entry) });
+}
+
+/** `type` is an event type; `subject` a name, an id, or a kind and a name as `Deployment/web`. */
+function filterOf(query: Query): (entry: Entry) => boolean {
+  const type = query.get('type');
+  const subject = query.get('subject');
+  if (type === undefined && subject === undefined) return () => true;
+  return entry => {
+    const event = value<StoredEvent>(entry);
+    if (type !== undefined && event.type !== type) return false;
+    if (subject === undefined) return true;
+    const { kind, name, id } = event.subject;
+    return subject === name || subject === id || subject === `${kind}/${name}`;
+  };
+}
+
+const GROUPS = Buffer.from('"data":{"groups":');
+
+/** An event as clients see it: as it is stored, with its revision, and with every node by itself. */
+export const eventView = remembered(entry => {
+  const { bytes, revision } = entry;
+  const body = bytes.includes(GROUPS) ? withCandidates(entry) : bytes;
+  return Buffer.concat([Buffer.from(`{"revision":"${revision}",`), body.subarray(1)]);
+});
+
+/** Events, for lists and watches. */
+export const eventResource: Resource = { range: ranges.events, view: eventView };
+
+/** Nodes are stored in groups by what they have in common; clients hear of each what it says. */
+function withCandidates(entry: Entry): Buffer {
+  const event = value<StoredEvent>(entry);
+  const { groups, ...data } = event.data;
+  return Buffer.from(
+    JSON.stringify({ ...event, data: { candidates: ungrouped(groups as readonly RefusedGroup[]), ...data } }),
+  );
+}

@@ -1,0 +1,87 @@
+import { keys } from '../../../crds/keys/index.js';
+import type { NodeOrder, NodeOrders, StoredNode } from '../../../crds/node/index.js';
+import { reject } from '../../../crds/rejections/index.js';
+import { type Change, encode, type Entry, value } from '../../../pkg/store/index.js';
+import { trialReply } from '../../admission/dry-run.js';
+import type { ApiEnv } from '../../env.js';
+import type { Call } from '../../http/call.js';
+import { attempts, untilShown } from '../../http/concurrency.js';
+import { flagIn, WRITE_QUERY } from '../../http/query.js';
+import { Refused } from '../../http/rejection.js';
+import { etag, json } from '../../http/reply.js';
+import type { Outcome, Route } from '../../http/route.js';
+import { findNode, nodeView } from './view.js';
+
+/** The same orders when nothing is to be written. */
+type Amend = (node: StoredNode, order: NodeOrder) => NodeOrders | undefined | Refused;
+
+/** What an administrator decides about a node that is enrolled. */
+export function nodeOrderRoutes(env: ApiEnv): readonly Route[] {
+  const route = (order: string, amend: Amend): Route => ({
+    method: 'POST',
+    path: `/api/v1/nodes/{id}/${order}`,
+    access: { tenant: 'admin', admin: true },
+    tenant: 'own',
+    query: WRITE_QUERY,
+    body: 'none',
+    handle: call => give(env, call, amend),
+  });
+  return [route('drain', drain), route('undrain', undrain), route('fence', fence)];
+}
+
+const drain: Amend = ({ orders }, order) => (orders?.drain ? orders : { ...orders, drain: order });
+
+const undrain: Amend = ({ orders }) => {
+  const { drain: ended, ...rest } = orders ?? {};
+  return ended ? rest : orders;
+};
+
+const fence: Amend = ({ orders, controlPlane, name }, order) => {
+  if (controlPlane) return new Refused(reject('node_is_control_plane', 'id', name));
+  return orders?.fence ? orders : { ...orders, fence: order };
+};
+
+async function give(env: ApiEnv, call: Call, amend: Amend): Promise<Outcome> {
+  const isTrial = flagIn(call.query, 'dryRun');
+  if (isTrial instanceof Refused) return isTrial;
+  const order = { by: call.caller.id, since: new Date(env.clock.now()).toISOString() };
+  return attempts(call.params['id']!, async () => {
+    const entry = await findNode(env, call);
+    if (entry instanceof Refused) return entry;
+    const node = value<StoredNode>(entry);
+    const orders = amend(node, order);
+    if (orders instanceof Refused) return orders;
+    if (isTrial) return trialReply({ before: { orders: node.orders ?? {} }, after: { orders: orders ?? {} } });
+    if (orders === undefined || orders === node.orders) return answer(env, entry);
+
+    const verdict = await env.store.commit(changeFor(env, entry, orders));
+    if (!verdict.stored) return undefined;
+    await untilShown(env.cache, verdict.revision);
+    return answer(env, env.cache.get(entry.key) ?? entry);
+  });
+}
+
+/** A machine that is off is not heard: its presence ends with the order, and not only with its lease. */
+function changeFor({ cache, clock }: ApiEnv, entry: Entry, orders: NodeOrders): Change {
+  const { orders: before, ...node } = value<StoredNode>(entry);
+  const { tenant, generation } = node.metadata;
+  const metadata = {
+    ...node.metadata,
+    generation: generation + 1,
+    updatedAt: new Date(clock.now()).toISOString(),
+  };
+  const amended: StoredNode = { ...node, metadata, ...(Object.keys(orders).length > 0 && { orders }) };
+  const alive = orders.fence && !before?.fence ? cache.get(keys.alive(tenant, node.name)) : undefined;
+  return {
+    guards: [{ key: entry.key, at: entry.revision }, ...(alive ? [{ key: alive.key, at: alive.revision }] : [])],
+    puts: [{ key: entry.key, bytes: encode(amended) }],
+    deletes: alive ? [alive.key] : [],
+  };
+}
+
+function answer(env: ApiEnv, entry: Entry): Outcome {
+  const { metadata, name } = value<StoredNode>(entry);
+  const status = env.cache.get(keys.nodeStatus(metadata.tenant, name));
+  const view = nodeView(env, entry, status);
+  return json(200, { ...view, alterations: [], warnings: [] }, etag(entry.revision));
+}

@@ -1,0 +1,370 @@
+import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+
+import { expect } from 'chai';
+
+import { keys } from '../../../crds/keys/index.js';
+import type { Replica } from '../../../crds/replica/index.js';
+import { systemClock } from '../../../pkg/clock/index.js';
+import { type EnrolReply, enrolmentText, HttpLink, renewalText } from '../../../pkg/link/index.js';
+import { create } from '../../../pkg/store/index.js';
+import { ApiLab, webDeployment } from '../../api-lab.testing.js';
+
+interface Key {
+  readonly publicKey: string;
+  readonly privateKey: KeyObject;
+}
+
+function newKey(): Key {
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519');
+  return { publicKey: publicKey.export({ format: 'der', type: 'spki' }).toString('base64'), privateKey };
+}
+
+const signed = ({ privateKey }: Key, text: string) => sign(null, Buffer.from(text), privateKey).toString('base64');
+const capacity = { cpu: 4000, memory: 8 * 2 ** 30, disk: 100 * 2 ** 30 };
+
+describe('nodes', () => {
+  let lab: ApiLab;
+  let admin: string;
+  let now = Date.now();
+  beforeEach(async () => {
+    // An agent that does not dial in is not waited for as long as in earnest.
+    const after = (ms: number, fire: () => void) => systemClock.after(ms === 10_000 ? 300 : ms, fire);
+    lab = await new ApiLab({ clock: { ...systemClock, now: () => now, after } }).start();
+    admin = await lab.tenantToken(lab.a);
+  });
+  afterEach(() => lab.stop());
+
+  const joinToken = async (body: object = {}, token = admin) =>
+    (await lab.ask('POST', '/api/v1/nodes/join-tokens', { token, body })).body['token'] as string;
+  const enrolment = (key: Key, nodeName = 'machine-1', more: object = {}) => ({
+    nodeName,
+    labels: { 'mooring.io/country': 'DE' },
+    capacity,
+    publicKey: key.publicKey,
+    agentVersion: '0.1.0',
+    proof: signed(key, enrolmentText(nodeName, key.publicKey)),
+    ...more,
+  });
+  const enrol = (token: string, body: object) => lab.ask('POST', '/api/v1/nodes', { token, body });
+  const enrolled = async (nodeName = 'machine-1', key = newKey()) =>
+    (await enrol(await joinToken(), enrolment(key, nodeName))).body as unknown as EnrolReply;
+
+  it('join with a token of their tenant, and are shown with what is free on them', async () => {
+    const { node } = await enrolled();
+    const { body } = await lab.ask('GET', `/api/v1/nodes/${node.id}`, { token: admin });
+    const byName = await lab.ask('GET', '/api/v1/nodes/machine-1', { token: admin });
+
+    expect(body).to.deep.include({
+      id: node.id,
+      name: 'machine-1',
+      tenant: lab.a,
+      status: 'joining',
+      capacity,
+      free: capacity,
+    });
+    expect(body['schedulable']).to.deep.equal({ value: false, reason: 'joining' });
+    expect(body['claims']).to.have.length(1);
+    expect(body).to.not.have.property('publicKey');
+    expect(byName.body).to.deep.equal(body);
+    expect((await lab.ask('GET', '/api/v1/nodes', { token: admin })).body['items']).to.deep.equal([body]);
+  });
+
+  it('announce themselves with one event', async () => {
+    await enrolled();
+    const { body } = await lab.ask('GET', '/api/v1/events?type=node.enrolled', { token: admin });
+
+    expect(body['items']).to.have.length(1);
+  });
+
+  it('may repeat their enrolment after a lost answer, with the same key only', async () => {
+    const [key, join] = [newKey(), await joinToken()];
+    const first = await enrol(join, enrolment(key));
+    const again = await enrol(join, enrolment(key));
+    const thief = await enrol(join, enrolment(newKey()));
+    const second = await enrol(join, enrolment(key, 'another-name'));
+
+    expect([first.status, again.status]).to.deep.equal([201, 200]);
+    expect([second.status, second.body['code']]).to.deep.equal([409, 'join_token_used']);
+    expect(again.body['node']).to.deep.equal(first.body['node']);
+    expect(again.body['token']).to.not.equal(first.body['token']);
+    expect([thief.status, thief.body['code']]).to.deep.equal([409, 'join_token_used']);
+  });
+
+  it('announce other labels, also when they say so by enrolling again', async () => {
+    const [key, join] = [newKey(), await joinToken()];
+    await enrol(join, enrolment(key));
+    await enrol(join, enrolment(key));
+    await enrol(join, enrolment(key, 'machine-1', { labels: { 'mooring.io/country': 'FR' } }));
+    const { body } = await lab.ask('GET', '/api/v1/events?type=node.labels_changed', { token: admin });
+
+    expect((body['items'] as { data: unknown }[]).map(({ data }) => data)).to.deep.equal([
+      { from: { 'mooring.io/country': 'DE' }, to: { 'mooring.io/country': 'FR' } },
+    ]);
+  });
+
+  const refusals: readonly {
+    name: string;
+    body: (key: Key) => object;
+    join?: object;
+    status: number;
+    code: string;
+  }[] = [
+    {
+      name: 'a proof of another key',
+      body: key => enrolment(key, 'x', { proof: signed(newKey(), enrolmentText('x', key.publicKey)) }),
+      status: 403,
+      code: 'node_proof_invalid',
+    },
+    {
+      name: 'a proof of another name',
+      body: key => ({ ...enrolment(key, 'other'), nodeName: 'x' }),
+      status: 403,
+      code: 'node_proof_invalid',
+    },
+    {
+      name: 'another name than the token allows',
+      join: { nodeName: 'y' },
+      body: key => enrolment(key, 'x'),
+      status: 403,
+      code: 'join_token_bound_to_other_name',
+    },
+    {
+      name: 'a reserved label',
+      body: key => enrolment(key, 'x', { labels: { 'mooring.io/tenant': 'b' } }),
+      status: 422,
+      code: 'node_label_reserved',
+    },
+    { name: 'a name that is none', body: key => enrolment(key, '../x'), status: 422, code: 'field_invalid' },
+    { name: 'an unknown field', body: key => enrolment(key, 'x', { tenant: 'b' }), status: 422, code: 'field_unknown' },
+  ];
+  for (const { name, body, join, status, code } of refusals) {
+    it(`are refused with ${name}, and nothing is stored`, async () => {
+      const token = await joinToken(join);
+      const before = await lab.store.revision();
+      const answer = await enrol(token, body(newKey()));
+
+      expect([answer.status, answer.body['code']]).to.deep.equal([status, code]);
+      expect(await lab.store.revision()).to.equal(before);
+    });
+  }
+
+  it('cannot take a name from another tenant, nor from another machine', async () => {
+    await enrolled();
+    const theirs = await joinToken({}, await lab.tenantToken(lab.b));
+
+    expect((await enrol(theirs, enrolment(newKey()))).body['code']).to.equal('node_owned_by_another_tenant');
+    expect((await enrol(await joinToken(), enrolment(newKey()))).body['code']).to.equal('node_key_mismatch');
+  });
+
+  it('of one name that many enrol at once have one owner', async () => {
+    const b = await lab.tenantToken(lab.b);
+    const tokens = await Promise.all(Array.from({ length: 50 }, (_, n) => joinToken({}, n % 2 === 0 ? admin : b)));
+    const answers = await Promise.all(tokens.map(token => enrol(token, enrolment(newKey()))));
+
+    expect(answers.filter(({ status }) => status === 201)).to.have.length(1);
+    expect(answers.filter(({ status }) => status === 409)).to.have.length(49);
+  });
+
+  it('of another tenant are as good as absent', async () => {
+    const { node } = await enrolled();
+    const token = await lab.tenantToken(lab.b);
+    for (const id of [node.id, 'machine-1', 'machine-2', `node_${'0'.repeat(26)}`]) {
+      const { status, body } = await lab.ask('GET', `/api/v1/nodes/${id}`, { token });
+
+      expect([status, body['code'], body['received']]).to.deep.equal([404, 'resource_not_found', id]);
+    }
+  });
+
+  it('get a fresh token for a signature by their key, also after theirs has run out', async () => {
+    const key = newKey();
+    const { node } = await enrolled('machine-1', key);
+    now += 25 * 3_600_000;
+    const renew = (body: object) => lab.ask('POST', '/agent/v1/token', { body });
+    const good = await renew({ nodeId: node.id, at: now, proof: signed(key, renewalText(node.id, now)) });
+    const other = await renew({ nodeId: node.id, at: now, proof: signed(newKey(), renewalText(node.id, now)) });
+    const late = now - 121_000;
+    const stale = await renew({ nodeId: node.id, at: late, proof: signed(key, renewalText(node.id, late)) });
+    const nobody = `node_${'0'.repeat(26)}`;
+    const unknown = await renew({ nodeId: nobody, at: now, proof: signed(key, renewalText(nobody, now)) });
+
+    expect(good.status).to.equal(200);
+    expect([other.body['code'], unknown.body['code']]).to.deep.equal(['node_proof_invalid', 'node_proof_invalid']);
+    expect(stale.body['code']).to.equal('renewal_time_skewed');
+    const token = good.body['token'] as string;
+    const beat = { labels: {}, capacity, agentVersion: '0.1.0' };
+    expect((await lab.ask('POST', '/agent/v1/heartbeat', { token, body: beat })).status).to.equal(200);
+  });
+
+  it('say what they are with every heartbeat, and no more than they may', async () => {
+    const { token, node } = await enrolled();
+    const labels = { disk: 'ssd', 'mooring.io/tenant': 'x' };
+    const beat = { labels, capacity: { ...capacity, cpu: 10 ** 12 }, agentVersion: '0.2.0' };
+    const answer = await lab.ask('POST', '/agent/v1/heartbeat', { token, body: beat });
+    const { body } = await lab.ask('GET', `/api/v1/nodes/${node.id}`, { token: admin });
+
+    expect(answer.body['failedAfterMs']).to.equal(30_000);
+    expect((answer.body['alterations'] as unknown[]).length).to.equal(2);
+    expect(body['labels']).to.deep.equal({ disk: 'ssd' });
+    expect(body['agent']).to.deep.equal({ version: '0.2.0', lastHeartbeatAt: new Date(now).toISOString() });
+    expect(await lab.store.get(keys.alive(lab.a, 'machine-1'))).to.not.equal(undefined);
+  });
+
+  const place = async (nodeId: string, slot = 0): Promise<Replica> => {
+    const made = await lab.ask('POST', '/api/v1/deployments', { token: admin, body: webDeployment(`web${slot}`) });
+    const replica: Replica = {
+      uid: `rep_${slot}`,
+      tenant: lab.a,
+      deployment: `web${slot}`,
+      deploymentUid: (made.body['metadata'] as { uid: string }).uid,
+      slot,
+      generation: 1,
+      templateHash: 'h',
+      template: { image: 'a:1', secretsVersion: 0, resources: { cpu: '500m', memory: '1Gi' } },
+      nodeId,
+      createdAt: new Date(0).toISOString(),
+    };
+    await create(lab.store, keys.replica(lab.a, `web${slot}`, slot), replica);
+    return replica;
+  };
+  const until = async (holds: () => boolean) => {
+    for (let attempt = 0; attempt < 500 && !holds(); attempt++) await new Promise(resolve => setTimeout(resolve, 10));
+    expect(holds()).to.equal(true);
+  };
+  const linkOf = ({ token }: EnrolReply) => {
+    const link = new HttpLink({ server: lab.server.url });
+    link.present(token);
+    return link;
+  };
+
+  it('are told their own assignments and no others', async () => {
+    const [one, two] = [await enrolled('machine-1'), await enrolled('machine-2')];
+    const link = linkOf(one);
+    const lines: { type: string }[] = [];
+    const stop = new AbortController();
+    const open = link.assignments(line => lines.push(line), stop.signal);
+    await until(() => lines.length === 1);
+    await place(two.node.id, 1);
+    await place(one.node.id, 0);
+    await until(() => lines.length === 2);
+    stop.abort();
+    await open;
+    await link.close();
+
+    expect(lines.map(({ type }) => type)).to.deep.equal(['snapshot', 'set']);
+    expect(lines[1]).to.have.nested.property('replica.uid', 'rep_0');
+    const { body } = await lab.ask('GET', '/api/v1/nodes/machine-1', { token: admin });
+    expect(body['free']).to.include({ cpu: 3500, memory: 7 * 2 ** 30 });
+  });
+
+  it('report their own replicas; one word about another refuses all', async () => {
+    const [one, two] = [await enrolled('machine-1'), await enrolled('machine-2')];
+    const [mine, theirs] = [await place(one.node.id, 0), await place(two.node.id, 1)];
+    const report = ({ uid, deployment, slot }: Replica) => ({
+      replica: uid,
+      deployment,
+      slot,
+      nodeId: one.node.id,
+      templateHash: 'h',
+      state: 'running',
+      health: 'none',
+      restarts: 0,
+      at: new Date(0).toISOString(),
+    });
+    const send = (reports: object[]) => lab.ask('POST', '/agent/v1/reports', { token: one.token, body: { reports } });
+    const both = await send([report(mine), report(theirs)]);
+    const key = keys.report(lab.a, one.node.id, mine.uid);
+
+    expect([both.status, both.body['code']]).to.deep.equal([403, 'report_not_own']);
+    expect(await lab.store.get(key)).to.equal(undefined);
+    expect((await send([report(mine)])).status).to.equal(200);
+    expect(await lab.store.get(key)).to.not.equal(undefined);
+  });
+
+  it('bring the logs of a replica to whoever asked, and to nobody else', async () => {
+    const [one, two] = [await enrolled('machine-1'), await enrolled('machine-2')];
+    await place(one.node.id, 0);
+    const link = linkOf(one);
+    const stop = new AbortController();
+    const impostor: number[] = [];
+    const serving = link.assignments(line => {
+      if (line.type !== 'logs') return;
+      void lab
+        .ask('POST', `/agent/v1/logs/${line.request.id}`, { token: two.token, raw: '{}\n' })
+        .then(({ status }) => impostor.push(status))
+        .then(() =>
+          link.sendLogs(
+            line.request,
+            (async function* () {
+              yield { stream: 'stdout', text: 'one\n' } as const;
+              yield { stream: 'stderr', text: 'two\n' } as const;
+            })(),
+            stop.signal,
+          ),
+        );
+    }, stop.signal);
+    const logs = await lab.ask('GET', '/api/v1/deployments/web0/logs?tail=10', { token: admin });
+    stop.abort();
+    await serving;
+    await link.close();
+
+    expect([logs.status, logs.text]).to.deep.equal([200, 'one\ntwo\n']);
+    expect(logs.headers.get('content-type')).to.include('text/plain');
+    expect(impostor).to.deep.equal([404]);
+    await until(() => lab.cache.list('log-requests/').length === 0);
+  });
+
+  it('that do not answer leave the logs unavailable', async () => {
+    const { node } = await enrolled();
+    await place(node.id, 0);
+    const { status, body } = await lab.ask('GET', '/api/v1/deployments/web0/logs', { token: admin });
+
+    expect([status, body['code']]).to.deep.equal([503, 'logs_unavailable']);
+  });
+
+  it('that carry too many streams say so, for nobody but themselves', async () => {
+    const [one, two] = [await enrolled('machine-1'), await enrolled('machine-2')];
+    await place(one.node.id, 0);
+    const [link, stranger] = [linkOf(one), linkOf(two)];
+    const stop = new AbortController();
+    let impostor: unknown;
+    const serving = link.assignments(line => {
+      if (line.type !== 'logs') return;
+      void stranger
+        .declineLogs(line.request)
+        .catch((thrown: unknown) => (impostor = thrown))
+        .then(() => link.declineLogs(line.request));
+    }, stop.signal);
+    const { status, body, headers } = await lab.ask('GET', '/api/v1/deployments/web0/logs', { token: admin });
+    stop.abort();
+    await serving;
+    await Promise.all([link.close(), stranger.close()]);
+
+    expect([status, body['code']]).to.deep.equal([503, 'logs_too_many']);
+    expect(headers.get('retry-after')).to.equal('5');
+    expect(impostor).to.include({ status: 404 });
+  });
+
+  it('that have no replica of a deployment have no logs of it', async () => {
+    await lab.ask('POST', '/api/v1/deployments', { token: admin, body: webDeployment('unplaced') });
+    const { status, body } = await lab.ask('GET', '/api/v1/deployments/unplaced/logs', { token: admin });
+
+    expect([status, body['code']]).to.deep.equal([404, 'resource_not_found']);
+  });
+
+  it('that are removed lose their streams with their token', async () => {
+    const one = await enrolled();
+    const link = linkOf(one);
+    const broken = link
+      .assignments(() => undefined, new AbortController().signal)
+      .then(
+        () => 'resolved',
+        () => 'broken',
+      );
+    const tokens = await lab.ask('GET', '/api/v1/tokens', { token: admin });
+    const node = (tokens.body['items'] as { id: string; kind: string }[]).find(({ kind }) => kind === 'node');
+    await lab.ask('DELETE', `/api/v1/tokens/${node?.id}`, { token: admin });
+
+    expect(await broken).to.equal('broken');
+    await link.close();
+  });
+});

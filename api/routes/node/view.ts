@@ -1,0 +1,124 @@
+import { isDnsLabel } from '../../../crds/grammar/index.js';
+import { keys, ranges } from '../../../crds/keys/index.js';
+import type {
+  Capacity,
+  NodeClaim,
+  NodeNameRecord,
+  NodePresence,
+  NodeStatus,
+  StoredNode,
+} from '../../../crds/node/index.js';
+import { reject } from '../../../crds/rejections/index.js';
+import { loadOf, NODES_BY_ID, replicasOn } from '../../../pkg/fleet/index.js';
+import { type Cache, type Entry, value } from '../../../pkg/store/index.js';
+import type { ApiEnv } from '../../env.js';
+import type { Call } from '../../http/call.js';
+import { Refused } from '../../http/rejection.js';
+import type { Resource } from '../../http/resource.js';
+
+/** A node as clients see it. */
+export interface NodeView {
+  readonly metadata: StoredNode['metadata'] & { readonly revision: string };
+  readonly id: string;
+  readonly name: string;
+  readonly tenant: string;
+  readonly status: NodeStatus['status'];
+  readonly schedulable: { readonly value: boolean; readonly reason: string };
+  readonly controlPlane: boolean;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly capacity: Capacity;
+  /** What no replica on it has asked for. */
+  readonly free: Capacity;
+  readonly agent: { readonly version: string; readonly lastHeartbeatAt: string | null };
+  /** The oldest first: it owns the node. */
+  readonly claims: readonly NodeClaim[];
+}
+
+export interface NodeViewEnv {
+  readonly cache: Cache;
+  /** When each node was last heard by this server, in wall time. */
+  readonly heard: ReadonlyMap<string, number>;
+}
+
+/** A node, what was seen of it, and what is left of it. */
+export function nodeView(env: NodeViewEnv, entry: Entry, statusEntry: Entry | undefined): NodeView {
+  const node = value<StoredNode>(entry);
+  const { metadata, id, name, labels, capacity, controlPlane, agentVersion } = node;
+  const written = statusEntry && value<NodeStatus>(statusEntry);
+  const seen = written?.id === id ? written : undefined;
+  const { tenant } = metadata;
+  return {
+    metadata: { ...metadata, revision: String(entry.revision) },
+    id,
+    name,
+    tenant,
+    status: statusOf(node, seen),
+    schedulable: schedulable(node, seen),
+    controlPlane,
+    labels,
+    capacity,
+    free: freeOf(env.cache, id, capacity),
+    agent: { version: agentVersion, lastHeartbeatAt: lastHeartbeat(env, id, tenant, name) },
+    claims: claimsOf(env.cache, node),
+  };
+}
+
+/** Nodes, for lists and watches. */
+export function nodeResource(env: NodeViewEnv): Resource {
+  return {
+    range: ranges.nodes,
+    joined: ranges.nodeStatuses,
+    view: (entry, status) => Buffer.from(JSON.stringify(nodeView(env, entry, status))),
+  };
+}
+
+/** An order counts from the moment it is given, before the node monitor has acted on it. */
+function statusOf({ orders }: StoredNode, seen: NodeStatus | undefined): NodeStatus['status'] {
+  const status = seen?.status ?? 'joining';
+  return status === 'ready' && orders?.drain ? 'draining' : status;
+}
+
+function schedulable(node: StoredNode, seen: NodeStatus | undefined): NodeView['schedulable'] {
+  const status = statusOf(node, seen);
+  if (status === 'draining') return { value: false, reason: seen?.reason === 'drained' ? 'drained' : 'draining' };
+  if (node.controlPlane) return { value: false, reason: 'the control plane runs on it' };
+  if (status === 'ready') return { value: true, reason: 'ready' };
+  return { value: false, reason: seen?.lost ? `${status}: ${LOST[seen.lost]}` : status };
+}
+
+const LOST = {
+  silence: 'what can run elsewhere is started there',
+  fence: 'an administrator says that the machine is off',
+} as const;
+
+function claimsOf(cache: Cache, { name, metadata }: StoredNode): readonly NodeClaim[] {
+  const record = cache.get(keys.nodeName(name));
+  return record ? value<NodeNameRecord>(record).claims : [{ tenant: metadata.tenant, since: metadata.createdAt }];
+}
+
+function freeOf(cache: Cache, nodeId: string, { cpu, memory, disk }: Capacity): Capacity {
+  const used = loadOf(replicasOn(nodeId, cache));
+  return { cpu: Math.max(0, cpu - used.cpu), memory: Math.max(0, memory - used.memory), disk };
+}
+
+/** Heartbeats leave no trace in the store: this server knows those that it heard, and the first of each presence. */
+function lastHeartbeat({ cache, heard }: NodeViewEnv, id: string, tenant: string, name: string): string | null {
+  const alive = cache.get(`${ranges.alive}${tenant}/${name}`);
+  const since = alive ? Date.parse(value<NodePresence>(alive).since) : Number.NEGATIVE_INFINITY;
+  const at = Math.max(since, heard.get(id) ?? Number.NEGATIVE_INFINITY);
+  return Number.isFinite(at) ? new Date(at).toISOString() : null;
+}
+
+/** The node of an id, whoever's it is. */
+export function nodeById(cache: Cache, id: string): Entry | undefined {
+  return cache.by(NODES_BY_ID, id)[0];
+}
+
+/** The tenant's node that `{id}` names, by its id or by its name, as it is stored now. */
+export async function findNode({ cache }: ApiEnv, { tenant, params }: Call): Promise<Entry | Refused> {
+  await cache.barrier();
+  const asked = params['id']!;
+  const named = isDnsLabel(asked) ? cache.get(keys.node(tenant, asked)) : nodeById(cache, asked);
+  if (named?.key.startsWith(ranges.of(ranges.nodes, tenant))) return named;
+  return new Refused(reject('resource_not_found', 'id', asked));
+}

@@ -1,0 +1,130 @@
+import { isDeepStrictEqual } from 'node:util';
+
+import { reject } from '../../../crds/rejections/index.js';
+import type { RotationRecord, RotationMaterial, RotationStep } from '../../../crds/rotation/index.js';
+import type { Warning } from '../../../crds/rule/index.js';
+import { failpoint } from '../../../pkg/failpoint/index.js';
+import { mergedDocument } from '../../../pkg/material/index.js';
+import { credentialPath, documentOf, isKept, type SecretDocument } from '../../../pkg/secrets/index.js';
+import { forbidden } from '../../admission/commit.js';
+import type { ApiEnv } from '../../env.js';
+import { Refused } from '../../http/rejection.js';
+import { rotationOf, type StoredRotation } from '../../admission/rotations.js';
+
+/** What a rotation begins with. */
+export interface Beginning extends Pick<RotationRecord, 'from' | 'to' | 'material'> {
+  /** What the caller wants to be staged: it exists in this request and nowhere else. */
+  readonly document?: SecretDocument;
+}
+
+/**
+ * What a rotation would begin with, judged to the end: once it is stored, nothing is refused any more. The new version is
+ * promised its number here, so that it can be made only once, whoever makes it.
+ */
+export async function beginningOf(
+  env: ApiEnv,
+  tenant: string,
+  { rotation, step }: { readonly rotation: StoredRotation; readonly step: RotationStep },
+): Promise<Beginning | Refused> {
+  const path = credentialPath(tenant, rotation.path);
+  const reading = await env.secrets.state(path);
+  if (reading.kind === 'forbidden') return forbidden(env, path);
+  const { last, current = 0 } = reading.kind === 'found' ? reading.state : { last: 0 };
+  const material = materialOf(step, rotation);
+  const generation = material.by === 'platform' ? material.generation : step.generation;
+  if (current === 0 && !step.values && !generation)
+    return new Refused(reject('secret_write_empty', 'values', undefined));
+
+  const document = await stagedOver(env, tenant, { path: rotation.path, from: current }, { ...step, generation });
+  if (document instanceof Refused) return document;
+  return { from: current, to: last + 1, material, ...(step.values && { document }) };
+}
+
+/** Where the new version comes from. A rotation that begins anew without material stays what it was asked to be. */
+function materialOf({ values, generation }: RotationStep, { asked, standing }: StoredRotation): RotationMaterial {
+  if (values) return { by: 'caller' };
+  if (generation) return { by: 'platform', generation };
+  return asked && standing.state === 'stage' ? asked.material : { by: 'platform' };
+}
+
+type Sent = { readonly [Part in 'values' | 'generation']?: RotationStep[Part] | undefined };
+
+/** The document of a new version: what was sent, over what the old version holds. */
+export async function stagedOver(
+  env: ApiEnv,
+  tenant: string,
+  { path: text, from }: Pick<RotationRecord, 'path' | 'from'>,
+  { values, generation }: Sent,
+): Promise<SecretDocument | Refused> {
+  const path = credentialPath(tenant, text);
+  const reading = from > 0 ? await env.secrets.read(path, from) : undefined;
+  if (reading?.kind === 'forbidden') return forbidden(env, path);
+  const present = reading?.kind === 'found' ? reading.document : undefined;
+  const document = mergedDocument(present, { values: values ?? {}, ...(generation && { generation }) }, env.random);
+  const { secrets: limits } = env.deploymentLimits;
+  if (isKept(document, limits)) return document;
+  const wanted = `at most ${limits.keysMax} keys and ${limits.documentMax} bytes, with what the secret holds already`;
+  return new Refused(reject('field_invalid', values ? 'values' : 'generate', `${document.size} keys`, { wanted }));
+}
+
+/**
+ * Whether somebody else has written the version that a rotation was promised, before the rotation did: it can only begin
+ * anew. Others may do so in the moment between the promise and the version.
+ */
+export async function isPromiseBroken(
+  env: ApiEnv,
+  tenant: string,
+  { asked, standing }: StoredRotation,
+): Promise<boolean> {
+  if (!asked || standing.waitsFor === undefined) return false;
+  const path = credentialPath(tenant, asked.path);
+  const reading = await env.secrets.state(path);
+  if (reading.kind !== 'found' || reading.state.last < asked.to) return false;
+  return (reading.state.current ?? 0) >= asked.to || (await env.secrets.read(path, asked.to)).kind === 'missing';
+}
+
+/**
+ * Stages what the caller has sent. `conflict`: somebody else's version stands there, or nobody waits for this one any more
+ * and it is gone again.
+ */
+export async function supply(
+  env: ApiEnv,
+  tenant: string,
+  asked: RotationRecord,
+  document: SecretDocument,
+): Promise<'written' | 'conflict' | 'forbidden'> {
+  const path = credentialPath(tenant, asked.path);
+  failpoint('rotation.supplying');
+  const { kind } = await env.secrets.write(path, { document, after: asked.to - 1, as: 'pending' });
+  failpoint('rotation.supplied');
+  if (kind !== 'written') return kind;
+  await env.cache.barrier();
+  if (!isStray(asked, rotationOf(env.cache, tenant, path.label, asked.path))) return 'written';
+  await env.secrets.destroy(path, asked.to);
+  return 'conflict';
+}
+
+/**
+ * Whether a version came after its rotation was turned back, so that nobody would ever remove it. One that a rotation has
+ * recorded as its own is that rotation's: containers may have it.
+ */
+function isStray({ id }: RotationRecord, { asked, isStaged }: StoredRotation): boolean {
+  if (isStaged) return false;
+  return asked === undefined || asked.phase === 'abort' || (asked.id !== id && asked.phase === 'stage');
+}
+
+/** What a repeated `stage` brings that is not what was staged: it changes nothing, and must not look as if it did. */
+export function ignoredIn(
+  { values = {}, generation }: RotationStep,
+  { material }: RotationRecord,
+  staged: SecretDocument | undefined,
+): readonly Warning[] {
+  const isGiven = [...documentOf(values)].every(([key, secret]) => staged?.get(key)?.equals(secret));
+  const isMinted =
+    material.by === 'platform'
+      ? isDeepStrictEqual(material.generation, generation)
+      : generation?.keys.every(key => staged?.has(key));
+  const fields = [...(isGiven ? [] : ['values']), ...(generation === undefined || isMinted ? [] : ['generate'])];
+  const message = 'other material is staged, and stays: abort the rotation to stage this';
+  return fields.map(field => ({ code: 'rotation_material_ignored', field, message }));
+}

@@ -1,0 +1,239 @@
+import { expect } from 'chai';
+
+import { optionalFields } from '../../../crds/deployment/index.js';
+import { keys } from '../../../crds/keys/index.js';
+import type { RotationRecord, RotationProgress } from '../../../crds/rotation/index.js';
+import { credentialPath } from '../../../pkg/secrets/index.js';
+import { encode, value } from '../../../pkg/store/index.js';
+import { ApiLab, webDeployment } from '../../api-lab.testing.js';
+
+const PATH = 'deployments/web-db';
+const VALUE = 'correct-horse-battery';
+
+describe('rotation over HTTP', () => {
+  let lab: ApiLab;
+  let token: string;
+  beforeEach(async () => {
+    lab = await new ApiLab({ supportedFields: new Set(optionalFields) }).start();
+    token = await lab.tenantToken(lab.a);
+    await lab.ask('PUT', `/api/v1/secrets/${PATH}`, { token, body: { values: { user: 'shop', password: 'old' } } });
+    await deploy('web', [{ vault_path: PATH }]);
+  });
+  afterEach(() => lab.stop());
+
+  const deploy = (name: string, secrets: readonly { vault_path: string; anchor?: string }[]) =>
+    lab.ask('POST', '/api/v1/deployments', {
+      token,
+      body: webDeployment(name, {
+        secrets: secrets.map((entry, position) => ({ name: `S${position}`, anchor: 'process', ...entry })),
+      }),
+    });
+  const rotate = (body: unknown, name = 'web', query = '') =>
+    lab.ask('POST', `/api/v1/deployments/${name}/secrets/rotate${query}`, { token, body });
+  const show = (query = '') => lab.ask('GET', `/api/v1/deployments/web/secrets/rotation${query}`, { token });
+  const state = async () => {
+    const reading = await lab.secrets.state(credentialPath(lab.a, PATH));
+    return reading.kind === 'found' ? reading.state : undefined;
+  };
+  const asked = async () => {
+    const entry = await lab.store.get(keys.rotation(lab.a, 'web-db'));
+    return entry && value<RotationRecord>(entry);
+  };
+  /** What the phaser would say. */
+  const say = async (change: Partial<RotationProgress> = { holds: true }) => {
+    const { id, phase } = (await asked())!;
+    const key = keys.rotationProgress(lab.a, 'web-db');
+    const progress: RotationProgress = {
+      id,
+      phase,
+      holds: false,
+      staged: true,
+      raised: {},
+      returned: {},
+      at: '',
+      ...change,
+    };
+    const at = (await lab.store.get(key))?.revision ?? 0;
+    await lab.store.commit({ guards: [{ key, at }], puts: [{ key, bytes: encode(progress) }], deletes: [] });
+  };
+
+  it('walks through its phases, each asked for once and repeated without harm', async () => {
+    expect((await show()).body).to.deep.include({ phase: 'idle', next: 'stage', secret: 'web-db', holds: true });
+    for (const phase of ['stage', 'promote', 'verify', 'retire']) {
+      const answer = await rotate({ phase });
+      expect([answer.status, answer.body['phase'], answer.body['holds']]).to.deep.equal([200, phase, false]);
+      const repeated = await rotate({ phase });
+      expect(repeated.status).to.equal(200);
+      expect((await asked())?.phase).to.equal(phase);
+      await say();
+    }
+    expect((await show()).body).to.deep.include({ phase: 'idle', next: 'stage' });
+    expect((await rotate({ phase: 'retire' })).status).to.equal(200);
+    expect((await rotate({ phase: 'stage' })).body['phase']).to.equal('stage');
+  });
+
+  it('promises the number of the new version, and leaves minting to the phaser', async () => {
+    await rotate({ phase: 'stage', generate: { keys: ['password'] } });
+    const record = await asked();
+    expect(record).to.deep.include({ from: 1, to: 2, path: PATH, phase: 'stage' });
+    expect(record?.material).to.deep.include({ by: 'platform' });
+    expect(await state()).to.deep.equal({ last: 1, current: 1 });
+  });
+
+  it('stages what the caller sends, over what is there, and shows no value', async () => {
+    const answer = await rotate({ phase: 'stage', values: { password: VALUE } });
+    expect(await state()).to.deep.equal({ last: 2, current: 1, pending: 2 });
+    const reading = await lab.secrets.read(credentialPath(lab.a, PATH), 2);
+    const document = reading.kind === 'found' ? reading.document : undefined;
+    expect([...(document ?? [])].map(([key, secret]) => [key, secret.reveal()])).to.deep.equal([
+      ['user', 'shop'],
+      ['password', VALUE],
+    ]);
+    await rotate({ phase: 'stage', values: { password: VALUE } });
+    expect(await state()).to.deep.equal({ last: 2, current: 1, pending: 2 });
+    const stored = (await lab.store.list('')).entries.map(({ bytes }) => bytes.toString()).join('\n');
+    expect(answer.text + stored).not.to.contain(VALUE);
+  });
+
+  const refusals: readonly [
+    name: string,
+    before: readonly string[],
+    body: unknown,
+    code: string,
+    field: string,
+    expected?: string,
+  ][] = [
+    ['a phase too early', [], { phase: 'promote' }, 'rotation_transition_invalid', 'phase', 'stage'],
+    ['a phase too late', ['stage'], { phase: 'retire' }, 'rotation_transition_invalid', 'phase', 'promote'],
+    ['an unknown phase', [], { phase: 'jump' }, 'rotation_transition_invalid', 'phase', 'stage'],
+    ['no phase', [], {}, 'rotation_transition_invalid', 'phase', 'stage'],
+    ['an abort of nothing', [], { phase: 'abort' }, 'rotation_transition_invalid', 'phase', 'stage'],
+    [
+      'an abort after the end',
+      ['stage', 'promote', 'verify', 'retire'],
+      { phase: 'abort' },
+      'rotation_transition_invalid',
+      'phase',
+      'stage',
+    ],
+    ['a secret of others', [], { phase: 'stage', secret: 'other' }, 'field_invalid', 'secret'],
+    ['material after stage', ['stage'], { phase: 'promote', values: { a: 'b' } }, 'field_invalid', 'values'],
+    ['a bad recipe', [], { phase: 'stage', generate: { keys: [] } }, 'secret_generate_keys_required', 'generate.keys'],
+  ];
+  for (const [name, before, body, code, field, expected] of refusals) {
+    it(`refuses ${name}`, async () => {
+      for (const phase of before) {
+        await rotate({ phase });
+        await say();
+      }
+      const revision = await lab.store.revision();
+      const answer = await rotate(body);
+      expect([answer.body['code'], answer.body['field']]).to.deep.equal([code, field]);
+      if (expected !== undefined) expect(answer.body['expected']).to.equal(expected);
+      expect(await lab.store.revision()).to.equal(revision);
+    });
+  }
+
+  it('refuses the next phase while the present one does not hold, and says what it waits for', async () => {
+    await rotate({ phase: 'stage' });
+    await say({ holds: false, waitsFor: 'the secrets store can be reached' });
+    const answer = await rotate({ phase: 'promote' });
+    expect([answer.status, answer.body['code']]).to.deep.equal([409, 'rotation_transition_invalid']);
+    expect(answer.body['expected']).to.contain('promote').and.to.contain('the secrets store can be reached');
+  });
+
+  it('is turned back until it retires, and then begins anew', async () => {
+    await rotate({ phase: 'stage' });
+    await say();
+    await rotate({ phase: 'promote' });
+    expect((await rotate({ phase: 'abort' })).body['isAborting']).to.equal(true);
+    expect((await rotate({ phase: 'stage' })).status).to.equal(409);
+    await say();
+    expect((await rotate({ phase: 'abort' })).status).to.equal(200);
+    expect((await show()).body).to.deep.include({ phase: 'idle', next: 'stage' });
+    expect((await rotate({ phase: 'stage' })).status).to.equal(200);
+  });
+
+  it('of one of several secrets must name it, and goes for itself', async () => {
+    await lab.ask('PUT', '/api/v1/secrets/deployments/smtp', { token, body: { values: { password: 'x' } } });
+    await deploy('two', [{ vault_path: PATH }, { vault_path: 'deployments/smtp' }]);
+    expect((await rotate({ phase: 'stage' }, 'two')).body['field']).to.equal('secret');
+    expect((await rotate({ phase: 'stage', secret: 'smtp' }, 'two')).status).to.equal(200);
+    // One credential is rotated once for all who refer to it.
+    expect((await rotate({ phase: 'stage', secret: 'web-db' }, 'two')).status).to.equal(200);
+    expect((await show()).body['phase']).to.equal('stage');
+  });
+
+  it('is shown for the credential that is being rotated, before one that was turned back', async () => {
+    await lab.ask('PUT', '/api/v1/secrets/deployments/smtp', { token, body: { values: { password: 'x' } } });
+    const secrets = [PATH, 'deployments/smtp'].map((vault_path, position) => ({
+      name: `S${position}`,
+      anchor: 'process',
+      vault_path,
+    }));
+    await lab.ask('PUT', '/api/v1/deployments/web', { token, body: { secrets } });
+    for (const phase of ['stage', 'abort']) {
+      await rotate({ phase, secret: 'web-db' });
+      await say();
+    }
+    await rotate({ phase: 'stage', secret: 'smtp' });
+    expect((await show()).body).to.deep.include({ secret: 'smtp', phase: 'stage' });
+  });
+
+  it('of external material needs values', async () => {
+    await deploy('outside', [{ vault_path: PATH, anchor: 'external' }]);
+    const refused = await rotate({ phase: 'stage' }, 'outside');
+    expect([refused.status, refused.body['code'], refused.body['field']]).to.deep.equal([
+      422,
+      'secret_write_empty',
+      'values',
+    ]);
+    expect((await rotate({ phase: 'stage', values: { password: VALUE } }, 'outside')).status).to.equal(200);
+  });
+
+  it('of what has no material yet needs some', async () => {
+    await deploy('fresh', [{ vault_path: 'deployments/fresh' }]);
+    expect((await rotate({ phase: 'stage' }, 'fresh')).body['code']).to.equal('secret_write_empty');
+    expect((await rotate({ phase: 'stage', generate: { keys: ['password'] } }, 'fresh')).status).to.equal(200);
+  });
+
+  it('shows which replica has which version, and whether it is well', async () => {
+    const replica = (slot: number, secretsVersion: number, version: number) => ({
+      uid: `rep_${slot}`,
+      tenant: lab.a,
+      deployment: 'web',
+      slot,
+      nodeId: 'node_1',
+      template: { image: 'web:1', secretsVersion },
+      resolved: { versions: { [PATH]: version }, at: '' },
+    });
+    const put = (key: string, document: unknown) =>
+      lab.store.commit({ guards: [{ key, at: 0 }], puts: [{ key, bytes: encode(document) }], deletes: [] });
+    await put(keys.replica(lab.a, 'web', 0), replica(0, 1, 2));
+    await put(keys.replica(lab.a, 'web', 1), replica(1, 0, 1));
+    await put(keys.report(lab.a, 'node_1', 'rep_0'), { replica: 'rep_0', state: 'running', health: 'healthy' });
+    await put(keys.report(lab.a, 'node_1', 'rep_1'), { replica: 'rep_1', state: 'running', health: 'unhealthy' });
+    const shown = await show();
+    expect(shown.body).to.include({ phase: 'idle', next: 'stage', secretsVersion: 0 });
+    expect(shown.body['replicas']).to.deep.equal([
+      { replica: 0, secretsVersion: 1, version: 2, healthy: true },
+      { replica: 1, secretsVersion: 0, version: 1, healthy: false },
+    ]);
+  });
+
+  it('can be tried: nothing is asked for', async () => {
+    const tried = await rotate({ phase: 'stage' }, 'web', '?dryRun=true');
+    expect(tried.body).to.deep.include({ dryRun: true, change: 'update' });
+    expect(await asked()).to.equal(undefined);
+  });
+
+  it('is for those who may deploy, and for the own tenant', async () => {
+    const viewer = await lab.tenantToken(lab.a, 'viewer');
+    const other = await lab.tenantToken(lab.b);
+    const ask = (by: string) =>
+      lab.ask('POST', '/api/v1/deployments/web/secrets/rotate', { token: by, body: { phase: 'stage' } });
+    expect((await ask(viewer)).body['code']).to.equal('auth_forbidden');
+    expect((await ask(other)).body['code']).to.equal('deployment_not_found');
+    expect((await rotate({ phase: 'stage' }, 'nobody')).body['code']).to.equal('deployment_not_found');
+  });
+});

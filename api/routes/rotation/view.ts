@@ -1,0 +1,79 @@
+import type { StoredDeployment } from '../../../crds/deployment/index.js';
+import { parseSecretPath } from '../../../crds/grammar/index.js';
+import { keys, ranges } from '../../../crds/keys/index.js';
+import type { Replica } from '../../../crds/replica/index.js';
+import { isReady, type Report } from '../../../crds/report/index.js';
+import { getNextPhase, type RotationFacts, type RotationStep } from '../../../crds/rotation/index.js';
+import { type Cache, type Entry, value } from '../../../pkg/store/index.js';
+import { anchorsOf } from '../../admission/relations.js';
+import type { StoredRotation } from '../../admission/rotations.js';
+
+/** What a rotation looks like from one of the deployments that it concerns. Versions are numbers; there is no value here. */
+export function rotationView(cache: Cache, deployment: StoredDeployment, rotation: StoredRotation) {
+  const { label, path, asked, standing } = rotation;
+  const { state, waitsFor } = standing;
+  const isOver = state === 'retire' && waitsFor === undefined;
+  const replicas = cache
+    .list(ranges.replicasOf(deployment.metadata.tenant, deployment.name))
+    .map(entry => value<Replica>(entry))
+    .toSorted((a, b) => a.slot - b.slot);
+  return {
+    deployment: deployment.name,
+    secret: label,
+    path,
+    phase: isOver ? 'idle' : state,
+    holds: waitsFor === undefined,
+    next: getNextPhase(state),
+    waitsFor: waitsFor ?? null,
+    isAborting: asked?.phase === 'abort' && waitsFor !== undefined,
+    secretsVersion: deployment.secretsVersion,
+    replicas: replicas.map(replica => replicaView(cache, replica, path)),
+  };
+}
+
+function replicaView(
+  cache: Cache,
+  { tenant, nodeId, uid, slot, template, resolved, retiringSince }: Replica,
+  path: string,
+) {
+  const entry = nodeId === undefined ? undefined : cache.get(keys.report(tenant, nodeId, uid));
+  return {
+    replica: slot,
+    secretsVersion: template.secretsVersion,
+    version: resolved?.versions[path] ?? null,
+    healthy: retiringSince === undefined && isReady(entry && value<Report>(entry)),
+  };
+}
+
+/** A phase that was found to be the next one, or the present one again. */
+export interface Asking {
+  readonly entry: Entry;
+  readonly deployment: StoredDeployment;
+  readonly rotation: StoredRotation;
+  readonly step: RotationStep;
+}
+
+/** Where the credentials of a deployment lie, by label. */
+export function pathsOf({ secrets = [] }: StoredDeployment): ReadonlyMap<string, string> {
+  return new Map(secrets.map(({ vault_path: path }) => [parseSecretPath(path)?.label ?? path, path]));
+}
+
+/**
+ * What a step of a rotation is judged by. One rotation serves all who refer to a credential, so it is external when it is
+ * for any of them.
+ */
+export function factsOf(
+  cache: Cache,
+  deployment: StoredDeployment,
+  rotation: Pick<StoredRotation, 'asked' | 'standing'> | undefined,
+): RotationFacts {
+  const { tenant } = deployment.metadata;
+  const paths = [...pathsOf(deployment)];
+  const external = paths.filter(([, path]) => anchorsOf(cache, tenant, path).includes('external'));
+  return {
+    ...(rotation?.standing ?? { state: 'idle' }),
+    isTurnedBack: rotation?.asked?.phase === 'abort',
+    labels: paths.map(([label]) => label),
+    external: external.map(([label]) => label),
+  };
+}

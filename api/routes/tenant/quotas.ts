@@ -1,0 +1,85 @@
+import { keys } from '../../../crds/keys/index.js';
+import { reject } from '../../../crds/rejections/index.js';
+import { checkQuotaRequest, quotaKinds, type StoredTenant } from '../../../crds/tenant/index.js';
+import { type Entry, replace, value } from '../../../pkg/store/index.js';
+import { quotasOf } from '../../admission/quota.js';
+import type { ApiEnv } from '../../env.js';
+import type { Call } from '../../http/call.js';
+import { attempts, untilShown } from '../../http/concurrency.js';
+import { flagIn, WRITE_QUERY } from '../../http/query.js';
+import { Refused } from '../../http/rejection.js';
+import { etag, json } from '../../http/reply.js';
+import type { Outcome, Route } from '../../http/route.js';
+import { trialReply } from '../../admission/dry-run.js';
+
+const UUID = /^[0-9a-f-]{36}$/;
+const PATH = '/api/v1/tenants/{tenant}/quotas';
+
+/** Quotas: what a tenant may have. Each can see its own; the platform's administrators set them. */
+export function quotaRoutes(env: ApiEnv): readonly Route[] {
+  return [
+    {
+      method: 'GET',
+      path: PATH,
+      access: { tenant: 'viewer', admin: true },
+      tenant: 'chosen',
+      query: [],
+      body: 'none',
+      handle: call => get(env, call),
+    },
+    {
+      method: 'PUT',
+      path: PATH,
+      access: { admin: true },
+      tenant: 'none',
+      query: WRITE_QUERY,
+      body: 'json',
+      handle: call => put(env, call),
+    },
+  ];
+}
+
+async function find({ cache }: ApiEnv, { caller, params }: Call): Promise<Entry | Refused> {
+  await cache.barrier();
+  const id = params['tenant']!;
+  const isVisible = UUID.test(id) && (caller.kind === 'admin' || caller.tenant === id);
+  const entry = isVisible ? cache.get(keys.tenant(id)) : undefined;
+  return entry ?? new Refused(reject('resource_not_found', 'tenant', id));
+}
+
+async function get(env: ApiEnv, call: Call): Promise<Outcome> {
+  const entry = await find(env, call);
+  return entry instanceof Refused ? entry : json(200, view(env, entry), etag(entry.revision));
+}
+
+/** Replaces all that was set for the tenant: what is not sent is as configured. */
+async function put(env: ApiEnv, call: Call): Promise<Outcome> {
+  const isTrial = flagIn(call.query, 'dryRun');
+  if (isTrial instanceof Refused) return isTrial;
+  const checked = checkQuotaRequest(call.document);
+  if (!checked.ok) return new Refused(checked.rejections);
+  return attempts('tenant', async () => {
+    const entry = await find(env, call);
+    if (entry instanceof Refused) return entry;
+    const { quotas, ...tenant } = value<StoredTenant>(entry);
+    if (isTrial) return trialReply({ before: { quotas: quotas ?? {} }, after: { quotas: checked.value } });
+    const isSet = Object.keys(checked.value).length > 0;
+    const verdict = await replace(env.store, entry, { ...tenant, ...(isSet && { quotas: checked.value }) });
+    if (!verdict.stored) return undefined;
+    await untilShown(env.cache, verdict.revision);
+    const now = env.cache.get(entry.key) ?? entry;
+    return json(200, { ...view(env, now), alterations: [], warnings: [] }, etag(now.revision));
+  });
+}
+
+/** Every kind with its limit, null where there is none, how much is taken, and who has settled it. */
+function view(env: ApiEnv, entry: Entry) {
+  const { id, quotas: own = {} } = value<StoredTenant>(entry);
+  const limits = quotasOf(env, id);
+  const used = env.usage.of(id);
+  const kinds = quotaKinds.map(kind => [
+    kind,
+    { limit: limits[kind] ?? null, used: used[kind], set: kind in own ? 'tenant' : 'configuration' },
+  ]);
+  return { tenant: id, quotas: Object.fromEntries(kinds) as Readonly<Record<string, unknown>> };
+}

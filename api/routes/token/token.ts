@@ -1,0 +1,38 @@
+import { keys } from '../../../crds/keys/index.js';
+import type { StoredToken } from '../../../crds/tenant/index.js';
+import { encode, type Guard, type Put, type Store } from '../../../pkg/store/index.js';
+import type { ApiEnv } from '../../env.js';
+import { untilShown } from '../../http/concurrency.js';
+
+/** A token as clients see it: everything about it but the digest. */
+export type TokenView = Omit<StoredToken, 'digest' | 'usedBy'> & { readonly used?: boolean };
+
+export function tokenView(stored: StoredToken): TokenView {
+  const { digest: _, usedBy, ...token } = stored;
+  return token.kind === 'join' ? { ...token, used: usedBy !== undefined } : token;
+}
+
+/** How long the record of a token outlives the token. */
+const AFTERLIFE_SECONDS = 3_600;
+
+/** Stores a new token of a tenant that exists, or of the platform. False when there is no such tenant. */
+export async function storeToken({ store, cache, clock }: ApiEnv, token: StoredToken): Promise<boolean> {
+  const key = keys.token(token.id);
+  const tenant: readonly Guard[] = token.tenant === undefined ? [] : [{ key: keys.tenant(token.tenant), exists: true }];
+  const put = await tokenPut(store, token, clock.now());
+  const verdict = await store.commit({ guards: [{ key, at: 0 }, ...tenant], puts: [put], deletes: [] });
+  if (verdict.stored) await untilShown(cache, verdict.revision);
+  return verdict.stored;
+}
+
+/**
+ * The put of a token. Those of nodes and for joining are made by the thousand and live briefly: they go on a lease, so
+ * that nobody must clear them away. A person's token does not depend on one.
+ */
+export async function tokenPut(store: Store, token: StoredToken, now: number): Promise<Put> {
+  const put = { key: keys.token(token.id), bytes: encode(token) };
+  if (token.kind === 'tenant' || token.kind === 'admin') return put;
+  const remaining = Math.ceil((Date.parse(token.expiresAt) - now) / 1000);
+  const lease = await store.grant(Math.max(1, remaining) + AFTERLIFE_SECONDS);
+  return { ...put, lease: lease.id };
+}

@@ -1,0 +1,44 @@
+import type { ServerResponse } from 'node:http';
+import { PassThrough } from 'node:stream';
+
+import { expect } from 'chai';
+
+import { systemClock } from '../../pkg/clock/index.js';
+import type { AssignmentLine, NodeDesk } from '../../pkg/link/index.js';
+import { nobody } from '../http/call.js';
+import { AssignmentLines } from './assignments.js';
+import type { OpenStreams } from './open-streams.js';
+
+describe('the lines of assignments', () => {
+  it('stop with their token, though the agent has not read them all', () => {
+    let line: (line: AssignmentLine) => void = () => undefined;
+    let end: () => void = () => undefined;
+    let tick: () => void = () => undefined;
+    const left: string[] = [];
+    const desk = {
+      assignments: (_: unknown, onLine: typeof line) => {
+        line = onLine;
+        return () => left.push('desk');
+      },
+    } as unknown as NodeDesk;
+    const streams = {
+      add: (_: unknown, __: unknown, ends: typeof end) => {
+        end = ends;
+        return () => left.push('streams');
+      },
+    } as unknown as OpenStreams;
+    const after = (_: number, fire: () => void) => {
+      tick = fire;
+      return () => undefined;
+    };
+    const out = new PassThrough();
+    const lines = new AssignmentLines({ desk, streams, clock: { ...systemClock, after } });
+    lines.open({ tenant: 't', id: 'node_1', name: 'n' }, nobody, out as unknown as ServerResponse);
+    line({ type: 'ping' });
+    end();
+    tick();
+
+    expect(left).to.deep.equal(['desk', 'streams']);
+    expect(out.read()?.toString()).to.equal('{"type":"ping"}\n');
+  });
+});

@@ -1,0 +1,62 @@
+import type { ServerResponse } from 'node:http';
+
+import type { Clock } from '../../pkg/clock/index.js';
+import type { AssignmentLine, NodeDesk, NodeIdentity } from '../../pkg/link/index.js';
+import type { Caller } from '../http/call.js';
+import { every, type OpenStreams } from './open-streams.js';
+
+const PING_MS = 5_000;
+const PING: AssignmentLine = { type: 'ping' };
+const PING_BYTES = bytesOf(PING);
+
+/** More than this unread, and the agent is cut: it comes back and begins with a snapshot. */
+const UNREAD_BYTES = 8 * 1024 * 1024;
+
+export interface AssignmentLinesEnv {
+  readonly desk: NodeDesk;
+  readonly streams: OpenStreams;
+  readonly clock: Clock;
+}
+
+/** The open streams of assignments as HTTP carries them, kept warm by one timer. */
+export class AssignmentLines {
+  readonly #env: AssignmentLinesEnv;
+  readonly #open = new Set<ServerResponse>();
+  readonly #stop: () => void;
+
+  constructor(env: AssignmentLinesEnv) {
+    this.#env = env;
+    this.#stop = every(env.clock, PING_MS, () => {
+      for (const out of this.#open) out.write(PING_BYTES);
+    });
+  }
+
+  /** Sends a node's assignments until one side leaves. */
+  open(node: NodeIdentity, caller: Caller, out: ServerResponse): void {
+    this.#open.add(out);
+    const unsubscribe = this.#env.desk.assignments(node, line => {
+      if (out.writableLength > UNREAD_BYTES) out.destroy();
+      else out.write(bytesOf(line));
+    });
+    const leave = () => {
+      this.#open.delete(out);
+      unsubscribe();
+      forget();
+    };
+    // What has ended takes no more lines, though an agent that does not read can keep it from closing.
+    const forget = this.#env.streams.add('assignments', caller, () => {
+      leave();
+      out.end();
+    });
+    out.once('close', leave);
+  }
+
+  close(): void {
+    this.#stop();
+    for (const out of this.#open) out.end();
+  }
+}
+
+function bytesOf(line: AssignmentLine): Buffer {
+  return Buffer.from(`${JSON.stringify(line)}\n`);
+}

@@ -1,0 +1,82 @@
+import type { Cache } from '../../pkg/store/index.js';
+import type { Clock } from '../../pkg/clock/index.js';
+import type { Metrics } from '../../pkg/metrics/index.js';
+import { every } from '../stream/open-streams.js';
+import { History } from './history.js';
+import { line } from './frame.js';
+import type { Resource } from '../http/resource.js';
+import { Tail, type TailOptions } from './watcher.js';
+
+/** Half of what clients are promised, so that a quiet tail hears something at least every 15 s. */
+const TICK_MS = 7_000;
+
+export interface TailsEnv {
+  readonly cache: Cache;
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+  readonly resources: readonly Resource[];
+  /** Changes that are kept for tails that resume. */
+  readonly capacity: number;
+}
+
+/** Everybody who watches anything: one history, one timer, and a set of tails for each topic that has some. */
+export class Tails {
+  readonly history: History;
+  readonly #byTopic = new Map<string, Set<Tail>>();
+  readonly #metrics: Metrics;
+  readonly #stop: () => void;
+
+  constructor({ cache, clock, metrics, resources, capacity }: TailsEnv) {
+    this.#metrics = metrics;
+    this.history = new History(cache, resources, capacity, {
+      grown: (from, topics) => {
+        for (const topic of topics) for (const tail of this.#byTopic.get(topic) ?? []) tail.wake(from);
+      },
+      reset: () => this.#each(tail => tail.reset()),
+    });
+    this.#stop = every(clock, TICK_MS, () => this.#tick());
+  }
+
+  /** Starts a tail. Whoever ends it, it takes itself away. */
+  open(options: Omit<TailOptions, 'history' | 'ended'>, ended: () => void): Tail {
+    const tails = this.#byTopic.get(options.topic) ?? new Set();
+    this.#byTopic.set(options.topic, tails);
+    const tail: Tail = new Tail({
+      ...options,
+      history: this.history,
+      ended: because => {
+        queueMicrotask(() => this.#remove(tail));
+        if (because !== 'left') this.#metrics.count('mooring_tails_cut_total', { because });
+        ended();
+      },
+    });
+    tails.add(tail);
+    return tail;
+  }
+
+  /** Ends all tails in good order, and the timer. */
+  close(): void {
+    this.#stop();
+    this.#each(tail => tail.close());
+  }
+
+  get size(): number {
+    return [...this.#byTopic.values()].reduce((sum, tails) => sum + tails.size, 0);
+  }
+
+  #tick(): void {
+    const cursor = String(this.history.revision);
+    const bookmark = { ndjson: line('ndjson', 'bookmark', cursor), sse: line('sse', 'bookmark', cursor) };
+    this.#each(tail => tail.tick(bookmark));
+  }
+
+  #each(act: (tail: Tail) => void): void {
+    for (const tails of this.#byTopic.values()) for (const tail of tails) act(tail);
+  }
+
+  #remove(tail: Tail): void {
+    const tails = this.#byTopic.get(tail.topic);
+    tails?.delete(tail);
+    if (tails?.size === 0) this.#byTopic.delete(tail.topic);
+  }
+}

@@ -1,0 +1,169 @@
+import type { ServerResponse } from 'node:http';
+
+import type { Entry } from '../../pkg/store/index.js';
+import type { History } from './history.js';
+import { type Format, line, type Moment, type Shown } from './frame.js';
+import type { Resource } from '../http/resource.js';
+
+/** The current state that a tail begins with, in the order of names. */
+export interface Opening {
+  readonly revision: number;
+  readonly items: Iterator<Shown>;
+}
+
+export interface TailOptions {
+  readonly history: History;
+  readonly out: ServerResponse;
+  readonly resource: Resource;
+  /** The tenant's range of the resource. */
+  readonly topic: string;
+  readonly format: Format;
+  /** Which things the client wants to hear of. */
+  readonly wants: (entry: Entry) => boolean;
+  /** Number of the first moment that the client has not had. */
+  readonly from: number;
+  readonly opening: Opening | undefined;
+  readonly ended: (because: 'slow' | 'reset' | 'left') => void;
+}
+
+const BATCH_BYTES = 64 * 1024;
+
+/** How long a client that was cut has to read what was sent before. */
+const FAREWELL_MS = 10_000;
+
+/**
+ * One client that watches.
+ *
+ * It holds a place in the history, never a queue: when the client reads slowly the place stays behind, and when the
+ * history has moved past it the client is told so and cut. So a tail costs the same however slow its client is.
+ */
+export class Tail {
+  readonly #options: TailOptions;
+  #number: number;
+  #opening: Opening | undefined;
+  #blocked = false;
+  #over = false;
+  #batch: Buffer[] = [];
+  #batched = 0;
+  /** Whether a line was sent since the last tick. */
+  #spoke = true;
+
+  constructor(options: TailOptions) {
+    this.#options = options;
+    this.#number = options.from;
+    this.#opening = options.opening;
+    options.out.on('drain', () => {
+      this.#blocked = false;
+      this.#advance();
+    });
+    options.out.once('close', () => this.#end('left'));
+    this.#advance();
+  }
+
+  get topic(): string {
+    return this.#options.topic;
+  }
+
+  /** New moments are there, from that number on. */
+  wake(from: number): void {
+    // A tail that had everything need not look at what happened to others meanwhile.
+    if (!this.#blocked && !this.#opening) this.#number = Math.max(this.#number, from);
+    this.#advance();
+  }
+
+  /** Time passes: a quiet client gets a bookmark, one that fell out of the history is cut. */
+  tick(bookmark: Readonly<Record<Format, Buffer>>): void {
+    if (this.#over) return;
+    if (this.#blocked || this.#opening) {
+      if (this.#isLost()) this.#cut('slow');
+      return;
+    }
+    this.#number = this.#options.history.next;
+    if (!this.#spoke) this.#options.out.write(bookmark[this.#options.format]);
+    this.#spoke = false;
+  }
+
+  /** Ends it with a `gone` line: the client must list again. */
+  reset(): void {
+    this.#cut('reset');
+  }
+
+  /** Ends it in good order: the client may resume where it is. */
+  close(): void {
+    if (this.#over) return;
+    this.#options.out.end();
+    this.#end('left');
+  }
+
+  #advance(): void {
+    if (this.#over || this.#blocked) return;
+    this.#open();
+    this.#follow();
+    this.#flush();
+  }
+
+  #open(): void {
+    const { resource, wants, format } = this.#options;
+    while (this.#opening && !this.#blocked) {
+      const { items, revision } = this.#opening;
+      const next = items.next();
+      if (next.done) {
+        this.#opening = undefined;
+        this.#write(line(format, 'bookmark', String(revision)));
+        return;
+      }
+      const { entry, joined } = next.value;
+      if (!wants(entry)) continue;
+      const name = entry.key.slice(this.#options.topic.length);
+      this.#write(line(format, 'added', `${revision}:${name}`, resource.view(entry, joined)));
+    }
+  }
+
+  #follow(): void {
+    const { history, topic, wants, format } = this.#options;
+    while (!this.#opening && !this.#blocked && this.#number < history.next) {
+      const moment: Moment | undefined = history.at(this.#number);
+      if (!moment) return this.#cut('slow');
+      this.#number++;
+      if (moment.topic === topic && wants(moment.shown.entry)) this.#write(moment.line(format));
+    }
+  }
+
+  /** Lines that follow each other go out in one piece, but not in one that a slow client could hold for long. */
+  #write(bytes: Buffer): void {
+    this.#batch.push(bytes);
+    this.#batched += bytes.length;
+    if (this.#batched >= BATCH_BYTES) this.#flush();
+  }
+
+  #flush(): void {
+    const [first, second] = this.#batch;
+    if (!first) return;
+    const bytes = second ? Buffer.concat(this.#batch, this.#batched) : first;
+    this.#batch = [];
+    this.#batched = 0;
+    this.#spoke = true;
+    if (!this.#over) this.#blocked = !this.#options.out.write(bytes);
+  }
+
+  #isLost(): boolean {
+    const { history } = this.#options;
+    return this.#number < history.next && history.at(this.#number) === undefined;
+  }
+
+  #cut(because: 'slow' | 'reset'): void {
+    if (this.#over) return;
+    const { out, format, history } = this.#options;
+    this.#flush();
+    out.end(line(format, 'gone', String(history.revision)));
+    out.socket?.setTimeout(FAREWELL_MS, () => out.socket?.destroy());
+    this.#end(because);
+  }
+
+  #end(because: 'slow' | 'reset' | 'left'): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#opening = undefined;
+    this.#options.ended(because);
+  }
+}
