@@ -22,7 +22,7 @@ export type { ImageReference } from './image-reference.js';
 export { isPinned, parseImageReference } from './image-reference.js';
 export { isLabelKey, isLabelValue } from './label.js';
 export { isSameSpelling, findNearestName } from './nearest-name.js';
-export { parseCpu, parseMemory } from './quantity.js';
+export { formatAmount, formatBytes, formatCores, formatFree, parseCpu, parseMemory } from './quantity.js';
 export type { SecretPath } from './secret-path.js';
 export { isRelativePath, isSecretKey, isSecretLabel, parseSecretPath } from './secret-path.js';
 export type { TemplatePart } from './template.js';

@@ -27,3 +27,35 @@ export function parseMemory(text: string): number | undefined {
   const bytes = Number(match[1]) * (match[2] === undefined ? 1 : UNITS[match[2]]!);
   return Number.isSafeInteger(bytes) ? bytes : undefined;
 }
+
+const BYTE_STEPS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
+
+/** Thousandths of a core for people, in cores: `2`, `0.5`. */
+export function formatCores(millis: number): string {
+  return String(Math.round(millis / 10) / 100);
+}
+
+/** Bytes for people: `512MiB`, `7.6GiB`. */
+export function formatBytes(count: number): string {
+  const step = byteStep(count);
+  const value = count / 1024 ** step;
+  return `${value >= 100 ? Math.round(value) : Math.round(value * 10) / 10}${BYTE_STEPS[step]}`;
+}
+
+/** An amount as it is written in a spec: `500m cpu`, `64Mi memory`, and `3 containers` for what is only counted. */
+export function formatAmount(kind: string, amount: number): string {
+  if (kind === 'cpu') return `${amount}m cpu`;
+  return kind === 'memory' ? `${Math.floor(amount / 2 ** 20)}Mi memory` : `${amount} ${kind}`;
+}
+
+/** What is free of a whole: `cpu 1.8 of 2`, `memory 23 of 24 GiB`. Rounded down, so that no more is promised than exists. */
+export function formatFree(kind: 'cpu' | 'memory', free: number, whole: number): string {
+  const step = kind === 'cpu' ? 0 : Math.min(3, Math.max(2, byteStep(whole)));
+  const unit = kind === 'cpu' ? 1000 : 1024 ** step;
+  const [left, all] = [free, whole].map(amount => Math.floor((amount / unit) * 10) / 10);
+  return `${kind} ${left} of ${all}${kind === 'cpu' ? '' : ` ${BYTE_STEPS[step]}`}`;
+}
+
+function byteStep(count: number): number {
+  return count < 1 ? 0 : Math.min(BYTE_STEPS.length - 1, Math.floor(Math.log2(count) / 10));
+}

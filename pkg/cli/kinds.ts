@@ -1,8 +1,8 @@
+import { formatBytes, formatCores } from '../../crds/grammar/index.js';
 import type { Speaker } from './connection.js';
 import { UsageFault } from './faults.js';
 import { age } from './print/age.js';
 import { inkFor, type Paint } from './print/paint.js';
-import { bytes, cores } from './print/quantity.js';
 import type { Cell } from './print/table.js';
 import type { DeploymentView, EventView, NodeView, TenantView, TokenView } from './views.js';
 
@@ -58,8 +58,11 @@ export const nodes: Kind<NodeView> = {
   columns: [
     { title: 'NAME', cell: ({ name }) => name },
     { title: 'STATUS', cell: ({ status }, look) => state(status, look) },
-    { title: 'CPU FREE', cell: ({ free, capacity }) => `${cores(free.cpu)} of ${cores(capacity.cpu)}` },
-    { title: 'MEMORY FREE', cell: ({ free, capacity }) => `${bytes(free.memory)} of ${bytes(capacity.memory)}` },
+    { title: 'CPU FREE', cell: ({ free, capacity }) => `${formatCores(free.cpu)} of ${formatCores(capacity.cpu)}` },
+    {
+      title: 'MEMORY FREE',
+      cell: ({ free, capacity }) => `${formatBytes(free.memory)} of ${formatBytes(capacity.memory)}`,
+    },
     { title: 'HEARD', cell: ({ agent }, { now }) => age(agent.lastHeartbeatAt ?? undefined, now) },
     { title: 'AGE', cell: ({ metadata }, { now }) => age(metadata.createdAt, now) },
     { title: 'AGENT', wide: true, cell: ({ agent }) => agent.version },

@@ -1,10 +1,10 @@
+import { formatBytes, formatCores } from '../../../crds/grammar/index.js';
 import type { Look } from '../kinds.js';
 import { pairs } from '../kinds.js';
 import type { DeploymentView, EventView, NodeView } from '../views.js';
 import { age } from './age.js';
 import { paintState } from './paint.js';
 import { plain } from './plain.js';
-import { bytes, cores } from './quantity.js';
 import { type Cell, table } from './table.js';
 
 const EVENTS_SHOWN = 15;
@@ -62,9 +62,9 @@ export function describeNode(node: NodeView, events: readonly EventView[], look:
       `${node.schedulable.value ? 'yes' : 'no'}${node.schedulable.reason ? `: ${node.schedulable.reason}` : ''}`,
     ],
     ['Control plane', node.controlPlane ? 'yes' : 'no'],
-    ['CPU', `${cores(node.free.cpu)} of ${cores(node.capacity.cpu)} cores free`],
-    ['Memory', `${bytes(node.free.memory)} of ${bytes(node.capacity.memory)} free`],
-    ['Disk', bytes(node.capacity.disk)],
+    ['CPU', `${formatCores(node.free.cpu)} of ${formatCores(node.capacity.cpu)} cores free`],
+    ['Memory', `${formatBytes(node.free.memory)} of ${formatBytes(node.capacity.memory)} free`],
+    ['Disk', formatBytes(node.capacity.disk)],
     ['Agent', `${node.agent.version}, heard ${age(node.agent.lastHeartbeatAt ?? undefined, now)} ago`],
     ['Labels', pairs(node.labels)],
     ['Enrolled', `${node.metadata.createdAt} (${age(node.metadata.createdAt, now)} ago)`],

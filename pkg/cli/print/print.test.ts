@@ -2,7 +2,6 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 
 import { span } from './age.js';
-import { bytes, cores } from './quantity.js';
 import { table } from './table.js';
 
 describe('print', () => {
@@ -19,18 +18,6 @@ describe('print', () => {
   ] as const) {
     it(`${ms} ms are ${text}`, () => expect(span(ms)).to.equal(text));
   }
-
-  for (const [count, text] of [
-    [0, '0B'],
-    [1023, '1023B'],
-    [1024, '1KiB'],
-    [8_160_000_000, '7.6GiB'],
-    [512 * 1024 ** 2, '512MiB'],
-  ] as const) {
-    it(`${count} bytes are ${text}`, () => expect(bytes(count)).to.equal(text));
-  }
-
-  it('counts cores', () => expect([2000, 500, 1255].map(cores)).to.deep.equal(['2', '0.5', '1.26']));
 
   it('keeps every line of a table within the width, whatever is in it', () => {
     const cell = fc.string({ maxLength: 60 }).map(text => ({ text }));

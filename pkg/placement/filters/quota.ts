@@ -1,4 +1,4 @@
-import { amountWords } from '../amount-words.js';
+import { formatAmount } from '../../../crds/grammar/index.js';
 import type { Filter } from '../filter.js';
 import type { Surroundings } from '../surroundings.js';
 import type { QuotaUse } from '../workload.js';
@@ -10,8 +10,8 @@ export const quota: Filter = {
   words: (_node, { quotas }, around) => {
     const short = quotas.filter(use => !isKept(use, around));
     return [
-      short.map(({ kind, limit }) => `at most ${amountWords(kind, limit)}`).join(', '),
-      short.map(({ kind, used, asked }) => amountWords(kind, used + around.placed * asked)).join(', '),
+      short.map(({ kind, limit }) => `at most ${formatAmount(kind, limit)}`).join(', '),
+      short.map(({ kind, used, asked }) => formatAmount(kind, used + around.placed * asked)).join(', '),
     ];
   },
 };

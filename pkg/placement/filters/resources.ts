@@ -1,4 +1,4 @@
-import { amountWords } from '../amount-words.js';
+import { formatAmount } from '../../../crds/grammar/index.js';
 import { type Amounts, type Candidate, kinds } from '../candidate.js';
 import type { Filter } from '../filter.js';
 
@@ -8,8 +8,8 @@ export const resources: Filter = {
   accepts: (node, { requests: { cpu = 0, memory = 0 } }) => cpu <= free(node, 'cpu') && memory <= free(node, 'memory'),
   words: (node, { requests }) => {
     const short = kinds.filter(kind => (requests[kind] ?? 0) > free(node, kind));
-    const required = short.map(kind => amountWords(kind, requests[kind] ?? 0));
-    const reported = short.map(kind => `${amountWords(kind, free(node, kind))} free`);
+    const required = short.map(kind => formatAmount(kind, requests[kind] ?? 0));
+    const reported = short.map(kind => `${formatAmount(kind, free(node, kind))} free`);
     return [required.join(', '), reported.join(', ')];
   },
 };
