@@ -67,8 +67,7 @@ describe('controllers processes', () => {
     }
   };
 
-  it('take over within 12 seconds of a kill, at once after a SIGTERM, and leave nothing behind', async function () {
-    this.timeout(60_000);
+  it('take over within 12 seconds of a kill, at once after a SIGTERM, and leave nothing behind', async () => {
     const first = await standby();
     await ledBy(first, 15_000);
     const second = await standby();
@@ -89,8 +88,7 @@ describe('controllers processes', () => {
     expect(await holders()).to.deep.equal([]);
   });
 
-  it('refuse a loop that does not exist', async function () {
-    this.timeout(20_000);
+  it('refuse a loop that does not exist', async () => {
     const child = start('--only', 'no-such-loop');
     expect((await once(child, 'exit'))[0]).to.equal(2);
   });

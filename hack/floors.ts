@@ -21,7 +21,7 @@ export const floors: readonly (readonly string[])[] = [
   ['pkg/reconcile', 'pkg/client', 'pkg/link', 'pkg/material', 'pkg/process'],
   ['pkg/agent', 'pkg/cli'],
   ['controllers', 'api'],
-  ['dev/processes', 'dev/simulation'],
+  ['dev/testing', 'dev/processes', 'dev/simulation'],
   ['up'],
   ['e2e'],
   ['hack'],

@@ -9,8 +9,7 @@ import { expect } from 'chai';
 
 const moorPath = fileURLToPath(new URL('../moor', import.meta.url));
 
-describe('moor up --ephemeral', function () {
-  this.timeout(60_000);
+describe('moor up --ephemeral', () => {
   const folder = mkdtempSync(join(tmpdir(), 'moor-ephemeral-'));
   const env = { ...process.env, MOORING_HOME: folder };
 

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 
 import { expect } from 'chai';
 
+import { until } from '../dev/testing/index.js';
 import { sleep, systemClock } from '../pkg/clock/index.js';
 import { silentLogger } from '../pkg/log/index.js';
 import { Home } from './home.js';
@@ -72,15 +73,8 @@ describe('Supervisor', () => {
     stop.abort();
     await running;
   };
-  const until = async (holds: () => boolean) => {
-    const deadline = systemClock.monotonic() + 8_000;
-    while (!holds()) {
-      if (systemClock.monotonic() > deadline) throw new Error('it did not come to hold in time');
-      await sleep(systemClock, 20);
-    }
-  };
   const outcome = (): Progress['outcome'] | undefined => home.progress.read()?.outcome;
-  const up = () => until(() => outcome() === 'up');
+  const up = () => until('everything to be up', () => outcome() === 'up');
   const pid = (name: string) => home.records.read(name)?.process.pid;
 
   it('brings parts up in order, and tells each what the ones before it told', async () => {
@@ -118,7 +112,7 @@ describe('Supervisor', () => {
     await sleep(systemClock, 600); // past the first pause between two starts
     process.kill(first, 'SIGKILL');
 
-    await until(() => pid('a') !== first && isAlive(home.records.read('a')!.process));
+    await until('a to be restarted', () => pid('a') !== first && isAlive(home.records.read('a')!.process));
   });
 
   it('takes over what an earlier supervisor left', async () => {
@@ -130,7 +124,7 @@ describe('Supervisor', () => {
     begin();
     const starts: string[] = [];
     supervise([[[sleeper('a', 'r', starts)]]]);
-    await until(() => home.progress.read()?.plan === 'p2' && outcome() === 'up');
+    await until('the second plan to be up', () => home.progress.read()?.plan === 'p2' && outcome() === 'up');
 
     expect([pid('a'), starts]).to.deep.equal([first, []]);
   });
@@ -141,7 +135,7 @@ describe('Supervisor', () => {
     const [a, b] = ['a', 'b'].map(name => home.records.read(name)!.process);
     stages = [[[sleeper('a', 'another')]]];
 
-    await until(() => pid('a') !== a!.pid && pid('b') === undefined);
+    await until('a to be replaced and b to be gone', () => pid('a') !== a!.pid && pid('b') === undefined);
     expect([a, b].map(identity => isAlive(identity!))).to.deep.equal([false, false]);
   });
 
@@ -155,7 +149,7 @@ describe('Supervisor', () => {
       },
     };
     supervise([[[shy, sleeper('b')]]]);
-    await until(() => outcome() === 'failed');
+    await until('the start to fail', () => outcome() === 'failed');
 
     const [first, second] = home.progress.read()!.steps;
     expect(first).to.include({ name: 'a', state: 'failed', detail: 'no luck', remedy: 'none' });

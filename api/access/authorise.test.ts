@@ -67,13 +67,11 @@ describe('who may call', () => {
     const watch = await fetch(`${lab.server.url}/api/v1/deployments?watch=true`, {
       headers: { authorization: `Bearer ${token}` },
     });
-    const revokedAt = performance.now();
     const revoked = await lab.ask('DELETE', `/api/v1/tokens/${id}`, { token: admin });
-    await watch.text();
+    await watch.text(); // ends, or the test times out
 
     expect(made.status).to.equal(201);
     expect(revoked.status).to.equal(200);
-    expect(performance.now() - revokedAt).to.be.below(2_000);
     expect((await list(token)).status).to.equal(401);
   });
 

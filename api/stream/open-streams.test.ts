@@ -3,6 +3,7 @@ import { connect } from 'node:net';
 
 import { expect } from 'chai';
 
+import { until } from '../../dev/testing/index.js';
 import { keys, ranges } from '../../crds/keys/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import { HttpLink, type LogLine, type LogRequest } from '../../pkg/link/index.js';
@@ -16,14 +17,6 @@ const LOGS = '/api/v1/deployments/web/logs?follow=true';
 
 /** A container that says nothing. */
 const quiet = { [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => undefined) }) };
-
-const until = async (holds: () => boolean | Promise<boolean>) => {
-  const deadline = performance.now() + 5_000;
-  while (!(await holds())) {
-    if (performance.now() > deadline) throw new Error('did not come about');
-    await new Promise(resolve => setTimeout(resolve, 5));
-  }
-};
 
 describe('streams', () => {
   let lab: ApiLab;
@@ -57,11 +50,11 @@ describe('streams', () => {
       socket.write(paths.map(path => `GET ${path} ${head}`).join(''));
     });
     const other = () => answers.find(({ req }) => req.socket.remotePort === socket.localPort)?.req.socket;
-    await until(() => other() !== undefined);
+    await until('the server to see the connection', () => other() !== undefined);
     const seen = other();
     return async () => {
       socket.resetAndDestroy();
-      await until(() => seen?.destroyed === true);
+      await until('the connection to be gone', () => seen?.destroyed === true);
     };
   };
 
@@ -99,7 +92,7 @@ describe('streams', () => {
     await create(lab.store, keys.replica(lab.a, 'web', 0), replica);
   };
   const asked = async (): Promise<LogRequest> => {
-    await until(() => lab.cache.list(ranges.logRequests).length > 0);
+    await until('a log request', () => lab.cache.list(ranges.logRequests).length > 0);
     return value<LogRequest>(lab.cache.list(ranges.logRequests)[0]!);
   };
   const send = async (lines: AsyncIterable<LogLine>) =>
@@ -109,7 +102,7 @@ describe('streams', () => {
     const key = keys.token(token.id);
     const entry = lab.cache.get(key);
     if (entry) await lab.store.commit({ guards: [{ key, at: entry.revision }], puts: [], deletes: [key] });
-    await until(() => lab.cache.get(key) === undefined);
+    await until('the log request to be removed', () => lab.cache.get(key) === undefined);
   };
 
   it('are not opened for a client that has gone meanwhile', async () => {
@@ -126,10 +119,10 @@ describe('streams', () => {
 
   it('are forgotten when their turn on the connection never came', async () => {
     const leave = await ask(WATCH, WATCH, WATCH);
-    await until(async () => (await openNow('watch')) > 0);
+    await until('an open watch', async () => (await openNow('watch')) > 0);
     await leave();
 
-    await until(async () => (await openNow('watch')) === 0);
+    await until('every watch to be closed', async () => (await openNow('watch')) === 0);
   });
 
   it('with HEAD are never opened', async () => {
@@ -152,7 +145,7 @@ describe('streams', () => {
     await place();
     const leave = await ask(LOGS);
     const sent = send(quiet);
-    await until(async () => (await openNow('logs')) === 1);
+    await until('an open log stream', async () => (await openNow('logs')) === 1);
     await leave();
     await sent;
 
@@ -163,7 +156,7 @@ describe('streams', () => {
     await place();
     const leave = await ask(WATCH, LOGS);
     const sent = send(quiet);
-    await until(() => lab.cache.list(ranges.logRequests).length === 0);
+    await until('no log request to be left', () => lab.cache.list(ranges.logRequests).length === 0);
     await leave();
     await sent;
 
@@ -178,10 +171,10 @@ describe('streams', () => {
         yield { stream: 'stdout', text: 'one\n' } as const;
       })(),
     );
-    await until(async () => (await openNow('watch')) === 1);
+    await until('an open watch', async () => (await openNow('watch')) === 1);
     await leave();
 
-    await until(async () => (await openNow('watch')) === 0);
+    await until('every watch to be closed', async () => (await openNow('watch')) === 0);
   });
 
   it('of logs leave nothing behind however often they wait for the reader', async () => {
@@ -207,7 +200,7 @@ describe('streams', () => {
     const reading = lab.ask('GET', LOGS, { token: token.text });
     const talking = async function* () {
       yield { stream: 'stdout', text: 'before\n' } as const;
-      await until(async () => (await openNow('logs')) === 1);
+      await until('an open log stream', async () => (await openNow('logs')) === 1);
       await revoke();
       for (;;) {
         yield { stream: 'stdout', text: 'after\n' } as const;
@@ -217,7 +210,7 @@ describe('streams', () => {
     await send(talking()).catch(() => undefined); // the answer may come too late for an agent that goes on talking
 
     expect((await reading).text).to.equal('before\n');
-    await until(async () => (await openNow('logs')) === 0);
+    await until('every log stream to be closed', async () => (await openNow('logs')) === 0);
   });
 
   it('of logs let the agent go when only the head was wanted', async () => {
@@ -232,7 +225,7 @@ describe('streams', () => {
   it('end at once when their token was revoked before they opened', async () => {
     const release = hold();
     const opening = watch();
-    await until(() => answers.length > 0);
+    await until('an answer', () => answers.length > 0);
     await revoke();
     release();
     await (await opening).rest();

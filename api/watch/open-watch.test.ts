@@ -173,15 +173,13 @@ describe('watches', () => {
     const last = text.trimEnd().split('\n').at(-3) ?? '';
 
     expect(JSON.parse(last)).to.include({ type: 'gone' });
-  }).timeout(20_000);
+  });
 
   it('end in good order when the server stops', async () => {
     const reader = await watch();
     await reader.take(1);
-    const began = performance.now();
-    await lab.server.close();
+    await lab.server.close(); // ends, or the test times out
 
-    expect(performance.now() - began).to.be.below(3_000);
     expect(await reader.rest()).to.deep.equal([]);
   });
 });

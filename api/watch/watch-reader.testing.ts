@@ -7,7 +7,7 @@ export interface WatchLine {
   readonly id?: string;
 }
 
-const PATIENCE_MS = 5_000;
+const PATIENCE_MS = 60_000;
 
 /** Reads a watch line by line, with a deadline. */
 export class WatchReader {

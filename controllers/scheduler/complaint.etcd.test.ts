@@ -64,8 +64,7 @@ function nodePuts(position: number): readonly Put[] {
 }
 
 /** What an event may hold of what nodes say must be what a real etcd takes, with all that is written beside it. */
-describe('the event of a deployment that no node takes, on a real etcd', function () {
-  this.timeout(60_000);
+describe('the event of a deployment that no node takes, on a real etcd', () => {
   let folder: string;
   let etcd: EtcdProcess;
   let store: EtcdStore;

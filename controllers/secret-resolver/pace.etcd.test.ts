@@ -24,7 +24,6 @@ const AGAIN = 'run make test SUITES=etcd again when nothing else runs';
 
 /** From the moment a placed replica is stored until its stamp is seen: queue, look-up, unsealing, transaction and watch. */
 describe('the secret resolver, on a real etcd', function () {
-  this.timeout(60_000);
   let folder: string;
   let etcd: EtcdProcess;
   let store: EtcdStore;

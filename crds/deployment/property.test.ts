@@ -32,9 +32,7 @@ function valuesIn({ secrets = [] }: Sent): readonly unknown[] {
   return secrets.filter(({ values, generate }) => values ?? generate).map(({ values }) => values ?? {});
 }
 
-describe('for any sound document', function () {
-  this.timeout(60_000);
-
+describe('for any sound document', () => {
   it('admission accepts it, and what is stored minus what was announced is what was sent', () => {
     fc.assert(
       fc.property(soundDocument, document => {
@@ -89,9 +87,7 @@ describe('for any sound document', function () {
   });
 });
 
-describe('for any document at all', function () {
-  this.timeout(60_000);
-
+describe('for any document at all', () => {
   it('admission answers, each field once, and never throws', () => {
     const fields = [...Object.keys(full), 'metadata', 'status', 'bogus', 'toString', '__proto__'];
     const anything = fc.dictionary(fc.constantFrom(...fields), fc.jsonValue({ maxDepth: 4 }), {
@@ -124,9 +120,7 @@ describe('for any document at all', function () {
   });
 });
 
-describe('a value of a secret', function () {
-  this.timeout(60_000);
-
+describe('a value of a secret', () => {
   it('is never repeated, whatever else is wrong', () => {
     const canary = 'hunter2-canary';
     const secret = { name: 'ZZ', vault_path: 'deployments/zz', anchor: 'process', values: { key: canary } };

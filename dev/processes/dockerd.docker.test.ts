@@ -11,7 +11,6 @@ import { DockerdProcess } from './dockerd.js';
 import { RegistryProcess } from './registry.js';
 
 describe('an engine of our own', function () {
-  this.timeout(60_000);
   let folder: string;
   let registry: RegistryProcess;
   let dockerd: DockerdProcess;

@@ -11,8 +11,7 @@ import { freePort } from './free-port.js';
 import { ownsPort } from './port-owner.js';
 import { TcpProxy } from './tcp-proxy.js';
 
-describe('processes', function () {
-  this.timeout(30_000);
+describe('processes', () => {
   let folder: string;
 
   before(() => {

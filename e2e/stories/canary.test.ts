@@ -60,8 +60,7 @@ describe('the search for canaries', () => {
     }
   });
 
-  it('finds in etcd what was overwritten and deleted long ago', async function () {
-    this.timeout(30_000);
+  it('finds in etcd what was overwritten and deleted long ago', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'mooring-canary-'));
     const etcd = await EtcdProcess.start({ dataDir: join(folder, 'etcd') });
     const store = new EtcdStore({ endpoints: [etcd.endpoint], prefix: '/mooring/' });

@@ -17,8 +17,7 @@ interface ShownNode {
   readonly schedulable: { readonly value: boolean; readonly reason: string };
 }
 
-describe('the life of nodes', function () {
-  this.timeout(120_000);
+describe('the life of nodes', () => {
   let plane: ControlPlane;
   let fleet: Fleet;
   let shop: TenantDesk;

@@ -20,12 +20,11 @@ export const suites: readonly Suite[] = [
   {
     name: 'unit',
     has: path => !/\.(?:etcd|docker)\.test\.ts$|^e2e\/(?!lab\/)/.test(path),
-    alone: ['api/routes/deployment/hostile.test.ts', 'crds/deployment/hostile.test.ts', 'pkg/http/json.test.ts'],
   },
   {
     name: 'etcd',
     has: path => path.endsWith('.etcd.test.ts'),
-    timeoutMs: 60_000,
+    timeoutMs: 120_000,
     needs: 'etcd',
     sideBySide: true,
     first: ['up/up.etcd.test.ts'],
@@ -34,7 +33,7 @@ export const suites: readonly Suite[] = [
   {
     name: 'engine',
     has: path => path.endsWith('.docker.test.ts'),
-    timeoutMs: 120_000,
+    timeoutMs: 300_000,
     needs: 'dockerd',
     sideBySide: true,
   },
@@ -42,7 +41,7 @@ export const suites: readonly Suite[] = [
   {
     name: 'e2e',
     has: path => path.startsWith('e2e/stories/'),
-    timeoutMs: 180_000,
+    timeoutMs: 300_000,
     needs: 'dockerd',
     sideBySide: true,
     first: ['e2e/stories/rotation-crashes.test.ts'],

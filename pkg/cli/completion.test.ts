@@ -42,8 +42,6 @@ const cases: readonly { readonly typed: readonly string[]; readonly offered: rea
 ];
 
 describe('completion', function () {
-  this.timeout(30_000);
-
   for (const { typed, offered } of cases) {
     it(`bash: moor ${typed.join(' ')}<TAB>`, async () => {
       const words = ['moor', ...typed].map(word => `'${word}'`).join(' ');

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 import { expect } from 'chai';
 
-import { sleep, systemClock } from '../clock/index.js';
+import { until } from '../../dev/testing/index.js';
 import { FakeApi, refused, type TestTerminal, testTerminal } from './fake-api.js';
 import type { run as Run } from './run.js';
 
@@ -139,15 +139,11 @@ describe('moor logs', () => {
       const stop = new AbortController();
       const terminal = terminalOf({ interrupted: stop.signal });
       const following = run(['logs', '--controllers', 'scheduler'], terminal);
-      const deadline = systemClock.monotonic() + 8_000;
-      const until = async (text: string) => {
-        while (!terminal.printed.out.includes(text) && systemClock.monotonic() < deadline) await sleep(systemClock, 20);
-        expect(terminal.printed.out).to.contain(text);
-      };
+      const printed = (text: string) => until(`${text} to be printed`, () => terminal.printed.out.includes(text));
 
-      await until('placed');
+      await printed('placed');
       appendFileSync(path, line({ loop: 'scheduler', message: 'replaced' }));
-      await until('replaced');
+      await printed('replaced');
       stop.abort();
 
       expect(await following).to.equal(0);

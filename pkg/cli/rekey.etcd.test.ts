@@ -20,8 +20,7 @@ const COUNT = 150;
 const CANARY = 'canary-7c1b0f';
 const command = fileURLToPath(new URL('../../moor', import.meta.url));
 
-describe('moor admin rekey, on a real etcd', function () {
-  this.timeout(60_000);
+describe('moor admin rekey, on a real etcd', () => {
   const [older, newer] = [systemRandom.bytes(32).toString('base64'), systemRandom.bytes(32).toString('base64')];
   let folder: string;
   let file: string;

@@ -117,8 +117,7 @@ describe('moor rotate', () => {
     expect(asked()).to.deep.equal([]);
   });
 
-  it('stops at the first trouble, and says how to turn back', async function () {
-    this.timeout(20_000);
+  it('stops at the first trouble, and says how to turn back', async () => {
     stands = { ...stands, ill: 'promote' };
     const { code, err } = await moor('--auto');
     expect(code).to.equal(1);
@@ -127,8 +126,7 @@ describe('moor rotate', () => {
   });
 
   for (const stuck of ['stage', 'promote', 'retire']) {
-    it(`stops when nothing moves in ${stuck}, and says what it waits for`, async function () {
-      this.timeout(20_000);
+    it(`stops when nothing moves in ${stuck}, and says what it waits for`, async () => {
       stands = { ...stands, stuck };
       const { code, err } = await moor('--auto', '--patience', '1s');
       expect(code).to.equal(1);
@@ -136,8 +134,7 @@ describe('moor rotate', () => {
     });
   }
 
-  it('has patience while something moves', async function () {
-    this.timeout(20_000);
+  it('has patience while something moves', async () => {
     stands = { phase: 'verify', looks: 6 };
     expect((await moor('--auto', '--patience', '1s')).code).to.equal(0);
   });

@@ -19,9 +19,7 @@ function moor(...words: readonly string[]): Promise<Ended> {
   });
 }
 
-describe('the servers, started with moor', function () {
-  this.timeout(60_000);
-
+describe('the servers, started with moor', () => {
   for (const { words, named } of [
     { words: ['server', '--bogus', 'x'], named: '--bogus' },
     { words: ['controllers', '--bogus', 'x'], named: '--bogus' },

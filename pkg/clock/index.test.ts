@@ -4,9 +4,8 @@ import { backoffMs, seededRandom, sleep, systemClock } from './index.js';
 
 describe('sleep', () => {
   it('ends at once when the signal is already aborted', async () => {
-    const begun = systemClock.monotonic();
-    await sleep(systemClock, 10_000, AbortSignal.abort());
-    expect(systemClock.monotonic() - begun).to.be.below(1_000);
+    const clock = { ...systemClock, after: () => expect.fail('a timer was set') };
+    await sleep(clock, 10_000, AbortSignal.abort());
   });
 
   it('ends when the signal is aborted, without throwing', async () => {

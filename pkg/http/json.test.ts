@@ -1,7 +1,9 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 
+import { assertLinearCost } from '../../dev/testing/index.js';
 import { parseJson } from './json.js';
+import { hostileTexts } from './json.testing.js';
 
 const parse = (text: string) => parseJson(Buffer.from(text));
 
@@ -104,24 +106,8 @@ describe('parseJson', () => {
     );
   });
 
-  const heavy: Readonly<Record<string, string>> = {
-    'one long string': `"${'x'.repeat(1 << 20)}"`,
-    'one string of escapes': `"${'\\u0041'.repeat(170_000)}"`,
-    'only spaces': ' '.repeat(1 << 20),
-    'many keys': `{${Array.from({ length: 9_000 }, (_, n) => `"${'k'.repeat(100)}${n}":0`).join(',')}}`,
-    'a long number': '1'.repeat(1 << 20),
-    'a long fraction': `0.${'1'.repeat(1 << 20)}`,
-  };
-  for (const [name, text] of Object.entries(heavy)) {
-    it(`takes at most 50 ms of processor time for a mebibyte of ${name}`, () => {
-      // The best of six: the garbage of other tests may be collected during one.
-      const times = Array.from({ length: 6 }, () => {
-        const before = process.cpuUsage();
-        parse(text);
-        const { user, system } = process.cpuUsage(before);
-        return (user + system) / 1000;
-      });
-      expect(Math.min(...times)).to.be.below(50);
-    });
+  for (const [name, { size, make }] of Object.entries(hostileTexts)) {
+    it(`reads a mebibyte of ${name} at a cost in proportion to its length`, () =>
+      assertLinearCost({ size, prepare: make, run: text => parse(text) }));
   }
 });

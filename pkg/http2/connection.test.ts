@@ -4,6 +4,7 @@ import net, { type AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import fc from 'fast-check';
 
+import { until } from '../../dev/testing/index.js';
 import { Http2Connection } from './connection.js';
 import type { Windows } from './connection-handler.js';
 import { FrameReader, frameHeader, frameType, settingsFrame } from './frame.js';
@@ -160,10 +161,10 @@ describe('a connection of HTTP/2', () => {
       onEnd: ({ outcome }) => heard.push(outcome),
     });
     stream.write(Buffer.from('one'));
-    await until(() => served.length === 1);
+    await until('a stream to be served', () => served.length === 1);
     served[0]!.respond({ ':status': 200 });
     served[0]!.end('that is all');
-    await until(() => heard.length === 3);
+    await until('messages to arrive', () => heard.length === 3);
     expect(heard).to.deep.equal(['headers', 'that is all', 'finished']);
     stream.write(Buffer.from('too late'));
     expect((await ask(connection, '/echo')).end.outcome, 'the connection goes on').to.equal('finished');
@@ -185,9 +186,9 @@ describe('a connection of HTTP/2', () => {
     const heard: string[] = [];
     const handler = { onHeaders: () => heard.push('h'), onData: () => heard.push('d'), onEnd: () => heard.push('e') };
     const stream = connection.request(headersTo('/silent'), handler, Buffer.alloc(0));
-    await until(() => served.length === 1);
+    await until('a stream to be served', () => served.length === 1);
     stream.cancel();
-    await until(() => served[0]!.rstCode === http2.constants.NGHTTP2_CANCEL);
+    await until('the stream to be cancelled', () => served[0]!.rstCode === http2.constants.NGHTTP2_CANCEL);
     expect((await ask(connection, '/echo')).end.outcome).to.equal('finished');
     expect(heard).to.deep.equal([]);
   });
@@ -196,7 +197,7 @@ describe('a connection of HTTP/2', () => {
     await serve({ settings: { maxConcurrentStreams: 1 } });
     const underWay = ask(connection, '/silent');
     const queued = ask(connection, '/echo');
-    await until(() => served.length === 1);
+    await until('a stream to be served', () => served.length === 1);
     served[0]!.session!.goaway(http2.constants.NGHTTP2_NO_ERROR, served[0]!.id!);
     expect((await queued).end.outcome).to.equal('refused');
     expect(connection.usable).to.equal(false);
@@ -221,7 +222,7 @@ describe('a connection of HTTP/2', () => {
     await serve();
     await new Promise<void>(resolve => connection.ping(resolve));
     void ask(connection, '/silent');
-    await until(() => served.length === 1);
+    await until('a stream to be served', () => served.length === 1);
     await new Promise(resolve => served[0]!.session!.ping(resolve));
   });
 
@@ -245,7 +246,7 @@ describe('a connection of HTTP/2', () => {
       },
       Buffer.from('hello'),
     );
-    await until(() => heard.length > 0);
+    await until('messages to arrive', () => heard.length > 0);
     expect((await ask(connection, '/echo')).end.outcome).to.equal('finished');
     expect(heard).to.deep.equal(['data']);
   });
@@ -284,13 +285,6 @@ function interrupted(): Buffer {
     frameHeader(8, { type: frameType.ping, flags: 0, stream: 0 }),
     Buffer.alloc(8),
   ]);
-}
-
-async function until(holds: () => boolean): Promise<void> {
-  for (let tries = 0; !holds(); tries++) {
-    if (tries > 1_000) throw new Error('it never came to hold');
-    await new Promise(resolve => setTimeout(resolve, 2));
-  }
 }
 
 describe('frames', () => {

@@ -77,7 +77,7 @@ export class RecordingWatch implements WatchHandler {
   }
 
   /** Looks until `seen`, and fails when that takes too long. */
-  async until(seen: () => boolean, withinMs = 8_000): Promise<void> {
+  async until(seen: () => boolean, withinMs = 60_000): Promise<void> {
     for (const deadline = performance.now() + withinMs; !seen(); ) {
       if (performance.now() > deadline) throw new Error('the feed was not told in time');
       await delay(5);

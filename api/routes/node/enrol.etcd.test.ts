@@ -22,8 +22,7 @@ function enrolment(): object {
   return { nodeName: 'machine-1', labels: {}, capacity, publicKey: text, agentVersion: '0.1.0', proof };
 }
 
-describe('many machines that enrol under one name at once, on a real etcd', function () {
-  this.timeout(30_000);
+describe('many machines that enrol under one name at once, on a real etcd', () => {
   let folder: string;
   let etcd: EtcdProcess;
   let lab: ApiLab;

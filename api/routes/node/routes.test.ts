@@ -2,6 +2,7 @@ import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 
 import { expect } from 'chai';
 
+import { until } from '../../../dev/testing/index.js';
 import { keys } from '../../../crds/keys/index.js';
 import type { Replica } from '../../../crds/replica/index.js';
 import { systemClock } from '../../../pkg/clock/index.js';
@@ -226,10 +227,6 @@ describe('nodes', () => {
     await create(lab.store, keys.replica(lab.a, `web${slot}`, slot), replica);
     return replica;
   };
-  const until = async (holds: () => boolean) => {
-    for (let attempt = 0; attempt < 500 && !holds(); attempt++) await new Promise(resolve => setTimeout(resolve, 10));
-    expect(holds()).to.equal(true);
-  };
   const linkOf = ({ token }: EnrolReply) => {
     const link = new HttpLink({ server: lab.server.url });
     link.present(token);
@@ -242,10 +239,10 @@ describe('nodes', () => {
     const lines: { type: string }[] = [];
     const stop = new AbortController();
     const open = link.assignments(line => lines.push(line), stop.signal);
-    await until(() => lines.length === 1);
+    await until('lines of the stream', () => lines.length === 1);
     await place(two.node.id, 1);
     await place(one.node.id, 0);
-    await until(() => lines.length === 2);
+    await until('lines of the stream', () => lines.length === 2);
     stop.abort();
     await open;
     await link.close();
@@ -310,7 +307,7 @@ describe('nodes', () => {
     expect([logs.status, logs.text]).to.deep.equal([200, 'one\ntwo\n']);
     expect(logs.headers.get('content-type')).to.include('text/plain');
     expect(impostor).to.deep.equal([404]);
-    await until(() => lab.cache.list('log-requests/').length === 0);
+    await until('no log request to be left', () => lab.cache.list('log-requests/').length === 0);
   });
 
   it('that do not answer leave the logs unavailable', async () => {

@@ -38,7 +38,6 @@ const owner = (change: Partial<Ownership> = {}): Ownership => ({
 /** What every driver promises. */
 export function engineContract(name: string, open: () => Promise<EngineUnderTest>): void {
   describe(`engine contract: ${name}`, function () {
-    this.timeout(60_000);
     let under: EngineUnderTest;
     let engine: Engine;
 

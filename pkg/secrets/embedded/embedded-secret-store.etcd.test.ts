@@ -18,8 +18,7 @@ import { SecretKeyring } from './secret-keyring.js';
 const tenant = 'a2d1b2a0-0000-4000-8000-000000000001';
 const otherTenant = 'a2d1b2a0-0000-4000-8000-000000000002';
 
-describe('embedded secret store on etcd', function () {
-  this.timeout(60_000);
+describe('embedded secret store on etcd', () => {
   const keyring = new SecretKeyring([systemRandom.bytes(32)]);
   const granted = ['deployments', 'resources'];
   const storeAt = (endpoint: string) => new EtcdStore({ endpoints: [endpoint], prefix: '/test/' });

@@ -12,13 +12,12 @@ import { VaultSecretStore } from './vault-secret-store.js';
 const tenant = systemRandom.uuid();
 const otherTenant = systemRandom.uuid();
 
-describe('vault secret store on a real server', function () {
+describe('vault secret store on a real server', () => {
   if (vaultProgram === undefined) {
     it(NO_VAULT);
     return;
   }
   const program = vaultProgram;
-  this.timeout(60_000);
   let vault: RealVault;
   let store: VaultSecretStore | undefined;
 

@@ -8,8 +8,7 @@ import type { StoreUnderTest } from '../store.testing.js';
 import { EtcdLab } from './etcd-lab.testing.js';
 import { EtcdStore, versionWarning } from './etcd-store.js';
 
-describe('EtcdStore', function () {
-  this.timeout(30_000);
+describe('EtcdStore', () => {
   let lab: EtcdLab;
   let subject: StoreUnderTest;
 

@@ -29,8 +29,7 @@ function expectEachOnce(feed: RecordingWatch, keys: readonly string[]): void {
  * something known before resuming (wiped store); liveness by asking for progress (black hole, frozen server); fragments
  * that are put together again; the comparison with a list.
  */
-describe('following etcd through faults', function () {
-  this.timeout(30_000);
+describe('following etcd through faults', () => {
   let lab: EtcdLab;
 
   before(async () => {

@@ -42,8 +42,7 @@ function campaign(store: Store, holder: string, clock: Clock = systemClock): Ten
 }
 
 /* With leaders that hold on for two leases, as etcd3's do, the first test was seen to fail. */
-describe('leadership on etcd through faults', function () {
-  this.timeout(30_000);
+describe('leadership on etcd through faults', () => {
   let lab: EtcdLab;
 
   before(async () => {

@@ -24,8 +24,7 @@ function certificates(folder: string): { readonly ca: string; readonly cert: str
   return { ca: path('ca.pem'), cert: path('one.pem'), key: path('one.key') };
 }
 
-describe('etcd over TLS with a client certificate', function () {
-  this.timeout(30_000);
+describe('etcd over TLS with a client certificate', () => {
   let folder: string;
   let etcd: EtcdProcess;
   let files: ReturnType<typeof certificates>;

@@ -12,8 +12,7 @@ import { EtcdLab } from './etcd-lab.testing.js';
  * Each protection was taken out once, and its test was seen to fail: settling before sending again (lost answers); looking
  * into history (deleted meanwhile); closing the epoch (arrives late); the deadline of a call (black hole).
  */
-describe('writing to etcd through faults', function () {
-  this.timeout(30_000);
+describe('writing to etcd through faults', () => {
   let lab: EtcdLab;
 
   before(async () => {
@@ -148,7 +147,6 @@ describe('writing to etcd through faults', function () {
     await careless.get('warm');
     lab.proxy.mode = 'blackhole';
 
-    const began = performance.now();
     let hangs = true;
     const finished = () => {
       hangs = false;
@@ -156,8 +154,7 @@ describe('writing to etcd through faults', function () {
     const hanging = careless.get('a').then(finished, finished);
     expect(await faultOf(store.get('a'))).to.be.instanceOf(StoreUnavailableFault);
     expect(await faultOf(create(store, 'b', {}))).to.be.instanceOf(StoreUnavailableFault);
-    expect(performance.now() - began).to.be.lessThan(3_000);
-    expect(hangs).to.equal(true);
+    expect(hangs, 'a client without a deadline hangs longer').to.equal(true);
 
     lab.proxy.mode = 'pass';
     lab.proxy.cut();

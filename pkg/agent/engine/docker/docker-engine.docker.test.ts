@@ -40,8 +40,7 @@ async function openLab() {
 
 engineContract('docker', openLab);
 
-describe('the docker engine', function () {
-  this.timeout(60_000);
+describe('the docker engine', () => {
   let lab: Awaited<ReturnType<typeof openLab>>;
 
   before(async () => {

@@ -1,0 +1,96 @@
+/**
+ * What tests of every floor share: waiting for something to come true, and holding the cost of hostile input.
+ *
+ * One idea to hold: a test asserts no absolute time, because it also runs on a busy machine. What must not hang is
+ * waited for generously with `until`; what must not be slow is held by how its cost grows with its input, with
+ * `assertLinearCost`. Absolute figures belong to `make bench`.
+ *
+ * @module
+ */
+import { setTimeout as pause } from 'node:timers/promises';
+
+const PATIENCE_MS = 60_000;
+const POLL_EVERY_MS = 10;
+
+/** Polls until the result is neither undefined nor false; fails with what it was waiting for and the last error. */
+export async function until<T>(
+  what: string,
+  poll: () => Promise<T | undefined | false> | T | undefined | false,
+  withinMs = PATIENCE_MS,
+): Promise<T> {
+  const deadline = performance.now() + withinMs;
+  let lastError: unknown;
+  for (;;) {
+    try {
+      const result = await poll();
+      if (result !== undefined && result !== false) return result;
+      lastError = undefined;
+    } catch (error) {
+      lastError = error;
+    }
+    if (performance.now() > deadline) {
+      throw new Error(`gave up after ${withinMs} ms waiting for ${what}`, { cause: lastError });
+    }
+    await pause(POLL_EVERY_MS);
+  }
+}
+
+/** Linear work doubles its cost with its input, quadratic work quadruples it: the bound lies in between. */
+const MAX_GROWTH = 3;
+const LEAST_ROUNDS = 3;
+const MOST_ROUNDS = 12;
+/** Work that is shorter is repeated: the processor time of less is mostly noise. */
+const LEAST_SAMPLE_MS = 2;
+const MAX_REPEATS = 4096;
+
+/** Work whose cost must stay in proportion to its input. */
+export interface CostedWork<T> {
+  /** The size of the largest input: characters, entries, levels. */
+  readonly size: number;
+  readonly prepare: (size: number) => T;
+  readonly run: (input: T) => unknown;
+}
+
+/** Throws when the cost of work grows faster than in proportion to the size of its input. */
+export async function assertLinearCost<T>(work: CostedWork<T>): Promise<void> {
+  const growth = await measureGrowth(work);
+  if (growth >= MAX_GROWTH) {
+    const found = `the cost grew ${growth.toFixed(1)}-fold with each doubling of the input up to ${work.size}`;
+    throw new Error(`${found}; in proportion would be 2-fold, and ${MAX_GROWTH}-fold is too much`);
+  }
+}
+
+/**
+ * By what factor the processor time of work grows when its input doubles: from a quarter of `size` to `size`, which are
+ * two doublings. The least of several rounds counts, because other work on the machine only ever adds.
+ */
+export async function measureGrowth<T>({ size, prepare, run }: CostedWork<T>): Promise<number> {
+  const [small, large] = [prepare(Math.ceil(size / 4)), prepare(size)];
+  const repeats = await chooseRepeats(() => run(small));
+  let [leastSmall, leastLarge] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
+  let growth = Number.POSITIVE_INFINITY;
+  for (let round = 0; round < LEAST_ROUNDS || (round < MOST_ROUNDS && growth >= MAX_GROWTH); round++) {
+    leastSmall = Math.min(leastSmall, await measureCpu(repeats, () => run(small)));
+    leastLarge = Math.min(leastLarge, await measureCpu(repeats, () => run(large)));
+    growth = Math.sqrt(leastLarge / leastSmall);
+  }
+  return growth;
+}
+
+/** Milliseconds of processor time that this process spends on repeated work. */
+export async function measureCpu(repeats: number, run: () => unknown): Promise<number> {
+  const before = process.cpuUsage();
+  for (let repeat = 0; repeat < repeats; repeat++) {
+    const result = run();
+    if (result instanceof Promise) await result;
+  }
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1000;
+}
+
+/** Also warms the work up, so that its compilation is not measured. */
+async function chooseRepeats(run: () => unknown): Promise<number> {
+  let repeats = 1;
+  while (repeats < MAX_REPEATS && (await measureCpu(repeats, run)) < LEAST_SAMPLE_MS) repeats *= 2;
+  return repeats;
+}

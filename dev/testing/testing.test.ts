@@ -1,0 +1,54 @@
+import { expect } from 'chai';
+
+import { assertLinearCost, type CostedWork, until } from './index.js';
+
+const count = (steps: number) => {
+  let total = 0;
+  for (let step = 0; step < steps; step++) total += step % 7;
+  return total;
+};
+
+const caught = (work: CostedWork<number>) =>
+  assertLinearCost(work).then(
+    () => undefined,
+    (error: unknown) => String(error),
+  );
+
+describe('cost of work on hostile input', () => {
+  const cases: readonly { name: string; work: CostedWork<number>; isRefused: boolean }[] = [
+    { name: 'may be constant', work: { size: 4000, prepare: size => size, run: () => count(4000) }, isRefused: false },
+    { name: 'may be in proportion', work: { size: 400_000, prepare: size => size, run: count }, isRefused: false },
+    {
+      name: 'may not grow with the square',
+      work: { size: 600, prepare: size => size, run: size => count(size * size) },
+      isRefused: true,
+    },
+    {
+      name: 'may be spent after a wait',
+      work: { size: 400_000, prepare: size => size, run: async size => (await Promise.resolve(), count(size)) },
+      isRefused: false,
+    },
+  ];
+  for (const { name, work, isRefused } of cases) {
+    it(name, async () => {
+      const fault = await caught(work);
+      if (isRefused) expect(fault).to.match(/grew \d.*-fold with each doubling/);
+      else expect(fault).to.equal(undefined);
+    });
+  }
+});
+
+describe('waiting until something is true', () => {
+  it('returns the first result that is one', async () => {
+    let polls = 0;
+    expect(await until('three polls', () => ++polls === 3 && 'done')).to.equal('done');
+  });
+
+  it('says what it waited for, and the last error, when it gives up', async () => {
+    const failing = until('the moon', () => Promise.reject(new Error('behind clouds')), 1);
+    const fault = await failing.catch((error: unknown) => error as Error);
+    expect(fault).to.be.instanceOf(Error);
+    expect(String(fault)).to.include('the moon');
+    expect((fault as Error).cause).to.have.property('message', 'behind clouds');
+  });
+});
