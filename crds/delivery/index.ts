@@ -11,7 +11,81 @@
  *
  * @module
  */
-export type { Delivery, DeliveryUse } from './delivery.js';
-export type { EnvironmentRequest } from './request.js';
-export { checkEnvironmentRequest, environmentRequestSchema } from './request.js';
-export type { Unresolved, UnresolvedReason } from './unresolved.js';
+import { Type } from 'typebox';
+import { annotate, createBodyCheck, type CheckResult } from '../rule/index.js';
+
+/** One time that the variables of a replica were given out. */
+export interface DeliveryUse {
+  /** The public part of the ticket. */
+  readonly ticket: string;
+  readonly at: string;
+  /** By vault path. */
+  readonly versions: Readonly<Record<string, number>>;
+}
+
+/**
+ * `deliveries/<tenant>/<deployment>/<replica>`: what was given out for one replica. Written by the API before a value
+ * leaves; removed by the secret resolver when the replica is gone.
+ */
+export interface Delivery {
+  readonly replica: string;
+  readonly nodeId: string;
+  /** Every one whose ticket might come again, the oldest first. */
+  readonly uses: readonly DeliveryUse[];
+  /** Id of the event that tells of a ticket used twice, if there was one. */
+  readonly repeated?: string;
+}
+
+/** Why secrets cannot be had, in one word. */
+export type UnresolvedReason =
+  | 'secret_forbidden'
+  | 'secret_missing'
+  | 'secret_store_unavailable'
+  | 'secret_unreadable'
+  | 'secret_undeliverable';
+
+/** `unresolved/<tenant>/<deployment>`: why replicas have no secrets, and so no container. Written by the secret resolver. */
+export interface Unresolved {
+  /** Of the deployment. */
+  readonly uid: string;
+  readonly reason: UnresolvedReason;
+  /** For people: which path, which key. Never a value. */
+  readonly message: string;
+  /** Replicas that wait. */
+  readonly replicas: number;
+  readonly since: string;
+  readonly lastSeenAt: string;
+  /** Id of the event that stands for the cause. */
+  readonly event: string;
+}
+
+const segment = Type.String({
+  pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$',
+  ...annotate({ 'x-expected': 'a name or an id' }),
+});
+
+/** `POST /agent/v1/environment`: an agent asks for the variables of a container that it is about to make. */
+export interface EnvironmentRequest {
+  /** Uid of the replica. */
+  readonly replica: string;
+  readonly generation: number;
+  /** As it came with the assignment. */
+  readonly ticket: string;
+}
+
+export const environmentRequestSchema = Type.Object(
+  {
+    replica: segment,
+    generation: Type.Integer({ minimum: 1 }),
+    ticket: Type.String({
+      minLength: 1,
+      maxLength: 256,
+      ...annotate({ 'x-redact': true, 'x-expected': 'the ticket of the assignment' }),
+    }),
+  },
+  { additionalProperties: false },
+);
+
+/** Checks `POST /agent/v1/environment`. */
+export const checkEnvironmentRequest: (document: unknown) => CheckResult<EnvironmentRequest> =
+  createBodyCheck(environmentRequestSchema);

@@ -1,8 +1,7 @@
 import { exampleVolumes } from '../rejections/index.js';
 import { workloadLimits } from '../workload/facts.testing.js';
 import type { DeploymentAdmission } from './admit.js';
-import type { StoredDeployment } from './deployment.js';
-import type { DeploymentLimits } from './limits.js';
+import type { DeploymentLimits, StoredDeployment } from './deployment.js';
 import { optionalFields } from './rules.js';
 
 /** The limits of the default configuration, with every field supported. */

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { exampleVolumes } from '../rejections/index.js';
 import { exampleFacts, full, least, limits, machine1, stored } from './admit.testing.js';
 import { admitCreate, admitUpdate } from './admit.js';
-import type { DeploymentFacts } from './limits.js';
+import type { DeploymentFacts } from './deployment.js';
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -5,13 +5,11 @@ import { type Alteration, type Announce, recordAlterations } from '../rule/index
 import type { SecretWrite } from '../secret/index.js';
 import { completeMounts, completePlacement, completeSecrets } from '../workload/index.js';
 import { completeDependencies } from './depends-on.js';
-import type { Deployment } from './deployment.js';
+import type { Deployment, DeploymentFacts, DeploymentLimits } from './deployment.js';
 import type { HealthCheck } from './health-check.js';
-import type { DeploymentFacts, DeploymentLimits } from './limits.js';
-import type { Port, PortsInput } from './ports.js';
-import { REPLICAS_DEFAULT } from './replicas.js';
 import { completeRollout } from './rollout.js';
 import type { deploymentSchema } from './rules.js';
+import { type Port, type PortsInput, REPLICAS_DEFAULT } from './simple-fields.js';
 
 /** A deployment as a client sends it, once the rules have passed it. */
 export type DeploymentInput = Static<typeof deploymentSchema>;

@@ -1,9 +1,17 @@
 import type { Condition, Metadata } from '../meta/index.js';
-import type { PlacementSpec, ResourceRequests, SecretReference, VolumeMount } from '../workload/index.js';
+import type {
+  PlacementSpec,
+  ResourceRequests,
+  SecretReference,
+  VolumeMount,
+  WorkloadContext,
+  WorkloadFacts,
+  WorkloadLimits,
+} from '../workload/index.js';
 import type { Dependency } from './depends-on.js';
 import type { HealthCheck } from './health-check.js';
-import type { Port } from './ports.js';
 import type { Rollout } from './rollout.js';
+import type { Port } from './simple-fields.js';
 
 /** What a tenant asks for, after admission: every default filled in, every alias normalised. */
 export interface Deployment {
@@ -71,4 +79,25 @@ export interface DeploymentStatus {
   readonly secretsVersion: number;
   readonly placements: readonly ReplicaStatus[];
   readonly conditions: readonly Condition[];
+}
+
+/** The limits that rules measure against. Set by configuration, never by a tenant. */
+export interface DeploymentLimits extends WorkloadLimits {
+  readonly maxReplicas: number;
+  readonly retriesFloor: number;
+  readonly timeoutFloor: string;
+  /**
+   * The fields that this control plane carries out from end to end. Any other is refused as unknown: what is stored and
+   * then not done would be worse.
+   */
+  readonly supportedFields: ReadonlySet<string>;
+}
+
+/** What the API has looked up before the rules are asked. */
+export type DeploymentFacts = WorkloadFacts;
+
+/** All that the rules of a deployment may look at, beside the field itself. */
+export interface DeploymentContext extends WorkloadContext {
+  readonly kind: 'Deployment';
+  readonly limits: DeploymentLimits;
 }

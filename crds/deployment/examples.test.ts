@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { catalogue, getEntry, type RejectionCode } from '../rejections/index.js';
 import { complaints, exampleFacts, limits } from './admit.testing.js';
 import { admitCreate } from './admit.js';
-import type { DeploymentFacts } from './limits.js';
+import type { DeploymentFacts } from './deployment.js';
 
 /** Codes whose examples earn them in a world of their own, and their fixed form there or in the usual world. */
 const worlds: Readonly<Record<string, Partial<DeploymentFacts>>> = {

@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { parseDuration } from '../grammar/index.js';
 import { annotate, type FieldRules, attachFix, rule } from '../rule/index.js';
 import { WORDS_MAX, wordSchema } from '../workload/index.js';
-import type { DeploymentContext } from './limits.js';
+import type { DeploymentContext } from './deployment.js';
 
 /** How the container runtime asks a container whether it is well. */
 export interface HealthCheck {

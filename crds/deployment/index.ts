@@ -32,14 +32,15 @@ export { admitCreate, admitUpdate, toSpec } from './admit.js';
 export type { Dependency } from './depends-on.js';
 export type {
   Deployment,
+  DeploymentFacts,
+  DeploymentLimits,
   DeploymentPhase,
   DeploymentStatus,
   ReplicaStatus,
   StoredDeployment,
 } from './deployment.js';
 export type { HealthCheck } from './health-check.js';
-export type { DeploymentFacts, DeploymentLimits } from './limits.js';
-export type { Port } from './ports.js';
+export type { Port } from './simple-fields.js';
 export type { Canary, Rollout } from './rollout.js';
 export { rolloutDefaults } from './rollout.js';
-export { supportedFields, deploymentSchema, restrictSchema, optionalFields } from './rules.js';
+export { deploymentSchema, optionalFields, restrictSchema, supportedFields } from './rules.js';

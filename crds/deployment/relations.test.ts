@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { exampleVolumes } from '../rejections/index.js';
 import { complaints, exampleFacts, least, limits, machine1, machine2, scratch } from './admit.testing.js';
 import { admitCreate } from './admit.js';
-import type { DeploymentFacts } from './limits.js';
+import type { DeploymentFacts } from './deployment.js';
 
 type Fields = Readonly<Record<string, unknown>>;
 const { ready, writtenByOther, object, degraded, absent } = exampleVolumes;

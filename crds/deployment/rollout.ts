@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox';
 
 import { FieldPath, parseDuration } from '../grammar/index.js';
 import { type Announce, annotate, type FieldRules, rule } from '../rule/index.js';
-import type { DeploymentContext } from './limits.js';
+import type { DeploymentContext } from './deployment.js';
 
 /** How a new revision replaces the old one. */
 export interface Rollout {

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 
-import { type Validator, createValidator, type FieldRules } from '../rule/index.js';
+import { createValidator, type FieldRules, type Validator } from '../rule/index.js';
 import {
   anchorRules,
   composedReferenceRules,
@@ -32,13 +32,20 @@ import {
 } from '../workload/index.js';
 import { dependsOnRules, dependsOnSchema } from './depends-on.js';
 import { healthCheckRules, healthCheckSchema, waitersRules } from './health-check.js';
-import { kindRules, kindSchema } from './kind.js';
-import type { DeploymentContext } from './limits.js';
-import { nodeIdRules, nodeIdSchema } from './node-id.js';
-import { portsRules, portsSchema } from './ports.js';
-import { replicasRules, replicasSchema } from './replicas.js';
+import type { DeploymentContext } from './deployment.js';
 import { rolloutRules, rolloutSchema } from './rollout.js';
-import { secretsVersionRules, secretsVersionSchema } from './secrets-version.js';
+import {
+  kindRules,
+  kindSchema,
+  nodeIdRules,
+  nodeIdSchema,
+  portsRules,
+  portsSchema,
+  replicasRules,
+  replicasSchema,
+  secretsVersionRules,
+  secretsVersionSchema,
+} from './simple-fields.js';
 
 /** A deployment as a client sends it. */
 export const deploymentSchema = Type.Object(

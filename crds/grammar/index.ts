@@ -13,19 +13,37 @@
  *
  * @module
  */
-export type { Anchor } from './anchor.js';
-export { parseAnchor } from './anchor.js';
-export { DNS_LABEL_MAX, isDnsLabel, isDnsLabelText } from './dns-label.js';
-export { parseDuration } from './duration.js';
-export { FieldPath, escapePointer } from './field-path.js';
+export type { Anchor, SecretPath, TemplatePart } from './secret-path.js';
+export {
+  findPlaceholders,
+  isRelativePath,
+  isSecretKey,
+  isSecretLabel,
+  parseAnchor,
+  parseSecretPath,
+  parseTemplate,
+} from './secret-path.js';
+export type { IdPrefix } from './names.js';
+export {
+  createTypedId,
+  DNS_LABEL_MAX,
+  findNearestName,
+  isDnsLabel,
+  isDnsLabelText,
+  isLabelKey,
+  isLabelValue,
+  isSameSpelling,
+  isTypedId,
+} from './names.js';
+export {
+  formatAmount,
+  formatBytes,
+  formatCores,
+  formatFree,
+  parseCpu,
+  parseDuration,
+  parseMemory,
+} from './quantity.js';
+export { escapePointer, FieldPath } from './field-path.js';
 export type { ImageReference } from './image-reference.js';
 export { isPinned, parseImageReference } from './image-reference.js';
-export { isLabelKey, isLabelValue } from './label.js';
-export { isSameSpelling, findNearestName } from './nearest-name.js';
-export { formatAmount, formatBytes, formatCores, formatFree, parseCpu, parseMemory } from './quantity.js';
-export type { SecretPath } from './secret-path.js';
-export { isRelativePath, isSecretKey, isSecretLabel, parseSecretPath } from './secret-path.js';
-export type { TemplatePart } from './template.js';
-export { parseTemplate, findPlaceholders } from './template.js';
-export type { IdPrefix } from './typed-id.js';
-export { isTypedId, createTypedId } from './typed-id.js';

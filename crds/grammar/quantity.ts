@@ -1,3 +1,5 @@
+import parse from 'parse-duration';
+
 const CPU = /^(?:(\d{1,7})m|(\d{1,4})(?:\.(\d{1,3}))?)$/;
 const MEMORY = /^(\d{1,16})(Ki|Mi|Gi|Ti|k|M|G|T)?$/;
 
@@ -58,4 +60,14 @@ export function formatFree(kind: 'cpu' | 'memory', free: number, whole: number):
 
 function byteStep(count: number): number {
   return count < 1 ? 0 : Math.min(BYTE_STEPS.length - 1, Math.floor(Math.log2(count) / 10));
+}
+
+// parse-duration reads far more than durations (`10s; rm`, `1h-5m`): only what Go would accept reaches it.
+const DURATION = /^(?:\d{1,15}(?:\.\d{1,9})?(?:ns|us|µs|ms|s|m|h))+$/;
+const LONGEST = 64;
+
+/** Milliseconds of a duration such as `10s` or `1m30s`; undefined for anything else. */
+export function parseDuration(text: string): number | undefined {
+  if (text.length > LONGEST || !DURATION.test(text)) return undefined;
+  return parse(text) ?? undefined;
 }

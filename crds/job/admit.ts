@@ -1,6 +1,7 @@
 import type { Static } from 'typebox';
 
 import { isDnsLabel } from '../grammar/index.js';
+import type { Metadata } from '../meta/index.js';
 import type { Rejections } from '../rejections/index.js';
 import { type Alteration, recordAlterations, toRefusal, type Warning } from '../rule/index.js';
 import type { SecretWrite } from '../secret/index.js';
@@ -8,13 +9,16 @@ import {
   completeMounts,
   completePlacement,
   completeSecrets,
+  type PlacementSpec,
+  type ResourceRequests,
+  type SecretReference,
+  type VolumeMount,
   warnImage,
   warnResidency,
   type WorkloadFacts,
   type WorkloadLimits,
 } from '../workload/index.js';
-import type { Job } from './job.js';
-import { validateJob, type jobSchema } from './rules.js';
+import { type jobSchema, validateJob } from './rules.js';
 
 /** What becomes of a job's document. */
 export type JobAdmission =
@@ -64,3 +68,33 @@ function nameIn(document: unknown): string {
   const name = (document as { readonly name?: unknown } | null | undefined)?.name;
   return typeof name === 'string' && isDnsLabel(name) ? name : '<name>';
 }
+
+/** Work that ends, after admission. */
+export interface Job {
+  readonly kind: 'Job';
+  readonly name: string;
+  readonly image: string;
+  readonly entrypoint?: readonly string[];
+  readonly command?: readonly string[];
+  /** Always the id. */
+  readonly nodeId?: string;
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly secrets?: readonly SecretReference[];
+  readonly composedSecrets?: Readonly<Record<string, string>>;
+  readonly volumes?: readonly VolumeMount[];
+  readonly resources?: ResourceRequests;
+  readonly placement?: PlacementSpec;
+  /** How often it is tried again after a failure. */
+  readonly backoffLimit: number;
+  /** How long one attempt may take; for ever when absent. */
+  readonly timeoutSeconds?: number;
+  /** How long a finished job is kept; for ever when absent. */
+  readonly ttlSecondsAfterFinished?: number;
+}
+
+/** `jobs/<tenant>/<name>`. */
+export interface StoredJob extends Job {
+  readonly metadata: Metadata;
+}
+
+export type JobPhase = 'Pending' | 'Running' | 'Succeeded' | 'Failed';

@@ -6,9 +6,22 @@
  *
  * @module
  */
-import { checkSegment } from './segment.js';
 
-export { InvalidSegmentError } from './segment.js';
+const SEGMENT = /^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$/;
+
+/** A name reached the key layer unchecked. The rules above it should have refused it. */
+export class InvalidSegmentError extends Error {
+  constructor() {
+    super('a name that cannot be part of a key reached the store');
+    this.name = 'BrokenSegmentError';
+  }
+}
+
+/** Passes a name that can be one part of a key, and nothing else. */
+function checkSegment(name: string): string {
+  if (!SEGMENT.test(name)) throw new InvalidSegmentError();
+  return name;
+}
 
 /** A deployment, named without its kind. Also what the queues of most loops carry, as `<tenant>/<name>`. */
 export interface ObjectName {

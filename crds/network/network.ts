@@ -110,11 +110,11 @@ const fields: readonly FieldRules<NetworkFacts>[] = [
   { field: 'nodeId', absent: absentNode, present: [nodesAreKnown, nodeIsCandidate] },
 ];
 
-const examine = createValidator(networkSchema, fields);
+const validate = createValidator(networkSchema, fields);
 
 /** Judges a document that asks for a new network. */
 export function admitNetwork(document: unknown, facts: NetworkFacts): NetworkAdmission {
-  const refused = toRefusal(examine(document, () => facts));
+  const refused = toRefusal(validate(document, () => facts));
   if (refused) return refused;
 
   const { alterations, announce } = recordAlterations();

@@ -15,7 +15,18 @@
  *
  * @module
  */
-export { checkClaimRelease } from './claim-release.js';
+export type { Enrolment, NodeHeartbeat, NormalizeResult } from './requests.js';
+export {
+  checkClaimRelease,
+  checkEnrolment,
+  checkHeartbeat,
+  checkJoinTokenRequest,
+  checkRenewal,
+  enrolmentSchema,
+  heartbeatSchema,
+  joinTokenRequestSchema,
+  renewalSchema,
+} from './requests.js';
 export type {
   Capacity,
   NodeClaim,
@@ -27,14 +38,3 @@ export type {
   NodeStatus,
   StoredNode,
 } from './node.js';
-export type { Enrolment, NodeHeartbeat, NormalizeResult } from './requests.js';
-export {
-  checkEnrolment,
-  checkHeartbeat,
-  checkJoinTokenRequest,
-  checkRenewal,
-  enrolmentSchema,
-  heartbeatSchema,
-  joinTokenRequestSchema,
-  renewalSchema,
-} from './requests.js';

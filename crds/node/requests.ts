@@ -1,11 +1,109 @@
 import { type Static, Type } from 'typebox';
 
-import { DNS_LABEL_MAX } from '../grammar/index.js';
-import type { Rejections } from '../rejections/index.js';
-import { type Alteration, annotate, createBodyCheck, type CheckResult } from '../rule/index.js';
-import { capacitySchema, clampCapacity } from './capacity.js';
-import { nodeLabelRules, nodeLabelsSchema, normalizeLabels } from './labels.js';
+import { DNS_LABEL_MAX, FieldPath, isLabelKey, isLabelValue } from '../grammar/index.js';
+import { reject, type Rejections } from '../rejections/index.js';
+import {
+  type Alteration,
+  annotate,
+  type CheckResult,
+  createBodyCheck,
+  type FieldRules,
+  mapSchema,
+  rule,
+  toRefusal,
+} from '../rule/index.js';
 import type { Capacity } from './node.js';
+
+/** More than any machine has: 1024 cores, 64 TiB of memory, 4 PiB of disk. */
+const MOST: Capacity = { cpu: 1024 * 1000, memory: 64 * 2 ** 40, disk: 4 * 2 ** 50 };
+
+const amount = Type.Integer({ minimum: 0 });
+
+export const capacitySchema = Type.Object(
+  { cpu: amount, memory: amount, disk: amount },
+  { additionalProperties: false },
+);
+
+/** A capacity that a machine can have: an agent that boasts is brought down to it, announced. */
+export function clampCapacity(capacity: Capacity): {
+  readonly capacity: Capacity;
+  readonly alterations: readonly Alteration[];
+} {
+  const clamped: Capacity = {
+    cpu: Math.min(capacity.cpu, MOST.cpu),
+    memory: Math.min(capacity.memory, MOST.memory),
+    disk: Math.min(capacity.disk, MOST.disk),
+  };
+  const alterations = (['cpu', 'memory', 'disk'] as const)
+    .filter(part => clamped[part] !== capacity[part])
+    .map(part => ({
+      field: `capacity.${part}`,
+      from: capacity[part],
+      to: clamped[part],
+      why: 'more than a machine has',
+    }));
+  return { capacity: clamped, alterations };
+}
+
+const LABELS_MAX = 64;
+const PREFIX = 'mooring.io/';
+const COUNTRY = `${PREFIX}country`;
+
+/** What an agent may say under the platform's own prefix. */
+const OWN: ReadonlySet<string> = new Set([COUNTRY, `${PREFIX}geo-region`]);
+
+type Labels = Readonly<Record<string, string>>;
+
+export const nodeLabelsSchema = mapSchema(
+  Type.String({ maxLength: 1024, ...annotate({ 'x-reject': 'label_invalid' }) }),
+  {
+    maxProperties: LABELS_MAX,
+  },
+);
+
+function isReserved(key: string): boolean {
+  const plain = key.toLowerCase();
+  return plain.startsWith(PREFIX) && !OWN.has(key);
+}
+
+function isWellFormed(key: string, value: string): boolean {
+  return isLabelKey(key) && isLabelValue(value) && (key !== COUNTRY || /^[A-Za-z]{2}$/.test(value));
+}
+
+const labelsAreFree = rule('node_label_reserved', (labels: Labels, at, _facts: unknown, refuse) =>
+  Object.keys(labels)
+    .filter(isReserved)
+    .map(key => refuse(at.child(key), key)),
+);
+
+const labelsAreWellFormed = rule('label_invalid', (labels: Labels, at, _facts: unknown, refuse) =>
+  Object.entries(labels)
+    .filter(([key, value]) => !isWellFormed(key, value))
+    .map(([key, value]) => refuse(at.child(key), isLabelKey(key) ? value : key)),
+);
+
+export const nodeLabelRules: FieldRules<unknown> = { field: 'labels', present: [labelsAreFree, labelsAreWellFormed] };
+
+/** The labels that may stand, with the country in capitals; what was changed or left out is announced. */
+export function normalizeLabels(labels: Labels): {
+  readonly labels: Labels;
+  readonly alterations: readonly Alteration[];
+} {
+  const alterations: Alteration[] = [];
+  const announce = (key: string, to: string | null, why: string) =>
+    alterations.push({ field: FieldPath.root.child('labels').child(key).toString(), from: labels[key], to, why });
+
+  const kept = Object.entries(labels).flatMap(([key, value]): [string, string][] => {
+    if (isReserved(key) || !isWellFormed(key, value)) {
+      announce(key, null, isReserved(key) ? 'kept for the platform' : 'not a label');
+      return [];
+    }
+    const tidy = key === COUNTRY ? value.toUpperCase() : value;
+    if (tidy !== value) announce(key, tidy, 'countries are written in capitals');
+    return [[key, tidy]];
+  });
+  return { labels: Object.fromEntries(kept), alterations };
+}
 
 const nodeName = Type.String({
   maxLength: DNS_LABEL_MAX,
@@ -98,4 +196,14 @@ function tidied<Value extends { labels: Record<string, string>; capacity: Capaci
   const { labels, alterations } = normalizeLabels(checked.value.labels);
   const { capacity, alterations: clamped } = clampCapacity(checked.value.capacity);
   return { ok: true, value: { ...checked.value, labels, capacity }, alterations: [...alterations, ...clamped] };
+}
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+/** Judges `DELETE /api/v1/nodes/{nodeName}/claim`: it must name the tenant whose claim is released. */
+export function checkClaimRelease(tenantHeader: string | undefined): CheckResult<{ readonly tenant: string }> {
+  if (tenantHeader !== undefined && UUID.test(tenantHeader)) {
+    return { ok: true, value: { tenant: tenantHeader.toLowerCase() } };
+  }
+  return toRefusal([reject('node_claim_release_no_tenant', 'X-Tenant-ID', tenantHeader)])!;
 }

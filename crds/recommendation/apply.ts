@@ -75,7 +75,7 @@ const targetsFit = rule('dvm_recommendation_bad_parameter', (parameters: Paramet
 });
 
 const fields: readonly FieldRules<undefined>[] = [{ field: 'parameters', present: [actionIsKnown, targetsFit] }];
-const examine = createValidator(recommendationApplySchema, fields);
+const validate = createValidator(recommendationApplySchema, fields);
 
 /** Judges a request to apply a recommendation: its body first, then whether it still holds, then what it would do. */
 export function checkRecommendationApply(id: string, document: unknown, facts: ApplyFacts): CheckResult<VolumeChange> {
@@ -85,7 +85,7 @@ export function checkRecommendationApply(id: string, document: unknown, facts: A
     const reason = recommendation.reason ?? 'this one is not';
     return toRefusal([reject('dvm_recommendation_not_applicable', 'id', id, { reason })])!;
   }
-  const shape = toRefusal(examine(document, () => undefined));
+  const shape = toRefusal(validate(document, () => undefined));
   if (shape) return shape;
 
   const volume = facts.volumes.find(each => each.id === recommendation.volume_id);

@@ -11,13 +11,19 @@
  */
 export type { ApplyFacts, VolumeChange } from './apply.js';
 export { checkRecommendationApply, recommendationApplySchema } from './apply.js';
-export type { RecommendationQuery } from './query.js';
-export { checkRecommendationQuery, recommendationParameters, checkTenantHeader } from './query.js';
 export type {
   Recommendation,
   RecommendationAction,
   RecommendationParameters,
   RecommendationPriority,
+  RecommendationQuery,
   RecommendationType,
 } from './recommendation.js';
-export { recommendationActions, recommendationPriorities, recommendationTypes } from './recommendation.js';
+export {
+  checkRecommendationQuery,
+  checkTenantHeader,
+  recommendationActions,
+  recommendationParameters,
+  recommendationPriorities,
+  recommendationTypes,
+} from './recommendation.js';

@@ -1,3 +1,6 @@
+import { reject, type Rejection } from '../rejections/index.js';
+import { type CheckResult, toRefusal } from '../rule/index.js';
+
 /** What a recommendation is about. */
 export const recommendationTypes = ['replication', 'capacity', 'placement'] as const;
 export const recommendationPriorities = ['critical', 'high', 'medium', 'low'] as const;
@@ -25,4 +28,42 @@ export interface Recommendation {
   readonly volume_id: string;
   readonly parameters: RecommendationParameters;
   readonly measurement: { readonly at: string; readonly usedBytes?: number; readonly syncedReplicas?: number };
+}
+
+/** Which recommendations are asked for. */
+export interface RecommendationQuery {
+  readonly priority?: RecommendationPriority;
+  readonly type?: RecommendationType;
+}
+
+/** The parameters that the list of recommendations knows. */
+export const recommendationParameters = ['priority', 'type'] as const;
+
+/** Judges the query of a list; the tenant's header is required even from a tenant's own token. */
+export function checkRecommendationQuery(
+  query: Readonly<Record<string, string | undefined>>,
+  tenantHeader: string | undefined,
+): CheckResult<RecommendationQuery> {
+  const { priority, type } = query as { priority?: string; type?: string };
+  const unknown = Object.keys(query).filter(name => !recommendationParameters.some(known => known === name));
+  const isPriority = priority === undefined || recommendationPriorities.some(known => known === priority);
+  const isType = type === undefined || recommendationTypes.some(known => known === type);
+  const found: readonly Rejection[] = [
+    ...checkTenantHeader(tenantHeader),
+    ...unknown.map(name =>
+      reject('query_parameter_unknown', name, query[name], { known: [...recommendationParameters] }),
+    ),
+    ...(isPriority
+      ? []
+      : [reject('dvm_recommendation_unknown_priority', 'priority', priority, { known: recommendationPriorities })]),
+    ...(isType ? [] : [reject('dvm_recommendation_unknown_type', 'type', type, { known: recommendationTypes })]),
+  ];
+  return toRefusal(found) ?? { ok: true, value: query as RecommendationQuery };
+}
+
+/** Recommendations are computed for one tenant, which the request must name. */
+export function checkTenantHeader(header: string | undefined): readonly Rejection[] {
+  return header === undefined || header === ''
+    ? [reject('dvm_recommendation_tenant_required', 'X-Tenant-ID', header)]
+    : [];
 }

@@ -1,11 +1,9 @@
 import { callerRejections } from './callers.js';
-import { deliveryRejections } from './deliveries.js';
-import { deploymentRejections } from './deployment.js';
+import { deploymentRejections, healthCheckRejections } from './deployment.js';
 import type { CatalogueEntry } from './entry.js';
 import { failures } from './failures.js';
 import { fieldRejections } from './fields.js';
-import { healthCheckRejections } from './health-check.js';
-import { nodeRejections } from './nodes.js';
+import { deliveryRejections, nodeRejections } from './nodes.js';
 import { placementRejections } from './placement.js';
 import { recommendationRejections } from './recommendations.js';
 import { relationRejections } from './relations.js';

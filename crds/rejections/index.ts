@@ -12,10 +12,8 @@
  * @module
  */
 export type { AnyCatalogueEntry, ParamsOf, PlainCode, RejectionCode } from './catalogue.js';
-export { catalogue, getEntry, catalogueGroups, isRejectionCode } from './catalogue.js';
-export type { CatalogueEntry, ExampleRequest, SpecSection, RejectionStatus } from './entry.js';
+export { catalogue, catalogueGroups, getEntry, isRejectionCode } from './catalogue.js';
+export type { CatalogueEntry, ExampleRequest, RejectionStatus, SpecSection } from './entry.js';
 export { exampleVolumes } from './entry.js';
-export { describeValue } from './received.js';
-export { reject, redactReceived, withFix } from './reject.js';
 export type { PatchStep, Rejection, RejectionBody, RejectionRecord, Rejections } from './rejection.js';
-export { toRejectionAnswer } from './rejection.js';
+export { describeValue, redactReceived, reject, toRejectionAnswer, withFix } from './rejection.js';

@@ -11,17 +11,14 @@
  *
  * @module
  */
-export { isCountry } from './countries.js';
+export type { Region, Regions, Residency, ResidencyInput } from './residency.js';
+export { completeResidency, defaultRegions, isCountry, residencyRules, residencySchema } from './residency.js';
 export type { ResidencyMismatch } from './labels.js';
 export {
+  checkResidency,
   isResidencyLabel,
   nodeCountryLabel,
   nodeRegionLabel,
-  renderResidencyLabels,
   parseResidencyLabels,
-  checkResidency,
+  renderResidencyLabels,
 } from './labels.js';
-export type { Region, Regions } from './regions.js';
-export { defaultRegions } from './regions.js';
-export type { Residency, ResidencyInput } from './residency.js';
-export { completeResidency, residencyRules, residencySchema } from './residency.js';

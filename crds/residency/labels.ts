@@ -1,5 +1,4 @@
-import type { Regions } from './regions.js';
-import type { Residency } from './residency.js';
+import type { Regions, Residency } from './residency.js';
 
 type Labels = Readonly<Record<string, string>>;
 

@@ -1,9 +1,7 @@
 import { type Static, Type } from 'typebox';
 
 import { FieldPath } from '../grammar/index.js';
-import { type Announce, annotate, type FieldError, attachFix, type Rule, rule } from '../rule/index.js';
-import { isCountry } from './countries.js';
-import type { Regions } from './regions.js';
+import { annotate, type Announce, attachFix, type FieldError, type Rule, rule } from '../rule/index.js';
 
 /** Where data may be. */
 export interface Residency {
@@ -83,3 +81,48 @@ export function completeResidency(sent: ResidencyInput, at: FieldPath, announce:
     }),
   };
 }
+
+/** ISO 3166-1 alpha-2, as officially assigned. */
+const ASSIGNED =
+  'AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BV BW BY BZ CA CC ' +
+  'CD CF CG CH CI CK CL CM CN CO CR CU CV CW CX CY CZ DE DJ DK DM DO DZ EC EE EG EH ER ES ET FI FJ FK FM FO FR GA GB GD ' +
+  'GE GF GG GH GI GL GM GN GP GQ GR GS GT GU GW GY HK HM HN HR HT HU ID IE IL IM IN IO IQ IR IS IT JE JM JO JP KE KG KH ' +
+  'KI KM KN KP KR KW KY KZ LA LB LC LI LK LR LS LT LU LV LY MA MC MD ME MF MG MH MK ML MM MN MO MP MQ MR MS MT MU MV MW ' +
+  'MX MY MZ NA NC NE NF NG NI NL NO NP NR NU NZ OM PA PE PF PG PH PK PL PM PN PR PS PT PW PY QA RE RO RS RU RW SA SB SC ' +
+  'SD SE SG SH SI SJ SK SL SM SN SO SR SS ST SV SX SY SZ TC TD TF TG TH TJ TK TL TM TN TO TR TT TV TW TZ UA UG UM US UY ' +
+  'UZ VA VC VE VG VI VN VU WF WS YE YT ZA ZM ZW';
+
+const countries: ReadonlySet<string> = new Set(ASSIGNED.split(' '));
+
+/** Whether a text names a country, in capitals or not. */
+export function isCountry(text: string): boolean {
+  return text.length === 2 && countries.has(text.toUpperCase());
+}
+
+/** A name for several countries, declared by the control plane. */
+export interface Region {
+  readonly name: string;
+  readonly countries: readonly string[];
+}
+
+/** What the control plane declares about residency. */
+export interface Regions {
+  /** Whether placement honours residency at all. */
+  readonly enforced: boolean;
+  readonly declared: readonly Region[];
+}
+
+const EU = 'AT BE BG CY CZ DE DK EE ES FI FR GR HR HU IE IT LT LU LV MT NL PL PT RO SE SI SK';
+const APAC = 'AU BD BN CN FJ HK ID IN JP KH KR LA LK MM MN MO MV MY NP NZ PG PH PK SG TH TW VN';
+
+const region = (name: string, countries: string): Region => ({ name, countries: countries.split(' ') });
+
+/** The regions of the default configuration. */
+export const defaultRegions: readonly Region[] = [
+  region('eu', EU),
+  region('eea', `${EU} IS LI NO`),
+  region('uk', 'GB'),
+  region('us', 'US'),
+  region('ca', 'CA'),
+  region('apac', APAC),
+];

@@ -12,7 +12,21 @@
  *
  * @module
  */
-export type { RotationRecord, RotationMaterial, RotationProgress } from './records.js';
-export { isRotationOpen, readRotationState } from './standing.js';
-export type { RotationFacts, RotationPhase, RotationState, RotationStep } from './rotation.js';
-export { checkRotation, getNextPhase, rejectOvertakenStep, rotationPhases, rotationSchema } from './rotation.js';
+export type {
+  RotationFacts,
+  RotationMaterial,
+  RotationPhase,
+  RotationProgress,
+  RotationRecord,
+  RotationState,
+  RotationStep,
+} from './rotation.js';
+export {
+  checkRotation,
+  getNextPhase,
+  isRotationOpen,
+  readRotationState,
+  rejectOvertakenStep,
+  rotationPhases,
+  rotationSchema,
+} from './rotation.js';

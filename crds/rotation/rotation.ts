@@ -1,21 +1,20 @@
 import { type Static, Type } from 'typebox';
 
 import { FieldPath } from '../grammar/index.js';
-import { type Rejection, reject, withFix } from '../rejections/index.js';
-import { annotate, type CheckResult, createValidator, type FieldRules, toRefusal, rule } from '../rule/index.js';
+import { reject, type Rejection, withFix } from '../rejections/index.js';
+import { annotate, type CheckResult, createValidator, type FieldRules, rule, toRefusal } from '../rule/index.js';
 import {
-  type Generation,
+  findProvidedAndGenerated,
+  type GenerateInput,
   generateRules,
   generateSchema,
-  toGeneration,
+  type Generation,
   type MaterialContext,
-  findProvidedAndGenerated,
   type SecretLimits,
-  type GenerateInput,
+  toGeneration,
   valuesRules,
   valuesSchema,
 } from '../secret/index.js';
-import { isRotationOpen } from './standing.js';
 
 /** The phases of a rotation, in order; after the last it is `idle` again. */
 export const rotationPhases = ['stage', 'promote', 'verify', 'retire'] as const;
@@ -134,7 +133,7 @@ const fields: readonly FieldRules<Context>[] = [
   { field: 'generate', present: [materialIsForStaging, externalIsNotMinted, ...generateRules, keysAreApart] },
 ];
 
-const examine = createValidator(rotationSchema, fields);
+const validate = createValidator(rotationSchema, fields);
 
 /** Judges a step of a rotation: whether it is the next one, and whether it brings what it needs. */
 export function checkRotation(
@@ -142,7 +141,7 @@ export function checkRotation(
   facts: RotationFacts,
   limits: SecretLimits,
 ): CheckResult<RotationStep> {
-  const found = examine(document, sound => ({ facts, limits: { secrets: limits }, document: sound.document }));
+  const found = validate(document, sound => ({ facts, limits: { secrets: limits }, document: sound.document }));
   const refused = toRefusal(found);
   if (refused) return refused;
   const { phase, secret, values, generate } = document as Static<typeof rotationSchema>;
@@ -163,4 +162,70 @@ export function checkRotation(
 export function rejectOvertakenStep(phase: string, facts: Pick<RotationFacts, 'state' | 'waitsFor'>): Rejection {
   const params = { next: getNextPhase(facts.state), waitsFor: facts.waitsFor };
   return reject('rotation_transition_invalid', FieldPath.root.child('phase'), phase, params);
+}
+
+/**
+ * Where the next version comes from: the caller, who has sent values, or the platform. Without a recipe the platform
+ * mints every key of the present version anew.
+ */
+export type RotationMaterial =
+  | { readonly by: 'caller' }
+  | { readonly by: 'platform'; readonly generation?: Generation };
+
+/** `rotations/<tenant>/<label>`: the phase that was asked for. Written by the API. Holds no material. */
+export interface RotationRecord {
+  /** Of this rotation, from `stage` to its end. */
+  readonly id: string;
+  /** `<namespace>/<label>`. */
+  readonly path: string;
+  readonly phase: RotationPhase | 'abort';
+  /** The version that containers had when it began; 0 when there was none. */
+  readonly from: number;
+  /** The version that is staged. */
+  readonly to: number;
+  readonly material: RotationMaterial;
+  /** The deployment through which it was asked for. */
+  readonly deployment: string;
+  readonly by: string;
+  readonly askedAt: string;
+}
+
+/** `rotation-progress/<tenant>/<label>`: how far that phase is. Written by the rotation phaser. */
+export interface RotationProgress {
+  /** Of the rotation that this is about. */
+  readonly id: string;
+  readonly phase: RotationPhase | 'abort';
+  readonly holds: boolean;
+  /** For people, while the phase does not hold. */
+  readonly waitsFor?: string;
+  /** The staged version was seen as this rotation's own. */
+  readonly staged: boolean;
+  /** The secretsVersion that each consumer, by uid, was raised to for the new version. */
+  readonly raised: Readonly<Record<string, number>>;
+  /** The same for the way back. */
+  readonly returned: Readonly<Record<string, number>>;
+  readonly at: string;
+}
+
+type RotationStatus = Pick<RotationFacts, 'state' | 'waitsFor'>;
+
+/** Whether a rotation is under way: from `stage` until it has retired the old version or has been turned back. */
+export function isRotationOpen({ state, waitsFor }: RotationStatus): boolean {
+  return waitsFor !== undefined || (state !== 'idle' && state !== 'retire');
+}
+
+const NOT_LOOKED_AT = 'the rotation phaser has taken it up';
+
+/**
+ * Where a rotation stands, from what was asked for and how far that is. One that was turned back is idle again; one that
+ * has ended well stays at `retire`, so that its last step may be repeated.
+ */
+export function readRotationState(
+  asked: RotationRecord | undefined,
+  progress: RotationProgress | undefined,
+): RotationStatus {
+  if (!asked) return { state: 'idle' };
+  const own = progress?.id === asked.id && progress.phase === asked.phase ? progress : undefined;
+  const state = asked.phase === 'abort' ? 'idle' : asked.phase;
+  return own?.holds ? { state } : { state, waitsFor: own?.waitsFor ?? NOT_LOOKED_AT };
 }

@@ -1,3 +1,5 @@
+import { type Static, type TSchema, type TUnsafe, Type } from 'typebox';
+
 import type { PlainCode } from '../rejections/index.js';
 
 /** What a schema may say beside its shape. ajv is told to leave these words alone. */
@@ -35,4 +37,16 @@ export const annotationWords: readonly (keyof Annotations)[] = [
 /** A schema's annotations, checked by the compiler. */
 export function annotate<const Given extends Annotations>(given: Given): Given {
   return given;
+}
+
+/**
+ * The schema of a map whose keys are the client's own.
+ *
+ * Every value is looked at, whatever its key: a pattern for keys would pass over one with a line break in it.
+ */
+export function mapSchema<Value extends TSchema>(
+  value: Value,
+  options: Annotations & { readonly maxProperties: number },
+): TUnsafe<Record<string, Static<Value>>> {
+  return Type.Unsafe<Record<string, Static<Value>>>({ type: 'object', additionalProperties: value, ...options });
 }

@@ -13,14 +13,8 @@
  *
  * @module
  */
-export type { Alteration, Announce, Warning } from './alteration.js';
-export { recordAlterations } from './alteration.js';
-export { annotate } from './annotations.js';
-export type { CheckResult } from './body-check.js';
-export { createBodyCheck, toRefusal } from './body-check.js';
-export type { Validator, WellFormedDocument } from './validator.js';
-export { createValidator, REJECTIONS_MAX } from './validator.js';
-export { mapSchema } from './map-of.js';
-export { forEachEntry, forPart } from './parts.js';
-export type { FieldRules, FieldError, RuleResult, Refuse, Rule } from './rule.js';
-export { attachFix, rule } from './rule.js';
+export type { Alteration, Announce, FieldError, FieldRules, Refuse, Rule, RuleResult, Warning } from './rule.js';
+export { attachFix, forEachEntry, forPart, recordAlterations, rule } from './rule.js';
+export { annotate, mapSchema } from './annotations.js';
+export type { CheckResult, Validator, WellFormedDocument } from './validator.js';
+export { createBodyCheck, createValidator, REJECTIONS_MAX, toRefusal } from './validator.js';

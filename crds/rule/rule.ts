@@ -2,9 +2,9 @@ import type { FieldPath } from '../grammar/index.js';
 import {
   type ParamsOf,
   type PatchStep,
+  reject,
   type Rejection,
   type RejectionCode,
-  reject,
   withFix,
 } from '../rejections/index.js';
 
@@ -59,4 +59,67 @@ export interface FieldRules<Facts> {
   readonly absent?: Rule<undefined, Facts>;
   /** Asked when it was. */
   readonly present: readonly Rule<never, Facts>[];
+}
+
+type Holder = Readonly<Record<string, unknown>>;
+
+/** The rule of a part, for the object that holds the part. Silent when the part is not there. */
+export function forPart<Value, Facts>(part: string, inner: Rule<Value, Facts>): Rule<Holder, Facts> {
+  return {
+    code: inner.code,
+    check: (holder, at, facts) => {
+      const value = holder[part];
+      return value === undefined ? undefined : inner.check(value as Value, at.child(part), facts);
+    },
+  };
+}
+
+/** Findings of one rule in one list: as many as an answer can hold, so that a hostile list costs no more than that. */
+const FOUND_MAX = 200;
+
+/** The rule of an entry, for the list that holds the entries. */
+export function forEachEntry<Value, Facts>(inner: Rule<Value, Facts>): Rule<readonly Value[], Facts> {
+  return {
+    code: inner.code,
+    check: (list, at, facts) => {
+      const found: FieldError[] = [];
+      for (const [position, entry] of list.entries()) {
+        const more = inner.check(entry, at.index(position), facts);
+        if (more !== undefined) found.push(...('rejection' in more ? [more] : more.slice(0, FOUND_MAX)));
+        if (found.length >= FOUND_MAX) break;
+      }
+      return found;
+    },
+  };
+}
+
+/** Something the server stored that the client did not send, or did not store although the client sent it. */
+export interface Alteration {
+  readonly field: string;
+  /** What was sent; null for nothing. */
+  readonly from: unknown;
+  /** What is stored; null for nothing. */
+  readonly to: unknown;
+  readonly why: string;
+}
+
+/** Something that was stored as asked, although it may not do what was meant. */
+export interface Warning {
+  readonly code: string;
+  readonly field: string;
+  readonly message: string;
+  /** `residency_no_matching_node`: what the tenant's nodes report instead. */
+  readonly advertised?: readonly string[];
+}
+
+/** Notes one difference between what was sent and what is to be stored. */
+export type Announce = (field: { toString(): string }, from: unknown, to: unknown, why: string) => void;
+
+/** A list of alterations, and the function that adds to it. */
+export function recordAlterations(): { readonly alterations: readonly Alteration[]; readonly announce: Announce } {
+  const alterations: Alteration[] = [];
+  const announce: Announce = (field, from, to, why) => {
+    alterations.push({ field: field.toString(), from: from ?? null, to: to ?? null, why });
+  };
+  return { alterations, announce };
 }

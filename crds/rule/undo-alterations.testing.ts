@@ -1,4 +1,4 @@
-import type { Alteration } from './alteration.js';
+import type { Alteration } from './rule.js';
 
 type Holder = Record<string, unknown>;
 

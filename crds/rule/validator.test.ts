@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 
 import { FieldPath } from '../grammar/index.js';
 import { annotate, createBodyCheck, createValidator, type FieldRules, mapSchema, rule } from './index.js';
-import { omitPaths } from './without.js';
+import { omitPaths } from './shape.js';
 
 const schema = Type.Object(
   {

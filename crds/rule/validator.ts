@@ -1,11 +1,9 @@
-import type { TObject } from 'typebox';
+import type { Static, TObject, TSchema } from 'typebox';
 
 import { FieldPath } from '../grammar/index.js';
-import type { Rejection } from '../rejections/index.js';
-import type { FieldRules, FieldError, RuleResult, Rule } from './rule.js';
-import { createRedaction } from './redaction.js';
-import { type SchemaError, compileShape } from './shape.js';
-import { omitPaths } from './without.js';
+import { redactReceived, type Rejection, type Rejections } from '../rejections/index.js';
+import type { FieldError, FieldRules, Rule, RuleResult } from './rule.js';
+import { compileShape, omitPaths, type SchemaError, type SchemaNode } from './shape.js';
 
 /** Most rejections in one answer: enough for a person to work on, and a bound on what a hostile body can cause. */
 export const REJECTIONS_MAX = 200;
@@ -159,4 +157,54 @@ function compare(a: readonly number[], b: readonly number[]): number {
   const differing = a.findIndex((rank, depth) => rank !== b[depth]);
   if (differing < 0) return a.length - b.length;
   return b[differing] === undefined ? 1 : a[differing]! - b[differing];
+}
+
+/** Takes out of a rejection what was sent at a place, where a schema says that nothing below it is ever quoted. */
+export function createRedaction(
+  schema: TSchema,
+): (rejection: Rejection, at: FieldPath, document: unknown) => Rejection {
+  return (rejection, at, document) => {
+    const value = valueAt(document, at);
+    return isCovered(schema as SchemaNode, at, value) ? redactReceived(rejection, value) : rejection;
+  };
+}
+
+function isCovered(schema: SchemaNode, { parts }: FieldPath, value: unknown): boolean {
+  let here: SchemaNode | undefined = schema;
+  let isRedacted = false;
+  for (const part of parts) {
+    isRedacted ||= here?.['x-redact'] === 'throughout';
+    here = typeof part === 'number' ? here?.items : here?.properties?.[part];
+  }
+  isRedacted ||= here?.['x-redact'] === 'throughout';
+  return isRedacted && !(here?.['x-quoted'] && typeof value === (here.type === 'integer' ? 'number' : 'string'));
+}
+
+function valueAt(document: unknown, { parts }: FieldPath): unknown {
+  return parts.reduce<unknown>((holder, part) => {
+    const isHolder = typeof holder === 'object' && holder !== null && Object.hasOwn(holder, part);
+    return isHolder ? (holder as Record<string | number, unknown>)[part] : undefined;
+  }, document);
+}
+
+/** A body that may be used, or everything that is wrong with it. */
+export type CheckResult<Value> =
+  | { readonly ok: true; readonly value: Value }
+  | { readonly ok: false; readonly rejections: Rejections };
+
+/** A refusal, when there is anything to refuse. */
+export function toRefusal(
+  rejections: readonly Rejection[],
+): { readonly ok: false; readonly rejections: Rejections } | undefined {
+  const [first, ...rest] = rejections;
+  return first && { ok: false, rejections: [first, ...rest] };
+}
+
+/** Makes the check of a body whose schema, with a few rules, says everything about it. */
+export function createBodyCheck<Schema extends TObject>(
+  schema: Schema,
+  fields: readonly FieldRules<undefined>[] = [],
+): (document: unknown) => CheckResult<Static<Schema>> {
+  const examine = createValidator(schema, fields);
+  return document => toRefusal(examine(document, () => undefined)) ?? { ok: true, value: document as Static<Schema> };
 }

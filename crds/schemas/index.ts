@@ -16,7 +16,6 @@ export type { BodyName } from './bodies.js';
 export { bodies } from './bodies.js';
 export { renderCrds } from './crd.js';
 export type { JsonSchema } from './json-schema.js';
-export { toPublicSchema } from './json-schema.js';
-export { renderJsonSchemas } from './json-schemas.js';
+export { renderJsonSchemas, toPublicSchema } from './json-schema.js';
 export type { ApiInfo, RouteAnswer, RouteDescription } from './open-api.js';
 export { renderComponents, renderOpenApi } from './open-api.js';

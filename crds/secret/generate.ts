@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox';
 
 import { isSecretKey } from '../grammar/index.js';
 import { annotate, type Rule, rule } from '../rule/index.js';
-import type { MaterialContext, SecretLimits } from './limits.js';
+import type { MaterialContext, SecretLimits } from './values.js';
 
 /** Characters that a byte becomes, by encoding: base64url goes without padding. */
 const ENCODED: Readonly<Record<Encoding, (bytes: number) => number>> = {

@@ -12,11 +12,9 @@
  *
  * @module
  */
-export type { Charset, Encoding, Generation, GenerateInput } from './generate.js';
+export type { Charset, Encoding, GenerateInput, Generation } from './generate.js';
 export { alphabets, generateRules, generateSchema, toGeneration } from './generate.js';
-export { guardPersisted } from './guard-persisted.js';
-export type { MaterialContext, SecretLimits } from './limits.js';
-export { defaultSecretLimits } from './limits.js';
-export { findProvidedAndGenerated, valuesRules, valuesSchema } from './values.js';
 export type { SecretWrite, SecretWriteRequest } from './write.js';
-export { checkSecretWrite, secretWriteSchema } from './write.js';
+export { checkSecretWrite, guardPersisted, secretWriteSchema } from './write.js';
+export type { MaterialContext, SecretLimits } from './values.js';
+export { defaultSecretLimits, findProvidedAndGenerated, valuesRules, valuesSchema } from './values.js';

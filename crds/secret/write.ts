@@ -1,11 +1,16 @@
 import { Type } from 'typebox';
 
 import { FieldPath, isSecretLabel } from '../grammar/index.js';
-import { reject } from '../rejections/index.js';
-import { annotate, type CheckResult, createValidator, type FieldRules, toRefusal, rule } from '../rule/index.js';
-import { type Generation, generateRules, generateSchema, toGeneration, type GenerateInput } from './generate.js';
-import type { MaterialContext, SecretLimits } from './limits.js';
-import { findProvidedAndGenerated, valuesRules, valuesSchema } from './values.js';
+import { reject, type Rejection } from '../rejections/index.js';
+import { annotate, type CheckResult, createValidator, type FieldRules, rule, toRefusal } from '../rule/index.js';
+import { type GenerateInput, generateRules, generateSchema, type Generation, toGeneration } from './generate.js';
+import {
+  findProvidedAndGenerated,
+  type MaterialContext,
+  type SecretLimits,
+  valuesRules,
+  valuesSchema,
+} from './values.js';
 
 /** Material for one credential, ready for the secrets store. */
 export interface SecretWrite {
@@ -39,7 +44,7 @@ const fields: readonly FieldRules<Context>[] = [
   { field: 'generate', present: [...generateRules, keysAreApart] },
 ];
 
-const examine = createValidator(secretWriteSchema, fields);
+const validate = createValidator(secretWriteSchema, fields);
 
 /** What a secret write must know. */
 export interface SecretWriteRequest {
@@ -60,7 +65,7 @@ export function checkSecretWrite(
     ...(granted.includes(namespace) ? [] : [reject('secret_path_namespace', NAMESPACE, namespace, { granted })]),
     ...(isSecretLabel(resource) ? [] : [reject('secret_path_shape', RESOURCE, resource, { granted })]),
   ];
-  const body = examine(document, sound => ({
+  const body = validate(document, sound => ({
     limits: { secrets: limits },
     // A part that has not its shape has been spoken of: it must not count as nothing.
     document: sound.isWhole('generate') ? sound.document : { ...sound.document, generate: {} },
@@ -75,3 +80,36 @@ export function checkSecretWrite(
 
 const NAMESPACE = FieldPath.root.child('namespace');
 const RESOURCE = FieldPath.root.child('resource');
+
+/** Where a record may hold the description of a workload. */
+const HOLDERS = ['spec', 'template'] as const;
+
+const CODES = { values: 'secret_material_would_persist', generate: 'secret_generate_would_persist' } as const;
+
+/**
+ * The last gate before a record is stored: whatever path led here, it may hold references to secrets and no material.
+ *
+ * Looks at `secrets` of the record itself and of the spec or template inside it.
+ */
+export function guardPersisted(record: unknown): Rejection | undefined {
+  if (typeof record !== 'object' || record === null) return undefined;
+  const fields = record as Readonly<Record<string, unknown>>;
+  return guardEntries(fields['secrets']) ?? first(HOLDERS.map(holder => guardPersisted(fields[holder])));
+}
+
+function guardEntries(secrets: unknown): Rejection | undefined {
+  if (!Array.isArray(secrets)) return undefined;
+  for (const [position, entry] of secrets.entries()) {
+    if (typeof entry !== 'object' || entry === null) continue;
+    for (const part of ['values', 'generate'] as const) {
+      const value = (entry as Readonly<Record<string, unknown>>)[part];
+      const at = FieldPath.root.child('secrets').index(position).child(part);
+      if (value !== undefined) return reject(CODES[part], at, value);
+    }
+  }
+  return undefined;
+}
+
+function first(found: readonly (Rejection | undefined)[]): Rejection | undefined {
+  return found.find(rejection => rejection !== undefined);
+}

@@ -13,15 +13,6 @@
  * @module
  */
 export type { QuotaKind, QuotaOverrides, TenantQuotas } from './quotas.js';
-export {
-  checkQuotaRequest,
-  defaultQuotas,
-  mergeQuotas,
-  parseQuota,
-  quotaKinds,
-  quotaRequestSchema,
-} from './quotas.js';
-export type { Role, StoredTenant, StoredToken, TokenKind } from './tenant.js';
-export { checkTenantRequest, tenantRequestSchema } from './tenant-request.js';
-export type { TokenRequest } from './token-request.js';
-export { checkTokenRequest, tokenRequestSchema } from './token-request.js';
+export { checkQuotaRequest, defaultQuotas, mergeQuotas, parseQuota, quotaKinds, quotaRequestSchema } from './quotas.js';
+export type { Role, StoredTenant, StoredToken, TokenKind, TokenRequest } from './tenant.js';
+export { checkTenantRequest, checkTokenRequest, tenantRequestSchema, tokenRequestSchema } from './tenant.js';

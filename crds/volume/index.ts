@@ -8,10 +8,14 @@
  *
  * @module
  */
-export type { VolumeAdmission, VolumeFacts, VolumeNode } from './create.js';
-export { admitVolume, VOLUME_REPLICAS_MAX, volumeSchema } from './create.js';
-export type { ReplicaFacts } from './replica.js';
-export { checkVolumeReplica, volumeReplicaSchema } from './replica.js';
+export type { ReplicaFacts, VolumeAdmission, VolumeFacts, VolumeNode } from './admission.js';
+export {
+  admitVolume,
+  checkVolumeReplica,
+  VOLUME_REPLICAS_MAX,
+  volumeReplicaSchema,
+  volumeSchema,
+} from './admission.js';
 export type {
   KnownVolume,
   MountType,
@@ -22,4 +26,4 @@ export type {
   VolumeReplica,
   VolumeSpec,
 } from './volume.js';
-export { rejectVolumeRemoval } from './removal.js';
+export { rejectVolumeRemoval } from './volume.js';

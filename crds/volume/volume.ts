@@ -1,4 +1,6 @@
+import { FieldPath } from '../grammar/index.js';
 import type { Metadata } from '../meta/index.js';
+import { reject, type Rejection } from '../rejections/index.js';
 import type { Residency } from '../residency/index.js';
 
 export type VolumeClass = 'ephemeral' | 'replicated' | 'object';
@@ -57,4 +59,12 @@ export interface KnownVolume extends VolumeSpec {
 export interface StoredVolume extends VolumeSpec {
   readonly metadata: Metadata;
   readonly id: string;
+}
+
+/** Why a volume may not be deleted now, if anything stands against it. */
+export function rejectVolumeRemoval({ id, consumers }: Pick<KnownVolume, 'id' | 'consumers'>): Rejection | undefined {
+  if (consumers.length === 0) return undefined;
+  return reject('volume_in_use', FieldPath.root.child('id'), id, {
+    users: consumers.map(({ deployment }) => deployment),
+  });
 }

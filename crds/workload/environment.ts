@@ -1,8 +1,9 @@
 import { Type } from 'typebox';
 
-import { annotate, type FieldRules, mapSchema, rule } from '../rule/index.js';
-import { isCredential } from './credential.js';
+import { FieldPath } from '../grammar/index.js';
+import { annotate, type FieldError, type FieldRules, mapSchema, rule } from '../rule/index.js';
 import type { WorkloadContext as Context } from './context.js';
+import { isCredential } from './credential.js';
 
 const VARIABLES_MAX = 512;
 const VALUE_MAX = 32_768;
@@ -45,4 +46,80 @@ const holdsNoCredential = rule(
 export const environmentRules: FieldRules<Context> = {
   field: 'environment',
   present: [holdsNoCredential, environmentNamesRule],
+};
+
+type Map = Readonly<Record<string, unknown>>;
+type Loose = {
+  readonly name?: unknown;
+  readonly vault_path?: unknown;
+  readonly values?: Map;
+  readonly generate?: { readonly keys?: unknown };
+};
+
+/** Something that sets a variable. */
+interface Setter {
+  readonly variable: string;
+  readonly field: string;
+  /** Position in the list, for entries of `secrets`. */
+  readonly position?: number;
+}
+
+/** Everything that sets a variable, as far as it is known: in the order of the fields. */
+function settersOf(document: Map, secretKeys: Readonly<Record<string, readonly string[]>>): readonly Setter[] {
+  const inMap = (field: string): Setter[] =>
+    Object.keys((document[field] ?? {}) as Map).map(variable => ({ variable, field }));
+  const entries = (Array.isArray(document['secrets']) ? document['secrets'] : []) as readonly Loose[];
+  const secrets = entries.flatMap((entry, position): Setter[] => {
+    const { name } = entry;
+    if (typeof name !== 'string') return [];
+    const delivered = keysOf(entry, secretKeys).map(key => `${name}_${key}`);
+    return [...delivered, prefixMark(name)].map(variable => ({ variable, field: 'secrets', position }));
+  });
+  return [...inMap('environment'), ...secrets, ...inMap('composedSecrets')];
+}
+
+/** Where a client finds what sets the variable. */
+function placeOf({ variable, field, position }: Setter): FieldPath {
+  const at = FieldPath.root.child(field);
+  return position === undefined ? at.child(variable) : at.index(position).child('name');
+}
+
+/** No variable has this name: it makes two entries of one name meet, whatever their keys are. */
+function prefixMark(prefix: string): string {
+  return `${prefix}=`;
+}
+
+/** The keys of an entry that are known now: those that exist, that are given and that are to be generated. */
+function keysOf({ vault_path: path, values, generate }: Loose, known: Readonly<Record<string, readonly string[]>>) {
+  const existing = typeof path === 'string' && Object.hasOwn(known, path) ? known[path]! : [];
+  const generated = Array.isArray(generate?.keys) ? (generate.keys as unknown[]) : [];
+  return [...new Set([...existing, ...Object.keys(values ?? {}), ...generated.map(String)])];
+}
+
+const variablesAreDistinct = rule('environment_name_conflict', (_value: unknown, _at, context: Context, refuse) => {
+  const { document } = context;
+  // The names in one map are distinct.
+  if (document['secrets'] === undefined && document['composedSecrets'] === undefined) return undefined;
+  const first = new Map<string, Setter>();
+  // One for each place: an entry of a list, or the key of a map.
+  const findings = new Map<string | number, FieldError>();
+  for (const setter of settersOf(document, context.facts.secretKeys)) {
+    const other = first.get(setter.variable);
+    if (!other) {
+      first.set(setter.variable, setter);
+      continue;
+    }
+    const place = setter.position ?? setter.variable;
+    if (findings.has(place)) continue;
+    findings.set(place, refuse(placeOf(setter), setter.variable, { other: placeOf(other).toString() }));
+  }
+  return [...findings.values()];
+});
+
+/** One rule for all fields that set variables: it is asked once, under the first of them that is there. */
+export const variablesRules: FieldRules<Context> = {
+  field: 'environment',
+  with: ['secrets', 'composedSecrets'],
+  absent: variablesAreDistinct,
+  present: [variablesAreDistinct],
 };

@@ -8,10 +8,15 @@
  *
  * @module
  */
-export { anchorRules } from './anchors.js';
+export {
+  anchorRules,
+  composedReferenceRules,
+  composedSecretsRules,
+  composedSecretsSchema,
+  rotatingRules,
+} from './secret-relations.js';
 export type { SecretsCompletion } from './complete.js';
 export { completeMounts, completeSecrets, GENERATE_KEPT } from './complete.js';
-export { composedReferenceRules, composedSecretsRules, composedSecretsSchema } from './composed-secrets.js';
 export type {
   KnownDeployment,
   KnownImage,
@@ -21,21 +26,24 @@ export type {
   WorkloadLimits,
 } from './context.js';
 export { emptyFacts } from './context.js';
-export { warnDroppedSecrets } from './dropped-secrets.js';
-export { environmentRules, environmentSchema } from './environment.js';
-export { imageRules, imageSchema, warnImage } from './image.js';
-export { labelsRules, labelsSchema, residencyLabelRules } from './labels.js';
-export { nameRules, nameSchema } from './name.js';
-export { networksRules, networksSchema } from './networks.js';
-export type { AntiAffinity, LabelConstraint, PlacementSpec, PlacementInput } from './placement.js';
-export { completePlacement, placementRules, placementSchema } from './placement.js';
-export { WORDS_MAX, wordSchema, wordsSchema } from './process.js';
-export { warnResidency } from './residency-warnings.js';
-export type { ResourceRequests } from './resources.js';
-export { resourcesRules, resourcesSchema } from './resources.js';
-export { rotatingRules } from './rotating-secrets.js';
 export type { SecretReference, SecretsInput } from './secrets.js';
-export { secretsRules, secretsSchema } from './secrets.js';
-export { variablesRules } from './variables.js';
+export { secretsRules, secretsSchema, warnDroppedSecrets } from './secrets.js';
+export { environmentRules, environmentSchema, variablesRules } from './environment.js';
+export type { ResourceRequests } from './container.js';
+export {
+  imageRules,
+  imageSchema,
+  networksRules,
+  networksSchema,
+  resourcesRules,
+  resourcesSchema,
+  warnImage,
+  WORDS_MAX,
+  wordSchema,
+  wordsSchema,
+} from './container.js';
+export { labelsRules, labelsSchema, nameRules, nameSchema, residencyLabelRules } from './labels.js';
+export type { AntiAffinity, LabelConstraint, PlacementInput, PlacementSpec } from './placement.js';
+export { completePlacement, placementRules, placementSchema, warnResidency } from './placement.js';
 export type { MountsInput, VolumeMount } from './volumes.js';
 export { volumesRules, volumesSchema, writerRules } from './volumes.js';

@@ -4,25 +4,29 @@ import { type Static, Type } from 'typebox';
 
 import { FieldPath, isDnsLabel, isLabelKey, isLabelValue } from '../grammar/index.js';
 import {
+  checkResidency,
   completeResidency,
-  type Residency,
-  renderResidencyLabels,
+  nodeCountryLabel,
+  nodeRegionLabel,
   parseResidencyLabels,
+  renderResidencyLabels,
+  type Residency,
+  type ResidencyInput,
   residencyRules,
   residencySchema,
-  type ResidencyInput,
 } from '../residency/index.js';
 import {
-  type Announce,
   annotate,
-  forEachEntry,
-  type FieldRules,
-  mapSchema,
+  type Announce,
   attachFix,
-  rule,
+  type FieldRules,
+  forEachEntry,
   forPart,
+  mapSchema,
+  rule,
+  type Warning,
 } from '../rule/index.js';
-import type { WorkloadContext as Context } from './context.js';
+import type { WorkloadContext as Context, WorkloadFacts } from './context.js';
 
 /** A demand on the labels of a node. */
 export interface LabelConstraint {
@@ -179,4 +183,22 @@ function completeAntiAffinity(sent: SentAntiAffinity, announce: Announce): AntiA
     if (sent[part] === undefined) announce(at.child(part), null, defaults[part], 'default');
   }
   return { ...defaults, ...sent };
+}
+
+/** Which residency cannot be honoured now: it is stored all the same, and the workload waits. */
+export function warnResidency(residency: Residency | undefined, facts: WorkloadFacts): readonly Warning[] {
+  if (residency === undefined || Object.keys(residency).length === 0) return [];
+  const field = 'placement.residency';
+  const { nodes, regions } = facts;
+  if (!regions.enforced) {
+    const message = 'residency is not enforced by this control plane: nothing is placed until it is';
+    return [{ code: 'residency_enforcement_off', field, message }];
+  }
+  if (nodes === 'unreadable') return [];
+
+  const reachable = nodes.filter(node => node.reachable);
+  if (reachable.some(({ labels }) => checkResidency(residency, labels, regions).length === 0)) return [];
+  const advertised = reachable.flatMap(({ labels }) => labels[nodeCountryLabel] ?? labels[nodeRegionLabel] ?? []);
+  const message = 'no reachable node advertises a label that satisfies this residency: the workload waits';
+  return [{ code: 'residency_no_matching_node', field, message, advertised: [...new Set(advertised)].sort() }];
 }

@@ -1,10 +1,9 @@
 import { type Static, Type } from 'typebox';
 
 import { isRelativePath, isSecretLabel, parseAnchor, parseSecretPath } from '../grammar/index.js';
-import { annotate, forEachEntry, type FieldRules, attachFix, rule, forPart } from '../rule/index.js';
-import { generateRules, generateSchema, findProvidedAndGenerated, valuesRules, valuesSchema } from '../secret/index.js';
-import { listMaterial } from './brought-material.js';
-import type { WorkloadContext as Context } from './context.js';
+import { annotate, attachFix, type FieldRules, forEachEntry, forPart, rule, type Warning } from '../rule/index.js';
+import { findProvidedAndGenerated, generateRules, generateSchema, valuesRules, valuesSchema } from '../secret/index.js';
+import type { WorkloadContext as Context, WorkloadFacts } from './context.js';
 
 /** A reference to a credential, as it is stored: never with material. */
 export interface SecretReference {
@@ -166,3 +165,37 @@ const entryRules = [
 ].map(entryRule => forEachEntry(entryRule));
 
 export const secretsRules: FieldRules<Context> = { field: 'secrets', present: [...entryRules, oneNamespace] };
+
+/** An entry as far as it brings material; every part may be anything. */
+export interface EntryMaterial {
+  readonly vault_path?: unknown;
+  readonly values?: unknown;
+  readonly generate?: unknown;
+}
+
+/** The parts of an entry that would be written. Keys that have a value are not generated again. */
+export function listMaterial(
+  { vault_path: path, values, generate }: EntryMaterial,
+  { secretKeys }: Pick<WorkloadFacts, 'secretKeys'>,
+): readonly ('values' | 'generate')[] {
+  const existing = secretKeys[String(path)] ?? [];
+  const { keys } = (generate ?? {}) as { readonly keys?: unknown };
+  const mints = Array.isArray(keys) && keys.some(key => !existing.includes(String(key)));
+  return [...(values === undefined ? [] : (['values'] as const)), ...(mints ? (['generate'] as const) : [])];
+}
+
+/** Which credentials an update takes away from a workload: a list that is sent shorter drops them without any fault. */
+export function warnDroppedSecrets(
+  before: readonly SecretReference[] = [],
+  after: readonly SecretReference[] = [],
+): readonly Warning[] {
+  const isKept = ({ name, vault_path: path }: SecretReference) =>
+    after.some(other => other.name === name && other.vault_path === path);
+  return before
+    .filter(reference => !isKept(reference))
+    .map(({ name, vault_path: path }) => ({
+      code: 'secret_reference_dropped',
+      field: 'secrets',
+      message: `${name} (${path}) is no longer referred to: containers made from now on go without its variables`,
+    }));
+}

@@ -2,18 +2,25 @@ import { type Static, Type } from 'typebox';
 
 import { FieldPath } from '../grammar/index.js';
 import type { Rejections } from '../rejections/index.js';
-import { completeResidency, type Regions, residencyRules, residencySchema } from '../residency/index.js';
+import {
+  checkResidency,
+  completeResidency,
+  type Regions,
+  residencyRules,
+  residencySchema,
+} from '../residency/index.js';
 import {
   type Alteration,
   annotate,
-  recordAlterations,
+  type CheckResult,
   createValidator,
   type FieldRules,
-  toRefusal,
+  recordAlterations,
   rule,
+  toRefusal,
   type Warning,
 } from '../rule/index.js';
-import type { VolumeSpec } from './volume.js';
+import type { KnownVolume, VolumeSpec } from './volume.js';
 
 /** A node of the tenant. */
 export interface VolumeNode {
@@ -111,11 +118,11 @@ const fields: readonly FieldRules<Context>[] = [
   { field: 'residency', present: [...residencyRules] },
 ];
 
-const examine = createValidator(volumeSchema, fields);
+const validateVolume = createValidator(volumeSchema, fields);
 
 /** Judges a document that asks for a new volume. */
 export function admitVolume(document: unknown, facts: VolumeFacts): VolumeAdmission {
-  const refused = toRefusal(examine(document, sound => ({ facts, document: sound.document })));
+  const refused = toRefusal(validateVolume(document, sound => ({ facts, document: sound.document })));
   if (refused) return refused;
 
   const { alterations, announce } = recordAlterations();
@@ -149,4 +156,61 @@ function nodeWarnings(replicas: number | undefined, { nodes }: VolumeFacts): rea
   if (replicas === undefined || nodes === 'unreadable' || nodes.length > replicas) return [];
   const message = `${replicas} replicas need ${replicas + 1} nodes, and ${nodes.length} are enrolled: the others wait`;
   return [{ code: 'volume_replicas_wait_for_nodes', field: 'replicas', message }];
+}
+
+/** What the API has looked up. */
+export interface ReplicaFacts extends VolumeFacts {
+  readonly volume: KnownVolume;
+}
+
+/** `POST /api/v1/tenants/{tenant}/volumes/{id}/replicas`. */
+export const volumeReplicaSchema = Type.Object(
+  {
+    node_id: Type.String({
+      minLength: 1,
+      maxLength: 128,
+      ...annotate({ 'x-expected': 'the id or the name of a node' }),
+    }),
+  },
+  { additionalProperties: false },
+);
+
+const volumeIsReplicated = rule('volume_replica_unsupported', (node: unknown, at, { volume }: ReplicaFacts, refuse) =>
+  volume.class === 'replicated' ? undefined : refuse(at, node),
+);
+
+const replicaNodesAreKnown = rule(
+  'node_candidates_unresolvable',
+  (node: unknown, at, { nodes }: ReplicaFacts, refuse) =>
+    nodes === 'unreadable' ? refuse(at, node, { nodes }) : undefined,
+);
+
+const nodeCanHoldIt = rule('volume_replica_node_conflict', (node: unknown, at, facts: ReplicaFacts, refuse) => {
+  const free = freeNodes(facts);
+  if (free.some(({ id, name }) => id === node || name === node)) return undefined;
+  return refuse(at, node, { nodes: free.map(({ name }) => name) });
+});
+
+/** Nodes without a copy, inside the volume's residency. */
+function freeNodes({ nodes, regions, volume }: ReplicaFacts): readonly VolumeNode[] {
+  if (nodes === 'unreadable') return [];
+  const held = new Set([volume.primaryNode, ...volume.copies.map(({ nodeId }) => nodeId)]);
+  return nodes.filter(
+    ({ id, labels }) => !held.has(id) && checkResidency(volume.residency ?? {}, labels, regions).length === 0,
+  );
+}
+
+const replicaFields: readonly FieldRules<ReplicaFacts>[] = [
+  { field: 'node_id', present: [volumeIsReplicated, replicaNodesAreKnown, nodeCanHoldIt] },
+];
+
+const validateReplica = createValidator(volumeReplicaSchema, replicaFields);
+
+/** Judges a request for one more copy; answers the id of the node that is to hold it. */
+export function checkVolumeReplica(document: unknown, facts: ReplicaFacts): CheckResult<{ readonly nodeId: string }> {
+  const refused = toRefusal(validateReplica(document, () => facts));
+  if (refused) return refused;
+  const asked = (document as { readonly node_id: string }).node_id;
+  const node = freeNodes(facts).find(({ id, name }) => id === asked || name === asked);
+  return { ok: true, value: { nodeId: node!.id } };
 }

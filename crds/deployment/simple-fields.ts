@@ -1,0 +1,136 @@
+import { type Static, Type } from 'typebox';
+
+import type { FieldPath } from '../grammar/index.js';
+import { annotate, type FieldError, type FieldRules, rule } from '../rule/index.js';
+import type { DeploymentContext } from './deployment.js';
+
+export const kindSchema = Type.Literal('Deployment', annotate({ 'x-rules': true }));
+
+const kindIsDeployment = rule('manifest_wrong_kind', (kind: unknown, at, _context: DeploymentContext, refuse) =>
+  kind === 'Deployment' ? undefined : refuse(at, kind, { kind: 'Deployment' }),
+);
+
+export const kindRules: FieldRules<DeploymentContext> = {
+  field: 'kind',
+  absent: kindIsDeployment,
+  present: [kindIsDeployment],
+};
+
+/** How many containers, when nobody says. */
+export const REPLICAS_DEFAULT = 1;
+
+export const replicasSchema = Type.Integer({ minimum: 0, ...annotate({ 'x-rules': true }) });
+
+const replicasNotNegative = rule('replicas_negative', (replicas: unknown, at, { limits }: DeploymentContext, refuse) =>
+  typeof replicas === 'number' && replicas < 0 ? refuse(at, replicas, { max: limits.maxReplicas }) : undefined,
+);
+
+const replicasInRange = rule('replicas_out_of_range', (replicas: unknown, at, { limits }: DeploymentContext, refuse) =>
+  Number.isInteger(replicas) && (replicas as number) <= limits.maxReplicas
+    ? undefined
+    : refuse(at, replicas, { max: limits.maxReplicas }),
+);
+
+export const replicasRules: FieldRules<DeploymentContext> = {
+  field: 'replicas',
+  present: [replicasNotNegative, replicasInRange],
+};
+
+export const secretsVersionSchema = Type.Integer({
+  minimum: 0,
+  ...annotate({ 'x-rules': true, 'x-expected': 'an integer of 0 or more, or no secretsVersion' }),
+});
+
+const versionNotNegative = rule(
+  'secrets_version_negative',
+  (version: unknown, at, _context: DeploymentContext, refuse) =>
+    typeof version === 'number' && version < 0 ? refuse(at, version) : undefined,
+);
+
+export const secretsVersionRules: FieldRules<DeploymentContext> = {
+  field: 'secretsVersion',
+  present: [versionNotNegative],
+};
+
+export const nodeIdSchema = Type.String({
+  minLength: 1,
+  maxLength: 128,
+  ...annotate({ 'x-expected': 'the id or the name of a node' }),
+});
+
+/** Most node names that a refusal lists. */
+const LISTED = 20;
+
+const nodesAreKnown = rule(
+  'node_candidates_unresolvable',
+  (nodeId: string, at, { facts }: DeploymentContext, refuse) => {
+    if (facts.nodes === 'unreadable') return refuse(at, nodeId, { nodes: 'unreadable' });
+    return facts.nodes.length === 0 ? refuse(at, nodeId, { nodes: 'none' }) : undefined;
+  },
+);
+
+const nodeIsCandidate = rule(
+  'node_not_a_placement_candidate',
+  (nodeId: string, at, { facts }: DeploymentContext, refuse) => {
+    if (facts.nodes === 'unreadable') return undefined;
+    if (facts.nodes.some(node => node.id === nodeId || node.name === nodeId)) return undefined;
+    return refuse(at, nodeId, { nodes: facts.nodes.slice(0, LISTED).map(node => node.name) });
+  },
+);
+
+export const nodeIdRules: FieldRules<DeploymentContext> = {
+  field: 'nodeId',
+  present: [nodesAreKnown, nodeIsCandidate],
+};
+
+/** A port of the container, and the port of the node that leads to it. */
+export interface Port {
+  readonly containerPort: number;
+  readonly hostPort?: number;
+  readonly protocol: 'tcp' | 'udp';
+}
+
+const PORTS_MAX = 64;
+const invalid = annotate({ 'x-reject': 'port_invalid' });
+const number = Type.Integer({ minimum: 1, maximum: 65_535, ...invalid });
+
+export const portsSchema = Type.Array(
+  Type.Object(
+    {
+      containerPort: number,
+      hostPort: Type.Optional(number),
+      protocol: Type.Optional(Type.Enum(['tcp', 'udp'], { type: 'string', ...invalid })),
+    },
+    { additionalProperties: false, ...invalid },
+  ),
+  { maxItems: PORTS_MAX },
+);
+
+/** Ports as a client may send them. */
+export type PortsInput = Static<typeof portsSchema>;
+
+const portsAreDistinct = rule('port_duplicate', (ports: PortsInput, at, _context: DeploymentContext, refuse) => {
+  if (ports.length < 2) return undefined;
+  const repeated = (which: 'containerPort' | 'hostPort'): FieldError[] =>
+    repeats(ports.map(port => port[which] && `${port[which]}/${port.protocol ?? 'tcp'}`)).map(position =>
+      refuse(place(at, position, which), ports[position]?.[which]),
+    );
+  return [...repeated('containerPort'), ...repeated('hostPort')];
+});
+
+function place(at: FieldPath, position: number, name: string): FieldPath {
+  return at.index(position).child(name);
+}
+
+/** Positions of entries that stand further left already. */
+function repeats(values: readonly (string | number | undefined)[]): number[] {
+  const seen = new Set<unknown>();
+  return values.flatMap((value, position) => {
+    if (value === undefined) return [];
+    if (seen.has(value)) return [position];
+    seen.add(value);
+    return [];
+  });
+}
+
+export const portsRules: FieldRules<DeploymentContext> = { field: 'ports', present: [portsAreDistinct] };
