@@ -7,7 +7,7 @@ import { defaultSecretLimits } from '../crds/secret/index.js';
 import type { Settings } from '../pkg/config/index.js';
 import { EventLeases, EventWriter } from '../pkg/events/index.js';
 import { defineFleetIndexes, policyOf, Usage } from '../pkg/fleet/index.js';
-import { defineDeskIndexes, NodeDesk, Tickets } from '../pkg/link/index.js';
+import { defineDispatcherIndexes, AgentDispatcher, Tickets } from '../pkg/link/index.js';
 import { value } from '../pkg/store/index.js';
 import { Lanes } from './access/rate-limiter.js';
 import { Turnstile } from './admission/conflict-keys.js';
@@ -46,7 +46,7 @@ export interface Api {
  */
 export function createApi(deps: ApiDeps): Api {
   const { cache, settings } = deps;
-  defineDeskIndexes(cache);
+  defineDispatcherIndexes(cache);
   defineFleetIndexes(cache);
   defineRelationIndexes(cache);
   defineDeploymentIndex(cache);
@@ -68,7 +68,7 @@ export function createApi(deps: ApiDeps): Api {
       env.tails.close();
       env.assignments.close();
       env.streams.close();
-      env.desk.close();
+      env.dispatcher.close();
     },
   };
 }
@@ -77,11 +77,11 @@ function environment(deps: ApiDeps, url: () => string): ApiEnv {
   const { store, cache, settings, clock, random, log, metrics } = deps;
   const eventLeases = new EventLeases(store, clock, settings.eventRetentionDays);
   const events = new EventWriter(eventLeases, clock, random);
-  const heard = new Map<string, number>();
+  const lastHeartbeatAt = new Map<string, number>();
   cache.subscribe(({ key, entry, previous }) => {
-    if (!entry && previous && key.startsWith(ranges.nodes)) heard.delete(value<StoredNode>(previous).id);
+    if (!entry && previous && key.startsWith(ranges.nodes)) lastHeartbeatAt.delete(value<StoredNode>(previous).id);
   });
-  const desk = new NodeDesk({
+  const dispatcher = new AgentDispatcher({
     store,
     cache,
     events,
@@ -93,16 +93,16 @@ function environment(deps: ApiDeps, url: () => string): ApiEnv {
   const streams = new OpenStreams({ cache, clock, metrics });
   const placementPolicy = policyOf(settings);
   const limits = limitsOf(settings);
-  const resources = [deploymentResource, eventResource, nodeResource({ cache, heard })];
+  const resources = [deploymentResource, eventResource, nodeResource({ cache, lastHeartbeatAt })];
   return {
     ...deps,
     lanes: new Lanes(clock, settings),
     events,
     eventLeases,
-    heard,
-    desk,
+    lastHeartbeatAt,
+    dispatcher,
     streams,
-    assignments: new AssignmentLines({ desk, streams, clock }),
+    assignments: new AssignmentLines({ dispatcher, streams, clock }),
     logs: new LogDesk(clock),
     tails: new Tails({ cache, clock, metrics, resources, capacity: settings.tailBuffer }),
     deploymentLimits: { ...limits, supportedFields: deps.supportedFields ?? supportedFields },

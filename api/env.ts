@@ -4,7 +4,7 @@ import type { Clock, Random } from '../pkg/clock/index.js';
 import type { Settings } from '../pkg/config/index.js';
 import type { EventLeases, EventWriter } from '../pkg/events/index.js';
 import type { PlacementPolicy, Usage } from '../pkg/fleet/index.js';
-import type { NodeDesk } from '../pkg/link/index.js';
+import type { AgentDispatcher } from '../pkg/link/index.js';
 import type { Logger } from '../pkg/log/index.js';
 import type { Metrics } from '../pkg/metrics/index.js';
 import type { ImageFacts } from '../pkg/registry/index.js';
@@ -40,7 +40,7 @@ export interface ApiEnv extends ApiDeps {
   readonly lanes: Lanes;
   readonly events: EventWriter;
   readonly eventLeases: EventLeases;
-  readonly desk: NodeDesk;
+  readonly dispatcher: AgentDispatcher;
   readonly assignments: AssignmentLines;
   readonly logs: LogDesk;
   readonly streams: OpenStreams;
@@ -59,5 +59,5 @@ export interface ApiEnv extends ApiDeps {
   /** Where agents reach this very server. */
   readonly advertised: () => string;
   /** When each node was last heard by this server, in wall time. */
-  readonly heard: Map<string, number>;
+  readonly lastHeartbeatAt: Map<string, number>;
 }

@@ -11,7 +11,7 @@ import { createMetrics } from '../pkg/metrics/index.js';
 import { openBackend } from '../pkg/process/control-plane.js';
 import { readSettings, runProcess } from '../pkg/process/index.js';
 import { ImageChecker } from '../pkg/registry/index.js';
-import { registryCredentials } from '../pkg/secrets/index.js';
+import { createRegistryCredentials } from '../pkg/secrets/index.js';
 import { untilReachable } from '../pkg/store/index.js';
 import { createApi } from './api.js';
 import { bootstrap } from './bootstrap.js';
@@ -36,7 +36,7 @@ await runProcess(
       keyring,
       secrets,
       ...(settings.registryCheck && {
-        images: new ImageChecker({ ...env, settings, credentials: registryCredentials(secrets) }),
+        images: new ImageChecker({ ...env, settings, credentials: createRegistryCredentials(secrets) }),
       }),
     });
 

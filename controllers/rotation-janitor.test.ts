@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { keys, ranges } from '../crds/keys/index.js';
 import type { RotationRecord } from '../crds/rotation/index.js';
 import { seededRandom } from '../pkg/clock/index.js';
-import { advance, settle, stage, undo } from '../pkg/material/index.js';
+import { advanceIntent, settleIntent, stageMaterial, undoIntent } from '../pkg/material/index.js';
 import type { Change, Store } from '../pkg/store/index.js';
 import { mortal, PATH, path, RotationWorld } from './rotation-world.testing.js';
 import { deployment, secretsIn, TENANT } from './world.testing.js';
@@ -115,14 +115,14 @@ class Meeting extends RotationWorld {
     await Promise.race([death, this.#bring(env)]);
   }
 
-  async #bring(env: Parameters<typeof stage>[0]): Promise<void> {
+  async #bring(env: Parameters<typeof stageMaterial>[0]): Promise<void> {
     const material = [{ ...LABELLED, values: { password: 'theirs' } }];
     const seen = { [PATH]: ['password', 'user'] };
-    const outcome = await stage(env, { tenant: TENANT, subject: 'web', operation: 'req', material, seen });
+    const outcome = await stageMaterial(env, { tenant: TENANT, subject: 'web', operation: 'req', material, seen });
     if (outcome.kind !== 'staged') return;
     const turn = { guards: [{ key: TURN, at: this.#judgedAt }], puts: [{ key: TURN, bytes: Buffer.from('{}') }] };
-    const verdict = await env.store.commit(advance({ ...turn, deletes: [] }, outcome.staged));
-    await (verdict.stored ? settle(env, outcome.staged, verdict.revision) : undo(env, outcome.staged));
+    const verdict = await env.store.commit(advanceIntent({ ...turn, deletes: [] }, outcome.staged));
+    await (verdict.stored ? settleIntent(env, outcome.staged, verdict.revision) : undoIntent(env, outcome.staged));
   }
 }
 

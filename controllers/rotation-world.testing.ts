@@ -4,13 +4,13 @@ import type { Replica } from '../crds/replica/index.js';
 import type { Report } from '../crds/report/index.js';
 import type { RotationRecord, RotationProgress } from '../crds/rotation/index.js';
 import { silentLogger } from '../pkg/log/index.js';
-import { credentialPath, documentOf } from '../pkg/secrets/index.js';
+import { toCredentialPath, toSecretDocument } from '../pkg/secrets/index.js';
 import { type Store, WatchCache } from '../pkg/store/index.js';
 import { deployment, metadata, TENANT, World } from './world.testing.js';
 
 export const PATH = 'deployments/web-db';
 export const PHASES = ['stage', 'promote', 'verify', 'retire'] as const;
-export const path = credentialPath(TENANT, PATH);
+export const path = toCredentialPath(TENANT, PATH);
 
 /** How many more changes a process makes before it dies, and whether the last of them is made without an answer. */
 export interface Life {
@@ -44,7 +44,11 @@ export class RotationWorld extends World {
 
   async begin(): Promise<void> {
     await this.enrol('n1');
-    await this.secrets.write(path, { document: documentOf({ user: 'u', password: 'p' }), after: 0, as: 'current' });
+    await this.secrets.write(path, {
+      document: toSecretDocument({ user: 'u', password: 'p' }),
+      after: 0,
+      as: 'current',
+    });
     const secrets = [{ name: 'DB', vault_path: PATH, anchor: 'process', rotation: 'restart' }] as const;
     await this.put(keys.deployment(TENANT, 'web'), deployment({ secrets }));
     const worker = { metadata: metadata('dep_2'), name: 'worker', replicas: 1, secrets };

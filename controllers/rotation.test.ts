@@ -2,7 +2,7 @@ import { expect } from 'chai';
 
 import type { StoredEvent } from '../crds/event/index.js';
 import { ranges } from '../crds/keys/index.js';
-import { documentOf } from '../pkg/secrets/index.js';
+import { toSecretDocument } from '../pkg/secrets/index.js';
 import { type Store, value } from '../pkg/store/index.js';
 import { type Life, mortal, path, PHASES, RotationWorld } from './rotation-world.testing.js';
 
@@ -69,7 +69,7 @@ describe('a rotation', () => {
     await world.ask('stage', { by: 'caller' });
     await world.clock.pass(5_000);
     expect((await world.progress())?.waitsFor).to.contain('values');
-    await world.secrets.write(path, { document: documentOf({ password: 'new' }), after: 1, as: 'pending' });
+    await world.secrets.write(path, { document: toSecretDocument({ password: 'new' }), after: 1, as: 'pending' });
     await world.clock.pass(2_500);
     expect(await world.progress()).to.include({ phase: 'stage', holds: true });
   });
@@ -132,7 +132,7 @@ describe('a rotation', () => {
     await begin();
     world.secretsAreAway = true;
     await world.ask('stage');
-    await world.secrets.write(path, { document: documentOf({ password: 'won' }), after: 1, as: 'current' });
+    await world.secrets.write(path, { document: toSecretDocument({ password: 'won' }), after: 1, as: 'current' });
     world.secretsAreAway = false;
     await world.clock.pass(5_000);
     expect((await world.progress())?.waitsFor).to.contain('another version');

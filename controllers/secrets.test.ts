@@ -6,7 +6,7 @@ import type { StoredEvent } from '../crds/event/index.js';
 import { keys, ranges } from '../crds/keys/index.js';
 import type { Replica } from '../crds/replica/index.js';
 import type { Report } from '../crds/report/index.js';
-import { credentialPath, documentOf } from '../pkg/secrets/index.js';
+import { toCredentialPath, toSecretDocument } from '../pkg/secrets/index.js';
 import { deployment, TENANT, World } from './world.testing.js';
 
 const PATH = 'deployments/web-db';
@@ -30,7 +30,7 @@ describe('the loops, of a deployment with secrets', () => {
   });
 
   const write = (values: Readonly<Record<string, string>>, path = PATH, after = 0) =>
-    world.secrets.write(credentialPath(TENANT, path), { document: documentOf(values), after, as: 'current' });
+    world.secrets.write(toCredentialPath(TENANT, path), { document: toSecretDocument(values), after, as: 'current' });
   const replicas = () => world.all<Replica>(ranges.replicas);
   const unresolved = () => world.get<Unresolved>(keys.unresolved(TENANT, 'web'));
   const events = async () =>
@@ -142,7 +142,7 @@ describe('the loops, of a deployment with secrets', () => {
     await world.clock.pass(2_000);
     const [replica] = await replicas();
     await write({ password: 'y' }, PATH, 1);
-    await world.secrets.destroy(credentialPath(TENANT, PATH), 1);
+    await world.secrets.destroy(toCredentialPath(TENANT, PATH), 1);
     await world.put(keys.report(TENANT, replica!.nodeId!, replica!.uid), {
       replica: replica!.uid,
       deployment: 'web',

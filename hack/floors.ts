@@ -15,7 +15,7 @@ export const floors: readonly (readonly string[])[] = [
   ['pkg/fault', 'pkg/clock', 'pkg/version'],
   ['pkg/ndjson', 'pkg/failpoint', 'pkg/http2'],
   ['pkg/log', 'pkg/config', 'pkg/metrics'],
-  ['pkg/store', 'pkg/http', 'pkg/registry', 'pkg/auth'],
+  ['pkg/store', 'pkg/json', 'pkg/registry', 'pkg/auth'],
   ['pkg/events', 'pkg/placement', 'pkg/secrets'],
   ['pkg/fleet'],
   ['pkg/reconcile', 'pkg/client', 'pkg/link', 'pkg/material', 'pkg/process'],

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { type ContainerOrder, SimulatedEngine } from '../pkg/agent/index.js';
+import { type ContainerSpec, SimulatedEngine } from '../pkg/agent/index.js';
 import type { Answer } from '../pkg/client/index.js';
 import { seededRandom, systemClock } from '../pkg/clock/index.js';
 import { PartFault } from './faults.js';
@@ -8,7 +8,7 @@ import { letGo } from './let-go.js';
 
 const IMAGE = 'registry.example.com/web:1.0.0';
 
-function order(nodeId: string, slot: number): ContainerOrder {
+function order(nodeId: string, slot: number): ContainerSpec {
   const owner = {
     nodeId,
     tenant: 'ten_1',

@@ -2,8 +2,14 @@ import { reject } from '../../crds/rejections/index.js';
 import type { SecretWrite } from '../../crds/secret/index.js';
 import { failpoint } from '../../pkg/failpoint/index.js';
 import { asError } from '../../pkg/fault/index.js';
-import { advance, settle, stage, type Staged, undo } from '../../pkg/material/index.js';
-import { credentialPath, type CredentialPath } from '../../pkg/secrets/index.js';
+import {
+  advanceIntent,
+  settleIntent,
+  stageMaterial,
+  type StagedMaterial,
+  undoIntent,
+} from '../../pkg/material/index.js';
+import { toCredentialPath, type CredentialPath } from '../../pkg/secrets/index.js';
 import { type Change, OutcomeUnknownFault, type Verdict } from '../../pkg/store/index.js';
 import type { ApiEnv } from '../env.js';
 import type { Call } from '../http/call.js';
@@ -33,37 +39,39 @@ export async function commitWith(
   { writes, subject, seen, isAlone = false }: Material,
 ): Promise<Verdict | Refused> {
   if (writes.length === 0) return env.store.commit(change);
-  const outcome = await stage(env, { tenant, subject, operation: requestId, material: writes, seen });
+  const outcome = await stageMaterial(env, { tenant, subject, operation: requestId, material: writes, seen });
   switch (outcome.kind) {
     case 'nothing':
       return isAlone ? { stored: true, revision: env.cache.revision } : env.store.commit(change);
     case 'conflict':
       return NOT_STORED;
     case 'forbidden':
-      return forbidden(env, credentialPath(tenant, outcome.path), 'secrets');
+      return forbidden(env, toCredentialPath(tenant, outcome.path), 'secrets');
     case 'staged':
       return commitStaged({ ...env, log: env.log.with({ requestId }) }, change, outcome.staged);
   }
 }
 
-async function commitStaged(env: ApiEnv, change: Change, staged: Staged): Promise<Verdict> {
+async function commitStaged(env: ApiEnv, change: Change, staged: StagedMaterial): Promise<Verdict> {
   let verdict: Verdict;
   try {
     failpoint('material.staged');
-    verdict = await env.store.commit(advance(change, staged));
+    verdict = await env.store.commit(advanceIntent(change, staged));
   } catch (thrown) {
     // When nobody knows whether it was stored, the janitor finds out from the intent.
-    if (!(thrown instanceof OutcomeUnknownFault)) await orLeave(env, staged, () => undo(env, staged));
+    if (!(thrown instanceof OutcomeUnknownFault)) await orLeave(env, staged, () => undoIntent(env, staged));
     throw thrown;
   }
   const { stored } = verdict;
   if (stored) failpoint('material.record_stored');
-  await orLeave(env, staged, () => (verdict.stored ? settle(env, staged, verdict.revision) : undo(env, staged)));
+  await orLeave(env, staged, () =>
+    verdict.stored ? settleIntent(env, staged, verdict.revision) : undoIntent(env, staged),
+  );
   return stored ? verdict : NOT_STORED;
 }
 
 /** Does what is left to do; what fails is left to the janitor, since the request itself has been decided. */
-async function orLeave({ log }: ApiEnv, { key }: Staged, work: () => Promise<void>): Promise<void> {
+async function orLeave({ log }: ApiEnv, { key }: StagedMaterial, work: () => Promise<void>): Promise<void> {
   try {
     await work();
   } catch (thrown) {

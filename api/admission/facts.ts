@@ -5,7 +5,7 @@ import { isPinned, isTypedId, parseImageReference } from '../../crds/grammar/ind
 import { keys, ranges } from '../../crds/keys/index.js';
 import type { NodePresence, StoredNode } from '../../crds/node/index.js';
 import type { KnownVolume, StoredVolume } from '../../crds/volume/index.js';
-import { keysOf, parseCredentialPath, SecretStoreUnavailableFault } from '../../pkg/secrets/index.js';
+import { readKeyNames, parseCredentialPath, SecretStoreUnavailableFault } from '../../pkg/secrets/index.js';
 import { type Cache, type Guard, StoreUnavailableFault, value } from '../../pkg/store/index.js';
 import type { ApiEnv } from '../env.js';
 import { type Asked, asksResidency, dependenciesIn, listIn, secretPathsIn } from './asked.js';
@@ -100,7 +100,7 @@ async function readKeys({ secrets }: ApiEnv, tenant: string, asked: Asked) {
   const found = await Promise.all(
     secretPathsIn(asked).map(async ({ path }) => {
       const at = parseCredentialPath(tenant, path);
-      const reading = at && (await keysOf(secrets, at));
+      const reading = at && (await readKeyNames(secrets, at));
       return reading?.kind === 'found' ? ([path, reading.keys] as const) : undefined;
     }),
   );

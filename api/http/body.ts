@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 
 import { reject } from '../../crds/rejections/index.js';
 import type { Clock } from '../../pkg/clock/index.js';
-import { parseJson } from '../../pkg/http/index.js';
+import { parseJson } from '../../pkg/json/index.js';
 import { Refused } from './rejection.js';
 
 export interface BodyLimits {

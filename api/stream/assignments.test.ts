@@ -4,7 +4,7 @@ import { PassThrough } from 'node:stream';
 import { expect } from 'chai';
 
 import { systemClock } from '../../pkg/clock/index.js';
-import type { AssignmentLine, NodeDesk } from '../../pkg/link/index.js';
+import type { AssignmentLine, AgentDispatcher } from '../../pkg/link/index.js';
 import { nobody } from '../http/call.js';
 import { AssignmentLines } from './assignments.js';
 import type { OpenStreams } from './open-streams.js';
@@ -15,12 +15,12 @@ describe('the lines of assignments', () => {
     let end: () => void = () => undefined;
     let tick: () => void = () => undefined;
     const left: string[] = [];
-    const desk = {
+    const dispatcher = {
       assignments: (_: unknown, onLine: typeof line) => {
         line = onLine;
-        return () => left.push('desk');
+        return () => left.push('dispatcher');
       },
-    } as unknown as NodeDesk;
+    } as unknown as AgentDispatcher;
     const streams = {
       add: (_: unknown, __: unknown, ends: typeof end) => {
         end = ends;
@@ -32,13 +32,13 @@ describe('the lines of assignments', () => {
       return () => undefined;
     };
     const out = new PassThrough();
-    const lines = new AssignmentLines({ desk, streams, clock: { ...systemClock, after } });
+    const lines = new AssignmentLines({ dispatcher, streams, clock: { ...systemClock, after } });
     lines.open({ tenant: 't', id: 'node_1', name: 'n' }, nobody, out as unknown as ServerResponse);
     line({ type: 'ping' });
     end();
     tick();
 
-    expect(left).to.deep.equal(['desk', 'streams']);
+    expect(left).to.deep.equal(['dispatcher', 'streams']);
     expect(out.read()?.toString()).to.equal('{"type":"ping"}\n');
   });
 });

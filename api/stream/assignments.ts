@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 
 import type { Clock } from '../../pkg/clock/index.js';
-import type { AssignmentLine, NodeDesk, NodeIdentity } from '../../pkg/link/index.js';
+import type { AssignmentLine, AgentDispatcher, NodeIdentity } from '../../pkg/link/index.js';
 import type { Caller } from '../http/call.js';
 import { every, type OpenStreams } from './open-streams.js';
 
@@ -13,7 +13,7 @@ const PING_BYTES = bytesOf(PING);
 const UNREAD_BYTES = 8 * 1024 * 1024;
 
 export interface AssignmentLinesEnv {
-  readonly desk: NodeDesk;
+  readonly dispatcher: AgentDispatcher;
   readonly streams: OpenStreams;
   readonly clock: Clock;
 }
@@ -34,7 +34,7 @@ export class AssignmentLines {
   /** Sends a node's assignments until one side leaves. */
   open(node: NodeIdentity, caller: Caller, out: ServerResponse): void {
     this.#open.add(out);
-    const unsubscribe = this.#env.desk.assignments(node, line => {
+    const unsubscribe = this.#env.dispatcher.assignments(node, line => {
       if (out.writableLength > UNREAD_BYTES) out.destroy();
       else out.write(bytesOf(line));
     });

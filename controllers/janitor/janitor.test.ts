@@ -4,9 +4,15 @@ import { keys } from '../../crds/keys/index.js';
 import { seededRandom } from '../../pkg/clock/index.js';
 import { ManualClock } from '../../pkg/clock/manual-clock.testing.js';
 import { silentLogger } from '../../pkg/log/index.js';
-import { advance, settle, stage, type Staged, undo } from '../../pkg/material/index.js';
+import {
+  advanceIntent,
+  settleIntent,
+  stageMaterial,
+  type StagedMaterial,
+  undoIntent,
+} from '../../pkg/material/index.js';
 import type { LoopEnv } from '../../pkg/reconcile/index.js';
-import { credentialPath, documentOf, EmbeddedSecretStore, SecretKeyring } from '../../pkg/secrets/index.js';
+import { toCredentialPath, toSecretDocument, EmbeddedSecretStore, SecretKeyring } from '../../pkg/secrets/index.js';
 import { type Change, encode, MemoryStore, WatchCache } from '../../pkg/store/index.js';
 import { finishIntent } from './reconcile.js';
 
@@ -21,7 +27,7 @@ describe('the janitor', () => {
   let secrets: EmbeddedSecretStore;
   let stopped: AbortController;
   const random = seededRandom(7);
-  const path = credentialPath(TENANT, PATH);
+  const path = toCredentialPath(TENANT, PATH);
 
   beforeEach(async () => {
     stopped = new AbortController();
@@ -41,8 +47,8 @@ describe('the janitor', () => {
 
   const env = () => ({ store, secrets, clock, random });
   const material = (password: string) => [{ namespace: 'deployments', label: 'web-db', values: { password } }];
-  const staged = async (password = 'new', seen: readonly string[] = []): Promise<Staged> => {
-    const outcome = await stage(env(), {
+  const staged = async (password = 'new', seen: readonly string[] = []): Promise<StagedMaterial> => {
+    const outcome = await stageMaterial(env(), {
       tenant: TENANT,
       subject: 'web',
       operation: 'req_1',
@@ -53,7 +59,7 @@ describe('the janitor', () => {
     return outcome.staged;
   };
   const write = (password: string, after: number) =>
-    secrets.write(path, { document: documentOf({ password }), after, as: 'current' });
+    secrets.write(path, { document: toSecretDocument({ password }), after, as: 'current' });
   const record: Change = {
     guards: [{ key: 'deployments/t/web', at: 0 }],
     puts: [{ key: 'deployments/t/web', bytes: Buffer.from('{}') }],
@@ -100,13 +106,13 @@ describe('the janitor', () => {
     const late = await staged();
     await clock.pass(61_000);
     await run(late.key);
-    expect((await store.commit(advance(record, late))).stored).to.equal(false);
+    expect((await store.commit(advanceIntent(record, late))).stored).to.equal(false);
   });
 
   it('makes the versions of a stored record current', async () => {
     await write('old', 0);
     const mine = await staged('new', ['password']);
-    await store.commit(advance(record, mine));
+    await store.commit(advanceIntent(record, mine));
     await clock.pass(61_000);
     await finishAll(mine.key);
     expect(await current()).to.equal('new');
@@ -115,7 +121,7 @@ describe('the janitor', () => {
 
   it('never goes back behind a version that came later', async () => {
     const mine = await staged();
-    await store.commit(advance(record, mine));
+    await store.commit(advanceIntent(record, mine));
     await write('later', 1);
     await clock.pass(61_000);
     await finishAll(mine.key);
@@ -184,8 +190,8 @@ describe('the janitor', () => {
   describe('is not needed when', () => {
     it('the record was stored: the versions are current at once', async () => {
       const mine = await staged();
-      const verdict = await store.commit(advance(record, mine));
-      if (verdict.stored) await settle(env(), mine, verdict.revision);
+      const verdict = await store.commit(advanceIntent(record, mine));
+      if (verdict.stored) await settleIntent(env(), mine, verdict.revision);
       expect(await current()).to.equal('new');
       expect(await store.get(mine.key)).to.equal(undefined);
     });
@@ -193,7 +199,7 @@ describe('the janitor', () => {
     it('the record was refused: exactly the new versions are destroyed', async () => {
       await write('old', 0);
       const mine = await staged('new', ['password']);
-      await undo(env(), mine);
+      await undoIntent(env(), mine);
       expect(await current()).to.equal('old');
       expect(await store.get(mine.key)).to.equal(undefined);
     });
@@ -201,7 +207,7 @@ describe('the janitor', () => {
     it('the credential is not as it was judged: nothing is written', async () => {
       await write('old', 0);
       const request = { tenant: TENANT, subject: 'web', operation: 'req', material: material('new'), seen: {} };
-      expect((await stage(env(), request)).kind).to.equal('conflict');
+      expect((await stageMaterial(env(), request)).kind).to.equal('conflict');
       expect((await secrets.read(path, 2)).kind).to.equal('missing');
     });
 
@@ -209,7 +215,7 @@ describe('the janitor', () => {
       await write('same', 0);
       const seen = { [PATH]: ['password'] };
       const request = { tenant: TENANT, subject: 'web', operation: 'req', material: material('same'), seen };
-      expect((await stage(env(), request)).kind).to.equal('nothing');
+      expect((await stageMaterial(env(), request)).kind).to.equal('nothing');
     });
   });
 });

@@ -5,7 +5,7 @@ import {
   type RotationProgress,
   readRotationState,
 } from '../../crds/rotation/index.js';
-import { finish, type IntentWrite, type SecretIntent } from '../../pkg/material/index.js';
+import { completeIntent, type IntentWrite, type SecretIntent } from '../../pkg/material/index.js';
 import { again, done, type Reconcile } from '../../pkg/reconcile/index.js';
 import type { SecretStore } from '../../pkg/secrets/index.js';
 import { type Cache, value } from '../../pkg/store/index.js';
@@ -31,7 +31,7 @@ export function finishIntent(secrets: SecretStore): Reconcile {
     // A rotation may have taken the number that this intent was promised, just now.
     await env.cache.barrier();
     const claimed = [...storedByOthers(tenant, key, env.cache), ...stagedByRotations(tenant, env.cache)];
-    const outcome = await finish({ secrets, commit: change => env.commit(change), claimed }, entry);
+    const outcome = await completeIntent({ secrets, commit: change => env.commit(change), claimed }, entry);
     env.log.info('finished an intent', { tenant, deployment: intent.subject, because: intent.state });
     return outcome === 'again' ? again(0, 'marked; now to be undone') : done;
   };

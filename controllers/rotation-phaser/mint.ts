@@ -1,7 +1,7 @@
 import type { RotationRecord } from '../../crds/rotation/index.js';
 import type { Generation } from '../../crds/secret/index.js';
 import type { Random } from '../../pkg/clock/index.js';
-import { mergedDocument } from '../../pkg/material/index.js';
+import { mergeDocument } from '../../pkg/material/index.js';
 import type { CredentialPath, SecretDocument, SecretStore } from '../../pkg/secrets/index.js';
 
 /** 256 bits a value, as text that needs no quoting anywhere. */
@@ -21,7 +21,7 @@ export async function mint(
   if (reading?.kind === 'forbidden') return 'forbidden';
   const present = reading?.kind === 'found' ? reading.document : undefined;
   const recipe = material.by === 'platform' ? material.generation : undefined;
-  const document = mergedDocument(present, { values: {}, generation: recipe ?? everyKeyOf(present) }, random);
+  const document = mergeDocument(present, { values: {}, generation: recipe ?? everyKeyOf(present) }, random);
   return (await secrets.write(path, { document, after: to - 1, as: 'pending' })).kind;
 }
 

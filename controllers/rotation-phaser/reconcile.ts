@@ -6,7 +6,7 @@ import type { RotationRecord, RotationProgress } from '../../crds/rotation/index
 import { failpoint } from '../../pkg/failpoint/index.js';
 import type { SecretIntent } from '../../pkg/material/index.js';
 import { again, done, type LoopEnv, type Next, type Reconcile } from '../../pkg/reconcile/index.js';
-import { credentialPath, type SecretState, type SecretStore } from '../../pkg/secrets/index.js';
+import { toCredentialPath, type SecretState, type SecretStore } from '../../pkg/secrets/index.js';
 import { type Cache, type Entry, value } from '../../pkg/store/index.js';
 import { consumersOf, holdersOf, namedBy } from '../reading/index.js';
 import { advanced, progressOf, raise, record, type Subject, turnedBack } from './changes.js';
@@ -83,7 +83,7 @@ function stayingConsumers(tenant: string, path: string, cache: Cache): readonly 
 
 /** Undefined when the platform may not touch the credential. */
 async function versionsOf(secrets: SecretStore, { named, asked }: Subject): Promise<SecretState | undefined> {
-  const reading = await secrets.state(credentialPath(named.tenant, asked.path));
+  const reading = await secrets.state(toCredentialPath(named.tenant, asked.path));
   if (reading.kind === 'forbidden') return undefined;
   return reading.kind === 'found' ? reading.state : { last: 0 };
 }
@@ -127,7 +127,7 @@ async function changeSecret(
   { named, asked }: Subject,
   env: LoopEnv,
 ): Promise<string | undefined> {
-  const path = credentialPath(named.tenant, asked.path);
+  const path = toCredentialPath(named.tenant, asked.path);
   const about = { tenant: named.tenant, key: named.name };
   if (step.kind === 'mint') {
     const kind = await mint(secrets, path, asked, env.random);

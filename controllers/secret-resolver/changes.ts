@@ -4,7 +4,7 @@ import type { StoredEvent } from '../../crds/event/index.js';
 import { keys, type ObjectName, splitKey } from '../../crds/keys/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import type { LoopEnv } from '../../pkg/reconcile/index.js';
-import type { SecretVersions, UnresolvedWords } from '../../pkg/secrets/index.js';
+import type { SecretVersions, UnresolvedExplanation } from '../../pkg/secrets/index.js';
 import { type Change, encode, type Entry, type Guard, value } from '../../pkg/store/index.js';
 import type { SeenReplica } from '../reading/index.js';
 
@@ -18,7 +18,7 @@ export function stamp({ replica, revision }: SeenReplica, versions: SecretVersio
 /** What is said about a deployment, and what was said before. */
 export interface Complaint {
   readonly deployment: StoredDeployment;
-  readonly words: UnresolvedWords;
+  readonly words: UnresolvedExplanation;
   readonly replicas: number;
   readonly standing: Entry | undefined;
   readonly isNew: boolean;

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 
 import type { Unresolved } from '../../crds/delivery/index.js';
-import type { SecretVersions, UnresolvedWords } from '../../pkg/secrets/index.js';
+import type { SecretVersions, UnresolvedExplanation } from '../../pkg/secrets/index.js';
 import type { SeenReplica } from '../reading/index.js';
 
 const COUNT_AT_MOST_EVERY_MS = 60_000;
@@ -43,7 +43,7 @@ export function needsStamp({ replica }: SeenReplica, versions: SecretVersions, n
 
 /** Decides what to say: one event for one standing cause, counted up now and then. */
 export function decideSaying(
-  { reason, message, replicas }: UnresolvedWords & Pick<Unresolved, 'replicas'>,
+  { reason, message, replicas }: UnresolvedExplanation & Pick<Unresolved, 'replicas'>,
   standing: Unresolved | undefined,
   now: number,
 ): Saying {

@@ -9,7 +9,7 @@ import type { Replica } from '../../crds/replica/index.js';
 import { sleep, systemClock, systemRandom } from '../../pkg/clock/index.js';
 import { silentLogger } from '../../pkg/log/index.js';
 import { EtcdProcess } from '../../dev/processes/index.js';
-import { credentialPath, documentOf, EmbeddedSecretStore, SecretKeyring } from '../../pkg/secrets/index.js';
+import { toCredentialPath, toSecretDocument, EmbeddedSecretStore, SecretKeyring } from '../../pkg/secrets/index.js';
 import { create, encode, EtcdStore, value, WatchCache } from '../../pkg/store/index.js';
 import { controllersIn } from '../controllers-in.js';
 import { secretResolver } from './index.js';
@@ -42,9 +42,9 @@ describe('the secret resolver, on a real etcd', function () {
     store = new EtcdStore({ endpoints: [etcd.endpoint], prefix: '/mooring/' });
     const keyring = new SecretKeyring([systemRandom.bytes(32)]);
     const secrets = new EmbeddedSecretStore({ store, keyring, random: systemRandom, granted: ['deployments'] });
-    const document = documentOf({ user: 'app', password: 'x'.repeat(64) });
+    const document = toSecretDocument({ user: 'app', password: 'x'.repeat(64) });
     for (let number = 0; number < CREDENTIALS; number++) {
-      const path = credentialPath(TENANT, `deployments/db-${number}`);
+      const path = toCredentialPath(TENANT, `deployments/db-${number}`);
       await secrets.write(path, { document, after: 0, as: 'current' });
     }
     const env = { store, clock: systemClock, random: systemRandom, log: silentLogger };

@@ -5,10 +5,10 @@ import { failpoint } from '../../pkg/failpoint/index.js';
 import { again, done, type LoopEnv, type Next, type Reconcile } from '../../pkg/reconcile/index.js';
 import {
   explainUnresolved,
-  referencesOf,
+  collectReferences,
   resolveSecrets,
   type SecretStore,
-  type UnresolvedWords,
+  type UnresolvedExplanation,
 } from '../../pkg/secrets/index.js';
 import { value } from '../../pkg/store/index.js';
 import { type DeploymentReading, namedBy, readDeployment, type SeenReplica } from '../reading/index.js';
@@ -56,9 +56,9 @@ async function resolveGroup(
   group: readonly SeenReplica[],
   secrets: SecretStore,
   env: LoopEnv,
-): Promise<UnresolvedWords | undefined> {
+): Promise<UnresolvedExplanation | undefined> {
   const { tenant, template } = group[0]!.replica;
-  const resolution = await resolveSecrets(secrets, referencesOf(tenant, template));
+  const resolution = await resolveSecrets(secrets, collectReferences(tenant, template));
   if (resolution.kind !== 'resolved') return explainUnresolved(resolution);
   const now = env.clock.now();
   const stale = group.filter(seen => needsStamp(seen, resolution.versions, now));
@@ -84,7 +84,7 @@ interface Subject extends Pick<DeploymentReading, 'same'> {
   readonly replicas: number;
 }
 
-async function say(words: UnresolvedWords, subject: Subject, env: LoopEnv): Promise<Next> {
+async function say(words: UnresolvedExplanation, subject: Subject, env: LoopEnv): Promise<Next> {
   const { tenant, uid } = subject.deployment.metadata;
   const named = { tenant, name: subject.deployment.name };
   const standing = env.cache.get(keys.unresolved(tenant, named.name));

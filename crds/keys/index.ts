@@ -101,6 +101,7 @@ export const ranges = {
   leaders: 'leaders/',
   of: (range: string, tenant: string) => `${range}${checkSegment(tenant)}/`,
   replicasOf: (tenant: string, deployment: string) => `replicas/${checkSegment(tenant)}/${checkSegment(deployment)}/`,
+  logRequestsOf: (tenant: string, nodeId: string) => `log-requests/${checkSegment(tenant)}/${checkSegment(nodeId)}/`,
   deliveriesOf: (tenant: string, deployment: string) =>
     `deliveries/${checkSegment(tenant)}/${checkSegment(deployment)}/`,
 } as const;

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
 import { type Client, UnreachableFault } from '../../pkg/client/index.js';
-import { lines } from '../../pkg/ndjson/index.js';
+import { readLines } from '../../pkg/ndjson/index.js';
 
 /** One line of a watch, exactly as the server has sent it. */
 export interface RawLine<T> {
@@ -44,7 +44,7 @@ export class RawTail<T> {
   async #read(client: Client, path: string): Promise<void> {
     const query = { watch: true, after: this.lines.at(-1)?.cursor };
     const answer = await client.stream(path, { query, signal: this.#stop.signal });
-    if (answer.ok) for await (const line of lines(answer.body)) this.lines.push(JSON.parse(line) as RawLine<T>);
+    if (answer.ok) for await (const line of readLines(answer.body)) this.lines.push(JSON.parse(line) as RawLine<T>);
     else if (answer.status !== 503) throw new Error(`the watch was refused: ${answer.rejections[0].code}`);
   }
 }

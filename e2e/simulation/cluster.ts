@@ -6,7 +6,7 @@ import { Agent, type Disk, memoryDisk, SimulatedEngine } from '../../pkg/agent/i
 import { Keyring } from '../../pkg/auth/index.js';
 import { loadSettings } from '../../pkg/config/index.js';
 import { EventLeases, EventWriter } from '../../pkg/events/index.js';
-import { NodeDesk, type NodeIdentity, Tickets } from '../../pkg/link/index.js';
+import { AgentDispatcher, type NodeIdentity, Tickets } from '../../pkg/link/index.js';
 import { silentLogger } from '../../pkg/log/index.js';
 import { createMetrics } from '../../pkg/metrics/index.js';
 import { calm, type SimProcess, SimulatedStore, type FaultProfile, SimWorld } from '../../dev/simulation/index.js';
@@ -24,7 +24,7 @@ const forever = () => new AbortController().signal;
 /** An API server that is up. */
 export interface ApiServer {
   readonly life: SimProcess;
-  readonly desk: NodeDesk;
+  readonly dispatcher: AgentDispatcher;
   readonly front: Front;
 }
 
@@ -156,14 +156,14 @@ export class SimCluster {
     const env = { store, cache, clock, random, log: silentLogger };
     const apiCache = this.#variant.apiCache?.(cache) ?? cache;
     const front = new Front({ ...env, cache: apiCache, settings, metrics, keyring, secrets });
-    const desk = new NodeDesk({
+    const dispatcher = new AgentDispatcher({
       ...env,
       events: new EventWriter(new EventLeases(store, clock, 7), clock, random),
       failedAfterSeconds: 15,
       delivery: { secrets, tickets: new Tickets({ keyring, clock, random }) },
     });
     void cache.run(forever());
-    void cache.ready.then(() => this.#servers.set(life.name, { life, desk, front }));
+    void cache.ready.then(() => this.#servers.set(life.name, { life, dispatcher, front }));
   }
 
   #bootControllers(life: SimProcess): void {

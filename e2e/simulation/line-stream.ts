@@ -33,7 +33,7 @@ export class LineStream {
         this.#holder.life.onEnd(() => this.#break()),
         this.#agent.onEnd(() => this.#end()),
       ];
-      const close = this.#holder.desk.assignments(node, line => {
+      const close = this.#holder.dispatcher.assignments(node, line => {
         this.#inbox.push(line);
         this.#pump();
       });

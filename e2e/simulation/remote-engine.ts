@@ -1,11 +1,11 @@
-import { type ContainerOrder, type Engine, EngineUnreachableFault } from '../../pkg/agent/index.js';
+import { type ContainerSpec, type Engine, EngineUnreachableFault } from '../../pkg/agent/index.js';
 import type { SimProcess } from '../../dev/simulation/index.js';
 
 const broken = () => new EngineUnreachableFault('the engine does not answer');
 const faults = { wire: 'others', unreachable: broken, unknown: broken } as const;
 
 /** Told of every container that an engine has made. */
-export type OnMade = (id: string, order: ContainerOrder) => void;
+export type OnMade = (id: string, order: ContainerSpec) => void;
 
 /** An engine as one life of an agent reaches it: the engine goes on when the agent dies, and so does what it was told. */
 export function remoteEngine(agent: SimProcess, engine: Engine, onMade: OnMade): Engine {
@@ -14,7 +14,7 @@ export function remoteEngine(agent: SimProcess, engine: Engine, onMade: OnMade):
     facts: () => call('facts', () => engine.facts()),
     list: nodeId => call('list', () => engine.list(nodeId)),
     inspect: id => call('inspect', () => engine.inspect(id)),
-    holds: image => call('holds', () => engine.holds(image)),
+    hasImage: image => call('holds', () => engine.hasImage(image)),
     pull: image => call('pull', () => engine.pull(image)),
     create: order =>
       call(`create ${order.name}`, async () => {

@@ -4,7 +4,7 @@ import {
   type AssignmentLine,
   type EnrolReply,
   type EnrolRequest,
-  environmentRefusal,
+  toEnvironmentRefusal,
   type EnvironmentRequest,
   type Heartbeat,
   type HeartbeatReply,
@@ -64,14 +64,14 @@ export class RemoteLink implements AgentLink {
 
   async heartbeat(beat: Heartbeat): Promise<HeartbeatReply> {
     const node = this.#node();
-    const reply = await this.#call('heartbeat', ({ desk }) => desk.heartbeat(node, beat));
+    const reply = await this.#call('heartbeat', ({ dispatcher }) => dispatcher.heartbeat(node, beat));
     if (!reply) throw new LinkRefusedFault(404, 'resource_not_found');
     return reply;
   }
 
   async report(batch: ReportBatch): Promise<void> {
     const node = this.#node();
-    const intake = await this.#call('report', ({ desk }) => desk.report(node, batch));
+    const intake = await this.#call('report', ({ dispatcher }) => dispatcher.report(node, batch));
     if (!intake.accepted) throw new LinkRefusedFault(403, 'auth_forbidden');
   }
 
@@ -79,8 +79,8 @@ export class RemoteLink implements AgentLink {
   async environment(request: EnvironmentRequest): Promise<ReadonlyMap<string, Secret>> {
     const node = this.#node();
     const ask = () =>
-      this.#call('environment', async ({ desk }) => {
-        const answer = await desk.environment(node, request);
+      this.#call('environment', async ({ dispatcher }) => {
+        const answer = await dispatcher.environment(node, request);
         if (answer.kind === 'ready') this.#office.handedOut(request.ticket);
         return answer;
       });
@@ -88,7 +88,7 @@ export class RemoteLink implements AgentLink {
     if (world.chance(weather.repeated)) void ask().catch(() => undefined);
     const answer = await ask();
     if (answer.kind === 'ready') return answer.environment;
-    const { status, code } = environmentRefusal(answer);
+    const { status, code } = toEnvironmentRefusal(answer);
     throw new LinkRefusedFault(status, code);
   }
 

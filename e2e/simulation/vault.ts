@@ -1,4 +1,4 @@
-import type { ContainerOrder } from '../../pkg/agent/index.js';
+import type { ContainerSpec } from '../../pkg/agent/index.js';
 import type { Random } from '../../pkg/clock/index.js';
 import {
   type CredentialPath,
@@ -18,7 +18,7 @@ export class Vault {
   readonly #keyring = new SecretKeyring([Buffer.alloc(32, 1)]);
 
   /** A container was made from an order: what secrets it was given is known from now on. */
-  delivered(id: string, { secrets }: ContainerOrder): void {
+  delivered(id: string, { secrets }: ContainerSpec): void {
     if (this.#given.has(id)) return; // found under its name and adopted: it has what it was made with
     const values = [...(secrets?.values() ?? [])].map(secret => secret.reveal());
     this.#given.set(id, values);

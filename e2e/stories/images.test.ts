@@ -7,7 +7,7 @@ import { expect } from 'chai';
 import { systemRandom } from '../../pkg/clock/index.js';
 import { loadSettings } from '../../pkg/config/index.js';
 import { demoImage, RegistryProcess } from '../../dev/processes/index.js';
-import { credentialPath, documentOf, openSecretStore, registryLabel } from '../../pkg/secrets/index.js';
+import { toCredentialPath, toSecretDocument, openSecretStore, toRegistryLabel } from '../../pkg/secrets/index.js';
 import { EtcdStore } from '../../pkg/store/index.js';
 import { canary } from '../lab/canary.js';
 import { ControlPlane } from '../lab/control-plane.js';
@@ -53,8 +53,8 @@ describe('an image that is asked for', () => {
     const store = new EtcdStore({ endpoints: [plane.etcd.endpoint], prefix: '/mooring/' });
     const environment = { MOORING_KEY_FILE: join(plane.folder, 'keys'), ...NAMESPACES };
     const secrets = await openSecretStore(loadSettings({ environment }).settings, { store, random: systemRandom });
-    const path = credentialPath(shop.id, `registries/${registryLabel(registry.address)}`);
-    await secrets.write(path, { document: documentOf(values), after: 0, as: 'current' });
+    const path = toCredentialPath(shop.id, `registries/${toRegistryLabel(registry.address)}`);
+    await secrets.write(path, { document: toSecretDocument(values), after: 0, as: 'current' });
     await store.close();
   };
   const post = (name: string, asked: string) => {

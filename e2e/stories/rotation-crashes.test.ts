@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { type CredentialPath, credentialPath } from '../../pkg/secrets/index.js';
+import { type CredentialPath, toCredentialPath } from '../../pkg/secrets/index.js';
 import { type Canary, canary, commandLines, filesBelow, findCanaries } from '../lab/canary.js';
 import type { Child } from '../lab/child.js';
 import { ControlPlane } from '../lab/control-plane.js';
@@ -36,7 +36,7 @@ describe('a rotation, with a process killed at every step', function () {
     machine = await fleet.enrol(shop.client, 'shop-1');
     rotation = new RotationDesk(shop, 'web');
     view = await SecretsView.open(plane);
-    path = credentialPath(shop.id, PATH);
+    path = toCredentialPath(shop.id, PATH);
     const image = await fleet.image('1');
     await backend.open(fleet, shop, image);
 

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 
 import { ranges } from '../../crds/keys/index.js';
 import { arm, failpoint, type FailpointName } from '../../pkg/failpoint/index.js';
-import { credentialPath } from '../../pkg/secrets/index.js';
+import { toCredentialPath } from '../../pkg/secrets/index.js';
 import { type Canary, canary, filesBelow, findCanaries } from '../lab/canary.js';
 import { ControlPlane } from '../lab/control-plane.js';
 import { janitorLater } from '../lab/janitor-later.js';
@@ -69,7 +69,7 @@ describe('secret material that comes with a document, on a real etcd', () => {
   /** What both stores have: how many replicas the record asks for, and the passwords that can be read and that are current. */
   const standing = async (name: string) => {
     const shown = await shop.client.request<{ replicas: number }>('GET', `${DEPLOYMENTS}/${name}`);
-    const paths = CREDENTIALS.map(label => credentialPath(shop.id, pathOf(name, label)));
+    const paths = CREDENTIALS.map(label => toCredentialPath(shop.id, pathOf(name, label)));
     const held = await Promise.all(
       paths.map(async path => {
         const { current, pending } = await view.state(path);

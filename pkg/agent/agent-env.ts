@@ -1,3 +1,4 @@
+import type { Capacity } from '../../crds/node/index.js';
 import type { Clock, Random } from '../clock/index.js';
 import type { AgentLink } from '../link/index.js';
 import type { Logger } from '../log/index.js';
@@ -35,4 +36,10 @@ export interface AgentOptions {
   readonly relistMs?: number;
   /** Containers worked on at the same time. */
   readonly concurrency?: number;
+}
+
+/** What the node has to offer. */
+export async function readCapacity(engine: Engine, { diskBytes = 0 }: AgentOptions): Promise<Capacity> {
+  const { cpu, memory } = await engine.facts();
+  return { cpu, memory, disk: diskBytes };
 }

@@ -3,13 +3,13 @@ import { expect } from 'chai';
 import { keys } from '../../crds/keys/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import { seededRandom } from '../clock/index.js';
-import { DeskLab, replica, secretReplica, TENANT } from '../link/desk.testing.js';
+import { DispatcherLab, replica, secretReplica, LAB_TENANT } from '../link/dispatcher-lab.testing.js';
 import { silentLogger } from '../log/index.js';
 import { Agent } from './agent.js';
 import { memoryDisk } from './disk.js';
 import {
   EngineUnreachableFault,
-  type Operation,
+  type EngineOperation,
   SimulatedEngine,
   type SimulatedEngineOptions,
 } from './engine/index.js';
@@ -21,12 +21,12 @@ const checked: Replica['template'] = {
 };
 
 /** One node: an engine and a disk that outlive its agents, a link that can be cut. */
-class NodeLab extends DeskLab {
+class NodeLab extends DispatcherLab {
   readonly engine: SimulatedEngine;
   readonly disk = memoryDisk();
   readonly wire = this.link();
   failure: SimulatedEngineOptions['failure'] | undefined;
-  latencyMs: (operation: Operation) => number = () => 0;
+  latencyMs: (operation: EngineOperation) => number = () => 0;
   #agent: { readonly end: AbortController; readonly ended: Promise<void> } | undefined;
 
   constructor(options: Partial<SimulatedEngineOptions> = {}) {
@@ -155,7 +155,7 @@ describe('an agent', () => {
       await lab.assign(replica());
       await lab.clock.pass(0);
       await lab.stopAgent();
-      await lab.delete(keys.replica(TENANT, 'web', 0));
+      await lab.delete(keys.replica(LAB_TENANT, 'web', 0));
       await lab.startAgent();
 
       expect(lab.running).to.deep.equal([]);
@@ -166,7 +166,7 @@ describe('an agent', () => {
       await lab.assign(replica());
       await lab.clock.pass(0);
       await lab.stopAgent();
-      await lab.delete(keys.replica(TENANT, 'web', 0));
+      await lab.delete(keys.replica(LAB_TENANT, 'web', 0));
       lab.wire.up = false;
       await lab.startAgent();
       await lab.clock.pass(120_000);
@@ -283,7 +283,7 @@ describe('an agent', () => {
 
     it('cannot get the image says why, and tries again', async () => {
       let held = false;
-      await begin({ registryHolds: () => held });
+      await begin({ registryHasImage: () => held });
       await lab.assign(replica());
       await lab.clock.pass(0);
       expect(lab.report('rep_1')).to.include({ state: 'failed', reason: 'image_pull_failed' });
@@ -313,7 +313,7 @@ describe('an agent', () => {
       await begin();
       await lab.assign(replica());
       await lab.clock.pass(0);
-      await lab.delete(keys.report(TENANT, 'node_1', 'rep_1'));
+      await lab.delete(keys.report(LAB_TENANT, 'node_1', 'rep_1'));
       lab.wire.up = false;
       lab.wire.up = true;
       await lab.clock.pass(10_000);
@@ -413,8 +413,8 @@ describe('an agent', () => {
       await lab.assign(secretReplica());
       await lab.clock.pass(0);
       let snapshots = 0;
-      const assignments = lab.desk.assignments.bind(lab.desk);
-      lab.desk.assignments = (node, onLine) =>
+      const assignments = lab.dispatcher.assignments.bind(lab.dispatcher);
+      lab.dispatcher.assignments = (node, onLine) =>
         assignments(node, line => {
           if (line.type === 'snapshot') snapshots++;
           onLine(line.type === 'snapshot' ? { type: 'snapshot', replicas: line.replicas } : line);

@@ -2,18 +2,16 @@ import { backoffMs, sleep } from '../clock/index.js';
 import { asError } from '../fault/index.js';
 import { type AssignmentLine, LinkRefusedFault, type NodeIdentity } from '../link/index.js';
 import { done, type Next, WorkQueue } from '../reconcile/index.js';
-import type { AgentEnv, AgentOptions } from './agent-env.js';
+import { type AgentEnv, type AgentOptions, readCapacity, STOP_GRACE_SECONDS } from './agent-env.js';
 import { Assignments } from './assignments.js';
-import { capacity } from './capacity.js';
 import { ContainerView } from './container-view.js';
-import { LogCourier } from './log-courier.js';
+import { LogStreamer } from './log-streamer.js';
 import { Membership } from './membership.js';
 import { Outbox } from './outbox.js';
 import { Redial } from './redial.js';
-import { removeAllOf } from './remove-all-of.js';
 import { ReplicaWorker } from './replica-worker.js';
-import { RunHistory } from './run-history.js';
-import { SecretCourier } from './secret-courier.js';
+import { RestartHistory } from './restart-history.js';
+import { SecretFetcher } from './secret-fetcher.js';
 
 const EVERYTHING = 'everything';
 const STOP_GRACE_MS = 5_000;
@@ -32,7 +30,7 @@ interface Run {
   readonly queue: WorkQueue;
   /** Looking at all containers: asked for often, done once at a time, tried again until the engine answers. */
   readonly rounds: WorkQueue;
-  readonly courier: LogCourier;
+  readonly streamer: LogStreamer;
   /** Breaks the stream of assignments off, to begin it anew. */
   readonly dial: Redial;
   readonly signal: AbortSignal;
@@ -69,7 +67,7 @@ export class Agent {
     const run = await this.#prepare(node, signal);
     await Promise.all([
       this.#heartbeats(signal),
-      this.#membership.keepFresh(signal),
+      this.#membership.keepTokenFresh(signal),
       this.#hear(run),
       this.#watchEngine(run),
       this.#every(this.#options.relistMs ?? 30_000, signal, () => run.rounds.add(EVERYTHING)),
@@ -86,12 +84,12 @@ export class Agent {
     const assignments = new Assignments();
     const view = new ContainerView(engine, node.id);
     const outbox = new Outbox(this.#env, send, signal);
-    const history = await RunHistory.load(clock, disk);
+    const history = await RestartHistory.load(clock, disk);
     const dial = new Redial(clock, signal);
-    const secrets = new SecretCourier({
+    const secrets = new SecretFetcher({
       assignments,
-      ask: request => this.#membership.authorised(() => link.environment(request)),
-      askForTickets: () => dial.again(),
+      request: request => this.#membership.authorised(() => link.environment(request)),
+      requestTickets: () => dial.again(),
     });
     const worker = new ReplicaWorker(this.#env, this.#options, { node, assignments, view, history, outbox, secrets });
     const queue = new WorkQueue(uid => worker.work(uid), {
@@ -100,23 +98,23 @@ export class Agent {
       concurrency: this.#options.concurrency ?? 8,
       backoff: WORK_BACKOFF,
     });
-    const courier = new LogCourier(this.#env, view, signal);
+    const streamer = new LogStreamer(this.#env, view, signal);
     const rounds = new WorkQueue(() => this.#lookAround({ assignments, view, queue }), {
       clock,
       random,
       backoff: RECONNECT,
     });
-    return { node, assignments, view, outbox, queue, rounds, courier, dial, signal };
+    return { node, assignments, view, outbox, queue, rounds, streamer, dial, signal };
   }
 
   async #heartbeats(signal: AbortSignal): Promise<void> {
     const { link, clock, engine, random, log } = this.#env;
     const { labels = {}, version, controlPlane = false, heartbeatMs = 5_000 } = this.#options;
-    let known: Awaited<ReturnType<typeof capacity>> | undefined;
+    let known: Awaited<ReturnType<typeof readCapacity>> | undefined;
     for (let failures = 0; !signal.aborted; ) {
       let waitMs = heartbeatMs;
       try {
-        known ??= await capacity(engine, this.#options);
+        known ??= await readCapacity(engine, this.#options);
         const beat = { labels, capacity: known, agentVersion: version, controlPlane };
         const { failedAfterMs } = await this.#membership.authorised(() => link.heartbeat(beat));
         waitMs = Math.min(heartbeatMs, failedAfterMs / 4);
@@ -149,7 +147,7 @@ export class Agent {
     }
   }
 
-  #heard({ assignments, queue, view, outbox, courier }: Run, line: AssignmentLine): void {
+  #heard({ assignments, queue, view, outbox, streamer }: Run, line: AssignmentLine): void {
     switch (line.type) {
       case 'snapshot':
         assignments.replaceAll(line.replicas, line.tickets);
@@ -163,7 +161,7 @@ export class Agent {
         assignments.drop(line.uid);
         return queue.add(line.uid);
       case 'logs':
-        return courier.fetch(line.request);
+        return streamer.stream(line.request);
       case 'ping':
         return;
     }
@@ -176,7 +174,7 @@ export class Agent {
       run.node.id,
       event => {
         if (event === 'everything') return run.rounds.add(EVERYTHING);
-        run.view.stir(event.replica);
+        run.view.markChanged(event.replica);
         run.queue.add(event.replica);
       },
       run.signal,
@@ -185,7 +183,7 @@ export class Agent {
 
   async #lookAround({ assignments, view, queue }: Pick<Run, 'assignments' | 'view' | 'queue'>): Promise<Next> {
     try {
-      await removeAllOf(this.#membership.former, this.#env, this.#options);
+      await removeContainersOf(this.#membership.formerNodeIds, this.#env, this.#options);
       await view.relist();
     } catch (thrown) {
       this.#env.log.warn('containers not listed, trying again', { error: asError(thrown) });
@@ -200,6 +198,24 @@ export class Agent {
     while (!signal.aborted) {
       await sleep(this.#env.clock, ms, signal);
       if (!signal.aborted) act();
+    }
+  }
+}
+
+/**
+ * Removes every container that was made for nodes that this machine no longer is. Their owner has let go of the machine:
+ * nobody else would ever remove them.
+ */
+export async function removeContainersOf(
+  nodeIds: readonly string[],
+  { engine, log }: Pick<AgentEnv, 'engine' | 'log'>,
+  { stopGraceSeconds = STOP_GRACE_SECONDS }: Pick<AgentOptions, 'stopGraceSeconds'>,
+): Promise<void> {
+  for (const nodeId of nodeIds) {
+    for (const { id, owner, state } of await engine.list(nodeId)) {
+      if (state === 'running') await engine.stop(id, stopGraceSeconds);
+      await engine.remove(id);
+      log.info('container of a former owner removed', { replica: owner.replica, container: id });
     }
   }
 }

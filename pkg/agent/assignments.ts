@@ -1,5 +1,10 @@
 import type { Replica } from '../../crds/replica/index.js';
-import type { Wanted } from './next-step.js';
+
+/**
+ * What is wanted of a replica: that it runs, that it retires, or nothing because it is no longer assigned here.
+ * `unknown` until the control plane has spoken, and `outdated` when it asks for less than it has asked for before.
+ */
+export type DesiredState = 'run' | 'retire' | 'nothing' | 'unknown' | 'outdated';
 
 /** One place of a deployment, and the generation that fills it. */
 type Slot = Pick<Replica, 'deploymentUid' | 'slot' | 'generation'>;
@@ -66,7 +71,7 @@ export class Assignments {
   }
 
   /** What is wanted of a replica. `owner` is what its container says, where it has one. */
-  wanted(uid: string, owner?: Slot): Wanted {
+  wanted(uid: string, owner?: Slot): DesiredState {
     if (!this.#told) return 'unknown';
     const replica = this.#wanted.get(uid);
     if (!replica) return owner && this.#turnedBack(owner) ? 'unknown' : 'nothing';

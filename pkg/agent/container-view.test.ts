@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 
 import { ContainerView } from './container-view.js';
-import { type Engine, EngineUnreachableFault, type SeenContainer } from './engine/index.js';
+import { type Engine, EngineUnreachableFault, type ContainerStatus } from './engine/index.js';
 
-const container = (replica: string, state: SeenContainer['state'] = 'running'): SeenContainer => ({
+const container = (replica: string, state: ContainerStatus['state'] = 'running'): ContainerStatus => ({
   id: `c-${replica}`,
   name: replica,
   owner: {
@@ -23,8 +23,8 @@ const container = (replica: string, state: SeenContainer['state'] = 'running'): 
 
 describe('the view of containers', () => {
   let lists: number;
-  let listing: Promise<readonly SeenContainer[]>;
-  let found: SeenContainer | undefined;
+  let listing: Promise<readonly ContainerStatus[]>;
+  let found: ContainerStatus | undefined;
   let view: ContainerView;
 
   beforeEach(() => {
@@ -41,14 +41,14 @@ describe('the view of containers', () => {
   });
 
   it('knows nothing until there has been a list', async () => {
-    expect(view.listed).to.equal(false);
+    expect(view.isListed).to.equal(false);
     listing = Promise.reject(new EngineUnreachableFault('away'));
     await view.relist().catch(() => undefined);
-    expect(view.listed).to.equal(false);
+    expect(view.isListed).to.equal(false);
 
     listing = Promise.resolve([container('a')]);
     await view.relist();
-    expect(view.listed).to.equal(true);
+    expect(view.isListed).to.equal(true);
     expect(view.get('a')?.id).to.equal('c-a');
   });
 
@@ -61,7 +61,7 @@ describe('the view of containers', () => {
 
   it('trusts what was done since a list was asked for more than the list', async () => {
     view.set('old', container('old'));
-    let arrive: (seen: readonly SeenContainer[]) => void = () => undefined;
+    let arrive: (seen: readonly ContainerStatus[]) => void = () => undefined;
     listing = new Promise(resolve => (arrive = resolve));
     const relisting = view.relist();
     view.set('new', container('new'));
@@ -74,9 +74,9 @@ describe('the view of containers', () => {
 
   it('lists again before it answers for a replica in doubt, once', async () => {
     listing = Promise.resolve([container('a')]);
-    view.doubt('a');
-    await view.freshen('a');
-    await view.freshen('a');
+    view.markUncertain('a');
+    await view.refresh('a');
+    await view.refresh('a');
 
     expect(view.get('a')?.state).to.equal('running');
     expect(lists).to.equal(1);
@@ -85,8 +85,8 @@ describe('the view of containers', () => {
   it('looks at one container after an event about it', async () => {
     view.set('a', container('a'));
     found = container('a', 'exited');
-    view.stir('a');
-    await view.freshen('a');
+    view.markChanged('a');
+    await view.refresh('a');
 
     expect(view.get('a')?.state).to.equal('exited');
     expect(lists).to.equal(0);

@@ -1,4 +1,4 @@
-import type { Engine, SeenContainer } from './engine/index.js';
+import type { Engine, ContainerStatus } from './engine/index.js';
 
 /**
  * The containers of this node as last seen, by replica.
@@ -9,7 +9,7 @@ import type { Engine, SeenContainer } from './engine/index.js';
 export class ContainerView {
   readonly #engine: Engine;
   readonly #nodeId: string;
-  readonly #seen = new Map<string, SeenContainer>();
+  readonly #seen = new Map<string, ContainerStatus>();
   readonly #setAt = new Map<string, number>();
   readonly #doubtful = new Set<string>();
   readonly #stirred = new Set<string>();
@@ -22,11 +22,11 @@ export class ContainerView {
   }
 
   /** Whether the engine's containers have been listed at all: until then nothing is known. */
-  get listed(): boolean {
+  get isListed(): boolean {
     return this.#listed;
   }
 
-  get containers(): readonly SeenContainer[] {
+  get containers(): readonly ContainerStatus[] {
     return [...this.#seen.values()];
   }
 
@@ -34,22 +34,22 @@ export class ContainerView {
     return [...this.#seen.keys()];
   }
 
-  get(uid: string): SeenContainer | undefined {
+  get(uid: string): ContainerStatus | undefined {
     return this.#seen.get(uid);
   }
 
   /** An event came in: look again before the next decision. */
-  stir(uid: string): void {
+  markChanged(uid: string): void {
     this.#stirred.add(uid);
   }
 
   /** A call broke off: whether it had its effect is not known. */
-  doubt(uid: string): void {
+  markUncertain(uid: string): void {
     this.#doubtful.add(uid);
   }
 
   /** What the agent itself has just done or seen. */
-  set(uid: string, container: SeenContainer | undefined): void {
+  set(uid: string, container: ContainerStatus | undefined): void {
     this.#steps++;
     this.#setAt.set(uid, this.#steps);
     if (container) this.#seen.set(uid, container);
@@ -57,14 +57,14 @@ export class ContainerView {
   }
 
   /** Makes sure that what is known of one replica is as fresh as the events and doubts about it demand. */
-  async freshen(uid: string): Promise<void> {
+  async refresh(uid: string): Promise<void> {
     if (this.#doubtful.has(uid)) await this.relist();
     if (!this.#stirred.delete(uid)) return;
 
     const { id } = this.#seen.get(uid) ?? {};
     if (id === undefined) return; // the next list shows what nobody here has made
     try {
-      await this.look(uid, id);
+      await this.inspect(uid, id);
     } catch (thrown) {
       this.#stirred.add(uid);
       throw thrown;
@@ -72,7 +72,7 @@ export class ContainerView {
   }
 
   /** Looks at one container now. */
-  async look(uid: string, id: string): Promise<SeenContainer | undefined> {
+  async inspect(uid: string, id: string): Promise<ContainerStatus | undefined> {
     const container = await this.#engine.inspect(id);
     this.set(uid, container);
     return container;

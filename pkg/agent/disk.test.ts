@@ -6,7 +6,7 @@ import { expect } from 'chai';
 
 import { seededRandom } from '../clock/index.js';
 import { directoryDisk } from './disk.js';
-import { nodeKey } from './node-key.js';
+import { loadNodeKey } from './node-key.js';
 
 describe("the agent's disk", () => {
   let folder: string;
@@ -43,8 +43,8 @@ describe("the agent's disk", () => {
 
   it('keeps the key of the node', async () => {
     const disk = directoryDisk(folder);
-    const first = await nodeKey(disk, seededRandom(1));
-    const second = await nodeKey(disk, seededRandom(2));
+    const first = await loadNodeKey(disk, seededRandom(1));
+    const second = await loadNodeKey(disk, seededRandom(2));
 
     expect(second.publicKey).to.equal(first.publicKey);
   });

@@ -8,11 +8,11 @@ import {
   type AgentLink,
   type EnrolReply,
   type EnrolRequest,
-  enrolmentText,
+  formatEnrolmentText,
   LinkRefusedFault,
   LinkUnreachableFault,
   type RenewRequest,
-  renewalText,
+  formatRenewalText,
 } from '../link/index.js';
 import { silentLogger } from '../log/index.js';
 import { memoryDisk } from './disk.js';
@@ -74,7 +74,7 @@ describe('membership', () => {
     expect(await registrar.membership('join').join(signal)).to.deep.equal({ id: 'node_1', name: 'n1', tenant: 't1' });
 
     const [{ nodeName, publicKey, proof }] = registrar.enrolments as [EnrolRequest];
-    expect(signed(publicKey, enrolmentText(nodeName, publicKey), proof)).to.equal(true);
+    expect(signed(publicKey, formatEnrolmentText(nodeName, publicKey), proof)).to.equal(true);
     expect(registrar.presented).to.equal('first');
   });
 
@@ -103,7 +103,7 @@ describe('membership', () => {
     const membership = registrar.membership('join');
     await membership.join(signal);
     const end = new AbortController();
-    const fresh = membership.keepFresh(end.signal);
+    const fresh = membership.keepTokenFresh(end.signal);
     await registrar.clock.pass(16 * HOUR);
     expect(registrar.renewals).to.have.length(0);
     await registrar.clock.pass(HOUR);
@@ -111,7 +111,7 @@ describe('membership', () => {
     await fresh;
 
     const [{ nodeId, at, proof }] = registrar.renewals as [RenewRequest];
-    expect(signed(registrar.enrolments[0]!.publicKey, renewalText(nodeId, at), proof)).to.equal(true);
+    expect(signed(registrar.enrolments[0]!.publicKey, formatRenewalText(nodeId, at), proof)).to.equal(true);
     expect(registrar.presented).to.equal('renewed');
   });
 

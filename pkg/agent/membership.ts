@@ -1,9 +1,14 @@
 import { backoffMs, type Clock, sleep } from '../clock/index.js';
 import { asError } from '../fault/index.js';
-import { type EnrolReply, enrolmentText, LinkRefusedFault, type NodeIdentity, renewalText } from '../link/index.js';
-import type { AgentEnv, AgentOptions } from './agent-env.js';
-import { capacity } from './capacity.js';
-import { type NodeKey, nodeKey } from './node-key.js';
+import {
+  type EnrolReply,
+  formatEnrolmentText,
+  LinkRefusedFault,
+  type NodeIdentity,
+  formatRenewalText,
+} from '../link/index.js';
+import { type AgentEnv, type AgentOptions, readCapacity } from './agent-env.js';
+import { type NodeKey, loadNodeKey } from './node-key.js';
 
 const FILE = 'node.json';
 const RENEW_AT = 0.67;
@@ -11,7 +16,7 @@ const RETRY = { firstMs: 500, capMs: 30_000 };
 const FORMER_KEPT = 8;
 
 /** What is kept of an enrolment: who the node is, and the token that it speaks with. */
-interface Kept extends EnrolReply {
+interface StoredEnrolment extends EnrolReply {
   /** Wall time in milliseconds at which the token was received. */
   readonly receivedAt: number;
   /** Ids of the nodes that this machine was before. */
@@ -30,7 +35,7 @@ export class Membership {
   readonly #options: AgentOptions;
   readonly #clock: Clock;
   #key: NodeKey | undefined;
-  #kept: Kept | undefined;
+  #kept: StoredEnrolment | undefined;
   #renewal: Promise<void> | undefined;
   #left = new AbortController();
 
@@ -46,7 +51,7 @@ export class Membership {
   }
 
   /** Ids of the nodes that this machine was before: what was made for them is nobody's. */
-  get former(): readonly string[] {
+  get formerNodeIds(): readonly string[] {
     return this.#kept?.former ?? [];
   }
 
@@ -83,7 +88,7 @@ export class Membership {
   }
 
   /** Renews the token in good time, until aborted. */
-  async keepFresh(signal: AbortSignal): Promise<void> {
+  async keepTokenFresh(signal: AbortSignal): Promise<void> {
     for (let failures = 0; !signal.aborted; ) {
       const wait = failures > 0 ? backoffMs(failures, RETRY, this.#env.random) : this.#renewInMs();
       await sleep(this.#clock, wait, signal);
@@ -117,7 +122,7 @@ export class Membership {
     const at = this.#clock.now();
     const nodeId = this.#kept?.node.id ?? '';
     try {
-      await this.#keep(await this.#env.link.renew({ nodeId, at, proof: key.sign(renewalText(nodeId, at)) }));
+      await this.#keep(await this.#env.link.renew({ nodeId, at, proof: key.sign(formatRenewalText(nodeId, at)) }));
     } catch (thrown) {
       const forgotten = thrown instanceof LinkRefusedFault && !thrown.retriable;
       if (!forgotten || this.#options.joinToken === undefined) throw thrown;
@@ -134,11 +139,11 @@ export class Membership {
       {
         nodeName: name,
         labels,
-        capacity: await capacity(this.#env.engine, this.#options),
+        capacity: await readCapacity(this.#env.engine, this.#options),
         publicKey,
         agentVersion: version,
         controlPlane,
-        proof: sign(enrolmentText(name, publicKey)),
+        proof: sign(formatEnrolmentText(name, publicKey)),
       },
       joinToken,
     );
@@ -147,24 +152,24 @@ export class Membership {
   }
 
   async #ownKey(): Promise<NodeKey> {
-    this.#key ??= await nodeKey(this.#env.disk, this.#env.random);
+    this.#key ??= await loadNodeKey(this.#env.disk, this.#env.random);
     return this.#key;
   }
 
   async #keep({ node, token, expiresAt }: EnrolReply): Promise<void> {
     const before = this.#kept;
     const isOther = before !== undefined && before.node.id !== node.id;
-    const former = isOther ? [...this.former, before.node.id].slice(-FORMER_KEPT) : this.former;
+    const former = isOther ? [...this.formerNodeIds, before.node.id].slice(-FORMER_KEPT) : this.formerNodeIds;
     this.#kept = { node, token, expiresAt, receivedAt: this.#clock.now(), ...(former.length > 0 && { former }) };
     this.#env.link.present(token);
     await this.#env.disk.write(FILE, JSON.stringify(this.#kept));
     if (isOther) this.#left.abort();
   }
 
-  async #recall(): Promise<Kept | undefined> {
+  async #recall(): Promise<StoredEnrolment | undefined> {
     const text = await this.#env.disk.read(FILE);
     if (text === undefined) return undefined;
-    const kept = JSON.parse(text) as Kept;
+    const kept = JSON.parse(text) as StoredEnrolment;
     this.#env.link.present(kept.token);
     return kept;
   }

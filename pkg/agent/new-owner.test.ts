@@ -3,28 +3,28 @@ import { expect } from 'chai';
 import { keys } from '../../crds/keys/index.js';
 import { seededRandom } from '../clock/index.js';
 import { LinkRefusedFault, LocalLink, type NodeIdentity } from '../link/index.js';
-import { DeskLab, NODE, nodeRecord, replica, TENANT } from '../link/desk.testing.js';
+import { DispatcherLab, LAB_NODE, nodeRecord, replica, LAB_TENANT } from '../link/dispatcher-lab.testing.js';
 import { silentLogger } from '../log/index.js';
 import { Agent } from './agent.js';
 import { memoryDisk } from './disk.js';
 import { SimulatedEngine } from './engine/index.js';
 
 const OTHER = '0b5c3a52-8d0e-4a53-9d0c-4f3c6b6f2a10';
-const NEXT: NodeIdentity = { tenant: OTHER, id: 'node_2', name: NODE.name };
+const NEXT: NodeIdentity = { tenant: OTHER, id: 'node_2', name: LAB_NODE.name };
 const neighbour = replica({ uid: 'rep_9', nodeId: 'node_9', deployment: 'other', deploymentUid: 'dep_9' });
 
 /** A control plane where a machine changes hands, and that machine. */
-class HandOver extends DeskLab {
+class HandOver extends DispatcherLab {
   readonly engine = new SimulatedEngine({ clock: this.clock, random: seededRandom(7) });
   readonly disk = memoryDisk();
-  owner: NodeIdentity = NODE;
+  owner: NodeIdentity = LAB_NODE;
   enrolments = 0;
   #end = new AbortController();
   #ended: Promise<void> = Promise.resolve();
 
   startAgent(joinToken?: string): Promise<void> {
     const expiresAt = new Date(this.clock.now() + 86_400_000).toISOString();
-    const link = new LocalLink(this.desk, {
+    const link = new LocalLink(this.dispatcher, {
       enrol: (_request, token) => {
         this.enrolments++;
         if (token !== this.owner.tenant) throw new LinkRefusedFault(409, 'node_owned_by_another_tenant');
@@ -34,11 +34,11 @@ class HandOver extends DeskLab {
         if (nodeId !== this.owner.id) throw new LinkRefusedFault(403, 'node_proof_invalid');
         return Promise.resolve({ node: this.owner, token: this.owner.id, expiresAt });
       },
-      identify: token => [NODE, NEXT].find(({ id }) => id === token),
+      identify: token => [LAB_NODE, NEXT].find(({ id }) => id === token),
     });
     const env = { clock: this.clock, random: seededRandom(3), engine: this.engine, disk: this.disk, link };
     this.#end = new AbortController();
-    const options = { name: NODE.name, version: 'test', ...(joinToken !== undefined && { joinToken }) };
+    const options = { name: LAB_NODE.name, version: 'test', ...(joinToken !== undefined && { joinToken }) };
     this.#ended = new Agent({ ...env, log: silentLogger }, options).run(this.#end.signal);
     return this.clock.pass(100);
   }
@@ -52,10 +52,10 @@ class HandOver extends DeskLab {
   /** The owner lets go while a container runs, and the machine becomes the next one's. */
   async handOver(): Promise<void> {
     this.owner = NEXT;
-    await this.delete(keys.node(TENANT, NODE.name));
-    await this.delete(keys.replica(TENANT, 'web', 0));
+    await this.delete(keys.node(LAB_TENANT, LAB_NODE.name));
+    await this.delete(keys.replica(LAB_TENANT, 'web', 0));
     const metadata = { ...nodeRecord.metadata, tenant: OTHER, uid: NEXT.id };
-    await this.put(keys.node(OTHER, NODE.name), { ...nodeRecord, id: NEXT.id, metadata });
+    await this.put(keys.node(OTHER, LAB_NODE.name), { ...nodeRecord, id: NEXT.id, metadata });
   }
 
   get running(): readonly string[] {
@@ -69,7 +69,7 @@ describe('an agent whose machine has another owner', () => {
   beforeEach(async () => {
     lab = new HandOver();
     await lab.start();
-    await lab.startAgent(TENANT);
+    await lab.startAgent(LAB_TENANT);
     await lab.assign(replica());
     await lab.clock.pass(100);
     expect(lab.running).to.deep.equal(['rep_1 running']);

@@ -1,9 +1,10 @@
 import { expect } from 'chai';
 
-import type { SeenContainer } from './engine/index.js';
-import { nextStep, type Situation, type Step, type Wanted } from './next-step.js';
+import type { ContainerStatus } from './engine/index.js';
+import type { DesiredState } from './assignments.js';
+import { decideNextStep, type NextStepInput, type ReplicaStep } from './next-step.js';
 
-const container = (state: SeenContainer['state']): SeenContainer => ({
+const container = (state: ContainerStatus['state']): ContainerStatus => ({
   id: 'c1',
   name: 'web',
   owner: {
@@ -21,10 +22,10 @@ const container = (state: SeenContainer['state']): SeenContainer => ({
   exitCode: state === 'exited' ? 1 : undefined,
 });
 
-const absent: Situation = { wanted: 'run', container: undefined, imageMissing: false, restMs: 0 };
+const absent: NextStepInput = { wanted: 'run', container: undefined, imageMissing: false, backoffMs: 0 };
 
 describe('the next step of a replica', () => {
-  const cases: ReadonlyArray<{ name: string; given: Partial<Situation>; step: Step }> = [
+  const cases: ReadonlyArray<{ name: string; given: Partial<NextStepInput>; step: ReplicaStep }> = [
     { name: 'creates at once, trusting that the image is there', given: {}, step: { kind: 'create' } },
     { name: 'pulls an image that is not', given: { imageMissing: true }, step: { kind: 'pull' } },
     { name: 'starts what was created', given: { container: container('created') }, step: { kind: 'start' } },
@@ -32,7 +33,7 @@ describe('the next step of a replica', () => {
     { name: 'restarts what ended', given: { container: container('exited') }, step: { kind: 'restart' } },
     {
       name: 'lets what ends again and again rest first',
-      given: { container: container('exited'), restMs: 4000 },
+      given: { container: container('exited'), backoffMs: 4000 },
       step: { kind: 'rest', ms: 4000 },
     },
     {
@@ -60,13 +61,13 @@ describe('the next step of a replica', () => {
   ];
 
   for (const { name, given, step } of cases) {
-    it(name, () => expect(nextStep({ ...absent, ...given })).to.deep.equal(step));
+    it(name, () => expect(decideNextStep({ ...absent, ...given })).to.deep.equal(step));
   }
 
   for (const state of ['created', 'running', 'exited'] as const) {
-    for (const wanted of ['unknown', 'outdated'] as const satisfies readonly Wanted[]) {
+    for (const wanted of ['unknown', 'outdated'] as const satisfies readonly DesiredState[]) {
       it(`touches no ${state} container while what is wanted is ${wanted}`, () => {
-        const { kind } = nextStep({ ...absent, wanted, container: container(state) });
+        const { kind } = decideNextStep({ ...absent, wanted, container: container(state) });
 
         expect(kind).to.be.oneOf(['leave', 'refuse']);
       });

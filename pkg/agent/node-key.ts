@@ -17,7 +17,7 @@ export interface NodeKey {
 }
 
 /** The key kept on disk, or a new one that is on disk before it is used: a repeated enrolment must find the same. */
-export async function nodeKey(disk: Disk, random: Random): Promise<NodeKey> {
+export async function loadNodeKey(disk: Disk, random: Random): Promise<NodeKey> {
   const kept = await disk.read(FILE);
   if (kept !== undefined) return keyOf(createPrivateKey(kept));
 

@@ -3,18 +3,17 @@ import type { ContainerState, Report } from '../../crds/report/index.js';
 import { failpoint } from '../failpoint/index.js';
 import { asError } from '../fault/index.js';
 import type { NodeIdentity } from '../link/index.js';
-import type { Secret } from '../secrets/index.js';
 import { again, done, type Next } from '../reconcile/index.js';
+import type { Secret } from '../secrets/index.js';
 import { type AgentEnv, type AgentOptions, STOP_GRACE_SECONDS } from './agent-env.js';
 import type { Assignments } from './assignments.js';
-import { containerOrder } from './container-order.js';
+import { buildContainerSpec } from './container-spec.js';
 import type { ContainerView } from './container-view.js';
 import { EngineRefusedFault, ImageMissingFault } from './engine/index.js';
-import { failureOf } from './failure-reason.js';
-import { nextStep, type Step } from './next-step.js';
+import { decideNextStep, type ReplicaStep, toStepFailure } from './next-step.js';
 import type { Outbox } from './outbox.js';
-import type { RunHistory } from './run-history.js';
-import { NoTicketFault, type SecretCourier } from './secret-courier.js';
+import type { RestartHistory } from './restart-history.js';
+import { MissingTicketFault, type SecretFetcher } from './secret-fetcher.js';
 
 const SLOW_MS = 300;
 const MOST_STEPS = 12;
@@ -23,13 +22,13 @@ export interface WorkerParts {
   readonly node: NodeIdentity;
   readonly assignments: Assignments;
   readonly view: ContainerView;
-  readonly history: RunHistory;
+  readonly history: RestartHistory;
   readonly outbox: Outbox;
-  readonly secrets: SecretCourier;
+  readonly secrets: SecretFetcher;
 }
 
 /** The parts of a report that say how a container stands. */
-type Standing = Partial<Pick<Report, 'health' | 'containerId' | 'exitCode' | 'reason' | 'message'>>;
+type ReportDetails = Partial<Pick<Report, 'health' | 'containerId' | 'exitCode' | 'reason' | 'message'>>;
 
 /**
  * Brings the container of one replica into line with what is wanted, one step after the other.
@@ -50,15 +49,20 @@ export class ReplicaWorker {
   /** Works until there is nothing to do for now. Throws to be tried again later. */
   async work(uid: string): Promise<Next> {
     const { assignments, view, history } = this.#parts;
-    if (!view.listed) return done; // the first list wakes everything
-    await view.freshen(uid);
+    if (!view.isListed) return done; // the first list wakes everything
+    await view.refresh(uid);
 
     let imageMissing = false;
     for (let steps = 0; steps < MOST_STEPS; steps++) {
       const container = view.get(uid);
       if (container) history.observe(uid, container);
-      const restMs = history.restMs(uid);
-      const step = nextStep({ wanted: assignments.wanted(uid, container?.owner), container, imageMissing, restMs });
+      const backoffMs = history.backoffMs(uid);
+      const step = decideNextStep({
+        wanted: assignments.wanted(uid, container?.owner),
+        container,
+        imageMissing,
+        backoffMs,
+      });
       try {
         const next = await this.#take(uid, step);
         if (next) return next;
@@ -72,7 +76,7 @@ export class ReplicaWorker {
   }
 
   /** Takes one step. Answers nothing when there may be another. */
-  async #take(uid: string, step: Step): Promise<Next | undefined> {
+  async #take(uid: string, step: ReplicaStep): Promise<Next | undefined> {
     switch (step.kind) {
       case 'leave':
         return done;
@@ -118,7 +122,7 @@ export class ReplicaWorker {
       const secrets = await this.#secretsOf(replica);
       failpoint('agent.secrets_fetched');
       const { namePrefix: prefix = '' } = this.#options;
-      const order = containerOrder(replica, { nodeId: node.id, prefix, beside: view.containers, secrets });
+      const order = buildContainerSpec(replica, { nodeId: node.id, prefix, others: view.containers, secrets });
       const id = await this.#slowly(uid, 'creating', () => engine.create(order));
       failpoint('agent.created');
       const { name, owner } = order;
@@ -136,7 +140,7 @@ export class ReplicaWorker {
       throw thrown;
     }
     failpoint('agent.started');
-    await view.look(uid, id);
+    await view.inspect(uid, id);
     log.info('container started', { replica: uid, deployment: replica.deployment, container: id });
   }
 
@@ -144,12 +148,12 @@ export class ReplicaWorker {
   async #secretsOf(replica: Replica): Promise<ReadonlyMap<string, Secret>> {
     const { image, secrets = [] } = replica.template;
     if (secrets.length === 0) return new Map();
-    if (!(await this.#env.engine.holds(image))) throw new ImageMissingFault(image);
+    if (!(await this.#env.engine.hasImage(image))) throw new ImageMissingFault(image);
     try {
       return await this.#parts.secrets.fetch(replica);
     } catch (thrown) {
       // The control plane gives a new ticket only where no container is reported.
-      if (thrown instanceof NoTicketFault) this.#report(replica.uid, 'creating', {});
+      if (thrown instanceof MissingTicketFault) this.#report(replica.uid, 'creating', {});
       throw thrown;
     }
   }
@@ -162,7 +166,7 @@ export class ReplicaWorker {
       failpoint('agent.stopping');
       await this.#slowly(uid, 'stopping', () => engine.stop(id, this.#options.stopGraceSeconds ?? STOP_GRACE_SECONDS));
       failpoint('agent.stopped');
-      await view.look(uid, id);
+      await view.inspect(uid, id);
     } else {
       await engine.remove(id);
       failpoint('agent.removed');
@@ -202,21 +206,21 @@ export class ReplicaWorker {
     this.#report(uid, 'exited', {
       containerId,
       ...(exitCode === undefined ? {} : { exitCode }),
-      reason: history.looping(uid) ? 'crash_loop' : 'container_exited',
+      reason: history.isCrashLooping(uid) ? 'crash_loop' : 'container_exited',
       message: `exited with code ${exitCode}; restarted ${restarts} times, resting before the next start`,
     });
   }
 
-  #failed(uid: string, step: Step, error: Error): Error {
-    this.#parts.view.doubt(uid);
-    const failure = failureOf(step.kind, error);
+  #failed(uid: string, step: ReplicaStep, error: Error): Error {
+    this.#parts.view.markUncertain(uid);
+    const failure = toStepFailure(step.kind, error);
     const code = failure?.reason ?? error.name;
     this.#env.log.warn('step failed, trying again', { replica: uid, because: step.kind, code, error });
     if (failure) this.#report(uid, 'failed', failure);
     return error;
   }
 
-  #report(uid: string, state: ContainerState, standing: Standing): void {
+  #report(uid: string, state: ContainerState, standing: ReportDetails): void {
     const { assignments, view, history, outbox, node } = this.#parts;
     const subject = assignments.get(uid) ?? view.get(uid)?.owner;
     if (!subject) return;

@@ -11,12 +11,15 @@
  *
  * @module
  */
-export { ExposedKeyFileFault, UnusableKeyFileFault } from './faults.js';
-export { loadKeyring, loadKeys, openKeyring, openKeys } from './key-file.js';
-export { KEY_BYTES, Keyring } from './keyring.js';
-export type { MintedToken, TokenDraft } from './mint.js';
-export { mintToken } from './mint.js';
-export type { ParsedToken } from './token-text.js';
-export { formatToken, parseToken } from './token-text.js';
-export type { Verification } from './verify.js';
-export { verifyToken } from './verify.js';
+export {
+  ExposedKeyFileFault,
+  KEY_BYTES,
+  Keyring,
+  loadKeyring,
+  loadKeys,
+  openKeyring,
+  openKeys,
+  UnusableKeyFileFault,
+} from './keyring.js';
+export type { MintedToken, ParsedToken, TokenDraft, Verification } from './token.js';
+export { formatToken, mintToken, parseToken, verifyToken } from './token.js';

@@ -4,9 +4,7 @@ import fc from 'fast-check';
 import type { StoredToken, TokenKind } from '../../crds/tenant/index.js';
 import { systemClock, systemRandom } from '../clock/index.js';
 import { Keyring } from './keyring.js';
-import { mintToken } from './mint.js';
-import { formatToken, parseToken } from './token-text.js';
-import { verifyToken } from './verify.js';
+import { formatToken, mintToken, parseToken, verifyToken } from './token.js';
 
 const keyring = new Keyring([systemRandom.bytes(32)]);
 const env = { keyring, clock: { ...systemClock, now: () => 1_000_000 }, random: systemRandom };

@@ -1,7 +1,7 @@
 import { createReadStream, statSync } from 'node:fs';
 
 import { sleep } from '../clock/index.js';
-import { lines } from '../ndjson/index.js';
+import { readLines } from '../ndjson/index.js';
 import { type ExitCode, exitCode } from './exit-code.js';
 import { UsageFault } from './faults.js';
 import { logFile } from './home.js';
@@ -44,7 +44,7 @@ export async function printLoop({ terminal, ink }: Session, { loop, follow, tail
 async function readFrom(path: string, from: number, seen: (line: string) => void): Promise<number> {
   if ((sizeOf(path) ?? 0) <= from) return from;
   let end = from;
-  for await (const line of lines(createReadStream(path, { start: from }))) {
+  for await (const line of readLines(createReadStream(path, { start: from }))) {
     end += Buffer.byteLength(line) + 1;
     seen(line);
   }

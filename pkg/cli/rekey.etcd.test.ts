@@ -10,7 +10,7 @@ import { expect } from 'chai';
 import { ranges } from '../../crds/keys/index.js';
 import { sleep, systemClock, systemRandom } from '../clock/index.js';
 import { EtcdProcess } from '../../dev/processes/index.js';
-import { credentialPath, documentOf, EmbeddedSecretStore, loadSecretKeyring } from '../secrets/index.js';
+import { toCredentialPath, toSecretDocument, EmbeddedSecretStore, loadSecretKeyring } from '../secrets/index.js';
 import { EtcdStore, replace, value } from '../store/index.js';
 import { testTerminal } from './fake-api.js';
 import type { run as Run } from './run.js';
@@ -44,7 +44,7 @@ describe('moor admin rekey, on a real etcd', () => {
   });
 
   const keep = (...keys: readonly string[]) => writeFileSync(file, `${keys.join('\n')}\n`, { mode: 0o600 });
-  const pathOf = (number: number) => credentialPath(TENANT, `deployments/web-${number}`);
+  const pathOf = (number: number) => toCredentialPath(TENANT, `deployments/web-${number}`);
   const secrets = () =>
     new EmbeddedSecretStore({
       store,
@@ -53,7 +53,7 @@ describe('moor admin rekey, on a real etcd', () => {
       granted: ['deployments'],
     });
   const write = (number: number, after: number) =>
-    secrets().write(pathOf(number), { document: documentOf({ password: CANARY }), after, as: 'current' });
+    secrets().write(pathOf(number), { document: toSecretDocument({ password: CANARY }), after, as: 'current' });
   const words = () => ['admin', 'rekey', '--etcd-endpoints', etcd.endpoint, '--secrets-key-file', file];
   const rekey = async (...more: readonly string[]) => {
     const terminal = testTerminal({}, { random: systemRandom });

@@ -1,6 +1,6 @@
 import { type Client, type Exchange, UnreachableFault } from '../client/index.js';
 import { backoffMs, sleep } from '../clock/index.js';
-import { lines } from '../ndjson/index.js';
+import { readLines } from '../ndjson/index.js';
 import { type ExitCode, exitCode } from './exit-code.js';
 import { deployments } from './kinds.js';
 import { LogTail } from './log-tail.js';
@@ -57,7 +57,7 @@ function ask(session: Session, client: Client, wanted: ReplicaLogs, again: numbe
 async function readInto({ terminal }: Session, tail: LogTail, body: AsyncIterable<Buffer>): Promise<void> {
   const cancel = terminal.clock.after(PAST_WITHIN_MS, () => tail.settle());
   try {
-    for await (const line of lines(terminated(body))) tail.read(line);
+    for await (const line of readLines(terminated(body))) tail.read(line);
     tail.settle();
   } finally {
     cancel();

@@ -1,5 +1,5 @@
 import { backoffMs, type Clock, type Random, sleep } from '../clock/index.js';
-import { lines } from '../ndjson/index.js';
+import { readLines } from '../ndjson/index.js';
 import type { Exchange, Refusal } from './answer.js';
 import type { Change, Line } from './change.js';
 import { BrokenAnswerFault, UnreachableFault } from './faults.js';
@@ -67,7 +67,7 @@ export async function* watch<T>(
 
 async function* read<T>(body: AsyncIterable<Buffer>, ledger: Ledger<T>, patience: Patience): AsyncGenerator<Change<T>> {
   patience.heard();
-  for await (const text of lines(body)) {
+  for await (const text of readLines(body)) {
     patience.heard();
     const line = parse<T>(text);
     if (line.type === 'gone') {

@@ -1,4 +1,4 @@
-import { keys, ranges } from '../../crds/keys/index.js';
+import { keys, ranges, splitKey } from '../../crds/keys/index.js';
 import { isResolved, type Replica } from '../../crds/replica/index.js';
 import type { Report } from '../../crds/report/index.js';
 import { type Clock, sleep } from '../clock/index.js';
@@ -6,10 +6,8 @@ import { asError } from '../fault/index.js';
 import { REPLICAS_BY_NODE } from '../fleet/index.js';
 import type { Logger } from '../log/index.js';
 import { type Cache, type CacheChange, value } from '../store/index.js';
-import type { DeliveryEnv } from './deliver-environment.js';
-import { replicaOf } from './desk-indexes.js';
-import type { AssignmentLine, LogRequest } from './messages.js';
-import type { NodeIdentity } from './node-identity.js';
+import { type DeliveryEnv, readReplica } from './dispatcher-env.js';
+import type { AssignmentLine, LogRequest, NodeIdentity } from './messages.js';
 
 type OnLine = (line: AssignmentLine) => void;
 
@@ -65,13 +63,13 @@ export class AssignmentStreams {
     }
     this.#open.set(node.id, (this.#open.get(node.id) ?? new Set()).add(onLine));
     onLine(this.#snapshot(node));
-    for (const entry of cache.list(`${ranges.of(ranges.logRequests, node.tenant)}${node.id}/`)) {
+    for (const entry of cache.list(ranges.logRequestsOf(node.tenant, node.id))) {
       onLine({ type: 'logs', request: value<LogRequest>(entry) });
     }
   }
 
   #snapshot(node: NodeIdentity): AssignmentLine {
-    const assigned = this.#env.cache.by(REPLICAS_BY_NODE, node.id).map(replicaOf);
+    const assigned = this.#env.cache.by(REPLICAS_BY_NODE, node.id).map(readReplica);
     const replicas = assigned.filter(replica => replica.tenant === node.tenant && this.#isDue(replica));
     const tickets = replicas.flatMap(replica => {
       const ticket = this.#ticketFor(replica);
@@ -102,12 +100,12 @@ export class AssignmentStreams {
 
   #tell({ key, entry, previous }: CacheChange): void {
     if (key.startsWith(ranges.replicas)) {
-      const before = previous && replicaOf(previous);
-      const after = entry && replicaOf(entry);
+      const before = previous && readReplica(previous);
+      const after = entry && readReplica(entry);
       if (before?.nodeId && before.uid !== after?.uid) this.#send(before.nodeId, { type: 'drop', uid: before.uid });
       if (after?.nodeId && this.#isDue(after)) this.#tellOf(after, after.nodeId);
     } else if (entry && key.startsWith(ranges.logRequests)) {
-      const [, , nodeId = ''] = key.split('/');
+      const [, nodeId = ''] = splitKey(key);
       this.#send(nodeId, { type: 'logs', request: value<LogRequest>(entry) });
     }
   }

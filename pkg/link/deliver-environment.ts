@@ -1,33 +1,26 @@
 import type { Delivery, DeliveryUse, EnvironmentRequest } from '../../crds/delivery/index.js';
 import { keys, splitKey } from '../../crds/keys/index.js';
+import type { PlainCode } from '../../crds/rejections/index.js';
 import type { Replica, ResolvedSecrets } from '../../crds/replica/index.js';
 import { failpoint } from '../failpoint/index.js';
 import {
-  environmentFor,
+  collectReferences,
   explainUnresolved,
-  referencesOf,
+  readEnvironment,
   type Secret,
-  type SecretStore,
   type SecretVersions,
-  type UnresolvedWords,
+  type UnresolvedExplanation,
 } from '../secrets/index.js';
 import { encode, type Entry, value } from '../store/index.js';
-import type { DeskEnv } from './desk-env.js';
-import { REPLICAS_BY_UID, replicaOf } from './desk-indexes.js';
-import type { NodeIdentity } from './node-identity.js';
-import { TICKET_MS, type Tickets } from './tickets.js';
-
-/** What giving out secrets takes, beside the desk. */
-export interface DeliveryEnv {
-  readonly secrets: SecretStore;
-  readonly tickets: Tickets;
-}
+import { type DeliveryEnv, type DispatcherEnv, readReplica, REPLICAS_BY_UID } from './dispatcher-env.js';
+import type { NodeIdentity } from './messages.js';
+import { TICKET_MS } from './tickets.js';
 
 /** What asking for the variables of a container came to. */
-export type EnvironmentAnswer =
+export type EnvironmentResult =
   | { readonly kind: 'ready'; readonly environment: ReadonlyMap<string, Secret> }
   | { readonly kind: 'not_own' | 'ticket_invalid' | 'ticket_used' }
-  | ({ readonly kind: 'unresolved' } & UnresolvedWords);
+  | ({ readonly kind: 'unresolved' } & UnresolvedExplanation);
 
 /** A use is kept for longer than its ticket could come again: the clocks of servers differ. */
 const USE_KEPT_MS = 2 * TICKET_MS;
@@ -47,10 +40,10 @@ interface Due {
  * the replica was stamped with, and only after it was written down.
  */
 export async function deliverEnvironment(
-  env: DeskEnv & { readonly delivery: DeliveryEnv },
+  env: DispatcherEnv & { readonly delivery: DeliveryEnv },
   node: NodeIdentity,
   request: EnvironmentRequest,
-): Promise<EnvironmentAnswer> {
+): Promise<EnvironmentResult> {
   await env.cache.barrier(); // a replica that was taken away a moment ago gets nothing
   const due = dueFor(env, node, request);
   const about = { tenant: node.tenant, node: node.name, replica: request.replica };
@@ -75,8 +68,8 @@ export async function deliverEnvironment(
     failpoint('delivery.redeemed');
     if (isOurs) env.log.info('secrets handed out', { ...about, deployment: due.replica.deployment, code: ticket });
   };
-  const references = referencesOf(node.tenant, due.replica.template);
-  const delivery = await environmentFor(env.delivery.secrets, references, { versions: due.resolved.versions, audit });
+  const references = collectReferences(node.tenant, due.replica.template);
+  const delivery = await readEnvironment(env.delivery.secrets, references, { versions: due.resolved.versions, audit });
   if (delivery.kind !== 'ready') return { kind: 'unresolved', ...explainUnresolved(delivery) };
   if (isOurs) return { kind: 'ready', environment: delivery.environment };
 
@@ -88,12 +81,12 @@ export async function deliverEnvironment(
 }
 
 function dueFor(
-  { cache }: DeskEnv,
+  { cache }: DispatcherEnv,
   node: NodeIdentity,
   { replica: uid, generation }: EnvironmentRequest,
 ): Due | undefined {
   const [entry] = cache.by(REPLICAS_BY_UID, uid);
-  const replica = entry && replicaOf(entry);
+  const replica = entry && readReplica(entry);
   if (!entry || !replica?.resolved || replica.retiringSince !== undefined) return undefined;
   const isOwn = replica.tenant === node.tenant && replica.nodeId === node.id && replica.generation === generation;
   return isOwn ? { entry, replica, resolved: replica.resolved } : undefined;
@@ -104,7 +97,7 @@ function wasUsed(held: Entry, ticket: string): boolean {
 }
 
 /** The uses of tickets that might come again. */
-function recentUses(held: Entry, { clock }: DeskEnv): readonly DeliveryUse[] {
+function recentUses(held: Entry, { clock }: DispatcherEnv): readonly DeliveryUse[] {
   return value<Delivery>(held).uses.filter(({ at }) => clock.now() - Date.parse(at) < USE_KEPT_MS);
 }
 
@@ -117,7 +110,7 @@ interface Use {
 
 /** Writes down that the ticket is used, while the replica is exactly as it was read. False when something has changed. */
 async function use(
-  env: DeskEnv,
+  env: DispatcherEnv,
   { entry, replica }: Due,
   held: Entry | undefined,
   { key, ticket, nodeId, versions }: Use,
@@ -139,11 +132,11 @@ async function use(
 
 /** A ticket that comes a second time: nothing is given out, and it is told once for each replica. */
 async function refuseRepeat(
-  env: DeskEnv,
+  env: DispatcherEnv,
   node: NodeIdentity,
   replica: Replica,
   held: Entry,
-): Promise<EnvironmentAnswer> {
+): Promise<EnvironmentResult> {
   env.log.warn('secrets refused: the ticket was used before', {
     tenant: node.tenant,
     node: node.name,
@@ -168,4 +161,21 @@ async function refuseRepeat(
     deletes: [],
   });
   return { kind: 'ticket_used' };
+}
+
+const REFUSALS = {
+  not_own: { status: 403, code: 'environment_not_own' },
+  ticket_invalid: { status: 409, code: 'delivery_ticket_invalid' },
+  ticket_used: { status: 409, code: 'delivery_ticket_used' },
+} as const;
+
+/** The code that an agent hears instead of secrets. */
+export function toEnvironmentRefusal(answer: Exclude<EnvironmentResult, { readonly kind: 'ready' }>): {
+  readonly status: number;
+  readonly code: PlainCode;
+} {
+  if (answer.kind !== 'unresolved') return REFUSALS[answer.kind];
+  return answer.reason === 'secret_store_unavailable'
+    ? { status: 503, code: 'secret_store_unavailable' }
+    : { status: 409, code: 'secrets_unresolved' };
 }

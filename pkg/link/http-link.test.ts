@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 
 import { expect } from 'chai';
 
-import { LinkRefusedFault, LinkUnreachableFault } from './faults.js';
+import { LinkRefusedFault, LinkUnreachableFault } from './agent-link.js';
 import { HttpLink } from './http-link.js';
 import type { AssignmentLine, LogLine } from './messages.js';
 

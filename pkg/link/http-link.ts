@@ -3,10 +3,9 @@ import { Readable } from 'node:stream';
 import { Agent, errors, request } from 'undici';
 
 import { asError } from '../fault/index.js';
-import { documents } from '../ndjson/index.js';
+import { readDocuments } from '../ndjson/index.js';
 import { Secret } from '../secrets/index.js';
-import type { AgentLink } from './agent-link.js';
-import { LinkRefusedFault, LinkUnreachableFault } from './faults.js';
+import { type AgentLink, LinkRefusedFault, LinkUnreachableFault } from './agent-link.js';
 import {
   type AssignmentLine,
   type EnrolReply,
@@ -82,7 +81,7 @@ export class HttpLink implements AgentLink {
         bodyTimeout: SILENCE_LIMIT_MS,
         signal,
       });
-      for await (const line of documents(answer.body)) onLine(line as AssignmentLine);
+      for await (const line of readDocuments(answer.body)) onLine(line as AssignmentLine);
     } catch (thrown) {
       if (!signal.aborted) throw asLinkFault(thrown);
     }

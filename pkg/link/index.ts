@@ -10,11 +10,11 @@
  *
  * ## The server's end
  *
- * Call `defineDeskIndexes(cache)` before the cache is fed, and make one `NodeDesk`. Its methods take a `NodeIdentity`
+ * Call `defineDispatcherIndexes(cache)` before the cache is fed, and make one `AgentDispatcher`. Its methods take a `NodeIdentity`
  * that somebody else has established.
  *
  * Secrets travel once: a replica that refers to some is told only when they are resolved, with a ticket, and
- * `NodeDesk.environment` gives the values for it to the node that is about to make the container.
+ * `AgentDispatcher.environment` gives the values for it to the node that is about to make the container.
  *
  * ## What this package leaves to others
  *
@@ -23,18 +23,20 @@
  *
  * @module
  */
-export { labelsChanged } from './advertise.js';
+export { toLabelsChangedEvent } from './heartbeat.js';
 export type { AgentLink } from './agent-link.js';
-export type { DeliveryEnv, EnvironmentAnswer } from './deliver-environment.js';
-export type { DeskEnv } from './desk-env.js';
-export { defineDeskIndexes, REPLICAS_BY_UID } from './desk-indexes.js';
-export { environmentRefusal } from './environment-refusal.js';
-export { LinkRefusedFault, LinkUnreachableFault } from './faults.js';
-export { HttpLink, type HttpLinkOptions } from './http-link.js';
-export { LocalLink, type Registrar } from './local-link.js';
+export { LinkRefusedFault, LinkUnreachableFault } from './agent-link.js';
+export type { EnvironmentResult } from './deliver-environment.js';
+export { toEnvironmentRefusal } from './deliver-environment.js';
+export type { DeliveryEnv, DispatcherEnv } from './dispatcher-env.js';
+export { defineDispatcherIndexes, REPLICAS_BY_UID } from './dispatcher-env.js';
+export type { HttpLinkOptions } from './http-link.js';
+export { HttpLink } from './http-link.js';
+export type { Registrar } from './local-link.js';
+export { LocalLink } from './local-link.js';
 export * from './messages.js';
-export { NodeDesk } from './node-desk.js';
-export type { NodeIdentity } from './node-identity.js';
-export type { Intake } from './report-intake.js';
+export { AgentDispatcher } from './agent-dispatcher.js';
+export type { NodeIdentity } from './messages.js';
+export type { ReportIntake } from './report-intake.js';
 export type { TicketsEnv } from './tickets.js';
 export { Tickets } from './tickets.js';

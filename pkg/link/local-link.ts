@@ -1,6 +1,7 @@
 import type { Secret } from '../secrets/index.js';
-import type { AgentLink } from './agent-link.js';
-import { LinkRefusedFault, LinkUnreachableFault } from './faults.js';
+import type { AgentDispatcher } from './agent-dispatcher.js';
+import { type AgentLink, LinkRefusedFault, LinkUnreachableFault } from './agent-link.js';
+import { toEnvironmentRefusal } from './deliver-environment.js';
 import type {
   AssignmentLine,
   EnrolReply,
@@ -10,14 +11,12 @@ import type {
   HeartbeatReply,
   LogLine,
   LogRequest,
+  NodeIdentity,
   RenewRequest,
   ReportBatch,
 } from './messages.js';
-import { environmentRefusal } from './environment-refusal.js';
-import type { NodeDesk } from './node-desk.js';
-import type { NodeIdentity } from './node-identity.js';
 
-/** What a desk does not do itself: saying who a node is. */
+/** What a dispatcher does not do itself: saying who a node is. */
 export interface Registrar {
   enrol(request: EnrolRequest, joinToken: string): Promise<EnrolReply>;
   renew(request: RenewRequest): Promise<EnrolReply>;
@@ -27,16 +26,16 @@ export interface Registrar {
   takeLogs?(request: LogRequest, lines: AsyncIterable<LogLine>): Promise<void>;
 }
 
-/** The link inside one process: an agent that talks to a desk directly, for simulations and tests. */
+/** The link inside one process: an agent that talks to a dispatcher directly, for simulations and tests. */
 export class LocalLink implements AgentLink {
-  readonly #desk: NodeDesk;
+  readonly #dispatcher: AgentDispatcher;
   readonly #registrar: Registrar;
   readonly #broken = new Set<(fault: LinkUnreachableFault) => void>();
   #token = '';
   #up = true;
 
-  constructor(desk: NodeDesk, registrar: Registrar) {
-    this.#desk = desk;
+  constructor(dispatcher: AgentDispatcher, registrar: Registrar) {
+    this.#dispatcher = dispatcher;
     this.#registrar = registrar;
   }
 
@@ -62,7 +61,7 @@ export class LocalLink implements AgentLink {
   }
 
   async heartbeat(beat: Heartbeat): Promise<HeartbeatReply> {
-    const reply = await this.#desk.heartbeat(this.#node(), beat);
+    const reply = await this.#dispatcher.heartbeat(this.#node(), beat);
     if (!reply) throw new LinkRefusedFault(404, 'resource_not_found');
     return reply;
   }
@@ -87,19 +86,19 @@ export class LocalLink implements AgentLink {
       };
       this.#broken.add(breaks);
       signal.addEventListener('abort', finish, { once: true });
-      close = this.#desk.assignments(node, onLine);
+      close = this.#dispatcher.assignments(node, onLine);
     });
   }
 
   async report(batch: ReportBatch): Promise<void> {
-    const intake = await this.#desk.report(this.#node(), batch);
+    const intake = await this.#dispatcher.report(this.#node(), batch);
     if (!intake.accepted) throw new LinkRefusedFault(403, 'auth_forbidden');
   }
 
   async environment(request: EnvironmentRequest): Promise<ReadonlyMap<string, Secret>> {
-    const answer = await this.#desk.environment(this.#node(), request);
+    const answer = await this.#dispatcher.environment(this.#node(), request);
     if (answer.kind === 'ready') return answer.environment;
-    const { status, code } = environmentRefusal(answer);
+    const { status, code } = toEnvironmentRefusal(answer);
     throw new LinkRefusedFault(status, code);
   }
 

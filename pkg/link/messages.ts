@@ -1,7 +1,6 @@
 import type { EnvironmentRequest } from '../../crds/delivery/index.js';
 import type { Capacity } from '../../crds/node/index.js';
 import type { Replica } from '../../crds/replica/index.js';
-import type { Report } from '../../crds/report/index.js';
 
 /** `POST /api/v1/nodes`, with the join token as bearer. */
 export interface EnrolRequest {
@@ -78,6 +77,7 @@ export interface LogRequest {
 }
 
 export type { EnvironmentRequest };
+export type { ReportBatch } from '../../crds/report/index.js';
 
 /** One line of the body of `POST <server>/agent/v1/logs/<id>`: text of the container, verbatim, line breaks included. */
 export interface LogLine {
@@ -88,14 +88,16 @@ export interface LogLine {
 /** A stream of assignments that has been silent for this long is broken: the server sends a ping every 5 s. */
 export const SILENCE_LIMIT_MS = 20_000;
 
-/** `POST /agent/v1/reports`. One report of another node's replica refuses the whole batch. */
-export interface ReportBatch {
-  readonly reports: readonly Report[];
-}
-
 /** What the holder of a node's key signs to enrol. */
-export const enrolmentText = (nodeName: string, publicKey: string): string =>
+export const formatEnrolmentText = (nodeName: string, publicKey: string): string =>
   `mooring-enrol\n${nodeName}\n${publicKey}`;
 
 /** What the holder of a node's key signs to renew its token. */
-export const renewalText = (nodeId: string, at: number): string => `mooring-renew\n${nodeId}\n${at}`;
+export const formatRenewalText = (nodeId: string, at: number): string => `mooring-renew\n${nodeId}\n${at}`;
+
+/** The node that a token speaks for. */
+export interface NodeIdentity {
+  readonly tenant: string;
+  readonly id: string;
+  readonly name: string;
+}

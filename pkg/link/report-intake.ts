@@ -2,15 +2,14 @@ import { isDeepStrictEqual } from 'node:util';
 
 import { keys } from '../../crds/keys/index.js';
 import type { Report } from '../../crds/report/index.js';
-import { ConflictFault, type Entry, encode, value } from '../store/index.js';
-import type { DeskEnv } from './desk-env.js';
-import { REPLICAS_BY_UID, replicaOf } from './desk-indexes.js';
-import type { NodeIdentity } from './node-identity.js';
+import { ConflictFault, encode, type Entry, value } from '../store/index.js';
+import { type DispatcherEnv, readReplica, REPLICAS_BY_UID } from './dispatcher-env.js';
+import type { NodeIdentity } from './messages.js';
 
 const ATTEMPTS = 5;
 
 /** Whether a batch was taken. A refused batch names the replica that is not the node's to speak of. */
-export type Intake = { readonly accepted: true } | { readonly accepted: false; readonly replica: string };
+export type ReportIntake = { readonly accepted: true } | { readonly accepted: false; readonly replica: string };
 
 /**
  * Stores reports of a node's own replicas, only what differs, each under the guard that its replica still exists.
@@ -18,7 +17,11 @@ export type Intake = { readonly accepted: true } | { readonly accepted: false; r
  * One report of a replica that is not this node's refuses all of them. A report of a replica that is gone is the tail
  * of a removal: whatever was stored for it goes too.
  */
-export async function takeReports(env: DeskEnv, node: NodeIdentity, reports: readonly Report[]): Promise<Intake> {
+export async function storeReports(
+  env: DispatcherEnv,
+  node: NodeIdentity,
+  reports: readonly Report[],
+): Promise<ReportIntake> {
   if (!reports.every(report => standing(env, node, report) === 'own')) await env.cache.barrier(); // the cache may lag
 
   const foreign = reports.find(report => standing(env, node, report) === 'foreign');
@@ -30,17 +33,17 @@ export async function takeReports(env: DeskEnv, node: NodeIdentity, reports: rea
   return { accepted: true };
 }
 
-function standing({ cache }: DeskEnv, node: NodeIdentity, report: Report): 'own' | 'foreign' | 'gone' {
+function standing({ cache }: DispatcherEnv, node: NodeIdentity, report: Report): 'own' | 'foreign' | 'gone' {
   if (report.nodeId !== node.id) return 'foreign';
   const [entry] = cache.by(REPLICAS_BY_UID, report.replica);
   if (!entry) return 'gone';
 
-  const { tenant, nodeId, deployment, slot } = replicaOf(entry);
+  const { tenant, nodeId, deployment, slot } = readReplica(entry);
   const own = tenant === node.tenant && nodeId === node.id;
   return own && deployment === report.deployment && slot === report.slot ? 'own' : 'foreign';
 }
 
-async function store(env: DeskEnv, node: NodeIdentity, report: Report): Promise<void> {
+async function store(env: DispatcherEnv, node: NodeIdentity, report: Report): Promise<void> {
   const key = keys.report(node.tenant, node.id, report.replica);
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
     const [replica] = env.cache.by(REPLICAS_BY_UID, report.replica);

@@ -1,7 +1,7 @@
 import type { Replica } from '../../crds/replica/index.js';
 import type { Keyring } from '../auth/index.js';
 import type { Clock, Random } from '../clock/index.js';
-import type { NodeIdentity } from './node-identity.js';
+import type { NodeIdentity } from './messages.js';
 
 /** How long a ticket is good. */
 export const TICKET_MS = 60_000;

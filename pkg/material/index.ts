@@ -13,10 +13,7 @@
  *
  * @module
  */
-export { finish } from './finish.js';
-export type { IntentWrite, SecretIntent } from './intent.js';
-export { mergedDocument } from './merged-document.js';
-export type { Staged, StageOutcome, StageRequest } from './stage.js';
-export { advance, stage } from './stage.js';
-export type { MaterialEnv } from './settle.js';
-export { settle, undo } from './settle.js';
+export type { IntentWrite, MaterialEnv, SecretIntent, StagedMaterial } from './intent.js';
+export { completeIntent, settleIntent, undoIntent } from './intent.js';
+export type { StageOutcome, StageRequest } from './stage.js';
+export { advanceIntent, mergeDocument, stageMaterial } from './stage.js';

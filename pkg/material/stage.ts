@@ -4,15 +4,15 @@ import type { Clock, Random } from '../clock/index.js';
 import { failpoint } from '../failpoint/index.js';
 import {
   type CredentialPath,
-  credentialPath,
+  formatVaultPath,
+  generateDocument,
   type SecretDocument,
   SecretOutcomeUnknownFault,
-  vaultPathOf,
+  toCredentialPath,
+  toSecretDocument,
 } from '../secrets/index.js';
-import { type Change, create, encode, type Revision } from '../store/index.js';
-import type { IntentWrite, SecretIntent } from './intent.js';
-import { mergedDocument } from './merged-document.js';
-import { type MaterialEnv, undo } from './settle.js';
+import { type Change, create, encode } from '../store/index.js';
+import { type IntentWrite, type MaterialEnv, type SecretIntent, type StagedMaterial, undoIntent } from './intent.js';
 
 /** What brings the material, and the material itself. */
 export interface StageRequest {
@@ -24,17 +24,9 @@ export interface StageRequest {
   readonly seen: Readonly<Record<string, readonly string[]>>;
 }
 
-/** Versions that are written and that nobody sees yet. */
-export interface Staged {
-  readonly key: string;
-  /** The revision of the intent, which moves with the record or not at all. */
-  readonly revision: Revision;
-  readonly intent: SecretIntent;
-}
-
 /** `nothing`: the secrets store holds it all already. `conflict`: somebody else wrote first; nothing is left of ours. */
 export type StageOutcome =
-  | { readonly kind: 'staged'; readonly staged: Staged }
+  | { readonly kind: 'staged'; readonly staged: StagedMaterial }
   | { readonly kind: 'nothing' }
   | { readonly kind: 'conflict' }
   | { readonly kind: 'forbidden'; readonly path: string };
@@ -46,7 +38,7 @@ export interface StageEnv extends MaterialEnv {
 }
 
 /** Writes material so that nobody sees it yet. What came with a document is laid over what a credential holds already. */
-export async function stage(env: StageEnv, request: StageRequest): Promise<StageOutcome> {
+export async function stageMaterial(env: StageEnv, request: StageRequest): Promise<StageOutcome> {
   const plans = await Promise.all(byPath(request).map(writes => plan(env, request, writes)));
   const hindered = plans.find(each => each.kind === 'forbidden') ?? plans.find(each => each.kind === 'conflict');
   if (hindered) return hindered;
@@ -65,7 +57,7 @@ export async function stage(env: StageEnv, request: StageRequest): Promise<Stage
       const outcome = outcomes[position];
       return outcome?.status === 'fulfilled' && outcome.value;
     };
-    await undo(
+    await undoIntent(
       env,
       staged,
       staged.intent.writes.filter((_, position) => isOurs(position)),
@@ -76,7 +68,7 @@ export async function stage(env: StageEnv, request: StageRequest): Promise<Stage
 }
 
 /** The same change, with the intent moved along: from then on the versions are to become current. */
-export function advance({ guards, puts, ...change }: Change, { key, revision, intent }: Staged): Change {
+export function advanceIntent({ guards, puts, ...change }: Change, { key, revision, intent }: StagedMaterial): Change {
   const stored: SecretIntent = { ...intent, state: 'stored' };
   return {
     ...change,
@@ -114,24 +106,24 @@ async function plan(
   { tenant, seen }: StageRequest,
   [text, writes]: readonly [string, readonly SecretWrite[]],
 ): Promise<Plan> {
-  const path = credentialPath(tenant, text);
+  const path = toCredentialPath(tenant, text);
   const state = await secrets.state(path);
-  if (state.kind === 'forbidden') return { kind: 'forbidden', path: vaultPathOf(path) };
+  if (state.kind === 'forbidden') return { kind: 'forbidden', path: formatVaultPath(path) };
   const { last, current } = state.kind === 'found' ? state.state : { last: 0, current: undefined };
   const reading = current === undefined ? undefined : await secrets.read(path, current);
   const existing = reading?.kind === 'found' ? reading.document : undefined;
   if (String(seen[text] ?? []) !== String([...(existing?.keys() ?? [])].sort())) return { kind: 'conflict' };
   const document = writes.reduce<SecretDocument | undefined>(
-    (before, write) => mergedDocument(before, write, random),
+    (before, write) => mergeDocument(before, write, random),
     existing,
   );
   return document && document !== existing ? { kind: 'planned', path, document, last } : { kind: 'unchanged' };
 }
 
-async function storeIntent(env: StageEnv, request: StageRequest, planned: readonly Planned[]): Promise<Staged> {
+async function storeIntent(env: StageEnv, request: StageRequest, planned: readonly Planned[]): Promise<StagedMaterial> {
   const { tenant, subject, operation } = request;
   const key = keys.intent(tenant, env.random.uuid());
-  const writes = planned.map(({ path, last }): IntentWrite => ({ path: vaultPathOf(path), version: last + 1 }));
+  const writes = planned.map(({ path, last }): IntentWrite => ({ path: formatVaultPath(path), version: last + 1 }));
   const at = new Date(env.clock.now()).toISOString();
   const intent: SecretIntent = { state: 'writing', tenant, subject, operation, at, writes };
   failpoint('material.planned');
@@ -145,4 +137,23 @@ async function writeVersion({ secrets }: StageEnv, { path, document, last }: Pla
   const written = await secrets.write(path, { document, after: last, as: 'pending' });
   failpoint('material.version_written');
   return written.kind === 'written';
+}
+
+/**
+ * What a credential holds once a write is made: given and generated keys over those that are there. The same
+ * document when that changes nothing.
+ */
+export function mergeDocument(
+  existing: SecretDocument | undefined,
+  { values, generation }: Pick<SecretWrite, 'values' | 'generation'>,
+  random: Random,
+): SecretDocument {
+  const merged = new Map(existing);
+  const minted: SecretDocument = generation ? generateDocument(generation, random) : new Map();
+  let differs = false;
+  for (const [key, secret] of [...toSecretDocument(values), ...minted]) {
+    if (!existing?.get(key)?.equals(secret)) differs = true;
+    merged.set(key, secret);
+  }
+  return differs || !existing ? merged : existing;
 }

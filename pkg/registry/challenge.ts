@@ -1,3 +1,9 @@
+import type { RegistryResponse } from './http-exchange.js';
+import type { ImageLocation } from './image-location.js';
+import { type ImageCheck, toUnreachable } from './image-check.js';
+import { findRealm, type RegistryPolicy } from './policy.js';
+import { isFinal, type RegistryTransport } from './transport.js';
+
 /** One way in that a server offers: `WWW-Authenticate`, RFC 9110 section 11. */
 export interface Challenge {
   /** Lower case. */
@@ -30,4 +36,86 @@ export function parseChallenges(header: string | undefined): readonly Challenge[
     challenges.push({ scheme: (scheme[1] as string).toLowerCase(), params });
   }
   return challenges;
+}
+
+/** A name and a password that a registry knows. */
+export interface RegistryCredential {
+  readonly username: string;
+  readonly password: string;
+}
+
+/** What is known about a tenant's access to a registry. */
+export type CredentialLookup =
+  | { readonly kind: 'found'; readonly credential: RegistryCredential }
+  | { readonly kind: 'none' }
+  | { readonly kind: 'unavailable' };
+
+/**
+ * The tenants' own credentials for registries.
+ *
+ * Only ever the tenant's own: with anybody else's, a tenant could find out which images others have. `host` is
+ * `name[:port]` as image references name it. A store that cannot be asked is `unavailable`, and never `none`.
+ */
+export interface RegistryCredentials {
+  credentialsFor(tenant: string, host: string, signal: AbortSignal): Promise<CredentialLookup>;
+}
+
+/** For an installation without a secrets store: no tenant has a credential. */
+export const noRegistryCredentials: RegistryCredentials = {
+  credentialsFor: () => Promise.resolve({ kind: 'none' }),
+};
+
+/** What may stand in a header, and no more than servers take. */
+const TOKEN = /^[\x21-\x7e]{1,12000}$/;
+const SERVICE_MAX = 256;
+
+/** Who is asking for entry to what. */
+export interface ChallengeInput {
+  readonly policy: RegistryPolicy;
+  readonly location: ImageLocation;
+  readonly credential?: RegistryCredential;
+}
+
+/**
+ * Answers a challenge with the value of the header `Authorization`, or says why that cannot be done.
+ *
+ * The credential goes to the registry it belongs to, and to a token server that is known to be that registry's.
+ */
+export async function answerChallenge(
+  line: RegistryTransport,
+  { policy, location, credential }: ChallengeInput,
+  challenges: readonly Challenge[],
+): Promise<string | ImageCheck> {
+  const bearer = challenges.find(({ scheme }) => scheme === 'bearer');
+  if (!bearer) {
+    const takesBasic = challenges.some(({ scheme }) => scheme === 'basic');
+    return takesBasic && credential ? basic(credential) : toUnreachable('denied');
+  }
+  const realm = findRealm(policy, location.registry, bearer.params.get('realm') ?? '');
+  if (!realm) return toUnreachable('realm');
+
+  const { url, host } = realm;
+  const service = bearer.params.get('service');
+  if (service !== undefined) url.searchParams.set('service', service.slice(0, SERVICE_MAX));
+  // Never what the challenge asks for: a token that may do more than look is worth stealing.
+  url.searchParams.set('scope', `repository:${location.repository}:pull`);
+  const answer = await line.requestToken(url, host, credential ? { authorization: basic(credential) } : {});
+  return isFinal(answer) ? answer : tokenIn(answer);
+}
+
+function basic({ username, password }: RegistryCredential): string {
+  return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
+}
+
+function tokenIn({ status, body }: RegistryResponse): string | ImageCheck {
+  if (status >= 300 && status < 400) return toUnreachable('redirected');
+  if (status === 429 || status >= 500) return toUnreachable('failing');
+  if (status !== 200) return toUnreachable('denied');
+  try {
+    const { token, access_token } = JSON.parse(body.toString('utf8')) as Readonly<Record<string, unknown>>;
+    const given = token ?? access_token;
+    return typeof given === 'string' && TOKEN.test(given) ? `Bearer ${given}` : toUnreachable('unintelligible');
+  } catch {
+    return toUnreachable('unintelligible');
+  }
 }

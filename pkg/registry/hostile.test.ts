@@ -6,7 +6,7 @@ import { type Clock, systemClock } from '../clock/index.js';
 import {
   answer,
   byteServer,
-  CREDENTIAL,
+  REGISTRY_CREDENTIAL,
   checkerOf,
   DIGEST,
   errorsOf,
@@ -14,7 +14,7 @@ import {
   hurriedClock,
   MANIFEST,
   ScriptedRegistry,
-  TENANT,
+  REGISTRY_TENANT,
   words,
 } from './registry-lab.testing.js';
 
@@ -47,14 +47,14 @@ describe('a hostile registry', () => {
   const check = (image: string, names: Record<string, readonly string[]> = {}, clock: Clock = systemClock) =>
     checkerOf({
       settings: { registryInsecure: [hostile.host, other.host] },
-      answer: { kind: 'found', credential: CREDENTIAL },
-      names: name => Promise.resolve(names[name] ?? []),
+      answer: { kind: 'found', credential: REGISTRY_CREDENTIAL },
+      resolve: name => Promise.resolve(names[name] ?? []),
       clock,
-    }).check(TENANT, image);
+    }).check(REGISTRY_TENANT, image);
 
   it('would be noticed: the forbidden listener counts who connects', async () => {
     const settings = { registryInsecure: [`127.0.0.1:${forbidden.port}`] };
-    await checkerOf({ settings }).check(TENANT, `127.0.0.1:${forbidden.port}/x:1`);
+    await checkerOf({ settings }).check(REGISTRY_TENANT, `127.0.0.1:${forbidden.port}/x:1`);
     expect(forbidden.connections).to.be.above(0);
   });
 
@@ -100,10 +100,10 @@ describe('a hostile registry', () => {
       const answers = [['127.0.0.1'], ['127.0.0.2'], ['127.0.0.2']];
       const images = checkerOf({
         settings: { registryInsecure: [`rebind.example:${inside.port}`] },
-        answer: { kind: 'found', credential: CREDENTIAL },
-        names: () => Promise.resolve(answers.shift() ?? []),
+        answer: { kind: 'found', credential: REGISTRY_CREDENTIAL },
+        resolve: () => Promise.resolve(answers.shift() ?? []),
       });
-      const found = await images.check(TENANT, `rebind.example:${inside.port}/x:1`);
+      const found = await images.check(REGISTRY_TENANT, `rebind.example:${inside.port}/x:1`);
       expect(found).to.deep.equal({ outcome: 'unreachable', reason: 'denied' });
       expect([inside.requests.length, rebound.requests.length, answers.length]).to.deep.equal([2, 0, 2]);
       await Promise.all([inside.stop(), rebound.stop()]);
@@ -261,7 +261,7 @@ describe('a hostile registry', () => {
           socket.once('data', () => socket.end(text));
         });
         const images = checkerOf({ settings: { registryInsecure: [server.host] } });
-        const found = await images.check(TENANT, `${server.host}/x:1`);
+        const found = await images.check(REGISTRY_TENANT, `${server.host}/x:1`);
         await server.stop();
         expect(found).to.deep.equal({ outcome: 'unreachable', reason });
       });

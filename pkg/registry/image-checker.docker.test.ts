@@ -6,18 +6,25 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 
 import { demoImage, RegistryProcess } from '../../dev/processes/index.js';
-import { type Certificates, makeCertificates } from './certificates.testing.js';
-import type { CredentialAnswer, RegistryCredentials } from './credentials.js';
-import type { ImageCheck } from './outcome.js';
+import type { CredentialLookup, RegistryCredentials } from './challenge.js';
+import type { ImageCheck } from './image-check.js';
 import type { RegistrySettings } from './policy.js';
-import { byteServer, CREDENTIAL, checkerOf, ScriptedRegistry, TENANT } from './registry-lab.testing.js';
+import {
+  byteServer,
+  type Certificates,
+  checkerOf,
+  makeCertificates,
+  REGISTRY_CREDENTIAL,
+  REGISTRY_TENANT,
+  ScriptedRegistry,
+} from './registry-lab.testing.js';
 import { ISSUER, SERVICE, tokenServer } from './token-server.testing.js';
 
 /** What `htpasswd -nbB robot sesame` prints. */
 const USERS = 'robot:$2y$05$abcdefghijklmnopqrstuuKcS.CYWVYVaLiiCKrrc0A5s3mGesJ9O\n';
-const found: CredentialAnswer = { kind: 'found', credential: CREDENTIAL };
-const stranger: CredentialAnswer = { kind: 'found', credential: { username: 'robot', password: 'wrong' } };
-const none: CredentialAnswer = { kind: 'none' };
+const found: CredentialLookup = { kind: 'found', credential: REGISTRY_CREDENTIAL };
+const stranger: CredentialLookup = { kind: 'found', credential: { username: 'robot', password: 'wrong' } };
+const none: CredentialLookup = { kind: 'none' };
 const absent: ImageCheck = { outcome: 'absent' };
 
 const unreachable = (reason: string) => ({ outcome: 'unreachable', reason });
@@ -60,14 +67,14 @@ describe('images in Debian’s registry', () => {
   const ask = (
     host: string,
     image: string,
-    known: CredentialAnswer = none,
+    known: CredentialLookup = none,
     settings: Partial<RegistrySettings> = {},
   ): Promise<ImageCheck> =>
     checkerOf({
       settings: { registryInsecure: [host], ...settings },
       answer: known,
-      names: name => Promise.resolve(name.endsWith('.test') ? ['127.0.0.1'] : []),
-    }).check(TENANT, `${host}/${image}`);
+      resolve: name => Promise.resolve(name.endsWith('.test') ? ['127.0.0.1'] : []),
+    }).check(REGISTRY_TENANT, `${host}/${image}`);
 
   it('are found by tag and by digest, and missed by name, tag and digest', async () => {
     const { address } = await start();
@@ -111,7 +118,7 @@ describe('images in Debian’s registry', () => {
     const token = { realm, service: SERVICE, issuer: ISSUER, rootcertbundle: certificates.ca };
     const { address } = await start({ auth: { token } });
     const settings = { registryInsecure: [address, tokens.host], registryRealms: [`${address}=${tokens.host}`] };
-    const check = (image: string, known: CredentialAnswer) => ask(address, image, known, settings);
+    const check = (image: string, known: CredentialLookup) => ask(address, image, known, settings);
 
     expect(await check('mooring/demo:1', found)).to.deep.equal({ outcome: 'present', digest });
     expect(await check('mooring/demo:2', found)).to.deep.equal(absent);
@@ -161,7 +168,7 @@ describe('images in Debian’s registry', () => {
       },
     };
     const settings = { registryInsecure: [between.host], registryCaFile: certificates.ca };
-    const check = await checkerOf({ settings, credentials }).check(TENANT, `${between.host}/mooring/demo:1`);
+    const check = await checkerOf({ settings, credentials }).check(REGISTRY_TENANT, `${between.host}/mooring/demo:1`);
     await between.stop();
     expect(check).to.deep.equal(unreachable('no_connection'));
     expect(heard.map(data => data[0])).to.deep.equal([0x16]); // the first byte of a TLS handshake, and of no HTTP

@@ -3,10 +3,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { expect } from 'chai';
 
 import { ManualClock } from '../clock/manual-clock.testing.js';
-import type { CredentialAnswer } from './credentials.js';
+import type { CredentialLookup } from './challenge.js';
 import {
   answer,
-  CREDENTIAL,
+  REGISTRY_CREDENTIAL,
   checkerOf,
   credentialsOf,
   DIGEST,
@@ -14,18 +14,18 @@ import {
   hurriedClock,
   MANIFEST,
   ScriptedRegistry,
-  TENANT,
+  REGISTRY_TENANT,
 } from './registry-lab.testing.js';
 
 const OTHER_TENANT = '7d0a5c1e-0000-4000-8000-000000000002';
-const BASIC = `Basic ${Buffer.from(`${CREDENTIAL.username}:${CREDENTIAL.password}`).toString('base64')}`;
+const BASIC = `Basic ${Buffer.from(`${REGISTRY_CREDENTIAL.username}:${REGISTRY_CREDENTIAL.password}`).toString('base64')}`;
 const present = { outcome: 'present', digest: DIGEST };
 const absent = { outcome: 'absent' };
 const denied = { outcome: 'unreachable', reason: 'denied' };
 const storeUnavailable = { outcome: 'credential_store_unavailable' };
-const found: CredentialAnswer = { kind: 'found', credential: CREDENTIAL };
-const none: CredentialAnswer = { kind: 'none' };
-const unavailable: CredentialAnswer = { kind: 'unavailable' };
+const found: CredentialLookup = { kind: 'found', credential: REGISTRY_CREDENTIAL };
+const none: CredentialLookup = { kind: 'none' };
+const unavailable: CredentialLookup = { kind: 'unavailable' };
 
 type Serve = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -43,8 +43,8 @@ describe('image checker', () => {
   });
 
   const settings = () => ({ registryInsecure: [registry.host] });
-  const check = (image: string, known: CredentialAnswer = none) =>
-    checkerOf({ settings: settings(), answer: known }).check(TENANT, `${registry.host}/${image}`);
+  const check = (image: string, known: CredentialLookup = none) =>
+    checkerOf({ settings: settings(), answer: known }).check(REGISTRY_TENANT, `${registry.host}/${image}`);
 
   /** Lets in whoever has the right header, and challenges everybody else. */
   const behind = (header: string, challenge: string, inside: Serve): Serve => {
@@ -94,17 +94,17 @@ describe('image checker', () => {
 
   it('takes the reference without a host to the default registry', async () => {
     const images = checkerOf({ settings: { ...settings(), registryDefault: registry.host } });
-    await images.check(TENANT, 'nginx:1');
-    await images.check(TENANT, 'shop/web:1');
+    await images.check(REGISTRY_TENANT, 'nginx:1');
+    await images.check(REGISTRY_TENANT, 'shop/web:1');
     const urls = registry.requests.map(({ url }) => url);
     expect(urls).to.deep.equal(['/v2/library/nginx/manifests/1', '/v2/shop/web/manifests/1']);
   });
 
   it('asks nobody who is not on the list', async () => {
     const images = checkerOf({ settings: { registryAllow: ['registry.example.com'] } });
-    const outcome = await images.check(TENANT, `${registry.host}/web:1`);
+    const outcome = await images.check(REGISTRY_TENANT, `${registry.host}/web:1`);
     expect(outcome).to.deep.equal({ outcome: 'refused', reason: 'not_listed' });
-    expect(await images.imageFact(TENANT, `${registry.host}/web:1`)).to.equal('unreachable');
+    expect(await images.imageFact(REGISTRY_TENANT, `${registry.host}/web:1`)).to.equal('unreachable');
     expect(registry.requests).to.have.lengthOf(0);
   });
 
@@ -154,7 +154,7 @@ describe('image checker', () => {
       expect(await check('web:1', found)).to.deep.equal(absent);
     });
 
-    const answers: ReadonlyArray<readonly [name: string, serve: () => Serve, known: CredentialAnswer, check: unknown]> =
+    const answers: ReadonlyArray<readonly [name: string, serve: () => Serve, known: CredentialLookup, check: unknown]> =
       [
         ['none, where some are wanted', () => behind(BASIC, 'Basic realm="x"', has), none, denied],
         ['wrong ones', () => behind('Basic other', 'Basic realm="x"', has), found, denied],
@@ -187,8 +187,8 @@ describe('image checker', () => {
           return Promise.resolve(none);
         },
       };
-      await checkerOf({ settings: settings(), credentials }).check(TENANT, `${registry.host}/web:1`);
-      expect(asked).to.deep.equal([[TENANT, registry.host]]);
+      await checkerOf({ settings: settings(), credentials }).check(REGISTRY_TENANT, `${registry.host}/web:1`);
+      expect(asked).to.deep.equal([[REGISTRY_TENANT, registry.host]]);
     });
 
     const broken = {
@@ -199,7 +199,7 @@ describe('image checker', () => {
       it(`takes a store that ${name} for one that is down`, async () => {
         registry.serve = behind(BASIC, 'Basic realm="x"', has);
         const images = checkerOf({ settings: settings(), credentials: { credentialsFor }, clock: hurriedClock });
-        expect(await images.check(TENANT, `${registry.host}/web:1`)).to.deep.equal(storeUnavailable);
+        expect(await images.check(REGISTRY_TENANT, `${registry.host}/web:1`)).to.deep.equal(storeUnavailable);
       });
     }
   });
@@ -208,7 +208,7 @@ describe('image checker', () => {
     const lab = () => {
       const clock = new ManualClock();
       const images = checkerOf({ settings: settings(), clock, credentials: credentialsOf(none) });
-      return { clock, ask: (tenant = TENANT) => images.check(tenant, `${registry.host}/web:1`) };
+      return { clock, ask: (tenant = REGISTRY_TENANT) => images.check(tenant, `${registry.host}/web:1`) };
     };
 
     const holds: ReadonlyArray<readonly [name: string, serve: Serve, ms: number, requests: number]> = [
@@ -258,12 +258,14 @@ describe('image checker', () => {
       else has(request, response);
     };
     const images = checkerOf({ settings: settings(), clock: hurriedClock });
-    const slow = Array.from({ length: 7 }, (_, number) => images.check(TENANT, `${registry.host}/slow/${number}:1`));
+    const slow = Array.from({ length: 7 }, (_, number) =>
+      images.check(REGISTRY_TENANT, `${registry.host}/slow/${number}:1`),
+    );
     expect(await images.check(OTHER_TENANT, `${registry.host}/web:1`)).to.deep.equal(present);
 
     const outcomes = await Promise.all(slow);
     expect(outcomes.map(({ outcome }) => outcome)).to.deep.equal(slow.map(() => 'unreachable'));
     expect(waiting).to.have.lengthOf(4);
-    expect(await images.check(TENANT, `${registry.host}/web:1`)).to.deep.equal(present);
+    expect(await images.check(REGISTRY_TENANT, `${registry.host}/web:1`)).to.deep.equal(present);
   });
 });

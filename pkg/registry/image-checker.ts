@@ -4,16 +4,19 @@ import { rootCertificates } from 'node:tls';
 import { parseImageReference } from '../../crds/grammar/index.js';
 import type { Clock } from '../clock/index.js';
 import { InvalidSettingFault } from '../config/index.js';
-import { AnswerCache } from './answer-cache.js';
-import { converse } from './converse.js';
-import type { CredentialAnswer, RegistryCredentials } from './credentials.js';
-import { type ImageLocation, locate } from './image-location.js';
-import { Line } from './line.js';
-import { machineNames, type Names } from './names.js';
-import { factOf, type ImageCheck, type ImageFact, refused, unreachable } from './outcome.js';
-import { mayAsk, type RegistryPolicy, type RegistrySettings, registryPolicy } from './policy.js';
-import { TenantSlots } from './tenant-slots.js';
-import { within } from './within.js';
+import type { CredentialLookup, RegistryCredentials } from './challenge.js';
+import {
+  type ImageCheck,
+  ImageCheckCache,
+  type ImageFact,
+  toImageFact,
+  toRefused,
+  toUnreachable,
+} from './image-check.js';
+import { type ImageLocation, locateImage } from './image-location.js';
+import { checkImage } from './manifest.js';
+import { mayCheck, parseRegistryPolicy, type RegistryPolicy, type RegistrySettings } from './policy.js';
+import { type HostResolver, RegistryTransport, systemResolver, withDeadline } from './transport.js';
 
 const DEADLINE_MS = 5_000;
 const AT_ONCE = 4;
@@ -24,7 +27,7 @@ export interface ImageCheckerDeps {
   readonly credentials: RegistryCredentials;
   readonly clock: Clock;
   /** Default: the machine's. */
-  readonly names?: Names;
+  readonly resolve?: HostResolver;
 }
 
 /** Says whether an image is there. What admission asks. */
@@ -37,25 +40,25 @@ export class ImageChecker implements ImageFacts {
   readonly #clock: Clock;
   readonly #policy: RegistryPolicy;
   readonly #credentials: RegistryCredentials;
-  readonly #names: Names;
+  readonly #resolve: HostResolver;
   readonly #ca: readonly string[] | undefined;
-  readonly #answers: AnswerCache;
-  readonly #slots = new TenantSlots(AT_ONCE);
+  readonly #answers: ImageCheckCache;
+  readonly #slots = new TenantSemaphore(AT_ONCE);
   readonly #underway = new Map<string, Promise<ImageCheck>>();
 
   /** Throws when a setting cannot be used. */
-  constructor({ settings, credentials, clock, names = machineNames }: ImageCheckerDeps) {
+  constructor({ settings, credentials, clock, resolve = systemResolver }: ImageCheckerDeps) {
     this.#clock = clock;
-    this.#policy = registryPolicy(settings);
+    this.#policy = parseRegistryPolicy(settings);
     this.#credentials = credentials;
-    this.#names = names;
+    this.#resolve = resolve;
     this.#ca = certificates(settings.registryCaFile);
-    this.#answers = new AnswerCache(clock, ANSWERS_KEPT);
+    this.#answers = new ImageCheckCache(clock, ANSWERS_KEPT);
   }
 
   /** What admission needs to know of an image. */
   async imageFact(tenant: string, reference: string): Promise<ImageFact> {
-    return factOf(await this.check(tenant, reference));
+    return toImageFact(await this.check(tenant, reference));
   }
 
   /** Whether the registry has the image, within five seconds, and never a throw. The same question at once is asked once. */
@@ -77,10 +80,10 @@ export class ImageChecker implements ImageFacts {
 
   async #ask(tenant: string, reference: string): Promise<ImageCheck> {
     const parsed = parseImageReference(reference);
-    const location = parsed ? locate(parsed, this.#policy.defaultRegistry) : 'host';
-    if (location === 'host') return refused('host');
-    if (location === 'no_registry') return unreachable('no_registry');
-    if (!mayAsk(this.#policy, location.registry)) return refused('not_listed');
+    const location = parsed ? locateImage(parsed, this.#policy.defaultRegistry) : 'host';
+    if (location === 'host') return toRefused('host');
+    if (location === 'no_registry') return toUnreachable('no_registry');
+    if (!mayCheck(this.#policy, location.registry)) return toRefused('not_listed');
 
     const deadline = new AbortController();
     const cancel = this.#clock.after(DEADLINE_MS, () => deadline.abort());
@@ -92,22 +95,22 @@ export class ImageChecker implements ImageFacts {
   }
 
   async #inTurn(tenant: string, location: ImageLocation, signal: AbortSignal): Promise<ImageCheck> {
-    if (!(await this.#slots.enter(tenant, signal))) return unreachable('busy');
+    if (!(await this.#slots.acquire(tenant, signal))) return toUnreachable('busy');
     try {
-      const [policy, names, ca] = [this.#policy, this.#names, this.#ca];
-      const line = new Line({ policy, names, ...(ca && { ca }), signal });
+      const [policy, resolve, ca] = [this.#policy, this.#resolve, this.#ca];
+      const line = new RegistryTransport({ policy, resolve, ...(ca && { ca }), signal });
       const credential = () => this.#credentialFor(tenant, location.registry.text, signal);
-      return await converse(line, { policy, location, credential });
+      return await checkImage(line, { policy, location, credential });
     } finally {
-      this.#slots.leave(tenant);
+      this.#slots.release(tenant);
     }
   }
 
   /** A store that fails, or does not answer in time, is one that cannot be asked. */
-  #credentialFor(tenant: string, host: string, signal: AbortSignal): Promise<CredentialAnswer> {
-    const unavailable: CredentialAnswer = { kind: 'unavailable' };
+  #credentialFor(tenant: string, host: string, signal: AbortSignal): Promise<CredentialLookup> {
+    const unavailable: CredentialLookup = { kind: 'unavailable' };
     const answer = this.#credentials.credentialsFor(tenant, host, signal).catch(() => unavailable);
-    return within(signal, answer, unavailable);
+    return withDeadline(signal, answer, unavailable);
   }
 }
 
@@ -118,5 +121,45 @@ function certificates(file: string): readonly string[] | undefined {
     return [...rootCertificates, readFileSync(file, 'utf8')];
   } catch (thrown) {
     throw new InvalidSettingFault('setting "registryCaFile": the file cannot be read', { cause: thrown });
+  }
+}
+
+/** Lets each tenant do so many things at once, and has the rest of them wait in line. */
+export class TenantSemaphore {
+  readonly #size: number;
+  readonly #lines = new Map<string, { busy: number; readonly waiting: Set<() => void> }>();
+
+  constructor(size: number) {
+    this.#size = size;
+  }
+
+  /** Takes a slot, to be given back with `leave`. False, and nothing to give back, when `signal` was aborted first. */
+  acquire(tenant: string, signal: AbortSignal): Promise<boolean> {
+    const line = this.#lines.get(tenant) ?? { busy: 0, waiting: new Set() };
+    this.#lines.set(tenant, line);
+    if (line.busy < this.#size) {
+      line.busy++;
+      return Promise.resolve(true);
+    }
+    return new Promise(resolve => {
+      const finish = (entered: boolean) => {
+        line.waiting.delete(enter);
+        signal.removeEventListener('abort', giveUp);
+        resolve(entered);
+      };
+      const enter = () => finish(true);
+      const giveUp = () => finish(false);
+      line.waiting.add(enter);
+      signal.addEventListener('abort', giveUp, { once: true });
+    });
+  }
+
+  /** Hands the slot to whoever waits longest. */
+  release(tenant: string): void {
+    const line = this.#lines.get(tenant);
+    if (!line) return;
+    const [next] = line.waiting;
+    if (next) next();
+    else if (--line.busy === 0) this.#lines.delete(tenant);
   }
 }

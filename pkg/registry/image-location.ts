@@ -1,5 +1,6 @@
+import { isIPv4, isIPv6 } from 'node:net';
+
 import type { ImageReference } from '../../crds/grammar/index.js';
-import { type Host, parseHost } from './host.js';
 
 /** Where the manifest of an image is kept. */
 export interface ImageLocation {
@@ -7,12 +8,12 @@ export interface ImageLocation {
   /** The path of the repository in that registry. */
   readonly repository: string;
   /** What the manifest is asked for by: the digest where there is one, else the tag. */
-  readonly wanted: string;
+  readonly reference: string;
   readonly digest?: string;
 }
 
 /** No location can be found in a reference: it names no registry and none is the default, or no host can be so called. */
-export type Nowhere = 'no_registry' | 'host';
+export type LocationProblem = 'no_registry' | 'host';
 
 /**
  * Finds the registry that an engine would pull an image from.
@@ -21,7 +22,10 @@ export type Nowhere = 'no_registry' | 'host';
  * letter, or is `localhost`. Everything else comes from the default registry, where a name without a path is short for
  * one under `library/`.
  */
-export function locate(reference: ImageReference, defaultRegistry: Host | undefined): ImageLocation | Nowhere {
+export function locateImage(
+  reference: ImageReference,
+  defaultRegistry: Host | undefined,
+): ImageLocation | LocationProblem {
   const { name, domain, tag = '', digest } = reference;
   const named = domain !== undefined && isHost(domain);
   const registry = named ? parseHost(domain) : defaultRegistry;
@@ -29,9 +33,66 @@ export function locate(reference: ImageReference, defaultRegistry: Host | undefi
 
   const path = named ? name.slice(domain.length + 1) : name;
   const repository = named || path.includes('/') ? path : `library/${path}`;
-  return { registry, repository, wanted: digest ?? tag, ...(digest !== undefined && { digest }) };
+  return { registry, repository, reference: digest ?? tag, ...(digest !== undefined && { digest }) };
 }
 
 function isHost(domain: string): boolean {
   return /[.:A-Z]/.test(domain) || domain === 'localhost';
+}
+
+/** A host that can be asked over HTTP, in its one spelling. */
+export interface Host {
+  /** A DNS name or an address, lower case, without brackets. */
+  readonly name: string;
+  readonly port?: number;
+  /** `name[:port]`, as image references, settings and credentials name it. */
+  readonly text: string;
+}
+
+const HOST = /^(\[[0-9a-f:]+\]|[a-z0-9.-]+)(?::([0-9]{1,5}))?$/;
+const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+const NAME_MAX = 253;
+const PORT_MAX = 65_535;
+
+/**
+ * Reads `name[:port]`; undefined when it is none.
+ *
+ * An address is taken in its ordinary spelling only. `2130706433`, `127.1` and `0x7f.1` are addresses to some resolvers
+ * and names to others, so they are neither here.
+ */
+export function parseHost(text: string): Host | undefined {
+  const [, written, digits] = HOST.exec(text.toLowerCase()) ?? [];
+  if (written === undefined) return undefined;
+  const port = digits === undefined ? undefined : Number(digits);
+  if (port !== undefined && (port < 1 || port > PORT_MAX)) return undefined;
+
+  const name = written.startsWith('[') ? addressIn(written) : isIPv4(written) || isName(written) ? written : undefined;
+  return name === undefined ? undefined : hostOf(name, port);
+}
+
+/** The host that a URL points at. */
+export function hostOfUrl(url: URL): Host | undefined {
+  return parseHost(url.host);
+}
+
+/** Whether two spellings mean the same listener: no port is the port of https. */
+export function isSameHost(one: Host, other: Host): boolean {
+  return one.name === other.name && (one.port ?? 443) === (other.port ?? 443);
+}
+
+function hostOf(name: string, port: number | undefined): Host {
+  const bare = isIPv6(name) ? `[${name}]` : name;
+  return port === undefined ? { name, text: bare } : { name, port, text: `${bare}:${port}` };
+}
+
+/** The shortest spelling, which URL knows. */
+function addressIn(brackets: string): string | undefined {
+  const inner = brackets.slice(1, -1);
+  return isIPv6(inner) ? new URL(`http://${brackets}`).hostname.slice(1, -1) : undefined;
+}
+
+function isName(text: string): boolean {
+  const labels = text.split('.');
+  const last = labels.at(-1) as string;
+  return text.length <= NAME_MAX && labels.every(label => LABEL.test(label)) && !/^(?:[0-9]+|0x[0-9a-f]*)$/.test(last);
 }

@@ -14,10 +14,10 @@
  *
  * @module
  */
-export type { CredentialAnswer, RegistryCredential, RegistryCredentials } from './credentials.js';
-export { noRegistryCredentials } from './credentials.js';
+export type { CredentialLookup, RegistryCredential, RegistryCredentials } from './challenge.js';
+export { noRegistryCredentials } from './challenge.js';
 export type { ImageCheckerDeps, ImageFacts } from './image-checker.js';
 export { ImageChecker } from './image-checker.js';
-export type { Names } from './names.js';
-export type { ImageCheck, ImageFact, RefusedReason, UnreachableReason } from './outcome.js';
+export type { HostResolver } from './transport.js';
+export type { ImageCheck, ImageFact, RefusedReason, UnreachableReason } from './image-check.js';
 export type { RegistrySettings } from './policy.js';

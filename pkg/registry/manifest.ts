@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
 
-import { type Challenge, parseChallenges } from './challenge.js';
-import type { Answer } from './exchange.js';
+import { answerChallenge, type Challenge, type CredentialLookup, parseChallenges } from './challenge.js';
+import type { RegistryResponse } from './http-exchange.js';
 import type { ImageLocation } from './image-location.js';
-import { isEnd, type Line } from './line.js';
-import { type ImageCheck, unreachable } from './outcome.js';
+import { type ImageCheck, toUnreachable } from './image-check.js';
+import type { RegistryPolicy } from './policy.js';
+import { isFinal, type RegistryTransport } from './transport.js';
 
 /** Manifests and lists of manifests, in Docker's dress and in OCI's. */
 const MEDIA_TYPES: readonly string[] = [
@@ -18,7 +19,7 @@ const DIGEST = /^(?:sha256:[a-f0-9]{64}|sha384:[a-f0-9]{96}|sha512:[a-f0-9]{128}
 const UNKNOWN: readonly unknown[] = ['MANIFEST_UNKNOWN', 'NAME_UNKNOWN', 'NOT_FOUND'];
 
 /** The registry wants to know who asks. */
-export interface Challenged {
+export interface ChallengeResult {
   readonly challenges: readonly Challenge[];
 }
 
@@ -28,46 +29,53 @@ export interface Challenged {
  * Where a registry refuses HEAD, or says "not found" without a body that could confirm it, GET asks again: anything on the
  * internet answers 404, and only a registry says what it does not know.
  */
-export async function askManifest(
-  line: Line,
+export async function checkManifest(
+  line: RegistryTransport,
   location: ImageLocation,
   authorization?: string,
-): Promise<ImageCheck | Challenged> {
+): Promise<ImageCheck | ChallengeResult> {
   const headers = { accept: MEDIA_TYPES.join(', '), ...(authorization !== undefined && { authorization }) };
-  const path = `/v2/${location.repository}/manifests/${location.wanted}`;
-  const head = await line.askRegistry(location.registry, { method: 'HEAD', path, headers });
-  if (isEnd(head)) return head;
+  const path = `/v2/${location.repository}/manifests/${location.reference}`;
+  const head = await line.requestRegistry(location.registry, { method: 'HEAD', path, headers });
+  if (isFinal(head)) return head;
   if (![400, 404, 405, 501].includes(head.status)) return verdictOf(head, location);
 
-  const full = await line.askRegistry(location.registry, { method: 'GET', path, headers });
-  if (isEnd(full)) return full;
+  const full = await line.requestRegistry(location.registry, { method: 'GET', path, headers });
+  if (isFinal(full)) return full;
   return verdictOf(full, location, sha256(full.body));
 }
 
 /** Asks a registry that has let us in as a stranger how it would know us. */
-export async function askChallenges(line: Line, { registry }: ImageLocation): Promise<readonly Challenge[]> {
-  const answer = await line.askRegistry(registry, { method: 'GET', path: '/v2/', headers: {} });
-  return isEnd(answer) || answer.status !== 401 ? [] : challengesOf(answer);
+export async function fetchChallenges(
+  line: RegistryTransport,
+  { registry }: ImageLocation,
+): Promise<readonly Challenge[]> {
+  const answer = await line.requestRegistry(registry, { method: 'GET', path: '/v2/', headers: {} });
+  return isFinal(answer) || answer.status !== 401 ? [] : challengesOf(answer);
 }
 
 /** What an answer means. `received` is the digest of the manifest, where it was sent. */
-function verdictOf(answer: Answer, location: ImageLocation, received?: string): ImageCheck | Challenged {
+function verdictOf(answer: RegistryResponse, location: ImageLocation, received?: string): ImageCheck | ChallengeResult {
   const { status, headers, body } = answer;
   if (status === 200) return presence(headers, location, received);
   if (status === 401) return { challenges: challengesOf(answer) };
-  if (status === 403) return unreachable('denied');
-  if (status === 404) return confirmsAbsence(body) ? { outcome: 'absent' } : unreachable('unintelligible');
-  if (status >= 300 && status < 400) return unreachable('redirected');
-  return unreachable(status === 429 || status >= 500 ? 'failing' : 'unintelligible');
+  if (status === 403) return toUnreachable('denied');
+  if (status === 404) return confirmsAbsence(body) ? { outcome: 'absent' } : toUnreachable('unintelligible');
+  if (status >= 300 && status < 400) return toUnreachable('redirected');
+  return toUnreachable(status === 429 || status >= 500 ? 'failing' : 'unintelligible');
 }
 
 /** Believes in a manifest only if it is one, and the one that was asked for. */
-function presence(headers: Answer['headers'], location: ImageLocation, received: string | undefined): ImageCheck {
+function presence(
+  headers: RegistryResponse['headers'],
+  location: ImageLocation,
+  received: string | undefined,
+): ImageCheck {
   const [mediaType = ''] = (headers['content-type'] ?? '').split(';');
   const claimed = headers['docker-content-digest'];
   const digests = [claimed, received, location.digest].filter(digest => digest !== undefined);
   const agrees = digests.every(digest => typeof digest === 'string' && agree(digest, digests as string[]));
-  if (!agrees || !MEDIA_TYPES.includes(mediaType.trim().toLowerCase())) return unreachable('unintelligible');
+  if (!agrees || !MEDIA_TYPES.includes(mediaType.trim().toLowerCase())) return toUnreachable('unintelligible');
   const [digest] = digests;
   return { outcome: 'present', ...(typeof digest === 'string' && { digest }) };
 }
@@ -87,10 +95,56 @@ function confirmsAbsence(body: Buffer): boolean {
   }
 }
 
-function challengesOf({ headers }: Answer): readonly Challenge[] {
+function challengesOf({ headers }: RegistryResponse): readonly Challenge[] {
   return parseChallenges(headers['www-authenticate']);
 }
 
 function sha256(body: Buffer): string {
   return `sha256:${createHash('sha256').update(body).digest('hex')}`;
+}
+
+/** What a conversation with a registry needs to know. */
+export interface ImageCheckInput {
+  readonly policy: RegistryPolicy;
+  readonly location: ImageLocation;
+  /** The tenant's own credential for this registry, looked up when it is first wanted. */
+  readonly credential: () => Promise<CredentialLookup>;
+}
+
+/**
+ * Finds out whether a registry has an image: first as a stranger, then, where that is not enough, as the tenant.
+ *
+ * A registry may deny to strangers what it has, so an absence is believed only when the tenant's credential has been used, or
+ * there is none.
+ */
+export async function checkImage(line: RegistryTransport, conversation: ImageCheckInput): Promise<ImageCheck> {
+  const { location, credential } = conversation;
+  const first = await checkManifest(line, location);
+  if ('outcome' in first && first.outcome !== 'absent') return first;
+
+  const known = await credential();
+  if ('challenges' in first) return asTenant(line, conversation, known, first.challenges);
+  if (known.kind === 'none') return first;
+  if (known.kind === 'unavailable') return { outcome: 'credential_store_unavailable' };
+
+  const challenges = await fetchChallenges(line, location);
+  return challenges.length === 0 ? first : asTenant(line, conversation, known, challenges);
+}
+
+async function asTenant(
+  line: RegistryTransport,
+  { policy, location }: ImageCheckInput,
+  known: CredentialLookup,
+  challenges: Parameters<typeof answerChallenge>[2],
+): Promise<ImageCheck> {
+  const visitor = { policy, location, ...(known.kind === 'found' && { credential: known.credential }) };
+  const authorization = await answerChallenge(line, visitor, challenges);
+  const second = typeof authorization === 'string' ? await checkManifest(line, location, authorization) : authorization;
+  const check = 'challenges' in second ? toUnreachable('denied') : second;
+  return known.kind === 'unavailable' && mightDiffer(check) ? { outcome: 'credential_store_unavailable' } : check;
+}
+
+/** Whether the tenant's credential, if it has one, could have led to another answer. */
+function mightDiffer(check: ImageCheck): boolean {
+  return check.outcome === 'absent' || (check.outcome === 'unreachable' && check.reason === 'denied');
 }

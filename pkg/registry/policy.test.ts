@@ -1,21 +1,22 @@
 import { expect } from 'chai';
+import fc from 'fast-check';
 
 import { InvalidSettingFault } from '../config/index.js';
-import { parseHost } from './host.js';
-import { mayAsk, mayConnect, realmOf, registryPolicy } from './policy.js';
-import { safeSettings } from './registry-lab.testing.js';
+import { parseHost } from './image-location.js';
+import { type AddressClass, classifyAddress, findRealm, mayCheck, mayConnect, parseRegistryPolicy } from './policy.js';
+import { safeSettings, words } from './registry-lab.testing.js';
 
 const host = (text: string) => parseHost(text)!;
 
 describe('policy of registries', () => {
-  const policy = registryPolicy({
+  const policy = parseRegistryPolicy({
     ...safeSettings,
     registryInsecure: ['127.0.0.1:7071', 'Lab.example:5000'],
     registryRealms: ['registry.example.com=auth.example.com', 'registry.example.com=127.0.0.1:7071'],
   });
 
   it('lets every host be asked when none is listed', () => {
-    expect(mayAsk(policy, host('anything.example'))).to.equal(true);
+    expect(mayCheck(policy, host('anything.example'))).to.equal(true);
   });
 
   const listed: ReadonlyArray<readonly [string, boolean]> = [
@@ -28,7 +29,7 @@ describe('policy of registries', () => {
   ];
   for (const [text, allowed] of listed) {
     it(`${allowed ? 'lets' : 'does not let'} ${text} be asked when some are listed`, () => {
-      expect(mayAsk({ ...policy, allow: new Set(['registry.example.com']) }, host(text))).to.equal(allowed);
+      expect(mayCheck({ ...policy, allow: new Set(['registry.example.com']) }, host(text))).to.equal(allowed);
     });
   }
 
@@ -66,7 +67,7 @@ describe('policy of registries', () => {
   ];
   for (const [registry, realm, allowed] of realms) {
     it(`${allowed ? 'takes' : 'does not take'} a token for ${registry} from ${realm}`, () => {
-      expect(realmOf(policy, host(registry), realm) !== undefined).to.equal(allowed);
+      expect(findRealm(policy, host(registry), realm) !== undefined).to.equal(allowed);
     });
   }
 
@@ -79,7 +80,40 @@ describe('policy of registries', () => {
   ];
   for (const settings of unusable) {
     it(`refuses ${JSON.stringify(settings)}`, () => {
-      expect(() => registryPolicy({ ...safeSettings, ...settings })).to.throw(InvalidSettingFault);
+      expect(() => parseRegistryPolicy({ ...safeSettings, ...settings })).to.throw(InvalidSettingFault);
     });
   }
+});
+
+describe('class of an address', () => {
+  const table: Readonly<Record<AddressClass, readonly string[]>> = {
+    public: words(`
+      1.1.1.1 8.8.8.8 9.255.255.255 11.0.0.0 100.63.255.255 100.128.0.0 126.255.255.255 128.0.0.0 169.253.255.255
+      169.255.0.0 172.15.255.255 172.32.0.0 192.167.255.255 192.169.0.0 198.17.255.255 198.20.0.0 223.255.255.255
+      2606:4700::1111 2a00::1 2001:200::`),
+    private: words(`
+      10.0.0.0 10.255.255.255 100.64.0.0 100.127.255.255 127.0.0.0 127.255.255.255 172.16.0.0 172.31.255.255
+      192.168.0.0 192.168.255.255 ::1 fc00:: fdff:ffff::1 0:0:0:0:0:0:0:1`),
+    special: words(`
+      0.0.0.0 0.255.255.255 169.254.0.0 169.254.169.254 192.0.0.8 192.0.2.1 192.88.99.1 198.18.0.0 198.19.255.255
+      198.51.100.1 203.0.113.1 224.0.0.1 239.255.255.255 240.0.0.1 255.255.255.255 :: ::ffff:8.8.8.8 ::ffff:127.0.0.1
+      ::ffff:7f00:1 ::127.0.0.1 ::8.8.8.8 64:ff9b::808:808 64:ff9b:1::1 100::1 2001::1 2001:db8::1 2002:7f00:1:: 3fff::1
+      4000::1 fe80::1 fec0::1 ff02::1 fe80::1%lo a.b 127.1 2130706433 0x7f.0.0.1`),
+  };
+  for (const [name, addresses] of Object.entries(table)) {
+    for (const address of addresses) {
+      it(`takes "${address}" for ${name}`, () => {
+        expect(classifyAddress(address)).to.equal(name);
+      });
+    }
+  }
+
+  it('takes no address in the clothes of another for public', () => {
+    fc.assert(
+      fc.property(fc.ipV4(), fc.constantFrom('::ffff:', '::', '64:ff9b::'), (address, clothes) => {
+        expect(classifyAddress(`${clothes}${address}`)).to.not.equal('public');
+      }),
+      { numRuns: 1000 },
+    );
+  });
 });

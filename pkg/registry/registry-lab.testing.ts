@@ -1,17 +1,20 @@
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Server as TcpServer, type Socket } from 'node:net';
+import { join } from 'node:path';
 
 import { type Clock, systemClock } from '../clock/index.js';
-import type { CredentialAnswer, RegistryCredentials } from './credentials.js';
+import type { CredentialLookup, RegistryCredentials } from './challenge.js';
 import { ImageChecker } from './image-checker.js';
-import type { Names } from './names.js';
 import type { RegistrySettings } from './policy.js';
+import type { HostResolver } from './transport.js';
 
-export const TENANT = '7d0a5c1e-0000-4000-8000-000000000001';
+export const REGISTRY_TENANT = '7d0a5c1e-0000-4000-8000-000000000001';
 export const MANIFEST = 'application/vnd.oci.image.manifest.v1+json';
 export const DIGEST = `sha256:${'a'.repeat(64)}`;
-export const CREDENTIAL = { username: 'robot', password: 'sesame' };
+export const REGISTRY_CREDENTIAL = { username: 'robot', password: 'sesame' };
 
 /** The machine's clock with a second of two tenths, so that a deadline is soon over. For nothing that must be in time. */
 export const hurriedClock: Clock = { ...systemClock, after: (ms, fire) => systemClock.after(ms / 5, fire) };
@@ -110,23 +113,23 @@ export const safeSettings: RegistrySettings = {
 };
 
 /** Credentials that are the same for every tenant and registry. */
-export function credentialsOf(answer: CredentialAnswer): RegistryCredentials {
+export function credentialsOf(answer: CredentialLookup): RegistryCredentials {
   return { credentialsFor: () => Promise.resolve(answer) };
 }
 
 /** A checker that resolves no name but those it is given. */
 export function checkerOf(options: {
   readonly settings?: Partial<RegistrySettings>;
-  readonly answer?: CredentialAnswer;
+  readonly answer?: CredentialLookup;
   readonly credentials?: RegistryCredentials;
-  readonly names?: Names;
+  readonly resolve?: HostResolver;
   readonly clock?: Clock;
 }): ImageChecker {
   return new ImageChecker({
     settings: { ...safeSettings, ...options.settings },
     credentials: options.credentials ?? credentialsOf(options.answer ?? { kind: 'none' }),
     clock: options.clock ?? systemClock,
-    names: options.names ?? (() => Promise.resolve([])),
+    resolve: options.resolve ?? (() => Promise.resolve([])),
   });
 }
 
@@ -148,4 +151,27 @@ export function errorsOf(...codes: readonly string[]): string {
 /** A list of words, for tables. */
 export function words(text: string): readonly string[] {
   return text.trim().split(/\s+/);
+}
+
+/** Files of a certificate authority, and of a certificate that it has signed for loopback. */
+export interface Certificates {
+  readonly ca: string;
+  readonly certificate: string;
+  readonly key: string;
+}
+
+const NEW_KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
+
+/** Makes them with openssl, for `127.0.0.1` and `registry.test`, for a day. */
+export function makeCertificates(folder: string): Certificates {
+  const file = (name: string) => join(folder, name);
+  const openssl = (...words: readonly string[]) => execFileSync('openssl', words, { stdio: 'pipe' });
+  const [ca, caKey, certificate, key] = ['ca.crt', 'ca.key', 'leaf.crt', 'leaf.key'].map(file) as string[];
+  const authority = ['-x509', '-days', '1', '-subj', '/CN=lab authority'];
+  openssl('req', ...authority, ...NEW_KEY, '-keyout', caKey!, '-out', ca!);
+  openssl('req', '-new', '-subj', '/CN=lab registry', ...NEW_KEY, '-keyout', key!, '-out', file('leaf.csr'));
+  writeFileSync(file('leaf.ext'), 'subjectAltName=IP:127.0.0.1,DNS:registry.test\n');
+  const signing = ['-CA', ca!, '-CAkey', caKey!, '-CAcreateserial', '-days', '1', '-extfile', file('leaf.ext')];
+  openssl('x509', '-req', '-in', file('leaf.csr'), ...signing, '-out', certificate!);
+  return { ca: ca!, certificate: certificate!, key: key! };
 }

@@ -2,14 +2,13 @@ import { randomUUID, sign, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { RequestListener } from 'node:http';
 
-import type { Certificates } from './certificates.testing.js';
-import { answer, CREDENTIAL } from './registry-lab.testing.js';
+import { answer, type Certificates, REGISTRY_CREDENTIAL } from './registry-lab.testing.js';
 
 /** What the registry and the token server call themselves. */
 export const SERVICE = 'lab registry';
 export const ISSUER = 'lab tokens';
 
-const BASIC = `Basic ${Buffer.from(`${CREDENTIAL.username}:${CREDENTIAL.password}`).toString('base64')}`;
+const BASIC = `Basic ${Buffer.from(`${REGISTRY_CREDENTIAL.username}:${REGISTRY_CREDENTIAL.password}`).toString('base64')}`;
 
 /** A token server: strangers may pull what is `public/…`, the robot may pull everything. */
 export function tokenServer(certificates: Certificates): RequestListener {

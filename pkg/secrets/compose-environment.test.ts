@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 
 import { composeEnvironment } from './compose-environment.js';
-import { documentOf } from './document.js';
+import { toSecretDocument } from './document.js';
 
 type Documents = Record<string, Record<string, string>>;
 const compose = (
@@ -14,7 +14,7 @@ const compose = (
   const composition = composeEnvironment(
     entries.map(([name, label]) => ({ name, label })),
     templates,
-    new Map(Object.entries(documents).map(([label, values]) => [label, documentOf(values)])),
+    new Map(Object.entries(documents).map(([label, values]) => [label, toSecretDocument(values)])),
     taken,
   );
   if (composition.kind === 'incomplete') return composition;

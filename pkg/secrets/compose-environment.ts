@@ -15,7 +15,7 @@ export interface MissingMaterial {
 }
 
 /** Everything that stands in the way of an environment. Names only, no value. */
-export interface Incomplete {
+export interface IncompleteEnvironment {
   readonly kind: 'incomplete';
   readonly missing: readonly MissingMaterial[];
   /** Names that two variables would have. */
@@ -25,7 +25,9 @@ export interface Incomplete {
 }
 
 /** The whole environment, or why there is none. */
-export type Composition = { readonly kind: 'composed'; readonly environment: ReadonlyMap<string, Secret> } | Incomplete;
+export type CompositionResult =
+  | { readonly kind: 'composed'; readonly environment: ReadonlyMap<string, Secret> }
+  | IncompleteEnvironment;
 
 const NAME = /^[A-Za-z0-9_]+$/;
 
@@ -43,7 +45,7 @@ export function composeEnvironment(
   templates: Readonly<Record<string, string>>,
   documents: ReadonlyMap<string, SecretDocument>,
   taken: readonly string[] = [],
-): Composition {
+): CompositionResult {
   const gaps: Gaps = { missing: new Map(), unusable: new Set() };
   const variables = [
     ...entries.flatMap(entry => delivered(entry, documents, gaps)),

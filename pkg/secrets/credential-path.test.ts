@@ -2,15 +2,15 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 
 import { BrokenInvariantFault } from '../fault/index.js';
-import { credentialPath, parseCredentialPath, vaultPathOf } from './credential-path.js';
+import { toCredentialPath, parseCredentialPath, formatVaultPath } from './credential-path.js';
 
 const tenant = 'a2d1b2a0-0000-4000-8000-000000000001';
 
 describe('credential paths', () => {
   it('are taken apart and put together again', () => {
-    const path = credentialPath(tenant, 'deployments/web-db');
+    const path = toCredentialPath(tenant, 'deployments/web-db');
     expect(path).to.deep.equal({ tenant, namespace: 'deployments', label: 'web-db' });
-    expect(vaultPathOf(path)).to.equal('deployments/web-db');
+    expect(formatVaultPath(path)).to.equal('deployments/web-db');
   });
 
   const stray = [
@@ -61,7 +61,7 @@ describe('credential paths', () => {
 
   for (const wrong of ['', '..', 'a/b', 'a%2fb', '../x', 'ten ant']) {
     it(`refuse the tenant ${JSON.stringify(wrong)}`, () => {
-      expect(() => credentialPath(wrong, 'deployments/web')).to.throw(BrokenInvariantFault);
+      expect(() => toCredentialPath(wrong, 'deployments/web')).to.throw(BrokenInvariantFault);
     });
   }
 });

@@ -24,13 +24,13 @@ export function parseCredentialPath(tenant: string, vaultPath: string): Credenti
 }
 
 /** The path of a tenant's credential, where `vaultPath` has passed the rules already. */
-export function credentialPath(tenant: string, vaultPath: string): CredentialPath {
+export function toCredentialPath(tenant: string, vaultPath: string): CredentialPath {
   const path = parseCredentialPath(tenant, vaultPath);
   if (!path) throw new BrokenInvariantFault('a malformed path reached the secrets store');
   return path;
 }
 
 /** `<namespace>/<label>`, as a tenant writes it. */
-export function vaultPathOf({ namespace, label }: CredentialPath): string {
+export function formatVaultPath({ namespace, label }: CredentialPath): string {
   return `${namespace}/${label}`;
 }

@@ -1,11 +1,12 @@
-import type { SecretLimits } from '../../crds/secret/index.js';
-import { SecretDocumentFault, UnreadableSecretFault } from './faults.js';
-import { Secret } from './secret.js';
-import type { SecretDocument, SecretStore } from './secret-store.js';
+import { alphabets, type Generation, type SecretLimits } from '../../crds/secret/index.js';
+import type { Random } from '../clock/index.js';
 import type { CredentialPath } from './credential-path.js';
+import { SecretDocumentFault, UnreadableSecretFault } from './faults.js';
+import type { SecretDocument, SecretStore } from './secret-store.js';
+import { Secret } from './secret.js';
 
 /** A document of plain values, taken out of a request. */
-export function documentOf(values: Readonly<Record<string, string>>): SecretDocument {
+export function toSecretDocument(values: Readonly<Record<string, string>>): SecretDocument {
   return new Map(Object.entries(values).map(([key, value]) => [key, new Secret(value)]));
 }
 
@@ -16,7 +17,7 @@ export function checkDocument(document: SecretDocument, limits: SecretLimits): v
 }
 
 /** Whether a store would keep the document. */
-export function isKept(document: SecretDocument, limits: SecretLimits): boolean {
+export function isStorable(document: SecretDocument, limits: SecretLimits): boolean {
   return faultOf(document, limits) === undefined;
 }
 
@@ -40,7 +41,7 @@ export function revealDocument(document: SecretDocument): Record<string, string>
  * The document that a store gave back. Numbers and booleans, which only people write who fill the store by hand, become
  * their text; anything deeper is no environment variable, and the whole document is refused.
  */
-export function readDocument(given: unknown): SecretDocument {
+export function parseSecretDocument(given: unknown): SecretDocument {
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
     throw new UnreadableSecretFault('a stored secret is not a document of keys and values');
   }
@@ -73,7 +74,7 @@ export function unpackDocument(packed: Buffer): SecretDocument {
 }
 
 /** Whether two documents hold the same keys with the same values. */
-export function sameDocument(one: SecretDocument, other: SecretDocument): boolean {
+export function isSameDocument(one: SecretDocument, other: SecretDocument): boolean {
   if (one.size !== other.size) return false;
   return [...one].every(([key, secret]) => other.get(key)?.equals(secret) ?? false);
 }
@@ -88,8 +89,40 @@ export type KeyReading =
  * Which keys a version holds. It reads the document as delivery would, so that what it says of permission and integrity
  * is what delivery will meet, and lets the values go.
  */
-export async function keysOf(store: SecretStore, path: CredentialPath, version?: number): Promise<KeyReading> {
+export async function readKeyNames(store: SecretStore, path: CredentialPath, version?: number): Promise<KeyReading> {
   const reading = await store.read(path, version);
   if (reading.kind !== 'found') return reading;
   return { kind: 'found', version: reading.version, keys: [...reading.document.keys()].sort() };
+}
+
+const BYTE_VALUES = 256;
+
+/** Bits of chance in one value that is made so. */
+export function computeEntropy(generation: Generation): number {
+  return generation.by === 'bytes'
+    ? generation.bytes * Math.log2(BYTE_VALUES)
+    : generation.length * Math.log2(alphabets[generation.charset].length);
+}
+
+/** A new value for each key, each drawn by itself. `random` must be the system's. */
+export function generateDocument(generation: Generation, random: Random): SecretDocument {
+  return new Map(generation.keys.map(key => [key, generateSecret(generation, random)]));
+}
+
+function generateSecret(generation: Generation, random: Random): Secret {
+  if (generation.by === 'bytes') return new Secret(random.bytes(generation.bytes).toString(generation.encoding));
+  return new Secret(drawn(alphabets[generation.charset], generation.length, random));
+}
+
+/**
+ * Characters drawn evenly. A byte beyond the last whole round of the alphabet is thrown away: taking it modulo the
+ * alphabet would favour the first characters.
+ */
+function drawn(alphabet: string, length: number, random: Random): string {
+  const rounds = BYTE_VALUES - (BYTE_VALUES % alphabet.length);
+  let text = '';
+  while (text.length < length) {
+    for (const byte of random.bytes(length - text.length)) if (byte < rounds) text += alphabet[byte % alphabet.length];
+  }
+  return text;
 }

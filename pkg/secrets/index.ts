@@ -22,17 +22,22 @@
  *
  * @module
  */
-export type { Composition, DeliveredSecret, Incomplete, MissingMaterial } from './compose-environment.js';
+export type {
+  CompositionResult,
+  DeliveredSecret,
+  IncompleteEnvironment,
+  MissingMaterial,
+} from './compose-environment.js';
 export { composeEnvironment } from './compose-environment.js';
 export type { CredentialPath } from './credential-path.js';
-export { credentialPath, parseCredentialPath, vaultPathOf } from './credential-path.js';
+export { formatVaultPath, parseCredentialPath, toCredentialPath } from './credential-path.js';
 export type { KeyReading } from './document.js';
-export { documentOf, isKept, keysOf } from './document.js';
+export { computeEntropy, generateDocument, isStorable, readKeyNames, toSecretDocument } from './document.js';
 export type { EmbeddedSecretStoreOptions } from './embedded/embedded-secret-store.js';
 export { EmbeddedSecretStore } from './embedded/embedded-secret-store.js';
 export type { OpenSecretStoreEnv } from './open-secret-store.js';
-export { openSecretStore, secretsKeyringFile } from './open-secret-store.js';
-export type { Rekeyed, RekeyOptions, UnreadableCredential } from './embedded/rekey.js';
+export { findSecretsKeyringFile, openSecretStore } from './open-secret-store.js';
+export type { RekeyOptions, RekeyResult, UnreadableCredential } from './embedded/rekey.js';
 export { rekeySecrets } from './embedded/rekey.js';
 export { loadSecretKeyring, SecretKeyring } from './embedded/secret-keyring.js';
 export {
@@ -45,22 +50,20 @@ export {
   SecretStoreUnavailableFault,
   UnreadableSecretFault,
 } from './faults.js';
-export { entropyOf, generateDocument } from './generate.js';
-export { REGISTRIES, registryCredentials, registryLabel } from './registry-credentials.js';
+export { createRegistryCredentials, REGISTRIES, toRegistryLabel } from './registry-credentials.js';
 export type {
-  Delivery,
+  EnvironmentDelivery,
   EnvironmentOptions,
   MissingReference,
   Resolution,
   SecretReferences,
   SecretVersions,
-  Unresolved,
+  UnresolvedExplanation,
+  UnresolvedSecrets,
 } from './resolve.js';
-export { environmentFor, referencesOf, resolveSecrets } from './resolve.js';
+export { collectReferences, explainUnresolved, readEnvironment, resolveSecrets } from './resolve.js';
 export { Secret } from './secret.js';
 export type * from './secret-store.js';
-export type { UnresolvedWords } from './unresolved-reason.js';
-export { explainUnresolved } from './unresolved-reason.js';
 export type { VaultSecretStoreOptions } from './vault/vault-secret-store.js';
 export { VaultSecretStore } from './vault/vault-secret-store.js';
 export type { VaultLogin } from './vault/vault-session.js';

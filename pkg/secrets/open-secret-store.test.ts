@@ -8,12 +8,12 @@ import { ExposedKeyFileFault } from '../auth/index.js';
 import { systemClock, systemRandom } from '../clock/index.js';
 import { InvalidSettingFault, loadSettings } from '../config/index.js';
 import { MemoryStore } from '../store/index.js';
-import { credentialPath } from './credential-path.js';
-import { documentOf } from './document.js';
+import { toCredentialPath } from './credential-path.js';
+import { toSecretDocument } from './document.js';
 import { openSecretStore } from './open-secret-store.js';
 import { FakeVault } from './vault/fake-vault.testing.js';
 
-const web = credentialPath('a2d1b2a0-0000-4000-8000-000000000001', 'deployments/web');
+const web = toCredentialPath('a2d1b2a0-0000-4000-8000-000000000001', 'deployments/web');
 
 describe('openSecretStore', () => {
   let folder: string;
@@ -37,7 +37,7 @@ describe('openSecretStore', () => {
   };
 
   it('makes the keyring of the embedded driver once, for its owner only', async () => {
-    const write = { document: documentOf({ a: '1' }), after: 0, as: 'current' } as const;
+    const write = { document: toSecretDocument({ a: '1' }), after: 0, as: 'current' } as const;
     await (await open({})).write(web, write);
     expect(statSync(join(folder, 'secret-keys')).mode & 0o777).to.equal(0o600);
     expect(await (await open({})).read(web)).to.have.property('kind', 'found');

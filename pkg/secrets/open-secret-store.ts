@@ -1,12 +1,16 @@
+import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
+import { ExposedKeyFileFault } from '../auth/index.js';
 import { type Clock, type Random, systemClock } from '../clock/index.js';
 import { InvalidSettingFault, type Settings } from '../config/index.js';
 import type { Store } from '../store/index.js';
 import { EmbeddedSecretStore } from './embedded/embedded-secret-store.js';
-import { keyringOf } from './embedded/keyring-of.js';
+import { openStoreKeyring } from './embedded/keys-in-use.js';
 import type { SecretStore } from './secret-store.js';
-import { openVaultStore } from './vault/open-vault-store.js';
+import { Secret } from './secret.js';
+import { VaultSecretStore } from './vault/vault-secret-store.js';
+import type { VaultLogin } from './vault/vault-session.js';
 
 /** What the drivers stand on. */
 export interface OpenSecretStoreEnv {
@@ -22,7 +26,7 @@ export async function openSecretStore(
 ): Promise<SecretStore> {
   const { secretsDriver, secretsNamespaces: granted } = settings;
   if (secretsDriver === 'embedded') {
-    const keyring = await keyringOf(store, secretsKeyringFile(settings), random);
+    const keyring = await openStoreKeyring(store, findSecretsKeyringFile(settings), random);
     return new EmbeddedSecretStore({ store, random, granted, keyring });
   }
   if (secretsDriver === 'vault') return openVaultStore(settings, clock);
@@ -30,6 +34,50 @@ export async function openSecretStore(
 }
 
 /** Where the keyring of the embedded driver is. */
-export function secretsKeyringFile({ secretsKeyFile, keyFile }: Settings): string {
+export function findSecretsKeyringFile({ secretsKeyFile, keyFile }: Settings): string {
   return secretsKeyFile || join(dirname(keyFile), 'secret-keys');
+}
+
+const OTHERS = 0o077;
+
+/** The secrets store on the Vault or OpenBao server that the settings name. Connecting is left to the first call. */
+export function openVaultStore(settings: Settings, clock: Clock): VaultSecretStore {
+  const { vaultAddress: address, vaultMount: mount, vaultNamespace, vaultLoginNamespace, vaultCaFile } = settings;
+  if (address === '') throw new InvalidSettingFault('setting "vaultAddress": the vault driver needs it');
+  if (!mount.includes('{tenant}') && !vaultNamespace.includes('{tenant}')) {
+    throw new InvalidSettingFault('setting "vaultMount": it must hold {tenant}, for tenants share no mount');
+  }
+  return new VaultSecretStore({
+    address,
+    mount,
+    clock,
+    login: loginOf(settings),
+    timeoutMs: settings.vaultTimeoutMs,
+    ...(vaultNamespace !== '' && { namespace: vaultNamespace }),
+    ...(vaultLoginNamespace !== '' && { loginNamespace: vaultLoginNamespace }),
+    ...(vaultCaFile !== '' && { ca: readFileSync(vaultCaFile, 'utf8') }),
+  });
+}
+
+function loginOf(settings: Settings): VaultLogin {
+  const { vaultTokenFile, vaultRoleIdFile, vaultSecretIdFile, vaultAppRoleMount: mount } = settings;
+  if (vaultTokenFile !== '') return { kind: 'token', token: () => secretIn(vaultTokenFile) };
+  if (vaultRoleIdFile === '' || vaultSecretIdFile === '') {
+    throw new InvalidSettingFault('settings "vaultTokenFile", or "vaultRoleIdFile" and "vaultSecretIdFile": set them');
+  }
+  const roleId = () => secretIn(vaultRoleIdFile);
+  return { kind: 'approle', roleId, secretId: () => secretIn(vaultSecretIdFile), mount };
+}
+
+/** What a file says, without the end of its line. Refuses one that others than its owner can read. */
+function secretIn(path: string): Secret {
+  const file = openSync(path, 'r');
+  try {
+    if ((fstatSync(file).mode & OTHERS) !== 0) {
+      throw new ExposedKeyFileFault(`${path} must be readable by its owner only: chmod 600 ${path}`);
+    }
+    return new Secret(readFileSync(file, 'utf8').trim());
+  } finally {
+    closeSync(file);
+  }
 }

@@ -2,12 +2,12 @@ import { expect } from 'chai';
 
 import { seededRandom, systemClock } from '../clock/index.js';
 import { MemoryStore } from '../store/index.js';
-import { credentialPath } from './credential-path.js';
-import { documentOf } from './document.js';
+import { toCredentialPath } from './credential-path.js';
+import { toSecretDocument } from './document.js';
 import { EmbeddedSecretStore } from './embedded/embedded-secret-store.js';
 import { SecretKeyring } from './embedded/secret-keyring.js';
 import { SecretStoreUnavailableFault } from './faults.js';
-import { REGISTRIES, registryCredentials, registryLabel } from './registry-credentials.js';
+import { REGISTRIES, createRegistryCredentials, toRegistryLabel } from './registry-credentials.js';
 
 const tenant = 'a2d1b2a0-0000-4000-8000-000000000001';
 const other = 'a2d1b2a0-0000-4000-8000-000000000002';
@@ -21,9 +21,9 @@ describe('credentials for registries', () => {
   };
   const stored = async (values: Record<string, string>, host: string) => {
     const store = open([REGISTRIES]);
-    const path = credentialPath(tenant, `${REGISTRIES}/${registryLabel(host)}`);
-    await store.write(path, { document: documentOf(values), after: 0, as: 'current' });
-    return registryCredentials(store);
+    const path = toCredentialPath(tenant, `${REGISTRIES}/${toRegistryLabel(host)}`);
+    await store.write(path, { document: toSecretDocument(values), after: 0, as: 'current' });
+    return createRegistryCredentials(store);
   };
   const sound = { host: 'Registry.example.com:5000', username: 'robot', password: 'sesame' };
 
@@ -52,14 +52,14 @@ describe('credentials for registries', () => {
   }
 
   it('are none where the platform may not look', async () => {
-    const credentials = registryCredentials(open(['deployments']));
+    const credentials = createRegistryCredentials(open(['deployments']));
     expect(await credentials.credentialsFor(tenant, 'registry.example.com', signal)).to.deep.equal({ kind: 'none' });
   });
 
   it('are not called missing when the store cannot be asked', async () => {
     const store = open([REGISTRIES]);
     store.read = () => Promise.reject(new SecretStoreUnavailableFault('down'));
-    const asked = registryCredentials(store).credentialsFor(tenant, 'registry.example.com', signal);
+    const asked = createRegistryCredentials(store).credentialsFor(tenant, 'registry.example.com', signal);
     const thrown = await asked.catch((error: unknown) => error);
     expect(thrown).to.be.instanceOf(SecretStoreUnavailableFault);
   });
@@ -71,7 +71,7 @@ describe('credentials for registries', () => {
   ] as const;
   for (const [host, label] of labels) {
     it(`of ${host} are at ${label}`, () => {
-      expect(registryLabel(host)).to.equal(label);
+      expect(toRegistryLabel(host)).to.equal(label);
     });
   }
 });

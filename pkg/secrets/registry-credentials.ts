@@ -12,10 +12,10 @@ export const REGISTRIES = 'registries';
  * a label cannot hold. Two hosts can share a label, so the document names its `host`, beside `username` and `password`;
  * what is meant for another host is never used. A path that the platform may not touch holds nothing for it.
  */
-export function registryCredentials(store: SecretStore): RegistryCredentials {
+export function createRegistryCredentials(store: SecretStore): RegistryCredentials {
   return {
     async credentialsFor(tenant, host) {
-      const path = parseCredentialPath(tenant, `${REGISTRIES}/${registryLabel(host)}`);
+      const path = parseCredentialPath(tenant, `${REGISTRIES}/${toRegistryLabel(host)}`);
       const reading = path && (await store.read(path));
       if (reading?.kind !== 'found') return { kind: 'none' };
 
@@ -29,7 +29,7 @@ export function registryCredentials(store: SecretStore): RegistryCredentials {
 }
 
 /** The label under which a tenant keeps the credential for a registry, `name[:port]`. */
-export function registryLabel(host: string): string {
+export function toRegistryLabel(host: string): string {
   return host
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, '-')

@@ -2,8 +2,8 @@ import { expect } from 'chai';
 
 import { seededRandom, systemClock } from '../clock/index.js';
 import { MemoryStore } from '../store/index.js';
-import { credentialPath } from './credential-path.js';
-import { documentOf } from './document.js';
+import { toCredentialPath } from './credential-path.js';
+import { toSecretDocument } from './document.js';
 import { EmbeddedSecretStore } from './embedded/embedded-secret-store.js';
 import { SecretKeyring } from './embedded/secret-keyring.js';
 import {
@@ -12,11 +12,11 @@ import {
   SecretStoreUnavailableFault,
   UnreadableSecretFault,
 } from './faults.js';
-import { environmentFor, referencesOf, resolveSecrets } from './resolve.js';
+import { readEnvironment, collectReferences, resolveSecrets } from './resolve.js';
 import type { SecretStore } from './secret-store.js';
 
 const tenant = 'a2d1b2a0-0000-4000-8000-000000000001';
-const web = credentialPath(tenant, 'deployments/web-db');
+const web = toCredentialPath(tenant, 'deployments/web-db');
 const workload = {
   secrets: [
     { name: 'DB', vault_path: 'deployments/web-db' },
@@ -25,13 +25,13 @@ const workload = {
   composedSecrets: { DATABASE_URL: 'pg://{{secret.web-db.user}}:{{secret.web-db.password}}@db' },
   environment: { MODE: 'production' },
 };
-const references = referencesOf(tenant, workload);
+const references = collectReferences(tenant, workload);
 const noAudit = async () => undefined;
 
 describe('resolving secrets', () => {
   let store: EmbeddedSecretStore;
   const put = (path: string, after: number, values: Record<string, string>, as: 'current' | 'pending' = 'current') =>
-    store.write(credentialPath(tenant, path), { document: documentOf(values), after, as });
+    store.write(toCredentialPath(tenant, path), { document: toSecretDocument(values), after, as });
 
   beforeEach(async () => {
     const random = seededRandom(1);
@@ -53,12 +53,18 @@ describe('resolving secrets', () => {
   });
 
   it('has nothing to ask for where nothing is referred to', async () => {
-    expect(await resolveSecrets(store, referencesOf(tenant, {}))).to.deep.equal({ kind: 'resolved', versions: {} });
+    expect(await resolveSecrets(store, collectReferences(tenant, {}))).to.deep.equal({
+      kind: 'resolved',
+      versions: {},
+    });
   });
 
   it('gives the environment of the stamped versions, also after the current one moved', async () => {
     await put('deployments/web-db', 1, { user: 'app', password: 'two' });
-    const delivery = await environmentFor(store, references, { versions: { 'deployments/web-db': 1 }, audit: noAudit });
+    const delivery = await readEnvironment(store, references, {
+      versions: { 'deployments/web-db': 1 },
+      audit: noAudit,
+    });
     if (delivery.kind !== 'ready') throw new Error(delivery.kind);
     const environment = Object.fromEntries([...delivery.environment].map(([name, secret]) => [name, secret.reveal()]));
     expect(environment).to.deep.equal({
@@ -83,14 +89,14 @@ describe('resolving secrets', () => {
       { name: 'X', vault_path: 'platform/root' },
       { name: 'Y', vault_path: 'etc/x' },
     ];
-    expect(await resolveSecrets(store, referencesOf(tenant, { ...workload, secrets }))).to.deep.equal({
+    expect(await resolveSecrets(store, collectReferences(tenant, { ...workload, secrets }))).to.deep.equal({
       kind: 'forbidden',
       paths: ['platform/root', 'etc/x'],
     });
   });
 
   it('names documents, versions and keys that are missing', async () => {
-    await store.delete(credentialPath(tenant, 'resources/mail'));
+    await store.delete(toCredentialPath(tenant, 'resources/mail'));
     expect(await resolveSecrets(store, references)).to.deep.equal({
       kind: 'missing',
       missing: [{ path: 'resources/mail' }],
@@ -105,12 +111,12 @@ describe('resolving secrets', () => {
   });
 
   it('does not see the credentials of another tenant', async () => {
-    const other = referencesOf('a2d1b2a0-0000-4000-8000-000000000002', workload);
+    const other = collectReferences('a2d1b2a0-0000-4000-8000-000000000002', workload);
     expect(await resolveSecrets(store, other)).to.have.property('kind', 'missing');
   });
 
   it('names variables that cannot be delivered', async () => {
-    const clash = referencesOf(tenant, { ...workload, environment: { DB_user: 'x' } });
+    const clash = collectReferences(tenant, { ...workload, environment: { DB_user: 'x' } });
     expect(await resolveSecrets(store, clash)).to.deep.equal({
       kind: 'undeliverable',
       collisions: ['DB_user'],
@@ -132,20 +138,24 @@ describe('resolving secrets', () => {
   for (const [name, fault, expected] of faults) {
     it(`says that the store is ${name}`, async () => {
       expect(await resolveSecrets(faulty(fault), references)).to.deep.equal(expected);
-      expect(await environmentFor(faulty(fault), references, { versions: {}, audit: noAudit })).to.deep.equal(expected);
+      expect(await readEnvironment(faulty(fault), references, { versions: {}, audit: noAudit })).to.deep.equal(
+        expected,
+      );
     });
   }
 
   it('hands out nothing that could not be written down first', async () => {
     const audit = () => Promise.reject(new Error('disk full'));
-    const outcome = await environmentFor(store, references, { versions: {}, audit }).catch((thrown: unknown) => thrown);
+    const outcome = await readEnvironment(store, references, { versions: {}, audit }).catch(
+      (thrown: unknown) => thrown,
+    );
     expect(outcome).to.be.instanceOf(Error);
   });
 
   it('writes down the versions, and no value', async () => {
     const lines: string[] = [];
     const audit = async (versions: object) => void lines.push(JSON.stringify(versions));
-    await environmentFor(store, references, { versions: {}, audit });
+    await readEnvironment(store, references, { versions: {}, audit });
     expect(lines).to.deep.equal(['{"deployments/web-db":1,"resources/mail":1}']);
   });
 });

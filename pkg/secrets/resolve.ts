@@ -1,9 +1,14 @@
-import { type CredentialPath, credentialPath, vaultPathOf } from './credential-path.js';
-import { composeEnvironment, type Incomplete } from './compose-environment.js';
-import { SecretStoreLoginFault, SecretStoreSealedFault, SecretStoreUnavailableFault } from './faults.js';
-import { UnreadableSecretFault } from './faults.js';
-import type { Secret } from './secret.js';
+import type { UnresolvedReason } from '../../crds/delivery/index.js';
+import { composeEnvironment, type IncompleteEnvironment } from './compose-environment.js';
+import { type CredentialPath, formatVaultPath, toCredentialPath } from './credential-path.js';
+import {
+  SecretStoreLoginFault,
+  SecretStoreSealedFault,
+  SecretStoreUnavailableFault,
+  UnreadableSecretFault,
+} from './faults.js';
 import type { Reading, SecretDocument, SecretStore } from './secret-store.js';
+import type { Secret } from './secret.js';
 
 /** What a workload says about secrets. */
 export interface SecretReferences {
@@ -24,7 +29,7 @@ export interface MissingReference {
 }
 
 /** Why an environment cannot be had. Paths and names only, no value. */
-export type Unresolved =
+export type UnresolvedSecrets =
   | { readonly kind: 'unavailable'; readonly because: 'sealed' | 'login' | 'unreachable' }
   | { readonly kind: 'forbidden'; readonly paths: readonly string[] }
   | { readonly kind: 'unreadable'; readonly paths: readonly string[] }
@@ -32,15 +37,15 @@ export type Unresolved =
   | { readonly kind: 'undeliverable'; readonly collisions: readonly string[]; readonly unusable: readonly string[] };
 
 /** Whether all references resolve, and to which versions. */
-export type Resolution = { readonly kind: 'resolved'; readonly versions: SecretVersions } | Unresolved;
+export type Resolution = { readonly kind: 'resolved'; readonly versions: SecretVersions } | UnresolvedSecrets;
 
 /** The environment itself, for the one container it is meant for. */
-export type Delivery =
+export type EnvironmentDelivery =
   | { readonly kind: 'ready'; readonly versions: SecretVersions; readonly environment: ReadonlyMap<string, Secret> }
-  | Unresolved;
+  | UnresolvedSecrets;
 
 /** The references of a stored workload. */
-export function referencesOf(
+export function collectReferences(
   tenant: string,
   workload: {
     readonly secrets?: readonly { readonly name: string; readonly vault_path: string }[];
@@ -50,7 +55,7 @@ export function referencesOf(
 ): SecretReferences {
   const { secrets = [], composedSecrets: composed = {}, environment = {} } = workload;
   return {
-    secrets: secrets.map(({ name, vault_path }) => ({ name, path: credentialPath(tenant, vault_path) })),
+    secrets: secrets.map(({ name, vault_path }) => ({ name, path: toCredentialPath(tenant, vault_path) })),
     composed,
     constants: Object.keys(environment),
   };
@@ -77,19 +82,23 @@ export interface EnvironmentOptions {
 }
 
 /** The environment of one container. Audited before a value leaves. */
-export async function environmentFor(
+export async function readEnvironment(
   store: SecretStore,
   references: SecretReferences,
   { versions, audit }: EnvironmentOptions,
-): Promise<Delivery> {
+): Promise<EnvironmentDelivery> {
   const delivery = await deliver(store, references, versions);
   if (delivery.kind === 'ready') await audit(delivery.versions);
   return delivery;
 }
 
-async function deliver(store: SecretStore, references: SecretReferences, wanted: SecretVersions): Promise<Delivery> {
-  const paths = new Map(references.secrets.map(({ path }) => [vaultPathOf(path), path]));
-  let readings: readonly Found[];
+async function deliver(
+  store: SecretStore,
+  references: SecretReferences,
+  wanted: SecretVersions,
+): Promise<EnvironmentDelivery> {
+  const paths = new Map(references.secrets.map(({ path }) => [formatVaultPath(path), path]));
+  let readings: readonly CredentialReading[];
   try {
     readings = await Promise.all([...paths].map(([text, path]) => found(store, path, text, wanted[text])));
   } catch (thrown) {
@@ -99,13 +108,18 @@ async function deliver(store: SecretStore, references: SecretReferences, wanted:
   return refused(readings) ?? composed(references, readings);
 }
 
-interface Found {
+interface CredentialReading {
   readonly text: string;
   readonly path: CredentialPath;
   readonly reading: Reading | { readonly kind: 'unreadable' };
 }
 
-async function found(store: SecretStore, path: CredentialPath, text: string, version?: number): Promise<Found> {
+async function found(
+  store: SecretStore,
+  path: CredentialPath,
+  text: string,
+  version?: number,
+): Promise<CredentialReading> {
   try {
     return { text, path, reading: await store.read(path, version) };
   } catch (thrown) {
@@ -115,7 +129,7 @@ async function found(store: SecretStore, path: CredentialPath, text: string, ver
 }
 
 /** The worst of what the store said, with every path that it said it of. */
-function refused(readings: readonly Found[]): Unresolved | undefined {
+function refused(readings: readonly CredentialReading[]): UnresolvedSecrets | undefined {
   const paths = (kind: string) => readings.filter(({ reading }) => reading.kind === kind).map(({ text }) => text);
   const [forbidden, unreadable, missing] = [paths('forbidden'), paths('unreadable'), paths('missing')];
   if (forbidden.length > 0) return { kind: 'forbidden', paths: forbidden };
@@ -123,7 +137,10 @@ function refused(readings: readonly Found[]): Unresolved | undefined {
   return missing.length > 0 ? { kind: 'missing', missing: missing.map(path => ({ path })) } : undefined;
 }
 
-function composed({ secrets, composed: templates, constants }: SecretReferences, readings: readonly Found[]): Delivery {
+function composed(
+  { secrets, composed: templates, constants }: SecretReferences,
+  readings: readonly CredentialReading[],
+): EnvironmentDelivery {
   const documents = new Map<string, SecretDocument>();
   const versions: Record<string, number> = {};
   for (const { text, path, reading } of readings) {
@@ -137,7 +154,10 @@ function composed({ secrets, composed: templates, constants }: SecretReferences,
   return incomplete(composition, readings);
 }
 
-function incomplete({ missing, collisions, unusable }: Incomplete, readings: readonly Found[]): Unresolved {
+function incomplete(
+  { missing, collisions, unusable }: IncompleteEnvironment,
+  readings: readonly CredentialReading[],
+): UnresolvedSecrets {
   if (missing.length === 0) return { kind: 'undeliverable', collisions, unusable };
   const pathOf = (label: string) => readings.find(({ path }) => path.label === label)?.text ?? label;
   return { kind: 'missing', missing: missing.map(({ label, ...key }) => ({ path: pathOf(label), ...key })) };
@@ -146,4 +166,44 @@ function incomplete({ missing, collisions, unusable }: Incomplete, readings: rea
 function causeOf(fault: SecretStoreUnavailableFault): 'sealed' | 'login' | 'unreachable' {
   if (fault instanceof SecretStoreSealedFault) return 'sealed';
   return fault instanceof SecretStoreLoginFault ? 'login' : 'unreachable';
+}
+
+/** Why an environment cannot be had, as it is shown. */
+export interface UnresolvedExplanation {
+  readonly reason: UnresolvedReason;
+  /** For people. Paths and names only. */
+  readonly message: string;
+}
+
+const UNAVAILABLE = {
+  sealed: 'the secrets store is sealed',
+  login: 'the secrets store does not accept the platform’s own credentials',
+  unreachable: 'the secrets store cannot be reached',
+} as const;
+
+/** Puts into words why an environment cannot be had. */
+export function explainUnresolved(unresolved: UnresolvedSecrets): UnresolvedExplanation {
+  switch (unresolved.kind) {
+    case 'unavailable':
+      return { reason: 'secret_store_unavailable', message: UNAVAILABLE[unresolved.because] };
+    case 'forbidden':
+      return { reason: 'secret_forbidden', message: `the policy does not grant ${unresolved.paths.join(', ')}` };
+    case 'unreadable':
+      return { reason: 'secret_unreadable', message: `cannot be opened: ${unresolved.paths.join(', ')}` };
+    case 'missing':
+      return { reason: 'secret_missing', message: `not there: ${unresolved.missing.map(nameOf).join(', ')}` };
+    case 'undeliverable':
+      return { reason: 'secret_undeliverable', message: troubleWith(unresolved.collisions, unresolved.unusable) };
+  }
+}
+
+function nameOf({ path, key }: MissingReference): string {
+  return key === undefined ? path : `key ${key} of ${path}`;
+}
+
+function troubleWith(collisions: readonly string[], unusable: readonly string[]): string {
+  return [
+    ...(collisions.length > 0 ? [`two variables are called ${collisions.join(', ')}`] : []),
+    ...(unusable.length > 0 ? [`no container can have the variables ${unusable.join(', ')}`] : []),
+  ].join('; ');
 }

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 
-import { type CredentialPath, credentialPath } from './credential-path.js';
-import { documentOf, keysOf, revealDocument } from './document.js';
-import type { Reading, SecretState, SecretStore, SecretWritten } from './secret-store.js';
+import { type CredentialPath, toCredentialPath } from './credential-path.js';
+import { toSecretDocument, readKeyNames, revealDocument } from './document.js';
+import type { Reading, SecretState, SecretStore, SecretWriteResult } from './secret-store.js';
 
 /** A secrets store to be examined, with a tenant of its own and one namespace that its policy does not grant. */
 export interface SecretStoreUnderTest {
@@ -13,16 +13,16 @@ export interface SecretStoreUnderTest {
   readonly forbidden: CredentialPath;
 }
 
-const written = (outcome: SecretWritten) => (outcome.kind === 'written' ? outcome.version : outcome.kind);
+const written = (outcome: SecretWriteResult) => (outcome.kind === 'written' ? outcome.version : outcome.kind);
 const shown = (reading: Reading) =>
   reading.kind === 'found' ? { version: reading.version, ...revealDocument(reading.document) } : reading.kind;
 
 /** What every secrets store promises. Each test keeps to a label of its own. */
 export function secretStoreContract(name: string, subject: () => SecretStoreUnderTest): void {
   const store = () => subject().store;
-  const at = (label: string) => credentialPath(subject().tenant, `deployments/${label}`);
+  const at = (label: string) => toCredentialPath(subject().tenant, `deployments/${label}`);
   const put = async (path: CredentialPath, after: number, password: string, as: 'current' | 'pending' = 'current') =>
-    written(await store().write(path, { document: documentOf({ user: 'app', password }), after, as }));
+    written(await store().write(path, { document: toSecretDocument({ user: 'app', password }), after, as }));
   const state = async (path: CredentialPath): Promise<SecretState | string> => {
     const reading = await store().state(path);
     return reading.kind === 'found' ? reading.state : reading.kind;
@@ -48,13 +48,13 @@ export function secretStoreContract(name: string, subject: () => SecretStoreUnde
 
     it('keep every character of a value', async () => {
       const value = '\u0001 "quoted" \\ \n\t – ✓ 🗝 {{secret.a.b}} %2e%2e ='.repeat(20);
-      await store().write(at('text'), { document: documentOf({ value }), after: 0, as: 'current' });
+      await store().write(at('text'), { document: toSecretDocument({ value }), after: 0, as: 'current' });
       expect(shown(await store().read(at('text')))).to.deep.equal({ version: 1, value });
     });
 
     it('give the names of keys without values', async () => {
       await put(at('names'), 0, 'x');
-      expect(await keysOf(store(), at('names'))).to.deep.equal({
+      expect(await readKeyNames(store(), at('names'))).to.deep.equal({
         kind: 'found',
         version: 1,
         keys: ['password', 'user'],
@@ -63,11 +63,11 @@ export function secretStoreContract(name: string, subject: () => SecretStoreUnde
 
     it('belong to one tenant, namespace and label', async () => {
       await put(at('mine'), 0, 'x');
-      expect(await store().read(credentialPath(subject().otherTenant, 'deployments/mine'))).to.have.property(
+      expect(await store().read(toCredentialPath(subject().otherTenant, 'deployments/mine'))).to.have.property(
         'kind',
         'missing',
       );
-      expect(await store().read(credentialPath(subject().tenant, 'resources/mine'))).to.have.property(
+      expect(await store().read(toCredentialPath(subject().tenant, 'resources/mine'))).to.have.property(
         'kind',
         'missing',
       );
@@ -80,7 +80,7 @@ export function secretStoreContract(name: string, subject: () => SecretStoreUnde
       expect(await put(at('cas'), 1, 'x')).to.equal('conflict');
       expect(await put(at('cas'), 0, 'x')).to.equal(1);
       expect(
-        await store().write(at('cas'), { document: documentOf({ a: 'y' }), after: 0, as: 'current' }),
+        await store().write(at('cas'), { document: toSecretDocument({ a: 'y' }), after: 0, as: 'current' }),
       ).to.deep.equal({ kind: 'conflict', last: 1 });
       expect(await state(at('cas'))).to.deep.equal({ last: 1, current: 1 });
     });

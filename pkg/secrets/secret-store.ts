@@ -45,16 +45,16 @@ export interface NewVersion {
 }
 
 /** What a write came to. `conflict`: nothing was written, because another version came first. */
-export type SecretWritten =
+export type SecretWriteResult =
   | { readonly kind: 'written'; readonly version: number }
   | { readonly kind: 'conflict'; readonly last: number }
   | Forbidden;
 
 /** What moving the current version came to. */
-export type Promoted = { readonly kind: 'promoted'; readonly state: SecretState } | Missing | Forbidden;
+export type PromoteResult = { readonly kind: 'promoted'; readonly state: SecretState } | Missing | Forbidden;
 
 /** What destroying came to. `destroyed`: it cannot be read any more, whether or not it ever could. */
-export type Destroyed = { readonly kind: 'destroyed' } | Forbidden;
+export type DestroyResult = { readonly kind: 'destroyed' } | Forbidden;
 
 /**
  * Where credentials are kept: documents of named values, in versions that never change once written.
@@ -71,12 +71,12 @@ export interface SecretStore {
   /** One version, or the current one. */
   read(path: CredentialPath, version?: number): Promise<Reading>;
   state(path: CredentialPath): Promise<StateReading>;
-  write(path: CredentialPath, write: NewVersion): Promise<SecretWritten>;
+  write(path: CredentialPath, write: NewVersion): Promise<SecretWriteResult>;
   /** Makes a readable version the current one: forwards after staging, backwards to abort. */
-  promote(path: CredentialPath, version: number): Promise<Promoted>;
+  promote(path: CredentialPath, version: number): Promise<PromoteResult>;
   /** Destroys exactly this version. When it was current, the highest that is left is current. */
-  destroy(path: CredentialPath, version: number): Promise<Destroyed>;
+  destroy(path: CredentialPath, version: number): Promise<DestroyResult>;
   /** Destroys the credential with all versions. A later write begins anew. */
-  delete(path: CredentialPath): Promise<Destroyed>;
+  delete(path: CredentialPath): Promise<DestroyResult>;
   close(): Promise<void>;
 }

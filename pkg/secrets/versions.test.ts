@@ -1,7 +1,15 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 
-import { noVersions, stateOf, surplus, type Versions, withCurrent, withNext, without } from './versions.js';
+import {
+  noVersions,
+  toSecretState,
+  findSurplus,
+  type Versions,
+  setCurrent,
+  addVersion,
+  removeVersion,
+} from './versions.js';
 
 const steps = fc.array(
   fc.oneof(
@@ -12,10 +20,10 @@ const steps = fc.array(
 );
 
 const after = (versions: Versions, step: { do: string; which?: number }): Versions => {
-  if (step.do === 'current' || step.do === 'pending') return withNext(versions, step.do);
+  if (step.do === 'current' || step.do === 'pending') return addVersion(versions, step.do);
   const version = versions.live[step.which! % Math.max(1, versions.live.length)];
   if (version === undefined) return versions;
-  return step.do === 'promote' ? withCurrent(versions, version) : without(versions, version);
+  return step.do === 'promote' ? setCurrent(versions, version) : removeVersion(versions, version);
 };
 
 describe('versions', () => {
@@ -24,10 +32,10 @@ describe('versions', () => {
       fc.property(steps, taken => {
         let versions = noVersions;
         for (const step of taken) {
-          const before = stateOf(versions).current;
+          const before = toSecretState(versions).current;
           const target = versions.live[(step as { which?: number }).which! % Math.max(1, versions.live.length)];
           versions = after(versions, step);
-          const { current } = stateOf(versions);
+          const { current } = toSecretState(versions);
           if (step.do === 'current') expect(current).to.equal(versions.last);
           else if (step.do === 'promote' && target !== undefined) expect(current).to.equal(target);
           else if (step.do === 'pending' || before !== target) expect(current).to.equal(before);
@@ -44,19 +52,19 @@ describe('versions', () => {
           const next = after(versions, step);
           expect(next.last).to.be.at.least(versions.last);
           versions = next;
-          const { current, pending, previous } = stateOf(versions);
+          const { current, pending, previous } = toSecretState(versions);
           for (const named of [current, pending, previous])
             if (named !== undefined) expect(versions.live).to.include(named);
-          for (const old of surplus(versions, 3)) expect([current, pending, previous]).not.to.include(old);
+          for (const old of findSurplus(versions, 3)) expect([current, pending, previous]).not.to.include(old);
         }
       }),
     );
   });
 
   it('are pinned only while the current one is not the highest', () => {
-    const staged = withNext(withNext(noVersions, 'current'), 'pending');
+    const staged = addVersion(addVersion(noVersions, 'current'), 'pending');
     expect(staged).to.deep.equal({ last: 2, live: [1, 2], pin: 1 });
-    expect(withCurrent(staged, 2)).to.deep.equal({ last: 2, live: [1, 2] });
-    expect(without(staged, 2)).to.deep.equal({ last: 2, live: [1] });
+    expect(setCurrent(staged, 2)).to.deep.equal({ last: 2, live: [1, 2] });
+    expect(removeVersion(staged, 2)).to.deep.equal({ last: 2, live: [1] });
   });
 });

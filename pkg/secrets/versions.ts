@@ -18,7 +18,7 @@ export interface Versions {
 export const noVersions: Versions = { last: 0, live: [] };
 
 /** What the versions mean for readers and for a rotation. */
-export function stateOf({ last, live, pin }: Versions): SecretState {
+export function toSecretState({ last, live, pin }: Versions): SecretState {
   const current = pin !== undefined && (pin === 0 || live.includes(pin)) ? pin : (live.at(-1) ?? 0);
   const pending = live.findLast(version => version > current);
   const previous = live.findLast(version => version < current);
@@ -31,28 +31,28 @@ export function stateOf({ last, live, pin }: Versions): SecretState {
 }
 
 /** With one more version, current or pending. */
-export function withNext(versions: Versions, as: 'current' | 'pending'): Versions {
+export function addVersion(versions: Versions, as: 'current' | 'pending'): Versions {
   const next = versions.last + 1;
-  const current = as === 'current' ? next : (stateOf(versions).current ?? 0);
+  const current = as === 'current' ? next : (toSecretState(versions).current ?? 0);
   return pinned({ last: next, live: [...versions.live, next] }, current);
 }
 
 /** With another version as the current one. It must be live. */
-export function withCurrent({ last, live }: Versions, current: number): Versions {
+export function setCurrent({ last, live }: Versions, current: number): Versions {
   return pinned({ last, live }, current);
 }
 
 /** Without one version. */
-export function without(versions: Versions, version: number): Versions {
-  const { current } = stateOf(versions);
+export function removeVersion(versions: Versions, version: number): Versions {
+  const { current } = toSecretState(versions);
   const live = versions.live.filter(other => other !== version);
   const left = { last: versions.last, live };
   return current === version || live.length === 0 ? left : pinned(left, current ?? 0);
 }
 
 /** The oldest versions beyond `keep`, never one that a rotation needs. */
-export function surplus(versions: Versions, keep: number): readonly number[] {
-  const { current, pending, previous } = stateOf(versions);
+export function findSurplus(versions: Versions, keep: number): readonly number[] {
+  const { current, pending, previous } = toSecretState(versions);
   const spare = versions.live.filter(version => version !== current && version !== pending && version !== previous);
   return spare.slice(0, Math.max(0, versions.live.length - keep));
 }

@@ -5,7 +5,7 @@ import { keys, ranges } from '../../../crds/keys/index.js';
 import type { Replica } from '../../../crds/replica/index.js';
 import { Tickets } from '../../../pkg/link/index.js';
 import { systemRandom } from '../../../pkg/clock/index.js';
-import { credentialPath, documentOf } from '../../../pkg/secrets/index.js';
+import { toCredentialPath, toSecretDocument } from '../../../pkg/secrets/index.js';
 import { create, value } from '../../../pkg/store/index.js';
 import { ApiLab } from '../../api-lab.testing.js';
 
@@ -22,8 +22,8 @@ describe('the secrets of a container, over HTTP', () => {
     lab = await new ApiLab().start();
     token = (await lab.token({ kind: 'node', tenant: lab.a, node: NODE, nodeName: 'n1' })).text;
     tickets = new Tickets({ keyring: lab.keyring, clock: lab.clock, random: systemRandom });
-    const document = documentOf({ password: VALUE });
-    await lab.secrets.write(credentialPath(lab.a, PATH), { document, after: 0, as: 'current' });
+    const document = toSecretDocument({ password: VALUE });
+    await lab.secrets.write(toCredentialPath(lab.a, PATH), { document, after: 0, as: 'current' });
     await create(lab.store, keys.replica(lab.a, 'web', 0), replica({}));
   });
   afterEach(() => lab.stop());
@@ -87,7 +87,7 @@ describe('the secrets of a container, over HTTP', () => {
   }
 
   it('are refused when one of them is gone, as a whole', async () => {
-    await lab.secrets.delete(credentialPath(lab.a, PATH));
+    await lab.secrets.delete(toCredentialPath(lab.a, PATH));
     expect((await ask(request())).body['code']).to.equal('secrets_unresolved');
   });
 

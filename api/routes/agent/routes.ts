@@ -5,9 +5,9 @@ import { checkReportBatch } from '../../../crds/report/index.js';
 import {
   type EnrolReply,
   type EnvironmentReply,
-  environmentRefusal,
+  toEnvironmentRefusal,
   type NodeIdentity,
-  renewalText,
+  formatRenewalText,
 } from '../../../pkg/link/index.js';
 import type { Logger } from '../../../pkg/log/index.js';
 import { value } from '../../../pkg/store/index.js';
@@ -63,16 +63,16 @@ async function heartbeat(env: ApiEnv, call: Call): Promise<Outcome> {
   const checked = checkHeartbeat(call.document);
   if (!checked.ok) return new Refused(checked.rejections);
   const node = nodeOf(call);
-  const reply = await env.desk.heartbeat(node, checked.value);
+  const reply = await env.dispatcher.heartbeat(node, checked.value);
   if (!reply) return new Refused(reject('resource_not_found', 'node', node.id));
-  env.heard.set(node.id, env.clock.now());
+  env.lastHeartbeatAt.set(node.id, env.clock.now());
   return json(200, { ...reply, alterations: checked.alterations });
 }
 
 async function report(env: ApiEnv, call: Call): Promise<Outcome> {
   const checked = checkReportBatch(call.document);
   if (!checked.ok) return new Refused(checked.rejections);
-  const intake = await env.desk.report(nodeOf(call), checked.value, logOf(env, call));
+  const intake = await env.dispatcher.report(nodeOf(call), checked.value, logOf(env, call));
   if (!intake.accepted) return new Refused(reject('report_not_own', 'reports', intake.replica));
   return json(200, {});
 }
@@ -81,9 +81,9 @@ async function report(env: ApiEnv, call: Call): Promise<Outcome> {
 async function environment(env: ApiEnv, call: Call): Promise<Outcome> {
   const checked = checkEnvironmentRequest(call.document);
   if (!checked.ok) return new Refused(checked.rejections);
-  const answer = await env.desk.environment(nodeOf(call), checked.value, logOf(env, call));
+  const answer = await env.dispatcher.environment(nodeOf(call), checked.value, logOf(env, call));
   if (answer.kind !== 'ready') {
-    return new Refused(reject(environmentRefusal(answer).code, 'replica', checked.value.replica));
+    return new Refused(reject(toEnvironmentRefusal(answer).code, 'replica', checked.value.replica));
   }
   const values = Object.fromEntries([...answer.environment].map(([name, secret]) => [name, secret.reveal()]));
   const reply: EnvironmentReply = { environment: values };
@@ -117,7 +117,7 @@ async function renew(env: ApiEnv, { document, request }: Call): Promise<Outcome>
   }
   const entry = nodeById(env.cache, nodeId) ?? (await env.cache.barrier(), nodeById(env.cache, nodeId));
   const node = entry && value<StoredNode>(entry);
-  if (!node || !isProof(renewalText(nodeId, at), node.publicKey, proof)) {
+  if (!node || !isProof(formatRenewalText(nodeId, at), node.publicKey, proof)) {
     const refusal = new Refused(reject('node_proof_invalid', 'proof', proof));
     return env.lanes.refuseGuessing(request.socket.remoteAddress ?? '') ?? refusal;
   }

@@ -6,7 +6,7 @@ import { reject } from '../../../crds/rejections/index.js';
 import type { Replica } from '../../../crds/replica/index.js';
 import { asError } from '../../../pkg/fault/index.js';
 import type { LogLine, LogRequest } from '../../../pkg/link/index.js';
-import { documents } from '../../../pkg/ndjson/index.js';
+import { readDocuments } from '../../../pkg/ndjson/index.js';
 import { encode, type Lease, value } from '../../../pkg/store/index.js';
 import type { Call } from '../../http/call.js';
 import type { ApiEnv } from '../../env.js';
@@ -106,7 +106,7 @@ async function leave({ store }: ApiEnv, key: string, request: LogRequest, lease:
 /** Copies the text of the lines, at the pace of the slower side. */
 async function pour({ lines, done }: LogSource, out: ServerResponse): Promise<void> {
   try {
-    for await (const line of documents(lines, LINE_BYTES)) {
+    for await (const line of readDocuments(lines, LINE_BYTES)) {
       if (out.destroyed || out.writableEnded) return;
       if (!out.write((line as LogLine).text)) await drained(out);
     }

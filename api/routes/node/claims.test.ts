@@ -4,7 +4,7 @@ import { expect } from 'chai';
 
 import { keys } from '../../../crds/keys/index.js';
 import type { NodeStatus, StoredNode } from '../../../crds/node/index.js';
-import { type EnrolReply, enrolmentText } from '../../../pkg/link/index.js';
+import { type EnrolReply, formatEnrolmentText } from '../../../pkg/link/index.js';
 import { create, value } from '../../../pkg/store/index.js';
 import { ApiLab } from '../../api-lab.testing.js';
 
@@ -13,7 +13,7 @@ const capacity = { cpu: 4000, memory: 8 * 2 ** 30, disk: 100 * 2 ** 30 };
 function enrolment(nodeName: string, more: object = {}): object {
   const { publicKey, privateKey } = generateKeyPairSync('ed25519');
   const text = publicKey.export({ format: 'der', type: 'spki' }).toString('base64');
-  const proof = sign(null, Buffer.from(enrolmentText(nodeName, text)), privateKey).toString('base64');
+  const proof = sign(null, Buffer.from(formatEnrolmentText(nodeName, text)), privateKey).toString('base64');
   return { nodeName, labels: {}, capacity, publicKey: text, agentVersion: '0.1.0', proof, ...more };
 }
 

@@ -7,7 +7,7 @@ import { expect } from 'chai';
 
 import { keys, ranges } from '../../../crds/keys/index.js';
 import type { NodeNameRecord } from '../../../crds/node/index.js';
-import { enrolmentText } from '../../../pkg/link/index.js';
+import { formatEnrolmentText } from '../../../pkg/link/index.js';
 import { EtcdProcess } from '../../../dev/processes/index.js';
 import { EtcdStore, value } from '../../../pkg/store/index.js';
 import { ApiLab } from '../../api-lab.testing.js';
@@ -17,7 +17,7 @@ const MACHINES = 50;
 function enrolment(): object {
   const { publicKey, privateKey } = generateKeyPairSync('ed25519');
   const text = publicKey.export({ format: 'der', type: 'spki' }).toString('base64');
-  const proof = sign(null, Buffer.from(enrolmentText('machine-1', text)), privateKey).toString('base64');
+  const proof = sign(null, Buffer.from(formatEnrolmentText('machine-1', text)), privateKey).toString('base64');
   const capacity = { cpu: 1000, memory: 2 ** 30, disk: 0 };
   return { nodeName: 'machine-1', labels: {}, capacity, publicKey: text, agentVersion: '0.1.0', proof };
 }

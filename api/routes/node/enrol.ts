@@ -7,7 +7,7 @@ import { checkEnrolment, type Enrolment, type NodeNameRecord, type StoredNode } 
 import { reject } from '../../../crds/rejections/index.js';
 import type { StoredToken } from '../../../crds/tenant/index.js';
 import { type MintedToken, mintToken } from '../../../pkg/auth/index.js';
-import { enrolmentText, type EnrolReply, labelsChanged } from '../../../pkg/link/index.js';
+import { formatEnrolmentText, type EnrolReply, toLabelsChangedEvent } from '../../../pkg/link/index.js';
 import { encode, type Entry, type Put, value } from '../../../pkg/store/index.js';
 import { type NodeRoom, nodeTurns, roomForNode } from '../../admission/quota.js';
 import { turnPuts } from '../../admission/conflict-keys.js';
@@ -38,7 +38,7 @@ export async function enrol(env: ApiEnv, call: Call): Promise<Outcome> {
   const checked = checkEnrolment(call.document);
   if (!checked.ok) return new Refused(checked.rejections);
   const asked = checked.value;
-  if (!isProof(enrolmentText(asked.nodeName, asked.publicKey), asked.publicKey, asked.proof)) {
+  if (!isProof(formatEnrolmentText(asked.nodeName, asked.publicKey), asked.publicKey, asked.proof)) {
     return new Refused(reject('node_proof_invalid', 'proof', asked.proof));
   }
   const { alterations } = checked;
@@ -145,7 +145,7 @@ async function write(env: ApiEnv, call: Call, asked: Enrolment, { join, holder, 
     { key: keys.nodeName(asked.nodeName), bytes: holder?.bytes ?? encode(firstClaim(record)) },
     { key: keys.node(tenant, asked.nodeName), bytes: encode(record) },
   ];
-  const event = before ? labelsChanged(before, record) : enrolledEvent(tenant, record);
+  const event = before ? toLabelsChangedEvent(before, record) : enrolledEvent(tenant, record);
   if (event) puts.push(await env.events.put(event));
   if (room?.turns.length) puts.push(...turnPuts(room.turns, requestId, await env.eventLeases.current()));
   const guards = [

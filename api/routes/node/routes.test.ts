@@ -6,7 +6,7 @@ import { until } from '../../../dev/testing/index.js';
 import { keys } from '../../../crds/keys/index.js';
 import type { Replica } from '../../../crds/replica/index.js';
 import { systemClock } from '../../../pkg/clock/index.js';
-import { type EnrolReply, enrolmentText, HttpLink, renewalText } from '../../../pkg/link/index.js';
+import { type EnrolReply, formatEnrolmentText, HttpLink, formatRenewalText } from '../../../pkg/link/index.js';
 import { create } from '../../../pkg/store/index.js';
 import { ApiLab, webDeployment } from '../../api-lab.testing.js';
 
@@ -43,7 +43,7 @@ describe('nodes', () => {
     capacity,
     publicKey: key.publicKey,
     agentVersion: '0.1.0',
-    proof: signed(key, enrolmentText(nodeName, key.publicKey)),
+    proof: signed(key, formatEnrolmentText(nodeName, key.publicKey)),
     ...more,
   });
   const enrol = (token: string, body: object) => lab.ask('POST', '/api/v1/nodes', { token, body });
@@ -112,7 +112,7 @@ describe('nodes', () => {
   }[] = [
     {
       name: 'a proof of another key',
-      body: key => enrolment(key, 'x', { proof: signed(newKey(), enrolmentText('x', key.publicKey)) }),
+      body: key => enrolment(key, 'x', { proof: signed(newKey(), formatEnrolmentText('x', key.publicKey)) }),
       status: 403,
       code: 'node_proof_invalid',
     },
@@ -181,12 +181,12 @@ describe('nodes', () => {
     const { node } = await enrolled('machine-1', key);
     now += 25 * 3_600_000;
     const renew = (body: object) => lab.ask('POST', '/agent/v1/token', { body });
-    const good = await renew({ nodeId: node.id, at: now, proof: signed(key, renewalText(node.id, now)) });
-    const other = await renew({ nodeId: node.id, at: now, proof: signed(newKey(), renewalText(node.id, now)) });
+    const good = await renew({ nodeId: node.id, at: now, proof: signed(key, formatRenewalText(node.id, now)) });
+    const other = await renew({ nodeId: node.id, at: now, proof: signed(newKey(), formatRenewalText(node.id, now)) });
     const late = now - 121_000;
-    const stale = await renew({ nodeId: node.id, at: late, proof: signed(key, renewalText(node.id, late)) });
+    const stale = await renew({ nodeId: node.id, at: late, proof: signed(key, formatRenewalText(node.id, late)) });
     const nobody = `node_${'0'.repeat(26)}`;
-    const unknown = await renew({ nodeId: nobody, at: now, proof: signed(key, renewalText(nobody, now)) });
+    const unknown = await renew({ nodeId: nobody, at: now, proof: signed(key, formatRenewalText(nobody, now)) });
 
     expect(good.status).to.equal(200);
     expect([other.body['code'], unknown.body['code']]).to.deep.equal(['node_proof_invalid', 'node_proof_invalid']);

@@ -37,7 +37,7 @@ export interface NodeView {
 export interface NodeViewEnv {
   readonly cache: Cache;
   /** When each node was last heard by this server, in wall time. */
-  readonly heard: ReadonlyMap<string, number>;
+  readonly lastHeartbeatAt: ReadonlyMap<string, number>;
 }
 
 /** A node, what was seen of it, and what is left of it. */
@@ -102,10 +102,15 @@ function freeOf(cache: Cache, nodeId: string, { cpu, memory, disk }: Capacity): 
 }
 
 /** Heartbeats leave no trace in the store: this server knows those that it heard, and the first of each presence. */
-function lastHeartbeat({ cache, heard }: NodeViewEnv, id: string, tenant: string, name: string): string | null {
+function lastHeartbeat(
+  { cache, lastHeartbeatAt }: NodeViewEnv,
+  id: string,
+  tenant: string,
+  name: string,
+): string | null {
   const alive = cache.get(`${ranges.alive}${tenant}/${name}`);
   const since = alive ? Date.parse(value<NodePresence>(alive).since) : Number.NEGATIVE_INFINITY;
-  const at = Math.max(since, heard.get(id) ?? Number.NEGATIVE_INFINITY);
+  const at = Math.max(since, lastHeartbeatAt.get(id) ?? Number.NEGATIVE_INFINITY);
   return Number.isFinite(at) ? new Date(at).toISOString() : null;
 }
 

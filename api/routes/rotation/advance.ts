@@ -4,7 +4,7 @@ import type { Warning } from '../../../crds/rule/index.js';
 import { failpoint } from '../../../pkg/failpoint/index.js';
 import { asError, Fault } from '../../../pkg/fault/index.js';
 import type { SecretIntent } from '../../../pkg/material/index.js';
-import { credentialPath, type SecretDocument, SecretOutcomeUnknownFault } from '../../../pkg/secrets/index.js';
+import { toCredentialPath, type SecretDocument, SecretOutcomeUnknownFault } from '../../../pkg/secrets/index.js';
 import { type Change, encode, value } from '../../../pkg/store/index.js';
 import { forbidden } from '../../admission/commit.js';
 import { secretSubject, turnGuards, turnPuts } from '../../admission/conflict-keys.js';
@@ -133,7 +133,7 @@ async function repeat(env: ApiEnv, call: Call, asking: Asking): Promise<Outcome>
   const { rotation, step } = asking;
   if (!step.values && !step.generation) return answer(env, call, asking);
   const asked = rotation.asked!;
-  const path = credentialPath(call.tenant, asked.path);
+  const path = toCredentialPath(call.tenant, asked.path);
   const reading = await env.secrets.read(path, asked.to);
   if (reading.kind === 'forbidden') return forbidden(env, path);
   const isOwed = reading.kind === 'missing' && asked.material.by === 'caller' && step.values !== undefined;

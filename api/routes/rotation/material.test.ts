@@ -5,8 +5,8 @@ import { keys } from '../../../crds/keys/index.js';
 import type { RotationRecord, RotationProgress } from '../../../crds/rotation/index.js';
 import {
   type CredentialPath,
-  credentialPath,
-  documentOf,
+  toCredentialPath,
+  toSecretDocument,
   type NewVersion,
   SecretOutcomeUnknownFault,
   type SecretStore,
@@ -38,7 +38,7 @@ describe('the material of a rotation', () => {
     lab.ask('POST', '/api/v1/deployments', { token, body: webDeployment(name, { secrets: [reference(anchor)] }) });
   const rotate = (body: unknown, { name = 'web', query = '' } = {}) =>
     lab.ask('POST', `/api/v1/deployments/${name}/secrets/rotate${query}`, { token, body });
-  const path = () => credentialPath(lab.a, PATH);
+  const path = () => toCredentialPath(lab.a, PATH);
   const state = async () => {
     const reading = await lab.secrets.state(path());
     return reading.kind === 'found' ? reading.state : undefined;
@@ -81,7 +81,7 @@ describe('the material of a rotation', () => {
   const warnings = ({ body }: Answer) =>
     (body['warnings'] as { code: string; field: string }[]).map(({ code, field }) => `${code} ${field}`);
   const takenBy = (password: string) =>
-    lab.secrets.write(path(), { document: documentOf({ user: 'shop', password }), after: 1, as: 'current' });
+    lab.secrets.write(path(), { document: toSecretDocument({ user: 'shop', password }), after: 1, as: 'current' });
 
   describe('is judged before anything is stored', () => {
     const cases: readonly [name: string, body: object, change: () => Partial<SecretStore>, code: string, at: string][] =
@@ -226,7 +226,7 @@ describe('the material of a rotation', () => {
       await rotate({ phase: 'abort' });
       await say({ holds: false });
       Reflect.deleteProperty(lab.secrets, 'read');
-      return write(at, { ...version, document: documentOf({ user: 'shop', password: 'new' }) });
+      return write(at, { ...version, document: toSecretDocument({ user: 'shop', password: 'new' }) });
     };
     await withSecrets({ read, write: late }, () => rotate({ phase: 'stage', values: { password: 'new' } }));
     expect(await state()).to.deep.equal({ last: 2, current: 1, pending: 2 });

@@ -4,8 +4,8 @@ import { reject } from '../../../crds/rejections/index.js';
 import type { RotationRecord, RotationMaterial, RotationStep } from '../../../crds/rotation/index.js';
 import type { Warning } from '../../../crds/rule/index.js';
 import { failpoint } from '../../../pkg/failpoint/index.js';
-import { mergedDocument } from '../../../pkg/material/index.js';
-import { credentialPath, documentOf, isKept, type SecretDocument } from '../../../pkg/secrets/index.js';
+import { mergeDocument } from '../../../pkg/material/index.js';
+import { toCredentialPath, toSecretDocument, isStorable, type SecretDocument } from '../../../pkg/secrets/index.js';
 import { forbidden } from '../../admission/commit.js';
 import type { ApiEnv } from '../../env.js';
 import { Refused } from '../../http/rejection.js';
@@ -26,7 +26,7 @@ export async function beginningOf(
   tenant: string,
   { rotation, step }: { readonly rotation: StoredRotation; readonly step: RotationStep },
 ): Promise<Beginning | Refused> {
-  const path = credentialPath(tenant, rotation.path);
+  const path = toCredentialPath(tenant, rotation.path);
   const reading = await env.secrets.state(path);
   if (reading.kind === 'forbidden') return forbidden(env, path);
   const { last, current = 0 } = reading.kind === 'found' ? reading.state : { last: 0 };
@@ -56,13 +56,13 @@ export async function stagedOver(
   { path: text, from }: Pick<RotationRecord, 'path' | 'from'>,
   { values, generation }: Sent,
 ): Promise<SecretDocument | Refused> {
-  const path = credentialPath(tenant, text);
+  const path = toCredentialPath(tenant, text);
   const reading = from > 0 ? await env.secrets.read(path, from) : undefined;
   if (reading?.kind === 'forbidden') return forbidden(env, path);
   const present = reading?.kind === 'found' ? reading.document : undefined;
-  const document = mergedDocument(present, { values: values ?? {}, ...(generation && { generation }) }, env.random);
+  const document = mergeDocument(present, { values: values ?? {}, ...(generation && { generation }) }, env.random);
   const { secrets: limits } = env.deploymentLimits;
-  if (isKept(document, limits)) return document;
+  if (isStorable(document, limits)) return document;
   const wanted = `at most ${limits.keysMax} keys and ${limits.documentMax} bytes, with what the secret holds already`;
   return new Refused(reject('field_invalid', values ? 'values' : 'generate', `${document.size} keys`, { wanted }));
 }
@@ -77,7 +77,7 @@ export async function isPromiseBroken(
   { asked, standing }: StoredRotation,
 ): Promise<boolean> {
   if (!asked || standing.waitsFor === undefined) return false;
-  const path = credentialPath(tenant, asked.path);
+  const path = toCredentialPath(tenant, asked.path);
   const reading = await env.secrets.state(path);
   if (reading.kind !== 'found' || reading.state.last < asked.to) return false;
   return (reading.state.current ?? 0) >= asked.to || (await env.secrets.read(path, asked.to)).kind === 'missing';
@@ -93,7 +93,7 @@ export async function supply(
   asked: RotationRecord,
   document: SecretDocument,
 ): Promise<'written' | 'conflict' | 'forbidden'> {
-  const path = credentialPath(tenant, asked.path);
+  const path = toCredentialPath(tenant, asked.path);
   failpoint('rotation.supplying');
   const { kind } = await env.secrets.write(path, { document, after: asked.to - 1, as: 'pending' });
   failpoint('rotation.supplied');
@@ -119,7 +119,7 @@ export function ignoredIn(
   { material }: RotationRecord,
   staged: SecretDocument | undefined,
 ): readonly Warning[] {
-  const isGiven = [...documentOf(values)].every(([key, secret]) => staged?.get(key)?.equals(secret));
+  const isGiven = [...toSecretDocument(values)].every(([key, secret]) => staged?.get(key)?.equals(secret));
   const isMinted =
     material.by === 'platform'
       ? isDeepStrictEqual(material.generation, generation)

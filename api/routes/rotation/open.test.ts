@@ -4,7 +4,12 @@ import { optionalFields } from '../../../crds/deployment/index.js';
 import { keys, ranges } from '../../../crds/keys/index.js';
 import type { RotationRecord, RotationProgress } from '../../../crds/rotation/index.js';
 import type { SecretIntent } from '../../../pkg/material/index.js';
-import { credentialPath, documentOf, type NewVersion, type CredentialPath } from '../../../pkg/secrets/index.js';
+import {
+  toCredentialPath,
+  toSecretDocument,
+  type NewVersion,
+  type CredentialPath,
+} from '../../../pkg/secrets/index.js';
 import { encode, value } from '../../../pkg/store/index.js';
 import { type Answer, ApiLab, webDeployment } from '../../api-lab.testing.js';
 
@@ -22,7 +27,7 @@ describe('while a credential is rotated', () => {
   });
   afterEach(() => lab.stop());
 
-  const path = () => credentialPath(lab.a, PATH);
+  const path = () => toCredentialPath(lab.a, PATH);
   const reference = (more: Readonly<Record<string, unknown>> = {}) => ({
     name: 'DB',
     vault_path: PATH,
@@ -237,7 +242,7 @@ describe('while a credential is rotated', () => {
   it('that lost its number to another write begins anew when stage is asked for again', async () => {
     await rotate('stage');
     const first = await asked();
-    await lab.secrets.write(path(), { document: documentOf({ password: 'won' }), after: 1, as: 'current' });
+    await lab.secrets.write(path(), { document: toSecretDocument({ password: 'won' }), after: 1, as: 'current' });
     expect((await rotate('stage')).status).to.equal(200);
     const second = await asked();
     expect(second).to.include({ phase: 'stage', from: 2, to: 3 });

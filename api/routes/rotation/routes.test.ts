@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { optionalFields } from '../../../crds/deployment/index.js';
 import { keys } from '../../../crds/keys/index.js';
 import type { RotationRecord, RotationProgress } from '../../../crds/rotation/index.js';
-import { credentialPath } from '../../../pkg/secrets/index.js';
+import { toCredentialPath } from '../../../pkg/secrets/index.js';
 import { encode, value } from '../../../pkg/store/index.js';
 import { ApiLab, webDeployment } from '../../api-lab.testing.js';
 
@@ -32,7 +32,7 @@ describe('rotation over HTTP', () => {
     lab.ask('POST', `/api/v1/deployments/${name}/secrets/rotate${query}`, { token, body });
   const show = (query = '') => lab.ask('GET', `/api/v1/deployments/web/secrets/rotation${query}`, { token });
   const state = async () => {
-    const reading = await lab.secrets.state(credentialPath(lab.a, PATH));
+    const reading = await lab.secrets.state(toCredentialPath(lab.a, PATH));
     return reading.kind === 'found' ? reading.state : undefined;
   };
   const asked = async () => {
@@ -83,7 +83,7 @@ describe('rotation over HTTP', () => {
   it('stages what the caller sends, over what is there, and shows no value', async () => {
     const answer = await rotate({ phase: 'stage', values: { password: VALUE } });
     expect(await state()).to.deep.equal({ last: 2, current: 1, pending: 2 });
-    const reading = await lab.secrets.read(credentialPath(lab.a, PATH), 2);
+    const reading = await lab.secrets.read(toCredentialPath(lab.a, PATH), 2);
     const document = reading.kind === 'found' ? reading.document : undefined;
     expect([...(document ?? [])].map(([key, secret]) => [key, secret.reveal()])).to.deep.equal([
       ['user', 'shop'],

@@ -1,7 +1,7 @@
 import { isSecretLabel } from '../../../crds/grammar/index.js';
 import { keys } from '../../../crds/keys/index.js';
 import { reject } from '../../../crds/rejections/index.js';
-import { type CredentialPath, parseCredentialPath, vaultPathOf } from '../../../pkg/secrets/index.js';
+import { type CredentialPath, parseCredentialPath, formatVaultPath } from '../../../pkg/secrets/index.js';
 import { namesOfUsers } from '../../admission/relations.js';
 import { refuseWhileRotating } from '../../admission/rotations.js';
 import { secretSubject, turnGuards, turnPuts } from '../../admission/conflict-keys.js';
@@ -43,14 +43,14 @@ async function deleteOnce(
 ): Promise<Outcome | undefined> {
   await env.cache.barrier();
   const guards = turnGuards(env.cache, turns);
-  const users = namesOfUsers(env.cache, tenant, vaultPathOf(path));
+  const users = namesOfUsers(env.cache, tenant, formatVaultPath(path));
   if (users.length > 0) return new Refused(reject('secret_in_use', 'resource', path.label, { users }));
   const refused = refuseWhileRotating(env.cache, path);
   if (refused) return refused;
   const state = await env.secrets.state(path);
   if (state.kind !== 'found') return new Refused(reject('resource_not_found', 'resource', path.label));
 
-  const view = { namespace: path.namespace, resource: path.label, path: vaultPathOf(path) };
+  const view = { namespace: path.namespace, resource: path.label, path: formatVaultPath(path) };
   if (isTrial) return trialReply({ before: view });
   const puts = turnPuts(turns, requestId, await env.eventLeases.current());
   if (!(await env.store.commit({ guards, puts, deletes: [] })).stored) return undefined;

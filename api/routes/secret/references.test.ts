@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { optionalFields } from '../../../crds/deployment/index.js';
 import type { StoredVolume } from '../../../crds/volume/index.js';
 import { keys } from '../../../crds/keys/index.js';
-import { credentialPath } from '../../../pkg/secrets/index.js';
+import { toCredentialPath } from '../../../pkg/secrets/index.js';
 import { create } from '../../../pkg/store/index.js';
 import { type Answer, ApiLab, webDeployment } from '../../api-lab.testing.js';
 
@@ -41,7 +41,7 @@ describe('what deployments say of a secret', () => {
     volumes: [{ volumeId: VOLUME, type: 'volume', mountPath: '/data' }],
   };
   const values = async () => {
-    const reading = await lab.secrets.read(credentialPath(lab.a, PATH));
+    const reading = await lab.secrets.read(toCredentialPath(lab.a, PATH));
     const document = reading.kind === 'found' ? [...reading.document] : [];
     return Object.fromEntries(document.map(([key, secret]) => [key, secret.reveal()]));
   };

@@ -3,8 +3,8 @@ import { expect } from 'chai';
 import { optionalFields } from '../../../crds/deployment/index.js';
 import { keys, ranges } from '../../../crds/keys/index.js';
 import {
-  credentialPath,
-  keysOf,
+  toCredentialPath,
+  readKeyNames,
   type SecretStore,
   SecretStoreUnavailableFault,
   UnreadableSecretFault,
@@ -34,9 +34,9 @@ describe('secrets over HTTP', () => {
     anchor: 'process',
     ...more,
   });
-  const known = (path = PATH) => keysOf(lab.secrets, credentialPath(lab.a, path));
+  const known = (path = PATH) => readKeyNames(lab.secrets, toCredentialPath(lab.a, path));
   const password = async () => {
-    const reading = await lab.secrets.read(credentialPath(lab.a, PATH));
+    const reading = await lab.secrets.read(toCredentialPath(lab.a, PATH));
     return reading.kind === 'found' ? reading.document.get('password')?.reveal() : undefined;
   };
   const storeText = async () => (await lab.store.list('')).entries.map(({ bytes }) => bytes.toString()).join('\n');

@@ -6,11 +6,11 @@ import { checkSecretWrite, type SecretWrite } from '../../../crds/secret/index.j
 import { GENERATE_KEPT } from '../../../crds/workload/index.js';
 import {
   type CredentialPath,
-  credentialPath,
-  documentOf,
+  toCredentialPath,
+  toSecretDocument,
   generateDocument,
   type SecretDocument,
-  vaultPathOf,
+  formatVaultPath,
 } from '../../../pkg/secrets/index.js';
 import { forbidden } from '../../admission/commit.js';
 import { quotasOf } from '../../admission/quota.js';
@@ -38,14 +38,14 @@ export async function writeSecret(env: ApiEnv, call: Call): Promise<Outcome> {
   await env.cache.barrier();
   if (!env.cache.get(keys.tenant(tenant))) return new Refused(reject('resource_not_found', 'X-Tenant-ID', tenant));
 
-  const path = credentialPath(tenant, `${checked.value.namespace}/${checked.value.label}`);
+  const path = toCredentialPath(tenant, `${checked.value.namespace}/${checked.value.label}`);
   if (isTrial) return refuseWhileRotating(env.cache, path) ?? tryWrite(env, path, checked.value);
   const turns = [keys.turn(tenant, secretSubject(path.label))];
   return env.turnstile.pass(turns, () => writeNext(env, call, path, checked.value));
 }
 
 async function writeNext(env: ApiEnv, call: Call, path: CredentialPath, write: SecretWrite): Promise<Outcome> {
-  return attempts(vaultPathOf(path), async () => {
+  return attempts(formatVaultPath(path), async () => {
     await env.cache.barrier();
     const plan = refuseWhileRotating(env.cache, path) ?? (await planOf(env, path, write));
     if (plan instanceof Refused) return plan;
@@ -78,7 +78,7 @@ interface Plan {
 
 /** What is to be written. What a volume was set up with is kept: only a rotation mints it anew. */
 async function planOf(env: ApiEnv, path: CredentialPath, { values, generation }: SecretWrite): Promise<Plan | Refused> {
-  const anchors = anchorsOf(env.cache, path.tenant, vaultPathOf(path));
+  const anchors = anchorsOf(env.cache, path.tenant, formatVaultPath(path));
   if (generation && anchors.includes('external')) {
     return new Refused(reject('secret_external_not_writable', 'generate', generation.keys));
   }
@@ -86,7 +86,7 @@ async function planOf(env: ApiEnv, path: CredentialPath, { values, generation }:
   if (last instanceof Refused) return last;
   const full = last === 0 && tooMany(env, path);
   if (full) return full;
-  const given = documentOf(values);
+  const given = toSecretDocument(values);
   if (!generation) return { last, document: given, alterations: [] };
 
   // Read after the number: when another version comes between the two, the write is found to be late.
@@ -137,13 +137,13 @@ async function announce(
     const event = await env.events.put({
       type: 'secret.written',
       tenant,
-      subject: { kind: 'Secret', name: vaultPathOf(path), id: vaultPathOf(path) },
+      subject: { kind: 'Secret', name: formatVaultPath(path), id: formatVaultPath(path) },
       reason: 'written',
-      message: `secret ${vaultPathOf(path)} was written`,
+      message: `secret ${formatVaultPath(path)} was written`,
       data: { version, by: caller.id },
     });
     await env.store.commit({ guards: [{ key: event.key, at: 0 }], puts: [event], deletes: [] });
   } catch {
-    env.log.warn('the event of a written secret was lost', { requestId, tenant, key: vaultPathOf(path) });
+    env.log.warn('the event of a written secret was lost', { requestId, tenant, key: formatVaultPath(path) });
   }
 }

@@ -4,7 +4,7 @@ import { setTimeout } from 'node:timers/promises';
 import { expect } from 'chai';
 
 import { keys, ranges } from '../../../crds/keys/index.js';
-import { enrolmentText } from '../../../pkg/link/index.js';
+import { formatEnrolmentText } from '../../../pkg/link/index.js';
 import { create } from '../../../pkg/store/index.js';
 import { ApiLab, webDeployment } from '../../api-lab.testing.js';
 
@@ -90,7 +90,7 @@ describe('quotas', () => {
 
   const enrol = async (nodeName: string, at = lab) => {
     const { body } = await lab.ask('POST', '/api/v1/nodes/join-tokens', { token: a, body: {} });
-    const proof = sign(null, Buffer.from(enrolmentText(nodeName, publicKey)), key.privateKey).toString('base64');
+    const proof = sign(null, Buffer.from(formatEnrolmentText(nodeName, publicKey)), key.privateKey).toString('base64');
     const capacity = { cpu: 1, memory: 1, disk: 1 };
     return at.ask('POST', '/api/v1/nodes', {
       token: body['token'] as string,

@@ -3,8 +3,17 @@ import { inspect } from 'node:util';
 import { expect } from 'chai';
 
 import { Secret } from '../../secrets/index.js';
-import type { ContainerOrder, Engine, EngineEvent, Ownership, SeenContainer } from './engine.js';
-import { EngineUnreachableFault, ImageMissingFault, ImagePullFault, NameConflictFault } from './faults.js';
+import {
+  type ContainerSpec,
+  type ContainerStatus,
+  type Engine,
+  type EngineEvent,
+  EngineUnreachableFault,
+  ImageMissingFault,
+  ImagePullFault,
+  NameConflictFault,
+  type Ownership,
+} from './engine.js';
 
 /** One engine to put to the test. */
 export interface EngineUnderTest {
@@ -54,7 +63,7 @@ export function engineContract(name: string, open: () => Promise<EngineUnderTest
       }
     });
 
-    const order = (change: Partial<ContainerOrder> = {}): ContainerOrder => ({
+    const order = (change: Partial<ContainerSpec> = {}): ContainerSpec => ({
       name: 'web',
       image: under.image,
       environment: { MODE: 'test' },
@@ -65,7 +74,7 @@ export function engineContract(name: string, open: () => Promise<EngineUnderTest
       ...change,
     });
 
-    const run = async (change: Partial<ContainerOrder> = {}): Promise<string> => {
+    const run = async (change: Partial<ContainerSpec> = {}): Promise<string> => {
       const id = await engine.create(order(change));
       await engine.start(id);
       return id;
@@ -94,8 +103,8 @@ export function engineContract(name: string, open: () => Promise<EngineUnderTest
     });
 
     it('says whether it holds an image', async () => {
-      expect(await engine.holds(under.absentImage)).to.equal(false);
-      expect(await engine.holds(under.image)).to.equal(true);
+      expect(await engine.hasImage(under.absentImage)).to.equal(false);
+      expect(await engine.hasImage(under.image)).to.equal(true);
     });
 
     it('says that the registry does not give an image', async () => {
@@ -110,7 +119,7 @@ export function engineContract(name: string, open: () => Promise<EngineUnderTest
     });
 
     it('shows a container with its owner from creation to removal', async () => {
-      const states: (SeenContainer['state'] | undefined)[] = [];
+      const states: (ContainerStatus['state'] | undefined)[] = [];
       const look = async (id: string) => states.push((await engine.inspect(id))?.state);
 
       const id = await engine.create(order());

@@ -1,6 +1,7 @@
 import type { HealthCheck, Port } from '../../../crds/deployment/index.js';
-import type { Secret } from '../../secrets/index.js';
 import type { ContainerHealth } from '../../../crds/report/index.js';
+import { Fault } from '../../fault/index.js';
+import type { Secret } from '../../secrets/index.js';
 
 /** Who a container belongs to: written on it as labels, and enough to adopt it after a restart. */
 export interface Ownership {
@@ -15,7 +16,7 @@ export interface Ownership {
 }
 
 /** Everything a driver needs to make one container. Security settings are not here: they are fixed. */
-export interface ContainerOrder {
+export interface ContainerSpec {
   readonly name: string;
   readonly image: string;
   readonly entrypoint?: readonly string[];
@@ -33,7 +34,7 @@ export interface ContainerOrder {
 }
 
 /** A container that carries our labels for this node. */
-export interface SeenContainer {
+export interface ContainerStatus {
   readonly id: string;
   readonly name: string;
   readonly owner: Ownership;
@@ -69,13 +70,13 @@ export interface LogChunk {
  */
 export interface Engine {
   facts(): Promise<EngineFacts>;
-  list(nodeId: string): Promise<readonly SeenContainer[]>;
-  inspect(id: string): Promise<SeenContainer | undefined>;
+  list(nodeId: string): Promise<readonly ContainerStatus[]>;
+  inspect(id: string): Promise<ContainerStatus | undefined>;
   /** Whether the image is present. */
-  holds(image: string): Promise<boolean>;
+  hasImage(image: string): Promise<boolean>;
   /** Makes sure that the image is present. Throws `ImagePullFault` when the registry will not give it. */
   pull(image: string): Promise<void>;
-  create(order: ContainerOrder): Promise<string>;
+  create(order: ContainerSpec): Promise<string>;
   start(id: string): Promise<void>;
   stop(id: string, graceSeconds: number): Promise<void>;
   remove(id: string): Promise<void>;
@@ -83,4 +84,64 @@ export interface Engine {
   events(nodeId: string, seen: (event: EngineEvent | 'everything') => void, signal: AbortSignal): Promise<void>;
   logs(id: string, options: { follow: boolean; tail: number }, signal: AbortSignal): AsyncIterable<LogChunk>;
   close(): Promise<void>;
+}
+
+/** What to do about the container that already stands under a name. */
+export type NameClaim = 'adopt' | 'replace' | 'conflict';
+
+/**
+ * Decides by the labels of the holder: our own replica is adopted, a leftover of the same slot gives way, and
+ * everything else, a newer generation of the slot included, is not ours to touch.
+ */
+export function claimName(holder: Ownership | undefined, wanted: Ownership): NameClaim {
+  if (!holder || holder.nodeId !== wanted.nodeId || holder.tenant !== wanted.tenant) return 'conflict';
+  if (holder.replica === wanted.replica) return 'adopt';
+  if (holder.deployment !== wanted.deployment || holder.slot !== wanted.slot) return 'conflict';
+
+  const newer = holder.deploymentUid === wanted.deploymentUid && holder.generation > wanted.generation;
+  return newer ? 'conflict' : 'replace';
+}
+
+/** The engine could not be asked, or broke off before it had answered: what it holds is unknown. */
+export class EngineUnreachableFault extends Fault {
+  readonly retriable = true;
+}
+
+/** The engine answered, and the answer was no. */
+export class EngineRefusedFault extends Fault {
+  readonly retriable = true;
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** The engine speaks no version of its API that we speak. */
+export class EngineUnsupportedFault extends Fault {
+  readonly retriable = false;
+}
+
+/** A container cannot be made because its image is not there yet: pull it first. */
+export class ImageMissingFault extends Fault {
+  readonly retriable = true;
+
+  constructor(image: string) {
+    super(`the engine does not hold ${image}`);
+  }
+}
+
+/** The registry would not give the image. */
+export class ImagePullFault extends Fault {
+  readonly retriable = true;
+}
+
+/** Something that is not ours to remove stands under the name. */
+export class NameConflictFault extends Fault {
+  readonly retriable = true;
+
+  constructor(name: string) {
+    super(`the name ${name} is taken on this engine by something that Mooring did not make for this replica`);
+  }
 }

@@ -9,15 +9,16 @@
  *
  * @module
  */
-export { DockerEngine, type DockerEngineOptions } from './docker/docker-engine.js';
+export type { DockerEngineOptions } from './docker/docker-engine.js';
+export { DockerEngine } from './docker/docker-engine.js';
 export type {
-  ContainerOrder,
+  ContainerSpec,
+  ContainerStatus,
   Engine,
   EngineEvent,
   EngineFacts,
   LogChunk,
   Ownership,
-  SeenContainer,
 } from './engine.js';
 export {
   EngineRefusedFault,
@@ -26,5 +27,6 @@ export {
   ImageMissingFault,
   ImagePullFault,
   NameConflictFault,
-} from './faults.js';
-export { type Operation, SimulatedEngine, type SimulatedEngineOptions } from './simulated/simulated-engine.js';
+} from './engine.js';
+export type { EngineOperation, SimulatedEngineOptions } from './simulated-engine.js';
+export { SimulatedEngine } from './simulated-engine.js';

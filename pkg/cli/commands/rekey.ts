@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 
 import { loadSettings, readArguments, type Settings } from '../../config/index.js';
 import { createLogger } from '../../log/index.js';
-import { loadSecretKeyring, type Rekeyed, rekeySecrets, secretsKeyringFile } from '../../secrets/index.js';
+import { loadSecretKeyring, type RekeyResult, rekeySecrets, findSecretsKeyringFile } from '../../secrets/index.js';
 import { openEtcdStore, StoreUnavailableFault } from '../../store/index.js';
 import { type ExitCode, exitCode } from '../exit-code.js';
 import { UsageFault } from '../faults.js';
@@ -30,7 +30,7 @@ export const rekey: Command<RekeyInput> = async (session, { settings: words, dis
   if (settings.secretsDriver !== 'embedded') {
     throw new UsageFault(`the secrets are kept by ${settings.secretsDriver}, which seals them itself.`);
   }
-  const path = secretsKeyringFile(settings);
+  const path = findSecretsKeyringFile(settings);
   if (!existsSync(path)) throw new UsageFault(`there is no keyring at ${path}; --secrets-key-file names it.`);
   const keyring = loadSecretKeyring(path);
   if (discardUnreadable && !yes && !(await terminal.confirm(QUESTION))) return exitCode.refused;
@@ -63,7 +63,7 @@ function progressTo({ terminal, ink }: Session): (looked: number, all: number) =
 
 function report(
   { terminal, ink }: Session,
-  { outcome, rewritten, retired, unreadable }: Rekeyed,
+  { outcome, rewritten, retired, unreadable }: RekeyResult,
   file: string,
 ): ExitCode {
   terminal.out(`${rewritten} records sealed anew\n`);

@@ -7,10 +7,10 @@ import { expect } from 'chai';
 import { sleep, systemClock, systemRandom } from '../../clock/index.js';
 import { EtcdProcess, TcpProxy } from '../../../dev/processes/index.js';
 import { EtcdStore, type Store } from '../../store/index.js';
-import { credentialPath } from '../credential-path.js';
-import { documentOf } from '../document.js';
+import { toCredentialPath } from '../credential-path.js';
+import { toSecretDocument } from '../document.js';
 import { SecretStoreUnavailableFault } from '../faults.js';
-import { referencesOf, resolveSecrets } from '../resolve.js';
+import { collectReferences, resolveSecrets } from '../resolve.js';
 import { secretStoreContract } from '../secret-store.contract.js';
 import { EmbeddedSecretStore } from './embedded-secret-store.js';
 import { SecretKeyring } from './secret-keyring.js';
@@ -48,13 +48,13 @@ describe('embedded secret store on etcd', () => {
     store: secrets,
     tenant,
     otherTenant,
-    forbidden: credentialPath(tenant, 'platform/root'),
+    forbidden: toCredentialPath(tenant, 'platform/root'),
   }));
 
   it('takes the largest document there may be', async () => {
-    const path = credentialPath(tenant, 'deployments/large');
+    const path = toCredentialPath(tenant, 'deployments/large');
     const values = Object.fromEntries(Array.from({ length: 4 }, (_, n) => [`k${n}`, '\u0001'.repeat(65_500)]));
-    expect(await secrets.write(path, { document: documentOf(values), after: 0, as: 'current' })).to.have.property(
+    expect(await secrets.write(path, { document: toSecretDocument(values), after: 0, as: 'current' })).to.have.property(
       'kind',
       'written',
     );
@@ -63,8 +63,8 @@ describe('embedded secret store on etcd', () => {
 
   it('leaves no value in any byte of the data of etcd', async () => {
     const canary = `canary${systemRandom.bytes(16).toString('hex')}`;
-    const path = credentialPath(tenant, 'deployments/canary');
-    await secrets.write(path, { document: documentOf({ value: canary }), after: 0, as: 'current' });
+    const path = toCredentialPath(tenant, 'deployments/canary');
+    await secrets.write(path, { document: toSecretDocument({ value: canary }), after: 0, as: 'current' });
 
     const files = readdirSync(join(folder, 'data'), { recursive: true, withFileTypes: true }).filter(file =>
       file.isFile(),
@@ -81,11 +81,11 @@ describe('embedded secret store on etcd', () => {
   it('answers 50 resolutions a second, 99 of 100 within 100 ms', async () => {
     const labels = Array.from({ length: 20 }, (_, n) => `paced-${n}`);
     for (const label of labels) {
-      const document = documentOf({ user: 'app', password: 'x'.repeat(64) });
-      await secrets.write(credentialPath(tenant, `deployments/${label}`), { document, after: 0, as: 'current' });
+      const document = toSecretDocument({ user: 'app', password: 'x'.repeat(64) });
+      await secrets.write(toCredentialPath(tenant, `deployments/${label}`), { document, after: 0, as: 'current' });
     }
     const timed = async (label: string) => {
-      const references = referencesOf(tenant, {
+      const references = collectReferences(tenant, {
         secrets: [{ name: 'DB', vault_path: `deployments/${label}` }],
         composedSecrets: { URL: `pg://{{secret.${label}.user}}:{{secret.${label}.password}}@db` },
       });
@@ -110,8 +110,8 @@ describe('embedded secret store on etcd', () => {
   });
 
   it('is unavailable while etcd cannot be reached, and heals by itself', async () => {
-    const path = credentialPath(tenant, 'deployments/outage');
-    await secrets.write(path, { document: documentOf({ a: '1' }), after: 0, as: 'current' });
+    const path = toCredentialPath(tenant, 'deployments/outage');
+    await secrets.write(path, { document: toSecretDocument({ a: '1' }), after: 0, as: 'current' });
 
     const proxied = storeAt(proxy.endpoint);
     const reading = () => secretsIn(proxied).read(path);

@@ -12,8 +12,8 @@ import {
   StoreUnavailableFault,
   value,
 } from '../../store/index.js';
-import { credentialPath } from '../credential-path.js';
-import { documentOf } from '../document.js';
+import { toCredentialPath } from '../credential-path.js';
+import { toSecretDocument } from '../document.js';
 import {
   SecretDocumentFault,
   SecretOutcomeUnknownFault,
@@ -26,7 +26,7 @@ import { SecretKeyring } from './secret-keyring.js';
 
 const tenant = 'a2d1b2a0-0000-4000-8000-000000000001';
 const otherTenant = 'a2d1b2a0-0000-4000-8000-000000000002';
-const web = credentialPath(tenant, 'deployments/web');
+const web = toCredentialPath(tenant, 'deployments/web');
 const random = seededRandom(1);
 const keyring = new SecretKeyring([random.bytes(32)]);
 const embedded = (store: Store, options: { keyring?: SecretKeyring; keepVersions?: number } = {}) =>
@@ -48,13 +48,13 @@ describe('embedded secret store', () => {
     secrets = embedded(store);
   });
   const put = (path = web, after = 0, password = 'hunter2') =>
-    secrets.write(path, { document: documentOf({ password }), after, as: 'current' });
+    secrets.write(path, { document: toSecretDocument({ password }), after, as: 'current' });
 
   secretStoreContract('embedded secret store', () => ({
     store: secrets,
     tenant,
     otherTenant,
-    forbidden: credentialPath(tenant, 'platform/root'),
+    forbidden: toCredentialPath(tenant, 'platform/root'),
   }));
 
   it('stores neither a value nor the name of a key', async () => {
@@ -80,9 +80,9 @@ describe('embedded secret store', () => {
       await replace(store, target!, value(source!));
     };
     const others = [
-      ['another tenant', credentialPath(otherTenant, 'deployments/web')],
-      ['another namespace', credentialPath(tenant, 'resources/web')],
-      ['another label', credentialPath(tenant, 'deployments/api')],
+      ['another tenant', toCredentialPath(otherTenant, 'deployments/web')],
+      ['another namespace', toCredentialPath(tenant, 'resources/web')],
+      ['another label', toCredentialPath(tenant, 'deployments/api')],
     ] as const;
     for (const [name, other] of others) {
       it(`a record of ${name}`, async () => {
@@ -176,7 +176,7 @@ describe('embedded secret store', () => {
 
     await secrets.promote(web, 4);
     for (let after = 5; after < 8; after++) {
-      await secrets.write(web, { document: documentOf({ n: String(after) }), after, as: 'pending' });
+      await secrets.write(web, { document: toSecretDocument({ n: String(after) }), after, as: 'pending' });
     }
     expect(await secrets.state(web)).to.deep.equal({
       kind: 'found',
@@ -193,7 +193,7 @@ describe('embedded secret store', () => {
   ];
   for (const [name, values] of beyond) {
     it(`refuses a document with ${name}`, async () => {
-      const write = secrets.write(web, { document: documentOf(values), after: 0, as: 'current' });
+      const write = secrets.write(web, { document: toSecretDocument(values), after: 0, as: 'current' });
       expect(await fails(write)).to.be.instanceOf(SecretDocumentFault);
     });
   }

@@ -3,22 +3,30 @@ import type { Random } from '../../clock/index.js';
 import { asError } from '../../fault/index.js';
 import { encode, type Entry, OutcomeUnknownFault, type Store, StoreUnavailableFault } from '../../store/index.js';
 import type { CredentialPath } from '../credential-path.js';
-import { checkDocument, sameDocument } from '../document.js';
+import { checkDocument, isSameDocument } from '../document.js';
 import { SecretOutcomeUnknownFault, SecretStoreUnavailableFault, UnreadableSecretFault } from '../faults.js';
 import type {
-  Destroyed,
+  DestroyResult,
   Forbidden,
   Missing,
-  Promoted,
+  PromoteResult,
   Reading,
   SecretStore,
   NewVersion,
-  SecretWritten,
+  SecretWriteResult,
   StateReading,
 } from '../secret-store.js';
-import { noVersions, stateOf, surplus, withCurrent, withNext, without } from '../versions.js';
-import { keysInUse, sealedUnder } from './keys-in-use.js';
-import { type Head, headKey, headRecord, openVersion, readHead, sealVersion, versionKey } from './records.js';
+import { noVersions, toSecretState, findSurplus, setCurrent, addVersion, removeVersion } from '../versions.js';
+import { readKeysInUse, guardSealing } from './keys-in-use.js';
+import {
+  type CredentialHead,
+  headKey,
+  buildHeadRecord,
+  openVersion,
+  readHead,
+  sealVersion,
+  versionKey,
+} from './records.js';
 import type { SecretKeyring } from './secret-keyring.js';
 
 export interface EmbeddedSecretStoreOptions {
@@ -37,9 +45,9 @@ const ATTEMPTS = 8;
 const forbidden: Forbidden = { kind: 'forbidden' };
 const missing: Missing = { kind: 'missing' };
 
-interface Held {
+interface StoredHead {
   readonly entry: Entry;
-  readonly head: Head;
+  readonly head: CredentialHead;
 }
 
 /**
@@ -72,7 +80,7 @@ export class EmbeddedSecretStore implements SecretStore {
       for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
         const held = await this.#held(path);
         if (!held) return missing;
-        const wanted = version ?? stateOf(held.head).current;
+        const wanted = version ?? toSecretState(held.head).current;
         if (wanted === undefined || !held.head.live.includes(wanted)) return missing;
 
         const record = await this.#store.get(versionKey(path, wanted));
@@ -90,11 +98,11 @@ export class EmbeddedSecretStore implements SecretStore {
   state(path: CredentialPath): Promise<StateReading> {
     return this.#allowed(path, async () => {
       const held = await this.#held(path);
-      return held ? { kind: 'found', state: stateOf(held.head) } : missing;
+      return held ? { kind: 'found', state: toSecretState(held.head) } : missing;
     });
   }
 
-  async write(path: CredentialPath, write: NewVersion): Promise<SecretWritten> {
+  async write(path: CredentialPath, write: NewVersion): Promise<SecretWriteResult> {
     checkDocument(write.document, this.#limits);
     return this.#allowed(path, async () => {
       for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
@@ -108,26 +116,28 @@ export class EmbeddedSecretStore implements SecretStore {
     });
   }
 
-  promote(path: CredentialPath, version: number): Promise<Promoted> {
+  promote(path: CredentialPath, version: number): Promise<PromoteResult> {
     return this.#allowed(path, async () => {
       const head = await this.#change(path, current => {
         if (!current.live.includes(version)) return undefined;
-        return stateOf(current).current === version ? current : { ...withCurrent(current, version), uid: current.uid };
+        return toSecretState(current).current === version
+          ? current
+          : { ...setCurrent(current, version), uid: current.uid };
       });
-      return head ? { kind: 'promoted', state: stateOf(head) } : missing;
+      return head ? { kind: 'promoted', state: toSecretState(head) } : missing;
     });
   }
 
-  destroy(path: CredentialPath, version: number): Promise<Destroyed> {
+  destroy(path: CredentialPath, version: number): Promise<DestroyResult> {
     return this.#allowed(path, async () => {
       await this.#change(path, current =>
-        current.live.includes(version) ? { ...without(current, version), uid: current.uid } : undefined,
+        current.live.includes(version) ? { ...removeVersion(current, version), uid: current.uid } : undefined,
       );
       return { kind: 'destroyed' };
     });
   }
 
-  delete(path: CredentialPath): Promise<Destroyed> {
+  delete(path: CredentialPath): Promise<DestroyResult> {
     return this.#allowed(path, async () => {
       for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
         const entry = await this.#store.get(headKey(path));
@@ -144,25 +154,25 @@ export class EmbeddedSecretStore implements SecretStore {
   /** The store is not this object's own to close. */
   async close(): Promise<void> {}
 
-  async #held(path: CredentialPath): Promise<Held | undefined> {
+  async #held(path: CredentialPath): Promise<StoredHead | undefined> {
     const entry = await this.#store.get(headKey(path));
     return entry && { entry, head: readHead(this.#keyring, path, entry) };
   }
 
   /** Writes the next version and the head that knows it, unless somebody else was first. */
-  async #append(path: CredentialPath, write: NewVersion, held: Held | undefined): Promise<number | undefined> {
+  async #append(path: CredentialPath, write: NewVersion, held: StoredHead | undefined): Promise<number | undefined> {
     const uid = held?.head.uid ?? this.#random.uuid();
-    const grown = withNext(held?.head ?? noVersions, write.as);
-    const gone = surplus(grown, this.#keep);
-    const head = { ...gone.reduce(without, grown), uid };
+    const grown = addVersion(held?.head ?? noVersions, write.as);
+    const gone = findSurplus(grown, this.#keep);
+    const head = { ...gone.reduce(removeVersion, grown), uid };
     const version = head.last;
     const record = sealVersion(this.#keyring, this.#random, { path, uid, version }, write.document);
-    const sealed = sealedUnder(this.#keyring, await keysInUse(this.#store));
+    const sealed = guardSealing(this.#keyring, await readKeysInUse(this.#store));
     const { stored } = await this.#store.commit({
       guards: [{ key: headKey(path), at: held?.entry.revision ?? 0 }, ...sealed.guards],
       puts: [
         { key: versionKey(path, version), bytes: encode(record) },
-        { key: headKey(path), bytes: encode(headRecord(this.#keyring, path, head)) },
+        { key: headKey(path), bytes: encode(buildHeadRecord(this.#keyring, path, head)) },
         ...sealed.puts,
       ],
       deletes: gone.map(old => versionKey(path, old)),
@@ -171,23 +181,30 @@ export class EmbeddedSecretStore implements SecretStore {
   }
 
   /** A write whose answer was lost is answered again; a different one came too late. */
-  async #alreadyWritten(path: CredentialPath, { document, after }: NewVersion, last: number): Promise<SecretWritten> {
+  async #alreadyWritten(
+    path: CredentialPath,
+    { document, after }: NewVersion,
+    last: number,
+  ): Promise<SecretWriteResult> {
     if (last !== after + 1) return { kind: 'conflict', last };
     const reading = await this.read(path, last);
-    const same = reading.kind === 'found' && sameDocument(reading.document, document);
+    const same = reading.kind === 'found' && isSameDocument(reading.document, document);
     return same ? { kind: 'written', version: last } : { kind: 'conflict', last };
   }
 
   /** Changes the head, and deletes the records of versions that it names no more. Nothing is written for no change. */
-  async #change(path: CredentialPath, change: (head: Head) => Head | undefined): Promise<Head | undefined> {
+  async #change(
+    path: CredentialPath,
+    change: (head: CredentialHead) => CredentialHead | undefined,
+  ): Promise<CredentialHead | undefined> {
     for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
       const held = await this.#held(path);
       const next = held && change(held.head);
       if (!next || next === held.head) return next;
-      const sealed = sealedUnder(this.#keyring, await keysInUse(this.#store));
+      const sealed = guardSealing(this.#keyring, await readKeysInUse(this.#store));
       const { stored } = await this.#store.commit({
         guards: [{ key: held.entry.key, at: held.entry.revision }, ...sealed.guards],
-        puts: [{ key: held.entry.key, bytes: encode(headRecord(this.#keyring, path, next)) }, ...sealed.puts],
+        puts: [{ key: held.entry.key, bytes: encode(buildHeadRecord(this.#keyring, path, next)) }, ...sealed.puts],
         deletes: held.head.live.filter(old => !next.live.includes(old)).map(old => versionKey(path, old)),
       });
       if (stored) return next;

@@ -6,16 +6,16 @@ import { packDocument, unpackDocument } from '../document.js';
 import { UnreadableSecretFault } from '../faults.js';
 import type { SecretDocument } from '../secret-store.js';
 import type { Versions } from '../versions.js';
-import { authenticate, isAuthentic, seal, type Sealed, unseal } from './seal.js';
+import { computeCode, isAuthentic, seal, type SealedRecord, unseal } from './seal.js';
 import type { SecretKeyring } from './secret-keyring.js';
 
 /** What is stored of a credential beside its sealed versions. No place for a value. */
-export interface Head extends Versions {
+export interface CredentialHead extends Versions {
   /** Of this credential: one that is deleted and made again is another, and nothing sealed for the first opens for it. */
   readonly uid: string;
 }
 
-interface HeadRecord extends Head {
+interface HeadRecord extends CredentialHead {
   readonly keyId: string;
   /** Proves that the keyring's owner wrote the rest: a version cannot be made current again by whoever can write here. */
   readonly code: string;
@@ -29,13 +29,13 @@ export const versionKey = ({ tenant, namespace, label }: CredentialPath, version
   keys.secretVersion(tenant, namespace, label, version);
 
 /** The document that stands for a head in the store. */
-export function headRecord(keyring: SecretKeyring, path: CredentialPath, head: Head): HeadRecord {
+export function buildHeadRecord(keyring: SecretKeyring, path: CredentialPath, head: CredentialHead): HeadRecord {
   const { writing } = keyring;
-  return { ...head, keyId: writing.id, code: authenticate(writing, headFacts(path, head)) };
+  return { ...head, keyId: writing.id, code: computeCode(writing, headFacts(path, head)) };
 }
 
 /** The head that an entry holds. Throws when it was not written by an owner of the keyring. */
-export function readHead(keyring: SecretKeyring, path: CredentialPath, entry: Entry): Head {
+export function readHead(keyring: SecretKeyring, path: CredentialPath, entry: Entry): CredentialHead {
   const { keyId, code, ...head } = parsed<HeadRecord>(entry);
   const key = keyring.find(keyId);
   if (!key) throw new UnreadableSecretFault(`${entry.key} is sealed with a key that is not in the keyring`);
@@ -46,31 +46,36 @@ export function readHead(keyring: SecretKeyring, path: CredentialPath, entry: En
 }
 
 /** One version of one credential: what its record is bound to. */
-export interface VersionOf {
+export interface VersionIdentity {
   readonly path: CredentialPath;
   readonly uid: string;
   readonly version: number;
 }
 
 /** The record that stands for a version in the store. */
-export function sealVersion(keyring: SecretKeyring, random: Random, of: VersionOf, document: SecretDocument): Sealed {
+export function sealVersion(
+  keyring: SecretKeyring,
+  random: Random,
+  of: VersionIdentity,
+  document: SecretDocument,
+): SealedRecord {
   return seal(keyring, random, versionFacts(of), packDocument(document));
 }
 
 /** The document of a version. Throws when the record is not the one that was written for it. */
-export function openVersion(keyring: SecretKeyring, of: VersionOf, entry: Entry): SecretDocument {
-  const { keyId, salt, box } = parsed<Sealed>(entry);
+export function openVersion(keyring: SecretKeyring, of: VersionIdentity, entry: Entry): SecretDocument {
+  const { keyId, salt, box } = parsed<SealedRecord>(entry);
   const sealed = { keyId: String(keyId), salt: String(salt), box: String(box) };
   return unpackDocument(unseal(keyring, versionFacts(of), sealed));
 }
 
 /** Whether a record was written with the key that writes now. */
-export function isUnderWritingKey(keyring: SecretKeyring, entry: Entry): boolean {
+export function isSealedWithWritingKey(keyring: SecretKeyring, entry: Entry): boolean {
   return parsed<{ keyId: string }>(entry).keyId === keyring.writing.id;
 }
 
 /** The name of the key that a record is sealed with; undefined for what is no record. */
-export function keyIdOf(entry: Entry): string | undefined {
+export function readKeyId(entry: Entry): string | undefined {
   try {
     return String(parsed<{ keyId: string }>(entry).keyId);
   } catch (thrown) {
@@ -79,11 +84,14 @@ export function keyIdOf(entry: Entry): string | undefined {
   }
 }
 
-function headFacts({ tenant, namespace, label }: CredentialPath, { uid, last, live, pin }: Head): readonly unknown[] {
+function headFacts(
+  { tenant, namespace, label }: CredentialPath,
+  { uid, last, live, pin }: CredentialHead,
+): readonly unknown[] {
   return [tenant, namespace, label, uid, last, live, pin ?? null];
 }
 
-function versionFacts({ path: { tenant, namespace, label }, uid, version }: VersionOf): readonly unknown[] {
+function versionFacts({ path: { tenant, namespace, label }, uid, version }: VersionIdentity): readonly unknown[] {
   return [tenant, namespace, label, uid, version];
 }
 

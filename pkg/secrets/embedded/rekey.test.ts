@@ -3,17 +3,17 @@ import { expect } from 'chai';
 import { keys } from '../../../crds/keys/index.js';
 import { seededRandom, systemClock } from '../../clock/index.js';
 import { type Change, MemoryStore, remove, replace, value } from '../../store/index.js';
-import { credentialPath } from '../credential-path.js';
-import { documentOf, revealDocument } from '../document.js';
+import { toCredentialPath } from '../credential-path.js';
+import { toSecretDocument, revealDocument } from '../document.js';
 import { EmbeddedSecretStore } from './embedded-secret-store.js';
-import { keysInUse } from './keys-in-use.js';
+import { readKeysInUse } from './keys-in-use.js';
 import { type RekeyOptions, rekeySecrets } from './rekey.js';
 import { SecretKeyring } from './secret-keyring.js';
 
 const random = seededRandom(3);
 const [older, newer] = [random.bytes(32), random.bytes(32)];
 const tenant = 'a2d1b2a0-0000-4000-8000-000000000001';
-const paths = ['web', 'api', 'db'].map(label => credentialPath(tenant, `deployments/${label}`));
+const paths = ['web', 'api', 'db'].map(label => toCredentialPath(tenant, `deployments/${label}`));
 
 describe('rekeySecrets', () => {
   let store: MemoryStore;
@@ -24,13 +24,13 @@ describe('rekeySecrets', () => {
   const rekey = (...keys: Buffer[]) => rekeyWith(keys);
   const nameOf = (key: Buffer) => new SecretKeyring([key]).writing.id;
   const write = (keys: readonly Buffer[], after: number, a: string) =>
-    open(...keys).write(paths[0]!, { document: documentOf({ a }), after, as: 'current' });
+    open(...keys).write(paths[0]!, { document: toSecretDocument({ a }), after, as: 'current' });
 
   beforeEach(async () => {
     store = new MemoryStore({ clock: systemClock });
     for (const path of paths) {
-      await open(older).write(path, { document: documentOf({ a: path.label }), after: 0, as: 'current' });
-      await open(older).write(path, { document: documentOf({ a: 'staged' }), after: 1, as: 'pending' });
+      await open(older).write(path, { document: toSecretDocument({ a: path.label }), after: 0, as: 'current' });
+      await open(older).write(path, { document: toSecretDocument({ a: 'staged' }), after: 1, as: 'pending' });
     }
   });
 
@@ -46,7 +46,7 @@ describe('rekeySecrets', () => {
       expect(reading.kind === 'found' && revealDocument(reading.document)).to.deep.equal({ a: path.label });
       expect(await open(newer).state(path)).to.have.deep.property('state', { last: 2, current: 1, pending: 2 });
     }
-    expect((await keysInUse(store)).names).to.deep.equal([nameOf(newer)]);
+    expect((await readKeysInUse(store)).names).to.deep.equal([nameOf(newer)]);
   });
 
   it('finds nothing to do the second time', async () => {
@@ -66,7 +66,7 @@ describe('rekeySecrets', () => {
       [tenant, 'deployments/web'],
     ]);
     expect([outcome, rewritten, retired]).to.deep.equal(['unreadable', 3, []]);
-    expect((await keysInUse(store)).names).to.include(nameOf(older));
+    expect((await readKeysInUse(store)).names).to.include(nameOf(older));
   });
 
   it('gives up what it cannot read only when it is told to', async () => {
@@ -78,7 +78,7 @@ describe('rekeySecrets', () => {
     // A credential goes as a whole: its first two versions are sealed with a key that is lost.
     expect((await store.list('secrets/')).entries).to.deep.equal([]);
     expect((await store.list('secret-versions/')).entries).to.deep.equal([]);
-    expect((await keysInUse(store)).names).to.deep.equal([nameOf(newer)]);
+    expect((await readKeysInUse(store)).names).to.deep.equal([nameOf(newer)]);
   });
 
   it('can be stopped anywhere and goes on where it was', async () => {
@@ -110,19 +110,19 @@ describe('rekeySecrets', () => {
     });
     const contested = await rekeyWith([newer, older], { store: meddled });
     expect(contested).to.deep.include({ outcome: 'contested', retired: [] });
-    expect((await keysInUse(store)).names).to.have.members([nameOf(older), nameOf(newer)]);
+    expect((await readKeysInUse(store)).names).to.have.members([nameOf(older), nameOf(newer)]);
     expect(await rekey(newer, older)).to.deep.include({ outcome: 'done', retired: [nameOf(older)] });
   });
 
   it('reads with every key of the ring while the work is half done', async () => {
     const both = open(newer, older);
-    await both.write(paths[0]!, { document: documentOf({ a: 'new' }), after: 2, as: 'current' });
+    await both.write(paths[0]!, { document: toSecretDocument({ a: 'new' }), after: 2, as: 'current' });
     for (const path of paths) expect(await both.read(path)).to.have.property('kind', 'found');
   });
 
   it('does not lose a change that is made meanwhile', async () => {
     const [changed] = await Promise.all([
-      open(older).write(paths[0]!, { document: documentOf({ a: 'meanwhile' }), after: 2, as: 'current' }),
+      open(older).write(paths[0]!, { document: toSecretDocument({ a: 'meanwhile' }), after: 2, as: 'current' }),
       rekey(newer, older),
     ]);
     expect(changed).to.deep.equal({ kind: 'written', version: 3 });

@@ -1,10 +1,18 @@
 import { ranges, splitKey } from '../../../crds/keys/index.js';
 import type { Random } from '../../clock/index.js';
 import { type Entry, replace, type Store } from '../../store/index.js';
-import { type CredentialPath, credentialPath } from '../credential-path.js';
+import { type CredentialPath, toCredentialPath } from '../credential-path.js';
 import { UnreadableSecretFault } from '../faults.js';
-import { keysInUse, onlyUnder, sealedUnder, type SeenKeys } from './keys-in-use.js';
-import { headKey, headRecord, isUnderWritingKey, openVersion, readHead, sealVersion, versionKey } from './records.js';
+import { readKeysInUse, retireOtherKeys, guardSealing, type KeysInUseReading } from './keys-in-use.js';
+import {
+  headKey,
+  buildHeadRecord,
+  isSealedWithWritingKey,
+  openVersion,
+  readHead,
+  sealVersion,
+  versionKey,
+} from './records.js';
 import type { SecretKeyring } from './secret-keyring.js';
 
 /** A credential that cannot be opened with any key at hand. */
@@ -23,7 +31,7 @@ export interface UnreadableCredential {
  * - `contested`: some process goes on sealing with another key.
  * - `stopped`: it was told to stop.
  */
-export interface Rekeyed {
+export interface RekeyResult {
   readonly outcome: 'done' | 'unreadable' | 'contested' | 'stopped';
   /** Records, heads and versions alike, that were sealed anew. */
   readonly rewritten: number;
@@ -51,10 +59,10 @@ const PASSES = 3;
  * Seals everything anew that is not sealed with the keyring's first key. May run while the platform works, be stopped at
  * any point, and be run again: what is done stays done.
  */
-export async function rekeySecrets(options: RekeyOptions): Promise<Rekeyed> {
+export async function rekeySecrets(options: RekeyOptions): Promise<RekeyResult> {
   const { store, keyring } = options;
   let rewritten = 0;
-  const sum = (more: Omit<Rekeyed, 'rewritten' | 'retired'>): Rekeyed => ({ rewritten, retired: [], ...more });
+  const sum = (more: Omit<RekeyResult, 'rewritten' | 'retired'>): RekeyResult => ({ rewritten, retired: [], ...more });
   for (let pass = 1; pass <= PASSES; pass++) {
     const seen = await claim(options);
     const found = await onePass(options);
@@ -62,7 +70,7 @@ export async function rekeySecrets(options: RekeyOptions): Promise<Rekeyed> {
     if (found.isStopped) return sum({ outcome: 'stopped', unreadable: found.unreadable });
     if (found.unreadable.length > 0) return sum({ outcome: 'unreadable', unreadable: found.unreadable });
     // Fails when anything was sealed with another key since the pass began: it may have been missed.
-    if ((await store.commit(onlyUnder(keyring, seen))).stored) {
+    if ((await store.commit(retireOtherKeys(keyring, seen))).stored) {
       const retired = seen.names.filter(name => name !== keyring.writing.id);
       return { outcome: 'done', rewritten, unreadable: [], retired };
     }
@@ -71,11 +79,11 @@ export async function rekeySecrets(options: RekeyOptions): Promise<Rekeyed> {
 }
 
 /** Has the record name our key as the one that writes: whoever seals with another one must change it. */
-async function claim({ store, keyring }: RekeyOptions): Promise<SeenKeys> {
+async function claim({ store, keyring }: RekeyOptions): Promise<KeysInUseReading> {
   for (;;) {
-    const seen = await keysInUse(store);
+    const seen = await readKeysInUse(store);
     if (seen.writing === keyring.writing.id) return seen;
-    await store.commit({ ...sealedUnder(keyring, seen), deletes: [] });
+    await store.commit({ ...guardSealing(keyring, seen), deletes: [] });
   }
 }
 
@@ -94,7 +102,7 @@ async function onePass(options: RekeyOptions): Promise<Pass> {
     const [tenant = '', namespace = '', label = ''] = splitKey(entry.key);
     const path = `${namespace}/${label}`;
     try {
-      rewritten += await rekeyOne(options, credentialPath(tenant, path));
+      rewritten += await rekeyOne(options, toCredentialPath(tenant, path));
     } catch (thrown) {
       if (!(thrown instanceof UnreadableSecretFault)) throw thrown;
       const isGone = options.discardUnreadable === true && (await discard(options.store, entry));
@@ -123,7 +131,7 @@ async function rekeyRound({ store, keyring, random }: RekeyOptions, path: Creden
   let settled = true;
   const reseal = async (record: Entry, sealed: object) => {
     const under = await claim({ store, keyring, random });
-    const { stored } = await replace(store, record, sealed, sealedUnder(keyring, under).guards);
+    const { stored } = await replace(store, record, sealed, guardSealing(keyring, under).guards);
     if (stored) rewritten++;
     else settled = false;
   };
@@ -134,11 +142,11 @@ async function rekeyRound({ store, keyring, random }: RekeyOptions, path: Creden
     if (!record) {
       settled = false;
       await checkChanged(store, entry);
-    } else if (!isUnderWritingKey(keyring, record)) {
+    } else if (!isSealedWithWritingKey(keyring, record)) {
       await reseal(record, sealVersion(keyring, random, of, openVersion(keyring, of, record)));
     }
   }
-  if (!isUnderWritingKey(keyring, entry)) await reseal(entry, headRecord(keyring, path, head));
+  if (!isSealedWithWritingKey(keyring, entry)) await reseal(entry, buildHeadRecord(keyring, path, head));
   return { settled, rewritten };
 }
 

@@ -5,7 +5,7 @@ import { UnreadableSecretFault } from '../faults.js';
 import type { SealingKey, SecretKeyring } from './secret-keyring.js';
 
 /** Sealed bytes, as they are stored. */
-export interface Sealed {
+export interface SealedRecord {
   /** Which key it is sealed with. */
   readonly keyId: string;
   /** Base64 of the 32 random bytes that this record's own key comes from. */
@@ -28,7 +28,7 @@ const HEAD = 'mooring.io/secrets/head/1';
  * Each record has a key of its own, derived from the keyring's key and a random salt, so that no key ever seals two
  * records and no count of writes wears one out.
  */
-export function seal(keyring: SecretKeyring, random: Random, context: readonly unknown[], bytes: Buffer): Sealed {
+export function seal(keyring: SecretKeyring, random: Random, context: readonly unknown[], bytes: Buffer): SealedRecord {
   const { writing } = keyring;
   const salt = random.bytes(SALT_BYTES);
   const { key, nonce } = recordKey(writing, salt);
@@ -39,7 +39,7 @@ export function seal(keyring: SecretKeyring, random: Random, context: readonly u
 }
 
 /** Opens what `seal` sealed under the same context. Everything else is an `UnreadableSecretFault`. */
-export function unseal(keyring: SecretKeyring, context: readonly unknown[], sealed: Sealed): Buffer {
+export function unseal(keyring: SecretKeyring, context: readonly unknown[], sealed: SealedRecord): Buffer {
   const held = keyring.find(sealed.keyId);
   if (!held) throw new UnreadableSecretFault('a secret is sealed with a key that is not in the keyring');
   const box = Buffer.from(sealed.box, 'base64');
@@ -56,14 +56,14 @@ export function unseal(keyring: SecretKeyring, context: readonly unknown[], seal
 }
 
 /** Hex of a code that proves who wrote the facts: nobody without the key can make one. */
-export function authenticate({ id, key }: SealingKey, facts: readonly unknown[]): string {
+export function computeCode({ id, key }: SealingKey, facts: readonly unknown[]): string {
   const own = Buffer.from(hkdfSync('sha256', key, Buffer.alloc(0), HEAD, KEY_BYTES));
   return createHmac('sha256', own).update(bind(id, facts)).digest('hex');
 }
 
 /** Whether `code` is what `authenticate` gives for these facts. */
 export function isAuthentic(key: SealingKey, facts: readonly unknown[], code: string): boolean {
-  const [expected, given] = [Buffer.from(authenticate(key, facts), 'hex'), Buffer.from(code, 'hex')];
+  const [expected, given] = [Buffer.from(computeCode(key, facts), 'hex'), Buffer.from(code, 'hex')];
   return expected.length === given.length && timingSafeEqual(expected, given);
 }
 

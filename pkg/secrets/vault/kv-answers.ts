@@ -1,4 +1,4 @@
-import { readDocument } from '../document.js';
+import { parseSecretDocument } from '../document.js';
 import { SecretStoreUnavailableFault } from '../faults.js';
 import type { SecretDocument } from '../secret-store.js';
 import type { Versions } from '../versions.js';
@@ -24,20 +24,20 @@ export interface KvMetadata {
 }
 
 /** Reads the answer to reading a version. */
-export function kvVersion(body: unknown): KvVersion {
+export function parseKvVersion(body: unknown): KvVersion {
   const { data, metadata } = fields(body, 'data');
   const { version, custom_metadata: custom } = fields({ metadata }, 'metadata');
-  return { version: whole(version), document: readDocument(data), ...pinIn(custom) };
+  return { version: whole(version), document: parseSecretDocument(data), ...pinIn(custom) };
 }
 
 /** Reads the answer to writing a version. */
-export function kvWritten(body: unknown): { readonly version: number; readonly pin?: number } {
+export function parseKvWrite(body: unknown): { readonly version: number; readonly pin?: number } {
   const { version, custom_metadata: custom } = fields(body, 'data');
   return { version: whole(version), ...pinIn(custom) };
 }
 
 /** Reads the answer to asking for the versions. `now` decides about those that delete themselves. */
-export function kvMetadata(body: unknown, now: number): KvMetadata {
+export function parseKvMetadata(body: unknown, now: number): KvMetadata {
   const data = fields(body, 'data');
   const live = Object.entries(fields(data, 'versions'))
     .filter(([, version]) => isLive(version as Fields, now))

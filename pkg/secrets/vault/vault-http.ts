@@ -25,7 +25,7 @@ export interface VaultCall {
 }
 
 /** An answer that says something about the request: done, malformed, not permitted, not there. */
-export interface VaultAnswer {
+export interface VaultResponse {
   readonly status: 200 | 204 | 400 | 403 | 404;
   readonly body: unknown;
 }
@@ -59,7 +59,7 @@ export class VaultHttp {
     });
   }
 
-  async call(call: VaultCall): Promise<VaultAnswer> {
+  async call(call: VaultCall): Promise<VaultResponse> {
     const { status, text } = await this.#exchange(call);
     if (status === SERVICE_UNAVAILABLE && (await this.#isSealed())) {
       throw new SecretStoreSealedFault('the secrets server is sealed');
@@ -67,7 +67,7 @@ export class VaultHttp {
     if (!SPOKEN.has(status)) throw failed(call, status === TOO_MANY, `it answered with status ${status}`);
     const body = text === '' ? undefined : parsed(text);
     if (body === undefined && status === 200) throw failed(call, false, 'it answered with what is not JSON');
-    return { status: status as VaultAnswer['status'], body };
+    return { status: status as VaultResponse['status'], body };
   }
 
   close(): Promise<void> {

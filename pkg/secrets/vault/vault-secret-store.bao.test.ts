@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 
 import { systemClock, systemRandom } from '../../clock/index.js';
-import { credentialPath } from '../credential-path.js';
-import { documentOf } from '../document.js';
+import { toCredentialPath } from '../credential-path.js';
+import { toSecretDocument } from '../document.js';
 import { SecretStoreLoginFault, SecretStoreSealedFault } from '../faults.js';
 import { Secret } from '../secret.js';
 import { secretStoreContract } from '../secret-store.contract.js';
@@ -42,19 +42,19 @@ describe('vault secret store on a real server', () => {
     store: store!,
     tenant,
     otherTenant,
-    forbidden: credentialPath(tenant, 'platform/root'),
+    forbidden: toCredentialPath(tenant, 'platform/root'),
   }));
 
   // In a group of its own, for it runs after the contract: the last test seals the server.
   describe('operated', () => {
     it('does not reach a tenant without a mount', async () => {
-      const nobody = credentialPath(systemRandom.uuid(), 'deployments/web');
+      const nobody = toCredentialPath(systemRandom.uuid(), 'deployments/web');
       expect((await store!.read(nobody)).kind).to.be.oneOf(['forbidden', 'missing']);
     });
 
     it('logs in again when its token was revoked', async () => {
-      const path = credentialPath(tenant, 'deployments/revoked');
-      await store!.write(path, { document: documentOf({ a: '1' }), after: 0, as: 'current' });
+      const path = toCredentialPath(tenant, 'deployments/revoked');
+      await store!.write(path, { document: toSecretDocument({ a: '1' }), after: 0, as: 'current' });
       await vault.operate('sys/leases/revoke-prefix/auth/approle/login', {});
       expect(await store!.read(path)).to.have.property('kind', 'found');
     });
@@ -62,7 +62,7 @@ describe('vault secret store on a real server', () => {
     it('says that its role is refused', async () => {
       const refused = open('wrong');
       const thrown: unknown = await refused
-        .read(credentialPath(tenant, 'deployments/x'))
+        .read(toCredentialPath(tenant, 'deployments/x'))
         .catch((fault: unknown) => fault);
       expect(thrown).to.be.instanceOf(SecretStoreLoginFault);
       await refused.close();
@@ -71,7 +71,7 @@ describe('vault secret store on a real server', () => {
     it('says that the server is sealed', async () => {
       await vault.operate('sys/seal', {});
       const thrown: unknown = await store!
-        .read(credentialPath(tenant, 'deployments/x'))
+        .read(toCredentialPath(tenant, 'deployments/x'))
         .catch((fault: unknown) => fault);
       expect(thrown).to.be.instanceOf(SecretStoreSealedFault);
     });

@@ -5,8 +5,8 @@ import { expect } from 'chai';
 import { systemClock } from '../../clock/index.js';
 import { ManualClock } from '../../clock/manual-clock.testing.js';
 import { BrokenInvariantFault } from '../../fault/index.js';
-import { credentialPath } from '../credential-path.js';
-import { documentOf, revealDocument } from '../document.js';
+import { toCredentialPath } from '../credential-path.js';
+import { toSecretDocument, revealDocument } from '../document.js';
 import {
   SecretOutcomeUnknownFault,
   SecretStoreLoginFault,
@@ -22,7 +22,7 @@ import type { VaultLogin } from './vault-session.js';
 
 const tenant = 'a2d1b2a0-0000-4000-8000-000000000001';
 const otherTenant = 'a2d1b2a0-0000-4000-8000-000000000002';
-const web = credentialPath(tenant, 'deployments/web');
+const web = toCredentialPath(tenant, 'deployments/web');
 const approle: VaultLogin = {
   kind: 'approle',
   roleId: () => new Secret('role'),
@@ -41,7 +41,7 @@ describe('vault secret store', () => {
     return opened.at(-1)!;
   };
   const put = (password = 'hunter2', after = 0, as: 'current' | 'pending' = 'current') =>
-    store.write(web, { document: documentOf({ password }), after, as });
+    store.write(web, { document: toSecretDocument({ password }), after, as });
   /** Lets the mishap happen to the first request that it picks. */
   const once = (mishap: Mishap) => {
     vault.mishap = request => {
@@ -64,7 +64,7 @@ describe('vault secret store', () => {
     store,
     tenant,
     otherTenant,
-    forbidden: credentialPath(tenant, 'platform/root'),
+    forbidden: toCredentialPath(tenant, 'platform/root'),
   }));
 
   it('keeps to the mount of the tenant', async () => {
@@ -223,7 +223,7 @@ describe('vault secret store', () => {
 
     it('is not made again for a path that is forbidden', async () => {
       store = open({ login: approle });
-      expect(await store.read(credentialPath(tenant, 'platform/root'))).to.deep.equal({ kind: 'forbidden' });
+      expect(await store.read(toCredentialPath(tenant, 'platform/root'))).to.deep.equal({ kind: 'forbidden' });
       expect(vault.logins).to.equal(1);
     });
 

@@ -2,22 +2,22 @@ import { defaultSecretLimits, type SecretLimits } from '../../../crds/secret/ind
 import type { Clock } from '../../clock/index.js';
 import { BrokenInvariantFault } from '../../fault/index.js';
 import type { CredentialPath } from '../credential-path.js';
-import { checkDocument, revealDocument, sameDocument } from '../document.js';
+import { checkDocument, revealDocument, isSameDocument } from '../document.js';
 import { SecretOutcomeUnknownFault, SecretStoreRefusedFault, SecretStoreUnavailableFault } from '../faults.js';
 import type {
-  Destroyed,
+  DestroyResult,
   Forbidden,
   Missing,
   NewVersion,
-  Promoted,
+  PromoteResult,
   Reading,
   SecretStore,
-  SecretWritten,
+  SecretWriteResult,
   StateReading,
 } from '../secret-store.js';
-import { noVersions, stateOf, type Versions, withCurrent } from '../versions.js';
-import { isGoneVersion, type KvMetadata, kvMetadata, kvVersion, kvWritten, PIN } from './kv-answers.js';
-import { type VaultAnswer, type VaultCall, VaultHttp, type VaultHttpOptions } from './vault-http.js';
+import { noVersions, toSecretState, type Versions, setCurrent } from '../versions.js';
+import { isGoneVersion, type KvMetadata, parseKvMetadata, parseKvVersion, parseKvWrite, PIN } from './kv-answers.js';
+import { type VaultResponse, type VaultCall, VaultHttp, type VaultHttpOptions } from './vault-http.js';
 import { type VaultLogin, VaultSession } from './vault-session.js';
 
 export interface VaultSecretStoreOptions extends VaultHttpOptions {
@@ -34,7 +34,7 @@ export interface VaultSecretStoreOptions extends VaultHttpOptions {
 const TENANT = '{tenant}';
 const forbidden: Forbidden = { kind: 'forbidden' };
 const missing: Missing = { kind: 'missing' };
-const destroyed: Destroyed = { kind: 'destroyed' };
+const destroyed: DestroyResult = { kind: 'destroyed' };
 
 /**
  * Credentials in HashiCorp Vault or OpenBao, secrets engine KV version 2, a mount a tenant.
@@ -74,7 +74,7 @@ export class VaultSecretStore implements SecretStore {
     if (status === 403) return forbidden;
     if (status === 400) throw new SecretStoreUnavailableFault('the secrets server cannot read just now');
     if (status === 404) return version === undefined && isGoneVersion(body) ? this.#readCurrent(path) : missing;
-    const { pin, ...found } = kvVersion(body);
+    const { pin, ...found } = parseKvVersion(body);
     const isCurrent = pin === undefined || pin === found.version;
     return version !== undefined || isCurrent ? { kind: 'found', ...found } : this.#readCurrent(path);
   }
@@ -82,10 +82,10 @@ export class VaultSecretStore implements SecretStore {
   async state(path: CredentialPath): Promise<StateReading> {
     const metadata = await this.#metadata(path);
     if (!('versions' in metadata)) return metadata;
-    return metadata.versions.last === 0 ? missing : { kind: 'found', state: stateOf(metadata.versions) };
+    return metadata.versions.last === 0 ? missing : { kind: 'found', state: toSecretState(metadata.versions) };
   }
 
-  async write(path: CredentialPath, write: NewVersion): Promise<SecretWritten> {
+  async write(path: CredentialPath, write: NewVersion): Promise<SecretWriteResult> {
     checkDocument(write.document, this.#limits);
     const staged = write.as === 'pending' ? await this.#hold(path, write) : undefined;
     if (staged) return staged;
@@ -99,22 +99,22 @@ export class VaultSecretStore implements SecretStore {
     }
   }
 
-  async promote(path: CredentialPath, version: number): Promise<Promoted> {
+  async promote(path: CredentialPath, version: number): Promise<PromoteResult> {
     const metadata = await this.#metadata(path);
     if (!('versions' in metadata)) return metadata;
     if (!metadata.versions.live.includes(version)) return missing;
-    const next = withCurrent(metadata.versions, version);
-    return (await this.#pin(path, metadata, next.pin)) ?? { kind: 'promoted', state: stateOf(next) };
+    const next = setCurrent(metadata.versions, version);
+    return (await this.#pin(path, metadata, next.pin)) ?? { kind: 'promoted', state: toSecretState(next) };
   }
 
-  async destroy(path: CredentialPath, version: number): Promise<Destroyed> {
+  async destroy(path: CredentialPath, version: number): Promise<DestroyResult> {
     const answer = await this.#ask(path, 'destroy', { method: 'POST', body: { versions: [version] } });
     if (answer.status === 403) return forbidden;
     await afterChange(this.#unpinHighest(path));
     return destroyed;
   }
 
-  async delete(path: CredentialPath): Promise<Destroyed> {
+  async delete(path: CredentialPath): Promise<DestroyResult> {
     const { status } = await this.#ask(path, 'metadata', { method: 'DELETE' });
     return status === 403 ? forbidden : destroyed;
   }
@@ -132,37 +132,37 @@ export class VaultSecretStore implements SecretStore {
   }
 
   /** Before a version is staged: holds the current one where it is. Answers when there is nothing left to write. */
-  async #hold(path: CredentialPath, write: NewVersion): Promise<SecretWritten | undefined> {
+  async #hold(path: CredentialPath, write: NewVersion): Promise<SecretWriteResult | undefined> {
     const metadata = await this.#metadata(path);
     if ('kind' in metadata && metadata.kind === 'forbidden') return metadata;
     const { versions, custom } = 'versions' in metadata ? metadata : { versions: noVersions, custom: {} };
     if (versions.last !== write.after) return this.#settle(path, write, versions);
-    return this.#pin(path, { versions, custom }, stateOf(versions).current ?? 0);
+    return this.#pin(path, { versions, custom }, toSecretState(versions).current ?? 0);
   }
 
-  async #put(path: CredentialPath, write: NewVersion): Promise<SecretWritten> {
+  async #put(path: CredentialPath, write: NewVersion): Promise<SecretWriteResult> {
     const body = { options: { cas: write.after }, data: revealDocument(write.document) };
     const answer = await this.#ask(path, 'data', { method: 'POST', body });
     if (answer.status === 403) return forbidden;
     if (answer.status !== 200) return this.#settle(path, write);
-    const { version, pin } = kvWritten(answer.body);
+    const { version, pin } = parseKvWrite(answer.body);
     return this.#asWanted(path, write, version, pin);
   }
 
   /** What became of a write that the server refused or did not answer: made earlier, or somebody else was first. */
-  async #settle(path: CredentialPath, write: NewVersion, seen?: Versions): Promise<SecretWritten> {
+  async #settle(path: CredentialPath, write: NewVersion, seen?: Versions): Promise<SecretWriteResult> {
     const metadata = seen ? undefined : await this.#metadata(path);
     if (metadata && 'kind' in metadata && metadata.kind === 'forbidden') return metadata;
     const versions = seen ?? (metadata && 'versions' in metadata ? metadata.versions : noVersions);
     const { last, pin } = versions;
     if (last === write.after) throw new SecretStoreRefusedFault('the secrets server refuses to store a document');
     const reading = last === write.after + 1 ? await this.read(path, last) : missing;
-    const same = reading.kind === 'found' && sameDocument(reading.document, write.document);
+    const same = reading.kind === 'found' && isSameDocument(reading.document, write.document);
     return same ? this.#asWanted(path, write, last, pin) : { kind: 'conflict', last };
   }
 
   /** A version written to be current is: a pin that stands in its way goes. */
-  async #asWanted(path: CredentialPath, { as }: NewVersion, version: number, pin?: number): Promise<SecretWritten> {
+  async #asWanted(path: CredentialPath, { as }: NewVersion, version: number, pin?: number): Promise<SecretWriteResult> {
     if (as === 'pending' || pin === undefined) return { kind: 'written', version };
     const promoted = await afterChange(this.promote(path, version));
     return promoted.kind === 'forbidden' ? forbidden : { kind: 'written', version };
@@ -172,7 +172,7 @@ export class VaultSecretStore implements SecretStore {
   async #unpinHighest(path: CredentialPath): Promise<void> {
     const metadata = await this.#metadata(path);
     if (!('versions' in metadata)) return;
-    const { current } = stateOf(metadata.versions);
+    const { current } = toSecretState(metadata.versions);
     if (current !== undefined && current === metadata.versions.live.at(-1)) await this.#pin(path, metadata, undefined);
   }
 
@@ -181,7 +181,7 @@ export class VaultSecretStore implements SecretStore {
     if (status === 403) return forbidden;
     if (status === 404) return missing;
     if (status !== 200) throw new SecretStoreUnavailableFault('the secrets server cannot read just now');
-    return kvMetadata(body, this.#clock.now());
+    return parseKvMetadata(body, this.#clock.now());
   }
 
   /** Names another current version, or none, and leaves all other metadata as it is. */
@@ -199,7 +199,7 @@ export class VaultSecretStore implements SecretStore {
     path: CredentialPath,
     what: 'data' | 'metadata' | 'destroy',
     { query = '', ...call }: Pick<VaultCall, 'method' | 'body'> & { readonly query?: string },
-  ): Promise<VaultAnswer> {
+  ): Promise<VaultResponse> {
     const mount = this.#mount.replaceAll(TENANT, path.tenant).split('/').filter(Boolean);
     const url = [...mount, what, path.namespace, path.label].map(encodeURIComponent).join('/');
     const namespace = this.#namespace?.replaceAll(TENANT, path.tenant);

@@ -6,14 +6,14 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 
 import { systemClock } from '../../clock/index.js';
-import { credentialPath } from '../credential-path.js';
-import { documentOf } from '../document.js';
+import { toCredentialPath } from '../credential-path.js';
+import { toSecretDocument } from '../document.js';
 import { SecretStoreUnavailableFault } from '../faults.js';
 import { Secret } from '../secret.js';
 import { FakeVault } from './fake-vault.testing.js';
 import { VaultSecretStore } from './vault-secret-store.js';
 
-const web = credentialPath('a2d1b2a0-0000-4000-8000-000000000001', 'deployments/web');
+const web = toCredentialPath('a2d1b2a0-0000-4000-8000-000000000001', 'deployments/web');
 
 describe('vault secret store over TLS', () => {
   let folder: string;
@@ -46,7 +46,7 @@ describe('vault secret store over TLS', () => {
 
   it('reads and writes where the authority is known', async () => {
     const store = open(certificate);
-    expect(await store.write(web, { document: documentOf({ a: '1' }), after: 0, as: 'current' })).to.include({
+    expect(await store.write(web, { document: toSecretDocument({ a: '1' }), after: 0, as: 'current' })).to.include({
       kind: 'written',
     });
     expect(await store.read(web)).to.include({ kind: 'found' });
@@ -56,7 +56,7 @@ describe('vault secret store over TLS', () => {
   it('sends nothing to a server of an unknown authority, and is certain of it', async () => {
     const store = open();
     const before = vault.seen.length;
-    const write = store.write(web, { document: documentOf({ a: '1' }), after: 1, as: 'current' });
+    const write = store.write(web, { document: toSecretDocument({ a: '1' }), after: 1, as: 'current' });
     expect(await write.catch((thrown: unknown) => thrown)).to.be.instanceOf(SecretStoreUnavailableFault);
     expect(vault.seen).to.have.length(before);
     await store.close();

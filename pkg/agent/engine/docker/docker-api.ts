@@ -1,14 +1,13 @@
 import { Agent, errors, request } from 'undici';
 
 import { asError } from '../../../fault/index.js';
-import { EngineRefusedFault, EngineUnreachableFault, EngineUnsupportedFault } from '../faults.js';
-import { OLDEST_API, type SpokenVersions, spokenVersion } from './version.js';
+import { EngineRefusedFault, EngineUnreachableFault, EngineUnsupportedFault } from '../engine.js';
 
 const ANSWER_LIMIT_MS = 30_000;
 
-type Answer = Awaited<ReturnType<typeof request>>;
+type DockerResponse = Awaited<ReturnType<typeof request>>;
 
-export interface Call {
+export interface DockerCall {
   readonly query?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: unknown;
@@ -24,7 +23,7 @@ export interface Call {
 export class DockerApi {
   readonly #origin: string;
   readonly #dispatcher: Agent;
-  #version: Promise<SpokenVersions> | undefined;
+  #version: Promise<EngineVersion> | undefined;
 
   /** `host` is `unix:///path/to/socket`, `tcp://host:port` or an http address. */
   constructor(host: string) {
@@ -34,7 +33,7 @@ export class DockerApi {
   }
 
   /** What engine this is. Asked once for each time it has been reached. */
-  version(): Promise<SpokenVersions> {
+  version(): Promise<EngineVersion> {
     this.#version ??= this.#negotiate();
     return this.#version;
   }
@@ -43,7 +42,7 @@ export class DockerApi {
   async call<T>(
     method: 'GET' | 'POST' | 'DELETE',
     path: string,
-    call: Call = {},
+    call: DockerCall = {},
   ): Promise<{ status: number; body: T }> {
     const answer = await this.#ask(method, path, call);
     try {
@@ -56,7 +55,7 @@ export class DockerApi {
   }
 
   /** Resolves once the engine has begun to answer, to the body as it arrives. It must then be read. */
-  async open(method: 'GET' | 'POST', path: string, call: Call = {}): Promise<AsyncGenerator<Buffer>> {
+  async open(method: 'GET' | 'POST', path: string, call: DockerCall = {}): Promise<AsyncGenerator<Buffer>> {
     return this.#chunks(await this.#ask(method, path, call));
   }
 
@@ -64,7 +63,7 @@ export class DockerApi {
     return this.#dispatcher.destroy();
   }
 
-  async *#chunks(answer: Answer): AsyncGenerator<Buffer> {
+  async *#chunks(answer: DockerResponse): AsyncGenerator<Buffer> {
     try {
       for await (const chunk of answer.body) yield chunk as Buffer;
     } catch (thrown) {
@@ -74,11 +73,11 @@ export class DockerApi {
     }
   }
 
-  async #negotiate(): Promise<SpokenVersions> {
+  async #negotiate(): Promise<EngineVersion> {
     try {
       const answer = await this.#request('GET', '/version', {});
       const theirs = (await answer.body.json()) as { Version: string; ApiVersion: string; MinAPIVersion?: string };
-      const api = spokenVersion(theirs.ApiVersion, theirs.MinAPIVersion ?? OLDEST_API);
+      const api = negotiateVersion(theirs.ApiVersion, theirs.MinAPIVersion ?? OLDEST_API);
       if (!api) throw new EngineUnsupportedFault(`the engine speaks API ${theirs.ApiVersion}, which is not supported`);
       return { engine: theirs.Version, api };
     } catch (thrown) {
@@ -86,7 +85,7 @@ export class DockerApi {
     }
   }
 
-  async #ask(method: string, path: string, call: Call): Promise<Answer> {
+  async #ask(method: string, path: string, call: DockerCall): Promise<DockerResponse> {
     const { api } = await this.version();
     const query = call.query ? `?${new URLSearchParams(call.query).toString()}` : '';
     const answer = await this.#request(method, `/v${api}${path}${query}`, call);
@@ -94,7 +93,7 @@ export class DockerApi {
     throw new EngineRefusedFault(answer.statusCode, await messageOf(answer));
   }
 
-  async #request(method: string, path: string, call: Call): Promise<Answer> {
+  async #request(method: string, path: string, call: DockerCall): Promise<DockerResponse> {
     try {
       return await request(`${this.#origin}${path}`, {
         method,
@@ -121,11 +120,34 @@ export class DockerApi {
   }
 }
 
-async function messageOf(answer: Answer): Promise<string> {
+async function messageOf(answer: DockerResponse): Promise<string> {
   try {
     const { message } = (await answer.body.json()) as { message?: unknown };
     return typeof message === 'string' ? message : `the engine answered ${answer.statusCode}`;
   } catch {
     return `the engine answered ${answer.statusCode}`;
   }
+}
+
+/** The oldest version of the Engine API that does all we need: Docker 20.10's. */
+export const OLDEST_API = '1.41';
+
+/** The newest version that this client was written against. */
+export const NEWEST_API = '1.51';
+
+export interface EngineVersion {
+  readonly engine: string;
+  readonly api: string;
+}
+
+/** The newest version that both sides speak, given the range of the engine's; undefined when there is none. */
+export function negotiateVersion(newest: string, oldest: string): string | undefined {
+  const spoken = minor(newest) < minor(NEWEST_API) ? newest : NEWEST_API;
+  return minor(spoken) >= minor(oldest) && minor(spoken) >= minor(OLDEST_API) ? spoken : undefined;
+}
+
+/** 1.9 is older than 1.41: versions of the API count up in the second number. */
+function minor(version: string): number {
+  const [major = 0, small = 0] = version.split('.').map(Number);
+  return major * 10_000 + small;
 }

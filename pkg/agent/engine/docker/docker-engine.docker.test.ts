@@ -7,9 +7,9 @@ import { Agent as Dispatcher, request } from 'undici';
 
 import { sleep, systemClock } from '../../../clock/index.js';
 import { DockerdProcess, demoImage, freePort, RegistryProcess } from '../../../../dev/processes/index.js';
-import type { ContainerOrder } from '../engine.js';
+import type { ContainerSpec } from '../engine.js';
 import { engineContract } from '../engine.contract.js';
-import { fixedHostConfig } from './container-body.js';
+import { fixedHostConfig } from './docker-container.js';
 import { DockerEngine } from './docker-engine.js';
 
 const TENANT = '0b0f7a0e-0000-4000-8000-000000000002';
@@ -54,7 +54,7 @@ describe('the docker engine', () => {
     for (const { id } of await lab.engine.list('node_1')) await lab.engine.remove(id);
   });
 
-  const order = (slot: number, change: Partial<ContainerOrder> = {}): ContainerOrder => ({
+  const order = (slot: number, change: Partial<ContainerSpec> = {}): ContainerSpec => ({
     name: slot === 0 ? 'web' : `web-${slot}`,
     image: lab.image,
     environment: { MODE: 'test', EMPTY: '' },
@@ -74,7 +74,7 @@ describe('the docker engine', () => {
     ...change,
   });
 
-  const run = async (slot: number, change: Partial<ContainerOrder> = {}): Promise<string> => {
+  const run = async (slot: number, change: Partial<ContainerSpec> = {}): Promise<string> => {
     const id = await lab.engine.create(order(slot, change));
     await lab.engine.start(id);
     return id;

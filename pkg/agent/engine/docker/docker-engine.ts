@@ -1,14 +1,21 @@
 import { type Clock, systemClock } from '../../../clock/index.js';
-import { documents } from '../../../ndjson/index.js';
-import type { ContainerOrder, Engine, EngineEvent, EngineFacts, LogChunk, SeenContainer } from '../engine.js';
-import { EngineRefusedFault, ImageMissingFault, ImagePullFault, NameConflictFault } from '../faults.js';
-import { claimName } from '../name-claim.js';
-import { containerBody } from './container-body.js';
+import { readDocuments } from '../../../ndjson/index.js';
+import {
+  claimName,
+  type ContainerSpec,
+  type ContainerStatus,
+  type Engine,
+  type EngineEvent,
+  type EngineFacts,
+  EngineRefusedFault,
+  ImageMissingFault,
+  ImagePullFault,
+  type LogChunk,
+  NameConflictFault,
+} from '../engine.js';
 import { DockerApi } from './docker-api.js';
-import { followEvents } from './docker-events.js';
-import { NODE_LABEL } from './labels.js';
-import { logFrames } from './log-frames.js';
-import { type Inspected, seenContainer } from './seen-container.js';
+import { buildContainerBody, type ContainerInspection, NODE_LABEL, readContainerStatus } from './docker-container.js';
+import { followEvents, readLogFrames } from './docker-streams.js';
 import { TenantNetworks } from './tenant-networks.js';
 
 const SLOW_CALL_MS = 120_000;
@@ -38,7 +45,7 @@ export class DockerEngine implements Engine {
     return { name: 'docker', version: engine, apiVersion: api, cpu: body.NCPU * 1000, memory: body.MemTotal };
   }
 
-  async list(nodeId: string): Promise<readonly SeenContainer[]> {
+  async list(nodeId: string): Promise<readonly ContainerStatus[]> {
     const filters = JSON.stringify({ label: [`${NODE_LABEL}=${nodeId}`] });
     const query = { all: 'true', filters };
     const { body } = await this.#api.call<readonly { Id: string }[]>('GET', '/containers/json', { query });
@@ -46,18 +53,18 @@ export class DockerEngine implements Engine {
     return seen.filter(container => container !== undefined);
   }
 
-  async inspect(id: string): Promise<SeenContainer | undefined> {
+  async inspect(id: string): Promise<ContainerStatus | undefined> {
     const { status, body } = await this.#inspect(id);
-    return status === 404 ? undefined : seenContainer(body);
+    return status === 404 ? undefined : readContainerStatus(body);
   }
 
-  async holds(image: string): Promise<boolean> {
+  async hasImage(image: string): Promise<boolean> {
     const { status } = await this.#api.call('GET', `/images/${encodeURIComponent(image)}/json`, { expected: [404] });
     return status !== 404;
   }
 
   async pull(image: string): Promise<void> {
-    if (await this.holds(image)) return;
+    if (await this.hasImage(image)) return;
     try {
       const stream = await this.#api.open('POST', '/images/create', {
         query: { fromImage: image },
@@ -65,7 +72,7 @@ export class DockerEngine implements Engine {
         silenceMs: PULL_SILENCE_MS,
       });
       // The engine answers 200 before it has asked the registry: what went wrong stands in the stream.
-      for await (const progress of documents(stream)) {
+      for await (const progress of readDocuments(stream)) {
         const { error } = progress as { readonly error?: string };
         if (error !== undefined) throw new ImagePullFault(error);
       }
@@ -74,14 +81,14 @@ export class DockerEngine implements Engine {
     }
   }
 
-  async create(order: ContainerOrder): Promise<string> {
+  async create(order: ContainerSpec): Promise<string> {
     await this.#networks.ensure(order.network, order.owner.tenant);
     const { status, body } = await this.#order(order);
     if (status === 409) return this.#settleName(order);
     if (status !== 404) return body.Id;
 
     this.#networks.forget();
-    if (await this.holds(order.image)) throw new EngineRefusedFault(404, body.message);
+    if (await this.hasImage(order.image)) throw new EngineRefusedFault(404, body.message);
     throw new ImageMissingFault(order.image);
   }
 
@@ -121,7 +128,7 @@ export class DockerEngine implements Engine {
     const query = { stdout: 'true', stderr: 'true', follow: String(follow), tail: String(tail) };
     try {
       const stream = await this.#api.open('GET', `/containers/${id}/logs`, { query, silenceMs: 0, signal });
-      yield* logFrames(stream);
+      yield* readLogFrames(stream);
     } catch (thrown) {
       if (!signal.aborted) throw thrown;
     }
@@ -131,11 +138,11 @@ export class DockerEngine implements Engine {
     return this.#api.close();
   }
 
-  async #order(order: ContainerOrder): Promise<{ status: number; body: { Id: string; message: string } }> {
+  async #order(order: ContainerSpec): Promise<{ status: number; body: { Id: string; message: string } }> {
     try {
       return await this.#api.call('POST', '/containers/create', {
         query: { name: order.name },
-        body: containerBody(order),
+        body: buildContainerBody(order),
         expected: [404, 409],
         answerWithinMs: SLOW_CALL_MS,
       });
@@ -146,15 +153,15 @@ export class DockerEngine implements Engine {
     }
   }
 
-  #inspect(idOrName: string): Promise<{ status: number; body: Inspected }> {
-    return this.#api.call<Inspected>('GET', `/containers/${idOrName}/json`, { expected: [404] });
+  #inspect(idOrName: string): Promise<{ status: number; body: ContainerInspection }> {
+    return this.#api.call<ContainerInspection>('GET', `/containers/${idOrName}/json`, { expected: [404] });
   }
 
-  async #settleName(order: ContainerOrder): Promise<string> {
+  async #settleName(order: ContainerSpec): Promise<string> {
     const { status, body } = await this.#inspect(order.name);
     if (status === 404) return this.create(order); // it went away meanwhile
 
-    const holder = seenContainer(body);
+    const holder = readContainerStatus(body);
     switch (claimName(holder?.owner, order.owner)) {
       case 'adopt':
         return body.Id;
@@ -168,6 +175,6 @@ export class DockerEngine implements Engine {
 }
 
 /** Whether a text shows one of the values. */
-function quotes(text: string, secrets: ContainerOrder['secrets']): boolean {
+function quotes(text: string, secrets: ContainerSpec['secrets']): boolean {
   return [...(secrets?.values() ?? [])].some(secret => text.includes(secret.reveal()));
 }

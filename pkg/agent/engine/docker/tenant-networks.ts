@@ -1,6 +1,6 @@
-import { NameConflictFault } from '../faults.js';
+import { NameConflictFault } from '../engine.js';
 import type { DockerApi } from './docker-api.js';
-import { TENANT_LABEL } from './labels.js';
+import { TENANT_LABEL } from './docker-container.js';
 
 interface Network {
   readonly Id: string;

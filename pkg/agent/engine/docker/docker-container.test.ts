@@ -1,0 +1,34 @@
+import { expect } from 'chai';
+
+import type { HealthCheck } from '../../../../crds/deployment/index.js';
+import { type HealthConfig, buildHealthConfig } from './docker-container.js';
+
+describe('health check for the engine', () => {
+  const cases: ReadonlyArray<{ name: string; given: Omit<HealthCheck, 'type'>; config: HealthConfig }> = [
+    {
+      name: 'gives one element to the shell',
+      given: { command: ['wget -q -O- localhost'] },
+      config: { Test: ['CMD-SHELL', 'wget -q -O- localhost'] },
+    },
+    {
+      name: 'passes several elements as they are',
+      given: { command: ['/bin/check', '--fast now'] },
+      config: { Test: ['CMD', '/bin/check', '--fast now'] },
+    },
+    {
+      name: 'counts time in nanoseconds',
+      given: { command: ['true'], interval: '5s', timeout: '1m30s', startPeriod: '250ms', retries: 4 },
+      config: {
+        Test: ['CMD-SHELL', 'true'],
+        Interval: 5_000_000_000,
+        Timeout: 90_000_000_000,
+        StartPeriod: 250_000_000,
+        Retries: 4,
+      },
+    },
+  ];
+
+  for (const { name, given, config } of cases) {
+    it(name, () => expect(buildHealthConfig({ type: 'exec', ...given })).to.deep.equal(config));
+  }
+});

@@ -1,0 +1,69 @@
+import { type Clock, sleep } from '../../../clock/index.js';
+import { readDocuments } from '../../../ndjson/index.js';
+import { type EngineEvent, EngineUnreachableFault, type LogChunk } from '../engine.js';
+import type { DockerApi } from './docker-api.js';
+import { NODE_LABEL, REPLICA_LABEL } from './docker-container.js';
+
+const RECONNECT_MS = 500;
+
+/** What can change how a container of ours stands. The runs of health checks themselves are not among them. */
+const ACTIONS = ['create', 'start', 'die', 'destroy', 'health_status', 'oom', 'pause', 'unpause', 'rename'];
+
+interface DockerEvent {
+  readonly timeNano?: number;
+  readonly Actor?: { readonly Attributes?: Readonly<Record<string, string>> };
+}
+
+/**
+ * Follows the events of one node's containers until aborted.
+ *
+ * Each time the stream has been opened, `everything` is told first: what happened while nobody listened is found by
+ * looking, because an engine forgets its events when it restarts.
+ */
+export async function followEvents(
+  { api, clock, nodeId }: { readonly api: DockerApi; readonly clock: Clock; readonly nodeId: string },
+  seen: (event: EngineEvent | 'everything') => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const filters = JSON.stringify({ type: ['container'], label: [`${NODE_LABEL}=${nodeId}`], event: ACTIONS });
+  let since: string | undefined;
+  while (!signal.aborted) {
+    try {
+      const query = { filters, ...(since === undefined ? {} : { since }) };
+      const stream = await api.open('GET', '/events', { query, silenceMs: 0, signal });
+      seen('everything');
+      for await (const document of readDocuments(stream)) {
+        const { timeNano, Actor } = document as DockerEvent;
+        if (timeNano !== undefined) since = (timeNano / 1e9).toFixed(9);
+        const replica = Actor?.Attributes?.[REPLICA_LABEL];
+        if (replica) seen({ replica });
+      }
+    } catch {
+      // The engine is away: the caller learns of it by every other call it makes.
+    }
+    await sleep(clock, RECONNECT_MS, signal);
+  }
+}
+
+const HEADER = 8;
+const STDERR = 2;
+const LARGEST_FRAME = 16 * 1024 * 1024;
+
+/**
+ * Takes apart the engine's log stream: one byte for the stream, three of nothing, four for the length, then the bytes.
+ * What is left of a frame when the stream ends is not handed on.
+ */
+export async function* readLogFrames(chunks: AsyncIterable<Buffer>): AsyncGenerator<LogChunk> {
+  let held: Buffer = Buffer.alloc(0);
+  for await (const chunk of chunks) {
+    held = held.length === 0 ? chunk : Buffer.concat([held, chunk]);
+    while (held.length >= HEADER) {
+      const length = held.readUInt32BE(4);
+      if (length > LARGEST_FRAME) throw new EngineUnreachableFault('the engine sent logs that cannot be read');
+      if (held.length < HEADER + length) break;
+
+      yield { stream: held[0] === STDERR ? 'stderr' : 'stdout', bytes: held.subarray(HEADER, HEADER + length) };
+      held = held.subarray(HEADER + length);
+    }
+  }
+}

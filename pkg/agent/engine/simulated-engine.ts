@@ -1,0 +1,262 @@
+import type { ContainerHealth } from '../../../crds/report/index.js';
+import { type Clock, type Random, sleep } from '../../clock/index.js';
+import {
+  claimName,
+  type ContainerSpec,
+  type ContainerStatus,
+  type Engine,
+  type EngineEvent,
+  type EngineFacts,
+  EngineRefusedFault,
+  EngineUnreachableFault,
+  ImageMissingFault,
+  ImagePullFault,
+  type LogChunk,
+  NameConflictFault,
+} from './engine.js';
+
+/** The calls of an engine that can be slow or fail. */
+export type EngineOperation = 'facts' | 'list' | 'inspect' | 'pull' | 'create' | 'start' | 'stop' | 'remove' | 'logs';
+
+export interface SimulatedEngineOptions {
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Whether the registry gives an image. Default: every image. */
+  readonly registryHasImage?: (image: string) => boolean;
+  /** How long a call takes. Default: no time. */
+  readonly latencyMs?: (operation: EngineOperation) => number;
+  /** What goes wrong with a call, before it has had its effect or after. Default: nothing. */
+  readonly failure?: (operation: EngineOperation, when: 'before' | 'after') => Error | undefined;
+  /** From start to healthy, where a health check is declared. */
+  readonly healthyAfterMs?: number;
+  readonly cpu?: number;
+  readonly memory?: number;
+}
+
+interface Listener {
+  readonly nodeId: string;
+  readonly seen: (event: EngineEvent | 'everything') => void;
+}
+
+/**
+ * An engine in memory, for simulations and for scale: it outlives the agents that use it, as a real one does.
+ *
+ * Everything that takes time takes it from the injected clock.
+ */
+export class SimulatedEngine implements Engine {
+  readonly #options: SimulatedEngineOptions;
+  readonly #containers = new Map<string, SimulatedContainer>();
+  readonly #images = new Set<string>();
+  readonly #listeners = new Set<Listener>();
+  #reachable = true;
+  #changes = 0;
+
+  constructor(options: SimulatedEngineOptions) {
+    this.#options = options;
+  }
+
+  /** All containers, whoever made them: what an onlooker would see. */
+  get containers(): readonly ContainerStatus[] {
+    return [...this.#containers.values()].map(container => container.status);
+  }
+
+  /** How many calls have changed something. */
+  get changes(): number {
+    return this.#changes;
+  }
+
+  /** Takes the engine away, or brings it back. Its containers go on meanwhile. */
+  setReachable(reachable: boolean): void {
+    this.#reachable = reachable;
+    if (reachable) for (const { seen } of this.#listeners) seen('everything');
+  }
+
+  /** Restarts the engine: every container stops, as with a daemon without live-restore. */
+  restart(): void {
+    for (const container of this.#containers.values()) container.exit(137);
+    for (const { seen } of this.#listeners) seen('everything');
+  }
+
+  /** The container's own process ends. */
+  crash(id: string, exitCode: number): void {
+    const container = this.#demand(id);
+    container.exit(exitCode);
+    this.#tell(container);
+  }
+
+  /** The container's health check changes its mind. */
+  setHealth(id: string, health: ContainerHealth): void {
+    const container = this.#demand(id);
+    container.health = health;
+    this.#tell(container);
+  }
+
+  facts(): Promise<EngineFacts> {
+    const { cpu = 8000, memory = 16 * 2 ** 30 } = this.#options;
+    return this.#call('facts', () => ({ name: 'simulated', version: '1', apiVersion: '1', cpu, memory }));
+  }
+
+  list(nodeId: string): Promise<readonly ContainerStatus[]> {
+    return this.#call('list', () => this.containers.filter(({ owner }) => owner.nodeId === nodeId));
+  }
+
+  inspect(id: string): Promise<ContainerStatus | undefined> {
+    return this.#call('inspect', () => this.#containers.get(id)?.status);
+  }
+
+  hasImage(image: string): Promise<boolean> {
+    return this.#call('inspect', () => this.#images.has(image));
+  }
+
+  pull(image: string): Promise<void> {
+    return this.#call('pull', () => {
+      if (!(this.#options.registryHasImage?.(image) ?? true)) throw new ImagePullFault(`no such image: ${image}`);
+      if (!this.#images.has(image)) this.#changes++;
+      this.#images.add(image);
+    });
+  }
+
+  create(order: ContainerSpec): Promise<string> {
+    return this.#call('create', () => {
+      if (!this.#images.has(order.image)) throw new ImageMissingFault(order.image);
+      const holder = [...this.#containers.values()].find(({ status }) => status.name === order.name);
+      const claim = holder && claimName(holder.status.owner, order.owner);
+      if (holder && claim === 'adopt') return holder.status.id;
+      if (claim === 'conflict') throw new NameConflictFault(order.name);
+      if (holder) this.#drop(holder);
+
+      this.#changes++;
+      const id = this.#options.random.bytes(32).toString('hex');
+      const container = new SimulatedContainer(id, order);
+      this.#containers.set(id, container);
+      this.#tell(container);
+      return id;
+    });
+  }
+
+  start(id: string): Promise<void> {
+    return this.#call('start', () => {
+      const container = this.#demand(id);
+      if (container.status.state === 'running') return;
+      this.#changes++;
+      const run = container.start();
+      this.#tell(container);
+      if (container.status.health !== 'starting') return;
+      this.#options.clock.after(this.#options.healthyAfterMs ?? 1000, () => {
+        if (container.run !== run || container.status.health !== 'starting') return;
+        container.health = 'healthy';
+        this.#tell(container);
+      });
+    });
+  }
+
+  stop(id: string): Promise<void> {
+    return this.#call('stop', () => {
+      const container = this.#containers.get(id);
+      if (container?.status.state !== 'running') return;
+      this.#changes++;
+      container.exit(143);
+      this.#tell(container);
+    });
+  }
+
+  remove(id: string): Promise<void> {
+    return this.#call('remove', () => {
+      const container = this.#containers.get(id);
+      if (container) this.#drop(container);
+    });
+  }
+
+  async events(nodeId: string, seen: (event: EngineEvent | 'everything') => void, signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return;
+    const listener = { nodeId, seen };
+    this.#listeners.add(listener);
+    if (this.#reachable) seen('everything');
+    await new Promise<void>(resolve => signal.addEventListener('abort', () => resolve(), { once: true }));
+    this.#listeners.delete(listener);
+  }
+
+  async *logs(
+    id: string,
+    { follow }: { follow: boolean; tail: number },
+    signal: AbortSignal,
+  ): AsyncGenerator<LogChunk> {
+    const { name } = await this.#call('logs', () => this.#demand(id).status);
+    yield { stream: 'stdout', bytes: Buffer.from(`${name} is simulated\n`) };
+    if (!follow || signal.aborted) return;
+    await new Promise<void>(resolve => signal.addEventListener('abort', () => resolve(), { once: true }));
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  async #call<T>(operation: EngineOperation, effect: () => T): Promise<T> {
+    const { clock, latencyMs, failure } = this.#options;
+    const ms = latencyMs?.(operation) ?? 0;
+    if (ms > 0) await sleep(clock, ms);
+    if (!this.#reachable) throw new EngineUnreachableFault('the simulated engine is away');
+
+    const before = failure?.(operation, 'before');
+    if (before) throw before;
+    const result = effect();
+    const after = failure?.(operation, 'after');
+    if (after) throw after;
+    return result;
+  }
+
+  #demand(id: string): SimulatedContainer {
+    const container = this.#containers.get(id);
+    if (!container) throw new EngineRefusedFault(404, `no such container: ${id}`);
+    return container;
+  }
+
+  #drop(container: SimulatedContainer): void {
+    this.#changes++;
+    container.exit(137);
+    this.#containers.delete(container.status.id);
+    this.#tell(container);
+  }
+
+  #tell({ status: { owner } }: SimulatedContainer): void {
+    if (!this.#reachable) return;
+    for (const { nodeId, seen } of this.#listeners) if (nodeId === owner.nodeId) seen({ replica: owner.replica });
+  }
+}
+
+/** One container of the simulated engine. */
+export class SimulatedContainer {
+  readonly #checked: boolean;
+  #seen: ContainerStatus;
+  #run = 0;
+
+  constructor(id: string, { name, owner, healthCheck }: ContainerSpec) {
+    this.#checked = healthCheck !== undefined;
+    this.#seen = { id, name, owner, state: 'created', health: 'none', exitCode: undefined };
+  }
+
+  get status(): ContainerStatus {
+    return this.#seen;
+  }
+
+  /** Counts the starts, so that what belongs to an earlier run can be told. */
+  get run(): number {
+    return this.#run;
+  }
+
+  set health(health: ContainerHealth) {
+    this.#seen = { ...this.#seen, health };
+  }
+
+  /** Answers the number of the run that began. */
+  start(): number {
+    this.#seen = { ...this.#seen, state: 'running', health: this.#checked ? 'starting' : 'none', exitCode: undefined };
+    this.#run++;
+    return this.#run;
+  }
+
+  /** Does nothing to a container that does not run. */
+  exit(exitCode: number): void {
+    if (this.#seen.state === 'running') this.#seen = { ...this.#seen, state: 'exited', exitCode };
+  }
+}

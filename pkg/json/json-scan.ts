@@ -1,0 +1,263 @@
+export interface JsonLimits {
+  /** How many objects and lists may be open at once. */
+  readonly maxDepth: number;
+  /** How many keys and values there may be in all. */
+  readonly maxTokens: number;
+}
+
+/** What is wrong with a text that should have been JSON. */
+export interface JsonProblem {
+  readonly kind:
+    | 'syntax'
+    | 'utf8'
+    | 'bom'
+    | 'depth'
+    | 'tokens'
+    | 'duplicate_key'
+    | 'forbidden_key'
+    | 'surrogate'
+    | 'control_character'
+    | 'number';
+  /** Where in the document, as a field path; empty at the top. */
+  readonly path: string;
+  /** Characters before the fault. */
+  readonly offset: number;
+  /** One sentence for people. Quotes no value. */
+  readonly message: string;
+}
+
+const TAB = 0x09;
+const LINE_FEED = 0x0a;
+const CARRIAGE_RETURN = 0x0d;
+const SPACE = 0x20;
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const OPEN_LIST = 0x5b;
+const BACKSLASH = 0x5c;
+const CLOSE_LIST = 0x5d;
+const LOWER_U = 0x75;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+
+const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
+const LITERAL = /true|false|null/y;
+const SIMPLE_ESCAPES = '"\\/bfnrt';
+const REFUSED_ESCAPES = 'bf';
+const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
+
+/** One object or list that is open. */
+interface Level {
+  /** The keys seen so far, or undefined in a list. */
+  readonly keys: Set<string> | undefined;
+  /** The key or the index that is being read, for the path of a problem. */
+  at: string | number;
+}
+
+/** Stops the scan. Never leaves this file. */
+class Stop {
+  readonly problem: JsonProblem;
+
+  constructor(problem: JsonProblem) {
+    this.problem = problem;
+  }
+}
+
+/** One pass over a text. Accepts a subset of what `JSON.parse` accepts, without building anything. */
+export class JsonScan {
+  readonly #text: string;
+  readonly #limits: JsonLimits;
+  readonly #levels: Level[] = [];
+  #offset = 0;
+  #tokens = 0;
+
+  constructor(text: string, limits: JsonLimits) {
+    this.#text = text;
+    this.#limits = limits;
+  }
+
+  /** The first thing that is wrong, or undefined. */
+  problem(): JsonProblem | undefined {
+    try {
+      this.#document();
+      return undefined;
+    } catch (thrown) {
+      if (thrown instanceof Stop) return thrown.problem;
+      throw thrown;
+    }
+  }
+
+  /** Values and closing brackets in turn, with the open levels on a stack of our own instead of the call stack. */
+  #document(): void {
+    do {
+      if (this.#value()) continue;
+      this.#close();
+    } while (this.#levels.length > 0);
+    if (this.#skip() === this.#text.length) return;
+    this.#stop('syntax', 'something follows the end of the document');
+  }
+
+  /** Reads one value. True when it opened a level that holds something, so that another value comes next. */
+  #value(): boolean {
+    const code = this.#text.charCodeAt(this.#skip());
+    this.#count();
+    if (code === OPEN_OBJECT) return this.#open(CLOSE_OBJECT);
+    if (code === OPEN_LIST) return this.#open(CLOSE_LIST);
+    if (code === QUOTE) this.#string();
+    else if (code === 0x74 || code === 0x66 || code === 0x6e) this.#take(LITERAL);
+    else this.#number();
+    return false;
+  }
+
+  #open(closing: number): boolean {
+    if (this.#levels.length === this.#limits.maxDepth) {
+      this.#stop('depth', `nested deeper than ${this.#limits.maxDepth} levels`);
+    }
+    const isObject = closing === CLOSE_OBJECT;
+    this.#offset++;
+    if (this.#text.charCodeAt(this.#skip()) === closing) {
+      this.#offset++;
+      return false;
+    }
+    this.#levels.push({ keys: isObject ? new Set() : undefined, at: isObject ? '' : 0 });
+    if (isObject) this.#key();
+    return true;
+  }
+
+  /** After a value: goes on to the next one of the level, or closes as many levels as end here. */
+  #close(): void {
+    while (this.#levels.length > 0) {
+      const level = this.#levels[this.#levels.length - 1]!;
+      const code = this.#text.charCodeAt(this.#skip());
+      if (code === COMMA) {
+        this.#offset++;
+        if (level.keys) this.#key();
+        else level.at = (level.at as number) + 1;
+        return;
+      }
+      if (code !== (level.keys ? CLOSE_OBJECT : CLOSE_LIST)) this.#stop('syntax', 'expected a comma or the end');
+      this.#offset++;
+      this.#levels.pop();
+    }
+  }
+
+  #key(): void {
+    const level = this.#levels[this.#levels.length - 1]!;
+    const start = this.#skip();
+    if (this.#text.charCodeAt(start) !== QUOTE) this.#stop('syntax', 'expected a key in double quotes');
+    this.#count();
+    const escaped = this.#string();
+    const raw = this.#text.slice(start + 1, this.#offset - 1);
+    const key = escaped ? (JSON.parse(`"${raw}"`) as string) : raw;
+    level.at = key;
+    if (FORBIDDEN_KEYS.has(key)) this.#stop('forbidden_key', 'a key with this name is not accepted');
+    if (level.keys!.has(key)) this.#stop('duplicate_key', 'the same key stands twice in one object');
+    level.keys!.add(key);
+    if (this.#text.charCodeAt(this.#skip()) !== COLON) this.#stop('syntax', 'expected a colon after the key');
+    this.#offset++;
+  }
+
+  /** Passes a string. Says whether it holds an escape. */
+  #string(): boolean {
+    const text = this.#text;
+    let escaped = false;
+    let at = this.#offset + 1;
+    for (;;) {
+      const code = text.charCodeAt(at);
+      if (code === QUOTE) break;
+      if (code === BACKSLASH) {
+        escaped = true;
+        at = this.#escape(at);
+      } else if (code >= SPACE) at++;
+      else {
+        this.#offset = at;
+        this.#stop('syntax', at < text.length ? 'a control character in a string' : 'the string does not end');
+      }
+    }
+    this.#offset = at + 1;
+    return escaped;
+  }
+
+  /** Checks the escape at `at` and gives the place after it; a pair of surrogates is one escape. */
+  #escape(at: number): number {
+    const text = this.#text;
+    this.#offset = at;
+    if (text.charCodeAt(at + 1) !== LOWER_U) {
+      const letter = text.charAt(at + 1);
+      if (letter === '' || !SIMPLE_ESCAPES.includes(letter)) this.#stop('syntax', 'an unknown escape');
+      if (REFUSED_ESCAPES.includes(letter)) this.#stop('control_character', 'a control character in a string');
+      return at + 2;
+    }
+    const unit = this.#unit(at);
+    if (unit < SPACE && unit !== TAB && unit !== LINE_FEED && unit !== CARRIAGE_RETURN) {
+      this.#stop('control_character', 'a control character in a string');
+    }
+    if (unit < 0xd800 || unit > 0xdfff) return at + 6;
+
+    const next = unit <= 0xdbff && text.startsWith('\\u', at + 6) ? this.#unit(at + 6) : 0;
+    if (next < 0xdc00 || next > 0xdfff) this.#stop('surrogate', 'half a surrogate pair in a string');
+    return at + 12;
+  }
+
+  #unit(at: number): number {
+    let unit = 0;
+    for (let place = at + 2; place < at + 6; place++) {
+      const digit = hexDigit(this.#text.charCodeAt(place));
+      if (digit === undefined) this.#stop('syntax', 'an escape that is not four hexadecimal digits');
+      unit = unit * 16 + digit;
+    }
+    return unit;
+  }
+
+  #number(): void {
+    const start = this.#offset;
+    this.#take(NUMBER);
+    const value = Number(this.#text.slice(start, this.#offset));
+    if (Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value))) return;
+    this.#offset = start;
+    this.#stop('number', 'a number that cannot be kept exactly');
+  }
+
+  #take(form: RegExp): void {
+    form.lastIndex = this.#offset;
+    if (!form.test(this.#text)) this.#stop('syntax', 'expected a value');
+    this.#offset = form.lastIndex;
+  }
+
+  #skip(): number {
+    const text = this.#text;
+    for (;;) {
+      const code = text.charCodeAt(this.#offset);
+      if (code !== SPACE && code !== LINE_FEED && code !== CARRIAGE_RETURN && code !== TAB) return this.#offset;
+      this.#offset++;
+    }
+  }
+
+  #count(): void {
+    if (++this.#tokens > this.#limits.maxTokens) {
+      this.#stop('tokens', `more than ${this.#limits.maxTokens} keys and values`);
+    }
+  }
+
+  #stop(kind: JsonProblem['kind'], message: string): never {
+    throw new Stop({ kind, path: pathOf(this.#levels), offset: this.#offset, message });
+  }
+}
+
+function hexDigit(code: number): number | undefined {
+  if (code >= 0x30 && code <= 0x39) return code - 0x30;
+  const letter = code | 0x20; // in lower case
+  return letter >= 0x61 && letter <= 0x66 ? letter - 0x61 + 10 : undefined;
+}
+
+const PLAIN_KEY = /^[A-Za-z_][A-Za-z0-9_-]{0,62}$/;
+
+function pathOf(levels: readonly Level[]): string {
+  return levels
+    .map(({ at }) => {
+      if (typeof at === 'number') return `[${at}]`;
+      return PLAIN_KEY.test(at) ? `.${at}` : `[${JSON.stringify(at.slice(0, 64))}]`;
+    })
+    .join('')
+    .replace(/^\./, '');
+}

@@ -1,0 +1,199 @@
+import { expect } from 'chai';
+
+import { keys, ranges } from '../../crds/keys/index.js';
+import type { NodePresence, StoredNode } from '../../crds/node/index.js';
+import type { Report } from '../../crds/report/index.js';
+import { value } from '../store/index.js';
+import { DispatcherLab, LAB_NODE, nodeRecord, replica, LAB_TENANT } from './dispatcher-lab.testing.js';
+import type { AssignmentLine, Heartbeat } from './messages.js';
+
+const beat: Heartbeat = { labels: {}, capacity: nodeRecord.capacity, agentVersion: 'test' };
+
+const report = (change: Partial<Report> = {}): Report => ({
+  replica: 'rep_1',
+  deployment: 'web',
+  slot: 0,
+  nodeId: LAB_NODE.id,
+  templateHash: 'hash',
+  state: 'running',
+  health: 'none',
+  restarts: 0,
+  at: '2030-01-01T00:00:00.000Z',
+  ...change,
+});
+
+describe('the dispatcher', () => {
+  let lab: DispatcherLab;
+
+  beforeEach(async () => {
+    lab = await new DispatcherLab().start();
+  });
+
+  afterEach(() => lab.stop());
+
+  const presence = () => {
+    const entry = lab.cache.get(keys.alive(LAB_TENANT, LAB_NODE.name));
+    return entry && value<NodePresence>(entry);
+  };
+
+  describe('hearing a heartbeat', () => {
+    it('makes the node present for as long as it is heard', async () => {
+      await lab.dispatcher.heartbeat(LAB_NODE, beat);
+      expect(presence()?.id).to.equal(LAB_NODE.id);
+
+      await lab.clock.pass(31_000);
+      expect(presence()).to.equal(undefined);
+    });
+
+    it('writes nothing while nothing changes', async () => {
+      await lab.dispatcher.heartbeat(LAB_NODE, beat);
+      const before = await lab.store.revision();
+      for (let turn = 0; turn < 20; turn++) {
+        await lab.clock.pass(5_000);
+        await lab.dispatcher.heartbeat(LAB_NODE, beat);
+      }
+
+      expect(await lab.store.revision()).to.equal(before);
+      expect(presence()?.id).to.equal(LAB_NODE.id);
+    });
+
+    it('makes a node present again that had been silent for too long', async () => {
+      await lab.dispatcher.heartbeat(LAB_NODE, beat);
+      await lab.clock.pass(60_000);
+      await lab.dispatcher.heartbeat(LAB_NODE, beat);
+
+      expect(presence()?.id).to.equal(LAB_NODE.id);
+    });
+
+    it('learns that the control plane runs there, and keeps it when an agent does not say', async () => {
+      const isControlPlane = () => value<StoredNode>(lab.cache.get(keys.node(LAB_TENANT, LAB_NODE.name))!).controlPlane;
+      await lab.dispatcher.heartbeat(LAB_NODE, { ...beat, controlPlane: true });
+      expect(isControlPlane()).to.equal(true);
+      await lab.dispatcher.heartbeat(LAB_NODE, beat);
+      expect(isControlPlane()).to.equal(true);
+      await lab.dispatcher.heartbeat(LAB_NODE, { ...beat, controlPlane: false });
+      expect(isControlPlane()).to.equal(false);
+    });
+
+    it('stores other labels together with their event', async () => {
+      await lab.dispatcher.heartbeat(LAB_NODE, { ...beat, labels: { disk: 'ssd' } });
+
+      const entry = lab.cache.get(keys.node(LAB_TENANT, LAB_NODE.name))!;
+      expect(value<StoredNode>(entry).labels).to.deep.equal({ disk: 'ssd' });
+      const [event] = lab.cache.list(ranges.of(ranges.events, LAB_TENANT));
+      expect(event?.revision).to.equal(entry.revision);
+    });
+
+    it('does not know a node that is gone, or another one of the same name', async () => {
+      expect(await lab.dispatcher.heartbeat({ ...LAB_NODE, id: 'node_0' }, beat)).to.equal(undefined);
+      expect(presence()).to.equal(undefined);
+    });
+  });
+
+  describe('taking reports', () => {
+    it('stores what differs, and nothing else', async () => {
+      await lab.assign(replica());
+      await lab.dispatcher.report(LAB_NODE, { reports: [report()] });
+      const first = await lab.store.revision();
+      await lab.dispatcher.report(LAB_NODE, { reports: [report({ at: '2030-01-01T00:01:00.000Z' })] });
+      expect(await lab.store.revision()).to.equal(first);
+
+      await lab.dispatcher.report(LAB_NODE, { reports: [report({ health: 'healthy' })] });
+      await lab.cache.barrier();
+      expect(lab.report('rep_1')?.health).to.equal('healthy');
+    });
+
+    const foreign: ReadonlyArray<{ name: string; other: Partial<Report> }> = [
+      { name: 'of a replica of another node', other: { replica: 'rep_elsewhere', slot: 1 } },
+      { name: 'of a replica of another tenant', other: { replica: 'rep_foreign' } },
+      { name: 'of a replica that is not placed', other: { replica: 'rep_unplaced', slot: 2 } },
+      { name: 'in the name of another node', other: { nodeId: 'node_2' } },
+      { name: 'that gives a replica another deployment', other: { deployment: 'db' } },
+    ];
+    for (const { name, other } of foreign) {
+      it(`refuses the whole batch for one report ${name}`, async () => {
+        const { nodeId: _, ...unplaced } = replica({ uid: 'rep_unplaced', slot: 2 });
+        await lab.assign(replica());
+        await lab.assign(replica({ uid: 'rep_elsewhere', slot: 1, nodeId: 'node_2' }));
+        await lab.assign(replica({ uid: 'rep_foreign', tenant: '00000000-0000-4000-8000-000000000000' }));
+        await lab.assign(unplaced);
+
+        const intake = await lab.dispatcher.report(LAB_NODE, { reports: [report(), report(other)] });
+
+        expect(intake.accepted).to.equal(false);
+        await lab.cache.barrier();
+        expect(lab.report('rep_1')).to.equal(undefined);
+      });
+    }
+
+    it('passes over a replica that is gone, and clears what was stored for it', async () => {
+      await lab.assign(replica());
+      await lab.dispatcher.report(LAB_NODE, { reports: [report()] });
+      await lab.delete(keys.replica(LAB_TENANT, 'web', 0));
+
+      expect((await lab.dispatcher.report(LAB_NODE, { reports: [report({ state: 'removed' })] })).accepted).to.equal(
+        true,
+      );
+      await lab.cache.barrier();
+      expect(lab.report('rep_1')).to.equal(undefined);
+    });
+
+    it('never takes back that a container was removed', async () => {
+      await lab.assign(replica());
+      await lab.dispatcher.report(LAB_NODE, { reports: [report({ state: 'removed' })] });
+      await lab.cache.barrier();
+      await lab.dispatcher.report(LAB_NODE, { reports: [report()] });
+      await lab.cache.barrier();
+
+      expect(lab.report('rep_1')?.state).to.equal('removed');
+    });
+  });
+
+  describe('handing out assignments', () => {
+    const told = async () => {
+      const lines: AssignmentLine[] = [];
+      const end = lab.dispatcher.assignments(LAB_NODE, line => lines.push(line));
+      await lab.clock.pass(0);
+      return { lines, end };
+    };
+
+    it('begins with a snapshot of the own replicas only', async () => {
+      await lab.assign(replica());
+      await lab.assign(replica({ uid: 'rep_2', slot: 1, nodeId: 'node_2' }));
+
+      expect((await told()).lines).to.deep.equal([{ type: 'snapshot', replicas: [replica()] }]);
+    });
+
+    it('goes on with every change, and with requests for logs', async () => {
+      const { lines } = await told();
+      const request = { id: 'log_1', replica: 'rep_1', follow: false, tail: 10, server: 'http://127.0.0.1:1' };
+      await lab.assign(replica());
+      await lab.assign(replica({ retiringSince: 'now' }));
+      await lab.put(keys.logRequest(LAB_TENANT, LAB_NODE.id, 'log_1'), request);
+      await lab.delete(keys.replica(LAB_TENANT, 'web', 0));
+
+      expect(lines.slice(1)).to.deep.equal([
+        { type: 'set', replica: replica() },
+        { type: 'set', replica: replica({ retiringSince: 'now' }) },
+        { type: 'logs', request },
+        { type: 'drop', uid: 'rep_1' },
+      ]);
+    });
+
+    it('drops the old replica of a slot before it sets the new one', async () => {
+      await lab.assign(replica());
+      const { lines } = await told();
+      await lab.assign(replica({ uid: 'rep_2', generation: 2 }));
+
+      expect(lines.slice(1).map(({ type }) => type)).to.deep.equal(['drop', 'set']);
+    });
+
+    it('tells nothing to a stream that has ended', async () => {
+      const { lines, end } = await told();
+      end();
+      await lab.assign(replica());
+
+      expect(lines).to.have.length(1);
+    });
+  });
+});

@@ -1,0 +1,43 @@
+import { ranges } from '../../crds/keys/index.js';
+import type { Replica } from '../../crds/replica/index.js';
+import type { Clock } from '../clock/index.js';
+import type { EventWriter } from '../events/index.js';
+import { defineFleetIndexes } from '../fleet/index.js';
+import type { Logger } from '../log/index.js';
+import type { SecretStore } from '../secrets/index.js';
+import { type Cache, type Entry, type Store, value } from '../store/index.js';
+import type { Tickets } from './tickets.js';
+
+/** What delivering secrets to agents needs. */
+export interface DeliveryEnv {
+  readonly secrets: SecretStore;
+  readonly tickets: Tickets;
+}
+
+/** What the dispatcher works with. */
+export interface DispatcherEnv {
+  readonly store: Store;
+  /** `defineDispatcherIndexes` must have been called on it before it was fed. */
+  readonly cache: Cache;
+  readonly events: EventWriter;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Silence after which a node counts as failed. */
+  readonly failedAfterSeconds: number;
+  /** What giving out secrets takes. Without it, replicas that refer to secrets are told to nobody. */
+  readonly delivery?: DeliveryEnv;
+}
+
+/** Replicas by uid. */
+export const REPLICAS_BY_UID = 'dispatcher.replicas-by-uid';
+
+/** Files what the dispatcher looks up. To be called once, before the cache is fed. */
+export function defineDispatcherIndexes(cache: Cache): void {
+  defineFleetIndexes(cache);
+  cache.defineIndex(REPLICAS_BY_UID, ranges.replicas, entry => [readReplica(entry).uid]);
+}
+
+/** The replica that an entry of that range holds. */
+export function readReplica(entry: Entry): Replica {
+  return value<Replica>(entry);
+}

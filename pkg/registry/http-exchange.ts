@@ -1,0 +1,110 @@
+import { type IncomingHttpHeaders, type IncomingMessage, request as plainRequest } from 'node:http';
+import { request as secureRequest } from 'node:https';
+import { isIP, isIPv6, type LookupFunction } from 'node:net';
+
+import type { Host } from './image-location.js';
+import type { UnreachableReason } from './image-check.js';
+
+/** The most that is read of an answer. */
+export const RESPONSE_MAX = 64 * 1024;
+const HEAD_MAX = 16 * 1024;
+
+export type Scheme = 'https' | 'http';
+
+/** One request, to addresses that have been looked at. */
+export interface HttpExchangeRequest {
+  readonly scheme: Scheme;
+  readonly host: Host;
+  /** The only addresses that are connected to. */
+  readonly addresses: readonly string[];
+  readonly method: 'HEAD' | 'GET';
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** CA certificates, where the machine's own are not enough. */
+  readonly ca?: readonly string[];
+  readonly signal: AbortSignal;
+}
+
+export interface RegistryResponse {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+}
+
+/** An answer, or why there is none. */
+export type HttpExchangeResult =
+  | { readonly kind: 'answer'; readonly answer: RegistryResponse }
+  | { readonly kind: 'failed'; readonly reason: UnreachableReason };
+
+/**
+ * Asks once, on a connection of its own, and follows nothing.
+ *
+ * The name goes into the certificate check and the Host header; the connection goes to one of the given addresses, so
+ * that a name which means something else a moment later changes nothing.
+ */
+export async function sendHttp(question: HttpExchangeRequest): Promise<HttpExchangeResult> {
+  try {
+    const response = await head(question);
+    const body = question.method === 'HEAD' ? Buffer.alloc(0) : await bodyOf(response);
+    response.destroy();
+    if (!body) return { kind: 'failed', reason: 'too_large' };
+    return { kind: 'answer', answer: { status: response.statusCode ?? 0, headers: response.headers, body } };
+  } catch (thrown) {
+    const { code = '' } = thrown as NodeJS.ErrnoException;
+    return { kind: 'failed', reason: question.signal.aborted ? 'late' : reasonOf(code) };
+  }
+}
+
+function head({ scheme, host, addresses, ca, ...rest }: HttpExchangeRequest): Promise<IncomingMessage> {
+  const { name } = host;
+  const options = {
+    ...rest,
+    host: name,
+    port: host.port ?? (scheme === 'https' ? 443 : 80),
+    agent: false,
+    lookup: only(addresses),
+    maxHeaderSize: HEAD_MAX,
+    headers: { ...rest.headers, host: host.text },
+    ...(scheme === 'https' && {
+      servername: isIP(name) === 0 ? name : '',
+      minVersion: 'TLSv1.2' as const,
+      ...(ca && { ca: [...ca] }),
+    }),
+  };
+  return new Promise((resolve, reject) => {
+    const request = (scheme === 'https' ? secureRequest : plainRequest)(options, resolve);
+    request.on('error', reject);
+    // A switch to another protocol is neither a response nor an error: the connection is closed, and that is all.
+    request.on('close', () => reject(new Error('the connection was closed')));
+    request.end();
+  });
+}
+
+/** A look-up that knows these addresses and no others. */
+function only(addresses: readonly string[]): LookupFunction {
+  const found = addresses.map(address => ({ address, family: isIPv6(address) ? 6 : 4 }));
+  return (_name, options, answer) => {
+    if (options.all) answer(null, found);
+    else answer(null, found[0]?.address ?? '', found[0]?.family ?? 4);
+  };
+}
+
+/** Undefined when there is too much of it. */
+async function bodyOf(response: IncomingMessage): Promise<Buffer | undefined> {
+  const pieces: Buffer[] = [];
+  let size = 0;
+  for await (const piece of response as AsyncIterable<Buffer>) {
+    size += piece.length;
+    if (size > RESPONSE_MAX) return undefined;
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces);
+}
+
+const CERTIFICATE = /^(?:CERT_|ERR_TLS_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|INVALID_|HOSTNAME_MISMATCH)/;
+
+function reasonOf(code: string): UnreachableReason {
+  if (code === 'EPROTO' || code.startsWith('ERR_SSL_')) return 'no_tls';
+  if (CERTIFICATE.test(code)) return 'certificate';
+  return code.startsWith('HPE_') ? 'unintelligible' : 'no_connection';
+}
