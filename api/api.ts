@@ -6,7 +6,7 @@ import type { StoredNode } from '../crds/node/index.js';
 import { defaultSecretLimits } from '../crds/secret/index.js';
 import type { Settings } from '../pkg/config/index.js';
 import { EventLeases, EventWriter } from '../pkg/events/index.js';
-import { defineFleetIndexes, policyOf, Usage } from '../pkg/fleet/index.js';
+import { defineFleetIndexes, toPlacementPolicy, TenantUsage } from '../pkg/fleet/index.js';
 import { defineDispatcherIndexes, AgentDispatcher, Tickets } from '../pkg/link/index.js';
 import { value } from '../pkg/store/index.js';
 import { Lanes } from './access/rate-limiter.js';
@@ -91,7 +91,7 @@ function environment(deps: ApiDeps, url: () => string): ApiEnv {
     delivery: { secrets: deps.secrets, tickets: new Tickets({ keyring: deps.keyring, clock, random }) },
   });
   const streams = new OpenStreams({ cache, clock, metrics });
-  const placementPolicy = policyOf(settings);
+  const placementPolicy = toPlacementPolicy(settings);
   const limits = limitsOf(settings);
   const resources = [deploymentResource, eventResource, nodeResource({ cache, lastHeartbeatAt })];
   return {
@@ -115,7 +115,7 @@ function environment(deps: ApiDeps, url: () => string): ApiEnv {
     },
     turnstile: new Turnstile(),
     placementPolicy,
-    usage: new Usage(cache),
+    usage: new TenantUsage(cache),
     baseUrl: () => settings.baseUrl || url(),
     advertised: () => settings.advertise || url(),
   };

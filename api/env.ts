@@ -3,7 +3,7 @@ import type { Keyring } from '../pkg/auth/index.js';
 import type { Clock, Random } from '../pkg/clock/index.js';
 import type { Settings } from '../pkg/config/index.js';
 import type { EventLeases, EventWriter } from '../pkg/events/index.js';
-import type { PlacementPolicy, Usage } from '../pkg/fleet/index.js';
+import type { PlacementPolicy, TenantUsage } from '../pkg/fleet/index.js';
 import type { AgentDispatcher } from '../pkg/link/index.js';
 import type { Logger } from '../pkg/log/index.js';
 import type { Metrics } from '../pkg/metrics/index.js';
@@ -53,7 +53,7 @@ export interface ApiEnv extends ApiDeps {
   readonly turnstile: Turnstile;
   readonly placementPolicy: PlacementPolicy;
   /** What every tenant has. */
-  readonly usage: Usage;
+  readonly usage: TenantUsage;
   /** What documentation links begin with. */
   readonly baseUrl: () => string;
   /** Where agents reach this very server. */

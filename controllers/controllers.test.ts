@@ -4,15 +4,15 @@ import type { StoredEvent } from '../crds/event/index.js';
 import { keys, ranges } from '../crds/keys/index.js';
 import type { NodeStatus } from '../crds/node/index.js';
 import type { Replica } from '../crds/replica/index.js';
-import { type RefusedGroup, type Scheduling, ungrouped } from '../crds/scheduling/index.js';
+import { type RejectionGroup, type SchedulingReport, ungroupRejections } from '../crds/scheduling/index.js';
 import type { LeaderRecord } from '../pkg/store/index.js';
-import { AT, deployment, metadata, TENANT, World } from './world.testing.js';
+import { AT, makeDeployment, makeMetadata, TENANT, TestCluster } from './test-cluster.testing.js';
 
 describe('controllers together', () => {
-  let world: World;
+  let world: TestCluster;
 
   beforeEach(() => {
-    world = new World();
+    world = new TestCluster();
   });
 
   afterEach(() => world.close());
@@ -22,7 +22,7 @@ describe('controllers together', () => {
     await world.enrol('n1');
     await world.enrol('n2');
     await world.clock.pass(2000);
-    await world.put(keys.deployment(TENANT, 'web'), deployment());
+    await world.put(keys.deployment(TENANT, 'web'), makeDeployment());
     await world.clock.pass(2000);
 
     expect((await world.status())?.phase).to.equal('Running');
@@ -31,18 +31,21 @@ describe('controllers together', () => {
       'node_n2',
     ]);
 
-    await world.put(keys.deployment(TENANT, 'web'), deployment({ metadata: metadata('dep_1', 2), replicas: 3 }));
+    await world.put(
+      keys.deployment(TENANT, 'web'),
+      makeDeployment({ metadata: makeMetadata('dep_1', 2), replicas: 3 }),
+    );
     await world.clock.pass(2000);
     expect((await world.status())?.readyReplicas).to.equal(3);
 
-    const rolled = deployment({ metadata: metadata('dep_1', 3), replicas: 3, image: 'web:2' });
+    const rolled = makeDeployment({ metadata: makeMetadata('dep_1', 3), replicas: 3, image: 'web:2' });
     await world.put(keys.deployment(TENANT, 'web'), rolled);
     await world.clock.pass(5000);
     const replicas = await world.all<Replica>(ranges.replicas);
     expect(replicas.map(({ template }) => template.image)).to.deep.equal(['web:2', 'web:2', 'web:2']);
     expect((await world.status())?.phase).to.equal('Running');
 
-    const deleted = { ...rolled, metadata: { ...metadata('dep_1', 4), deletedAt: AT } };
+    const deleted = { ...rolled, metadata: { ...makeMetadata('dep_1', 4), deletedAt: AT } };
     await world.put(keys.deployment(TENANT, 'web'), deleted);
     await world.clock.pass(5000);
     for (const range of [ranges.deployments, ranges.statuses, ranges.schedulings, ranges.replicas, ranges.reports]) {
@@ -59,15 +62,17 @@ describe('controllers together', () => {
     await world.clock.pass(1000);
     await world.store.revoke(failing);
     await world.clock.pass(1000);
-    await world.put(keys.deployment(TENANT, 'web'), deployment({ resources: { cpu: '600m' } }));
+    await world.put(keys.deployment(TENANT, 'web'), makeDeployment({ resources: { cpu: '600m' } }));
     await world.clock.pass(5000);
 
     expect((await world.status())?.phase).to.equal('Unschedulable');
-    expect((await world.get<Scheduling>(keys.scheduling(TENANT, 'web')))?.summary).to.equal('0 of 1 nodes: 1 ready');
+    expect((await world.get<SchedulingReport>(keys.scheduling(TENANT, 'web')))?.summary).to.equal(
+      '0 of 1 nodes: 1 ready',
+    );
     const [event] = (await world.all<StoredEvent>(ranges.events)).filter(
       ({ type }) => type === 'deployment.unschedulable',
     );
-    expect(ungrouped(event?.data['groups'] as RefusedGroup[])).to.have.length(1);
+    expect(ungroupRejections(event?.data['groups'] as RejectionGroup[])).to.have.length(1);
     expect(event?.count).to.equal(1);
 
     await world.enrol('n2');
@@ -84,7 +89,7 @@ describe('controllers together', () => {
   it('go quiet: nothing is written while nothing changes', async () => {
     world.controllers('a');
     await world.enrol('n1');
-    await world.put(keys.deployment(TENANT, 'web'), deployment());
+    await world.put(keys.deployment(TENANT, 'web'), makeDeployment());
     await world.clock.pass(60_000);
 
     const before = await world.store.revision();
@@ -95,7 +100,7 @@ describe('controllers together', () => {
   it('a node that falls silent is failed and its deployment degraded, and both recover', async () => {
     world.controllers('a');
     const lease = await world.enrol('n1');
-    await world.put(keys.deployment(TENANT, 'web'), deployment());
+    await world.put(keys.deployment(TENANT, 'web'), makeDeployment());
     await world.clock.pass(2000);
 
     await world.store.revoke(lease);
@@ -114,7 +119,7 @@ describe('controllers together', () => {
     await world.clock.pass(1000);
     world.controllers('standby');
     await world.enrol('n1');
-    await world.put(keys.deployment(TENANT, 'web'), deployment({ replicas: 1 }));
+    await world.put(keys.deployment(TENANT, 'web'), makeDeployment({ replicas: 1 }));
     await world.clock.pass(1000);
     const leader = () => world.get<LeaderRecord>(keys.leader('scheduler'));
     expect((await leader())?.holder).to.equal('first');
@@ -123,7 +128,10 @@ describe('controllers together', () => {
     first.abort();
     await world.clock.pass(1500);
     expect((await leader())?.holder).to.equal('standby');
-    await world.put(keys.deployment(TENANT, 'web'), deployment({ metadata: metadata('dep_1', 2), replicas: 2 }));
+    await world.put(
+      keys.deployment(TENANT, 'web'),
+      makeDeployment({ metadata: makeMetadata('dep_1', 2), replicas: 2 }),
+    );
     await world.clock.pass(1000);
     expect((await world.status())?.readyReplicas).to.equal(2);
   });
@@ -136,7 +144,7 @@ describe('controllers together', () => {
       const held = await world.all<{ lease?: string }>('');
       if (!held.some(({ lease }) => lease === String(id))) await world.store.revoke(String(id));
     }
-    await world.put(keys.deployment(TENANT, 'web'), deployment());
+    await world.put(keys.deployment(TENANT, 'web'), makeDeployment());
     await world.clock.pass(5000);
 
     expect((await world.status())?.phase).to.equal('Running');

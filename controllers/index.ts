@@ -4,12 +4,86 @@
  * Each loop is a folder: what it wakes on, reads, writes and never does is in its README; its decision is a pure function
  * in `decide.ts`. Loops never call each other: they meet in the store.
  *
- * `controllersIn` runs them in any process: `main.ts` is the one that does nothing else.
+ * `createControllers` runs them in any process: `main.ts` is the one that does nothing else.
  *
  * It leaves the queue, leadership and retries to `pkg/reconcile`, and placement to `pkg/placement`.
  *
  * @module
  */
-export type { Controllers, ControllersEnv } from './controllers-in.js';
-export { controllersIn } from './controllers-in.js';
-export { allLoops, secretLoops } from './list.js';
+import { EventLeases, EventWriter } from '../pkg/events/index.js';
+import type { PlacementPolicy } from '../pkg/fleet/index.js';
+import type { Metrics } from '../pkg/metrics/index.js';
+import { type Loop, type LoopMeter, type RuntimeEnv, runLoops } from '../pkg/reconcile/index.js';
+import type { SecretStore } from '../pkg/secrets/index.js';
+import { LeaseGoneFault } from '../pkg/store/index.js';
+import { createLoops, createSecretLoops } from './list.js';
+import { defineIndexes } from './reading/index.js';
+
+export { createLoops, createSecretLoops };
+
+/** What the controllers of one process stand on. */
+export interface ControllersEnv extends Omit<RuntimeEnv, 'events' | 'meter' | 'onFailure'> {
+  readonly eventRetentionDays: number;
+  readonly metrics?: Metrics;
+  /** What the operator has settled about placement. Left out: the default settings. */
+  readonly policy?: PlacementPolicy;
+  /** Where credentials are kept. Left out: what refers to some waits. */
+  readonly secrets?: SecretStore;
+  /** The loops to run. Left out: every loop there is. */
+  readonly loops?: readonly Loop[];
+}
+
+export interface Controllers {
+  /**
+   * Runs until `signal` is aborted; resolves when all work has ended and every leadership was handed back. The cache
+   * must be fed until then.
+   */
+  run(signal: AbortSignal): Promise<void>;
+}
+
+/** The controllers, in this process. To be called before the cache is fed, because it files what the loops look up. */
+export function createControllers({
+  eventRetentionDays,
+  metrics,
+  loops,
+  policy,
+  secrets,
+  ...env
+}: ControllersEnv): Controllers {
+  defineIndexes(env.cache);
+  return {
+    async run(signal) {
+      const leases = new EventLeases(env.store, env.clock, eventRetentionDays);
+      const events = new EventWriter(leases, env.clock, env.random);
+      const runtime: RuntimeEnv = {
+        ...env,
+        events,
+        ...(metrics && { meter: toLoopMeter(metrics) }),
+        onFailure: error => {
+          if (error instanceof LeaseGoneFault) leases.discard();
+        },
+      };
+      await Promise.race([env.cache.ready, aborted(signal)]);
+      const all = loops ?? [...createLoops(policy), ...(secrets ? createSecretLoops(secrets) : [])];
+      await runLoops(all, runtime, signal);
+    },
+  };
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise(resolve => signal.addEventListener('abort', () => resolve(), { once: true }));
+}
+
+/** Feeds what the runtime tells about its loops into the process's metrics. */
+function toLoopMeter(metrics: Metrics): LoopMeter {
+  return {
+    depth: (loop, keys) => metrics.set('mooring_queue_depth', { loop }, keys),
+    waited: (loop, ms) => metrics.observe('mooring_queue_wait_seconds', { loop }, ms / 1000),
+    reconciled: (loop, result, ms) => {
+      metrics.observe('mooring_reconcile_seconds', { loop, result }, ms / 1000);
+      if (result === 'retry') metrics.count('mooring_reconcile_retries_total', { loop });
+    },
+    leading: (loop, leads) => metrics.set('mooring_loop_leader', { loop }, leads ? 1 : 0),
+  };
+}

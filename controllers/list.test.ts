@@ -2,18 +2,18 @@ import { expect } from 'chai';
 
 import { InvalidSettingFault } from '../pkg/config/index.js';
 import type { SecretStore } from '../pkg/secrets/index.js';
-import { allLoops, chosenLoops, loopNames, secretLoops } from './list.js';
+import { createLoops, selectLoops, loopNames, createSecretLoops } from './list.js';
 
 describe('the list of loops', () => {
   it('names every loop there is', () => {
-    const made = [...allLoops(), ...secretLoops({} as SecretStore)];
+    const made = [...createLoops(), ...createSecretLoops({} as SecretStore)];
 
     expect(made.map(({ name }) => name)).to.deep.equal(loopNames);
   });
 
   it('is chosen from by name', () => {
-    expect(chosenLoops(undefined)).to.deep.equal(loopNames);
-    expect(chosenLoops('scheduler,janitor')).to.deep.equal(['scheduler', 'janitor']);
-    expect(() => chosenLoops('scheduler,nope')).to.throw(InvalidSettingFault, 'nope');
+    expect(selectLoops(undefined)).to.deep.equal(loopNames);
+    expect(selectLoops('scheduler,janitor')).to.deep.equal(['scheduler', 'janitor']);
+    expect(() => selectLoops('scheduler,nope')).to.throw(InvalidSettingFault, 'nope');
   });
 });

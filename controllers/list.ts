@@ -14,12 +14,12 @@ import { statusRoller } from './status-roller/index.js';
  * Every loop that needs no secrets store, made anew: a loop may keep what it anticipates in memory. `nodeGraceSeconds` is the time that a
  * failed node has to come back.
  */
-export function allLoops(policy: PlacementPolicy = defaultPolicy, nodeGraceSeconds?: number): readonly Loop[] {
+export function createLoops(policy: PlacementPolicy = defaultPolicy, nodeGraceSeconds?: number): readonly Loop[] {
   return [replicaKeeper(undefined, policy), scheduler(policy), statusRoller(policy), nodeMonitor(nodeGraceSeconds)];
 }
 
 /** The loops that work with the secrets store. Without them, what refers to secrets waits. */
-export function secretLoops(secrets: SecretStore): readonly Loop[] {
+export function createSecretLoops(secrets: SecretStore): readonly Loop[] {
   return [secretResolver(secrets), rotationPhaser(secrets), janitor(secrets)];
 }
 
@@ -35,7 +35,7 @@ export const loopNames: readonly string[] = [
 ];
 
 /** The loops that `--only` names, separated by commas; without it, all. */
-export function chosenLoops(only: string | undefined): readonly string[] {
+export function selectLoops(only: string | undefined): readonly string[] {
   const chosen = only?.split(',') ?? loopNames;
   const unknown = chosen.find(name => !loopNames.includes(name));
   if (unknown === undefined) return chosen;

@@ -7,24 +7,27 @@
  */
 import { hostname } from 'node:os';
 
-import { policyOf } from '../pkg/fleet/index.js';
+import { toPlacementPolicy } from '../pkg/fleet/index.js';
 import { createMetrics } from '../pkg/metrics/index.js';
 import { openBackend } from '../pkg/process/control-plane.js';
 import { listenForMetrics, readSettings, runProcess } from '../pkg/process/index.js';
-import { controllersIn } from './controllers-in.js';
-import { allLoops, chosenLoops, secretLoops } from './list.js';
+import { createControllers } from './index.js';
+import { createLoops, selectLoops, createSecretLoops } from './list.js';
 
 await runProcess(
   'controllers',
   readSettings('moor controllers', { only: 'run only these loops, separated by commas' }),
   async (settings, env, signal) => {
-    const names = chosenLoops(settings.options.only);
+    const names = selectLoops(settings.options.only);
     const backend = await openBackend(settings, env, signal);
     if (!backend) return;
     const { store, secrets, cache } = backend;
     const metrics = createMetrics();
-    const loops = [...allLoops(policyOf(settings), settings.nodeGraceSeconds), ...secretLoops(secrets)];
-    const controllers = controllersIn({
+    const loops = [
+      ...createLoops(toPlacementPolicy(settings), settings.nodeGraceSeconds),
+      ...createSecretLoops(secrets),
+    ];
+    const controllers = createControllers({
       ...env,
       store,
       cache,

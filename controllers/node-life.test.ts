@@ -5,17 +5,17 @@ import type { StoredEvent } from '../crds/event/index.js';
 import { keys, ranges } from '../crds/keys/index.js';
 import type { NodeOrders, NodeStatus, StoredNode } from '../crds/node/index.js';
 import { defaultPolicy } from '../pkg/fleet/index.js';
-import { deployment, metadata, TENANT, World } from './world.testing.js';
+import { makeDeployment, makeMetadata, TENANT, TestCluster } from './test-cluster.testing.js';
 
 const ORDER = { by: 'tok_1', since: '2030-01-01T00:00:00.000Z' };
 /** Of the default settings. */
 const GRACE_MS = 60_000;
 
 describe('controllers and the life of nodes', () => {
-  let world: World;
+  let world: TestCluster;
   let leases: Record<string, string>;
   beforeEach(async () => {
-    world = new World();
+    world = new TestCluster();
     leases = { one: await world.enrol('one'), two: await world.enrol('two') };
   });
   afterEach(() => world.close());
@@ -23,7 +23,7 @@ describe('controllers and the life of nodes', () => {
   const begin = async (change: Partial<StoredDeployment> = {}) => {
     world.controllers('a');
     await world.clock.pass(1000);
-    await put(deployment(change));
+    await put(makeDeployment(change));
     await world.clock.pass(2000);
   };
   const put = (spec: StoredDeployment) => world.put(keys.deployment(TENANT, spec.name), spec);
@@ -98,7 +98,7 @@ describe('controllers and the life of nodes', () => {
     const [at] = await places();
     world.agentsWork = false;
     await silence(at === 'node_one' ? 'one' : 'two');
-    await put(deployment({ metadata: { ...metadata('dep_1', 2), deletedAt: ORDER.since } }));
+    await put(makeDeployment({ metadata: { ...makeMetadata('dep_1', 2), deletedAt: ORDER.since } }));
     await world.clock.pass(5000);
     expect(await world.all(ranges.replicas)).to.have.length(1);
     await world.clock.pass(GRACE_MS * 2);
@@ -124,7 +124,7 @@ describe('controllers and the life of nodes', () => {
     await begin(PORTED);
     const [name] = (await places()).map(id => id.slice('node_'.length));
     expect(await turns()).to.deep.equal([keys.portTurn(TENANT, `node_${name}`)]);
-    await put(deployment({ ...PORTED, metadata: metadata('dep_1', 2), replicas: 0 }));
+    await put(makeDeployment({ ...PORTED, metadata: makeMetadata('dep_1', 2), replicas: 0 }));
     await world.clock.pass(2000);
     return name!;
   };
@@ -161,14 +161,14 @@ describe('controllers and the life of nodes', () => {
   it('start nothing of a deployment beyond as many as the tenant may have, until one goes', async () => {
     world.controllers('a', { ...defaultPolicy, quotas: { deployments: 1 } });
     await world.clock.pass(1000);
-    await put(deployment());
-    await put(deployment({ metadata: metadata('dep_2'), name: 'late', replicas: 1 }));
+    await put(makeDeployment());
+    await put(makeDeployment({ metadata: makeMetadata('dep_2'), name: 'late', replicas: 1 }));
     await world.clock.pass(2000);
     expect(await world.status()).to.include({ phase: 'Running' });
     expect(await world.status('late')).to.include({ phase: 'Unschedulable', readyReplicas: 0 });
     expect(await events('quota.reached')).to.have.length(1);
 
-    await put(deployment({ metadata: { ...metadata('dep_1', 2), deletedAt: ORDER.since } }));
+    await put(makeDeployment({ metadata: { ...makeMetadata('dep_1', 2), deletedAt: ORDER.since } }));
     await world.clock.pass(5000);
     expect(await world.status('late')).to.include({ phase: 'Running', readyReplicas: 1 });
   });

@@ -4,21 +4,21 @@ import type { StoredDeployment } from '../crds/deployment/index.js';
 import type { StoredEvent } from '../crds/event/index.js';
 import { keys, ranges } from '../crds/keys/index.js';
 import type { Replica } from '../crds/replica/index.js';
-import { type RefusedGroup, ungrouped } from '../crds/scheduling/index.js';
+import { type RejectionGroup, ungroupRejections } from '../crds/scheduling/index.js';
 import { defaultPolicy } from '../pkg/fleet/index.js';
 import { type Change, StoreRefusedFault } from '../pkg/store/index.js';
-import { AT, deployment, meddledWith, metadata, TENANT, World } from './world.testing.js';
+import { AT, makeDeployment, interceptCommits, makeMetadata, TENANT, TestCluster } from './test-cluster.testing.js';
 
 const at = (country: string) => ({ 'mooring.io/country': country });
 const german = (change: Partial<StoredDeployment> = {}) =>
-  deployment({ placement: { residency: { country: 'DE' } }, ...change });
+  makeDeployment({ placement: { residency: { country: 'DE' } }, ...change });
 const named = (name: string, change: Partial<StoredDeployment> = {}) =>
-  deployment({ metadata: metadata(`dep_${name}`), name, replicas: 1, ...change });
+  makeDeployment({ metadata: makeMetadata(`dep_${name}`), name, replicas: 1, ...change });
 
 describe('controllers place', () => {
-  let world: World;
+  let world: TestCluster;
   beforeEach(() => {
-    world = new World();
+    world = new TestCluster();
   });
   afterEach(() => world.close());
 
@@ -68,7 +68,7 @@ describe('controllers place', () => {
     const draining = { drain: { by: 'tok_1', since: AT } };
     await world.enrol('small');
     await world.clock.pass(1000);
-    await put(deployment({ resources: { cpu: '2' } }));
+    await put(makeDeployment({ resources: { cpu: '2' } }));
     await world.clock.pass(2000);
     for (let round = 0; round < 6; round++) {
       await world.order('small', round % 2 === 0 ? draining : {});
@@ -85,11 +85,11 @@ describe('controllers place', () => {
 
   it('nothing where the store takes no event of it, and are woken all the same', async () => {
     const tooLarge = ({ puts }: Change) => puts.some(({ bytes }) => bytes.includes('"deployment.unschedulable"'));
-    const store = meddledWith(world.store, change =>
+    const store = interceptCommits(world.store, change =>
       tooLarge(change) ? Promise.reject(new StoreRefusedFault('request is too large')) : undefined,
     );
     world.controllers('a', undefined, store);
-    await put(deployment());
+    await put(makeDeployment());
     await world.clock.pass(2000);
     expect((await world.status())?.phase).to.equal('Unschedulable');
 
@@ -109,7 +109,7 @@ describe('controllers place', () => {
     await world.clock.pass(2000);
 
     const [event] = await events('deployment.unschedulable');
-    const told = ungrouped(event?.data['groups'] as readonly RefusedGroup[]);
+    const told = ungroupRejections(event?.data['groups'] as readonly RejectionGroup[]);
     const short = told.map(({ node, reasons }) => [node, ...reasons.map(each => `${each.filter}: ${each.reported}`)]);
     expect(short).to.deep.equal([
       ['french', 'residency: country FR'],
@@ -157,7 +157,7 @@ describe('controllers place', () => {
     await world.clock.pass(5000);
     expect(await world.all<Replica>(ranges.replicas)).to.deep.equal(before);
 
-    await put(german({ metadata: metadata('dep_1', 2), replicas: 3 }));
+    await put(german({ metadata: makeMetadata('dep_1', 2), replicas: 3 }));
     await world.clock.pass(5000);
     expect(await world.whereabouts()).to.deep.equal(['node_german', 'node_german', 'nowhere']);
   });
@@ -180,11 +180,11 @@ describe('controllers place', () => {
     const antiAffinity = { self: false, deployments: ['web'], topologyKey: 'node' };
     await put(named('db', { placement: { antiAffinity } }));
     await world.clock.pass(2000);
-    await put(deployment({ replicas: 1 }));
+    await put(makeDeployment({ replicas: 1 }));
     await world.clock.pass(2000);
     expect((await world.status())?.phase).to.equal('Unschedulable');
 
-    await put(named('db', { metadata: metadata('dep_db', 2) }));
+    await put(named('db', { metadata: makeMetadata('dep_db', 2) }));
     await world.clock.pass(2000);
     expect((await world.status())?.phase).to.equal('Running');
   });
@@ -193,7 +193,7 @@ describe('controllers place', () => {
     world.controllers('a', { ...defaultPolicy, quotas: { containers: 2 } });
     await world.enrol('n1');
     await world.clock.pass(1000);
-    await put(deployment({ replicas: 3 }));
+    await put(makeDeployment({ replicas: 3 }));
     await world.clock.pass(2000);
     expect(await world.status()).to.include({ phase: 'Unschedulable', readyReplicas: 2 });
     expect(await events('quota.reached')).to.have.length(1);
@@ -208,7 +208,7 @@ describe('controllers place', () => {
     world.health.set('db', 'starting');
     await world.enrol('n1');
     await world.clock.pass(1000);
-    await put(deployment({ replicas: 1, dependsOn: [{ name: 'db', condition: 'healthy' }] }));
+    await put(makeDeployment({ replicas: 1, dependsOn: [{ name: 'db', condition: 'healthy' }] }));
     await world.clock.pass(1000);
     expect((await world.status())?.phase).to.equal('Waiting');
     expect((await events('deployment.waiting')).map(({ reason }) => reason)).to.deep.equal(['dependency']);
@@ -237,7 +237,7 @@ describe('controllers place', () => {
     world.health.set('db', 'starting');
     await world.enrol('n1');
     await world.clock.pass(1000);
-    await put(deployment({ replicas: 1, dependsOn: [{ name: 'db', condition: 'started' }] }));
+    await put(makeDeployment({ replicas: 1, dependsOn: [{ name: 'db', condition: 'started' }] }));
     await put(named('db'));
     await world.clock.pass(3000);
     expect((await world.status())?.phase).to.equal('Running');

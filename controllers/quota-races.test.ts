@@ -4,22 +4,22 @@ import { keys, ranges } from '../crds/keys/index.js';
 import type { Replica } from '../crds/replica/index.js';
 import { defaultPolicy } from '../pkg/fleet/index.js';
 import { type Change, OutcomeUnknownFault, type Verdict } from '../pkg/store/index.js';
-import { deployment, meddledWith, metadata, TENANT, World } from './world.testing.js';
+import { makeDeployment, interceptCommits, makeMetadata, TENANT, TestCluster } from './test-cluster.testing.js';
 
-const named = (name: string, replicas = 1) => deployment({ metadata: metadata(`dep_${name}`), name, replicas });
+const named = (name: string, replicas = 1) => makeDeployment({ metadata: makeMetadata(`dep_${name}`), name, replicas });
 
 /** Whether a change gives a replica of the deployment its node. */
 const places = ({ puts }: Change, name: string) =>
   puts.some(({ key, bytes }) => key.startsWith(ranges.replicasOf(TENANT, name)) && bytes.includes('"nodeId"'));
 
 describe('a quota that is nearly reached', () => {
-  let world: World;
+  let world: TestCluster;
   /** Stands between the controllers and the store. */
   let meddle: (change: Change) => Promise<Verdict> | undefined;
   beforeEach(async () => {
-    world = new World();
+    world = new TestCluster();
     meddle = () => undefined;
-    const store = meddledWith(world.store, change => meddle(change));
+    const store = interceptCommits(world.store, change => meddle(change));
     world.controllers('a', { ...defaultPolicy, quotas: { containers: 1 } }, store);
     await world.enrol('n1');
     await world.clock.pass(1000);

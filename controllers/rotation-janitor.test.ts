@@ -5,14 +5,14 @@ import type { RotationRecord } from '../crds/rotation/index.js';
 import { seededRandom } from '../pkg/clock/index.js';
 import { advanceIntent, settleIntent, stageMaterial, undoIntent } from '../pkg/material/index.js';
 import type { Change, Store } from '../pkg/store/index.js';
-import { mortal, PATH, path, RotationWorld } from './rotation-world.testing.js';
-import { deployment, secretsIn, TENANT } from './world.testing.js';
+import { mortal, PATH, path, RotationCluster } from './rotation-cluster.testing.js';
+import { makeDeployment, secretsIn, TENANT } from './test-cluster.testing.js';
 
 const TURN = keys.turn(TENANT, 'secret.web-db');
 const LABELLED = { namespace: 'deployments', label: 'web-db' };
 
 /** A rotation and, somewhere in its course, a request that brings material for the same credential and dies. */
-class Meeting extends RotationWorld {
+class Meeting extends RotationCluster {
   /** Changes that the controllers have made since the rotation was asked for. */
   made = 0;
   /** At which of them the request comes; never, when it is negative. */
@@ -43,10 +43,10 @@ class Meeting extends RotationWorld {
   override async begin(): Promise<void> {
     await super.begin();
     // One container is enough: what counts is the order of changes.
-    const web = await this.get<ReturnType<typeof deployment>>(keys.deployment(TENANT, 'web'));
+    const web = await this.get<ReturnType<typeof makeDeployment>>(keys.deployment(TENANT, 'web'));
     await this.put(keys.deployment(TENANT, 'web'), { ...web, replicas: 1 });
     await this.put(keys.deployment(TENANT, 'worker'), {
-      ...deployment({ name: 'worker', replicas: 0 }),
+      ...makeDeployment({ name: 'worker', replicas: 0 }),
       metadata: { ...web!.metadata, uid: 'dep_2' },
     });
     await this.clock.pass(20_000);

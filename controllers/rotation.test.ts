@@ -4,14 +4,14 @@ import type { StoredEvent } from '../crds/event/index.js';
 import { ranges } from '../crds/keys/index.js';
 import { toSecretDocument } from '../pkg/secrets/index.js';
 import { type Store, value } from '../pkg/store/index.js';
-import { type Life, mortal, path, PHASES, RotationWorld } from './rotation-world.testing.js';
+import { type Life, mortal, path, PHASES, RotationCluster } from './rotation-cluster.testing.js';
 
 describe('a rotation', () => {
-  let world: RotationWorld;
+  let world: RotationCluster;
   let stop: AbortController;
 
   const begin = async (store?: (store: Store) => Store) => {
-    world = new RotationWorld();
+    world = new RotationCluster();
     stop = world.controllers('one', undefined, store?.(world.store));
     await world.begin();
   };

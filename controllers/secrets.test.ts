@@ -7,18 +7,18 @@ import { keys, ranges } from '../crds/keys/index.js';
 import type { Replica } from '../crds/replica/index.js';
 import type { Report } from '../crds/report/index.js';
 import { toCredentialPath, toSecretDocument } from '../pkg/secrets/index.js';
-import { deployment, TENANT, World } from './world.testing.js';
+import { makeDeployment, TENANT, TestCluster } from './test-cluster.testing.js';
 
 const PATH = 'deployments/web-db';
 const web = (change: Partial<StoredDeployment> = {}) =>
-  deployment({ secrets: [{ name: 'DB', vault_path: PATH, anchor: 'process', rotation: 'restart' }], ...change });
+  makeDeployment({ secrets: [{ name: 'DB', vault_path: PATH, anchor: 'process', rotation: 'restart' }], ...change });
 
 describe('the loops, of a deployment with secrets', () => {
-  let world: World;
+  let world: TestCluster;
   let stop: AbortController;
 
   beforeEach(async () => {
-    world = new World();
+    world = new TestCluster();
     stop = world.controllers('one');
     await world.enrol('n1');
     await world.clock.pass(1_000);

@@ -13,9 +13,9 @@ import { ranges } from '../crds/keys/index.js';
 import { EtcdProcess } from '../dev/processes/index.js';
 import { EtcdStore, type LeaderRecord, value } from '../pkg/store/index.js';
 import type { SecretStore } from '../pkg/secrets/index.js';
-import { allLoops, secretLoops } from './list.js';
+import { createLoops, createSecretLoops } from './list.js';
 
-const LOOPS = allLoops().length + secretLoops({} as SecretStore).length;
+const LOOPS = createLoops().length + createSecretLoops({} as SecretStore).length;
 const MAIN = fileURLToPath(new URL('main.ts', import.meta.url));
 
 /** Two controllers processes on a real etcd. Each loop must have a leader all the time, whatever becomes of one of them. */

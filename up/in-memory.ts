@@ -3,14 +3,14 @@ import { join } from 'node:path';
 
 import { ranges } from '../crds/keys/index.js';
 import { bootstrap, createApi, type DevelopmentAccess, startServer } from '../api/index.js';
-import { controllersIn } from '../controllers/index.js';
+import { createControllers } from '../controllers/index.js';
 import { Agent, type Engine, memoryDisk } from '../pkg/agent/index.js';
 import { Keyring } from '../pkg/auth/index.js';
 import { version } from '../pkg/version/index.js';
 import { Client } from '../pkg/client/index.js';
 import { type Clock, type Random, sleep } from '../pkg/clock/index.js';
 import { loadSettings } from '../pkg/config/index.js';
-import { policyOf } from '../pkg/fleet/index.js';
+import { toPlacementPolicy } from '../pkg/fleet/index.js';
 import { HttpLink } from '../pkg/link/index.js';
 import type { Logger } from '../pkg/log/index.js';
 import { createMetrics } from '../pkg/metrics/index.js';
@@ -63,8 +63,16 @@ export async function startInMemory(options: InMemoryOptions): Promise<InMemory>
   const api = createApi({ ...env, cache, settings, keyring, secrets });
   const { leaderLeaseSeconds, eventRetentionDays } = settings;
   const holder = random.uuid();
-  const policy = policyOf(settings);
-  const controllers = controllersIn({ ...env, cache, secrets, policy, leaderLeaseSeconds, eventRetentionDays, holder });
+  const policy = toPlacementPolicy(settings);
+  const controllers = createControllers({
+    ...env,
+    cache,
+    secrets,
+    policy,
+    leaderLeaseSeconds,
+    eventRetentionDays,
+    holder,
+  });
 
   const agentsWork = new AbortController();
   const working = new AbortController();

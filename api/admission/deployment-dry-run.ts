@@ -9,10 +9,10 @@ import { findPlaceholders, parseSecretPath, parseTemplate } from '../../crds/gra
 import { ranges } from '../../crds/keys/index.js';
 import { type Replica, templateHash } from '../../crds/replica/index.js';
 import type { Warning } from '../../crds/rule/index.js';
-import type { Refusal } from '../../crds/scheduling/index.js';
+import type { FilterRejection } from '../../crds/scheduling/index.js';
 import type { SecretWrite } from '../../crds/secret/index.js';
 import { explainDeployment, previewPlacement } from '../../pkg/fleet/index.js';
-import { type ExplainedNode, type Explanation, filters, summarise } from '../../pkg/placement/index.js';
+import { type ExplainedNode, type Explanation, filters, summariseRejections } from '../../pkg/placement/index.js';
 import { type Entry, value } from '../../pkg/store/index.js';
 import type { ApiEnv } from '../env.js';
 import type { WholeReply } from '../http/reply.js';
@@ -122,7 +122,7 @@ export function trySecrets(
 }
 
 /** One node as an explanation shows it: every filter that is not among the reasons has let it through. */
-export type CandidateView = Omit<ExplainedNode, 'verdicts'> & { readonly reasons: readonly Refusal[] };
+export type CandidateView = Omit<ExplainedNode, 'verdicts'> & { readonly reasons: readonly FilterRejection[] };
 
 /** An explanation of placement as clients see it. */
 export interface ExplanationView {
@@ -141,5 +141,5 @@ export function explanationView({ nodes, able }: Explanation): ExplanationView {
     return { ...node, reasons };
   });
   const refused = candidates.filter(({ reasons }) => reasons.length > 0);
-  return { filters: filters.map(({ name }) => name), able, summary: summarise(able, refused), candidates };
+  return { filters: filters.map(({ name }) => name), able, summary: summariseRejections(able, refused), candidates };
 }

@@ -4,14 +4,14 @@ import { keys, ranges } from '../../crds/keys/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import type { Warning } from '../../crds/rule/index.js';
 import { mergeQuotas, type QuotaKind, type StoredTenant, type TenantQuotas } from '../../crds/tenant/index.js';
-import type { PlacementPolicy, Usage } from '../../pkg/fleet/index.js';
+import type { PlacementPolicy, TenantUsage } from '../../pkg/fleet/index.js';
 import { type Cache, type Guard, value } from '../../pkg/store/index.js';
 import { turnGuards } from './conflict-keys.js';
 
 /** What the quotas of a tenant are read from. */
 export interface QuotaEnv {
   readonly cache: Cache;
-  readonly usage: Usage;
+  readonly usage: TenantUsage;
   readonly placementPolicy: PlacementPolicy;
 }
 

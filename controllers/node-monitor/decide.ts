@@ -2,7 +2,7 @@ import type { NodePresence, NodeStatus, StoredNode } from '../../crds/node/index
 import type { EventDraft } from '../../pkg/events/index.js';
 
 /** All that is known of one node. */
-export interface NodeFacts {
+export interface NodeObservation {
   readonly node: StoredNode;
   readonly presence: NodePresence | undefined;
   /** What is written of it. */
@@ -29,7 +29,7 @@ export interface NodeDecision {
  * counts as lost when its grace is over, or at once when an administrator says that the machine is off. The control
  * plane's own node is the platform's business and is never called failed.
  */
-export function decideNode(facts: NodeFacts, now: string): NodeDecision | undefined {
+export function decideNode(facts: NodeObservation, now: string): NodeDecision | undefined {
   const { node, written } = facts;
   const own = written?.id === node.id ? written : undefined;
   const next = judge({ ...facts, written: own });
@@ -45,7 +45,7 @@ export function decideNode(facts: NodeFacts, now: string): NodeDecision | undefi
 
 type Judgement = Pick<NodeStatus, 'status' | 'reason' | 'lost'>;
 
-function judge({ node, presence, written: own, inGrace, residents }: NodeFacts): Judgement {
+function judge({ node, presence, written: own, inGrace, residents }: NodeObservation): Judgement {
   const heard = presence?.id === node.id;
   if (node.orders?.fence && !heard) return { status: 'failed', reason: 'fenced', lost: 'fence' };
   if (heard || node.controlPlane) {

@@ -12,7 +12,7 @@ import type { Replica } from '../../crds/replica/index.js';
 import { NODES_BY_ID } from '../../pkg/fleet/index.js';
 import type { Loop, Wake } from '../../pkg/reconcile/index.js';
 import { value } from '../../pkg/store/index.js';
-import { itself, queueKey } from '../reading/index.js';
+import { wakeItself, formatQueueKey } from '../reading/index.js';
 import { monitorNode } from './reconcile.js';
 
 /** Time that a failed node has to come back before what is on it counts as lost, unless the settings say otherwise. */
@@ -23,10 +23,10 @@ export function nodeMonitor(graceSeconds = GRACE_SECONDS): Loop {
   return {
     name: 'node-monitor',
     wakes: [
-      itself(ranges.nodes),
-      itself(ranges.alive),
-      itself(ranges.nodeStatuses),
-      itself(ranges.nodeGraces),
+      wakeItself(ranges.nodes),
+      wakeItself(ranges.alive),
+      wakeItself(ranges.nodeStatuses),
+      wakeItself(ranges.nodeGraces),
       drainedNode,
     ],
     reconcile: monitorNode(graceSeconds),
@@ -44,6 +44,6 @@ const drainedNode: Wake = {
     const nodes = cache.by(NODES_BY_ID, id).map(each => value<StoredNode>(each));
     return nodes
       .filter(({ orders }) => orders?.drain)
-      .map(({ metadata, name }) => queueKey({ tenant: metadata.tenant, name }));
+      .map(({ metadata, name }) => formatQueueKey({ tenant: metadata.tenant, name }));
   },
 };

@@ -3,7 +3,7 @@ import type { NodePresence, NodeStatus, StoredNode } from '../../crds/node/index
 import { REPLICAS_BY_NODE } from '../../pkg/fleet/index.js';
 import { done, type LoopEnv, type Reconcile } from '../../pkg/reconcile/index.js';
 import { type Change, encode, type Entry, type Guard, type Put, value } from '../../pkg/store/index.js';
-import { namedBy } from '../reading/index.js';
+import { parseQueueKey } from '../reading/index.js';
 import { decideNode, type NodeDecision } from './decide.js';
 
 /** Everything that is stored about one node, as the cache shows it. */
@@ -22,7 +22,7 @@ interface Reading {
  */
 export function monitorNode(graceSeconds: number): Reconcile {
   return async (key, env) => {
-    const named = namedBy(key);
+    const named = parseQueueKey(key);
     const reading = read(named, env);
     if (!reading.node) {
       const left = [reading.status, reading.grace].filter(entry => entry !== undefined);

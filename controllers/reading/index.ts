@@ -11,13 +11,30 @@
  *
  * @module
  */
-export { consumersOf, holdersOf } from './credential-users.js';
-export type { UnmetDependency } from './dependencies.js';
-export { unmetDependencies } from './dependencies.js';
-export type { DeploymentReading } from './deployment-reading.js';
-export { isMovable, readDeployment } from './deployment-reading.js';
-export { defineIndexes, isWaiting } from './indexes.js';
-export { namedBy, queueKey, queueKeyOf } from './queue-key.js';
-export type { Loss, SeenReplica, Whereabouts } from './seen-replica.js';
-export { isServing } from './seen-replica.js';
-export { andDependents, deploymentsOnFailingNode, deploymentsOnNode, itself, reportedDeployment } from './wakes.js';
+export type {
+  NodeLoss,
+  ObservedDeployment,
+  ObservedReplica,
+  ReplicaNodeState,
+  UnmetDependency,
+} from './deployments.js';
+export {
+  defineIndexes,
+  isMovable,
+  isServing,
+  isWaiting,
+  listConsumers,
+  listHolders,
+  listUnmetDependencies,
+  readDeployment,
+} from './deployments.js';
+export {
+  deriveQueueKey,
+  formatQueueKey,
+  parseQueueKey,
+  wakeItself,
+  wakeOnNodeChange,
+  wakeOnNodeStatusChange,
+  wakeReported,
+  withDependents,
+} from './wakes.js';

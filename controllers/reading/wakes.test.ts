@@ -5,8 +5,8 @@ import { ManualClock } from '../../pkg/clock/manual-clock.testing.js';
 import { silentLogger } from '../../pkg/log/index.js';
 import type { Wake } from '../../pkg/reconcile/index.js';
 import { encode, type Entry, MemoryStore, WatchCache } from '../../pkg/store/index.js';
-import { defineIndexes } from './indexes.js';
-import { deploymentsOnFailingNode, deploymentsOnNode } from './wakes.js';
+import { defineIndexes } from './deployments.js';
+import { wakeOnNodeStatusChange, wakeOnNodeChange } from './wakes.js';
 
 const entry = (key: string, document: unknown): Entry => ({ key, bytes: encode(document), revision: 9, created: 9 });
 
@@ -34,14 +34,14 @@ describe('a node that another has taken the place of while the watch was broken'
 
   it('wakes what is on either', () => {
     const key = keys.node('t1', 'a');
-    expect(woken(deploymentsOnNode, key, { id: 'node_1', labels: {} }, { id: 'node_2', labels: {} })).to.have.members([
+    expect(woken(wakeOnNodeChange, key, { id: 'node_1', labels: {} }, { id: 'node_2', labels: {} })).to.have.members([
       't1/old',
       't1/new',
     ]);
     const status = { status: 'ready' };
     expect(
       woken(
-        deploymentsOnFailingNode,
+        wakeOnNodeStatusChange,
         keys.nodeStatus('t1', 'a'),
         { id: 'node_1', ...status },
         { id: 'node_2', ...status },

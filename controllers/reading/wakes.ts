@@ -1,22 +1,21 @@
 import { isDeepStrictEqual } from 'node:util';
 
-import { ranges, splitKey } from '../../crds/keys/index.js';
+import { type ObjectName, ranges, splitKey } from '../../crds/keys/index.js';
 import type { NodeStatus, StoredNode } from '../../crds/node/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import type { Report } from '../../crds/report/index.js';
 import { REPLICAS_BY_NODE } from '../../pkg/fleet/index.js';
 import type { Wake } from '../../pkg/reconcile/index.js';
 import { type Cache, value } from '../../pkg/store/index.js';
-import { DEPENDENTS } from './indexes.js';
-import { queueKey, queueKeyOf } from './queue-key.js';
+import { DEPENDENTS } from './deployments.js';
 
 /** Wakes what is named by the two segments after the kind. */
-export function itself(prefix: string): Wake {
-  return { prefix, keys: change => [queueKeyOf(change.key)] };
+export function wakeItself(prefix: string): Wake {
+  return { prefix, keys: change => [deriveQueueKey(change.key)] };
 }
 
 /** Wakes the deployment of a report for which `matters` is true. */
-export function reportedDeployment(
+export function wakeReported(
   matters: (before: Report | undefined, after: Report | undefined) => boolean = () => true,
 ): Wake {
   return {
@@ -26,13 +25,13 @@ export function reportedDeployment(
       const before = previous && value<Report>(previous);
       const report = after ?? before;
       if (!report || !matters(before, after)) return [];
-      return [queueKey({ tenant: splitKey(key)[0] ?? '', name: report.deployment })];
+      return [formatQueueKey({ tenant: splitKey(key)[0] ?? '', name: report.deployment })];
     },
   };
 }
 
 /** Wakes every deployment with a replica on a node that begins or ceases to be known, or that labels itself anew. */
-export const deploymentsOnNode: Wake = {
+export const wakeOnNodeChange: Wake = {
   prefix: ranges.nodes,
   keys: ({ entry, previous }, cache) => {
     const after = entry && value<StoredNode>(entry);
@@ -43,7 +42,7 @@ export const deploymentsOnNode: Wake = {
 };
 
 /** Wakes every deployment with a replica on a node that begins or ceases to be well, to be emptied, or to be lost. */
-export const deploymentsOnFailingNode: Wake = {
+export const wakeOnNodeStatusChange: Wake = {
   prefix: ranges.nodeStatuses,
   keys: ({ entry, previous }, cache) => {
     const after = entry && value<NodeStatus>(entry);
@@ -55,12 +54,12 @@ export const deploymentsOnFailingNode: Wake = {
 };
 
 /** Wakes those that depend on what a wake wakes, beside it. */
-export function andDependents({ prefix, keys }: Wake): Wake {
+export function withDependents({ prefix, keys }: Wake): Wake {
   return {
     prefix,
     keys: (change, cache) => {
       const woken = keys(change, cache);
-      return [...woken, ...woken.flatMap(key => cache.by(DEPENDENTS, key).map(entry => queueKeyOf(entry.key)))];
+      return [...woken, ...woken.flatMap(key => cache.by(DEPENDENTS, key).map(entry => deriveQueueKey(entry.key)))];
     },
   };
 }
@@ -69,5 +68,22 @@ export function andDependents({ prefix, keys }: Wake): Wake {
 function residents(nodeIds: readonly (string | undefined)[], cache: Cache): readonly string[] {
   const ids = new Set(nodeIds.filter(id => id !== undefined));
   const found = [...ids].flatMap(id => cache.by(REPLICAS_BY_NODE, id).map(entry => value<Replica>(entry)));
-  return [...new Set(found.map(({ tenant, deployment }) => queueKey({ tenant, name: deployment })))];
+  return [...new Set(found.map(({ tenant, deployment }) => formatQueueKey({ tenant, name: deployment })))];
+}
+
+/** What the queues of the loops carry for a deployment or a node: `<tenant>/<name>`. */
+export function formatQueueKey({ tenant, name }: ObjectName): string {
+  return `${tenant}/${name}`;
+}
+
+/** The deployment or node that a queue key names. */
+export function parseQueueKey(key: string): ObjectName {
+  const [tenant = '', name = ''] = key.split('/');
+  return { tenant, name };
+}
+
+/** The queue key for what is stored at `<kind>/<tenant>/<name>` or below it. */
+export function deriveQueueKey(storeKey: string): string {
+  const [tenant = '', name = ''] = splitKey(storeKey);
+  return formatQueueKey({ tenant, name });
 }

@@ -4,14 +4,13 @@ import { containerTemplate, type Replica, templateHash } from '../../crds/replic
 import type { EventDraft } from '../../pkg/events/index.js';
 import type { LoopEnv } from '../../pkg/reconcile/index.js';
 import { type Change, encode, type Guard, type Put } from '../../pkg/store/index.js';
-import type { DeploymentReading, SeenReplica } from '../reading/index.js';
-import { RESIDENCY_VIOLATED } from './decide.js';
-import type { SlotStep } from './slot-step.js';
+import type { ObservedDeployment, ObservedReplica } from '../reading/index.js';
+import { RESIDENCY_VIOLATED, type SlotStep } from './decide.js';
 
 /** The change that makes one step, guarded by everything that the step was decided on, with the events it is worth. */
-export function changeFor(
+export function buildStep(
   step: SlotStep,
-  reading: DeploymentReading,
+  reading: ObservedDeployment,
   env: LoopEnv,
   events: readonly Put[] = [],
 ): Change {
@@ -19,13 +18,13 @@ export function changeFor(
   return { ...change, puts: [...change.puts, ...events] };
 }
 
-function bareChange(step: SlotStep, reading: DeploymentReading, env: LoopEnv): Change {
+function bareChange(step: SlotStep, reading: ObservedDeployment, env: LoopEnv): Change {
   if (step.kind === 'clear') return clear(step.seen, reading.unchanged);
   if (step.kind === 'retire') return retire(step.seen, reading.unchanged, env);
   return fill(step.slot, reading, env);
 }
 
-function fill(slot: number, { deployment, unchanged }: DeploymentReading, env: LoopEnv): Change {
+function fill(slot: number, { deployment, unchanged }: ObservedDeployment, env: LoopEnv): Change {
   const replica = newReplica(slot, deployment!, env);
   const key = keys.replica(replica.tenant, replica.deployment, slot);
   return { guards: [{ key, at: 0 }, unchanged], puts: [{ key, bytes: encode(replica) }], deletes: [] };
@@ -45,7 +44,7 @@ function newReplica(slot: number, deployment: StoredDeployment, { clock, random 
   };
 }
 
-function retire({ replica, revision }: SeenReplica, unchanged: Guard, { clock }: LoopEnv): Change {
+function retire({ replica, revision }: ObservedReplica, unchanged: Guard, { clock }: LoopEnv): Change {
   const key = keys.replica(replica.tenant, replica.deployment, replica.slot);
   const retiring: Replica = { ...replica, retiringSince: new Date(clock.now()).toISOString() };
   return { guards: [{ key, at: revision }, unchanged], puts: [{ key, bytes: encode(retiring) }], deletes: [] };
@@ -55,7 +54,7 @@ function retire({ replica, revision }: SeenReplica, unchanged: Guard, { clock }:
  * The report goes with the replica: an agent that repeats itself later finds no replica to report of. What was lost is
  * given up only while its node still is: an agent that has come back looks after it again.
  */
-function clear({ replica, revision, lost }: SeenReplica, unchanged: Guard): Change {
+function clear({ replica, revision, lost }: ObservedReplica, unchanged: Guard): Change {
   const key = keys.replica(replica.tenant, replica.deployment, replica.slot);
   const reports = replica.nodeId ? [keys.report(replica.tenant, replica.nodeId, replica.uid)] : [];
   const guards = [{ key, at: revision }, unchanged, ...(lost ? [lost.still] : [])];
@@ -63,7 +62,7 @@ function clear({ replica, revision, lost }: SeenReplica, unchanged: Guard): Chan
 }
 
 /** Says that replicas are taken away because their nodes are not, or no longer, where their data may be. */
-export function residencyViolated(moved: readonly SeenReplica[]): EventDraft {
+export function draftResidencyEvent(moved: readonly ObservedReplica[]): EventDraft {
   const { tenant, deployment, deploymentUid } = moved[0]!.replica;
   const replicas = moved.map(({ replica }) => ({ replica: replica.slot, nodeId: replica.nodeId ?? null }));
   const slots = replicas.map(({ replica }) => replica).join(', ');
@@ -79,9 +78,9 @@ export function residencyViolated(moved: readonly SeenReplica[]): EventDraft {
 }
 
 /** The change that removes a deployment of which nothing is left, with all that was said about it. */
-export async function finish(
+export async function removeDeployment(
   { tenant, name }: ObjectName,
-  { deployment, unchanged }: DeploymentReading,
+  { deployment, unchanged }: ObservedDeployment,
   env: LoopEnv,
 ): Promise<Change> {
   const event = await env.events.put({

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import type { StoredDeployment } from '../../crds/deployment/index.js';
 import { containerTemplate, templateHash } from '../../crds/replica/index.js';
 import type { ContainerState } from '../../crds/report/index.js';
-import { isServing, type SeenReplica, type Whereabouts } from '../reading/index.js';
+import { isServing, type ObservedReplica, type ReplicaNodeState } from '../reading/index.js';
 import { decideReplicas } from './decide.js';
 
 const AT = '2030-01-01T00:00:00.000Z';
@@ -22,7 +22,7 @@ const web = (change: Partial<StoredDeployment> = {}): StoredDeployment => ({
 interface Sketch {
   readonly of?: StoredDeployment;
   readonly state?: ContainerState | 'unreported';
-  readonly node?: Whereabouts;
+  readonly node?: ReplicaNodeState;
   readonly retiring?: boolean;
   readonly misplaced?: boolean;
 }
@@ -31,7 +31,7 @@ interface Sketch {
 const seen = (
   slot: number,
   { of = web(), state = 'running', node = 'well', retiring, misplaced = false }: Sketch = {},
-): SeenReplica => ({
+): ObservedReplica => ({
   misplaced,
   replica: {
     uid: `r${slot}`,
@@ -66,7 +66,7 @@ const seen = (
 
 const steps = (
   deployment: StoredDeployment | undefined,
-  replicas: readonly SeenReplica[],
+  replicas: readonly ObservedReplica[],
   refused?: number,
   held?: boolean,
 ): string[] =>
@@ -92,7 +92,7 @@ describe('replica keeper decides', () => {
     refused?: number;
     held?: boolean;
     deployment?: StoredDeployment | undefined;
-    replicas: readonly SeenReplica[];
+    replicas: readonly ObservedReplica[];
     steps: readonly string[];
     finished?: boolean;
   }[] = [
@@ -317,7 +317,7 @@ describe('replica keeper decides', () => {
   const anyReplica = fc.record({
     of: fc.constantFrom(web(), old, recreated),
     state: fc.constantFrom<ContainerState[]>('running', 'running', 'creating', 'exited', 'removed'),
-    node: fc.constantFrom<Whereabouts[]>('well', 'well', 'nowhere', 'failed', 'gone'),
+    node: fc.constantFrom<ReplicaNodeState[]>('well', 'well', 'nowhere', 'failed', 'gone'),
     retiring: fc.boolean(),
   });
 

@@ -1,8 +1,6 @@
 import type { StoredDeployment } from '../../crds/deployment/index.js';
 import { templateHash } from '../../crds/replica/index.js';
-import { isMovable, isServing, type SeenReplica } from '../reading/index.js';
-import { moveOff } from './move-off.js';
-import { emptySlots, type SlotStep } from './slot-step.js';
+import { isMovable, isServing, type ObservedReplica } from '../reading/index.js';
 
 /** Why a replica is retired that is where its data may not be. */
 export const RESIDENCY_VIOLATED = 'residency_violated';
@@ -14,7 +12,7 @@ export interface ReplicaDecision {
 }
 
 /** What beside the replicas themselves a decision depends on. */
-export interface Circumstances {
+export interface RolloutInput {
   /** Replicas that have been told that no node will take them: nobody waits for those. */
   readonly refused?: number;
   /** What the deployment depends on does not hold. */
@@ -38,12 +36,12 @@ export interface Circumstances {
  */
 export function decideReplicas(
   deployment: StoredDeployment | undefined,
-  replicas: readonly SeenReplica[],
-  { refused = 0, held = false, spare = 0 }: Circumstances = {},
+  replicas: readonly ObservedReplica[],
+  { refused = 0, held = false, spare = 0 }: RolloutInput = {},
 ): ReplicaDecision {
   const wanted = deployment && !deployment.metadata.deletedAt ? deployment : undefined;
   const steps: SlotStep[] = [];
-  const kept: SeenReplica[] = [];
+  const kept: ObservedReplica[] = [];
   let mayGiveUp = spare;
   for (const seen of replicas) {
     const unwanted = whyUnwanted(seen, wanted, mayGiveUp > 0);
@@ -54,7 +52,7 @@ export function decideReplicas(
   }
   if (!wanted) return { steps, finished: deployment !== undefined && replicas.length === 0 };
 
-  const leaving = ({ draining }: SeenReplica) => draining === true && isMovable(wanted);
+  const leaving = ({ draining }: ObservedReplica) => draining === true && isMovable(wanted);
   const ranked = [...kept.filter(seen => !leaving(seen)), ...kept.filter(leaving)];
   const most = wanted.replicas + (kept.some(leaving) ? 1 : 0);
   steps.push(...ranked.slice(most).map(seen => stepOut(seen, 'scaled_down', wanted)));
@@ -63,7 +61,7 @@ export function decideReplicas(
   const taken = new Set(replicas.map(({ replica }) => replica.slot));
   const missing = held && kept.length === 0 ? 0 : wanted.replicas - staying.length;
   steps.push(
-    ...emptySlots(wanted.replicas, taken)
+    ...listEmptySlots(wanted.replicas, taken)
       .slice(0, Math.max(0, missing))
       .map(slot => ({ kind: 'fill', slot }) as const),
   );
@@ -71,13 +69,13 @@ export function decideReplicas(
   const outdated = staying.filter(({ replica }) => replica.templateHash !== templateHash(wanted));
   if (outdated.length > 0) steps.push(...rollForward(outdated, staying, { refused, held, wanted }));
   else if (staying.length === replicas.length)
-    steps.push(...moveOff(staying.filter(leaving), staying, wanted.replicas, spare));
+    steps.push(...planDrain(staying.filter(leaving), staying, wanted.replicas, spare));
   return { steps, finished: false };
 }
 
 /** Undefined when the replica may stay for now, be it outdated or not. */
 function whyUnwanted(
-  seen: SeenReplica,
+  seen: ObservedReplica,
   wanted: StoredDeployment | undefined,
   replaceable: boolean,
 ): string | undefined {
@@ -96,7 +94,7 @@ function whyUnwanted(
  * Whether a replica may be taken for gone although its agent has not said so: its node is lost, and it writes to nothing
  * that a second one would write to as well, or it is certain that the machine is off.
  */
-function isLost({ lost }: SeenReplica, deployment: StoredDeployment | undefined): boolean {
+function isLost({ lost }: ObservedReplica, deployment: StoredDeployment | undefined): boolean {
   if (!lost) return false;
   return lost.by === 'fence' || (deployment !== undefined && isMovable(deployment));
 }
@@ -105,24 +103,24 @@ function isLost({ lost }: SeenReplica, deployment: StoredDeployment | undefined)
  * True when no container of the replica exists or will, or none that counts: it was never placed, its agent has said
  * that it removed the container, its node is no longer known, or it is lost.
  */
-function isWithoutContainer(seen: SeenReplica, deployment: StoredDeployment | undefined): boolean {
+function isWithoutContainer(seen: ObservedReplica, deployment: StoredDeployment | undefined): boolean {
   const { replica, report, node } = seen;
   if (node === 'nowhere' || node === 'gone' || isLost(seen, deployment)) return true;
   return replica.retiringSince !== undefined && report?.state === 'removed';
 }
 
-function stepOut(seen: SeenReplica, because: string, deployment: StoredDeployment): SlotStep {
+function stepOut(seen: ObservedReplica, because: string, deployment: StoredDeployment): SlotStep {
   return isWithoutContainer(seen, deployment) ? { kind: 'clear', seen } : { kind: 'retire', seen, because };
 }
 
-interface Rolling extends Required<Pick<Circumstances, 'refused' | 'held'>> {
+interface Rolling extends Required<Pick<RolloutInput, 'refused' | 'held'>> {
   readonly wanted: StoredDeployment;
 }
 
 /** Retires what a changed template has outdated, as far as that is allowed now; first what has to move anyway. */
 function rollForward(
-  outdated: readonly SeenReplica[],
-  staying: readonly SeenReplica[],
+  outdated: readonly ObservedReplica[],
+  staying: readonly ObservedReplica[],
   { refused, held, wanted }: Rolling,
 ): readonly SlotStep[] {
   const idle = outdated.filter(seen => !isServing(seen));
@@ -133,4 +131,50 @@ function rollForward(
   const allServe = waiting <= refused && serving + waiting === staying.length && staying.length >= wanted.replicas;
   const next = outdated.find(({ draining }) => draining) ?? outdated[0];
   return next && allServe && !held ? [stepOut(next, 'template_changed', wanted)] : [];
+}
+
+/** The next small step for one slot. */
+export type SlotStep =
+  /** Put a new replica into an empty slot. */
+  | { readonly kind: 'fill'; readonly slot: number }
+  /** Have the container of this replica stopped and removed. */
+  | { readonly kind: 'retire'; readonly seen: ObservedReplica; readonly because: string }
+  /** Forget a replica that has no container, or none that counts, and leave its slot empty. */
+  | { readonly kind: 'clear'; readonly seen: ObservedReplica };
+
+/** The slots below `end` that nothing is in, the lowest first. */
+export function listEmptySlots(end: number, taken: ReadonlySet<number>): readonly number[] {
+  return Array.from({ length: end }, (_, slot) => slot).filter(slot => !taken.has(slot));
+}
+
+/**
+ * Moves one replica at a time off nodes that are to be emptied.
+ *
+ * A replacement comes first, in the lowest empty slot: a slot holds one replica, so it cannot be the same one. When as many
+ * serve without the one that leaves as are asked for, it goes. What does not serve goes at once, as soon as there is
+ * another place. Where there is none, the replica stays where it is: a drain takes nothing away that cannot be had
+ * elsewhere.
+ *
+ * `staying` are all replicas of the deployment, `leavers` those of them that are to move, `spare` how many more than those
+ * that wait nodes would take.
+ */
+export function planDrain(
+  leavers: readonly ObservedReplica[],
+  staying: readonly ObservedReplica[],
+  asked: number,
+  spare: number,
+): readonly SlotStep[] {
+  const next = leavers.find(seen => !isServing(seen)) ?? leavers[0];
+  if (!next) return [];
+
+  const isReplaced = staying.length > asked;
+  const waiting = staying.findLast(({ node }) => node === 'nowhere');
+  if (isReplaced && waiting && spare < 0) return [{ kind: 'clear', seen: waiting }];
+
+  const others = staying.filter(seen => seen !== next && isServing(seen)).length;
+  const costsNothing = !isServing(next) && (isReplaced || spare > 0);
+  if (others >= asked || costsNothing) return [{ kind: 'retire', seen: next, because: 'node_draining' }];
+
+  const [slot] = listEmptySlots(staying.length + 1, new Set(staying.map(({ replica }) => replica.slot)));
+  return !isReplaced && spare > 0 && slot !== undefined ? [{ kind: 'fill', slot }] : [];
 }

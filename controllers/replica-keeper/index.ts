@@ -10,27 +10,27 @@ import { isReady, type Report } from '../../crds/report/index.js';
 import { defaultPolicy, type PlacementPolicy } from '../../pkg/fleet/index.js';
 import type { Loop } from '../../pkg/reconcile/index.js';
 import {
-  andDependents,
-  deploymentsOnFailingNode,
-  deploymentsOnNode,
-  itself,
-  reportedDeployment,
+  withDependents,
+  wakeOnNodeStatusChange,
+  wakeOnNodeChange,
+  wakeItself,
+  wakeReported,
 } from '../reading/index.js';
-import { type Decide, keepReplicas } from './reconcile.js';
+import { type DecideReplicas, keepReplicas } from './reconcile.js';
 
 export { decideReplicas } from './decide.js';
 
 /** The loop. `decide` is for simulations. */
-export function replicaKeeper(decide?: Decide, policy: PlacementPolicy = defaultPolicy): Loop {
+export function replicaKeeper(decide?: DecideReplicas, policy: PlacementPolicy = defaultPolicy): Loop {
   return {
     name: 'replica-keeper',
     wakes: [
-      andDependents(itself(ranges.deployments)),
-      andDependents(itself(ranges.replicas)),
-      itself(ranges.schedulings),
-      andDependents(reportedDeployment((before, after) => wordOf(before) !== wordOf(after))),
-      andDependents(deploymentsOnNode),
-      andDependents(deploymentsOnFailingNode),
+      withDependents(wakeItself(ranges.deployments)),
+      withDependents(wakeItself(ranges.replicas)),
+      wakeItself(ranges.schedulings),
+      withDependents(wakeReported((before, after) => wordOf(before) !== wordOf(after))),
+      withDependents(wakeOnNodeChange),
+      withDependents(wakeOnNodeStatusChange),
     ],
     reconcile: keepReplicas(policy, decide),
     concurrency: 16,

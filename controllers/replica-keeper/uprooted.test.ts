@@ -3,8 +3,8 @@ import fc from 'fast-check';
 
 import type { StoredDeployment } from '../../crds/deployment/index.js';
 import { containerTemplate, templateHash } from '../../crds/replica/index.js';
-import { isServing, type Loss, type SeenReplica } from '../reading/index.js';
-import { type Circumstances, decideReplicas } from './decide.js';
+import { isServing, type NodeLoss, type ObservedReplica } from '../reading/index.js';
+import { type RolloutInput, decideReplicas } from './decide.js';
 
 const AT = '2030-01-01T00:00:00.000Z';
 const still = { key: 'node-status/t1/n1', at: 7 };
@@ -23,7 +23,7 @@ const deleted = web({ metadata: { ...web().metadata, deletedAt: AT } });
 
 type Where = 'well' | 'starting' | 'draining' | 'draining idle' | 'failed' | 'silence' | 'fence' | 'nowhere';
 
-const seen = (slot: number, where: Where, { of = web(), retiring = false } = {}): SeenReplica => {
+const seen = (slot: number, where: Where, { of = web(), retiring = false } = {}): ObservedReplica => {
   const node = where === 'nowhere' ? 'nowhere' : ['failed', 'silence', 'fence'].includes(where) ? 'failed' : 'well';
   const runs = !['starting', 'draining idle', 'nowhere'].includes(where);
   return {
@@ -43,7 +43,7 @@ const seen = (slot: number, where: Where, { of = web(), retiring = false } = {})
     revision: 5,
     node,
     misplaced: false,
-    ...((where === 'silence' || where === 'fence') && { lost: { by: where, still } satisfies Loss }),
+    ...((where === 'silence' || where === 'fence') && { lost: { by: where, still } satisfies NodeLoss }),
     ...(where.startsWith('draining') && { draining: true }),
     report: runs
       ? {
@@ -61,7 +61,11 @@ const seen = (slot: number, where: Where, { of = web(), retiring = false } = {})
   };
 };
 
-const stepsOf = (deployment: StoredDeployment, replicas: readonly SeenReplica[], circumstances: Circumstances = {}) =>
+const stepsOf = (
+  deployment: StoredDeployment,
+  replicas: readonly ObservedReplica[],
+  circumstances: RolloutInput = {},
+) =>
   decideReplicas(deployment, replicas, circumstances).steps.map(step =>
     step.kind === 'fill' ? `fill ${step.slot}` : `${step.kind} ${step.seen.replica.slot}`,
   );
@@ -70,7 +74,7 @@ describe('replica keeper decides about nodes that are lost or to be emptied', ()
   const cases: readonly {
     name: string;
     deployment?: StoredDeployment;
-    replicas: readonly SeenReplica[];
+    replicas: readonly ObservedReplica[];
     spare?: number;
     steps: readonly string[];
   }[] = [

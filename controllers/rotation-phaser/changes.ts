@@ -6,7 +6,7 @@ import type { LoopEnv } from '../../pkg/reconcile/index.js';
 import { type Change, encode, type Entry, type Put } from '../../pkg/store/index.js';
 
 /** A rotation with what is recorded of it. */
-export interface Subject {
+export interface RotationSubject {
   /** The tenant, and the label of the credential. */
   readonly named: ObjectName;
   /** The record of what was asked for. */
@@ -19,8 +19,8 @@ export interface Subject {
 }
 
 /** The progress of a phase that has just been taken up. */
-export function progressOf(
-  { asked, progress }: Subject,
+export function toProgress(
+  { asked, progress }: RotationSubject,
   env: LoopEnv,
   change: Partial<RotationProgress>,
 ): RotationProgress {
@@ -30,7 +30,7 @@ export function progressOf(
 }
 
 /** The change that records progress, with what belongs to it. */
-export function record(subject: Subject, next: RotationProgress, more: Partial<Change> = {}): Change {
+export function recordProgress(subject: RotationSubject, next: RotationProgress, more: Partial<Change> = {}): Change {
   const { tenant, name } = subject.named;
   const key = keys.rotationProgress(tenant, name);
   return {
@@ -44,8 +44,8 @@ export function record(subject: Subject, next: RotationProgress, more: Partial<C
  * The change that raises the secretsVersion of a consumer, with its archive entry. It is recorded in the same
  * transaction, so that it happens once.
  */
-export async function raise(
-  subject: Subject,
+export async function raiseSecretsVersion(
+  subject: RotationSubject,
   ledger: 'raised' | 'returned',
   { entry, deployment }: { readonly entry: Entry; readonly deployment: StoredDeployment },
   env: LoopEnv,
@@ -78,7 +78,7 @@ export async function raise(
     data: { generation: metadata.generation, secretsVersion: spec.secretsVersion },
   });
   const done = { ...subject.progress?.[ledger], [uid]: spec.secretsVersion };
-  return record(subject, progressOf(subject, env, { [ledger]: done }), {
+  return recordProgress(subject, toProgress(subject, env, { [ledger]: done }), {
     guards: [{ key: entry.key, at: entry.revision }],
     // Metadata first: answers are spliced from these bytes.
     puts: [{ key: entry.key, bytes: encode({ metadata, ...spec }) }, archive, event],
@@ -86,7 +86,7 @@ export async function raise(
 }
 
 /** The change that asks for an abort, where nobody is left who could. */
-export function turnedBack({ entry, asked }: Subject, env: LoopEnv): Change {
+export function requestAbort({ entry, asked }: RotationSubject, env: LoopEnv): Change {
   const back: RotationRecord = { ...asked, phase: 'abort', askedAt: new Date(env.clock.now()).toISOString() };
   return {
     guards: [{ key: entry.key, at: entry.revision }],
@@ -96,7 +96,7 @@ export function turnedBack({ entry, asked }: Subject, env: LoopEnv): Change {
 }
 
 /** The event of a phase that holds now. */
-export function advanced({ named, asked }: Subject, env: LoopEnv): Promise<Put> {
+export function buildPhaseEvent({ named, asked }: RotationSubject, env: LoopEnv): Promise<Put> {
   const isBack = asked.phase === 'abort';
   return env.events.put({
     type: isBack ? 'secret.rotation_aborted' : 'secret.rotation_advanced',

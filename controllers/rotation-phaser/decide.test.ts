@@ -4,8 +4,8 @@ import type { StoredDeployment } from '../../crds/deployment/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import type { Report } from '../../crds/report/index.js';
 import type { RotationRecord, RotationProgress } from '../../crds/rotation/index.js';
-import type { SeenReplica } from '../reading/index.js';
-import { nextRotationStep, type RotationFacts } from './decide.js';
+import type { ObservedReplica } from '../reading/index.js';
+import { decidePhaserStep, type PhaserInput } from './decide.js';
 
 const PATH = 'deployments/web-db';
 const BEFORE = '2030-01-01T00:00:00.000Z';
@@ -63,9 +63,9 @@ const on = (version: number, secretsVersion: number, report: Partial<Report> = {
     report: { state: 'running', health: 'healthy', ...report },
     node: 'well',
     misplaced: false,
-  }) as unknown as SeenReplica;
+  }) as unknown as ObservedReplica;
 
-const facts = (change: Partial<RotationFacts> & Pick<RotationFacts, 'asked'>): RotationFacts => ({
+const facts = (change: Partial<PhaserInput> & Pick<PhaserInput, 'asked'>): PhaserInput => ({
   progress: progress(),
   versions: { last: 2, current: 1, pending: 2 },
   isBeingWritten: false,
@@ -79,7 +79,7 @@ const turned = { last: 2, current: 2, previous: 1 };
 const done = { versions: turned, progress: raised, consumers: [web({ secretsVersion: 2 })], holders: [on(2, 2)] };
 
 describe('the next step of a rotation', () => {
-  const cases: readonly [name: string, given: RotationFacts, step: string][] = [
+  const cases: readonly [name: string, given: PhaserInput, step: string][] = [
     ['mints', facts({ asked: asked('stage'), progress: undefined, versions: { last: 1, current: 1 } }), 'mint'],
     ['does not mint what is there', facts({ asked: asked('stage'), progress: undefined }), 'hold'],
     [
@@ -221,7 +221,7 @@ describe('the next step of a rotation', () => {
   ];
   for (const [name, given, expected] of cases) {
     it(`${name}: ${expected}`, () => {
-      const step = nextRotationStep(given);
+      const step = decidePhaserStep(given);
       const words = {
         mint: () => [],
         wait: () => [],
@@ -235,7 +235,7 @@ describe('the next step of a rotation', () => {
   }
 
   it('says which replica holds it up, and why', () => {
-    const step = nextRotationStep(
+    const step = decidePhaserStep(
       facts({ ...done, asked: asked('promote'), holders: [on(2, 2, { health: 'unhealthy' })] }),
     );
     expect(step.kind === 'wait' && step.for)

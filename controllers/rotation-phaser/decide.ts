@@ -1,10 +1,10 @@
 import type { StoredDeployment } from '../../crds/deployment/index.js';
 import type { RotationRecord, RotationProgress } from '../../crds/rotation/index.js';
 import type { SecretState } from '../../pkg/secrets/index.js';
-import { isServing, type SeenReplica } from '../reading/index.js';
+import { isServing, type ObservedReplica } from '../reading/index.js';
 
 /** All that the next step of a rotation depends on. */
-export interface RotationFacts {
+export interface PhaserInput {
   readonly asked: RotationRecord;
   /** Of this rotation; undefined before the first step. */
   readonly progress: RotationProgress | undefined;
@@ -15,11 +15,11 @@ export interface RotationFacts {
   /** Deployments that refer to the credential and are to stay. */
   readonly consumers: readonly StoredDeployment[];
   /** Replicas whose containers have, or are to have, some version of it. */
-  readonly holders: readonly SeenReplica[];
+  readonly holders: readonly ObservedReplica[];
 }
 
 /** The one thing to do next. */
-export type RotationStep =
+export type PhaserStep =
   /** Make new material and stage it. */
   | { readonly kind: 'mint' }
   /** Have containers get this version from now on. */
@@ -32,8 +32,8 @@ export type RotationStep =
   /** The phase holds. */
   | { readonly kind: 'hold' };
 
-const wait = (text: string): RotationStep => ({ kind: 'wait', for: text });
-const hold: RotationStep = { kind: 'hold' };
+const wait = (text: string): PhaserStep => ({ kind: 'wait', for: text });
+const hold: PhaserStep = { kind: 'hold' };
 
 const TAKEN = 'stage is asked for again: another version of the secret was written meanwhile';
 const BEING_WRITTEN = 'a write of the secret that is under way has ended';
@@ -44,7 +44,7 @@ const BEING_WRITTEN = 'a write of the secret that is under way has ended';
  * A pure function of what is stored, so that it may be asked again after any step and any crash. No step takes a version
  * away that a container may still have: the old one goes last, when every container is on the new one and well.
  */
-export function nextRotationStep(facts: RotationFacts): RotationStep {
+export function decidePhaserStep(facts: PhaserInput): PhaserStep {
   switch (facts.asked.phase) {
     case 'stage':
       return stageStep(facts);
@@ -58,7 +58,7 @@ export function nextRotationStep(facts: RotationFacts): RotationStep {
   }
 }
 
-function stageStep({ asked, versions, isBeingWritten }: RotationFacts): RotationStep {
+function stageStep({ asked, versions, isBeingWritten }: PhaserInput): PhaserStep {
   if (isBeingWritten) return wait(BEING_WRITTEN);
   if (versions.pending === asked.to) return hold;
   if (versions.last >= asked.to) return wait(TAKEN);
@@ -66,7 +66,7 @@ function stageStep({ asked, versions, isBeingWritten }: RotationFacts): Rotation
 }
 
 /** Makes the staged version current, has every consumer made anew, and waits until all of them are well with it. */
-function forwardStep(facts: RotationFacts): RotationStep {
+function forwardStep(facts: PhaserInput): PhaserStep {
   const { asked, versions, consumers, progress } = facts;
   if ((versions.current ?? 0) < asked.to) return { kind: 'turn', to: asked.to };
 
@@ -79,12 +79,12 @@ function forwardStep(facts: RotationFacts): RotationStep {
 }
 
 /** Every consumer there was when the phase was asked for, and whoever was made with the old version since. */
-function mustRise({ metadata }: StoredDeployment, { asked, holders }: RotationFacts): boolean {
+function mustRise({ metadata }: StoredDeployment, { asked, holders }: PhaserInput): boolean {
   if (asked.phase === 'promote' && metadata.createdAt <= asked.askedAt) return true;
   return holders.some(seen => seen.replica.deploymentUid === metadata.uid && hasOlder(seen, asked));
 }
 
-function retireStep(facts: RotationFacts): RotationStep {
+function retireStep(facts: PhaserInput): PhaserStep {
   const { from } = facts.asked;
   const lacking = whatLacks(facts);
   if (lacking !== undefined) return wait(lacking);
@@ -95,7 +95,7 @@ function retireStep(facts: RotationFacts): RotationStep {
  * Goes back: the old version is current again, whoever got the new one is made anew, and then the new one goes. A first
  * version stays, because there is nothing to go back to.
  */
-function abortStep(facts: RotationFacts): RotationStep {
+function abortStep(facts: PhaserInput): PhaserStep {
   const { asked, progress, versions, consumers, holders } = facts;
   if (!progress?.staged) {
     if (facts.isBeingWritten) return wait(BEING_WRITTEN);
@@ -103,7 +103,7 @@ function abortStep(facts: RotationFacts): RotationStep {
   }
   if (versions.current === asked.to) return asked.from > 0 ? { kind: 'turn', to: asked.from } : hold;
 
-  const isNew = (seen: SeenReplica) => versionIn(seen, asked) === asked.to && mayRun(seen);
+  const isNew = (seen: ObservedReplica) => versionIn(seen, asked) === asked.to && mayRun(seen);
   const due = consumers.find(({ metadata: { uid } }) => {
     if (progress?.returned[uid] !== undefined) return false;
     return (
@@ -117,7 +117,7 @@ function abortStep(facts: RotationFacts): RotationStep {
 }
 
 /** What keeps the rotation from being complete in all containers, for people. */
-function whatLacks({ asked, consumers, holders }: RotationFacts): string | undefined {
+function whatLacks({ asked, consumers, holders }: PhaserInput): string | undefined {
   const older = holders.find(seen => hasOlder(seen, asked));
   for (const consumer of consumers) {
     const own = holders.filter(({ replica }) => replica.deploymentUid === consumer.metadata.uid);
@@ -130,30 +130,30 @@ function whatLacks({ asked, consumers, holders }: RotationFacts): string | undef
   return older && `${nameOf(older)} has let go of the old version`;
 }
 
-function isReadyWith(seen: SeenReplica, { secretsVersion }: StoredDeployment, asked: RotationRecord): boolean {
+function isReadyWith(seen: ObservedReplica, { secretsVersion }: StoredDeployment, asked: RotationRecord): boolean {
   const { replica } = seen;
   const isNew = replica.template.secretsVersion === secretsVersion && versionIn(seen, asked) >= asked.to;
   return isNew && replica.retiringSince === undefined && isServing(seen);
 }
 
 /** Whether a container may be there that has a version before the staged one. */
-function hasOlder(seen: SeenReplica, asked: RotationRecord): boolean {
+function hasOlder(seen: ObservedReplica, asked: RotationRecord): boolean {
   return seen.replica.resolved !== undefined && versionIn(seen, asked) < asked.to && mayRun(seen);
 }
 
-function mayRun({ report }: SeenReplica): boolean {
+function mayRun({ report }: ObservedReplica): boolean {
   return report?.state !== 'removed';
 }
 
-function versionIn({ replica }: SeenReplica, { path }: RotationRecord): number {
+function versionIn({ replica }: ObservedReplica, { path }: RotationRecord): number {
   return replica.resolved?.versions[path] ?? 0;
 }
 
-function nameOf({ replica }: SeenReplica): string {
+function nameOf({ replica }: ObservedReplica): string {
   return `replica ${replica.slot} of ${replica.deployment}`;
 }
 
-function illnessOf({ report, node }: SeenReplica): string {
+function illnessOf({ report, node }: ObservedReplica): string {
   if (node !== 'well') return 'on a node that is not heard';
   return report?.reason ?? (report?.health === 'unhealthy' ? 'unhealthy' : (report?.state ?? 'not there'));
 }

@@ -11,22 +11,22 @@ import { keys, ranges, splitKey } from '../../crds/keys/index.js';
 import {
   type RotationRecord,
   isRotationOpen,
-  type RotationProgress,
   readRotationState,
+  type RotationProgress,
 } from '../../crds/rotation/index.js';
 import type { Loop, Wake } from '../../pkg/reconcile/index.js';
 import type { SecretStore } from '../../pkg/secrets/index.js';
 import { type Cache, type Entry, value } from '../../pkg/store/index.js';
-import { itself, queueKey, queueKeyOf } from '../reading/index.js';
-import { phaseOne } from './reconcile.js';
+import { wakeItself, formatQueueKey, deriveQueueKey } from '../reading/index.js';
+import { reconcileRotation } from './reconcile.js';
 
 /** The loop. */
 export function rotationPhaser(secrets: SecretStore): Loop {
   const watched = [ranges.deployments, ranges.replicas, ranges.reports, ranges.nodeStatuses];
   return {
     name: 'rotation-phaser',
-    wakes: [itself(ranges.rotations), stagedByCaller, ...watched.map(openRotations)],
-    reconcile: phaseOne(secrets),
+    wakes: [wakeItself(ranges.rotations), stagedByCaller, ...watched.map(openRotations)],
+    reconcile: reconcileRotation(secrets),
     concurrency: 8,
   };
 }
@@ -36,7 +36,7 @@ const stagedByCaller: Wake = {
   prefix: ranges.secrets,
   keys: ({ key }, cache) => {
     const [tenant = '', , label = ''] = splitKey(key);
-    return cache.get(keys.rotation(tenant, label)) ? [queueKey({ tenant, name: label })] : [];
+    return cache.get(keys.rotation(tenant, label)) ? [formatQueueKey({ tenant, name: label })] : [];
   },
 };
 
@@ -47,7 +47,7 @@ function openRotations(prefix: string): Wake {
     keys: ({ key }, cache) => {
       const [tenant = ''] = splitKey(key);
       const entries = cache.list(ranges.of(ranges.rotations, tenant));
-      return entries.filter(entry => isUnderWay(entry, cache)).map(({ key: own }) => queueKeyOf(own));
+      return entries.filter(entry => isUnderWay(entry, cache)).map(({ key: own }) => deriveQueueKey(own));
     },
   };
 }

@@ -8,8 +8,8 @@ import { silentLogger } from '../../pkg/log/index.js';
 import type { LoopEnv } from '../../pkg/reconcile/index.js';
 import type { SecretState, SecretStore } from '../../pkg/secrets/index.js';
 import { type Change, encode, MemoryStore, WatchCache } from '../../pkg/store/index.js';
-import { defineIndexes, queueKey } from '../reading/index.js';
-import { phaseOne } from './reconcile.js';
+import { defineIndexes, formatQueueKey } from '../reading/index.js';
+import { reconcileRotation } from './reconcile.js';
 
 const TENANT = 'a3b8f042-1e16-4f0a-8f0e-5d7f6f1f2f3a';
 const PATH = 'deployments/web-db';
@@ -55,8 +55,10 @@ describe('the log of the rotation phaser', () => {
       const log = { ...silentLogger, info: (message: string) => void said.push(message) };
       const env = { cache, clock, log, commit, random: seededRandom(1) } as unknown as LoopEnv;
       const found = async () => ({ kind: 'found', state }) as const;
-      const phaser = phaseOne({ state: found, ...refuses } as unknown as SecretStore);
-      expect((await phaser(queueKey({ tenant: TENANT, name: 'web-db' }), env, stop.signal)).kind).to.equal('again');
+      const phaser = reconcileRotation({ state: found, ...refuses } as unknown as SecretStore);
+      expect((await phaser(formatQueueKey({ tenant: TENANT, name: 'web-db' }), env, stop.signal)).kind).to.equal(
+        'again',
+      );
       expect(said).to.deep.equal([]);
       stop.abort();
     });

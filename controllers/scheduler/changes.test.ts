@@ -9,7 +9,7 @@ import { silentLogger } from '../../pkg/log/index.js';
 import type { Candidate } from '../../pkg/placement/index.js';
 import type { LoopEnv } from '../../pkg/reconcile/index.js';
 import { encode, MemoryStore, type Revision, value, WatchCache } from '../../pkg/store/index.js';
-import { type Assignment, placements, quotasIn, turnOf } from './changes.js';
+import { type Assignment, buildPlacements, guardQuotas, readPortTurn } from './changes.js';
 
 const TENANT = 't1';
 const AT = '2030-01-01T00:00:00.000Z';
@@ -56,10 +56,10 @@ describe('changes of the scheduler', () => {
 
   const place = (slot: number, wantsPort: boolean) => {
     const seen = { replica: replica(slot), revision, report: undefined, node: 'nowhere', misplaced: false } as const;
-    const assignment: Assignment = { seen, node, ...(wantsPort && { turn: turnOf(TENANT, node.id, env.cache) }) };
+    const assignment: Assignment = { seen, node, ...(wantsPort && { turn: readPortTurn(TENANT, node.id, env.cache) }) };
     const same = { key: keys.deployment(TENANT, 'web'), created: revision };
-    const quotas = quotasIn(TENANT, env.cache);
-    return placements([assignment], { named: { tenant: TENANT, name: 'web' }, uid: 'dep_1', same, quotas }, env);
+    const quotas = guardQuotas(TENANT, env.cache);
+    return buildPlacements([assignment], { named: { tenant: TENANT, name: 'web' }, uid: 'dep_1', same, quotas }, env);
   };
 
   const nodeOf = async (slot: number) => value<Replica>((await store.get(keys.replica(TENANT, 'web', slot)))!).nodeId;

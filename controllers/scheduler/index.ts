@@ -9,16 +9,16 @@
 import { ranges } from '../../crds/keys/index.js';
 import { defaultPolicy, type PlacementPolicy } from '../../pkg/fleet/index.js';
 import type { Loop } from '../../pkg/reconcile/index.js';
-import { itself } from '../reading/index.js';
+import { wakeItself } from '../reading/index.js';
 import { schedule } from './reconcile.js';
 import {
-  changedNode,
-  changedStatus,
-  changedTenant,
-  changedWishes,
-  freedRoom,
-  removedDeployment,
-  waitingReplicas,
+  wakeOnCandidateChange,
+  wakeOnReadinessChange,
+  wakeOnTenantChange,
+  wakeOnAntiAffinityChange,
+  wakeOnFreedCapacity,
+  wakeOnDeploymentRemoval,
+  wakeOnWaitingReplica,
 } from './wakes.js';
 
 /** The loop. */
@@ -26,15 +26,15 @@ export function scheduler(policy: PlacementPolicy = defaultPolicy): Loop {
   return {
     name: 'scheduler',
     wakes: [
-      itself(ranges.deployments),
-      itself(ranges.schedulings),
-      waitingReplicas,
-      freedRoom(policy),
-      changedNode(policy),
-      changedStatus,
-      changedTenant,
-      changedWishes,
-      removedDeployment,
+      wakeItself(ranges.deployments),
+      wakeItself(ranges.schedulings),
+      wakeOnWaitingReplica,
+      wakeOnFreedCapacity(policy),
+      wakeOnCandidateChange(policy),
+      wakeOnReadinessChange,
+      wakeOnTenantChange,
+      wakeOnAntiAffinityChange,
+      wakeOnDeploymentRemoval,
     ],
     reconcile: schedule(policy),
     concurrency: 64,

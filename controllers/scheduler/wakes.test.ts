@@ -4,14 +4,21 @@ import type { StoredDeployment } from '../../crds/deployment/index.js';
 import { keys } from '../../crds/keys/index.js';
 import type { NodeStatus, StoredNode } from '../../crds/node/index.js';
 import type { Replica } from '../../crds/replica/index.js';
-import type { Scheduling } from '../../crds/scheduling/index.js';
+import type { SchedulingReport } from '../../crds/scheduling/index.js';
 import { ManualClock } from '../../pkg/clock/manual-clock.testing.js';
 import { defaultPolicy } from '../../pkg/fleet/index.js';
 import { silentLogger } from '../../pkg/log/index.js';
 import type { Wake } from '../../pkg/reconcile/index.js';
 import { encode, MemoryStore, WatchCache } from '../../pkg/store/index.js';
 import { defineIndexes } from '../reading/index.js';
-import { changedNode, changedStatus, changedTenant, changedWishes, freedRoom, removedDeployment } from './wakes.js';
+import {
+  wakeOnCandidateChange,
+  wakeOnReadinessChange,
+  wakeOnTenantChange,
+  wakeOnAntiAffinityChange,
+  wakeOnFreedCapacity,
+  wakeOnDeploymentRemoval,
+} from './wakes.js';
 
 const AT = '2030-01-01T00:00:00.000Z';
 const metadata = (tenant: string, uid: string) => ({
@@ -76,7 +83,7 @@ describe('scheduler is woken', () => {
   ) => {
     const deployment = { metadata: metadata(tenant, `dep_${name}`), kind: 'Deployment', name, image: 'i', replicas: 1 };
     await put(keys.deployment(tenant, name), { ...deployment, secretsVersion: 0, ...more });
-    const record: Partial<Scheduling> = { uid: `dep_${name}`, unplaced: 1, filters };
+    const record: Partial<SchedulingReport> = { uid: `dep_${name}`, unplaced: 1, filters };
     await put(keys.scheduling(tenant, name), record);
   };
   const replica = (deployment: string, resources = {}): Replica => ({
@@ -100,7 +107,7 @@ describe('scheduler is woken', () => {
   it('by a node that appears or goes: everything of its tenant that waits', async () => {
     await waiting('web', ['ready']);
     await waiting('other', ['ready'], {}, 't2');
-    listen(changedNode(defaultPolicy));
+    listen(wakeOnCandidateChange(defaultPolicy));
     await put(keys.node('t1', 'a'), node('a'));
     await put(keys.node('t1', 'a'), undefined);
     expect(woken).to.deep.equal(['t1/web', 't1/web']);
@@ -110,7 +117,7 @@ describe('scheduler is woken', () => {
     await put(keys.node('t1', 'a'), node('a'));
     await waiting('web', ['residency'], { placement: german });
     await waiting('indifferent', ['ready']);
-    listen(changedNode(defaultPolicy));
+    listen(wakeOnCandidateChange(defaultPolicy));
     await put(keys.node('t1', 'a'), node('a', { labels: { disk: 'ssd' } }));
     expect(woken).to.deep.equal([]);
     await put(keys.node('t1', 'a'), node('a', { labels: { 'mooring.io/country': 'FR' } }));
@@ -122,7 +129,7 @@ describe('scheduler is woken', () => {
   it('by a node that begins or ceases to be ready, and not by one that stays as it is', async () => {
     await put(keys.nodeStatus('t1', 'a'), status('a', 'failed'));
     await waiting('web', ['ready']);
-    listen(changedStatus);
+    listen(wakeOnReadinessChange);
     await put(keys.nodeStatus('t1', 'a'), status('a', 'failed', '2031-01-01T00:00:00.000Z'));
     expect(woken).to.deep.equal([]);
     await put(keys.nodeStatus('t1', 'a'), status('a', 'ready'));
@@ -132,7 +139,7 @@ describe('scheduler is woken', () => {
   it('by a node that was given up and enrolled anew under its name, though the one before was ready too', async () => {
     await put(keys.nodeStatus('t1', 'a'), status('a', 'ready'));
     await waiting('web', ['ready']);
-    listen(changedStatus);
+    listen(wakeOnReadinessChange);
     await put(keys.nodeStatus('t1', 'a'), { ...status('a', 'ready'), id: 'node_other' });
     expect(woken).to.deep.equal(['t1/web']);
   });
@@ -146,7 +153,7 @@ describe('scheduler is woken', () => {
     await waiting('apart', ['anti_affinity'], { placement: apartFromWeb, resources: { cpu: '2' } });
     await waiting('limited', ['quota'], { resources: { cpu: '2' } });
     await waiting('unmet', ['residency'], { placement: german });
-    listen(freedRoom(defaultPolicy));
+    listen(wakeOnFreedCapacity(defaultPolicy));
     await put(keys.replica('t1', 'web', 0), { ...replica('web', { cpu: '800m' }), retiringSince: AT });
     expect(woken, 'its container may still be there').to.deep.equal([]);
     await put(keys.replica('t1', 'web', 0), undefined);
@@ -157,7 +164,7 @@ describe('scheduler is woken', () => {
     await put(keys.replica('t1', 'web', 0), replica('web'));
     await waiting('fits', ['resources'], { resources: { cpu: '900m' } });
     await waiting('limited', ['quota']);
-    listen(freedRoom(defaultPolicy));
+    listen(wakeOnFreedCapacity(defaultPolicy));
     await put(keys.replica('t1', 'web', 0), undefined);
     expect(woken).to.deep.equal(['t1/limited']);
   });
@@ -166,7 +173,7 @@ describe('scheduler is woken', () => {
     await put(keys.deployment('t1', 'old'), { metadata: metadata('t1', 'dep_old'), name: 'old' });
     await waiting('limited', ['quota']);
     await waiting('other', ['resources']);
-    listen(removedDeployment);
+    listen(wakeOnDeploymentRemoval);
     await put(keys.deployment('t1', 'old'), { metadata: metadata('t1', 'dep_old'), name: 'old', replicas: 2 });
     expect(woken).to.deep.equal([]);
     await put(keys.deployment('t1', 'old'), undefined);
@@ -176,7 +183,7 @@ describe('scheduler is woken', () => {
   it('by a tenant’s record: only what waits for a quota', async () => {
     await waiting('web', ['quota']);
     await waiting('other', ['resources']);
-    listen(changedTenant);
+    listen(wakeOnTenantChange);
     await put(keys.tenant('t1'), { id: 't1', quotas: { containers: 5 } });
     expect(woken).to.deep.equal(['t1/web']);
   });
@@ -184,7 +191,7 @@ describe('scheduler is woken', () => {
   it('by a deployment that keeps apart, or no longer does: only those that it names', async () => {
     await waiting('web', ['anti_affinity']);
     await waiting('other', ['anti_affinity']);
-    listen(changedWishes);
+    listen(wakeOnAntiAffinityChange);
     await put(keys.deployment('t1', 'db'), { metadata: metadata('t1', 'dep_db'), name: 'db', placement: apartFromWeb });
     await put(keys.deployment('t1', 'db'), { metadata: metadata('t1', 'dep_db'), name: 'db' });
     expect(woken).to.deep.equal(['t1/web', 't1/web']);

@@ -2,41 +2,41 @@ import type { StoredDeployment } from '../../crds/deployment/index.js';
 import { keys, ranges, splitKey } from '../../crds/keys/index.js';
 import type { NodeStatus, StoredNode } from '../../crds/node/index.js';
 import type { Replica } from '../../crds/replica/index.js';
-import type { Scheduling } from '../../crds/scheduling/index.js';
-import { candidateOf, NODES_BY_ID, type PlacementPolicy, workloadOf } from '../../pkg/fleet/index.js';
-import { type Candidate, filters, Fleet, refusalsOf, type Workload } from '../../pkg/placement/index.js';
+import type { SchedulingReport } from '../../crds/scheduling/index.js';
+import { toCandidate, NODES_BY_ID, type PlacementPolicy, toWorkload } from '../../pkg/fleet/index.js';
+import { type Candidate, filters, NodeFleet, listRejections, type Workload } from '../../pkg/placement/index.js';
 import type { Wake } from '../../pkg/reconcile/index.js';
 import { type Cache, type CacheChange, value } from '../../pkg/store/index.js';
-import { isWaiting, queueKey, queueKeyOf } from '../reading/index.js';
+import { isWaiting, formatQueueKey, deriveQueueKey } from '../reading/index.js';
 
 /** A deployment that was told that it has to wait. */
 interface Waiting {
   readonly deployment: StoredDeployment;
-  readonly scheduling: Scheduling;
+  readonly scheduling: SchedulingReport;
 }
 
 /** Filters that something can pass because a replica has gone. */
 const LOAD = ['anti_affinity', 'port', 'resources', 'quota'];
 
 /** Wakes a deployment when one of its replicas begins or ceases to wait for a node. */
-export const waitingReplicas: Wake = {
+export const wakeOnWaitingReplica: Wake = {
   prefix: ranges.replicas,
   keys: ({ key, entry, previous }) =>
-    [entry, previous].some(each => each && isWaiting(value<Replica>(each))) ? [queueKeyOf(key)] : [],
+    [entry, previous].some(each => each && isWaiting(value<Replica>(each))) ? [deriveQueueKey(key)] : [],
 };
 
 /**
  * Wakes the deployments of the tenant that wait and of which a node now says something else. One that appears or goes
  * concerns all of them, because each names every node.
  */
-export function changedNode(policy: PlacementPolicy): Wake {
+export function wakeOnCandidateChange(policy: PlacementPolicy): Wake {
   return {
     prefix: ranges.nodes,
     keys: (change, cache) => {
       const { entry, previous } = change;
       if (!isNews(change, cache)) return [];
       if (!entry || !previous) return wake(waitingIn(change, cache));
-      const [after, before] = [entry, previous].map(each => candidateOf(value<StoredNode>(each), cache));
+      const [after, before] = [entry, previous].map(each => toCandidate(value<StoredNode>(each), cache));
       return wake(
         waitingIn(change, cache).filter(({ deployment }) => {
           const workload = workloadFor(deployment, cache, policy);
@@ -48,7 +48,7 @@ export function changedNode(policy: PlacementPolicy): Wake {
 }
 
 /** Wakes the deployments of the tenant that wait, when a node begins or ceases to take work, or is another by now. */
-export const changedStatus: Wake = {
+export const wakeOnReadinessChange: Wake = {
   prefix: ranges.nodeStatuses,
   keys: (change, cache) => {
     const [after, before] = [change.entry, change.previous].map(each => each && value<NodeStatus>(each));
@@ -61,7 +61,7 @@ export const changedStatus: Wake = {
  * Wakes the deployments that wait and that the node of a replica would take, now that the replica is gone; and those that
  * wait for a quota, wherever it was.
  */
-export function freedRoom(policy: PlacementPolicy): Wake {
+export function wakeOnFreedCapacity(policy: PlacementPolicy): Wake {
   return {
     prefix: ranges.replicas,
     keys: (change, cache) => {
@@ -73,7 +73,9 @@ export function freedRoom(policy: PlacementPolicy): Wake {
         if (scheduling.filters.includes('quota')) return true;
         if (!node) return false;
         const workload = workloadFor(deployment, cache, policy);
-        return workload.apart.some(apart => apart.deployment === left.deployment) || answerOf(node, workload) === '';
+        return (
+          workload.antiAffinity.some(apart => apart.deployment === left.deployment) || answerOf(node, workload) === ''
+        );
       });
       return wake(concerned);
     },
@@ -81,7 +83,7 @@ export function freedRoom(policy: PlacementPolicy): Wake {
 }
 
 /** Wakes the deployments that wait for a quota of which the tenant may have been given more. */
-export const changedTenant: Wake = {
+export const wakeOnTenantChange: Wake = {
   prefix: ranges.tenants,
   keys: (change, cache) =>
     isNews(change, cache)
@@ -90,7 +92,7 @@ export const changedTenant: Wake = {
 };
 
 /** Wakes the deployments that wait for a quota, when there is one deployment less. */
-export const removedDeployment: Wake = {
+export const wakeOnDeploymentRemoval: Wake = {
   prefix: ranges.deployments,
   keys: (change, cache) =>
     change.entry === undefined && isNews(change, cache)
@@ -99,7 +101,7 @@ export const removedDeployment: Wake = {
 };
 
 /** Wakes the deployments that wait and that another one kept, or keeps, apart from. */
-export const changedWishes: Wake = {
+export const wakeOnAntiAffinityChange: Wake = {
   prefix: ranges.deployments,
   keys: (change, cache) => {
     const named = [change.entry, change.previous].flatMap(each =>
@@ -120,13 +122,13 @@ function waitingIn({ key }: CacheChange, cache: Cache): readonly Waiting[] {
   return cache.list(ranges.of(ranges.schedulings, tenant)).flatMap(entry => {
     const deployment = cache.get(keys.deployment(tenant, splitKey(entry.key)[1]!));
     return deployment
-      ? [{ deployment: value<StoredDeployment>(deployment), scheduling: value<Scheduling>(entry) }]
+      ? [{ deployment: value<StoredDeployment>(deployment), scheduling: value<SchedulingReport>(entry) }]
       : [];
   });
 }
 
 function wake(waiting: readonly Waiting[]): readonly string[] {
-  return waiting.map(({ deployment }) => queueKey({ tenant: deployment.metadata.tenant, name: deployment.name }));
+  return waiting.map(({ deployment }) => formatQueueKey({ tenant: deployment.metadata.tenant, name: deployment.name }));
 }
 
 /** The replica that had a node and is no longer there. */
@@ -139,18 +141,18 @@ function leftIn({ entry, previous }: CacheChange): Replica | undefined {
 function nodeOf({ nodeId, tenant }: Replica, cache: Cache): Candidate | undefined {
   const nodes = cache.by(NODES_BY_ID, nodeId!).map(entry => value<StoredNode>(entry));
   const node = nodes.find(({ metadata }) => metadata.tenant === tenant);
-  return node && candidateOf(node, cache);
+  return node && toCandidate(node, cache);
 }
 
 /** What the deployment asks of one node by itself: quotas and neighbours are looked at apart. */
 function workloadFor(deployment: StoredDeployment, cache: Cache, policy: PlacementPolicy): Workload {
-  return workloadOf(deployment, deployment.metadata.tenant, { cache, policy }, EMPTY.totals);
+  return toWorkload(deployment, deployment.metadata.tenant, { cache, policy }, EMPTY.totals);
 }
 
-const EMPTY = new Fleet();
+const EMPTY = new NodeFleet();
 
 /** Every reason of the node in one text. Empty when it would take the workload. */
 function answerOf(node: Candidate, workload: Workload): string {
-  const reasons = refusalsOf(node, workload, new Fleet([node]).around(workload), filters);
+  const reasons = listRejections(node, workload, new NodeFleet([node]).countTopology(workload), filters);
   return reasons.map(({ filter, reported }) => `${filter} ${reported}`).join('\n');
 }

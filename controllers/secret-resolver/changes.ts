@@ -6,17 +6,17 @@ import type { Replica } from '../../crds/replica/index.js';
 import type { LoopEnv } from '../../pkg/reconcile/index.js';
 import type { SecretVersions, UnresolvedExplanation } from '../../pkg/secrets/index.js';
 import { type Change, encode, type Entry, type Guard, value } from '../../pkg/store/index.js';
-import type { SeenReplica } from '../reading/index.js';
+import type { ObservedReplica } from '../reading/index.js';
 
 /** The change that stamps a replica with the versions that its container is to be made from. */
-export function stamp({ replica, revision }: SeenReplica, versions: SecretVersions, env: LoopEnv): Change {
+export function stampVersions({ replica, revision }: ObservedReplica, versions: SecretVersions, env: LoopEnv): Change {
   const key = keys.replica(replica.tenant, replica.deployment, replica.slot);
   const resolved: Replica = { ...replica, resolved: { versions, at: new Date(env.clock.now()).toISOString() } };
   return { guards: [{ key, at: revision }], puts: [{ key, bytes: encode(resolved) }], deletes: [] };
 }
 
 /** What is said about a deployment, and what was said before. */
-export interface Complaint {
+export interface UnresolvedReport {
   readonly deployment: StoredDeployment;
   readonly words: UnresolvedExplanation;
   readonly replicas: number;
@@ -27,7 +27,10 @@ export interface Complaint {
 }
 
 /** The change that says why replicas have no secrets. */
-export async function complain({ deployment, words, replicas, ...said }: Complaint, env: LoopEnv): Promise<Change> {
+export async function reportUnresolved(
+  { deployment, words, replicas, ...said }: UnresolvedReport,
+  env: LoopEnv,
+): Promise<Change> {
   const { tenant, uid } = deployment.metadata;
   const key = keys.unresolved(tenant, deployment.name);
   const before = said.standing && value<Unresolved>(said.standing);
@@ -54,17 +57,20 @@ export async function complain({ deployment, words, replicas, ...said }: Complai
 }
 
 /** The change that takes back what was said, or what was given out to replicas that are gone. */
-export function forget(entry: Entry): Change {
+export function clearEntry(entry: Entry): Change {
   return { guards: [{ key: entry.key, at: entry.revision }], puts: [], deletes: [entry.key] };
 }
 
 /** Records of what was given out to replicas that are no longer there. */
-export function leftovers(deliveries: readonly Entry[], replicas: readonly SeenReplica[]): readonly Entry[] {
+export function listOrphanedDeliveries(
+  deliveries: readonly Entry[],
+  replicas: readonly ObservedReplica[],
+): readonly Entry[] {
   const present = new Set(replicas.map(({ replica }) => replica.uid));
   return deliveries.filter(entry => !present.has(value<Delivery>(entry).replica));
 }
 
 /** Names a deployment in the log. */
-export function fields({ tenant, name }: ObjectName): { readonly tenant: string; readonly deployment: string } {
+export function toLogFields({ tenant, name }: ObjectName): { readonly tenant: string; readonly deployment: string } {
   return { tenant, deployment: name };
 }

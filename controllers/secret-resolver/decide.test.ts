@@ -3,14 +3,14 @@ import { expect } from 'chai';
 import type { Unresolved } from '../../crds/delivery/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import type { Report } from '../../crds/report/index.js';
-import type { SeenReplica } from '../reading/index.js';
-import { decideSaying, isDue, lookAgainMs, needsStamp } from './decide.js';
+import type { ObservedReplica } from '../reading/index.js';
+import { decideUnresolvedUpdate, needsResolving, computeRetryMs, needsStamp } from './decide.js';
 
 const AT = '2030-01-01T00:00:00.000Z';
 const NOW = Date.parse(AT);
 const resolved = { versions: { 'deployments/web-db': 1 }, at: AT };
 
-const seen = (replica: Partial<Replica> = {}, report?: Partial<Report>): SeenReplica =>
+const seen = (replica: Partial<Replica> = {}, report?: Partial<Report>): ObservedReplica =>
   ({
     replica: {
       uid: 'rep_1',
@@ -21,10 +21,10 @@ const seen = (replica: Partial<Replica> = {}, report?: Partial<Report>): SeenRep
     revision: 1,
     report,
     node: 'well',
-  }) as unknown as SeenReplica;
+  }) as unknown as ObservedReplica;
 
 describe('the secret resolver', () => {
-  const replicas: readonly [name: string, given: SeenReplica, due: boolean][] = [
+  const replicas: readonly [name: string, given: ObservedReplica, due: boolean][] = [
     ['a placed one', seen(), true],
     ['one without a node', seen({ nodeId: undefined } as unknown as Partial<Replica>), false],
     ['one that retires', seen({ retiringSince: AT }), false],
@@ -40,10 +40,10 @@ describe('the secret resolver', () => {
     ['one whose image is missing', seen({ resolved }, { state: 'failed', reason: 'image_pull_failed' }), false],
   ];
   for (const [name, given, due] of replicas) {
-    it(`${due ? 'looks after' : 'leaves alone'} ${name}`, () => expect(isDue(given)).to.equal(due));
+    it(`${due ? 'looks after' : 'leaves alone'} ${name}`, () => expect(needsResolving(given)).to.equal(due));
   }
 
-  const stamps: readonly [name: string, given: SeenReplica, now: number, due: boolean][] = [
+  const stamps: readonly [name: string, given: ObservedReplica, now: number, due: boolean][] = [
     ['what has no stamp', seen(), NOW, true],
     ['what has another version', seen({ resolved: { ...resolved, versions: { 'deployments/web-db': 7 } } }), NOW, true],
     ['what was stamped a moment ago', seen({ resolved }), NOW + 100, false],
@@ -82,14 +82,14 @@ describe('the secret resolver', () => {
   for (const [name, before, change, now, saying] of sayings) {
     it(`says ${saying} of ${name}`, () => {
       const words = { reason: standing.reason, message: standing.message, replicas: standing.replicas, ...change };
-      expect(decideSaying(words, before, now)).to.equal(saying);
+      expect(decideUnresolvedUpdate(words, before, now)).to.equal(saying);
     });
   }
 
   it('looks again soon, and never later than after five seconds', () => {
-    expect([0, 2_000, 8_000, 3_600_000].map(ms => lookAgainMs(AT, NOW + ms))).to.deep.equal([
+    expect([0, 2_000, 8_000, 3_600_000].map(ms => computeRetryMs(AT, NOW + ms))).to.deep.equal([
       1_000, 2_000, 5_000, 5_000,
     ]);
-    expect(lookAgainMs(AT, NOW - 9_000_000)).to.equal(1_000);
+    expect(computeRetryMs(AT, NOW - 9_000_000)).to.equal(1_000);
   });
 });

@@ -9,22 +9,22 @@
 import { keys, ranges, splitKey } from '../../crds/keys/index.js';
 import type { Loop, Wake } from '../../pkg/reconcile/index.js';
 import type { SecretStore } from '../../pkg/secrets/index.js';
-import { itself, queueKey, queueKeyOf, reportedDeployment } from '../reading/index.js';
-import { resolveOne } from './reconcile.js';
+import { wakeItself, formatQueueKey, deriveQueueKey, wakeReported } from '../reading/index.js';
+import { resolveDeployment } from './reconcile.js';
 
 /** The loop. */
 export function secretResolver(secrets: SecretStore): Loop {
   return {
     name: 'secret-resolver',
     wakes: [
-      itself(ranges.replicas),
-      itself(ranges.unresolved),
-      itself(ranges.deliveries),
-      reportedDeployment((before, after) => after?.reason !== before?.reason && after?.state === 'failed'),
+      wakeItself(ranges.replicas),
+      wakeItself(ranges.unresolved),
+      wakeItself(ranges.deliveries),
+      wakeReported((before, after) => after?.reason !== before?.reason && after?.state === 'failed'),
       deletedDeployment,
       writtenSecret,
     ],
-    reconcile: resolveOne(secrets),
+    reconcile: resolveDeployment(secrets),
     concurrency: 16,
   };
 }
@@ -34,7 +34,7 @@ const deletedDeployment: Wake = {
   prefix: ranges.deployments,
   keys: ({ key }, cache) => {
     const [tenant = '', name = ''] = splitKey(key);
-    return cache.get(keys.unresolved(tenant, name)) ? [queueKey({ tenant, name })] : [];
+    return cache.get(keys.unresolved(tenant, name)) ? [formatQueueKey({ tenant, name })] : [];
   },
 };
 
@@ -43,6 +43,6 @@ const writtenSecret: Wake = {
   prefix: ranges.secrets,
   keys: ({ key }, cache) => {
     const [tenant = ''] = splitKey(key);
-    return cache.list(ranges.of(ranges.unresolved, tenant)).map(entry => queueKeyOf(entry.key));
+    return cache.list(ranges.of(ranges.unresolved, tenant)).map(entry => deriveQueueKey(entry.key));
   },
 };

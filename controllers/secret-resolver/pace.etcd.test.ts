@@ -11,7 +11,7 @@ import { silentLogger } from '../../pkg/log/index.js';
 import { EtcdProcess } from '../../dev/processes/index.js';
 import { toCredentialPath, toSecretDocument, EmbeddedSecretStore, SecretKeyring } from '../../pkg/secrets/index.js';
 import { create, encode, EtcdStore, value, WatchCache } from '../../pkg/store/index.js';
-import { controllersIn } from '../controllers-in.js';
+import { createControllers } from '../index.js';
 import { secretResolver } from './index.js';
 
 const TENANT = 'a2d1b2a0-0000-4000-8000-000000000001';
@@ -55,7 +55,7 @@ describe('the secret resolver, on a real etcd', function () {
       for (const path of Object.keys(resolved?.versions ?? {})) used.add(path);
       if (resolved) waiting.get(uid)?.();
     });
-    const controllers = controllersIn({
+    const controllers = createControllers({
       ...env,
       cache,
       loops: [secretResolver(secrets)],

@@ -2,7 +2,7 @@ import type { Unresolved } from '../../crds/delivery/index.js';
 import type { StoredDeployment } from '../../crds/deployment/index.js';
 import { keys, type ObjectName, ranges } from '../../crds/keys/index.js';
 import { failpoint } from '../../pkg/failpoint/index.js';
-import { again, done, type LoopEnv, type Next, type Reconcile } from '../../pkg/reconcile/index.js';
+import { again, done, type LoopEnv, type ReconcileResult, type Reconcile } from '../../pkg/reconcile/index.js';
 import {
   explainUnresolved,
   collectReferences,
@@ -11,21 +11,24 @@ import {
   type UnresolvedExplanation,
 } from '../../pkg/secrets/index.js';
 import { value } from '../../pkg/store/index.js';
-import { type DeploymentReading, namedBy, readDeployment, type SeenReplica } from '../reading/index.js';
-import { complain, fields, forget, leftovers, stamp } from './changes.js';
-import { decideSaying, isDue, lookAgainMs, needsStamp, RENEW_MS } from './decide.js';
+import { type ObservedDeployment, parseQueueKey, readDeployment, type ObservedReplica } from '../reading/index.js';
+import { reportUnresolved, toLogFields, clearEntry, listOrphanedDeliveries, stampVersions } from './changes.js';
+import { decideUnresolvedUpdate, needsResolving, computeRetryMs, needsStamp, RENEW_MS } from './decide.js';
 
 /**
  * Looks up what the replicas of one deployment refer to, and stamps them with the versions found, or says why not.
  *
  * Replicas of one template share one look-up: all of them resolve or none does. Nothing here ever holds a value.
  */
-export function resolveOne(secrets: SecretStore): Reconcile {
+export function resolveDeployment(secrets: SecretStore): Reconcile {
   return async (key, env) => {
-    const named = namedBy(key);
+    const named = parseQueueKey(key);
     const reading = readDeployment(named, env.cache);
-    const gone = leftovers(env.cache.list(ranges.deliveriesOf(named.tenant, named.name)), reading.replicas);
-    await Promise.all(gone.map(entry => env.commit(forget(entry))));
+    const gone = listOrphanedDeliveries(
+      env.cache.list(ranges.deliveriesOf(named.tenant, named.name)),
+      reading.replicas,
+    );
+    await Promise.all(gone.map(entry => env.commit(clearEntry(entry))));
 
     const due = dueIn(reading);
     if (!reading.deployment || due.length === 0) {
@@ -46,14 +49,14 @@ export function resolveOne(secrets: SecretStore): Reconcile {
   };
 }
 
-function dueIn({ deployment, replicas }: DeploymentReading): readonly SeenReplica[] {
+function dueIn({ deployment, replicas }: ObservedDeployment): readonly ObservedReplica[] {
   if (!deployment || deployment.metadata.deletedAt) return [];
-  return replicas.filter(seen => seen.replica.deploymentUid === deployment.metadata.uid && isDue(seen));
+  return replicas.filter(seen => seen.replica.deploymentUid === deployment.metadata.uid && needsResolving(seen));
 }
 
 /** Undefined when everything was found. */
 async function resolveGroup(
-  group: readonly SeenReplica[],
+  group: readonly ObservedReplica[],
   secrets: SecretStore,
   env: LoopEnv,
 ): Promise<UnresolvedExplanation | undefined> {
@@ -65,7 +68,7 @@ async function resolveGroup(
   await Promise.all(
     stale.map(async seen => {
       failpoint('resolver.resolved');
-      await env.commit(stamp(seen, resolution.versions, env));
+      await env.commit(stampVersions(seen, resolution.versions, env));
       failpoint('resolver.stamped');
       env.log.info('secrets resolved', { tenant, deployment: seen.replica.deployment, replica: seen.replica.uid });
     }),
@@ -76,28 +79,28 @@ async function resolveGroup(
 /** Takes back what was said about a deployment of which nothing is to be said any more. */
 async function takeBack(named: ObjectName, env: LoopEnv): Promise<void> {
   const standing = env.cache.get(keys.unresolved(named.tenant, named.name));
-  if (standing) await env.commit(forget(standing));
+  if (standing) await env.commit(clearEntry(standing));
 }
 
-interface Subject extends Pick<DeploymentReading, 'same'> {
+interface Subject extends Pick<ObservedDeployment, 'same'> {
   readonly deployment: StoredDeployment;
   readonly replicas: number;
 }
 
-async function say(words: UnresolvedExplanation, subject: Subject, env: LoopEnv): Promise<Next> {
+async function say(words: UnresolvedExplanation, subject: Subject, env: LoopEnv): Promise<ReconcileResult> {
   const { tenant, uid } = subject.deployment.metadata;
   const named = { tenant, name: subject.deployment.name };
   const standing = env.cache.get(keys.unresolved(tenant, named.name));
   const before = standing && value<Unresolved>(standing);
   const own = before?.uid === uid ? before : undefined;
   const now = env.clock.now();
-  const saying = decideSaying({ ...words, replicas: subject.replicas }, own, now);
+  const saying = decideUnresolvedUpdate({ ...words, replicas: subject.replicas }, own, now);
   if (saying !== 'nothing') {
-    await env.commit(await complain({ ...subject, words, standing, isNew: saying === 'new' }, env));
-    env.log.warn('secrets cannot be had', { ...fields(named), count: subject.replicas, because: words.reason });
+    await env.commit(await reportUnresolved({ ...subject, words, standing, isNew: saying === 'new' }, env));
+    env.log.warn('secrets cannot be had', { ...toLogFields(named), count: subject.replicas, because: words.reason });
   }
   return again(
-    lookAgainMs(own?.since ?? new Date(now).toISOString(), now),
+    computeRetryMs(own?.since ?? new Date(now).toISOString(), now),
     'the secrets store does not say when it heals',
   );
 }

@@ -1,12 +1,11 @@
 import type { StoredDeployment } from '../../crds/deployment/index.js';
 import type { Condition } from '../../crds/meta/index.js';
-import { waitsFor } from './phase.js';
-import { isComplete, type Standing } from './standing.js';
+import { describeUnmet, isComplete, type ReplicaSummary } from './summary.js';
 
 /** A condition before it is stamped. */
 type Draft = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
 
-export interface Stamp {
+export interface ConditionContext {
   readonly previous: readonly Condition[];
   readonly generation: number;
   readonly now: string;
@@ -24,10 +23,10 @@ export const VIOLATED = 'Violated';
  * The conditions of a standing. A condition keeps the time of its last change while its status stays the same. Those about
  * secrets, residency and dependencies are there only where the deployment asks for them.
  */
-export function conditionsOf(
+export function buildConditions(
   { placement, dependsOn = [], secrets = [] }: StoredDeployment,
-  standing: Standing,
-  { previous, generation, now, enforced }: Stamp,
+  standing: ReplicaSummary,
+  { previous, generation, now, enforced }: ConditionContext,
 ): readonly Condition[] {
   const before = new Map(previous.map(condition => [condition.type, condition]));
   const drafts = [
@@ -45,7 +44,7 @@ export function conditionsOf(
   });
 }
 
-function placedOf({ refused, placed, wanted }: Standing): Draft {
+function placedOf({ refused, placed, wanted }: ReplicaSummary): Draft {
   if (refused) return { type: 'Placed', status: 'False', reason: 'Unschedulable', message: refused.summary };
   if (placed < wanted) {
     return {
@@ -59,7 +58,7 @@ function placedOf({ refused, placed, wanted }: Standing): Draft {
 }
 
 /** Availability is about what serves now, of whatever template: a roll-out that goes well never loses it. */
-function availableOf({ serving, wanted, rolling }: Standing): Draft {
+function availableOf({ serving, wanted, rolling }: ReplicaSummary): Draft {
   const message = `${serving} of ${wanted} replicas ready`;
   const needed = rolling ? Math.max(1, wanted - 1) : wanted;
   if (wanted === 0) return { type: 'Available', status: 'True', reason: 'NoneAskedFor', message };
@@ -67,7 +66,7 @@ function availableOf({ serving, wanted, rolling }: Standing): Draft {
   return { type: 'Available', status: 'False', reason: 'TooFewReady', message };
 }
 
-function progressingOf(standing: Standing, before: Condition | undefined): Draft {
+function progressingOf(standing: ReplicaSummary, before: Condition | undefined): Draft {
   if (isComplete(standing)) {
     return { type: 'Progressing', status: 'False', reason: 'Complete', message: 'everything is as asked' };
   }
@@ -79,7 +78,7 @@ function progressingOf(standing: Standing, before: Condition | undefined): Draft
 }
 
 /** The reason is the resolver's own word. Until it has looked, nothing is known. */
-function secretsOf({ unresolved, unstamped }: Standing): Draft {
+function secretsOf({ unresolved, unstamped }: ReplicaSummary): Draft {
   const type = 'SecretsResolved';
   if (unresolved) return { type, status: 'False', reason: unresolved.reason, message: unresolved.message };
   if (unstamped > 0) {
@@ -88,7 +87,7 @@ function secretsOf({ unresolved, unstamped }: Standing): Draft {
   return { type, status: 'True', reason: 'AllResolved', message: 'everything that it refers to was found' };
 }
 
-function residencyOf({ misplaced, refused }: Standing, enforced: boolean): Draft {
+function residencyOf({ misplaced, refused }: ReplicaSummary, enforced: boolean): Draft {
   const type = 'ResidencySatisfied';
   if (!enforced) {
     return {
@@ -106,8 +105,8 @@ function residencyOf({ misplaced, refused }: Standing, enforced: boolean): Draft
   return { type, status: 'True', reason: 'Satisfied', message: 'every replica is where its data may be' };
 }
 
-function dependenciesOf({ unmet }: Standing): Draft {
+function dependenciesOf({ unmet }: ReplicaSummary): Draft {
   const type = 'DependenciesHealthy';
-  if (unmet.length > 0) return { type, status: 'False', reason: 'Unmet', message: waitsFor(unmet) };
+  if (unmet.length > 0) return { type, status: 'False', reason: 'Unmet', message: describeUnmet(unmet) };
   return { type, status: 'True', reason: 'Met', message: 'everything that it depends on is as it should be' };
 }

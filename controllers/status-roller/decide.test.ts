@@ -3,11 +3,11 @@ import { expect } from 'chai';
 import type { DeploymentStatus, StoredDeployment } from '../../crds/deployment/index.js';
 import { containerTemplate, templateHash } from '../../crds/replica/index.js';
 import type { Report } from '../../crds/report/index.js';
-import type { Scheduling } from '../../crds/scheduling/index.js';
-import type { SeenReplica, UnmetDependency, Whereabouts } from '../reading/index.js';
-import { announce } from './announce.js';
+import type { SchedulingReport } from '../../crds/scheduling/index.js';
+import type { ObservedReplica, ReplicaNodeState, UnmetDependency } from '../reading/index.js';
+import { draftStatusEvents } from './events.js';
 import { rollStatus } from './decide.js';
-import { standingOf } from './standing.js';
+import { summariseReplicas } from './summary.js';
 
 const THEN = '2030-01-01T00:00:00.000Z';
 const NOW = '2030-01-01T00:01:00.000Z';
@@ -25,7 +25,7 @@ const web = (change: Partial<StoredDeployment> = {}): StoredDeployment => ({
 interface Sketch {
   readonly of?: StoredDeployment;
   readonly report?: Partial<Report> | 'none';
-  readonly node?: Whereabouts;
+  readonly node?: ReplicaNodeState;
   readonly retiring?: boolean;
   readonly misplaced?: boolean;
 }
@@ -33,7 +33,7 @@ interface Sketch {
 const seen = (
   slot: number,
   { of = web(), report = {}, node = 'well', retiring, misplaced = false }: Sketch = {},
-): SeenReplica => ({
+): ObservedReplica => ({
   misplaced,
   replica: {
     uid: `r${slot}`,
@@ -70,7 +70,7 @@ const seen = (
 
 const old = web({ image: 'web:0', secretsVersion: 2 });
 const deleted = web({ metadata: { ...web().metadata, deletedAt: THEN } });
-const refused: Scheduling = {
+const refused: SchedulingReport = {
   uid: 'dep_1',
   unplaced: 1,
   summary: '0 of 1 nodes: 1 ready',
@@ -83,14 +83,14 @@ const refused: Scheduling = {
 };
 
 interface More {
-  readonly scheduling?: Scheduling;
+  readonly scheduling?: SchedulingReport;
   readonly previous?: DeploymentStatus;
   readonly unmet?: readonly UnmetDependency[];
   readonly enforced?: boolean;
   readonly now?: string;
 }
 
-const roll = (replicas: readonly SeenReplica[], deployment = web(), more: More = {}) =>
+const roll = (replicas: readonly ObservedReplica[], deployment = web(), more: More = {}) =>
   rollStatus({
     deployment,
     replicas,
@@ -111,9 +111,9 @@ const holds = (status: DeploymentStatus, type: string) =>
 describe('status roller', () => {
   const cases: readonly {
     name: string;
-    replicas: readonly SeenReplica[];
+    replicas: readonly ObservedReplica[];
     deployment?: StoredDeployment;
-    scheduling?: Scheduling;
+    scheduling?: SchedulingReport;
     unmet?: readonly UnmetDependency[];
     phase: string;
     conditions: readonly [placed: string, available: string, progressing: string];
@@ -360,18 +360,21 @@ describe('status roller announces', () => {
     ['scaled down', running, roll([seen(0), seen(1)], web({ replicas: 1 })), []],
     ['waiting', undefined, roll([], dependent, { unmet: [absent] }), ['deployment.waiting']],
   ];
-  const nothing = standingOf({ deployment: web(), replicas: [], scheduling: undefined, unmet: [] });
+  const nothing = summariseReplicas({ deployment: web(), replicas: [], scheduling: undefined, unmet: [] });
 
   for (const [name, from, to, events] of cases) {
     it(name, () => {
-      expect(announce(web(), from, to, nothing).map(({ type }) => type)).to.deep.equal(events);
+      expect(draftStatusEvents(web(), from, to, nothing).map(({ type }) => type)).to.deep.equal(events);
     });
   }
 
   it('says what the trouble is', () => {
     const replicas = [seen(0), seen(1, { report: { state: 'exited', reason: 'crash_loop' } })];
-    const standing = standingOf({ deployment: web(), replicas, scheduling: undefined, unmet: [] });
-    expect(announce(web(), running, degraded, standing)[0]).to.include({ reason: 'crash_loop', severity: 'warning' });
+    const standing = summariseReplicas({ deployment: web(), replicas, scheduling: undefined, unmet: [] });
+    expect(draftStatusEvents(web(), running, degraded, standing)[0]).to.include({
+      reason: 'crash_loop',
+      severity: 'warning',
+    });
   });
 
   it('tells of a broken residency where nothing is moved, once', () => {
@@ -379,7 +382,7 @@ describe('status roller announces', () => {
     const kept = roll([seen(0), seen(1)], german);
     const broken = roll([seen(0), seen(1, { misplaced: true })], german);
     const types = (of: StoredDeployment, from: DeploymentStatus, to: DeploymentStatus) =>
-      announce(of, from, to, nothing).map(({ type }) => type);
+      draftStatusEvents(of, from, to, nothing).map(({ type }) => type);
 
     expect(types({ ...german, volumes }, kept, broken)).to.deep.equal(['deployment.residency_violated']);
     expect(types({ ...german, volumes }, broken, broken)).to.deep.equal([]);

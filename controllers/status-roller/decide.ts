@@ -1,13 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 
 import type { DeploymentStatus, ReplicaStatus, StoredDeployment } from '../../crds/deployment/index.js';
-import type { SeenReplica } from '../reading/index.js';
-import { conditionsOf } from './conditions.js';
-import { phaseOf } from './phase.js';
-import { type StandingFacts, standingOf } from './standing.js';
+import type { ObservedReplica } from '../reading/index.js';
+import { buildConditions } from './conditions.js';
+import { derivePhase, type SummaryInput, summariseReplicas } from './summary.js';
 
 /** All that a status is made from. */
-export interface StatusFacts extends StandingFacts {
+export interface StatusInput extends SummaryInput {
   /** Whether residency is enforced. */
   readonly enforced: boolean;
   /** The status that is stored. */
@@ -16,26 +15,26 @@ export interface StatusFacts extends StandingFacts {
 }
 
 /** The status of a deployment. The very object that was given as `previous` when nothing has changed. */
-export function rollStatus({ enforced, previous, now, ...facts }: StatusFacts): DeploymentStatus {
+export function rollStatus({ enforced, previous, now, ...facts }: StatusInput): DeploymentStatus {
   const { deployment, replicas } = facts;
   const { uid, generation } = deployment.metadata;
   const own = previous?.uid === uid ? previous : undefined;
-  const standing = standingOf(facts);
+  const standing = summariseReplicas(facts);
   const status: DeploymentStatus = {
     uid,
-    ...phaseOf(deployment, standing),
+    ...derivePhase(deployment, standing),
     replicas: standing.records,
     readyReplicas: standing.serving,
     updatedReplicas: standing.updated.length,
     observedGeneration: generation,
     secretsVersion: oldestSecrets(deployment, replicas),
     placements: replicas.map(placementOf),
-    conditions: conditionsOf(deployment, standing, { previous: own?.conditions ?? [], generation, now, enforced }),
+    conditions: buildConditions(deployment, standing, { previous: own?.conditions ?? [], generation, now, enforced }),
   };
   return own && isDeepStrictEqual(own, status) ? own : status;
 }
 
-function placementOf({ replica, report, node }: SeenReplica): ReplicaStatus {
+function placementOf({ replica, report, node }: ObservedReplica): ReplicaStatus {
   return {
     replica: replica.slot,
     nodeId: replica.nodeId ?? null,
@@ -46,7 +45,7 @@ function placementOf({ replica, report, node }: SeenReplica): ReplicaStatus {
   };
 }
 
-function stateOf({ replica, report, node }: Pick<SeenReplica, 'replica' | 'report' | 'node'>): string {
+function stateOf({ replica, report, node }: Pick<ObservedReplica, 'replica' | 'report' | 'node'>): string {
   if (node === 'failed' || node === 'gone') return 'unknown';
   if (replica.retiringSince && report?.state !== 'removed') return 'stopping';
   if (node === 'nowhere') return 'unplaced';
@@ -54,6 +53,6 @@ function stateOf({ replica, report, node }: Pick<SeenReplica, 'replica' | 'repor
 }
 
 /** The oldest version that any container may still hold. */
-function oldestSecrets({ secretsVersion }: StoredDeployment, replicas: readonly SeenReplica[]): number {
+function oldestSecrets({ secretsVersion }: StoredDeployment, replicas: readonly ObservedReplica[]): number {
   return Math.min(secretsVersion, ...replicas.map(({ replica }) => replica.template.secretsVersion));
 }

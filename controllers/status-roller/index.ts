@@ -9,29 +9,29 @@ import { ranges } from '../../crds/keys/index.js';
 import { defaultPolicy, type PlacementPolicy } from '../../pkg/fleet/index.js';
 import type { Loop } from '../../pkg/reconcile/index.js';
 import {
-  andDependents,
-  deploymentsOnFailingNode,
-  deploymentsOnNode,
-  itself,
-  reportedDeployment,
+  withDependents,
+  wakeOnNodeStatusChange,
+  wakeOnNodeChange,
+  wakeItself,
+  wakeReported,
 } from '../reading/index.js';
-import { rollOne } from './reconcile.js';
+import { rollDeployment } from './reconcile.js';
 
 /** The loop. */
 export function statusRoller(policy: PlacementPolicy = defaultPolicy): Loop {
   return {
     name: 'status-roller',
     wakes: [
-      andDependents(itself(ranges.deployments)),
-      itself(ranges.statuses),
-      itself(ranges.schedulings),
-      itself(ranges.unresolved),
-      andDependents(itself(ranges.replicas)),
-      andDependents(reportedDeployment()),
-      andDependents(deploymentsOnNode),
-      andDependents(deploymentsOnFailingNode),
+      withDependents(wakeItself(ranges.deployments)),
+      wakeItself(ranges.statuses),
+      wakeItself(ranges.schedulings),
+      wakeItself(ranges.unresolved),
+      withDependents(wakeItself(ranges.replicas)),
+      withDependents(wakeReported()),
+      withDependents(wakeOnNodeChange),
+      withDependents(wakeOnNodeStatusChange),
     ],
-    reconcile: rollOne(policy),
+    reconcile: rollDeployment(policy),
     concurrency: 16,
   };
 }

@@ -1,19 +1,19 @@
 import type { Unresolved } from '../../crds/delivery/index.js';
 import type { DeploymentStatus } from '../../crds/deployment/index.js';
 import { keys } from '../../crds/keys/index.js';
-import type { Scheduling } from '../../crds/scheduling/index.js';
+import type { SchedulingReport } from '../../crds/scheduling/index.js';
 import type { PlacementPolicy } from '../../pkg/fleet/index.js';
 import { done, type Reconcile } from '../../pkg/reconcile/index.js';
 import { type Change, encode, type Entry, value } from '../../pkg/store/index.js';
-import { namedBy, readDeployment, unmetDependencies } from '../reading/index.js';
-import { announce } from './announce.js';
+import { listUnmetDependencies, parseQueueKey, readDeployment } from '../reading/index.js';
+import { draftStatusEvents } from './events.js';
 import { rollStatus } from './decide.js';
-import { standingOf } from './standing.js';
+import { summariseReplicas } from './summary.js';
 
 /** Writes what is seen of one deployment, when it differs from what is written, with the events of the change. */
-export function rollOne({ regions }: PlacementPolicy): Reconcile {
+export function rollDeployment({ regions }: PlacementPolicy): Reconcile {
   return async (key, env) => {
-    const named = namedBy(key);
+    const named = parseQueueKey(key);
     const { deployment, replicas, same } = readDeployment(named, env.cache, regions);
     const statusKey = keys.status(named.tenant, named.name);
     const held = env.cache.get(statusKey);
@@ -28,8 +28,8 @@ export function rollOne({ regions }: PlacementPolicy): Reconcile {
     const facts = {
       deployment,
       replicas,
-      scheduling: waiting && value<Scheduling>(waiting),
-      unmet: unmetDependencies(deployment, env.cache),
+      scheduling: waiting && value<SchedulingReport>(waiting),
+      unmet: listUnmetDependencies(deployment, env.cache),
       unresolved: unresolved && value<Unresolved>(unresolved),
     };
     const now = new Date(env.clock.now()).toISOString();
@@ -37,7 +37,7 @@ export function rollOne({ regions }: PlacementPolicy): Reconcile {
     if (status === previous) return done;
 
     const own = previous?.uid === status.uid ? previous : undefined;
-    const drafts = announce(deployment, own, status, standingOf(facts));
+    const drafts = draftStatusEvents(deployment, own, status, summariseReplicas(facts));
     const events = await Promise.all(drafts.map(draft => env.events.put(draft)));
     await env.commit({
       guards: [{ key: statusKey, at: held?.revision ?? 0 }, same],

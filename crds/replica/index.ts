@@ -7,6 +7,86 @@
  *
  * @module
  */
-export { containerTemplate, templateHash } from './container-template.js';
-export type { ContainerTemplate, DeliveredReference, Replica, ResolvedSecrets } from './replica.js';
-export { isResolved } from './replica.js';
+import type { Deployment } from '../deployment/index.js';
+import type { HealthCheck, Port, ResourceRequests } from '../deployment/index.js';
+import { hashSpec } from '../meta/index.js';
+
+/** Everything a container is made from. Two replicas with equal templates are interchangeable. */
+export interface ContainerTemplate {
+  readonly image: string;
+  readonly entrypoint?: readonly string[];
+  readonly command?: readonly string[];
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly healthCheck?: HealthCheck;
+  readonly ports?: readonly Port[];
+  readonly resources?: ResourceRequests;
+  /** References only: what they stand for is looked up when the container is made. */
+  readonly secrets?: readonly DeliveredReference[];
+  /** Variables made from secrets, as templates. */
+  readonly composedSecrets?: Readonly<Record<string, string>>;
+  readonly secretsVersion: number;
+}
+
+/** As much of a reference to a credential as a container depends on. */
+export interface DeliveredReference {
+  /** What the names of its variables begin with. */
+  readonly name: string;
+  /** `<namespace>/<label>`. */
+  readonly vault_path: string;
+}
+
+/** That everything a replica refers to was found, and in which versions: numbers, never values. */
+export interface ResolvedSecrets {
+  /** By vault path. */
+  readonly versions: Readonly<Record<string, number>>;
+  readonly at: string;
+}
+
+/** `replicas/<tenant>/<deployment>/<slot>`. */
+export interface Replica {
+  readonly uid: string;
+  readonly tenant: string;
+  readonly deployment: string;
+  readonly deploymentUid: string;
+  readonly slot: number;
+  /** The generation of the deployment that this replica was made for. */
+  readonly generation: number;
+  /** Hash of the template and of what else forces a new container. */
+  readonly templateHash: string;
+  readonly template: ContainerTemplate;
+  /** Written once, by the scheduler. */
+  readonly nodeId?: string;
+  /** Written by the secret resolver: the container is to be made from exactly these versions. */
+  readonly resolved?: ResolvedSecrets;
+  readonly createdAt: string;
+  /** Set by the replica keeper: the container is to be stopped and removed. Never unset. */
+  readonly retiringSince?: string;
+}
+
+/** Whether the replica may have a container: all that it refers to has been found, or it refers to nothing. */
+export function isResolved({ template, resolved }: Replica): boolean {
+  return resolved !== undefined || !template.secrets?.length;
+}
+
+/** What the containers of a deployment are made from. */
+export function containerTemplate(spec: Deployment): ContainerTemplate {
+  const { image, entrypoint, command, environment, healthCheck, ports, resources } = spec;
+  const { secrets, composedSecrets, secretsVersion } = spec;
+  return {
+    image,
+    ...(entrypoint && { entrypoint }),
+    ...(command && { command }),
+    ...(environment && { environment }),
+    ...(healthCheck && { healthCheck }),
+    ...(ports && { ports }),
+    ...(resources && { resources }),
+    ...(secrets?.length && { secrets: secrets.map(({ name, vault_path }) => ({ name, vault_path })) }),
+    ...(composedSecrets && { composedSecrets }),
+    secretsVersion,
+  };
+}
+
+/** The same for two specs exactly when a container of one may serve for the other. A named node is part of it. */
+export function templateHash(spec: Deployment): string {
+  return hashSpec({ template: containerTemplate(spec), ...(spec.nodeId && { namedNode: spec.nodeId }) });
+}

@@ -11,10 +11,148 @@
  *
  * @module
  */
-export type { Abridged, LeftOut } from './abridged.js';
-export { abridged } from './abridged.js';
-export type { RefusedGroup } from './groups.js';
-export { grouped, ungrouped } from './groups.js';
-export type { Refusal, Refused } from './refusal.js';
-export { refusal } from './refusal.js';
-export type { Scheduling } from './scheduling.js';
+
+/** `scheduling/<tenant>/<deployment>`. */
+export interface SchedulingReport {
+  /** Of the deployment. */
+  readonly uid: string;
+  /** Replicas that wait for a node. */
+  readonly unplaced: number;
+  /** `0 of 3 nodes: 2 resources, 1 ready`. */
+  readonly summary: string;
+  /** The filters that refuse somewhere, or did since the event: what else may change without helping. */
+  readonly filters: readonly string[];
+  /** No node that can be reached satisfies the residency that the deployment asks for. */
+  readonly residencyUnmet: boolean;
+  /** Hash of which filters of which nodes refuse what, as the event has it: another cause is another event. */
+  readonly cause: string;
+  /** Hash of every reason in full, and of how many replicas wait, as the event has them. */
+  readonly details: string;
+  /** Id of the event that stands for the cause. Left out when the store would not take one. */
+  readonly event?: string;
+  readonly lastSeenAt: string;
+}
+
+/** Why one node may not host one replica, as data and in words an operator can act on. */
+export interface FilterRejection {
+  /** The filter that refused. */
+  readonly filter: string;
+  readonly required: string;
+  readonly reported: string;
+  readonly message: string;
+}
+
+/** One node that will not do, with every reason. */
+export interface RejectedNode {
+  readonly node: string;
+  readonly reasons: readonly FilterRejection[];
+}
+
+type Words = (required: string, reported: string) => string;
+
+const requires: Words = (required, reported) => `requires ${required}, the node reports ${reported}`;
+
+/** The words of the filters that say more than what is required and what is reported. */
+const words: ReadonlyMap<string, Words> = new Map<string, Words>([
+  ['tenant', () => 'the node belongs to another tenant'],
+  ['ready', (_required, reported) => `the node is ${reported}`],
+  ['control_plane', () => 'the control plane runs on this node, so it takes no new work but the platform’s'],
+  ['named_node', required => `the deployment names the node ${required}`],
+  ['anti_affinity', (required, reported) => `must be ${required}, and there is ${reported}`],
+  ['port', (_required, reported) => `${reported} by another replica on the node`],
+  ['resources', (required, reported) => `requires ${required}, the node has ${reported}`],
+  ['quota', (required, reported) => `requires ${required}, the tenant has ${reported}`],
+]);
+
+/** A reason, its words included: they follow from the data, so that they need not be stored beside it. */
+export function toFilterRejection(filter: string, required: string, reported: string): FilterRejection {
+  return { filter, required, reported, message: (words.get(filter) ?? requires)(required, reported) };
+}
+
+/**
+ * Nodes that refuse by the same filters with the same requirements, as an event stores them.
+ *
+ * Ten thousand nodes with a reason each would not fit into one value of etcd if each said all of it: what they have in
+ * common is written once, and of each node only its name and what it reported.
+ */
+export interface RejectionGroup {
+  readonly refusals: readonly { readonly filter: string; readonly required: string }[];
+  /** Each a name, and what the node reported to each of the filters above, unless there was no room for it. */
+  readonly nodes: readonly (readonly string[])[];
+}
+
+/** Writes down once what nodes have in common. Nothing is lost by it: `ungrouped` gives all of it back. */
+export function groupRejections(refused: readonly RejectedNode[]): readonly RejectionGroup[] {
+  const groups = new Map<string, { readonly refusals: RejectionGroup['refusals']; readonly nodes: string[][] }>();
+  for (const { node, reasons } of refused) {
+    const key = reasons.map(({ filter, required }) => `${filter}\n${required}`).join('\n');
+    let group = groups.get(key);
+    if (!group) {
+      group = { refusals: reasons.map(({ filter, required }) => ({ filter, required })), nodes: [] };
+      groups.set(key, group);
+    }
+    group.nodes.push([node, ...reasons.map(({ reported }) => reported)]);
+  }
+  return [...groups.values()];
+}
+
+/** Stands for what a node reported where there was no room for it. */
+const NOT_KEPT = '(left out)';
+
+/** Every node with every reason, by name. */
+export function ungroupRejections(groups: readonly RejectionGroup[]): readonly RejectedNode[] {
+  return groups
+    .flatMap(({ refusals, nodes }) =>
+      nodes.map(([node = '', ...reported]) => ({
+        node,
+        reasons: refusals.map(({ filter, required }, position) =>
+          toFilterRejection(filter, required, reported[position] ?? NOT_KEPT),
+        ),
+      })),
+    )
+    .sort((a, b) => (a.node < b.node ? -1 : 1));
+}
+
+/** What an event has no room for. All of it is in the live explanation. */
+export interface OmittedDetails {
+  /** What each node reported. */
+  readonly reported: true;
+  /** How many nodes are not named. */
+  readonly nodes: number;
+}
+
+/** Groups of which so much is kept as may be stored. */
+export interface AbridgedGroups {
+  readonly groups: readonly RejectionGroup[];
+  /** Only where something is. */
+  readonly leftOut?: OmittedDetails;
+}
+
+/**
+ * The groups in at most so many bytes of JSON. What nodes reported goes first, and only when their names alone are too
+ * much are the last of them merely counted.
+ */
+export function abridgeGroups(groups: readonly RejectionGroup[], bytes: number): AbridgedGroups {
+  if (sizeOf(groups) <= bytes) return { groups };
+
+  const kept: RejectionGroup[] = [];
+  let left = bytes - sizeOf([]);
+  let unnamed = 0;
+  for (const { refusals, nodes } of groups) {
+    left -= sizeOf({ refusals, nodes: [] }) + COMMA;
+    const named: string[][] = [];
+    for (const [name = ''] of nodes) {
+      left -= sizeOf([name]) + COMMA;
+      if (left >= 0) named.push([name]);
+    }
+    if (named.length > 0) kept.push({ refusals, nodes: named });
+    unnamed += nodes.length - named.length;
+  }
+  return { groups: kept, leftOut: { reported: true, nodes: unnamed } };
+}
+
+const COMMA = 1;
+
+function sizeOf(value: unknown): number {
+  return Buffer.byteLength(JSON.stringify(value));
+}

@@ -1,4 +1,4 @@
-import { controllersIn, secretLoops } from '../../controllers/index.js';
+import { createControllers, createSecretLoops } from '../../controllers/index.js';
 import { ranges } from '../../crds/keys/index.js';
 import { type Clock, systemClock, systemRandom } from '../../pkg/clock/index.js';
 import { silentLogger } from '../../pkg/log/index.js';
@@ -14,9 +14,9 @@ export async function janitorLater({ store, secrets }: SecretsView): Promise<voi
   const clock: Clock = { ...systemClock, now: () => systemClock.now() + LATER_MS };
   const env = { store, clock, random: systemRandom, log: silentLogger };
   const cache = new WatchCache(env);
-  const loops = secretLoops(secrets).filter(({ name }) => name === 'janitor');
+  const loops = createSecretLoops(secrets).filter(({ name }) => name === 'janitor');
   const lease = { holder: 'later', leaderLeaseSeconds: 9, eventRetentionDays: 1 };
-  const janitor = controllersIn({ ...env, ...lease, cache, loops });
+  const janitor = createControllers({ ...env, ...lease, cache, loops });
   const [working, feeding] = [new AbortController(), new AbortController()];
   const fed = cache.run(feeding.signal);
   const worked = janitor.run(working.signal);

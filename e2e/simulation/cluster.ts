@@ -1,4 +1,4 @@
-import { allLoops, controllersIn, secretLoops } from '../../controllers/index.js';
+import { createLoops, createControllers, createSecretLoops } from '../../controllers/index.js';
 import { keys } from '../../crds/keys/index.js';
 import type { NodeNameRecord } from '../../crds/node/index.js';
 import type { StoredTenant, StoredToken } from '../../crds/tenant/index.js';
@@ -172,8 +172,8 @@ export class SimCluster {
     const cache = new WatchCache({ store, clock, log: silentLogger });
     const stored = this.vault.reachedOver(store, random);
     const secrets = this.#variant.loopSecrets?.(stored) ?? stored;
-    const loops = [...allLoops(undefined, NODE_GRACE_SECONDS), ...secretLoops(secrets)];
-    const controllers = controllersIn({
+    const loops = [...createLoops(undefined, NODE_GRACE_SECONDS), ...createSecretLoops(secrets)];
+    const controllers = createControllers({
       store,
       cache,
       clock,

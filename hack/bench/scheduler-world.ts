@@ -1,4 +1,4 @@
-import { controllersIn } from '../../controllers/index.js';
+import { createControllers } from '../../controllers/index.js';
 import { scheduler } from '../../controllers/scheduler/index.js';
 import type { StoredDeployment } from '../../crds/deployment/index.js';
 import { keys, ranges } from '../../crds/keys/index.js';
@@ -162,7 +162,7 @@ export async function explainedWorld(nodes: number) {
 export function started(store: Store, look: (entry: Entry, all: () => void) => void) {
   const stop = new AbortController();
   const cache = new WatchCache({ store, clock: systemClock, log: silentLogger });
-  const controllers = controllersIn({
+  const controllers = createControllers({
     store,
     cache,
     clock: systemClock,

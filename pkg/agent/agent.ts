@@ -1,7 +1,7 @@
 import { backoffMs, sleep } from '../clock/index.js';
 import { asError } from '../fault/index.js';
 import { type AssignmentLine, LinkRefusedFault, type NodeIdentity } from '../link/index.js';
-import { done, type Next, WorkQueue } from '../reconcile/index.js';
+import { done, type ReconcileResult, WorkQueue } from '../reconcile/index.js';
 import { type AgentEnv, type AgentOptions, readCapacity, STOP_GRACE_SECONDS } from './agent-env.js';
 import { Assignments } from './assignments.js';
 import { ContainerView } from './container-view.js';
@@ -181,7 +181,11 @@ export class Agent {
     );
   }
 
-  async #lookAround({ assignments, view, queue }: Pick<Run, 'assignments' | 'view' | 'queue'>): Promise<Next> {
+  async #lookAround({
+    assignments,
+    view,
+    queue,
+  }: Pick<Run, 'assignments' | 'view' | 'queue'>): Promise<ReconcileResult> {
     try {
       await removeContainersOf(this.#membership.formerNodeIds, this.#env, this.#options);
       await view.relist();

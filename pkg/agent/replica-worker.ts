@@ -3,7 +3,7 @@ import type { ContainerState, Report } from '../../crds/report/index.js';
 import { failpoint } from '../failpoint/index.js';
 import { asError } from '../fault/index.js';
 import type { NodeIdentity } from '../link/index.js';
-import { again, done, type Next } from '../reconcile/index.js';
+import { again, done, type ReconcileResult } from '../reconcile/index.js';
 import type { Secret } from '../secrets/index.js';
 import { type AgentEnv, type AgentOptions, STOP_GRACE_SECONDS } from './agent-env.js';
 import type { Assignments } from './assignments.js';
@@ -47,7 +47,7 @@ export class ReplicaWorker {
   }
 
   /** Works until there is nothing to do for now. Throws to be tried again later. */
-  async work(uid: string): Promise<Next> {
+  async work(uid: string): Promise<ReconcileResult> {
     const { assignments, view, history } = this.#parts;
     if (!view.isListed) return done; // the first list wakes everything
     await view.refresh(uid);
@@ -76,7 +76,7 @@ export class ReplicaWorker {
   }
 
   /** Takes one step. Answers nothing when there may be another. */
-  async #take(uid: string, step: ReplicaStep): Promise<Next | undefined> {
+  async #take(uid: string, step: ReplicaStep): Promise<ReconcileResult | undefined> {
     switch (step.kind) {
       case 'leave':
         return done;
@@ -175,7 +175,7 @@ export class ReplicaWorker {
     }
   }
 
-  async #gone(uid: string): Promise<Next> {
+  async #gone(uid: string): Promise<ReconcileResult> {
     const { assignments, view, history, outbox } = this.#parts;
     await history.forget(uid);
     this.#report(uid, 'removed', {});

@@ -9,10 +9,9 @@ import { ManualClock } from '../clock/manual-clock.testing.js';
 import { silentLogger } from '../log/index.js';
 import type { Candidate } from '../placement/index.js';
 import { encode, MemoryStore, WatchCache } from '../store/index.js';
-import { Fleets } from './fleets.js';
-import { defineFleetIndexes } from './indexes.js';
-import { defaultPolicy } from './policy.js';
-import { workloadOf } from './workload-of.js';
+import { defineFleetIndexes } from './candidates.js';
+import { TenantFleets } from './fleets.js';
+import { defaultPolicy, toWorkload } from './workload.js';
 
 const AT = '2030-01-01T00:00:00.000Z';
 const TENANTS = ['t1', 't2'] as const;
@@ -77,9 +76,9 @@ describe('fleets', () => {
     });
     await cache.barrier();
   };
-  const seen = async (fleets: Fleets, tenant: string) => {
+  const seen = async (fleets: TenantFleets, tenant: string) => {
     const nodes: Candidate[] = [...(await fleets.of(tenant)).nodes];
-    const workload = workloadOf(webSpec, tenant, { cache, policy: defaultPolicy }, fleets.totalsOf(tenant));
+    const workload = toWorkload(webSpec, tenant, { cache, policy: defaultPolicy }, fleets.totalsOf(tenant));
     return {
       nodes: nodes.toSorted((a, b) => (a.id < b.id ? -1 : 1)),
       totals: fleets.totalsOf(tenant),
@@ -88,7 +87,7 @@ describe('fleets', () => {
   };
 
   it('property: what was kept up is what would be read afresh', async () => {
-    const kept = new Fleets(cache);
+    const kept = new TenantFleets(cache);
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 15 }), async steps => {
         for (const { what, tenant, node: position, isAnother, slot, cpu, status } of steps) {
@@ -103,7 +102,7 @@ describe('fleets', () => {
           if (what === 'look') await seen(kept, tenant);
         }
         for (const tenant of TENANTS) {
-          expect(await seen(kept, tenant)).to.deep.equal(await seen(new Fleets(cache), tenant));
+          expect(await seen(kept, tenant)).to.deep.equal(await seen(new TenantFleets(cache), tenant));
         }
       }),
       { numRuns: 60 },
@@ -112,7 +111,7 @@ describe('fleets', () => {
 
   it('count what is assumed until it is taken back, or shown', async () => {
     await put(keys.node('t1', 'a'), node('t1', 'a', 1000));
-    const fleets = new Fleets(cache);
+    const fleets = new TenantFleets(cache);
     const takeBack = fleets.assume([replica('t1', 0, 'node_a')]);
     expect([(await fleets.of('t1')).totals.cpu, fleets.isAssuming('t1')]).to.deep.equal([100, true]);
 
@@ -127,8 +126,8 @@ describe('fleets', () => {
     const ready = { status: 'ready', reason: 'heard', since: AT };
     await put(keys.node('t1', 'a'), node('t1', 'a', 1000));
     await put(keys.nodeStatus('t1', 'a'), { id: 'node_a', ...ready });
-    const fleets = new Fleets(cache);
-    const workload = workloadOf(webSpec, 't1', { cache, policy: defaultPolicy }, (await fleets.of('t1')).totals);
+    const fleets = new TenantFleets(cache);
+    const workload = toWorkload(webSpec, 't1', { cache, policy: defaultPolicy }, (await fleets.of('t1')).totals);
     const chosen = async () => (await fleets.of('t1')).place(1, workload).nodes.map(({ id }) => id);
     expect(await chosen()).to.deep.equal(['node_a']);
 
@@ -140,6 +139,6 @@ describe('fleets', () => {
 
   it('never show a tenant the nodes of another', async () => {
     await put(keys.node('t2', 'b'), node('t2', 'b', 1000));
-    expect([...(await new Fleets(cache).of('t1')).nodes]).to.deep.equal([]);
+    expect([...(await new TenantFleets(cache).of('t1')).nodes]).to.deep.equal([]);
   });
 });

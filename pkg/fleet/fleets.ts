@@ -1,18 +1,16 @@
 import { ranges, splitKey } from '../../crds/keys/index.js';
 import type { StoredNode } from '../../crds/node/index.js';
 import type { Replica } from '../../crds/replica/index.js';
-import { Fleet, type Totals } from '../placement/index.js';
+import { type FleetTotals, NodeFleet } from '../placement/index.js';
 import { type Cache, type CacheChange, value } from '../store/index.js';
-import { candidateOf, replicasOn } from './candidate-of.js';
-import { NODES_BY_ID } from './indexes.js';
-import { loadOf, sumOf } from './load.js';
+import { listReplicasOn, NODES_BY_ID, sumRequests, sumTotals, toCandidate } from './candidates.js';
 
 interface Kept {
-  readonly fleet: Fleet;
+  readonly fleet: NodeFleet;
   /** Ids of nodes that have changed since they were last looked at. */
   readonly stale: Set<string>;
   /** What is on nodes that are no more, by their ids: it counts until it is cleared away. */
-  readonly strays: Map<string, Totals>;
+  readonly strays: Map<string, FleetTotals>;
 }
 
 /**
@@ -22,7 +20,7 @@ interface Kept {
  * same time do not both take the last free port. Nothing depends on them after a crash: they only anticipate what the
  * store will say.
  */
-export class Fleets {
+export class TenantFleets {
   readonly #cache: Cache;
   readonly #kept = new Map<string, Kept>();
   readonly #assumed = new Map<string, Map<string, Replica>>();
@@ -34,21 +32,21 @@ export class Fleets {
   }
 
   /** The nodes of a tenant as they are now. Never shows another tenant's. */
-  async of(tenant: string): Promise<Fleet> {
+  async of(tenant: string): Promise<NodeFleet> {
     // Whoever asks may have been woken by a change of which the cache has not told us yet: it tells all in one go.
     await Promise.resolve();
     return this.now(tenant);
   }
 
   /** The nodes of a tenant, as far as we were told. */
-  now(tenant: string): Fleet {
+  now(tenant: string): NodeFleet {
     return this.#fresh(tenant).fleet;
   }
 
   /** What the tenant has in all, as its quotas count it: what is on nodes that are no more, too. */
-  totalsOf(tenant: string): Totals {
+  totalsOf(tenant: string): FleetTotals {
     const { fleet, strays } = this.#fresh(tenant);
-    return strays.size === 0 ? fleet.totals : sumOf([fleet.totals, ...strays.values()]);
+    return strays.size === 0 ? fleet.totals : sumTotals([fleet.totals, ...strays.values()]);
   }
 
   #fresh(tenant: string): Kept {
@@ -84,7 +82,7 @@ export class Fleets {
     const nodes = this.#cache.list(ranges.of(ranges.nodes, tenant)).map(entry => value<StoredNode>(entry).id);
     const replicas = this.#cache.list(ranges.of(ranges.replicas, tenant)).map(entry => value<Replica>(entry).nodeId);
     const stale = new Set([...nodes, ...replicas].filter(id => id !== undefined));
-    const kept: Kept = { fleet: new Fleet(), stale, strays: new Map() };
+    const kept: Kept = { fleet: new NodeFleet(), stale, strays: new Map() };
     this.#kept.set(tenant, kept);
     return kept;
   }
@@ -94,9 +92,9 @@ export class Fleets {
     const node = nodes.find(({ metadata }) => metadata.tenant === tenant);
     const assumed = this.#assumed.get(id);
     strays.delete(id);
-    if (node) return fleet.put(candidateOf(node, this.#cache, assumed));
+    if (node) return fleet.put(toCandidate(node, this.#cache, assumed));
     fleet.remove(id);
-    const left = loadOf(replicasOn(id, this.#cache, assumed));
+    const left = sumRequests(listReplicasOn(id, this.#cache, assumed));
     if (left.replicas > 0) strays.set(id, left);
   }
 

@@ -13,14 +13,24 @@
  *
  * @module
  */
-export { candidateOf, replicasOn } from './candidate-of.js';
-export { explainDeployment, previewPlacement } from './explain.js';
-export { Fleets } from './fleets.js';
-export { AVOIDERS, defineFleetIndexes, NODES_BY_ID, REPLICAS_BY_NODE } from './indexes.js';
-export { loadOf } from './load.js';
-export type { PlacementPolicy } from './policy.js';
-export { defaultPolicy, policyOf } from './policy.js';
-export type { Used } from './usage.js';
-export { Usage } from './usage.js';
-export type { PlacementReading } from './workload-of.js';
-export { residencyRuleOf, workloadOf } from './workload-of.js';
+export {
+  AVOIDERS,
+  defineFleetIndexes,
+  listReplicasOn,
+  NODES_BY_ID,
+  REPLICAS_BY_NODE,
+  sumRequests,
+  toCandidate,
+} from './candidates.js';
+export type { PlacementInput, PlacementPolicy } from './workload.js';
+export {
+  defaultPolicy,
+  explainDeployment,
+  previewPlacement,
+  toPlacementPolicy,
+  toResidencyRule,
+  toWorkload,
+} from './workload.js';
+export { TenantFleets } from './fleets.js';
+export type { QuotaCounts } from './usage.js';
+export { TenantUsage } from './usage.js';

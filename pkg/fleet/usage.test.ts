@@ -6,7 +6,7 @@ import type { Replica } from '../../crds/replica/index.js';
 import { ManualClock } from '../clock/manual-clock.testing.js';
 import { silentLogger } from '../log/index.js';
 import { encode, MemoryStore, value, WatchCache } from '../store/index.js';
-import { Usage } from './usage.js';
+import { TenantUsage } from './usage.js';
 
 /** What is counted by its records, and where each kind is. */
 const counted = {
@@ -56,7 +56,7 @@ describe('what tenants have', () => {
         const clock = new ManualClock();
         const store = new MemoryStore({ clock });
         const cache = new WatchCache({ store, clock, log: silentLogger });
-        const usage = new Usage(cache);
+        const usage = new TenantUsage(cache);
         const stop = new AbortController();
         const fed = cache.run(stop.signal);
         for (const each of acts) await perform(store, each);

@@ -2,10 +2,10 @@ import { ranges, splitKey } from '../../crds/keys/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import { type QuotaKind, quotaKinds } from '../../crds/tenant/index.js';
 import { type Cache, type CacheChange, type Entry, value } from '../store/index.js';
-import { requestsOf } from './requests.js';
+import { parseRequests } from './candidates.js';
 
 /** How much of each kind one tenant has. */
-export type Used = Readonly<Record<QuotaKind, number>>;
+export type QuotaCounts = Readonly<Record<QuotaKind, number>>;
 
 type Counts = Record<QuotaKind, number>;
 
@@ -24,7 +24,7 @@ const RECORDS: readonly (readonly [prefix: string, kind: QuotaKind])[] = [
  * A container counts from the moment its replica has a node until the replica's record is gone, as it does for the
  * scheduler.
  */
-export class Usage {
+export class TenantUsage {
   readonly #counts = new Map<string, Counts>();
 
   /** Follows the cache. To be made before the cache is fed. */
@@ -32,7 +32,7 @@ export class Usage {
     cache.subscribe(change => this.#note(change));
   }
 
-  of(tenant: string): Used {
+  of(tenant: string): QuotaCounts {
     return this.#counts.get(tenant) ?? NOTHING;
   }
 
@@ -51,7 +51,7 @@ export class Usage {
     const { nodeId, template } = value<Replica>(entry);
     if (nodeId === undefined) return;
     const counts = this.#of(key);
-    const { cpu = 0, memory = 0 } = requestsOf(template);
+    const { cpu = 0, memory = 0 } = parseRequests(template);
     counts.containers += sign;
     counts.cpu += sign * cpu;
     counts.memory += sign * memory;
@@ -65,4 +65,4 @@ export class Usage {
   }
 }
 
-const NOTHING: Used = Object.freeze(Object.fromEntries(quotaKinds.map(kind => [kind, 0])) as Counts);
+const NOTHING: QuotaCounts = Object.freeze(Object.fromEntries(quotaKinds.map(kind => [kind, 0])) as Counts);

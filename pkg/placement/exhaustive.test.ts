@@ -3,10 +3,9 @@ import fc from 'fast-check';
 
 import type { LabelConstraint } from '../../crds/deployment/index.js';
 import { defaultRegions, type Residency } from '../../crds/residency/index.js';
-import type { Candidate } from './candidate.js';
-import { node, workload } from './candidates.fixture.js';
-import { Fleet } from './fleet.js';
-import type { Workload } from './workload.js';
+import { makeNode, makeWorkload } from './candidates.testing.js';
+import { NodeFleet } from './fleet.js';
+import type { Candidate, Workload } from './model.js';
 
 /** How many replicas were put on each node, by position. */
 type Counts = readonly number[];
@@ -26,12 +25,13 @@ function mayHold(position: number, counts: Counts, nodes: readonly Candidate[], 
     (what.namedNode === undefined || what.namedNode === here.id) &&
     (!what.residency || isWhereDataMayBe(what.residency.asked, here.labels)) &&
     what.constraints.every(constraint => isAsAsked(constraint, here.labels[constraint.key])) &&
-    what.apart.every(({ deployment, topologyKey, own }) => {
+    what.antiAffinity.every(({ deployment, topologyKey, own }) => {
       const placeOf = ({ id, labels }: Candidate) => (topologyKey === 'node' ? id : labels[topologyKey]);
       const place = placeOf(here);
       if (place === undefined) return !own;
       const met = nodes.filter((other, at) => {
-        const residents = (other.residents.get(deployment)?.all ?? 0) + (deployment === 'web' ? counts[at]! : 0);
+        const residents =
+          (other.replicasByDeployment.get(deployment)?.all ?? 0) + (deployment === 'web' ? counts[at]! : 0);
         return placeOf(other) === place && residents > 0;
       });
       return met.length === 0;
@@ -124,7 +124,7 @@ const anyWorkload: fc.Arbitrary<Workload> = fc
     limit: seldom(oneOf(1, 2, 4)),
   })
   .map(({ named, asked, constraint, cpu, memory, port, limit, ...rest }) =>
-    workload({
+    makeWorkload({
       ...rest,
       constraints: constraint ? [constraint] : [],
       ...(named !== undefined && { namedNode: named }),
@@ -137,7 +137,7 @@ const anyWorkload: fc.Arbitrary<Workload> = fc
 
 const someNodes = fc
   .array(anyNode, { maxLength: 4 })
-  .map(changes => changes.map((change, position) => node(`n${position}`, change)));
+  .map(changes => changes.map((change, position) => makeNode(`n${position}`, change)));
 
 describe('placement, held against trying everything', () => {
   let [placedAll, placedSome, placedNone] = [0, 0, 0];
@@ -145,7 +145,7 @@ describe('placement, held against trying everything', () => {
   it('property: every placement keeps every rule, none is missed that is possible, and every node that refuses is named', () => {
     fc.assert(
       fc.property(someNodes, anyWorkload, fc.integer({ min: 1, max: 4 }), (nodes, what, count) => {
-        const { nodes: placed, unplaced, refused } = new Fleet(nodes).place(count, what);
+        const { nodes: placed, unplaced, refused } = new NodeFleet(nodes).place(count, what);
         let counts: Counts = nodes.map(() => 0);
         for (const { id } of placed) {
           const position = nodes.findIndex(each => each.id === id);

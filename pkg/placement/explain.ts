@@ -1,17 +1,24 @@
-import type { Refusal } from '../../crds/scheduling/index.js';
-import type { Candidate } from './candidate.js';
-import { type Filter, refuse } from './filter.js';
-import { freeWords } from './free-words.js';
-import { compareCandidates, type Scores, scoresOf } from './rank.js';
-import { Surroundings } from './surroundings.js';
-import { beforeLast, occupied, siblingsOn, type Workload } from './workload.js';
+import { formatFree } from '../../crds/grammar/index.js';
+import type { FilterRejection } from '../../crds/scheduling/index.js';
+import { checkFilter, type Filter } from './feasibility.js';
+import {
+  type Amounts,
+  type Candidate,
+  countSiblings,
+  resourceKinds,
+  withoutLastReplica,
+  withReplicas,
+  type Workload,
+} from './model.js';
+import { compareCandidates, type NodeScores, scoreNode } from './rank.js';
+import { TopologyCounts } from './topology.js';
 
 /** What one filter says of one node. */
 export interface FilterVerdict {
   readonly filter: string;
   readonly ok: boolean;
   /** Why not, when it is not ok. */
-  readonly reason?: Refusal;
+  readonly reason?: FilterRejection;
 }
 
 /** Everything that placement has to say of one node. */
@@ -22,7 +29,7 @@ export interface ExplainedNode {
   readonly replicas: number;
   /** Of every filter, in order. For a node that holds replicas already: as if the last of them were yet to come. */
   readonly verdicts: readonly FilterVerdict[];
-  readonly scores: Scores;
+  readonly scores: NodeScores;
   /** 1 is the best among the nodes that will do; null: it will not. */
   readonly rank: number | null;
   /** Why the replicas that are on the node may be there, or why no longer. Only where there are some. */
@@ -37,13 +44,13 @@ export interface Explanation {
 }
 
 /** Puts every node to every filter and ranks those that will do, whether or not replicas wait. */
-export function explainPlacement(
+export function explainNodes(
   workload: Workload,
   candidates: readonly Candidate[],
   filters: readonly Filter[],
 ): Explanation {
-  const near = candidates.filter(({ residents }) => isConcerned(workload, residents));
-  const around = new Surroundings(workload, near);
+  const near = candidates.filter(({ replicasByDeployment }) => isConcerned(workload, replicasByDeployment));
+  const around = new TopologyCounts(workload, near);
   const judged = candidates.map(node => judge(node, workload, { near, around, filters }));
   const compare = compareCandidates(workload, around);
   const able = judged.filter(({ verdicts }) => verdicts.every(({ ok }) => ok));
@@ -56,7 +63,7 @@ export function explainPlacement(
     verdicts,
     scores,
     rank: ranks.get(seen.id) ?? null,
-    ...(replicas > 0 && { whyHere: whyHere(verdicts, scores, freeWords(seen, workload.requests)) }),
+    ...(replicas > 0 && { whyHere: whyHere(verdicts, scores, formatFreeResources(seen, workload.requests)) }),
   }));
   return { nodes: nodes.sort((a, b) => (a.node < b.node ? -1 : 1)), able: able.length };
 }
@@ -64,33 +71,42 @@ export function explainPlacement(
 interface Field {
   /** The nodes with a replica that matters to the workload. */
   readonly near: readonly Candidate[];
-  readonly around: Surroundings;
+  readonly around: TopologyCounts;
   readonly filters: readonly Filter[];
 }
 
 function judge(node: Candidate, workload: Workload, { near, around, filters }: Field) {
-  const replicas = siblingsOn(node, workload).all;
-  const [seen, asking] = replicas > 0 ? [occupied(node, workload, -1), beforeLast(workload)] : [node, workload];
-  const seenAround = replicas > 0 ? new Surroundings(workload, withOne(near, seen)) : around;
+  const replicas = countSiblings(node, workload).all;
+  const [seen, asking] =
+    replicas > 0 ? [withReplicas(node, workload, -1), withoutLastReplica(workload)] : [node, workload];
+  const seenAround = replicas > 0 ? new TopologyCounts(workload, withOne(near, seen)) : around;
   const verdicts = filters.map((filter): FilterVerdict => {
-    const reason = refuse(filter, seen, asking, seenAround);
+    const reason = checkFilter(filter, seen, asking, seenAround);
     return reason ? { filter: filter.name, ok: false, reason } : { filter: filter.name, ok: true };
   });
-  return { seen, replicas, verdicts, scores: scoresOf(seen, workload, seenAround) };
+  return { seen, replicas, verdicts, scores: scoreNode(seen, workload, seenAround) };
 }
 
-function isConcerned({ deployment, apart }: Workload, residents: Candidate['residents']): boolean {
-  return residents.has(deployment) || apart.some(other => residents.has(other.deployment));
+function isConcerned({ deployment, antiAffinity }: Workload, replicas: Candidate['replicasByDeployment']): boolean {
+  return replicas.has(deployment) || antiAffinity.some(term => replicas.has(term.deployment));
 }
 
 function withOne(candidates: readonly Candidate[], instead: Candidate): readonly Candidate[] {
   return candidates.map(node => (node.id === instead.id ? instead : node));
 }
 
-function whyHere(verdicts: readonly FilterVerdict[], { siblingsNear }: Scores, free: string): string {
+function whyHere(verdicts: readonly FilterVerdict[], { siblingsNear }: NodeScores, free: string): string {
   const against = verdicts.flatMap(({ reason }) => (reason ? [reason.message] : []));
   if (against.length > 0) return `placed earlier; would not be placed here now: ${against.join('; ')}`;
   const company =
     siblingsNear === 0 ? 'no other replica of it is near' : `${siblingsNear} other replicas of it are near`;
   return `every filter lets it; ${company}${free === '' ? '' : `; free for it: ${free}`}`;
+}
+
+/** What a node has left of each requested resource: `cpu 1.8 of 2, memory 23 of 24 GiB`. Empty when none is requested. */
+export function formatFreeResources({ capacity, used }: Candidate, requests: Partial<Amounts>): string {
+  return resourceKinds
+    .filter(kind => requests[kind])
+    .map(kind => formatFree(kind, Math.max(0, capacity[kind] - used[kind]), capacity[kind]))
+    .join(', ');
 }

@@ -2,30 +2,29 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 
 import { defaultRegions } from '../../crds/residency/index.js';
-import type { Candidate } from './candidate.js';
-import { node, workload } from './candidates.fixture.js';
-import { explainPlacement } from './explain.js';
-import { feasibility, refusalsOf } from './feasibility.js';
-import { filters } from './filters/index.js';
-import { Fleet, type Placed } from './fleet.js';
-import { best, compareCandidates } from './rank.js';
-import { Surroundings } from './surroundings.js';
-import { occupied, type Workload } from './workload.js';
+import { makeNode, makeWorkload } from './candidates.testing.js';
+import { explainNodes } from './explain.js';
+import { checkNodes, listRejections } from './feasibility.js';
+import { filters } from './filters.js';
+import { NodeFleet, type PlacementResult } from './fleet.js';
+import { type Candidate, withReplicas, type Workload } from './model.js';
+import { compareCandidates, findBest } from './rank.js';
+import { TopologyCounts } from './topology.js';
 
 /** Placement as it is meant, and as slow as it can be: every replica asks every node anew. */
-function model(count: number, candidates: readonly Candidate[], what: Workload): Placed {
+function model(count: number, candidates: readonly Candidate[], what: Workload): PlacementResult {
   const nodes = new Map(candidates.map(each => [each.id, each]));
-  const around = new Surroundings(what, candidates);
+  const around = new TopologyCounts(what, candidates);
   const placed: Candidate[] = [];
   while (placed.length < count) {
-    const { able } = feasibility(nodes.values(), what, around, filters);
-    const winner = best(able, compareCandidates(what, around));
+    const { able } = checkNodes(nodes.values(), what, around, filters);
+    const winner = findBest(able, compareCandidates(what, around));
     if (!winner) break;
     placed.push(winner);
-    nodes.set(winner.id, occupied(winner, what));
+    nodes.set(winner.id, withReplicas(winner, what));
     around.add(winner);
   }
-  const { refused } = feasibility(nodes.values(), what, around, filters);
+  const { refused } = checkNodes(nodes.values(), what, around, filters);
   return { nodes: placed, unplaced: count - placed.length, refused };
 }
 
@@ -71,7 +70,7 @@ const anyWorkload: fc.Arbitrary<Workload> = fc
     limit: fc.constantFrom(undefined, undefined, 3),
   })
   .map(({ named, asked, cpu, port, limit, ...rest }) =>
-    workload({
+    makeWorkload({
       ...rest,
       ...(named !== undefined && { namedNode: named }),
       ...(asked && { residency: { asked, regions: { enforced: true, declared: defaultRegions } } }),
@@ -83,9 +82,9 @@ const anyWorkload: fc.Arbitrary<Workload> = fc
 
 const someNodes = fc
   .array(anyNode, { maxLength: 9 })
-  .map(changes => changes.map((change, position) => node(`n${position}`, change)));
+  .map(changes => changes.map((change, position) => makeNode(`n${position}`, change)));
 
-const told = ({ nodes, unplaced, refused }: Placed) => ({
+const told = ({ nodes, unplaced, refused }: PlacementResult) => ({
   nodes: nodes.map(({ id }) => id),
   unplaced,
   refused: unplaced === 0 ? [] : refused.toSorted((a, b) => (a.node < b.node ? -1 : 1)),
@@ -95,8 +94,10 @@ describe('placement, held against a model', () => {
   it('property: finds exactly the nodes that the model finds, and says of the others what the model says', () => {
     fc.assert(
       fc.property(someNodes, anyWorkload, fc.integer({ min: 1, max: 12 }), (nodes, what, count) => {
-        expect(told(new Fleet(nodes).place(count, what))).to.deep.equal(told(model(count, nodes, what)));
-        expect(told(new Fleet(nodes.toReversed()).place(count, what))).to.deep.equal(told(model(count, nodes, what)));
+        expect(told(new NodeFleet(nodes).place(count, what))).to.deep.equal(told(model(count, nodes, what)));
+        expect(told(new NodeFleet(nodes.toReversed()).place(count, what))).to.deep.equal(
+          told(model(count, nodes, what)),
+        );
       }),
       { numRuns: 1_500 },
     );
@@ -106,19 +107,19 @@ describe('placement, held against a model', () => {
     const change = fc.record({ at: fc.nat(8), to: fc.option(anyNode), what: anyWorkload, count: fc.nat(4) });
     fc.assert(
       fc.property(someNodes, fc.array(change, { maxLength: 12 }), (nodes, changes) => {
-        const kept = new Fleet(nodes);
+        const kept = new NodeFleet(nodes);
         const present = new Map(nodes.map(each => [each.id, each]));
         for (const { at, to, what, count } of changes) {
           const name = `n${at}`;
           if (to) {
-            const next = node(name, to);
+            const next = makeNode(name, to);
             present.set(next.id, next);
             kept.put(next);
           } else {
             present.delete(`node_${name}`);
             kept.remove(`node_${name}`);
           }
-          const fresh = new Fleet(present.values());
+          const fresh = new NodeFleet(present.values());
           expect(told(kept.place(count, what))).to.deep.equal(told(fresh.place(count, what)));
           expect(kept.totals).to.deep.equal(fresh.totals);
         }
@@ -130,15 +131,15 @@ describe('placement, held against a model', () => {
   it('property: no placement violates a filter, crosses tenants, or is missed', () => {
     fc.assert(
       fc.property(someNodes, anyWorkload, fc.integer({ min: 1, max: 12 }), (nodes, what, count) => {
-        const { nodes: placed, unplaced, refused } = new Fleet(nodes).place(count, what);
-        const around = new Surroundings(what, nodes);
+        const { nodes: placed, unplaced, refused } = new NodeFleet(nodes).place(count, what);
+        const around = new TopologyCounts(what, nodes);
         const present = new Map(nodes.map(each => [each.id, each]));
         for (const { id } of placed) {
           const now = present.get(id)!;
-          expect(refusalsOf(now, what, around, filters)).to.deep.equal([]);
+          expect(listRejections(now, what, around, filters)).to.deep.equal([]);
           expect(now.tenant).to.equal('t1');
           around.add(now);
-          present.set(id, occupied(now, what));
+          present.set(id, withReplicas(now, what));
         }
         expect(placed.length + unplaced).to.equal(count);
         if (unplaced === 0) return;
@@ -152,7 +153,7 @@ describe('placement, held against a model', () => {
   it('property: an explanation names every node and every filter, and agrees with placement', () => {
     fc.assert(
       fc.property(someNodes, anyWorkload, (nodes, what) => {
-        const { nodes: explained, able } = explainPlacement(what, nodes, filters);
+        const { nodes: explained, able } = explainNodes(what, nodes, filters);
         expect(explained.map(each => each.node)).to.deep.equal(nodes.map(each => each.name).toSorted());
         for (const { verdicts, rank, replicas, whyHere } of explained) {
           expect(verdicts.map(({ filter }) => filter)).to.deep.equal(filters.map(({ name }) => name));
@@ -160,7 +161,7 @@ describe('placement, held against a model', () => {
           expect(whyHere !== undefined).to.equal(replicas > 0);
         }
         expect(explained.filter(({ rank }) => rank !== null).length).to.equal(able);
-        const [winner] = new Fleet(nodes).place(1, what).nodes;
+        const [winner] = new NodeFleet(nodes).place(1, what).nodes;
         const fresh = explained.every(({ replicas }) => replicas === 0);
         if (fresh) expect(explained.find(({ rank }) => rank === 1)?.nodeId).to.equal(winner?.id);
       }),

@@ -17,11 +17,8 @@
  *
  * @module
  */
-export { OutrunFault } from './faults.js';
-export type { Loop, LoopEnv, Next, Reconcile, Wake } from './loop.js';
-export { again, done } from './loop.js';
-export type { Ending, LoopMeter } from './meter.js';
-export { noMeter } from './meter.js';
+export type { Loop, LoopEnv, LoopMeter, Reconcile, ReconcileOutcome, ReconcileResult, Wake } from './loop.js';
+export { again, done, noMeter, PreconditionFault } from './loop.js';
 export type { RuntimeEnv } from './run-loops.js';
 export { runLoops } from './run-loops.js';
 export type { Work, WorkQueueOptions } from './work-queue.js';

@@ -1,18 +1,19 @@
 import type { Clock, Random } from '../clock/index.js';
 import type { EventWriter } from '../events/index.js';
+import { Fault } from '../fault/index.js';
 import type { Logger } from '../log/index.js';
 import type { Cache, CacheChange, Change } from '../store/index.js';
 
 /** What a reconcile asks for next. Anything thrown asks to be tried again, later and later. */
-export type Next =
+export type ReconcileResult =
   | { readonly kind: 'done' }
   | { readonly kind: 'again'; readonly afterMs: number; readonly because: string };
 
 /** The world is as it should be until something changes. */
-export const done: Next = { kind: 'done' };
+export const done: ReconcileResult = { kind: 'done' };
 
 /** Nothing will announce the change being waited for, so look again after a while. */
-export const again = (afterMs: number, because: string): Next => ({ kind: 'again', afterMs, because });
+export const again = (afterMs: number, because: string): ReconcileResult => ({ kind: 'again', afterMs, because });
 
 /** Everything impure that a loop may touch. */
 export interface LoopEnv {
@@ -39,7 +40,7 @@ export interface LoopEnv {
  * It may be called at any time, for any reason, twice in a row and after any crash, so it reads all it
  * needs, decides, writes what differs, and is content to find nothing to do.
  */
-export type Reconcile = (key: string, env: LoopEnv, signal: AbortSignal) => Promise<Next>;
+export type Reconcile = (key: string, env: LoopEnv, signal: AbortSignal) => Promise<ReconcileResult>;
 
 /** Which keys of a loop's queue a change to the store wakes. */
 export interface Wake {
@@ -55,4 +56,35 @@ export interface Loop {
   readonly reconcile: Reconcile;
   /** Keys reconciled at the same time; one key is never worked on twice at once. */
   readonly concurrency?: number;
+}
+
+/** How a reconcile ended. */
+export type ReconcileOutcome = 'done' | 'again' | 'retry' | 'refused';
+
+/** What the runtime tells about its loops. Implemented with real metrics by the process, and by nothing in most tests. */
+export interface LoopMeter {
+  /** Keys that wait to be worked on. */
+  depth(loop: string, keys: number): void;
+  /** A key has waited this long between being added and being worked on. */
+  waited(loop: string, ms: number): void;
+  /** A reconcile ended after this long. `retry` will be tried again later, `refused` not until its object changes. */
+  reconciled(loop: string, ending: ReconcileOutcome, ms: number): void;
+  /** This process began or ceased to lead the loop. */
+  leading(loop: string, leads: boolean): void;
+}
+
+/** Measures nothing. */
+export const noMeter: LoopMeter = {
+  depth: () => undefined,
+  waited: () => undefined,
+  reconciled: () => undefined,
+  leading: () => undefined,
+};
+
+/**
+ * Somebody wrote first, or leads now: what was decided on is no longer so. Nothing was stored; read again and decide
+ * again.
+ */
+export class PreconditionFault extends Fault {
+  readonly retriable = true;
 }

@@ -7,9 +7,15 @@ import { EventLeases, EventWriter } from '../events/index.js';
 import { BrokenInvariantFault } from '../fault/index.js';
 import { silentLogger } from '../log/index.js';
 import { encode, MemoryStore, type Store, StoreUnavailableFault, value, WatchCache } from '../store/index.js';
-import { OutrunFault } from './faults.js';
-import { done, type Loop, type LoopEnv, type Reconcile } from './loop.js';
-import type { Ending, LoopMeter } from './meter.js';
+import {
+  done,
+  type Loop,
+  type LoopEnv,
+  type LoopMeter,
+  PreconditionFault,
+  type Reconcile,
+  type ReconcileOutcome,
+} from './loop.js';
 import { runLoops } from './run-loops.js';
 
 const clockwork = () => {
@@ -110,7 +116,7 @@ describe('running loops', () => {
   it('tries again what was outrun, and what was thrown, but not what cannot heal until its object changes', async () => {
     const { clock, store } = clockwork();
     const runs: Record<string, number> = {};
-    const endings: Ending[] = [];
+    const endings: ReconcileOutcome[] = [];
     const loop = copier(async (name, env) => {
       runs[name] = (runs[name] ?? 0) + 1;
       if (name === 'outrun' && runs[name] === 1) {
@@ -189,7 +195,7 @@ describe('running loops', () => {
     await store.revoke(value<{ lease: string }>(leader!).lease);
     await clock.pass(600);
 
-    expect(outcomes[0]).to.be.instanceOf(OutrunFault);
+    expect(outcomes[0]).to.be.instanceOf(PreconditionFault);
   });
 
   it('leads in one process at a time and hands over at once when told to stop', async () => {

@@ -1,15 +1,21 @@
 import { type Clock, type Random, sleep } from '../clock/index.js';
 import type { EventWriter } from '../events/index.js';
-import { asError } from '../fault/index.js';
+import { asError, Fault } from '../fault/index.js';
 import type { Logger } from '../log/index.js';
-import { type Cache, Leadership, type Store } from '../store/index.js';
-import { fencedCommit, type Office } from './fenced-commit.js';
-import { leaderNote } from './leader-note.js';
-import type { Loop, LoopEnv } from './loop.js';
-import { type LoopMeter, noMeter } from './meter.js';
-import { reconciler } from './reconciler.js';
-import { wakeForAll, wakeOnChanges } from './wakes.js';
-import { WorkQueue } from './work-queue.js';
+import { type Cache, type CacheChange, type Entry, Leadership, type Store } from '../store/index.js';
+import { createFencedCommit, createLeaderNote, type LeaderContext } from './leader.js';
+import {
+  done,
+  type Loop,
+  type LoopEnv,
+  type LoopMeter,
+  noMeter,
+  PreconditionFault,
+  type ReconcileOutcome,
+  type ReconcileResult,
+  type Wake,
+} from './loop.js';
+import { type Work, WorkQueue } from './work-queue.js';
 
 /** How long work under way has to end after the process was told to stop. */
 const STOP_GRACE_MS = 5_000;
@@ -47,13 +53,13 @@ async function runLoop(loop: Loop, env: RuntimeEnv, signal: AbortSignal): Promis
   const log = env.log.with({ loop: loop.name });
   const leadership = new Leadership({ store, clock, random, name: loop.name, holder, ttlSeconds, log });
   await leadership.run(signal, async (fence, lost) => {
-    const office: Office = { store, cache: env.cache, fence, lost };
+    const office: LeaderContext = { store, cache: env.cache, fence, lost };
     if (!(await caughtUp(office, clock, log))) return;
     const meter = env.meter ?? noMeter;
     meter.leading(loop.name, true);
     try {
       const lease = async (ttlSeconds: number) => (await store.grant(ttlSeconds)).id;
-      await lead(loop, { ...env, log, commit: fencedCommit(office), lease }, office, {
+      await lead(loop, { ...env, log, commit: createFencedCommit(office), lease }, office, {
         meter,
         onFailure: env.onFailure,
         graceful: signal,
@@ -65,7 +71,7 @@ async function runLoop(loop: Loop, env: RuntimeEnv, signal: AbortSignal): Promis
 }
 
 /** Waits until the cache shows all that the previous leader wrote. False when leadership was lost over it. */
-async function caughtUp({ cache, lost }: Office, clock: Clock, log: Logger): Promise<boolean> {
+async function caughtUp({ cache, lost }: LeaderContext, clock: Clock, log: Logger): Promise<boolean> {
   while (!lost.aborted) {
     try {
       await cache.barrier();
@@ -88,11 +94,11 @@ interface TermOptions {
 async function lead(
   loop: Loop,
   env: LoopEnv,
-  office: Office,
+  office: LeaderContext,
   { meter, onFailure, graceful }: TermOptions,
 ): Promise<void> {
-  const note = leaderNote(loop.name, office, env.clock, env.log);
-  const reconcile = reconciler(loop, env, { meter, onFailure });
+  const note = createLeaderNote(loop.name, office, env.clock, env.log);
+  const reconcile = createReconciler(loop, env, { meter, onFailure });
   const queue = new WorkQueue(
     async (key, signal) => {
       const next = await reconcile(key, signal);
@@ -118,4 +124,78 @@ async function lead(
 function aborted(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();
   return new Promise(resolve => signal.addEventListener('abort', () => resolve(), { once: true }));
+}
+
+/** Calls `add` for each key that a change wakes, until the returned function is called. */
+export function wakeOnChanges(wakes: readonly Wake[], cache: Cache, add: (key: string) => void): () => void {
+  return cache.subscribe(change => {
+    for (const wake of wakes) {
+      if (change.key.startsWith(wake.prefix)) wake.keys(change, cache).forEach(add);
+    }
+  });
+}
+
+/**
+ * Calls `add` for each key that anything now stored would wake if it had just appeared.
+ *
+ * A new leader begins with this: it cannot know what its predecessor had still to do.
+ */
+export function wakeForAll(wakes: readonly Wake[], cache: Cache, add: (key: string) => void): void {
+  for (const wake of wakes) {
+    for (const entry of cache.list(wake.prefix)) wake.keys(appeared(entry), cache).forEach(add);
+  }
+}
+
+function appeared(entry: Entry): CacheChange {
+  return { key: entry.key, revision: entry.revision, position: 0, entry, previous: undefined };
+}
+
+/** Who is told how reconciles go. */
+export interface ReconcileObservers {
+  readonly meter: LoopMeter;
+  readonly onFailure: ((error: Error) => void) | undefined;
+}
+
+/**
+ * Wraps a loop's reconcile for the queue: names each run in the log, measures it, and decides what a failure means.
+ *
+ * A fault that trying again cannot heal is logged once and left until its object changes. After any other failure the
+ * next run of that key waits until the cache shows everything stored by then: a write whose reply was lost may have
+ * been made, and must be seen.
+ */
+export function createReconciler(loop: Loop, env: LoopEnv, { meter, onFailure }: ReconcileObservers): Work {
+  const inDoubt = new Set<string>();
+
+  return async (key, signal) => {
+    const started = env.clock.monotonic();
+    const log = env.log.with({ key, reconcileId: env.random.bytes(6).toString('hex') });
+    const ended = (ending: ReconcileOutcome): number => {
+      const ms = env.clock.monotonic() - started;
+      meter.reconciled(loop.name, ending, ms);
+      return ms;
+    };
+
+    let next: ReconcileResult;
+    try {
+      if (inDoubt.has(key)) await env.cache.barrier();
+      next = await loop.reconcile(key, { ...env, log }, signal);
+    } catch (thrown) {
+      const error = asError(thrown);
+      onFailure?.(error);
+      if (error instanceof Fault && !error.retriable) {
+        log.error('a reconcile failed for good', { ms: ended('refused'), error });
+        return done;
+      }
+      inDoubt.add(key);
+      log[error instanceof PreconditionFault ? 'debug' : 'warn']('a reconcile will be tried again', {
+        ms: ended('retry'),
+        error,
+      });
+      throw error;
+    }
+    inDoubt.delete(key);
+    const ms = ended(next.kind);
+    log.debug('reconciled', next.kind === 'again' ? { ms, because: next.because } : { ms });
+    return next;
+  };
 }

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 
 import { seededRandom, sleep } from '../clock/index.js';
 import { ManualClock } from '../clock/manual-clock.testing.js';
-import { again, done, type Next } from './loop.js';
+import { again, done, type ReconcileResult } from './loop.js';
 import { WorkQueue, type Work, type WorkQueueOptions } from './work-queue.js';
 
 const setUp = (work: Work, options: Partial<WorkQueueOptions> = {}) => {
@@ -194,7 +194,7 @@ describe('work queue', () => {
         const outcomes = steps.map(({ outcome }) => outcome);
         const running = new Set<string>();
         let runs = 0;
-        const work: Work = async (key): Promise<Next> => {
+        const work: Work = async (key): Promise<ReconcileResult> => {
           expect(running.has(key), 'two workers on one key').to.equal(false);
           running.add(key);
           expect(running.size).to.be.at.most(2);

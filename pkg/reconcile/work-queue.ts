@@ -1,13 +1,13 @@
 import PQueue from 'p-queue';
 
 import { type BackoffOptions, backoffMs, type Cancel, type Clock, type Random } from '../clock/index.js';
-import type { Next } from './loop.js';
+import type { ReconcileResult } from './loop.js';
 
 /** From a twentieth of a second to five minutes: a conflict resolves at once, a permanent failure costs little. */
 const DEFAULT_BACKOFF: BackoffOptions = { firstMs: 50, capMs: 300_000 };
 
 /** Works on one key. Throwing asks to be tried again, later and later. */
-export type Work = (key: string, signal: AbortSignal) => Promise<Next>;
+export type Work = (key: string, signal: AbortSignal) => Promise<ReconcileResult>;
 
 export interface WorkQueueOptions {
   readonly clock: Clock;

@@ -1,6 +1,6 @@
 import type { StoredEvent } from '../../../crds/event/index.js';
 import { ranges } from '../../../crds/keys/index.js';
-import { type RefusedGroup, ungrouped } from '../../../crds/scheduling/index.js';
+import { type RejectionGroup, ungroupRejections } from '../../../crds/scheduling/index.js';
 import { type Entry, value } from '../../../pkg/store/index.js';
 import type { ApiEnv } from '../../env.js';
 import type { Call } from '../../http/call.js';
@@ -76,6 +76,6 @@ function withCandidates(entry: Entry): Buffer {
   const event = value<StoredEvent>(entry);
   const { groups, ...data } = event.data;
   return Buffer.from(
-    JSON.stringify({ ...event, data: { candidates: ungrouped(groups as readonly RefusedGroup[]), ...data } }),
+    JSON.stringify({ ...event, data: { candidates: ungroupRejections(groups as readonly RejectionGroup[]), ...data } }),
   );
 }

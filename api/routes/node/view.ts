@@ -9,7 +9,7 @@ import type {
   StoredNode,
 } from '../../../crds/node/index.js';
 import { reject } from '../../../crds/rejections/index.js';
-import { loadOf, NODES_BY_ID, replicasOn } from '../../../pkg/fleet/index.js';
+import { sumRequests, NODES_BY_ID, listReplicasOn } from '../../../pkg/fleet/index.js';
 import { type Cache, type Entry, value } from '../../../pkg/store/index.js';
 import type { ApiEnv } from '../../env.js';
 import type { Call } from '../../http/call.js';
@@ -97,7 +97,7 @@ function claimsOf(cache: Cache, { name, metadata }: StoredNode): readonly NodeCl
 }
 
 function freeOf(cache: Cache, nodeId: string, { cpu, memory, disk }: Capacity): Capacity {
-  const used = loadOf(replicasOn(nodeId, cache));
+  const used = sumRequests(listReplicasOn(nodeId, cache));
   return { cpu: Math.max(0, cpu - used.cpu), memory: Math.max(0, memory - used.memory), disk };
 }
 

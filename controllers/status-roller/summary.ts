@@ -1,0 +1,149 @@
+import type { Unresolved } from '../../crds/delivery/index.js';
+import type { DeploymentPhase, StoredDeployment } from '../../crds/deployment/index.js';
+import { isResolved, templateHash } from '../../crds/replica/index.js';
+import type { SchedulingReport } from '../../crds/scheduling/index.js';
+import { isServing, type ObservedReplica, type UnmetDependency } from '../reading/index.js';
+
+/** How the replicas of one deployment stand, counted. Everything in a status follows from it. */
+export interface ReplicaSummary {
+  readonly wanted: number;
+  /** Records there are, retiring ones included. */
+  readonly records: number;
+  /** Replicas of the present template that are to stay. */
+  readonly updated: readonly ObservedReplica[];
+  /** Replicas that are to stay for now, of whatever template. */
+  readonly staying: readonly ObservedReplica[];
+  /** Those of them that serve. */
+  readonly serving: number;
+  /** Those of them whose container is in trouble. */
+  readonly failing: readonly ObservedReplica[];
+  /** Those of them that have a node. */
+  readonly placed: number;
+  /** Replicas that are on their way out, or made from an older template. */
+  readonly leaving: number;
+  /** Some replica, staying or leaving, is made from an older template. */
+  readonly rolling: boolean;
+  /** Why replicas wait for a node, while some do. */
+  readonly refused: SchedulingReport | undefined;
+  /** Replicas, leaving ones included, that are where their data may not be. */
+  readonly misplaced: readonly ObservedReplica[];
+  readonly unmet: readonly UnmetDependency[];
+  /** Why replicas have no secrets, while some have none. */
+  readonly unresolved: Unresolved | undefined;
+  /** Those of the staying replicas whose secrets were not looked up yet, or not found. */
+  readonly unstamped: number;
+}
+
+/** What a standing is counted from. */
+export interface SummaryInput {
+  readonly deployment: StoredDeployment;
+  readonly replicas: readonly ObservedReplica[];
+  /** Why replicas wait for a node, if the scheduler has said so. */
+  readonly scheduling: SchedulingReport | undefined;
+  /** What the deployment depends on and what does not hold. */
+  readonly unmet: readonly UnmetDependency[];
+  /** Why replicas have no secrets, if the secret resolver has said so. */
+  readonly unresolved?: Unresolved | undefined;
+}
+
+/** Counts. */
+export function summariseReplicas({
+  deployment,
+  replicas,
+  scheduling,
+  unmet,
+  unresolved,
+}: SummaryInput): ReplicaSummary {
+  const { uid, deletedAt } = deployment.metadata;
+  const wanted = deletedAt ? 0 : deployment.replicas;
+  const present = templateHash(deployment);
+  const isPresent = ({ replica }: ObservedReplica) => replica.deploymentUid === uid && replica.templateHash === present;
+  const own = replicas.filter(({ replica }) => !replica.retiringSince && replica.deploymentUid === uid);
+  // One more than asked for may be there while a node is emptied, and has its say only when it serves.
+  const staying = [...own.filter(isServing), ...own.filter(seen => !isServing(seen))].slice(0, wanted);
+  const updated = staying.filter(isPresent);
+  return {
+    wanted,
+    records: replicas.length,
+    updated,
+    staying,
+    serving: staying.filter(isServing).length,
+    failing: staying.filter(isFailing),
+    placed: staying.filter(({ node }) => node !== 'nowhere').length,
+    leaving: replicas.length - updated.length,
+    rolling: replicas.some(seen => !isPresent(seen)),
+    refused: scheduling?.uid === uid ? scheduling : undefined,
+    misplaced: replicas.filter(({ misplaced, report }) => misplaced && report?.state !== 'removed'),
+    unmet,
+    unresolved: unresolved?.uid === uid ? unresolved : undefined,
+    unstamped: staying.filter(({ replica }) => !isResolved(replica)).length,
+  };
+}
+
+/** Whether all that is asked for is there and serves, whatever else is still to be removed. */
+export function isServed({ wanted, updated }: ReplicaSummary): boolean {
+  return updated.length === wanted && updated.every(isServing);
+}
+
+/** Whether all that is asked for is there and serves, and nothing else is left. */
+export function isComplete(standing: ReplicaSummary): boolean {
+  return standing.leaving === 0 && isServed(standing);
+}
+
+/** Whether the deployment has not started because of what it depends on. */
+export function isHeld({ unmet, staying }: ReplicaSummary): boolean {
+  return unmet.length > 0 && staying.length === 0;
+}
+
+/** Whether the container is in trouble, as opposed to not being there yet. */
+function isFailing({ node, report }: ObservedReplica): boolean {
+  if (node === 'failed') return true;
+  return report?.state === 'failed' || report?.state === 'exited' || report?.health === 'unhealthy';
+}
+
+/** The phase in one word, and for people in one sentence. */
+export interface PhaseSummary {
+  readonly phase: DeploymentPhase;
+  readonly message: string;
+}
+
+/** The phase that a standing amounts to: what stands in the way first, then how far things are. */
+export function derivePhase({ metadata }: StoredDeployment, standing: ReplicaSummary): PhaseSummary {
+  const { wanted, records, serving, failing, refused, placed, unresolved } = standing;
+  const ready = `${serving} of ${wanted} replicas ready`;
+
+  if (metadata.deletedAt) return { phase: 'Deleting', message: `${records} containers left to remove` };
+  if (wanted === 0 && records === 0) return { phase: 'Stopped', message: 'no replicas are asked for' };
+  if (wanted === 0) return { phase: 'Progressing', message: `${records} containers left to remove` };
+  if (isHeld(standing)) return { phase: 'Waiting', message: describeUnmet(standing.unmet) };
+  if (refused)
+    return { phase: refused.residencyUnmet ? 'Waiting' : 'Unschedulable', message: `${refused.summary}; ${ready}` };
+  if (unresolved) return { phase: 'Degraded', message: `${ready}; ${unresolved.message}` };
+  if (failing[0]) return { phase: 'Degraded', message: `${ready}; ${troubleOf(failing[0])}` };
+  if (isServed(standing)) return { phase: 'Running', message: ready + toRemove(standing) };
+  if (placed === 0) return { phase: 'Pending', message: 'accepted; being placed' };
+  return { phase: 'Progressing', message: ready };
+}
+
+/** What a deployment waits for, for people. */
+export function describeUnmet(unmet: readonly UnmetDependency[]): string {
+  return `waits for ${unmet.map(({ name, because }) => `${name}, which ${because}`).join('; ')}`;
+}
+
+function toRemove({ leaving }: ReplicaSummary): string {
+  return leaving === 0 ? '' : `; ${leaving} containers left to remove`;
+}
+
+/** What is the matter with one replica, for people. */
+function troubleOf({ replica, report, node }: ObservedReplica): string {
+  const who = `replica ${replica.slot}`;
+  if (node === 'failed') return `${who} is on a node that is not heard`;
+  if (report?.message) return `${who}: ${report.message}`;
+  return `${who} is ${report?.health === 'unhealthy' ? 'unhealthy' : (report?.state ?? 'unknown')}`;
+}
+
+/** What is the matter, in one word for programs. */
+export function toFailureReason({ report, node }: ObservedReplica): string {
+  if (node === 'failed') return 'node_failed';
+  return report?.reason ?? (report?.health === 'unhealthy' ? 'unhealthy' : (report?.state ?? 'unknown'));
+}

@@ -1,0 +1,42 @@
+import { expect } from 'chai';
+
+import type { Deployment } from '../deployment/index.js';
+import { containerTemplate, templateHash } from './index.js';
+
+const web: Deployment = { kind: 'Deployment', name: 'web', image: 'web:1', replicas: 1, secretsVersion: 0 };
+
+const db = { name: 'DB', vault_path: 'deployments/web-db', anchor: 'process', rotation: 'restart' } as const;
+
+describe('the template of a container', () => {
+  it('holds only what a container is made from', () => {
+    const template = containerTemplate({ ...web, labels: { team: 'shop' }, environment: { MODE: 'production' } });
+    expect(template).to.deep.equal({ image: 'web:1', environment: { MODE: 'production' }, secretsVersion: 0 });
+  });
+
+  it('holds references without what only concerns their keeping', () => {
+    const { secrets } = containerTemplate({ ...web, secrets: [db] });
+    expect(secrets).to.deep.equal([{ name: 'DB', vault_path: 'deployments/web-db' }]);
+    const other = { ...db, anchor: 'external' } as const;
+    expect(templateHash({ ...web, secrets: [db] })).to.equal(templateHash({ ...web, secrets: [other] }));
+  });
+
+  const cases: readonly [name: string, change: Partial<Deployment>, recreated: boolean][] = [
+    ['another number of replicas', { replicas: 5 }, false],
+    ['other labels', { labels: { team: 'shop' } }, false],
+    ['another image', { image: 'web:2' }, true],
+    ['another command', { command: ['serve'] }, true],
+    ['another environment', { environment: { MODE: 'test' } }, true],
+    ['another health check', { healthCheck: { type: 'exec', command: ['true'] } }, true],
+    ['other ports', { ports: [{ containerPort: 80, protocol: 'tcp' }] }, true],
+    ['other requests', { resources: { cpu: '1' } }, true],
+    ['other secrets', { secretsVersion: 1 }, true],
+    ['a reference to a secret', { secrets: [db] }, true],
+    ['a composed secret', { composedSecrets: { URL: '{{secret.web-db.url}}' } }, true],
+    ['another node by name', { nodeId: 'node_1' }, true],
+  ];
+  for (const [name, change, recreated] of cases) {
+    it(`${recreated ? 'changes' : 'stays'} with ${name}`, () => {
+      expect(templateHash({ ...web, ...change }) !== templateHash(web)).to.equal(recreated);
+    });
+  }
+});

@@ -1,0 +1,90 @@
+import { expect } from 'chai';
+
+import type { StoredEvent } from '../../crds/event/index.js';
+import { type Clock, seededRandom } from '../clock/index.js';
+import type { Store } from '../store/index.js';
+import { EventLeases } from './index.js';
+import { type EventDraft, EventWriter } from './index.js';
+
+const HOUR_MS = 3_600_000;
+const draft: EventDraft = {
+  type: 'deployment.created',
+  tenant: '0b7f8d5e-0000-4000-8000-000000000001',
+  subject: { kind: 'Deployment', name: 'web', id: 'dep_1' },
+  reason: 'created',
+  message: 'web was created',
+};
+
+function world() {
+  let now = 1_800_000_000_000;
+  const clock: Clock = { now: () => now, monotonic: () => now, after: () => () => undefined };
+  const granted: number[] = [];
+  let failing = false;
+  const grant = (ttlSeconds: number) => {
+    if (failing) return Promise.reject(new Error('down'));
+    granted.push(ttlSeconds);
+    return Promise.resolve({ id: `lease-${granted.length}`, ttlSeconds });
+  };
+  const leases = new EventLeases({ grant } as unknown as Store, clock, 7);
+  const writer = new EventWriter(leases, clock, seededRandom(1));
+  return { writer, granted, pass: (ms: number) => (now += ms), fail: (down: boolean) => (failing = down) };
+}
+
+const read = (bytes: Buffer) => JSON.parse(bytes.toString()) as StoredEvent;
+
+describe('event writer', () => {
+  it('puts events under ids that sort by time', async () => {
+    const { writer, pass } = world();
+    const first = await writer.put(draft);
+    pass(1);
+    const second = await writer.put(draft);
+    expect(first.key < second.key).to.equal(true);
+  });
+
+  it('puts events of one moment, or of a clock that was set back, in the order in which they were asked for', async () => {
+    const { writer, pass } = world();
+    const put: string[] = [];
+    for (let count = 0; count < 100; count++) put.push((await writer.put(draft)).key);
+    pass(-1_000);
+    put.push((await writer.put(draft)).key);
+    pass(1_001);
+    put.push((await writer.put(draft)).key);
+
+    expect(put.toSorted()).to.deep.equal(put);
+    expect(new Set(put).size).to.equal(put.length);
+  });
+
+  it('counts a standing cause up under the same key', async () => {
+    const { writer, pass } = world();
+    const first = await writer.put(draft);
+    pass(60_000);
+    const repeated = await writer.again(read(first.bytes));
+
+    expect(repeated.key).to.equal(first.key);
+    expect(read(repeated.bytes).count).to.equal(2);
+    expect(read(repeated.bytes).at).to.equal(read(first.bytes).at);
+    expect(read(repeated.bytes).lastSeenAt).not.to.equal(read(first.bytes).lastSeenAt);
+  });
+
+  it('shares one lease among the events of an hour, and outlives the retention by that hour', async () => {
+    const { writer, granted, pass } = world();
+    await writer.put(draft);
+    pass(HOUR_MS - 1);
+    expect((await writer.put(draft)).lease).to.equal('lease-1');
+    pass(1);
+    expect((await writer.put(draft)).lease).to.equal('lease-2');
+    expect(granted).to.deep.equal([7 * 86_400 + 3_600, 7 * 86_400 + 3_600]);
+  });
+
+  it('asks again after a grant that failed', async () => {
+    const { writer, fail } = world();
+    fail(true);
+    const refused = await writer.put(draft).then(
+      () => false,
+      () => true,
+    );
+    fail(false);
+    expect(refused).to.equal(true);
+    expect((await writer.put(draft)).lease).to.equal('lease-1');
+  });
+});
