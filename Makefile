@@ -40,9 +40,10 @@ generate: ## Write all generated files anew
 	@npx --no-install tsx hack/generate.ts
 
 .PHONY: bench
-bench: ## Benchmarks, as ratios against etcd and the engine themselves (BENCH="w1 w2" chooses)
+bench: ## Benchmarks, as ratios against etcd and the engine themselves (BENCH="w1 w2" chooses; AGAINST=<checkout> compares with that one)
 	@sh hack/setup.sh bench
-	@npx --no-install tsx hack/bench/main.ts $(BENCH)
+	@[ -z "$(AGAINST)" ] || sh "$(AGAINST)/hack/setup.sh" bench
+	@AGAINST="$(AGAINST)" npx --no-install tsx hack/bench/main.ts $(BENCH)
 
 .PHONY: coverage
 coverage: ## Line coverage of the unit suite

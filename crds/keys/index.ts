@@ -70,6 +70,10 @@ export const keys = {
   rotationProgress: (tenant: string, label: string) =>
     `rotation-progress/${checkSegment(tenant)}/${checkSegment(label)}`,
   leader: (loop: string) => `leaders/${checkSegment(loop)}`,
+  /** Written by a read barrier to make the watch deliver something. */
+  barrier: () => 'barrier',
+  /** Put to close an epoch of a writer: batches that carry its id are not made any more. */
+  epoch: (id: string) => `epochs/${checkSegment(id)}`,
 } as const;
 
 /** Ranges that are listed or indexed. */

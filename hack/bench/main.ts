@@ -1,10 +1,12 @@
 /**
  * `make bench`: the workloads of docs/BENCHMARKS.md, each as a ratio against etcd or the engine itself, measured interleaved
- * in this one run. `make bench BENCH="w1 w5"` chooses; ROUNDS sets how often each cell is measured.
+ * in this one run. `make bench BENCH="w1 w5"` chooses; ROUNDS sets how often each cell is measured; AGAINST=<checkout>
+ * compares with another checkout instead, run by run in turns.
  */
 import { loadavg } from 'node:os';
 
 import { admitting } from './admission.js';
+import { compareWith } from './against.js';
 import { applyToRunning } from './containers.js';
 import { readsOverHttp } from './reads.js';
 import { type BenchResult, printResults } from './report.js';
@@ -30,6 +32,8 @@ if (unknown.length > 0) {
   console.error(`there is no workload ${unknown.join(', ')}; there are ${Object.keys(workloads).join(', ')}`);
   process.exit(2);
 }
+const against = process.env['AGAINST'];
+if (against) process.exit(compareWith(against, names, rounds) ? 0 : 1);
 const findings: BenchResult[] = [];
 for (const name of names) {
   console.log(`measuring ${name}, ${rounds} rounds; load average ${loadavg()[0]?.toFixed(1)}`);

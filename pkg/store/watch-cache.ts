@@ -1,3 +1,4 @@
+import { keys } from '../../crds/keys/index.js';
 import { type Clock, sleep } from '../clock/index.js';
 import { asError, BrokenInvariantFault } from '../fault/index.js';
 import type { Logger } from '../log/index.js';
@@ -6,8 +7,8 @@ import { EntryIndex, KeyTree } from './entries.js';
 import { ReadBarrier } from './read-barrier.js';
 import type { Entry, FollowOptions, Listing, Revision, Store, WatchEvent, WatchHandler } from './store.js';
 
-/** Written only to make the watch move when nothing else does. */
-const BARRIER_KEY = 'barrier';
+/** Written only to make the watch deliver something when nothing else does. */
+const BARRIER = keys.barrier();
 
 /** Between two attempts to show that nothing was missed. */
 const PROVE_AGAIN_MS = 1_000;
@@ -188,10 +189,10 @@ export class WatchCache implements Cache {
 
   async #forceProgress(): Promise<void> {
     try {
-      const seen = await this.#store.get(BARRIER_KEY);
+      const seen = await this.#store.get(BARRIER);
       await this.#store.commit({
-        guards: [{ key: BARRIER_KEY, at: seen?.revision ?? 0 }],
-        puts: [{ key: BARRIER_KEY, bytes: encode({}) }],
+        guards: [{ key: BARRIER, at: seen?.revision ?? 0 }],
+        puts: [{ key: BARRIER, bytes: encode({}) }],
         deletes: [],
       });
     } catch (thrown) {

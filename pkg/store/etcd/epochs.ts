@@ -1,3 +1,4 @@
+import { keys } from '../../../crds/keys/index.js';
 import { type Clock, type Random, sleep } from '../../clock/index.js';
 import type { Revision } from '../store.js';
 
@@ -12,8 +13,6 @@ export interface Epoch {
 export interface EpochsOptions {
   readonly clock: Clock;
   readonly random: Random;
-  /** Keys of epochs begin with this. */
-  readonly prefix: string;
   /** Puts a key so that it stands for at least some minutes, and gives the revision. May be called again for the same key. */
   readonly put: (key: string) => Promise<Revision>;
 }
@@ -70,6 +69,6 @@ export class Epochs {
   }
 
   #begin(): Epoch {
-    return { key: `${this.#options.prefix}${this.#options.random.uuid()}` };
+    return { key: keys.epoch(this.#options.random.uuid()) };
   }
 }

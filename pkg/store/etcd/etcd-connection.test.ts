@@ -3,7 +3,8 @@ import net, { type AddressInfo } from 'node:net';
 import { expect } from 'chai';
 
 import { ManualClock } from '../../clock/manual-clock.testing.js';
-import { EtcdConnection } from './etcd-connection.js';
+import { openConnection } from './etcd-client.js';
+import type { EtcdConnection } from './etcd-connection.js';
 
 /** Frames of HTTP/2, as a server says them: settings that change nothing, and a ping of its own. */
 const SETTINGS = Buffer.from('000000040000000000', 'hex');
@@ -23,7 +24,7 @@ describe('a connection to etcd', () => {
     });
     await new Promise<void>(resolve => void server.listen(0, '127.0.0.1', resolve));
     const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    connection = await EtcdConnection.open({ endpoint, tls: {}, clock, connectWithinMs: 1_000 });
+    connection = await openConnection({ endpoint, tls: {}, clock, connectWithinMs: 1_000 });
   });
   afterEach(() => {
     connection.close();

@@ -89,7 +89,7 @@ export class EtcdReads {
 
   async #range(ask: RangeRequest): Promise<RangeResponse> {
     try {
-      const answer = decodeRange(await this.#client.read('KV/Range', encodeRange(ask)), this.#root);
+      const answer = decodeRange(await this.#client.callRetrying('KV/Range', encodeRange(ask)), this.#root);
       this.saw(answer.revision);
       return answer;
     } catch (thrown) {

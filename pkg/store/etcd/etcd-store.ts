@@ -1,4 +1,3 @@
-import type { Etcd3 } from 'etcd3';
 import semver from 'semver';
 
 import { type Clock, type Random, systemClock, systemRandom } from '../../clock/index.js';
@@ -13,7 +12,6 @@ import { EtcdWrites } from './etcd-writes.js';
 import { readHistory } from './watch-stream.js';
 import { Leases } from './leases.js';
 import { decodeVersion, encodeNothing } from './messages.js';
-import { rawClients } from './raw-clients.js';
 
 export interface EtcdStoreOptions {
   readonly endpoints: readonly string[];
@@ -38,12 +36,11 @@ export interface EtcdStoreOptions {
 /**
  * The store in etcd.
  *
- * Reads, writes and watches travel on our own connections (`Wire`); leases on etcd3's raw clients.
+ * Reads, writes, leases and the watch all go through one `EtcdClient`, with the same deadlines and the same failover.
  */
 export class EtcdStore implements Store {
   readonly #options: Required<Omit<EtcdStoreOptions, 'tls'>>;
   readonly #client: EtcdClient;
-  readonly #clients: Etcd3;
   readonly #reads: EtcdReads;
   readonly #writes: EtcdWrites;
   readonly #leases: Leases;
@@ -51,12 +48,11 @@ export class EtcdStore implements Store {
 
   constructor({ tls = {}, ...given }: EtcdStoreOptions) {
     const options = { ...DEFAULTS, ...given };
-    const { clock, random, callDeadlineMs, prefix: root } = options;
+    const { clock, random, prefix: root } = options;
     this.#options = options;
     this.#client = new EtcdClient({ ...options, tls });
-    this.#clients = rawClients(options.endpoints, tls, callDeadlineMs);
     this.#reads = new EtcdReads(this.#client, root, options.pageSize);
-    this.#leases = new Leases(this.#clients, clock, callDeadlineMs);
+    this.#leases = new Leases(this.#client);
     this.#writes = new EtcdWrites({
       client: this.#client,
       reads: this.#reads,
@@ -121,7 +117,7 @@ export class EtcdStore implements Store {
 
   /** Logs the version of the server, and warns of one with defects that we would notice. */
   async reportVersion(): Promise<void> {
-    const version = decodeVersion(await this.#client.read('Maintenance/Status', encodeNothing()));
+    const version = decodeVersion(await this.#client.callRetrying('Maintenance/Status', encodeNothing()));
     const because = versionWarning(version);
     if (because === undefined) this.#options.log.info('etcd answers', { version });
     else this.#options.log.warn('etcd should be updated', { version, because });
@@ -129,9 +125,7 @@ export class EtcdStore implements Store {
 
   async close(): Promise<void> {
     this.#closed.abort();
-    this.#leases.close();
     this.#client.close();
-    this.#clients.close();
   }
 }
 

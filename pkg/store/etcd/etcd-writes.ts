@@ -10,9 +10,6 @@ import { type BatchResponse, decodeBatch, encodeBatch, encodePut, type Encodable
 import { settleOutcome } from './settlement.js';
 import type { EtcdClient } from './etcd-client.js';
 
-/** Where the keys stand that close epochs, below the root. */
-const EPOCHS = 'epochs/';
-
 /** Far longer than any request can be under way. */
 const EPOCH_CLOSED_FOR_SECONDS = 3_600;
 
@@ -61,7 +58,6 @@ export class EtcdWrites {
     this.#epochs = new Epochs({
       clock: options.clock,
       random: options.random,
-      prefix: EPOCHS,
       put: key => this.#putEpoch(key),
     });
     this.#group = new GroupCommit({ send: batch => this.#send(batch) });
@@ -108,7 +104,7 @@ export class EtcdWrites {
     const epoch = this.#epochs.current;
     const after = reads.seen;
     try {
-      const answer = decodeBatch(await client.write('KV/Txn', encodeBatch(root, epoch.key, batch)));
+      const answer = decodeBatch(await client.callOnce('KV/Txn', encodeBatch(root, epoch.key, batch)));
       reads.saw(answer.revision);
       if (!answer.open) throw new EpochClosedFault('a batch came after its epoch was closed');
       if (answer.verdicts.length !== batch.length) throw new AnswerLostFault('etcd gave too few verdicts');
@@ -124,7 +120,7 @@ export class EtcdWrites {
     const { client, reads, root, grant } = this.#options;
     const { id } = await grant(EPOCH_CLOSED_FOR_SECONDS);
     const put = encodePut(root, { key, bytes: Buffer.alloc(0), lease: id });
-    const { revision } = decodeBatch(await client.write('KV/Put', put));
+    const { revision } = decodeBatch(await client.callOnce('KV/Put', put));
     reads.saw(revision);
     return revision;
   }

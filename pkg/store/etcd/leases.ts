@@ -1,51 +1,37 @@
-import { type Etcd3, EtcdLeaseInvalidError } from 'etcd3';
-
-import type { Clock } from '../../clock/index.js';
-import { StoreUnavailableFault } from '../faults.js';
+import { LeaseGoneFault } from '../faults.js';
 import type { Lease } from '../store.js';
-import { KeepAlives } from './keep-alives.js';
+import type { EtcdClient } from './etcd-client.js';
+import { decodeLease, encodeLease, encodeLeaseGrant } from './stream-messages.js';
 
-/** Leases, with all keep-alives of the process on one stream. */
+/**
+ * Leases, over the same calls and with the same failover as everything else. Each may be sent twice: a grant whose answer
+ * is lost leaves a lease behind that ends by itself.
+ */
 export class Leases {
-  readonly #clients: Etcd3;
-  readonly #clock: Clock;
-  readonly #deadlineMs: number;
-  #keepAlives: KeepAlives | undefined;
+  readonly #client: EtcdClient;
 
-  constructor(clients: Etcd3, clock: Clock, deadlineMs: number) {
-    this.#clients = clients;
-    this.#clock = clock;
-    this.#deadlineMs = deadlineMs;
+  constructor(client: EtcdClient) {
+    this.#client = client;
   }
 
-  /** A lost answer leaves a lease behind that nobody knows of and that ends by itself. */
   async grant(ttlSeconds: number): Promise<Lease> {
-    try {
-      const { ID, TTL } = await this.#clients.leaseClient.leaseGrant({ TTL: Math.ceil(ttlSeconds) });
-      return { id: ID, ttlSeconds: Number(TTL) };
-    } catch (cause) {
-      throw new StoreUnavailableFault('no lease could be had', { cause });
-    }
+    return decodeLease(await this.#client.callRetrying('Lease/LeaseGrant', encodeLeaseGrant(Math.ceil(ttlSeconds))));
   }
 
   async revoke(id: string): Promise<void> {
     try {
-      await this.#clients.leaseClient.leaseRevoke({ ID: id });
-    } catch (cause) {
-      if (cause instanceof EtcdLeaseInvalidError) return; // it has ended already
-      throw new StoreUnavailableFault('a lease could not be revoked', { cause });
+      await this.#client.callRetrying('Lease/LeaseRevoke', encodeLease(id));
+    } catch (thrown) {
+      if (!(thrown instanceof LeaseGoneFault)) throw thrown; // a lease that has ended needs no revoking
     }
   }
 
-  /** Extends the lease to its full time. False when it has ended. */
-  keepAlive(id: string): Promise<boolean> {
-    if (!this.#keepAlives || this.#keepAlives.broken) {
-      this.#keepAlives = new KeepAlives(this.#clients, this.#clock, this.#deadlineMs);
-    }
-    return this.#keepAlives.ask(id);
-  }
-
-  close(): void {
-    this.#keepAlives?.close();
+  /**
+   * Extends the lease to its full time. False when it has ended. LeaseKeepAlive is a stream, but etcd answers each
+   * message before it reads the next one, so a stream of one message is a call: no answer can be mistaken for another's.
+   */
+  async keepAlive(id: string): Promise<boolean> {
+    const { ttlSeconds } = decodeLease(await this.#client.callRetrying('Lease/LeaseKeepAlive', encodeLease(id)));
+    return ttlSeconds > 0;
   }
 }

@@ -1,4 +1,4 @@
-import type { Entry, Revision, WatchEvent } from '../store.js';
+import type { Entry, Lease, Revision, WatchEvent } from '../store.js';
 import { decodeEntry, decodeHeader, type KeyRange } from './messages.js';
 import { BackWriter, Reader } from './protobuf.js';
 
@@ -67,4 +67,30 @@ function decodeEvent(reader: Reader, stem: string): Omit<WatchEvent, 'position'>
   }
   const { key, revision } = entry;
   return { revision, key, entry: type === DELETE ? undefined : entry };
+}
+
+/** A `LeaseGrantRequest`; etcd chooses the id. */
+export function encodeLeaseGrant(ttlSeconds: number): Buffer {
+  const writer = new BackWriter(OVERHEAD);
+  writer.number(0x08, ttlSeconds); // LeaseGrantRequest.TTL
+  return writer.frame();
+}
+
+/** A `LeaseRevokeRequest` or a `LeaseKeepAliveRequest`. */
+export function encodeLease(id: string): Buffer {
+  const writer = new BackWriter(OVERHEAD);
+  writer.long(0x08, id);
+  return writer.frame();
+}
+
+/** Reads a `LeaseGrantResponse` or a `LeaseKeepAliveResponse`. A TTL of 0 is not sent: the lease has ended. */
+export function decodeLease(message: Buffer): Lease {
+  const reader = new Reader(message);
+  let [id, ttlSeconds] = ['', 0];
+  for (let tag = reader.next(); tag !== 0; tag = reader.next()) {
+    if (tag === 0x10) id = reader.long();
+    else if (tag === 0x18) ttlSeconds = reader.number();
+    else reader.skip(tag);
+  }
+  return { id, ttlSeconds };
 }
