@@ -2,7 +2,7 @@ import { exampleVolumes } from '../rejections/index.js';
 import { workloadLimits } from '../workload/facts.testing.js';
 import type { DeploymentAdmission } from './admit.js';
 import type { DeploymentLimits, StoredDeployment } from './deployment.js';
-import { optionalFields } from './rules.js';
+import { optionalFields } from './fields.js';
 
 /** The limits of the default configuration, with every field supported. */
 export const limits: DeploymentLimits = {

@@ -2,10 +2,9 @@ import { isDeepStrictEqual } from 'node:util';
 
 import { FieldPath, isDnsLabel } from '../grammar/index.js';
 import { describeValue, reject, type Rejection, type Rejections } from '../rejections/index.js';
-import { type Alteration, toRefusal, type Warning, type WellFormedDocument } from '../rule/index.js';
+import { type Alteration, recordAlterations, toRefusal, type Warning, type WellFormedDocument } from '../rule/index.js';
 import type { SecretWrite } from '../secret/index.js';
 import { warnDroppedSecrets, warnImage, warnResidency } from '../workload/index.js';
-import { completeDeployment, type DeploymentInput } from './complete.js';
 import { type DependencyList, normalizeDependencies, warnDependencies } from './depends-on.js';
 import type {
   Deployment,
@@ -14,7 +13,7 @@ import type {
   DeploymentLimits,
   StoredDeployment,
 } from './deployment.js';
-import { getDeploymentValidator, isKnownField } from './rules.js';
+import { completeDeployment, getDeploymentValidator, isKnownField } from './fields.js';
 
 /** What becomes of a document: the spec to store, or everything that is wrong with it. */
 export type DeploymentAdmission =
@@ -33,12 +32,12 @@ export type DeploymentAdmission =
 
 /** Judges a document that asks for a new deployment. */
 export function admitCreate(document: unknown, facts: DeploymentFacts, limits: DeploymentLimits): DeploymentAdmission {
-  const examine = getDeploymentValidator(limits.supportedFields);
-  if (!isObject(document)) return refused(examine(document, contextOf(facts, limits, NAMELESS)));
+  const validate = getDeploymentValidator(limits.supportedFields);
+  if (!isObject(document)) return refused(validate(document, contextOf(facts, limits, NAMELESS)));
 
   const sent = splitDocument(document, limits.supportedFields);
   const listed = normalizeDependencies(sent.fields);
-  const rejections = listed.asSent(examine(listed.fields, contextOf(facts, limits, nameIn(sent.fields))));
+  const rejections = listed.asSent(validate(listed.fields, contextOf(facts, limits, nameIn(sent.fields))));
   return toRefusal([...rejections, ...sent.rejections]) ?? accepted(sent, listed, { facts, limits });
 }
 
@@ -54,8 +53,8 @@ export function admitUpdate(
   facts: DeploymentFacts,
   limits: DeploymentLimits,
 ): DeploymentAdmission {
-  const examine = getDeploymentValidator(limits.supportedFields);
-  if (!isObject(document)) return refused(examine(document, contextOf(facts, limits, NAMELESS)));
+  const validate = getDeploymentValidator(limits.supportedFields);
+  if (!isObject(document)) return refused(validate(document, contextOf(facts, limits, NAMELESS)));
 
   const sent = splitDocument(document, limits.supportedFields);
   const before = new Map<string, unknown>(Object.entries(toSpec(stored)));
@@ -65,7 +64,7 @@ export function admitUpdate(
   const listed = normalizeDependencies(merged);
   const changes = (field: string) => !isDeepStrictEqual(before.get(field), listed.fields[field]);
   const context = contextOf(facts, limits, stored.name, stored);
-  const rejections = listed.asSent(examine(listed.fields, context, changes));
+  const rejections = listed.asSent(validate(listed.fields, context, changes));
   return toRefusal([...rejections, ...sent.rejections]) ?? accepted(sent, listed, { facts, limits, stored });
 }
 
@@ -83,13 +82,15 @@ interface World {
 }
 
 function accepted(sent: DocumentParts, listed: DependencyList, { facts, limits, stored }: World): DeploymentAdmission {
-  const completed = completeDeployment(listed.fields as DeploymentInput, facts, limits, stored?.secretsVersion ?? 0);
-  const { spec, material } = completed;
+  const { alterations, announce } = recordAlterations();
+  const material: SecretWrite[] = [];
+  const completion = { facts, limits, material, secretsVersion: stored?.secretsVersion ?? 0 };
+  const spec = completeDeployment(listed.fields, completion, announce);
   const { ifMatch } = sent;
   return {
     ok: true,
     spec,
-    alterations: [...asOneList(completed.alterations, listed, spec), ...sent.alterations],
+    alterations: [...asOneList(alterations, listed, spec), ...sent.alterations],
     warnings: [
       ...warnImage(facts.image),
       ...warnResidency(spec.placement?.residency, facts),

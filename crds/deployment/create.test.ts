@@ -2,7 +2,7 @@ import { expect } from 'chai';
 
 import { complaints, exampleFacts, full, least, limits } from './admit.testing.js';
 import { admitCreate } from './admit.js';
-import { supportedFields, optionalFields } from './rules.js';
+import { supportedFields, optionalFields } from './fields.js';
 
 const check = (fields: object) => ({ healthCheck: { type: 'exec', command: ['/bin/check'], ...fields } });
 const long = 'a'.repeat(64);

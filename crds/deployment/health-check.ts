@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 
 import { parseDuration } from '../grammar/index.js';
-import { annotate, type FieldRules, attachFix, rule } from '../rule/index.js';
+import { type Announce, annotate, type FieldRules, attachFix, rule } from '../rule/index.js';
 import { WORDS_MAX, wordSchema } from '../workload/index.js';
 import type { DeploymentContext } from './deployment.js';
 
@@ -141,3 +141,12 @@ export const waitersRules: FieldRules<DeploymentContext> = {
   absent: waitersCanSeeIt,
   present: [],
 };
+
+/** A health check that the rules have passed. */
+export type HealthCheckInput = Omit<HealthCheck, 'type'> & { readonly type?: 'exec' };
+
+/** The check to store: its type filled in, announced. */
+export function completeHealthCheck(check: HealthCheckInput, announce: Announce): HealthCheck {
+  if (check.type === undefined) announce('healthCheck.type', null, 'exec', 'a check with a command is an exec check');
+  return { ...check, type: 'exec' };
+}

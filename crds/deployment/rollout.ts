@@ -55,9 +55,10 @@ export const rolloutSchema = Type.Object(
   },
 );
 
-type SentRollout = Static<typeof rolloutSchema>;
+/** A rollout as a client sends it. */
+export type RolloutInput = Static<typeof rolloutSchema>;
 
-const rolloutCanMove = rule('field_invalid', (sent: SentRollout, at, _context: DeploymentContext, refuse) => {
+const rolloutCanMove = rule('field_invalid', (sent: RolloutInput, at, _context: DeploymentContext, refuse) => {
   const { maxSurge, maxUnavailable } = { ...rolloutDefaults, ...sent };
   if (maxSurge + maxUnavailable > 0) return undefined;
   const wanted = '1 or more here, or in maxSurge: with 0 in both nothing could ever be replaced';
@@ -65,12 +66,12 @@ const rolloutCanMove = rule('field_invalid', (sent: SentRollout, at, _context: D
 });
 
 const SPANS = {
-  progressDeadline: { shortest: '10s', longest: '24h', of: (sent: SentRollout) => sent.progressDeadline },
-  'canary.hold': { shortest: '1s', longest: '168h', of: (sent: SentRollout) => sent.canary?.hold },
+  progressDeadline: { shortest: '10s', longest: '24h', of: (sent: RolloutInput) => sent.progressDeadline },
+  'canary.hold': { shortest: '1s', longest: '168h', of: (sent: RolloutInput) => sent.canary?.hold },
 } as const;
 
 const spanIsSound = (part: keyof typeof SPANS) =>
-  rule('field_invalid', (sent: SentRollout, at, _context: DeploymentContext, refuse) => {
+  rule('field_invalid', (sent: RolloutInput, at, _context: DeploymentContext, refuse) => {
     const { shortest, longest, of } = SPANS[part];
     const value: unknown = of(sent);
     if (value === undefined) return undefined;
@@ -86,10 +87,10 @@ export const rolloutRules: FieldRules<DeploymentContext> = {
 };
 
 /** The rollout to store, with every default filled in, announced. */
-export function completeRollout(sent: SentRollout, announce: Announce): Rollout {
+export function completeRollout(sent: RolloutInput, announce: Announce): Rollout {
   const at = FieldPath.root.child('rollout');
   for (const [part, value] of Object.entries(rolloutDefaults)) {
-    if (sent[part as keyof SentRollout] === undefined) announce(at.child(part), null, value, 'default');
+    if (sent[part as keyof RolloutInput] === undefined) announce(at.child(part), null, value, 'default');
   }
   return { ...rolloutDefaults, ...sent } as Rollout;
 }

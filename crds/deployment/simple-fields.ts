@@ -1,8 +1,8 @@
 import { type Static, Type } from 'typebox';
 
-import type { FieldPath } from '../grammar/index.js';
-import { annotate, type FieldError, type FieldRules, rule } from '../rule/index.js';
-import type { DeploymentContext } from './deployment.js';
+import { FieldPath } from '../grammar/index.js';
+import { type Announce, annotate, type FieldError, type FieldRules, rule } from '../rule/index.js';
+import type { DeploymentContext, DeploymentFacts } from './deployment.js';
 
 export const kindSchema = Type.Literal('Deployment', annotate({ 'x-rules': true }));
 
@@ -15,9 +15,6 @@ export const kindRules: FieldRules<DeploymentContext> = {
   absent: kindIsDeployment,
   present: [kindIsDeployment],
 };
-
-/** How many containers, when nobody says. */
-export const REPLICAS_DEFAULT = 1;
 
 export const replicasSchema = Type.Integer({ minimum: 0, ...annotate({ 'x-rules': true }) });
 
@@ -134,3 +131,30 @@ function repeats(values: readonly (string | number | undefined)[]): number[] {
 }
 
 export const portsRules: FieldRules<DeploymentContext> = { field: 'ports', present: [portsAreDistinct] };
+
+/** The ports to store: the protocol filled in, announced. */
+export function completePorts(ports: PortsInput, announce: Announce): readonly Port[] {
+  return ports.map(({ protocol, ...port }, position) => {
+    if (protocol === undefined) {
+      announce(FieldPath.root.child('ports').index(position).child('protocol'), null, 'tcp', 'default');
+    }
+    return { ...port, protocol: protocol ?? 'tcp' };
+  });
+}
+
+/** The id of the named node; a name that was sent is announced. */
+export function completeNodeId(nodeId: string, { nodes }: Pick<DeploymentFacts, 'nodes'>, announce: Announce): string {
+  if (nodes === 'unreadable' || nodes.some(node => node.id === nodeId)) return nodeId;
+  const named = nodes.find(node => node.name === nodeId);
+  if (!named) return nodeId;
+  announce('nodeId', nodeId, named.id, 'the id of the node of that name');
+  return named.id;
+}
+
+/** The version that is stored stays, whatever was sent. */
+export function completeSecretsVersion(sent: number | undefined, stored: number, announce: Announce): number {
+  if (sent !== stored) {
+    announce('secretsVersion', sent, stored, sent === undefined ? 'default' : 'only the rotation operation raises it');
+  }
+  return stored;
+}

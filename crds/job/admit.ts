@@ -1,24 +1,104 @@
-import type { Static } from 'typebox';
+import { Type } from 'typebox';
 
 import { isDnsLabel } from '../grammar/index.js';
-import type { Metadata } from '../meta/index.js';
 import type { Rejections } from '../rejections/index.js';
-import { type Alteration, recordAlterations, toRefusal, type Warning } from '../rule/index.js';
+import {
+  type Alteration,
+  annotate,
+  createCompletion,
+  createValidator,
+  type Field,
+  listFieldRules,
+  recordAlterations,
+  rule,
+  toFieldSchema,
+  toRefusal,
+  type Warning,
+} from '../rule/index.js';
 import type { SecretWrite } from '../secret/index.js';
 import {
-  completeMounts,
-  completePlacement,
-  completeSecrets,
-  type PlacementSpec,
-  type ResourceRequests,
-  type SecretReference,
-  type VolumeMount,
   warnImage,
   warnResidency,
+  type WorkloadCompletion,
+  type WorkloadContext,
   type WorkloadFacts,
+  workloadFields,
   type WorkloadLimits,
 } from '../workload/index.js';
-import { type jobSchema, validateJob } from './rules.js';
+import type { Job } from './job.js';
+
+/** How often a job is tried again, when the document does not say. */
+const BACKOFF_LIMIT = 3;
+const RETRIES_MAX = 100;
+const SECONDS_MAX = 31_536_000;
+const LISTED = 20;
+const seconds = (minimum: number) => Type.Integer({ minimum, maximum: SECONDS_MAX });
+
+const kindIsJob = rule('manifest_wrong_kind', (kind: unknown, at, _context: WorkloadContext, refuse) =>
+  kind === 'Job' ? undefined : refuse(at, kind, { kind: 'Job' }),
+);
+
+const nodesAreKnown = rule(
+  'job_node_candidates_unresolvable',
+  (nodeId: string, at, { facts }: WorkloadContext, refuse) => {
+    if (facts.nodes === 'unreadable') return refuse(at, nodeId, { nodes: 'unreadable' });
+    return facts.nodes.some(node => node.reachable) ? undefined : refuse(at, nodeId, { nodes: 'none' });
+  },
+);
+
+const nodeExists = rule('job_node_not_found', (nodeId: string, at, { facts }: WorkloadContext, refuse) => {
+  if (facts.nodes === 'unreadable' || facts.nodes.some(({ id, name }) => id === nodeId || name === nodeId))
+    return undefined;
+  return refuse(at, nodeId, { nodes: facts.nodes.slice(0, LISTED).map(({ name }) => name) });
+});
+
+const { name, image, entrypoint, command, ...others } = workloadFields;
+
+/** Every field of a job, in the order in which a client hears of faults. The compiler holds it to `Job`. */
+export const jobFields = {
+  kind: {
+    schema: Type.Literal('Job', annotate({ 'x-rules': true })),
+    required: true,
+    isSupported: true,
+    rules: [{ field: 'kind', absent: kindIsJob, present: [kindIsJob] }],
+  },
+  name,
+  image,
+  entrypoint,
+  command,
+  nodeId: {
+    schema: Type.String({
+      minLength: 1,
+      maxLength: 128,
+      ...annotate({ 'x-expected': 'the id or the name of a node' }),
+    }),
+    isSupported: true,
+    rules: [{ field: 'nodeId', present: [nodesAreKnown, nodeExists] }],
+    complete: (sent: string, { facts }: WorkloadCompletion, announce) => {
+      const nodes = facts.nodes === 'unreadable' ? [] : facts.nodes;
+      const node = nodes.find(each => each.id === sent || each.name === sent);
+      if (node && node.id !== sent) announce('nodeId', sent, node.id, 'the id of the node of that name');
+      return node?.id;
+    },
+  },
+  ...others,
+  backoffLimit: {
+    schema: Type.Integer({ minimum: 0, maximum: RETRIES_MAX }),
+    isSupported: true,
+    rules: [],
+    default: BACKOFF_LIMIT,
+  },
+  timeoutSeconds: { schema: seconds(1), isSupported: true, rules: [] },
+  ttlSecondsAfterFinished: { schema: seconds(0), isSupported: true, rules: [] },
+} as const satisfies Readonly<Record<keyof Job, Field<WorkloadContext, WorkloadCompletion>>>;
+
+const table: Readonly<Record<string, Field<WorkloadContext, WorkloadCompletion>>> = jobFields;
+
+/** A job as a client sends it. */
+export const jobSchema = toFieldSchema(jobFields);
+
+const validate = createValidator(jobSchema, listFieldRules(table));
+const complete = createCompletion<Job, WorkloadCompletion>(table);
 
 /** What becomes of a job's document. */
 export type JobAdmission =
@@ -32,35 +112,19 @@ export type JobAdmission =
     }
   | { readonly ok: false; readonly rejections: Rejections };
 
-/** How often a job is tried again, when nobody says. */
-const BACKOFF_LIMIT = 3;
-
 /** Judges a document that asks for a new job. */
 export function admitJob(document: unknown, facts: WorkloadFacts, limits: WorkloadLimits): JobAdmission {
   const name = nameIn(document);
-  const refused = toRefusal(validateJob(document, sound => ({ ...sound, kind: 'Job', facts, limits, name })));
-  return refused ?? accepted(document as Static<typeof jobSchema>, facts, limits);
+  const refused = toRefusal(validate(document, sound => ({ ...sound, kind: 'Job', facts, limits, name })));
+  return refused ?? accept(document, facts, limits);
 }
 
-function accepted(sent: Static<typeof jobSchema>, facts: WorkloadFacts, limits: WorkloadLimits): JobAdmission {
+function accept(document: unknown, facts: WorkloadFacts, limits: WorkloadLimits): JobAdmission {
   const { alterations, announce } = recordAlterations();
-  const { nodeId, secrets: entries, volumes, placement, backoffLimit, ...rest } = sent;
-  const nodes = facts.nodes === 'unreadable' ? [] : facts.nodes;
-  const node = nodes.find(each => each.id === nodeId || each.name === nodeId);
-  if (node && node.id !== nodeId) announce('nodeId', nodeId, node.id, 'the id of the node of that name');
-  const secrets = entries && completeSecrets(entries, facts, limits.secrets, announce);
-  if (backoffLimit === undefined) announce('backoffLimit', null, BACKOFF_LIMIT, 'default');
-
-  const spec: Job = {
-    ...(rest as Omit<Job, 'backoffLimit'>),
-    ...(node && { nodeId: node.id }),
-    ...(secrets && { secrets: secrets.secrets }),
-    ...(volumes && { volumes: completeMounts(volumes, facts, announce) }),
-    ...(placement && { placement: completePlacement(placement, announce) }),
-    backoffLimit: backoffLimit ?? BACKOFF_LIMIT,
-  };
+  const material: SecretWrite[] = [];
+  const spec = complete(document as Readonly<Record<string, unknown>>, { facts, limits, material }, announce);
   const warnings = [...warnImage(facts.image), ...warnResidency(spec.placement?.residency, facts)];
-  return { ok: true, spec, alterations, warnings, material: secrets?.material ?? [] };
+  return { ok: true, spec, alterations, warnings, material };
 }
 
 /** The name for use in wording, where a hostile one has no place. */
@@ -68,33 +132,3 @@ function nameIn(document: unknown): string {
   const name = (document as { readonly name?: unknown } | null | undefined)?.name;
   return typeof name === 'string' && isDnsLabel(name) ? name : '<name>';
 }
-
-/** Work that ends, after admission. */
-export interface Job {
-  readonly kind: 'Job';
-  readonly name: string;
-  readonly image: string;
-  readonly entrypoint?: readonly string[];
-  readonly command?: readonly string[];
-  /** Always the id. */
-  readonly nodeId?: string;
-  readonly environment?: Readonly<Record<string, string>>;
-  readonly secrets?: readonly SecretReference[];
-  readonly composedSecrets?: Readonly<Record<string, string>>;
-  readonly volumes?: readonly VolumeMount[];
-  readonly resources?: ResourceRequests;
-  readonly placement?: PlacementSpec;
-  /** How often it is tried again after a failure. */
-  readonly backoffLimit: number;
-  /** How long one attempt may take; for ever when absent. */
-  readonly timeoutSeconds?: number;
-  /** How long a finished job is kept; for ever when absent. */
-  readonly ttlSecondsAfterFinished?: number;
-}
-
-/** `jobs/<tenant>/<name>`. */
-export interface StoredJob extends Job {
-  readonly metadata: Metadata;
-}
-
-export type JobPhase = 'Pending' | 'Running' | 'Succeeded' | 'Failed';

@@ -11,6 +11,6 @@
  *
  * @module
  */
-export type { Job, JobAdmission, JobPhase, StoredJob } from './admit.js';
-export { admitJob } from './admit.js';
-export { jobSchema } from './rules.js';
+export type { JobAdmission } from './admit.js';
+export { admitJob, jobSchema } from './admit.js';
+export type { Job, JobPhase, StoredJob } from './job.js';

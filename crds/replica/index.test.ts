@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import type { Deployment } from '../deployment/index.js';
+import { type Deployment, deploymentFields } from '../deployment/index.js';
 import { containerTemplate, templateHash } from './index.js';
 
 const web: Deployment = { kind: 'Deployment', name: 'web', image: 'web:1', replicas: 1, secretsVersion: 0 };
@@ -39,4 +39,15 @@ describe('the template of a container', () => {
       expect(templateHash({ ...web, ...change }) !== templateHash(web)).to.equal(recreated);
     });
   }
+
+  it('is made of the fields that the table of fields marks, and of no others', () => {
+    const values: Readonly<Record<string, unknown>> = { replicas: 7, secretsVersion: 7, image: 'web:7', secrets: [db] };
+    for (const [field, { partOf }] of Object.entries<{ readonly isSupported: boolean; readonly partOf?: string }>(
+      deploymentFields,
+    )) {
+      const changed = { ...web, [field]: values[field] ?? ['changed'] } as Deployment;
+      expect(templateHash(changed) !== templateHash(web), field).to.equal(partOf !== undefined);
+      expect(Object.keys(containerTemplate(changed)).includes(field), field).to.equal(partOf === 'template');
+    }
+  });
 });

@@ -7,8 +7,13 @@
  *
  * @module
  */
-import type { Deployment } from '../deployment/index.js';
-import type { HealthCheck, Port, ResourceRequests } from '../deployment/index.js';
+import {
+  type Deployment,
+  type HealthCheck,
+  type Port,
+  type ResourceRequests,
+  templateFields,
+} from '../deployment/index.js';
 import { hashSpec } from '../meta/index.js';
 
 /** Everything a container is made from. Two replicas with equal templates are interchangeable. */
@@ -68,22 +73,14 @@ export function isResolved({ template, resolved }: Replica): boolean {
   return resolved !== undefined || !template.secrets?.length;
 }
 
-/** What the containers of a deployment are made from. */
+/** What the containers of a deployment are made from: the fields that the table of fields marks as such. */
 export function containerTemplate(spec: Deployment): ContainerTemplate {
-  const { image, entrypoint, command, environment, healthCheck, ports, resources } = spec;
-  const { secrets, composedSecrets, secretsVersion } = spec;
-  return {
-    image,
-    ...(entrypoint && { entrypoint }),
-    ...(command && { command }),
-    ...(environment && { environment }),
-    ...(healthCheck && { healthCheck }),
-    ...(ports && { ports }),
-    ...(resources && { resources }),
-    ...(secrets?.length && { secrets: secrets.map(({ name, vault_path }) => ({ name, vault_path })) }),
-    ...(composedSecrets && { composedSecrets }),
-    secretsVersion,
-  };
+  const template: Record<string, unknown> = {};
+  for (const field of templateFields) if (spec[field] !== undefined) template[field] = spec[field];
+  // Only what a container depends on: an anchor may change without a new container.
+  if (spec.secrets?.length) template['secrets'] = spec.secrets.map(({ name, vault_path }) => ({ name, vault_path }));
+  else delete template['secrets'];
+  return template as unknown as ContainerTemplate;
 }
 
 /** The same for two specs exactly when a container of one may serve for the other. A named node is part of it. */

@@ -1,0 +1,76 @@
+import type { Field } from '../rule/index.js';
+import type { SecretWrite } from '../secret/index.js';
+import { completeMounts, completeSecrets } from './complete.js';
+import { imageRules, imageSchema, resourcesRules, resourcesSchema, wordsSchema } from './container.js';
+import type { WorkloadContext, WorkloadFacts, WorkloadLimits } from './context.js';
+import { environmentRules, environmentSchema, variablesRules } from './environment.js';
+import { nameRules, nameSchema } from './labels.js';
+import { completePlacement, type PlacementInput, placementRules, placementSchema } from './placement.js';
+import {
+  anchorRules,
+  composedReferenceRules,
+  composedSecretsRules,
+  composedSecretsSchema,
+  rotatingRules,
+} from './secret-relations.js';
+import { type SecretsInput, secretsRules, secretsSchema } from './secrets.js';
+import { type MountsInput, volumesRules, volumesSchema, writerRules } from './volumes.js';
+
+/** What the completion of a workload may look at, and where it puts the secret material that it takes out. */
+export interface WorkloadCompletion {
+  readonly facts: WorkloadFacts;
+  readonly limits: WorkloadLimits;
+  /** For the secrets store, and for nothing else. */
+  readonly material: SecretWrite[];
+}
+
+type WorkloadField = Field<WorkloadContext, WorkloadCompletion>;
+
+/** The fields that deployments and jobs share. */
+export const workloadFields = {
+  name: { schema: nameSchema, required: true, isSupported: true, rules: [nameRules] },
+  image: { schema: imageSchema, required: true, isSupported: true, rules: [imageRules], partOf: 'template' },
+  entrypoint: {
+    schema: wordsSchema,
+    isSupported: true,
+    rules: [{ field: 'entrypoint', present: [] }],
+    partOf: 'template',
+  },
+  command: { schema: wordsSchema, isSupported: true, rules: [{ field: 'command', present: [] }], partOf: 'template' },
+  environment: {
+    schema: environmentSchema,
+    isSupported: true,
+    rules: [environmentRules, variablesRules],
+    partOf: 'template',
+  },
+  secrets: {
+    schema: secretsSchema,
+    isSupported: true,
+    rules: [secretsRules, rotatingRules, anchorRules],
+    complete: (sent: SecretsInput, { facts, limits, material }: WorkloadCompletion, announce) => {
+      const completed = completeSecrets(sent, facts, limits.secrets, announce);
+      material.push(...completed.material);
+      return completed.secrets;
+    },
+    partOf: 'template',
+  },
+  composedSecrets: {
+    schema: composedSecretsSchema,
+    isSupported: true,
+    rules: [composedSecretsRules, composedReferenceRules],
+    partOf: 'template',
+  },
+  volumes: {
+    schema: volumesSchema,
+    isSupported: false,
+    rules: [volumesRules, writerRules],
+    complete: (sent: MountsInput, { facts }: WorkloadCompletion, announce) => completeMounts(sent, facts, announce),
+  },
+  resources: { schema: resourcesSchema, isSupported: true, rules: [resourcesRules], partOf: 'template' },
+  placement: {
+    schema: placementSchema,
+    isSupported: true,
+    rules: [placementRules],
+    complete: (sent: PlacementInput, _input: WorkloadCompletion, announce) => completePlacement(sent, announce),
+  },
+} as const satisfies Readonly<Record<string, WorkloadField>>;
