@@ -27,6 +27,8 @@ export interface ControllersEnv extends Omit<RuntimeEnv, 'events' | 'meter' | 'o
   readonly metrics?: Metrics;
   /** What the operator has settled about placement. Left out: the default settings. */
   readonly policy?: PlacementPolicy;
+  /** How long a failed node has to come back before what is on it counts as lost. Left out: the default. */
+  readonly nodeGraceSeconds?: number;
   /** Where credentials are kept. Left out: what refers to some waits. */
   readonly secrets?: SecretStore;
   /** The loops to run. Left out: every loop there is. */
@@ -47,6 +49,7 @@ export function createControllers({
   metrics,
   loops,
   policy,
+  nodeGraceSeconds,
   secrets,
   ...env
 }: ControllersEnv): Controllers {
@@ -64,7 +67,7 @@ export function createControllers({
         },
       };
       await Promise.race([env.cache.ready, aborted(signal)]);
-      const all = loops ?? [...createLoops(policy), ...(secrets ? createSecretLoops(secrets) : [])];
+      const all = loops ?? [...createLoops(policy, nodeGraceSeconds), ...(secrets ? createSecretLoops(secrets) : [])];
       await runLoops(all, runtime, signal);
     },
   };

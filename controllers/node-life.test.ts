@@ -56,6 +56,17 @@ describe('controllers and the life of nodes', () => {
     expect((await world.all(ranges.reports)).length).to.equal(2);
   });
 
+  it('wait as long for a node as the operator has set', async () => {
+    world.controllers('a', undefined, undefined, { nodeGraceSeconds: 5 });
+    await world.clock.pass(1000);
+    await put(makeDeployment());
+    await world.clock.pass(2000);
+    await silence('one');
+    await world.clock.pass(10_000);
+    expect(await statusOf('one')).to.include({ lost: 'silence' });
+    expect(await places()).to.deep.equal(['node_two', 'node_two']);
+  });
+
   it('give nothing up when the node is back in time', async () => {
     await begin();
     await silence('one');

@@ -15,7 +15,7 @@ import {
   SecretStoreUnavailableFault,
 } from '../pkg/secrets/index.js';
 import { type Change, encode, MemoryStore, type Store, value, type Verdict, WatchCache } from '../pkg/store/index.js';
-import { createControllers } from './index.js';
+import { type ControllersEnv, createControllers } from './index.js';
 
 export const TENANT = 't1';
 export const AT = '2030-01-01T00:00:00.000Z';
@@ -67,7 +67,12 @@ export class TestCluster {
   }
 
   /** `store` is for those that are to meet trouble with it. */
-  controllers(holder: string, policy?: PlacementPolicy, store: Store = this.store): AbortController {
+  controllers(
+    holder: string,
+    policy?: PlacementPolicy,
+    store: Store = this.store,
+    settings: Pick<ControllersEnv, 'nodeGraceSeconds'> = {},
+  ): AbortController {
     const stop = new AbortController();
     const cache = new WatchCache({ store, clock: this.clock, log: silentLogger });
     const controllers = createControllers({
@@ -81,6 +86,7 @@ export class TestCluster {
       eventRetentionDays: 7,
       secrets: this.#reachable(secretsIn(store)),
       ...(policy && { policy }),
+      ...settings,
     });
     void cache.run(stop.signal);
     void controllers.run(stop.signal);

@@ -61,7 +61,7 @@ export async function startInMemory(options: InMemoryOptions): Promise<InMemory>
     granted: settings.secretsNamespaces,
   });
   const api = createApi({ ...env, cache, settings, keyring, secrets });
-  const { leaderLeaseSeconds, eventRetentionDays } = settings;
+  const { leaderLeaseSeconds, eventRetentionDays, nodeGraceSeconds } = settings;
   const holder = random.uuid();
   const policy = toPlacementPolicy(settings);
   const controllers = createControllers({
@@ -71,6 +71,7 @@ export async function startInMemory(options: InMemoryOptions): Promise<InMemory>
     policy,
     leaderLeaseSeconds,
     eventRetentionDays,
+    nodeGraceSeconds,
     holder,
   });
 

@@ -81,7 +81,7 @@ async function all(steps: readonly Promise<void>[]): Promise<void> {
 }
 
 function logStep(step: SlotStep, log: LoopEnv['log']): void {
-  if (step.kind === 'fill') log.info('replica wanted', { count: step.slot });
+  if (step.kind === 'fill') log.info('replica created', { slot: step.slot });
   else if (step.kind === 'retire')
     log.info('replica retired', { replica: step.seen.replica.uid, because: step.because });
   else log.info('replica cleared', { replica: step.seen.replica.uid });

@@ -137,14 +137,14 @@ async function changeSecret(
   const about = { tenant: named.tenant, key: named.name };
   if (step.kind === 'mint') {
     const kind = await mintMaterial(secrets, path, asked, env.random);
-    if (kind === 'written') env.log.info('new material staged', { ...about, count: asked.to });
+    if (kind === 'written') env.log.info('new material staged', { ...about, version: `${asked.to}` });
     return kind === 'forbidden' ? FORBIDDEN : undefined;
   }
-  const count = step.kind === 'turn' ? step.to : step.version;
-  const outcome = await (step.kind === 'turn' ? secrets.promote(path, count) : secrets.destroy(path, count));
+  const version = step.kind === 'turn' ? step.to : step.version;
+  const outcome = await (step.kind === 'turn' ? secrets.promote(path, version) : secrets.destroy(path, version));
   if (outcome.kind === 'forbidden') return FORBIDDEN;
   if (outcome.kind === 'missing') return GONE;
-  env.log.info('secret version changed', { ...about, because: step.kind, count });
+  env.log.info('secret version changed', { ...about, because: step.kind, version: `${version}` });
   return undefined;
 }
 

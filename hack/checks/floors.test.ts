@@ -13,6 +13,12 @@ describe('import floors', () => {
     { name: 'lets a folder import itself', path: 'pkg/store/a.ts', imports: './b.js', refused: false },
     { name: 'refuses an arrow up', path: 'pkg/store/a.ts', imports: '../../api/server.js', refused: true },
     { name: 'refuses an arrow sideways', path: 'api/server.ts', imports: '../controllers/list.js', refused: true },
+    {
+      name: 'refuses a loop that imports another loop',
+      path: 'controllers/scheduler/reconcile.ts',
+      imports: '../janitor/index.js',
+      refused: true,
+    },
     { name: 'keeps etcd3 at home', path: 'api/server.ts', imports: 'etcd3', refused: true },
     { name: 'knows etcd3 at home', path: 'pkg/store/etcd-store.ts', imports: 'etcd3', refused: false },
     {

@@ -28,7 +28,7 @@ export const suites: readonly Suite[] = [
     needs: 'etcd',
     sideBySide: true,
     first: ['up/up.etcd.test.ts'],
-    alone: ['controllers/secret-resolver/pace.etcd.test.ts', 'pkg/secrets/embedded/embedded-secret-store.etcd.test.ts'],
+    alone: ['controllers/resolver-pace.etcd.test.ts', 'pkg/secrets/embedded/embedded-secret-store.etcd.test.ts'],
   },
   {
     name: 'engine',

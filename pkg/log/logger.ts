@@ -23,6 +23,8 @@ export interface LogFields {
   readonly attempt?: number;
   readonly ms?: number;
   readonly count?: number;
+  /** Of a replica, among those of its deployment. */
+  readonly slot?: number;
   readonly address?: string;
   readonly version?: string;
   readonly because?: string;

@@ -4,15 +4,15 @@ import { join } from 'node:path';
 
 import { expect } from 'chai';
 
-import { keys, ranges } from '../../crds/keys/index.js';
-import type { Replica } from '../../crds/replica/index.js';
-import { sleep, systemClock, systemRandom } from '../../pkg/clock/index.js';
-import { silentLogger } from '../../pkg/log/index.js';
-import { EtcdProcess } from '../../dev/processes/index.js';
-import { toCredentialPath, toSecretDocument, EmbeddedSecretStore, SecretKeyring } from '../../pkg/secrets/index.js';
-import { create, encode, EtcdStore, value, WatchCache } from '../../pkg/store/index.js';
-import { createControllers } from '../index.js';
-import { secretResolver } from './index.js';
+import { keys, ranges } from '../crds/keys/index.js';
+import type { Replica } from '../crds/replica/index.js';
+import { sleep, systemClock, systemRandom } from '../pkg/clock/index.js';
+import { silentLogger } from '../pkg/log/index.js';
+import { EtcdProcess } from '../dev/processes/index.js';
+import { toCredentialPath, toSecretDocument, EmbeddedSecretStore, SecretKeyring } from '../pkg/secrets/index.js';
+import { create, encode, EtcdStore, value, WatchCache } from '../pkg/store/index.js';
+import { createControllers } from './index.js';
+import { secretResolver } from './secret-resolver/index.js';
 
 const TENANT = 'a2d1b2a0-0000-4000-8000-000000000001';
 const A_SECOND = 50;
