@@ -12,7 +12,7 @@ import { type Api, createApi } from './api.js';
 import { type RunningServer, startServer } from './server.js';
 
 /** What a request came to, with the body read. */
-export interface Answer {
+export interface LabResponse {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
@@ -115,7 +115,7 @@ export class ApiLab {
     return (await this.token({ kind: 'tenant', tenant, role })).text;
   }
 
-  async ask(method: string, path: string, { token, body, raw, headers }: AskOptions = {}): Promise<Answer> {
+  async ask(method: string, path: string, { token, body, raw, headers }: AskOptions = {}): Promise<LabResponse> {
     const sent = raw ?? (body === undefined ? undefined : JSON.stringify(body));
     const response = await fetch(`${this.server.url}${path}`, {
       method,

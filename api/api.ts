@@ -9,23 +9,23 @@ import { EventLeases, EventWriter } from '../pkg/events/index.js';
 import { defineFleetIndexes, toPlacementPolicy, TenantUsage } from '../pkg/fleet/index.js';
 import { defineDispatcherIndexes, AgentDispatcher, Tickets } from '../pkg/link/index.js';
 import { value } from '../pkg/store/index.js';
-import { Lanes } from './access/rate-limiter.js';
-import { Turnstile } from './admission/conflict-keys.js';
+import { RateLimiter } from './access/rate-limiter.js';
+import { KeyedMutex } from './admission/conflict-keys.js';
 import { defineRelationIndexes } from './admission/relations.js';
 import type { ApiDeps, ApiEnv } from './env.js';
-import { hostsOf } from './http/hosts.js';
-import type { Refused } from './http/rejection.js';
+import { createHostFilter } from './http/hosts.js';
+import type { RequestRejection } from './http/rejection.js';
 import { checkRoutes, type Route } from './http/route.js';
 import { Pipeline } from './pipeline.js';
 import { defineDeploymentIndex, deploymentResource } from './routes/deployment/view.js';
 import { allRoutes } from './routes/index.js';
 import { defineTokenIndex } from './routes/token/routes.js';
-import { AssignmentLines } from './stream/assignments.js';
-import { LogDesk } from './stream/logs.js';
+import { AssignmentStreams } from './stream/assignments.js';
+import { LogRendezvous } from './stream/logs.js';
 import { OpenStreams } from './stream/open-streams.js';
 import { eventResource } from './routes/event/routes.js';
 import { nodeResource } from './routes/node/view.js';
-import { Tails } from './watch/watch-hub.js';
+import { WatchHub } from './watch/watch-hub.js';
 
 /** The API, without the socket it listens on. */
 export interface Api {
@@ -33,9 +33,9 @@ export interface Api {
   /** Answers one request. Never rejects. */
   handle(request: IncomingMessage, response: ServerResponse): void;
   /** Answers what could not be read as a request. */
-  refuse(response: ServerResponse, refused: Refused): void;
+  reject(response: ServerResponse, refused: RequestRejection): void;
   /** Says where the server listens, once that is known; links and agents are told it. */
-  listensAt(url: string): void;
+  setUrl(url: string): void;
   /** Ends every stream in good order. Requests under way are answered. */
   close(): void;
 }
@@ -53,19 +53,19 @@ export function createApi(deps: ApiDeps): Api {
   defineTokenIndex(cache);
 
   let url = '';
-  const env = environment(deps, () => url);
+  const env = createEnv(deps, () => url);
   const routes = allRoutes(env);
   checkRoutes(routes);
-  const pipeline = new Pipeline(env, routes, hostsOf(settings));
+  const pipeline = new Pipeline(env, routes, createHostFilter(settings));
   return {
     routes,
     handle: (request, response) => void pipeline.handle(request, response),
-    refuse: (response, refused) => pipeline.refuse(response, refused),
-    listensAt: at => {
+    reject: (response, refused) => pipeline.reject(response, refused),
+    setUrl: at => {
       url = at;
     },
     close: () => {
-      env.tails.close();
+      env.watchHub.close();
       env.assignments.close();
       env.streams.close();
       env.dispatcher.close();
@@ -73,7 +73,7 @@ export function createApi(deps: ApiDeps): Api {
   };
 }
 
-function environment(deps: ApiDeps, url: () => string): ApiEnv {
+function createEnv(deps: ApiDeps, url: () => string): ApiEnv {
   const { store, cache, settings, clock, random, log, metrics } = deps;
   const eventLeases = new EventLeases(store, clock, settings.eventRetentionDays);
   const events = new EventWriter(eventLeases, clock, random);
@@ -92,39 +92,39 @@ function environment(deps: ApiDeps, url: () => string): ApiEnv {
   });
   const streams = new OpenStreams({ cache, clock, metrics });
   const placementPolicy = toPlacementPolicy(settings);
-  const limits = limitsOf(settings);
+  const limits = readLimits(settings);
   const resources = [deploymentResource, eventResource, nodeResource({ cache, lastHeartbeatAt })];
   return {
     ...deps,
-    lanes: new Lanes(clock, settings),
+    rateLimiter: new RateLimiter(clock, settings),
     events,
     eventLeases,
     lastHeartbeatAt,
     dispatcher,
     streams,
-    assignments: new AssignmentLines({ dispatcher, streams, clock }),
-    logs: new LogDesk(clock),
-    tails: new Tails({ cache, clock, metrics, resources, capacity: settings.tailBuffer }),
+    assignments: new AssignmentStreams({ dispatcher, streams, clock }),
+    logs: new LogRendezvous(clock),
+    watchHub: new WatchHub({ cache, clock, metrics, resources, capacity: settings.tailBuffer }),
     deploymentLimits: { ...limits, supportedFields: deps.supportedFields ?? supportedFields },
     dryRunLimits: { ...limits, supportedFields: everyField },
-    still: {
+    staticFacts: {
       ...emptyFacts,
       regions: placementPolicy.regions,
       volumeManagement: settings.volumeManagement ? 'on' : 'off',
       secretsPolicy: { namespaces: settings.secretsNamespaces },
     },
-    turnstile: new Turnstile(),
+    mutex: new KeyedMutex(),
     placementPolicy,
     usage: new TenantUsage(cache),
     baseUrl: () => settings.baseUrl || url(),
-    advertised: () => settings.advertise || url(),
+    agentUrl: () => settings.advertise || url(),
   };
 }
 
 /** What is only tried may use every field there is: nothing comes of it that would then not be carried out. */
 const everyField: ReadonlySet<string> = new Set(optionalFields);
 
-function limitsOf(settings: Settings): Omit<DeploymentLimits, 'supportedFields'> {
+function readLimits(settings: Settings): Omit<DeploymentLimits, 'supportedFields'> {
   return {
     maxReplicas: settings.maxReplicasPerDeployment,
     retriesFloor: settings.healthCheckRetriesFloor,

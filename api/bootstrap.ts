@@ -27,7 +27,7 @@ export interface BootstrapOptions {
 }
 
 /** What is kept beside the tokens, so that their records can be made again without their secrets. */
-interface Kept extends DevelopmentAccess {
+interface BootstrapFile extends DevelopmentAccess {
   readonly records: readonly StoredToken[];
 }
 
@@ -41,7 +41,7 @@ const DEMO = 'demo';
  * The file is written before the store, so a crash in between loses nothing: the next run stores what the file says.
  */
 export async function bootstrap(options: BootstrapOptions): Promise<DevelopmentAccess> {
-  const kept = readKept(options) ?? (await makeKept(options));
+  const kept = readBootstrapFile(options) ?? (await createBootstrapFile(options));
   const { store, clock } = options;
   const createdAt = new Date(clock.now()).toISOString();
   await ensure(store, keys.tenant(kept.platform.id), { ...kept.platform, createdAt, platform: true });
@@ -56,9 +56,9 @@ async function ensure(store: Store, key: string, document: StoredTenant | Stored
 }
 
 /** What the file says, if all of it can still be used. */
-function readKept({ file, keyring, clock }: BootstrapOptions): Kept | undefined {
+function readBootstrapFile({ file, keyring, clock }: BootstrapOptions): BootstrapFile | undefined {
   if (!existsSync(file)) return undefined;
-  const kept = JSON.parse(readFileSync(file, 'utf8')) as Kept;
+  const kept = JSON.parse(readFileSync(file, 'utf8')) as BootstrapFile;
   const isGood = [kept.adminToken, kept.tenantToken].every(text => {
     const parsed = parseToken(text);
     const record = kept.records.find(({ id }) => id === parsed?.id);
@@ -67,7 +67,7 @@ function readKept({ file, keyring, clock }: BootstrapOptions): Kept | undefined 
   return isGood ? kept : undefined;
 }
 
-async function makeKept(options: BootstrapOptions): Promise<Kept> {
+async function createBootstrapFile(options: BootstrapOptions): Promise<BootstrapFile> {
   const { entries } = await options.store.list(ranges.tenants);
   const tenants = entries.map(entry => value<StoredTenant>(entry));
   const known = (name: string, platform: boolean) => {
@@ -80,7 +80,7 @@ async function makeKept(options: BootstrapOptions): Promise<Kept> {
     mintToken({ ...draft, description: 'development', createdBy: 'bootstrap', lifeSeconds: LIFE_SECONDS }, options);
   const admin = mint({ kind: 'admin' });
   const demo = mint({ kind: 'tenant', tenant: tenant.id, role: 'admin' });
-  const kept: Kept = {
+  const kept: BootstrapFile = {
     platform,
     tenant,
     adminToken: admin.text,

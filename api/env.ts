@@ -10,12 +10,12 @@ import type { Metrics } from '../pkg/metrics/index.js';
 import type { ImageFacts } from '../pkg/registry/index.js';
 import type { SecretStore } from '../pkg/secrets/index.js';
 import type { Cache, Store } from '../pkg/store/index.js';
-import type { Lanes } from './access/rate-limiter.js';
-import type { Turnstile } from './admission/conflict-keys.js';
-import type { AssignmentLines } from './stream/assignments.js';
-import type { LogDesk } from './stream/logs.js';
+import type { RateLimiter } from './access/rate-limiter.js';
+import type { KeyedMutex } from './admission/conflict-keys.js';
+import type { AssignmentStreams } from './stream/assignments.js';
+import type { LogRendezvous } from './stream/logs.js';
 import type { OpenStreams } from './stream/open-streams.js';
-import type { Tails } from './watch/watch-hub.js';
+import type { WatchHub } from './watch/watch-hub.js';
 
 /** What the API is given. */
 export interface ApiDeps {
@@ -37,27 +37,27 @@ export interface ApiDeps {
 
 /** What every handler works with. */
 export interface ApiEnv extends ApiDeps {
-  readonly lanes: Lanes;
+  readonly rateLimiter: RateLimiter;
   readonly events: EventWriter;
   readonly eventLeases: EventLeases;
   readonly dispatcher: AgentDispatcher;
-  readonly assignments: AssignmentLines;
-  readonly logs: LogDesk;
+  readonly assignments: AssignmentStreams;
+  readonly logs: LogRendezvous;
   readonly streams: OpenStreams;
-  readonly tails: Tails;
+  readonly watchHub: WatchHub;
   readonly deploymentLimits: DeploymentLimits;
   /** The same, for what is only tried: every field there is. */
   readonly dryRunLimits: DeploymentLimits;
   /** What admission knows without looking it up. */
-  readonly still: DeploymentFacts;
-  readonly turnstile: Turnstile;
+  readonly staticFacts: DeploymentFacts;
+  readonly mutex: KeyedMutex;
   readonly placementPolicy: PlacementPolicy;
   /** What every tenant has. */
   readonly usage: TenantUsage;
   /** What documentation links begin with. */
   readonly baseUrl: () => string;
   /** Where agents reach this very server. */
-  readonly advertised: () => string;
+  readonly agentUrl: () => string;
   /** When each node was last heard by this server, in wall time. */
   readonly lastHeartbeatAt: Map<string, number>;
 }

@@ -3,20 +3,20 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { reject } from '../crds/rejections/index.js';
 import { asError } from '../pkg/fault/index.js';
 import { LeaseGoneFault } from '../pkg/store/index.js';
-import { Acquaintances } from './access/auth-cache.js';
-import { authorise, effectiveTenant } from './access/authorise.js';
+import { AuthCache } from './access/auth-cache.js';
+import { checkAccess, resolveTenant } from './access/authorise.js';
 import type { ApiEnv } from './env.js';
-import { type BodyLimits, readDocument, refuseByLength, refuseByType } from './http/body.js';
-import { type Caller, nobody } from './http/call.js';
-import type { Hosts } from './http/hosts.js';
+import { type BodyLimits, readJsonBody, checkContentLength, checkContentType } from './http/body.js';
+import { type Caller, anonymous } from './http/call.js';
+import type { HostFilter } from './http/hosts.js';
 import { parseQuery } from './http/query.js';
-import { failureOf, refusalReply, Refused, unforeseen } from './http/rejection.js';
-import { Accounts, type Progress } from './http/request-log.js';
-import { type Found, RouteTree } from './http/route-tree.js';
-import type { Outcome, Route } from './http/route.js';
-import { send } from './http/send.js';
+import { toPlatformFailure, toRejectionReply, RequestRejection, internalFailure } from './http/rejection.js';
+import { RequestLog, type RequestProgress } from './http/request-log.js';
+import { type RouteMatch, RouteTree } from './http/route-tree.js';
+import type { RouteResult, Route } from './http/route.js';
+import { sendReply } from './http/send.js';
 
-type FoundRoute = Extract<Found, { kind: 'route' }>;
+type FoundRoute = Extract<RouteMatch, { kind: 'route' }>;
 
 const MAX_SECONDS = 30;
 const NONE: readonly string[] = [];
@@ -28,19 +28,19 @@ const NO_DOCUMENT = { document: undefined };
  */
 export class Pipeline {
   readonly #env: ApiEnv;
-  readonly #accounts: Accounts;
-  readonly #acquaintances: Acquaintances;
+  readonly #accounts: RequestLog;
+  readonly #acquaintances: AuthCache;
   readonly #tree: RouteTree;
-  readonly #hosts: Hosts;
+  readonly #hosts: HostFilter;
   readonly #limits: BodyLimits;
   readonly #idPrefix: string;
   #requests = 0;
 
   /** `hosts` are the names to answer to. */
-  constructor(env: ApiEnv, routes: readonly Route[], hosts: Hosts) {
+  constructor(env: ApiEnv, routes: readonly Route[], hosts: HostFilter) {
     this.#env = env;
-    this.#accounts = new Accounts(env);
-    this.#acquaintances = new Acquaintances(env);
+    this.#accounts = new RequestLog(env);
+    this.#acquaintances = new AuthCache(env);
     this.#tree = new RouteTree(routes);
     this.#hosts = hosts;
     const { maxBodyBytes, maxBodyDepth } = env.settings;
@@ -51,7 +51,7 @@ export class Pipeline {
   /** Answers one request, whatever happens. */
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const progress = this.#begin(request.method ?? 'GET');
-    let outcome: Outcome;
+    let outcome: RouteResult;
     try {
       outcome = await this.#outcome(request, progress);
     } catch (thrown) {
@@ -62,86 +62,86 @@ export class Pipeline {
   }
 
   /** Answers what could not be read as a request. */
-  refuse(response: ServerResponse, refused: Refused): void {
+  reject(response: ServerResponse, refused: RequestRejection): void {
     this.#answer(response, refused, this.#begin(response.req.method ?? 'none'));
   }
 
-  #begin(method: string): Progress {
+  #begin(method: string): RequestProgress {
     const requestId = `${this.#idPrefix}${(++this.#requests).toString(36)}`;
     const startedAt = this.#env.clock.monotonic();
-    return { requestId, method, startedAt, route: undefined, caller: nobody, tenant: '' };
+    return { requestId, method, startedAt, route: undefined, caller: anonymous, tenant: '' };
   }
 
-  #answer(response: ServerResponse, outcome: Outcome, progress: Progress): void {
-    const reply = outcome instanceof Refused ? refusalReply(outcome, this.#env.baseUrl()) : outcome;
-    send(response, reply, progress.requestId, progress.method === 'HEAD');
-    this.#accounts.note(progress, reply.status, outcome);
+  #answer(response: ServerResponse, outcome: RouteResult, progress: RequestProgress): void {
+    const reply = outcome instanceof RequestRejection ? toRejectionReply(outcome, this.#env.baseUrl()) : outcome;
+    sendReply(response, reply, progress.requestId, progress.method === 'HEAD');
+    this.#accounts.record(progress, reply.status, outcome);
   }
 
-  async #outcome(request: IncomingMessage, progress: Progress): Promise<Outcome> {
+  async #outcome(request: IncomingMessage, progress: RequestProgress): Promise<RouteResult> {
     const { url = '/', headers } = request;
     const { method } = progress;
-    const strange = this.#hosts.refuse(headers.host);
+    const strange = this.#hosts.check(headers.host);
     if (strange) return strange;
     const mark = url.indexOf('?');
     const path = mark < 0 ? url : url.slice(0, mark);
     const found = this.#tree.find(method, path);
-    if (found.kind === 'nothing') return new Refused(reject('endpoint_not_found', 'path', path));
+    if (found.kind === 'nothing') return new RequestRejection(reject('endpoint_not_found', 'path', path));
     if (found.kind === 'route') return this.#admitted(request, found, mark < 0 ? '' : url.slice(mark + 1), progress);
     const { allowed } = found;
     const refusal = reject('method_not_allowed', 'method', method, { methods: allowed });
-    return new Refused(refusal, { allow: allowed.join(', ') });
+    return new RequestRejection(refusal, { allow: allowed.join(', ') });
   }
 
   async #admitted(
     request: IncomingMessage,
     { route, params }: FoundRoute,
     search: string,
-    progress: Progress,
-  ): Promise<Outcome> {
+    progress: RequestProgress,
+  ): Promise<RouteResult> {
     progress.route = route;
-    const tooLarge = route.body === 'json' ? refuseByLength(request, this.#limits) : undefined;
+    const tooLarge = route.body === 'json' ? checkContentLength(request, this.#limits) : undefined;
     if (tooLarge) return tooLarge;
 
     const caller = await this.#caller(request, route);
-    if (caller instanceof Refused) return caller;
+    if (caller instanceof RequestRejection) return caller;
     progress.caller = caller;
-    const busy = this.#env.lanes.refuse(caller);
+    const busy = this.#env.rateLimiter.check(caller);
     if (busy) return busy;
 
-    const tenant = await effectiveTenant(caller, route.tenant, tenantHeaders(request), this.#env.cache);
-    if (tenant instanceof Refused) return tenant;
+    const tenant = await resolveTenant(caller, route.tenant, tenantHeaders(request), this.#env.cache);
+    if (tenant instanceof RequestRejection) return tenant;
     progress.tenant = tenant;
-    const forbidden = authorise(caller, route.access);
+    const forbidden = checkAccess(caller, route.access);
     if (forbidden) return forbidden;
 
     const query = parseQuery(search, route.query);
-    if (query instanceof Refused) return query;
+    if (query instanceof RequestRejection) return query;
     const read = route.body === 'json' ? await this.#document(request) : NO_DOCUMENT;
-    if (read instanceof Refused) return read;
+    if (read instanceof RequestRejection) return read;
     const { requestId } = progress;
     const { document } = read;
     return route.handle({ request, requestId, caller, tenant, params, query, document });
   }
 
-  async #caller(request: IncomingMessage, route: Route): Promise<Caller | Refused> {
-    if (route.access === 'open') return nobody;
+  async #caller(request: IncomingMessage, route: Route): Promise<Caller | RequestRejection> {
+    if (route.access === 'open') return anonymous;
     const caller = await this.#acquaintances.identify(request.socket, request.headers.authorization);
-    if (!(caller instanceof Refused)) return caller;
-    return this.#env.lanes.refuseGuessing(request.socket.remoteAddress ?? '') ?? caller;
+    if (!(caller instanceof RequestRejection)) return caller;
+    return this.#env.rateLimiter.checkFailedAuth(request.socket.remoteAddress ?? '') ?? caller;
   }
 
-  async #document(request: IncomingMessage): Promise<{ readonly document: unknown } | Refused> {
-    return refuseByType(request) ?? readDocument(request, this.#limits, this.#env.clock);
+  async #document(request: IncomingMessage): Promise<{ readonly document: unknown } | RequestRejection> {
+    return checkContentType(request) ?? readJsonBody(request, this.#limits, this.#env.clock);
   }
 
-  #failure(thrown: unknown, { requestId, route, tenant }: Progress): Refused {
+  #failure(thrown: unknown, { requestId, route, tenant }: RequestProgress): RequestRejection {
     if (thrown instanceof LeaseGoneFault) this.#env.eventLeases.discard();
-    const foreseen = failureOf(thrown);
+    const foreseen = toPlatformFailure(thrown);
     const fields = { requestId, tenant, ...(route && { route: route.path }), error: asError(thrown) };
     if (foreseen) this.#env.log.warn('request failed', fields);
     else this.#env.log.error('request failed', fields);
-    return foreseen ?? unforeseen;
+    return foreseen ?? internalFailure;
   }
 }
 

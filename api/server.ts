@@ -8,8 +8,8 @@ import type { Duplex } from 'node:stream';
 import { InvalidSettingFault, type Settings } from '../pkg/config/index.js';
 import type { Api } from './api.js';
 import { isLoopback, parseListen } from './http/hosts.js';
-import type { Refused } from './http/rejection.js';
-import { answerOn, malformed, refuseExpectation, refuseUnread } from './http/malformed.js';
+import type { RequestRejection } from './http/rejection.js';
+import { findResponse, rejectMalformed, rejectExpectation, rejectUnparsable } from './http/malformed.js';
 
 /** A server that listens. */
 export interface RunningServer {
@@ -41,7 +41,7 @@ const CLOSE_MS = 5_000;
 /** Listens as the settings say. Refuses to be reachable from elsewhere without TLS. */
 export async function startServer(api: Api, settings: Settings): Promise<RunningServer> {
   const { host, port: asked } = parseListen(settings.listen);
-  const tls = tlsOf(settings);
+  const tls = readTls(settings);
   if (!tls && !isLoopback(host)) {
     throw new InvalidSettingFault(
       `setting "listen": ${host} can be reached from elsewhere, so tlsCertFile and tlsKeyFile must be set`,
@@ -50,29 +50,29 @@ export async function startServer(api: Api, settings: Settings): Promise<Running
   const server: Server = tls ? createSecureServer({ ...OPTIONS, ...tls }) : createServer(OPTIONS);
   server.maxConnections = MAX_CONNECTIONS;
   server.on('request', (request, response) => api.handle(request, response));
-  answerUnread(server, api);
+  rejectMalformedRequests(server, api);
   server.listen(asked, host);
   await once(server, 'listening');
 
   const { port } = server.address() as AddressInfo;
   const url = `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
-  api.listensAt(url);
+  api.setUrl(url);
   return { url, port, close: () => close(server, api) };
 }
 
 /** What Node would answer by itself, without an id and without a code, is answered as everything else is. */
-function answerUnread(server: Server, api: Api): void {
-  const refuse = (connection: Duplex, refused: Refused | undefined) => {
-    const answer = refused && answerOn(connection);
-    if (answer) api.refuse(answer, refused);
+function rejectMalformedRequests(server: Server, api: Api): void {
+  const refuse = (connection: Duplex, refused: RequestRejection | undefined) => {
+    const answer = refused && findResponse(connection);
+    if (answer) api.reject(answer, refused);
     else connection.destroy();
   };
-  server.on('clientError', (error, connection) => refuse(connection, refuseUnread(error, HEAD_LIMITS)));
+  server.on('clientError', (error, connection) => refuse(connection, rejectUnparsable(error, HEAD_LIMITS)));
   server.on('connect', (_request, connection) =>
-    refuse(connection, malformed('method', 'CONNECT', 'there is nothing to tunnel to')),
+    refuse(connection, rejectMalformed('method', 'CONNECT', 'there is nothing to tunnel to')),
   );
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) =>
-    api.refuse(response, refuseExpectation(request)),
+    api.reject(response, rejectExpectation(request)),
   );
 }
 
@@ -87,7 +87,7 @@ async function close(server: Server, api: Api): Promise<void> {
   clearTimeout(cut);
 }
 
-function tlsOf({ tlsCertFile, tlsKeyFile }: Settings) {
+function readTls({ tlsCertFile, tlsKeyFile }: Settings) {
   if (tlsCertFile === '' && tlsKeyFile === '') return undefined;
   if (tlsCertFile === '' || tlsKeyFile === '') {
     throw new InvalidSettingFault('settings "tlsCertFile" and "tlsKeyFile": must be set together');

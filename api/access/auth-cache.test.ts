@@ -5,14 +5,14 @@ import { Keyring, mintToken } from '../../pkg/auth/index.js';
 import { systemClock, systemRandom } from '../../pkg/clock/index.js';
 import { silentLogger } from '../../pkg/log/index.js';
 import { create, MemoryStore, remove, WatchCache } from '../../pkg/store/index.js';
-import { Acquaintances, type Identified } from './auth-cache.js';
+import { AuthCache, type AuthResult } from './auth-cache.js';
 
 const LIFE_SECONDS = 60;
 
 describe('acquaintances', () => {
   let now: number;
   let proven: number;
-  let acquaintances: Acquaintances;
+  let acquaintances: AuthCache;
   let store: MemoryStore;
   let cache: WatchCache;
   let stop: AbortController;
@@ -34,7 +34,7 @@ describe('acquaintances', () => {
     stop = new AbortController();
     void cache.run(stop.signal);
     await cache.ready;
-    acquaintances = new Acquaintances({ cache, keyring, clock });
+    acquaintances = new AuthCache({ cache, keyring, clock });
   });
   afterEach(() => stop.abort());
 
@@ -49,7 +49,7 @@ describe('acquaintances', () => {
     await cache.barrier();
     return { header: `Bearer ${text}`, stored };
   }
-  const idOf = async (identified: Identified | Promise<Identified>) => {
+  const idOf = async (identified: AuthResult | Promise<AuthResult>) => {
     const found = await identified;
     return 'id' in found ? found.id : found.rejections[0].code;
   };

@@ -5,7 +5,7 @@ import { type Keyring, parseToken, verifyToken } from '../../pkg/auth/index.js';
 import type { Clock } from '../../pkg/clock/index.js';
 import { type Cache, value } from '../../pkg/store/index.js';
 import type { Caller } from '../http/call.js';
-import { Refused } from '../http/rejection.js';
+import { RequestRejection } from '../http/rejection.js';
 
 export interface AuthenticationEnv {
   readonly cache: Cache;
@@ -14,7 +14,7 @@ export interface AuthenticationEnv {
 }
 
 /** Who is calling, or that it could not be established. */
-export type Identified = Caller | Refused;
+export type AuthResult = Caller | RequestRejection;
 
 const BEARER = /^Bearer ([!-~]{1,256})$/i;
 
@@ -22,32 +22,35 @@ const BEARER = /^Bearer ([!-~]{1,256})$/i;
  * Establishes who is calling. Gives the same refusal for every token that is not good, and another only for a request
  * that carries none. Answers at once, without a promise, whenever the cache already knows.
  */
-export function authenticate(env: AuthenticationEnv, header: string | undefined): Identified | Promise<Identified> {
+export function authenticateCaller(
+  env: AuthenticationEnv,
+  header: string | undefined,
+): AuthResult | Promise<AuthResult> {
   if (header === undefined) return refusal('auth_required', '');
   const presented = parseToken(BEARER.exec(header)?.[1] ?? '');
   if (!presented) return refusal('auth_invalid', header);
 
-  const check = (): Identified => {
+  const check = (): AuthResult => {
     const entry = env.cache.get(keys.token(presented.id));
     const stored = entry && value<StoredToken>(entry);
     const verified = verifyToken(presented, stored, env.keyring, env.clock.now());
-    return verified.ok ? callerOf(verified.token) : refusal('auth_invalid', header);
+    return verified.ok ? toCaller(verified.token) : refusal('auth_invalid', header);
   };
   // A cache that has lost its watch might miss a revocation, and one that lags a token just made.
   const known = env.cache.connected && env.cache.get(keys.token(presented.id)) !== undefined;
   return known ? check() : env.cache.barrier().then(check);
 }
 
-function callerOf(token: StoredToken): Caller {
+function toCaller(token: StoredToken): Caller {
   return { kind: token.kind, id: token.id, tenant: token.tenant, role: token.role, token };
 }
 
-function refusal(code: 'auth_required' | 'auth_invalid', header: string): Refused {
+function refusal(code: 'auth_required' | 'auth_invalid', header: string): RequestRejection {
   const challenge = code === 'auth_required' ? 'Bearer' : 'Bearer error="invalid_token"';
-  return new Refused(reject(code, 'Authorization', header), { 'www-authenticate': challenge });
+  return new RequestRejection(reject(code, 'Authorization', header), { 'www-authenticate': challenge });
 }
 
-interface Acquaintance {
+interface AuthCacheEntry {
   readonly header: string;
   readonly caller: Caller;
   /** Where the record of the token stands. */
@@ -59,30 +62,30 @@ interface Acquaintance {
  * Who called last on each connection: the same header on the same connection need not be proven again, for as long as
  * the record of its token is the very one it was proven by. A connection is compared with nobody's header but its own.
  */
-export class Acquaintances {
+export class AuthCache {
   readonly #env: AuthenticationEnv;
-  readonly #met = new WeakMap<object, Acquaintance>();
+  readonly #met = new WeakMap<object, AuthCacheEntry>();
 
   constructor(env: AuthenticationEnv) {
     this.#env = env;
   }
 
   /** Establishes who is calling on a connection, as `authenticate` does. */
-  identify(connection: object, header: string | undefined): Identified | Promise<Identified> {
+  identify(connection: object, header: string | undefined): AuthResult | Promise<AuthResult> {
     const met = this.#met.get(connection);
     if (met && met.header === header && this.#stands(met)) return met.caller;
-    const identified = authenticate(this.#env, header);
+    const identified = authenticateCaller(this.#env, header);
     if (!(identified instanceof Promise)) this.#meet(connection, header, identified);
     return identified;
   }
 
-  #stands({ key, until, caller }: Acquaintance): boolean {
+  #stands({ key, until, caller }: AuthCacheEntry): boolean {
     const { cache, clock } = this.#env;
     const entry = cache.connected ? cache.get(key) : undefined;
     return entry !== undefined && value<StoredToken>(entry) === caller.token && clock.now() < until;
   }
 
-  #meet(connection: object, header: string | undefined, identified: Identified): void {
+  #meet(connection: object, header: string | undefined, identified: AuthResult): void {
     if (header === undefined || !('token' in identified) || !identified.token) return;
     const { id, expiresAt } = identified.token;
     this.#met.set(connection, { header, caller: identified, key: keys.token(id), until: Date.parse(expiresAt) });

@@ -6,7 +6,7 @@ import { Keyring, mintToken } from '../../pkg/auth/index.js';
 import { systemClock, systemRandom } from '../../pkg/clock/index.js';
 import { create } from '../../pkg/store/index.js';
 import { ApiLab, webDeployment } from '../api-lab.testing.js';
-import { kindsOf, type Route } from '../http/route.js';
+import { listTokenKinds, type Route } from '../http/route.js';
 
 const UNKNOWN = '00000000-0000-4000-8000-000000000000';
 
@@ -173,7 +173,7 @@ describe('who may call', () => {
 
   it('gives a node token nothing outside the lane of the agents', () => {
     for (const { path, access } of lab.api.routes) {
-      expect(kindsOf(access).includes('node'), path).to.equal(path.startsWith('/agent/') && access !== 'open');
+      expect(listTokenKinds(access).includes('node'), path).to.equal(path.startsWith('/agent/') && access !== 'open');
     }
   });
 

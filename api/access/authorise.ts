@@ -2,19 +2,19 @@ import { keys } from '../../crds/keys/index.js';
 import { reject } from '../../crds/rejections/index.js';
 import type { Cache } from '../../pkg/store/index.js';
 import { type Caller, includesRole } from '../http/call.js';
-import { Refused } from '../http/rejection.js';
+import { RequestRejection } from '../http/rejection.js';
 import type { Access, TenantRule } from '../http/route.js';
 
 /** Refuses a caller whose kind of token, or whose role, the route does not accept. */
-export function authorise(caller: Caller, access: Access): Refused | undefined {
+export function checkAccess(caller: Caller, access: Access): RequestRejection | undefined {
   if (access === 'open') return undefined;
-  const granted = caller.kind === 'nobody' ? undefined : access[caller.kind];
+  const granted = caller.kind === 'anonymous' ? undefined : access[caller.kind];
   if (granted === true) return undefined;
   if (granted !== undefined && includesRole(caller.role, granted)) return undefined;
-  return new Refused(reject('auth_forbidden', 'Authorization', caller.id, { needed: neededFor(access) }));
+  return new RequestRejection(reject('auth_forbidden', 'Authorization', caller.id, { needed: describeAccess(access) }));
 }
 
-function neededFor(access: Exclude<Access, 'open'>): string {
+function describeAccess(access: Exclude<Access, 'open'>): string {
   const accepted = [
     access.tenant && `a tenant token with the role ${access.tenant}`,
     access.admin && 'an administrator token',
@@ -33,32 +33,33 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
  *
  * `headers` are all values of `X-Tenant-ID` that were sent.
  */
-export function effectiveTenant(
+export function resolveTenant(
   caller: Caller,
   rule: TenantRule,
   headers: readonly string[],
   cache: Cache,
-): string | Refused | Promise<string | Refused> {
+): string | RequestRejection | Promise<string | RequestRejection> {
   if (rule === 'none') return '';
   const asked = parseHeader(headers);
-  if (asked instanceof Refused) return asked;
+  if (asked instanceof RequestRejection) return asked;
   if (caller.kind !== 'admin') {
-    if (asked !== undefined && asked !== caller.tenant) return new Refused(reject('tenant_mismatch', HEADER, asked));
+    if (asked !== undefined && asked !== caller.tenant)
+      return new RequestRejection(reject('tenant_mismatch', HEADER, asked));
     return caller.tenant ?? '';
   }
   if (asked === undefined) {
     if (rule === 'chosen') return '';
-    return new Refused(reject('tenant_header_required', HEADER, ''));
+    return new RequestRejection(reject('tenant_header_required', HEADER, ''));
   }
   if (cache.get(keys.tenant(asked))) return asked;
   return cache.barrier().then(() => {
-    return cache.get(keys.tenant(asked)) ? asked : new Refused(reject('resource_not_found', HEADER, asked));
+    return cache.get(keys.tenant(asked)) ? asked : new RequestRejection(reject('resource_not_found', HEADER, asked));
   });
 }
 
-function parseHeader(headers: readonly string[]): string | Refused | undefined {
+function parseHeader(headers: readonly string[]): string | RequestRejection | undefined {
   const [first, second] = headers;
   if (first === undefined) return undefined;
   if (second === undefined && UUID.test(first)) return first;
-  return new Refused(reject('tenant_header_invalid', HEADER, headers.join(', ')));
+  return new RequestRejection(reject('tenant_header_invalid', HEADER, headers.join(', ')));
 }

@@ -3,10 +3,10 @@ import { expect } from 'chai';
 import { keys } from '../../crds/keys/index.js';
 import type { StoredNode } from '../../crds/node/index.js';
 import { create } from '../../pkg/store/index.js';
-import { type Answer, ApiLab, webDeployment } from '../api-lab.testing.js';
+import { type LabResponse, ApiLab, webDeployment } from '../api-lab.testing.js';
 
 /** What an answer says, apart from what differs from request to request and the name that was asked for. */
-function said({ status, text, headers }: Answer, name: string): string {
+function said({ status, text, headers }: LabResponse, name: string): string {
   const kept = [...headers].filter(([header]) => header !== 'x-request-id' && header !== 'date');
   return JSON.stringify([status, kept.map(([header, value]) => `${header}: ${value}`), text]).replaceAll(name, '*');
 }

@@ -2,7 +2,7 @@ import { reject } from '../../crds/rejections/index.js';
 import type { Clock } from '../../pkg/clock/index.js';
 import type { Settings } from '../../pkg/config/index.js';
 import type { Caller } from '../http/call.js';
-import { Refused } from '../http/rejection.js';
+import { RequestRejection } from '../http/rejection.js';
 
 /** What an agent needs is a few requests a second; this is far above it and far below what would hurt. */
 const AGENT = { perSecond: 50, burst: 500 };
@@ -12,7 +12,7 @@ const GUESSING = { perSecond: 10 / 60, burst: 10 };
  * How much each caller may ask for. Tenants, nodes and administrators have allowances of their own, so no tenant can use
  * up what keeps nodes alive, and the open routes of health have none to use up.
  */
-export class Lanes {
+export class RateLimiter {
   readonly #tenants: TokenBuckets;
   readonly #agents: TokenBuckets;
   readonly #guesses: TokenBuckets;
@@ -26,8 +26,8 @@ export class Lanes {
   }
 
   /** Takes one request out of the caller's allowance. */
-  refuse({ kind, id, tenant, token }: Caller): Refused | undefined {
-    if (kind === 'nobody') return undefined;
+  check({ kind, id, tenant, token }: Caller): RequestRejection | undefined {
+    if (kind === 'anonymous') return undefined;
     if (kind === 'node') return refusal(this.#agents.take(token?.node ?? id), AGENT.perSecond);
     return refusal(this.#tenants.take(tenant ?? id), this.#perSecond);
   }
@@ -36,15 +36,15 @@ export class Lanes {
    * Slows down guessing: after ten failures a minute from one address, further ones are told to wait. A request whose
    * token is good never comes here, so nobody can lock anybody out.
    */
-  refuseGuessing(address: string): Refused | undefined {
+  checkFailedAuth(address: string): RequestRejection | undefined {
     return refusal(this.#guesses.take(address), GUESSING.perSecond);
   }
 }
 
-function refusal(waitSeconds: number, perSecond: number): Refused | undefined {
+function refusal(waitSeconds: number, perSecond: number): RequestRejection | undefined {
   if (waitSeconds === 0) return undefined;
   const wait = String(Math.max(1, Math.ceil(waitSeconds)));
-  return new Refused(reject('rate_limited', '', '', { perSecond }), { 'retry-after': wait });
+  return new RequestRejection(reject('rate_limited', '', '', { perSecond }), { 'retry-after': wait });
 }
 
 interface Bucket {

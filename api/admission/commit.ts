@@ -12,11 +12,11 @@ import {
 import { toCredentialPath, type CredentialPath } from '../../pkg/secrets/index.js';
 import { type Change, OutcomeUnknownFault, type Verdict } from '../../pkg/store/index.js';
 import type { ApiEnv } from '../env.js';
-import type { Call } from '../http/call.js';
-import { Refused } from '../http/rejection.js';
+import type { ApiCall } from '../http/call.js';
+import { RequestRejection } from '../http/rejection.js';
 
 /** Secret material that came with a document. */
-export interface Material {
+export interface SubmittedMaterial {
   /** The workload that it came with. */
   readonly subject: string;
   readonly writes: readonly SecretWrite[];
@@ -32,12 +32,12 @@ const NOT_STORED: Verdict = { stored: false };
  * Commits a record together with the secret material that came with it, or neither. `stored: false` also when somebody
  * else wrote one of the credentials meanwhile: the document is then to be judged afresh.
  */
-export async function commitWith(
+export async function commitWithMaterial(
   env: ApiEnv,
-  { tenant, requestId }: Call,
+  { tenant, requestId }: ApiCall,
   change: Change,
-  { writes, subject, seen, isAlone = false }: Material,
-): Promise<Verdict | Refused> {
+  { writes, subject, seen, isAlone = false }: SubmittedMaterial,
+): Promise<Verdict | RequestRejection> {
   if (writes.length === 0) return env.store.commit(change);
   const outcome = await stageMaterial(env, { tenant, subject, operation: requestId, material: writes, seen });
   switch (outcome.kind) {
@@ -46,7 +46,7 @@ export async function commitWith(
     case 'conflict':
       return NOT_STORED;
     case 'forbidden':
-      return forbidden(env, toCredentialPath(tenant, outcome.path), 'secrets');
+      return rejectNamespace(env, toCredentialPath(tenant, outcome.path), 'secrets');
     case 'staged':
       return commitStaged({ ...env, log: env.log.with({ requestId }) }, change, outcome.staged);
   }
@@ -59,19 +59,19 @@ async function commitStaged(env: ApiEnv, change: Change, staged: StagedMaterial)
     verdict = await env.store.commit(advanceIntent(change, staged));
   } catch (thrown) {
     // When nobody knows whether it was stored, the janitor finds out from the intent.
-    if (!(thrown instanceof OutcomeUnknownFault)) await orLeave(env, staged, () => undoIntent(env, staged));
+    if (!(thrown instanceof OutcomeUnknownFault)) await tryOrLeaveToJanitor(env, staged, () => undoIntent(env, staged));
     throw thrown;
   }
   const { stored } = verdict;
   if (stored) failpoint('material.record_stored');
-  await orLeave(env, staged, () =>
+  await tryOrLeaveToJanitor(env, staged, () =>
     verdict.stored ? settleIntent(env, staged, verdict.revision) : undoIntent(env, staged),
   );
   return stored ? verdict : NOT_STORED;
 }
 
 /** Does what is left to do; what fails is left to the janitor, since the request itself has been decided. */
-async function orLeave({ log }: ApiEnv, { key }: StagedMaterial, work: () => Promise<void>): Promise<void> {
+async function tryOrLeaveToJanitor({ log }: ApiEnv, { key }: StagedMaterial, work: () => Promise<void>): Promise<void> {
   try {
     await work();
   } catch (thrown) {
@@ -80,7 +80,11 @@ async function orLeave({ log }: ApiEnv, { key }: StagedMaterial, work: () => Pro
 }
 
 /** The refusal of a path that the settings grant, and the policy of the secrets store does not. */
-export function forbidden({ still }: ApiEnv, { namespace }: CredentialPath, field = 'namespace'): Refused {
-  const granted = still.secretsPolicy.namespaces.filter(name => name !== namespace);
-  return new Refused(reject('secret_path_namespace', field, namespace, { granted }));
+export function rejectNamespace(
+  { staticFacts }: ApiEnv,
+  { namespace }: CredentialPath,
+  field = 'namespace',
+): RequestRejection {
+  const granted = staticFacts.secretsPolicy.namespaces.filter(name => name !== namespace);
+  return new RequestRejection(reject('secret_path_namespace', field, namespace, { granted }));
 }

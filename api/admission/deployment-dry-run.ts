@@ -16,65 +16,65 @@ import { type ExplainedNode, type Explanation, filters, summariseRejections } fr
 import { type Entry, value } from '../../pkg/store/index.js';
 import type { ApiEnv } from '../env.js';
 import type { WholeReply } from '../http/reply.js';
-import { trialReply } from './dry-run.js';
-import { quotaWarnings } from './quota.js';
+import { replyDryRun } from './dry-run.js';
+import { warnAboveQuota } from './quota.js';
 
 /** A document that was accepted. */
-export type Admitted = Extract<DeploymentAdmission, { ok: true }>;
+export type AdmittedDeployment = Extract<DeploymentAdmission, { ok: true }>;
 
 /** What is to be tried. */
-export interface Attempt {
-  readonly admission: Admitted;
+export interface DeploymentDryRun {
+  readonly admission: AdmittedDeployment;
   readonly facts: DeploymentFacts;
   /** What is stored, when it would be changed. */
   readonly entry?: Entry;
 }
 
 /** Answers what would become of a deployment: what would be stored, what would run anew, what resolves, and where it goes. */
-export async function tryDeployment(
+export async function dryRunDeployment(
   env: ApiEnv,
   tenant: string,
-  { admission, facts, entry }: Attempt,
+  { admission, facts, entry }: DeploymentDryRun,
 ): Promise<WholeReply> {
   await env.cache.barrier();
   const { spec, alterations, warnings, material } = admission;
   const before = entry && toSpec(value<StoredDeployment>(entry));
-  const replicas = replicasOf(env, tenant, spec.name);
+  const replicas = listReplicas(env, tenant, spec.name);
   const isRecreated = before !== undefined && templateHash(before) !== templateHash(spec);
-  return trialReply({
+  return replyDryRun({
     ...(before && { before }),
     after: spec,
     alterations,
     warnings: [
       ...warnings,
-      ...quotaWarnings(env, tenant, spec),
+      ...warnAboveQuota(env, tenant, spec),
       ...unavailable(spec, env.deploymentLimits.supportedFields),
     ],
     more: {
-      recreated: isRecreated ? replicas.map(containerOf) : [],
-      secrets: trySecrets(spec, material, facts.secretKeys),
-      placement: placementOf(env, tenant, spec, replicas.filter(({ nodeId }) => nodeId !== undefined).length),
+      recreated: isRecreated ? replicas.map(toContainer) : [],
+      secrets: dryRunSecrets(spec, material, facts.secretKeys),
+      placement: previewWorkload(env, tenant, spec, replicas.filter(({ nodeId }) => nodeId !== undefined).length),
     },
   });
 }
 
 /** Every node's say on a workload, and where those replicas would go that are not among the `placed`. */
-export function placementOf(env: ApiEnv, tenant: string, spec: Deployment, placed: number) {
+export function previewWorkload(env: ApiEnv, tenant: string, spec: Deployment, placed: number) {
   const reading = { cache: env.cache, policy: env.placementPolicy };
   const preview = previewPlacement(spec, tenant, Math.max(0, spec.replicas - placed), reading);
   return {
-    ...explanationView(explainDeployment(spec, tenant, reading)),
+    ...toExplanationView(explainDeployment(spec, tenant, reading)),
     next: preview.nodes.map(({ name }) => name),
     unplaced: preview.unplaced,
   };
 }
 
-function replicasOf({ cache }: ApiEnv, tenant: string, name: string): readonly Replica[] {
+function listReplicas({ cache }: ApiEnv, tenant: string, name: string): readonly Replica[] {
   const replicas = cache.list(ranges.replicasOf(tenant, name)).map(entry => value<Replica>(entry));
   return replicas.filter(({ retiringSince }) => retiringSince === undefined);
 }
 
-function containerOf({ slot, nodeId }: Replica) {
+function toContainer({ slot, nodeId }: Replica) {
   return { replica: slot, nodeId: nodeId ?? null };
 }
 
@@ -92,7 +92,7 @@ function unavailable(spec: Deployment, supportedFields: ReadonlySet<string>): re
 const ALWAYS = ['kind', 'name', 'image'];
 
 /** Whether a reference to a credential would resolve. Names only. */
-export interface TriedSecret {
+export interface SecretPreview {
   readonly path: string;
   readonly resolves: boolean;
   readonly reason: 'exists' | 'written' | 'secret_missing';
@@ -103,11 +103,11 @@ export interface TriedSecret {
 }
 
 /** What each reference of a workload would come to, material that came with it included. */
-export function trySecrets(
+export function dryRunSecrets(
   { secrets = [], composedSecrets = {} }: Pick<Deployment, 'secrets' | 'composedSecrets'>,
   material: readonly SecretWrite[],
   existing: Readonly<Record<string, readonly string[]>>,
-): readonly TriedSecret[] {
+): readonly SecretPreview[] {
   const used = Object.values(composedSecrets).flatMap(template => findPlaceholders(parseTemplate(template) ?? []));
   return [...new Set(secrets.map(({ vault_path: path }) => path))].map(path => {
     const { label } = parseSecretPath(path) ?? {};
@@ -135,7 +135,7 @@ export interface ExplanationView {
 }
 
 /** Leaves out what goes without saying. */
-export function explanationView({ nodes, able }: Explanation): ExplanationView {
+export function toExplanationView({ nodes, able }: Explanation): ExplanationView {
   const candidates = nodes.map(({ verdicts, ...node }): CandidateView => {
     const reasons = verdicts.flatMap(({ reason }) => (reason ? [reason] : []));
     return { ...node, reasons };

@@ -2,10 +2,10 @@ import { isDeepStrictEqual } from 'node:util';
 
 import type { PatchStep } from '../../crds/rejections/index.js';
 import type { Alteration, Warning } from '../../crds/rule/index.js';
-import { json, type WholeReply } from '../http/reply.js';
+import { replyJson, type WholeReply } from '../http/reply.js';
 
 /** What a write would come to. Nothing of it was stored. */
-export interface Trial {
+export interface DryRunAnswer {
   readonly dryRun: true;
   readonly change: 'create' | 'update' | 'delete' | 'none';
   /** What would be stored. */
@@ -17,7 +17,7 @@ export interface Trial {
 }
 
 /** A trial before its difference is worked out. */
-export interface Tried {
+export interface DryRunResult {
   /** What is stored now; left out when there is nothing. */
   readonly before?: object;
   /** What would be stored; left out when it would be deleted. */
@@ -29,9 +29,9 @@ export interface Tried {
 }
 
 /** Answers what a write would come to. */
-export function trialReply({ before, after, alterations = [], warnings = [], more }: Tried): WholeReply {
-  const diff = jsonPatch(before ?? {}, after ?? {});
-  const trial: Trial = {
+export function replyDryRun({ before, after, alterations = [], warnings = [], more }: DryRunResult): WholeReply {
+  const diff = diffJson(before ?? {}, after ?? {});
+  const trial: DryRunAnswer = {
     dryRun: true,
     change: after ? (before ? (diff.length === 0 ? 'none' : 'update') : 'create') : 'delete',
     object: after ?? null,
@@ -40,16 +40,16 @@ export function trialReply({ before, after, alterations = [], warnings = [], mor
     diff,
     ...more,
   };
-  return json(200, trial);
+  return replyJson(200, trial);
 }
 
 type Fields = Readonly<Record<string, unknown>>;
 
 /** The JSON Patch (RFC 6902) that makes one document into another. Lists of different length are replaced whole. */
-export function jsonPatch(before: unknown, after: unknown, at = ''): readonly PatchStep[] {
+export function diffJson(before: unknown, after: unknown, at = ''): readonly PatchStep[] {
   if (isDeepStrictEqual(before, after)) return [];
   if (Array.isArray(before) && Array.isArray(after) && before.length === after.length) {
-    return after.flatMap((entry: unknown, position) => jsonPatch(before[position], entry, `${at}/${position}`));
+    return after.flatMap((entry: unknown, position) => diffJson(before[position], entry, `${at}/${position}`));
   }
   if (!isFields(before) || !isFields(after)) return [{ op: 'replace', path: at, value: after }];
 
@@ -58,7 +58,7 @@ export function jsonPatch(before: unknown, after: unknown, at = ''): readonly Pa
     const path = `${at}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
     if (after[name] === undefined) return before[name] === undefined ? [] : [{ op: 'remove', path }];
     if (before[name] === undefined) return [{ op: 'add', path, value: after[name] }];
-    return jsonPatch(before[name], after[name], path);
+    return diffJson(before[name], after[name], path);
   });
 }
 

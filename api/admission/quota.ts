@@ -6,7 +6,7 @@ import type { Warning } from '../../crds/rule/index.js';
 import { mergeQuotas, type QuotaKind, type StoredTenant, type TenantQuotas } from '../../crds/tenant/index.js';
 import type { PlacementPolicy, TenantUsage } from '../../pkg/fleet/index.js';
 import { type Cache, type Guard, value } from '../../pkg/store/index.js';
-import { turnGuards } from './conflict-keys.js';
+import { guardConflictKeys } from './conflict-keys.js';
 
 /** What the quotas of a tenant are read from. */
 export interface QuotaEnv {
@@ -16,17 +16,17 @@ export interface QuotaEnv {
 }
 
 /** What a tenant may have, as far as that is limited. */
-export function quotasOf({ cache, placementPolicy }: QuotaEnv, tenant: string): TenantQuotas {
+export function readQuotas({ cache, placementPolicy }: QuotaEnv, tenant: string): TenantQuotas {
   const record = cache.get(keys.tenant(tenant));
   return mergeQuotas(placementPolicy.quotas, record && value<StoredTenant>(record).quotas);
 }
 
 /** Says which quotas a deployment goes beyond: it is stored all the same, and what goes beyond waits. */
-export function quotaWarnings(env: QuotaEnv, tenant: string, spec: Deployment): readonly Warning[] {
-  const limits = quotasOf(env, tenant);
+export function warnAboveQuota(env: QuotaEnv, tenant: string, spec: Deployment): readonly Warning[] {
+  const limits = readQuotas(env, tenant);
   const used = env.usage.of(tenant);
   const isNew = env.cache.get(keys.deployment(tenant, spec.name)) === undefined;
-  const more = spec.replicas === 0 ? 0 : Math.max(0, spec.replicas - placedOf(env.cache, tenant, spec.name));
+  const more = spec.replicas === 0 ? 0 : Math.max(0, spec.replicas - countPlaced(env.cache, tenant, spec.name));
   const warnings: Warning[] = [];
   const add = (kind: QuotaKind, field: string, amount: number) => {
     const limit = limits[kind];
@@ -42,34 +42,34 @@ export function quotaWarnings(env: QuotaEnv, tenant: string, spec: Deployment): 
   return warnings;
 }
 
-function placedOf(cache: Cache, tenant: string, name: string): number {
+function countPlaced(cache: Cache, tenant: string, name: string): number {
   const replicas = cache.list(ranges.replicasOf(tenant, name)).map(entry => value<Replica>(entry));
   return replicas.filter(({ nodeId, retiringSince }) => nodeId !== undefined && !retiringSince).length;
 }
 
 /** Whether a tenant may have one node more. */
-export interface NodeRoom {
+export interface NodeQuota {
   /** The limit of a tenant that may not. */
   readonly reached: number | undefined;
   /** What a new node takes the turn of, so that many at once do not pass the quota. None where nothing is counted. */
-  readonly turns: readonly string[];
+  readonly conflictKeys: readonly string[];
   /** What holds a write to the count and the quota that this was judged by. */
   readonly guards: readonly Guard[];
 }
 
-/** The turns that new nodes of a tenant take. */
-export function nodeTurns(env: QuotaEnv, tenant: string): readonly string[] {
-  return quotasOf(env, tenant).nodes === undefined ? [] : [keys.turn(tenant, 'nodes')];
+/** The conflictKeys that new nodes of a tenant take. */
+export function listNodeConflictKeys(env: QuotaEnv, tenant: string): readonly string[] {
+  return readQuotas(env, tenant).nodes === undefined ? [] : [keys.turn(tenant, 'nodes')];
 }
 
 /** Judges by one revision of the cache: the count, the quota and the guards belong together. */
-export function roomForNode(env: QuotaEnv, tenant: string): NodeRoom {
-  const { nodes: limit } = quotasOf(env, tenant);
+export function checkNodeQuota(env: QuotaEnv, tenant: string): NodeQuota {
+  const { nodes: limit } = readQuotas(env, tenant);
   const key = keys.tenant(tenant);
-  const turns = nodeTurns(env, tenant);
+  const conflictKeys = listNodeConflictKeys(env, tenant);
   return {
     reached: limit === undefined || env.usage.of(tenant).nodes < limit ? undefined : limit,
-    turns,
-    guards: [...turnGuards(env.cache, turns), { key, at: env.cache.get(key)?.revision ?? 0 }],
+    conflictKeys,
+    guards: [...guardConflictKeys(env.cache, conflictKeys), { key, at: env.cache.get(key)?.revision ?? 0 }],
   };
 }

@@ -23,49 +23,49 @@ export function defineRelationIndexes(cache: Cache): void {
       return [...new Set(derive(stored))].map(other => `${stored.metadata.tenant}/${other}`);
     });
   };
-  file(BY_SECRET, 'secrets', ({ secrets = [] }) => secrets.map(({ vault_path }) => labelOf(vault_path)));
+  file(BY_SECRET, 'secrets', ({ secrets = [] }) => secrets.map(({ vault_path }) => parseLabel(vault_path)));
   file(REFERRING, 'secrets', ({ secrets = [] }) => (secrets.length > 0 ? [''] : []));
   file(BY_DEPENDENCY, 'dependsOn', ({ dependsOn = [] }) => dependsOn.map(({ name }) => name));
   file(BY_VOLUME, 'volumes', ({ volumes = [] }) => volumes.map(({ volumeId }) => volumeId));
 }
 
-function labelOf(path: string): string {
+function parseLabel(path: string): string {
   return parseSecretPath(path)?.label ?? '';
 }
 
 /** The deployments of a tenant that refer to a credential, by its label. */
-export function usersOfSecret(cache: Cache, tenant: string, label: string): readonly Entry[] {
+export function listSecretUsers(cache: Cache, tenant: string, label: string): readonly Entry[] {
   return cache.by(BY_SECRET, `${tenant}/${label}`);
 }
 
 /** The deployments of a tenant that refer to any credential. */
-export function usersOfSecrets(cache: Cache, tenant: string): readonly Entry[] {
+export function listAllSecretUsers(cache: Cache, tenant: string): readonly Entry[] {
   return cache.by(REFERRING, `${tenant}/`);
 }
 
 /** The names of the deployments that refer to a credential. */
-export function namesOfUsers(cache: Cache, tenant: string, path: string): readonly string[] {
-  return usersOfSecret(cache, tenant, labelOf(path)).flatMap(entry => {
+export function listSecretUserNames(cache: Cache, tenant: string, path: string): readonly string[] {
+  return listSecretUsers(cache, tenant, parseLabel(path)).flatMap(entry => {
     const { name, secrets = [] } = value<StoredDeployment>(entry);
     return secrets.some(({ vault_path }) => vault_path === path) ? [name] : [];
   });
 }
 
 /** The anchors with which deployments refer to a credential. */
-export function anchorsOf(cache: Cache, tenant: string, path: string): readonly string[] {
-  return usersOfSecret(cache, tenant, labelOf(path)).flatMap(entry => {
+export function listAnchors(cache: Cache, tenant: string, path: string): readonly string[] {
+  return listSecretUsers(cache, tenant, parseLabel(path)).flatMap(entry => {
     const { secrets = [] } = value<StoredDeployment>(entry);
     return secrets.filter(({ vault_path }) => vault_path === path).map(({ anchor }) => anchor);
   });
 }
 
 /** The deployments of a tenant that wait for another. */
-export function waitersFor(cache: Cache, tenant: string, name: string): readonly Entry[] {
+export function listDependents(cache: Cache, tenant: string, name: string): readonly Entry[] {
   return cache.by(BY_DEPENDENCY, `${tenant}/${name}`);
 }
 
 /** Who mounts a volume. */
-export function consumersOf(cache: Cache, tenant: string, volumeId: string): readonly VolumeConsumer[] {
+export function listVolumeConsumers(cache: Cache, tenant: string, volumeId: string): readonly VolumeConsumer[] {
   return cache.by(BY_VOLUME, `${tenant}/${volumeId}`).map(entry => {
     const { name, volumes = [] } = value<StoredDeployment>(entry);
     const isWriter = volumes.some(mount => mount.volumeId === volumeId && !mount.readOnly);
@@ -74,7 +74,7 @@ export function consumersOf(cache: Cache, tenant: string, volumeId: string): rea
 }
 
 /** Every deployment that can be reached along dependencies, the given ones included. */
-export function reachable(cache: Cache, tenant: string, names: readonly string[]): readonly Entry[] {
+export function walkDependencies(cache: Cache, tenant: string, names: readonly string[]): readonly Entry[] {
   const found = new Map<string, Entry>();
   const waiting = [...names];
   for (let name = waiting.pop(); name !== undefined && found.size < WALK_MAX; name = waiting.pop()) {
@@ -87,7 +87,7 @@ export function reachable(cache: Cache, tenant: string, names: readonly string[]
 }
 
 /** A deployment as rules look at it. */
-export function knownDeployment(entry: Entry): KnownDeployment {
+export function toKnownDeployment(entry: Entry): KnownDeployment {
   const { name, dependsOn = [], healthCheck, secrets = [] } = value<StoredDeployment>(entry);
   return {
     name,

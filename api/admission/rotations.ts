@@ -10,44 +10,46 @@ import {
 } from '../../crds/rotation/index.js';
 import type { CredentialPath } from '../../pkg/secrets/index.js';
 import { type Cache, type Entry, value } from '../../pkg/store/index.js';
-import { Refused } from '../http/rejection.js';
-import { type Asked, secretPathsIn } from './asked.js';
+import { RequestRejection } from '../http/rejection.js';
+import { type SubmittedDocument, listSecretPaths } from './submitted.js';
 
 /** The rotation of one credential, as it is stored. */
 export interface StoredRotation {
   readonly label: string;
   readonly path: string;
   readonly entry: Entry | undefined;
-  readonly asked: RotationRecord | undefined;
-  readonly standing: Pick<RotationFacts, 'state' | 'waitsFor'>;
+  readonly record: RotationRecord | undefined;
+  readonly status: Pick<RotationFacts, 'state' | 'waitsFor'>;
   /** The rotation phaser has recorded the new version as this rotation's own. */
   readonly isStaged: boolean;
 }
 
 /** Reads the rotation of a credential. */
-export function rotationOf(cache: Cache, tenant: string, label: string, path: string): StoredRotation {
+export function readRotation(cache: Cache, tenant: string, label: string, path: string): StoredRotation {
   const entry = cache.get(keys.rotation(tenant, label));
   const recorded = cache.get(keys.rotationProgress(tenant, label));
-  const asked = entry && value<RotationRecord>(entry);
+  const record = entry && value<RotationRecord>(entry);
   const progress = recorded && value<RotationProgress>(recorded);
-  const isStaged = asked !== undefined && progress?.id === asked.id && progress.staged;
-  return { label, path, entry, asked, standing: readRotationState(asked, progress), isStaged };
+  const isStaged = record !== undefined && progress?.id === record.id && progress.staged;
+  return { label, path, entry, record, status: readRotationState(record, progress), isStaged };
 }
 
 /** The labels that are being rotated, of those that a document or the stored workload refers to. */
-export function rotatingLabels(cache: Cache, tenant: string, asked: Asked): readonly string[] {
-  const before = (asked.stored?.secrets ?? []).flatMap(({ vault_path: path }) => parseSecretPath(path)?.label ?? []);
-  const labels = new Set([...secretPathsIn(asked).map(({ label }) => label), ...before]);
+export function listRotatingLabels(cache: Cache, tenant: string, submitted: SubmittedDocument): readonly string[] {
+  const before = (submitted.stored?.secrets ?? []).flatMap(
+    ({ vault_path: path }) => parseSecretPath(path)?.label ?? [],
+  );
+  const labels = new Set([...listSecretPaths(submitted).map(({ label }) => label), ...before]);
   return [...labels].filter(label => isRotating(cache, tenant, label));
 }
 
 /** Refuses to touch a credential that is being rotated. */
-export function refuseWhileRotating(cache: Cache, { tenant, label }: CredentialPath): Refused | undefined {
+export function refuseWhileRotating(cache: Cache, { tenant, label }: CredentialPath): RequestRejection | undefined {
   return isRotating(cache, tenant, label)
-    ? new Refused(reject('secret_rotation_open', 'resource', label, { label }))
+    ? new RequestRejection(reject('secret_rotation_open', 'resource', label, { label }))
     : undefined;
 }
 
 function isRotating(cache: Cache, tenant: string, label: string): boolean {
-  return isRotationOpen(rotationOf(cache, tenant, label, '').standing);
+  return isRotationOpen(readRotation(cache, tenant, label, '').status);
 }

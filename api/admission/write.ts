@@ -5,7 +5,7 @@ import { toCanonicalText, type Metadata, hashText } from '../../crds/meta/index.
 import type { Alteration } from '../../crds/rule/index.js';
 import type { Change, Guard, Put } from '../../pkg/store/index.js';
 import type { ApiEnv } from '../env.js';
-import { turnPuts } from './conflict-keys.js';
+import { putConflictKeys } from './conflict-keys.js';
 
 export type ChangeKind = 'create' | 'update' | 'delete';
 
@@ -22,18 +22,18 @@ export interface DeploymentWrite {
   readonly operation: string;
   /** What must still be so for the write to be right. */
   readonly guards: readonly Guard[];
-  /** The turns that it takes. */
-  readonly turns?: readonly string[];
+  /** The conflictKeys that it takes. */
+  readonly conflictKeys?: readonly string[];
 }
 
 /** A change to commit, with the bytes of the deployment in it. */
-export interface WrittenDeployment {
+export interface BuiltWrite {
   readonly change: Change;
   readonly bytes: Buffer;
 }
 
 /** Metadata of a deployment that is made now. */
-export function firstMetadata({ clock, random }: ApiEnv, tenant: string, specHash: string): Metadata {
+export function createMetadata({ clock, random }: ApiEnv, tenant: string, specHash: string): Metadata {
   const now = new Date(clock.now()).toISOString();
   return {
     tenant,
@@ -46,13 +46,13 @@ export function firstMetadata({ clock, random }: ApiEnv, tenant: string, specHas
 }
 
 /** Metadata of the next configuration of a deployment. */
-export function nextMetadata({ clock }: ApiEnv, before: Metadata, specHash: string): Metadata {
+export function updateMetadata({ clock }: ApiEnv, before: Metadata, specHash: string): Metadata {
   const updatedAt = new Date(clock.now()).toISOString();
   return { ...before, generation: before.generation + 1, updatedAt, specHash };
 }
 
 /** The one change that stores a deployment, its archive entry and its event, together or not at all. */
-export async function writeOf(env: ApiEnv, write: DeploymentWrite): Promise<WrittenDeployment> {
+export async function buildWrite(env: ApiEnv, write: DeploymentWrite): Promise<BuiltWrite> {
   const { spec } = write;
   const text = toCanonicalText(spec);
   const metadata = write.metadata(hashText(text));
@@ -60,21 +60,24 @@ export async function writeOf(env: ApiEnv, write: DeploymentWrite): Promise<Writ
   const archive = keys.archive(metadata.tenant, metadata.uid, metadata.generation);
   // Metadata first: answers are spliced from these bytes.
   const bytes = Buffer.from(`{"metadata":${JSON.stringify(metadata)},${text.slice(1)}`);
-  const event = await env.events.put(eventOf(write, metadata));
+  const event = await env.events.put(toEvent(write, metadata));
   const puts = [
     { key, bytes },
-    { key: archive, bytes: archiveOf(write, metadata, text) },
+    { key: archive, bytes: toArchiveEntry(write, metadata, text) },
     event,
     ...(await turnsIn(env, write)),
   ];
   return { change: { guards: write.guards, puts, deletes: [], proof: archive }, bytes };
 }
 
-async function turnsIn({ eventLeases }: ApiEnv, { turns = [], operation }: DeploymentWrite): Promise<readonly Put[]> {
-  return turns.length === 0 ? [] : turnPuts(turns, operation, await eventLeases.current());
+async function turnsIn(
+  { eventLeases }: ApiEnv,
+  { conflictKeys = [], operation }: DeploymentWrite,
+): Promise<readonly Put[]> {
+  return conflictKeys.length === 0 ? [] : putConflictKeys(conflictKeys, operation, await eventLeases.current());
 }
 
-function archiveOf(write: DeploymentWrite, metadata: Metadata, text: string): Buffer {
+function toArchiveEntry(write: DeploymentWrite, metadata: Metadata, text: string): Buffer {
   const { kind, spec, alterations, by, operation } = write;
   const entry = {
     revision: metadata.generation,
@@ -95,7 +98,7 @@ const EVENTS = {
   delete: { type: 'deployment.updated', reason: 'deletion_requested', done: 'is to be deleted' },
 } as const;
 
-function eventOf({ kind, spec }: DeploymentWrite, metadata: Metadata) {
+function toEvent({ kind, spec }: DeploymentWrite, metadata: Metadata) {
   const { type, reason, done } = EVENTS[kind];
   return {
     type,

@@ -3,7 +3,7 @@ import type { RouteDescription } from '../../crds/schemas/index.js';
 import { documentCodes } from './route-codes.js';
 
 /** What the route table does not say of a route: what it is for, what it takes and answers, and what it refuses. */
-export type Described = Pick<RouteDescription, 'summary' | 'body' | 'answer' | 'otherwise' | 'headers'> & {
+export type RouteNotes = Pick<RouteDescription, 'summary' | 'body' | 'answer' | 'otherwise' | 'headers'> & {
   readonly codes?: readonly RejectionCode[];
 };
 
@@ -15,7 +15,7 @@ const ifMatch = ['If-Match'] as const;
 const nodeCodes = ['resource_not_found', 'outcome_unknown'] as const;
 
 /** Every route, as `METHOD path`. One that is missing keeps the document from being made. */
-export const descriptions: Readonly<Record<string, Described>> = {
+export const descriptions: Readonly<Record<string, RouteNotes>> = {
   'GET /api/v1/deployments': {
     summary: 'Lists the tenant’s deployments, or follows them',
     answer: { status: 200, component: 'DeploymentAnswerList' },

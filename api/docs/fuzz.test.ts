@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 
 import { optionalFields } from '../../crds/deployment/index.js';
-import { type Answer, ApiLab, webDeployment } from '../api-lab.testing.js';
+import { type LabResponse, ApiLab, webDeployment } from '../api-lab.testing.js';
 
 interface Operation {
   readonly method: string;
@@ -103,7 +103,7 @@ describe('requests made from the OpenAPI document', () => {
   after(() => lab.stop());
 
   /** Whether an answer is one that the document promises for this operation. */
-  const conforms = ({ method, path, responses }: Operation, { status, body, text }: Answer) => {
+  const conforms = ({ method, path, responses }: Operation, { status, body, text }: LabResponse) => {
     const shown = `${method} ${path} ${status} ${text.slice(0, 600)}`;
     const promised = responses[status];
     expect(promised, shown).not.to.equal(undefined);

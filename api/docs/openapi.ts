@@ -1,17 +1,17 @@
 import { type JsonSchema, renderOpenApi, type RouteAnswer, type RouteDescription } from '../../crds/schemas/index.js';
 import { BrokenInvariantFault } from '../../pkg/fault/index.js';
 import { version } from '../../pkg/version/index.js';
-import { kindsOf, type Route } from '../http/route.js';
+import { listTokenKinds, type Route } from '../http/route.js';
 import { pipelineCodes } from './route-codes.js';
 import { descriptions } from './descriptions.js';
 import { escaped, page } from './html.js';
 
 /** The OpenAPI document of these routes. Throws when one of them is not described. */
-export function documentOf(routes: readonly Route[], baseUrl: string): JsonSchema {
+export function buildOpenApi(routes: readonly Route[], baseUrl: string): JsonSchema {
   return renderOpenApi(routes.map(describeRoute), { version: version(), baseUrl });
 }
 
-const TRIED: RouteAnswer = { status: 200, component: 'DryRun' };
+const DRY_RUN: RouteAnswer = { status: 200, component: 'DryRun' };
 
 /** All that is to be said of one route: its row, its description, and what the pipeline may refuse it with. */
 export function describeRoute(route: Route): RouteDescription {
@@ -25,8 +25,8 @@ export function describeRoute(route: Route): RouteDescription {
     method,
     path,
     query,
-    tokens: kindsOf(access),
-    otherwise: [...otherwise, ...(query.includes('dryRun') ? [TRIED] : [])],
+    tokens: listTokenKinds(access),
+    otherwise: [...otherwise, ...(query.includes('dryRun') ? [DRY_RUN] : [])],
     headers: [...headers, ...chooses],
     codes: [...new Set([...codes, ...pipelineCodes(route)])],
   };

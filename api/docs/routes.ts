@@ -1,11 +1,11 @@
 import { reject } from '../../crds/rejections/index.js';
 import type { ApiEnv } from '../env.js';
-import type { Call } from '../http/call.js';
-import { Refused } from '../http/rejection.js';
-import { json, type WholeReply } from '../http/reply.js';
-import type { Outcome, Route } from '../http/route.js';
+import type { ApiCall } from '../http/call.js';
+import { RequestRejection } from '../http/rejection.js';
+import { replyJson, type WholeReply } from '../http/reply.js';
+import type { RouteResult, Route } from '../http/route.js';
 import { codeIndexPage, codeIndexView, codePage, codeView, PAGE_POLICY } from './index.js';
-import { apiPage, describeRoute, documentOf } from './openapi.js';
+import { apiPage, describeRoute, buildOpenApi } from './openapi.js';
 
 /**
  * The interface, described by itself: the pages that the `doc` of every rejection links to, and all of its routes. `all` is
@@ -14,25 +14,25 @@ import { apiPage, describeRoute, documentOf } from './openapi.js';
 export function docRoutes(env: ApiEnv, all: () => readonly Route[]): readonly Route[] {
   const open = { method: 'GET', access: 'open', tenant: 'none', query: [], body: 'none' } as const;
   return [
-    { ...open, path: '/openapi.json', handle: () => json(200, documentOf(all(), env.baseUrl())) },
+    { ...open, path: '/openapi.json', handle: () => replyJson(200, buildOpenApi(all(), env.baseUrl())) },
     { ...open, path: '/docs/api', handle: () => html(apiPage(all().map(describeRoute))) },
     { ...open, path: '/docs/codes', handle: index },
     { ...open, path: '/docs/codes/{code}', handle: one },
   ];
 }
 
-function index(call: Call): Outcome {
-  return wantsPage(call) ? html(codeIndexPage()) : json(200, { sections: codeIndexView() });
+function index(call: ApiCall): RouteResult {
+  return wantsPage(call) ? html(codeIndexPage()) : replyJson(200, { sections: codeIndexView() });
 }
 
-function one(call: Call): Outcome {
+function one(call: ApiCall): RouteResult {
   const code = call.params['code']!;
   const view = codeView(code);
-  if (!view) return new Refused(reject('resource_not_found', 'code', code));
-  return wantsPage(call) ? html(codePage(code) ?? '') : json(200, view);
+  if (!view) return new RequestRejection(reject('resource_not_found', 'code', code));
+  return wantsPage(call) ? html(codePage(code) ?? '') : replyJson(200, view);
 }
 
-function wantsPage({ request }: Call): boolean {
+function wantsPage({ request }: ApiCall): boolean {
   return (request.headers.accept ?? '').includes('text/html');
 }
 

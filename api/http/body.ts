@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { reject } from '../../crds/rejections/index.js';
 import type { Clock } from '../../pkg/clock/index.js';
 import { parseJson } from '../../pkg/json/index.js';
-import { Refused } from './rejection.js';
+import { RequestRejection } from './rejection.js';
 
 export interface BodyLimits {
   readonly maxBytes: number;
@@ -15,44 +15,46 @@ const MAX_TOKENS = 20_000;
 const CLOSE = { connection: 'close' };
 
 /** Refuses a body that says of itself that it is too long. */
-export function refuseByLength(request: IncomingMessage, limits: BodyLimits): Refused | undefined {
+export function checkContentLength(request: IncomingMessage, limits: BodyLimits): RequestRejection | undefined {
   const length = request.headers['content-length'];
   return Number(length ?? 0) > limits.maxBytes ? tooLarge(length, limits) : undefined;
 }
 
 /** Refuses a body that is not plain JSON. */
-export function refuseByType({ headers }: IncomingMessage): Refused | undefined {
+export function checkContentType({ headers }: IncomingMessage): RequestRejection | undefined {
   const [type = ''] = (headers['content-type'] ?? '').split(';', 1);
   if (headers['content-encoding'] === undefined && type.trim().toLowerCase() === 'application/json') return undefined;
-  return new Refused(reject('media_type_unsupported', 'Content-Type', headers['content-type'] ?? ''), CLOSE);
+  return new RequestRejection(reject('media_type_unsupported', 'Content-Type', headers['content-type'] ?? ''), CLOSE);
 }
 
 /** Reads a body and parses it. Gives the document in an object, since `undefined` is no document and `null` is one. */
-export async function readDocument(
+export async function readJsonBody(
   request: IncomingMessage,
   limits: BodyLimits,
   clock: Clock,
-): Promise<{ readonly document: unknown } | Refused> {
+): Promise<{ readonly document: unknown } | RequestRejection> {
   const bytes = await readBytes(request, limits, clock);
-  if (bytes instanceof Refused) return bytes;
+  if (bytes instanceof RequestRejection) return bytes;
   const parsed = parseJson(bytes, { maxDepth: limits.maxDepth, maxTokens: MAX_TOKENS });
   if (parsed.ok) return { document: parsed.value };
   const { path, offset, message } = parsed.problem;
   const problem = `${message}, ${offset} characters in`;
-  return new Refused(reject('request_malformed', path === '' ? 'body' : path, bytes.toString('latin1'), { problem }));
+  return new RequestRejection(
+    reject('request_malformed', path === '' ? 'body' : path, bytes.toString('latin1'), { problem }),
+  );
 }
 
-function readBytes(request: IncomingMessage, limits: BodyLimits, clock: Clock): Promise<Buffer | Refused> {
+function readBytes(request: IncomingMessage, limits: BodyLimits, clock: Clock): Promise<Buffer | RequestRejection> {
   return new Promise((resolve, reject_) => {
     let held: Buffer | undefined;
     let more: Buffer[] | undefined;
     let length = 0;
     const stalled = () =>
-      settle(new Refused(reject('request_stalled', 'body', '', { seconds: limits.maxSeconds }), CLOSE));
+      settle(new RequestRejection(reject('request_stalled', 'body', '', { seconds: limits.maxSeconds }), CLOSE));
     const cancel = clock.after(limits.maxSeconds * 1000, stalled);
-    const settle = (result: Buffer | Refused) => {
+    const settle = (result: Buffer | RequestRejection) => {
       cancel();
-      if (result instanceof Refused) request.removeAllListeners('data').resume();
+      if (result instanceof RequestRejection) request.removeAllListeners('data').resume();
       resolve(result);
     };
     request.on('data', (chunk: Buffer) => {
@@ -67,6 +69,6 @@ function readBytes(request: IncomingMessage, limits: BodyLimits, clock: Clock): 
   });
 }
 
-function tooLarge(received: string | undefined, { maxBytes }: BodyLimits): Refused {
-  return new Refused(reject('request_too_large', 'body', `${received} bytes`, { max: maxBytes }), CLOSE);
+function tooLarge(received: string | undefined, { maxBytes }: BodyLimits): RequestRejection {
+  return new RequestRejection(reject('request_too_large', 'body', `${received} bytes`, { max: maxBytes }), CLOSE);
 }

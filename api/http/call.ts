@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 
 import type { Role, StoredToken, TokenKind } from '../../crds/tenant/index.js';
-import type { Query } from './query.js';
+import type { QueryParams } from './query.js';
 
 /** Who is calling, as the token proved it. */
 export interface Caller {
-  readonly kind: TokenKind | 'nobody';
+  readonly kind: TokenKind | 'anonymous';
   /** Public id of the token: what logs and archives name. */
   readonly id: string;
   readonly tenant: string | undefined;
@@ -14,7 +14,7 @@ export interface Caller {
 }
 
 /** Whoever calls an open route. */
-export const nobody: Caller = { kind: 'nobody', id: '', tenant: undefined, role: undefined, token: undefined };
+export const anonymous: Caller = { kind: 'anonymous', id: '', tenant: undefined, role: undefined, token: undefined };
 
 const RANK: Readonly<Record<Role, number>> = { viewer: 1, deployer: 2, admin: 3 };
 
@@ -24,14 +24,14 @@ export function includesRole(held: Role | undefined, needed: Role): boolean {
 }
 
 /** One request that has passed the pipeline: who asks, for which tenant, with what. */
-export interface Call {
+export interface ApiCall {
   readonly request: IncomingMessage;
   readonly requestId: string;
   readonly caller: Caller;
   /** The tenant the call is about; empty when it is about none. */
   readonly tenant: string;
   readonly params: Readonly<Record<string, string>>;
-  readonly query: Query;
+  readonly query: QueryParams;
   /** The parsed body of a route that takes JSON. */
   readonly document: unknown;
 }

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { ManualClock } from '../../pkg/clock/manual-clock.testing.js';
 import { silentLogger } from '../../pkg/log/index.js';
 import { create, MemoryStore, OutcomeUnknownFault, type Store, WatchCache } from '../../pkg/store/index.js';
-import { untilShown } from './concurrency.js';
+import { waitUntilCached } from './concurrency.js';
 
 describe('a write that was made', () => {
   const clock = new ManualClock();
@@ -18,14 +18,14 @@ describe('a write that was made', () => {
     const store = new MemoryStore({ clock });
     const cache = await follow(store);
     const verdict = await create(store, 'k', {});
-    await untilShown(cache, verdict.stored ? verdict.revision : 0);
+    await waitUntilCached(cache, verdict.stored ? verdict.revision : 0);
     expect(cache.get('k')).not.to.equal(undefined);
   });
 
   it('and is not shown in time is never called unstored', async () => {
     const store = new MemoryStore({ clock });
     const cache = await follow(store);
-    const outcome = untilShown(cache, 1_000_000).then(
+    const outcome = waitUntilCached(cache, 1_000_000).then(
       () => 'shown',
       (thrown: unknown) => thrown,
     );

@@ -6,24 +6,24 @@ import {
   type Revision,
   StoreUnavailableFault,
 } from '../../pkg/store/index.js';
-import { Refused } from './rejection.js';
-import type { Outcome } from './route.js';
+import { RequestRejection } from './rejection.js';
+import type { RouteResult } from './route.js';
 
 /**
  * Refuses a write that was based on another revision than the stored one. The client names the revision it has seen in
  * `If-Match`, or by sending back the metadata it was given; where it names none, any will do.
  */
-export function refuseUnlessMatches(
+export function checkIfMatch(
   header: string | undefined,
   metadataRevision: string | undefined,
   revision: number,
-): Refused | undefined {
+): RequestRejection | undefined {
   const current = String(revision);
   if (header !== undefined && !matches(header, current)) {
-    return new Refused(reject('revision_mismatch', 'If-Match', header, { current }));
+    return new RequestRejection(reject('revision_mismatch', 'If-Match', header, { current }));
   }
   if (metadataRevision !== undefined && metadataRevision !== current) {
-    return new Refused(reject('revision_mismatch', 'metadata.revision', metadataRevision, { current }));
+    return new RequestRejection(reject('revision_mismatch', 'metadata.revision', metadataRevision, { current }));
   }
   return undefined;
 }
@@ -35,7 +35,10 @@ function matches(header: string, current: string): boolean {
 const ATTEMPTS = 8;
 
 /** Tries until an attempt comes to something. Undefined means that somebody else was first. */
-export async function attempts(name: string, attempt: () => Promise<Outcome | undefined>): Promise<Outcome> {
+export async function retryOnConflict(
+  name: string,
+  attempt: () => Promise<RouteResult | undefined>,
+): Promise<RouteResult> {
   for (let count = 1; count <= ATTEMPTS; count++) {
     const outcome = await attempt();
     if (outcome) return outcome;
@@ -47,7 +50,7 @@ export async function attempts(name: string, attempt: () => Promise<Outcome | un
  * Waits until the cache shows a write that was made. One that it does not show in time cannot be answered for here, but
  * was stored: saying that the store is unavailable would promise that it was not.
  */
-export async function untilShown(cache: Pick<Cache, 'reached'>, revision: Revision): Promise<void> {
+export async function waitUntilCached(cache: Pick<Cache, 'reached'>, revision: Revision): Promise<void> {
   try {
     await cache.reached(revision);
   } catch (thrown) {

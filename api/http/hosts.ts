@@ -1,7 +1,7 @@
 import { reject } from '../../crds/rejections/index.js';
 import { InvalidSettingFault, type Settings } from '../../pkg/config/index.js';
-import { Refused } from './rejection.js';
-import { malformed } from './malformed.js';
+import { RequestRejection } from './rejection.js';
+import { rejectMalformed } from './malformed.js';
 
 /** `127.0.0.1:7070`, `[::1]:0`. */
 export function parseListen(text: string): { readonly host: string; readonly port: number } {
@@ -14,8 +14,8 @@ export function parseListen(text: string): { readonly host: string; readonly por
 }
 
 /** The names to answer to, for a server on loopback; elsewhere the certificate is what says who a server is. */
-export function hostsOf({ listen, baseUrl, advertise }: Settings): Hosts {
-  return new Hosts(isLoopback(parseListen(listen).host) ? [baseUrl, advertise] : undefined);
+export function createHostFilter({ listen, baseUrl, advertise }: Settings): HostFilter {
+  return new HostFilter(isLoopback(parseListen(listen).host) ? [baseUrl, advertise] : undefined);
 }
 
 const LOOPBACK_NAMES = ['localhost', '127.0.0.1', '[::1]'];
@@ -29,7 +29,7 @@ export function isLoopback(host: string): boolean {
  * Which names a server on loopback answers to. A page of a stranger can make a browser call this port under a name of
  * its own; the `Host` header gives it away.
  */
-export class Hosts {
+export class HostFilter {
   readonly #names: ReadonlySet<string> | undefined;
 
   /** `urls` are the addresses that the operator has given to the server. Without them any name will do. */
@@ -38,10 +38,10 @@ export class Hosts {
     this.#names = configured && new Set([...LOOPBACK_NAMES, ...configured]);
   }
 
-  refuse(header: string | undefined): Refused | undefined {
-    if (header === undefined) return malformed('Host', undefined, 'it does not say which host it is for');
+  check(header: string | undefined): RequestRejection | undefined {
+    if (header === undefined) return rejectMalformed('Host', undefined, 'it does not say which host it is for');
     const host = header.toLowerCase().replace(/:\d{1,5}$/, '');
     if (!this.#names || this.#names.has(host) || isLoopback(host)) return undefined;
-    return new Refused(reject('host_unknown', 'Host', header), { connection: 'close' });
+    return new RequestRejection(reject('host_unknown', 'Host', header), { connection: 'close' });
   }
 }

@@ -1,11 +1,11 @@
 import { ranges } from '../../crds/keys/index.js';
 import type { Cache, Entry } from '../../pkg/store/index.js';
 import type { Resource } from './resource.js';
-import type { Call } from './call.js';
-import { integerIn, type Query, wrong } from './query.js';
-import { Refused } from './rejection.js';
-import { jsonBytes } from './reply.js';
-import type { Outcome } from './route.js';
+import type { ApiCall } from './call.js';
+import { readInteger, type QueryParams, rejectParameter } from './query.js';
+import { RequestRejection } from './rejection.js';
+import { replyJsonBytes } from './reply.js';
+import type { RouteResult } from './route.js';
 
 /** The query parameters that every list knows. */
 export const LIST_QUERY = ['limit', 'continue', 'watch', 'after'] as const;
@@ -18,58 +18,58 @@ const KEPT_BYTES = 32 * 1024 * 1024;
 const OPEN = Buffer.from('{"items":[');
 const COMMA = Buffer.from(',');
 
-const keptOf = new WeakMap<readonly Entry[], KeptPages>();
+const pageCaches = new WeakMap<readonly Entry[], PageCache>();
 
 /** What a page is taken from. */
-export interface Source {
+export interface ListSource {
   /** In key order. */
   readonly entries: readonly Entry[];
   readonly revision: number;
   /** What all keys begin with. */
   readonly prefix: string;
   readonly view: (entry: Entry) => Buffer;
-  /** What is shown beside the entries. Only a page whose source says so is kept for the next reader. */
-  readonly beside?: readonly Entry[];
+  /** What is shown joinedEntries the entries. Only a page whose source says so is kept for the next reader. */
+  readonly joinedEntries?: readonly Entry[];
   readonly wants?: (entry: Entry) => boolean;
 }
 
 /** Where a tenant's things of one kind come from, as the cache shows them now. */
-export function sourceOf(cache: Cache, { range, joined, view }: Resource, tenant: string): Source {
+export function readListSource(cache: Cache, { range, joined, view }: Resource, tenant: string): ListSource {
   const prefix = ranges.of(range, tenant);
   const { entries, revision } = cache.snapshot(prefix);
   if (joined === undefined)
-    return { entries, revision, prefix, view: entry => view(entry, undefined), beside: NOTHING };
+    return { entries, revision, prefix, view: entry => view(entry, undefined), joinedEntries: NOTHING };
   return {
     entries,
     revision,
     prefix,
-    beside: cache.list(joined + prefix.slice(range.length)),
+    joinedEntries: cache.list(joined + prefix.slice(range.length)),
     view: entry => view(entry, cache.get(joined + entry.key.slice(range.length))),
   };
 }
 
 /** Answers one page of a list, in the order of names. */
-export function listPage({ query }: Call, source: Source): Outcome {
-  const limit = integerIn(query, 'limit', LIMIT);
-  if (limit instanceof Refused) return limit;
+export function listPage({ query }: ApiCall, source: ListSource): RouteResult {
+  const limit = readInteger(query, 'limit', LIMIT);
+  if (limit instanceof RequestRejection) return limit;
   const from = continuedFrom(query);
-  if (from instanceof Refused) return from;
+  if (from instanceof RequestRejection) return from;
 
-  const { items, next } = source.beside ? kept(source, from, limit) : makePage(source, from, limit);
+  const { items, next } = source.joinedEntries ? kept(source, from, limit) : makePage(source, from, limit);
   const continued = next === undefined ? 'null' : `"${tokenOf(next)}"`;
-  return jsonBytes(200, [OPEN, items, Buffer.from(`],"revision":"${source.revision}","next":${continued}}`)]);
+  return replyJsonBytes(200, [OPEN, items, Buffer.from(`],"revision":"${source.revision}","next":${continued}}`)]);
 }
 
 const NOTHING: readonly Entry[] = [];
 
-function kept(source: Source, from: string, limit: number): Page {
-  const { entries, beside } = source;
-  const pages = keptOf.get(entries) ?? new KeptPages(KEPT_BYTES);
-  keptOf.set(entries, pages);
-  return pages.page(`${limit} ${from}`, beside, () => makePage(source, from, limit));
+function kept(source: ListSource, from: string, limit: number): ListPage {
+  const { entries, joinedEntries } = source;
+  const pages = pageCaches.get(entries) ?? new PageCache(KEPT_BYTES);
+  pageCaches.set(entries, pages);
+  return pages.page(`${limit} ${from}`, joinedEntries, () => makePage(source, from, limit));
 }
 
-function makePage({ entries, prefix, view, wants, beside }: Source, from: string, limit: number): Page {
+function makePage({ entries, prefix, view, wants, joinedEntries }: ListSource, from: string, limit: number): ListPage {
   const parts: Buffer[] = [];
   let bytes = 0;
   let count = 0;
@@ -77,7 +77,7 @@ function makePage({ entries, prefix, view, wants, beside }: Source, from: string
   for (let at = placeAfter(entries, prefix + from); at < entries.length; at++) {
     const entry = entries[at]!;
     if (wants && !wants(entry)) continue;
-    if (count === limit || bytes > PAGE_BYTES) return { beside, items: Buffer.concat(parts, bytes), next: last };
+    if (count === limit || bytes > PAGE_BYTES) return { joinedEntries, items: Buffer.concat(parts, bytes), next: last };
     const item = view(entry);
     if (count > 0) parts.push(COMMA);
     parts.push(item);
@@ -85,7 +85,7 @@ function makePage({ entries, prefix, view, wants, beside }: Source, from: string
     count++;
     last = entry.key.slice(prefix.length);
   }
-  return { beside, items: Buffer.concat(parts, bytes), next: undefined };
+  return { joinedEntries, items: Buffer.concat(parts, bytes), next: undefined };
 }
 
 /** Index of the first entry whose key is greater. */
@@ -104,26 +104,26 @@ function tokenOf(name: string): string {
   return Buffer.from(name).toString('base64url');
 }
 
-function continuedFrom(query: Query): string | Refused {
+function continuedFrom(query: QueryParams): string | RequestRejection {
   const token = query.get('continue');
   if (token === undefined) return '';
   const name = Buffer.from(token, 'base64url').toString('utf8');
   const isOurs = /^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$/.test(name) && tokenOf(name) === token;
-  return isOurs ? name : wrong('continue', token, 'the next of the page before');
+  return isOurs ? name : rejectParameter('continue', token, 'the next of the page before');
 }
 
 /** A page of a list. */
-export interface Page {
+export interface ListPage {
   /** What the page was made from; while it is the same, so is the page. */
-  readonly beside: unknown;
+  readonly joinedEntries: unknown;
   readonly items: Buffer;
   readonly next: string | undefined;
 }
 
 /** Keeps the pages that were made of one state of a list, as long as they are not too much together. */
-export class KeptPages {
+export class PageCache {
   readonly #most: number;
-  readonly #pages = new Map<string, Page>();
+  readonly #pages = new Map<string, ListPage>();
   #bytes = 0;
 
   /** `most` bytes are kept. */
@@ -131,10 +131,10 @@ export class KeptPages {
     this.#most = most;
   }
 
-  /** The page at a place, made anew when it is not kept or was made beside something else. */
-  page(place: string, beside: unknown, make: () => Page): Page {
+  /** The page at a place, made anew when it is not kept or was made joinedEntries something else. */
+  page(place: string, joinedEntries: unknown, make: () => ListPage): ListPage {
     const known = this.#pages.get(place);
-    if (known && known.beside === beside) return known;
+    if (known && known.joinedEntries === joinedEntries) return known;
     const made = make();
     this.#bytes += made.items.length - (known?.items.length ?? 0);
     if (this.#bytes > this.#most) {

@@ -5,8 +5,8 @@ import { connect } from 'node:net';
 import { expect } from 'chai';
 
 import { ApiLab } from '../api-lab.testing.js';
-import { Hosts } from './hosts.js';
-import { refuseUnread } from './malformed.js';
+import { HostFilter } from './hosts.js';
+import { rejectUnparsable } from './malformed.js';
 
 const HOST = 'Host: localhost\r\n';
 const chunked = `${HOST}Transfer-Encoding: chunked\r\nContent-Type: application/json\r\n`;
@@ -120,17 +120,17 @@ describe('what never becomes a request', () => {
 
   it('is told when it took too long, and nobody is told when the connection broke', () => {
     const codeOf = (code: string) =>
-      refuseUnread(Object.assign(new Error(code), { code }), { maxBytes: 1, maxSeconds: 1 })?.rejections[0].code;
+      rejectUnparsable(Object.assign(new Error(code), { code }), { maxBytes: 1, maxSeconds: 1 })?.rejections[0].code;
 
     expect(codeOf('ERR_HTTP_REQUEST_TIMEOUT')).to.equal('request_stalled');
     expect(codeOf('ECONNRESET')).to.equal(undefined);
   });
 
   it('needs a host everywhere, and a known one on loopback', () => {
-    const code = (hosts: Hosts, header: string | undefined) => hosts.refuse(header)?.rejections[0].code;
+    const code = (hosts: HostFilter, header: string | undefined) => hosts.check(header)?.rejections[0].code;
 
-    expect(code(new Hosts(undefined), undefined)).to.equal('request_malformed');
-    expect(code(new Hosts(undefined), 'any.example')).to.equal(undefined);
-    expect(code(new Hosts([]), 'any.example')).to.equal('host_unknown');
+    expect(code(new HostFilter(undefined), undefined)).to.equal('request_malformed');
+    expect(code(new HostFilter(undefined), 'any.example')).to.equal(undefined);
+    expect(code(new HostFilter([]), 'any.example')).to.equal('host_unknown');
   });
 });

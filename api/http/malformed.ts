@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 
 import { reject } from '../../crds/rejections/index.js';
-import { Refused } from './rejection.js';
+import { RequestRejection } from './rejection.js';
 
 /** What a server reads of a request before anybody else sees it. */
 export interface HeadLimits {
@@ -22,38 +22,47 @@ const PROBLEMS: Readonly<Record<string, string>> = {
 };
 
 /** What Node says of bytes that it could not read. */
-export interface UnreadError extends NodeJS.ErrnoException {
+export interface HttpParseError extends NodeJS.ErrnoException {
   readonly rawPacket?: Buffer;
 }
 
 /** Why bytes could not be read as a request. Undefined when the connection itself broke: nobody is there to be told. */
-export function refuseUnread({ code = '', rawPacket }: UnreadError, limits: HeadLimits): Refused | undefined {
+export function rejectUnparsable(
+  { code = '', rawPacket }: HttpParseError,
+  limits: HeadLimits,
+): RequestRejection | undefined {
   if (code === 'HPE_HEADER_OVERFLOW') {
     const params = { max: limits.maxBytes, part: 'head' } as const;
-    return new Refused(reject('request_too_large', 'headers', `more than ${limits.maxBytes} bytes`, params), CLOSE);
+    return new RequestRejection(
+      reject('request_too_large', 'headers', `more than ${limits.maxBytes} bytes`, params),
+      CLOSE,
+    );
   }
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
-    return new Refused(reject('request_stalled', 'headers', '', { seconds: limits.maxSeconds }), CLOSE);
+    return new RequestRejection(reject('request_stalled', 'headers', '', { seconds: limits.maxSeconds }), CLOSE);
   }
   if (!code.startsWith('HPE_')) return undefined;
-  return malformed('request', rawPacket?.toString('latin1'), PROBLEMS[code] ?? 'it is not HTTP');
+  return rejectMalformed('request', rawPacket?.toString('latin1'), PROBLEMS[code] ?? 'it is not HTTP');
 }
 
 /** Refuses what no request of HTTP may look like. */
-export function malformed(field: string, received: string | undefined, problem: string): Refused {
-  return new Refused(reject('request_malformed', field, received, { form: 'one HTTP/1.1 request', problem }), CLOSE);
+export function rejectMalformed(field: string, received: string | undefined, problem: string): RequestRejection {
+  return new RequestRejection(
+    reject('request_malformed', field, received, { form: 'one HTTP/1.1 request', problem }),
+    CLOSE,
+  );
 }
 
 /** Refuses an `Expect` header that asks for anything but a go-ahead. */
-export function refuseExpectation({ headers }: IncomingMessage): Refused {
-  return new Refused(reject('expectation_unsupported', 'Expect', headers.expect), CLOSE);
+export function rejectExpectation({ headers }: IncomingMessage): RequestRejection {
+  return new RequestRejection(reject('expectation_unsupported', 'Expect', headers.expect), CLOSE);
 }
 
 /**
  * The answer to give on a connection whose bytes could not be read: the one that is due, where it was the body of its
  * request that broke, else one of its own. Undefined when another answer is due, or has begun.
  */
-export function answerOn(connection: Duplex): ServerResponse | undefined {
+export function findResponse(connection: Duplex): ServerResponse | undefined {
   if (!connection.writable) return undefined;
   // Node tells it nowhere else, and its own answer to such bytes looks at the same place.
   const { _httpMessage: due } = connection as { _httpMessage?: ServerResponse | null };

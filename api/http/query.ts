@@ -1,48 +1,48 @@
 import { reject } from '../../crds/rejections/index.js';
-import { Refused } from './rejection.js';
+import { RequestRejection } from './rejection.js';
 
 /** The query parameters of a request, each at most once and all of them known to the route. */
-export type Query = ReadonlyMap<string, string>;
+export type QueryParams = ReadonlyMap<string, string>;
 
 /** The query parameters that every write knows. */
 export const WRITE_QUERY = ['dryRun'] as const;
 
-const NOTHING: Query = new Map();
+const NOTHING: QueryParams = new Map();
 
 /** Reads a query string. Refuses parameters that the route does not know, and one that is given twice. */
-export function parseQuery(text: string, known: readonly string[]): Query | Refused {
+export function parseQuery(text: string, known: readonly string[]): QueryParams | RequestRejection {
   if (text === '') return NOTHING;
   const query = new Map<string, string>();
   for (const [name, value] of new URLSearchParams(text)) {
-    if (!known.includes(name)) return new Refused(reject('query_parameter_unknown', name, value, { known }));
-    if (query.has(name)) return wrong(name, value, 'the parameter once');
+    if (!known.includes(name)) return new RequestRejection(reject('query_parameter_unknown', name, value, { known }));
+    if (query.has(name)) return rejectParameter(name, value, 'the parameter once');
     query.set(name, value);
   }
   return query;
 }
 
 /** A whole number between two bounds. */
-export function integerIn(
-  query: Query,
+export function readInteger(
+  query: QueryParams,
   name: string,
   range: { readonly min: number; readonly max: number; readonly fallback: number },
-): number | Refused {
+): number | RequestRejection {
   const text = query.get(name);
   if (text === undefined) return range.fallback;
   const number = /^\d{1,9}$/.test(text) ? Number(text) : -1;
   if (number >= range.min && number <= range.max) return number;
-  return wrong(name, text, `an integer from ${range.min} to ${range.max}`);
+  return rejectParameter(name, text, `an integer from ${range.min} to ${range.max}`);
 }
 
 /** `true` or `false`; false when it is left out. */
-export function flagIn(query: Query, name: string): boolean | Refused {
+export function readFlag(query: QueryParams, name: string): boolean | RequestRejection {
   const text = query.get(name);
   if (text === undefined || text === 'false') return false;
   if (text === 'true') return true;
-  return wrong(name, text, 'true or false');
+  return rejectParameter(name, text, 'true or false');
 }
 
 /** The refusal of a parameter's value. */
-export function wrong(name: string, received: string, wanted: string): Refused {
-  return new Refused(reject('query_parameter_invalid', name, received, { wanted }));
+export function rejectParameter(name: string, received: string, wanted: string): RequestRejection {
+  return new RequestRejection(reject('query_parameter_invalid', name, received, { wanted }));
 }

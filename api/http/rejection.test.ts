@@ -6,8 +6,8 @@ import { expect } from 'chai';
 import { systemClock } from '../../pkg/clock/index.js';
 import { MemoryStore, OutcomeUnknownFault, type Store, StoreUnavailableFault } from '../../pkg/store/index.js';
 import { ApiLab, webDeployment } from '../api-lab.testing.js';
-import { readDocument } from './body.js';
-import { Refused } from './rejection.js';
+import { readJsonBody } from './body.js';
+import { RequestRejection } from './rejection.js';
 
 /** A store whose commits of deployments come to what `become` says. */
 function failingStore(become: () => never): Store {
@@ -61,8 +61,8 @@ describe('failures of the platform', () => {
     const impatient = { ...systemClock, after: (_ms: number, fire: () => void) => systemClock.after(5, fire) };
     const limits = { maxBytes: 1000, maxDepth: 32, maxSeconds: 30 };
     request.push('{"half":');
-    const outcome = await readDocument(request, limits, impatient);
+    const outcome = await readJsonBody(request, limits, impatient);
 
-    expect(outcome instanceof Refused && outcome.rejections[0].code).to.equal('request_stalled');
+    expect(outcome instanceof RequestRejection && outcome.rejections[0].code).to.equal('request_stalled');
   });
 });

@@ -13,10 +13,10 @@ import {
   SecretMaterialFault,
   StoreUnavailableFault,
 } from '../../pkg/store/index.js';
-import { type Headers, json, type WholeReply } from './reply.js';
+import { type Headers, replyJson, type WholeReply } from './reply.js';
 
 /** A request that is not carried out, with every reason. A value: whoever meets one hands it back. */
-export class Refused {
+export class RequestRejection {
   readonly rejections: Rejections;
   readonly headers: Headers;
 
@@ -30,28 +30,30 @@ export class Refused {
 const SOON: Headers = { 'retry-after': '1' };
 
 /** The answer to a refused request: the first rejection, and the list of all. */
-export function refusalReply({ rejections, headers }: Refused, baseUrl: string): WholeReply {
+export function toRejectionReply({ rejections, headers }: RequestRejection, baseUrl: string): WholeReply {
   const { status, body } = toRejectionAnswer(rejections, baseUrl);
-  return json(status, body, status === 503 ? { ...SOON, ...headers } : headers);
+  return replyJson(status, body, status === 503 ? { ...SOON, ...headers } : headers);
 }
 
 /** What is answered when the platform, not the request, is at fault. Undefined for what nobody foresaw. */
-export function failureOf(thrown: unknown): Refused | undefined {
+export function toPlatformFailure(thrown: unknown): RequestRejection | undefined {
   if (thrown instanceof OutcomeUnknownFault || thrown instanceof SecretOutcomeUnknownFault) {
-    return new Refused(reject('outcome_unknown', '', ''), SOON);
+    return new RequestRejection(reject('outcome_unknown', '', ''), SOON);
   }
-  if (thrown instanceof SecretMaterialFault) return new Refused(thrown.rejection);
+  if (thrown instanceof SecretMaterialFault) return new RequestRejection(thrown.rejection);
   if (thrown instanceof SecretDocumentFault || thrown instanceof SecretStoreRefusedFault) {
-    return new Refused(reject('field_invalid', 'secrets', '', { wanted: 'material that the secrets store takes' }));
+    return new RequestRejection(
+      reject('field_invalid', 'secrets', '', { wanted: 'material that the secrets store takes' }),
+    );
   }
   if (thrown instanceof SecretStoreUnavailableFault) {
-    return new Refused(reject('secret_store_unavailable', '', ''), SOON);
+    return new RequestRejection(reject('secret_store_unavailable', '', ''), SOON);
   }
-  if (thrown instanceof UnreadableSecretFault) return new Refused(reject('secret_unreadable', '', ''), SOON);
+  if (thrown instanceof UnreadableSecretFault) return new RequestRejection(reject('secret_unreadable', '', ''), SOON);
   const passes =
     thrown instanceof StoreUnavailableFault || thrown instanceof LeaseGoneFault || thrown instanceof ConflictFault;
-  return passes ? new Refused(reject('store_unavailable', '', ''), SOON) : undefined;
+  return passes ? new RequestRejection(reject('store_unavailable', '', ''), SOON) : undefined;
 }
 
 /** What is answered to what nobody foresaw. The log has the rest. */
-export const unforeseen = new Refused(reject('internal_failure', '', ''));
+export const internalFailure = new RequestRejection(reject('internal_failure', '', ''));

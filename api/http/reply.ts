@@ -33,17 +33,17 @@ export const NDJSON_TYPE = 'application/x-ndjson; charset=utf-8';
 export const SSE_TYPE = 'text/event-stream; charset=utf-8';
 
 /** Answers a value as JSON. */
-export function json(status: number, value: unknown, headers?: Headers): WholeReply {
-  return jsonBytes(status, Buffer.from(JSON.stringify(value)), headers);
+export function replyJson(status: number, value: unknown, headers?: Headers): WholeReply {
+  return replyJsonBytes(status, Buffer.from(JSON.stringify(value)), headers);
 }
 
 /** Answers bytes that are JSON already. */
-export function jsonBytes(status: number, body: Buffer | readonly Buffer[], headers?: Headers): WholeReply {
+export function replyJsonBytes(status: number, body: Buffer | readonly Buffer[], headers?: Headers): WholeReply {
   return headers ? { status, body, type: JSON_TYPE, headers } : { status, body, type: JSON_TYPE };
 }
 
 /** Answers a write: bytes that are JSON already, and for the log what the server changed in what was sent. */
-export function writtenReply(
+export function replyWritten(
   status: number,
   body: Buffer,
   headers: Headers,
@@ -53,11 +53,11 @@ export function writtenReply(
 }
 
 /** `ETag` of an object that was last changed at this revision. */
-export function etag(revision: number): Headers {
-  return { etag: etagOf(revision) };
+export function etagHeader(revision: number): Headers {
+  return { etag: formatEtag(revision) };
 }
 
 /** The same, without the header's name. */
-export function etagOf(revision: number): string {
+export function formatEtag(revision: number): string {
   return `"${revision}"`;
 }

@@ -2,11 +2,11 @@ import type { Clock } from '../../pkg/clock/index.js';
 import type { Logger } from '../../pkg/log/index.js';
 import type { BoundCounter, BoundHistogram, Metrics } from '../../pkg/metrics/index.js';
 import type { Caller } from './call.js';
-import { Refused } from './rejection.js';
-import type { Outcome, Route } from './route.js';
+import { RequestRejection } from './rejection.js';
+import type { RouteResult, Route } from './route.js';
 
 /** What is known of a request so far. */
-export interface Progress {
+export interface RequestProgress {
   readonly requestId: string;
   readonly method: string;
   /** Monotonic. */
@@ -16,18 +16,18 @@ export interface Progress {
   tenant: string;
 }
 
-export interface AccountsEnv {
+export interface RequestLogEnv {
   readonly metrics: Metrics;
   readonly log: Logger;
   readonly clock: Clock;
 }
 
 /** Counts, times and logs what was answered. */
-export class Accounts {
-  readonly #env: AccountsEnv;
+export class RequestLog {
+  readonly #env: RequestLogEnv;
   readonly #routes: RouteMetrics;
 
-  constructor(env: AccountsEnv) {
+  constructor(env: RequestLogEnv) {
     this.#env = env;
     this.#routes = new RouteMetrics(env.metrics);
   }
@@ -36,7 +36,11 @@ export class Accounts {
    * Notes one answer. A line of information for every change that somebody asked for; reads, and the constant talk of
    * the agents, are for those who look closer.
    */
-  note({ requestId, method, startedAt, route, caller, tenant }: Progress, status: number, outcome: Outcome): void {
+  record(
+    { requestId, method, startedAt, route, caller, tenant }: RequestProgress,
+    status: number,
+    outcome: RouteResult,
+  ): void {
     const { metrics, log, clock } = this.#env;
     const path = route?.path ?? 'none';
     const ms = clock.monotonic() - startedAt;
@@ -44,7 +48,7 @@ export class Accounts {
     const isWrite = route !== undefined && method !== 'GET' && method !== 'HEAD' && !path.startsWith('/agent/');
     const level = isWrite ? 'info' : 'debug';
     const fields = { requestId, method, route: path, status, ms: Math.round(ms * 10) / 10, tenant, token: caller.id };
-    if (outcome instanceof Refused) {
+    if (outcome instanceof RequestRejection) {
       const [{ code }] = outcome.rejections;
       metrics.count('mooring_rejections_total', { code });
       log[level]('request', { ...fields, code });

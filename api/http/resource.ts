@@ -22,7 +22,7 @@ const HEAD = '{"metadata":{';
  * A stored document as clients see it, made from its own bytes: the revision goes into the metadata, and `more` comes
  * after the last field. Nothing is parsed or written again.
  */
-export function spliced(entry: Pick<Entry, 'bytes' | 'revision'>, ...more: readonly Buffer[]): Buffer {
+export function spliceDocument(entry: Pick<Entry, 'bytes' | 'revision'>, ...more: readonly Buffer[]): Buffer {
   return Buffer.concat([
     Buffer.from(`${HEAD}"revision":"${entry.revision}",`),
     entry.bytes.subarray(HEAD.length, -1),
@@ -36,13 +36,13 @@ const UID = Buffer.from('"uid":"');
 const QUOTE = 0x22;
 
 /** The uid that stands first in a stored document, read without parsing the rest. */
-export function uidIn(bytes: Buffer): string {
+export function readUid(bytes: Buffer): string {
   const start = bytes.indexOf(UID) + UID.length;
   return bytes.toString('latin1', start, bytes.indexOf(QUOTE, start));
 }
 
 /** Keeps what was made of an entry and of the one shown beside it, for as long as both are the same. */
-export function remembered(
+export function cacheView(
   make: (entry: Entry, joined: Entry | undefined) => Buffer,
 ): (entry: Entry, joined: Entry | undefined) => Buffer {
   const made = new WeakMap<Entry, { readonly joined: Entry | undefined; readonly bytes: Buffer }>();

@@ -1,7 +1,7 @@
 import type { Method, Route } from './route.js';
 
 /** Where a request goes: to a route, to a path that has others, or nowhere. */
-export type Found =
+export type RouteMatch =
   | { readonly kind: 'route'; readonly route: Route; readonly params: Readonly<Record<string, string>> }
   | { readonly kind: 'method'; readonly allowed: readonly string[] }
   | { readonly kind: 'nothing' };
@@ -14,7 +14,7 @@ interface Branch {
 }
 
 const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({});
-const NOTHING: Found = { kind: 'nothing' };
+const NOTHING: RouteMatch = { kind: 'nothing' };
 
 /** Routes by the segments of their paths. Built once, at start-up. */
 export class RouteTree {
@@ -28,7 +28,7 @@ export class RouteTree {
    * The route of a request. `path` is as the client sent it, without the query. A segment that is a name in one route and
    * a parameter in another is the name, unless that leads nowhere.
    */
-  find(method: string, path: string): Found {
+  find(method: string, path: string): RouteMatch {
     const place = walk(this.#root, path.split('/'), 1, []);
     if (!place) return NOTHING;
     const { branch: at, values } = place;

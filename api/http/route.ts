@@ -1,8 +1,8 @@
 import type { Role, TokenKind } from '../../crds/tenant/index.js';
 import { BrokenInvariantFault } from '../../pkg/fault/index.js';
-import type { Refused } from './rejection.js';
+import type { RequestRejection } from './rejection.js';
 import type { Reply } from './reply.js';
-import type { Call } from './call.js';
+import type { ApiCall } from './call.js';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
@@ -36,14 +36,14 @@ export interface Route {
   /** The query parameters it knows. Any other is refused. */
   readonly query: readonly string[];
   readonly body: BodyRule;
-  readonly handle: (call: Call) => Outcome | Promise<Outcome>;
+  readonly handle: (call: ApiCall) => RouteResult | Promise<RouteResult>;
 }
 
 /** What a handler comes to. */
-export type Outcome = Reply | Refused;
+export type RouteResult = Reply | RequestRejection;
 
 /** The kinds of token that a route accepts. */
-export function kindsOf(access: Access): readonly TokenKind[] {
+export function listTokenKinds(access: Access): readonly TokenKind[] {
   return access === 'open' ? [] : (Object.keys(access) as TokenKind[]);
 }
 
@@ -65,7 +65,7 @@ function* problemsOf({ method, access, tenant, body }: Route): Generator<string>
     yield 'does not say who may call it';
     return;
   }
-  const kinds = kindsOf(access);
+  const kinds = listTokenKinds(access);
   if (access !== 'open' && kinds.length === 0) yield 'can be called by nobody';
   if (access === 'open' && tenant !== 'none') yield 'is open and yet about a tenant';
   if (kinds.includes('tenant') && tenant === 'none') yield 'takes tenant tokens and yet is about no tenant';

@@ -3,8 +3,8 @@ import { Socket } from 'node:net';
 
 import { expect } from 'chai';
 
-import { json, type StreamReply } from './reply.js';
-import { send } from './send.js';
+import { replyJson, type StreamReply } from './reply.js';
+import { sendReply } from './send.js';
 
 describe('an answer', () => {
   it('that comes after another to the same request is let go', () => {
@@ -16,9 +16,9 @@ describe('an answer', () => {
       open: () => (heard += 'opened'),
       abandon: () => (heard += 'abandoned'),
     };
-    send(response, json(400, {}), 'req_1', false);
-    send(response, json(200, {}), 'req_2', false);
-    send(response, stream, 'req_3', false);
+    sendReply(response, replyJson(400, {}), 'req_1', false);
+    sendReply(response, replyJson(200, {}), 'req_2', false);
+    sendReply(response, stream, 'req_3', false);
 
     expect([response.statusCode, response.getHeader('x-request-id'), heard]).to.deep.equal([
       400,

@@ -18,7 +18,7 @@ const POLICY = 'content-security-policy';
 const NOTHING_LOADS = "default-src 'none'; frame-ancestors 'none'";
 
 /** Sends an answer. `headOnly` leaves out what a HEAD request does not want. */
-export function send(response: ServerResponse, reply: Reply, requestId: string, headOnly: boolean): void {
+export function sendReply(response: ServerResponse, reply: Reply, requestId: string, headOnly: boolean): void {
   if (response.headersSent) return abandon(reply); // its body broke meanwhile, and that was answered
   const headers = [...ALWAYS, 'x-request-id', requestId, 'content-type', reply.type];
   if (reply.headers?.[POLICY] === undefined) headers.push(POLICY, NOTHING_LOADS);

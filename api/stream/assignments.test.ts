@@ -5,8 +5,8 @@ import { expect } from 'chai';
 
 import { systemClock } from '../../pkg/clock/index.js';
 import type { AssignmentLine, AgentDispatcher } from '../../pkg/link/index.js';
-import { nobody } from '../http/call.js';
-import { AssignmentLines } from './assignments.js';
+import { anonymous } from '../http/call.js';
+import { AssignmentStreams } from './assignments.js';
 import type { OpenStreams } from './open-streams.js';
 
 describe('the lines of assignments', () => {
@@ -32,8 +32,8 @@ describe('the lines of assignments', () => {
       return () => undefined;
     };
     const out = new PassThrough();
-    const lines = new AssignmentLines({ dispatcher, streams, clock: { ...systemClock, after } });
-    lines.open({ tenant: 't', id: 'node_1', name: 'n' }, nobody, out as unknown as ServerResponse);
+    const lines = new AssignmentStreams({ dispatcher, streams, clock: { ...systemClock, after } });
+    lines.open({ tenant: 't', id: 'node_1', name: 'n' }, anonymous, out as unknown as ServerResponse);
     line({ type: 'ping' });
     end();
     tick();

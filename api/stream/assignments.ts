@@ -3,30 +3,30 @@ import type { ServerResponse } from 'node:http';
 import type { Clock } from '../../pkg/clock/index.js';
 import type { AssignmentLine, AgentDispatcher, NodeIdentity } from '../../pkg/link/index.js';
 import type { Caller } from '../http/call.js';
-import { every, type OpenStreams } from './open-streams.js';
+import { repeatEvery, type OpenStreams } from './open-streams.js';
 
 const PING_MS = 5_000;
 const PING: AssignmentLine = { type: 'ping' };
-const PING_BYTES = bytesOf(PING);
+const PING_BYTES = encodeLine(PING);
 
 /** More than this unread, and the agent is cut: it comes back and begins with a snapshot. */
 const UNREAD_BYTES = 8 * 1024 * 1024;
 
-export interface AssignmentLinesEnv {
+export interface AssignmentStreamsEnv {
   readonly dispatcher: AgentDispatcher;
   readonly streams: OpenStreams;
   readonly clock: Clock;
 }
 
 /** The open streams of assignments as HTTP carries them, kept warm by one timer. */
-export class AssignmentLines {
-  readonly #env: AssignmentLinesEnv;
+export class AssignmentStreams {
+  readonly #env: AssignmentStreamsEnv;
   readonly #open = new Set<ServerResponse>();
   readonly #stop: () => void;
 
-  constructor(env: AssignmentLinesEnv) {
+  constructor(env: AssignmentStreamsEnv) {
     this.#env = env;
-    this.#stop = every(env.clock, PING_MS, () => {
+    this.#stop = repeatEvery(env.clock, PING_MS, () => {
       for (const out of this.#open) out.write(PING_BYTES);
     });
   }
@@ -36,7 +36,7 @@ export class AssignmentLines {
     this.#open.add(out);
     const unsubscribe = this.#env.dispatcher.assignments(node, line => {
       if (out.writableLength > UNREAD_BYTES) out.destroy();
-      else out.write(bytesOf(line));
+      else out.write(encodeLine(line));
     });
     const leave = () => {
       this.#open.delete(out);
@@ -57,6 +57,6 @@ export class AssignmentLines {
   }
 }
 
-function bytesOf(line: AssignmentLine): Buffer {
+function encodeLine(line: AssignmentLine): Buffer {
   return Buffer.from(`${JSON.stringify(line)}\n`);
 }

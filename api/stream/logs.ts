@@ -10,15 +10,15 @@ export interface LogSource {
 }
 
 /** What became of a wait: the stream, the agent's word that it carries too many, or nothing in time. */
-export type Arrival = LogSource | 'declined' | 'late';
+export type LogArrival = LogSource | 'declined' | 'late';
 
 interface Waiting {
   readonly nodeId: string;
-  readonly settle: (arrival: Arrival) => void;
+  readonly settle: (arrival: LogArrival) => void;
 }
 
 /** Where those who want logs meet the agents who were asked to send them. */
-export class LogDesk {
+export class LogRendezvous {
   readonly #clock: Clock;
   readonly #waiting = new Map<string, Waiting>();
 
@@ -27,9 +27,9 @@ export class LogDesk {
   }
 
   /** Waits for the node to dial in with the stream of that id. */
-  await(id: string, nodeId: string, ms: number): Promise<Arrival> {
+  await(id: string, nodeId: string, ms: number): Promise<LogArrival> {
     return new Promise(resolve => {
-      const settle = (arrival: Arrival) => {
+      const settle = (arrival: LogArrival) => {
         cancel();
         this.#waiting.delete(id);
         resolve(arrival);

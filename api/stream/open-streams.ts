@@ -31,7 +31,7 @@ export class OpenStreams {
       cache.subscribe(({ key, entry }) => {
         if (!entry && key.startsWith(ranges.tokens)) this.#end(key.slice(ranges.tokens.length));
       }),
-      every(clock, TICK_MS, () => this.#endExpired()),
+      repeatEvery(clock, TICK_MS, () => this.#endExpired()),
     ];
   }
 
@@ -76,7 +76,7 @@ export class OpenStreams {
 }
 
 /** Calls `tick` again and again, `ms` after the last time. Returns how to stop it. */
-export function every(clock: Clock, ms: number, tick: () => void): () => void {
+export function repeatEvery(clock: Clock, ms: number, tick: () => void): () => void {
   let cancel = clock.after(ms, fire);
   function fire(): void {
     cancel = clock.after(ms, fire);

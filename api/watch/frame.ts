@@ -5,7 +5,7 @@ import type { Resource } from '../http/resource.js';
  * A place in the order of all changes: after the change at `position` of `revision`, or, in a list that was being read
  * at `revision`, after the object called `name`.
  */
-export interface Cursor {
+export interface WatchCursor {
   readonly revision: number;
   /** Infinite when the whole revision has been seen. */
   readonly position: number;
@@ -16,25 +16,25 @@ export interface Cursor {
 const FORM = /^(\d{1,15})(?:\.(\d{1,9})|:([A-Za-z0-9][A-Za-z0-9._-]{0,252}))?$/;
 
 /** The place after everything that happened at a revision. */
-export function after(revision: number): Cursor {
+export function afterRevision(revision: number): WatchCursor {
   return { revision, position: Number.POSITIVE_INFINITY };
 }
 
 /** Reads a cursor that a client sent back. */
-export function parseCursor(text: string): Cursor | undefined {
+export function parseCursor(text: string): WatchCursor | undefined {
   const [, revision, position, name] = FORM.exec(text) ?? [];
   if (revision === undefined) return undefined;
   if (position !== undefined) return { revision: Number(revision), position: Number(position) };
-  return name === undefined ? after(Number(revision)) : { ...after(Number(revision)), name };
+  return name === undefined ? afterRevision(Number(revision)) : { ...afterRevision(Number(revision)), name };
 }
 
 /** Whether the first place is before the second. */
-export function isBefore(a: Cursor, b: Cursor): boolean {
+export function isBefore(a: WatchCursor, b: WatchCursor): boolean {
   return a.revision === b.revision ? a.position < b.position : a.revision < b.revision;
 }
 
 /** The two entries that a thing is made of. */
-export interface Shown {
+export interface JoinedEntry {
   readonly entry: Entry;
   readonly joined: Entry | undefined;
 }
@@ -42,13 +42,13 @@ export interface Shown {
 export type ChangeType = 'added' | 'modified' | 'deleted';
 
 /** How lines are written. */
-export type Format = 'ndjson' | 'sse';
+export type WatchFormat = 'ndjson' | 'sse';
 
 /**
  * One change to one thing, as it was at that moment. Its lines are written when the first tail wants them, and are the
  * same bytes for all.
  */
-export class Moment implements Cursor {
+export class WatchFrame implements WatchCursor {
   readonly revision: number;
   readonly position: number;
   readonly resource: Resource;
@@ -56,12 +56,12 @@ export class Moment implements Cursor {
   readonly topic: string;
   readonly name: string;
   readonly type: ChangeType;
-  readonly shown: Shown;
+  readonly current: JoinedEntry;
   /** How the thing was before; undefined when it did not exist. One of the two exists. */
-  readonly before: Shown | undefined;
+  readonly before: JoinedEntry | undefined;
   readonly #lines: { ndjson?: Buffer; sse?: Buffer } = {};
 
-  constructor(change: CacheChange, resource: Resource, before: Shown | undefined, now: Shown | undefined) {
+  constructor(change: CacheChange, resource: Resource, before: JoinedEntry | undefined, now: JoinedEntry | undefined) {
     this.revision = change.revision;
     this.position = change.position;
     this.resource = resource;
@@ -70,14 +70,14 @@ export class Moment implements Cursor {
     const slash = key.lastIndexOf('/') + 1;
     this.topic = key.slice(0, slash);
     this.name = key.slice(slash);
-    this.shown = shown;
+    this.current = shown;
     this.before = before;
     this.type = now ? (before ? 'modified' : 'added') : 'deleted';
   }
 
-  line(format: Format): Buffer {
+  formatLine(format: WatchFormat): Buffer {
     const cursor = `${this.revision}.${this.position}`;
-    const { entry, joined } = this.shown;
+    const { entry, joined } = this.current;
     this.#lines[format] ??= line(format, this.type, cursor, this.resource.view(entry, joined));
     return this.#lines[format];
   }
@@ -87,7 +87,7 @@ const NO_OBJECT = Buffer.from('null');
 
 /** One line of a tail. */
 export function line(
-  format: Format,
+  format: WatchFormat,
   type: ChangeType | 'bookmark' | 'gone',
   cursor: string,
   object: Buffer = NO_OBJECT,
@@ -101,21 +101,21 @@ export function line(
 }
 
 /** The moment that a change in the store is for those who watch a resource, if it is one. */
-export function momentOf(
+export function toWatchFrame(
   change: CacheChange,
   resource: Resource,
   get: (key: string) => Entry | undefined,
-): Moment | undefined {
+): WatchFrame | undefined {
   const { range, joined: joinedRange } = resource;
   const { key, entry, previous } = change;
   if (key.startsWith(range)) {
     const joined = joinedRange === undefined ? undefined : get(joinedRange + key.slice(range.length));
     const before = previous && { entry: previous, joined };
     const now = entry && { entry, joined };
-    return (before ?? now) && new Moment(change, resource, before, now);
+    return (before ?? now) && new WatchFrame(change, resource, before, now);
   }
   if (joinedRange === undefined || !key.startsWith(joinedRange)) return undefined;
   const owner = get(range + key.slice(joinedRange.length));
   if (!owner) return undefined; // it went together with what it belonged to, which has its own moment
-  return new Moment(change, resource, { entry: owner, joined: previous }, { entry: owner, joined: entry });
+  return new WatchFrame(change, resource, { entry: owner, joined: previous }, { entry: owner, joined: entry });
 }

@@ -1,13 +1,13 @@
 import type { Cache } from '../../pkg/store/index.js';
 import type { Resource } from '../http/resource.js';
-import { after, type Cursor, isBefore, type Moment, momentOf, type Shown } from './frame.js';
+import { afterRevision, type WatchCursor, isBefore, type WatchFrame, toWatchFrame, type JoinedEntry } from './frame.js';
 
 /** What is told when the history has grown, or begins anew. */
-export interface HistoryListener {
+export interface WatchHistoryListener {
   /** The moments from `from` on are new; they are about these topics. */
-  grown(from: number, topics: ReadonlySet<string>): void;
+  onFrames(from: number, topics: ReadonlySet<string>): void;
   /** Nothing before now can be resumed: what happened was not followed. */
-  reset(): void;
+  onReset(): void;
 }
 
 /**
@@ -15,29 +15,29 @@ export interface HistoryListener {
  *
  * Moments are numbered as they come; the oldest give way to new ones. A tail is a number, not a queue.
  */
-export class History {
+export class WatchHistory {
   readonly #capacity: number;
-  readonly #ring: Moment[] = [];
-  readonly #listener: HistoryListener;
+  readonly #ring: WatchFrame[] = [];
+  readonly #listener: WatchHistoryListener;
   /** Number of the next moment. */
   #next = 0;
   /** The oldest place that a tail can resume from. */
-  #floor: Cursor = after(0);
+  #floor: WatchCursor = afterRevision(0);
   #revision = 0;
   #resetting = false;
   #topics = new Set<string>();
   #told = 0;
 
-  constructor(cache: Cache, resources: readonly Resource[], capacity: number, listener: HistoryListener) {
+  constructor(cache: Cache, resources: readonly Resource[], capacity: number, listener: WatchHistoryListener) {
     this.#capacity = Math.max(1, capacity);
     this.#listener = listener;
-    this.#floor = after(cache.revision);
+    this.#floor = afterRevision(cache.revision);
     this.#revision = cache.revision;
     cache.onReset(revision => this.#reset(revision));
     cache.subscribe(change => {
       if (this.#resetting) return;
       for (const resource of resources) {
-        const moment = momentOf(change, resource, key => cache.get(key));
+        const moment = toWatchFrame(change, resource, key => cache.get(key));
         if (moment) this.#push(moment);
       }
     });
@@ -55,13 +55,13 @@ export class History {
   }
 
   /** The moment of a number, or undefined when it is no longer kept. */
-  at(number: number): Moment | undefined {
+  at(number: number): WatchFrame | undefined {
     if (number < this.#next - this.#ring.length) return undefined;
     return this.#ring[number % this.#capacity];
   }
 
   /** Number of the first moment after a place, or undefined when not everything after it is kept. */
-  numberAfter(cursor: Cursor): number | undefined {
+  numberAfter(cursor: WatchCursor): number | undefined {
     if (isBefore(cursor, this.#floor)) return undefined;
     let low = this.#next - this.#ring.length;
     let high = this.#next;
@@ -74,8 +74,8 @@ export class History {
   }
 
   /** What of a topic was different before the moment of that number: name → how it was then. */
-  undone(topic: string, number: number): Map<string, Shown | undefined> {
-    const different = new Map<string, Shown | undefined>();
+  undone(topic: string, number: number): Map<string, JoinedEntry | undefined> {
+    const different = new Map<string, JoinedEntry | undefined>();
     for (let at = this.#next - 1; at >= number; at--) {
       const moment = this.at(at)!;
       if (moment.topic === topic) different.set(moment.name, moment.before);
@@ -83,7 +83,7 @@ export class History {
     return different;
   }
 
-  #push(moment: Moment): void {
+  #push(moment: WatchFrame): void {
     const slot = this.#next % this.#capacity;
     const dropped = this.#ring[slot];
     if (dropped) this.#floor = dropped;
@@ -97,7 +97,7 @@ export class History {
     this.#ring.length = 0;
     // Numbers go on, so that no tail mistakes a new moment for one it has had; a full ring of them counts as lost.
     this.#next = Math.ceil((this.#next + 1) / this.#capacity) * this.#capacity;
-    this.#floor = after(revision);
+    this.#floor = afterRevision(revision);
     this.#topics = new Set();
   }
 
@@ -106,7 +106,7 @@ export class History {
     if (this.#resetting) {
       this.#resetting = false;
       this.#told = this.#next;
-      this.#listener.reset();
+      this.#listener.onReset();
       return;
     }
     const from = this.#told;
@@ -114,6 +114,6 @@ export class History {
     if (this.#topics.size === 0) return;
     const topics = this.#topics;
     this.#topics = new Set();
-    this.#listener.grown(from, topics);
+    this.#listener.onFrames(from, topics);
   }
 }

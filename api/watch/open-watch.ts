@@ -2,73 +2,78 @@ import { ranges } from '../../crds/keys/index.js';
 import { reject } from '../../crds/rejections/index.js';
 import type { Cache, Entry } from '../../pkg/store/index.js';
 import type { ApiEnv } from '../env.js';
-import type { Call } from '../http/call.js';
-import { wrong } from '../http/query.js';
-import { Refused } from '../http/rejection.js';
+import type { ApiCall } from '../http/call.js';
+import { rejectParameter } from '../http/query.js';
+import { RequestRejection } from '../http/rejection.js';
 import { NDJSON_TYPE, SSE_TYPE } from '../http/reply.js';
 import type { Resource } from '../http/resource.js';
-import type { Outcome } from '../http/route.js';
-import { type Cursor, type Format, parseCursor, type Shown } from './frame.js';
-import type { History } from './history.js';
-import type { Opening } from './watcher.js';
+import type { RouteResult } from '../http/route.js';
+import { type WatchCursor, type WatchFormat, parseCursor, type JoinedEntry } from './frame.js';
+import type { WatchHistory } from './history.js';
+import type { InitialList } from './watcher.js';
 
 /** Answers a watch: from the cursor that the client names, or from the current state on. */
 export async function openWatch(
   env: ApiEnv,
-  call: Call,
+  call: ApiCall,
   resource: Resource,
   wants: (entry: Entry) => boolean = () => true,
-): Promise<Outcome> {
-  const format: Format = (call.request.headers.accept ?? '').includes('text/event-stream') ? 'sse' : 'ndjson';
+): Promise<RouteResult> {
+  const format: WatchFormat = (call.request.headers.accept ?? '').includes('text/event-stream') ? 'sse' : 'ndjson';
   const cursor = askedCursor(call, format);
-  if (cursor instanceof Refused) return cursor;
+  if (cursor instanceof RequestRejection) return cursor;
 
   await env.cache.barrier();
   const topic = ranges.of(resource.range, call.tenant);
   const start = cursor ? resumed(env, resource, topic, cursor) : fresh(env, resource, topic);
-  if (!start) return new Refused(reject('watch_expired', 'after', call.query.get('after') ?? ''));
+  if (!start) return new RequestRejection(reject('watch_expired', 'after', call.query.get('after') ?? ''));
 
   return {
     status: 200,
     type: format === 'sse' ? SSE_TYPE : NDJSON_TYPE,
     open: out => {
-      const tail = env.tails.open({ out, resource, topic, format, wants, ...start }, () => forget());
-      const forget = env.streams.add('watch', call.caller, () => tail.close());
+      const watcher = env.watchHub.open({ out, resource, topic, format, wants, ...start }, () => forget());
+      const forget = env.streams.add('watch', call.caller, () => watcher.close());
     },
   };
 }
 
-function askedCursor({ query, request }: Call, format: Format): Cursor | Refused | undefined {
+function askedCursor({ query, request }: ApiCall, format: WatchFormat): WatchCursor | RequestRejection | undefined {
   const last = request.headers['last-event-id'];
   const text = (format === 'sse' && typeof last === 'string' ? last : undefined) ?? query.get('after');
   if (text === undefined) return undefined;
-  return parseCursor(text) ?? wrong('after', text, 'a cursor of a watch, or the revision of a list');
+  return parseCursor(text) ?? rejectParameter('after', text, 'a cursor of a watch, or the revision of a list');
 }
 
 interface Start {
   readonly from: number;
-  readonly opening: Opening | undefined;
+  readonly initialList: InitialList | undefined;
 }
 
-function fresh({ cache, tails }: ApiEnv, resource: Resource, topic: string): Start {
-  const { history } = tails;
+function fresh({ cache, watchHub }: ApiEnv, resource: Resource, topic: string): Start {
+  const { history } = watchHub;
   const items = present(cache, resource, topic);
-  return { from: history.next, opening: { revision: history.revision, items } };
+  return { from: history.next, initialList: { revision: history.revision, items } };
 }
 
-function resumed({ cache, tails }: ApiEnv, resource: Resource, topic: string, cursor: Cursor): Start | undefined {
-  const { history } = tails;
+function resumed(
+  { cache, watchHub }: ApiEnv,
+  resource: Resource,
+  topic: string,
+  cursor: WatchCursor,
+): Start | undefined {
+  const { history } = watchHub;
   if (cursor.revision > history.revision) return undefined; // of another store, or of one that was set back
   const from = history.numberAfter(cursor);
   if (from === undefined) return undefined;
-  if (cursor.name === undefined) return { from, opening: undefined };
+  if (cursor.name === undefined) return { from, initialList: undefined };
 
   const then = restAt(history, present(cache, resource, topic), { topic, from, name: cursor.name });
-  return { from, opening: { revision: cursor.revision, items: then } };
+  return { from, initialList: { revision: cursor.revision, items: then } };
 }
 
 /** Everything of a topic as it is now. The lists are immutable, so they may be read at the client's pace. */
-function* present(cache: Cache, { range, joined }: Resource, topic: string): Generator<Shown> {
+function* present(cache: Cache, { range, joined }: Resource, topic: string): Generator<JoinedEntry> {
   const entries = cache.list(topic);
   const beside = joined === undefined ? [] : cache.list(joined + topic.slice(range.length));
   yield* paired(entries, beside, topic.length, (joined?.length ?? 0) + topic.length - range.length);
@@ -79,7 +84,7 @@ function* paired(
   beside: readonly Entry[],
   entryPrefix: number,
   besidePrefix: number,
-): Generator<Shown> {
+): Generator<JoinedEntry> {
   let at = 0;
   for (const entry of entries) {
     const name = entry.key.slice(entryPrefix);
@@ -91,11 +96,11 @@ function* paired(
 
 /** The rest of a list after `name`, as it was before the moment numbered `from`. */
 function* restAt(
-  history: History,
-  now: Iterable<Shown>,
+  history: WatchHistory,
+  now: Iterable<JoinedEntry>,
   { topic, from, name }: { readonly topic: string; readonly from: number; readonly name: string },
-): Generator<Shown> {
-  const then = new Map<string, Shown | undefined>();
+): Generator<JoinedEntry> {
+  const then = new Map<string, JoinedEntry | undefined>();
   for (const shown of now) then.set(shown.entry.key.slice(topic.length), shown);
   for (const [changed, before] of history.undone(topic, from)) then.set(changed, before);
   for (const key of [...then.keys()].toSorted()) {

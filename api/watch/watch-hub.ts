@@ -1,16 +1,16 @@
 import type { Cache } from '../../pkg/store/index.js';
 import type { Clock } from '../../pkg/clock/index.js';
 import type { Metrics } from '../../pkg/metrics/index.js';
-import { every } from '../stream/open-streams.js';
-import { History } from './history.js';
+import { repeatEvery } from '../stream/open-streams.js';
+import { WatchHistory } from './history.js';
 import { line } from './frame.js';
 import type { Resource } from '../http/resource.js';
-import { Tail, type TailOptions } from './watcher.js';
+import { Watcher, type WatcherOptions } from './watcher.js';
 
 /** Half of what clients are promised, so that a quiet tail hears something at least every 15 s. */
 const TICK_MS = 7_000;
 
-export interface TailsEnv {
+export interface WatchHubEnv {
   readonly cache: Cache;
   readonly clock: Clock;
   readonly metrics: Metrics;
@@ -20,28 +20,28 @@ export interface TailsEnv {
 }
 
 /** Everybody who watches anything: one history, one timer, and a set of tails for each topic that has some. */
-export class Tails {
-  readonly history: History;
-  readonly #byTopic = new Map<string, Set<Tail>>();
+export class WatchHub {
+  readonly history: WatchHistory;
+  readonly #byTopic = new Map<string, Set<Watcher>>();
   readonly #metrics: Metrics;
   readonly #stop: () => void;
 
-  constructor({ cache, clock, metrics, resources, capacity }: TailsEnv) {
+  constructor({ cache, clock, metrics, resources, capacity }: WatchHubEnv) {
     this.#metrics = metrics;
-    this.history = new History(cache, resources, capacity, {
-      grown: (from, topics) => {
+    this.history = new WatchHistory(cache, resources, capacity, {
+      onFrames: (from, topics) => {
         for (const topic of topics) for (const tail of this.#byTopic.get(topic) ?? []) tail.wake(from);
       },
-      reset: () => this.#each(tail => tail.reset()),
+      onReset: () => this.#each(tail => tail.reset()),
     });
-    this.#stop = every(clock, TICK_MS, () => this.#tick());
+    this.#stop = repeatEvery(clock, TICK_MS, () => this.#tick());
   }
 
   /** Starts a tail. Whoever ends it, it takes itself away. */
-  open(options: Omit<TailOptions, 'history' | 'ended'>, ended: () => void): Tail {
+  open(options: Omit<WatcherOptions, 'history' | 'ended'>, ended: () => void): Watcher {
     const tails = this.#byTopic.get(options.topic) ?? new Set();
     this.#byTopic.set(options.topic, tails);
-    const tail: Tail = new Tail({
+    const tail: Watcher = new Watcher({
       ...options,
       history: this.history,
       ended: because => {
@@ -70,11 +70,11 @@ export class Tails {
     this.#each(tail => tail.tick(bookmark));
   }
 
-  #each(act: (tail: Tail) => void): void {
+  #each(act: (tail: Watcher) => void): void {
     for (const tails of this.#byTopic.values()) for (const tail of tails) act(tail);
   }
 
-  #remove(tail: Tail): void {
+  #remove(tail: Watcher): void {
     const tails = this.#byTopic.get(tail.topic);
     tails?.delete(tail);
     if (tails?.size === 0) this.#byTopic.delete(tail.topic);

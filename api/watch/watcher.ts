@@ -1,28 +1,28 @@
 import type { ServerResponse } from 'node:http';
 
 import type { Entry } from '../../pkg/store/index.js';
-import type { History } from './history.js';
-import { type Format, line, type Moment, type Shown } from './frame.js';
+import type { WatchHistory } from './history.js';
+import { type WatchFormat, line, type WatchFrame, type JoinedEntry } from './frame.js';
 import type { Resource } from '../http/resource.js';
 
 /** The current state that a tail begins with, in the order of names. */
-export interface Opening {
+export interface InitialList {
   readonly revision: number;
-  readonly items: Iterator<Shown>;
+  readonly items: Iterator<JoinedEntry>;
 }
 
-export interface TailOptions {
-  readonly history: History;
+export interface WatcherOptions {
+  readonly history: WatchHistory;
   readonly out: ServerResponse;
   readonly resource: Resource;
   /** The tenant's range of the resource. */
   readonly topic: string;
-  readonly format: Format;
+  readonly format: WatchFormat;
   /** Which things the client wants to hear of. */
   readonly wants: (entry: Entry) => boolean;
   /** Number of the first moment that the client has not had. */
   readonly from: number;
-  readonly opening: Opening | undefined;
+  readonly initialList: InitialList | undefined;
   readonly ended: (because: 'slow' | 'reset' | 'left') => void;
 }
 
@@ -37,10 +37,10 @@ const FAREWELL_MS = 10_000;
  * It holds a place in the history, never a queue: when the client reads slowly the place stays behind, and when the
  * history has moved past it the client is told so and cut. So a tail costs the same however slow its client is.
  */
-export class Tail {
-  readonly #options: TailOptions;
+export class Watcher {
+  readonly #options: WatcherOptions;
   #number: number;
-  #opening: Opening | undefined;
+  #opening: InitialList | undefined;
   #blocked = false;
   #over = false;
   #batch: Buffer[] = [];
@@ -48,10 +48,10 @@ export class Tail {
   /** Whether a line was sent since the last tick. */
   #spoke = true;
 
-  constructor(options: TailOptions) {
+  constructor(options: WatcherOptions) {
     this.#options = options;
     this.#number = options.from;
-    this.#opening = options.opening;
+    this.#opening = options.initialList;
     options.out.on('drain', () => {
       this.#blocked = false;
       this.#advance();
@@ -72,7 +72,7 @@ export class Tail {
   }
 
   /** Time passes: a quiet client gets a bookmark, one that fell out of the history is cut. */
-  tick(bookmark: Readonly<Record<Format, Buffer>>): void {
+  tick(bookmark: Readonly<Record<WatchFormat, Buffer>>): void {
     if (this.#over) return;
     if (this.#blocked || this.#opening) {
       if (this.#isLost()) this.#cut('slow');
@@ -122,10 +122,10 @@ export class Tail {
   #follow(): void {
     const { history, topic, wants, format } = this.#options;
     while (!this.#opening && !this.#blocked && this.#number < history.next) {
-      const moment: Moment | undefined = history.at(this.#number);
+      const moment: WatchFrame | undefined = history.at(this.#number);
       if (!moment) return this.#cut('slow');
       this.#number++;
-      if (moment.topic === topic && wants(moment.shown.entry)) this.#write(moment.line(format));
+      if (moment.topic === topic && wants(moment.current.entry)) this.#write(moment.formatLine(format));
     }
   }
 

@@ -11,13 +11,13 @@ import {
 } from '../../../pkg/link/index.js';
 import type { Logger } from '../../../pkg/log/index.js';
 import { value } from '../../../pkg/store/index.js';
-import type { Call } from '../../http/call.js';
+import type { ApiCall } from '../../http/call.js';
 import type { ApiEnv } from '../../env.js';
-import { Refused } from '../../http/rejection.js';
-import { json, NDJSON_TYPE } from '../../http/reply.js';
-import type { Outcome, Route } from '../../http/route.js';
-import { isProof, nodeToken } from '../node/enrol.js';
-import { nodeById } from '../node/view.js';
+import { RequestRejection } from '../../http/rejection.js';
+import { replyJson, NDJSON_TYPE } from '../../http/reply.js';
+import type { RouteResult, Route } from '../../http/route.js';
+import { isProofValid, mintNodeToken } from '../node/enrol.js';
+import { findNodeById } from '../node/view.js';
 import { storeToken } from '../token/token.js';
 
 const SKEW_SECONDS = 120;
@@ -51,79 +51,82 @@ export function agentRoutes(env: ApiEnv): readonly Route[] {
   ];
 }
 
-function nodeOf({ caller, tenant }: Call): NodeIdentity {
+function nodeOf({ caller, tenant }: ApiCall): NodeIdentity {
   return { tenant, id: caller.token?.node ?? '', name: caller.token?.nodeName ?? '' };
 }
 
-function logOf({ log }: ApiEnv, { requestId }: Call): Logger {
+function logOf({ log }: ApiEnv, { requestId }: ApiCall): Logger {
   return log.with({ requestId });
 }
 
-async function heartbeat(env: ApiEnv, call: Call): Promise<Outcome> {
+async function heartbeat(env: ApiEnv, call: ApiCall): Promise<RouteResult> {
   const checked = checkHeartbeat(call.document);
-  if (!checked.ok) return new Refused(checked.rejections);
+  if (!checked.ok) return new RequestRejection(checked.rejections);
   const node = nodeOf(call);
   const reply = await env.dispatcher.heartbeat(node, checked.value);
-  if (!reply) return new Refused(reject('resource_not_found', 'node', node.id));
+  if (!reply) return new RequestRejection(reject('resource_not_found', 'node', node.id));
   env.lastHeartbeatAt.set(node.id, env.clock.now());
-  return json(200, { ...reply, alterations: checked.alterations });
+  return replyJson(200, { ...reply, alterations: checked.alterations });
 }
 
-async function report(env: ApiEnv, call: Call): Promise<Outcome> {
+async function report(env: ApiEnv, call: ApiCall): Promise<RouteResult> {
   const checked = checkReportBatch(call.document);
-  if (!checked.ok) return new Refused(checked.rejections);
+  if (!checked.ok) return new RequestRejection(checked.rejections);
   const intake = await env.dispatcher.report(nodeOf(call), checked.value, logOf(env, call));
-  if (!intake.accepted) return new Refused(reject('report_not_own', 'reports', intake.replica));
-  return json(200, {});
+  if (!intake.accepted) return new RequestRejection(reject('report_not_own', 'reports', intake.replica));
+  return replyJson(200, {});
 }
 
 /** The one answer with secrets in it. */
-async function environment(env: ApiEnv, call: Call): Promise<Outcome> {
+async function environment(env: ApiEnv, call: ApiCall): Promise<RouteResult> {
   const checked = checkEnvironmentRequest(call.document);
-  if (!checked.ok) return new Refused(checked.rejections);
+  if (!checked.ok) return new RequestRejection(checked.rejections);
   const answer = await env.dispatcher.environment(nodeOf(call), checked.value, logOf(env, call));
   if (answer.kind !== 'ready') {
-    return new Refused(reject(toEnvironmentRefusal(answer).code, 'replica', checked.value.replica));
+    return new RequestRejection(reject(toEnvironmentRefusal(answer).code, 'replica', checked.value.replica));
   }
   const values = Object.fromEntries([...answer.environment].map(([name, secret]) => [name, secret.reveal()]));
   const reply: EnvironmentReply = { environment: values };
-  return json(200, reply);
+  return replyJson(200, reply);
 }
 
-async function assignments(env: ApiEnv, call: Call): Promise<Outcome> {
+async function assignments(env: ApiEnv, call: ApiCall): Promise<RouteResult> {
   await env.cache.barrier();
   return { status: 200, type: NDJSON_TYPE, open: out => env.assignments.open(nodeOf(call), call.caller, out) };
 }
 
-async function logs(env: ApiEnv, call: Call): Promise<Outcome> {
+async function logs(env: ApiEnv, call: ApiCall): Promise<RouteResult> {
   const id = call.params['id']!;
   const done = env.logs.deliver(id, nodeOf(call).id, call.request);
-  if (!done) return new Refused(reject('resource_not_found', 'id', id), { connection: 'close' });
+  if (!done) return new RequestRejection(reject('resource_not_found', 'id', id), { connection: 'close' });
   await done;
-  return { ...json(200, {}), headers: { connection: 'close' } };
+  return { ...replyJson(200, {}), headers: { connection: 'close' } };
 }
 
-function declineLogs(env: ApiEnv, call: Call): Outcome {
+function declineLogs(env: ApiEnv, call: ApiCall): RouteResult {
   const id = call.params['id']!;
-  return env.logs.decline(id, nodeOf(call).id) ? json(200, {}) : new Refused(reject('resource_not_found', 'id', id));
+  return env.logs.decline(id, nodeOf(call).id)
+    ? replyJson(200, {})
+    : new RequestRejection(reject('resource_not_found', 'id', id));
 }
 
-async function renew(env: ApiEnv, { document, request }: Call): Promise<Outcome> {
+async function renew(env: ApiEnv, { document, request }: ApiCall): Promise<RouteResult> {
   const checked = checkRenewal(document);
-  if (!checked.ok) return new Refused(checked.rejections);
+  if (!checked.ok) return new RequestRejection(checked.rejections);
   const { nodeId, at, proof } = checked.value;
   if (Math.abs(env.clock.now() - at) > SKEW_SECONDS * 1000) {
-    return new Refused(reject('renewal_time_skewed', 'at', at, { seconds: SKEW_SECONDS }));
+    return new RequestRejection(reject('renewal_time_skewed', 'at', at, { seconds: SKEW_SECONDS }));
   }
-  const entry = nodeById(env.cache, nodeId) ?? (await env.cache.barrier(), nodeById(env.cache, nodeId));
+  const entry = findNodeById(env.cache, nodeId) ?? (await env.cache.barrier(), findNodeById(env.cache, nodeId));
   const node = entry && value<StoredNode>(entry);
-  if (!node || !isProof(formatRenewalText(nodeId, at), node.publicKey, proof)) {
-    const refusal = new Refused(reject('node_proof_invalid', 'proof', proof));
-    return env.lanes.refuseGuessing(request.socket.remoteAddress ?? '') ?? refusal;
+  if (!node || !isProofValid(formatRenewalText(nodeId, at), node.publicKey, proof)) {
+    const refusal = new RequestRejection(reject('node_proof_invalid', 'proof', proof));
+    return env.rateLimiter.checkFailedAuth(request.socket.remoteAddress ?? '') ?? refusal;
   }
   const identity = { id: node.id, name: node.name, tenant: node.metadata.tenant };
-  const minted = nodeToken(env, identity, node.id);
-  if (!(await storeToken(env, minted.stored))) return new Refused(reject('node_proof_invalid', 'proof', proof));
+  const minted = mintNodeToken(env, identity, node.id);
+  if (!(await storeToken(env, minted.stored)))
+    return new RequestRejection(reject('node_proof_invalid', 'proof', proof));
   const reply: EnrolReply = { node: identity, token: minted.text, expiresAt: minted.stored.expiresAt };
-  return json(200, reply);
+  return replyJson(200, reply);
 }

@@ -8,7 +8,7 @@ import type { StoredVolume, VolumePhase } from '../../../crds/volume/index.js';
 import { systemClock } from '../../../pkg/clock/index.js';
 import type { Settings } from '../../../pkg/config/index.js';
 import { create, MemoryStore, type Revision, StoreUnavailableFault } from '../../../pkg/store/index.js';
-import { type Answer, ApiLab } from '../../api-lab.testing.js';
+import { type LabResponse, ApiLab } from '../../api-lab.testing.js';
 
 /** A request that is to be refused. */
 export interface Refusable {
@@ -138,7 +138,7 @@ export class CodeWorld {
     return this.lab.stop();
   }
 
-  ask({ method = 'POST', path = '/api/v1/deployments', body, as = 'rich' }: Refusable): Promise<Answer> {
+  ask({ method = 'POST', path = '/api/v1/deployments', body, as = 'rich' }: Refusable): Promise<LabResponse> {
     return this.lab.ask(method, path, { token: this.#tokens[as], ...(body !== undefined && { body }) });
   }
 

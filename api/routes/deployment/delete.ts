@@ -1,41 +1,41 @@
 import { type StoredDeployment, toSpec } from '../../../crds/deployment/index.js';
 import { type Entry, value } from '../../../pkg/store/index.js';
-import { trialReply } from '../../admission/dry-run.js';
-import { nextMetadata, writeOf } from '../../admission/write.js';
+import { replyDryRun } from '../../admission/dry-run.js';
+import { updateMetadata, buildWrite } from '../../admission/write.js';
 import type { ApiEnv } from '../../env.js';
-import type { Call } from '../../http/call.js';
-import { attempts, refuseUnlessMatches } from '../../http/concurrency.js';
-import { flagIn } from '../../http/query.js';
-import { Refused } from '../../http/rejection.js';
-import { etag, jsonBytes } from '../../http/reply.js';
-import type { Outcome } from '../../http/route.js';
-import { findDeployment, statusOf, writtenDeployment } from './view.js';
+import type { ApiCall } from '../../http/call.js';
+import { retryOnConflict, checkIfMatch } from '../../http/concurrency.js';
+import { readFlag } from '../../http/query.js';
+import { RequestRejection } from '../../http/rejection.js';
+import { etagHeader, replyJsonBytes } from '../../http/reply.js';
+import type { RouteResult } from '../../http/route.js';
+import { findDeployment, findStatus, renderWritten } from './view.js';
 
 /** Asks for a deployment to go. The record stays, marked, until its containers are gone; asking again is the same. */
-export async function deleteDeployment(env: ApiEnv, call: Call): Promise<Outcome> {
-  const isTrial = flagIn(call.query, 'dryRun');
-  if (isTrial instanceof Refused) return isTrial;
-  return attempts(call.params['name']!, async () => {
+export async function deleteDeployment(env: ApiEnv, call: ApiCall): Promise<RouteResult> {
+  const isDryRun = readFlag(call.query, 'dryRun');
+  if (isDryRun instanceof RequestRejection) return isDryRun;
+  return retryOnConflict(call.params['name']!, async () => {
     await env.cache.barrier();
     const entry = findDeployment(env.cache, call.tenant, call.params['name']!);
-    if (entry instanceof Refused) return entry;
-    const mismatch = refuseUnlessMatches(call.request.headers['if-match'], undefined, entry.revision);
+    if (entry instanceof RequestRejection) return entry;
+    const mismatch = checkIfMatch(call.request.headers['if-match'], undefined, entry.revision);
     if (mismatch) return mismatch;
-    return isTrial ? trialReply({ before: toSpec(value<StoredDeployment>(entry)) }) : deleteOnce(env, call, entry);
+    return isDryRun ? replyDryRun({ before: toSpec(value<StoredDeployment>(entry)) }) : deleteOnce(env, call, entry);
   });
 }
 
 /** Undefined when somebody else was first. */
-async function deleteOnce(env: ApiEnv, call: Call, entry: Entry): Promise<Outcome | undefined> {
+async function deleteOnce(env: ApiEnv, call: ApiCall, entry: Entry): Promise<RouteResult | undefined> {
   const answer = (written: Pick<Entry, 'bytes' | 'revision'>) =>
-    jsonBytes(200, writtenDeployment(written, statusOf(env.cache, entry), [], []), etag(written.revision));
+    replyJsonBytes(200, renderWritten(written, findStatus(env.cache, entry), [], []), etagHeader(written.revision));
   const stored = value<StoredDeployment>(entry);
   if (stored.metadata.deletedAt !== undefined) return answer(entry);
 
-  const { change, bytes } = await writeOf(env, {
+  const { change, bytes } = await buildWrite(env, {
     kind: 'delete',
     metadata: hash => {
-      const next = nextMetadata(env, stored.metadata, hash);
+      const next = updateMetadata(env, stored.metadata, hash);
       return { ...next, deletedAt: next.updatedAt };
     },
     spec: toSpec(stored),

@@ -1,12 +1,12 @@
 import { type StoredDeployment } from '../../../crds/deployment/index.js';
 import { explainDeployment } from '../../../pkg/fleet/index.js';
 import { value } from '../../../pkg/store/index.js';
-import type { Call } from '../../http/call.js';
+import type { ApiCall } from '../../http/call.js';
 import type { ApiEnv } from '../../env.js';
-import { Refused } from '../../http/rejection.js';
-import { json } from '../../http/reply.js';
-import type { Outcome, Route } from '../../http/route.js';
-import { explanationView } from '../../admission/deployment-dry-run.js';
+import { RequestRejection } from '../../http/rejection.js';
+import { replyJson } from '../../http/reply.js';
+import type { RouteResult, Route } from '../../http/route.js';
+import { toExplanationView } from '../../admission/deployment-dry-run.js';
 import { findDeployment } from './view.js';
 
 const read = { tenant: 'viewer', admin: true } as const;
@@ -21,16 +21,16 @@ export function explainRoutes(env: ApiEnv): readonly Route[] {
 }
 
 /** Worked out when it is asked for, from what the nodes are now. */
-async function explain({ cache, placementPolicy }: ApiEnv, { tenant, params }: Call): Promise<Outcome> {
+async function explain({ cache, placementPolicy }: ApiEnv, { tenant, params }: ApiCall): Promise<RouteResult> {
   await cache.barrier();
   const entry = findDeployment(cache, tenant, params['name']!);
-  if (entry instanceof Refused) return entry;
+  if (entry instanceof RequestRejection) return entry;
   const deployment = value<StoredDeployment>(entry);
   const explanation = explainDeployment(deployment, tenant, { cache, policy: placementPolicy });
-  return json(200, { deployment: deployment.name, ...explanationView(explanation) });
+  return replyJson(200, { deployment: deployment.name, ...toExplanationView(explanation) });
 }
 
-function regions({ placementPolicy }: ApiEnv): Outcome {
+function regions({ placementPolicy }: ApiEnv): RouteResult {
   const { enforced, declared } = placementPolicy.regions;
-  return json(200, { enforcement: enforced, regions: declared });
+  return replyJson(200, { enforcement: enforced, regions: declared });
 }

@@ -8,13 +8,13 @@ import { asError } from '../../../pkg/fault/index.js';
 import type { LogLine, LogRequest } from '../../../pkg/link/index.js';
 import { readDocuments } from '../../../pkg/ndjson/index.js';
 import { encode, type Lease, value } from '../../../pkg/store/index.js';
-import type { Call } from '../../http/call.js';
+import type { ApiCall } from '../../http/call.js';
 import type { ApiEnv } from '../../env.js';
 import type { LogSource } from '../../stream/logs.js';
-import { flagIn, integerIn } from '../../http/query.js';
-import { Refused } from '../../http/rejection.js';
-import type { Outcome, Route } from '../../http/route.js';
-import { uidIn } from '../../http/resource.js';
+import { readFlag, readInteger } from '../../http/query.js';
+import { RequestRejection } from '../../http/rejection.js';
+import type { RouteResult, Route } from '../../http/route.js';
+import { readUid } from '../../http/resource.js';
 import { findDeployment } from './view.js';
 
 const DIAL_MS = 10_000;
@@ -38,20 +38,20 @@ export function logRoutes(env: ApiEnv): readonly Route[] {
   ];
 }
 
-async function readLogs(env: ApiEnv, call: Call): Promise<Outcome> {
-  const follow = flagIn(call.query, 'follow');
-  if (follow instanceof Refused) return follow;
-  const tail = integerIn(call.query, 'tail', { min: 0, max: MAX_TAIL, fallback: MAX_TAIL });
-  if (tail instanceof Refused) return tail;
+async function readLogs(env: ApiEnv, call: ApiCall): Promise<RouteResult> {
+  const follow = readFlag(call.query, 'follow');
+  if (follow instanceof RequestRejection) return follow;
+  const tail = readInteger(call.query, 'tail', { min: 0, max: MAX_TAIL, fallback: MAX_TAIL });
+  if (tail instanceof RequestRejection) return tail;
   const replica = await findReplica(env, call);
-  if (replica instanceof Refused) return replica;
+  if (replica instanceof RequestRejection) return replica;
 
   const { nodeId } = replica;
   const id = createTypedId('log', count => env.random.bytes(count));
-  const request: LogRequest = { id, replica: replica.uid, follow, tail, server: env.advertised() };
+  const request: LogRequest = { id, replica: replica.uid, follow, tail, server: env.agentUrl() };
   const lease = await env.store.grant(LEASE_SECONDS);
   const arrival = env.logs.await(id, nodeId, DIAL_MS);
-  await leave(env, keys.logRequest(call.tenant, nodeId, id), request, lease);
+  await storeLogRequest(env, keys.logRequest(call.tenant, nodeId, id), request, lease);
   const source = await arrival;
   // The agent has dialled, or never will: either way the request has done its work.
   const noted = (what: string) => (thrown: unknown) =>
@@ -59,7 +59,7 @@ async function readLogs(env: ApiEnv, call: Call): Promise<Outcome> {
   env.store.revoke(lease.id).catch(noted('log request left to expire'));
   if (typeof source === 'string') {
     const code = source === 'late' ? 'logs_unavailable' : 'logs_too_many';
-    return new Refused(reject(code, 'replica', String(replica.slot)), SOON);
+    return new RequestRejection(reject(code, 'replica', String(replica.slot)), SOON);
   }
   return {
     status: 200,
@@ -71,31 +71,36 @@ async function readLogs(env: ApiEnv, call: Call): Promise<Outcome> {
         forget();
         source.done();
       });
-      pour(source, out).catch(noted('logs broke off'));
+      copyLogs(source, out).catch(noted('logs broke off'));
     },
   };
 }
 
-type Placed = Replica & { readonly nodeId: string };
+type PlacedReplica = Replica & { readonly nodeId: string };
 
-async function findReplica({ cache }: ApiEnv, { tenant, params, query }: Call): Promise<Placed | Refused> {
-  const slot = query.has('replica') ? integerIn(query, 'replica', { min: 0, max: 1_000_000, fallback: 0 }) : undefined;
-  if (slot instanceof Refused) return slot;
+async function findReplica(
+  { cache }: ApiEnv,
+  { tenant, params, query }: ApiCall,
+): Promise<PlacedReplica | RequestRejection> {
+  const slot = query.has('replica')
+    ? readInteger(query, 'replica', { min: 0, max: 1_000_000, fallback: 0 })
+    : undefined;
+  if (slot instanceof RequestRejection) return slot;
   await cache.barrier();
   const deployment = findDeployment(cache, tenant, params['name']!);
-  if (deployment instanceof Refused) return deployment;
+  if (deployment instanceof RequestRejection) return deployment;
   const name = deployment.key.slice(ranges.of(ranges.deployments, tenant).length);
-  const uid = uidIn(deployment.bytes);
+  const uid = readUid(deployment.bytes);
   const replicas = cache
     .list(ranges.replicasOf(tenant, name))
     .map(entry => value<Replica>(entry))
-    .filter((replica): replica is Placed => replica.deploymentUid === uid && replica.nodeId !== undefined)
+    .filter((replica): replica is PlacedReplica => replica.deploymentUid === uid && replica.nodeId !== undefined)
     .toSorted((a, b) => a.slot - b.slot);
   const chosen = slot === undefined ? replicas[0] : replicas.find(replica => replica.slot === slot);
-  return chosen ?? new Refused(reject('resource_not_found', 'replica', String(slot ?? 'any')));
+  return chosen ?? new RequestRejection(reject('resource_not_found', 'replica', String(slot ?? 'any')));
 }
 
-async function leave({ store }: ApiEnv, key: string, request: LogRequest, lease: Lease): Promise<void> {
+async function storeLogRequest({ store }: ApiEnv, key: string, request: LogRequest, lease: Lease): Promise<void> {
   await store.commit({
     guards: [{ key, at: 0 }],
     puts: [{ key, bytes: encode(request), lease: lease.id }],
@@ -104,11 +109,11 @@ async function leave({ store }: ApiEnv, key: string, request: LogRequest, lease:
 }
 
 /** Copies the text of the lines, at the pace of the slower side. */
-async function pour({ lines, done }: LogSource, out: ServerResponse): Promise<void> {
+async function copyLogs({ lines, done }: LogSource, out: ServerResponse): Promise<void> {
   try {
     for await (const line of readDocuments(lines, LINE_BYTES)) {
       if (out.destroyed || out.writableEnded) return;
-      if (!out.write((line as LogLine).text)) await drained(out);
+      if (!out.write((line as LogLine).text)) await waitForDrain(out);
     }
   } finally {
     out.end();
@@ -117,7 +122,7 @@ async function pour({ lines, done }: LogSource, out: ServerResponse): Promise<vo
 }
 
 /** Waits until more can be written, or nothing ever will be. Leaves no listener behind. */
-function drained(out: ServerResponse): Promise<void> {
+function waitForDrain(out: ServerResponse): Promise<void> {
   return new Promise(resolve => {
     const settle = () => {
       out.off('drain', settle).off('close', settle);

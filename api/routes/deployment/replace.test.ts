@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 
 import { optionalFields } from '../../../crds/deployment/index.js';
-import { type Answer, webDeployment } from '../../api-lab.testing.js';
+import { type LabResponse, webDeployment } from '../../api-lab.testing.js';
 import { CodeWorld, entry, machine1, machine2, ready } from './code-world.testing.js';
 
 /** Two values of a field, as they are stored; what it falls back to without one; and what else it needs. */
@@ -46,12 +46,13 @@ const cases: readonly FieldCase[] = [
 ];
 
 /** Everything else that the deployment says: it must stay. */
-function others({ body }: Answer, field: string): Readonly<Record<string, unknown>> {
+function others({ body }: LabResponse, field: string): Readonly<Record<string, unknown>> {
   const aside = new Set([field, 'image', 'metadata', 'status', 'alterations', 'warnings']);
   return Object.fromEntries(Object.entries(body).filter(([name]) => !aside.has(name)));
 }
 
-const metadataOf = ({ body }: Answer) => body['metadata'] as { readonly generation: number; readonly revision: string };
+const metadataOf = ({ body }: LabResponse) =>
+  body['metadata'] as { readonly generation: number; readonly revision: string };
 
 describe('a change of a deployment over HTTP', () => {
   const world = new CodeWorld();
@@ -83,7 +84,7 @@ describe('a change of a deployment over HTTP', () => {
       const body = webDeployment(name, { ...base, [field]: first });
       const created = await world.lab.ask('POST', '/api/v1/deployments', { token, body });
       expect(created.status, created.text).to.equal(201);
-      const expected = (answer: Answer, value: unknown, generation: number) => {
+      const expected = (answer: LabResponse, value: unknown, generation: number) => {
         expect(answer.status, answer.text).to.equal(200);
         expect(answer.body[field]).to.deep.equal(value);
         expect(others(answer, field)).to.deep.equal(others(created, field));

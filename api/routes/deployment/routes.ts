@@ -1,15 +1,15 @@
 import type { ApiEnv } from '../../env.js';
-import type { Call } from '../../http/call.js';
-import { LIST_QUERY, listPage, sourceOf } from '../../http/listing.js';
-import { flagIn, WRITE_QUERY } from '../../http/query.js';
-import { Refused } from '../../http/rejection.js';
-import { etag, jsonBytes } from '../../http/reply.js';
-import type { Outcome, Route } from '../../http/route.js';
+import type { ApiCall } from '../../http/call.js';
+import { LIST_QUERY, listPage, readListSource } from '../../http/listing.js';
+import { readFlag, WRITE_QUERY } from '../../http/query.js';
+import { RequestRejection } from '../../http/rejection.js';
+import { etagHeader, replyJsonBytes } from '../../http/reply.js';
+import type { RouteResult, Route } from '../../http/route.js';
 import { openWatch } from '../../watch/open-watch.js';
 import { createDeployment } from './create.js';
 import { deleteDeployment } from './delete.js';
 import { replaceDeployment } from './replace.js';
-import { deploymentResource, deploymentView, findDeployment, statusOf } from './view.js';
+import { deploymentResource, deploymentView, findDeployment, findStatus } from './view.js';
 
 const read = { tenant: 'viewer', admin: true } as const;
 const write = { tenant: 'deployer', admin: true } as const;
@@ -51,17 +51,17 @@ export function deploymentRoutes(env: ApiEnv): readonly Route[] {
   ];
 }
 
-async function list(env: ApiEnv, call: Call): Promise<Outcome> {
-  const watch = flagIn(call.query, 'watch');
-  if (watch instanceof Refused) return watch;
+async function list(env: ApiEnv, call: ApiCall): Promise<RouteResult> {
+  const watch = readFlag(call.query, 'watch');
+  if (watch instanceof RequestRejection) return watch;
   if (watch) return openWatch(env, call, deploymentResource);
   await env.cache.barrier();
-  return listPage(call, sourceOf(env.cache, deploymentResource, call.tenant));
+  return listPage(call, readListSource(env.cache, deploymentResource, call.tenant));
 }
 
-async function get({ cache }: ApiEnv, { tenant, params }: Call): Promise<Outcome> {
+async function get({ cache }: ApiEnv, { tenant, params }: ApiCall): Promise<RouteResult> {
   await cache.barrier();
   const entry = findDeployment(cache, tenant, params['name']!);
-  if (entry instanceof Refused) return entry;
-  return jsonBytes(200, deploymentView(entry, statusOf(cache, entry)), etag(entry.revision));
+  if (entry instanceof RequestRejection) return entry;
+  return replyJsonBytes(200, deploymentView(entry, findStatus(cache, entry)), etagHeader(entry.revision));
 }

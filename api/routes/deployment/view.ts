@@ -4,16 +4,16 @@ import { keys, ranges } from '../../../crds/keys/index.js';
 import { reject } from '../../../crds/rejections/index.js';
 import type { Alteration, Warning } from '../../../crds/rule/index.js';
 import type { Cache, Entry } from '../../../pkg/store/index.js';
-import { Refused } from '../../http/rejection.js';
-import { remembered, type Resource, spliced, uidIn } from '../../http/resource.js';
+import { RequestRejection } from '../../http/rejection.js';
+import { cacheView, type Resource, spliceDocument, readUid } from '../../http/resource.js';
 
 const STATUS = Buffer.from(',"status":');
 const DELETED = /"deletedAt":"/;
-const PENDING = untold('Pending', 'accepted; no loop has looked at it yet');
-const DELETING = untold('Deleting', 'deletion was asked for');
+const PENDING = encodeInitialStatus('Pending', 'accepted; no loop has looked at it yet');
+const DELETING = encodeInitialStatus('Deleting', 'deletion was asked for');
 
 /** A deployment with its status, as clients see it. */
-export const deploymentView = remembered((entry, status) => spliced(entry, STATUS, statusBytes(entry, status)));
+export const deploymentView = cacheView((entry, status) => spliceDocument(entry, STATUS, statusBytes(entry, status)));
 
 /** Deployments, for lists and watches. */
 export const deploymentResource: Resource = {
@@ -23,26 +23,26 @@ export const deploymentResource: Resource = {
 };
 
 /** The answer to a write: the deployment, and everything that the server added or remarked. */
-export function writtenDeployment(
+export function renderWritten(
   entry: Pick<Entry, 'bytes' | 'revision'>,
   status: Entry | undefined,
   alterations: readonly Alteration[],
   warnings: readonly Warning[],
 ): Buffer {
   const remarks = `,"alterations":${JSON.stringify(alterations)},"warnings":${JSON.stringify(warnings)}`;
-  return spliced(entry, STATUS, statusBytes(entry, status), Buffer.from(remarks));
+  return spliceDocument(entry, STATUS, statusBytes(entry, status), Buffer.from(remarks));
 }
 
 /** A status of an earlier deployment of the same name is not this one's. */
 function statusBytes({ bytes }: Pick<Entry, 'bytes'>, status: Entry | undefined): Buffer {
-  if (status && uidIn(status.bytes) === uidIn(bytes)) return status.bytes;
+  if (status && readUid(status.bytes) === readUid(bytes)) return status.bytes;
   return DELETED.test(bytes.toString('latin1', 0, METADATA_LENGTH)) ? DELETING : PENDING;
 }
 
 /** Metadata comes first and is never longer than this. */
 const METADATA_LENGTH = 512;
 
-function untold(phase: DeploymentStatus['phase'], message: string): Buffer {
+function encodeInitialStatus(phase: DeploymentStatus['phase'], message: string): Buffer {
   const status: Omit<DeploymentStatus, 'uid'> = {
     phase,
     message,
@@ -61,24 +61,24 @@ const BY_UID = 'api.deployments-by-uid';
 
 /** Files deployments by their uid. To be called once, before the cache is fed. */
 export function defineDeploymentIndex(cache: Cache): void {
-  cache.defineIndex(BY_UID, ranges.deployments, ({ bytes }) => [uidIn(bytes)]);
+  cache.defineIndex(BY_UID, ranges.deployments, ({ bytes }) => [readUid(bytes)]);
 }
 
 /**
  * The deployment of this tenant that a path names, by its name or by its id. What another tenant has is refused in the
  * same words as what nobody has.
  */
-export function findDeployment(cache: Cache, tenant: string, name: string): Entry | Refused {
+export function findDeployment(cache: Cache, tenant: string, name: string): Entry | RequestRejection {
   if (isTypedId('dep', name)) {
     const [entry] = cache.by(BY_UID, name);
     if (entry?.key.startsWith(ranges.of(ranges.deployments, tenant))) return entry;
-    return new Refused(reject('deployment_not_found', 'deployment_id', name));
+    return new RequestRejection(reject('deployment_not_found', 'deployment_id', name));
   }
   const entry = isDnsLabel(name) ? cache.get(keys.deployment(tenant, name)) : undefined;
-  return entry ?? new Refused(reject('deployment_not_found', 'name', name));
+  return entry ?? new RequestRejection(reject('deployment_not_found', 'name', name));
 }
 
 /** The status that belongs to a deployment, if there is one yet. */
-export function statusOf(cache: Cache, { key }: Entry): Entry | undefined {
+export function findStatus(cache: Cache, { key }: Entry): Entry | undefined {
   return cache.get(ranges.statuses + key.slice(ranges.deployments.length));
 }

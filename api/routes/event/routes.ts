@@ -3,12 +3,12 @@ import { ranges } from '../../../crds/keys/index.js';
 import { type RejectionGroup, ungroupRejections } from '../../../crds/scheduling/index.js';
 import { type Entry, value } from '../../../pkg/store/index.js';
 import type { ApiEnv } from '../../env.js';
-import type { Call } from '../../http/call.js';
-import { LIST_QUERY, listPage, sourceOf } from '../../http/listing.js';
-import { flagIn, type Query, wrong } from '../../http/query.js';
-import { Refused } from '../../http/rejection.js';
-import { remembered, type Resource } from '../../http/resource.js';
-import type { Outcome, Route } from '../../http/route.js';
+import type { ApiCall } from '../../http/call.js';
+import { LIST_QUERY, listPage, readListSource } from '../../http/listing.js';
+import { readFlag, type QueryParams, rejectParameter } from '../../http/query.js';
+import { RequestRejection } from '../../http/rejection.js';
+import { cacheView, type Resource } from '../../http/resource.js';
+import type { RouteResult, Route } from '../../http/route.js';
 import { parseCursor } from '../../watch/frame.js';
 import { openWatch } from '../../watch/open-watch.js';
 
@@ -27,26 +27,27 @@ export function eventRoutes(env: ApiEnv): readonly Route[] {
   ];
 }
 
-async function list(env: ApiEnv, call: Call): Promise<Outcome> {
-  const watch = flagIn(call.query, 'watch');
-  if (watch instanceof Refused) return watch;
+async function list(env: ApiEnv, call: ApiCall): Promise<RouteResult> {
+  const watch = readFlag(call.query, 'watch');
+  if (watch instanceof RequestRejection) return watch;
   const wanted = filterOf(call.query);
   if (watch) return openWatch(env, call, eventResource, wanted);
 
   const since = call.query.get('after');
   const cursor = since === undefined ? undefined : parseCursor(since);
-  if (since !== undefined && !cursor) return wrong('after', since, 'a cursor of a watch, or the revision of a list');
+  if (since !== undefined && !cursor)
+    return rejectParameter('after', since, 'a cursor of a watch, or the revision of a list');
   await env.cache.barrier();
-  const source = sourceOf(env.cache, eventResource, call.tenant);
+  const source = readListSource(env.cache, eventResource, call.tenant);
   if (!cursor && !call.query.has('type') && !call.query.has('subject')) return listPage(call, source);
 
-  const { beside: _, ...filtered } = source;
+  const { joinedEntries: _, ...filtered } = source;
   const after = cursor?.revision ?? 0;
   return listPage(call, { ...filtered, wants: entry => entry.revision > after && wanted(entry) });
 }
 
 /** `type` is an event type; `subject` a name, an id, or a kind and a name as `Deployment/web`. */
-function filterOf(query: Query): (entry: Entry) => boolean {
+function filterOf(query: QueryParams): (entry: Entry) => boolean {
   const type = query.get('type');
   const subject = query.get('subject');
   if (type === undefined && subject === undefined) return () => true;
@@ -62,7 +63,7 @@ function filterOf(query: Query): (entry: Entry) => boolean {
 const GROUPS = Buffer.from('"data":{"groups":');
 
 /** An event as clients see it: as it is stored, with its revision, and with every node by itself. */
-export const eventView = remembered(entry => {
+export const eventView = cacheView(entry => {
   const { bytes, revision } = entry;
   const body = bytes.includes(GROUPS) ? withCandidates(entry) : bytes;
   return Buffer.concat([Buffer.from(`{"revision":"${revision}",`), body.subarray(1)]);

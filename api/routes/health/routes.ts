@@ -1,8 +1,8 @@
 import { ranges } from '../../../crds/keys/index.js';
 import { type LeaderRecord, value } from '../../../pkg/store/index.js';
 import type { ApiEnv } from '../../env.js';
-import { json } from '../../http/reply.js';
-import type { Outcome, Route } from '../../http/route.js';
+import { replyJson } from '../../http/reply.js';
+import type { RouteResult, Route } from '../../http/route.js';
 
 /** Health and metrics: open, so they name no address, no tenant and no object. */
 export function healthRoutes(env: ApiEnv): readonly Route[] {
@@ -10,14 +10,14 @@ export function healthRoutes(env: ApiEnv): readonly Route[] {
   const loops = new Set<string>();
   return [
     { ...open, path: '/healthz', handle: () => health(env, loops) },
-    { ...open, path: '/livez', handle: () => json(200, { status: 'ok' }) },
+    { ...open, path: '/livez', handle: () => replyJson(200, { status: 'ok' }) },
     { ...open, path: '/readyz', handle: () => ready(env) },
     { ...open, path: '/metrics', handle: () => metrics(env) },
   ];
 }
 
 /** `loops` remembers every loop that ever led while this server ran, so that one that has stopped is missed. */
-function health({ cache }: ApiEnv, loops: Set<string>): Outcome {
+function health({ cache }: ApiEnv, loops: Set<string>): RouteResult {
   const leaders = new Map<string, LeaderRecord>();
   for (const entry of cache.list(ranges.leaders)) {
     const loop = entry.key.slice(ranges.leaders.length);
@@ -32,13 +32,13 @@ function health({ cache }: ApiEnv, loops: Set<string>): Outcome {
   );
   const isWell = cache.connected && leaders.size === loops.size;
   const status = isWell ? 'ok' : 'degraded';
-  return json(isWell ? 200 : 503, { status, store: { connected: cache.connected }, controllers });
+  return replyJson(isWell ? 200 : 503, { status, store: { connected: cache.connected }, controllers });
 }
 
-function ready({ cache }: ApiEnv): Outcome {
-  return cache.connected ? json(200, { status: 'ok' }) : json(503, { status: 'degraded' });
+function ready({ cache }: ApiEnv): RouteResult {
+  return cache.connected ? replyJson(200, { status: 'ok' }) : replyJson(503, { status: 'degraded' });
 }
 
-async function metrics({ metrics: measured }: ApiEnv): Promise<Outcome> {
+async function metrics({ metrics: measured }: ApiEnv): Promise<RouteResult> {
   return { status: 200, type: measured.contentType, body: Buffer.from(await measured.text()) };
 }

@@ -1,15 +1,15 @@
 import type { Deployment } from '../../../crds/deployment/index.js';
 import { admitJob, type Job } from '../../../crds/job/index.js';
 import { reject } from '../../../crds/rejections/index.js';
-import { askedBy } from '../../admission/asked.js';
-import { placementOf, trySecrets } from '../../admission/deployment-dry-run.js';
-import { trialReply } from '../../admission/dry-run.js';
+import { readSubmitted } from '../../admission/submitted.js';
+import { previewWorkload, dryRunSecrets } from '../../admission/deployment-dry-run.js';
+import { replyDryRun } from '../../admission/dry-run.js';
 import { gatherFacts } from '../../admission/facts.js';
 import type { ApiEnv } from '../../env.js';
-import type { Call } from '../../http/call.js';
-import { flagIn, WRITE_QUERY } from '../../http/query.js';
-import { Refused } from '../../http/rejection.js';
-import type { Outcome, Route } from '../../http/route.js';
+import type { ApiCall } from '../../http/call.js';
+import { readFlag, WRITE_QUERY } from '../../http/query.js';
+import { RequestRejection } from '../../http/rejection.js';
+import type { RouteResult, Route } from '../../http/route.js';
 
 /** Jobs: judged in full; carried out once there is a loop that runs them. */
 export function jobRoutes(env: ApiEnv): readonly Route[] {
@@ -26,19 +26,19 @@ export function jobRoutes(env: ApiEnv): readonly Route[] {
   ];
 }
 
-async function createJob(env: ApiEnv, { query, tenant, document }: Call): Promise<Outcome> {
-  const isTrial = flagIn(query, 'dryRun');
-  if (isTrial instanceof Refused) return isTrial;
-  const { facts } = await gatherFacts(env, tenant, askedBy(document));
+async function createJob(env: ApiEnv, { query, tenant, document }: ApiCall): Promise<RouteResult> {
+  const isDryRun = readFlag(query, 'dryRun');
+  if (isDryRun instanceof RequestRejection) return isDryRun;
+  const { facts } = await gatherFacts(env, tenant, readSubmitted(document));
   const admission = admitJob(document, facts, env.dryRunLimits);
-  if (!admission.ok) return new Refused(admission.rejections);
+  if (!admission.ok) return new RequestRejection(admission.rejections);
   const { spec, alterations, warnings, material } = admission;
-  if (!isTrial) return new Refused(reject('feature_not_available', '', spec.name, { what: 'a job' }));
+  if (!isDryRun) return new RequestRejection(reject('feature_not_available', '', spec.name, { what: 'a job' }));
 
   await env.cache.barrier();
-  const secrets = trySecrets(spec, material, facts.secretKeys);
-  const placement = placementOf(env, tenant, asDeployment(spec), 0);
-  return trialReply({ after: spec, alterations, warnings, more: { recreated: [], secrets, placement } });
+  const secrets = dryRunSecrets(spec, material, facts.secretKeys);
+  const placement = previewWorkload(env, tenant, asDeployment(spec), 0);
+  return replyDryRun({ after: spec, alterations, warnings, more: { recreated: [], secrets, placement } });
 }
 
 /** A job asks of a node what a deployment with one replica asks. */

@@ -5,16 +5,16 @@ import { reject } from '../../../crds/rejections/index.js';
 import type { Warning } from '../../../crds/rule/index.js';
 import { REPLICAS_BY_NODE } from '../../../pkg/fleet/index.js';
 import { type Change, encode, type Entry, type Put, replace, value } from '../../../pkg/store/index.js';
-import { roomForNode } from '../../admission/quota.js';
-import { turnPuts } from '../../admission/conflict-keys.js';
+import { checkNodeQuota } from '../../admission/quota.js';
+import { putConflictKeys } from '../../admission/conflict-keys.js';
 import type { ApiEnv } from '../../env.js';
-import type { Call } from '../../http/call.js';
-import { attempts, untilShown } from '../../http/concurrency.js';
-import { flagIn, WRITE_QUERY } from '../../http/query.js';
-import { Refused } from '../../http/rejection.js';
-import { json } from '../../http/reply.js';
-import type { Outcome, Route } from '../../http/route.js';
-import { trialReply } from '../../admission/dry-run.js';
+import type { ApiCall } from '../../http/call.js';
+import { retryOnConflict, waitUntilCached } from '../../http/concurrency.js';
+import { readFlag, WRITE_QUERY } from '../../http/query.js';
+import { RequestRejection } from '../../http/rejection.js';
+import { replyJson } from '../../http/reply.js';
+import type { RouteResult, Route } from '../../http/route.js';
+import { replyDryRun } from '../../admission/dry-run.js';
 import { findNode } from './view.js';
 
 const MOST_CLAIMS = 2;
@@ -46,56 +46,61 @@ export function nodeClaimRoutes(env: ApiEnv): readonly Route[] {
       path: '/api/v1/nodes/{nodeName}/claims',
       access: { admin: true },
       tenant: 'own',
-      handle: call => claim(env, call),
+      handle: call => addClaim(env, call),
     },
   ];
 }
 
-async function removeNode(env: ApiEnv, call: Call): Promise<Outcome> {
+async function removeNode(env: ApiEnv, call: ApiCall): Promise<RouteResult> {
   const found = await findNode(env, call);
-  return found instanceof Refused ? found : letGo(env, call, value<StoredNode>(found).name, 'node_deleted');
+  return found instanceof RequestRejection
+    ? found
+    : releaseClaim(env, call, value<StoredNode>(found).name, 'node_deleted');
 }
 
-async function release(env: ApiEnv, call: Call): Promise<Outcome> {
+async function release(env: ApiEnv, call: ApiCall): Promise<RouteResult> {
   const header = call.request.headers['x-tenant-id'];
   const checked = checkClaimRelease(typeof header === 'string' ? header : undefined);
-  if (!checked.ok) return new Refused(checked.rejections);
-  return letGo(env, call, call.params['nodeName']!, 'released');
+  if (!checked.ok) return new RequestRejection(checked.rejections);
+  return releaseClaim(env, call, call.params['nodeName']!, 'released');
 }
 
 /** Gives up the tenant's claim to a name. With the owner's claim the node goes too, or passes to who comes next. */
-async function letGo(env: ApiEnv, call: Call, name: string, reason: string): Promise<Outcome> {
+async function releaseClaim(env: ApiEnv, call: ApiCall, name: string, reason: string): Promise<RouteResult> {
   const { tenant, query } = call;
-  const isTrial = flagIn(query, 'dryRun');
-  if (isTrial instanceof Refused) return isTrial;
-  return attempts(name, async () => {
+  const isDryRun = readFlag(query, 'dryRun');
+  if (isDryRun instanceof RequestRejection) return isDryRun;
+  return retryOnConflict(name, async () => {
     await env.cache.barrier();
     const record = isDnsLabel(name) ? env.cache.get(keys.nodeName(name)) : undefined;
     const claims = record ? value<NodeNameRecord>(record).claims : [];
-    if (!record || !claims.some(each => each.tenant === tenant)) return absent(name);
+    if (!record || !claims.some(each => each.tenant === tenant)) return rejectUnknownName(name);
     const owned = claims[0]?.tenant === tenant ? env.cache.get(keys.node(tenant, name)) : undefined;
-    const busy = owned && whyBusy(env, value<StoredNode>(owned));
+    const busy = owned && rejectIfInUse(env, value<StoredNode>(owned));
     if (busy) return busy;
 
     const rest = claims.filter(each => each.tenant !== tenant);
-    if (isTrial) return trialReply({ before: { name, claims }, after: { name, claims: rest } });
-    const change = await releaseChange(env, call, { record, rest, owned, name, reason });
+    if (isDryRun) return replyDryRun({ before: { name, claims }, after: { name, claims: rest } });
+    const change = await buildRelease(env, call, { record, rest, owned, name, reason });
     const verdict = await env.store.commit(change);
     if (!verdict.stored) return undefined;
-    await untilShown(env.cache, verdict.revision);
-    return json(200, { name, tenant, claims: rest, alterations: [], warnings: [] });
+    await waitUntilCached(env.cache, verdict.revision);
+    return replyJson(200, { name, tenant, claims: rest, alterations: [], warnings: [] });
   });
 }
 
-function absent(name: string): Refused {
-  return new Refused(reject('resource_not_found', 'nodeName', name));
+function rejectUnknownName(name: string): RequestRejection {
+  return new RequestRejection(reject('resource_not_found', 'nodeName', name));
 }
 
 /** A machine whose agent is heard goes on running what is there, and nobody else would know of it. */
-function whyBusy({ cache }: ApiEnv, { id, name, metadata, controlPlane }: StoredNode): Refused | undefined {
-  const heard = controlPlane || cache.get(keys.alive(metadata.tenant, name)) !== undefined;
+function rejectIfInUse(
+  { cache }: ApiEnv,
+  { id, name, metadata, controlPlane }: StoredNode,
+): RequestRejection | undefined {
+  const isAlive = controlPlane || cache.get(keys.alive(metadata.tenant, name)) !== undefined;
   const replicas = cache.by(REPLICAS_BY_NODE, id).length;
-  return heard && replicas > 0 ? new Refused(reject('node_in_use', 'id', name, { replicas })) : undefined;
+  return isAlive && replicas > 0 ? new RequestRejection(reject('node_in_use', 'id', name, { replicas })) : undefined;
 }
 
 interface Release {
@@ -109,9 +114,9 @@ interface Release {
   readonly owned: Entry | undefined;
 }
 
-async function releaseChange(
+async function buildRelease(
   env: ApiEnv,
-  { tenant, requestId }: Call,
+  { tenant, requestId }: ApiCall,
   { name, reason, record, rest, owned }: Release,
 ): Promise<Change> {
   const puts: Put[] =
@@ -119,7 +124,7 @@ async function releaseChange(
   const deletes = rest.length > 0 ? [] : [record.key];
   const alive = env.cache.get(keys.alive(tenant, name));
   const node = owned && value<StoredNode>(owned);
-  const handOver = node && rest[0] && (await handOverOf(env, node, rest[0].tenant, requestId));
+  const handOver = node && rest[0] && (await buildHandOver(env, node, rest[0].tenant, requestId));
   if (owned) deletes.push(owned.key);
   if (owned && alive) deletes.push(alive.key);
   const subject = { kind: 'Node', name, id: node?.id ?? name } as const;
@@ -140,18 +145,18 @@ async function releaseChange(
  * What makes the machine its next owner's node, within that tenant's quota. Beyond it the tenant has the claim and no
  * node: its agent enrols when there is room.
  */
-async function handOverOf(
+async function buildHandOver(
   env: ApiEnv,
   given: StoredNode,
   tenant: string,
   requestId: string,
 ): Promise<Pick<Change, 'guards' | 'puts'> | undefined> {
-  const { reached, turns, guards } = roomForNode(env, tenant);
+  const { reached, conflictKeys, guards } = checkNodeQuota(env, tenant);
   if (reached !== undefined) return undefined;
-  const node = handedOver(env, given, tenant);
+  const node = createHandedOverNode(env, given, tenant);
   const key = keys.node(tenant, node.name);
-  const puts = [{ key, bytes: encode(node) }, await env.events.put(handOverEvent(node))];
-  const ends = turns.length > 0 ? turnPuts(turns, requestId, await env.eventLeases.current()) : [];
+  const puts = [{ key, bytes: encode(node) }, await env.events.put(toHandOverEvent(node))];
+  const ends = conflictKeys.length > 0 ? putConflictKeys(conflictKeys, requestId, await env.eventLeases.current()) : [];
   return { guards: [{ key, at: 0 }, ...guards], puts: [...puts, ...ends] };
 }
 
@@ -160,7 +165,7 @@ async function handOverOf(
  * owner's, and without a key, because the old owner may have a copy of it. It is joining until its agent enrols with a
  * join token of the new owner.
  */
-function handedOver({ clock, random }: ApiEnv, given: StoredNode, tenant: string): StoredNode {
+function createHandedOverNode({ clock, random }: ApiEnv, given: StoredNode, tenant: string): StoredNode {
   const { orders: _, ...node } = given;
   const id = createTypedId('node', count => random.bytes(count));
   const now = new Date(clock.now()).toISOString();
@@ -172,7 +177,7 @@ function handedOver({ clock, random }: ApiEnv, given: StoredNode, tenant: string
   };
 }
 
-function handOverEvent({ id, name, metadata }: StoredNode) {
+function toHandOverEvent({ id, name, metadata }: StoredNode) {
   return {
     type: 'node.enrolled',
     tenant: metadata.tenant,
@@ -182,38 +187,38 @@ function handOverEvent({ id, name, metadata }: StoredNode) {
   } as const;
 }
 
-async function claim(env: ApiEnv, { tenant, params, query }: Call): Promise<Outcome> {
-  const isTrial = flagIn(query, 'dryRun');
-  if (isTrial instanceof Refused) return isTrial;
+async function addClaim(env: ApiEnv, { tenant, params, query }: ApiCall): Promise<RouteResult> {
+  const isDryRun = readFlag(query, 'dryRun');
+  if (isDryRun instanceof RequestRejection) return isDryRun;
   const name = params['nodeName']!;
   const answer = (claims: readonly NodeClaim[]) => ({
     name,
     claims,
     alterations: [],
-    warnings: claimWarnings(env, tenant),
+    warnings: warnAboveNodeQuota(env, tenant),
   });
-  return attempts(name, async () => {
+  return retryOnConflict(name, async () => {
     await env.cache.barrier();
     const record = isDnsLabel(name) ? env.cache.get(keys.nodeName(name)) : undefined;
-    if (!record) return absent(name);
+    if (!record) return rejectUnknownName(name);
     const { claims } = value<NodeNameRecord>(record);
-    if (claims.some(each => each.tenant === tenant)) return json(200, answer(claims));
+    if (claims.some(each => each.tenant === tenant)) return replyJson(200, answer(claims));
     if (claims.length >= MOST_CLAIMS) {
-      return new Refused(reject('node_claims_full', 'nodeName', name, { most: MOST_CLAIMS }));
+      return new RequestRejection(reject('node_claims_full', 'nodeName', name, { most: MOST_CLAIMS }));
     }
     const more = [...claims, { tenant, since: new Date(env.clock.now()).toISOString() }];
-    if (isTrial) return trialReply({ before: { name, claims }, after: { name, claims: more } });
+    if (isDryRun) return replyDryRun({ before: { name, claims }, after: { name, claims: more } });
     const named: NodeNameRecord = { claims: more };
     const verdict = await replace(env.store, record, named, [{ key: keys.tenant(tenant), exists: true }]);
     if (!verdict.stored) return undefined;
-    await untilShown(env.cache, verdict.revision);
-    return json(201, answer(more));
+    await waitUntilCached(env.cache, verdict.revision);
+    return replyJson(201, answer(more));
   });
 }
 
 /** A claim is recorded beyond the quota of nodes too: it grants nothing yet. */
-function claimWarnings(env: ApiEnv, tenant: string): readonly Warning[] {
-  const { reached } = roomForNode(env, tenant);
+function warnAboveNodeQuota(env: ApiEnv, tenant: string): readonly Warning[] {
+  const { reached } = checkNodeQuota(env, tenant);
   if (reached === undefined) return [];
   const message = `the tenant may have ${reached} nodes and has them: this one would wait for room`;
   return [{ code: 'quota_reached', field: 'nodeName', message }];

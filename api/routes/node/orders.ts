@@ -2,18 +2,18 @@ import { keys } from '../../../crds/keys/index.js';
 import type { NodeOrder, NodeOrders, StoredNode } from '../../../crds/node/index.js';
 import { reject } from '../../../crds/rejections/index.js';
 import { type Change, encode, type Entry, value } from '../../../pkg/store/index.js';
-import { trialReply } from '../../admission/dry-run.js';
+import { replyDryRun } from '../../admission/dry-run.js';
 import type { ApiEnv } from '../../env.js';
-import type { Call } from '../../http/call.js';
-import { attempts, untilShown } from '../../http/concurrency.js';
-import { flagIn, WRITE_QUERY } from '../../http/query.js';
-import { Refused } from '../../http/rejection.js';
-import { etag, json } from '../../http/reply.js';
-import type { Outcome, Route } from '../../http/route.js';
-import { findNode, nodeView } from './view.js';
+import type { ApiCall } from '../../http/call.js';
+import { retryOnConflict, waitUntilCached } from '../../http/concurrency.js';
+import { readFlag, WRITE_QUERY } from '../../http/query.js';
+import { RequestRejection } from '../../http/rejection.js';
+import { etagHeader, replyJson } from '../../http/reply.js';
+import type { RouteResult, Route } from '../../http/route.js';
+import { findNode, toNodeResponse } from './view.js';
 
 /** The same orders when nothing is to be written. */
-type Amend = (node: StoredNode, order: NodeOrder) => NodeOrders | undefined | Refused;
+type Amend = (node: StoredNode, order: NodeOrder) => NodeOrders | undefined | RequestRejection;
 
 /** What an administrator decides about a node that is enrolled. */
 export function nodeOrderRoutes(env: ApiEnv): readonly Route[] {
@@ -37,26 +37,26 @@ const undrain: Amend = ({ orders }) => {
 };
 
 const fence: Amend = ({ orders, controlPlane, name }, order) => {
-  if (controlPlane) return new Refused(reject('node_is_control_plane', 'id', name));
+  if (controlPlane) return new RequestRejection(reject('node_is_control_plane', 'id', name));
   return orders?.fence ? orders : { ...orders, fence: order };
 };
 
-async function give(env: ApiEnv, call: Call, amend: Amend): Promise<Outcome> {
-  const isTrial = flagIn(call.query, 'dryRun');
-  if (isTrial instanceof Refused) return isTrial;
+async function give(env: ApiEnv, call: ApiCall, amend: Amend): Promise<RouteResult> {
+  const isDryRun = readFlag(call.query, 'dryRun');
+  if (isDryRun instanceof RequestRejection) return isDryRun;
   const order = { by: call.caller.id, since: new Date(env.clock.now()).toISOString() };
-  return attempts(call.params['id']!, async () => {
+  return retryOnConflict(call.params['id']!, async () => {
     const entry = await findNode(env, call);
-    if (entry instanceof Refused) return entry;
+    if (entry instanceof RequestRejection) return entry;
     const node = value<StoredNode>(entry);
     const orders = amend(node, order);
-    if (orders instanceof Refused) return orders;
-    if (isTrial) return trialReply({ before: { orders: node.orders ?? {} }, after: { orders: orders ?? {} } });
+    if (orders instanceof RequestRejection) return orders;
+    if (isDryRun) return replyDryRun({ before: { orders: node.orders ?? {} }, after: { orders: orders ?? {} } });
     if (orders === undefined || orders === node.orders) return answer(env, entry);
 
     const verdict = await env.store.commit(changeFor(env, entry, orders));
     if (!verdict.stored) return undefined;
-    await untilShown(env.cache, verdict.revision);
+    await waitUntilCached(env.cache, verdict.revision);
     return answer(env, env.cache.get(entry.key) ?? entry);
   });
 }
@@ -79,9 +79,9 @@ function changeFor({ cache, clock }: ApiEnv, entry: Entry, orders: NodeOrders): 
   };
 }
 
-function answer(env: ApiEnv, entry: Entry): Outcome {
+function answer(env: ApiEnv, entry: Entry): RouteResult {
   const { metadata, name } = value<StoredNode>(entry);
   const status = env.cache.get(keys.nodeStatus(metadata.tenant, name));
-  const view = nodeView(env, entry, status);
-  return json(200, { ...view, alterations: [], warnings: [] }, etag(entry.revision));
+  const view = toNodeResponse(env, entry, status);
+  return replyJson(200, { ...view, alterations: [], warnings: [] }, etagHeader(entry.revision));
 }

@@ -2,20 +2,20 @@ import { ranges } from '../../../crds/keys/index.js';
 import { checkJoinTokenRequest } from '../../../crds/node/index.js';
 import { reject } from '../../../crds/rejections/index.js';
 import { mintToken } from '../../../pkg/auth/index.js';
-import { trialReply } from '../../admission/dry-run.js';
+import { replyDryRun } from '../../admission/dry-run.js';
 import type { ApiEnv } from '../../env.js';
-import type { Call } from '../../http/call.js';
-import { LIST_QUERY, listPage, sourceOf } from '../../http/listing.js';
-import { flagIn, WRITE_QUERY } from '../../http/query.js';
-import { Refused } from '../../http/rejection.js';
-import { etag, json } from '../../http/reply.js';
-import type { Outcome, Route } from '../../http/route.js';
+import type { ApiCall } from '../../http/call.js';
+import { LIST_QUERY, listPage, readListSource } from '../../http/listing.js';
+import { readFlag, WRITE_QUERY } from '../../http/query.js';
+import { RequestRejection } from '../../http/rejection.js';
+import { etagHeader, replyJson } from '../../http/reply.js';
+import type { RouteResult, Route } from '../../http/route.js';
 import { openWatch } from '../../watch/open-watch.js';
-import { storeToken, tokenView } from '../token/token.js';
+import { storeToken, toTokenResponse } from '../token/token.js';
 import { nodeClaimRoutes } from './claims.js';
 import { enrol } from './enrol.js';
 import { nodeOrderRoutes } from './orders.js';
-import { findNode, nodeResource, nodeView } from './view.js';
+import { findNode, nodeResource, toNodeResponse } from './view.js';
 
 const JOIN_SECONDS = 15 * 60;
 const read = { tenant: 'viewer', admin: true } as const;
@@ -55,29 +55,29 @@ export function nodeRoutes(env: ApiEnv): readonly Route[] {
   ];
 }
 
-async function list(env: ApiEnv, call: Call): Promise<Outcome> {
-  const watch = flagIn(call.query, 'watch');
-  if (watch instanceof Refused) return watch;
+async function list(env: ApiEnv, call: ApiCall): Promise<RouteResult> {
+  const watch = readFlag(call.query, 'watch');
+  if (watch instanceof RequestRejection) return watch;
   const resource = nodeResource(env);
   if (watch) return openWatch(env, call, resource);
   await env.cache.barrier();
   // What is free on a node changes without the node: such a page is not kept.
-  const { beside: _, ...source } = sourceOf(env.cache, resource, call.tenant);
+  const { joinedEntries: _, ...source } = readListSource(env.cache, resource, call.tenant);
   return listPage(call, source);
 }
 
-async function get(env: ApiEnv, call: Call): Promise<Outcome> {
+async function get(env: ApiEnv, call: ApiCall): Promise<RouteResult> {
   const found = await findNode(env, call);
-  if (found instanceof Refused) return found;
+  if (found instanceof RequestRejection) return found;
   const status = env.cache.get(ranges.nodeStatuses + found.key.slice(ranges.nodes.length));
-  return json(200, nodeView(env, found, status), etag(found.revision));
+  return replyJson(200, toNodeResponse(env, found, status), etagHeader(found.revision));
 }
 
-async function makeJoinToken(env: ApiEnv, { tenant, document, caller, query }: Call): Promise<Outcome> {
-  const isTrial = flagIn(query, 'dryRun');
-  if (isTrial instanceof Refused) return isTrial;
+async function makeJoinToken(env: ApiEnv, { tenant, document, caller, query }: ApiCall): Promise<RouteResult> {
+  const isDryRun = readFlag(query, 'dryRun');
+  if (isDryRun instanceof RequestRejection) return isDryRun;
   const checked = checkJoinTokenRequest(document);
-  if (!checked.ok) return new Refused(checked.rejections);
+  if (!checked.ok) return new RequestRejection(checked.rejections);
   const { nodeName } = checked.value;
   const draft = {
     kind: 'join',
@@ -87,8 +87,9 @@ async function makeJoinToken(env: ApiEnv, { tenant, document, caller, query }: C
     lifeSeconds: JOIN_SECONDS,
     ...(nodeName !== undefined && { nodeName }),
   } as const;
-  if (isTrial) return trialReply({ after: draft });
+  if (isDryRun) return replyDryRun({ after: draft });
   const minted = mintToken(draft, env);
-  if (!(await storeToken(env, minted.stored))) return new Refused(reject('resource_not_found', 'X-Tenant-ID', tenant));
-  return json(201, { token: minted.text, ...tokenView(minted.stored), alterations: [], warnings: [] });
+  if (!(await storeToken(env, minted.stored)))
+    return new RequestRejection(reject('resource_not_found', 'X-Tenant-ID', tenant));
+  return replyJson(201, { token: minted.text, ...toTokenResponse(minted.stored), alterations: [], warnings: [] });
 }

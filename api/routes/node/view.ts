@@ -12,18 +12,18 @@ import { reject } from '../../../crds/rejections/index.js';
 import { sumRequests, NODES_BY_ID, listReplicasOn } from '../../../pkg/fleet/index.js';
 import { type Cache, type Entry, value } from '../../../pkg/store/index.js';
 import type { ApiEnv } from '../../env.js';
-import type { Call } from '../../http/call.js';
-import { Refused } from '../../http/rejection.js';
+import type { ApiCall } from '../../http/call.js';
+import { RequestRejection } from '../../http/rejection.js';
 import type { Resource } from '../../http/resource.js';
 
 /** A node as clients see it. */
-export interface NodeView {
+export interface NodeResponse {
   readonly metadata: StoredNode['metadata'] & { readonly revision: string };
   readonly id: string;
   readonly name: string;
   readonly tenant: string;
   readonly status: NodeStatus['status'];
-  readonly schedulable: { readonly value: boolean; readonly reason: string };
+  readonly readSchedulable: { readonly value: boolean; readonly reason: string };
   readonly controlPlane: boolean;
   readonly labels: Readonly<Record<string, string>>;
   readonly capacity: Capacity;
@@ -36,12 +36,12 @@ export interface NodeView {
 
 export interface NodeViewEnv {
   readonly cache: Cache;
-  /** When each node was last heard by this server, in wall time. */
+  /** When each node was last lastHeartbeatAt by this server, in wall time. */
   readonly lastHeartbeatAt: ReadonlyMap<string, number>;
 }
 
 /** A node, what was seen of it, and what is left of it. */
-export function nodeView(env: NodeViewEnv, entry: Entry, statusEntry: Entry | undefined): NodeView {
+export function toNodeResponse(env: NodeViewEnv, entry: Entry, statusEntry: Entry | undefined): NodeResponse {
   const node = value<StoredNode>(entry);
   const { metadata, id, name, labels, capacity, controlPlane, agentVersion } = node;
   const written = statusEntry && value<NodeStatus>(statusEntry);
@@ -52,14 +52,14 @@ export function nodeView(env: NodeViewEnv, entry: Entry, statusEntry: Entry | un
     id,
     name,
     tenant,
-    status: statusOf(node, seen),
-    schedulable: schedulable(node, seen),
+    status: readStatus(node, seen),
+    readSchedulable: schedulable(node, seen),
     controlPlane,
     labels,
     capacity,
-    free: freeOf(env.cache, id, capacity),
-    agent: { version: agentVersion, lastHeartbeatAt: lastHeartbeat(env, id, tenant, name) },
-    claims: claimsOf(env.cache, node),
+    free: computeFree(env.cache, id, capacity),
+    agent: { version: agentVersion, lastHeartbeatAt: findLastHeartbeat(env, id, tenant, name) },
+    claims: listClaims(env.cache, node),
   };
 }
 
@@ -68,18 +68,18 @@ export function nodeResource(env: NodeViewEnv): Resource {
   return {
     range: ranges.nodes,
     joined: ranges.nodeStatuses,
-    view: (entry, status) => Buffer.from(JSON.stringify(nodeView(env, entry, status))),
+    view: (entry, status) => Buffer.from(JSON.stringify(toNodeResponse(env, entry, status))),
   };
 }
 
 /** An order counts from the moment it is given, before the node monitor has acted on it. */
-function statusOf({ orders }: StoredNode, seen: NodeStatus | undefined): NodeStatus['status'] {
+function readStatus({ orders }: StoredNode, seen: NodeStatus | undefined): NodeStatus['status'] {
   const status = seen?.status ?? 'joining';
   return status === 'ready' && orders?.drain ? 'draining' : status;
 }
 
-function schedulable(node: StoredNode, seen: NodeStatus | undefined): NodeView['schedulable'] {
-  const status = statusOf(node, seen);
+function schedulable(node: StoredNode, seen: NodeStatus | undefined): NodeResponse['readSchedulable'] {
+  const status = readStatus(node, seen);
   if (status === 'draining') return { value: false, reason: seen?.reason === 'drained' ? 'drained' : 'draining' };
   if (node.controlPlane) return { value: false, reason: 'the control plane runs on it' };
   if (status === 'ready') return { value: true, reason: 'ready' };
@@ -91,18 +91,18 @@ const LOST = {
   fence: 'an administrator says that the machine is off',
 } as const;
 
-function claimsOf(cache: Cache, { name, metadata }: StoredNode): readonly NodeClaim[] {
+function listClaims(cache: Cache, { name, metadata }: StoredNode): readonly NodeClaim[] {
   const record = cache.get(keys.nodeName(name));
   return record ? value<NodeNameRecord>(record).claims : [{ tenant: metadata.tenant, since: metadata.createdAt }];
 }
 
-function freeOf(cache: Cache, nodeId: string, { cpu, memory, disk }: Capacity): Capacity {
+function computeFree(cache: Cache, nodeId: string, { cpu, memory, disk }: Capacity): Capacity {
   const used = sumRequests(listReplicasOn(nodeId, cache));
   return { cpu: Math.max(0, cpu - used.cpu), memory: Math.max(0, memory - used.memory), disk };
 }
 
-/** Heartbeats leave no trace in the store: this server knows those that it heard, and the first of each presence. */
-function lastHeartbeat(
+/** Heartbeats leave no trace in the store: this server knows those that it lastHeartbeatAt, and the first of each presence. */
+function findLastHeartbeat(
   { cache, lastHeartbeatAt }: NodeViewEnv,
   id: string,
   tenant: string,
@@ -115,15 +115,15 @@ function lastHeartbeat(
 }
 
 /** The node of an id, whoever's it is. */
-export function nodeById(cache: Cache, id: string): Entry | undefined {
+export function findNodeById(cache: Cache, id: string): Entry | undefined {
   return cache.by(NODES_BY_ID, id)[0];
 }
 
 /** The tenant's node that `{id}` names, by its id or by its name, as it is stored now. */
-export async function findNode({ cache }: ApiEnv, { tenant, params }: Call): Promise<Entry | Refused> {
+export async function findNode({ cache }: ApiEnv, { tenant, params }: ApiCall): Promise<Entry | RequestRejection> {
   await cache.barrier();
   const asked = params['id']!;
-  const named = isDnsLabel(asked) ? cache.get(keys.node(tenant, asked)) : nodeById(cache, asked);
+  const named = isDnsLabel(asked) ? cache.get(keys.node(tenant, asked)) : findNodeById(cache, asked);
   if (named?.key.startsWith(ranges.of(ranges.nodes, tenant))) return named;
-  return new Refused(reject('resource_not_found', 'id', asked));
+  return new RequestRejection(reject('resource_not_found', 'id', asked));
 }

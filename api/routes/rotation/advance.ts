@@ -6,83 +6,103 @@ import { asError, Fault } from '../../../pkg/fault/index.js';
 import type { SecretIntent } from '../../../pkg/material/index.js';
 import { toCredentialPath, type SecretDocument, SecretOutcomeUnknownFault } from '../../../pkg/secrets/index.js';
 import { type Change, encode, value } from '../../../pkg/store/index.js';
-import { forbidden } from '../../admission/commit.js';
-import { secretSubject, turnGuards, turnPuts } from '../../admission/conflict-keys.js';
-import { trialReply } from '../../admission/dry-run.js';
+import { rejectNamespace } from '../../admission/commit.js';
+import { secretSubject, guardConflictKeys, putConflictKeys } from '../../admission/conflict-keys.js';
+import { replyDryRun } from '../../admission/dry-run.js';
 import type { ApiEnv } from '../../env.js';
-import type { Call } from '../../http/call.js';
-import { untilShown } from '../../http/concurrency.js';
-import { Refused } from '../../http/rejection.js';
-import { json } from '../../http/reply.js';
-import type { Outcome } from '../../http/route.js';
-import { type Beginning, beginningOf, ignoredIn, isPromiseBroken, stagedOver, supply } from './material.js';
-import { rotationOf } from '../../admission/rotations.js';
-import { type Asking, factsOf, rotationView } from './view.js';
+import type { ApiCall } from '../../http/call.js';
+import { waitUntilCached } from '../../http/concurrency.js';
+import { RequestRejection } from '../../http/rejection.js';
+import { replyJson } from '../../http/reply.js';
+import type { RouteResult } from '../../http/route.js';
+import {
+  type RotationStart,
+  planStart,
+  warnIgnoredMaterial,
+  isVersionTaken,
+  mergeMaterial,
+  stageDocument,
+} from './material.js';
+import { readRotation } from '../../admission/rotations.js';
+import { type RotationRequest, readRotationFacts, toRotationView } from './view.js';
 
 /** Stores that a phase is asked for, and stages what came with it. Undefined when somebody else was first. */
-export async function advance(env: ApiEnv, call: Call, asking: Asking): Promise<Outcome | undefined> {
+export async function advanceRotation(
+  env: ApiEnv,
+  call: ApiCall,
+  asking: RotationRequest,
+): Promise<RouteResult | undefined> {
   const { rotation, step } = asking;
-  if (await isBeginning(env, call, asking)) {
-    const turns = [keys.turn(call.tenant, secretSubject(rotation.label))];
-    return env.turnstile.pass(turns, () => begin(env, call, asking, turns));
+  if (await isStart(env, call, asking)) {
+    const conflictKeys = [keys.turn(call.tenant, secretSubject(rotation.label))];
+    return env.mutex.run(conflictKeys, () => startRotation(env, call, asking, conflictKeys));
   }
   if (step.isRepeat) return repeat(env, call, asking);
-  const asked: RotationRecord = { ...rotation.asked!, ...stampOf(env, call, asking), phase: step.phase };
-  return (await store(env, call, asking, asked)) ? answer(env, call, asking) : undefined;
+  const asked: RotationRecord = { ...rotation.record!, ...createStamp(env, call, asking), phase: step.phase };
+  return (await storeRequest(env, call, asking, asked)) ? answer(env, call, asking) : undefined;
 }
 
 /** What asking for a phase would come to. */
-export async function tryAdvance(env: ApiEnv, call: Call, asking: Asking): Promise<Outcome> {
+export async function dryRunAdvance(env: ApiEnv, call: ApiCall, asking: RotationRequest): Promise<RouteResult> {
   const { deployment, rotation, step } = asking;
-  const begins = await isBeginning(env, call, asking);
-  const beginning = begins ? await judgedBeginning(env, call, asking) : undefined;
-  if (beginning instanceof Refused) return beginning;
-  const before = rotationView(env.cache, deployment, rotation);
+  const begins = await isStart(env, call, asking);
+  const beginning = begins ? await checkStart(env, call, asking) : undefined;
+  if (beginning instanceof RequestRejection) return beginning;
+  const before = toRotationView(env.cache, deployment, rotation);
   const isSame = step.isRepeat && !begins;
-  return trialReply({ before, after: isSame ? before : { ...before, phase: step.phase, holds: false } });
+  return replyDryRun({ before, after: isSame ? before : { ...before, phase: step.phase, holds: false } });
 }
 
-async function isBeginning(env: ApiEnv, { tenant }: Call, { rotation, step }: Asking): Promise<boolean> {
-  return step.phase === 'stage' && (!step.isRepeat || (await isPromiseBroken(env, tenant, rotation)));
+async function isStart(env: ApiEnv, { tenant }: ApiCall, { rotation, step }: RotationRequest): Promise<boolean> {
+  return step.phase === 'stage' && (!step.isRepeat || (await isVersionTaken(env, tenant, rotation)));
 }
 
 /** A rotation begins when nobody else writes: whatever was judged by the credential before it is judged afresh. */
-async function begin(env: ApiEnv, call: Call, asking: Asking, turns: readonly string[]): Promise<Outcome | undefined> {
+async function startRotation(
+  env: ApiEnv,
+  call: ApiCall,
+  asking: RotationRequest,
+  conflictKeys: readonly string[],
+): Promise<RouteResult | undefined> {
   await env.cache.barrier();
-  const guards = turnGuards(env.cache, turns);
-  const beginning = await judgedBeginning(env, call, asking);
-  if (beginning instanceof Refused) return beginning;
+  const guards = guardConflictKeys(env.cache, conflictKeys);
+  const beginning = await checkStart(env, call, asking);
+  if (beginning instanceof RequestRejection) return beginning;
   const { document, ...promised } = beginning;
   const { path } = asking.rotation;
-  const stamp = stampOf(env, call, asking);
+  const stamp = createStamp(env, call, asking);
   const asked: RotationRecord = { id: env.random.uuid(), path, phase: 'stage', ...promised, ...stamp };
-  const puts = turnPuts(turns, call.requestId, await env.eventLeases.current());
-  if (!(await store(env, call, asking, asked, { guards, puts }))) return undefined;
-  return answer(env, call, asking, document ? await supplyStored(env, call, asked, document) : []);
+  const puts = putConflictKeys(conflictKeys, call.requestId, await env.eventLeases.current());
+  if (!(await storeRequest(env, call, asking, asked, { guards, puts }))) return undefined;
+  return answer(env, call, asking, document ? await stageValues(env, call, asked, document) : []);
 }
 
 /** What begins anew owes all that a first `stage` owes. */
-async function judgedBeginning(env: ApiEnv, call: Call, asking: Asking): Promise<Beginning | Refused> {
+async function checkStart(
+  env: ApiEnv,
+  call: ApiCall,
+  asking: RotationRequest,
+): Promise<RotationStart | RequestRejection> {
   const { deployment, rotation } = asking;
-  const facts = factsOf(env.cache, deployment, { asked: undefined, standing: { state: 'idle' } });
+  const facts = readRotationFacts(env.cache, deployment, { record: undefined, status: { state: 'idle' } });
   const checked = checkRotation(call.document, facts, env.deploymentLimits.secrets);
-  if (!checked.ok) return new Refused(checked.rejections);
+  if (!checked.ok) return new RequestRejection(checked.rejections);
   const intents = env.cache.list(ranges.of(ranges.intents, call.tenant)).map(entry => value<SecretIntent>(entry));
   if (intents.some(({ writes }) => writes.some(({ path }) => path === rotation.path))) {
-    return new Refused(
+    return new RequestRejection(
       rejectOvertakenStep('stage', { state: 'idle', waitsFor: 'a write that is under way has ended' }),
     );
   }
-  return beginningOf(env, call.tenant, { rotation, step: checked.value });
+  return planStart(env, call.tenant, { rotation, step: checked.value });
 }
 
 const ALONE: Pick<Change, 'guards' | 'puts'> = { guards: [], puts: [] };
 
 /** False when somebody else was first. */
-async function store(
+async function storeRequest(
   env: ApiEnv,
-  { tenant }: Call,
-  { entry, rotation }: Asking,
+  { tenant }: ApiCall,
+  { entry, rotation }: RotationRequest,
   asked: RotationRecord,
   turn = ALONE,
 ): Promise<boolean> {
@@ -95,7 +115,7 @@ async function store(
   });
   if (!verdict.stored) return false;
   failpoint('rotation.asked');
-  await untilShown(env.cache, verdict.revision);
+  await waitUntilCached(env.cache, verdict.revision);
   return true;
 }
 
@@ -108,14 +128,14 @@ const OWED: readonly Warning[] = [
 ];
 
 /** Stages values for a rotation that is stored: what fails now is owed, and no reason to say that nothing was stored. */
-async function supplyStored(
+async function stageValues(
   env: ApiEnv,
-  { tenant, requestId }: Call,
+  { tenant, requestId }: ApiCall,
   asked: RotationRecord,
   document: SecretDocument,
 ): Promise<readonly Warning[]> {
   try {
-    return (await supply(env, tenant, asked, document)) === 'written' ? [] : OWED;
+    return (await stageDocument(env, tenant, asked, document)) === 'written' ? [] : OWED;
   } catch (thrown) {
     if (!(thrown instanceof Fault) || thrown instanceof SecretOutcomeUnknownFault) throw thrown;
     env.log.warn('the values of a rotation could not be staged', {
@@ -129,35 +149,35 @@ async function supplyStored(
 }
 
 /** The present phase again changes nothing, unless it brings values that are still owed. */
-async function repeat(env: ApiEnv, call: Call, asking: Asking): Promise<Outcome> {
+async function repeat(env: ApiEnv, call: ApiCall, asking: RotationRequest): Promise<RouteResult> {
   const { rotation, step } = asking;
   if (!step.values && !step.generation) return answer(env, call, asking);
-  const asked = rotation.asked!;
+  const asked = rotation.record!;
   const path = toCredentialPath(call.tenant, asked.path);
   const reading = await env.secrets.read(path, asked.to);
-  if (reading.kind === 'forbidden') return forbidden(env, path);
+  if (reading.kind === 'forbidden') return rejectNamespace(env, path);
   const isOwed = reading.kind === 'missing' && asked.material.by === 'caller' && step.values !== undefined;
   if (!isOwed) {
     const staged = reading.kind === 'found' ? reading.document : undefined;
-    return answer(env, call, asking, ignoredIn(step, asked, staged));
+    return answer(env, call, asking, warnIgnoredMaterial(step, asked, staged));
   }
-  const document = await stagedOver(env, call.tenant, asked, step);
-  if (document instanceof Refused) return document;
-  const supplied = await supply(env, call.tenant, asked, document);
-  if (supplied === 'forbidden') return forbidden(env, path);
+  const document = await mergeMaterial(env, call.tenant, asked, step);
+  if (document instanceof RequestRejection) return document;
+  const supplied = await stageDocument(env, call.tenant, asked, document);
+  if (supplied === 'forbidden') return rejectNamespace(env, path);
   return answer(env, call, asking, supplied === 'written' ? [] : OWED);
 }
 
-function stampOf({ clock }: ApiEnv, { caller }: Call, { deployment }: Asking) {
+function createStamp({ clock }: ApiEnv, { caller }: ApiCall, { deployment }: RotationRequest) {
   return { by: caller.id, askedAt: new Date(clock.now()).toISOString(), deployment: deployment.name };
 }
 
 function answer(
   { cache }: ApiEnv,
-  { tenant }: Call,
-  { deployment, rotation: { label, path } }: Asking,
+  { tenant }: ApiCall,
+  { deployment, rotation: { label, path } }: RotationRequest,
   warnings: readonly Warning[] = [],
-): Outcome {
-  const view = rotationView(cache, deployment, rotationOf(cache, tenant, label, path));
-  return json(200, { ...view, alterations: [], warnings });
+): RouteResult {
+  const view = toRotationView(cache, deployment, readRotation(cache, tenant, label, path));
+  return replyJson(200, { ...view, alterations: [], warnings });
 }

@@ -13,7 +13,7 @@ import {
   SecretStoreUnavailableFault,
 } from '../../../pkg/secrets/index.js';
 import { encode, value } from '../../../pkg/store/index.js';
-import { type Answer, ApiLab, webDeployment } from '../../api-lab.testing.js';
+import { type LabResponse, ApiLab, webDeployment } from '../../api-lab.testing.js';
 
 const PATH = 'deployments/web-db';
 const OWED = 'rotation_values_not_staged values';
@@ -61,7 +61,7 @@ describe('the material of a rotation', () => {
     await lab.store.commit({ guards: [{ key, at }], puts, deletes: [] });
   };
   /** Has the secrets store behave differently for one request. */
-  const withSecrets = async (change: Partial<SecretStore>, ask: () => Promise<Answer>): Promise<Answer> => {
+  const withSecrets = async (change: Partial<SecretStore>, ask: () => Promise<LabResponse>): Promise<LabResponse> => {
     const names = Object.keys(change) as (keyof SecretStore)[];
     Object.assign(lab.secrets, change);
     try {
@@ -77,8 +77,8 @@ describe('the material of a rotation', () => {
     throw new SecretOutcomeUnknownFault('unknown');
   };
   const forbidden = async () => ({ kind: 'forbidden' }) as const;
-  const verdict = ({ status, body }: Answer) => [status, body['code'], body['field']];
-  const warnings = ({ body }: Answer) =>
+  const verdict = ({ status, body }: LabResponse) => [status, body['code'], body['field']];
+  const warnings = ({ body }: LabResponse) =>
     (body['warnings'] as { code: string; field: string }[]).map(({ code, field }) => `${code} ${field}`);
   const takenBy = (password: string) =>
     lab.secrets.write(path(), { document: toSecretDocument({ user: 'shop', password }), after: 1, as: 'current' });

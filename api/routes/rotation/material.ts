@@ -6,13 +6,13 @@ import type { Warning } from '../../../crds/rule/index.js';
 import { failpoint } from '../../../pkg/failpoint/index.js';
 import { mergeDocument } from '../../../pkg/material/index.js';
 import { toCredentialPath, toSecretDocument, isStorable, type SecretDocument } from '../../../pkg/secrets/index.js';
-import { forbidden } from '../../admission/commit.js';
+import { rejectNamespace } from '../../admission/commit.js';
 import type { ApiEnv } from '../../env.js';
-import { Refused } from '../../http/rejection.js';
-import { rotationOf, type StoredRotation } from '../../admission/rotations.js';
+import { RequestRejection } from '../../http/rejection.js';
+import { readRotation, type StoredRotation } from '../../admission/rotations.js';
 
 /** What a rotation begins with. */
-export interface Beginning extends Pick<RotationRecord, 'from' | 'to' | 'material'> {
+export interface RotationStart extends Pick<RotationRecord, 'from' | 'to' | 'material'> {
   /** What the caller wants to be staged: it exists in this request and nowhere else. */
   readonly document?: SecretDocument;
 }
@@ -21,73 +21,75 @@ export interface Beginning extends Pick<RotationRecord, 'from' | 'to' | 'materia
  * What a rotation would begin with, judged to the end: once it is stored, nothing is refused any more. The new version is
  * promised its number here, so that it can be made only once, whoever makes it.
  */
-export async function beginningOf(
+export async function planStart(
   env: ApiEnv,
   tenant: string,
   { rotation, step }: { readonly rotation: StoredRotation; readonly step: RotationStep },
-): Promise<Beginning | Refused> {
+): Promise<RotationStart | RequestRejection> {
   const path = toCredentialPath(tenant, rotation.path);
   const reading = await env.secrets.state(path);
-  if (reading.kind === 'forbidden') return forbidden(env, path);
+  if (reading.kind === 'forbidden') return rejectNamespace(env, path);
   const { last, current = 0 } = reading.kind === 'found' ? reading.state : { last: 0 };
-  const material = materialOf(step, rotation);
+  const material = chooseMaterial(step, rotation);
   const generation = material.by === 'platform' ? material.generation : step.generation;
   if (current === 0 && !step.values && !generation)
-    return new Refused(reject('secret_write_empty', 'values', undefined));
+    return new RequestRejection(reject('secret_write_empty', 'values', undefined));
 
-  const document = await stagedOver(env, tenant, { path: rotation.path, from: current }, { ...step, generation });
-  if (document instanceof Refused) return document;
+  const document = await mergeMaterial(env, tenant, { path: rotation.path, from: current }, { ...step, generation });
+  if (document instanceof RequestRejection) return document;
   return { from: current, to: last + 1, material, ...(step.values && { document }) };
 }
 
 /** Where the new version comes from. A rotation that begins anew without material stays what it was asked to be. */
-function materialOf({ values, generation }: RotationStep, { asked, standing }: StoredRotation): RotationMaterial {
+function chooseMaterial({ values, generation }: RotationStep, { record, status }: StoredRotation): RotationMaterial {
   if (values) return { by: 'caller' };
   if (generation) return { by: 'platform', generation };
-  return asked && standing.state === 'stage' ? asked.material : { by: 'platform' };
+  return record && status.state === 'stage' ? record.material : { by: 'platform' };
 }
 
 type Sent = { readonly [Part in 'values' | 'generation']?: RotationStep[Part] | undefined };
 
 /** The document of a new version: what was sent, over what the old version holds. */
-export async function stagedOver(
+export async function mergeMaterial(
   env: ApiEnv,
   tenant: string,
   { path: text, from }: Pick<RotationRecord, 'path' | 'from'>,
   { values, generation }: Sent,
-): Promise<SecretDocument | Refused> {
+): Promise<SecretDocument | RequestRejection> {
   const path = toCredentialPath(tenant, text);
   const reading = from > 0 ? await env.secrets.read(path, from) : undefined;
-  if (reading?.kind === 'forbidden') return forbidden(env, path);
+  if (reading?.kind === 'forbidden') return rejectNamespace(env, path);
   const present = reading?.kind === 'found' ? reading.document : undefined;
   const document = mergeDocument(present, { values: values ?? {}, ...(generation && { generation }) }, env.random);
   const { secrets: limits } = env.deploymentLimits;
   if (isStorable(document, limits)) return document;
   const wanted = `at most ${limits.keysMax} keys and ${limits.documentMax} bytes, with what the secret holds already`;
-  return new Refused(reject('field_invalid', values ? 'values' : 'generate', `${document.size} keys`, { wanted }));
+  return new RequestRejection(
+    reject('field_invalid', values ? 'values' : 'generate', `${document.size} keys`, { wanted }),
+  );
 }
 
 /**
  * Whether somebody else has written the version that a rotation was promised, before the rotation did: it can only begin
  * anew. Others may do so in the moment between the promise and the version.
  */
-export async function isPromiseBroken(
+export async function isVersionTaken(
   env: ApiEnv,
   tenant: string,
-  { asked, standing }: StoredRotation,
+  { record, status }: StoredRotation,
 ): Promise<boolean> {
-  if (!asked || standing.waitsFor === undefined) return false;
-  const path = toCredentialPath(tenant, asked.path);
+  if (!record || status.waitsFor === undefined) return false;
+  const path = toCredentialPath(tenant, record.path);
   const reading = await env.secrets.state(path);
-  if (reading.kind !== 'found' || reading.state.last < asked.to) return false;
-  return (reading.state.current ?? 0) >= asked.to || (await env.secrets.read(path, asked.to)).kind === 'missing';
+  if (reading.kind !== 'found' || reading.state.last < record.to) return false;
+  return (reading.state.current ?? 0) >= record.to || (await env.secrets.read(path, record.to)).kind === 'missing';
 }
 
 /**
  * Stages what the caller has sent. `conflict`: somebody else's version stands there, or nobody waits for this one any more
  * and it is gone again.
  */
-export async function supply(
+export async function stageDocument(
   env: ApiEnv,
   tenant: string,
   asked: RotationRecord,
@@ -99,7 +101,7 @@ export async function supply(
   failpoint('rotation.supplied');
   if (kind !== 'written') return kind;
   await env.cache.barrier();
-  if (!isStray(asked, rotationOf(env.cache, tenant, path.label, asked.path))) return 'written';
+  if (!isStray(asked, readRotation(env.cache, tenant, path.label, asked.path))) return 'written';
   await env.secrets.destroy(path, asked.to);
   return 'conflict';
 }
@@ -108,13 +110,13 @@ export async function supply(
  * Whether a version came after its rotation was turned back, so that nobody would ever remove it. One that a rotation has
  * recorded as its own is that rotation's: containers may have it.
  */
-function isStray({ id }: RotationRecord, { asked, isStaged }: StoredRotation): boolean {
+function isStray({ id }: RotationRecord, { record, isStaged }: StoredRotation): boolean {
   if (isStaged) return false;
-  return asked === undefined || asked.phase === 'abort' || (asked.id !== id && asked.phase === 'stage');
+  return record === undefined || record.phase === 'abort' || (record.id !== id && record.phase === 'stage');
 }
 
 /** What a repeated `stage` brings that is not what was staged: it changes nothing, and must not look as if it did. */
-export function ignoredIn(
+export function warnIgnoredMaterial(
   { values = {}, generation }: RotationStep,
   { material }: RotationRecord,
   staged: SecretDocument | undefined,

@@ -11,7 +11,7 @@ import {
   type CredentialPath,
 } from '../../../pkg/secrets/index.js';
 import { encode, value } from '../../../pkg/store/index.js';
-import { type Answer, ApiLab, webDeployment } from '../../api-lab.testing.js';
+import { type LabResponse, ApiLab, webDeployment } from '../../api-lab.testing.js';
 
 const PATH = 'deployments/web-db';
 const supportedFields = new Set(optionalFields);
@@ -62,10 +62,10 @@ describe('while a credential is rotated', () => {
       await say(true);
     }
   };
-  const verdict = ({ status, body }: Answer) => [status, body['code'], body['field']];
-  const generationOf = ({ body }: Answer) => (body['metadata'] as { generation: number }).generation;
+  const verdict = ({ status, body }: LabResponse) => [status, body['code'], body['field']];
+  const generationOf = ({ body }: LabResponse) => (body['metadata'] as { generation: number }).generation;
   /** Asks, and expects a refusal that leaves both stores as they were. */
-  const refused = async (ask: () => Promise<Answer>, field: string) => {
+  const refused = async (ask: () => Promise<LabResponse>, field: string) => {
     const before = [await lab.store.revision(), await state()];
     expect(verdict(await ask())).to.deep.equal([409, 'secret_rotation_open', field]);
     expect([await lab.store.revision(), await state()]).to.deep.equal(before);
@@ -172,7 +172,7 @@ describe('while a credential is rotated', () => {
       }
     });
 
-    it('turns it back when the first is deleted', async () => {
+    it('conflictKeys it back when the first is deleted', async () => {
       await walk('stage', 'promote');
       await lab.ask('DELETE', '/api/v1/deployments/web', { token });
       expect((await rotate('abort')).body['code']).to.equal('deployment_being_deleted');

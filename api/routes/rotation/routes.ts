@@ -3,16 +3,16 @@ import { reject } from '../../../crds/rejections/index.js';
 import { checkRotation, isRotationOpen } from '../../../crds/rotation/index.js';
 import { value } from '../../../pkg/store/index.js';
 import type { ApiEnv } from '../../env.js';
-import type { Call } from '../../http/call.js';
-import { attempts, refuseUnlessMatches } from '../../http/concurrency.js';
-import { flagIn, WRITE_QUERY } from '../../http/query.js';
-import { Refused } from '../../http/rejection.js';
-import { json } from '../../http/reply.js';
-import type { Outcome, Route } from '../../http/route.js';
+import type { ApiCall } from '../../http/call.js';
+import { retryOnConflict, checkIfMatch } from '../../http/concurrency.js';
+import { readFlag, WRITE_QUERY } from '../../http/query.js';
+import { RequestRejection } from '../../http/rejection.js';
+import { replyJson } from '../../http/reply.js';
+import type { RouteResult, Route } from '../../http/route.js';
 import { findDeployment } from '../deployment/view.js';
-import { advance, tryAdvance } from './advance.js';
-import { rotationOf } from '../../admission/rotations.js';
-import { factsOf, pathsOf, rotationView } from './view.js';
+import { advanceRotation, dryRunAdvance } from './advance.js';
+import { readRotation } from '../../admission/rotations.js';
+import { readRotationFacts, listSecretPathsByLabel, toRotationView } from './view.js';
 
 const ROTATION = '/api/v1/deployments/{name}/secrets';
 
@@ -35,56 +35,56 @@ export function rotationRoutes(env: ApiEnv): readonly Route[] {
       tenant: 'own',
       query: WRITE_QUERY,
       body: 'json',
-      handle: call => attempts(call.params['name']!, () => rotateOnce(env, call)),
+      handle: call => retryOnConflict(call.params['name']!, () => rotateOnce(env, call)),
     },
   ];
 }
 
-async function showRotation({ cache }: ApiEnv, { tenant, params, query }: Call): Promise<Outcome> {
+async function showRotation({ cache }: ApiEnv, { tenant, params, query }: ApiCall): Promise<RouteResult> {
   await cache.barrier();
   const entry = findDeployment(cache, tenant, params['name']!);
-  if (entry instanceof Refused) return entry;
+  if (entry instanceof RequestRejection) return entry;
   const deployment = value<StoredDeployment>(entry);
-  const paths = pathsOf(deployment);
-  const all = [...paths].map(([label, path]) => rotationOf(cache, tenant, label, path));
+  const paths = listSecretPathsByLabel(deployment);
+  const all = [...paths].map(([label, path]) => readRotation(cache, tenant, label, path));
   const named = query.get('secret');
   const chosen =
     named === undefined
-      ? (all.find(({ standing }) => isRotationOpen(standing)) ?? all[0])
+      ? (all.find(({ status }) => isRotationOpen(status)) ?? all[0])
       : all.find(({ label }) => label === named);
   if (!chosen) {
     const wanted = paths.size === 0 ? 'a deployment that refers to a secret' : `one of ${[...paths.keys()].join(', ')}`;
-    return new Refused(reject('field_invalid', 'secret', named ?? '', { wanted }));
+    return new RequestRejection(reject('field_invalid', 'secret', named ?? '', { wanted }));
   }
-  return json(200, rotationView(cache, deployment, chosen));
+  return replyJson(200, toRotationView(cache, deployment, chosen));
 }
 
 /** Undefined when somebody else was first. */
-async function rotateOnce(env: ApiEnv, call: Call): Promise<Outcome | undefined> {
-  const isTrial = flagIn(call.query, 'dryRun');
-  if (isTrial instanceof Refused) return isTrial;
+async function rotateOnce(env: ApiEnv, call: ApiCall): Promise<RouteResult | undefined> {
+  const isDryRun = readFlag(call.query, 'dryRun');
+  if (isDryRun instanceof RequestRejection) return isDryRun;
   await env.cache.barrier();
   const entry = findDeployment(env.cache, call.tenant, call.params['name']!);
-  if (entry instanceof Refused) return entry;
+  if (entry instanceof RequestRejection) return entry;
   const deployment = value<StoredDeployment>(entry);
   const rotation = namedRotation(env, call, deployment);
-  const refused = refuseUnlessMatches(call.request.headers['if-match'], undefined, entry.revision);
+  const refused = checkIfMatch(call.request.headers['if-match'], undefined, entry.revision);
   if (refused) return refused;
-  const facts = factsOf(env.cache, deployment, rotation);
+  const facts = readRotationFacts(env.cache, deployment, rotation);
   const checked = checkRotation(call.document, facts, env.deploymentLimits.secrets);
-  if (!checked.ok) return new Refused(checked.rejections);
+  if (!checked.ok) return new RequestRejection(checked.rejections);
   if (deployment.metadata.deletedAt !== undefined) {
-    return new Refused(reject('deployment_being_deleted', 'name', deployment.name));
+    return new RequestRejection(reject('deployment_being_deleted', 'name', deployment.name));
   }
   const asking = { entry, deployment, rotation: rotation!, step: checked.value };
-  return isTrial ? tryAdvance(env, call, asking) : advance(env, call, asking);
+  return isDryRun ? dryRunAdvance(env, call, asking) : advanceRotation(env, call, asking);
 }
 
 /** The rotation of the credential that the request names, or of the only one there is. */
-function namedRotation({ cache }: ApiEnv, { document, tenant }: Call, deployment: StoredDeployment) {
-  const paths = pathsOf(deployment);
+function namedRotation({ cache }: ApiEnv, { document, tenant }: ApiCall, deployment: StoredDeployment) {
+  const paths = listSecretPathsByLabel(deployment);
   const named = (document as { readonly secret?: unknown } | null)?.secret;
   const label = named === undefined && paths.size === 1 ? [...paths.keys()][0] : named;
   const path = typeof label === 'string' ? paths.get(label) : undefined;
-  return path === undefined ? undefined : rotationOf(cache, tenant, label as string, path);
+  return path === undefined ? undefined : readRotation(cache, tenant, label as string, path);
 }

@@ -5,13 +5,13 @@ import type { Replica } from '../../../crds/replica/index.js';
 import { isReady, type Report } from '../../../crds/report/index.js';
 import { getNextPhase, type RotationFacts, type RotationStep } from '../../../crds/rotation/index.js';
 import { type Cache, type Entry, value } from '../../../pkg/store/index.js';
-import { anchorsOf } from '../../admission/relations.js';
+import { listAnchors } from '../../admission/relations.js';
 import type { StoredRotation } from '../../admission/rotations.js';
 
 /** What a rotation looks like from one of the deployments that it concerns. Versions are numbers; there is no value here. */
-export function rotationView(cache: Cache, deployment: StoredDeployment, rotation: StoredRotation) {
-  const { label, path, asked, standing } = rotation;
-  const { state, waitsFor } = standing;
+export function toRotationView(cache: Cache, deployment: StoredDeployment, rotation: StoredRotation) {
+  const { label, path, record, status } = rotation;
+  const { state, waitsFor } = status;
   const isOver = state === 'retire' && waitsFor === undefined;
   const replicas = cache
     .list(ranges.replicasOf(deployment.metadata.tenant, deployment.name))
@@ -25,7 +25,7 @@ export function rotationView(cache: Cache, deployment: StoredDeployment, rotatio
     holds: waitsFor === undefined,
     next: getNextPhase(state),
     waitsFor: waitsFor ?? null,
-    isAborting: asked?.phase === 'abort' && waitsFor !== undefined,
+    isAborting: record?.phase === 'abort' && waitsFor !== undefined,
     secretsVersion: deployment.secretsVersion,
     replicas: replicas.map(replica => replicaView(cache, replica, path)),
   };
@@ -46,7 +46,7 @@ function replicaView(
 }
 
 /** A phase that was found to be the next one, or the present one again. */
-export interface Asking {
+export interface RotationRequest {
   readonly entry: Entry;
   readonly deployment: StoredDeployment;
   readonly rotation: StoredRotation;
@@ -54,7 +54,7 @@ export interface Asking {
 }
 
 /** Where the credentials of a deployment lie, by label. */
-export function pathsOf({ secrets = [] }: StoredDeployment): ReadonlyMap<string, string> {
+export function listSecretPathsByLabel({ secrets = [] }: StoredDeployment): ReadonlyMap<string, string> {
   return new Map(secrets.map(({ vault_path: path }) => [parseSecretPath(path)?.label ?? path, path]));
 }
 
@@ -62,17 +62,17 @@ export function pathsOf({ secrets = [] }: StoredDeployment): ReadonlyMap<string,
  * What a step of a rotation is judged by. One rotation serves all who refer to a credential, so it is external when it is
  * for any of them.
  */
-export function factsOf(
+export function readRotationFacts(
   cache: Cache,
   deployment: StoredDeployment,
-  rotation: Pick<StoredRotation, 'asked' | 'standing'> | undefined,
+  rotation: Pick<StoredRotation, 'record' | 'status'> | undefined,
 ): RotationFacts {
   const { tenant } = deployment.metadata;
-  const paths = [...pathsOf(deployment)];
-  const external = paths.filter(([, path]) => anchorsOf(cache, tenant, path).includes('external'));
+  const paths = [...listSecretPathsByLabel(deployment)];
+  const external = paths.filter(([, path]) => listAnchors(cache, tenant, path).includes('external'));
   return {
-    ...(rotation?.standing ?? { state: 'idle' }),
-    isTurnedBack: rotation?.asked?.phase === 'abort',
+    ...(rotation?.status ?? { state: 'idle' }),
+    isTurnedBack: rotation?.record?.phase === 'abort',
     labels: paths.map(([label]) => label),
     external: external.map(([label]) => label),
   };

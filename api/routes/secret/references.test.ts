@@ -5,7 +5,7 @@ import type { StoredVolume } from '../../../crds/volume/index.js';
 import { keys } from '../../../crds/keys/index.js';
 import { toCredentialPath } from '../../../pkg/secrets/index.js';
 import { create } from '../../../pkg/store/index.js';
-import { type Answer, ApiLab, webDeployment } from '../../api-lab.testing.js';
+import { type LabResponse, ApiLab, webDeployment } from '../../api-lab.testing.js';
 
 const PATH = 'deployments/web-db';
 const VOLUME = `vol_${'1'.repeat(26)}`;
@@ -45,7 +45,7 @@ describe('what deployments say of a secret', () => {
     const document = reading.kind === 'found' ? [...reading.document] : [];
     return Object.fromEntries(document.map(([key, secret]) => [key, secret.reveal()]));
   };
-  const verdict = ({ status, body }: Answer) => [status, body['code'], body['field']];
+  const verdict = ({ status, body }: LabResponse) => [status, body['code'], body['field']];
 
   describe('external', () => {
     beforeEach(() => deploy('outside', { secrets: [reference('external')] }));
@@ -111,7 +111,7 @@ describe('what deployments say of a secret', () => {
   describe('no more, is told', () => {
     const smtp = { name: 'SMTP', vault_path: 'deployments/smtp', anchor: 'process' };
     beforeEach(() => deploy('web', { secrets: [reference('process'), smtp] }));
-    const dropped = (answer: Answer) =>
+    const dropped = (answer: LabResponse) =>
       (answer.body['warnings'] as { code: string; field: string; message: string }[]).map(
         ({ code, field, message }) => {
           expect([code, field]).to.deep.equal(['secret_reference_dropped', 'secrets']);

@@ -2,14 +2,14 @@ import type { StoredDeployment } from '../../../crds/deployment/index.js';
 import { isSecretLabel, parseSecretPath, parseTemplate, findPlaceholders } from '../../../crds/grammar/index.js';
 import { reject } from '../../../crds/rejections/index.js';
 import { encode, type Entry, value } from '../../../pkg/store/index.js';
-import { usersOfSecret, usersOfSecrets } from '../../admission/relations.js';
-import type { Call } from '../../http/call.js';
+import { listSecretUsers, listAllSecretUsers } from '../../admission/relations.js';
+import type { ApiCall } from '../../http/call.js';
 import type { ApiEnv } from '../../env.js';
 import { listPage } from '../../http/listing.js';
-import { flagIn, WRITE_QUERY, wrong } from '../../http/query.js';
-import { Refused } from '../../http/rejection.js';
-import { json } from '../../http/reply.js';
-import type { Outcome, Route } from '../../http/route.js';
+import { readFlag, WRITE_QUERY, rejectParameter } from '../../http/query.js';
+import { RequestRejection } from '../../http/rejection.js';
+import { replyJson } from '../../http/reply.js';
+import type { RouteResult, Route } from '../../http/route.js';
 import { deleteSecret } from './delete.js';
 import { writeSecret } from './write.js';
 
@@ -63,14 +63,15 @@ interface Referenced {
   readonly users: string[];
 }
 
-async function listReferenced({ cache }: ApiEnv, call: Call): Promise<Outcome> {
-  const isWatch = flagIn(call.query, 'watch');
-  if (isWatch instanceof Refused) return isWatch;
-  if (isWatch) return wrong('watch', 'true', 'a watch of /api/v1/deployments, whose objects carry their references');
+async function listReferenced({ cache }: ApiEnv, call: ApiCall): Promise<RouteResult> {
+  const isWatch = readFlag(call.query, 'watch');
+  if (isWatch instanceof RequestRejection) return isWatch;
+  if (isWatch)
+    return rejectParameter('watch', 'true', 'a watch of /api/v1/deployments, whose objects carry their references');
   await cache.barrier();
   const { revision } = cache;
   const found = new Map<string, Referenced>();
-  for (const entry of usersOfSecrets(cache, call.tenant)) {
+  for (const entry of listAllSecretUsers(cache, call.tenant)) {
     const { name, secrets = [] } = value<StoredDeployment>(entry);
     for (const { vault_path: path } of secrets) {
       const label = parseSecretPath(path)?.label ?? path;
@@ -81,28 +82,28 @@ async function listReferenced({ cache }: ApiEnv, call: Call): Promise<Outcome> {
   }
   const sorted = [...found].sort(([a], [b]) => (a < b ? -1 : 1));
   return listPage(call, {
-    entries: sorted.map(([label, { path, users }]) => asEntry(label, { name: label, path, deployments: users })),
+    entries: sorted.map(([label, { path, users }]) => toEntry(label, { name: label, path, deployments: users })),
     revision,
     prefix: '',
     view: ({ bytes }) => bytes,
   });
 }
 
-function asEntry(key: string, item: unknown): Entry {
+function toEntry(key: string, item: unknown): Entry {
   return { key, bytes: encode(item), revision: 0, created: 0 };
 }
 
-async function listConsumers({ cache }: ApiEnv, { tenant, params }: Call): Promise<Outcome> {
+async function listConsumers({ cache }: ApiEnv, { tenant, params }: ApiCall): Promise<RouteResult> {
   const name = params['name']!;
   await cache.barrier();
-  const users = isSecretLabel(name) ? usersOfSecret(cache, tenant, name) : [];
-  if (users.length === 0) return new Refused(reject('resource_not_found', 'name', name));
-  const consumers = users.map(entry => consumerOf(value<StoredDeployment>(entry), name));
-  return json(200, { name, path: consumers[0]?.path, consumers, revision: String(cache.revision) });
+  const users = isSecretLabel(name) ? listSecretUsers(cache, tenant, name) : [];
+  if (users.length === 0) return new RequestRejection(reject('resource_not_found', 'name', name));
+  const consumers = users.map(entry => toConsumer(value<StoredDeployment>(entry), name));
+  return replyJson(200, { name, path: consumers[0]?.path, consumers, revision: String(cache.revision) });
 }
 
 /** How a deployment uses a credential: under which name, and which of its keys its templates put in. */
-function consumerOf({ name, metadata, secrets = [], composedSecrets = {} }: StoredDeployment, label: string) {
+function toConsumer({ name, metadata, secrets = [], composedSecrets = {} }: StoredDeployment, label: string) {
   const own = secrets.filter(({ vault_path: path }) => parseSecretPath(path)?.label === label);
   const templates = Object.entries(composedSecrets).flatMap(([variable, template]) => {
     const used = findPlaceholders(parseTemplate(template) ?? []).filter(({ resource }) => resource === label);

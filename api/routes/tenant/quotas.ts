@@ -2,15 +2,15 @@ import { keys } from '../../../crds/keys/index.js';
 import { reject } from '../../../crds/rejections/index.js';
 import { checkQuotaRequest, quotaKinds, type StoredTenant } from '../../../crds/tenant/index.js';
 import { type Entry, replace, value } from '../../../pkg/store/index.js';
-import { quotasOf } from '../../admission/quota.js';
+import { readQuotas } from '../../admission/quota.js';
 import type { ApiEnv } from '../../env.js';
-import type { Call } from '../../http/call.js';
-import { attempts, untilShown } from '../../http/concurrency.js';
-import { flagIn, WRITE_QUERY } from '../../http/query.js';
-import { Refused } from '../../http/rejection.js';
-import { etag, json } from '../../http/reply.js';
-import type { Outcome, Route } from '../../http/route.js';
-import { trialReply } from '../../admission/dry-run.js';
+import type { ApiCall } from '../../http/call.js';
+import { retryOnConflict, waitUntilCached } from '../../http/concurrency.js';
+import { readFlag, WRITE_QUERY } from '../../http/query.js';
+import { RequestRejection } from '../../http/rejection.js';
+import { etagHeader, replyJson } from '../../http/reply.js';
+import type { RouteResult, Route } from '../../http/route.js';
+import { replyDryRun } from '../../admission/dry-run.js';
 
 const UUID = /^[0-9a-f-]{36}$/;
 const PATH = '/api/v1/tenants/{tenant}/quotas';
@@ -39,43 +39,43 @@ export function quotaRoutes(env: ApiEnv): readonly Route[] {
   ];
 }
 
-async function find({ cache }: ApiEnv, { caller, params }: Call): Promise<Entry | Refused> {
+async function find({ cache }: ApiEnv, { caller, params }: ApiCall): Promise<Entry | RequestRejection> {
   await cache.barrier();
   const id = params['tenant']!;
   const isVisible = UUID.test(id) && (caller.kind === 'admin' || caller.tenant === id);
   const entry = isVisible ? cache.get(keys.tenant(id)) : undefined;
-  return entry ?? new Refused(reject('resource_not_found', 'tenant', id));
+  return entry ?? new RequestRejection(reject('resource_not_found', 'tenant', id));
 }
 
-async function get(env: ApiEnv, call: Call): Promise<Outcome> {
+async function get(env: ApiEnv, call: ApiCall): Promise<RouteResult> {
   const entry = await find(env, call);
-  return entry instanceof Refused ? entry : json(200, view(env, entry), etag(entry.revision));
+  return entry instanceof RequestRejection ? entry : replyJson(200, view(env, entry), etagHeader(entry.revision));
 }
 
 /** Replaces all that was set for the tenant: what is not sent is as configured. */
-async function put(env: ApiEnv, call: Call): Promise<Outcome> {
-  const isTrial = flagIn(call.query, 'dryRun');
-  if (isTrial instanceof Refused) return isTrial;
+async function put(env: ApiEnv, call: ApiCall): Promise<RouteResult> {
+  const isDryRun = readFlag(call.query, 'dryRun');
+  if (isDryRun instanceof RequestRejection) return isDryRun;
   const checked = checkQuotaRequest(call.document);
-  if (!checked.ok) return new Refused(checked.rejections);
-  return attempts('tenant', async () => {
+  if (!checked.ok) return new RequestRejection(checked.rejections);
+  return retryOnConflict('tenant', async () => {
     const entry = await find(env, call);
-    if (entry instanceof Refused) return entry;
+    if (entry instanceof RequestRejection) return entry;
     const { quotas, ...tenant } = value<StoredTenant>(entry);
-    if (isTrial) return trialReply({ before: { quotas: quotas ?? {} }, after: { quotas: checked.value } });
+    if (isDryRun) return replyDryRun({ before: { quotas: quotas ?? {} }, after: { quotas: checked.value } });
     const isSet = Object.keys(checked.value).length > 0;
     const verdict = await replace(env.store, entry, { ...tenant, ...(isSet && { quotas: checked.value }) });
     if (!verdict.stored) return undefined;
-    await untilShown(env.cache, verdict.revision);
+    await waitUntilCached(env.cache, verdict.revision);
     const now = env.cache.get(entry.key) ?? entry;
-    return json(200, { ...view(env, now), alterations: [], warnings: [] }, etag(now.revision));
+    return replyJson(200, { ...view(env, now), alterations: [], warnings: [] }, etagHeader(now.revision));
   });
 }
 
 /** Every kind with its limit, null where there is none, how much is taken, and who has settled it. */
 function view(env: ApiEnv, entry: Entry) {
   const { id, quotas: own = {} } = value<StoredTenant>(entry);
-  const limits = quotasOf(env, id);
+  const limits = readQuotas(env, id);
   const used = env.usage.of(id);
   const kinds = quotaKinds.map(kind => [
     kind,

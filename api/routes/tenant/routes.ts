@@ -2,15 +2,15 @@ import { keys, ranges } from '../../../crds/keys/index.js';
 import { reject } from '../../../crds/rejections/index.js';
 import { checkTenantRequest, type StoredTenant } from '../../../crds/tenant/index.js';
 import { ConflictFault, create, type Entry } from '../../../pkg/store/index.js';
-import type { Call } from '../../http/call.js';
+import type { ApiCall } from '../../http/call.js';
 import type { ApiEnv } from '../../env.js';
 import { listPage } from '../../http/listing.js';
-import { flagIn, WRITE_QUERY } from '../../http/query.js';
-import { Refused } from '../../http/rejection.js';
-import { etag, json, jsonBytes } from '../../http/reply.js';
-import type { Outcome, Route } from '../../http/route.js';
-import { trialReply } from '../../admission/dry-run.js';
-import { untilShown } from '../../http/concurrency.js';
+import { readFlag, WRITE_QUERY } from '../../http/query.js';
+import { RequestRejection } from '../../http/rejection.js';
+import { etagHeader, replyJson, replyJsonBytes } from '../../http/reply.js';
+import type { RouteResult, Route } from '../../http/route.js';
+import { replyDryRun } from '../../admission/dry-run.js';
+import { waitUntilCached } from '../../http/concurrency.js';
 
 const UUID = /^[0-9a-f-]{36}$/;
 
@@ -46,12 +46,12 @@ export function tenantRoutes(env: ApiEnv): readonly Route[] {
   ];
 }
 
-async function make({ store, cache, clock, random }: ApiEnv, { document, query }: Call): Promise<Outcome> {
-  const isTrial = flagIn(query, 'dryRun');
-  if (isTrial instanceof Refused) return isTrial;
+async function make({ store, cache, clock, random }: ApiEnv, { document, query }: ApiCall): Promise<RouteResult> {
+  const isDryRun = readFlag(query, 'dryRun');
+  if (isDryRun instanceof RequestRejection) return isDryRun;
   const checked = checkTenantRequest(document);
-  if (!checked.ok) return new Refused(checked.rejections);
-  if (isTrial) return trialReply({ after: { name: checked.value.name } });
+  if (!checked.ok) return new RequestRejection(checked.rejections);
+  if (isDryRun) return replyDryRun({ after: { name: checked.value.name } });
   const tenant: StoredTenant = {
     id: random.uuid(),
     name: checked.value.name,
@@ -60,22 +60,22 @@ async function make({ store, cache, clock, random }: ApiEnv, { document, query }
   };
   const verdict = await create(store, keys.tenant(tenant.id), tenant);
   if (!verdict.stored) throw new ConflictFault(keys.tenant(tenant.id), 1);
-  await untilShown(cache, verdict.revision);
-  return json(201, { ...tenant, alterations: [], warnings: [] }, etag(verdict.revision));
+  await waitUntilCached(cache, verdict.revision);
+  return replyJson(201, { ...tenant, alterations: [], warnings: [] }, etagHeader(verdict.revision));
 }
 
-async function list({ cache }: ApiEnv, call: Call): Promise<Outcome> {
+async function list({ cache }: ApiEnv, call: ApiCall): Promise<RouteResult> {
   await cache.barrier();
   const { entries, revision } = cache.snapshot(ranges.tenants);
   return listPage(call, { entries, revision, prefix: ranges.tenants, view: ({ bytes }: Entry) => bytes });
 }
 
-async function get({ cache }: ApiEnv, { caller, params }: Call): Promise<Outcome> {
+async function get({ cache }: ApiEnv, { caller, params }: ApiCall): Promise<RouteResult> {
   await cache.barrier();
   const id = params['tenant']!;
   const isVisible = UUID.test(id) && (caller.kind === 'admin' || caller.tenant === id);
   const entry = isVisible ? cache.get(keys.tenant(id)) : undefined;
   return entry
-    ? jsonBytes(200, entry.bytes, etag(entry.revision))
-    : new Refused(reject('resource_not_found', 'tenant', id));
+    ? replyJsonBytes(200, entry.bytes, etagHeader(entry.revision))
+    : new RequestRejection(reject('resource_not_found', 'tenant', id));
 }

@@ -3,16 +3,16 @@ import { reject } from '../../../crds/rejections/index.js';
 import { checkTokenRequest, type StoredToken, type TokenRequest } from '../../../crds/tenant/index.js';
 import { mintToken } from '../../../pkg/auth/index.js';
 import { type Cache, ConflictFault, type Entry, remove, value } from '../../../pkg/store/index.js';
-import { trialReply } from '../../admission/dry-run.js';
+import { replyDryRun } from '../../admission/dry-run.js';
 import type { ApiEnv } from '../../env.js';
-import type { Call } from '../../http/call.js';
-import { untilShown } from '../../http/concurrency.js';
+import type { ApiCall } from '../../http/call.js';
+import { waitUntilCached } from '../../http/concurrency.js';
 import { listPage } from '../../http/listing.js';
-import { flagIn, WRITE_QUERY } from '../../http/query.js';
-import { Refused } from '../../http/rejection.js';
-import { json } from '../../http/reply.js';
-import type { Outcome, Route } from '../../http/route.js';
-import { storeToken, tokenView } from './token.js';
+import { readFlag, WRITE_QUERY } from '../../http/query.js';
+import { RequestRejection } from '../../http/rejection.js';
+import { replyJson } from '../../http/reply.js';
+import type { RouteResult, Route } from '../../http/route.js';
+import { storeToken, toTokenResponse } from './token.js';
 
 const BY_TENANT = 'api.tokens-by-tenant';
 /** Where the platform's own tokens are filed: no tenant can have this id. */
@@ -48,14 +48,14 @@ export function tokenRoutes(env: ApiEnv): readonly Route[] {
   ];
 }
 
-async function make(env: ApiEnv, call: Call): Promise<Outcome> {
-  const isTrial = flagIn(call.query, 'dryRun');
-  if (isTrial instanceof Refused) return isTrial;
+async function make(env: ApiEnv, call: ApiCall): Promise<RouteResult> {
+  const isDryRun = readFlag(call.query, 'dryRun');
+  if (isDryRun instanceof RequestRejection) return isDryRun;
   const checked = checkTokenRequest(call.document);
-  if (!checked.ok) return new Refused(checked.rejections);
+  if (!checked.ok) return new RequestRejection(checked.rejections);
   const asked = checked.value;
   const tenant = tenantOf(call, asked);
-  if (tenant instanceof Refused) return tenant;
+  if (tenant instanceof RequestRejection) return tenant;
 
   const draft = {
     kind: asked.kind,
@@ -65,49 +65,50 @@ async function make(env: ApiEnv, call: Call): Promise<Outcome> {
     ...(asked.role !== undefined && { role: asked.role }),
     ...(tenant !== undefined && { tenant }),
   };
-  if (isTrial) return trialReply({ after: draft });
+  if (isDryRun) return replyDryRun({ after: draft });
   const minted = mintToken(draft, env);
-  if (!(await storeToken(env, minted.stored))) return new Refused(reject('resource_not_found', 'tenant', tenant ?? ''));
-  return json(201, { token: minted.text, ...tokenView(minted.stored), alterations: [], warnings: [] });
+  if (!(await storeToken(env, minted.stored)))
+    return new RequestRejection(reject('resource_not_found', 'tenant', tenant ?? ''));
+  return replyJson(201, { token: minted.text, ...toTokenResponse(minted.stored), alterations: [], warnings: [] });
 }
 
 /** Whose token it is to be; undefined for the platform's. */
-function tenantOf({ caller, tenant }: Call, asked: TokenRequest): string | Refused | undefined {
+function tenantOf({ caller, tenant }: ApiCall, asked: TokenRequest): string | RequestRejection | undefined {
   if (asked.kind === 'admin') {
     if (caller.kind === 'admin') return undefined;
     const needed = 'an administrator token';
-    return new Refused(reject('auth_forbidden', 'kind', asked.kind, { needed }));
+    return new RequestRejection(reject('auth_forbidden', 'kind', asked.kind, { needed }));
   }
   if (asked.tenant !== undefined && tenant !== '' && asked.tenant !== tenant) {
-    return new Refused(reject('tenant_mismatch', 'tenant', asked.tenant));
+    return new RequestRejection(reject('tenant_mismatch', 'tenant', asked.tenant));
   }
   const chosen = tenant === '' ? asked.tenant : tenant;
-  return chosen ?? new Refused(reject('tenant_header_required', 'X-Tenant-ID', ''));
+  return chosen ?? new RequestRejection(reject('tenant_header_required', 'X-Tenant-ID', ''));
 }
 
-async function list({ cache }: ApiEnv, call: Call): Promise<Outcome> {
+async function list({ cache }: ApiEnv, call: ApiCall): Promise<RouteResult> {
   await cache.barrier();
   return listPage(call, {
     entries: cache.by(BY_TENANT, call.tenant || PLATFORM),
     revision: cache.revision,
     prefix: ranges.tokens,
-    view: entry => Buffer.from(JSON.stringify(tokenView(value<StoredToken>(entry)))),
+    view: entry => Buffer.from(JSON.stringify(toTokenResponse(value<StoredToken>(entry)))),
   });
 }
 
-async function revoke({ store, cache }: ApiEnv, { params, tenant, query }: Call): Promise<Outcome> {
-  const isTrial = flagIn(query, 'dryRun');
-  if (isTrial instanceof Refused) return isTrial;
+async function revoke({ store, cache }: ApiEnv, { params, tenant, query }: ApiCall): Promise<RouteResult> {
+  const isDryRun = readFlag(query, 'dryRun');
+  if (isDryRun instanceof RequestRejection) return isDryRun;
   const id = params['id']!;
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
     await cache.barrier();
     const entry = findToken(cache, tenant, id);
-    if (!entry) return new Refused(reject('resource_not_found', 'id', id));
-    if (isTrial) return trialReply({ before: tokenView(value<StoredToken>(entry)) });
+    if (!entry) return new RequestRejection(reject('resource_not_found', 'id', id));
+    if (isDryRun) return replyDryRun({ before: toTokenResponse(value<StoredToken>(entry)) });
     const verdict = await remove(store, entry);
     if (!verdict.stored) continue;
-    await untilShown(cache, verdict.revision);
-    return json(200, { ...tokenView(value<StoredToken>(entry)), alterations: [], warnings: [] });
+    await waitUntilCached(cache, verdict.revision);
+    return replyJson(200, { ...toTokenResponse(value<StoredToken>(entry)), alterations: [], warnings: [] });
   }
   throw new ConflictFault(keys.token(id), ATTEMPTS);
 }

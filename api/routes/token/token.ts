@@ -2,12 +2,12 @@ import { keys } from '../../../crds/keys/index.js';
 import type { StoredToken } from '../../../crds/tenant/index.js';
 import { encode, type Guard, type Put, type Store } from '../../../pkg/store/index.js';
 import type { ApiEnv } from '../../env.js';
-import { untilShown } from '../../http/concurrency.js';
+import { waitUntilCached } from '../../http/concurrency.js';
 
 /** A token as clients see it: everything about it but the digest. */
-export type TokenView = Omit<StoredToken, 'digest' | 'usedBy'> & { readonly used?: boolean };
+export type TokenResponse = Omit<StoredToken, 'digest' | 'usedBy'> & { readonly used?: boolean };
 
-export function tokenView(stored: StoredToken): TokenView {
+export function toTokenResponse(stored: StoredToken): TokenResponse {
   const { digest: _, usedBy, ...token } = stored;
   return token.kind === 'join' ? { ...token, used: usedBy !== undefined } : token;
 }
@@ -19,9 +19,9 @@ const AFTERLIFE_SECONDS = 3_600;
 export async function storeToken({ store, cache, clock }: ApiEnv, token: StoredToken): Promise<boolean> {
   const key = keys.token(token.id);
   const tenant: readonly Guard[] = token.tenant === undefined ? [] : [{ key: keys.tenant(token.tenant), exists: true }];
-  const put = await tokenPut(store, token, clock.now());
+  const put = await putToken(store, token, clock.now());
   const verdict = await store.commit({ guards: [{ key, at: 0 }, ...tenant], puts: [put], deletes: [] });
-  if (verdict.stored) await untilShown(cache, verdict.revision);
+  if (verdict.stored) await waitUntilCached(cache, verdict.revision);
   return verdict.stored;
 }
 
@@ -29,7 +29,7 @@ export async function storeToken({ store, cache, clock }: ApiEnv, token: StoredT
  * The put of a token. Those of nodes and for joining are made by the thousand and live briefly: they go on a lease, so
  * that nobody must clear them away. A person's token does not depend on one.
  */
-export async function tokenPut(store: Store, token: StoredToken, now: number): Promise<Put> {
+export async function putToken(store: Store, token: StoredToken, now: number): Promise<Put> {
   const put = { key: keys.token(token.id), bytes: encode(token) };
   if (token.kind === 'tenant' || token.kind === 'admin') return put;
   const remaining = Math.ceil((Date.parse(token.expiresAt) - now) / 1000);

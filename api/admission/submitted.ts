@@ -4,7 +4,7 @@ import { isSecretLabel, parseSecretPath } from '../../crds/grammar/index.js';
 type Fields = Readonly<Record<string, unknown>>;
 
 /** What a document asks for, as far as it can be read before it is judged: every part may be anything. */
-export interface Asked {
+export interface SubmittedDocument {
   /** The workload as it would stand: what was sent, over what is stored. */
   readonly fields: Fields;
   /** Whether the document says anything about a field. */
@@ -12,10 +12,10 @@ export interface Asked {
   readonly stored?: StoredDeployment;
 }
 
-const NOTHING: Asked = { fields: {}, sends: () => false };
+const NOTHING: SubmittedDocument = { fields: {}, sends: () => false };
 
 /** What a document asks for, over what is stored. */
-export function askedBy(document: unknown, stored?: StoredDeployment): Asked {
+export function readSubmitted(document: unknown, stored?: StoredDeployment): SubmittedDocument {
   if (typeof document !== 'object' || document === null || Array.isArray(document)) return NOTHING;
   const sent = document as Fields;
   const sends = (field: string) => Object.hasOwn(sent, field);
@@ -27,21 +27,23 @@ export function askedBy(document: unknown, stored?: StoredDeployment): Asked {
 const LONGEST = 64;
 
 /** The entries of a list, whatever was sent in its place. */
-export function listIn({ fields }: Asked, field: string): readonly Fields[] {
+export function readList({ fields }: SubmittedDocument, field: string): readonly Fields[] {
   const list = fields[field];
   return Array.isArray(list) && list.length <= LONGEST ? list.filter(isFields) : [];
 }
 
 /** The secret paths that a document refers to and that are paths. */
-export function secretPathsIn(asked: Asked): readonly { readonly path: string; readonly label: string }[] {
-  return listIn(asked, 'secrets').flatMap(({ vault_path: path }) => {
+export function listSecretPaths(
+  submitted: SubmittedDocument,
+): readonly { readonly path: string; readonly label: string }[] {
+  return readList(submitted, 'secrets').flatMap(({ vault_path: path }) => {
     const label = typeof path === 'string' ? parseSecretPath(path)?.label : undefined;
     return typeof path === 'string' && label !== undefined && isSecretLabel(label) ? [{ path, label }] : [];
   });
 }
 
 /** The names of the deployments that a document waits for: in a list, or as the keys of a map. */
-export function dependenciesIn({ fields }: Asked): readonly string[] {
+export function listDependencies({ fields }: SubmittedDocument): readonly string[] {
   const sent = fields['dependsOn'];
   const names: readonly unknown[] = Array.isArray(sent)
     ? sent.map(entry => (isFields(entry) ? entry['name'] : undefined))
@@ -50,7 +52,7 @@ export function dependenciesIn({ fields }: Asked): readonly string[] {
 }
 
 /** Whether a document asks for residency. */
-export function asksResidency({ fields }: Asked): boolean {
+export function hasResidency({ fields }: SubmittedDocument): boolean {
   return isFields(fields['placement']) && fields['placement']['residency'] !== undefined;
 }
 
