@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 
 import { judgeFailpoints } from './failpoints.js';
-import type { Source } from './rejections.js';
+import type { Source } from './source-files.js';
 
 const passed: Source = { path: 'api/a.ts', text: "failpoint('a.b');" };
 const tested: Source = { path: 'e2e/stories/a.test.ts', text: "const all = ['a.b'];" };

@@ -1,8 +1,5 @@
-import { existsSync, readFileSync } from 'node:fs';
-
 import { points } from '../../pkg/failpoint/index.js';
-import type { Source } from './rejections.js';
-import { sourceFiles } from './source-files.js';
+import type { Source } from './source-files.js';
 
 const PASSED = /\bfailpoint\('([^']+)'\)/g;
 
@@ -25,9 +22,6 @@ export function judgeFailpoints(names: readonly string[], sources: readonly Sour
 }
 
 /** Failpoints that are passed nowhere or at several places, or that no test names. */
-export function checkFailpoints(): string[] {
-  const sources = sourceFiles()
-    .filter(path => existsSync(path))
-    .map(path => ({ path, text: readFileSync(path, 'utf8') }));
+export function checkFailpoints(sources: readonly Source[]): string[] {
   return judgeFailpoints(Object.keys(points), sources);
 }

@@ -1,10 +1,7 @@
-import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 
 import { floors, homes, openToTests } from '../floors.js';
-import { sourceFiles } from './source-files.js';
-
-const IMPORT = /(?:^|\n)\s*(?:import|export)\s(?:[^;'"]*?\sfrom\s)?['"]([^'"]+)['"]|import\(\s*['"]([^'"]+)['"]\s*\)/g;
+import { importsIn, isTestCode, type Source } from './source-files.js';
 
 interface Room {
   readonly folder: string;
@@ -22,11 +19,6 @@ function roomOf(path: string): Room | undefined {
 function packageOf(specifier: string): string {
   const parts = specifier.split('/');
   return specifier.startsWith('@') ? parts.slice(0, 2).join('/') : (parts[0] as string);
-}
-
-/** Whether a file exists for tests only: a test, a contract that several tests run, or a helper of tests. */
-export function isTestCode(path: string): boolean {
-  return /\.(?:test|testing|contract)\.ts$/.test(path);
 }
 
 /** What one import of one file does wrong, if anything. */
@@ -50,12 +42,6 @@ export function judgeImport(path: string, specifier: string): string | undefined
 }
 
 /** Imports that point up or sideways, and packages away from home. */
-export function checkFloors(): string[] {
-  return sourceFiles()
-    .filter(path => existsSync(path))
-    .flatMap(path =>
-      [...readFileSync(path, 'utf8').matchAll(IMPORT)].flatMap(
-        ([, from, dynamic]) => judgeImport(path, (from ?? dynamic) as string) ?? [],
-      ),
-    );
+export function checkFloors(sources: readonly Source[]): string[] {
+  return sources.flatMap(source => importsIn(source).flatMap(specifier => judgeImport(source.path, specifier) ?? []));
 }

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 
-import { judgeRejections, type Source } from './rejections.js';
+import { judgeRejections } from './rejections.js';
+import type { Source } from './source-files.js';
 import { later, specifiedCodes } from './specified-codes.js';
 
 const row = (section: string) => ({ section, why: 'w', remedy: 'r', example: 'e', fixed: 'm' });

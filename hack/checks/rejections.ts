@@ -1,3 +1,4 @@
+import type { Source } from './source-files.js';
 import { later, specifiedCodes } from './specified-codes.js';
 
 /** A row of the catalogue, as far as these questions go. */
@@ -7,12 +8,6 @@ export interface DocumentedRow {
   readonly remedy: string;
   readonly example: unknown;
   readonly fixed: unknown;
-}
-
-/** A source file. */
-export interface Source {
-  readonly path: string;
-  readonly text: string;
 }
 
 /**

@@ -1,0 +1,141 @@
+import { expect } from 'chai';
+
+import { findCircles } from './circles.js';
+import { checkLayout, findUnmarkedTestCode } from './layout.js';
+import { findSharedNames } from './names.js';
+import type { Source } from './source-files.js';
+import { findAssertedTimes } from './times.js';
+
+interface Case {
+  readonly name: string;
+  readonly files: Readonly<Record<string, string>>;
+  readonly found: readonly RegExp[];
+}
+
+function table(check: (sources: readonly Source[]) => readonly string[], cases: readonly Case[]): void {
+  for (const { name, files, found } of cases) {
+    it(name, () => {
+      const findings = check(Object.entries(files).map(([path, text]) => ({ path, text })));
+      expect(findings, findings.join('\n')).to.have.length(found.length);
+      for (const [position, pattern] of found.entries()) expect(findings[position]).to.match(pattern);
+    });
+  }
+}
+
+describe('check of import circles', () =>
+  table(findCircles, [
+    {
+      name: 'passes a chain and a diamond',
+      files: {
+        'a/a.ts': "import './b.js';\nimport './c.js';\n",
+        'a/b.ts': "import './d.js';\n",
+        'a/c.ts': "export * from './d.js';\n",
+        'a/d.ts': '',
+      },
+      found: [],
+    },
+    {
+      name: 'finds a circle of type imports and says the way round',
+      files: {
+        'a/a.ts': "import type { B } from './b.js';\n",
+        'a/b.ts': "import {\n  type C,\n} from '../c/c.js';\n",
+        'c/c.ts': "export type { A } from '../a/a.js';\n",
+      },
+      found: [/^a\/a\.ts: import circle a\/a\.ts → a\/b\.ts → c\/c\.ts → a\/a\.ts$/],
+    },
+  ]));
+
+describe('check of exported names', () => {
+  table(
+    sources => findSharedNames(sources, {}),
+    [
+      {
+        name: 'passes a name that one file declares and others re-export',
+        files: { 'a/b.ts': 'export interface Answer {\n', 'a/index.ts': "export type { Answer } from './b.js';\n" },
+        found: [],
+      },
+      {
+        name: 'passes a private name and an overloaded function',
+        files: {
+          'a.ts': 'export function read(a: string): void;\nexport function read(a: number): void;\n',
+          'b.ts': 'function read() {}\n',
+        },
+        found: [],
+      },
+      {
+        name: 'finds a name that two files declare, whatever it is in each',
+        files: { 'a.ts': 'export const answer = 1;\n', 'b.ts': 'export async function answer() {}\n' },
+        found: [/a\.ts: answer is also declared in b\.ts/],
+      },
+    ],
+  );
+
+  it('finds an allowance that nothing needs', () => {
+    expect(findSharedNames([], { answer: 'why' })[0]).to.include('answer is allowed to be shared');
+  });
+});
+
+describe('check of files', () =>
+  table(
+    sources => [...checkLayout(sources), ...findUnmarkedTestCode(sources)],
+    [
+      { name: 'passes a file of ordinary length', files: { 'pkg/a/a.ts': 'x\n'.repeat(300) }, found: [] },
+      { name: 'finds a file that is too long', files: { 'pkg/a/a.ts': 'x\n'.repeat(301) }, found: [/301 lines/] },
+      { name: 'lets a test be longer', files: { 'pkg/a/a.test.ts': 'x\n'.repeat(500) }, found: [] },
+      { name: 'finds a name that says nothing', files: { 'pkg/utils.ts': '' }, found: [/does not say what is in it/] },
+      {
+        name: 'finds another suffix for helpers of tests',
+        files: { 'pkg/a.fixture.ts': '' },
+        found: [/\.testing\.ts/],
+      },
+      {
+        name: 'finds a file of the product that only tests import',
+        files: { 'pkg/lab.ts': '', 'pkg/a.test.ts': "import './lab.js';\n" },
+        found: [/^pkg\/lab\.ts: only tests import it/],
+      },
+      {
+        name: 'passes one that a test and the product import',
+        files: { 'pkg/lab.ts': '', 'pkg/a.test.ts': "import './lab.js';\n", 'api/a.ts': "import '../pkg/lab.js';\n" },
+        found: [],
+      },
+    ],
+  ));
+
+describe('check of asserted times', () =>
+  table(findAssertedTimes, [
+    {
+      name: 'passes a deadline that is only waited for',
+      files: {
+        'a.test.ts': 'const end = Date.now() + 5;\nwhile (Date.now() < end) await poll();\nexpect(n).to.equal(1);\n',
+      },
+      found: [],
+    },
+    {
+      name: 'passes a comparison of what was counted',
+      files: { 'a.test.ts': 'const now = Date.now();\nexpect(steps).to.be.below(5);\n' },
+      found: [],
+    },
+    {
+      name: 'finds a difference of two readings',
+      files: { 'a.test.ts': 'const begun = performance.now();\nexpect(performance.now() - begun).to.be.below(5);\n' },
+      found: [/a\.test\.ts:2/],
+    },
+    {
+      name: 'finds one that went through variables',
+      files: {
+        'a.test.ts':
+          'const { user } = process.cpuUsage(before);\nconst spent = user / 1000;\nexpect(Math.min(spent)).to.be.at.most(50);\n',
+      },
+      found: [/a\.test\.ts:3/],
+    },
+    {
+      name: 'finds a limit in milliseconds in a test of real processes',
+      files: { 'e2e/stories/a.test.ts': 'expect(took).to.be.within(0, LIMIT_MS);\n' },
+      found: [/a\.test\.ts:1/],
+    },
+    {
+      name: 'passes a limit in milliseconds of a simulated clock',
+      files: { 'pkg/a.test.ts': 'expect(clock.now()).to.be.below(LIMIT_MS);\n' },
+      found: [],
+    },
+  ]));
