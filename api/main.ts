@@ -7,6 +7,7 @@
  * @module
  */
 import { openKeyring } from '../pkg/auth/index.js';
+import { untilAborted } from '../pkg/clock/index.js';
 import { createMetrics } from '../pkg/metrics/index.js';
 import { openBackend } from '../pkg/process/control-plane.js';
 import { readSettings, runProcess } from '../pkg/process/index.js';
@@ -41,9 +42,7 @@ await runProcess(
     });
 
     backend.fillCache({ history: settings.tailBuffer });
-    const aborted = new Promise<void>(resolve => {
-      signal.addEventListener('abort', () => resolve(), { once: true });
-    });
+    const aborted = untilAborted(signal);
     const file = settings.options['bootstrap-file'];
     if (file !== undefined) await untilReachable(() => bootstrap({ ...env, store, keyring, file }), env, signal);
     await Promise.race([cache.ready, aborted]);

@@ -4,7 +4,7 @@ import { dirname, join, relative } from 'node:path';
 import { type ExitCode, exitCode, run, type Terminal } from '../pkg/cli/index.js';
 import { clone } from '../pkg/version/index.js';
 import type { Home } from './home.js';
-import { USUAL_REGISTRY } from './parts/registry.js';
+import { USUAL_REGISTRY } from './parts/services.js';
 
 const PATIENCE = '120s';
 
@@ -32,16 +32,16 @@ export async function runDemo(home: Home, terminal: Terminal): Promise<ExitCode>
 export function exampleFile(home: Home, name: string): string {
   const original = join(clone, 'examples', name);
   const registry = home.records.read('registry')?.facts['registry'] ?? USUAL_REGISTRY;
-  if (registry === USUAL_REGISTRY) return typed(original);
+  if (registry === USUAL_REGISTRY) return toTypedPath(original);
 
   const copy = home.path('examples', name);
   mkdirSync(dirname(copy), { recursive: true });
   writeFileSync(copy, readFileSync(original, 'utf8').replaceAll(USUAL_REGISTRY, registry));
-  return typed(copy);
+  return toTypedPath(copy);
 }
 
 /** A path as a person here would type it. */
-function typed(path: string): string {
+function toTypedPath(path: string): string {
   const near = relative(process.cwd(), path);
   return near.startsWith('..') ? path : near;
 }

@@ -4,17 +4,15 @@ import { join } from 'node:path';
 
 import { DockerEngine, type Engine, SimulatedEngine } from '../pkg/agent/index.js';
 import { type ExitCode, exitCode, type Terminal } from '../pkg/cli/index.js';
+import { untilAborted } from '../pkg/clock/index.js';
 import { createLogger } from '../pkg/log/index.js';
-import { aborted } from './aborted.js';
-import { livingSupervisor } from './claim.js';
+import { findSupervisor } from './supervise.js';
 import { runDemo } from './demo.js';
-import { developmentOf } from './development.js';
-import { PartFault } from './faults.js';
-import type { Home } from './home.js';
+import { PartFault } from './part.js';
+import { type EngineKind, type Home, toDevelopment } from './home.js';
 import { startInMemory } from './in-memory.js';
-import { findSystemDocker } from './parts/system-docker.js';
-import type { EngineKind } from './plan.js';
-import { choosePort } from './port.js';
+import { findSystemDocker } from './parts/engine.js';
+import { choosePort } from './program.js';
 
 const USUAL_PORT = 7070;
 const SIMULATED = `The engine is simulated: deployments become "Running" and "healthy", but there is no container.
@@ -27,26 +25,26 @@ export interface EphemeralOptions {
   readonly demo: boolean;
 }
 
-/** A first look: everything in this process, on a store in memory, until Ctrl-C. Nothing survives. */
-export async function ephemeral(home: Home, options: EphemeralOptions, terminal: Terminal): Promise<ExitCode> {
+/** Runs everything in this process, on a store in memory, until Ctrl-C. Nothing is kept. */
+export async function runEphemeral(home: Home, options: EphemeralOptions, terminal: Terminal): Promise<ExitCode> {
   const { clock, random } = terminal;
-  if (livingSupervisor(home)) throw new PartFault('Mooring is already running here: "moor down" stops it');
+  if (findSupervisor(home)) throw new PartFault('Mooring is already running here: "moor down" stops it');
   const folder = mkdtempSync(join(tmpdir(), 'mooring-ephemeral-'));
   const engine = await openEngine(options.engine, terminal);
   const port = await choosePort([USUAL_PORT]);
-  terminal.out('Starting Mooring in this process, in memory. Nothing survives it.\n');
+  terminal.out('Starting Mooring in this process, in memory. Nothing is kept when it ends.\n');
   if (options.engine === 'simulated') terminal.out(SIMULATED);
   home.create();
-  // Where "moor logs --controllers" looks for what the loops say.
+  // "moor logs --controllers" reads the log of the loops there.
   const log = createLogger({ level: 'info', format: 'json', file: home.log('controllers') });
   const mooring = await startInMemory({ clock, random, log, port, folder, engine, nodes: options.nodes });
-  home.development.write(developmentOf(mooring.url, mooring.access));
+  home.development.write(toDevelopment(mooring.url, mooring.access));
   try {
     if (options.demo && options.engine === 'simulated') await runDemo(home, terminal);
     terminal.out(
       `\nMooring is up at ${mooring.url}. In another terminal, try "./moor get deployments". Ctrl-C ends it.\n`,
     );
-    await aborted(terminal.interrupted);
+    await untilAborted(terminal.interrupted);
     return exitCode.ok;
   } finally {
     home.development.remove();
@@ -59,6 +57,6 @@ export async function ephemeral(home: Home, options: EphemeralOptions, terminal:
 async function openEngine(kind: EngineKind, { clock, random, environment }: Terminal): Promise<Engine> {
   if (kind === 'simulated') return new SimulatedEngine({ clock, random });
   const host = await findSystemDocker(environment);
-  if (host === undefined) throw new PartFault('no container engine answers: start Docker, or leave --engine out');
+  if (host === undefined) throw new PartFault('no container engine answers: start Docker, or omit --engine');
   return new DockerEngine({ host, clock });
 }

@@ -10,13 +10,13 @@ import { Client } from '../pkg/client/index.js';
 import { systemClock, systemRandom } from '../pkg/clock/index.js';
 import { silentLogger } from '../pkg/log/index.js';
 import { freePort } from '../dev/processes/index.js';
-import { type InMemory, startInMemory } from './in-memory.js';
+import { type InMemoryMooring, startInMemory } from './in-memory.js';
 
 describe('everything in one process', () => {
   const env = { clock: systemClock, random: systemRandom };
   const engine = new SimulatedEngine({ ...env, healthyAfterMs: 10 });
   let folder: string;
-  let mooring: InMemory;
+  let mooring: InMemoryMooring;
   let client: Client;
 
   before(async () => {

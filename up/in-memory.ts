@@ -16,9 +16,9 @@ import type { Logger } from '../pkg/log/index.js';
 import { createMetrics } from '../pkg/metrics/index.js';
 import { EmbeddedSecretStore, SecretKeyring } from '../pkg/secrets/index.js';
 import { MemoryStore, WatchCache } from '../pkg/store/index.js';
-import { endContainers } from './end-containers.js';
-import { PartFault } from './faults.js';
-import { joinTokenFor, nodeCalled } from './join.js';
+import { stopContainers } from './parts/engine.js';
+import { PartFault } from './part.js';
+import { mintJoinToken, findNode } from './parts/nodes.js';
 
 const READY_WITHIN_MS = 30_000;
 
@@ -29,7 +29,7 @@ export interface InMemoryOptions {
   readonly port: number;
   readonly nodes: number;
   readonly engine: Engine;
-  /** For the little that must be a file. */
+  /** For the tokens, which must be in a file. */
   readonly folder: string;
 }
 
@@ -39,15 +39,15 @@ interface RunningAgent {
 }
 
 /** A whole Mooring in this process. */
-export interface InMemory {
+export interface InMemoryMooring {
   readonly url: string;
   readonly access: DevelopmentAccess;
-  /** Resolves when everything has ended in good order. */
+  /** Resolves when everything has ended in order. */
   stop(): Promise<void>;
 }
 
-/** Runs the API server, the loops and the agents here, on a store in memory. Answers when every node is ready. */
-export async function startInMemory(options: InMemoryOptions): Promise<InMemory> {
+/** Runs the API server, the loops and the agents here, on a store in memory. Resolves when every node is ready. */
+export async function startInMemory(options: InMemoryOptions): Promise<InMemoryMooring> {
   const { clock, random, log, port, folder } = options;
   const environment = { MOORING_LISTEN: `127.0.0.1:${port}` };
   const { settings } = loadSettings({ environment });
@@ -91,8 +91,8 @@ export async function startInMemory(options: InMemoryOptions): Promise<InMemory>
     async stop() {
       agentsWork.abort();
       await Promise.all(agents.map(({ ended }) => ended));
-      // What would remember these containers ends with this process, so they end with it too.
-      await endContainers(
+      // The record of these containers ends with this process, so they end with it too.
+      await stopContainers(
         options.engine,
         agents.map(({ nodeId }) => nodeId),
         { remove: true },
@@ -118,7 +118,7 @@ async function startAgents(
     for (let number = 1; number <= nodes; number++) {
       const name = `node-${number}`;
       const env = { clock, random, log, engine, link: new HttpLink({ server }), disk: memoryDisk() };
-      const joinToken = await joinTokenFor(client, name);
+      const joinToken = await mintJoinToken(client, name);
       const namePrefix = number === 1 ? '' : `${name}-`;
       const ended = new Agent(env, { name, version: version(), joinToken, namePrefix }).run(signal);
       running.push({ ended, nodeId: await untilReady(client, clock, name) });
@@ -129,11 +129,11 @@ async function startAgents(
   }
 }
 
-/** Answers the id of the node. */
+/** Resolves with the id of the node. */
 async function untilReady(client: Client, clock: Clock, name: string): Promise<string> {
   const deadline = clock.monotonic() + READY_WITHIN_MS;
   for (;;) {
-    const node = await nodeCalled(client, name);
+    const node = await findNode(client, name);
     if (node?.status === 'ready') return node.id;
     if (clock.monotonic() > deadline) throw new PartFault(`${name} did not become ready in time`);
     await sleep(clock, 50);

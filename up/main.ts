@@ -4,8 +4,7 @@ import { type ExitCode, exitCode, homeFolder, processTerminal } from '../pkg/cli
 import { Fault } from '../pkg/fault/index.js';
 import { down } from './down.js';
 import type { EphemeralOptions } from './ephemeral.js';
-import { Home } from './home.js';
-import type { EngineKind } from './plan.js';
+import { type EngineKind, Home } from './home.js';
 import { up } from './up.js';
 
 const MOST_NODES = 20;
@@ -25,21 +24,21 @@ const program = new Command('moor').description('Mooring, all in one, on this ma
 
 program
   .command('up')
-  .description('start everything on loopback, or bring what runs into line with what is asked now')
-  .option('--nodes <count>', 'agents to run, each a node of its own (default: as before, else 1)', countOfNodes)
+  .description('start everything on loopback, or adjust what runs to these options')
+  .option('--nodes <count>', 'number of nodes, one agent each (default: as before, else 1)', parseNodeCount)
   .addOption(
     new Option('--engine <engine>', 'what runs containers (default: as before, else docker)').choices([
       'docker',
       'simulated',
     ]),
   )
-  .option('--ephemeral', 'everything in this one process, in memory: nothing survives it')
+  .option('--ephemeral', 'run everything in this one process, in memory; nothing is kept')
   .option('--no-demo', 'do not deploy the demo')
-  .option('--foreground', 'stay, and stop everything on Ctrl-C')
+  .option('--foreground', 'stay in the foreground; Ctrl-C stops everything')
   .action(async (options: UpFlags) => {
     const { nodes, engine, demo, foreground = false, ephemeral = false } = options;
     process.exitCode = ephemeral
-      ? await beEphemeral({ nodes: nodes ?? 1, engine: engine ?? 'simulated', demo })
+      ? await runEphemeral({ nodes: nodes ?? 1, engine: engine ?? 'simulated', demo })
       : await up(home, { nodes, engine, demo, foreground }, terminal);
   });
 
@@ -65,14 +64,14 @@ try {
   clearInterval(alive);
 }
 
-/** Loaded only when asked for: it brings the whole control plane into this process. */
-async function beEphemeral(options: EphemeralOptions): Promise<ExitCode> {
-  const { ephemeral } = await import('./ephemeral.js');
-  return ephemeral(home, options, terminal);
+/** Loaded on demand: it brings the whole control plane into this process. */
+async function runEphemeral(options: EphemeralOptions): Promise<ExitCode> {
+  const ephemeral = await import('./ephemeral.js');
+  return ephemeral.runEphemeral(home, options, terminal);
 }
 
-function countOfNodes(text: string): number {
+function parseNodeCount(text: string): number {
   const count = Number(text);
   if (Number.isInteger(count) && count >= 1 && count <= MOST_NODES) return count;
-  throw new InvalidArgumentError(`It must be a whole number from 1 to ${MOST_NODES}.`);
+  throw new InvalidArgumentError(`Must be a whole number from 1 to ${MOST_NODES}.`);
 }

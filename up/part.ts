@@ -1,64 +1,54 @@
 import type { Clock } from '../pkg/clock/index.js';
-import type { Home } from './home.js';
-import type { ProcessIdentity } from './identity.js';
+import { Fault } from '../pkg/fault/index.js';
+import type { Home, PartFacts } from './home.js';
 
-/** What parts learn from the parts before them: addresses, mostly. */
-export type Facts = Readonly<Record<string, string>>;
-
-/** A process that was started: enough to recognise it, to use it, and to end it. */
-export interface PartRecord {
-  readonly name: string;
-  readonly process: ProcessIdentity;
-  /** What it was started with. A part that would now be started with something else is replaced. */
-  readonly recipe: string;
-  readonly facts: Facts;
-  readonly detail: string;
-  /** How long it has to end by itself. */
-  readonly graceMs: number;
-}
-
-/** What a part may reach for while it starts. */
+/** What a part is given when it starts. */
 export interface PartEnv {
   readonly home: Home;
   readonly clock: Clock;
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** What the parts before it have told. */
-  readonly facts: Facts;
-  /** What the last process of this part told: a port is kept where it can be. */
-  readonly previous: Facts;
+  /** Facts of the parts before it. */
+  readonly facts: PartFacts;
+  /** Facts of the last process of this part: it keeps its port where it can. */
+  readonly previous: PartFacts;
 }
 
-/** What came of starting a part: facts for the parts after it, and a word for people. */
-export interface Came {
-  readonly facts: Facts;
+/** The result of starting a part: facts for the parts after it, and a detail to print. */
+export interface StartResult {
+  readonly facts: PartFacts;
   readonly detail: string;
 }
 
-interface Common {
+interface PartCommon {
   readonly name: string;
   readonly title: string;
-  /** What a person can do when it fails. */
+  /** What the user can do when it fails. */
   readonly remedy: string;
   /** Everything it is started with, as text: see `PartRecord.recipe`. */
-  recipe(facts: Facts): string;
+  recipe(facts: PartFacts): string;
 }
 
 /** One process of the all-in-one. */
-export interface ProcessPart extends Common {
+export interface ProcessPart extends PartCommon {
   readonly kind: 'process';
   readonly graceMs: number;
-  /** Starts it and answers when it serves. The process must outlive the one that started it. */
-  start(env: PartEnv): Promise<Came & { readonly pid: number }>;
+  /** Starts it and resolves when it serves. The process must outlive the one that started it. */
+  start(env: PartEnv): Promise<StartResult & { readonly pid: number }>;
 }
 
-/** Something to do once, and again after a restart of the supervisor. Doing it twice does no harm. */
-export interface ChorePart extends Common {
+/** A task that runs once, and again after a restart of the supervisor. Running it twice does no harm. */
+export interface ChorePart extends PartCommon {
   readonly kind: 'chore';
-  run(env: PartEnv): Promise<Came>;
+  run(env: PartEnv): Promise<StartResult>;
 }
 
 export type Part = ProcessPart | ChorePart;
 
 /** Parts that come up one after the other. Lanes of one stage come up side by side; stages one after the other. */
-export type Lane = readonly Part[];
-export type Stages = readonly (readonly Lane[])[];
+export type PartLane = readonly Part[];
+export type PartStages = readonly (readonly PartLane[])[];
+
+/** A part of the all-in-one did not come up. */
+export class PartFault extends Fault {
+  readonly retriable = true;
+}

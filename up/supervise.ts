@@ -1,10 +1,14 @@
+import { existsSync, linkSync, renameSync, rmSync } from 'node:fs';
+
 import { systemClock } from '../pkg/clock/index.js';
 import type { Logger } from '../pkg/log/index.js';
-import { claim, holdsClaim } from './claim.js';
-import { Home } from './home.js';
-import { end } from './identity.js';
-import { stagesOf } from './stages.js';
-import { MARK, strays } from './strays.js';
+import { Home, listLocalNodes, type UpPlan, writeJson } from './home.js';
+import { endProcess, identifyProcess, isAlive, MARK_VARIABLE, type ProcessIdentity, findStrays } from './os-process.js';
+import type { Part, PartEnv, PartStages } from './part.js';
+import { controllersPart, serverPart } from './parts/control-plane.js';
+import { dockerdFolder, dockerdPart, findSystemDocker, systemDockerPart } from './parts/engine.js';
+import { agentPart, removeNodePart, toNodeName } from './parts/nodes.js';
+import { demoImagePart, etcdPart, registryPart } from './parts/services.js';
 import { Supervisor } from './supervisor.js';
 
 /**
@@ -12,23 +16,84 @@ import { Supervisor } from './supervisor.js';
  *
  * The parts stay when it ends: `moor down` ends them, and the next supervisor takes them over.
  */
-export async function supervise(folder: string, log: Logger, signal: AbortSignal): Promise<void> {
+export async function superviseHome(folder: string, log: Logger, signal: AbortSignal): Promise<void> {
   const home = new Home(folder);
-  if (!claim(home)) return log.info('another supervisor is at work');
+  if (!claimSupervision(home)) return log.info('another supervisor already runs; this one ends');
 
-  process.env[MARK] = folder;
+  process.env[MARK_VARIABLE] = folder;
   const known = home.records.names().flatMap(name => home.records.read(name)?.process ?? []);
-  for (const stray of strays(folder, known)) {
-    log.warn('a process that nobody recorded is ended', { count: stray.pid });
-    await end(stray, { clock: systemClock, graceMs: 5_000 });
+  for (const stray of findStrays(folder, known)) {
+    log.warn('ending a process that no record names', { pid: stray.pid });
+    await endProcess(stray, { clock: systemClock, graceMs: 5_000 });
   }
   const supervisor = new Supervisor({
     home,
     clock: systemClock,
     log,
     environment: process.env,
-    isInCharge: () => holdsClaim(home),
-    stagesOf: stagesOf(home, process.env),
+    isInCharge: () => holdsSupervision(home),
+    planStages: planStages(home, process.env),
   });
   await supervisor.run(signal);
+}
+
+/**
+ * Makes this process the one supervisor of a home. False when another process is, and is alive.
+ *
+ * Creating a hard link fails where the name exists, so two supervisors that start at once cannot both succeed. The claim of
+ * a dead one is replaced, and the last to replace it has it. Since the other may have believed so for a moment, a
+ * supervisor checks its claim again before each pass.
+ */
+export function claimSupervision(home: Home): boolean {
+  const own = identifyProcess(process.pid);
+  if (!own) return false;
+  const path = home.path('run', 'supervisor.json');
+  const draft = `${path}.${process.pid}.claim`;
+  writeJson(draft, own);
+  try {
+    linkSync(draft, path);
+    return true;
+  } catch (thrown) {
+    if ((thrown as NodeJS.ErrnoException).code !== 'EEXIST') throw thrown;
+    const holder = home.supervisor.read();
+    if (holder && isAlive(holder)) return holder.pid === own.pid;
+    renameSync(draft, path);
+    return holdsSupervision(home);
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}
+
+/** Whether this process is the one that has the claim. */
+export function holdsSupervision(home: Home): boolean {
+  return home.supervisor.read()?.pid === process.pid;
+}
+
+/** The running supervisor of a home, if any. */
+export function findSupervisor(home: Home): ProcessIdentity | undefined {
+  const holder = home.supervisor.read();
+  return holder && isAlive(holder) ? holder : undefined;
+}
+
+/** The parts of a plan, in the order they are started. */
+export function planStages(home: Home, environment: PartEnv['environment']): (plan: UpPlan) => Promise<PartStages> {
+  let enginePart: Promise<Part> | undefined;
+  return async ({ id, nodes, engine }) => {
+    const numbers = Array.from({ length: nodes }, (_, index) => index + 1);
+    const control = [etcdPart, serverPart, controllersPart];
+    const agents = numbers.map(number => [agentPart(number, engine)]);
+    const removals = listLocalNodes(home)
+      .filter(({ name }) => !numbers.some(number => toNodeName(number) === name))
+      .map(node => [removeNodePart(node, id)]);
+    if (engine === 'simulated') return [[control], removals, agents];
+    enginePart ??= findEngine(home, environment);
+    // The registry comes first: the server is told which one on this machine it may ask.
+    return [[[registryPart]], [control, [await enginePart, demoImagePart]], removals, agents];
+  };
+}
+
+/** An engine that we have started before holds our containers: it stays in use, whichever engine has appeared since. */
+async function findEngine(home: Home, environment: PartEnv['environment']): Promise<Part> {
+  const host = existsSync(dockerdFolder(home)) ? undefined : await findSystemDocker(environment);
+  return host === undefined ? dockerdPart : systemDockerPart(host);
 }

@@ -8,11 +8,10 @@ import { expect } from 'chai';
 import { until } from '../dev/testing/index.js';
 import { sleep, systemClock } from '../pkg/clock/index.js';
 import { silentLogger } from '../pkg/log/index.js';
-import { Home } from './home.js';
-import { end, isAlive } from './identity.js';
-import type { ProcessPart, Stages } from './part.js';
-import type { Progress } from './plan.js';
-import { stopAll } from './stop-all.js';
+import { Home, type PlanProgress } from './home.js';
+import { endProcess, isAlive } from './os-process.js';
+import type { ProcessPart, PartStages } from './part.js';
+import { stopParts } from './down.js';
 import { Supervisor } from './supervisor.js';
 
 /** A part that is nothing but a process. */
@@ -36,7 +35,7 @@ function sleeper(name: string, recipe = 'r', starts: string[] = []): ProcessPart
 describe('Supervisor', () => {
   let home: Home;
   let isInCharge: boolean;
-  let stages: Stages;
+  let stages: PartStages;
   let stop: AbortController;
   let running: Promise<void>;
 
@@ -49,7 +48,7 @@ describe('Supervisor', () => {
 
   afterEach(async () => {
     await leave();
-    await stopAll(home, systemClock, () => undefined);
+    await stopParts(home, systemClock, () => undefined);
     rmSync(home.folder, { recursive: true });
   });
 
@@ -58,7 +57,7 @@ describe('Supervisor', () => {
     stages = [];
     isInCharge = true;
   };
-  const supervise = (wanted: Stages) => {
+  const supervise = (wanted: PartStages) => {
     stages = wanted;
     running = new Supervisor({
       home,
@@ -66,14 +65,14 @@ describe('Supervisor', () => {
       log: silentLogger,
       environment: {},
       isInCharge: () => isInCharge,
-      stagesOf: async () => stages,
+      planStages: async () => stages,
     }).run(stop.signal);
   };
   const leave = async () => {
     stop.abort();
     await running;
   };
-  const outcome = (): Progress['outcome'] | undefined => home.progress.read()?.outcome;
+  const outcome = (): PlanProgress['outcome'] | undefined => home.progress.read()?.outcome;
   const up = () => until('everything to be up', () => outcome() === 'up');
   const pid = (name: string) => home.records.read(name)?.process.pid;
 
@@ -163,7 +162,7 @@ describe('Supervisor', () => {
     await up();
     const { process: identity } = home.records.read('a')!;
 
-    await end({ ...identity, started: '1' }, { clock: systemClock, graceMs: 10 });
+    await endProcess({ ...identity, started: '1' }, { clock: systemClock, graceMs: 10 });
 
     expect(isAlive(identity)).to.equal(true);
   });

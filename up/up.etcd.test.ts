@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { expect } from 'chai';
 
 import { Home } from './home.js';
-import { isAlive } from './identity.js';
+import { isAlive } from './os-process.js';
 
 const moorPath = fileURLToPath(new URL('../moor', import.meta.url));
 

@@ -1,52 +1,49 @@
 import { type ExitCode, exitCode, type Terminal } from '../pkg/cli/index.js';
-import { sleep } from '../pkg/clock/index.js';
+import { sleep, untilAborted } from '../pkg/clock/index.js';
 import { silentLogger } from '../pkg/log/index.js';
-import { aborted } from './aborted.js';
-import { livingSupervisor } from './claim.js';
 import { exampleFile, runDemo } from './demo.js';
-import type { Home } from './home.js';
-import { end, identify, type ProcessIdentity } from './identity.js';
-import { startProgram } from './node-program.js';
-import type { EngineKind, Plan, Progress } from './plan.js';
-import { ProgressPrinter } from './progress-printer.js';
-import { stopAll } from './stop-all.js';
-import { supervise } from './supervise.js';
+import type { EngineKind, Home, UpPlan, PlanProgress } from './home.js';
+import { endProcess, identifyProcess, type ProcessIdentity } from './os-process.js';
+import { startProgram } from './program.js';
+import { ProgressPrinter } from './progress.js';
+import { stopParts } from './down.js';
+import { findSupervisor, superviseHome } from './supervise.js';
 
 const LOOK_EVERY_MS = 100;
 
 export interface UpOptions {
-  /** What is not said stays as it is, or takes its default. */
+  /** What is undefined stays as it is, or takes its default. */
   readonly nodes: number | undefined;
   readonly engine: EngineKind | undefined;
   readonly demo: boolean;
   readonly foreground: boolean;
 }
 
-/** Brings everything up on this machine, or into line with what is asked now. */
+/** Brings everything up on this machine, or adjusts what runs to these options. */
 export async function up(home: Home, options: UpOptions, terminal: Terminal): Promise<ExitCode> {
   home.create();
   const { plan, before } = makePlan(home, options, terminal);
-  const running = livingSupervisor(home) !== undefined;
+  const running = findSupervisor(home) !== undefined;
   home.plan.write(plan);
   terminal.out(running ? `Mooring is already running in ${home.folder}\n` : `Starting Mooring in ${home.folder}\n`);
   if (running && before && before.nodes !== plan.nodes) terminal.out(`  nodes: ${before.nodes} → ${plan.nodes}\n`);
 
   const stop = new AbortController();
   const supervising = running ? undefined : await startSupervisor(home, options, terminal, stop.signal);
-  const progress = await follow(home, plan, terminal);
+  const progress = await followProgress(home, plan, terminal);
   if (progress?.outcome !== 'up') {
     stop.abort();
-    return giveUp(home, progress, supervising, terminal);
+    return reportFailure(home, progress, supervising, terminal);
   }
   const code = options.demo ? await runDemo(home, terminal) : exitCode.ok;
   if (code === exitCode.ok) terminal.out(nextCommands(home));
   if (!options.foreground || !supervising) return code;
 
   terminal.out('Ctrl-C stops everything.\n');
-  await aborted(terminal.interrupted);
+  await untilAborted(terminal.interrupted);
   stop.abort();
   await supervising.ended;
-  await stopAll(home, terminal.clock, name => terminal.out(`  stopped ${name}\n`));
+  await stopParts(home, terminal.clock, name => terminal.out(`  stopped ${name}\n`));
   return exitCode.ok;
 }
 
@@ -54,9 +51,9 @@ function makePlan(
   home: Home,
   { nodes, engine }: UpOptions,
   { random }: Terminal,
-): { plan: Plan; before: Plan | undefined } {
+): { plan: UpPlan; before: UpPlan | undefined } {
   const before = home.plan.read();
-  const plan: Plan = {
+  const plan: UpPlan = {
     id: random.uuid(),
     nodes: nodes ?? before?.nodes ?? 1,
     engine: engine ?? before?.engine ?? 'docker',
@@ -65,9 +62,9 @@ function makePlan(
 }
 
 /** The supervisor that this command has started. */
-interface Supervising {
+interface StartedSupervisor {
   readonly ended: Promise<void>;
-  /** When it is a process of its own. It may not have had the time yet to say so on disk. */
+  /** Set when it is a process of its own, which may not have claimed the home on disk yet. */
   readonly identity?: ProcessIdentity;
 }
 
@@ -77,22 +74,22 @@ async function startSupervisor(
   { foreground }: UpOptions,
   terminal: Terminal,
   signal: AbortSignal,
-): Promise<Supervising> {
-  // The steps that are shown say it all.
+): Promise<StartedSupervisor> {
+  // The steps are printed; its log would repeat them.
   if (foreground)
-    return { ended: supervise(home.folder, silentLogger, AbortSignal.any([signal, terminal.interrupted])) };
+    return { ended: superviseHome(home.folder, silentLogger, AbortSignal.any([signal, terminal.interrupted])) };
   const pid = await startProgram({
     main: 'up/supervisor-main.ts',
-    words: [home.folder],
+    argv: [home.folder],
     environment: {},
     logFile: home.log('supervisor'),
   });
-  const identity = identify(pid);
+  const identity = identifyProcess(pid);
   return { ended: Promise.resolve(), ...(identity && { identity }) };
 }
 
-/** Shows how the plan is carried out. Nothing when the supervisor is gone, or when the person has left. */
-async function follow(home: Home, plan: Plan, terminal: Terminal): Promise<Progress | undefined> {
+/** Prints the progress of a plan. Undefined when the supervisor is gone, or on Ctrl-C. */
+async function followProgress(home: Home, plan: UpPlan, terminal: Terminal): Promise<PlanProgress | undefined> {
   const { clock, interrupted } = terminal;
   const printer = new ProgressPrinter(terminal);
   const startBy = clock.monotonic() + 15_000;
@@ -103,7 +100,7 @@ async function follow(home: Home, plan: Plan, terminal: Terminal): Promise<Progr
         printer.show(progress.steps);
         if (progress.outcome !== 'working') return progress;
       }
-      if (clock.monotonic() > startBy && !livingSupervisor(home)) return undefined;
+      if (clock.monotonic() > startBy && !findSupervisor(home)) return undefined;
       await sleep(clock, LOOK_EVERY_MS, interrupted);
     }
     return undefined;
@@ -112,22 +109,22 @@ async function follow(home: Home, plan: Plan, terminal: Terminal): Promise<Progr
   }
 }
 
-/** A failure leaves nothing behind that was not there before. */
-async function giveUp(
+/** Prints the failed steps with their remedies, and stops what this command started. */
+async function reportFailure(
   home: Home,
-  progress: Progress | undefined,
-  started: Supervising | undefined,
+  progress: PlanProgress | undefined,
+  started: StartedSupervisor | undefined,
   terminal: Terminal,
 ): Promise<ExitCode> {
   for (const { title, detail, remedy } of progress?.steps.filter(({ state }) => state === 'failed') ?? []) {
     terminal.err(`\n${title}: ${detail ?? 'failed'}\n  ${remedy ?? ''}\n`);
   }
   if (!progress && !terminal.interrupted.aborted) {
-    terminal.err(`\nThe supervisor ended. Its log is ${home.path('logs', 'supervisor.log')}\n`);
+    terminal.err(`\nThe supervisor ended unexpectedly. Its log is ${home.path('logs', 'supervisor.log')}\n`);
   }
-  if (started?.identity) await end(started.identity, { clock: terminal.clock, graceMs: 5_000 });
+  if (started?.identity) await endProcess(started.identity, { clock: terminal.clock, graceMs: 5_000 });
   await started?.ended;
-  if (started) await stopAll(home, terminal.clock, () => undefined);
+  if (started) await stopParts(home, terminal.clock, () => undefined);
   terminal.err(`\nMooring is not up. Logs are in ${home.path('logs')}\n`);
   return terminal.interrupted.aborted ? exitCode.interrupted : exitCode.refused;
 }

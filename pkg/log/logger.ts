@@ -25,6 +25,7 @@ export interface LogFields {
   readonly count?: number;
   /** Of a replica, among those of its deployment. */
   readonly slot?: number;
+  readonly pid?: number;
   readonly address?: string;
   readonly version?: string;
   readonly because?: string;

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 
-import { type ContainerSpec, SimulatedEngine } from '../pkg/agent/index.js';
-import type { Answer } from '../pkg/client/index.js';
-import { seededRandom, systemClock } from '../pkg/clock/index.js';
-import { PartFault } from './faults.js';
-import { letGo } from './let-go.js';
+import { type ContainerSpec, SimulatedEngine } from '../../pkg/agent/index.js';
+import type { Answer } from '../../pkg/client/index.js';
+import { seededRandom, systemClock } from '../../pkg/clock/index.js';
+import { PartFault } from '../part.js';
+import { removeNode } from './nodes.js';
 
 const IMAGE = 'registry.example.com/web:1.0.0';
 
@@ -22,7 +22,7 @@ function order(nodeId: string, slot: number): ContainerSpec {
   return { name: `${nodeId}-web-${slot}`, image: IMAGE, environment: {}, ports: [], network: 'n', alias: 'web', owner };
 }
 
-describe('letting go of a node', () => {
+describe('removal of a node', () => {
   const engine = new SimulatedEngine({ clock: systemClock, random: seededRandom(1) });
   const left = async (nodeId: string) => (await engine.list(nodeId)).length;
 
@@ -42,9 +42,9 @@ describe('letting go of a node', () => {
     },
   });
 
-  it('removes its containers and no others, then says that it is off, then forgets it', async () => {
+  it('removes the containers of this node only, then fences the node, then deletes it', async () => {
     const asked: unknown[] = [];
-    const removed = await letGo({ name: 'node-2', id: 'node_2' }, { client: answering(200, asked), engine });
+    const removed = await removeNode({ name: 'node-2', id: 'node_2' }, { client: answering(200, asked), engine });
 
     expect(removed).to.equal(2);
     expect(asked).to.deep.equal([
@@ -54,13 +54,15 @@ describe('letting go of a node', () => {
     expect(await left('node_1')).to.equal(2);
   });
 
-  it('is done when the node is not known any more, and may be repeated', async () => {
-    expect(await letGo({ name: 'node-2', id: 'node_2' }, { client: answering(404), engine })).to.equal(0);
-    expect(await letGo({ name: 'node-3', id: undefined }, { client: answering(404), engine: undefined })).to.equal(0);
+  it('succeeds when the server does not know the node, so it may be repeated', async () => {
+    expect(await removeNode({ name: 'node-2', id: 'node_2' }, { client: answering(404), engine })).to.equal(0);
+    expect(await removeNode({ name: 'node-3', id: undefined }, { client: answering(404), engine: undefined })).to.equal(
+      0,
+    );
   });
 
-  it('is a fault while the server refuses', async () => {
-    const refused = await letGo({ name: 'node-2', id: 'node_2' }, { client: answering(503), engine }).catch(
+  it('fails while the server refuses', async () => {
+    const refused = await removeNode({ name: 'node-2', id: 'node_2' }, { client: answering(503), engine }).catch(
       (thrown: unknown) => thrown,
     );
 

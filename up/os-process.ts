@@ -1,0 +1,109 @@
+import { readdirSync, readFileSync } from 'node:fs';
+
+import { type Clock, sleep } from '../pkg/clock/index.js';
+
+/**
+ * Which process is meant, for as long as the machine runs.
+ *
+ * An id alone is used again after its process has ended. Together with the moment the process started, and the boot
+ * that moment is counted from, it never is: so nothing is ever signalled that we did not start.
+ */
+export interface ProcessIdentity {
+  readonly pid: number;
+  /** Clock ticks from boot to the start of the process. */
+  readonly started: string;
+  readonly boot: string;
+}
+
+/** The process that has this id now. Undefined when there is none, or only a zombie. */
+export function identifyProcess(pid: number): ProcessIdentity | undefined {
+  const line = read(`/proc/${pid}/stat`);
+  if (line === '') return undefined;
+  // The second field is the program's name in brackets and may itself hold spaces and brackets.
+  const [state, ...fields] = line.slice(line.lastIndexOf(')') + 2).split(' ');
+  if (state === 'Z' || state === 'X') return undefined;
+  return { pid, started: fields[18] ?? '', boot: read('/proc/sys/kernel/random/boot_id').trim() };
+}
+
+/** Whether this very process still runs. */
+export function isAlive(identity: ProcessIdentity): boolean {
+  const now = identifyProcess(identity.pid);
+  return now?.started === identity.started && now.boot === identity.boot;
+}
+
+export interface EndProcessOptions {
+  readonly clock: Clock;
+  /** Time between SIGTERM and SIGKILL. */
+  readonly graceMs: number;
+}
+
+/** Sends SIGTERM, then SIGKILL after the grace period. Resolves when the process is gone. */
+export async function endProcess(identity: ProcessIdentity, { clock, graceMs }: EndProcessOptions): Promise<void> {
+  signal(identity, 'SIGTERM');
+  if (await goneWithin(identity, clock, graceMs)) return;
+  signal(identity, 'SIGKILL');
+  await goneWithin(identity, clock, 10_000);
+}
+
+function signal(identity: ProcessIdentity, name: NodeJS.Signals): void {
+  if (!isAlive(identity)) return;
+  try {
+    process.kill(identity.pid, name);
+  } catch (thrown) {
+    if ((thrown as NodeJS.ErrnoException).code !== 'ESRCH') throw thrown;
+  }
+}
+
+async function goneWithin(identity: ProcessIdentity, clock: Clock, ms: number): Promise<boolean> {
+  const deadline = clock.monotonic() + ms;
+  while (isAlive(identity)) {
+    if (clock.monotonic() > deadline) return false;
+    await sleep(clock, 50);
+  }
+  return true;
+}
+
+/** Empty when the process has ended meanwhile, or belongs to another user. */
+function read(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+/** Every process of the all-in-one carries this variable, with the folder it belongs to. */
+export const MARK_VARIABLE = 'MOORING_PART_OF';
+
+/**
+ * Processes that carry the mark of this folder and are not among `known`, nor below one of them.
+ *
+ * They exist when a supervisor was killed between starting a process and recording it. Containers' shims also
+ * inherit the mark; they belong to the engine and are left alone.
+ */
+export function findStrays(folder: string, known: readonly ProcessIdentity[]): readonly ProcessIdentity[] {
+  const familiar = new Set([process.pid, ...known.map(({ pid }) => pid)]);
+  return readdirSync('/proc')
+    .filter(name => /^\d+$/.test(name))
+    .map(Number)
+    .filter(pid => isMarked(pid, folder) && !descends(pid, familiar) && !isShim(pid))
+    .flatMap(pid => identifyProcess(pid) ?? []);
+}
+
+function isMarked(pid: number, folder: string): boolean {
+  return read(`/proc/${pid}/environ`).split('\0').includes(`${MARK_VARIABLE}=${folder}`);
+}
+
+function isShim(pid: number): boolean {
+  return read(`/proc/${pid}/comm`).startsWith('containerd-shim');
+}
+
+function descends(pid: number, from: ReadonlySet<number>): boolean {
+  for (let at = pid; at > 1; at = parentOf(at)) if (from.has(at)) return true;
+  return false;
+}
+
+function parentOf(pid: number): number {
+  const line = read(`/proc/${pid}/stat`);
+  return Number(line.slice(line.lastIndexOf(')') + 2).split(' ')[1] ?? 0);
+}

@@ -1,0 +1,105 @@
+import { ownsPort } from '../../dev/processes/index.js';
+import { Client } from '../../pkg/client/index.js';
+import type { DevelopmentAccess } from '../../api/index.js';
+import { type Home, type PartFacts, readJson, toDevelopment } from '../home.js';
+import { PartFault, type ProcessPart } from '../part.js';
+import { choosePort, startProgram, waitUntilServing } from '../program.js';
+
+const USUAL_PORT = 7070;
+
+/** The API server, on its usual port where that is free. */
+export const serverPart: ProcessPart = {
+  kind: 'process',
+  name: 'server',
+  title: 'API server',
+  remedy: 'Read the log; "moor down" and "moor up" start afresh.',
+  graceMs: 10_000,
+  recipe: ({ etcd, registry }) => JSON.stringify({ etcd, registry }),
+  async start({ home, clock, facts, previous }) {
+    const port = await choosePort([Number(previous['serverPort'] ?? 0), USUAL_PORT]);
+    const server = `http://127.0.0.1:${port}`;
+    const logFile = home.log('server');
+    const tokens = home.path('tokens.json');
+    const pid = await startProgram({
+      main: 'api/main.ts',
+      argv: ['--bootstrap-file', tokens],
+      environment: {
+        MOORING_ETCD_ENDPOINTS: facts['etcd']!,
+        MOORING_LISTEN: `127.0.0.1:${port}`,
+        MOORING_KEY_FILE: home.path('keys'),
+        ...registryEnvironment(facts['registry']),
+      },
+      logFile,
+    });
+    const client = new Client({ server, timeoutMs: 2_000 });
+    try {
+      await waitUntilServing({
+        pid,
+        clock,
+        logFile,
+        serves: async () => (await client.stream('/readyz')).ok && (await ownsPort(pid, port)),
+      });
+    } finally {
+      client.close();
+    }
+    home.development.write(toDevelopment(server, readAccess(tokens)));
+    const moved = port === USUAL_PORT ? '' : ` (${USUAL_PORT} is taken by another program)`;
+    return { pid, facts: { server, serverPort: String(port) }, detail: `${server}${moved}` };
+  },
+};
+
+/** Our own registry is on loopback, without TLS. Without a registry no image is pulled, so none is checked. */
+function registryEnvironment(registry: string | undefined): Readonly<Record<string, string>> {
+  return registry === undefined ? { MOORING_REGISTRY_CHECK: 'false' } : { MOORING_REGISTRY_INSECURE: registry };
+}
+
+/** The reconcile loops. They are up when the API server reports a leader for each. */
+export const controllersPart: ProcessPart = {
+  kind: 'process',
+  name: 'controllers',
+  title: 'controllers, the reconcile loops',
+  remedy: 'Read the log; "moor down" and "moor up" start afresh.',
+  graceMs: 10_000,
+  recipe: ({ etcd }) => JSON.stringify({ etcd }),
+  async start({ home, clock, facts }) {
+    const logFile = home.log('controllers');
+    const pid = await startProgram({
+      main: 'controllers/main.ts',
+      argv: [],
+      // The same keys as the server's: the loops must open what it seals.
+      environment: { MOORING_ETCD_ENDPOINTS: facts['etcd']!, MOORING_KEY_FILE: home.path('keys') },
+      logFile,
+    });
+    const client = new Client({ server: facts['server']!, timeoutMs: 2_000 });
+    try {
+      await waitUntilServing({ pid, clock, logFile, serves: () => hasLeaderForEveryLoop(client) });
+    } finally {
+      client.close();
+    }
+    return { pid, facts: {}, detail: '' };
+  },
+};
+
+interface Health {
+  readonly controllers: Readonly<Record<string, { readonly leader: string | boolean | null }>>;
+}
+
+async function hasLeaderForEveryLoop(client: Client): Promise<boolean> {
+  const answer = await client.request<Health>('GET', '/healthz');
+  const loops = answer.ok ? Object.values(answer.value.controllers) : [];
+  return loops.length > 0 && loops.every(({ leader }) => Boolean(leader));
+}
+
+/** Reads the tokens that the server created when it first started. */
+function readAccess(file: string): DevelopmentAccess {
+  const access = readJson<DevelopmentAccess>(file);
+  if (!access) throw new PartFault(`${file} is missing: the server did not write its tokens`);
+  return access;
+}
+
+/** A client for the server of this home, as its development tenant. The caller closes it. */
+export function openClient(home: Home, facts: PartFacts): Client {
+  const development = home.development.read();
+  if (!development) throw new PartFault('dev.json is missing: the server did not write its tokens');
+  return new Client({ server: facts['server']!, token: development.tokens.tenant, timeoutMs: 5_000 });
+}
