@@ -1,15 +1,18 @@
 /**
- * The janitor: finishes what a process that died has left half done.
+ * The janitor: finishes the work that a crashed process left half done.
  *
- * Now that is secret material which came with a record: an intent says how far it got, and either the record was stored
- * and its versions become current, or it can no longer be and exactly they are destroyed.
+ * Today that is secret material that came with a record. An intent says how far the write got: if the record was stored,
+ * its versions become current; if it can no longer be stored, exactly these versions are destroyed.
  *
  * @module
  */
-import { ranges } from '../../crds/keys/index.js';
-import type { Loop } from '../../pkg/reconcile/index.js';
+import { keys, ranges, splitKey } from '../../crds/keys/index.js';
+import type { RotationProgress, RotationRecord } from '../../crds/rotation/index.js';
+import { completeIntent, type SecretIntent } from '../../pkg/material/index.js';
+import { again, done, type Loop, type Reconcile } from '../../pkg/reconcile/index.js';
 import type { SecretStore } from '../../pkg/secrets/index.js';
-import { finishIntent } from './reconcile.js';
+import { type Cache, value } from '../../pkg/store/index.js';
+import { computeRemainingMs, listClaimed, type StoredRotation } from './decide.js';
 
 /** The loop. */
 export function janitor(secrets: SecretStore): Loop {
@@ -19,4 +22,36 @@ export function janitor(secrets: SecretStore): Loop {
     reconcile: finishIntent(secrets),
     concurrency: 4,
   };
+}
+
+/** Finishes one intent that is older than any request. */
+export function finishIntent(secrets: SecretStore): Reconcile {
+  return async (key, env) => {
+    const entry = env.cache.get(key);
+    if (!entry) return done;
+    const intent = value<SecretIntent>(entry);
+    const remainingMs = computeRemainingMs(intent, env.clock.now());
+    if (remainingMs > 0) return again(remainingMs, 'the request of the intent may still be running');
+
+    const [tenant = ''] = splitKey(key);
+    // A rotation may just have taken the version number that was promised to this intent.
+    await env.cache.barrier();
+    const claimed = listClaimed(readOtherIntents(tenant, key, env.cache), readRotations(tenant, env.cache));
+    const outcome = await completeIntent({ secrets, commit: change => env.commit(change), claimed }, entry);
+    env.log.info('finished an intent', { tenant, deployment: intent.subject, because: intent.state });
+    return outcome === 'again' ? again(0, 'the intent is marked; its versions are destroyed next') : done;
+  };
+}
+
+function readOtherIntents(tenant: string, key: string, cache: Cache): readonly SecretIntent[] {
+  const others = cache.list(ranges.of(ranges.intents, tenant)).filter(other => other.key !== key);
+  return others.map(other => value<SecretIntent>(other));
+}
+
+function readRotations(tenant: string, cache: Cache): readonly StoredRotation[] {
+  return cache.list(ranges.of(ranges.rotations, tenant)).map(entry => {
+    const [, label = ''] = splitKey(entry.key);
+    const progress = cache.get(keys.rotationProgress(tenant, label));
+    return { record: value<RotationRecord>(entry), progress: progress && value<RotationProgress>(progress) };
+  });
 }

@@ -14,7 +14,7 @@ import {
 import type { LoopEnv } from '../../pkg/reconcile/index.js';
 import { toCredentialPath, toSecretDocument, EmbeddedSecretStore, SecretKeyring } from '../../pkg/secrets/index.js';
 import { type Change, encode, MemoryStore, WatchCache } from '../../pkg/store/index.js';
-import { finishIntent } from './reconcile.js';
+import { finishIntent } from './index.js';
 
 const TENANT = 'a3b8f042-1e16-4f0a-8f0e-5d7f6f1f2f3a';
 const PATH = 'deployments/web-db';

@@ -9,7 +9,8 @@ import { silentLogger } from '../../pkg/log/index.js';
 import type { Candidate } from '../../pkg/placement/index.js';
 import type { LoopEnv } from '../../pkg/reconcile/index.js';
 import { encode, MemoryStore, type Revision, value, WatchCache } from '../../pkg/store/index.js';
-import { type Assignment, buildPlacements, guardQuotas, readPortTurn } from './changes.js';
+import { buildPlacements, guardQuotas, readPortTurn } from './changes.js';
+import type { Assignment } from './decide.js';
 
 const TENANT = 't1';
 const AT = '2030-01-01T00:00:00.000Z';

@@ -3,49 +3,47 @@ import { keys, type ObjectName, splitKey } from '../../crds/keys/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import { abridgeGroups, type SchedulingReport } from '../../crds/scheduling/index.js';
 import type { EventDraft } from '../../pkg/events/index.js';
-import type { Candidate } from '../../pkg/placement/index.js';
 import type { LoopEnv } from '../../pkg/reconcile/index.js';
-import { type Change, encode, type Entry, type Guard, type Put, value } from '../../pkg/store/index.js';
+import {
+  type Change,
+  encode,
+  type Entry,
+  type Guard,
+  MAX_REQUEST_BYTES,
+  type Put,
+  value,
+} from '../../pkg/store/index.js';
 import type { ObservedReplica } from '../reading/index.js';
-import { mergeReport, type ReportDecision, type SchedulingVerdict } from './decide.js';
+import { type Assignment, mergeReport, type ReportDecision, type SchedulingVerdict } from './decide.js';
 
 /**
- * Of what nodes have to say an event keeps no more: etcd takes requests of 1.5 MiB, and beside it the request holds the
- * record, the rest of the event, and perhaps another one.
+ * How many bytes of rejections an event keeps. The same request also holds the report, the rest of the event, and perhaps
+ * the event `quota.reached`.
  */
-const GROUPS_AT_MOST = 1.25 * 2 ** 20;
-
-/** One replica and the node that was found for it. */
-export interface Assignment {
-  readonly seen: ObservedReplica;
-  readonly node: Candidate;
-  /** The node's turn as it stood when this was decided, for a replica that wants host ports. */
-  readonly turn?: Extract<Guard, { readonly at: number }>;
-}
+const MAX_GROUP_BYTES = MAX_REQUEST_BYTES - 2 ** 18;
 
 /**
- * The node's turn as it stands. Every placement that wants host ports takes it, so that of two placements decided on one
- * view only one can be made, even when the other's request arrives late: a port, unlike a request for resources, cannot
- * be shared.
+ * Reads the port turn of a node. Every placement that wants host ports writes it, so that of two placements decided on the
+ * same view only one is committed, even when the other's request arrives late: a port cannot be shared.
  */
 export function readPortTurn(tenant: string, nodeId: string, cache: LoopEnv['cache']): NonNullable<Assignment['turn']> {
   const key = keys.portTurn(tenant, nodeId);
   return { key, at: cache.get(key)?.revision ?? 0 };
 }
 
-/** The deployment that a change is about, and the guard that it is still the same. */
+/** The deployment that a change is about, with the guard that it was not replaced by another of its name. */
 export interface SchedulingSubject {
   readonly named: ObjectName;
   readonly uid: string;
   readonly same: Guard;
 }
 
-/** The same, and the guard that the tenant may have as much as when it was decided. */
+/** The same, with the guard that the tenant's quotas were not changed. */
 export interface PlacementSubject extends SchedulingSubject {
   readonly quotas: Guard;
 }
 
-/** The guard that nobody has set the tenant's quotas meanwhile: a placement must not be made after they were lowered. */
+/** Guards that the tenant's quotas stay as they were read: no placement is committed after they were lowered. */
 export function guardQuotas(tenant: string, cache: LoopEnv['cache']): Guard {
   const key = keys.tenant(tenant);
   return { key, at: cache.get(key)?.revision ?? 0 };
@@ -56,7 +54,7 @@ export function withNode({ seen, node }: Assignment): Replica {
   return { ...seen.replica, nodeId: node.id };
 }
 
-/** Gives each replica its node, with one event for all of them. */
+/** The change that gives each replica its node, with one event for all of them. */
 export async function buildPlacements(
   assignments: readonly Assignment[],
   { named, uid, same, quotas }: PlacementSubject,
@@ -89,77 +87,80 @@ export async function buildPlacements(
   };
 }
 
-/** Says that nothing waits any more. */
-export function clearReport(standing: Entry): Change {
-  return { guards: [{ key: standing.key, at: standing.revision }], puts: [], deletes: [standing.key] };
+/** The change that deletes the report: no replica waits any more. */
+export function clearReport(stored: Entry): Change {
+  return { guards: [{ key: stored.key, at: stored.revision }], puts: [], deletes: [stored.key] };
 }
 
-/** What is to be said with an event. */
+/** A decision that writes an event. */
 export type ReportWithEvent = Extract<ReportDecision, { readonly verdict: SchedulingVerdict }>;
 
-/** Records why replicas wait, with the event of the cause. */
+/** The change that stores why replicas wait, with the event of the cause. */
 export async function buildReport(
-  saying: ReportWithEvent,
-  standing: Entry | undefined,
+  decision: ReportWithEvent,
+  stored: Entry | undefined,
   subject: SchedulingSubject,
   env: LoopEnv,
 ): Promise<Change> {
-  const event = await eventFor(saying, subject, env);
-  const record: SchedulingReport = { ...recordOf(saying.verdict, env), event: splitKey(event.key)[1]! };
-  const change = recording(record, standing, subject);
-  return { ...change, puts: [...change.puts, event, ...(await quotaEvents(saying.verdict, standing, subject, env))] };
+  const event = await buildEvent(decision, subject, env);
+  const record: SchedulingReport = { ...toReport(decision.verdict, env), event: splitKey(event.key)[1]! };
+  const change = storeReport(record, stored, subject);
+  return {
+    ...change,
+    puts: [...change.puts, event, ...(await buildQuotaEvents(decision.verdict, stored, subject, env))],
+  };
 }
 
-/** Records why replicas wait, and no more: by the record the deployment is woken when something may help it. */
+/** The change that stores the report alone: the scheduler finds by it which deployments to wake. */
 export function buildReportWithoutEvent(
   verdict: SchedulingVerdict,
-  standing: Entry | undefined,
+  stored: Entry | undefined,
   subject: SchedulingSubject,
   env: LoopEnv,
 ): Change {
-  return recording(recordOf(verdict, env), standing, subject);
+  return storeReport(toReport(verdict, env), stored, subject);
 }
 
-/** Keeps the record true while its event stands. Undefined when it is. */
+/** The change that brings the stored report up to date without its event. Undefined when nothing differs. */
 export async function updateReport(
   verdict: SchedulingVerdict,
-  standing: Entry,
+  stored: Entry,
   subject: SchedulingSubject,
   env: LoopEnv,
 ): Promise<Change | undefined> {
-  const record = mergeReport(value<SchedulingReport>(standing), verdict);
+  const record = mergeReport(value<SchedulingReport>(stored), verdict);
   if (!record) return undefined;
-  const change = recording(record, standing, subject);
-  return { ...change, puts: [...change.puts, ...(await quotaEvents(verdict, standing, subject, env))] };
+  const change = storeReport(record, stored, subject);
+  return { ...change, puts: [...change.puts, ...(await buildQuotaEvents(verdict, stored, subject, env))] };
 }
 
-function recordOf({ groups: _inTheEvent, ...verdict }: SchedulingVerdict, { clock }: LoopEnv): SchedulingReport {
+function toReport({ groups: _keptInTheEvent, ...verdict }: SchedulingVerdict, { clock }: LoopEnv): SchedulingReport {
   return { ...verdict, lastSeenAt: new Date(clock.now()).toISOString() };
 }
 
-function recording(record: SchedulingReport, standing: Entry | undefined, { named, same }: SchedulingSubject): Change {
+function storeReport(record: SchedulingReport, stored: Entry | undefined, { named, same }: SchedulingSubject): Change {
   const key = keys.scheduling(named.tenant, named.name);
-  return { guards: [{ key, at: standing?.revision ?? 0 }, same], puts: [{ key, bytes: encode(record) }], deletes: [] };
+  return { guards: [{ key, at: stored?.revision ?? 0 }, same], puts: [{ key, bytes: encode(record) }], deletes: [] };
 }
 
-async function quotaEvents(
+async function buildQuotaEvents(
   verdict: SchedulingVerdict,
-  standing: Entry | undefined,
+  stored: Entry | undefined,
   subject: SchedulingSubject,
   { events }: LoopEnv,
 ): Promise<readonly Put[]> {
-  const isKnown = standing && value<SchedulingReport>(standing).filters.includes('quota');
-  return verdict.filters.includes('quota') && !isKnown ? [await events.put(quotaReached(verdict, subject))] : [];
+  const isKnown = stored && value<SchedulingReport>(stored).filters.includes('quota');
+  return verdict.filters.includes('quota') && !isKnown ? [await events.put(draftQuotaEvent(verdict, subject))] : [];
 }
 
-async function eventFor(
-  { verdict, ...saying }: ReportWithEvent,
+async function buildEvent(
+  { verdict, ...decision }: ReportWithEvent,
   { named, uid }: SchedulingSubject,
   env: LoopEnv,
 ): Promise<Put> {
   const { summary, unplaced, groups } = verdict;
-  const data = { ...abridgeGroups(groups, GROUPS_AT_MOST), unplaced };
-  const seen = saying.kind === 'again' ? env.cache.get(keys.event(named.tenant, saying.event)) : undefined;
+  const data = { ...abridgeGroups(groups, MAX_GROUP_BYTES), unplaced };
+  const seen = decision.kind === 'again' ? env.cache.get(keys.event(named.tenant, decision.event)) : undefined;
   if (seen) return env.events.again({ ...value<StoredEvent>(seen), message: summary, data });
 
   return env.events.put({
@@ -173,7 +174,7 @@ async function eventFor(
   });
 }
 
-function quotaReached(verdict: SchedulingVerdict, { named, uid }: SchedulingSubject): EventDraft {
+function draftQuotaEvent(verdict: SchedulingVerdict, { named, uid }: SchedulingSubject): EventDraft {
   const limits = verdict.groups.flatMap(({ refusals }) => refusals.filter(({ filter }) => filter === 'quota'));
   return {
     type: 'quota.reached',
@@ -181,7 +182,11 @@ function quotaReached(verdict: SchedulingVerdict, { named, uid }: SchedulingSubj
     subject: { kind: 'Deployment', name: named.name, id: uid },
     severity: 'warning',
     reason: 'quota_reached',
-    message: `${verdict.unplaced} replicas wait: the tenant may have ${limits[0]?.required}`,
+    message: `${waitingReplicas(verdict.unplaced)}: the tenant may have ${limits[0]?.required}. Raise the quota or remove other deployments.`,
     data: { unplaced: verdict.unplaced },
   };
+}
+
+function waitingReplicas(count: number): string {
+  return count === 1 ? '1 replica waits' : `${count} replicas wait`;
 }

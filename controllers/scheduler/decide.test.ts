@@ -6,8 +6,11 @@ import {
   type SchedulingReport,
   ungroupRejections,
 } from '../../crds/scheduling/index.js';
-import type { PlacementResult, Workload } from '../../pkg/placement/index.js';
-import { mergeReport, decideReport, toVerdict } from './decide.js';
+import type { StoredDeployment } from '../../crds/deployment/index.js';
+import { templateHash } from '../../crds/replica/index.js';
+import type { Candidate, PlacementResult, Workload } from '../../pkg/placement/index.js';
+import type { ObservedDeployment, ObservedReplica } from '../reading/index.js';
+import { decideReport, decideSchedule, listUnplaced, mergeReport, type ScheduleInput, toVerdict } from './decide.js';
 
 const NOW = Date.UTC(2030, 0, 1);
 
@@ -141,4 +144,72 @@ describe('scheduler decides what to say', () => {
     expect(mergeReport(record, changed)).to.equal(undefined);
     expect(decideReport(changed, record, NOW + 61_000).kind).to.equal('new');
   });
+});
+
+describe('scheduler decision', () => {
+  const seen = (slot: number, change: Partial<ObservedReplica['replica']> = {}) =>
+    ({ replica: { uid: `r${slot}`, slot, deploymentUid: 'dep_1', ...change }, revision: 1 }) as ObservedReplica;
+  const node = (id: string) => ({ id, name: id }) as Candidate;
+  const input = (change: Partial<ScheduleInput> = {}): ScheduleInput => ({
+    uid: 'dep_1',
+    waiting: [seen(0), seen(1)],
+    placement: { ...placed(1, refused('c', toFilterRejection('ready', 'ready', 'failed'))), nodes: [node('a')] },
+    workload: asking,
+    report: undefined,
+    mayExplain: true,
+    now: NOW,
+    ...change,
+  });
+
+  it('gives the nodes to the replicas in order and reports the rest', () => {
+    const decision = decideSchedule(input());
+    expect(decision.assignments).to.deep.equal([{ seen: seen(0), node: node('a') }]);
+    expect(decision.report.kind).to.equal('new');
+    expect(decision.verdict).to.include({ unplaced: 1, summary: '0 of 1 nodes: 1 ready' });
+  });
+
+  it('clears the report when every replica has a node', () => {
+    const decision = decideSchedule(input({ placement: { ...placed(0), nodes: [node('a'), node('b')] } }));
+    expect(decision).to.deep.include({ verdict: undefined, report: { kind: 'clear' } });
+    expect(decision.assignments).to.have.length(2);
+  });
+
+  it('places without asking the nodes for reasons while explaining is throttled', () => {
+    const placement: PlacementResult = {
+      nodes: [node('a')],
+      unplaced: 1,
+      get refused(): never {
+        throw new Error('the nodes were asked');
+      },
+    };
+    const decision = decideSchedule(input({ placement, mayExplain: false }));
+    expect(decision.assignments).to.have.length(1);
+    expect(decision.report).to.deep.equal({ kind: 'nothing' });
+  });
+
+  const deployment = {
+    metadata: { uid: 'dep_1' },
+    kind: 'Deployment',
+    name: 'web',
+    image: 'web:1',
+    replicas: 2,
+    secretsVersion: 0,
+  } as StoredDeployment;
+  const own = { deploymentUid: 'dep_1', templateHash: templateHash(deployment) };
+  const deleted = { ...deployment, metadata: { ...deployment.metadata, deletedAt: 'now' } };
+  const cases: readonly [string, StoredDeployment | undefined, Partial<ObservedReplica['replica']>, number][] = [
+    ['a replica of the present template without a node', deployment, own, 1],
+    ['no replica with a node', deployment, { ...own, nodeId: 'n' }, 0],
+    ['no replica that retires', deployment, { ...own, retiringSince: 'now' }, 0],
+    ['no replica of an older template', deployment, { ...own, templateHash: 'old' }, 0],
+    ['no replica of an earlier deployment of the name', deployment, { ...own, deploymentUid: 'dep_0' }, 0],
+    ['no replica of a deployment that is being deleted', deleted, own, 0],
+    ['no replica without a deployment', undefined, own, 0],
+  ];
+  for (const [name, present, replica, count] of cases) {
+    it(`places ${name}`, () => {
+      const reading = { deployment: present, replicas: [seen(0, replica)] } as unknown as ObservedDeployment;
+      expect(listUnplaced(reading)).to.have.length(count);
+    });
+  }
 });

@@ -1,38 +1,98 @@
 import { isDeepStrictEqual } from 'node:util';
 
 import { hashSpec } from '../../crds/meta/index.js';
+import { templateHash } from '../../crds/replica/index.js';
 import { groupRejections, type RejectionGroup, type SchedulingReport } from '../../crds/scheduling/index.js';
 import {
-  type PlacementResult,
+  type Candidate,
   isResidencyUnmet,
+  type PlacementResult,
   summariseRejections,
   type Workload,
 } from '../../pkg/placement/index.js';
+import type { Guard } from '../../pkg/store/index.js';
+import { isWaiting, type ObservedDeployment, type ObservedReplica } from '../reading/index.js';
 
-/** How often something may be said of one deployment. */
-const SAY_AT_MOST_EVERY_MS = 60_000;
+/** How often an event may be written for one deployment. */
+const REPORT_INTERVAL_MS = 60_000;
 
-/** What is to be said about replicas that found no node. */
+/** One replica and the node that was found for it. */
+export interface Assignment {
+  readonly seen: ObservedReplica;
+  readonly node: Candidate;
+  /** The node's port turn as it stood when this was decided, for a replica that wants host ports. */
+  readonly turn?: Extract<Guard, { readonly at: number }>;
+}
+
+/** All that the scheduler decides from, for one deployment with replicas that wait for a node. */
+export interface ScheduleInput {
+  readonly uid: string;
+  /** The replicas that wait, in the order in which they are placed. */
+  readonly waiting: readonly ObservedReplica[];
+  readonly placement: PlacementResult;
+  readonly workload: Workload;
+  /** The report that is stored. */
+  readonly report: SchedulingReport | undefined;
+  /** Whether every node may be asked for its reasons now; if not, the stored report stays. */
+  readonly mayExplain: boolean;
+  readonly now: number;
+}
+
+/** What the scheduler writes for one deployment. */
+export interface ScheduleDecision {
+  readonly assignments: readonly Assignment[];
+  /** Why replicas are left without a node. Undefined when none is, or when it may not be explained now. */
+  readonly verdict: SchedulingVerdict | undefined;
+  readonly report: ReportDecision;
+}
+
+/**
+ * The replicas of a deployment that are placed now. Only those of its present template: the replica keeper is about to
+ * replace the others.
+ */
+export function listUnplaced({ deployment, replicas }: ObservedDeployment): readonly ObservedReplica[] {
+  if (!deployment || deployment.metadata.deletedAt) return [];
+  const present = templateHash(deployment);
+  const { uid } = deployment.metadata;
+  return replicas.filter(
+    ({ replica }) => isWaiting(replica) && replica.deploymentUid === uid && replica.templateHash === present,
+  );
+}
+
+/** Whether the stored report says already that so many replicas of the deployment wait. */
+export function isReported(report: SchedulingReport | undefined, uid: string, unplaced: number): boolean {
+  return unplaced > 0 && report?.uid === uid && report.unplaced === unplaced;
+}
+
+/** Decides which replica gets which node, and what is reported about those that get none. */
+export function decideSchedule(input: ScheduleInput): ScheduleDecision {
+  const { uid, waiting, placement, workload, report, mayExplain, now } = input;
+  const assignments = placement.nodes.map((node, position) => ({ seen: waiting[position]!, node }));
+  if (!mayExplain) return { assignments, verdict: undefined, report: { kind: 'nothing' } };
+  const verdict = toVerdict(uid, placement, workload);
+  return { assignments, verdict, report: verdict ? decideReport(verdict, report, now) : { kind: 'clear' } };
+}
+
+/** What is done about the report of replicas that found no node. */
 export type ReportDecision =
-  /** The record says it already. */
+  /** Every replica has a node: the report goes. */
+  | { readonly kind: 'clear' }
+  /** The stored report says it already. */
   | { readonly kind: 'nothing' }
-  /** There is something else to say, but something was said a moment ago. */
+  /** The report would change, but its last event is less than a minute old. */
   | { readonly kind: 'later'; readonly afterMs: number }
   /** The same cause once more: its event counts up. */
   | { readonly kind: 'again'; readonly verdict: SchedulingVerdict; readonly event: string }
   /** A new cause: a new event. */
   | { readonly kind: 'new'; readonly verdict: SchedulingVerdict };
 
-/** Why replicas wait, without who says so and when. */
+/** Why replicas wait: the report without its event and time. */
 export interface SchedulingVerdict extends Omit<SchedulingReport, 'event' | 'lastSeenAt'> {
   /** Every node with every reason, as the event keeps them. */
   readonly groups: readonly RejectionGroup[];
 }
 
-/**
- * What placement has found out about the replicas of the deployment `uid` that are left without a node. Undefined when
- * none is.
- */
+/** Why replicas of the deployment `uid` are left without a node. Undefined when none is. */
 export function toVerdict(
   uid: string,
   { unplaced, refused }: PlacementResult,
@@ -55,33 +115,33 @@ export function toVerdict(
 }
 
 /**
- * Decides what to say: one event for one standing cause, however often it is looked at.
+ * Decides what to report: one event for one cause, however often the deployment is reconciled.
  *
- * Which nodes refuse what is the cause; how much a node has free at the moment is a detail. Causes that follow each other
- * quickly, as those of a node that comes and goes, are not announced one by one.
+ * The cause is which nodes reject the replica by which filters; how much a node has free at the moment is a detail. Causes
+ * that follow each other within a minute, such as those of a node that fails and returns, share one event.
  */
 export function decideReport(
   verdict: SchedulingVerdict,
-  standing: SchedulingReport | undefined,
+  stored: SchedulingReport | undefined,
   now: number,
 ): ReportDecision {
-  if (standing?.uid !== verdict.uid) return { kind: 'new', verdict };
-  if (standing.details === verdict.details) return { kind: 'nothing' };
+  if (stored?.uid !== verdict.uid) return { kind: 'new', verdict };
+  if (stored.details === verdict.details) return { kind: 'nothing' };
 
-  const wait = Date.parse(standing.lastSeenAt) + SAY_AT_MOST_EVERY_MS - now;
-  // A record from the future was stamped by a clock that was put right since: it must not silence for longer.
-  if (wait > 0 && wait <= SAY_AT_MOST_EVERY_MS) return { kind: 'later', afterMs: wait };
-  const { cause, event } = standing;
+  const wait = Date.parse(stored.lastSeenAt) + REPORT_INTERVAL_MS - now;
+  // A time in the future comes from a clock that was corrected since: it must not delay the event for longer.
+  if (wait > 0 && wait <= REPORT_INTERVAL_MS) return { kind: 'later', afterMs: wait };
+  const { cause, event } = stored;
   return cause === verdict.cause && event !== undefined ? { kind: 'again', verdict, event } : { kind: 'new', verdict };
 }
 
 /**
- * The record with what is true by now, its event left as it is: what wakes the deployment and what its status says does
- * not wait for the next event. Undefined when the record says so already.
+ * The stored report with the present figures and its event unchanged: the status and the wakes do not wait for the next
+ * event. Undefined when nothing differs.
  */
-export function mergeReport(standing: SchedulingReport, verdict: SchedulingVerdict): SchedulingReport | undefined {
+export function mergeReport(stored: SchedulingReport, verdict: SchedulingVerdict): SchedulingReport | undefined {
   const { unplaced, summary, residencyUnmet } = verdict;
-  const filters = [...new Set([...standing.filters, ...verdict.filters])].sort();
-  const record: SchedulingReport = { ...standing, unplaced, summary, residencyUnmet, filters };
-  return isDeepStrictEqual(record, standing) ? undefined : record;
+  const filters = [...new Set([...stored.filters, ...verdict.filters])].sort();
+  const report: SchedulingReport = { ...stored, unplaced, summary, residencyUnmet, filters };
+  return isDeepStrictEqual(report, stored) ? undefined : report;
 }

@@ -1,19 +1,10 @@
 import { keys } from '../../crds/keys/index.js';
-import { templateHash } from '../../crds/replica/index.js';
 import type { SchedulingReport } from '../../crds/scheduling/index.js';
-import { type PlacementPolicy, TenantFleets, toWorkload } from '../../pkg/fleet/index.js';
-import type { PlacementResult, Workload } from '../../pkg/placement/index.js';
+import { type PlacementPolicy, toWorkload } from '../../pkg/fleet/index.js';
 import { again, done, type LoopEnv, type Reconcile, type ReconcileResult } from '../../pkg/reconcile/index.js';
 import { type Entry, StoreRefusedFault, value } from '../../pkg/store/index.js';
+import { parseQueueKey, readDeployment } from '../reading/index.js';
 import {
-  isWaiting,
-  type ObservedDeployment,
-  type ObservedReplica,
-  parseQueueKey,
-  readDeployment,
-} from '../reading/index.js';
-import {
-  type Assignment,
   buildPlacements,
   buildReport,
   buildReportWithoutEvent,
@@ -26,177 +17,138 @@ import {
   updateReport,
   withNode,
 } from './changes.js';
-import { decideReport, toVerdict } from './decide.js';
-import { AssumedPlacements, ExplainThrottle } from './state.js';
+import { type Assignment, decideSchedule, isReported, listUnplaced, type ScheduleDecision } from './decide.js';
+import { SchedulerState } from './state.js';
 
-/** Replicas placed by one transaction: etcd bounds how much one may hold. */
+/** Replicas placed by one transaction: well below what the store takes in one. */
 const PLACED_AT_ONCE = 20;
 
-/** How soon to look again when others are being placed on what this one was refused. */
-const PLACEMENTS_UNDER_WAY_MS = 1_000;
+/** How soon to reconcile again while placements of other deployments are not confirmed. */
+const UNCONFIRMED_RETRY_MS = 1_000;
 
 /**
- * Gives every replica without a node a node, or says of each candidate why it could not serve.
+ * Gives every replica without a node a node, or reports of each node why it was rejected.
  *
  * It never moves a replica that is placed, and never looks past the deployment's own tenant.
  */
 export function schedule(policy: PlacementPolicy): Reconcile {
-  const desk = new SchedulerState(policy);
-  return (key, env) => desk.reconcile(key, env);
-}
-
-/** What is kept from one reconcile to the next. Nothing of it is missed after a crash. */
-class SchedulerState {
-  readonly #policy: PlacementPolicy;
-  readonly #explaining = new ExplainThrottle();
-  #books: { readonly fleets: TenantFleets; readonly doubts: AssumedPlacements } | undefined;
-
-  constructor(policy: PlacementPolicy) {
-    this.#policy = policy;
-  }
-
-  async reconcile(key: string, env: LoopEnv): Promise<ReconcileResult> {
+  let state: SchedulerState | undefined;
+  return async (key, env) => {
+    state ??= new SchedulerState(env.cache);
     const named = parseQueueKey(key);
-    const { fleets, doubts } = this.#booksOn(env.cache);
-    // Of the change that has woken this one the fleets may not have been told yet: the cache tells all in one go.
+    const { tenant } = named;
+    // The fleets may not have seen the change that woke this key yet: the cache notifies its subscribers in one go.
     await Promise.resolve();
-    // From here to what is assumed below nothing is awaited: nobody else decides on the same room.
+    // Nothing is awaited from here until the decision is assumed: no other deployment decides on the same capacity.
     const now = env.clock.monotonic();
-    const { first, keepOpen } = doubts.lift(key, now);
-    const reading = readDeployment(named, env.cache, this.#policy.regions);
-    const standing = env.cache.get(keys.scheduling(named.tenant, named.name));
-    const waiting = first(waitingReplicas(reading));
+    const { first, keepOpen } = state.assumed.lift(key, now);
+    const reading = readDeployment(named, env.cache, policy.regions);
+    const stored = env.cache.get(keys.scheduling(tenant, named.name));
+    const waiting = first(listUnplaced(reading));
     if (!reading.deployment || waiting.length === 0) {
-      this.#explaining.forget(key);
-      if (standing) await env.commit(clearReport(standing));
-      return done; // deleted while it was queued, or everything has its node
+      state.throttle.forget(key);
+      if (stored) await env.commit(clearReport(stored));
+      return done; // deleted while it was queued, or every replica has its node
     }
 
-    const { deployment, same } = reading;
-    const fleet = fleets.now(named.tenant);
-    const reader = { cache: env.cache, policy: this.#policy };
-    const workload = toWorkload(deployment, named.tenant, reader, fleets.totalsOf(named.tenant));
-    const found = fleet.place(waiting.length, workload);
-    const subject: SchedulingSubject = { named, uid: deployment.metadata.uid, same };
-    const isKnown = says(standing, subject.uid, found.unplaced);
-    const wait = isKnown ? this.#explaining.waitFor(key, fleet.size, now) : 0;
-    const verdict = wait > 0 ? undefined : toVerdict(subject.uid, found, workload);
-    const assignments = assignmentsOf(found, waiting, workload, env);
+    const { uid } = reading.deployment.metadata;
+    const fleet = state.fleets.now(tenant);
+    const totals = state.fleets.totalsOf(tenant);
+    const workload = toWorkload(reading.deployment, tenant, { cache: env.cache, policy }, totals);
+    const placement = fleet.place(waiting.length, workload);
+    const report = stored && value<SchedulingReport>(stored);
+    const waitMs = isReported(report, uid, placement.unplaced) ? state.throttle.waitFor(key, fleet.size, now) : 0;
+    const decision = decideSchedule({
+      uid,
+      waiting,
+      placement,
+      workload,
+      report,
+      mayExplain: waitMs === 0,
+      now: env.clock.now(),
+    });
+    const wantsPorts = workload.hostPorts.length > 0;
+    const assignments = wantsPorts
+      ? decision.assignments.map(each => ({ ...each, turn: readPortTurn(tenant, each.node.id, env.cache) }))
+      : decision.assignments;
     keepOpen(waiting, assignments);
-    await this.#assign(key, assignments, { ...subject, quotas: guardQuotas(named.tenant, env.cache) }, env);
-    if (wait > 0) return again(wait, 'others are asking the same nodes why');
+    const subject: SchedulingSubject = { named, uid, same: reading.same };
+    await assign(key, assignments, { ...subject, quotas: guardQuotas(tenant, env.cache) }, { state, env });
+    if (waitMs > 0) return again(waitMs, 'the reasons of the nodes are being read for other deployments');
 
-    const next = await say(verdict, standing, subject, env);
-    if (found.unplaced === 0 || next.kind === 'again' || !fleets.isAssuming(named.tenant)) return next;
-    return again(PLACEMENTS_UNDER_WAY_MS, 'placements under way may come to nothing');
-  }
+    const next = await writeReport(decision, stored, subject, env);
+    if (placement.unplaced === 0 || next.kind === 'again' || !state.fleets.isAssuming(tenant)) return next;
+    return again(UNCONFIRMED_RETRY_MS, 'placements of other deployments are not confirmed yet');
+  };
+}
 
-  #booksOn(cache: LoopEnv['cache']) {
-    if (!this.#books) {
-      const fleets = new TenantFleets(cache);
-      this.#books = { fleets, doubts: new AssumedPlacements(fleets) };
+interface AssignEnv {
+  readonly state: SchedulerState;
+  readonly env: LoopEnv;
+}
+
+/** Commits the placements. After a failure they stay assumed: the store may have made them, or may yet. */
+async function assign(
+  key: string,
+  assignments: readonly Assignment[],
+  subject: PlacementSubject,
+  { state, env }: AssignEnv,
+): Promise<void> {
+  const release = state.fleets.assume(assignments.map(withNode));
+  try {
+    for (let from = 0; from < assignments.length; from += PLACED_AT_ONCE) {
+      const some = assignments.slice(from, from + PLACED_AT_ONCE);
+      await env.commit(await buildPlacements(some, subject, env));
+      for (const { seen, node } of some) {
+        env.log.info('replica placed', { ...toFields(subject), replica: seen.replica.uid, node: node.name });
+      }
     }
-    return this.#books;
-  }
-
-  async #assign(key: string, assignments: readonly Assignment[], subject: PlacementSubject, env: LoopEnv) {
-    const { fleets, doubts } = this.#booksOn(env.cache);
-    const takeBack = fleets.assume(assignments.map(withNode));
-    try {
-      await assign(assignments, subject, env);
-    } catch (thrown) {
-      doubts.keep(key, assignments, env.clock.monotonic());
-      throw thrown;
-    } finally {
-      takeBack();
-    }
+  } catch (thrown) {
+    state.assumed.keep(key, assignments, env.clock.monotonic());
+    throw thrown;
+  } finally {
+    release();
   }
 }
 
-/** Whether it is known already that so many replicas of the deployment wait. */
-function says(standing: Entry | undefined, uid: string, unplaced: number): boolean {
-  const known = standing && value<SchedulingReport>(standing);
-  return unplaced > 0 && known?.uid === uid && known.unplaced === unplaced;
-}
-
-/**
- * Replicas that are to be placed now. All of them are made from the deployment's present template: the replica keeper
- * is about to replace the others.
- */
-function waitingReplicas({ deployment, replicas }: ObservedDeployment): readonly ObservedReplica[] {
-  if (!deployment || deployment.metadata.deletedAt) return [];
-  const present = templateHash(deployment);
-  const { uid } = deployment.metadata;
-  return replicas.filter(
-    ({ replica }) => isWaiting(replica) && replica.deploymentUid === uid && replica.templateHash === present,
-  );
-}
-
-function assignmentsOf(
-  { nodes }: PlacementResult,
-  waiting: readonly ObservedReplica[],
-  { tenant, hostPorts }: Workload,
-  { cache }: LoopEnv,
-): readonly Assignment[] {
-  return nodes.map((node, position) => {
-    const assignment = { seen: waiting[position]!, node };
-    return hostPorts.length === 0 ? assignment : { ...assignment, turn: readPortTurn(tenant, node.id, cache) };
-  });
-}
-
-async function assign(assignments: readonly Assignment[], subject: PlacementSubject, env: LoopEnv): Promise<void> {
-  for (let from = 0; from < assignments.length; from += PLACED_AT_ONCE) {
-    const some = assignments.slice(from, from + PLACED_AT_ONCE);
-    await env.commit(await buildPlacements(some, subject, env));
-    for (const { seen, node } of some) {
-      env.log.info('replica placed', { ...fields(subject), replica: seen.replica.uid, node: node.name });
-    }
-  }
-}
-
-/** Keeps the record of why replicas wait: made, renewed or taken back. */
-async function say(
-  verdict: ReturnType<typeof toVerdict>,
-  standing: Entry | undefined,
+async function writeReport(
+  { verdict, report }: ScheduleDecision,
+  stored: Entry | undefined,
   subject: SchedulingSubject,
   env: LoopEnv,
 ): Promise<ReconcileResult> {
-  if (!verdict) {
-    if (standing) await env.commit(clearReport(standing));
+  if (report.kind === 'clear' || !verdict) {
+    if (stored) await env.commit(clearReport(stored));
     return done;
   }
-  const saying = decideReport(verdict, standing && value<SchedulingReport>(standing), env.clock.now());
-  if (saying.kind === 'nothing' || saying.kind === 'later') {
-    const change = standing && (await updateReport(verdict, standing, subject, env));
+  if (report.kind === 'nothing' || report.kind === 'later') {
+    const change = stored && (await updateReport(verdict, stored, subject, env));
     if (change) await env.commit(change);
-    // A node that says something else wakes it.
-    return saying.kind === 'nothing' ? done : again(saying.afterMs, 'an event of it was written a moment ago');
+    // A node that gives another reason wakes the deployment.
+    return report.kind === 'nothing' ? done : again(report.afterMs, 'its last event is less than a minute old');
   }
 
-  await complain(saying, standing, subject, env);
-  env.log.warn('replicas have no node', { ...fields(subject), count: verdict.unplaced, because: verdict.summary });
+  await writeReportEvent(report, stored, subject, env);
+  env.log.warn('replicas have no node', { ...toFields(subject), count: verdict.unplaced, because: verdict.summary });
   return done;
 }
 
-/** An event that the store will not take must not leave the deployment unheard: its record is small enough for any. */
-async function complain(
-  saying: ReportWithEvent,
-  standing: Entry | undefined,
+/** When the store refuses the event, the report is stored without it: the deployment must be woken all the same. */
+async function writeReportEvent(
+  decision: ReportWithEvent,
+  stored: Entry | undefined,
   subject: SchedulingSubject,
   env: LoopEnv,
 ): Promise<void> {
   try {
-    await env.commit(await buildReport(saying, standing, subject, env));
+    await env.commit(await buildReport(decision, stored, subject, env));
   } catch (thrown) {
     if (!(thrown instanceof StoreRefusedFault)) throw thrown;
-    env.log.error('the store does not take the event of replicas without a node', {
-      ...fields(subject),
-      error: thrown,
-    });
-    await env.commit(buildReportWithoutEvent(saying.verdict, standing, subject, env));
+    env.log.error('the store refuses the event of replicas without a node', { ...toFields(subject), error: thrown });
+    await env.commit(buildReportWithoutEvent(decision.verdict, stored, subject, env));
   }
 }
 
-function fields({ named }: SchedulingSubject): { readonly tenant: string; readonly deployment: string } {
+function toFields({ named }: SchedulingSubject): { readonly tenant: string; readonly deployment: string } {
   return { tenant: named.tenant, deployment: named.name };
 }

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import type { TenantFleets } from '../../pkg/fleet/index.js';
 import type { Candidate } from '../../pkg/placement/index.js';
 import type { ObservedReplica } from '../reading/index.js';
-import type { Assignment } from './changes.js';
+import type { Assignment } from './decide.js';
 import { AssumedPlacements, ExplainThrottle } from './state.js';
 
 const seen = (uid: string, revision = 1) => ({ replica: { uid }, revision }) as ObservedReplica;

@@ -1,77 +1,91 @@
-import type { TenantFleets } from '../../pkg/fleet/index.js';
+import { TenantFleets } from '../../pkg/fleet/index.js';
+import type { Cache } from '../../pkg/store/index.js';
 import type { ObservedReplica } from '../reading/index.js';
-import { type Assignment, withNode } from './changes.js';
+import { withNode } from './changes.js';
+import type { Assignment } from './decide.js';
 
-/** No request is on its way for longer. */
-const DOUBT_MS = 60_000;
+/** What the scheduler keeps from one reconcile to the next. All of it can be lost: after a crash the store decides. */
+export class SchedulerState {
+  readonly fleets: TenantFleets;
+  readonly assumed: AssumedPlacements;
+  readonly throttle = new ExplainThrottle();
 
-interface Doubt {
+  constructor(cache: Cache) {
+    this.fleets = new TenantFleets(cache);
+    this.assumed = new AssumedPlacements(this.fleets);
+  }
+}
+
+/** No request to the store is under way for longer. */
+const REQUEST_MAX_MS = 60_000;
+
+interface Reservation {
   readonly assignments: readonly Assignment[];
   readonly since: number;
-  readonly takeBack: () => void;
+  readonly release: () => void;
 }
 
 /**
- * Placements of which it is not known whether they were made, or will be: an answer that is lost may be that of a request
- * which arrives late. They count as made until their deployment is looked at again, and go on counting for as long as
- * they could be made: nobody else may be given the last of a quota meanwhile.
+ * Placements whose outcome is unknown: their request failed without an answer, and may still arrive at the store. They
+ * keep their reservation until their deployment is reconciled again, and after that for as long as they may still be
+ * committed: no other deployment is given the last of a quota meanwhile.
  */
 export class AssumedPlacements {
   readonly #fleets: TenantFleets;
-  readonly #doubts = new Map<string, Doubt>();
+  readonly #reservations = new Map<string, Reservation>();
 
   constructor(fleets: TenantFleets) {
     this.#fleets = fleets;
   }
 
-  /** Counts these placements of the deployment `key`, from `since` on. */
+  /** Reserves capacity for these placements of the deployment `key`, which were sent at `since`. */
   keep(key: string, assignments: readonly Assignment[], since: number): void {
     if (assignments.length === 0) return;
-    this.#doubts.set(key, { assignments, since, takeBack: this.#fleets.assume(assignments.map(withNode)) });
+    this.#reservations.set(key, { assignments, since, release: this.#fleets.assume(assignments.map(withNode)) });
   }
 
-  /** Counts them no longer, so that the deployment can be decided anew. */
+  /** Releases the reservation, so that the deployment can be decided again. */
   lift(key: string, now: number): ReleasedPlacements {
-    const doubt = this.#doubts.get(key);
-    doubt?.takeBack();
-    this.#doubts.delete(key);
-    const open = doubt && now - doubt.since <= DOUBT_MS ? doubt.assignments : [];
+    const reservation = this.#reservations.get(key);
+    reservation?.release();
+    this.#reservations.delete(key);
+    const open = reservation && now - reservation.since <= REQUEST_MAX_MS ? reservation.assignments : [];
     const isOpen = (seen: ObservedReplica) => open.some(each => isSame(seen, each.seen));
     return {
       first: waiting => [...waiting.filter(isOpen), ...waiting.filter(seen => !isOpen(seen))],
       keepOpen: (waiting, decided) => {
         const isDecided = ({ seen }: Assignment) => decided.some(each => each.seen.replica.uid === seen.replica.uid);
         const left = open.filter(each => !isDecided(each) && waiting.some(seen => isSame(seen, each.seen)));
-        this.keep(key, left, doubt?.since ?? now);
+        this.keep(key, left, reservation?.since ?? now);
       },
     };
   }
 }
 
-/** What was in doubt about a deployment that is decided anew. */
+/** The placements of a deployment that were reserved until now. */
 export interface ReleasedPlacements {
-  /** The replicas in the order in which they are to be decided: what may be made yet has the room that it was given. */
+  /** The replicas in the order in which to decide them: a placement that may still be committed keeps its reservation. */
   readonly first: (waiting: readonly ObservedReplica[]) => readonly ObservedReplica[];
-  /** Goes on counting what may be made yet and was not decided now. */
+  /** Reserves again what may still be committed and was not decided now. */
   readonly keepOpen: (waiting: readonly ObservedReplica[], decided: readonly Assignment[]) => void;
 }
 
-/** Whether a replica is as it was when it was to be placed: only then can it still be. */
+/** Whether the replica is unchanged since its placement was sent: otherwise the guard of that request fails. */
 function isSame(now: ObservedReplica, then: ObservedReplica): boolean {
   return now.replica.uid === then.replica.uid && now.revision === then.revision;
 }
 
-/** Fleets up to this size are explained whenever something has changed. */
-const SMALL = 200;
+/** Fleets up to this size are explained on every reconcile. */
+const SMALL_FLEET = 200;
 
-/** How long one node is expected to take, times what everything else is to have beside it. */
+/** Milliseconds that explaining one node takes, times five: explaining gets a fifth of the time. */
 const SHARE_MS_A_NODE = 0.01 * 5;
 
 /**
- * Says when a deployment that waits already may have all nodes asked again why.
+ * Limits how often all nodes are asked again why they reject a deployment that was explained before.
  *
- * Thousands of nodes times hundreds of deployments that wait would leave time for nothing else, whenever a node changes. So
- * explaining again what was explained before gets a fifth of the time, and each its turn; placing never waits for it.
+ * Thousands of nodes times hundreds of waiting deployments would leave time for nothing else whenever a node changes. So
+ * explaining again gets a fifth of the time, one deployment after the other. Placing never waits for it.
  */
 export class ExplainThrottle {
   readonly #turns = new Map<string, number>();
@@ -79,7 +93,7 @@ export class ExplainThrottle {
 
   /** How long the deployment has to wait for its turn. 0: it is its turn, and it has been taken. */
   waitFor(key: string, nodes: number, now: number): number {
-    if (nodes <= SMALL) return 0;
+    if (nodes <= SMALL_FLEET) return 0;
     const turn = this.#turns.get(key) ?? this.#next(nodes, now);
     if (turn <= now) this.#turns.delete(key);
     else this.#turns.set(key, turn);
