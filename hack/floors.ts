@@ -3,14 +3,15 @@
  * Each line is one floor, the lowest first.
  */
 export const floors: readonly (readonly string[])[] = [
-  ['crds/grammar', 'crds/meta', 'crds/keys'],
+  ['crds/grammar', 'crds/meta'],
   ['crds/rejections'],
-  ['crds/rule'],
-  ['crds/residency', 'crds/secret', 'crds/tenant', 'crds/event', 'crds/scheduling'],
+  ['crds/rule', 'crds/kind'],
+  ['crds/residency', 'crds/secret', 'crds/tenant', 'crds/event', 'crds/backup', 'crds/scheduling'],
   ['crds/volume', 'crds/rotation', 'crds/network', 'crds/snapshot'],
   ['crds/workload', 'crds/recommendation'],
   ['crds/deployment', 'crds/job'],
   ['crds/replica', 'crds/report', 'crds/node', 'crds/delivery'],
+  ['crds/kinds', 'crds/keys'],
   ['crds/schemas'],
   ['pkg/fault', 'pkg/clock', 'pkg/version'],
   ['pkg/ndjson', 'pkg/failpoint', 'pkg/http2'],

@@ -1,5 +1,5 @@
 import type { DeploymentStatus, StoredDeployment } from '../../crds/deployment/index.js';
-import type { EventType } from '../../crds/event/index.js';
+import type { EventType } from '../../crds/kinds/index.js';
 import type { EventDraft } from '../../pkg/events/index.js';
 import { isMovable } from '../reading/index.js';
 import { ROLLING_OUT, VIOLATED } from './conditions.js';

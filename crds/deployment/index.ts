@@ -51,3 +51,4 @@ export {
   supportedFields,
   templateFields,
 } from './fields.js';
+export { deploymentKind } from './kind.js';

@@ -14,3 +14,4 @@
 export type { JobAdmission } from './admit.js';
 export { admitJob, jobSchema } from './admit.js';
 export type { Job, JobPhase, StoredJob } from './job.js';
+export { jobKind } from './kind.js';

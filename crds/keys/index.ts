@@ -1,11 +1,20 @@
 /**
- * Where everything is stored. The one place that builds a key.
+ * Where everything is stored. The one place that builds a key; the ranges of kinds are those of their descriptors.
  *
  * Every segment is checked before it becomes part of a key, so that no name can reach into another
  * tenant's range; every range ends in `/`, so that `t1` never matches `t10`.
  *
  * @module
  */
+import { archiveKind } from '../backup/index.js';
+import { deploymentKind } from '../deployment/index.js';
+import { eventKind } from '../event/index.js';
+import { networkKind } from '../network/index.js';
+import { nodeKind } from '../node/index.js';
+import { rotationKind } from '../rotation/index.js';
+import { secretKind } from '../secret/index.js';
+import { tenantKind, tokenKind } from '../tenant/index.js';
+import { volumeKind } from '../volume/index.js';
 
 const SEGMENT = /^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$/;
 
@@ -30,28 +39,29 @@ export interface ObjectName {
 }
 
 export const keys = {
-  tenant: (id: string) => `tenants/${checkSegment(id)}`,
-  token: (id: string) => `tokens/${checkSegment(id)}`,
-  deployment: (tenant: string, name: string) => `deployments/${checkSegment(tenant)}/${checkSegment(name)}`,
+  tenant: (id: string) => `${tenantKind.range}${checkSegment(id)}`,
+  token: (id: string) => `${tokenKind.range}${checkSegment(id)}`,
+  deployment: (tenant: string, name: string) => `${deploymentKind.range}${checkSegment(tenant)}/${checkSegment(name)}`,
   archive: (tenant: string, uid: string, revision: number) =>
-    `archives/${checkSegment(tenant)}/${checkSegment(uid)}/${String(revision).padStart(10, '0')}`,
-  status: (tenant: string, name: string) => `status/${checkSegment(tenant)}/${checkSegment(name)}`,
+    `${archiveKind.range}${checkSegment(tenant)}/${checkSegment(uid)}/${String(revision).padStart(10, '0')}`,
+  status: (tenant: string, name: string) =>
+    `${deploymentKind.statusRange}${checkSegment(tenant)}/${checkSegment(name)}`,
   scheduling: (tenant: string, name: string) => `scheduling/${checkSegment(tenant)}/${checkSegment(name)}`,
   portTurn: (tenant: string, nodeId: string) => `port-turns/${checkSegment(tenant)}/${checkSegment(nodeId)}`,
   replica: (tenant: string, deployment: string, slot: number) =>
     `replicas/${checkSegment(tenant)}/${checkSegment(deployment)}/${slot}`,
   report: (tenant: string, nodeId: string, replica: string) =>
     `reports/${checkSegment(tenant)}/${checkSegment(nodeId)}/${checkSegment(replica)}`,
-  node: (tenant: string, name: string) => `nodes/${checkSegment(tenant)}/${checkSegment(name)}`,
-  nodeStatus: (tenant: string, name: string) => `node-status/${checkSegment(tenant)}/${checkSegment(name)}`,
+  node: (tenant: string, name: string) => `${nodeKind.range}${checkSegment(tenant)}/${checkSegment(name)}`,
+  nodeStatus: (tenant: string, name: string) => `${nodeKind.statusRange}${checkSegment(tenant)}/${checkSegment(name)}`,
   nodeGrace: (tenant: string, name: string) => `node-grace/${checkSegment(tenant)}/${checkSegment(name)}`,
   nodeName: (name: string) => `node-names/${checkSegment(name)}`,
   alive: (tenant: string, name: string) => `alive/${checkSegment(tenant)}/${checkSegment(name)}`,
-  event: (tenant: string, id: string) => `events/${checkSegment(tenant)}/${checkSegment(id)}`,
+  event: (tenant: string, id: string) => `${eventKind.range}${checkSegment(tenant)}/${checkSegment(id)}`,
   logRequest: (tenant: string, nodeId: string, id: string) =>
     `log-requests/${checkSegment(tenant)}/${checkSegment(nodeId)}/${checkSegment(id)}`,
   secret: (tenant: string, namespace: string, label: string) =>
-    `secrets/${checkSegment(tenant)}/${checkSegment(namespace)}/${checkSegment(label)}`,
+    `${secretKind.range}${checkSegment(tenant)}/${checkSegment(namespace)}/${checkSegment(label)}`,
   secretVersion: (tenant: string, namespace: string, label: string, version: number) =>
     `secret-versions/${checkSegment(tenant)}/${checkSegment(namespace)}/${checkSegment(label)}/${String(version).padStart(10, '0')}`,
   /** Which keys the secrets of the embedded driver are sealed with, by name. */
@@ -60,15 +70,15 @@ export const keys = {
   intent: (tenant: string, id: string) => `intents/${checkSegment(tenant)}/${checkSegment(id)}`,
   /** Taken by every write that was judged by what others say of a subject, so that no two are judged by the same. */
   turn: (tenant: string, subject: string) => `turns/${checkSegment(tenant)}/${checkSegment(subject)}`,
-  volume: (tenant: string, id: string) => `volumes/${checkSegment(tenant)}/${checkSegment(id)}`,
-  volumeStatus: (tenant: string, id: string) => `volume-status/${checkSegment(tenant)}/${checkSegment(id)}`,
-  network: (tenant: string, name: string) => `networks/${checkSegment(tenant)}/${checkSegment(name)}`,
+  volume: (tenant: string, id: string) => `${volumeKind.range}${checkSegment(tenant)}/${checkSegment(id)}`,
+  volumeStatus: (tenant: string, id: string) => `${volumeKind.statusRange}${checkSegment(tenant)}/${checkSegment(id)}`,
+  network: (tenant: string, name: string) => `${networkKind.range}${checkSegment(tenant)}/${checkSegment(name)}`,
   unresolved: (tenant: string, deployment: string) => `unresolved/${checkSegment(tenant)}/${checkSegment(deployment)}`,
   delivery: (tenant: string, deployment: string, replica: string) =>
     `deliveries/${checkSegment(tenant)}/${checkSegment(deployment)}/${checkSegment(replica)}`,
-  rotation: (tenant: string, label: string) => `rotations/${checkSegment(tenant)}/${checkSegment(label)}`,
+  rotation: (tenant: string, label: string) => `${rotationKind.range}${checkSegment(tenant)}/${checkSegment(label)}`,
   rotationProgress: (tenant: string, label: string) =>
-    `rotation-progress/${checkSegment(tenant)}/${checkSegment(label)}`,
+    `${rotationKind.statusRange}${checkSegment(tenant)}/${checkSegment(label)}`,
   leader: (loop: string) => `leaders/${checkSegment(loop)}`,
   /** Written by a read barrier to make the watch deliver something. */
   barrier: () => 'barrier',
@@ -78,30 +88,30 @@ export const keys = {
 
 /** Ranges that are listed or indexed. */
 export const ranges = {
-  tenants: 'tenants/',
-  tokens: 'tokens/',
-  deployments: 'deployments/',
-  statuses: 'status/',
+  tenants: tenantKind.range,
+  tokens: tokenKind.range,
+  deployments: deploymentKind.range,
+  statuses: deploymentKind.statusRange,
   schedulings: 'scheduling/',
   replicas: 'replicas/',
   reports: 'reports/',
-  nodes: 'nodes/',
-  nodeStatuses: 'node-status/',
+  nodes: nodeKind.range,
+  nodeStatuses: nodeKind.statusRange,
   nodeGraces: 'node-grace/',
   alive: 'alive/',
-  events: 'events/',
-  archives: 'archives/',
+  events: eventKind.range,
+  archives: archiveKind.range,
   logRequests: 'log-requests/',
-  secrets: 'secrets/',
+  secrets: secretKind.range,
   secretVersions: 'secret-versions/',
   intents: 'intents/',
-  volumes: 'volumes/',
-  volumeStatuses: 'volume-status/',
-  networks: 'networks/',
+  volumes: volumeKind.range,
+  volumeStatuses: volumeKind.statusRange,
+  networks: networkKind.range,
   unresolved: 'unresolved/',
   deliveries: 'deliveries/',
-  rotations: 'rotations/',
-  rotationProgress: 'rotation-progress/',
+  rotations: rotationKind.range,
+  rotationProgress: rotationKind.statusRange,
   leaders: 'leaders/',
   of: (range: string, tenant: string) => `${range}${checkSegment(tenant)}/`,
   replicasOf: (tenant: string, deployment: string) => `replicas/${checkSegment(tenant)}/${checkSegment(deployment)}/`,

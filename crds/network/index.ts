@@ -10,3 +10,4 @@
  */
 export type { Network, NetworkAdmission, NetworkFacts, StoredNetwork } from './network.js';
 export { admitNetwork, networkSchema } from './network.js';
+export { networkKind } from './kind.js';

@@ -38,3 +38,4 @@ export type {
   NodeStatus,
   StoredNode,
 } from './node.js';
+export { nodeKind } from './kind.js';

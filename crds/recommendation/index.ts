@@ -27,3 +27,4 @@ export {
   recommendationPriorities,
   recommendationTypes,
 } from './recommendation.js';
+export { recommendationKind } from './kind.js';

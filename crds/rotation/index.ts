@@ -30,3 +30,4 @@ export {
   rotationPhases,
   rotationSchema,
 } from './rotation.js';
+export { rotationKind } from './kind.js';

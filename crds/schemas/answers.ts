@@ -1,6 +1,7 @@
-import { Type } from 'typebox';
+import { type TObject, Type } from 'typebox';
 
-import { type BodyName, bodies } from './bodies.js';
+import type { Kind } from '../kind/index.js';
+import { kinds } from '../kinds/index.js';
 import type { JsonSchema } from './json-schema.js';
 
 const text = Type.String();
@@ -30,30 +31,6 @@ const rejection = {
   fix: Type.Optional(Type.Array(patchStep)),
 };
 
-const condition = open(
-  {
-    type: text,
-    status: Type.Enum(['True', 'False', 'Unknown'], { type: 'string' }),
-    reason: text,
-    message: text,
-    lastTransitionTime: time,
-    observedGeneration: count,
-  },
-  'one aspect of an object’s state',
-);
-
-const placement = open(
-  {
-    replica: count,
-    nodeId: Type.Unsafe<unknown>({ type: ['string', 'null'] }),
-    state: text,
-    health: text,
-    restarts: count,
-    containerId: Type.Unsafe<unknown>({ type: ['string', 'null'] }),
-  },
-  'one replica as it is seen',
-);
-
 /** What answers are made of, by the name of each component. Answers may grow: none of them is closed. */
 const parts = {
   Rejection: open(rejection, 'one refused value; nothing was stored'),
@@ -82,23 +59,6 @@ const parts = {
     },
     'who the object is; set by the server',
   ),
-  DeploymentStatus: open(
-    {
-      phase: Type.Enum(
-        ['Pending', 'Unschedulable', 'Waiting', 'Progressing', 'Running', 'Degraded', 'Stopped', 'Failed', 'Deleting'],
-        { type: 'string' },
-      ),
-      message: text,
-      replicas: count,
-      readyReplicas: count,
-      updatedReplicas: count,
-      observedGeneration: count,
-      secretsVersion: count,
-      placements: Type.Array(placement),
-      conditions: Type.Array(condition),
-    },
-    'what was seen of a deployment',
-  ),
   DryRun: open(
     {
       dryRun: Type.Literal(true),
@@ -110,59 +70,41 @@ const parts = {
     },
     'what a write would come to; nothing was stored',
   ),
-  Event: open(
-    {
-      id: text,
-      revision: text,
-      type: text,
-      at: time,
-      lastSeenAt: time,
-      count,
-      tenant: text,
-      subject: Type.Object({ kind: text, name: text, id: text }),
-      severity: Type.Enum(['info', 'warning'], { type: 'string' }),
-      reason: text,
-      message: text,
-      data: Type.Unsafe<unknown>({ type: 'object' }),
-    },
-    'something that happened',
-  ),
   Object: Type.Unsafe<unknown>({ type: 'object', description: 'an object of this endpoint' }),
 } as const;
 
-/** Kinds whose answers are what was sent, with what the server adds. */
-const written = {
-  DeploymentAnswer: { body: 'Deployment', status: 'DeploymentStatus' },
-  JobAnswer: { body: 'Job', status: 'Object' },
-  NetworkAnswer: { body: 'Network', status: 'Object' },
-  VolumeAnswer: { body: 'Volume', status: 'Object' },
-} as const satisfies Readonly<Record<string, { readonly body: BodyName; readonly status: keyof typeof parts }>>;
-
-/** The name of an answer's component; with `List` behind it, the list of such. */
-export type AnswerName = keyof typeof parts | keyof typeof written;
-
-/** Every component of answers. */
-export function renderAnswers(): Readonly<Record<string, JsonSchema>> {
-  const answers = Object.entries(written).map(
-    ([name, { body, status }]) => [name, writtenSchema(body, status)] as const,
-  );
-  const single: Readonly<Record<string, JsonSchema>> = { ...parts, ...Object.fromEntries(answers) } as never;
-  const lists = ['DeploymentAnswer', 'Event', 'Object', ...answers.slice(1).map(([name]) => name)];
-  return { ...single, ...Object.fromEntries(lists.map(name => [`${name}List`, listSchema(name)])) };
+/** The component that answers of a kind are described by; with `List` behind it, the list of such. */
+export function getAnswerName({ kind, body, answer }: Kind): string {
+  if (answer) return kind;
+  return body ? `${kind}Answer` : 'Object';
 }
 
-function writtenSchema(body: BodyName, status: string): JsonSchema {
-  const { properties, required } = bodies[body] as unknown as { properties: object; required?: readonly string[] };
+/** Every component of answers. */
+export function renderAnswers(known: readonly Kind[] = kinds): Readonly<Record<string, JsonSchema>> {
+  const own = Object.fromEntries(known.flatMap(kind => [...Object.entries(kind.status ?? {}), ...answerOf(kind)]));
+  const single = { ...parts, ...own } as unknown as Readonly<Record<string, JsonSchema>>;
+  const lists = new Set([...known.map(getAnswerName), 'Object']);
+  return { ...single, ...Object.fromEntries([...lists].map(name => [`${name}List`, listSchema(name)])) };
+}
+
+function answerOf(kind: Kind): [name: string, schema: object][] {
+  const { body, answer, status = {} } = kind;
+  if (answer) return [[getAnswerName(kind), answer]];
+  return body ? [[getAnswerName(kind), documentSchema(body, Object.keys(status)[0] ?? 'Object')]] : [];
+}
+
+/** A document as it is answered: what was sent, with what the server adds. */
+function documentSchema({ properties, required }: TObject, status: string): TObject {
   return Type.Object(
     {
       metadata: refer('Metadata'),
-      ...(properties as Parameters<typeof Type.Object>[0]),
+      ...properties,
       status: Type.Optional(refer(status)),
       alterations: Type.Optional(Type.Array(refer('Alteration'))),
       warnings: Type.Optional(Type.Array(refer('Warning'))),
     },
-    { required: ['metadata', ...(required ?? [])] },
-  ) as unknown as JsonSchema;
+    { required: ['metadata', ...((required as readonly string[] | undefined) ?? [])] },
+  );
 }
 
 function listSchema(name: string): JsonSchema {

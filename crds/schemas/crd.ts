@@ -1,35 +1,28 @@
-import { type BodyName, bodies } from './bodies.js';
-import { type JsonSchema, renderSchema } from './json-schema.js';
+import type { TObject } from 'typebox';
 
-/** A kind as Kubernetes names it. */
-interface KindNames {
-  readonly kind: BodyName;
-  readonly plural: string;
-  readonly singular: string;
-  readonly shortNames: readonly string[];
-}
+import type { Kind } from '../kind/index.js';
+import { kinds } from '../kinds/index.js';
+import { type JsonSchema, renderSchema } from './json-schema.js';
 
 const GROUP = 'mooring.io';
 
-/** The kinds that can also be driven with kubectl. */
-const kinds: readonly KindNames[] = [
-  { kind: 'Deployment', plural: 'deployments', singular: 'deployment', shortNames: ['mdeploy'] },
-  { kind: 'Job', plural: 'jobs', singular: 'job', shortNames: ['mjob'] },
-  { kind: 'Network', plural: 'networks', singular: 'network', shortNames: ['mnet'] },
-  { kind: 'Volume', plural: 'volumes', singular: 'volume', shortNames: ['mvol'] },
-];
-
-/** Custom resource definitions, by the name of their file. */
-export function renderCrds(): Readonly<Record<string, JsonSchema>> {
-  return Object.fromEntries(kinds.map(names => [`${names.plural}.${GROUP}.yaml`, definition(names)]));
+/** Custom resource definitions of the kinds that can also be driven with kubectl, by the name of their file. */
+export function renderCrds(known: readonly Kind[] = kinds): Readonly<Record<string, JsonSchema>> {
+  return Object.fromEntries(
+    known.flatMap(kind =>
+      kind.kubernetes && kind.body
+        ? [[`${kind.plural}.${GROUP}.yaml`, definition(kind, kind.body, kind.kubernetes.shortNames)]]
+        : [],
+    ),
+  );
 }
 
-function definition({ kind, plural, singular, shortNames }: KindNames): JsonSchema {
+function definition({ kind, plural, singular }: Kind, body: TObject, shortNames: readonly string[]): JsonSchema {
   const version = {
     name: 'v1',
     served: true,
     storage: true,
-    schema: { openAPIV3Schema: resourceSchema(kind) },
+    schema: { openAPIV3Schema: resourceSchema(body) },
     subresources: { status: {} },
     additionalPrinterColumns: [
       { name: 'Phase', type: 'string', jsonPath: '.status.phase' },
@@ -57,8 +50,8 @@ const NAME_RULE = {
   message: 'lowercase letters, digits and inner hyphens, starting with a letter, at most 63',
 };
 
-function resourceSchema(kind: BodyName): JsonSchema {
-  const whole = renderSchema(bodies[kind] as unknown as JsonSchema, structural) as {
+function resourceSchema(body: TObject): JsonSchema {
+  const whole = renderSchema(body as unknown as JsonSchema, structural) as {
     readonly properties: Readonly<Record<string, JsonSchema>>;
     readonly required?: readonly string[];
   };

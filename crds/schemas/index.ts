@@ -1,7 +1,7 @@
 /**
  * The definitions, published: JSON Schemas, the OpenAPI document, and custom resource definitions.
  *
- * All of them are made from the very schemas that documents are checked with, so that they cannot come to differ.
+ * All of them are derived from the descriptors in `crds/kinds`, whose schemas are those that documents are checked with.
  *
  *     openApiDocument(routes, { version: '0.1.0', baseUrl: 'https://moor.example.com' })
  *     jsonSchemas()['deployment.schema.json']
@@ -11,9 +11,8 @@
  *
  * @module
  */
-export type { AnswerName } from './answers.js';
-export type { BodyName } from './bodies.js';
-export { bodies } from './bodies.js';
+export { getAnswerName } from './answers.js';
+export { listBodies } from './bodies.js';
 export { renderCrds } from './crd.js';
 export type { JsonSchema } from './json-schema.js';
 export { renderJsonSchemas, toPublicSchema } from './json-schema.js';

@@ -1,4 +1,6 @@
-import { bodies } from './bodies.js';
+import type { Kind } from '../kind/index.js';
+import { kinds } from '../kinds/index.js';
+import { listBodies } from './bodies.js';
 
 /** A JSON Schema (draft 2020-12), or a part of one. */
 export type JsonSchema = { readonly [keyword: string]: unknown };
@@ -53,15 +55,14 @@ export function renderSchema(schema: JsonSchema, render: SchemaRenderer): JsonSc
 
 const DIALECT = 'https://json-schema.org/draft/2020-12/schema';
 
-/** Documents that people write in files and editors can help with. */
-const WRITTEN = ['Deployment', 'Job', 'Network', 'Volume', 'SecretWrite'] as const;
-
-/** A JSON Schema for each kind of document, by the name of its file. */
-export function renderJsonSchemas(): Readonly<Record<string, JsonSchema>> {
+/** A JSON Schema for each document that people write in files, by the name of its file. */
+export function renderJsonSchemas(known: readonly Kind[] = kinds): Readonly<Record<string, JsonSchema>> {
+  const bodies = listBodies(known);
+  const written = known.flatMap(({ kind, body, published = [] }) => [...(body ? [kind] : []), ...published]);
   return Object.fromEntries(
-    WRITTEN.map(name => [
+    written.map(name => [
       `${name.replaceAll(/(?<=[a-z])([A-Z])/g, '-$1').toLowerCase()}.schema.json`,
-      { $schema: DIALECT, title: name, ...toPublicSchema(bodies[name]) },
+      { $schema: DIALECT, title: name, ...toPublicSchema(bodies[name]!) },
     ]),
   );
 }

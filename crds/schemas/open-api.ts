@@ -1,13 +1,15 @@
 import { catalogue, getEntry, type RejectionCode } from '../rejections/index.js';
-import { type AnswerName, renderAnswers } from './answers.js';
-import { type BodyName, bodies } from './bodies.js';
+import type { Kind } from '../kind/index.js';
+import { kinds } from '../kinds/index.js';
+import { renderAnswers } from './answers.js';
+import { listBodies } from './bodies.js';
 import { type JsonSchema, toPublicSchema } from './json-schema.js';
 
 /** What an endpoint answers when all is well. */
 export interface RouteAnswer {
   readonly status: 200 | 201 | 202 | 204;
   /** None for text and streams. */
-  readonly component?: AnswerName | `${AnswerName}List`;
+  readonly component?: string;
 }
 
 /** One endpoint, as far as the document speaks of it. */
@@ -22,7 +24,8 @@ export interface RouteDescription {
   readonly query: readonly string[];
   /** Names of headers it reads, beside `Authorization`. */
   readonly headers?: readonly string[];
-  readonly body?: BodyName;
+  /** The component of the body. */
+  readonly body?: string;
   /** What it answers when all is well. */
   readonly answer: RouteAnswer;
   /** What else it may answer when all is well. */
@@ -38,7 +41,11 @@ export interface ApiInfo {
 }
 
 /** The OpenAPI 3.1 document of an API with these routes. */
-export function renderOpenApi(routes: readonly RouteDescription[], { version, baseUrl }: ApiInfo): JsonSchema {
+export function renderOpenApi(
+  routes: readonly RouteDescription[],
+  { version, baseUrl }: ApiInfo,
+  known: readonly Kind[] = kinds,
+): JsonSchema {
   const paths: Record<string, Record<string, unknown>> = {};
   for (const route of routes) (paths[route.path] ??= {})[route.method.toLowerCase()] = operation(route);
   return {
@@ -47,17 +54,17 @@ export function renderOpenApi(routes: readonly RouteDescription[], { version, ba
     servers: [{ url: baseUrl }],
     paths,
     components: {
-      schemas: renderComponents(),
+      schemas: renderComponents(known),
       securitySchemes: { token: { type: 'http', scheme: 'bearer' } },
     },
   };
 }
 
 /** Every schema that the document refers to: bodies, answers and the list of codes. */
-export function renderComponents(): Readonly<Record<string, JsonSchema>> {
+export function renderComponents(known: readonly Kind[] = kinds): Readonly<Record<string, JsonSchema>> {
   const all: Readonly<Record<string, object>> = {
-    ...bodies,
-    ...renderAnswers(),
+    ...listBodies(known),
+    ...renderAnswers(known),
     RejectionCode: { type: 'string', enum: Object.keys(catalogue) },
   };
   return Object.fromEntries(Object.entries(all).map(([name, schema]) => [name, toPublicSchema(schema)]));

@@ -18,3 +18,4 @@ export type { SecretWrite, SecretWriteRequest } from './write.js';
 export { checkSecretWrite, guardPersisted, secretWriteSchema } from './write.js';
 export type { MaterialContext, SecretLimits } from './values.js';
 export { defaultSecretLimits, findProvidedAndGenerated, valuesRules, valuesSchema } from './values.js';
+export { secretKind } from './kind.js';

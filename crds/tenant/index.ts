@@ -1,8 +1,6 @@
 /**
  * Tenants and the tokens that speak for them: `tenants/<uuid>` and `tokens/<public id>`.
  *
- * What a tenant may have is `effectiveQuotas` of what is configured and what its own record says.
- *
  * A token's secret is shown once, when it is made; what is stored cannot be turned back into it.
  *
  *     const checked = checkTokenRequest(document);
@@ -12,7 +10,6 @@
  *
  * @module
  */
-export type { QuotaKind, QuotaOverrides, TenantQuotas } from './quotas.js';
-export { checkQuotaRequest, defaultQuotas, mergeQuotas, parseQuota, quotaKinds, quotaRequestSchema } from './quotas.js';
 export type { Role, StoredTenant, StoredToken, TokenKind, TokenRequest } from './tenant.js';
 export { checkTenantRequest, checkTokenRequest, tenantRequestSchema, tokenRequestSchema } from './tenant.js';
+export { tenantKind, tokenKind } from './kind.js';

@@ -1,7 +1,6 @@
 import { type Static, Type } from 'typebox';
 
 import { annotate, type CheckResult, createBodyCheck, createValidator, rule, toRefusal } from '../rule/index.js';
-import type { QuotaOverrides } from './quotas.js';
 
 /** `tenants/<uuid>`. */
 export interface StoredTenant {
@@ -11,7 +10,7 @@ export interface StoredTenant {
   /** The platform's own tenant may place work on the control plane's node. */
   readonly platform: boolean;
   /** Set by the platform where the configured quotas do not fit this tenant. */
-  readonly quotas?: QuotaOverrides;
+  readonly quotas?: Readonly<Record<string, number | null>>;
 }
 
 /** Whom a token speaks for. */

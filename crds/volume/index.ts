@@ -27,3 +27,4 @@ export type {
   VolumeSpec,
 } from './volume.js';
 export { rejectVolumeRemoval } from './volume.js';
+export { volumeKind } from './kind.js';

@@ -1,5 +1,5 @@
-import { defaultQuotas, mergeQuotas, parseQuota, type QuotaKind, quotaKinds } from '../../crds/tenant/index.js';
-import type { TenantQuotas } from '../../crds/tenant/index.js';
+import { defaultQuotas, mergeQuotas, parseQuota, type QuotaKind, quotaKinds } from '../../crds/kinds/index.js';
+import type { TenantQuotas } from '../../crds/kinds/index.js';
 import { InvalidSettingFault } from './faults.js';
 import type { Settings } from './settings.js';
 

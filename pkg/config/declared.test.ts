@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { defaultQuotas } from '../../crds/tenant/index.js';
+import { defaultQuotas } from '../../crds/kinds/index.js';
 import { defaultRegions } from '../../crds/residency/index.js';
 import { declaredQuotas } from './declared-quotas.js';
 import { declaredRegions } from './declared-regions.js';

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 
 import { defaultRegions } from '../../crds/residency/index.js';
-import { defaultQuotas } from '../../crds/tenant/index.js';
+import { defaultQuotas } from '../../crds/kinds/index.js';
 import { InvalidSettingFault } from './faults.js';
 
 interface Setting<T> {

@@ -7,7 +7,8 @@
  * @module
  */
 import type { Clock, Random } from '../clock/index.js';
-import type { EventType, StoredEvent } from '../../crds/event/index.js';
+import type { StoredEvent } from '../../crds/event/index.js';
+import type { EventSubjectKind, EventType } from '../../crds/kinds/index.js';
 import type { Put, Store } from '../store/index.js';
 import { keys } from '../../crds/keys/index.js';
 
@@ -55,7 +56,7 @@ export class EventLeases {
 export interface EventDraft {
   readonly type: EventType;
   readonly tenant: string;
-  readonly subject: StoredEvent['subject'];
+  readonly subject: StoredEvent['subject'] & { readonly kind: EventSubjectKind };
   readonly severity?: StoredEvent['severity'];
   /** One word for programs. */
   readonly reason: string;

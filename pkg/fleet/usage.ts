@@ -1,6 +1,6 @@
 import { ranges, splitKey } from '../../crds/keys/index.js';
 import type { Replica } from '../../crds/replica/index.js';
-import { type QuotaKind, quotaKinds } from '../../crds/tenant/index.js';
+import { listCountedRanges, type QuotaKind, quotaKinds } from '../../crds/kinds/index.js';
 import { type Cache, type CacheChange, type Entry, value } from '../store/index.js';
 import { parseRequests } from './candidates.js';
 
@@ -10,13 +10,7 @@ export type QuotaCounts = Readonly<Record<QuotaKind, number>>;
 type Counts = Record<QuotaKind, number>;
 
 /** What is counted by its records alone. */
-const RECORDS: readonly (readonly [prefix: string, kind: QuotaKind])[] = [
-  [ranges.deployments, 'deployments'],
-  [ranges.nodes, 'nodes'],
-  [ranges.volumes, 'volumes'],
-  [ranges.networks, 'networks'],
-  [ranges.secrets, 'secrets'],
-];
+const RECORDS = listCountedRanges();
 
 /**
  * What every tenant has, counted as the cache changes: asking costs nothing, however much there is.

@@ -3,7 +3,8 @@ import { keys, ranges } from '../../crds/keys/index.js';
 import type { StoredNode } from '../../crds/node/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import { defaultRegions, type Regions } from '../../crds/residency/index.js';
-import { defaultQuotas, mergeQuotas, type StoredTenant, type TenantQuotas } from '../../crds/tenant/index.js';
+import { type StoredTenant } from '../../crds/tenant/index.js';
+import { defaultQuotas, mergeQuotas, type TenantQuotas } from '../../crds/kinds/index.js';
 import { declaredQuotas, declaredRegions, type Settings } from '../config/index.js';
 import {
   type Amounts,

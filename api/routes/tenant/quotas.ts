@@ -1,6 +1,7 @@
 import { keys } from '../../../crds/keys/index.js';
 import { reject } from '../../../crds/rejections/index.js';
-import { checkQuotaRequest, quotaKinds, type StoredTenant } from '../../../crds/tenant/index.js';
+import { type StoredTenant } from '../../../crds/tenant/index.js';
+import { checkQuotaRequest, quotaKinds } from '../../../crds/kinds/index.js';
 import { type Entry, replace, value } from '../../../pkg/store/index.js';
 import { readQuotas } from '../../admission/quota.js';
 import type { ApiEnv } from '../../env.js';

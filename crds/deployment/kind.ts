@@ -1,0 +1,104 @@
+import { Type } from 'typebox';
+
+import { defineColumns, defineKind } from '../kind/index.js';
+import type { DeploymentStatus, StoredDeployment } from './deployment.js';
+import { deploymentSchema } from './fields.js';
+
+interface DeploymentView extends StoredDeployment {
+  /** None until the status roller has looked at it. */
+  readonly status?: DeploymentStatus | null;
+}
+
+const text = Type.String();
+const count = Type.Integer({ minimum: 0 });
+const nullable = Type.Unsafe<unknown>({ type: ['string', 'null'] });
+const open = (properties: Parameters<typeof Type.Object>[0], description: string) =>
+  Type.Object(properties, { description });
+
+const statusSchema = open(
+  {
+    phase: Type.Enum(
+      ['Pending', 'Unschedulable', 'Waiting', 'Progressing', 'Running', 'Degraded', 'Stopped', 'Failed', 'Deleting'],
+      { type: 'string' },
+    ),
+    message: text,
+    replicas: count,
+    readyReplicas: count,
+    updatedReplicas: count,
+    observedGeneration: count,
+    secretsVersion: count,
+    placements: Type.Array(
+      open(
+        { replica: count, nodeId: nullable, state: text, health: text, restarts: count, containerId: nullable },
+        'one replica as it is seen',
+      ),
+    ),
+    conditions: Type.Array(
+      open(
+        {
+          type: text,
+          status: Type.Enum(['True', 'False', 'Unknown'], { type: 'string' }),
+          reason: text,
+          message: text,
+          lastTransitionTime: Type.String({ format: 'date-time' }),
+          observedGeneration: count,
+        },
+        'one aspect of an object’s state',
+      ),
+    ),
+  },
+  'what was seen of a deployment',
+);
+
+/** Containers that are kept running. */
+export const deploymentKind = defineKind({
+  kind: 'Deployment',
+  singular: 'deployment',
+  plural: 'deployments',
+  shortNames: ['deploy'],
+  description: 'Containers of one image that are kept running on the tenant’s nodes.',
+  scope: 'tenant',
+  isSupported: true,
+  range: 'deployments/',
+  keyParts: ['tenant', 'name'],
+  statusRange: 'status/',
+  quotas: {
+    deployments: { default: 200, unit: 'count', countsRecords: true },
+    containers: { default: 1000, unit: 'count' },
+    cpu: { unit: 'cores' },
+    memory: { unit: 'bytes' },
+  },
+  body: deploymentSchema,
+  status: { DeploymentStatus: statusSchema },
+  kubernetes: { shortNames: ['mdeploy'] },
+  events: [
+    'deployment.created',
+    'deployment.updated',
+    'deployment.placed',
+    'deployment.unschedulable',
+    'deployment.waiting',
+    'deployment.progressing',
+    'deployment.running',
+    'deployment.degraded',
+    'deployment.recovered',
+    'deployment.stopped',
+    'deployment.rollout_completed',
+    'deployment.residency_violated',
+    'deployment.deleted',
+  ],
+  path: '/api/v1/deployments',
+  item: '{name}',
+  operations: ['list', 'watch', 'get', 'create', 'update', 'delete'],
+  notFound: 'deployment_not_found',
+  nameField: 'name',
+  columns: defineColumns<DeploymentView>([
+    { title: 'NAME', value: ({ name }) => name },
+    { title: 'READY', value: ({ status, replicas }) => `${status?.readyReplicas ?? 0}/${replicas}` },
+    { title: 'PHASE', value: ({ status }) => status?.phase ?? 'Pending', format: 'state' },
+    { title: 'AGE', value: ({ metadata }) => metadata.createdAt, format: 'age' },
+    { title: 'IMAGE', value: ({ image }) => image },
+    { title: 'GENERATION', isWide: true, value: ({ metadata }) => String(metadata.generation) },
+    { title: 'UID', isWide: true, value: ({ metadata }) => metadata.uid },
+    { title: 'MESSAGE', isWide: true, value: ({ status }) => status?.message ?? '' },
+  ]),
+});

@@ -1,0 +1,50 @@
+import { Type } from 'typebox';
+
+import { defineColumns, defineKind } from '../kind/index.js';
+import type { StoredEvent } from './event.js';
+
+const text = Type.String();
+const time = Type.String({ format: 'date-time' });
+
+/** What happened. */
+export const eventKind = defineKind({
+  kind: 'Event',
+  singular: 'event',
+  plural: 'events',
+  shortNames: [],
+  description: 'Something that happened to an object; a cause that lasts is one event with a count.',
+  scope: 'tenant',
+  isSupported: true,
+  range: 'events/',
+  keyParts: ['tenant', 'id'],
+  answer: Type.Object(
+    {
+      id: text,
+      revision: text,
+      type: text,
+      at: time,
+      lastSeenAt: time,
+      count: Type.Integer({ minimum: 0 }),
+      tenant: text,
+      subject: Type.Object({ kind: text, name: text, id: text }),
+      severity: Type.Enum(['info', 'warning'], { type: 'string' }),
+      reason: text,
+      message: text,
+      data: Type.Unsafe<unknown>({ type: 'object' }),
+    },
+    { description: 'something that happened' },
+  ),
+  events: [],
+  path: '/api/v1/events',
+  operations: ['list', 'watch'],
+  nameField: 'id',
+  columns: defineColumns<StoredEvent>([
+    { title: 'LAST SEEN', value: ({ lastSeenAt }) => lastSeenAt, format: 'age' },
+    { title: 'TYPE', value: ({ type }) => type, isWarning: ({ severity }) => severity === 'warning' },
+    { title: 'SUBJECT', value: ({ subject }) => `${subject.kind.toLowerCase()}/${subject.name}` },
+    { title: 'COUNT', isWide: true, value: ({ count }) => String(count) },
+    { title: 'REASON', isWide: true, value: ({ reason }) => reason },
+    { title: 'MESSAGE', value: ({ message }) => message },
+    { title: 'ID', isWide: true, value: ({ id }) => id },
+  ]),
+});

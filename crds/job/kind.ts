@@ -1,0 +1,21 @@
+import { defineKind } from '../kind/index.js';
+import { jobSchema } from './admit.js';
+
+/** Containers that run to their end. */
+export const jobKind = defineKind({
+  kind: 'Job',
+  singular: 'job',
+  plural: 'jobs',
+  shortNames: [],
+  description: 'A container that runs to its end, and is tried again when it fails.',
+  scope: 'tenant',
+  isSupported: false,
+  quotas: { jobs: { default: 200, unit: 'count' } },
+  body: jobSchema,
+  kubernetes: { shortNames: ['mjob'] },
+  events: [],
+  path: '/api/v1/jobs',
+  operations: ['create'],
+  nameField: 'name',
+  columns: [],
+});

@@ -1,0 +1,103 @@
+/**
+ * The descriptor of a kind: all that is true of a kind, in one object.
+ *
+ * A kind has its descriptor in `crds/<kind>/kind.ts`, and `crds/kinds` lists all of them. Keys, request bodies, answers,
+ * JSON Schemas, custom resource definitions, quotas, event types, the list, get and watch routes of the API, the tables
+ * and the completion of the command line, and docs/KINDS.md are derived from it.
+ *
+ *     export const gadgetKind = defineKind({ kind: 'Gadget', singular: 'gadget', plural: 'gadgets', … });
+ *
+ * Admission of documents, and what loops do with a kind, is in the kind's own folders.
+ *
+ * @module
+ */
+import type { TObject, TSchema } from 'typebox';
+
+import type { RejectionCode } from '../rejections/index.js';
+
+/** What can be done with a kind over the API. `watch` is the stream of its list. */
+export type KindOperation = 'list' | 'watch' | 'get' | 'create' | 'update' | 'delete';
+
+/** One column of a table of objects. `View` is the object as the API shows it. */
+export interface Column<View> {
+  readonly title: string;
+  readonly value: (view: View) => string;
+  /** Shown with `-o wide` only. */
+  readonly isWide?: true;
+  /** `age`: the value is a time, shown as the time since then. `state`: a state, which may be coloured. */
+  readonly format?: 'age' | 'state';
+  /** Whether the cell needs attention. */
+  readonly isWarning?: (view: View) => boolean;
+}
+
+/** Something of which a tenant may have so much. */
+export interface Quota {
+  /** The limit of a tenant when neither configuration nor platform sets one; none when absent. */
+  readonly default?: number;
+  /** `cores`: thousandths of a core, written as `500m`. `bytes`: written as `64Mi`. */
+  readonly unit: 'count' | 'cores' | 'bytes';
+  /** The records of the kind are counted; otherwise the count is kept where the resource is used. */
+  readonly countsRecords?: true;
+}
+
+/** All that is true of a kind. */
+export interface Kind {
+  /** As documents and events name it: `Deployment`. */
+  readonly kind: string;
+  readonly singular: string;
+  readonly plural: string;
+  /** Other names that the command line accepts. */
+  readonly shortNames: readonly string[];
+  /** One sentence for the reference. */
+  readonly description: string;
+  /** Whether a tenant owns its objects, or the platform does. */
+  readonly scope: 'tenant' | 'platform';
+  /** Whether this release carries the kind out. Otherwise its documents are judged in a dry run at most. */
+  readonly isSupported: boolean;
+
+  /** Where its objects are stored; absent for what has no record of its own. Ends in `/`. */
+  readonly range?: string;
+  /** The segments of a key after the range. */
+  readonly keyParts?: readonly string[];
+  /** Where the status of an object is stored, under the same segments, written by another process. */
+  readonly statusRange?: string;
+  readonly quotas?: Readonly<Record<string, Quota>>;
+
+  /** The document that a client writes; answers show it with metadata and status. */
+  readonly body?: TObject;
+  /** The status in answers, by the name of its component. */
+  readonly status?: Readonly<Record<string, TSchema>>;
+  /** What answers show, where that is not the document with metadata. */
+  readonly answer?: TSchema;
+  /** Bodies of other requests, by the name of their component. */
+  readonly requests?: Readonly<Record<string, TObject>>;
+  /** Those of them that are published as a JSON Schema, because people write them in files. */
+  readonly published?: readonly string[];
+  /** Set for a kind that can also be driven with kubectl. */
+  readonly kubernetes?: { readonly shortNames: readonly string[] };
+
+  /** The types of events that are about objects of this kind. */
+  readonly events: readonly string[];
+
+  /** `/api/v1/deployments`: where objects are listed and created. */
+  readonly path?: string;
+  /** The parameters that follow the path of one object: `{name}`. */
+  readonly item?: string;
+  readonly operations: readonly KindOperation[];
+  /** What a client who names an object that does not exist is refused with. */
+  readonly notFound?: RejectionCode;
+  /** The columns of the table of objects; a kind without columns is not listed by the command line. */
+  readonly columns: readonly Column<never>[];
+  /** What the command line names an object by. */
+  readonly nameField: string;
+}
+
+/** Declares a kind, keeping its names known to the compiler. */
+export function defineKind<const Given extends Kind>(kind: Given): Given {
+  return kind;
+}
+
+/** Declares the columns of a kind's table for the form in which the API shows its objects. */
+export function defineColumns<View>(columns: readonly Column<View>[]): readonly Column<never>[] {
+  return columns;
+}

@@ -1,0 +1,50 @@
+import { archiveKind, backupKind } from '../backup/index.js';
+import { deploymentKind } from '../deployment/index.js';
+import { eventKind } from '../event/index.js';
+import { jobKind } from '../job/index.js';
+import type { Kind } from '../kind/index.js';
+import { networkKind } from '../network/index.js';
+import { nodeKind } from '../node/index.js';
+import { recommendationKind } from '../recommendation/index.js';
+import { rotationKind } from '../rotation/index.js';
+import { secretKind } from '../secret/index.js';
+import { snapshotKind } from '../snapshot/index.js';
+import { tenantKind, tokenKind } from '../tenant/index.js';
+import { volumeKind } from '../volume/index.js';
+
+/** Every kind: the one list in which a new kind is entered. Quotas are answered in this order. */
+export const kinds = [
+  deploymentKind,
+  volumeKind,
+  nodeKind,
+  jobKind,
+  networkKind,
+  secretKind,
+  backupKind,
+  rotationKind,
+  eventKind,
+  tenantKind,
+  tokenKind,
+  archiveKind,
+  recommendationKind,
+  snapshotKind,
+] as const satisfies readonly Kind[];
+
+type KnownKind = (typeof kinds)[number];
+
+/** The types of events that this release emits. */
+export type EventType = KnownKind['events'][number];
+
+/** The kinds that events are about. */
+export type EventSubjectKind = Extract<KnownKind, { readonly events: readonly [string, ...string[]] }>['kind'];
+
+/** The kind that a person means by a word, in any case: `deployment`, `deployments` or `deploy`. */
+export function findKind(word: string, known: readonly Kind[] = kinds): Kind | undefined {
+  const name = word.toLowerCase();
+  return known.find(kind => listKindNames(kind).includes(name));
+}
+
+/** Everything that a kind may be called on the command line. */
+export function listKindNames({ singular, plural, shortNames }: Kind): readonly string[] {
+  return [singular, plural, ...shortNames];
+}

@@ -1,0 +1,30 @@
+import { defineKind } from '../kind/index.js';
+import { secretWriteSchema } from './write.js';
+
+/** Credentials, in versions. */
+export const secretKind = defineKind({
+  kind: 'Secret',
+  singular: 'secret',
+  plural: 'secrets',
+  shortNames: [],
+  description: 'A credential in versions, kept in the secrets store; its values are never answered.',
+  scope: 'tenant',
+  isSupported: true,
+  range: 'secrets/',
+  keyParts: ['tenant', 'namespace', 'label'],
+  quotas: { secrets: { default: 500, unit: 'count', countsRecords: true } },
+  requests: { SecretWrite: secretWriteSchema },
+  published: ['SecretWrite'],
+  events: [
+    'secret.written',
+    'secret.unresolved',
+    'secret.rotation_advanced',
+    'secret.rotation_aborted',
+    'secret.delivery_repeated',
+  ],
+  path: '/api/v1/secrets',
+  item: '{namespace}/{resource}',
+  operations: ['update', 'delete'],
+  nameField: 'name',
+  columns: [],
+});
