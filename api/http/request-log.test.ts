@@ -36,8 +36,12 @@ describe('the log of a request', () => {
     at: new Date(0).toISOString(),
   };
   const cases: readonly [path: string, body: object, message: string][] = [
-    ['/agent/v1/reports', { reports: [report] }, 'reports refused'],
-    ['/agent/v1/environment', { replica: 'rep_1', generation: 1, ticket: 'x' }, 'secrets refused: not the node’s own'],
+    ['/agent/v1/reports', { reports: [report] }, 'report batch refused: a report names a replica of another node'],
+    [
+      '/agent/v1/environment',
+      { replica: 'rep_1', generation: 1, ticket: 'x' },
+      'secrets refused: the replica is not assigned to this node',
+    ],
   ];
   for (const [path, body, message] of cases) {
     it(`names it wherever it was written: ${path}`, async () => {

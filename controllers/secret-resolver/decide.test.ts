@@ -58,7 +58,7 @@ describe('the secret resolver', () => {
   const standing: Unresolved = {
     uid: 'dep_1',
     reason: 'secret_missing',
-    message: 'not there: deployments/web-db',
+    message: 'not in the secrets store: deployments/web-db',
     replicas: 2,
     since: AT,
     lastSeenAt: AT,
@@ -73,7 +73,13 @@ describe('the secret resolver', () => {
   ][] = [
     ['a first cause', undefined, {}, NOW, 'new'],
     ['another cause', standing, { reason: 'secret_forbidden' }, NOW, 'new'],
-    ['the same cause for another path', standing, { message: 'not there: deployments/other' }, NOW, 'new'],
+    [
+      'the same cause for another path',
+      standing,
+      { message: 'not in the secrets store: deployments/other' },
+      NOW,
+      'new',
+    ],
     ['the same cause', standing, {}, NOW + 1_000, 'nothing'],
     ['the same cause after a minute', standing, {}, NOW + 60_000, 'again'],
     ['the same cause with more replicas', standing, { replicas: 3 }, NOW, 'again'],

@@ -5,7 +5,7 @@ import type { Logger } from '../log/index.js';
 import type { Disk } from './disk.js';
 import type { Engine } from './engine/index.js';
 
-/** Everything impure that an agent may touch. */
+/** The outside world of an agent: everything that is not a pure function. */
 export interface AgentEnv {
   readonly clock: Clock;
   readonly random: Random;
@@ -15,30 +15,30 @@ export interface AgentEnv {
   readonly disk: Disk;
 }
 
-/** Time between SIGTERM and SIGKILL, where nobody says otherwise. */
+/** Default time between SIGTERM and SIGKILL. */
 export const STOP_GRACE_SECONDS = 10;
 
-/** What an agent is told by its own configuration. */
+/** The agent's own configuration. */
 export interface AgentOptions {
   readonly name: string;
   readonly version: string;
   readonly labels?: Readonly<Record<string, string>>;
-  /** Bytes that containers may fill. cpu and memory are the engine's own figures. */
+  /** Disk space for containers, in bytes. cpu and memory come from the engine. */
   readonly diskBytes?: number;
   readonly controlPlane?: boolean;
   /** Needed once, to enrol; afterwards the node's key is enough. */
   readonly joinToken?: string;
-  /** Goes before the names of containers, where several agents share one engine. */
+  /** Prefix of container names, for agents that share one engine. */
   readonly namePrefix?: string;
   readonly stopGraceSeconds?: number;
   readonly heartbeatMs?: number;
-  /** How often everything is looked at, though nothing has been announced. */
+  /** How often all containers are listed again, even without an event. */
   readonly relistMs?: number;
-  /** Containers worked on at the same time. */
+  /** Replicas worked on at the same time. */
   readonly concurrency?: number;
 }
 
-/** What the node has to offer. */
+/** The capacity that the node advertises. */
 export async function readCapacity(engine: Engine, { diskBytes = 0 }: AgentOptions): Promise<Capacity> {
   const { cpu, memory } = await engine.facts();
   return { cpu, memory, disk: diskBytes };

@@ -18,29 +18,29 @@ const STOP_GRACE_MS = 5_000;
 const RESEND_MS = 300_000;
 const RECONNECT = { firstMs: 200, capMs: 5_000 };
 const WORK_BACKOFF = { firstMs: 250, capMs: 60_000 };
-/** A control plane that is away is asked again soon, one that says no less and less often. */
+/** An unreachable control plane is retried soon; one that refuses is retried less and less often. */
 const BEAT_AGAIN = { away: { firstMs: 1_000, capMs: 1_000 }, refused: { firstMs: 1_000, capMs: 30_000 } };
 
-/** Everything that one run of an enrolled agent is made of. */
+/** The parts of one run of an enrolled agent. */
 interface Run {
   readonly node: NodeIdentity;
   readonly assignments: Assignments;
   readonly view: ContainerView;
   readonly outbox: Outbox;
   readonly queue: WorkQueue;
-  /** Looking at all containers: asked for often, done once at a time, tried again until the engine answers. */
+  /** Lists all containers: one list at a time, retried until the engine responds. */
   readonly rounds: WorkQueue;
   readonly streamer: LogStreamer;
-  /** Breaks the stream of assignments off, to begin it anew. */
+  /** Restarts the assignment stream, to get a fresh snapshot. */
   readonly dial: Redial;
   readonly signal: AbortSignal;
 }
 
 /**
- * A node's agent: it hears what is wanted, drives the engine, and reports what it sees.
+ * A node's agent: it receives assignments, drives the engine and reports the state of its containers.
  *
- * Its lanes do not wait for each other: a slow pull delays no heartbeat, and a control plane that is away stops no
- * container. Ending the agent ends none either: the next one adopts them.
+ * Heartbeats, assignments, engine events and reports run independently: a slow pull delays no heartbeat, and an
+ * unreachable control plane stops no container. Stopping the agent stops none either: the next one adopts them.
  */
 export class Agent {
   readonly #env: AgentEnv;
@@ -53,7 +53,7 @@ export class Agent {
     this.#membership = new Membership(env, options);
   }
 
-  /** Works until aborted. Resolves when nothing of it runs any more. */
+  /** Runs until aborted. Resolves when all its work has ended. */
   async run(signal: AbortSignal): Promise<void> {
     for (;;) {
       const node = await this.#membership.join(signal);
@@ -62,13 +62,13 @@ export class Agent {
     }
   }
 
-  /** Is this node until aborted. */
+  /** Serves as this node until aborted. */
   async #serve(node: NodeIdentity, signal: AbortSignal): Promise<void> {
     const run = await this.#prepare(node, signal);
     await Promise.all([
       this.#heartbeats(signal),
       this.#membership.keepTokenFresh(signal),
-      this.#hear(run),
+      this.#followAssignments(run),
       this.#watchEngine(run),
       this.#every(this.#options.relistMs ?? 30_000, signal, () => run.rounds.add(EVERYTHING)),
       this.#every(RESEND_MS, signal, () => run.outbox.resendAll()),
@@ -99,7 +99,7 @@ export class Agent {
       backoff: WORK_BACKOFF,
     });
     const streamer = new LogStreamer(this.#env, view, signal);
-    const rounds = new WorkQueue(() => this.#lookAround({ assignments, view, queue }), {
+    const rounds = new WorkQueue(() => this.#relistContainers({ assignments, view, queue }), {
       clock,
       random,
       backoff: RECONNECT,
@@ -129,25 +129,25 @@ export class Agent {
     }
   }
 
-  /** Hears assignments, and dials again whenever the stream breaks. */
-  async #hear(run: Run): Promise<void> {
+  /** Follows the assignment stream, and reconnects whenever it breaks. */
+  async #followAssignments(run: Run): Promise<void> {
     const { link, clock, random, log } = this.#env;
     for (let failures = 0; !run.signal.aborted; ) {
       const onLine = (line: AssignmentLine) => {
         failures = 0;
-        this.#heard(run, line);
+        this.#onLine(run, line);
       };
       try {
         await this.#membership.authorised(() => link.assignments(onLine, run.dial.signal()));
       } catch (thrown) {
         failures++;
-        log.warn('assignments broke off', { attempt: failures, error: asError(thrown) });
+        log.warn('assignment stream broke, reconnecting', { attempt: failures, error: asError(thrown) });
         await sleep(clock, backoffMs(failures, RECONNECT, random), run.signal);
       }
     }
   }
 
-  #heard({ assignments, queue, view, outbox, streamer }: Run, line: AssignmentLine): void {
+  #onLine({ assignments, queue, view, outbox, streamer }: Run, line: AssignmentLine): void {
     switch (line.type) {
       case 'snapshot':
         assignments.replaceAll(line.replicas, line.tickets);
@@ -167,7 +167,7 @@ export class Agent {
     }
   }
 
-  /** Follows the engine's events. When it says `everything`, it has been away: all is looked at afresh. */
+  /** Follows the engine's events. `everything` means that events may have been missed, so all containers are listed. */
   async #watchEngine(run: Run): Promise<void> {
     const { engine } = this.#env;
     await engine.events(
@@ -181,7 +181,7 @@ export class Agent {
     );
   }
 
-  async #lookAround({
+  async #relistContainers({
     assignments,
     view,
     queue,
@@ -190,8 +190,8 @@ export class Agent {
       await removeContainersOf(this.#membership.formerNodeIds, this.#env, this.#options);
       await view.relist();
     } catch (thrown) {
-      this.#env.log.warn('containers not listed, trying again', { error: asError(thrown) });
-      throw thrown; // unknown, not none
+      this.#env.log.warn('could not list containers, retrying', { error: asError(thrown) });
+      throw thrown; // a failed list means unknown, not "no containers"
     }
     assignments.witness(view.containers.map(({ owner }) => owner));
     for (const uid of new Set([...assignments.uids, ...view.uids])) queue.add(uid);
@@ -207,8 +207,8 @@ export class Agent {
 }
 
 /**
- * Removes every container that was made for nodes that this machine no longer is. Their owner has let go of the machine:
- * nobody else would ever remove them.
+ * Removes every container of the node identities that this machine had before. Their tenant has released the machine, so
+ * no other agent would remove them.
  */
 export async function removeContainersOf(
   nodeIds: readonly string[],
@@ -219,7 +219,7 @@ export async function removeContainersOf(
     for (const { id, owner, state } of await engine.list(nodeId)) {
       if (state === 'running') await engine.stop(id, stopGraceSeconds);
       await engine.remove(id);
-      log.info('container of a former owner removed', { replica: owner.replica, container: id });
+      log.info('removed a container of a former node identity', { replica: owner.replica, container: id });
     }
   }
 }

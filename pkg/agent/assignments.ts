@@ -1,27 +1,27 @@
 import type { Replica } from '../../crds/replica/index.js';
 
 /**
- * What is wanted of a replica: that it runs, that it retires, or nothing because it is no longer assigned here.
- * `unknown` until the control plane has spoken, and `outdated` when it asks for less than it has asked for before.
+ * The desired state of a replica: it runs, it retires, or `nothing` because it is no longer assigned here. `unknown` until
+ * the first snapshot, and `outdated` when the assignment is older than one already seen.
  */
 export type DesiredState = 'run' | 'retire' | 'nothing' | 'unknown' | 'outdated';
 
-/** One place of a deployment, and the generation that fills it. */
+/** A slot of a deployment, and the generation that fills it. */
 type Slot = Pick<Replica, 'deploymentUid' | 'slot' | 'generation'>;
 
-const placeOf = ({ deploymentUid, slot }: Slot): string => `${deploymentUid}/${slot}`;
+const slotKey = ({ deploymentUid, slot }: Slot): string => `${deploymentUid}/${slot}`;
 
 /**
- * What the control plane wants of this node, as last told.
+ * The replicas assigned to this node, as last received from the control plane.
  *
- * It only moves forward: a replica that was told to retire stays retired, and of one slot nothing older is accepted than
- * what has been seen, so that a control plane restored from an old backup cannot turn the node back.
+ * It only moves forward: a retired replica stays retired, and no generation of a slot is accepted that is older than one
+ * already seen. So a control plane restored from an old backup cannot roll the node back.
  */
 export class Assignments {
   #wanted = new Map<string, Replica>();
   #tickets = new Map<string, string>();
   #newest = new Map<string, number>();
-  #told = false;
+  #isReceived = false;
 
   get uids(): readonly string[] {
     return [...this.#wanted.keys()];
@@ -36,7 +36,7 @@ export class Assignments {
     const before = this.#wanted;
     this.#tickets = new Map(Object.entries(tickets));
     this.#wanted = new Map();
-    this.#told = true;
+    this.#isReceived = true;
     for (const replica of replicas) this.#put(replica, before.get(replica.uid));
   }
 
@@ -45,7 +45,7 @@ export class Assignments {
     if (ticket !== undefined) this.#tickets.set(replica.uid, ticket);
   }
 
-  /** The ticket for the replica's secrets, if one is at hand. It is good once, so it is gone from here. */
+  /** Takes the ticket for the replica's secrets, if there is one. It is valid once, so it is removed here. */
   takeTicket(uid: string): string | undefined {
     const ticket = this.#tickets.get(uid);
     this.#tickets.delete(uid);
@@ -58,41 +58,41 @@ export class Assignments {
   }
 
   /**
-   * Takes all containers of the node as proof that their generations were asked for once. A slot that is not wanted and
-   * has no container is forgotten: there is nothing left that could be turned back.
+   * Learns the newest generation of each slot from the node's containers. A slot without assignment and container is
+   * forgotten: nothing is left that could be rolled back.
    */
   witness(containers: readonly Slot[]): void {
     const before = this.#newest;
     this.#newest = new Map();
     for (const slot of [...containers, ...this.#wanted.values()]) {
-      const place = placeOf(slot);
+      const place = slotKey(slot);
       this.#newest.set(place, Math.max(slot.generation, this.#newest.get(place) ?? before.get(place) ?? 0));
     }
   }
 
-  /** What is wanted of a replica. `owner` is what its container says, where it has one. */
+  /** The desired state of a replica. `owner` comes from the labels of its container, if it has one. */
   wanted(uid: string, owner?: Slot): DesiredState {
-    if (!this.#told) return 'unknown';
+    if (!this.#isReceived) return 'unknown';
     const replica = this.#wanted.get(uid);
-    if (!replica) return owner && this.#turnedBack(owner) ? 'unknown' : 'nothing';
+    if (!replica) return owner && this.#isRolledBack(owner) ? 'unknown' : 'nothing';
     if (replica.retiringSince !== undefined) return 'retire';
-    return this.#outdated(replica) ? 'outdated' : 'run';
+    return this.#isOutdated(replica) ? 'outdated' : 'run';
   }
 
-  #outdated(slot: Slot): boolean {
-    return slot.generation < (this.#newest.get(placeOf(slot)) ?? 0);
+  #isOutdated(slot: Slot): boolean {
+    return slot.generation < (this.#newest.get(slotKey(slot)) ?? 0);
   }
 
-  /** Whether the slot of a container has been given to an older generation: then the container is not an orphan. */
-  #turnedBack(owner: Slot): boolean {
-    const place = placeOf(owner);
-    return [...this.#wanted.values()].some(replica => placeOf(replica) === place && this.#outdated(replica));
+  /** Whether the slot of a container was assigned to an older generation: then the container is not an orphan. */
+  #isRolledBack(owner: Slot): boolean {
+    const place = slotKey(owner);
+    return [...this.#wanted.values()].some(replica => slotKey(replica) === place && this.#isOutdated(replica));
   }
 
   #put(replica: Replica, before: Replica | undefined): void {
     const revived = before?.retiringSince !== undefined && replica.retiringSince === undefined;
     this.#wanted.set(replica.uid, revived ? before : replica);
-    const place = placeOf(replica);
+    const place = slotKey(replica);
     if (replica.generation > (this.#newest.get(place) ?? 0)) this.#newest.set(place, replica.generation);
   }
 }

@@ -3,8 +3,8 @@ import type { Secret } from '../secrets/index.js';
 import type { ContainerSpec, ContainerStatus } from './engine/index.js';
 
 /**
- * `<name>` for the first replica and `<name>-<slot>` for the others. A deployment `web-1` wants the name of the second
- * replica of `web`: whoever comes later gets its uid behind a dot, which stands in no name.
+ * `<name>` for the first replica and `<name>-<slot>` for the others. The deployment `web-1` collides with the second
+ * replica of `web`: the later container gets `.<uid>` appended, and no deployment name contains a dot.
  */
 function containerName({ deployment, slot, uid }: Replica, { prefix, others }: ContainerSpecInput): string {
   const name = `${prefix}${deployment}${slot === 0 ? '' : `-${slot}`}`;
@@ -12,16 +12,16 @@ function containerName({ deployment, slot, uid }: Replica, { prefix, others }: C
   return isTaken ? `${name}.${uid}` : name;
 }
 
-/** What an order takes beside the replica. */
+/** What a container spec needs besides the replica. */
 export interface ContainerSpecInput {
   readonly nodeId: string;
   readonly prefix: string;
-  /** The containers of the node. */
+  /** The other containers of the node. */
   readonly others: readonly ContainerStatus[];
   readonly secrets: ReadonlyMap<string, Secret>;
 }
 
-/** What to ask the engine for, to run a replica on a node. Requests of cpu and memory are not limits. */
+/** The container that runs a replica on a node. Requests of cpu and memory are not limits. */
 export function buildContainerSpec(replica: Replica, parts: ContainerSpecInput): ContainerSpec {
   const { nodeId, secrets } = parts;
   const { image, entrypoint, command, environment = {}, healthCheck, ports = [] } = replica.template;

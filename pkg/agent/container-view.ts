@@ -1,18 +1,18 @@
 import type { Engine, ContainerStatus } from './engine/index.js';
 
 /**
- * The containers of this node as last seen, by replica.
+ * The containers of this node as last observed, by replica.
  *
- * A list takes time, and what the agent did meanwhile is newer than what the list says: each entry remembers when it was
- * last set, and a list never overrules what was set after it had been asked for.
+ * A list takes time, and what the agent does meanwhile is newer than the list. Each entry remembers when it was set, and
+ * a list never overwrites an entry that was set after the list was requested.
  */
 export class ContainerView {
   readonly #engine: Engine;
   readonly #nodeId: string;
   readonly #seen = new Map<string, ContainerStatus>();
   readonly #setAt = new Map<string, number>();
-  readonly #doubtful = new Set<string>();
-  readonly #stirred = new Set<string>();
+  readonly #uncertain = new Set<string>();
+  readonly #changed = new Set<string>();
   #listed = false;
   #steps = 0;
 
@@ -21,7 +21,7 @@ export class ContainerView {
     this.#nodeId = nodeId;
   }
 
-  /** Whether the engine's containers have been listed at all: until then nothing is known. */
+  /** Whether the containers have been listed once. Until then nothing is known. */
   get isListed(): boolean {
     return this.#listed;
   }
@@ -38,17 +38,17 @@ export class ContainerView {
     return this.#seen.get(uid);
   }
 
-  /** An event came in: look again before the next decision. */
+  /** Called for an engine event: the container is inspected before the next decision. */
   markChanged(uid: string): void {
-    this.#stirred.add(uid);
+    this.#changed.add(uid);
   }
 
-  /** A call broke off: whether it had its effect is not known. */
+  /** Called after a failed call: whether it took effect is unknown, so the containers are listed again. */
   markUncertain(uid: string): void {
-    this.#doubtful.add(uid);
+    this.#uncertain.add(uid);
   }
 
-  /** What the agent itself has just done or seen. */
+  /** Records what the agent has just done or inspected. */
   set(uid: string, container: ContainerStatus | undefined): void {
     this.#steps++;
     this.#setAt.set(uid, this.#steps);
@@ -56,48 +56,48 @@ export class ContainerView {
     else this.#seen.delete(uid);
   }
 
-  /** Makes sure that what is known of one replica is as fresh as the events and doubts about it demand. */
+  /** Lists or inspects again when an event or a failed call made the entry stale. */
   async refresh(uid: string): Promise<void> {
-    if (this.#doubtful.has(uid)) await this.relist();
-    if (!this.#stirred.delete(uid)) return;
+    if (this.#uncertain.has(uid)) await this.relist();
+    if (!this.#changed.delete(uid)) return;
 
     const { id } = this.#seen.get(uid) ?? {};
-    if (id === undefined) return; // the next list shows what nobody here has made
+    if (id === undefined) return; // the next list shows containers that this agent did not create
     try {
       await this.inspect(uid, id);
     } catch (thrown) {
-      this.#stirred.add(uid);
+      this.#changed.add(uid);
       throw thrown;
     }
   }
 
-  /** Looks at one container now. */
+  /** Inspects one container now. */
   async inspect(uid: string, id: string): Promise<ContainerStatus | undefined> {
     const container = await this.#engine.inspect(id);
     this.set(uid, container);
     return container;
   }
 
-  /** Looks at all containers now. */
+  /** Lists all containers now. */
   async relist(): Promise<void> {
-    const asked = this.#steps;
-    const doubts = [...this.#doubtful];
+    const requestedAt = this.#steps;
+    const uncertain = [...this.#uncertain];
     const listed = new Map((await this.#engine.list(this.#nodeId)).map(seen => [seen.owner.replica, seen]));
 
     for (const uid of new Set([...this.#seen.keys(), ...listed.keys()])) {
-      if ((this.#setAt.get(uid) ?? 0) > asked) continue;
+      if ((this.#setAt.get(uid) ?? 0) > requestedAt) continue;
       const container = listed.get(uid);
       if (container) this.#seen.set(uid, container);
       else this.#seen.delete(uid);
     }
-    for (const uid of doubts) this.#doubtful.delete(uid);
+    for (const uid of uncertain) this.#uncertain.delete(uid);
     this.#listed = true;
   }
 
-  /** Nothing will be asked about this replica again. */
+  /** Drops the bookkeeping of a removed replica. */
   forget(uid: string): void {
     this.#setAt.delete(uid);
-    this.#doubtful.delete(uid);
-    this.#stirred.delete(uid);
+    this.#uncertain.delete(uid);
+    this.#changed.delete(uid);
   }
 }

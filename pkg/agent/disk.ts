@@ -2,14 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { type FileHandle, mkdir, open, readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** The few small files that an agent keeps over restarts. Only its owner can read them. */
+/** Small files that an agent keeps across restarts, readable by its user only. */
 export interface Disk {
   read(name: string): Promise<string | undefined>;
-  /** Replaces the whole file. After this has resolved it survives a loss of power. */
+  /** Replaces the whole file. Once resolved, the content survives a power loss. */
   write(name: string, text: string): Promise<void>;
 }
 
-/** Files in one folder, which is made when missing. */
+/** Files in one folder, which is created when missing. */
 export function directoryDisk(folder: string): Disk {
   return {
     async read(name) {
@@ -28,7 +28,7 @@ export function directoryDisk(folder: string): Disk {
         await file.sync();
       });
       await rename(draft, join(folder, name));
-      await withFile(folder, 'r', entries => entries.sync()); // the new name is on disk as well
+      await withFile(folder, 'r', entries => entries.sync()); // persist the rename too
     },
   };
 }
@@ -42,7 +42,7 @@ async function withFile(path: string, flags: string, work: (file: FileHandle) =>
   }
 }
 
-/** Files that last as long as this object: for simulations, where it outlives the agent. */
+/** Files in memory: for simulations, where the object outlives the agent. */
 export function memoryDisk(): Disk {
   const files = new Map<string, string>();
   return {

@@ -1,16 +1,16 @@
 /**
  * The node agent: the part of Mooring that runs on a tenant's machine and owns its containers.
  *
- * The one idea: *unknown is not none*. An engine that does not answer, a control plane that has not spoken yet, a call
- * that broke off: in each case nothing is removed and nothing is reported until it is known.
+ * The one idea: *unknown is not none*. While the engine does not respond, before the first snapshot of assignments, or
+ * after a call with unknown outcome, nothing is removed and nothing is reported.
  *
  *     await new Agent({ clock, random, engine, link, log, disk }, { name, version, joinToken }).run(signal);
  *
- * `nextStep` decides what to do about one replica; a worker per replica does it; heartbeats, assignments, engine
- * events and reports each have a lane of their own. `engine/` holds the drivers.
+ * `decideNextStep` decides what to do about one replica and `ReplicaWorker` does it; heartbeats, assignments, engine
+ * events and reports run independently of each other. `engine/` holds the drivers.
  *
- * Which replica belongs on which node is left to the control plane, and so is what becomes of a node that is silent:
- * the agent keeps its containers running when nobody answers.
+ * Placement is left to the control plane, and so is the reaction to a node without heartbeats: the agent keeps its
+ * containers running while the control plane is unreachable.
  *
  * @module
  */

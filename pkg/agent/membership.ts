@@ -13,29 +13,29 @@ import { type NodeKey, loadNodeKey } from './node-key.js';
 const FILE = 'node.json';
 const RENEW_AT = 0.67;
 const RETRY = { firstMs: 500, capMs: 30_000 };
-const FORMER_KEPT = 8;
+const FORMER_IDS_MAX = 8;
 
-/** What is kept of an enrolment: who the node is, and the token that it speaks with. */
+/** The enrolment on disk: the node's identity and its token. */
 interface StoredEnrolment extends EnrolReply {
   /** Wall time in milliseconds at which the token was received. */
   readonly receivedAt: number;
-  /** Ids of the nodes that this machine was before. */
+  /** Ids of the nodes that this machine was enrolled as before. */
   readonly former?: readonly string[];
 }
 
 /**
- * The agent's standing with the control plane.
+ * The agent's enrolment and node token.
  *
- * A node enrols once with a join token. From then on its key is enough: the token of the day is renewed by signature
- * at two thirds of its life, or at once when the control plane does not know it any more. A node that is forgotten for
- * good, because its owner has let go of it, enrols anew with the join token it was given, and is another node then.
+ * A node enrols once with a join token. From then on its key is enough: the token is renewed by signature at two thirds of
+ * its life, or at once when the control plane rejects it. A node that was deleted enrols again with its join token and
+ * becomes another node.
  */
 export class Membership {
   readonly #env: AgentEnv;
   readonly #options: AgentOptions;
   readonly #clock: Clock;
   #key: NodeKey | undefined;
-  #kept: StoredEnrolment | undefined;
+  #enrolment: StoredEnrolment | undefined;
   #renewal: Promise<void> | undefined;
   #left = new AbortController();
 
@@ -45,49 +45,49 @@ export class Membership {
     this.#clock = env.clock;
   }
 
-  /** Aborted when the machine is no longer the node that `join` last answered, but another. */
+  /** Aborted when the machine becomes another node than the one that `join` last returned. */
   get left(): AbortSignal {
     return this.#left.signal;
   }
 
-  /** Ids of the nodes that this machine was before: what was made for them is nobody's. */
+  /** Ids of the nodes that this machine was enrolled as before: their containers must be removed. */
   get formerNodeIds(): readonly string[] {
-    return this.#kept?.former ?? [];
+    return this.#enrolment?.former ?? [];
   }
 
-  /** Becomes a node, or remembers being one. Tries until it succeeds or is aborted; undefined when aborted. */
+  /** Enrols, or loads the earlier enrolment. Retries until it succeeds; undefined when aborted. */
   async join(signal: AbortSignal): Promise<NodeIdentity | undefined> {
     for (let attempt = 1; !signal.aborted; attempt++) {
       try {
-        this.#kept ??= await this.#recall();
-        if (!this.#kept) await this.#enrol();
-        const { id, name, tenant } = this.#kept!.node;
+        this.#enrolment ??= await this.#load();
+        if (!this.#enrolment) await this.#enrol();
+        const { id, name, tenant } = this.#enrolment!.node;
         this.#left = new AbortController();
         return { id, name, tenant };
       } catch (thrown) {
         const error = asError(thrown);
         const code = error instanceof LinkRefusedFault ? error.code : error.name;
-        this.#env.log.warn('could not enrol, trying again', { code, attempt, error });
+        this.#env.log.warn('enrolment failed, retrying', { code, attempt, error });
         await sleep(this.#clock, backoffMs(attempt, RETRY, this.#env.random), signal);
       }
     }
     return undefined;
   }
 
-  /** Makes a call, and once more with a fresh token when the one presented, or the node itself, is not known. */
+  /** Makes a call, and repeats it once with a fresh token when the control plane rejects the token or the node. */
   async authorised<T>(call: () => Promise<T>): Promise<T> {
     const { left } = this;
     try {
       return await call();
     } catch (thrown) {
-      if (!isUnknown(thrown)) throw thrown;
+      if (!isTokenRejected(thrown)) throw thrown;
       await this.#refresh();
-      if (left.aborted) throw thrown; // the call was the former node's
+      if (left.aborted) throw thrown; // the call belongs to the former node identity
       return call();
     }
   }
 
-  /** Renews the token in good time, until aborted. */
+  /** Renews the token before it expires, until aborted. */
   async keepTokenFresh(signal: AbortSignal): Promise<void> {
     for (let failures = 0; !signal.aborted; ) {
       const wait = failures > 0 ? backoffMs(failures, RETRY, this.#env.random) : this.#renewInMs();
@@ -98,18 +98,18 @@ export class Membership {
         failures = 0;
       } catch (thrown) {
         failures++;
-        this.#env.log.warn('could not renew the node token', { attempt: failures, error: asError(thrown) });
+        this.#env.log.warn('node token renewal failed, retrying', { attempt: failures, error: asError(thrown) });
       }
     }
   }
 
   #renewInMs(): number {
-    if (!this.#kept) return RETRY.capMs;
-    const { receivedAt, expiresAt } = this.#kept;
+    if (!this.#enrolment) return RETRY.capMs;
+    const { receivedAt, expiresAt } = this.#enrolment;
     return Math.max(0, receivedAt + (Date.parse(expiresAt) - receivedAt) * RENEW_AT - this.#clock.now());
   }
 
-  /** However many calls find the token refused at once, it is renewed once. */
+  /** One renewal serves all calls that were rejected at the same time. */
   #refresh(): Promise<void> {
     this.#renewal ??= this.#renew().finally(() => {
       this.#renewal = undefined;
@@ -120,12 +120,12 @@ export class Membership {
   async #renew(): Promise<void> {
     const key = await this.#ownKey();
     const at = this.#clock.now();
-    const nodeId = this.#kept?.node.id ?? '';
+    const nodeId = this.#enrolment?.node.id ?? '';
     try {
-      await this.#keep(await this.#env.link.renew({ nodeId, at, proof: key.sign(formatRenewalText(nodeId, at)) }));
+      await this.#save(await this.#env.link.renew({ nodeId, at, proof: key.sign(formatRenewalText(nodeId, at)) }));
     } catch (thrown) {
-      const forgotten = thrown instanceof LinkRefusedFault && !thrown.retriable;
-      if (!forgotten || this.#options.joinToken === undefined) throw thrown;
+      const isForgotten = thrown instanceof LinkRefusedFault && !thrown.retriable;
+      if (!isForgotten || this.#options.joinToken === undefined) throw thrown;
       await this.#enrol();
     }
   }
@@ -147,8 +147,8 @@ export class Membership {
       },
       joinToken,
     );
-    await this.#keep(reply);
-    this.#env.log.info('enrolled', { node: reply.node.name, tenant: reply.node.tenant });
+    await this.#save(reply);
+    this.#env.log.info('node enrolled', { node: reply.node.name, tenant: reply.node.tenant });
   }
 
   async #ownKey(): Promise<NodeKey> {
@@ -156,27 +156,27 @@ export class Membership {
     return this.#key;
   }
 
-  async #keep({ node, token, expiresAt }: EnrolReply): Promise<void> {
-    const before = this.#kept;
-    const isOther = before !== undefined && before.node.id !== node.id;
-    const former = isOther ? [...this.formerNodeIds, before.node.id].slice(-FORMER_KEPT) : this.formerNodeIds;
-    this.#kept = { node, token, expiresAt, receivedAt: this.#clock.now(), ...(former.length > 0 && { former }) };
+  async #save({ node, token, expiresAt }: EnrolReply): Promise<void> {
+    const before = this.#enrolment;
+    const isOtherNode = before !== undefined && before.node.id !== node.id;
+    const former = isOtherNode ? [...this.formerNodeIds, before.node.id].slice(-FORMER_IDS_MAX) : this.formerNodeIds;
+    this.#enrolment = { node, token, expiresAt, receivedAt: this.#clock.now(), ...(former.length > 0 && { former }) };
     this.#env.link.present(token);
-    await this.#env.disk.write(FILE, JSON.stringify(this.#kept));
-    if (isOther) this.#left.abort();
+    await this.#env.disk.write(FILE, JSON.stringify(this.#enrolment));
+    if (isOtherNode) this.#left.abort();
   }
 
-  async #recall(): Promise<StoredEnrolment | undefined> {
+  async #load(): Promise<StoredEnrolment | undefined> {
     const text = await this.#env.disk.read(FILE);
     if (text === undefined) return undefined;
-    const kept = JSON.parse(text) as StoredEnrolment;
-    this.#env.link.present(kept.token);
-    return kept;
+    const stored = JSON.parse(text) as StoredEnrolment;
+    this.#env.link.present(stored.token);
+    return stored;
   }
 }
 
-/** Whether the control plane knows neither the token nor, perhaps, the node. */
-function isUnknown(thrown: unknown): boolean {
+/** Whether the control plane rejected the token, or does not know the node. */
+function isTokenRejected(thrown: unknown): boolean {
   if (!(thrown instanceof LinkRefusedFault)) return false;
   return thrown.status === 401 || thrown.code === 'resource_not_found';
 }

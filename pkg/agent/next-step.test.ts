@@ -34,7 +34,7 @@ describe('the next step of a replica', () => {
     {
       name: 'lets what ends again and again rest first',
       given: { container: container('exited'), backoffMs: 4000 },
-      step: { kind: 'rest', ms: 4000 },
+      step: { kind: 'backoff', ms: 4000 },
     },
     {
       name: 'stops what retires',

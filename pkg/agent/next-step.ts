@@ -10,18 +10,18 @@ import {
 } from './engine/index.js';
 import { MissingTicketFault } from './secret-fetcher.js';
 
-/** All that the next step of one replica depends on. */
+/** Everything that the next step of one replica depends on. */
 export interface NextStepInput {
   readonly wanted: DesiredState;
-  /** The container as it was last seen; undefined when it is known that there is none. */
+  /** The container as last observed; undefined when there certainly is none. */
   readonly container: ContainerStatus | undefined;
-  /** The engine has said that it does not hold the image. */
+  /** The engine reported that the image is not present. */
   readonly imageMissing: boolean;
-  /** How long a container that ended must still rest before it is started again. */
+  /** How long an exited container must still wait before its restart. */
   readonly backoffMs: number;
 }
 
-/** The one thing to do next. `settled` and `leave` end the work until something changes. */
+/** The next action. `settled`, `leave` and `refuse` end the work until something changes. */
 export type ReplicaStep =
   | {
       readonly kind:
@@ -36,12 +36,12 @@ export type ReplicaStep =
         | 'refuse'
         | 'leave';
     }
-  | { readonly kind: 'rest'; readonly ms: number };
+  | { readonly kind: 'backoff'; readonly ms: number };
 
 /**
- * Decides the next step that brings one replica's container into line.
+ * Decides the next step that brings one replica's container to its desired state.
  *
- * A pure function of what is known, so that it may be asked again after any step, any failure and any restart.
+ * A pure function of the current knowledge, so it may be called again after any step, failure or restart.
  */
 export function decideNextStep({ wanted, container, imageMissing, backoffMs }: NextStepInput): ReplicaStep {
   switch (wanted) {
@@ -57,26 +57,25 @@ export function decideNextStep({ wanted, container, imageMissing, backoffMs }: N
       if (!container) return { kind: imageMissing ? 'pull' : 'create' };
       if (container.state === 'created') return { kind: 'start' };
       if (container.state === 'running') return { kind: 'settled' };
-      return backoffMs > 0 ? { kind: 'rest', ms: backoffMs } : { kind: 'restart' };
+      return backoffMs > 0 ? { kind: 'backoff', ms: backoffMs } : { kind: 'restart' };
   }
 }
 
-const LONGEST_MESSAGE = 300;
+const MESSAGE_MAX = 300;
 
-/** The answers that say that the secrets of a container cannot be had now. */
+/** Rejection codes that mean: the secrets of the replica are not available now. */
 const SECRETS: ReadonlySet<string> = new Set(['secrets_unresolved', 'secret_store_unavailable']);
-const SECRETS_MESSAGE = 'its secrets cannot be had now';
+const SECRETS_MESSAGE = 'the control plane cannot deliver the secrets of this replica now; the agent retries';
 
-/** A failed step, as a report tells it. */
+/** A failed step, as it appears in a report. */
 export interface StepFailure {
   readonly reason: string;
   readonly message: string;
 }
 
 /**
- * What to report about a step that failed. Undefined when the engine could not be asked, because then nothing is known,
- * and when the control plane could not be asked for secrets, or wants to be asked with another ticket: that is between
- * the two.
+ * What to report about a failed step. Undefined when the engine or the control plane is unreachable, because then nothing is
+ * known, and when the step only needs a fresh ticket.
  */
 export function toStepFailure(step: ReplicaStep['kind'], error: Error): StepFailure | undefined {
   if (error instanceof EngineUnreachableFault || error instanceof LinkUnreachableFault) return undefined;
@@ -84,10 +83,10 @@ export function toStepFailure(step: ReplicaStep['kind'], error: Error): StepFail
   if (error instanceof LinkRefusedFault) {
     return SECRETS.has(error.code) ? { reason: error.code, message: SECRETS_MESSAGE } : undefined;
   }
-  return { reason: reasonOf(step, error), message: error.message.slice(0, LONGEST_MESSAGE) };
+  return { reason: toReason(step, error), message: error.message.slice(0, MESSAGE_MAX) };
 }
 
-function reasonOf(step: ReplicaStep['kind'], error: Error): string {
+function toReason(step: ReplicaStep['kind'], error: Error): string {
   if (error instanceof ImagePullFault || error instanceof ImageMissingFault) return 'image_pull_failed';
   if (error instanceof NameConflictFault) return 'name_conflict';
   return error instanceof EngineRefusedFault ? `${step}_failed` : 'agent_failed';

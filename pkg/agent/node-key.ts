@@ -5,10 +5,10 @@ import type { Disk } from './disk.js';
 
 const FILE = 'node-key.pem';
 
-/** What stands before the 32 secret bytes of an Ed25519 key in PKCS 8. */
+/** The PKCS 8 header before the 32 secret bytes of an Ed25519 key. */
 const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
 
-/** The key that makes a node this node. It never leaves the machine. */
+/** The private key that identifies a node. It never leaves the machine. */
 export interface NodeKey {
   /** SPKI DER in base64. */
   readonly publicKey: string;
@@ -16,18 +16,18 @@ export interface NodeKey {
   sign(text: string): string;
 }
 
-/** The key kept on disk, or a new one that is on disk before it is used: a repeated enrolment must find the same. */
+/** Loads the key, or creates one and stores it before use: a repeated enrolment must present the same key. */
 export async function loadNodeKey(disk: Disk, random: Random): Promise<NodeKey> {
-  const kept = await disk.read(FILE);
-  if (kept !== undefined) return keyOf(createPrivateKey(kept));
+  const stored = await disk.read(FILE);
+  if (stored !== undefined) return toNodeKey(createPrivateKey(stored));
 
   const der = Buffer.concat([PKCS8_PREFIX, random.bytes(32)]);
   const key = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
   await disk.write(FILE, key.export({ format: 'pem', type: 'pkcs8' }).toString());
-  return keyOf(key);
+  return toNodeKey(key);
 }
 
-function keyOf(key: KeyObject): NodeKey {
+function toNodeKey(key: KeyObject): NodeKey {
   return {
     publicKey: createPublicKey(key).export({ format: 'der', type: 'spki' }).toString('base64'),
     sign: text => sign(null, Buffer.from(text), key).toString('base64'),

@@ -6,14 +6,14 @@ import { asError } from '../fault/index.js';
 import { LinkRefusedFault } from '../link/index.js';
 import type { AgentEnv } from './agent-env.js';
 
-const LARGEST_BATCH = 500;
+const BATCH_MAX = 500;
 const RETRY = { firstMs: 200, capMs: 10_000 };
 
 /**
- * Reports on their way to the control plane: the latest of each replica, and only what is news.
+ * Reports to the control plane: the latest of each replica, and only changes.
  *
- * There is no timer: while one batch travels the next one collects, so a lone report leaves at once and a flood leaves
- * in few batches.
+ * There is no timer: reports collect while a batch is being sent, so a single report leaves at once and a burst leaves in
+ * few batches.
  */
 export class Outbox {
   readonly #env: Pick<AgentEnv, 'clock' | 'random' | 'log'>;
@@ -33,7 +33,7 @@ export class Outbox {
     this.#signal = signal;
   }
 
-  /** Sends a report, unless the control plane knows it already. */
+  /** Sends a report, unless an equal one was sent already. */
   put(report: Report): void {
     const latest = this.#pending.get(report.replica) ?? this.#sent.get(report.replica);
     if (latest && isDeepStrictEqual({ ...latest, at: '' }, { ...report, at: '' })) return;
@@ -41,13 +41,13 @@ export class Outbox {
     void this.#flush();
   }
 
-  /** Sends everything once more: the control plane may have forgotten it. It stores only what differs. */
+  /** Sends the latest reports again, in case the control plane lost them. It stores only what differs. */
   resendAll(): void {
     for (const [uid, report] of this.#sent) if (!this.#pending.has(uid)) this.#pending.set(uid, report);
     void this.#flush();
   }
 
-  /** Nothing will be said about this replica again, once what is under way has been sent. */
+  /** Drops the last report of a removed replica. */
   forget(uid: string): void {
     this.#sent.delete(uid);
   }
@@ -55,9 +55,9 @@ export class Outbox {
   async #flush(): Promise<void> {
     if (this.#flushing) return;
     this.#flushing = true;
-    await Promise.resolve(); // reports of the same moment travel together
+    await Promise.resolve(); // reports of the same tick go into one batch
     for (let failures = 0; this.#pending.size > 0 && !this.#signal.aborted; ) {
-      const batch = [...this.#pending.values()].slice(0, LARGEST_BATCH);
+      const batch = [...this.#pending.values()].slice(0, BATCH_MAX);
       for (const { replica } of batch) this.#pending.delete(replica);
       try {
         await this.#send(batch);
@@ -65,19 +65,23 @@ export class Outbox {
         failures = 0;
       } catch (thrown) {
         failures++;
-        this.#returned(batch, asError(thrown), failures);
+        this.#onFailure(batch, asError(thrown), failures);
         await sleep(this.#env.clock, backoffMs(failures, RETRY, this.#env.random), this.#signal);
       }
     }
     this.#flushing = false;
   }
 
-  #returned(batch: readonly Report[], error: Error, attempt: number): void {
+  #onFailure(batch: readonly Report[], error: Error, attempt: number): void {
     if (error instanceof LinkRefusedFault && !error.retriable && error.status !== 401) {
-      this.#env.log.error('reports refused', { code: error.code, count: batch.length, error });
-      return; // they go out again, as they stand then, with the next snapshot
+      this.#env.log.error('reports refused by the control plane, dropped', {
+        code: error.code,
+        count: batch.length,
+        error,
+      });
+      return; // the next snapshot makes the agent send the current reports again
     }
-    this.#env.log.warn('reports not sent, trying again', { count: batch.length, attempt, error });
+    this.#env.log.warn('could not send reports, retrying', { count: batch.length, attempt, error });
     for (const report of batch) if (!this.#pending.has(report.replica)) this.#pending.set(report.replica, report);
   }
 }

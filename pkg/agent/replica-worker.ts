@@ -15,8 +15,8 @@ import type { Outbox } from './outbox.js';
 import type { RestartHistory } from './restart-history.js';
 import { MissingTicketFault, type SecretFetcher } from './secret-fetcher.js';
 
-const SLOW_MS = 300;
-const MOST_STEPS = 12;
+const SLOW_STEP_MS = 300;
+const STEPS_MAX = 12;
 
 export interface WorkerParts {
   readonly node: NodeIdentity;
@@ -27,13 +27,14 @@ export interface WorkerParts {
   readonly secrets: SecretFetcher;
 }
 
-/** The parts of a report that say how a container stands. */
+/** The optional fields of a report. */
 type ReportDetails = Partial<Pick<Report, 'health' | 'containerId' | 'exitCode' | 'reason' | 'message'>>;
 
 /**
- * Brings the container of one replica into line with what is wanted, one step after the other.
+ * Brings the container of one replica to its desired state, step by step.
  *
- * It may be woken at any time. It decides by what is known now, and where a call broke off it looks before it decides.
+ * It may be called at any time. It decides by the current knowledge, and after a call with unknown outcome it lists the
+ * containers before it decides.
  */
 export class ReplicaWorker {
   readonly #env: AgentEnv;
@@ -46,14 +47,14 @@ export class ReplicaWorker {
     this.#parts = parts;
   }
 
-  /** Works until there is nothing to do for now. Throws to be tried again later. */
+  /** Works until nothing is left to do for now. Throws to be retried later. */
   async work(uid: string): Promise<ReconcileResult> {
     const { assignments, view, history } = this.#parts;
-    if (!view.isListed) return done; // the first list wakes everything
+    if (!view.isListed) return done; // the first list queues every replica
     await view.refresh(uid);
 
     let imageMissing = false;
-    for (let steps = 0; steps < MOST_STEPS; steps++) {
+    for (let steps = 0; steps < STEPS_MAX; steps++) {
       const container = view.get(uid);
       if (container) history.observe(uid, container);
       const backoffMs = history.backoffMs(uid);
@@ -68,32 +69,33 @@ export class ReplicaWorker {
         if (next) return next;
         imageMissing = false;
       } catch (thrown) {
-        if (!(thrown instanceof ImageMissingFault)) throw this.#failed(uid, step, asError(thrown));
+        if (!(thrown instanceof ImageMissingFault)) throw this.#onFailure(uid, step, asError(thrown));
         imageMissing = true;
       }
     }
-    return again(SLOW_MS, 'the container keeps changing');
+    return again(SLOW_STEP_MS, 'the container keeps changing');
   }
 
-  /** Takes one step. Answers nothing when there may be another. */
+  /** Takes one step. Undefined when another may follow at once. */
   async #take(uid: string, step: ReplicaStep): Promise<ReconcileResult | undefined> {
     switch (step.kind) {
       case 'leave':
         return done;
       case 'settled':
-        this.#reportSeen(uid);
+        this.#reportStatus(uid);
         return done;
-      case 'rest':
-        this.#reportSeen(uid);
-        return again(step.ms, 'the container rests before it is started again');
+      case 'backoff':
+        this.#reportStatus(uid);
+        return again(step.ms, 'the container waits for its restart back-off');
       case 'refuse':
         this.#report(uid, 'failed', {
           reason: 'assignment_outdated',
-          message: 'a newer generation of this slot has been assigned to this node before',
+          message:
+            'this node already received a newer generation of this slot; the control plane may have been restored from an old backup',
         });
         return done;
       case 'gone':
-        return this.#gone(uid);
+        return this.#onGone(uid);
       case 'pull':
       case 'create':
       case 'start':
@@ -111,19 +113,19 @@ export class ReplicaWorker {
     const { engine, log } = this.#env;
     const { assignments, view, history, node } = this.#parts;
     const replica = assignments.get(uid);
-    if (!replica) return; // dropped meanwhile: the next step is another one
+    if (!replica) return; // unassigned meanwhile: the next decision differs
     const { image } = replica.template;
 
     if (step === 'pull') {
-      log.info('pulling', { replica: uid, image });
-      return this.#slowly(uid, 'pulling', () => engine.pull(image));
+      log.info('pulling image', { replica: uid, image });
+      return this.#reportIfSlow(uid, 'pulling', () => engine.pull(image));
     }
     if (step === 'create') {
-      const secrets = await this.#secretsOf(replica);
+      const secrets = await this.#fetchSecrets(replica);
       failpoint('agent.secrets_fetched');
       const { namePrefix: prefix = '' } = this.#options;
       const order = buildContainerSpec(replica, { nodeId: node.id, prefix, others: view.containers, secrets });
-      const id = await this.#slowly(uid, 'creating', () => engine.create(order));
+      const id = await this.#reportIfSlow(uid, 'creating', () => engine.create(order));
       failpoint('agent.created');
       const { name, owner } = order;
       view.set(uid, { id, name, owner, state: 'created', health: 'none', exitCode: undefined });
@@ -133,9 +135,9 @@ export class ReplicaWorker {
     const { id = '' } = view.get(uid) ?? {};
     if (step === 'restart') await history.countRestart(uid);
     try {
-      await this.#slowly(uid, 'creating', () => engine.start(id));
+      await this.#reportIfSlow(uid, 'creating', () => engine.start(id));
     } catch (thrown) {
-      // What never started may refer to what is gone, such as a network: the next attempt makes a fresh one.
+      // A container that never started may refer to a deleted network: the next attempt creates a fresh one.
       if (step === 'start' && thrown instanceof EngineRefusedFault) await engine.remove(id);
       throw thrown;
     }
@@ -144,15 +146,15 @@ export class ReplicaWorker {
     log.info('container started', { replica: uid, deployment: replica.deployment, container: id });
   }
 
-  /** Asked for at the last moment: they are not kept while an image is pulled. */
-  async #secretsOf(replica: Replica): Promise<ReadonlyMap<string, Secret>> {
+  /** Fetched at the last moment, so that values are not held in memory while an image is pulled. */
+  async #fetchSecrets(replica: Replica): Promise<ReadonlyMap<string, Secret>> {
     const { image, secrets = [] } = replica.template;
     if (secrets.length === 0) return new Map();
     if (!(await this.#env.engine.hasImage(image))) throw new ImageMissingFault(image);
     try {
       return await this.#parts.secrets.fetch(replica);
     } catch (thrown) {
-      // The control plane gives a new ticket only where no container is reported.
+      // The control plane issues a new ticket only while no container is reported.
       if (thrown instanceof MissingTicketFault) this.#report(replica.uid, 'creating', {});
       throw thrown;
     }
@@ -164,7 +166,9 @@ export class ReplicaWorker {
     const { id = '' } = view.get(uid) ?? {};
     if (step === 'stop') {
       failpoint('agent.stopping');
-      await this.#slowly(uid, 'stopping', () => engine.stop(id, this.#options.stopGraceSeconds ?? STOP_GRACE_SECONDS));
+      await this.#reportIfSlow(uid, 'stopping', () =>
+        engine.stop(id, this.#options.stopGraceSeconds ?? STOP_GRACE_SECONDS),
+      );
       failpoint('agent.stopped');
       await view.inspect(uid, id);
     } else {
@@ -175,19 +179,19 @@ export class ReplicaWorker {
     }
   }
 
-  async #gone(uid: string): Promise<ReconcileResult> {
+  async #onGone(uid: string): Promise<ReconcileResult> {
     const { assignments, view, history, outbox } = this.#parts;
     await history.forget(uid);
     this.#report(uid, 'removed', {});
-    if (assignments.get(uid)) return done; // its record stays until the control plane has read the report
+    if (assignments.get(uid)) return done; // the assignment stays until the control plane has read the report
     outbox.forget(uid);
     view.forget(uid);
     return done;
   }
 
-  /** A step that takes its time is reported; one that is over in a moment is not worth a write. */
-  async #slowly<T>(uid: string, state: ContainerState, act: () => Promise<T>): Promise<T> {
-    const cancel = this.#env.clock.after(SLOW_MS, () => this.#report(uid, state, {}));
+  /** Reports the state of a slow step; a fast one is not worth a write. */
+  async #reportIfSlow<T>(uid: string, state: ContainerState, act: () => Promise<T>): Promise<T> {
+    const cancel = this.#env.clock.after(SLOW_STEP_MS, () => this.#report(uid, state, {}));
     try {
       return await act();
     } finally {
@@ -195,7 +199,7 @@ export class ReplicaWorker {
     }
   }
 
-  #reportSeen(uid: string): void {
+  #reportStatus(uid: string): void {
     const { view, history } = this.#parts;
     const container = view.get(uid);
     if (!container) return;
@@ -207,20 +211,20 @@ export class ReplicaWorker {
       containerId,
       ...(exitCode === undefined ? {} : { exitCode }),
       reason: history.isCrashLooping(uid) ? 'crash_loop' : 'container_exited',
-      message: `exited with code ${exitCode}; restarted ${restarts} times, resting before the next start`,
+      message: `exited with code ${exitCode} after ${restarts} ${restarts === 1 ? 'restart' : 'restarts'}; waiting before the next restart`,
     });
   }
 
-  #failed(uid: string, step: ReplicaStep, error: Error): Error {
+  #onFailure(uid: string, step: ReplicaStep, error: Error): Error {
     this.#parts.view.markUncertain(uid);
     const failure = toStepFailure(step.kind, error);
     const code = failure?.reason ?? error.name;
-    this.#env.log.warn('step failed, trying again', { replica: uid, because: step.kind, code, error });
+    this.#env.log.warn('container step failed, retrying', { replica: uid, because: step.kind, code, error });
     if (failure) this.#report(uid, 'failed', failure);
     return error;
   }
 
-  #report(uid: string, state: ContainerState, standing: ReportDetails): void {
+  #report(uid: string, state: ContainerState, details: ReportDetails): void {
     const { assignments, view, history, outbox, node } = this.#parts;
     const subject = assignments.get(uid) ?? view.get(uid)?.owner;
     if (!subject) return;
@@ -233,7 +237,7 @@ export class ReplicaWorker {
       state,
       health: 'none',
       restarts: history.restarts(uid),
-      ...standing,
+      ...details,
       at: new Date(this.#env.clock.now()).toISOString(),
     });
   }

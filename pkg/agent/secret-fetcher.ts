@@ -4,7 +4,7 @@ import type { EnvironmentRequest } from '../link/index.js';
 import type { Secret } from '../secrets/index.js';
 import type { Assignments } from './assignments.js';
 
-/** There is no ticket for the secrets of a replica. A fresh one has been asked for. */
+/** There is no ticket for the secrets of a replica. A fresh one has been requested. */
 export class MissingTicketFault extends Fault {
   readonly retriable = true;
 }
@@ -12,15 +12,15 @@ export class MissingTicketFault extends Fault {
 export interface SecretFetcherOptions {
   readonly assignments: Assignments;
   readonly request: (request: EnvironmentRequest) => Promise<ReadonlyMap<string, Secret>>;
-  /** Has the assignments told anew: they come with fresh tickets. */
+  /** Restarts the assignment stream: the snapshot carries fresh tickets. */
   readonly requestTickets: () => void;
 }
 
 /**
- * Fetches the secrets of a container that is about to be made, and keeps nothing.
+ * Fetches the secrets of a container that is about to be created, and stores nothing.
  *
- * A ticket is good once. Whether a request that broke off has used it is not known, so it is not tried again: the next
- * attempt finds none and asks for a fresh one.
+ * A ticket is valid once. Whether a failed request used it is unknown, so it is not retried: the next attempt finds no
+ * ticket and requests a fresh one.
  */
 export class SecretFetcher {
   readonly #parts: SecretFetcherOptions;
@@ -33,6 +33,8 @@ export class SecretFetcher {
     const ticket = this.#parts.assignments.takeTicket(uid);
     if (ticket !== undefined) return this.#parts.request({ replica: uid, generation, ticket });
     this.#parts.requestTickets();
-    return Promise.reject(new MissingTicketFault('there is no ticket for the secrets of this replica'));
+    return Promise.reject(
+      new MissingTicketFault('no delivery ticket for the secrets of this replica; a fresh one was requested'),
+    );
   }
 }

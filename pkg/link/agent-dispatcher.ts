@@ -7,9 +7,9 @@ import type { AssignmentLine, Heartbeat, HeartbeatReply, NodeIdentity, ReportBat
 import { type ReportIntake, storeReports } from './report-intake.js';
 
 /**
- * The control plane's end of the link: everything an agent may do, done for a node whose token has been checked.
+ * The control plane's end of the link: every request of an agent, for a node whose token has been verified.
  *
- * It has no state but its open streams, so any server can answer any agent at any time.
+ * Its only state is the open streams, so any server can serve any agent at any time.
  */
 export class AgentDispatcher {
   readonly #env: DispatcherEnv;
@@ -21,8 +21,8 @@ export class AgentDispatcher {
   }
 
   /**
-   * Notes that the node has been heard, and what it advertises. Costs no write to the store while nothing changes.
-   * Undefined when there is no such node any more.
+   * Renews the node's presence and stores what it advertises. Writes nothing while nothing changes.
+   * Undefined when the node no longer exists.
    */
   async heartbeat(node: NodeIdentity, beat: Heartbeat): Promise<HeartbeatReply | undefined> {
     if (!(await recordAdvertisement(this.#env, node, beat))) return undefined;
@@ -30,20 +30,20 @@ export class AgentDispatcher {
     return { failedAfterMs: this.#env.failedAfterSeconds * 1000 };
   }
 
-  /** Stores what differs from what was reported before, or refuses the whole batch. `log` is that of the request. */
+  /** Stores the reports that changed, or refuses the whole batch. `log` is the request's logger. */
   report(node: NodeIdentity, batch: ReportBatch, log = this.#env.log): Promise<ReportIntake> {
     return storeReports({ ...this.#env, log }, node, batch.reports);
   }
 
   /**
-   * Hands over a snapshot, not older than this call, and every change after it. Returns how to end the stream.
+   * Sends a snapshot that is at least as new as this call, then every change. Returns the function that ends the stream.
    */
   assignments(node: NodeIdentity, onLine: (line: AssignmentLine) => void): () => void {
     return this.#streams.open(node, onLine);
   }
 
   /**
-   * The variables that come from secrets, for one container that the node is about to make. `log` is that of the request.
+   * The secret variables of one container that the node is about to create. `log` is the request's logger.
    */
   environment(node: NodeIdentity, request: EnvironmentRequest, log = this.#env.log): Promise<EnvironmentResult> {
     const { delivery, ...env } = this.#env;
@@ -51,7 +51,7 @@ export class AgentDispatcher {
     return deliverEnvironment({ ...env, log, delivery }, node, request);
   }
 
-  /** Ends all streams' supply: nothing is handed over after this. */
+  /** Ends all streams. */
   close(): void {
     this.#streams.close();
   }

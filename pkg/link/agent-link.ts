@@ -16,37 +16,37 @@ import type {
 /**
  * The agent's end of the link.
  *
- * Every method throws `LinkUnreachableFault` when the control plane cannot be asked and `LinkRefusedFault` when it said
- * no. All but `environment` may be repeated.
+ * Every method throws `LinkUnreachableFault` when the control plane does not respond and `LinkRefusedFault` when it
+ * refuses the request. All methods but `environment` are idempotent.
  */
 export interface AgentLink {
-  /** Every later call is made with this node token. */
+  /** Sets the node token of every later call. */
   present(token: string): void;
   enrol(request: EnrolRequest, joinToken: string): Promise<EnrolReply>;
   /** A fresh token for the holder of the node's key; needs no valid token. */
   renew(request: RenewRequest): Promise<EnrolReply>;
   heartbeat(beat: Heartbeat): Promise<HeartbeatReply>;
-  /** Hands over every line of the stream, in order. Resolves when `signal` is aborted; throws when the stream breaks. */
+  /** Receives the assignment stream in order. Resolves when `signal` is aborted; throws when the stream breaks. */
   assignments(onLine: (line: AssignmentLine) => void, signal: AbortSignal): Promise<void>;
-  /** The variables that come from secrets, for one container that is about to be made. Works once for each ticket. */
+  /** The secret variables of one container that is about to be created. Works once per ticket. */
   environment(request: EnvironmentRequest): Promise<ReadonlyMap<string, Secret>>;
   report(batch: ReportBatch): Promise<void>;
-  /** Sends the stream to the server that asked for it, until it ends or `signal` is aborted. */
+  /** Sends container output to the server that requested it, until it ends or `signal` is aborted. */
   sendLogs(request: LogRequest, lines: AsyncIterable<LogLine>, signal: AbortSignal): Promise<void>;
-  /** Says that the agent carries as many streams as it can, so that nobody waits for this one. */
+  /** Tells the server that the agent has no free log stream, so that the request fails at once. */
   declineLogs(request: LogRequest): Promise<void>;
   close(): Promise<void>;
 }
 
-/** The control plane could not be reached, or the connection broke before it had answered. */
+/** The control plane is unreachable, or the connection broke before it responded. */
 export class LinkUnreachableFault extends Fault {
   readonly retriable = true;
 }
 
-/** The control plane answered, and the answer was no. */
+/** The control plane refused the request. */
 export class LinkRefusedFault extends Fault {
   readonly status: number;
-  /** The code of the rejection, where the answer was one. */
+  /** The code of the rejection, when the response carried one. */
   readonly code: string;
 
   constructor(status: number, code: string) {
@@ -55,7 +55,7 @@ export class LinkRefusedFault extends Fault {
     this.code = code;
   }
 
-  /** The same request may succeed later only when the server was busy or broken. */
+  /** The same request may succeed later only when the server was overloaded or failing. */
   get retriable(): boolean {
     return this.status === 429 || this.status >= 500;
   }

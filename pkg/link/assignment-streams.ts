@@ -13,7 +13,7 @@ type OnLine = (line: AssignmentLine) => void;
 
 const RETRY_MS = 500;
 
-/** What the streams work with. */
+/** What the streams need. */
 export interface StreamsEnv {
   readonly cache: Cache;
   readonly clock: Clock;
@@ -22,10 +22,11 @@ export interface StreamsEnv {
 }
 
 /**
- * The open streams of all agents, fed by one subscription: a change costs one look-up, however many listen.
+ * The open assignment streams of all agents, fed by one cache subscription: a change costs one look-up however many
+ * agents are connected.
  *
- * A stream begins with a snapshot that is not older than the stream. A server that has lost the store would otherwise
- * tell a restarted agent to run what has long moved to another node, and there would be two of it.
+ * A stream begins with a snapshot that is at least as new as the stream. A server that has lost etcd would otherwise
+ * tell a restarted agent to run a replica that has since moved to another node, and two copies would run.
  */
 export class AssignmentStreams {
   readonly #env: StreamsEnv;
@@ -34,32 +35,36 @@ export class AssignmentStreams {
 
   constructor(env: StreamsEnv) {
     this.#env = env;
-    this.#unsubscribe = env.cache.subscribe(change => this.#tell(change));
+    this.#unsubscribe = env.cache.subscribe(change => this.#onChange(change));
   }
 
   open(node: NodeIdentity, onLine: OnLine): () => void {
-    const left = new AbortController();
-    void this.#begin(node, onLine, left.signal);
+    const closed = new AbortController();
+    void this.#begin(node, onLine, closed.signal);
     return () => {
-      left.abort();
+      closed.abort();
       const listeners = this.#open.get(node.id);
       listeners?.delete(onLine);
       if (listeners?.size === 0) this.#open.delete(node.id);
     };
   }
 
-  /** Waits until the cache shows all that was stored before the stream was opened, then hands over everything. */
-  async #begin(node: NodeIdentity, onLine: OnLine, left: AbortSignal): Promise<void> {
+  /** Waits until the cache holds every write made before the stream was opened, then sends the snapshot. */
+  async #begin(node: NodeIdentity, onLine: OnLine, closed: AbortSignal): Promise<void> {
     const { cache, clock, log } = this.#env;
     for (let fresh = false; !fresh; ) {
       try {
         await cache.barrier();
         fresh = true;
       } catch (thrown) {
-        log.warn('assignments wait for the store', { tenant: node.tenant, node: node.name, error: asError(thrown) });
-        await sleep(clock, RETRY_MS, left);
+        log.warn('assignment stream waits: the store is unreachable', {
+          tenant: node.tenant,
+          node: node.name,
+          error: asError(thrown),
+        });
+        await sleep(clock, RETRY_MS, closed);
       }
-      if (left.aborted) return;
+      if (closed.aborted) return;
     }
     this.#open.set(node.id, (this.#open.get(node.id) ?? new Set()).add(onLine));
     onLine(this.#snapshot(node));
@@ -78,19 +83,19 @@ export class AssignmentStreams {
     return { type: 'snapshot', replicas, ...(tickets.length > 0 && { tickets: Object.fromEntries(tickets) }) };
   }
 
-  /** One whose secrets are not resolved has no container, and must not get one: its agent hears of it only to let go. */
+  /** A replica with unresolved secrets must not get a container, so it is sent only when it retires. */
   #isDue(replica: Replica): boolean {
     return replica.retiringSince !== undefined || isResolved(replica);
   }
 
-  /** For a replica with secrets of which its agent reports no container. */
+  /** A ticket for a replica that has secrets and no reported container. */
   #ticketFor(replica: Replica): string | undefined {
     const { cache, delivery } = this.#env;
     const { tenant, nodeId, uid, resolved, retiringSince } = replica;
     if (!delivery || !resolved || nodeId === undefined || retiringSince !== undefined) return undefined;
     const report = cache.get(keys.report(tenant, nodeId, uid));
-    const isMade = report !== undefined && value<Report>(report).containerId !== undefined;
-    return isMade ? undefined : delivery.tickets.issue({ tenant, id: nodeId }, replica);
+    const hasContainer = report !== undefined && value<Report>(report).containerId !== undefined;
+    return hasContainer ? undefined : delivery.tickets.issue({ tenant, id: nodeId }, replica);
   }
 
   close(): void {
@@ -98,20 +103,20 @@ export class AssignmentStreams {
     this.#open.clear();
   }
 
-  #tell({ key, entry, previous }: CacheChange): void {
+  #onChange({ key, entry, previous }: CacheChange): void {
     if (key.startsWith(ranges.replicas)) {
       const before = previous && readReplica(previous);
       const after = entry && readReplica(entry);
       if (before?.nodeId && before.uid !== after?.uid) this.#send(before.nodeId, { type: 'drop', uid: before.uid });
-      if (after?.nodeId && this.#isDue(after)) this.#tellOf(after, after.nodeId);
+      if (after?.nodeId && this.#isDue(after)) this.#sendReplica(after, after.nodeId);
     } else if (entry && key.startsWith(ranges.logRequests)) {
       const [, nodeId = ''] = splitKey(key);
       this.#send(nodeId, { type: 'logs', request: value<LogRequest>(entry) });
     }
   }
 
-  #tellOf(replica: Replica, nodeId: string): void {
-    if (!this.#open.has(nodeId)) return; // every server hears of every change: one of them has the agent
+  #sendReplica(replica: Replica, nodeId: string): void {
+    if (!this.#open.has(nodeId)) return; // every server sees every change; only one holds this agent's stream
     const ticket = this.#ticketFor(replica);
     this.#send(nodeId, { type: 'set', replica, ...(ticket !== undefined && { ticket }) });
   }

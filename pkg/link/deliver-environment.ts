@@ -16,39 +16,39 @@ import { type DeliveryEnv, type DispatcherEnv, readReplica, REPLICAS_BY_UID } fr
 import type { NodeIdentity } from './messages.js';
 import { TICKET_MS } from './tickets.js';
 
-/** What asking for the variables of a container came to. */
+/** The result of a request for the secret variables of a container. */
 export type EnvironmentResult =
   | { readonly kind: 'ready'; readonly environment: ReadonlyMap<string, Secret> }
   | { readonly kind: 'not_own' | 'ticket_invalid' | 'ticket_used' }
   | ({ readonly kind: 'unresolved' } & UnresolvedExplanation);
 
-/** A use is kept for longer than its ticket could come again: the clocks of servers differ. */
-const USE_KEPT_MS = 2 * TICKET_MS;
+/** A use is remembered for longer than its ticket is valid, because the clocks of servers differ. */
+const USE_RETENTION_MS = 2 * TICKET_MS;
 
-/** How often one replica is given its variables in that time. No node that means well comes near it. */
+/** How often one replica may be given its variables in that time; far above what a healthy agent needs. */
 const USES_MAX = 64;
 
-/** A replica that is wanted on the node now and whose secrets are resolved. */
-interface Due {
+/** A replica that is assigned to the node now and whose secrets are resolved. */
+interface DeliverableReplica {
   readonly entry: Entry;
   readonly replica: Replica;
   readonly resolved: ResolvedSecrets;
 }
 
 /**
- * Gives the variables of one container to the node that is about to make it: once a ticket, from exactly the versions that
- * the replica was stamped with, and only after it was written down.
+ * Delivers the secret variables of one container to the node that is about to create it: once per ticket, in exactly the
+ * versions that the replica was stamped with, and only after the delivery has been recorded.
  */
 export async function deliverEnvironment(
   env: DispatcherEnv & { readonly delivery: DeliveryEnv },
   node: NodeIdentity,
   request: EnvironmentRequest,
 ): Promise<EnvironmentResult> {
-  await env.cache.barrier(); // a replica that was taken away a moment ago gets nothing
-  const due = dueFor(env, node, request);
+  await env.cache.barrier(); // a replica that was unassigned a moment ago gets nothing
+  const due = findDeliverable(env, node, request);
   const about = { tenant: node.tenant, node: node.name, replica: request.replica };
   if (!due) {
-    env.log.warn('secrets refused: not the node’s own', about);
+    env.log.warn('secrets refused: the replica is not assigned to this node', about);
     return { kind: 'not_own' };
   }
   const ticket = env.delivery.tickets.check(request.ticket, node, due.replica);
@@ -57,34 +57,34 @@ export async function deliverEnvironment(
   const held = env.cache.get(key);
   if (held && wasUsed(held, ticket)) return refuseRepeat(env, node, due.replica, held);
   if (held && recentUses(held, env).length >= USES_MAX) {
-    env.log.warn('secrets refused: asked for too often', about);
+    env.log.warn('secrets refused: requested too often for one replica', about);
     return { kind: 'ticket_invalid' };
   }
 
   let isOurs = true;
   const audit = async (versions: SecretVersions) => {
     failpoint('delivery.redeeming');
-    isOurs = await use(env, due, held, { ticket, versions, nodeId: node.id, key });
+    isOurs = await recordUse(env, due, held, { ticket, versions, nodeId: node.id, key });
     failpoint('delivery.redeemed');
-    if (isOurs) env.log.info('secrets handed out', { ...about, deployment: due.replica.deployment, code: ticket });
+    if (isOurs) env.log.info('secrets delivered', { ...about, deployment: due.replica.deployment, code: ticket });
   };
   const references = collectReferences(node.tenant, due.replica.template);
   const delivery = await readEnvironment(env.delivery.secrets, references, { versions: due.resolved.versions, audit });
   if (delivery.kind !== 'ready') return { kind: 'unresolved', ...explainUnresolved(delivery) };
   if (isOurs) return { kind: 'ready', environment: delivery.environment };
 
-  // Somebody else was faster: with this very ticket, or the replica is another one by now.
+  // Another request won: it used this ticket, or the replica has changed.
   await env.cache.barrier();
   const used = env.cache.get(key);
   if (used && wasUsed(used, ticket)) return refuseRepeat(env, node, due.replica, used);
   return { kind: 'ticket_invalid' };
 }
 
-function dueFor(
+function findDeliverable(
   { cache }: DispatcherEnv,
   node: NodeIdentity,
   { replica: uid, generation }: EnvironmentRequest,
-): Due | undefined {
+): DeliverableReplica | undefined {
   const [entry] = cache.by(REPLICAS_BY_UID, uid);
   const replica = entry && readReplica(entry);
   if (!entry || !replica?.resolved || replica.retiringSince !== undefined) return undefined;
@@ -96,24 +96,24 @@ function wasUsed(held: Entry, ticket: string): boolean {
   return value<Delivery>(held).uses.some(use => use.ticket === ticket);
 }
 
-/** The uses of tickets that might come again. */
+/** Uses whose tickets may still be valid. */
 function recentUses(held: Entry, { clock }: DispatcherEnv): readonly DeliveryUse[] {
-  return value<Delivery>(held).uses.filter(({ at }) => clock.now() - Date.parse(at) < USE_KEPT_MS);
+  return value<Delivery>(held).uses.filter(({ at }) => clock.now() - Date.parse(at) < USE_RETENTION_MS);
 }
 
-interface Use {
+interface TicketUse {
   readonly key: string;
   readonly ticket: string;
   readonly nodeId: string;
   readonly versions: SecretVersions;
 }
 
-/** Writes down that the ticket is used, while the replica is exactly as it was read. False when something has changed. */
-async function use(
+/** Records the use of the ticket, guarded by the replica as it was read. False when either has changed. */
+async function recordUse(
   env: DispatcherEnv,
-  { entry, replica }: Due,
+  { entry, replica }: DeliverableReplica,
   held: Entry | undefined,
-  { key, ticket, nodeId, versions }: Use,
+  { key, ticket, nodeId, versions }: TicketUse,
 ): Promise<boolean> {
   const before = held && value<Delivery>(held);
   const now = { ticket, at: new Date(env.clock.now()).toISOString(), versions };
@@ -130,14 +130,14 @@ async function use(
   return verdict.stored;
 }
 
-/** A ticket that comes a second time: nothing is given out, and it is told once for each replica. */
+/** Refuses a ticket that was used before. Nothing is delivered, and one event per replica says so. */
 async function refuseRepeat(
   env: DispatcherEnv,
   node: NodeIdentity,
   replica: Replica,
   held: Entry,
 ): Promise<EnvironmentResult> {
-  env.log.warn('secrets refused: the ticket was used before', {
+  env.log.warn('secrets refused: the delivery ticket was already used', {
     tenant: node.tenant,
     node: node.name,
     replica: replica.uid,
@@ -150,11 +150,11 @@ async function refuseRepeat(
     subject: { kind: 'Node', name: node.name, id: node.id },
     severity: 'warning',
     reason: 'delivery_ticket_used',
-    message: `The secrets of a replica of ${replica.deployment} were asked for twice with one ticket.`,
+    message: `The secrets of a replica of ${replica.deployment} were requested twice with the same ticket; the second request got nothing. If no agent on ${node.name} restarted, check the node and rotate the secrets.`,
     data: { deployment: replica.deployment, replica: replica.uid },
   });
   const marked: Delivery = { ...record, repeated: splitKey(event.key)[1]! };
-  // When another server has marked it meanwhile, that one tells.
+  // When another server has marked it meanwhile, that server writes the event.
   await env.store.commit({
     guards: [{ key: held.key, at: held.revision }],
     puts: [{ key: held.key, bytes: encode(marked) }, event],
@@ -169,7 +169,7 @@ const REFUSALS = {
   ticket_used: { status: 409, code: 'delivery_ticket_used' },
 } as const;
 
-/** The code that an agent hears instead of secrets. */
+/** The status and code that an agent receives instead of secrets. */
 export function toEnvironmentRefusal(answer: Exclude<EnvironmentResult, { readonly kind: 'ready' }>): {
   readonly status: number;
   readonly code: PlainCode;

@@ -14,30 +14,30 @@ export interface DeliveryEnv {
   readonly tickets: Tickets;
 }
 
-/** What the dispatcher works with. */
+/** What the dispatcher needs. */
 export interface DispatcherEnv {
   readonly store: Store;
-  /** `defineDispatcherIndexes` must have been called on it before it was fed. */
+  /** `defineDispatcherIndexes` must have been called on it before it is filled. */
   readonly cache: Cache;
   readonly events: EventWriter;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Silence after which a node counts as failed. */
+  /** A node without a heartbeat for this long counts as failed. */
   readonly failedAfterSeconds: number;
-  /** What giving out secrets takes. Without it, replicas that refer to secrets are told to nobody. */
+  /** Without it, replicas that refer to secrets are not sent to agents. */
   readonly delivery?: DeliveryEnv;
 }
 
 /** Replicas by uid. */
 export const REPLICAS_BY_UID = 'dispatcher.replicas-by-uid';
 
-/** Files what the dispatcher looks up. To be called once, before the cache is fed. */
+/** Defines the cache indexes that the dispatcher uses. Call it once, before the cache is filled. */
 export function defineDispatcherIndexes(cache: Cache): void {
   defineFleetIndexes(cache);
   cache.defineIndex(REPLICAS_BY_UID, ranges.replicas, entry => [readReplica(entry).uid]);
 }
 
-/** The replica that an entry of that range holds. */
+/** Decodes an entry of the `replicas/` range. */
 export function readReplica(entry: Entry): Replica {
   return value<Replica>(entry);
 }

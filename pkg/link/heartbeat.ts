@@ -10,18 +10,18 @@ import type { Heartbeat, NodeIdentity } from './messages.js';
 
 const ATTEMPTS = 5;
 
-/** Records what the node says of itself, where that is news. False when there is no such node. */
+/** Stores labels, capacity and version of the node when they changed. False when the node does not exist. */
 export async function recordAdvertisement(env: DispatcherEnv, node: NodeIdentity, beat: Heartbeat): Promise<boolean> {
   const key = keys.node(node.tenant, node.name);
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
     const held = env.cache.get(key);
     const stored = held && value<StoredNode>(held);
     if (held && stored?.id === node.id) {
-      if (saysTheSame(stored, beat)) return true;
+      if (isUnchanged(stored, beat)) return true;
 
-      const news = advertised(stored, beat, env.clock.now());
-      const puts: Put[] = [{ key, bytes: encode(news) }];
-      const event = toLabelsChangedEvent(stored, news);
+      const updated = applyHeartbeat(stored, beat, env.clock.now());
+      const puts: Put[] = [{ key, bytes: encode(updated) }];
+      const event = toLabelsChangedEvent(stored, updated);
       if (event) puts.push(await env.events.put(event));
       const verdict = await env.store.commit({ guards: [{ key, at: held.revision }], puts, deletes: [] });
       if (verdict.stored) {
@@ -31,12 +31,12 @@ export async function recordAdvertisement(env: DispatcherEnv, node: NodeIdentity
     } else if (attempt > 1) {
       return false;
     }
-    await env.cache.barrier(); // what the cache showed may be old
+    await env.cache.barrier(); // the cache may be behind
   }
   throw new ConflictFault(key, ATTEMPTS);
 }
 
-function saysTheSame(stored: StoredNode, beat: Heartbeat): boolean {
+function isUnchanged(stored: StoredNode, beat: Heartbeat): boolean {
   return (
     stored.agentVersion === beat.agentVersion &&
     stored.controlPlane === isControlPlane(stored, beat) &&
@@ -45,12 +45,12 @@ function saysTheSame(stored: StoredNode, beat: Heartbeat): boolean {
   );
 }
 
-/** An agent that does not say leaves it as it was. */
+/** An agent that does not send the flag leaves it unchanged. */
 function isControlPlane(stored: StoredNode, { controlPlane = stored.controlPlane }: Heartbeat): boolean {
   return controlPlane;
 }
 
-function advertised(stored: StoredNode, beat: Heartbeat, now: number): StoredNode {
+function applyHeartbeat(stored: StoredNode, beat: Heartbeat, now: number): StoredNode {
   const { labels, capacity, agentVersion } = beat;
   const metadata = {
     ...stored.metadata,
@@ -61,7 +61,7 @@ function advertised(stored: StoredNode, beat: Heartbeat, now: number): StoredNod
   return { ...stored, metadata, labels, capacity, agentVersion, controlPlane: isControlPlane(stored, beat) };
 }
 
-/** Says that a node advertises other labels than before, when it does. */
+/** The event for a node whose advertised labels changed; undefined when they did not. */
 export function toLabelsChangedEvent(before: StoredNode, after: StoredNode): EventDraft | undefined {
   if (isDeepStrictEqual(before.labels, after.labels)) return undefined;
   return {
@@ -69,46 +69,49 @@ export function toLabelsChangedEvent(before: StoredNode, after: StoredNode): Eve
     tenant: after.metadata.tenant,
     subject: { kind: 'Node', name: after.name, id: after.id },
     reason: 'labels_changed',
-    message: `node ${after.name} advertises other labels`,
+    message: `The agent of node ${after.name} advertises different labels.`,
     data: { from: before.labels, to: after.labels },
   };
 }
 
 /**
- * Keeps `alive/<tenant>/<node>` there for another full silence.
+ * Renews the lease of `alive/<tenant>/<node>`.
  *
- * The lease is named by the record itself, so that every server can extend it; only a node that has not been heard
- * for too long gets a new one.
+ * The record names its lease, so every server can renew it. Only a node whose lease has expired gets a new one.
  */
 export async function renewPresence(env: DispatcherEnv, node: NodeIdentity): Promise<void> {
   const key = keys.alive(node.tenant, node.name);
-  const shown = env.cache.get(key);
-  if (shown) {
-    const { id, lease } = value<NodePresence>(shown);
+  const entry = env.cache.get(key);
+  if (entry) {
+    const { id, lease } = value<NodePresence>(entry);
     if (id === node.id && (await env.store.keepAlive(lease))) return;
   }
-  await appear(env, node, key);
+  await createPresence(env, node, key);
 }
 
-async function appear({ store, cache, clock, failedAfterSeconds }: DispatcherEnv, node: NodeIdentity, key: string) {
+async function createPresence(
+  { store, cache, clock, failedAfterSeconds }: DispatcherEnv,
+  node: NodeIdentity,
+  key: string,
+) {
   const lease = await store.grant(failedAfterSeconds);
   const current = await store.get(key);
   const nodeKey = keys.node(node.tenant, node.name);
-  const ended = endOfFence(await store.get(nodeKey));
+  const unfenced = removeFence(await store.get(nodeKey));
   const presence: NodePresence = { id: node.id, lease: lease.id, since: new Date(clock.now()).toISOString() };
 
   const verdict = await store.commit({
-    guards: [{ key, at: current?.revision ?? 0 }, ended?.guard ?? { key: nodeKey, exists: true }],
-    puts: [{ key, bytes: encode(presence), lease: lease.id }, ...(ended ? [ended.put] : [])],
+    guards: [{ key, at: current?.revision ?? 0 }, unfenced?.guard ?? { key: nodeKey, exists: true }],
+    puts: [{ key, bytes: encode(presence), lease: lease.id }, ...(unfenced ? [unfenced.put] : [])],
     deletes: [],
   });
-  // The next heartbeat must find this lease rather than make another.
+  // The next heartbeat must find this lease instead of granting another.
   if (verdict.stored) await cache.reached(verdict.revision);
   else await store.revoke(lease.id);
 }
 
-/** A machine that is heard is not off, whatever was said of it: the order to count it so ends with its return. */
-function endOfFence(entry: Entry | undefined): { readonly guard: Guard; readonly put: Put } | undefined {
+/** A machine that sends heartbeats is not off, so its return removes the fence order. */
+function removeFence(entry: Entry | undefined): { readonly guard: Guard; readonly put: Put } | undefined {
   if (!entry) return undefined;
   const { orders, ...node } = value<StoredNode>(entry);
   if (!orders?.fence) return undefined;

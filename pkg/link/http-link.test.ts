@@ -73,7 +73,7 @@ describe('the link over HTTP', () => {
     { status: 401, body: '{"code":"auth_invalid"}', code: 'auth_invalid', retriable: false },
     { status: 403, body: '{"code":"auth_forbidden"}', code: 'auth_forbidden', retriable: false },
     { status: 429, body: '{"code":"rate_limited"}', code: 'rate_limited', retriable: true },
-    { status: 503, body: '<html>down</html>', code: 'unexplained', retriable: true },
+    { status: 503, body: '<html>down</html>', code: 'unknown', retriable: true },
   ];
   for (const { status, body, code, retriable } of refusals) {
     it(`tells a refusal with status ${status}`, async () => {

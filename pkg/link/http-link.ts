@@ -21,15 +21,15 @@ import {
   SILENCE_LIMIT_MS,
 } from './messages.js';
 
-type Answer = Awaited<ReturnType<typeof request>>;
+type Response = Awaited<ReturnType<typeof request>>;
 
 const ANSWER_LIMIT_MS = 10_000;
 const CONNECT_LIMIT_MS = 5_000;
 
 export interface HttpLinkOptions {
-  /** Address of the API server, or of the balancer before several. */
+  /** Address of the API server, or of the load balancer in front of several. */
   readonly server: string;
-  /** PEM of the authority that the server's certificate must come from, where it is not a public one. */
+  /** PEM of the certificate authority to trust, when the server's is not a public one. */
   readonly ca?: string;
 }
 
@@ -83,13 +83,13 @@ export class HttpLink implements AgentLink {
       });
       for await (const line of readDocuments(answer.body)) onLine(line as AssignmentLine);
     } catch (thrown) {
-      if (!signal.aborted) throw asLinkFault(thrown);
+      if (!signal.aborted) throw toLinkFault(thrown);
     }
-    if (!signal.aborted) throw new LinkUnreachableFault('the stream of assignments ended');
+    if (!signal.aborted) throw new LinkUnreachableFault('the assignment stream ended');
   }
 
   async sendLogs({ id, server }: LogRequest, lines: AsyncIterable<LogLine>, signal: AbortSignal): Promise<void> {
-    const body = Readable.from(encoded(lines), { objectMode: false, signal });
+    const body = Readable.from(encodeLines(lines), { objectMode: false, signal });
     try {
       const answer = await this.#ask(logsUrl(server, id), {
         method: 'POST',
@@ -100,7 +100,7 @@ export class HttpLink implements AgentLink {
       });
       await answer.body.dump();
     } catch (thrown) {
-      if (!signal.aborted) throw asLinkFault(thrown);
+      if (!signal.aborted) throw toLinkFault(thrown);
     } finally {
       body.destroy();
     }
@@ -111,7 +111,7 @@ export class HttpLink implements AgentLink {
       const answer = await this.#ask(logsUrl(server, id), { method: 'DELETE', headers: this.#headers(this.#token) });
       await answer.body.dump();
     } catch (thrown) {
-      throw asLinkFault(thrown);
+      throw toLinkFault(thrown);
     }
   }
 
@@ -133,14 +133,14 @@ export class HttpLink implements AgentLink {
       const text = await answer.body.text();
       return (text === '' ? {} : JSON.parse(text)) as Reply;
     } catch (thrown) {
-      throw asLinkFault(thrown);
+      throw toLinkFault(thrown);
     }
   }
 
-  async #ask(url: string, options: Parameters<typeof request>[1]): Promise<Answer> {
+  async #ask(url: string, options: Parameters<typeof request>[1]): Promise<Response> {
     const answer = await request(url, { ...options, dispatcher: this.#dispatcher });
     if (answer.statusCode < 300) return answer;
-    throw new LinkRefusedFault(answer.statusCode, await codeOf(answer));
+    throw new LinkRefusedFault(answer.statusCode, await readCode(answer));
   }
 }
 
@@ -148,24 +148,24 @@ function logsUrl(server: string, id: string): string {
   return `${server.replace(/\/+$/, '')}/agent/v1/logs/${encodeURIComponent(id)}`;
 }
 
-/** Begins with an empty line: the request leaves with its first bytes, and the server waits for it, not for output. */
-async function* encoded(lines: AsyncIterable<LogLine>): AsyncGenerator<Buffer> {
+/** Begins with an empty line: undici sends the request with its first bytes, and the container may be silent. */
+async function* encodeLines(lines: AsyncIterable<LogLine>): AsyncGenerator<Buffer> {
   yield Buffer.from('\n');
   for await (const line of lines) yield Buffer.from(`${JSON.stringify(line)}\n`);
 }
 
-async function codeOf(answer: Answer): Promise<string> {
+async function readCode(response: Response): Promise<string> {
   try {
-    const record = (await answer.body.json()) as { readonly code?: unknown };
-    return typeof record.code === 'string' ? record.code : 'unexplained';
+    const record = (await response.body.json()) as { readonly code?: unknown };
+    return typeof record.code === 'string' ? record.code : 'unknown';
   } catch {
-    return 'unexplained'; // a proxy in between answers without a record
+    return 'unknown'; // a proxy in between responds without a rejection
   }
 }
 
-function asLinkFault(thrown: unknown): Error {
+function toLinkFault(thrown: unknown): Error {
   if (thrown instanceof LinkRefusedFault || thrown instanceof LinkUnreachableFault) return thrown;
   const error = asError(thrown);
   const code = error instanceof errors.UndiciError ? error.code : 'connection_failed';
-  return new LinkUnreachableFault(`the control plane could not be asked: ${code}`, { cause: error });
+  return new LinkUnreachableFault(`the control plane did not respond: ${code}`, { cause: error });
 }

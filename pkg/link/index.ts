@@ -1,25 +1,24 @@
 /**
  * The link between the control plane and a node's agent.
  *
- * Agents dial out and never hold etcd credentials. What an agent is told is its own assignments; what it says is a
- * heartbeat and reports of its own containers, and one word about another node's container refuses all it said.
+ * Agents connect to the API server and never hold etcd credentials. An agent receives its own assignments; it sends
+ * heartbeats and reports about its own containers. One report about another node's container refuses the whole batch.
  *
  * ## The agent's end
  *
- * `AgentLink` is what an agent needs; `HttpLink` is it over HTTP, `LocalLink` inside one process.
+ * `AgentLink` is the interface that an agent uses; `HttpLink` implements it over HTTP, `LocalLink` inside one process.
  *
  * ## The server's end
  *
- * Call `defineDispatcherIndexes(cache)` before the cache is fed, and make one `AgentDispatcher`. Its methods take a `NodeIdentity`
- * that somebody else has established.
+ * Call `defineDispatcherIndexes(cache)` before the cache is filled, and create one `AgentDispatcher`. Its methods take a
+ * `NodeIdentity` that the caller has authenticated.
  *
- * Secrets travel once: a replica that refers to some is told only when they are resolved, with a ticket, and
- * `AgentDispatcher.environment` gives the values for it to the node that is about to make the container.
+ * Secrets travel once: a replica that refers to secrets is sent only when they are resolved, with a ticket, and
+ * `AgentDispatcher.environment` exchanges the ticket for the values when the node is about to create the container.
  *
  * ## What this package leaves to others
  *
- * Tokens, enrolment and HTTP routes are the API's. Pings on an idle stream of assignments are sent by whoever holds
- * the connection.
+ * Tokens, enrolment and HTTP routes belong to the API, which also sends the pings on an idle assignment stream.
  *
  * @module
  */

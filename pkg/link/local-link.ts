@@ -16,17 +16,17 @@ import type {
   ReportBatch,
 } from './messages.js';
 
-/** What a dispatcher does not do itself: saying who a node is. */
+/** What the dispatcher leaves to the API: enrolment and authentication of nodes. */
 export interface Registrar {
   enrol(request: EnrolRequest, joinToken: string): Promise<EnrolReply>;
   renew(request: RenewRequest): Promise<EnrolReply>;
-  /** The node that a token speaks for. */
+  /** The node that a token belongs to. */
   identify(token: string): NodeIdentity | undefined;
-  /** Receives the stream that was asked for. */
+  /** Receives a requested log stream. */
   takeLogs?(request: LogRequest, lines: AsyncIterable<LogLine>): Promise<void>;
 }
 
-/** The link inside one process: an agent that talks to a dispatcher directly, for simulations and tests. */
+/** The link inside one process: the agent calls the dispatcher directly. For simulations and tests. */
 export class LocalLink implements AgentLink {
   readonly #dispatcher: AgentDispatcher;
   readonly #registrar: Registrar;
@@ -39,7 +39,7 @@ export class LocalLink implements AgentLink {
     this.#registrar = registrar;
   }
 
-  /** Cuts the link, or mends it. Streams that are open break when it is cut. */
+  /** Cuts or restores the link. Cutting it breaks the open streams. */
   set up(up: boolean) {
     this.#up = up;
     if (up) return;

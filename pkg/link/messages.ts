@@ -22,7 +22,7 @@ export interface EnrolReply {
   readonly expiresAt: string;
 }
 
-/** `POST /agent/v1/heartbeat`. Everything in it is what the agent's own configuration says now. */
+/** `POST /agent/v1/heartbeat`: what the agent's configuration says now. */
 export interface Heartbeat {
   readonly labels: Readonly<Record<string, string>>;
   readonly capacity: Capacity;
@@ -31,7 +31,7 @@ export interface Heartbeat {
 }
 
 export interface HeartbeatReply {
-  /** How long the control plane will wait for the next one before it calls the node failed. */
+  /** How long the control plane waits for the next heartbeat before it marks the node failed. */
   readonly failedAfterMs: number;
 }
 
@@ -47,8 +47,8 @@ export interface RenewRequest {
 /**
  * One line of `GET /agent/v1/assignments`. A snapshot replaces everything; it comes first.
  *
- * Tickets come for replicas with secrets of which no container is reported: one each, by uid. Only replicas whose secrets
- * are resolved are told at all, unless they retire.
+ * Replicas with secrets and no reported container come with one ticket each, by uid. Replicas with unresolved secrets are
+ * sent only when they retire.
  */
 export type AssignmentLine =
   | {
@@ -61,18 +61,18 @@ export type AssignmentLine =
   | { readonly type: 'logs'; readonly request: LogRequest }
   | { readonly type: 'ping' };
 
-/** The answer to `POST /agent/v1/environment`: the variables that come from secrets. Never logged, never kept. */
+/** The response to `POST /agent/v1/environment`: the secret variables. Never logged, never stored. */
 export interface EnvironmentReply {
   readonly environment: Readonly<Record<string, string>>;
 }
 
-/** Left at `log-requests/<tenant>/<nodeId>/<id>` on a short lease by the API server that wants the stream. */
+/** Stored at `log-requests/<tenant>/<nodeId>/<id>` on a short lease by the API server that wants the stream. */
 export interface LogRequest {
   readonly id: string;
   readonly replica: string;
   readonly follow: boolean;
   readonly tail: number;
-  /** Where the agent posts the stream: the address of the very server that waits for it. */
+  /** Where the agent posts the stream: the address of the server that waits for it. */
   readonly server: string;
 }
 
@@ -85,17 +85,17 @@ export interface LogLine {
   readonly text: string;
 }
 
-/** A stream of assignments that has been silent for this long is broken: the server sends a ping every 5 s. */
+/** An assignment stream that has been silent for this long is broken: the server sends a ping every 5 s. */
 export const SILENCE_LIMIT_MS = 20_000;
 
-/** What the holder of a node's key signs to enrol. */
+/** The text that the holder of a node's key signs to enrol. */
 export const formatEnrolmentText = (nodeName: string, publicKey: string): string =>
   `mooring-enrol\n${nodeName}\n${publicKey}`;
 
-/** What the holder of a node's key signs to renew its token. */
+/** The text that the holder of a node's key signs to renew its token. */
 export const formatRenewalText = (nodeId: string, at: number): string => `mooring-renew\n${nodeId}\n${at}`;
 
-/** The node that a token speaks for. */
+/** The node that a token belongs to. */
 export interface NodeIdentity {
   readonly tenant: string;
   readonly id: string;

@@ -8,32 +8,36 @@ import type { NodeIdentity } from './messages.js';
 
 const ATTEMPTS = 5;
 
-/** Whether a batch was taken. A refused batch names the replica that is not the node's to speak of. */
+/** Whether a batch was accepted. A refused batch names the replica that does not belong to the node. */
 export type ReportIntake = { readonly accepted: true } | { readonly accepted: false; readonly replica: string };
 
 /**
- * Stores reports of a node's own replicas, only what differs, each under the guard that its replica still exists.
+ * Stores the reports that changed, each guarded by the existence of its replica.
  *
- * One report of a replica that is not this node's refuses all of them. A report of a replica that is gone is the tail
- * of a removal: whatever was stored for it goes too.
+ * One report about a replica of another node refuses the whole batch. A report about a deleted replica is the end of a
+ * removal: the stored report is deleted too.
  */
 export async function storeReports(
   env: DispatcherEnv,
   node: NodeIdentity,
   reports: readonly Report[],
 ): Promise<ReportIntake> {
-  if (!reports.every(report => standing(env, node, report) === 'own')) await env.cache.barrier(); // the cache may lag
+  if (!reports.every(report => classifyReport(env, node, report) === 'own')) await env.cache.barrier(); // the cache may be behind
 
-  const foreign = reports.find(report => standing(env, node, report) === 'foreign');
+  const foreign = reports.find(report => classifyReport(env, node, report) === 'foreign');
   if (foreign) {
-    env.log.warn('reports refused', { tenant: node.tenant, node: node.name, replica: foreign.replica });
+    env.log.warn('report batch refused: a report names a replica of another node', {
+      tenant: node.tenant,
+      node: node.name,
+      replica: foreign.replica,
+    });
     return { accepted: false, replica: foreign.replica };
   }
-  await Promise.all(reports.map(report => store(env, node, report)));
+  await Promise.all(reports.map(report => storeReport(env, node, report)));
   return { accepted: true };
 }
 
-function standing({ cache }: DispatcherEnv, node: NodeIdentity, report: Report): 'own' | 'foreign' | 'gone' {
+function classifyReport({ cache }: DispatcherEnv, node: NodeIdentity, report: Report): 'own' | 'foreign' | 'gone' {
   if (report.nodeId !== node.id) return 'foreign';
   const [entry] = cache.by(REPLICAS_BY_UID, report.replica);
   if (!entry) return 'gone';
@@ -43,12 +47,12 @@ function standing({ cache }: DispatcherEnv, node: NodeIdentity, report: Report):
   return own && deployment === report.deployment && slot === report.slot ? 'own' : 'foreign';
 }
 
-async function store(env: DispatcherEnv, node: NodeIdentity, report: Report): Promise<void> {
+async function storeReport(env: DispatcherEnv, node: NodeIdentity, report: Report): Promise<void> {
   const key = keys.report(node.tenant, node.id, report.replica);
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
     const [replica] = env.cache.by(REPLICAS_BY_UID, report.replica);
     const held = env.cache.get(key);
-    if (replica ? held && saysNoMore(held, report) : !held) return;
+    if (replica ? held && isUpToDate(held, report) : !held) return;
 
     const at = { key, at: held?.revision ?? 0 };
     const verdict = await env.store.commit(
@@ -66,8 +70,8 @@ async function store(env: DispatcherEnv, node: NodeIdentity, report: Report): Pr
   throw new ConflictFault(key, ATTEMPTS);
 }
 
-/** True when the stored report says all that the new one does. `removed` is final: a late report cannot undo it. */
-function saysNoMore(held: Entry, report: Report): boolean {
+/** Whether the stored report equals the new one. `removed` is final: a late report cannot undo it. */
+function isUpToDate(held: Entry, report: Report): boolean {
   const stored = value<Report>(held);
   return stored.state === 'removed' || isDeepStrictEqual({ ...stored, at: '' }, { ...report, at: '' });
 }

@@ -3,7 +3,7 @@ import type { Keyring } from '../auth/index.js';
 import type { Clock, Random } from '../clock/index.js';
 import type { NodeIdentity } from './messages.js';
 
-/** How long a ticket is good. */
+/** How long a ticket is valid. */
 export const TICKET_MS = 60_000;
 
 export interface TicketsEnv {
@@ -16,10 +16,10 @@ type Bearer = Pick<NodeIdentity, 'tenant' | 'id'>;
 type Subject = Pick<Replica, 'uid' | 'generation'>;
 
 /**
- * Tickets for the secrets of one container: good for one node, one replica, one generation and one minute.
+ * Tickets for the secrets of one container: valid for one node, one replica, one generation and one minute.
  *
- * A ticket proves itself by a keyed digest, so that giving one out costs no write and any server can check it. That it is
- * used once is for whoever takes it to record, by its public id.
+ * A ticket carries a keyed digest, so issuing one costs no write and any server can check it. That it is used only once
+ * is recorded on redemption, under its public id.
  */
 export class Tickets {
   readonly #env: TicketsEnv;
@@ -31,18 +31,18 @@ export class Tickets {
   issue(node: Bearer, replica: Subject): string {
     const id = this.#env.random.bytes(12).toString('hex');
     const expires = (this.#env.clock.now() + TICKET_MS).toString(36);
-    return `${id}.${expires}.${this.#env.keyring.digest(signed(id, expires, node, replica))}`;
+    return `${id}.${expires}.${this.#env.keyring.digest(signedText(id, expires, node, replica))}`;
   }
 
-  /** The public id of a ticket that is good for this node and replica now. */
+  /** The public id of the ticket when it is valid for this node and replica now. */
   check(ticket: string, node: Bearer, replica: Subject): string | undefined {
     const [id = '', expires = '', digest = '', ...more] = ticket.split('.');
     if (more.length > 0 || !/^[0-9a-f]{64}$/.test(digest)) return undefined;
-    if (!this.#env.keyring.matches(signed(id, expires, node, replica), digest)) return undefined;
+    if (!this.#env.keyring.matches(signedText(id, expires, node, replica), digest)) return undefined;
     return this.#env.clock.now() < Number.parseInt(expires, 36) ? id : undefined;
   }
 }
 
-function signed(id: string, expires: string, { tenant, id: nodeId }: Bearer, { uid, generation }: Subject): string {
+function signedText(id: string, expires: string, { tenant, id: nodeId }: Bearer, { uid, generation }: Subject): string {
   return ['mooring-delivery', id, expires, tenant, nodeId, uid, String(generation)].join('\n');
 }

@@ -8,23 +8,23 @@ export interface DeliveredSecret {
   readonly label: string;
 }
 
-/** Material that a deployment asks for and that is not there: a key, or the whole document when no key is named. */
+/** A missing key that a deployment refers to, or a whole missing document when no key is named. */
 export interface MissingMaterial {
   readonly label: string;
   readonly key?: string;
 }
 
-/** Everything that stands in the way of an environment. Names only, no value. */
+/** Every reason why an environment is incomplete. Names only, no value. */
 export interface IncompleteEnvironment {
   readonly kind: 'incomplete';
   readonly missing: readonly MissingMaterial[];
-  /** Names that two variables would have. */
+  /** Names that several variables would have. */
   readonly collisions: readonly string[];
-  /** Names that cannot be a variable, or whose value cannot: a NUL in it, or too long for the system. */
+  /** Variables with an invalid name, a NUL in the value, or more bytes than Linux accepts. */
   readonly unusable: readonly string[];
 }
 
-/** The whole environment, or why there is none. */
+/** The whole environment, or why it is incomplete. */
 export type CompositionResult =
   | { readonly kind: 'composed'; readonly environment: ReadonlyMap<string, Secret> }
   | IncompleteEnvironment;
@@ -35,10 +35,10 @@ const NAME = /^[A-Za-z0-9_]+$/;
 const VARIABLE_BYTES = 131_072;
 
 /**
- * Builds the environment that a container's secrets amount to: all of it or nothing.
+ * Builds the secret environment of a container: all of it or nothing.
  *
- * `documents` are found by label, `templates` are the composed secrets by variable, and `taken` are the names of the
- * constants that the container gets besides.
+ * `documents` are keyed by label, `templates` are the composed secrets by variable, and `taken` are the names of the
+ * container's constants.
  */
 export function composeEnvironment(
   entries: readonly DeliveredSecret[],
@@ -48,8 +48,8 @@ export function composeEnvironment(
 ): CompositionResult {
   const gaps: Gaps = { missing: new Map(), unusable: new Set() };
   const variables = [
-    ...entries.flatMap(entry => delivered(entry, documents, gaps)),
-    ...Object.entries(templates).flatMap(([name, template]) => composed(name, template, documents, gaps)),
+    ...entries.flatMap(entry => readEntry(entry, documents, gaps)),
+    ...Object.entries(templates).flatMap(([name, template]) => composeTemplate(name, template, documents, gaps)),
   ];
   for (const [name, secret] of variables) if (!isUsable(name, secret)) gaps.unusable.add(name);
   const names = [...taken, ...variables.map(([name]) => name)];
@@ -65,27 +65,27 @@ export function composeEnvironment(
 type Variable = readonly [name: string, secret: Secret];
 type Documents = ReadonlyMap<string, SecretDocument>;
 
-/** What was found wanting so far. */
+/** The gaps found so far. */
 interface Gaps {
   readonly missing: Map<string, MissingMaterial>;
   readonly unusable: Set<string>;
 }
 
-function delivered({ name, label }: DeliveredSecret, documents: Documents, gaps: Gaps): readonly Variable[] {
+function readEntry({ name, label }: DeliveredSecret, documents: Documents, gaps: Gaps): readonly Variable[] {
   const document = documents.get(label);
   if (!document) gaps.missing.set(label, { label });
   return [...(document ?? [])].map(([key, secret]) => [`${name}_${key}`, secret]);
 }
 
 /** One variable, or none when a part of it is missing. */
-function composed(name: string, template: string, documents: Documents, gaps: Gaps): readonly Variable[] {
+function composeTemplate(name: string, template: string, documents: Documents, gaps: Gaps): readonly Variable[] {
   const parts = parseTemplate(template);
   if (!parts) gaps.unusable.add(name);
-  const texts = parts?.map(part => textOf(part, documents, gaps));
+  const texts = parts?.map(part => readPart(part, documents, gaps));
   return !texts || texts.includes(undefined) ? [] : [[name, new Secret(texts.join(''))]];
 }
 
-function textOf(part: TemplatePart, documents: Documents, { missing }: Gaps): string | undefined {
+function readPart(part: TemplatePart, documents: Documents, { missing }: Gaps): string | undefined {
   if ('text' in part) return part.text;
   const { resource: label, key } = part;
   const document = documents.get(label);

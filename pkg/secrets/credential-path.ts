@@ -3,7 +3,7 @@ import { BrokenInvariantFault } from '../fault/index.js';
 
 declare const checked: unique symbol;
 
-/** Where one credential of one tenant is kept. Made here only, so every part of one has been checked. */
+/** The path of one credential of one tenant. Created here only, so every part has been checked. */
 export interface CredentialPath {
   readonly tenant: string;
   readonly namespace: string;
@@ -23,7 +23,7 @@ export function parseCredentialPath(tenant: string, vaultPath: string): Credenti
     : undefined;
 }
 
-/** The path of a tenant's credential, where `vaultPath` has passed the rules already. */
+/** The path of a tenant's credential, for a `vaultPath` that has already been validated. */
 export function toCredentialPath(tenant: string, vaultPath: string): CredentialPath {
   const path = parseCredentialPath(tenant, vaultPath);
   if (!path) throw new BrokenInvariantFault('a malformed path reached the secrets store');

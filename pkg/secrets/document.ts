@@ -5,58 +5,58 @@ import { SecretDocumentFault, UnreadableSecretFault } from './faults.js';
 import type { SecretDocument, SecretStore } from './secret-store.js';
 import { Secret } from './secret.js';
 
-/** A document of plain values, taken out of a request. */
+/** Wraps the plain values of a request. */
 export function toSecretDocument(values: Readonly<Record<string, string>>): SecretDocument {
   return new Map(Object.entries(values).map(([key, value]) => [key, new Secret(value)]));
 }
 
-/** Throws unless the document can be kept. Names no key and no value. */
+/** Throws unless the document is within the limits. The fault names no key and no value. */
 export function checkDocument(document: SecretDocument, limits: SecretLimits): void {
-  const fault = faultOf(document, limits);
-  if (fault !== undefined) throw new SecretDocumentFault(fault);
+  const violation = describeViolation(document, limits);
+  if (violation !== undefined) throw new SecretDocumentFault(violation);
 }
 
-/** Whether a store would keep the document. */
+/** Whether the document is within the limits of a store. */
 export function isStorable(document: SecretDocument, limits: SecretLimits): boolean {
-  return faultOf(document, limits) === undefined;
+  return describeViolation(document, limits) === undefined;
 }
 
-function faultOf(document: SecretDocument, limits: SecretLimits): string | undefined {
-  if (document.size === 0) return 'a secret document holds no key';
-  if (document.size > limits.keysMax) return `a secret document holds over ${limits.keysMax} keys`;
+function describeViolation(document: SecretDocument, limits: SecretLimits): string | undefined {
+  if (document.size === 0) return 'a secret document has no key';
+  if (document.size > limits.keysMax) return `a secret document has more than ${limits.keysMax} keys`;
   let total = 0;
   for (const [key, { size }] of document) {
-    if (size > limits.valueMax) return `a secret value is over ${limits.valueMax} bytes`;
+    if (size > limits.valueMax) return `a secret value has more than ${limits.valueMax} bytes`;
     total += Buffer.byteLength(key) + size;
   }
-  return total > limits.documentMax ? `a secret document is over ${limits.documentMax} bytes` : undefined;
+  return total > limits.documentMax ? `a secret document has more than ${limits.documentMax} bytes` : undefined;
 }
 
-/** The document with its values in clear, as an object of strings: for a request body or for sealing, and nothing else. */
+/** The plain values, for a request body or for sealing only. */
 export function revealDocument(document: SecretDocument): Record<string, string> {
   return Object.fromEntries([...document].map(([key, secret]) => [key, secret.reveal()]));
 }
 
 /**
- * The document that a store gave back. Numbers and booleans, which only people write who fill the store by hand, become
- * their text; anything deeper is no environment variable, and the whole document is refused.
+ * Parses a document read from a store. Numbers and booleans, which operators may have written by hand, become text;
+ * nested values cannot be environment variables, so they refuse the whole document.
  */
 export function parseSecretDocument(given: unknown): SecretDocument {
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
-    throw new UnreadableSecretFault('a stored secret is not a document of keys and values');
+    throw new UnreadableSecretFault('a stored secret is not an object of keys and values');
   }
-  return new Map(Object.entries(given).map(([key, value]) => [key, new Secret(textOf(value))]));
+  return new Map(Object.entries(given).map(([key, value]) => [key, new Secret(toText(value))]));
 }
 
-function textOf(value: unknown): string {
+function toText(value: unknown): string {
   if (typeof value === 'string') return value;
   if (typeof value === 'number' || typeof value === 'boolean') return String(value);
-  throw new UnreadableSecretFault('a stored secret holds a value that is neither text, number nor boolean');
+  throw new UnreadableSecretFault('a stored secret has a value that is neither text, number nor boolean');
 }
 
 /**
- * The document as bytes to be sealed: a line of JSON with each key and the size of its value, then the values. So a
- * sealed document is never larger than its limits say, whatever characters it is made of.
+ * Encodes the document for sealing: a line of JSON with each key and the size of its value, then the values. Unlike JSON,
+ * this does not grow with escapes, so a sealed document stays within the limits.
  */
 export function packDocument(document: SecretDocument): Buffer {
   const values = Object.entries(revealDocument(document)).map(([key, value]) => [key, Buffer.from(value)] as const);
@@ -64,7 +64,7 @@ export function packDocument(document: SecretDocument): Buffer {
   return Buffer.concat([Buffer.from(`${contents}\n`), ...values.map(([, bytes]) => bytes)]);
 }
 
-/** The document that `packDocument` packed. */
+/** Decodes what `packDocument` encoded. */
 export function unpackDocument(packed: Buffer): SecretDocument {
   let from = packed.indexOf('\n') + 1;
   const contents = JSON.parse(packed.toString('utf8', 0, from)) as readonly (readonly [string, number])[];
@@ -86,8 +86,8 @@ export type KeyReading =
   | { readonly kind: 'forbidden' };
 
 /**
- * Which keys a version holds. It reads the document as delivery would, so that what it says of permission and integrity
- * is what delivery will meet, and lets the values go.
+ * Reads the names of a version's keys. It reads the whole document as delivery does, so it meets the same permission and
+ * integrity errors, and discards the values.
  */
 export async function readKeyNames(store: SecretStore, path: CredentialPath, version?: number): Promise<KeyReading> {
   const reading = await store.read(path, version);
@@ -97,28 +97,28 @@ export async function readKeyNames(store: SecretStore, path: CredentialPath, ver
 
 const BYTE_VALUES = 256;
 
-/** Bits of chance in one value that is made so. */
+/** Bits of entropy in one generated value. */
 export function computeEntropy(generation: Generation): number {
   return generation.by === 'bytes'
     ? generation.bytes * Math.log2(BYTE_VALUES)
     : generation.length * Math.log2(alphabets[generation.charset].length);
 }
 
-/** A new value for each key, each drawn by itself. `random` must be the system's. */
+/** Generates a value for each key. `random` must be cryptographically secure. */
 export function generateDocument(generation: Generation, random: Random): SecretDocument {
   return new Map(generation.keys.map(key => [key, generateSecret(generation, random)]));
 }
 
 function generateSecret(generation: Generation, random: Random): Secret {
   if (generation.by === 'bytes') return new Secret(random.bytes(generation.bytes).toString(generation.encoding));
-  return new Secret(drawn(alphabets[generation.charset], generation.length, random));
+  return new Secret(drawCharacters(alphabets[generation.charset], generation.length, random));
 }
 
 /**
- * Characters drawn evenly. A byte beyond the last whole round of the alphabet is thrown away: taking it modulo the
+ * Draws characters uniformly. A byte beyond the last whole multiple of the alphabet is rejected: taking it modulo the
  * alphabet would favour the first characters.
  */
-function drawn(alphabet: string, length: number, random: Random): string {
+function drawCharacters(alphabet: string, length: number, random: Random): string {
   const rounds = BYTE_VALUES - (BYTE_VALUES % alphabet.length);
   let text = '';
   while (text.length < length) {

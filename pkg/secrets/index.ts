@@ -1,24 +1,24 @@
 /**
- * Secrets: where credentials are kept, and how a container gets them.
+ * Secrets: where credentials are stored, and how a container gets them.
  *
- * One idea to hold: a value is a `Secret`, which shows itself to nobody who does not call `reveal`, and no other type
- * here can hold one. A deployment has references; a record has version numbers.
+ * The one idea: a value is a `Secret`, which prints as `[secret]` unless `reveal` is called, and no other type here can
+ * hold a value. A deployment has references; a record has version numbers.
  *
- * ## Keeping
+ * ## Storing
  *
- * `SecretStore` keeps documents in versions, of which one is current and one may be pending. `EmbeddedSecretStore` seals
- * them into the platform's own store; `VaultSecretStore` leaves them to HashiCorp Vault or OpenBao. Both pass
+ * `SecretStore` stores documents in versions, of which one is current and one may be pending. `EmbeddedSecretStore` seals
+ * them into the platform's own etcd; `VaultSecretStore` uses HashiCorp Vault or OpenBao. Both pass
  * `secret-store.contract.ts`.
  *
- * ## Making and delivering
+ * ## Generating and delivering
  *
- * `generateDocument` makes new material. `resolveSecrets` says whether all that a workload refers to can be had, and in
- * which versions; `environmentFor` gives the variables themselves, once audited. Both fail as a whole or not at all.
+ * `generateDocument` generates values. `resolveSecrets` checks that everything a workload refers to can be delivered, and
+ * in which versions; `readEnvironment` returns the variables, after an audit record. Both are all or nothing.
  *
  * ## What this package leaves to others
  *
- * It judges no request, decides no rotation and knows no deployment. Who may ask for an environment, and when, is
- * decided by those who call it.
+ * It validates no request, decides no rotation and knows no deployment. The caller decides who may request an
+ * environment, and when.
  *
  * @module
  */

@@ -12,14 +12,14 @@ import { Secret } from './secret.js';
 import { VaultSecretStore } from './vault/vault-secret-store.js';
 import type { VaultLogin } from './vault/vault-session.js';
 
-/** What the drivers stand on. */
+/** What the drivers need. */
 export interface OpenSecretStoreEnv {
   readonly store: Store;
   readonly random: Random;
   readonly clock?: Clock;
 }
 
-/** The secrets store that the settings name. A keyring that does not open what is in the store is a fault. */
+/** Opens the secrets store that the settings name. Throws when the keyring does not fit the secrets in the store. */
 export async function openSecretStore(
   settings: Settings,
   { store, random, clock = systemClock }: OpenSecretStoreEnv,
@@ -30,28 +30,33 @@ export async function openSecretStore(
     return new EmbeddedSecretStore({ store, random, granted, keyring });
   }
   if (secretsDriver === 'vault') return openVaultStore(settings, clock);
-  throw new InvalidSettingFault(`setting "secretsDriver": there is no driver "${secretsDriver}"`);
+  throw new InvalidSettingFault(
+    `setting "secretsDriver": there is no driver "${secretsDriver}"; use "embedded" or "vault"`,
+  );
 }
 
-/** Where the keyring of the embedded driver is. */
+/** The path of the embedded driver's keyring. */
 export function findSecretsKeyringFile({ secretsKeyFile, keyFile }: Settings): string {
   return secretsKeyFile || join(dirname(keyFile), 'secret-keys');
 }
 
 const OTHERS = 0o077;
 
-/** The secrets store on the Vault or OpenBao server that the settings name. Connecting is left to the first call. */
+/** The secrets store on the Vault or OpenBao server that the settings name. It connects with the first call. */
 export function openVaultStore(settings: Settings, clock: Clock): VaultSecretStore {
   const { vaultAddress: address, vaultMount: mount, vaultNamespace, vaultLoginNamespace, vaultCaFile } = settings;
-  if (address === '') throw new InvalidSettingFault('setting "vaultAddress": the vault driver needs it');
+  if (address === '')
+    throw new InvalidSettingFault('setting "vaultAddress": the vault driver needs the address of the server');
   if (!mount.includes('{tenant}') && !vaultNamespace.includes('{tenant}')) {
-    throw new InvalidSettingFault('setting "vaultMount": it must hold {tenant}, for tenants share no mount');
+    throw new InvalidSettingFault(
+      'setting "vaultMount": it must contain {tenant}, because tenants must not share a mount',
+    );
   }
   return new VaultSecretStore({
     address,
     mount,
     clock,
-    login: loginOf(settings),
+    login: readLogin(settings),
     timeoutMs: settings.vaultTimeoutMs,
     ...(vaultNamespace !== '' && { namespace: vaultNamespace }),
     ...(vaultLoginNamespace !== '' && { loginNamespace: vaultLoginNamespace }),
@@ -59,18 +64,20 @@ export function openVaultStore(settings: Settings, clock: Clock): VaultSecretSto
   });
 }
 
-function loginOf(settings: Settings): VaultLogin {
+function readLogin(settings: Settings): VaultLogin {
   const { vaultTokenFile, vaultRoleIdFile, vaultSecretIdFile, vaultAppRoleMount: mount } = settings;
-  if (vaultTokenFile !== '') return { kind: 'token', token: () => secretIn(vaultTokenFile) };
+  if (vaultTokenFile !== '') return { kind: 'token', token: () => readSecretFile(vaultTokenFile) };
   if (vaultRoleIdFile === '' || vaultSecretIdFile === '') {
-    throw new InvalidSettingFault('settings "vaultTokenFile", or "vaultRoleIdFile" and "vaultSecretIdFile": set them');
+    throw new InvalidSettingFault(
+      'set "vaultTokenFile", or both "vaultRoleIdFile" and "vaultSecretIdFile": the vault driver needs credentials',
+    );
   }
-  const roleId = () => secretIn(vaultRoleIdFile);
-  return { kind: 'approle', roleId, secretId: () => secretIn(vaultSecretIdFile), mount };
+  const roleId = () => readSecretFile(vaultRoleIdFile);
+  return { kind: 'approle', roleId, secretId: () => readSecretFile(vaultSecretIdFile), mount };
 }
 
-/** What a file says, without the end of its line. Refuses one that others than its owner can read. */
-function secretIn(path: string): Secret {
+/** Reads and trims a file. Refuses one that other users can read. */
+function readSecretFile(path: string): Secret {
   const file = openSync(path, 'r');
   try {
     if ((fstatSync(file).mode & OTHERS) !== 0) {

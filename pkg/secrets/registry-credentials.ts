@@ -2,15 +2,15 @@ import type { RegistryCredentials } from '../registry/index.js';
 import { parseCredentialPath } from './credential-path.js';
 import type { SecretStore } from './secret-store.js';
 
-/** The namespace of credentials for registries. */
+/** The namespace of registry credentials. */
 export const REGISTRIES = 'registries';
 
 /**
- * The tenants' own credentials for registries, out of their secrets.
+ * Reads the tenants' own registry credentials from their secrets.
  *
- * The one for `registry.example.com:5000` is at `registries/registry-example-com-5000`: the host with a hyphen for all that
- * a label cannot hold. Two hosts can share a label, so the document names its `host`, beside `username` and `password`;
- * what is meant for another host is never used. A path that the platform may not touch holds nothing for it.
+ * The credential for `registry.example.com:5000` is at `registries/registry-example-com-5000`: the host, with a hyphen for
+ * every character that a label cannot contain. Two hosts can share a label, so the document names its `host` besides
+ * `username` and `password`, and a credential for another host is never used. A forbidden path counts as no credential.
  */
 export function createRegistryCredentials(store: SecretStore): RegistryCredentials {
   return {
@@ -21,14 +21,14 @@ export function createRegistryCredentials(store: SecretStore): RegistryCredentia
 
       const { document } = reading;
       const [username, password] = [document.get('username')?.reveal(), document.get('password')?.reveal()];
-      const isMeant = document.get('host')?.reveal().toLowerCase() === host;
-      if (!isMeant || username === undefined || password === undefined) return { kind: 'none' };
+      const isForHost = document.get('host')?.reveal().toLowerCase() === host;
+      if (!isForHost || username === undefined || password === undefined) return { kind: 'none' };
       return { kind: 'found', credential: { username, password } };
     },
   };
 }
 
-/** The label under which a tenant keeps the credential for a registry, `name[:port]`. */
+/** The label of the credential for a registry, given as `name[:port]`. */
 export function toRegistryLabel(host: string): string {
   return host
     .toLowerCase()

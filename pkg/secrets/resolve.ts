@@ -10,7 +10,7 @@ import {
 import type { Reading, SecretDocument, SecretStore } from './secret-store.js';
 import type { Secret } from './secret.js';
 
-/** What a workload says about secrets. */
+/** The secret references of a workload. */
 export interface SecretReferences {
   readonly secrets: readonly { readonly name: string; readonly path: CredentialPath }[];
   /** Templates by the name of their variable. */
@@ -19,16 +19,16 @@ export interface SecretReferences {
   readonly constants: readonly string[];
 }
 
-/** Which version was seen, by vault path (`deployments/web-db`). What a replica is stamped with. */
+/** Versions by vault path (`deployments/web-db`). A replica is stamped with them. */
 export type SecretVersions = Readonly<Record<string, number>>;
 
-/** A key that is not there, or a whole document when no key is named. */
+/** A missing key, or a whole missing document when no key is named. */
 export interface MissingReference {
   readonly path: string;
   readonly key?: string;
 }
 
-/** Why an environment cannot be had. Paths and names only, no value. */
+/** Why secrets cannot be resolved. Paths and names only, no value. */
 export type UnresolvedSecrets =
   | { readonly kind: 'unavailable'; readonly because: 'sealed' | 'login' | 'unreachable' }
   | { readonly kind: 'forbidden'; readonly paths: readonly string[] }
@@ -39,7 +39,7 @@ export type UnresolvedSecrets =
 /** Whether all references resolve, and to which versions. */
 export type Resolution = { readonly kind: 'resolved'; readonly versions: SecretVersions } | UnresolvedSecrets;
 
-/** The environment itself, for the one container it is meant for. */
+/** The environment of one container, or why it cannot be delivered. */
 export type EnvironmentDelivery =
   | { readonly kind: 'ready'; readonly versions: SecretVersions; readonly environment: ReadonlyMap<string, Secret> }
   | UnresolvedSecrets;
@@ -62,8 +62,8 @@ export function collectReferences(
 }
 
 /**
- * Whether everything that a workload refers to can be had, all or nothing. It goes the whole way that delivery will go
- * and lets the values go, so that what it promises is what delivery finds. `versions` asks for exactly those.
+ * Checks whether everything that a workload refers to can be delivered, all or nothing. It does exactly what delivery
+ * does and discards the values, so that delivery meets the same result. `versions` selects exactly those versions.
  */
 export async function resolveSecrets(
   store: SecretStore,
@@ -77,11 +77,11 @@ export async function resolveSecrets(
 export interface EnvironmentOptions {
   /** The versions that the replica was stamped with. */
   readonly versions: SecretVersions;
-  /** Writes down that these versions are handed out. When it fails, nothing is. */
+  /** Records the delivery of these versions. When it fails, nothing is delivered. */
   readonly audit: (versions: SecretVersions) => Promise<void>;
 }
 
-/** The environment of one container. Audited before a value leaves. */
+/** Reads the environment of one container. The audit record is written before a value is returned. */
 export async function readEnvironment(
   store: SecretStore,
   references: SecretReferences,
@@ -100,12 +100,12 @@ async function deliver(
   const paths = new Map(references.secrets.map(({ path }) => [formatVaultPath(path), path]));
   let readings: readonly CredentialReading[];
   try {
-    readings = await Promise.all([...paths].map(([text, path]) => found(store, path, text, wanted[text])));
+    readings = await Promise.all([...paths].map(([text, path]) => readCredential(store, path, text, wanted[text])));
   } catch (thrown) {
-    if (thrown instanceof SecretStoreUnavailableFault) return { kind: 'unavailable', because: causeOf(thrown) };
+    if (thrown instanceof SecretStoreUnavailableFault) return { kind: 'unavailable', because: toCause(thrown) };
     throw thrown;
   }
-  return refused(readings) ?? composed(references, readings);
+  return findFailure(readings) ?? composeDelivery(references, readings);
 }
 
 interface CredentialReading {
@@ -114,7 +114,7 @@ interface CredentialReading {
   readonly reading: Reading | { readonly kind: 'unreadable' };
 }
 
-async function found(
+async function readCredential(
   store: SecretStore,
   path: CredentialPath,
   text: string,
@@ -128,8 +128,8 @@ async function found(
   }
 }
 
-/** The worst of what the store said, with every path that it said it of. */
-function refused(readings: readonly CredentialReading[]): UnresolvedSecrets | undefined {
+/** The most severe failure, with every path that it concerns. */
+function findFailure(readings: readonly CredentialReading[]): UnresolvedSecrets | undefined {
   const paths = (kind: string) => readings.filter(({ reading }) => reading.kind === kind).map(({ text }) => text);
   const [forbidden, unreadable, missing] = [paths('forbidden'), paths('unreadable'), paths('missing')];
   if (forbidden.length > 0) return { kind: 'forbidden', paths: forbidden };
@@ -137,7 +137,7 @@ function refused(readings: readonly CredentialReading[]): UnresolvedSecrets | un
   return missing.length > 0 ? { kind: 'missing', missing: missing.map(path => ({ path })) } : undefined;
 }
 
-function composed(
+function composeDelivery(
   { secrets, composed: templates, constants }: SecretReferences,
   readings: readonly CredentialReading[],
 ): EnvironmentDelivery {
@@ -151,10 +151,10 @@ function composed(
   const entries = secrets.map(({ name, path }) => ({ name, label: path.label }));
   const composition = composeEnvironment(entries, templates, documents, constants);
   if (composition.kind === 'composed') return { kind: 'ready', versions, environment: composition.environment };
-  return incomplete(composition, readings);
+  return toUnresolved(composition, readings);
 }
 
-function incomplete(
+function toUnresolved(
   { missing, collisions, unusable }: IncompleteEnvironment,
   readings: readonly CredentialReading[],
 ): UnresolvedSecrets {
@@ -163,47 +163,61 @@ function incomplete(
   return { kind: 'missing', missing: missing.map(({ label, ...key }) => ({ path: pathOf(label), ...key })) };
 }
 
-function causeOf(fault: SecretStoreUnavailableFault): 'sealed' | 'login' | 'unreachable' {
+function toCause(fault: SecretStoreUnavailableFault): 'sealed' | 'login' | 'unreachable' {
   if (fault instanceof SecretStoreSealedFault) return 'sealed';
   return fault instanceof SecretStoreLoginFault ? 'login' : 'unreachable';
 }
 
-/** Why an environment cannot be had, as it is shown. */
+/** Why an environment cannot be delivered, as users see it. */
 export interface UnresolvedExplanation {
   readonly reason: UnresolvedReason;
-  /** For people. Paths and names only. */
+  /** Human-readable. Paths and names only. */
   readonly message: string;
 }
 
 const UNAVAILABLE = {
-  sealed: 'the secrets store is sealed',
-  login: 'the secrets store does not accept the platform’s own credentials',
-  unreachable: 'the secrets store cannot be reached',
+  sealed: 'the secrets store is sealed: an operator must unseal it',
+  login: 'the secrets store rejects the credentials of the platform: an operator must renew them',
+  unreachable: 'the secrets store is unreachable',
 } as const;
 
-/** Puts into words why an environment cannot be had. */
+/** Explains why an environment cannot be delivered. */
 export function explainUnresolved(unresolved: UnresolvedSecrets): UnresolvedExplanation {
   switch (unresolved.kind) {
     case 'unavailable':
       return { reason: 'secret_store_unavailable', message: UNAVAILABLE[unresolved.because] };
     case 'forbidden':
-      return { reason: 'secret_forbidden', message: `the policy does not grant ${unresolved.paths.join(', ')}` };
+      return {
+        reason: 'secret_forbidden',
+        message: `the policy of the secrets store does not grant the platform access to ${unresolved.paths.join(', ')}`,
+      };
     case 'unreadable':
-      return { reason: 'secret_unreadable', message: `cannot be opened: ${unresolved.paths.join(', ')}` };
+      return {
+        reason: 'secret_unreadable',
+        message: `cannot read ${unresolved.paths.join(', ')}: the stored data is damaged, or sealed with a key that is not in the keyring`,
+      };
     case 'missing':
-      return { reason: 'secret_missing', message: `not there: ${unresolved.missing.map(nameOf).join(', ')}` };
+      return {
+        reason: 'secret_missing',
+        message: `not in the secrets store: ${unresolved.missing.map(formatReference).join(', ')}`,
+      };
     case 'undeliverable':
-      return { reason: 'secret_undeliverable', message: troubleWith(unresolved.collisions, unresolved.unusable) };
+      return {
+        reason: 'secret_undeliverable',
+        message: explainUndeliverable(unresolved.collisions, unresolved.unusable),
+      };
   }
 }
 
-function nameOf({ path, key }: MissingReference): string {
+function formatReference({ path, key }: MissingReference): string {
   return key === undefined ? path : `key ${key} of ${path}`;
 }
 
-function troubleWith(collisions: readonly string[], unusable: readonly string[]): string {
+function explainUndeliverable(collisions: readonly string[], unusable: readonly string[]): string {
   return [
-    ...(collisions.length > 0 ? [`two variables are called ${collisions.join(', ')}`] : []),
-    ...(unusable.length > 0 ? [`no container can have the variables ${unusable.join(', ')}`] : []),
+    ...(collisions.length > 0 ? [`several variables have the same name: ${collisions.join(', ')}`] : []),
+    ...(unusable.length > 0
+      ? [`not usable as environment variables, because of their name, a NUL or their length: ${unusable.join(', ')}`]
+      : []),
   ].join('; ');
 }

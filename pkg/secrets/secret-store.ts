@@ -1,10 +1,10 @@
 import type { Secret } from './secret.js';
 import type { CredentialPath } from './credential-path.js';
 
-/** The material of one version: values by key. */
+/** The content of one version: values by key. */
 export type SecretDocument = ReadonlyMap<string, Secret>;
 
-/** Which versions of a credential there are. Numbers only: no place for a value. */
+/** The versions of a credential. Numbers only: it cannot hold a value. */
 export interface SecretState {
   /** The highest version ever written; 0 before the first. Writes are compared with it. */
   readonly last: number;
@@ -16,67 +16,67 @@ export interface SecretState {
   readonly previous?: number;
 }
 
-/** There is nothing there, or not in that version. */
+/** The credential or the version does not exist. */
 export interface Missing {
   readonly kind: 'missing';
 }
 
-/** The policy of the store does not let the platform touch this path. */
+/** The policy of the store does not grant the platform access to this path. */
 export interface Forbidden {
   readonly kind: 'forbidden';
 }
 
-/** What reading a version came to. */
+/** The result of reading a version. */
 export type Reading =
   | { readonly kind: 'found'; readonly version: number; readonly document: SecretDocument }
   | Missing
   | Forbidden;
 
-/** What asking for the versions came to. */
+/** The result of reading which versions exist. */
 export type StateReading = { readonly kind: 'found'; readonly state: SecretState } | Missing | Forbidden;
 
-/** One version to be written. */
+/** A version to write. */
 export interface NewVersion {
   readonly document: SecretDocument;
-  /** `SecretState.last` as the writer saw it; 0 to write only where there is nothing. */
+  /** `SecretState.last` as the writer read it; 0 to write only when there is no credential. */
   readonly after: number;
   /** `current`: containers get it from now on. `pending`: they keep the current one until `promote`. */
   readonly as: 'current' | 'pending';
 }
 
-/** What a write came to. `conflict`: nothing was written, because another version came first. */
+/** The result of a write. `conflict`: nothing was written, because another version came first. */
 export type SecretWriteResult =
   | { readonly kind: 'written'; readonly version: number }
   | { readonly kind: 'conflict'; readonly last: number }
   | Forbidden;
 
-/** What moving the current version came to. */
+/** The result of changing the current version. */
 export type PromoteResult = { readonly kind: 'promoted'; readonly state: SecretState } | Missing | Forbidden;
 
-/** What destroying came to. `destroyed`: it cannot be read any more, whether or not it ever could. */
+/** The result of destroying. `destroyed`: it cannot be read, whether or not it ever existed. */
 export type DestroyResult = { readonly kind: 'destroyed' } | Forbidden;
 
 /**
- * Where credentials are kept: documents of named values, in versions that never change once written.
+ * A store of credentials: documents of named values, in immutable versions.
  *
- * One version is current. During a rotation the next one is pending or the one before is still there, and both can be
- * read. Every method may be called again after a fault: a write that was already made is answered as made, and nothing is
- * written twice.
+ * One version is current. During a rotation the next one is pending or the previous one still exists, and both can be
+ * read. Every method may be repeated after a fault: a write that was already made succeeds again, and nothing is written
+ * twice.
  *
- * Methods throw `SecretStoreUnavailableFault` (or its kinds, sealed and login) when it is certain that nothing was
- * changed, `SecretOutcomeUnknownFault` when it is not, and `UnreadableSecretFault` for what is there but cannot be
- * trusted. No fault and no outcome holds a value.
+ * Methods throw `SecretStoreUnavailableFault` (or its subclasses, sealed and login) when nothing was changed,
+ * `SecretOutcomeUnknownFault` when that is unknown, and `UnreadableSecretFault` for stored data that cannot be trusted.
+ * No fault and no result of a write holds a value.
  */
 export interface SecretStore {
   /** One version, or the current one. */
   read(path: CredentialPath, version?: number): Promise<Reading>;
   state(path: CredentialPath): Promise<StateReading>;
   write(path: CredentialPath, write: NewVersion): Promise<SecretWriteResult>;
-  /** Makes a readable version the current one: forwards after staging, backwards to abort. */
+  /** Makes a readable version the current one: forward after staging, backward to abort. */
   promote(path: CredentialPath, version: number): Promise<PromoteResult>;
-  /** Destroys exactly this version. When it was current, the highest that is left is current. */
+  /** Destroys exactly this version. When it was current, the highest remaining one becomes current. */
   destroy(path: CredentialPath, version: number): Promise<DestroyResult>;
-  /** Destroys the credential with all versions. A later write begins anew. */
+  /** Destroys the credential with all versions. A later write starts again at version 1. */
   delete(path: CredentialPath): Promise<DestroyResult>;
   close(): Promise<void>;
 }

@@ -4,8 +4,8 @@ import { inspect } from 'node:util';
 const SHOWN = '[secret]';
 
 /**
- * A value that must not be seen. However it is printed, joined, serialised or inspected, it shows `[secret]`; a copy made
- * by structured clone holds nothing. Only `reveal` gives the value, and whoever calls it answers for where it goes.
+ * A value that must not be shown. Printed, joined, serialised or inspected, it is `[secret]`; a structured clone is empty.
+ * Only `reveal` returns the value, and its caller is responsible for where it goes.
  */
 export class Secret {
   readonly #value: string;
@@ -19,13 +19,13 @@ export class Secret {
     return Buffer.byteLength(this.#value);
   }
 
-  /** Whether both hold the same value, in a time that depends on their lengths only. */
+  /** Whether both hold the same value. Takes constant time for equal lengths. */
   equals(other: Secret): boolean {
     const [mine, theirs] = [Buffer.from(this.#value), Buffer.from(other.#value)];
     return mine.length === theirs.length && timingSafeEqual(mine, theirs);
   }
 
-  /** The value itself: for the request to a secrets server, the sealed record, and the container's create body. */
+  /** The value: for requests to a secrets server, sealed records and the body that creates a container. */
   reveal(): string {
     return this.#value;
   }

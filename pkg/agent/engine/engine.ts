@@ -3,7 +3,7 @@ import type { ContainerHealth } from '../../../crds/report/index.js';
 import { Fault } from '../../fault/index.js';
 import type { Secret } from '../../secrets/index.js';
 
-/** Who a container belongs to: written on it as labels, and enough to adopt it after a restart. */
+/** Whom a container belongs to: stored as labels, and enough to adopt it after a restart of the agent. */
 export interface Ownership {
   readonly nodeId: string;
   readonly tenant: string;
@@ -15,25 +15,25 @@ export interface Ownership {
   readonly templateHash: string;
 }
 
-/** Everything a driver needs to make one container. Security settings are not here: they are fixed. */
+/** Everything a driver needs to create one container. Security settings are fixed by the driver. */
 export interface ContainerSpec {
   readonly name: string;
   readonly image: string;
   readonly entrypoint?: readonly string[];
   readonly command?: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
-  /** Further variables, whose values are seen by nobody but the engine. */
+  /** Further variables, whose values are revealed to the engine only. */
   readonly secrets?: ReadonlyMap<string, Secret>;
   readonly healthCheck?: HealthCheck;
   readonly ports: readonly Port[];
-  /** Bridge network of the tenant; made when missing. */
+  /** Bridge network of the tenant; created when missing. */
   readonly network: string;
   /** DNS name on that network. */
   readonly alias: string;
   readonly owner: Ownership;
 }
 
-/** A container that carries our labels for this node. */
+/** The observed state of a container that carries our labels. */
 export interface ContainerStatus {
   readonly id: string;
   readonly name: string;
@@ -51,7 +51,7 @@ export interface EngineFacts {
   readonly memory: number;
 }
 
-/** Something happened to a container of ours: look again. Names no more than that, because the list is the truth. */
+/** A container of this replica changed. It carries no state, because only a list or an inspection is authoritative. */
 export interface EngineEvent {
   readonly replica: string;
 }
@@ -64,9 +64,9 @@ export interface LogChunk {
 /**
  * A container engine.
  *
- * Every method throws `EngineUnreachableFault` when the engine cannot be asked: that means *unknown*, never
- * "no containers". All methods may be repeated: creating what exists under the same replica returns it,
- * starting what runs, stopping what stands still and removing what is gone all succeed.
+ * Every method throws `EngineUnreachableFault` when the engine does not respond: that means *unknown*, never
+ * "no containers". All methods are idempotent: creating a container that exists for the same replica returns it;
+ * starting a running one, stopping a stopped one and removing a removed one succeed.
  */
 export interface Engine {
   facts(): Promise<EngineFacts>;
@@ -74,24 +74,24 @@ export interface Engine {
   inspect(id: string): Promise<ContainerStatus | undefined>;
   /** Whether the image is present. */
   hasImage(image: string): Promise<boolean>;
-  /** Makes sure that the image is present. Throws `ImagePullFault` when the registry will not give it. */
+  /** Makes sure that the image is present. Throws `ImagePullFault` when the registry does not deliver it. */
   pull(image: string): Promise<void>;
   create(order: ContainerSpec): Promise<string>;
   start(id: string): Promise<void>;
   stop(id: string, graceSeconds: number): Promise<void>;
   remove(id: string): Promise<void>;
-  /** Calls back for every event of this node's containers until aborted; after a break, once for `everything`. */
+  /** Reports events of this node's containers until aborted; `everything` after each (re)connection. */
   events(nodeId: string, seen: (event: EngineEvent | 'everything') => void, signal: AbortSignal): Promise<void>;
   logs(id: string, options: { follow: boolean; tail: number }, signal: AbortSignal): AsyncIterable<LogChunk>;
   close(): Promise<void>;
 }
 
-/** What to do about the container that already stands under a name. */
+/** What to do about the container that already has the name. */
 export type NameClaim = 'adopt' | 'replace' | 'conflict';
 
 /**
- * Decides by the labels of the holder: our own replica is adopted, a leftover of the same slot gives way, and
- * everything else, a newer generation of the slot included, is not ours to touch.
+ * Decides by the labels of the holder: the same replica is adopted, an older replica of the same slot is replaced, and
+ * everything else, a newer generation of the slot included, is left alone.
  */
 export function claimName(holder: Ownership | undefined, wanted: Ownership): NameClaim {
   if (!holder || holder.nodeId !== wanted.nodeId || holder.tenant !== wanted.tenant) return 'conflict';
@@ -102,12 +102,12 @@ export function claimName(holder: Ownership | undefined, wanted: Ownership): Nam
   return newer ? 'conflict' : 'replace';
 }
 
-/** The engine could not be asked, or broke off before it had answered: what it holds is unknown. */
+/** The engine did not respond, or the connection broke: its state is unknown. */
 export class EngineUnreachableFault extends Fault {
   readonly retriable = true;
 }
 
-/** The engine answered, and the answer was no. */
+/** The engine refused the request. */
 export class EngineRefusedFault extends Fault {
   readonly retriable = true;
   readonly status: number;
@@ -118,30 +118,32 @@ export class EngineRefusedFault extends Fault {
   }
 }
 
-/** The engine speaks no version of its API that we speak. */
+/** The engine offers no supported version of its API. */
 export class EngineUnsupportedFault extends Fault {
   readonly retriable = false;
 }
 
-/** A container cannot be made because its image is not there yet: pull it first. */
+/** A container cannot be created because its image is not present: pull it first. */
 export class ImageMissingFault extends Fault {
   readonly retriable = true;
 
   constructor(image: string) {
-    super(`the engine does not hold ${image}`);
+    super(`the image ${image} is not present on this node`);
   }
 }
 
-/** The registry would not give the image. */
+/** The registry did not deliver the image. */
 export class ImagePullFault extends Fault {
   readonly retriable = true;
 }
 
-/** Something that is not ours to remove stands under the name. */
+/** The name is taken by something that must not be removed. */
 export class NameConflictFault extends Fault {
   readonly retriable = true;
 
   constructor(name: string) {
-    super(`the name ${name} is taken on this engine by something that Mooring did not make for this replica`);
+    super(
+      `the name ${name} is already used on this engine by something that Mooring did not create for this replica: remove or rename it`,
+    );
   }
 }

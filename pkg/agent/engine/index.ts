@@ -1,11 +1,11 @@
 /**
- * Container engines: what the agent drives.
+ * Container engines: the drivers that create and run containers for the agent.
  *
  * `Engine` is the one small interface; `DockerEngine` and `SimulatedEngine` pass one contract suite
  * (`engine.contract.ts`). Nothing outside a driver's folder knows how it talks to its engine.
  *
- * What a container looks like from inside is fixed by the driver: see `docker/container-body.ts` for the security
- * template. When to make, start or remove one is left to the agent.
+ * The driver fixes the security settings of a container: see `fixedHostConfig` in `docker/docker-container.ts`. When to
+ * create, start or remove one is left to the agent.
  *
  * @module
  */

@@ -15,17 +15,17 @@ import {
   NameConflictFault,
 } from './engine.js';
 
-/** The calls of an engine that can be slow or fail. */
+/** The calls of a simulated engine that can be slow or fail. */
 export type EngineOperation = 'facts' | 'list' | 'inspect' | 'pull' | 'create' | 'start' | 'stop' | 'remove' | 'logs';
 
 export interface SimulatedEngineOptions {
   readonly clock: Clock;
   readonly random: Random;
-  /** Whether the registry gives an image. Default: every image. */
+  /** Whether the registry has an image. Default: every image. */
   readonly registryHasImage?: (image: string) => boolean;
   /** How long a call takes. Default: no time. */
   readonly latencyMs?: (operation: EngineOperation) => number;
-  /** What goes wrong with a call, before it has had its effect or after. Default: nothing. */
+  /** The error of a call, before or after it takes effect. Default: none. */
   readonly failure?: (operation: EngineOperation, when: 'before' | 'after') => Error | undefined;
   /** From start to healthy, where a health check is declared. */
   readonly healthyAfterMs?: number;
@@ -39,9 +39,9 @@ interface Listener {
 }
 
 /**
- * An engine in memory, for simulations and for scale: it outlives the agents that use it, as a real one does.
+ * An engine in memory, for simulations and load tests: it outlives the agents that use it, as a real one does.
  *
- * Everything that takes time takes it from the injected clock.
+ * All delays use the injected clock.
  */
 export class SimulatedEngine implements Engine {
   readonly #options: SimulatedEngineOptions;
@@ -55,7 +55,7 @@ export class SimulatedEngine implements Engine {
     this.#options = options;
   }
 
-  /** All containers, whoever made them: what an onlooker would see. */
+  /** All containers, of every node. */
   get containers(): readonly ContainerStatus[] {
     return [...this.#containers.values()].map(container => container.status);
   }
@@ -65,7 +65,7 @@ export class SimulatedEngine implements Engine {
     return this.#changes;
   }
 
-  /** Takes the engine away, or brings it back. Its containers go on meanwhile. */
+  /** Makes the engine unreachable or reachable. Its containers keep running. */
   setReachable(reachable: boolean): void {
     this.#reachable = reachable;
     if (reachable) for (const { seen } of this.#listeners) seen('everything');
@@ -77,18 +77,18 @@ export class SimulatedEngine implements Engine {
     for (const { seen } of this.#listeners) seen('everything');
   }
 
-  /** The container's own process ends. */
+  /** Ends the container's process. */
   crash(id: string, exitCode: number): void {
-    const container = this.#demand(id);
+    const container = this.#find(id);
     container.exit(exitCode);
-    this.#tell(container);
+    this.#notify(container);
   }
 
-  /** The container's health check changes its mind. */
+  /** Sets the result of the container's health check. */
   setHealth(id: string, health: ContainerHealth): void {
-    const container = this.#demand(id);
+    const container = this.#find(id);
     container.health = health;
-    this.#tell(container);
+    this.#notify(container);
   }
 
   facts(): Promise<EngineFacts> {
@@ -129,23 +129,23 @@ export class SimulatedEngine implements Engine {
       const id = this.#options.random.bytes(32).toString('hex');
       const container = new SimulatedContainer(id, order);
       this.#containers.set(id, container);
-      this.#tell(container);
+      this.#notify(container);
       return id;
     });
   }
 
   start(id: string): Promise<void> {
     return this.#call('start', () => {
-      const container = this.#demand(id);
+      const container = this.#find(id);
       if (container.status.state === 'running') return;
       this.#changes++;
       const run = container.start();
-      this.#tell(container);
+      this.#notify(container);
       if (container.status.health !== 'starting') return;
       this.#options.clock.after(this.#options.healthyAfterMs ?? 1000, () => {
         if (container.run !== run || container.status.health !== 'starting') return;
         container.health = 'healthy';
-        this.#tell(container);
+        this.#notify(container);
       });
     });
   }
@@ -156,7 +156,7 @@ export class SimulatedEngine implements Engine {
       if (container?.status.state !== 'running') return;
       this.#changes++;
       container.exit(143);
-      this.#tell(container);
+      this.#notify(container);
     });
   }
 
@@ -181,7 +181,7 @@ export class SimulatedEngine implements Engine {
     { follow }: { follow: boolean; tail: number },
     signal: AbortSignal,
   ): AsyncGenerator<LogChunk> {
-    const { name } = await this.#call('logs', () => this.#demand(id).status);
+    const { name } = await this.#call('logs', () => this.#find(id).status);
     yield { stream: 'stdout', bytes: Buffer.from(`${name} is simulated\n`) };
     if (!follow || signal.aborted) return;
     await new Promise<void>(resolve => signal.addEventListener('abort', () => resolve(), { once: true }));
@@ -195,7 +195,7 @@ export class SimulatedEngine implements Engine {
     const { clock, latencyMs, failure } = this.#options;
     const ms = latencyMs?.(operation) ?? 0;
     if (ms > 0) await sleep(clock, ms);
-    if (!this.#reachable) throw new EngineUnreachableFault('the simulated engine is away');
+    if (!this.#reachable) throw new EngineUnreachableFault('the simulated engine is unreachable');
 
     const before = failure?.(operation, 'before');
     if (before) throw before;
@@ -205,7 +205,7 @@ export class SimulatedEngine implements Engine {
     return result;
   }
 
-  #demand(id: string): SimulatedContainer {
+  #find(id: string): SimulatedContainer {
     const container = this.#containers.get(id);
     if (!container) throw new EngineRefusedFault(404, `no such container: ${id}`);
     return container;
@@ -215,10 +215,10 @@ export class SimulatedEngine implements Engine {
     this.#changes++;
     container.exit(137);
     this.#containers.delete(container.status.id);
-    this.#tell(container);
+    this.#notify(container);
   }
 
-  #tell({ status: { owner } }: SimulatedContainer): void {
+  #notify({ status: { owner } }: SimulatedContainer): void {
     if (!this.#reachable) return;
     for (const { nodeId, seen } of this.#listeners) if (nodeId === owner.nodeId) seen({ replica: owner.replica });
   }
@@ -239,7 +239,7 @@ export class SimulatedContainer {
     return this.#seen;
   }
 
-  /** Counts the starts, so that what belongs to an earlier run can be told. */
+  /** Counts the starts, so that a timer of an earlier run is recognised. */
   get run(): number {
     return this.#run;
   }
@@ -248,7 +248,7 @@ export class SimulatedContainer {
     this.#seen = { ...this.#seen, health };
   }
 
-  /** Answers the number of the run that began. */
+  /** Returns the number of the run that began. */
   start(): number {
     this.#seen = { ...this.#seen, state: 'running', health: this.#checked ? 'starting' : 'none', exitCode: undefined };
     this.#run++;

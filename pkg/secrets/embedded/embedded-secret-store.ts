@@ -33,7 +33,7 @@ export interface EmbeddedSecretStoreOptions {
   readonly store: Store;
   readonly keyring: SecretKeyring;
   readonly random: Random;
-  /** The namespaces that the policy grants. Everything else is forbidden. */
+  /** The namespaces that the policy grants. All others are forbidden. */
   readonly granted: readonly string[];
   readonly limits?: SecretLimits;
   /** How many versions of a credential stay readable. */
@@ -53,10 +53,10 @@ interface StoredHead {
 /**
  * Credentials in the platform's own store, sealed with a key that is never in it.
  *
- * A credential is one head, which says what versions there are, and one sealed record a version. Both change in one
- * transaction guarded by the head. Whoever can write to the store but has no key can destroy material, and nothing else:
- * records that are altered, exchanged or put back are noticed. A whole credential, head and records, that is put
- * back as it once stood is not: it is what a restored backup looks like.
+ * A credential is one head, which lists its versions, and one sealed record per version. Both change in one transaction
+ * guarded by the head. An attacker who can write to the store but has no key can destroy material, and nothing else:
+ * altered, exchanged or replayed records are detected. Replaying a whole credential, head and records, is not detected:
+ * it looks like a restored backup.
  */
 export class EmbeddedSecretStore implements SecretStore {
   readonly #store: Store;
@@ -88,10 +88,10 @@ export class EmbeddedSecretStore implements SecretStore {
           const document = openVersion(this.#keyring, { path, uid: held.head.uid, version: wanted }, record);
           return { kind: 'found', version: wanted, document };
         }
-        // Destroyed between the two reads, unless the head still promises it.
+        // Destroyed between the two reads, unless the head still lists it.
         if ((await this.#held(path))?.entry.revision === held.entry.revision) break;
       }
-      throw new UnreadableSecretFault(`${headKey(path)} names a version that is not there`);
+      throw new UnreadableSecretFault(`${headKey(path)} lists a version whose record is missing`);
     });
   }
 
@@ -112,7 +112,7 @@ export class EmbeddedSecretStore implements SecretStore {
         const version = await this.#append(path, write, held);
         if (version !== undefined) return { kind: 'written', version };
       }
-      throw new SecretStoreUnavailableFault(`${headKey(path)} kept changing`);
+      throw new SecretStoreUnavailableFault(`${headKey(path)} was changed by other writers in every attempt`);
     });
   }
 
@@ -147,11 +147,11 @@ export class EmbeddedSecretStore implements SecretStore {
         const guards = [{ key: entry.key, at: entry.revision }];
         if ((await this.#store.commit({ guards, puts: [], deletes })).stored) return { kind: 'destroyed' };
       }
-      throw new SecretStoreUnavailableFault(`${headKey(path)} kept changing`);
+      throw new SecretStoreUnavailableFault(`${headKey(path)} was changed by other writers in every attempt`);
     });
   }
 
-  /** The store is not this object's own to close. */
+  /** The caller owns the store and closes it. */
   async close(): Promise<void> {}
 
   async #held(path: CredentialPath): Promise<StoredHead | undefined> {
@@ -159,7 +159,7 @@ export class EmbeddedSecretStore implements SecretStore {
     return entry && { entry, head: readHead(this.#keyring, path, entry) };
   }
 
-  /** Writes the next version and the head that knows it, unless somebody else was first. */
+  /** Writes the next version and its head. Undefined when another writer was first. */
   async #append(path: CredentialPath, write: NewVersion, held: StoredHead | undefined): Promise<number | undefined> {
     const uid = held?.head.uid ?? this.#random.uuid();
     const grown = addVersion(held?.head ?? noVersions, write.as);
@@ -180,7 +180,7 @@ export class EmbeddedSecretStore implements SecretStore {
     return stored ? version : undefined;
   }
 
-  /** A write whose answer was lost is answered again; a different one came too late. */
+  /** A repeated write succeeds again; a different one is a conflict. */
   async #alreadyWritten(
     path: CredentialPath,
     { document, after }: NewVersion,
@@ -192,7 +192,7 @@ export class EmbeddedSecretStore implements SecretStore {
     return same ? { kind: 'written', version: last } : { kind: 'conflict', last };
   }
 
-  /** Changes the head, and deletes the records of versions that it names no more. Nothing is written for no change. */
+  /** Changes the head, and deletes the records of versions that it no longer lists. Writes nothing without a change. */
   async #change(
     path: CredentialPath,
     change: (head: CredentialHead) => CredentialHead | undefined,
@@ -209,7 +209,7 @@ export class EmbeddedSecretStore implements SecretStore {
       });
       if (stored) return next;
     }
-    throw new SecretStoreUnavailableFault(`${headKey(path)} kept changing`);
+    throw new SecretStoreUnavailableFault(`${headKey(path)} was changed by other writers in every attempt`);
   }
 
   async #allowed<Outcome>(path: CredentialPath, work: () => Promise<Outcome>): Promise<Outcome | Forbidden> {
@@ -217,18 +217,18 @@ export class EmbeddedSecretStore implements SecretStore {
     try {
       return await work();
     } catch (thrown) {
-      throw asSecretFault(thrown);
+      throw toSecretFault(thrown);
     }
   }
 }
 
-function asSecretFault(thrown: unknown): Error {
+function toSecretFault(thrown: unknown): Error {
   const cause = asError(thrown);
   if (thrown instanceof StoreUnavailableFault) {
-    return new SecretStoreUnavailableFault('the store that keeps the secrets is unavailable', { cause });
+    return new SecretStoreUnavailableFault('the store that holds the secrets is unavailable', { cause });
   }
   if (thrown instanceof OutcomeUnknownFault) {
-    return new SecretOutcomeUnknownFault('whether the secret was changed is not known', { cause });
+    return new SecretOutcomeUnknownFault('whether the secret was changed is unknown', { cause });
   }
   return cause;
 }

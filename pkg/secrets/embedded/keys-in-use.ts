@@ -8,10 +8,10 @@ import { readKeyId } from './records.js';
 import { loadSecretKeyring, openSecretKeyring, type SecretKeyring } from './secret-keyring.js';
 
 /**
- * `keyrings/secrets`: the names of all keys that something in the store may be sealed with. A name is a digest, and says
- * nothing of its key.
+ * `keyrings/secrets`: the names of all keys that records in the store may be sealed with. A name is a digest and reveals
+ * nothing about its key.
  *
- * Every change that seals is guarded by this record and names its own key as the one that writes, so nothing is ever
+ * Every transaction that seals is guarded by this record and names its own key as the writing one, so no record is ever
  * sealed with a key that is not named here.
  */
 export interface KeysInUse {
@@ -20,7 +20,7 @@ export interface KeysInUse {
   readonly others: readonly string[];
 }
 
-/** The record as it stands. */
+/** The record with its revision. */
 export interface KeysInUseReading {
   readonly revision: Revision;
   readonly names: readonly string[];
@@ -29,53 +29,53 @@ export interface KeysInUseReading {
 
 const KEY = keys.secretKeyring();
 
-/** Reads which keys are in use. A store without the record is empty, or was sealed before there was one. */
+/** Reads which keys are in use. A store without the record is empty, or older than the record. */
 export async function readKeysInUse(store: Store): Promise<KeysInUseReading> {
   const entry: Entry | undefined = await store.get(KEY);
-  if (!entry) return { revision: 0, names: await namesOnRecords(store), writing: undefined };
+  if (!entry) return { revision: 0, names: await readRecordKeyNames(store), writing: undefined };
   const { writing, others } = value<KeysInUse>(entry);
   return { revision: entry.revision, names: [writing, ...others], writing };
 }
 
-async function namesOnRecords(store: Store): Promise<readonly string[]> {
+async function readRecordKeyNames(store: Store): Promise<readonly string[]> {
   const lists = await Promise.all([store.list(ranges.secrets), store.list(ranges.secretVersions)]);
   return [...new Set(lists.flatMap(({ entries }) => entries.flatMap(entry => readKeyId(entry) ?? [])))];
 }
 
-/** What a change that seals with the keyring's first key must carry. */
+/** The guards and puts of every transaction that seals with the keyring's first key. */
 export function guardSealing({ writing }: SecretKeyring, seen: KeysInUseReading): Pick<Change, 'guards' | 'puts'> {
   const guards = [{ key: KEY, at: seen.revision }];
   if (seen.writing === writing.id) return { guards, puts: [] };
-  return { guards, puts: [recordOf(writing.id, seen.names)] };
+  return { guards, puts: [buildRecord(writing.id, seen.names)] };
 }
 
-/** The change that says that nothing is sealed with any other key, unless somebody has sealed since it was seen. */
+/** The transaction that drops all other keys. It fails when another writer has sealed since the reading. */
 export function retireOtherKeys({ writing }: SecretKeyring, seen: KeysInUseReading): Change {
-  return { guards: [{ key: KEY, at: seen.revision }], puts: [recordOf(writing.id, [])], deletes: [] };
+  return { guards: [{ key: KEY, at: seen.revision }], puts: [buildRecord(writing.id, [])], deletes: [] };
 }
 
-function recordOf(writing: string, names: readonly string[]) {
+function buildRecord(writing: string, names: readonly string[]) {
   const record: KeysInUse = { writing, others: names.filter(name => name !== writing) };
   return { key: KEY, bytes: encode(record) };
 }
 
 /**
- * The keyring in a file, once it is certain that it opens what is in the store.
+ * Opens the keyring in a file, and checks that it fits the secrets in the store.
  *
- * It is made only for a store in which nothing was ever sealed. Anything else would be found out late: by a container
- * that cannot be made, or when the right keyring is back and half of the secrets are sealed with the wrong one.
+ * A keyring is created only for a store without sealed records. A wrong one would otherwise be noticed late: by a
+ * container that cannot be created, or when half of the secrets are sealed with the wrong key.
  */
 export async function openStoreKeyring(store: Store, file: string, random: Random): Promise<SecretKeyring> {
   for (;;) {
     const seen = await readKeysInUse(store);
-    if (seen.names.length > 0) return fitting(file, seen.names);
+    if (seen.names.length > 0) return loadFittingKeyring(file, seen.names);
     const keyring = openSecretKeyring(file, random);
-    // Of two machines that make their own at the same time, one finds here that it came second.
+    // Of two machines that create a keyring at the same time, the second one loses here.
     if ((await store.commit({ ...guardSealing(keyring, seen), deletes: [] })).stored) return keyring;
   }
 }
 
-function fitting(file: string, names: readonly string[]): SecretKeyring {
+function loadFittingKeyring(file: string, names: readonly string[]): SecretKeyring {
   if (!existsSync(file)) throw new SecretKeyringFault(`there is no keyring at ${file}, ${SEALED} ${names.join(', ')}`);
   const keyring = loadSecretKeyring(file);
   const lacking = names.filter(name => !keyring.find(name));
@@ -83,4 +83,4 @@ function fitting(file: string, names: readonly string[]): SecretKeyring {
   throw new SecretKeyringFault(`the keyring at ${file} is not the right one, ${SEALED} ${lacking.join(', ')}`);
 }
 
-const SEALED = 'and the secrets in the store need the key';
+const SEALED = 'and the secrets in the store are sealed with the key';

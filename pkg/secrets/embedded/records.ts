@@ -9,15 +9,15 @@ import type { Versions } from '../versions.js';
 import { computeCode, isAuthentic, seal, type SealedRecord, unseal } from './seal.js';
 import type { SecretKeyring } from './secret-keyring.js';
 
-/** What is stored of a credential beside its sealed versions. No place for a value. */
+/** What is stored of a credential besides its sealed versions. It cannot hold a value. */
 export interface CredentialHead extends Versions {
-  /** Of this credential: one that is deleted and made again is another, and nothing sealed for the first opens for it. */
+  /** Unique to this credential: after deletion and re-creation it differs, and old records no longer open. */
   readonly uid: string;
 }
 
 interface HeadRecord extends CredentialHead {
   readonly keyId: string;
-  /** Proves that the keyring's owner wrote the rest: a version cannot be made current again by whoever can write here. */
+  /** MAC over the head: without the key, nobody can make an old version current again. */
   readonly code: string;
 }
 
@@ -28,31 +28,31 @@ export const headKey = ({ tenant, namespace, label }: CredentialPath) => keys.se
 export const versionKey = ({ tenant, namespace, label }: CredentialPath, version: number) =>
   keys.secretVersion(tenant, namespace, label, version);
 
-/** The document that stands for a head in the store. */
+/** The stored form of a head. */
 export function buildHeadRecord(keyring: SecretKeyring, path: CredentialPath, head: CredentialHead): HeadRecord {
   const { writing } = keyring;
   return { ...head, keyId: writing.id, code: computeCode(writing, headFacts(path, head)) };
 }
 
-/** The head that an entry holds. Throws when it was not written by an owner of the keyring. */
+/** Reads a head. Throws when it was not written with a key of the keyring. */
 export function readHead(keyring: SecretKeyring, path: CredentialPath, entry: Entry): CredentialHead {
   const { keyId, code, ...head } = parsed<HeadRecord>(entry);
   const key = keyring.find(keyId);
   if (!key) throw new UnreadableSecretFault(`${entry.key} is sealed with a key that is not in the keyring`);
   if (!Array.isArray(head.live) || !isAuthentic(key, headFacts(path, head), String(code))) {
-    throw new UnreadableSecretFault(`${entry.key} was altered, or belongs elsewhere`);
+    throw new UnreadableSecretFault(`${entry.key} was altered, or copied from another place`);
   }
   return head;
 }
 
-/** One version of one credential: what its record is bound to. */
+/** One version of one credential. Its record is bound to it. */
 export interface VersionIdentity {
   readonly path: CredentialPath;
   readonly uid: string;
   readonly version: number;
 }
 
-/** The record that stands for a version in the store. */
+/** Seals a version. */
 export function sealVersion(
   keyring: SecretKeyring,
   random: Random,
@@ -62,19 +62,19 @@ export function sealVersion(
   return seal(keyring, random, versionFacts(of), packDocument(document));
 }
 
-/** The document of a version. Throws when the record is not the one that was written for it. */
+/** Opens a version. Throws when the record was not written for it. */
 export function openVersion(keyring: SecretKeyring, of: VersionIdentity, entry: Entry): SecretDocument {
   const { keyId, salt, box } = parsed<SealedRecord>(entry);
   const sealed = { keyId: String(keyId), salt: String(salt), box: String(box) };
   return unpackDocument(unseal(keyring, versionFacts(of), sealed));
 }
 
-/** Whether a record was written with the key that writes now. */
+/** Whether a record is sealed with the keyring's writing key. */
 export function isSealedWithWritingKey(keyring: SecretKeyring, entry: Entry): boolean {
   return parsed<{ keyId: string }>(entry).keyId === keyring.writing.id;
 }
 
-/** The name of the key that a record is sealed with; undefined for what is no record. */
+/** The name of the key that a record is sealed with; undefined when it is not a record. */
 export function readKeyId(entry: Entry): string | undefined {
   try {
     return String(parsed<{ keyId: string }>(entry).keyId);
@@ -100,7 +100,7 @@ function parsed<T extends object>(entry: Entry): T {
     const document = value<T | null>(entry);
     if (typeof document === 'object' && document !== null) return document;
   } catch {
-    // Not even JSON; said below, without quoting it.
+    // Not JSON: reported below, without quoting it.
   }
   throw new UnreadableSecretFault(`${entry.key} is not a record of the secrets store`);
 }

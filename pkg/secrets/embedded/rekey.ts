@@ -15,7 +15,7 @@ import {
 } from './records.js';
 import type { SecretKeyring } from './secret-keyring.js';
 
-/** A credential that cannot be opened with any key at hand. */
+/** A credential that no key of the keyring opens. */
 export interface UnreadableCredential {
   readonly tenant: string;
   /** `<namespace>/<label>`. */
@@ -24,40 +24,40 @@ export interface UnreadableCredential {
 }
 
 /**
- * What re-sealing came to.
+ * The result of re-sealing.
  *
- * - `done`: nothing is sealed with another key than the first; the others may go.
- * - `unreadable`: all is done but for credentials that cannot be opened.
- * - `contested`: some process goes on sealing with another key.
- * - `stopped`: it was told to stop.
+ * - `done`: everything is sealed with the first key; the others may be removed.
+ * - `unreadable`: some credentials cannot be opened; all others are done.
+ * - `contested`: another process keeps sealing with another key.
+ * - `stopped`: it was aborted.
  */
 export interface RekeyResult {
   readonly outcome: 'done' | 'unreadable' | 'contested' | 'stopped';
-  /** Records, heads and versions alike, that were sealed anew. */
+  /** Heads and versions that were sealed again. */
   readonly rewritten: number;
   readonly unreadable: readonly UnreadableCredential[];
-  /** Names of keys that nothing is sealed with any more. */
+  /** Names of keys that no record is sealed with any more. */
   readonly retired: readonly string[];
 }
 
-/** What re-sealing works with. */
+/** What re-sealing needs. */
 export interface RekeyOptions {
   readonly store: Store;
   readonly keyring: SecretKeyring;
   readonly random: Random;
-  /** Destroys what cannot be opened instead of stopping short of it. */
+  /** Destroys credentials that cannot be opened. */
   readonly discardUnreadable?: boolean;
   readonly signal?: AbortSignal;
-  /** Is told after each credential how many of all have been looked at. */
+  /** Called after each credential. */
   readonly onProgress?: (looked: number, all: number) => void;
 }
 
-/** How often all credentials are gone through when somebody seals with another key meanwhile. */
+/** How often all credentials are visited when another process seals with another key meanwhile. */
 const PASSES = 3;
 
 /**
- * Seals everything anew that is not sealed with the keyring's first key. May run while the platform works, be stopped at
- * any point, and be run again: what is done stays done.
+ * Re-seals every record that is not sealed with the keyring's first key. It may run while the platform works, be stopped
+ * at any point, and be run again: finished work stays finished.
  */
 export async function rekeySecrets(options: RekeyOptions): Promise<RekeyResult> {
   const { store, keyring } = options;
@@ -69,7 +69,7 @@ export async function rekeySecrets(options: RekeyOptions): Promise<RekeyResult> 
     rewritten += found.rewritten;
     if (found.isStopped) return sum({ outcome: 'stopped', unreadable: found.unreadable });
     if (found.unreadable.length > 0) return sum({ outcome: 'unreadable', unreadable: found.unreadable });
-    // Fails when anything was sealed with another key since the pass began: it may have been missed.
+    // Fails when a record was sealed with another key since the pass began: the pass may have missed it.
     if ((await store.commit(retireOtherKeys(keyring, seen))).stored) {
       const retired = seen.names.filter(name => name !== keyring.writing.id);
       return { outcome: 'done', rewritten, unreadable: [], retired };
@@ -78,7 +78,7 @@ export async function rekeySecrets(options: RekeyOptions): Promise<RekeyResult> 
   return sum({ outcome: 'contested', unreadable: [] });
 }
 
-/** Has the record name our key as the one that writes: whoever seals with another one must change it. */
+/** Names our key as the writing one. A process that seals with another key must change the record, and is noticed. */
 async function claim({ store, keyring }: RekeyOptions): Promise<KeysInUseReading> {
   for (;;) {
     const seen = await readKeysInUse(store);
@@ -113,7 +113,7 @@ async function onePass(options: RekeyOptions): Promise<Pass> {
   return { rewritten, unreadable, isStopped: false };
 }
 
-/** One credential, begun anew whenever somebody changes it meanwhile. */
+/** Re-seals one credential, and starts over when it is changed meanwhile. */
 async function rekeyOne(options: RekeyOptions, path: CredentialPath): Promise<number> {
   let rewritten = 0;
   for (;;) {
@@ -150,13 +150,13 @@ async function rekeyRound({ store, keyring, random }: RekeyOptions, path: Creden
   return { settled, rewritten };
 }
 
-/** A version that is gone was destroyed meanwhile, unless the head still promises it. */
+/** A missing version was destroyed meanwhile, unless the head still lists it. */
 async function checkChanged(store: Store, { key, revision }: Entry): Promise<void> {
   if ((await store.get(key))?.revision === revision)
-    throw new UnreadableSecretFault(`${key} names a version that is not there`);
+    throw new UnreadableSecretFault(`${key} lists a version whose record is missing`);
 }
 
-/** Destroys a credential without opening it. False when somebody has changed it meanwhile. */
+/** Destroys a credential without opening it. False when it was changed meanwhile. */
 async function discard(store: Store, { key, revision }: Entry): Promise<boolean> {
   const { entries } = await store.list(`${ranges.secretVersions}${key.slice(ranges.secrets.length)}/`);
   const deletes = [key, ...entries.map(version => version.key)];

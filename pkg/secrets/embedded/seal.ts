@@ -4,9 +4,9 @@ import type { Random } from '../../clock/index.js';
 import { UnreadableSecretFault } from '../faults.js';
 import type { SealingKey, SecretKeyring } from './secret-keyring.js';
 
-/** Sealed bytes, as they are stored. */
+/** A sealed record, as it is stored. */
 export interface SealedRecord {
-  /** Which key it is sealed with. */
+  /** The name of the key that it is sealed with. */
   readonly keyId: string;
   /** Base64 of the 32 random bytes that this record's own key comes from. */
   readonly salt: string;
@@ -23,10 +23,10 @@ const RECORD = 'mooring.io/secrets/record/1';
 const HEAD = 'mooring.io/secrets/head/1';
 
 /**
- * Seals bytes so that they open only under the same `context`: the names of all it belongs to.
+ * Encrypts bytes so that they open only with the same `context`: the path and version they belong to.
  *
- * Each record has a key of its own, derived from the keyring's key and a random salt, so that no key ever seals two
- * records and no count of writes wears one out.
+ * Each record has its own key, derived from the keyring's key and a random salt, so no key encrypts two records and the
+ * number of writes is not limited by nonce reuse.
  */
 export function seal(keyring: SecretKeyring, random: Random, context: readonly unknown[], bytes: Buffer): SealedRecord {
   const { writing } = keyring;
@@ -38,7 +38,7 @@ export function seal(keyring: SecretKeyring, random: Random, context: readonly u
   return { keyId: writing.id, salt: salt.toString('base64'), box: box.toString('base64') };
 }
 
-/** Opens what `seal` sealed under the same context. Everything else is an `UnreadableSecretFault`. */
+/** Decrypts what `seal` encrypted with the same context. Anything else is an `UnreadableSecretFault`. */
 export function unseal(keyring: SecretKeyring, context: readonly unknown[], sealed: SealedRecord): Buffer {
   const held = keyring.find(sealed.keyId);
   if (!held) throw new UnreadableSecretFault('a secret is sealed with a key that is not in the keyring');
@@ -50,18 +50,18 @@ export function unseal(keyring: SecretKeyring, context: readonly unknown[], seal
     decipher.setAuthTag(box.subarray(-TAG_BYTES));
     return Buffer.concat([decipher.update(box.subarray(0, -TAG_BYTES)), decipher.final()]);
   } catch {
-    // The cause says nothing more, and must not be given the chance to.
-    throw new UnreadableSecretFault('a sealed secret was altered, or belongs elsewhere');
+    // The cause adds nothing, and must not have the chance to leak anything.
+    throw new UnreadableSecretFault('a sealed secret was altered, or copied from another place');
   }
 }
 
-/** Hex of a code that proves who wrote the facts: nobody without the key can make one. */
+/** Hex of an HMAC over the facts: it cannot be forged without the key. */
 export function computeCode({ id, key }: SealingKey, facts: readonly unknown[]): string {
   const own = Buffer.from(hkdfSync('sha256', key, Buffer.alloc(0), HEAD, KEY_BYTES));
   return createHmac('sha256', own).update(bind(id, facts)).digest('hex');
 }
 
-/** Whether `code` is what `authenticate` gives for these facts. */
+/** Whether `code` is the HMAC of these facts. */
 export function isAuthentic(key: SealingKey, facts: readonly unknown[], code: string): boolean {
   const [expected, given] = [Buffer.from(computeCode(key, facts), 'hex'), Buffer.from(code, 'hex')];
   return expected.length === given.length && timingSafeEqual(expected, given);
@@ -72,7 +72,7 @@ function recordKey({ key }: SealingKey, salt: Buffer): { key: Buffer; nonce: Buf
   return { key: derived.subarray(0, KEY_BYTES), nonce: derived.subarray(KEY_BYTES) };
 }
 
-/** JSON of a list has one reading, so no two contexts give the same bytes. */
+/** JSON of a list is unambiguous, so two contexts never give the same bytes. */
 function bind(keyId: string, facts: readonly unknown[]): Buffer {
   return Buffer.from(JSON.stringify([keyId, ...facts]));
 }

@@ -3,15 +3,15 @@ import { createHash, createSecretKey, type KeyObject } from 'node:crypto';
 import { KEY_BYTES, loadKeys, openKeys, UnusableKeyFileFault } from '../../auth/index.js';
 import type { Random } from '../../clock/index.js';
 
-/** One key, with the name that records carry to say what they are sealed with. */
+/** One key, with the name that records carry. */
 export interface SealingKey {
   readonly id: string;
   readonly key: KeyObject;
 }
 
 /**
- * The keys that secrets are sealed with. The first writes; all of them read, so that a new one can be put in front and
- * `rekey` run while the platform works.
+ * The keys that secrets are sealed with. The first one writes; all of them read, so a new one can be put in front and
+ * `rekey` can run while the platform works.
  */
 export class SecretKeyring {
   readonly writing: SealingKey;
@@ -19,12 +19,13 @@ export class SecretKeyring {
 
   constructor(keys: readonly Buffer[]) {
     const all = keys.map(sealingKey);
-    if (!all[0]) throw new UnusableKeyFileFault('a keyring must hold at least one key');
+    if (!all[0])
+      throw new UnusableKeyFileFault('a secrets keyring must have at least one key: restore the file from a backup');
     this.writing = all[0];
     this.#keys = new Map(all.map(key => [key.id, key]));
   }
 
-  /** The key of that name, if it is at hand. */
+  /** The key of that name, if the keyring has it. */
   find(id: string): SealingKey | undefined {
     return this.#keys.get(id);
   }
@@ -35,13 +36,14 @@ export function loadSecretKeyring(path: string): SecretKeyring {
   return new SecretKeyring(loadKeys(path));
 }
 
-/** The same, and makes the file with one new key when there is none. */
+/** The same, and creates the file with one new key when there is none. */
 export function openSecretKeyring(path: string, random: Random): SecretKeyring {
   return new SecretKeyring(openKeys(path, random));
 }
 
 function sealingKey(bytes: Buffer): SealingKey {
-  if (bytes.length !== KEY_BYTES) throw new UnusableKeyFileFault(`a key must be ${KEY_BYTES} bytes`);
+  if (bytes.length !== KEY_BYTES)
+    throw new UnusableKeyFileFault(`a key of the secrets keyring must be ${KEY_BYTES} bytes in base64`);
   const id = createHash('sha256').update('mooring.io/secrets/key-id\0').update(bytes).digest('hex').slice(0, 16);
   return { id, key: createSecretKey(bytes) };
 }

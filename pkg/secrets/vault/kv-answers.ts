@@ -3,40 +3,40 @@ import { SecretStoreUnavailableFault } from '../faults.js';
 import type { SecretDocument } from '../secret-store.js';
 import type { Versions } from '../versions.js';
 
-/** The custom metadata that says which version is current while it is not the highest. */
+/** The custom metadata that names the current version while it is not the highest. */
 export const PIN = 'mooring-current';
 
 type Fields = Readonly<Record<string, unknown>>;
 type CustomMetadata = Readonly<Record<string, string>>;
 
-/** What `data/<path>` says of one version. */
+/** One version, as `data/<path>` returns it. */
 export interface KvVersion {
   readonly version: number;
   readonly document: SecretDocument;
   readonly pin?: number;
 }
 
-/** What `metadata/<path>` says. */
+/** The versions, as `metadata/<path>` returns them. */
 export interface KvMetadata {
   readonly versions: Versions;
-  /** All of it, so that what others put there stays when ours changes. */
+  /** All custom metadata, so that entries of others are preserved. */
   readonly custom: CustomMetadata;
 }
 
-/** Reads the answer to reading a version. */
+/** Parses the response to reading a version. */
 export function parseKvVersion(body: unknown): KvVersion {
   const { data, metadata } = fields(body, 'data');
   const { version, custom_metadata: custom } = fields({ metadata }, 'metadata');
   return { version: whole(version), document: parseSecretDocument(data), ...pinIn(custom) };
 }
 
-/** Reads the answer to writing a version. */
+/** Parses the response to writing a version. */
 export function parseKvWrite(body: unknown): { readonly version: number; readonly pin?: number } {
   const { version, custom_metadata: custom } = fields(body, 'data');
   return { version: whole(version), ...pinIn(custom) };
 }
 
-/** Reads the answer to asking for the versions. `now` decides about those that delete themselves. */
+/** Parses the response to reading the metadata. `now` decides which scheduled deletions have passed. */
 export function parseKvMetadata(body: unknown, now: number): KvMetadata {
   const data = fields(body, 'data');
   const live = Object.entries(fields(data, 'versions'))
@@ -47,7 +47,7 @@ export function parseKvMetadata(body: unknown, now: number): KvMetadata {
   return { versions: { last: whole(data['current_version']), live, ...pinIn(custom) }, custom };
 }
 
-/** Whether a 404 speaks of a version that is gone, of a credential that is there. */
+/** Whether a 404 means a deleted version of an existing credential. */
 export function isGoneVersion(body: unknown): boolean {
   const data = (body as Fields | undefined)?.['data'] as Fields | undefined;
   return typeof data?.['metadata'] === 'object';
@@ -65,16 +65,18 @@ function pinIn(custom: unknown): { pin?: number } {
 
 function fields(body: unknown, name: string): Fields {
   const found = (body as Fields | undefined)?.[name];
-  if (typeof found !== 'object' || found === null) throw unintelligible();
+  if (typeof found !== 'object' || found === null) throw invalidResponse();
   return found as Fields;
 }
 
 function whole(value: unknown): number {
-  if (!Number.isSafeInteger(value) || (value as number) < 0) throw unintelligible();
+  if (!Number.isSafeInteger(value) || (value as number) < 0) throw invalidResponse();
   return value as number;
 }
 
-/** Something else answers under that address, or a server that we do not understand. */
-function unintelligible(): SecretStoreUnavailableFault {
-  return new SecretStoreUnavailableFault('the secrets server answers with what is not a KV version 2 answer');
+/** Another service listens at that address, or an unsupported server. */
+function invalidResponse(): SecretStoreUnavailableFault {
+  return new SecretStoreUnavailableFault(
+    'the secrets server did not send a KV version 2 response: check vaultAddress and vaultMount',
+  );
 }

@@ -7,9 +7,9 @@ import type { Secret } from '../secret.js';
 export interface VaultHttpOptions {
   /** `https://vault.example.com:8200`. */
   readonly address: string;
-  /** PEM of the authority that the server's certificate must come from, where it is not a public one. */
+  /** PEM of the certificate authority to trust, when the server's is not a public one. */
   readonly ca?: string;
-  /** How long one call may take, from dialling to the last byte. */
+  /** How long one call may take, from connecting to the last byte. */
   readonly timeoutMs?: number;
 }
 
@@ -24,7 +24,7 @@ export interface VaultCall {
   readonly namespace?: string;
 }
 
-/** An answer that says something about the request: done, malformed, not permitted, not there. */
+/** A response about the request itself: done, malformed, forbidden, not found. */
 export interface VaultResponse {
   readonly status: 200 | 204 | 400 | 403 | 404;
   readonly body: unknown;
@@ -36,12 +36,12 @@ const SPOKEN: ReadonlySet<number> = new Set([200, 204, 400, 403, 404]);
 const TOO_MANY = 429;
 const SERVICE_UNAVAILABLE = 503;
 
-/** Errors of a connection that never came about: the request was not sent. */
+/** Errors of a connection that was never established: the request was not sent. */
 const UNSENT: ReadonlySet<string> = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH']);
 
 /**
- * HTTP to a Vault or OpenBao server. What cannot be told from an answer is a fault: unavailable when nothing can have
- * been changed, outcome unknown when a change was sent and no answer came back.
+ * HTTP to a Vault or OpenBao server. A call without a clear response is a fault: unavailable when nothing can have been
+ * changed, outcome unknown when a change was sent and no response came back.
  */
 export class VaultHttp {
   readonly #address: string;
@@ -62,11 +62,11 @@ export class VaultHttp {
   async call(call: VaultCall): Promise<VaultResponse> {
     const { status, text } = await this.#exchange(call);
     if (status === SERVICE_UNAVAILABLE && (await this.#isSealed())) {
-      throw new SecretStoreSealedFault('the secrets server is sealed');
+      throw new SecretStoreSealedFault('the secrets server is sealed: an operator must unseal it');
     }
-    if (!SPOKEN.has(status)) throw failed(call, status === TOO_MANY, `it answered with status ${status}`);
+    if (!SPOKEN.has(status)) throw toCallFault(call, status === TOO_MANY, `it responded with status ${status}`);
     const body = text === '' ? undefined : parsed(text);
-    if (body === undefined && status === 200) throw failed(call, false, 'it answered with what is not JSON');
+    if (body === undefined && status === 200) throw toCallFault(call, false, 'its response is not JSON');
     return { status: status as VaultResponse['status'], body };
   }
 
@@ -91,11 +91,11 @@ export class VaultHttp {
       });
       return { status: answer.statusCode, text: await answer.body.text() };
     } catch (thrown) {
-      throw failed(call, wasNotSent(thrown), 'it did not answer', asError(thrown));
+      throw toCallFault(call, wasNotSent(thrown), 'it did not respond', asError(thrown));
     }
   }
 
-  /** Asked only after a 503, which a server also gives while it starts or changes its leader. */
+  /** Checked only after a 503, which a server also sends while it starts or elects a leader. */
   async #isSealed(): Promise<boolean> {
     try {
       const { status, text } = await this.#exchange({ method: 'GET', path: 'sys/seal-status' });
@@ -106,12 +106,12 @@ export class VaultHttp {
   }
 }
 
-/** The fault that a call without a clear answer amounts to. The cause is of the transport and holds no body. */
-function failed({ method }: VaultCall, harmless: boolean, what: string, cause?: Error): Error {
+/** The fault for a call without a clear response. The cause comes from the transport and holds no body. */
+function toCallFault({ method }: VaultCall, isUnchanged: boolean, what: string, cause?: Error): Error {
   const options = cause && { cause };
-  return harmless || method === 'GET'
+  return isUnchanged || method === 'GET'
     ? new SecretStoreUnavailableFault(`the secrets server is unavailable: ${what}`, options)
-    : new SecretOutcomeUnknownFault(`whether the secrets server made a change is not known: ${what}`, options);
+    : new SecretOutcomeUnknownFault(`whether the secrets server made a change is unknown: ${what}`, options);
 }
 
 function wasNotSent(thrown: unknown): boolean {

@@ -58,7 +58,9 @@ export class VaultSecretStore implements SecretStore {
   constructor(options: VaultSecretStoreOptions) {
     const { mount, namespace, loginNamespace, login, clock, limits = defaultSecretLimits } = options;
     if (!`${mount}${namespace ?? ''}`.includes(TENANT)) {
-      throw new BrokenInvariantFault(`the mount of the secrets server must hold ${TENANT}: tenants share no mount`);
+      throw new BrokenInvariantFault(
+        `the mount of the secrets server must contain ${TENANT}: tenants must not share a mount`,
+      );
     }
     this.#http = new VaultHttp(options);
     this.#session = new VaultSession({ http: this.#http, login, clock, namespace: loginNamespace });
@@ -72,7 +74,7 @@ export class VaultSecretStore implements SecretStore {
     const query = version === undefined ? '' : `?version=${version}`;
     const { status, body } = await this.#ask(path, 'data', { method: 'GET', query });
     if (status === 403) return forbidden;
-    if (status === 400) throw new SecretStoreUnavailableFault('the secrets server cannot read just now');
+    if (status === 400) throw new SecretStoreUnavailableFault('the secrets server cannot serve reads now');
     if (status === 404) return version === undefined && isGoneVersion(body) ? this.#readCurrent(path) : missing;
     const { pin, ...found } = parseKvVersion(body);
     const isCurrent = pin === undefined || pin === found.version;
@@ -87,7 +89,7 @@ export class VaultSecretStore implements SecretStore {
 
   async write(path: CredentialPath, write: NewVersion): Promise<SecretWriteResult> {
     checkDocument(write.document, this.#limits);
-    const staged = write.as === 'pending' ? await this.#hold(path, write) : undefined;
+    const staged = write.as === 'pending' ? await this.#pinBeforeStaging(path, write) : undefined;
     if (staged) return staged;
     try {
       return await this.#put(path, write);
@@ -124,15 +126,15 @@ export class VaultSecretStore implements SecretStore {
     await this.#http.close();
   }
 
-  /** The current version where it is not simply the last one written. */
+  /** Reads the current version when it is not the last one written. */
   async #readCurrent(path: CredentialPath): Promise<Reading> {
     const reading = await this.state(path);
     if (reading.kind !== 'found') return reading;
     return reading.state.current === undefined ? missing : this.read(path, reading.state.current);
   }
 
-  /** Before a version is staged: holds the current one where it is. Answers when there is nothing left to write. */
-  async #hold(path: CredentialPath, write: NewVersion): Promise<SecretWriteResult | undefined> {
+  /** Pins the current version before the next one is staged. Returns a result when there is nothing to write. */
+  async #pinBeforeStaging(path: CredentialPath, write: NewVersion): Promise<SecretWriteResult | undefined> {
     const metadata = await this.#metadata(path);
     if ('kind' in metadata && metadata.kind === 'forbidden') return metadata;
     const { versions, custom } = 'versions' in metadata ? metadata : { versions: noVersions, custom: {} };
@@ -146,29 +148,37 @@ export class VaultSecretStore implements SecretStore {
     if (answer.status === 403) return forbidden;
     if (answer.status !== 200) return this.#settle(path, write);
     const { version, pin } = parseKvWrite(answer.body);
-    return this.#asWanted(path, write, version, pin);
+    return this.#finishWrite(path, write, version, pin);
   }
 
-  /** What became of a write that the server refused or did not answer: made earlier, or somebody else was first. */
+  /** Finds the outcome of a write that failed: it was made earlier, or another writer was first. */
   async #settle(path: CredentialPath, write: NewVersion, seen?: Versions): Promise<SecretWriteResult> {
     const metadata = seen ? undefined : await this.#metadata(path);
     if (metadata && 'kind' in metadata && metadata.kind === 'forbidden') return metadata;
     const versions = seen ?? (metadata && 'versions' in metadata ? metadata.versions : noVersions);
     const { last, pin } = versions;
-    if (last === write.after) throw new SecretStoreRefusedFault('the secrets server refuses to store a document');
+    if (last === write.after)
+      throw new SecretStoreRefusedFault(
+        'the secrets server refuses to store the document: check the limits of the mount',
+      );
     const reading = last === write.after + 1 ? await this.read(path, last) : missing;
     const same = reading.kind === 'found' && isSameDocument(reading.document, write.document);
-    return same ? this.#asWanted(path, write, last, pin) : { kind: 'conflict', last };
+    return same ? this.#finishWrite(path, write, last, pin) : { kind: 'conflict', last };
   }
 
-  /** A version written to be current is: a pin that stands in its way goes. */
-  async #asWanted(path: CredentialPath, { as }: NewVersion, version: number, pin?: number): Promise<SecretWriteResult> {
+  /** Removes a pin that would keep a version written as current from being current. */
+  async #finishWrite(
+    path: CredentialPath,
+    { as }: NewVersion,
+    version: number,
+    pin?: number,
+  ): Promise<SecretWriteResult> {
     if (as === 'pending' || pin === undefined) return { kind: 'written', version };
     const promoted = await afterChange(this.promote(path, version));
     return promoted.kind === 'forbidden' ? forbidden : { kind: 'written', version };
   }
 
-  /** A pin that says no more than its absence is taken away, so that none outlives a rotation. */
+  /** Removes a pin to the highest version, so that no pin outlives a rotation. */
   async #unpinHighest(path: CredentialPath): Promise<void> {
     const metadata = await this.#metadata(path);
     if (!('versions' in metadata)) return;
@@ -180,18 +190,21 @@ export class VaultSecretStore implements SecretStore {
     const { status, body } = await this.#ask(path, 'metadata', { method: 'GET' });
     if (status === 403) return forbidden;
     if (status === 404) return missing;
-    if (status !== 200) throw new SecretStoreUnavailableFault('the secrets server cannot read just now');
+    if (status !== 200) throw new SecretStoreUnavailableFault('the secrets server cannot serve reads now');
     return parseKvMetadata(body, this.#clock.now());
   }
 
-  /** Names another current version, or none, and leaves all other metadata as it is. */
+  /** Sets or removes the pin, and preserves all other metadata. */
   async #pin(path: CredentialPath, { versions, custom }: KvMetadata, pin?: number): Promise<Forbidden | undefined> {
     if (versions.pin === pin) return undefined;
     const { [PIN]: _, ...others } = custom;
     const wanted = pin === undefined ? others : { ...others, [PIN]: String(pin) };
     const { status } = await this.#ask(path, 'metadata', { method: 'POST', body: { custom_metadata: wanted } });
     if (status === 403) return forbidden;
-    if (status === 400) throw new SecretStoreRefusedFault('the secrets server refuses our custom metadata');
+    if (status === 400)
+      throw new SecretStoreRefusedFault(
+        'the secrets server refuses custom metadata: it must be a KV version 2 mount of Vault 1.9 or later',
+      );
     return undefined;
   }
 
@@ -207,17 +220,19 @@ export class VaultSecretStore implements SecretStore {
     const token = await this.#session.token();
     const answer = await this.#http.call({ ...request, token });
     if (answer.status !== 403) return answer;
-    const fresh = await this.#session.after(token);
+    const fresh = await this.#session.replaceToken(token);
     return fresh ? this.#http.call({ ...request, token: fresh }) : answer;
   }
 }
 
-/** Once a change was made, a failure of what follows must not be told as if nothing had been changed. */
+/** After a change, a failing follow-up must not be reported as "nothing was changed". */
 async function afterChange<Outcome>(work: Promise<Outcome>): Promise<Outcome> {
   try {
     return await work;
   } catch (thrown) {
     if (!(thrown instanceof SecretStoreUnavailableFault)) throw thrown;
-    throw new SecretOutcomeUnknownFault('a change was made, and what it needs beside was not', { cause: thrown });
+    throw new SecretOutcomeUnknownFault('the secrets server made a change, but a follow-up step failed', {
+      cause: thrown,
+    });
   }
 }

@@ -3,14 +3,14 @@ import { SecretStoreLoginFault, SecretStoreUnavailableFault } from '../faults.js
 import { Secret } from '../secret.js';
 import type { VaultHttp } from './vault-http.js';
 
-/** How the platform says who it is. The texts are asked for whenever they are needed, so that a file may change. */
+/** The credentials of the platform. They are read whenever they are needed, so that a file may change. */
 export type VaultLogin =
   | { readonly kind: 'token'; readonly token: () => Secret }
   | {
       readonly kind: 'approle';
       readonly roleId: () => Secret;
       readonly secretId: () => Secret;
-      /** Where AppRole is mounted; `approle` unless told. */
+      /** Mount of the AppRole method; default `approle`. */
       readonly mount?: string;
     };
 
@@ -20,13 +20,13 @@ interface Grant {
   readonly renewable: boolean;
 }
 
-/** When a token is renewed: after this part of its life. */
+/** A token is renewed after this part of its life. */
 const RENEW_AT = 2 / 3;
 
-/** The longest wait that a timer can hold. */
-const LONGEST_MS = 2 ** 31 - 1;
+/** The longest delay of a timer. */
+const TIMER_MAX_MS = 2 ** 31 - 1;
 
-/** One login to the server: a token that is kept alive, and made anew when it has died. */
+/** One login to the server: a token that is renewed, and replaced when it has expired. */
 export class VaultSession {
   readonly #http: VaultHttp;
   readonly #login: VaultLogin;
@@ -43,9 +43,9 @@ export class VaultSession {
     this.#namespace = options.namespace;
   }
 
-  /** The token to use now. All who ask while a login is under way wait for the same one. */
+  /** The current token. Concurrent callers wait for the same login. */
   async token(): Promise<Secret> {
-    this.#grant ??= this.#enter();
+    this.#grant ??= this.#open();
     const grant = this.#grant;
     try {
       return (await grant).token;
@@ -56,15 +56,17 @@ export class VaultSession {
   }
 
   /**
-   * After a 403: a new token to try again with, when the refused one is dead; undefined when it lives, so that the
-   * refusal was meant. Throws a login fault when there is no living one to be had.
+   * After a 403: a new token to retry with when the refused one has expired; undefined when it is valid, so that the path
+   * really is forbidden. Throws a login fault when no valid token can be obtained.
    */
-  async after(refused: Secret): Promise<Secret | undefined> {
+  async replaceToken(refused: Secret): Promise<Secret | undefined> {
     if ((await this.#lookUp(refused)) !== undefined) return undefined;
     if ((await this.token()).equals(refused)) this.#forget();
     const fresh = await this.token();
     if (fresh.equals(refused)) {
-      throw new SecretStoreLoginFault('the secrets server does not accept the token of the platform');
+      throw new SecretStoreLoginFault(
+        'the secrets server rejects the token of the platform: put a valid one into vaultTokenFile',
+      );
     }
     return fresh;
   }
@@ -74,30 +76,32 @@ export class VaultSession {
     this.#forget();
   }
 
-  async #enter(): Promise<Grant> {
-    const grant = this.#login.kind === 'token' ? await this.#entered(this.#login.token()) : await this.#logIn();
-    this.#plan(grant);
+  async #open(): Promise<Grant> {
+    const grant = this.#login.kind === 'token' ? await this.#adoptToken(this.#login.token()) : await this.#logIn();
+    this.#scheduleRenewal(grant);
     return grant;
   }
 
-  /** A token from outside: how long it lives is asked, where it may ask. */
-  async #entered(token: Secret): Promise<Grant> {
+  /** A configured token. Its lifetime is looked up when its policy allows that. */
+  async #adoptToken(token: Secret): Promise<Grant> {
     return (await this.#lookUp(token)) ?? { token, seconds: 0, renewable: false };
   }
 
   async #logIn(): Promise<Grant> {
-    if (this.#login.kind !== 'approle') throw new SecretStoreLoginFault('there is no role to log in with');
+    if (this.#login.kind !== 'approle') throw new SecretStoreLoginFault('no AppRole is configured');
     const { roleId, secretId, mount = 'approle' } = this.#login;
     const body = { role_id: roleId().reveal(), secret_id: secretId().reveal() };
     const answer = await this.#ask('POST', `auth/${mount}/login`, { body });
     const { client_token: token, lease_duration: seconds, renewable } = part(answer.body, 'auth');
     if (answer.status !== 200 || typeof token !== 'string') {
-      throw new SecretStoreLoginFault('the secrets server does not accept the role of the platform');
+      throw new SecretStoreLoginFault(
+        'the secrets server rejects the AppRole login of the platform: check the role id and the secret id',
+      );
     }
     return { token: new Secret(token), seconds: Number(seconds) || 0, renewable: renewable === true };
   }
 
-  /** What the server says about a token, or undefined when the token may not even ask. */
+  /** The lifetime of a token; undefined when it is invalid or may not look itself up. */
   async #lookUp(token: Secret): Promise<Grant | undefined> {
     const { status, body } = await this.#ask('GET', 'auth/token/lookup-self', { token });
     if (status !== 200) return undefined;
@@ -105,23 +109,23 @@ export class VaultSession {
     return { token, seconds: Number(ttl) || 0, renewable: renewable === true };
   }
 
-  #plan({ token, seconds, renewable }: Grant): void {
+  #scheduleRenewal({ token, seconds, renewable }: Grant): void {
     this.#cancel();
     if (seconds <= 0 || this.#closed) return;
-    const ms = Math.min(seconds * 1000 * RENEW_AT, LONGEST_MS);
+    const ms = Math.min(seconds * 1000 * RENEW_AT, TIMER_MAX_MS);
     const held = this.#grant;
     this.#cancel = this.#clock.after(ms, () => (renewable ? void this.#renew(token, held) : this.#forget()));
   }
 
-  /** A token that cannot be renewed is let go: the next who needs one logs in. `held` is the grant that it came with. */
+  /** Renews a token, or drops it: the next caller logs in. `held` is the grant that it came with. */
   async #renew(token: Secret, held: Promise<Grant> | undefined): Promise<void> {
-    const renewed = await this.#renewed(token).catch(() => undefined);
+    const renewed = await this.#requestRenewal(token).catch(() => undefined);
     if (this.#grant !== held) return;
-    if (renewed) this.#plan(renewed);
+    if (renewed) this.#scheduleRenewal(renewed);
     else this.#forget();
   }
 
-  async #renewed(token: Secret): Promise<Grant | undefined> {
+  async #requestRenewal(token: Secret): Promise<Grant | undefined> {
     const { status, body } = await this.#ask('POST', 'auth/token/renew-self', { token, body: {} });
     const { lease_duration: seconds, renewable } = part(body, 'auth');
     return status === 200 ? { token, seconds: Number(seconds) || 0, renewable: renewable === true } : undefined;
@@ -138,13 +142,13 @@ export class VaultSession {
       return await this.#http.call({ method, path, ...more, ...(namespace !== undefined && { namespace }) });
     } catch (thrown) {
       if (thrown instanceof SecretStoreUnavailableFault) throw thrown;
-      // A login whose answer was lost changed nothing that anybody relies on.
-      throw new SecretStoreUnavailableFault('the secrets server did not answer a login', { cause: thrown });
+      // A login without a response changed nothing that matters.
+      throw new SecretStoreUnavailableFault('the secrets server did not respond to a login', { cause: thrown });
     }
   }
 }
 
-/** The named part of an answer, whatever it holds. */
+/** The named object of a response; empty when it is missing. */
 function part(body: unknown, name: string): Readonly<Record<string, unknown>> {
   const found = (body as Readonly<Record<string, unknown>> | undefined)?.[name];
   return typeof found === 'object' && found !== null ? (found as Record<string, unknown>) : {};

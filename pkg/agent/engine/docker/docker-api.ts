@@ -11,15 +11,15 @@ export interface DockerCall {
   readonly query?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: unknown;
-  /** Statuses above 299 that the caller understands. Every other one is thrown. */
+  /** Statuses above 299 that the caller handles. Every other one is thrown. */
   readonly expected?: readonly number[];
   readonly answerWithinMs?: number;
-  /** The longest silence inside the answer. 0: it may be silent for ever. */
+  /** The longest silence inside the response body. 0: no limit. */
   readonly silenceMs?: number;
   readonly signal?: AbortSignal;
 }
 
-/** The Docker Engine API: requests in the version that both sides speak, failures as faults. */
+/** The Docker Engine API: requests in the negotiated version, failures as faults. */
 export class DockerApi {
   readonly #origin: string;
   readonly #dispatcher: Agent;
@@ -32,13 +32,13 @@ export class DockerApi {
     this.#dispatcher = new Agent({ connect: { timeout: 5_000, ...(socketPath === undefined ? {} : { socketPath }) } });
   }
 
-  /** What engine this is. Asked once for each time it has been reached. */
+  /** Version of the engine and of its API. Requested once per connection. */
   version(): Promise<EngineVersion> {
     this.#version ??= this.#negotiate();
     return this.#version;
   }
 
-  /** Answers the status and the parsed body. */
+  /** Returns the status and the parsed body. */
   async call<T>(
     method: 'GET' | 'POST' | 'DELETE',
     path: string,
@@ -54,7 +54,7 @@ export class DockerApi {
     }
   }
 
-  /** Resolves once the engine has begun to answer, to the body as it arrives. It must then be read. */
+  /** Resolves with the first bytes of the response to its body, which must then be read. */
   async open(method: 'GET' | 'POST', path: string, call: DockerCall = {}): Promise<AsyncGenerator<Buffer>> {
     return this.#chunks(await this.#ask(method, path, call));
   }
@@ -78,7 +78,10 @@ export class DockerApi {
       const answer = await this.#request('GET', '/version', {});
       const theirs = (await answer.body.json()) as { Version: string; ApiVersion: string; MinAPIVersion?: string };
       const api = negotiateVersion(theirs.ApiVersion, theirs.MinAPIVersion ?? OLDEST_API);
-      if (!api) throw new EngineUnsupportedFault(`the engine speaks API ${theirs.ApiVersion}, which is not supported`);
+      if (!api)
+        throw new EngineUnsupportedFault(
+          `the engine offers API ${theirs.ApiVersion}; supported are ${OLDEST_API} to ${NEWEST_API}: upgrade the engine or the agent`,
+        );
       return { engine: theirs.Version, api };
     } catch (thrown) {
       throw this.#unreachable(thrown);
@@ -90,7 +93,7 @@ export class DockerApi {
     const query = call.query ? `?${new URLSearchParams(call.query).toString()}` : '';
     const answer = await this.#request(method, `/v${api}${path}${query}`, call);
     if (answer.statusCode < 300 || call.expected?.includes(answer.statusCode)) return answer;
-    throw new EngineRefusedFault(answer.statusCode, await messageOf(answer));
+    throw new EngineRefusedFault(answer.statusCode, await readMessage(answer));
   }
 
   async #request(method: string, path: string, call: DockerCall): Promise<DockerResponse> {
@@ -109,30 +112,30 @@ export class DockerApi {
     }
   }
 
-  /** After a break another engine may answer, so versions are compared afresh. */
+  /** After a lost connection another engine may respond, so the version is negotiated again. */
   #unreachable(thrown: unknown): Error {
     if (thrown instanceof EngineRefusedFault) return thrown;
     this.#version = undefined;
     if (thrown instanceof EngineUnreachableFault || thrown instanceof EngineUnsupportedFault) return thrown;
     const error = asError(thrown);
     const code = error instanceof errors.UndiciError ? error.code : ((error as { code?: string }).code ?? error.name);
-    return new EngineUnreachableFault(`the engine could not be asked: ${code}`, { cause: error });
+    return new EngineUnreachableFault(`the container engine did not respond: ${code}`, { cause: error });
   }
 }
 
-async function messageOf(answer: DockerResponse): Promise<string> {
+async function readMessage(answer: DockerResponse): Promise<string> {
   try {
     const { message } = (await answer.body.json()) as { message?: unknown };
-    return typeof message === 'string' ? message : `the engine answered ${answer.statusCode}`;
+    return typeof message === 'string' ? message : `the container engine responded with status ${answer.statusCode}`;
   } catch {
-    return `the engine answered ${answer.statusCode}`;
+    return `the container engine responded with status ${answer.statusCode}`;
   }
 }
 
-/** The oldest version of the Engine API that does all we need: Docker 20.10's. */
+/** The oldest supported version of the Engine API: Docker 20.10's. */
 export const OLDEST_API = '1.41';
 
-/** The newest version that this client was written against. */
+/** The newest version of the Engine API that this client supports. */
 export const NEWEST_API = '1.51';
 
 export interface EngineVersion {
@@ -140,13 +143,13 @@ export interface EngineVersion {
   readonly api: string;
 }
 
-/** The newest version that both sides speak, given the range of the engine's; undefined when there is none. */
+/** The newest version that both sides support, given the engine's range; undefined when there is none. */
 export function negotiateVersion(newest: string, oldest: string): string | undefined {
   const spoken = minor(newest) < minor(NEWEST_API) ? newest : NEWEST_API;
   return minor(spoken) >= minor(oldest) && minor(spoken) >= minor(OLDEST_API) ? spoken : undefined;
 }
 
-/** 1.9 is older than 1.41: versions of the API count up in the second number. */
+/** Makes versions comparable as numbers: 1.9 is older than 1.41. */
 function minor(version: string): number {
   const [major = 0, small = 0] = version.split('.').map(Number);
   return major * 10_000 + small;

@@ -3,16 +3,16 @@ import { parseDuration } from '../../../../crds/grammar/index.js';
 import type { ContainerHealth } from '../../../../crds/report/index.js';
 import type { ContainerSpec, ContainerStatus, Ownership } from '../engine.js';
 
-/** The label that every container of ours carries: the node whose agent made it. */
+/** On every container of ours: the node whose agent created it. */
 export const NODE_LABEL = 'mooring.io/node';
 
 /** The label that names the replica. */
 export const REPLICA_LABEL = 'mooring.io/replica';
 
-/** The label of a network that we made. */
+/** On every container and network of ours: the tenant. */
 export const TENANT_LABEL = 'mooring.io/tenant';
 
-/** Writes ownership as labels. Nothing else ever becomes a label of a container. */
+/** Writes ownership as labels. A container has no other labels of ours. */
 export function toLabels(owner: Ownership): Record<string, string> {
   return {
     [NODE_LABEL]: owner.nodeId,
@@ -26,7 +26,7 @@ export function toLabels(owner: Ownership): Record<string, string> {
   };
 }
 
-/** Reads ownership back. Undefined when the labels are not all there: then it is not a container of ours. */
+/** Reads ownership from labels. Undefined when one is missing: then the container is not ours. */
 export function readOwner(labels: Readonly<Record<string, string>> | null | undefined): Ownership | undefined {
   const read = (name: string) => labels?.[`mooring.io/${name}`] ?? '';
   const owner: Ownership = {
@@ -43,7 +43,7 @@ export function readOwner(labels: Readonly<Record<string, string>> | null | unde
   return complete && owner.slot >= 0 && owner.generation >= 0 ? owner : undefined;
 }
 
-/** A health check as the engine takes it. Durations are nanoseconds; what is left out is the engine's default. */
+/** A health check in Docker's format. Durations are nanoseconds; a missing field means the engine's default. */
 export interface HealthConfig {
   readonly Test: readonly string[];
   readonly Interval?: number;
@@ -52,7 +52,7 @@ export interface HealthConfig {
   readonly StartPeriod?: number;
 }
 
-/** One element is a line for the shell; several are the arguments of a program. */
+/** A command of one element is a shell line; several elements are the arguments of a program. */
 export function buildHealthConfig({ command, interval, timeout, retries, startPeriod }: HealthCheck): HealthConfig {
   return {
     Test: command.length === 1 ? ['CMD-SHELL', ...command] : ['CMD', ...command],
@@ -82,9 +82,9 @@ const KEPT_CAPABILITIES = [
 ];
 
 /**
- * The settings that no tenant has a say in: few capabilities, no new privileges, private namespaces, bounded processes
- * and logs, no core dumps, and no restart by the engine, which would bring a container back before the agent has asked
- * whether it is still wanted.
+ * The settings that a tenant cannot change: few capabilities, no new privileges, private namespaces, bounded processes
+ * and logs, no core dumps, and no restart by the engine, which would bring a container back before the agent knows
+ * whether it is still assigned.
  */
 export const fixedHostConfig = {
   Privileged: false,
@@ -111,7 +111,7 @@ export const fixedHostConfig = {
   CgroupParent: '',
 } as const;
 
-/** The body of a container's creation. Values of the environment travel here and nowhere else. */
+/** The body of `POST /containers/create`: the only place where secret values are written out. */
 export function buildContainerBody(order: ContainerSpec): Record<string, unknown> {
   const ports = order.ports.map(port => ({ ...port, name: `${port.containerPort}/${port.protocol}` }));
   const published = ports.filter(({ hostPort }) => hostPort !== undefined);
@@ -135,7 +135,7 @@ export function buildContainerBody(order: ContainerSpec): Record<string, unknown
   };
 }
 
-/** What we read of `GET /containers/{id}/json`. `Env` and the output of health checks are left where they are. */
+/** The fields that we read of `GET /containers/{id}/json`. `Env` and health check output are not read: they may hold secrets. */
 export interface ContainerInspection {
   readonly Id: string;
   readonly Name: string;
@@ -147,27 +147,27 @@ export interface ContainerInspection {
   };
 }
 
-/** A container of ours, or undefined when it is not one. */
+/** The status of a container of ours; undefined for any other container. */
 export function readContainerStatus({ Id, Name, Config, State }: ContainerInspection): ContainerStatus | undefined {
   const owner = readOwner(Config.Labels);
   if (!owner) return undefined;
 
-  const state = stateOf(State.Status);
+  const state = toState(State.Status);
   return {
     id: Id,
     name: Name.replace(/^\//, ''),
     owner,
     state,
-    health: healthOf(State.Health?.Status),
+    health: toHealth(State.Health?.Status),
     exitCode: state === 'exited' ? State.ExitCode : undefined,
   };
 }
 
-function stateOf(status: string): ContainerStatus['state'] {
+function toState(status: string): ContainerStatus['state'] {
   if (status === 'created') return 'created';
   return status === 'running' || status === 'paused' || status === 'restarting' ? 'running' : 'exited';
 }
 
-function healthOf(status: string | undefined): ContainerHealth {
+function toHealth(status: string | undefined): ContainerHealth {
   return status === 'starting' || status === 'healthy' || status === 'unhealthy' ? status : 'none';
 }

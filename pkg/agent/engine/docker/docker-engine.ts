@@ -71,7 +71,7 @@ export class DockerEngine implements Engine {
         answerWithinMs: SLOW_CALL_MS,
         silenceMs: PULL_SILENCE_MS,
       });
-      // The engine answers 200 before it has asked the registry: what went wrong stands in the stream.
+      // The engine responds 200 before it contacts the registry: errors come in the stream.
       for await (const progress of readDocuments(stream)) {
         const { error } = progress as { readonly error?: string };
         if (error !== undefined) throw new ImagePullFault(error);
@@ -96,7 +96,7 @@ export class DockerEngine implements Engine {
     try {
       await this.#api.call('POST', `/containers/${id}/start`, { expected: [304], answerWithinMs: SLOW_CALL_MS });
     } catch (thrown) {
-      this.#networks.forget(); // its network may have been taken away
+      this.#networks.forget(); // its network may have been deleted
       throw thrown;
     }
   }
@@ -147,9 +147,11 @@ export class DockerEngine implements Engine {
         answerWithinMs: SLOW_CALL_MS,
       });
     } catch (thrown) {
-      // The engine quotes what it refuses.
-      const isTelling = thrown instanceof EngineRefusedFault && quotes(thrown.message, order.secrets);
-      throw isTelling ? new EngineRefusedFault(thrown.status, 'the engine refused a variable of a secret') : thrown;
+      // The engine quotes the variable that it refuses.
+      const hasValue = thrown instanceof EngineRefusedFault && quotes(thrown.message, order.secrets);
+      throw hasValue
+        ? new EngineRefusedFault(thrown.status, 'the engine refused an environment variable that comes from a secret')
+        : thrown;
     }
   }
 
@@ -159,7 +161,7 @@ export class DockerEngine implements Engine {
 
   async #settleName(order: ContainerSpec): Promise<string> {
     const { status, body } = await this.#inspect(order.name);
-    if (status === 404) return this.create(order); // it went away meanwhile
+    if (status === 404) return this.create(order); // it was removed meanwhile
 
     const holder = readContainerStatus(body);
     switch (claimName(holder?.owner, order.owner)) {
@@ -174,7 +176,7 @@ export class DockerEngine implements Engine {
   }
 }
 
-/** Whether a text shows one of the values. */
+/** Whether a text contains one of the secret values. */
 function quotes(text: string, secrets: ContainerSpec['secrets']): boolean {
   return [...(secrets?.values() ?? [])].some(secret => text.includes(secret.reveal()));
 }

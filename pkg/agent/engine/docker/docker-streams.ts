@@ -6,7 +6,7 @@ import { NODE_LABEL, REPLICA_LABEL } from './docker-container.js';
 
 const RECONNECT_MS = 500;
 
-/** What can change how a container of ours stands. The runs of health checks themselves are not among them. */
+/** The events that can change the state of a container. Single runs of a health check are not among them. */
 const ACTIONS = ['create', 'start', 'die', 'destroy', 'health_status', 'oom', 'pause', 'unpause', 'rename'];
 
 interface DockerEvent {
@@ -17,8 +17,8 @@ interface DockerEvent {
 /**
  * Follows the events of one node's containers until aborted.
  *
- * Each time the stream has been opened, `everything` is told first: what happened while nobody listened is found by
- * looking, because an engine forgets its events when it restarts.
+ * Each time the stream opens, `everything` is reported first: events of the gap may be lost, because an engine forgets
+ * them when it restarts, so the caller must list.
  */
 export async function followEvents(
   { api, clock, nodeId }: { readonly api: DockerApi; readonly clock: Clock; readonly nodeId: string },
@@ -39,7 +39,7 @@ export async function followEvents(
         if (replica) seen({ replica });
       }
     } catch {
-      // The engine is away: the caller learns of it by every other call it makes.
+      // The engine is unreachable: the caller learns it from its other calls.
     }
     await sleep(clock, RECONNECT_MS, signal);
   }
@@ -47,11 +47,11 @@ export async function followEvents(
 
 const HEADER = 8;
 const STDERR = 2;
-const LARGEST_FRAME = 16 * 1024 * 1024;
+const FRAME_MAX = 16 * 1024 * 1024;
 
 /**
- * Takes apart the engine's log stream: one byte for the stream, three of nothing, four for the length, then the bytes.
- * What is left of a frame when the stream ends is not handed on.
+ * Splits the engine's log stream into frames: one byte for the stream, three unused, four for the length, then the data.
+ * An incomplete last frame is dropped.
  */
 export async function* readLogFrames(chunks: AsyncIterable<Buffer>): AsyncGenerator<LogChunk> {
   let held: Buffer = Buffer.alloc(0);
@@ -59,7 +59,8 @@ export async function* readLogFrames(chunks: AsyncIterable<Buffer>): AsyncGenera
     held = held.length === 0 ? chunk : Buffer.concat([held, chunk]);
     while (held.length >= HEADER) {
       const length = held.readUInt32BE(4);
-      if (length > LARGEST_FRAME) throw new EngineUnreachableFault('the engine sent logs that cannot be read');
+      if (length > FRAME_MAX)
+        throw new EngineUnreachableFault('the container engine sent a log frame of more than 16 MiB');
       if (held.length < HEADER + length) break;
 
       yield { stream: held[0] === STDERR ? 'stderr' : 'stdout', bytes: held.subarray(HEADER, HEADER + length) };

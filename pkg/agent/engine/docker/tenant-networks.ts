@@ -9,7 +9,7 @@ interface Network {
   readonly Labels: Readonly<Record<string, string>> | null;
 }
 
-/** Makes each tenant's bridge network when it is first needed, and remembers that it is there. */
+/** Creates each tenant's bridge network when it is first needed, and remembers that it exists. */
 export class TenantNetworks {
   readonly #api: DockerApi;
   readonly #ensured = new Map<string, Promise<void>>();
@@ -20,8 +20,8 @@ export class TenantNetworks {
 
   /** Resolves when the network exists. */
   ensure(name: string, tenant: string): Promise<void> {
-    const standing = this.#ensured.get(name);
-    if (standing) return standing;
+    const known = this.#ensured.get(name);
+    if (known) return known;
 
     const ensured = this.#ensure(name, tenant);
     this.#ensured.set(name, ensured);
@@ -29,7 +29,7 @@ export class TenantNetworks {
     return ensured;
   }
 
-  /** Something shows that networks may have gone: look again next time. */
+  /** Called when networks may have been deleted: they are checked again on next use. */
   forget(): void {
     this.#ensured.clear();
   }
@@ -43,7 +43,7 @@ export class TenantNetworks {
     }
     const [oldest, ...twins] = await this.#named(name);
     if (oldest?.Labels?.[TENANT_LABEL] !== tenant) throw new NameConflictFault(name);
-    // Engines before 25 let two agents of one engine make the same name at the same moment. All keep the oldest.
+    // Engines before 25 let two agents create the same name at the same moment. All agents keep the oldest.
     for (const { Id } of twins) await this.#api.call('DELETE', `/networks/${Id}`, { expected: [403, 404, 409] });
   }
 
