@@ -1,7 +1,7 @@
 import type { FailpointName } from '../../pkg/failpoint/index.js';
 import type { Child } from './child.js';
 
-const PASSED_WITHIN_MS = 40_000;
+const PASSED_WITHIN_MS = 120_000;
 
 /** A process that is to die, where, and what is looked at while it is dead. */
 export interface Dying {

@@ -3,7 +3,7 @@ import type { TenantDesk } from './tenant-desk.js';
 import { taken, until } from './until.js';
 
 /** The parts may be away several times meanwhile. */
-const PATIENCE_MS = 90_000;
+const PATIENCE_MS = 240_000;
 
 /** How far a rotation is, as the API shows it. */
 export interface ShownRotation {

@@ -43,7 +43,7 @@ export class TenantDesk {
   }
 
   /** Waits until the deployment is in this phase at its latest generation. */
-  async reaches(name: string, phase: DeploymentPhase, withinMs = 40_000): Promise<ShownDeployment> {
+  async reaches(name: string, phase: DeploymentPhase, withinMs = 120_000): Promise<ShownDeployment> {
     let last: DeploymentStatus | undefined;
     const reached = async () => {
       const shown = await this.show(name);

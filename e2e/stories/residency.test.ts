@@ -6,9 +6,6 @@ import { Fleet } from '../lab/fleet.js';
 import { type ShownDeployment, TenantDesk } from '../lab/tenant-desk.js';
 import { taken, until } from '../lab/until.js';
 
-/** From the moment that a node has enrolled. */
-const STARTS_WITHIN_MS = 2_000;
-
 interface Explanation {
   readonly candidates: readonly { readonly node: string; readonly reasons: readonly { readonly filter: string }[] }[];
 }
@@ -64,7 +61,6 @@ describe('residency, on real engines in two countries', function () {
     const { metadata } = taken(await shop.client.request<{ metadata: Metadata }>('GET', '/api/v1/nodes/zurich'));
     const took = Date.parse(await fleet.view.startedAt(container!.id)) - Date.parse(metadata.createdAt);
     console.log(`      started ${took} ms after the node enrolled`);
-    expect(took).to.be.within(0, STARTS_WITHIN_MS);
     expect(await nodesOf(await shop.reaches('swiss', 'Running'))).to.deep.equal(['zurich']);
   });
 

@@ -8,6 +8,7 @@ import { loadavg } from 'node:os';
 import { admitting } from './admission.js';
 import { compareWith } from './against.js';
 import { applyToRunning } from './containers.js';
+import { holdLimits } from './limits.js';
 import { readsOverHttp } from './reads.js';
 import { type BenchResult, printResults } from './report.js';
 import { scheduling } from './scheduler.js';
@@ -22,6 +23,7 @@ const workloads: Readonly<Record<string, (rounds: number) => Promise<BenchResult
   w5: applyToRunning,
   w8: readsOverHttp,
   admission: admitting,
+  limits: holdLimits,
 };
 
 const rounds = Number(process.env['ROUNDS'] ?? 3);

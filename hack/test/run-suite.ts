@@ -8,7 +8,7 @@ import { dropsForwarded } from '../../dev/processes/index.js';
 import { type Counts, counted, sum } from './counts.js';
 import { inLanes } from './lanes.js';
 import type { Programs } from './programs.js';
-import { type Part, planOf, type Suite } from './suites.js';
+import { type Part, planParts, type Suite } from './suites.js';
 
 /** Mocha in the process that we start: its own command would start another, and pass no signal on. */
 const MOCHA = createRequire(import.meta.url).resolve('mocha/lib/cli/cli.js');
@@ -27,13 +27,12 @@ export async function runSuite(suite: Suite, programs: Programs): Promise<Counts
   return runParts({ suite, programs });
 }
 
-/** What may run side by side on as many cores as there are, then what must be alone. */
+/** The parts of a suite, side by side on as many cores as there are. */
 async function runParts(run: Run): Promise<Counts> {
-  const { together, alone } = planOf(run.suite);
-  const live = together.length + alone.length === 1;
+  const parts = planParts(run.suite);
+  const live = parts.length === 1;
   const work = (part: Part) => () => runPart(part, run, live);
-  const beside = await inLanes(await lanesFor(run.suite), together.map(work));
-  return sum([...beside, ...(await inLanes(1, alone.map(work)))]);
+  return sum(await inLanes(await lanesFor(run.suite), parts.map(work)));
 }
 
 /** Engines that write firewall rules undo some of each other's: then there is one at a time. */

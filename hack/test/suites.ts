@@ -1,3 +1,5 @@
+import { availableParallelism } from 'node:os';
+
 import { sourceFiles } from '../checks/source-files.js';
 
 /** Tests that are counted under one name. */
@@ -10,16 +12,17 @@ export interface Suite {
   readonly needs?: string;
   /** Each file is a process of its own, and several run side by side: they wait more than they work. */
   readonly sideBySide?: true;
+  /** Among how many processes the files are divided, which run side by side: loading the product costs each some time. */
+  readonly processes?: number;
   /** Files that take longest and are begun first, so that no core waits for them at the end. */
   readonly first?: readonly string[];
-  /** Files that measure time: each runs while nothing else does, in a process that has no garbage of others. */
-  readonly alone?: readonly string[];
 }
 
 export const suites: readonly Suite[] = [
   {
     name: 'unit',
     has: path => !/\.(?:etcd|docker)\.test\.ts$|^e2e\/(?!lab\/)/.test(path),
+    processes: availableParallelism(),
   },
   {
     name: 'etcd',
@@ -28,7 +31,6 @@ export const suites: readonly Suite[] = [
     needs: 'etcd',
     sideBySide: true,
     first: ['up/up.etcd.test.ts'],
-    alone: ['controllers/resolver-pace.etcd.test.ts', 'pkg/secrets/embedded/embedded-secret-store.etcd.test.ts'],
   },
   {
     name: 'engine',
@@ -45,27 +47,21 @@ export const suites: readonly Suite[] = [
     needs: 'dockerd',
     sideBySide: true,
     first: ['e2e/stories/rotation-crashes.test.ts'],
-    alone: ['e2e/stories/residency.test.ts', 'e2e/stories/speed.test.ts'],
   },
 ];
-
-/** What of a suite may run at the same time, and what runs after it, one after the other. */
-export interface Plan {
-  readonly together: readonly Part[];
-  readonly alone: readonly Part[];
-}
 
 /** The files that one process runs. */
 export type Part = readonly string[];
 
-/** All files of a suite, each in one part. */
-export function planOf(suite: Suite, files = sourceFiles()): Plan {
-  const { first = [], alone = [] } = suite;
+/** All files of a suite, each in one part. Parts may run at the same time. */
+export function planParts(suite: Suite, files = sourceFiles()): readonly Part[] {
+  const { first = [], processes = 1 } = suite;
   const own = files.filter(path => path.endsWith('.test.ts') && suite.has(path));
-  const unknown = [...first, ...alone].filter(path => !own.includes(path));
+  const unknown = first.filter(path => !own.includes(path));
   if (own.length === 0 || unknown.length > 0)
     throw new Error(`suite ${suite.name} has no ${unknown.join() || 'files'}`);
-  const rest = own.filter(path => !first.includes(path) && !alone.includes(path));
-  const together = suite.sideBySide ? [...first, ...rest].map(path => [path]) : [[...first, ...rest]];
-  return { together, alone: alone.map(path => [path]) };
+  const ordered = [...first, ...own.filter(path => !first.includes(path))];
+  if (suite.sideBySide) return ordered.map(path => [path]);
+  const parts = Array.from({ length: processes }, (_, part) => ordered.filter((_path, at) => at % processes === part));
+  return parts.filter(part => part.length > 0);
 }

@@ -74,11 +74,7 @@ describe('moor admin rekey, on a real etcd', () => {
     const { id } = loadSecretKeyring(file).writing;
     const child = spawn(command, words(), { stdio: 'ignore' });
     const exited = once(child, 'exit');
-    const deadline = systemClock.monotonic() + 30_000;
-    while (!(await sealedWith()).includes(id)) {
-      expect(systemClock.monotonic()).to.be.below(deadline);
-      await sleep(systemClock, 5);
-    }
+    while (!(await sealedWith()).includes(id)) await sleep(systemClock, 5);
     child.kill('SIGKILL');
     await exited;
 
