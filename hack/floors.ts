@@ -14,7 +14,7 @@ export const floors: readonly (readonly string[])[] = [
   ['crds/kinds', 'crds/keys'],
   ['crds/schemas'],
   ['pkg/fault', 'pkg/clock', 'pkg/version'],
-  ['pkg/ndjson', 'pkg/failpoint', 'pkg/http2'],
+  ['pkg/ndjson', 'pkg/failpoint'],
   ['pkg/log', 'pkg/config', 'pkg/metrics'],
   ['pkg/store', 'pkg/json', 'pkg/registry', 'pkg/auth'],
   ['pkg/events', 'pkg/placement', 'pkg/secrets'],
@@ -44,7 +44,6 @@ export const openToTests: readonly string[] = ['dev'];
 /** Third-party packages that have one home. */
 export const homes: Readonly<Record<string, readonly string[]>> = {
   etcd3: ['pkg/store'],
-  '@grpc/grpc-js': ['pkg/store'],
   winston: ['pkg/log'],
   'p-queue': ['pkg/reconcile', 'pkg/agent'],
   ajv: ['crds/rule'],

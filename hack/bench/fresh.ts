@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 import { EtcdProcess } from '../../dev/processes/index.js';
 
-/** Runs one cell on an etcd that nobody has used before: what it did earlier shows in what it does next. */
+/** Runs one cell on a new etcd: earlier work of an etcd changes how fast it is afterwards. */
 export async function onFreshEtcd<T>(measure: (etcd: EtcdProcess) => Promise<T>): Promise<T> {
   const folder = await mkdtemp(join(tmpdir(), 'mooring-bench-'));
   const etcd = await EtcdProcess.start({

@@ -15,7 +15,7 @@ const HUGE = { resources: { cpu: '64', memory: '512Gi' } };
 const store = new EtcdStore({ endpoints: [endpoint], prefix: PREFIX });
 let isDone = false;
 
-/** Seconds between the first and the last of so many replicas that are seen with a node. */
+/** Seconds between the first and the last of `wanted` replicas that the watch shows with a node. */
 function bindingsSeen(wanted: number): Promise<number> {
   return new Promise(resolve => {
     let [seen, begun] = [0, 0];

@@ -24,12 +24,12 @@ export function encode(document: unknown): Buffer {
   return Buffer.from(JSON.stringify(document));
 }
 
-/** Writes where there was nothing. Refused when the key exists or a further guard does not hold. */
+/** Creates a document. Not stored when the key exists or a further guard does not hold. */
 export function create(store: Store, key: string, document: unknown, guards: readonly Guard[] = []): Promise<Verdict> {
   return store.commit({ guards: [{ key, at: 0 }, ...guards], puts: [{ key, bytes: encode(document) }], deletes: [] });
 }
 
-/** Writes over exactly what was read. Refused when somebody else was first. */
+/** Replaces exactly the entry that was read. Not stored when the key has changed since. */
 export function replace(store: Store, seen: Entry, document: unknown, guards: readonly Guard[] = []): Promise<Verdict> {
   return store.commit({
     guards: [{ key: seen.key, at: seen.revision }, ...guards],
@@ -38,7 +38,7 @@ export function replace(store: Store, seen: Entry, document: unknown, guards: re
   });
 }
 
-/** Deletes exactly what was read. Refused when it has changed since. */
+/** Deletes exactly the entry that was read. Not stored when the key has changed since. */
 export function remove(store: Store, seen: Entry, guards: readonly Guard[] = []): Promise<Verdict> {
   return store.commit({ guards: [{ key: seen.key, at: seen.revision }, ...guards], puts: [], deletes: [seen.key] });
 }
@@ -46,7 +46,7 @@ export function remove(store: Store, seen: Entry, guards: readonly Guard[] = [])
 const ATTEMPTS = 5;
 
 /**
- * Changes one stored document, starting again from a fresh read whenever somebody else wrote first.
+ * Changes one stored document, starting again from a fresh read whenever another write came first.
  *
  * `change` may run several times, so it must be pure. Returning the document it was given means that nothing
  * needs saying, and nothing is written: a reconciler that finds the world as it should be leaves no trace and

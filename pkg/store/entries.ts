@@ -1,7 +1,7 @@
 import type { Entry } from './store.js';
 
-/** Past this many changes since the last look, sorting anew is cheaper than mending. */
-const MEND_AT_MOST = 256;
+/** Past this many changes since the last read, sorting anew is cheaper than updating the sorted array. */
+const UPDATE_AT_MOST = 256;
 
 /**
  * Entries in key order, as an array that stays the same array until one of them changes: who derives something
@@ -17,24 +17,24 @@ export class EntryList {
     this.#all = all;
   }
 
-  /** Notes that `key` now holds `entry`, or nothing. Costs next to nothing until somebody looks. */
+  /** Notes that `key` now holds `entry`, or nothing. Sorting waits for the next read. */
   note(key: string, entry: Entry | undefined): void {
     if (!this.#sorted) return;
     this.#changed.set(key, entry);
-    if (this.#changed.size <= MEND_AT_MOST) return;
+    if (this.#changed.size <= UPDATE_AT_MOST) return;
     this.#sorted = undefined;
     this.#changed.clear();
   }
 
   look(): readonly Entry[] {
     if (!this.#sorted) this.#sorted = [...this.#all()].sort((a, b) => (a.key < b.key ? -1 : 1));
-    else if (this.#changed.size > 0) this.#sorted = mended(this.#sorted, this.#changed);
+    else if (this.#changed.size > 0) this.#sorted = updateSorted(this.#sorted, this.#changed);
     this.#changed.clear();
     return this.#sorted;
   }
 }
 
-function mended(sorted: readonly Entry[], changed: ReadonlyMap<string, Entry | undefined>): readonly Entry[] {
+function updateSorted(sorted: readonly Entry[], changed: ReadonlyMap<string, Entry | undefined>): readonly Entry[] {
   const list = sorted.slice();
   for (const [key, entry] of changed) {
     const at = placeOf(list, key);
@@ -131,7 +131,7 @@ function fileOf(first: Entry): File {
 interface Folder {
   readonly entries: Map<string, Entry>;
   readonly folders: Map<string, Folder>;
-  /** Only for folders that somebody has listed. */
+  /** Only for folders that have been listed. */
   list: EntryList | undefined;
 }
 
@@ -148,7 +148,7 @@ export class KeyTree {
     return this.#entries.keys();
   }
 
-  /** Puts `entry` under `key`, or takes away what is there. Gives what was there before. */
+  /** Puts `entry` under `key`, or deletes the key. Gives the previous entry. */
   set(key: string, entry: Entry | undefined): Entry | undefined {
     const previous = this.#entries.get(key);
     if (entry) this.#put(key, entry);

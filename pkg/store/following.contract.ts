@@ -13,48 +13,48 @@ export function followingContract(name: string, subject: () => StoreUnderTest): 
   describe(`${name}: following`, () => {
     it('tells the present state, then everything that happens, in order', async () => {
       await create(store(), 'follow/before', { n: 1 });
-      const feed = RecordingWatch.follow(store());
-      await feed.synced();
-      expect(feed.keys().has('follow/before')).to.equal(true);
+      const watch = RecordingWatch.follow(store());
+      await watch.synced();
+      expect(watch.keys().has('follow/before')).to.equal(true);
 
       await create(store(), 'follow/a', { n: 1 });
       await update(store(), 'follow/a', () => ({ n: 2 }));
       await remove(store(), (await store().get('follow/before'))!);
-      await feed.until(() => !feed.keys().has('follow/before'));
+      await watch.until(() => !watch.keys().has('follow/before'));
 
-      expect(feed.resets).to.equal(1);
-      const told = feed.events.filter(({ key }) => key.startsWith('follow/'));
-      expect(told.map(({ key, entry }) => [key, entry && value(entry)])).to.deep.equal([
+      expect(watch.resets).to.equal(1);
+      const seen = watch.events.filter(({ key }) => key.startsWith('follow/'));
+      expect(seen.map(({ key, entry }) => [key, entry && value(entry)])).to.deep.equal([
         ['follow/a', { n: 1 }],
         ['follow/a', { n: 2 }],
         ['follow/before', undefined],
       ]);
-      await feed.stop();
+      await watch.stop();
     });
 
     it('never splits a revision, and numbers what happened in it', async () => {
-      const feed = RecordingWatch.follow(store());
-      await feed.synced();
+      const watch = RecordingWatch.follow(store());
+      await watch.synced();
       const keys = Array.from({ length: 30 }, (_, n) => `whole/${String(n).padStart(2, '0')}`);
       const change = createChange(keys[0]!, {});
       await store().commit({ ...change, puts: keys.map(key => ({ key, bytes: encode({ key }) })) });
-      await feed.until(() => feed.keys().has(keys.at(-1)!));
+      await watch.until(() => watch.keys().has(keys.at(-1)!));
 
-      const told = feed.revisions.find(([first]) => first!.key === keys[0])!;
-      expect(told.map(({ key }) => key)).to.deep.equal(keys);
-      expect(told.map(({ position }) => position)).to.deep.equal([...keys.keys()]);
-      await feed.stop();
+      const seen = watch.revisions.find(([first]) => first!.key === keys[0])!;
+      expect(seen.map(({ key }) => key)).to.deep.equal(keys);
+      expect(seen.map(({ position }) => position)).to.deep.equal([...keys.keys()]);
+      await watch.stop();
     });
 
     it('begins in the past when asked, and in the present when that is gone', async () => {
       const before = await store().revision();
       await create(store(), 'history/a', {});
       await create(store(), 'history/b', {});
-      const feed = RecordingWatch.follow(store(), { history: (await store().revision()) - before });
-      await feed.until(() => feed.keys().has('history/b'));
-      expect(feed.firstRevision).to.equal(before);
-      expect(feed.events.map(({ key }) => key)).to.deep.equal(['history/a', 'history/b']);
-      await feed.stop();
+      const watch = RecordingWatch.follow(store(), { history: (await store().revision()) - before });
+      await watch.until(() => watch.keys().has('history/b'));
+      expect(watch.firstRevision).to.equal(before);
+      expect(watch.events.map(({ key }) => key)).to.deep.equal(['history/a', 'history/b']);
+      await watch.stop();
 
       await subject().compact(await store().revision());
       const late = RecordingWatch.follow(store(), { history: (await store().revision()) - before });
@@ -66,25 +66,25 @@ export function followingContract(name: string, subject: () => StoreUnderTest): 
 
     it('stops when told to while it tells the first state', async () => {
       const stop = new AbortController();
-      const feed: WatchHandler = {
+      const watch: WatchHandler = {
         onReset: () => stop.abort(),
         onEvents: () => undefined,
         onConnected: () => undefined,
       };
-      const following = store().follow(feed, {}, stop.signal);
+      const following = store().follow(watch, {}, stop.signal);
       const waited = Promise.race([following.then(() => 'stopped'), sleep(2_000).then(() => 'still following')]);
       expect(await waited).to.equal('stopped');
     });
 
     it('stops when told to, and tells nothing more', async () => {
-      const feed = RecordingWatch.follow(store());
-      await feed.synced();
-      await feed.stop();
-      const told = feed.events.length;
+      const watch = RecordingWatch.follow(store());
+      await watch.synced();
+      await watch.stop();
+      const seen = watch.events.length;
       await create(store(), 'stopped/a', {});
       await subject().pass(50);
-      expect(feed.events.length).to.equal(told);
-      expect(feed.up).to.equal(false);
+      expect(watch.events.length).to.equal(seen);
+      expect(watch.up).to.equal(false);
     });
   });
 }

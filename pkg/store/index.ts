@@ -1,24 +1,25 @@
 /**
- * The store: what tenants have asked for, and what the platform has seen.
+ * The store: desired state and observed state, in etcd or in memory, with a watch cache and leader election.
  *
- * One idea to hold: there is no unconditional write. A change is a list of guards and a list of writes, made
- * together or not at all, and at least one guard stands on the revision of a key that the change writes. So no
- * change can be made twice, and a lost answer can be settled.
+ * There is no unconditional write. A `Change` is a list of guards (compares) and a list of writes, applied together or not at
+ * all, and at least one guard is on the revision of a key that the change writes. So no change can be applied twice, and a
+ * lost answer can be settled.
  *
  * ## Reading
  *
- * `WatchCache` holds everything, fed by one watch a process; `value` parses an entry once. Await `barrier` first when
- * a read must be linearizable. `Store.get` and `Store.list` ask the store itself.
+ * `WatchCache` holds everything, fed by one watch per process; `value` parses an entry once. Await `barrier` first when
+ * a read must be linearizable. `Store.get` and `Store.list` read from the store itself.
  *
  * ## Writing
  *
- * `create` writes where there was nothing, `replace` and `remove` change exactly what was read, and `update` reads
- * afresh when somebody else was first. Several keys at once: `Store.commit`. `Leadership` gives the fence that
- * every change of a loop is guarded by.
+ * `create`, `replace` and `remove` change exactly the entry that was read; `update` reads again after a conflict. For several
+ * keys at once there is `Store.commit`. `Leadership` gives the fence (a guard on the leader key) for the changes of a loop;
+ * the loop adds it, the store does not.
  *
  * ## What this package leaves to others
  *
- * It knows no kinds, checks no rules and publishes no events. Keys are built in `crds/keys`.
+ * It checks no rules and publishes no events. Keys are built in `crds/keys`. Of the kinds it knows one thing: no record with
+ * secret material is stored (`checkChange` asks `crds/secret`), because every change of every process passes here.
  *
  * @module
  */

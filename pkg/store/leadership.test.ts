@@ -97,7 +97,7 @@ describe('leadership', () => {
     await b.stop();
   });
 
-  it('gives up at two thirds of its lease, before anybody else is elected, within 12 s', async () => {
+  it('gives up at two thirds of its lease, before another leader is elected, within 12 s', async () => {
     let cut = false;
     const a = new Candidate(
       'a',
@@ -141,7 +141,7 @@ describe('leadership', () => {
     await Promise.all([a.stop(), b.stop()]);
   });
 
-  it('loses when somebody else revokes its lease, and campaigns again', async () => {
+  it('loses leadership when its lease is revoked, and campaigns again', async () => {
     const a = new Candidate('a', store, clock);
     await clock.pass(1_000);
     await store.revoke(value<LeaderRecord>((await store.get('leaders/scheduler'))!).lease);

@@ -42,7 +42,7 @@ interface LeaderLease {
  * At most one leader of a name, even when clocks stand still and messages are lost.
  *
  * Two things make that so. A leader gives up by itself at two thirds of its lease, counted on its own monotonic
- * clock from when it *sent* the last keep-alive that was granted, which is before anybody else can be elected. And a
+ * clock from when it *sent* the last keep-alive that was granted, which is before another leader can be elected. And a
  * leader that was paused past all of that is stopped by the fence: every change it makes is guarded by the create
  * revision of its leader key, which no later leader has.
  */
@@ -73,7 +73,7 @@ export class Leadership {
     }
   }
 
-  /** Undefined when somebody else leads. */
+  /** Undefined when another process leads. */
   async #campaign(): Promise<LeaderLease | undefined> {
     const { store, clock, holder, ttlSeconds } = this.#options;
     if (await store.get(this.#key)) return undefined;

@@ -21,7 +21,7 @@ export interface MemoryStoreOptions {
   /** How many revisions can be looked back at. */
   readonly keepRevisions?: number;
   /** When followers are told: in a later microtask, unless a simulation wants them to lag. */
-  readonly defer?: (tell: () => void) => void;
+  readonly defer?: (notify: () => void) => void;
 }
 
 interface HeldLease {
@@ -38,7 +38,7 @@ interface HeldLease {
  */
 export class MemoryStore implements Store {
   readonly #clock: Clock;
-  readonly #defer: (tell: () => void) => void;
+  readonly #defer: (notify: () => void) => void;
   readonly #log: RevisionLog;
   readonly #entries = new Map<string, Entry>();
   readonly #leases = new Map<string, HeldLease>();
@@ -85,10 +85,10 @@ export class MemoryStore implements Store {
     return { stored: true, revision: this.#revision };
   }
 
-  follow(feed: WatchHandler, { history = 0 }: FollowOptions, signal: AbortSignal): Promise<void> {
+  follow(handler: WatchHandler, { history = 0 }: FollowOptions, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return Promise.resolve();
     const start = Math.max(this.#revision - history, this.#log.oldest);
-    const follower = new MemoryFollower(feed, this.#defer);
+    const follower = new MemoryFollower(handler, this.#defer);
     follower.reset(this.#listing('', start));
     for (const events of this.#log.after(start)) follower.notifyEvents(events);
     this.#followers.add(follower);
@@ -178,40 +178,40 @@ export class MemoryStore implements Store {
   }
 }
 
-/** Tells one feed, in order and never from inside the write that caused it. */
+/** Tells one handler, in order and never from inside the write that caused it. */
 export class MemoryFollower {
-  readonly #feed: WatchHandler;
-  readonly #defer: (tell: () => void) => void;
-  #untold: ((feed: WatchHandler) => void)[] = [];
+  readonly #handler: WatchHandler;
+  readonly #defer: (notify: () => void) => void;
+  #pending: ((handler: WatchHandler) => void)[] = [];
   #stopped = false;
 
-  constructor(feed: WatchHandler, defer: (tell: () => void) => void) {
-    this.#feed = feed;
+  constructor(handler: WatchHandler, defer: (notify: () => void) => void) {
+    this.#handler = handler;
     this.#defer = defer;
   }
 
   reset(listing: Listing): void {
-    this.#notify(feed => {
-      feed.onReset(listing);
-      feed.onConnected(true);
+    this.#notify(handler => {
+      handler.onReset(listing);
+      handler.onConnected(true);
     });
   }
 
   notifyEvents(events: readonly WatchEvent[]): void {
-    this.#notify(feed => feed.onEvents(events));
+    this.#notify(handler => handler.onEvents(events));
   }
 
   stop(): void {
     if (this.#stopped) return;
     this.#stopped = true;
-    this.#untold = [];
-    this.#feed.onConnected(false);
+    this.#pending = [];
+    this.#handler.onConnected(false);
   }
 
-  #notify(what: (feed: WatchHandler) => void): void {
-    this.#untold.push(what);
+  #notify(what: (handler: WatchHandler) => void): void {
+    this.#pending.push(what);
     this.#defer(() => {
-      if (!this.#stopped) this.#untold.shift()?.(this.#feed);
+      if (!this.#stopped) this.#pending.shift()?.(this.#handler);
     });
   }
 }

@@ -13,7 +13,7 @@ interface LoggedRevision {
   readonly changes: readonly LoggedChange[];
 }
 
-/** The last so many revisions of a store in memory: enough to look back, and to replay. */
+/** The most recent revisions of a store in memory, to read the past and to replay it. */
 export class RevisionLog {
   readonly #keep: number;
   #kept: LoggedRevision[] = [];

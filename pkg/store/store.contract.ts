@@ -206,7 +206,7 @@ export function storeContract(name: string, subject: () => StoreUnderTest): void
       expect(await store().get('lease/gone')).to.equal(undefined);
     });
 
-    it('ends a lease that nobody extends, and tells the followers', async () => {
+    it('ends a lease that is not extended, and notifies the followers', async () => {
       const feed = RecordingWatch.follow(store());
       await feed.synced();
       const [left, kept] = [await store().grant(2), await store().grant(2)];

@@ -17,7 +17,7 @@ import type {
 /** A store to be examined, with what the examination needs beside it. */
 export interface StoreUnderTest {
   readonly store: Store;
-  /** Lets so much time pass. */
+  /** Lets time pass. */
   readonly pass: (ms: number) => Promise<void>;
   readonly compact: (revision: number) => Promise<void>;
 }

@@ -14,7 +14,7 @@ export interface Entry {
   readonly created: Revision;
 }
 
-/** What must hold, before the change, for the change to be made. */
+/** A compare: what must hold before the change for the change to be applied. */
 export type Guard =
   /** The key was last changed at exactly this revision; 0 means that it does not exist. */
   | { readonly key: string; readonly at: Revision }
@@ -48,7 +48,7 @@ export interface Change {
   readonly proof?: string;
 }
 
-/** Whether a change was made. `stored: false` is proof that nothing of it was. */
+/** Whether a change was applied. `stored: false` is proof that nothing of it was. */
 export type Verdict = { readonly stored: true; readonly revision: Revision } | { readonly stored: false };
 
 /** All entries below a prefix at one revision, in key order. */
@@ -57,7 +57,7 @@ export interface Listing {
   readonly revision: Revision;
 }
 
-/** What happened to one key. `position` orders the changes that share a revision. */
+/** A put or a delete of one key. `position` orders the events of one revision. */
 export interface WatchEvent {
   readonly revision: Revision;
   readonly position: number;
@@ -66,13 +66,13 @@ export interface WatchEvent {
   readonly entry: Entry | undefined;
 }
 
-/** Receives one root watch. All calls come in order, from one place. */
+/** Receives the watch of everything below the root. All calls come in order. */
 export interface WatchHandler {
   /** A complete state at `revision`. Comes first, and again whenever continuity could not be proven. */
   onReset(listing: Listing): void;
-  /** All that happened at one revision, never split. */
+  /** All events of one revision, never split. */
   onEvents(events: readonly WatchEvent[]): void;
-  /** Whether the stream is up, for health. */
+  /** Whether the watch stream is up, for health. */
   onConnected(up: boolean): void;
 }
 
@@ -96,8 +96,8 @@ export interface Store {
   commit(change: Change): Promise<Verdict>;
   /** The current revision, by a linearizable read. */
   revision(): Promise<Revision>;
-  /** Lists, then follows, everything; resumes or resets by itself until `signal` is aborted. */
-  follow(feed: WatchHandler, options: FollowOptions, signal: AbortSignal): Promise<void>;
+  /** Lists, then watches, everything; resumes or resets by itself until `signal` is aborted. */
+  follow(handler: WatchHandler, options: FollowOptions, signal: AbortSignal): Promise<void>;
   grant(ttlSeconds: number): Promise<Lease>;
   /** Extends the lease to its full time. False when it has ended. */
   keepAlive(leaseId: string): Promise<boolean>;
@@ -106,6 +106,6 @@ export interface Store {
 }
 
 export interface FollowOptions {
-  /** Begin this many revisions in the past, where the store still keeps them, so that tails can resume across a restart. */
+  /** Begin this many revisions in the past, where the store still keeps them, so that watches of clients can resume across a restart. */
   readonly history?: number;
 }

@@ -254,7 +254,7 @@ describe('key tree', () => {
     );
   });
 
-  it('mends a long list after few changes and sorts it anew after many', () => {
+  it('updates a long list in place after few changes and sorts it anew after many', () => {
     const tree = new KeyTree();
     for (let n = 0; n < 2_000; n++) tree.set(`a/${n}`, entry(`a/${n}`, n));
     tree.list('a/');

@@ -21,7 +21,7 @@ export interface WatchCacheOptions {
   readonly deadlineMs?: number;
   /** When questions that have gathered are put to the store. `setImmediate` gathers those of a turn of the event loop. */
   readonly defer?: (ask: () => void) => void;
-  /** Prefixes of keys that are not kept: whoever wants those asks the store. */
+  /** Prefixes of keys that are not cached: read those from the store. */
   readonly leavesOut?: readonly string[];
 }
 
@@ -239,7 +239,7 @@ export interface CacheChange extends WatchEvent {
  * Everything in the store, in memory, fed by the one root watch of the process.
  *
  * Entries are immutable and shared. `value` parses an entry's bytes once and remembers the result, so that
- * what nobody reads is never parsed.
+ * entries that are never read are never parsed.
  */
 export interface Cache {
   get(key: string): Entry | undefined;

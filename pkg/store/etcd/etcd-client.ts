@@ -3,8 +3,7 @@ import { asError } from '../../fault/index.js';
 import type { Logger } from '../../log/index.js';
 import { StoreUnavailableFault } from '../faults.js';
 import { AnswerLostFault } from './grpc.js';
-import type { EtcdConnection, EtcdConnectionOptions, TlsMaterial } from './etcd-connection.js';
-import { OwnHttp2Connection } from './own-http2-connection.js';
+import { EtcdConnection, type TlsMaterial } from './etcd-connection.js';
 
 export interface EtcdClientOptions {
   readonly endpoints: readonly string[];
@@ -15,19 +14,15 @@ export interface EtcdClientOptions {
   readonly callDeadlineMs: number;
 }
 
-/** The transport that ADR 19 chose. */
-export const openConnection = (options: EtcdConnectionOptions): Promise<EtcdConnection> =>
-  OwnHttp2Connection.open(options);
-
 const CONNECT_WITHIN_MS = 1_000;
 const BACKOFF = { firstMs: 20, capMs: 1_000 };
 const CALL_ATTEMPTS = 2;
 
 /**
- * Calls to etcd over gRPC, on plain HTTP/2: a third of the processor time of the usual library.
+ * Calls to etcd, with deadlines, reconnection and failover: the one way to etcd for reads, writes, leases and watches.
  *
  * There is one connection at a time, to one of the members; when it fails, the next call goes to the next member.
- * Writes are sent once. Reads may be sent again, since asking twice harms nobody.
+ * Writes are sent once. Calls that may be repeated without harm are sent again when an answer is lost.
  */
 export class EtcdClient {
   readonly #options: EtcdClientOptions;
@@ -43,7 +38,7 @@ export class EtcdClient {
   /** A connection of its own, for streams: what is silent on one says nothing about the other. Its user closes it. */
   dial(): Promise<EtcdConnection> {
     const { tls, clock } = this.#options;
-    return openConnection({ endpoint: this.#next(), tls, clock, connectWithinMs: CONNECT_WITHIN_MS });
+    return EtcdConnection.open({ endpoint: this.#next(), tls, clock, connectWithinMs: CONNECT_WITHIN_MS });
   }
 
   /** Sends a request that must not be sent twice. */
@@ -99,7 +94,7 @@ export class EtcdClient {
     for (let failures = 1; !this.#closed.signal.aborted; failures++) {
       const endpoint = this.#next();
       try {
-        this.#connection = await openConnection({ endpoint, tls, clock, connectWithinMs: CONNECT_WITHIN_MS });
+        this.#connection = await EtcdConnection.open({ endpoint, tls, clock, connectWithinMs: CONNECT_WITHIN_MS });
         if (this.#closed.signal.aborted) this.#connection.close();
         return;
       } catch (thrown) {

@@ -1,14 +1,17 @@
+import http2 from 'node:http2';
 import net, { type AddressInfo } from 'node:net';
 
 import { expect } from 'chai';
 
 import { ManualClock } from '../../clock/manual-clock.testing.js';
-import { openConnection } from './etcd-client.js';
-import type { EtcdConnection } from './etcd-connection.js';
+import { StoreUnavailableFault } from '../faults.js';
+import { EtcdConnection } from './etcd-connection.js';
+import { AnswerLostFault } from './grpc.js';
 
-/** Frames of HTTP/2, as a server says them: settings that change nothing, and a ping of its own. */
+/** Frames of HTTP/2, as a server sends them: empty SETTINGS, a PING, and a GOAWAY that has taken no stream. */
 const SETTINGS = Buffer.from('000000040000000000', 'hex');
 const PING = Buffer.from('0000080600000000000000000000000000', 'hex');
+const GO_AWAY = Buffer.from('0000080700000000000000000000000000', 'hex');
 
 describe('a connection to etcd', () => {
   let server: net.Server;
@@ -24,7 +27,7 @@ describe('a connection to etcd', () => {
     });
     await new Promise<void>(resolve => void server.listen(0, '127.0.0.1', resolve));
     const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    connection = await openConnection({ endpoint, tls: {}, clock, connectWithinMs: 1_000 });
+    connection = await EtcdConnection.open({ endpoint, tls: {}, clock, connectWithinMs: 1_000 });
   });
   afterEach(() => {
     connection.close();
@@ -50,4 +53,51 @@ describe('a connection to etcd', () => {
     await unanswered(() => peer.write(PING));
     expect(connection.usable).to.equal(true);
   });
+
+  it('knows that a call was not carried out when the server goes away before it took it', async () => {
+    const outcome = connection.call('/any', Buffer.alloc(0), 60_000).catch((thrown: unknown) => thrown);
+    await new Promise(resolve => setTimeout(resolve, 50));
+    peer.write(GO_AWAY);
+    expect(await outcome).to.be.instanceOf(StoreUnavailableFault);
+    expect(connection.usable).to.equal(false);
+  });
+});
+
+describe('a call to etcd without an answer', () => {
+  const { NGHTTP2_CANCEL, NGHTTP2_NO_ERROR, NGHTTP2_REFUSED_STREAM } = http2.constants;
+  const cases: readonly {
+    name: string;
+    react: (stream: http2.ServerHttp2Stream) => void;
+    fault: typeof AnswerLostFault | typeof StoreUnavailableFault;
+  }[] = [
+    {
+      name: 'is certain not to be carried out when its stream is refused',
+      react: stream => stream.close(NGHTTP2_REFUSED_STREAM),
+      fault: StoreUnavailableFault,
+    },
+    {
+      name: 'may have been carried out when its stream is cancelled',
+      react: stream => stream.close(NGHTTP2_CANCEL),
+      fault: AnswerLostFault,
+    },
+    {
+      name: 'may have been carried out when the connection breaks',
+      react: stream => stream.session?.destroy(undefined, NGHTTP2_NO_ERROR),
+      fault: AnswerLostFault,
+    },
+  ];
+  for (const { name, react, fault } of cases) {
+    it(name, async () => {
+      const server = http2.createServer();
+      server.on('stream', stream => react(stream.on('error', () => undefined)));
+      await new Promise<void>(resolve => void server.listen(0, '127.0.0.1', resolve));
+      const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+      const clock = new ManualClock();
+      const connection = await EtcdConnection.open({ endpoint, tls: {}, clock, connectWithinMs: 1_000 });
+      const outcome = await connection.call('/any', Buffer.alloc(0), 60_000).catch((thrown: unknown) => thrown);
+      expect(outcome).to.be.instanceOf(fault);
+      connection.close();
+      server.close();
+    });
+  }
 });

@@ -29,15 +29,15 @@ const COMPARE_GRACE_MS = 2_000;
 /** Lists, then watches; resumes after what was delivered, and lists again whenever in doubt. */
 export class EtcdFollow {
   readonly #options: EtcdFollowOptions;
-  readonly #feed: WatchHandler;
+  readonly #handler: WatchHandler;
   readonly #mirror = new DeliveredState();
   #clusterId = '';
   #mustList = true;
   #history: number;
 
-  constructor(options: EtcdFollowOptions, feed: WatchHandler, { history = 0 }: FollowOptions) {
+  constructor(options: EtcdFollowOptions, handler: WatchHandler, { history = 0 }: FollowOptions) {
     this.#options = options;
-    this.#feed = feed;
+    this.#handler = handler;
     this.#history = history;
   }
 
@@ -78,7 +78,7 @@ export class EtcdFollow {
     this.#history = 0; // a later list is of the present
     this.#clusterId = listing.clusterId;
     this.#mirror.reset(listing);
-    this.#feed.onReset(listing);
+    this.#handler.onReset(listing);
     this.#mustList = false;
   }
 
@@ -112,10 +112,10 @@ export class EtcdFollow {
           livenessMs,
         },
         {
-          onCreated: () => this.#feed.onConnected(true),
+          onCreated: () => this.#handler.onConnected(true),
           onEvents: events => {
             this.#mirror.apply(events);
-            this.#feed.onEvents(events);
+            this.#handler.onEvents(events);
           },
         },
         stop.signal,
@@ -123,12 +123,12 @@ export class EtcdFollow {
     } finally {
       signal.removeEventListener('abort', ended);
       stop.abort();
-      this.#feed.onConnected(false);
+      this.#handler.onConnected(false);
       await comparing;
     }
   }
 
-  /** The safety net: should an event be lost in a way that nobody thought of, the watch is ended and listed anew. */
+  /** The safety net: should an event be lost by a defect we do not know, a comparison with a list finds it, and the state is listed anew. */
   async #compareNowAndThen(watch: AbortController): Promise<void> {
     const { clock, reads, log, compareEveryMs } = this.#options;
     for (;;) {

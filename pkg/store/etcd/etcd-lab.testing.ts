@@ -54,7 +54,7 @@ export class EtcdLab {
     return this.#open(this.proxy.endpoint, options);
   }
 
-  /** Closes all stores and mends the proxy, so that the next test begins in peace. */
+  /** Closes all stores and resets the proxy for the next test. */
   async settle(): Promise<void> {
     await Promise.all(this.#stores.splice(0).map(store => store.close()));
     this.proxy.onServerData = undefined;

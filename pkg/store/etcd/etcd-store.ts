@@ -94,10 +94,10 @@ export class EtcdStore implements Store {
     return this.#writes.commit(change);
   }
 
-  follow(feed: WatchHandler, options: FollowOptions, signal: AbortSignal): Promise<void> {
+  follow(handler: WatchHandler, options: FollowOptions, signal: AbortSignal): Promise<void> {
     const follow = new EtcdFollow(
       { ...this.#options, client: this.#client, reads: this.#reads, root: this.#options.prefix },
-      feed,
+      handler,
       options,
     );
     return follow.run(AbortSignal.any([signal, this.#closed.signal]));

@@ -16,9 +16,9 @@ async function createEach(store: Store, keys: readonly string[], size = 10): Pro
 }
 
 /** Every key of `keys` was told exactly once. */
-function expectEachOnce(feed: RecordingWatch, keys: readonly string[]): void {
+function expectEachOnce(watch: RecordingWatch, keys: readonly string[]): void {
   const wanted = new Set(keys);
-  const told = feed.events.filter(({ key }) => wanted.has(key)).map(({ key }) => key);
+  const told = watch.events.filter(({ key }) => wanted.has(key)).map(({ key }) => key);
   expect(told.length).to.equal(keys.length);
   expect(new Set(told).size).to.equal(keys.length);
 }
@@ -38,22 +38,22 @@ describe('following etcd through faults', () => {
   afterEach(() => lab.settle());
   after(() => lab.stop());
 
-  /** A feed and etcd3's own watcher, both up, then both cut off. */
-  async function followedThenCut(): Promise<{ feed: RecordingWatch; careless: CarelessWatch }> {
-    const feed = RecordingWatch.follow(lab.proxied());
+  /** A watch and etcd3's own watcher, both up, then both cut off. */
+  async function followedThenCut(): Promise<{ watch: RecordingWatch; careless: CarelessWatch }> {
+    const watch = RecordingWatch.follow(lab.proxied());
     const careless = await CarelessWatch.start(lab.proxy.endpoint, lab.prefix);
-    await feed.synced();
+    await watch.synced();
     lab.proxy.mode = 'refuse';
     lab.proxy.cut();
-    await feed.until(() => !feed.up);
-    return { feed, careless };
+    await watch.until(() => !watch.up);
+    return { watch, careless };
   }
 
   it('tells the whole state again when the store was wiped and filled past where it was', async () => {
-    const feed = RecordingWatch.follow(lab.proxied());
-    await feed.synced();
+    const watch = RecordingWatch.follow(lab.proxied());
+    await watch.synced();
     await createEach(lab.direct(), ['old']);
-    await feed.until(() => feed.keys().has('old'));
+    await watch.until(() => watch.keys().has('old'));
     const reached = await lab.direct().revision();
 
     lab.proxy.mode = 'refuse';
@@ -69,15 +69,15 @@ describe('following etcd through faults', () => {
       numbered(reached + 10).map(key => `${key}-more`),
     );
     lab.proxy.mode = 'pass';
-    await feed.until(() => feed.resets === 2);
+    await watch.until(() => watch.resets === 2);
 
-    expect(feed.keys().has('old')).to.equal(false);
-    expect(feed.keys().has('backlog/0')).to.equal(true);
-    await feed.stop();
+    expect(watch.keys().has('old')).to.equal(false);
+    expect(watch.keys().has('backlog/0')).to.equal(true);
+    await watch.stop();
   });
 
   it('loses nothing when the connection is cut right after a watch was created', async () => {
-    const { feed, careless } = await followedThenCut();
+    const { watch, careless } = await followedThenCut();
     const keys = numbered(100);
     await createEach(lab.direct(), keys);
 
@@ -90,19 +90,19 @@ describe('following etcd through faults', () => {
       return true;
     };
     lab.proxy.mode = 'pass';
-    await feed.until(() => feed.keys().has(keys.at(-1)!));
+    await watch.until(() => watch.keys().has(keys.at(-1)!));
     await delay(500);
 
     expect(cuts).to.be.greaterThan(1);
-    expect(feed.resets).to.equal(1);
-    expectEachOnce(feed, keys);
+    expect(watch.resets).to.equal(1);
+    expectEachOnce(watch, keys);
     // etcd3 takes the revision of "created" for what it has delivered.
     expect(careless.keys.size).to.be.lessThan(keys.length);
-    await Promise.all([feed.stop(), careless.stop()]);
+    await Promise.all([watch.stop(), careless.stop()]);
   });
 
   it('loses nothing when the connection is cut between two batches of a backlog', async () => {
-    const { feed, careless } = await followedThenCut();
+    const { watch, careless } = await followedThenCut();
     const keys = numbered(2_500);
     // Each at a revision of its own, since etcd sends at most 1,000 revisions at once.
     const parts = Array.from({ length: 5 }, (_, n) => keys.slice(n * 500, (n + 1) * 500));
@@ -119,18 +119,18 @@ describe('following etcd through faults', () => {
       return true;
     };
     lab.proxy.mode = 'pass';
-    await feed.until(() => keys.every(key => feed.keys().has(key)), 15_000);
+    await watch.until(() => keys.every(key => watch.keys().has(key)), 15_000);
 
     expect(cuts).to.be.greaterThan(0);
-    expect(feed.resets).to.equal(1);
-    expectEachOnce(feed, keys);
+    expect(watch.resets).to.equal(1);
+    expectEachOnce(watch, keys);
     // etcd3 takes the revision in the header of a batch for what the batch contained.
     expect(careless.keys.size).to.be.lessThan(keys.length);
-    await Promise.all([feed.stop(), careless.stop()]);
+    await Promise.all([watch.stop(), careless.stop()]);
   });
 
   it('tells all that happened at one revision together, however etcd cuts up a large backlog', async () => {
-    const { feed, careless } = await followedThenCut();
+    const { watch, careless } = await followedThenCut();
     const direct = lab.direct();
     const [revisions, each] = [8, 10];
     for (let revision = 0; revision < revisions; revision++) {
@@ -138,99 +138,99 @@ describe('following etcd through faults', () => {
       await direct.commit({ guards: puts.map(({ key }) => ({ key, at: 0 })), puts, deletes: [] });
     }
     lab.proxy.mode = 'pass';
-    await feed.until(() => feed.events.length >= revisions * each);
+    await watch.until(() => watch.events.length >= revisions * each);
 
-    expect(feed.resets).to.equal(1);
-    expect(feed.revisions.map(events => events.length)).to.deep.equal(Array(revisions).fill(each));
-    await Promise.all([feed.stop(), careless.stop()]);
+    expect(watch.resets).to.equal(1);
+    expect(watch.revisions.map(events => events.length)).to.deep.equal(Array(revisions).fill(each));
+    await Promise.all([watch.stop(), careless.stop()]);
   });
 
   it('tells the whole state again when history was compacted while it was away', async () => {
     const direct = lab.direct();
     await createEach(direct, ['stays', 'goes']);
-    const { feed, careless } = await followedThenCut();
+    const { watch, careless } = await followedThenCut();
     await remove(direct, (await direct.get('goes'))!);
     await createEach(direct, ['comes']);
     await lab.compact(await direct.revision());
     lab.proxy.mode = 'pass';
-    await feed.until(() => feed.keys().has('comes'));
+    await watch.until(() => watch.keys().has('comes'));
 
-    expect(feed.resets).to.equal(2);
-    expect([...feed.keys().keys()].sort()).to.deep.equal(['comes', 'stays']);
+    expect(watch.resets).to.equal(2);
+    expect([...watch.keys().keys()].sort()).to.deep.equal(['comes', 'stays']);
     await createEach(direct, ['later']);
-    await feed.until(() => feed.keys().has('later'));
+    await watch.until(() => watch.keys().has('later'));
     // etcd3 gives the watch up for good.
     expect(careless.keys.has('later')).to.equal(false);
-    await Promise.all([feed.stop(), careless.stop()]);
+    await Promise.all([watch.stop(), careless.stop()]);
   });
 
   it('notices a black hole, and goes on where it was', async () => {
-    const feed = RecordingWatch.follow(lab.proxied({ livenessMs: 300 }));
-    await feed.synced();
+    const watch = RecordingWatch.follow(lab.proxied({ livenessMs: 300 }));
+    await watch.synced();
     lab.proxy.mode = 'blackhole';
-    await feed.until(() => !feed.up, 2_000);
+    await watch.until(() => !watch.up, 2_000);
     const keys = numbered(50);
     await createEach(lab.direct(), keys);
     lab.proxy.mode = 'pass';
     lab.proxy.cut();
-    await feed.until(() => feed.keys().has(keys.at(-1)!));
+    await watch.until(() => watch.keys().has(keys.at(-1)!));
 
-    expect(feed.resets).to.equal(1);
-    expectEachOnce(feed, keys);
-    await feed.stop();
+    expect(watch.resets).to.equal(1);
+    expectEachOnce(watch, keys);
+    await watch.stop();
   });
 
   it('goes on after the server was frozen', async () => {
-    const feed = RecordingWatch.follow(lab.direct({ livenessMs: 300, callDeadlineMs: 1_000 }));
-    await feed.synced();
+    const watch = RecordingWatch.follow(lab.direct({ livenessMs: 300, callDeadlineMs: 1_000 }));
+    await watch.synced();
     lab.etcd.freeze();
-    await feed.until(() => !feed.up, 2_000);
+    await watch.until(() => !watch.up, 2_000);
     lab.etcd.thaw();
     await createEach(lab.direct(), ['thawed']);
-    await feed.until(() => feed.keys().has('thawed'));
+    await watch.until(() => watch.keys().has('thawed'));
 
-    expect(feed.resets).to.equal(1);
-    await feed.stop();
+    expect(watch.resets).to.equal(1);
+    await watch.stop();
   });
 
   it('takes a backlog and a list of more than 4 MiB', async () => {
-    const { feed, careless } = await followedThenCut();
+    const { watch, careless } = await followedThenCut();
     const direct = lab.direct();
     const keys = numbered(1_000);
     await Promise.all(keys.map(key => create(direct, key, 'x'.repeat(6_000))));
     lab.proxy.mode = 'pass';
-    await feed.until(() => keys.every(key => feed.keys().has(key)));
-    expectEachOnce(feed, keys);
-    expect(feed.resets).to.equal(1);
+    await watch.until(() => keys.every(key => watch.keys().has(key)));
+    expectEachOnce(watch, keys);
+    expect(watch.resets).to.equal(1);
 
     const late = RecordingWatch.follow(lab.proxied());
     await late.synced();
     expect(late.keys().size).to.equal(1_000);
     // etcd3 refuses an answer of that size, and then loses all of it.
     expect(careless.keys.size).to.be.lessThan(keys.length);
-    await Promise.all([feed.stop(), late.stop(), careless.stop()]);
+    await Promise.all([watch.stop(), late.stop(), careless.stop()]);
   });
 
   it('finds an event that was lost on the way by comparing with a list', async () => {
-    const feed = RecordingWatch.follow(lab.proxied({ compareEveryMs: 100 }));
-    await feed.synced();
+    const watch = RecordingWatch.follow(lab.proxied({ compareEveryMs: 100 }));
+    await watch.synced();
     lab.proxy.onServerData = data => !data.includes('drop-me');
     await createEach(lab.direct(), ['drop-me']);
     await delay(200);
     lab.proxy.onServerData = undefined;
     await createEach(lab.direct(), ['next']);
-    await feed.until(() => feed.keys().has('next'));
-    expect(feed.keys().has('drop-me')).to.equal(false);
+    await watch.until(() => watch.keys().has('next'));
+    expect(watch.keys().has('drop-me')).to.equal(false);
 
-    await feed.until(() => feed.keys().has('drop-me'));
-    expect(feed.resets).to.equal(2);
-    await feed.stop();
+    await watch.until(() => watch.keys().has('drop-me'));
+    expect(watch.resets).to.equal(2);
+    await watch.stop();
   });
 
   it('does not tell the state again while comparisons agree', async () => {
     const store = lab.direct({ compareEveryMs: 20 });
-    const feed = RecordingWatch.follow(store);
-    await feed.synced();
+    const watch = RecordingWatch.follow(store);
+    await watch.synced();
     for (let n = 0; n < 60; n++) {
       await store.commit({
         guards: [{ key: `busy/${n}`, at: 0 }],
@@ -240,7 +240,7 @@ describe('following etcd through faults', () => {
       await remove(store, (await store.get(`busy/${n}`))!);
       await delay(50);
     }
-    expect(feed.resets).to.equal(1);
-    await feed.stop();
+    expect(watch.resets).to.equal(1);
+    await watch.stop();
   });
 });

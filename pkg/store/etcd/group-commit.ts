@@ -12,7 +12,7 @@ export interface GroupCommitOptions {
 }
 
 export interface GroupLimits {
-  /** Changes in a batch. etcd applies a batch in one piece, so a huge one delays everybody. */
+  /** Changes in a batch. etcd applies a batch in one piece, so a huge one delays all others. */
   readonly items: number;
   /** Bytes in a batch. etcd takes 1.5 MB. */
   readonly bytes: number;

@@ -46,7 +46,7 @@ const COMPARE_GREATER = 1;
 
 /**
  * One outer transaction whose success list holds one nested transaction for each change, so that each is judged on
- * its own. It is made only while nobody has put the epoch's key: see `Epochs`. All keys stand below `root`.
+ * its own. It is applied only while the epoch's key does not exist: see `Epochs`. All keys stand below `root`.
  */
 export function encodeBatch(root: string, epochKey: string, changes: readonly EncodableChange[]): Buffer {
   const perOperation = OPERATION_OVERHEAD + root.length;
@@ -98,7 +98,7 @@ function writeCompare(writer: BackWriter, guard: Guard): void {
   writer.close(0x0a, end); // TxnRequest.compare
 }
 
-/** One put without any guard: only for keys that nobody else writes. */
+/** One put without any guard: only for keys that have a single writer. */
 export function encodePut(root: string, put: Put): Buffer {
   const writer = new BackWriter(root.length + Buffer.byteLength(put.key) + put.bytes.length + OPERATION_OVERHEAD, root);
   writePutFields(writer, put);

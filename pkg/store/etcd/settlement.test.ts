@@ -56,7 +56,7 @@ describe('settling a lost answer', () => {
   const cases: ReadonlyArray<{ name: string; change: Change; life: Life; at: number | undefined; reads?: number }> = [
     { name: 'a create that was made', change: create, life: { k: [[12, 'ours']] }, at: 12, reads: 0 },
     { name: 'a create that was not', change: create, life: {}, at: undefined },
-    { name: 'a create that somebody else made first', change: create, life: { k: [[12, 'theirs']] }, at: undefined },
+    { name: 'a create that another writer made first', change: create, life: { k: [[12, 'theirs']] }, at: undefined },
     {
       name: 'a create that was made and overwritten',
       change: create,
@@ -111,7 +111,7 @@ describe('settling a lost answer', () => {
       reads: 0,
     },
     {
-      name: 'a replace that somebody overtook',
+      name: 'a replace that another write overtook',
       change: replace,
       life: {
         k: [
@@ -160,7 +160,7 @@ describe('settling a lost answer', () => {
     },
     { name: 'a removal that was not', change: remove, life: { k: [[5, 'old']] }, at: undefined, reads: 0 },
     {
-      name: 'a removal that somebody overtook',
+      name: 'a removal that another write overtook',
       change: remove,
       life: {
         k: [
@@ -187,7 +187,7 @@ describe('settling a lost answer', () => {
       at: 13,
     },
     {
-      name: 'a removal of one by somebody else',
+      name: 'a removal of one key by another writer',
       change: removeBoth,
       life: {
         k: [

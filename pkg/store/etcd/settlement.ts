@@ -33,7 +33,7 @@ export async function settleOutcome(
   const untouched = !('at' in guard && guard.at === 0) && isGuardMet(guard, await reads.entry(guard.key));
   if (untouched) return undefined; // had the change been made, this guard would no longer hold
 
-  // It may have been made and then overwritten or deleted by somebody else: only history can tell.
+  // It may have been made and then overwritten or deleted by another writer: only the history can tell.
   const history = await reads.history(window.after, window.until);
   if (!proof) return deletedAt(change, history, await reads.entry(guard.key, window.after), reads);
   return history.find(({ key, entry }) => key === proof.key && entry?.bytes.equals(proof.bytes))?.revision;

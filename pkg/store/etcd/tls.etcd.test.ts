@@ -55,13 +55,13 @@ describe('etcd over TLS with a client certificate', () => {
   it('writes, reads, watches and leases', async () => {
     const tls = { ca: readFileSync(files.ca), cert: readFileSync(files.cert), key: readFileSync(files.key) };
     const store = new EtcdStore({ endpoints: [endpoint], prefix: '/tls/', tls });
-    const feed = RecordingWatch.follow(store);
+    const watch = RecordingWatch.follow(store);
     expect((await create(store, 'a', {})).stored).to.equal(true);
     expect((await store.list('')).entries).to.have.length(1);
-    await feed.until(() => feed.keys().has('a'));
+    await watch.until(() => watch.keys().has('a'));
     const lease = await store.grant(5);
     expect(await store.keepAlive(lease.id)).to.equal(true);
-    await feed.stop();
+    await watch.stop();
     await store.close();
   });
 

@@ -95,7 +95,7 @@ class WatchStream {
     this.#tick();
 
     const why = await this.#ended;
-    this.#watchId = undefined; // whatever still arrives is nobody's
+    this.#watchId = undefined; // messages that still arrive are dropped
     signal.removeEventListener('abort', stop);
     this.#cancelTick();
     this.#stream.close();

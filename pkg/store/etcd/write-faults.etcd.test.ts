@@ -182,7 +182,7 @@ describe('writing to etcd through faults', () => {
         const key = `w/${writer}-${n}`;
         const verdict = await create(store, key, { key }).catch(() => undefined);
         if (verdict?.stored) acknowledged.push(key);
-        else if (verdict) throw new Error(`${key} was refused though nobody else writes it`);
+        else if (verdict) throw new Error(`${key} was refused although it has no other writer`);
         else await delay(20);
       }
     });
