@@ -76,7 +76,7 @@ class Meeting extends RotationCluster {
     for (let second = 0; second < 240; second++) {
       const progress = await this.progress();
       if (progress?.holds) return;
-      if (progress?.waitsFor?.startsWith('stage is asked for again')) await this.beginRotation();
+      if (progress?.waitsFor?.startsWith('the phase stage again')) await this.beginRotation();
       await this.clock.pass(1_000);
     }
     throw new Error(`nothing is staged: ${JSON.stringify(await this.progress())}`);

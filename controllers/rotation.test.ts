@@ -79,7 +79,7 @@ describe('a rotation', () => {
     world.secretsAreAway = true;
     await world.ask('stage');
     await world.clock.pass(30_000);
-    expect(await world.progress()).to.include({ holds: false, waitsFor: 'the secrets store can be reached' });
+    expect(await world.progress()).to.include({ holds: false, waitsFor: 'the secrets store, which cannot be reached' });
     world.secretsAreAway = false;
     await world.clock.pass(3_000);
     expect(await world.progress()).to.include({ phase: 'stage', holds: true });
@@ -92,7 +92,7 @@ describe('a rotation', () => {
     const generation = { keys, by: 'bytes', bytes: 32, encoding: 'hex' } as const;
     await world.ask('stage', { by: 'platform', generation });
     await world.clock.pass(5_000);
-    expect((await world.progress())?.waitsFor).to.contain('does not take');
+    expect((await world.progress())?.waitsFor).to.contain('refuses the new version');
     await world.reach('abort');
     expect(await world.state()).to.deep.equal({ last: 1, current: 1 });
   });
@@ -103,7 +103,7 @@ describe('a rotation', () => {
     await world.put(record!.key, {});
     await world.ask('stage');
     await world.clock.pass(5_000);
-    expect((await world.progress())?.waitsFor).to.contain('can be opened');
+    expect((await world.progress())?.waitsFor).to.contain('cannot be decrypted');
     await world.put(record!.key, value(record!));
     await world.clock.pass(3_000);
     expect(await world.progress()).to.include({ phase: 'stage', holds: true });
@@ -135,7 +135,7 @@ describe('a rotation', () => {
     await world.secrets.write(path, { document: toSecretDocument({ password: 'won' }), after: 1, as: 'current' });
     world.secretsAreAway = false;
     await world.clock.pass(5_000);
-    expect((await world.progress())?.waitsFor).to.contain('another version');
+    expect((await world.progress())?.waitsFor).to.contain('another write');
     await world.reach('abort');
     expect(await world.state()).to.deep.equal({ last: 2, current: 2, previous: 1 });
   });
@@ -146,7 +146,7 @@ describe('a rotation', () => {
     await world.secrets.destroy(path, 2);
     await world.ask('promote');
     await world.clock.pass(5_000);
-    expect((await world.progress())?.waitsFor).to.contain('no longer there');
+    expect((await world.progress())?.waitsFor).to.contain('destroyed outside');
     await world.reach('abort');
     expect(await world.state()).to.deep.equal({ last: 2, current: 1 });
     expect(await world.raised()).to.deep.equal(['web 0 0', 'worker 0 0']);

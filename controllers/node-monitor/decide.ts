@@ -22,30 +22,30 @@ export interface NodeDecision {
 }
 
 /**
- * Says how a node is. Undefined when what is written still holds.
+ * Decides the status of a node. Undefined when the stored status still holds.
  *
- * A node is heard while its presence stands, which is as long as its lease: the silence that an operator allows has
- * passed already when the presence is gone. A node that was never heard is joining, not failed. What is on a failed node
- * counts as lost when its grace is over, or at once when an administrator says that the machine is off. The control
- * plane's own node is the platform's business and is never called failed.
+ * A node is present while its lease lasts: when the presence key is gone, the time that an operator allows between
+ * heartbeats is over. A node that never sent a heartbeat is joining, not failed. The replicas on a failed node count as lost
+ * when its grace period is over, or at once when an administrator declares the machine off. The control plane's own node is
+ * never marked failed.
  */
 export function decideNode(facts: NodeObservation, now: string): NodeDecision | undefined {
   const { node, written } = facts;
   const own = written?.id === node.id ? written : undefined;
-  const next = judge({ ...facts, written: own });
+  const next = deriveStatus({ ...facts, written: own });
   if (own?.status === next.status && own.reason === next.reason && own.lost === next.lost) return undefined;
 
   const since = own?.status === next.status ? own.since : now;
   return {
     status: { id: node.id, ...next, since },
-    event: announce(node, own, next),
+    event: draftEvent(node, own, next),
     grace: graceFor(own, next, facts.inGrace),
   };
 }
 
-type Judgement = Pick<NodeStatus, 'status' | 'reason' | 'lost'>;
+type DerivedStatus = Pick<NodeStatus, 'status' | 'reason' | 'lost'>;
 
-function judge({ node, presence, written: own, inGrace, residents }: NodeObservation): Judgement {
+function deriveStatus({ node, presence, written: own, inGrace, residents }: NodeObservation): DerivedStatus {
   const heard = presence?.id === node.id;
   if (node.orders?.fence && !heard) return { status: 'failed', reason: 'fenced', lost: 'fence' };
   if (heard || node.controlPlane) {
@@ -57,15 +57,15 @@ function judge({ node, presence, written: own, inGrace, residents }: NodeObserva
   return { status: 'failed', reason: 'silent' };
 }
 
-function graceFor(own: NodeStatus | undefined, next: Judgement, inGrace: boolean): NodeDecision['grace'] {
+function graceFor(own: NodeStatus | undefined, next: DerivedStatus, inGrace: boolean): NodeDecision['grace'] {
   if (next.status === 'failed' && !next.lost && own?.status !== 'failed') return 'begins';
   return inGrace && (next.status !== 'failed' || next.lost) ? 'ends' : undefined;
 }
 
-function announce(node: StoredNode, own: NodeStatus | undefined, next: Judgement): EventDraft | undefined {
-  const said = sayingOf(own, next);
-  if (!said) return undefined;
-  const [type, message] = said;
+function draftEvent(node: StoredNode, own: NodeStatus | undefined, next: DerivedStatus): EventDraft | undefined {
+  const described = describeChange(own, next);
+  if (!described) return undefined;
+  const [type, message] = described;
   return {
     type,
     tenant: node.metadata.tenant,
@@ -77,18 +77,23 @@ function announce(node: StoredNode, own: NodeStatus | undefined, next: Judgement
   };
 }
 
-function sayingOf(
+function describeChange(
   own: NodeStatus | undefined,
-  { status, reason, lost }: Judgement,
+  { status, reason, lost }: DerivedStatus,
 ): readonly [EventDraft['type'], string] | undefined {
   if (lost) return own?.lost ? undefined : ['node.lost', LOST[lost]];
-  if (reason === 'drained') return ['node.drained', 'The node is empty and takes no work.'];
+  if (reason === 'drained')
+    return ['node.drained', 'The node is drained: no replica is left on it, and it takes no work.'];
   if (own?.status === status) return undefined;
-  if (status === 'failed') return ['node.failed', 'The node’s agent has not been heard for too long.'];
-  return status === 'ready' ? ['node.ready', 'The node takes work.'] : undefined;
+  if (status === 'failed')
+    return [
+      'node.failed',
+      'The node’s agent has sent no heartbeat in time: the node takes no new work. Check the machine and its agent.',
+    ];
+  return status === 'ready' ? ['node.ready', 'The node is ready and takes work.'] : undefined;
 }
 
 const LOST = {
-  silence: 'The node has not come back in time: what can run elsewhere is started there.',
-  fence: 'An administrator says that the machine is off: what was on it is started elsewhere.',
+  silence: 'The node has not returned within its grace period: replicas that can run elsewhere are started there.',
+  fence: 'An administrator has declared the machine off: its replicas are started elsewhere.',
 } as const;

@@ -8,10 +8,10 @@ import { defaultPolicy, defineFleetIndexes, NODES_BY_ID, toResidencyRule } from 
 import { type ResidencyRule, satisfiesResidency } from '../../pkg/placement/index.js';
 import { type Cache, type Entry, type Guard, type Revision, value } from '../../pkg/store/index.js';
 
-/** Where a replica is: `gone` means that the node it was given is no longer known. */
+/** The state of a replica's node: `nowhere` means that it has none, `gone` that its node was removed. */
 export type ReplicaNodeState = 'nowhere' | 'well' | 'failed' | 'gone';
 
-/** How a node was lost, and the guard that it still is: what returned a moment ago is not given up. */
+/** How a node was lost, with the guard that it still is: a replica on a node that has just returned is kept. */
 export interface NodeLoss {
   readonly by: NonNullable<NodeStatus['lost']>;
   readonly still: Guard;
@@ -32,7 +32,7 @@ export interface ObservedReplica {
   readonly misplaced: boolean;
 }
 
-/** Whether the replica does its work, as far as can be known: the word of a node that is not heard does not count. */
+/** Whether the replica does its work. A report from a node whose agent sends no heartbeats does not count. */
 export function isServing({ report, node }: ObservedReplica): boolean {
   return node === 'well' && isReady(report);
 }
@@ -108,7 +108,7 @@ export function readDeployment(
   };
 }
 
-/** Whether a replica can be had elsewhere as well as here: none that writes to a volume can. */
+/** Whether replicas may move to another node: not when they write to a volume. */
 export function isMovable({ volumes = [] }: StoredDeployment): boolean {
   return volumes.every(({ readOnly }) => readOnly);
 }
@@ -117,7 +117,7 @@ export function isMovable({ volumes = [] }: StoredDeployment): boolean {
 export interface UnmetDependency {
   readonly name: string;
   readonly condition: 'healthy' | 'started';
-  /** For people: `is not there yet`. */
+  /** For people: `does not exist`. */
   readonly because: string;
 }
 
@@ -133,11 +133,11 @@ export function listUnmetDependencies(
 }
 
 /**
- * Healthy is what has a health check that passes in every replica: a container that merely runs proves nothing. Started
- * is what has a container that runs.
+ * `healthy` needs a health check that passes in every replica: a container that merely runs proves nothing. `started`
+ * needs one running container.
  */
 function whyNot(condition: UnmetDependency['condition'], { deployment, replicas }: ObservedDeployment) {
-  if (!deployment || deployment.metadata.deletedAt) return 'is not there';
+  if (!deployment || deployment.metadata.deletedAt) return 'does not exist';
   if (deployment.replicas === 0) return 'is stopped';
   const own = replicas.filter(
     ({ replica }) => replica.deploymentUid === deployment.metadata.uid && !replica.retiringSince,
@@ -157,7 +157,7 @@ const CONSUMERS = 'controllers.consumers';
 /** Replicas by the same, as their own template says: a deployment may refer to something else by now. */
 const HOLDERS = 'controllers.holders';
 
-/** Files who uses which credential. To be called once, before the cache is fed. */
+/** Indexes which deployments and replicas use which credential. Must be called once, before the cache is fed. */
 export function defineCredentialIndexes(cache: Cache): void {
   cache.defineIndex(CONSUMERS, ranges.deployments, entry => {
     const { metadata, secrets = [] } = value<StoredDeployment>(entry);

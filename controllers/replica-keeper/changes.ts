@@ -51,8 +51,8 @@ function retire({ replica, revision }: ObservedReplica, unchanged: Guard, { cloc
 }
 
 /**
- * The report goes with the replica: an agent that repeats itself later finds no replica to report of. What was lost is
- * given up only while its node still is: an agent that has come back looks after it again.
+ * The report is deleted with the replica: a later report finds no replica. A replica on a lost node is cleared only while the
+ * node is still lost: an agent that has returned manages it again.
  */
 function clear({ replica, revision, lost }: ObservedReplica, unchanged: Guard): Change {
   const key = keys.replica(replica.tenant, replica.deployment, replica.slot);
@@ -61,23 +61,24 @@ function clear({ replica, revision, lost }: ObservedReplica, unchanged: Guard): 
   return { guards, puts: [], deletes: [key, ...reports] };
 }
 
-/** Says that replicas are taken away because their nodes are not, or no longer, where their data may be. */
+/** The event of replicas that are moved because their nodes break the residency. */
 export function draftResidencyEvent(moved: readonly ObservedReplica[]): EventDraft {
   const { tenant, deployment, deploymentUid } = moved[0]!.replica;
   const replicas = moved.map(({ replica }) => ({ replica: replica.slot, nodeId: replica.nodeId ?? null }));
   const slots = replicas.map(({ replica }) => replica).join(', ');
+  const who = replicas.length === 1 ? `Replica ${slots} is on a node` : `Each of replicas ${slots} is on a node`;
   return {
     type: 'deployment.residency_violated',
     tenant,
     subject: { kind: 'Deployment', name: deployment, id: deploymentUid },
     severity: 'warning',
     reason: RESIDENCY_VIOLATED,
-    message: `Replicas ${slots} are on nodes that break the residency of the deployment: they are moved.`,
+    message: `${who} that breaks the residency of the deployment, and is moved to another node.`,
     data: { replicas },
   };
 }
 
-/** The change that removes a deployment of which nothing is left, with all that was said about it. */
+/** The change that deletes a deployment without replicas, with its status and its scheduling report. */
 export async function removeDeployment(
   { tenant, name }: ObjectName,
   { deployment, unchanged }: ObservedDeployment,
@@ -88,7 +89,7 @@ export async function removeDeployment(
     tenant,
     subject: { kind: 'Deployment', name, id: deployment!.metadata.uid },
     reason: 'deleted',
-    message: 'The deployment and all its containers are gone.',
+    message: 'The deployment and all its containers were removed.',
   });
   return {
     guards: [unchanged],

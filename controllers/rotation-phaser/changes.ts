@@ -74,7 +74,7 @@ export async function raiseSecretsVersion(
     tenant,
     subject: { kind: 'Deployment', name: deployment.name, id: uid },
     reason: 'rotated',
-    message: `deployment ${deployment.name} is made anew for the rotation of ${subject.named.name}`,
+    message: `The containers of deployment ${deployment.name} are recreated for the rotation of ${subject.named.name}.`,
     data: { generation: metadata.generation, secretsVersion: spec.secretsVersion },
   });
   const done = { ...subject.progress?.[ledger], [uid]: spec.secretsVersion };
@@ -85,7 +85,7 @@ export async function raiseSecretsVersion(
   });
 }
 
-/** The change that asks for an abort, where nobody is left who could. */
+/** The change that requests an abort, when no deployment refers to the credential any more. */
 export function requestAbort({ entry, asked }: RotationSubject, env: LoopEnv): Change {
   const back: RotationRecord = { ...asked, phase: 'abort', askedAt: new Date(env.clock.now()).toISOString() };
   return {
@@ -104,7 +104,9 @@ export function buildPhaseEvent({ named, asked }: RotationSubject, env: LoopEnv)
     subject: { kind: 'Secret', name: named.name, id: asked.path },
     severity: isBack ? 'warning' : 'info',
     reason: isBack ? 'aborted' : asked.phase,
-    message: isBack ? 'The rotation was turned back: the old version stays.' : `The phase ${asked.phase} holds.`,
+    message: isBack
+      ? 'The rotation was aborted; the old version stays current.'
+      : `The phase ${asked.phase} is complete.`,
     data: { phase: asked.phase, from: asked.from, to: asked.to },
   });
 }

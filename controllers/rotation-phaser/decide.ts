@@ -35,8 +35,8 @@ export type PhaserStep =
 const wait = (text: string): PhaserStep => ({ kind: 'wait', for: text });
 const hold: PhaserStep = { kind: 'hold' };
 
-const TAKEN = 'stage is asked for again: another version of the secret was written meanwhile';
-const BEING_WRITTEN = 'a write of the secret that is under way has ended';
+const TAKEN = 'the phase stage again: another write has taken the version number';
+const BEING_WRITTEN = 'the end of another write of the secret';
 
 /**
  * Decides the next step of a rotation.
@@ -62,7 +62,7 @@ function stageStep({ asked, versions, isBeingWritten }: PhaserInput): PhaserStep
   if (isBeingWritten) return wait(BEING_WRITTEN);
   if (versions.pending === asked.to) return hold;
   if (versions.last >= asked.to) return wait(TAKEN);
-  return asked.material.by === 'platform' ? { kind: 'mint' } : wait('the values are sent again with the phase stage');
+  return asked.material.by === 'platform' ? { kind: 'mint' } : wait('the values: send them again with the phase stage');
 }
 
 /** Makes the staged version current, has every consumer made anew, and waits until all of them are well with it. */
@@ -112,11 +112,11 @@ function abortStep(facts: PhaserInput): PhaserStep {
   });
   if (due) return { kind: 'raise', consumer: due, ledger: 'returned' };
   const left = holders.find(isNew);
-  if (left) return wait(`${nameOf(left)} is made anew with the old version`);
+  if (left) return wait(`${nameOf(left)}, which still has the new version`);
   return { kind: 'destroy', version: asked.to };
 }
 
-/** What keeps the rotation from being complete in all containers, for people. */
+/** What the rotation waits for in the containers, for people. */
 function whatLacks({ asked, consumers, holders }: PhaserInput): string | undefined {
   const older = holders.find(seen => hasOlder(seen, asked));
   for (const consumer of consumers) {
@@ -124,10 +124,10 @@ function whatLacks({ asked, consumers, holders }: PhaserInput): string | undefin
     const ready = own.filter(seen => isReadyWith(seen, consumer, asked)).length;
     if (ready >= consumer.replicas) continue;
     const ill = own.find(seen => !seen.replica.retiringSince && seen.report && !isServing(seen));
-    const trouble = ill ? `; ${nameOf(ill)} is ${illnessOf(ill)}` : '';
-    return `${ready} of ${consumer.replicas} replicas of ${consumer.name} are on the new version and healthy${trouble}`;
+    const trouble = ill ? `; ${nameOf(ill)} is ${describeFailure(ill)}` : '';
+    return `healthy containers on the new version: ${ready} of ${consumer.replicas} replicas of ${consumer.name}${trouble}`;
   }
-  return older && `${nameOf(older)} has let go of the old version`;
+  return older && `${nameOf(older)}, which still has the old version`;
 }
 
 function isReadyWith(seen: ObservedReplica, { secretsVersion }: StoredDeployment, asked: RotationRecord): boolean {
@@ -153,7 +153,7 @@ function nameOf({ replica }: ObservedReplica): string {
   return `replica ${replica.slot} of ${replica.deployment}`;
 }
 
-function illnessOf({ report, node }: ObservedReplica): string {
-  if (node !== 'well') return 'on a node that is not heard';
-  return report?.reason ?? (report?.health === 'unhealthy' ? 'unhealthy' : (report?.state ?? 'not there'));
+function describeFailure({ report, node }: ObservedReplica): string {
+  if (node !== 'well') return 'on a node whose agent sends no heartbeats';
+  return report?.reason ?? (report?.health === 'unhealthy' ? 'unhealthy' : (report?.state ?? 'not started'));
 }

@@ -75,7 +75,7 @@ function isOver({ asked, progress }: RotationSubject): boolean {
   return progress?.phase === asked.phase && progress.holds;
 }
 
-/** Nobody refers to the credential any more, so nobody can ask for the next phase: it would stay open for ever. */
+/** No deployment refers to the credential any more, so no request can ask for the next phase: it would stay open for ever. */
 function isDeserted({ named, asked }: RotationSubject, { cache }: LoopEnv): boolean {
   if (asked.phase === 'retire' || asked.phase === 'abort') return false;
   return stayingConsumers(named.tenant, asked.path, cache).length === 0;
@@ -164,14 +164,14 @@ async function raiseOne(
 
 async function turnBack(subject: RotationSubject, env: LoopEnv): Promise<void> {
   await env.commit(requestAbort(subject, env));
-  env.log.info('a rotation is turned back', {
+  env.log.info('a rotation is aborted', {
     tenant: subject.named.tenant,
     key: subject.named.name,
     because: 'unused',
   });
 }
 
-/** Nobody tells when somebody else writes to the secrets store, so it looks again in any case. */
+/** The secrets store announces no writes, so the rotation is reconciled again in any case. */
 async function waitFor(subject: RotationSubject, waitsFor: string, env: LoopEnv): Promise<ReconcileResult> {
   const next = toProgress(subject, env, { waitsFor });
   const { progress } = subject;
@@ -189,7 +189,7 @@ async function holds(subject: RotationSubject, env: LoopEnv): Promise<ReconcileR
   failpoint('rotation.holding');
   await env.commit(recordProgress(subject, next, { puts: [await buildPhaseEvent(subject, env)] }));
   failpoint('rotation.held');
-  env.log.info('a phase of a rotation holds', {
+  env.log.info('a phase of a rotation is complete', {
     tenant: subject.named.tenant,
     key: subject.named.name,
     because: subject.asked.phase,

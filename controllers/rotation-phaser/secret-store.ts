@@ -13,20 +13,21 @@ import {
   UnreadableSecretFault,
 } from '../../pkg/secrets/index.js';
 
-/** What a rotation waits for that the policy of the secrets store keeps out. */
-export const FORBIDDEN = 'the policy of the secrets store grants it';
+/** What a rotation waits for when the policy of the secrets store denies access. */
+export const FORBIDDEN = 'access: the policy of the secrets store denies this path to the platform';
 
-/** What a rotation waits for whose staged version somebody has destroyed. */
-export const GONE = 'it is aborted: the staged version is no longer there';
+/** What a rotation waits for when its staged version is missing. */
+export const GONE = 'abort: the staged version was destroyed outside this rotation';
 
-/** What a rotation waits for after a failure of the secrets store, for people. Undefined for what nobody foresaw. */
+/** What a rotation waits for after a failure of the secrets store. Undefined for an unexpected failure. */
 export function describeSecretFault(thrown: unknown): string | undefined {
   if (thrown instanceof SecretStoreUnavailableFault || thrown instanceof SecretOutcomeUnknownFault) {
-    return 'the secrets store can be reached';
+    return 'the secrets store, which cannot be reached';
   }
-  if (thrown instanceof UnreadableSecretFault) return 'what is stored of the secret can be opened';
+  if (thrown instanceof UnreadableSecretFault)
+    return 'a readable secret: the stored one cannot be decrypted with the present keys';
   if (thrown instanceof SecretDocumentFault || thrown instanceof SecretStoreRefusedFault) {
-    return 'it is aborted: the secrets store does not take the new version';
+    return 'abort: the secrets store refuses the new version';
   }
   return undefined;
 }

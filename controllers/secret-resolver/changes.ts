@@ -43,7 +43,7 @@ export async function reportUnresolved(
         subject: { kind: 'Deployment', name: deployment.name, id: uid },
         severity: 'warning',
         reason: words.reason,
-        message: `${words.message}; no container is made without all of its secrets`,
+        message: `${words.message}; no container is created without all of its secrets`,
         data: { replicas },
       });
   const now = new Date(env.clock.now()).toISOString();

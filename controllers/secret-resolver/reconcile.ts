@@ -43,7 +43,7 @@ export function resolveDeployment(secrets: SecretStore): Reconcile {
     if (!unresolved) {
       await takeBack(named, env);
       const isKnown = due.some(({ replica }) => replica.resolved !== undefined);
-      return isKnown ? again(RENEW_MS, 'an agent did not get what was found before') : done;
+      return isKnown ? again(RENEW_MS, 'an agent could not get the versions that were found') : done;
     }
     return say(unresolved, { deployment: reading.deployment, same: reading.same, replicas: due.length }, env);
   };
@@ -97,10 +97,10 @@ async function say(words: UnresolvedExplanation, subject: Subject, env: LoopEnv)
   const saying = decideUnresolvedUpdate({ ...words, replicas: subject.replicas }, own, now);
   if (saying !== 'nothing') {
     await env.commit(await reportUnresolved({ ...subject, words, standing, isNew: saying === 'new' }, env));
-    env.log.warn('secrets cannot be had', { ...toLogFields(named), count: subject.replicas, because: words.reason });
+    env.log.warn('secrets are unresolved', { ...toLogFields(named), count: subject.replicas, because: words.reason });
   }
   return again(
     computeRetryMs(own?.since ?? new Date(now).toISOString(), now),
-    'the secrets store does not say when it heals',
+    'the secrets store does not announce its recovery',
   );
 }

@@ -2,7 +2,7 @@ import type { StoredDeployment } from '../../crds/deployment/index.js';
 import type { Condition } from '../../crds/meta/index.js';
 import { describeUnmet, isComplete, type ReplicaSummary } from './summary.js';
 
-/** A condition before it is stamped. */
+/** A condition without its time and generation. */
 type Draft = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
 
 export interface ConditionContext {
@@ -16,26 +16,26 @@ export interface ConditionContext {
 /** Reason of the condition `Progressing` while replicas of an older template are replaced. */
 export const ROLLING_OUT = 'RollingOut';
 
-/** Reason of the condition `ResidencySatisfied` while a replica is where its data may not be. */
+/** Reason of the condition `ResidencySatisfied` while a replica is on a node that breaks the residency. */
 export const VIOLATED = 'Violated';
 
 /**
- * The conditions of a standing. A condition keeps the time of its last change while its status stays the same. Those about
+ * The conditions of a deployment. A condition keeps the time of its last change while its status stays the same. Those about
  * secrets, residency and dependencies are there only where the deployment asks for them.
  */
 export function buildConditions(
   { placement, dependsOn = [], secrets = [] }: StoredDeployment,
-  standing: ReplicaSummary,
+  summary: ReplicaSummary,
   { previous, generation, now, enforced }: ConditionContext,
 ): readonly Condition[] {
   const before = new Map(previous.map(condition => [condition.type, condition]));
   const drafts = [
-    placedOf(standing),
-    availableOf(standing),
-    progressingOf(standing, before.get('Progressing')),
-    ...(secrets.length > 0 ? [secretsOf(standing)] : []),
-    ...(placement?.residency ? [residencyOf(standing, enforced)] : []),
-    ...(dependsOn.length > 0 ? [dependenciesOf(standing)] : []),
+    placedOf(summary),
+    availableOf(summary),
+    progressingOf(summary, before.get('Progressing')),
+    ...(secrets.length > 0 ? [secretsOf(summary)] : []),
+    ...(placement?.residency ? [residencyOf(summary, enforced)] : []),
+    ...(dependsOn.length > 0 ? [dependenciesOf(summary)] : []),
   ];
   return drafts.map(draft => {
     const standingSince = before.get(draft.type);
@@ -66,25 +66,35 @@ function availableOf({ serving, wanted, rolling }: ReplicaSummary): Draft {
   return { type: 'Available', status: 'False', reason: 'TooFewReady', message };
 }
 
-function progressingOf(standing: ReplicaSummary, before: Condition | undefined): Draft {
-  if (isComplete(standing)) {
-    return { type: 'Progressing', status: 'False', reason: 'Complete', message: 'everything is as asked' };
+function progressingOf(summary: ReplicaSummary, before: Condition | undefined): Draft {
+  if (isComplete(summary)) {
+    return {
+      type: 'Progressing',
+      status: 'False',
+      reason: 'Complete',
+      message: 'every replica is up to date and ready',
+    };
   }
   // The last new replica of a roll-out starts when no old one is left: it is part of the roll-out all the same.
   const stillRolling = before?.status === 'True' && before.reason === ROLLING_OUT;
-  const reason = standing.rolling || stillRolling ? ROLLING_OUT : 'Adjusting';
-  const message = `${standing.updated.length} of ${standing.wanted} replicas are up to date`;
+  const reason = summary.rolling || stillRolling ? ROLLING_OUT : 'Adjusting';
+  const message = `${summary.updated.length} of ${summary.wanted} replicas are up to date`;
   return { type: 'Progressing', status: 'True', reason, message };
 }
 
-/** The reason is the resolver's own word. Until it has looked, nothing is known. */
+/** The reason is the one that the secret resolver has stored. Until it has looked the secrets up, the status is Unknown. */
 function secretsOf({ unresolved, unstamped }: ReplicaSummary): Draft {
   const type = 'SecretsResolved';
   if (unresolved) return { type, status: 'False', reason: unresolved.reason, message: unresolved.message };
   if (unstamped > 0) {
-    return { type, status: 'Unknown', reason: 'NotLookedUp', message: `${unstamped} replicas wait to be looked at` };
+    return {
+      type,
+      status: 'Unknown',
+      reason: 'NotLookedUp',
+      message: `the secrets of ${unstamped === 1 ? '1 replica' : `${unstamped} replicas`} were not looked up yet`,
+    };
   }
-  return { type, status: 'True', reason: 'AllResolved', message: 'everything that it refers to was found' };
+  return { type, status: 'True', reason: 'AllResolved', message: 'every secret that it refers to was found' };
 }
 
 function residencyOf({ misplaced, refused }: ReplicaSummary, enforced: boolean): Draft {
@@ -94,19 +104,26 @@ function residencyOf({ misplaced, refused }: ReplicaSummary, enforced: boolean):
       type,
       status: 'Unknown',
       reason: 'EnforcementOff',
-      message: 'this control plane does not enforce residency',
+      message: 'this control plane does not enforce residency: set residencyEnforcement',
     };
   }
   if (misplaced.length > 0) {
     const slots = misplaced.map(({ replica }) => replica.slot).join(', ');
-    return { type, status: 'False', reason: VIOLATED, message: `replicas ${slots} are where their data may not be` };
+    const violators =
+      misplaced.length === 1 ? `replica ${slots} is on a node` : `each of replicas ${slots} is on a node`;
+    return { type, status: 'False', reason: VIOLATED, message: `${violators} that breaks the residency` };
   }
   if (refused?.residencyUnmet) return { type, status: 'False', reason: 'NoMatchingNode', message: refused.summary };
-  return { type, status: 'True', reason: 'Satisfied', message: 'every replica is where its data may be' };
+  return {
+    type,
+    status: 'True',
+    reason: 'Satisfied',
+    message: 'every replica is on a node that satisfies the residency',
+  };
 }
 
 function dependenciesOf({ unmet }: ReplicaSummary): Draft {
   const type = 'DependenciesHealthy';
   if (unmet.length > 0) return { type, status: 'False', reason: 'Unmet', message: describeUnmet(unmet) };
-  return { type, status: 'True', reason: 'Met', message: 'everything that it depends on is as it should be' };
+  return { type, status: 'True', reason: 'Met', message: 'every dependency is met' };
 }

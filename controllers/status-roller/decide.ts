@@ -19,17 +19,17 @@ export function rollStatus({ enforced, previous, now, ...facts }: StatusInput): 
   const { deployment, replicas } = facts;
   const { uid, generation } = deployment.metadata;
   const own = previous?.uid === uid ? previous : undefined;
-  const standing = summariseReplicas(facts);
+  const summary = summariseReplicas(facts);
   const status: DeploymentStatus = {
     uid,
-    ...derivePhase(deployment, standing),
-    replicas: standing.records,
-    readyReplicas: standing.serving,
-    updatedReplicas: standing.updated.length,
+    ...derivePhase(deployment, summary),
+    replicas: summary.records,
+    readyReplicas: summary.serving,
+    updatedReplicas: summary.updated.length,
     observedGeneration: generation,
     secretsVersion: oldestSecrets(deployment, replicas),
     placements: replicas.map(placementOf),
-    conditions: buildConditions(deployment, standing, { previous: own?.conditions ?? [], generation, now, enforced }),
+    conditions: buildConditions(deployment, summary, { previous: own?.conditions ?? [], generation, now, enforced }),
   };
   return own && isDeepStrictEqual(own, status) ? own : status;
 }

@@ -6,14 +6,14 @@ import { ROLLING_OUT, VIOLATED } from './conditions.js';
 import { isHeld, type ReplicaSummary, toFailureReason } from './summary.js';
 
 /**
- * The events that a change of status amounts to: one for a new phase, one for a roll-out that has ended, and one for a
- * residency that is broken by replicas that cannot be moved. Of those that can, the replica keeper tells.
+ * The events of a change of status: one for a new phase, one for a roll-out that has ended, and one for replicas that
+ * break the residency and cannot be moved. The replica keeper writes the event of those that it moves.
  */
 export function draftStatusEvents(
   deployment: StoredDeployment,
   previous: DeploymentStatus | undefined,
   status: DeploymentStatus,
-  standing: ReplicaSummary,
+  summary: ReplicaSummary,
 ): readonly EventDraft[] {
   const draft = (type: EventType, change: Partial<EventDraft> = {}): EventDraft => ({
     type,
@@ -26,8 +26,8 @@ export function draftStatusEvents(
   });
 
   const events: EventDraft[] = [];
-  const told = previous?.phase === status.phase ? undefined : phaseEvent(previous, status, standing);
-  if (told) events.push(draft(told.type, told.change));
+  const event = previous?.phase === status.phase ? undefined : phaseEvent(previous, status, summary);
+  if (event) events.push(draft(event.type, event.change));
   if (isRolling(previous) && !isRolling(status) && status.phase === 'Running') {
     events.push(draft('deployment.rollout_completed'));
   }
@@ -38,7 +38,7 @@ export function draftStatusEvents(
   return events;
 }
 
-interface Told {
+interface PhaseEvent {
   readonly type: EventType;
   readonly change?: Partial<EventDraft>;
 }
@@ -46,17 +46,17 @@ interface Told {
 function phaseEvent(
   previous: DeploymentStatus | undefined,
   { phase }: DeploymentStatus,
-  standing: ReplicaSummary,
-): Told | undefined {
+  summary: ReplicaSummary,
+): PhaseEvent | undefined {
   if (phase === 'Running') return { type: wasImpaired(previous) ? 'deployment.recovered' : 'deployment.running' };
   if (phase === 'Progressing') return { type: 'deployment.progressing' };
   if (phase === 'Stopped') return { type: 'deployment.stopped' };
   if (phase === 'Waiting') {
-    return { type: 'deployment.waiting', change: { reason: isHeld(standing) ? 'dependency' : 'residency' } };
+    return { type: 'deployment.waiting', change: { reason: isHeld(summary) ? 'dependency' : 'residency' } };
   }
   if (phase !== 'Degraded') return undefined;
-  const [failing] = standing.failing;
-  const reason = standing.unresolved?.reason ?? (failing && toFailureReason(failing));
+  const [failing] = summary.failing;
+  const reason = summary.unresolved?.reason ?? (failing && toFailureReason(failing));
   return { type: 'deployment.degraded', change: { severity: 'warning', ...(reason !== undefined && { reason }) } };
 }
 

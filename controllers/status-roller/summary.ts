@@ -4,10 +4,10 @@ import { isResolved, templateHash } from '../../crds/replica/index.js';
 import type { SchedulingReport } from '../../crds/scheduling/index.js';
 import { isServing, type ObservedReplica, type UnmetDependency } from '../reading/index.js';
 
-/** How the replicas of one deployment stand, counted. Everything in a status follows from it. */
+/** The replicas of one deployment, counted. Everything in a status follows from it. */
 export interface ReplicaSummary {
   readonly wanted: number;
-  /** Records there are, retiring ones included. */
+  /** Replica records, retiring ones included. */
   readonly records: number;
   /** Replicas of the present template that are to stay. */
   readonly updated: readonly ObservedReplica[];
@@ -15,7 +15,7 @@ export interface ReplicaSummary {
   readonly staying: readonly ObservedReplica[];
   /** Those of them that serve. */
   readonly serving: number;
-  /** Those of them whose container is in trouble. */
+  /** Those of them whose container fails. */
   readonly failing: readonly ObservedReplica[];
   /** Those of them that have a node. */
   readonly placed: number;
@@ -25,7 +25,7 @@ export interface ReplicaSummary {
   readonly rolling: boolean;
   /** Why replicas wait for a node, while some do. */
   readonly refused: SchedulingReport | undefined;
-  /** Replicas, leaving ones included, that are where their data may not be. */
+  /** Replicas, leaving ones included, on a node that breaks the residency. */
   readonly misplaced: readonly ObservedReplica[];
   readonly unmet: readonly UnmetDependency[];
   /** Why replicas have no secrets, while some have none. */
@@ -34,7 +34,7 @@ export interface ReplicaSummary {
   readonly unstamped: number;
 }
 
-/** What a standing is counted from. */
+/** What the summary is counted from. */
 export interface SummaryInput {
   readonly deployment: StoredDeployment;
   readonly replicas: readonly ObservedReplica[];
@@ -46,7 +46,7 @@ export interface SummaryInput {
   readonly unresolved?: Unresolved | undefined;
 }
 
-/** Counts. */
+/** Counts the replicas of a deployment. */
 export function summariseReplicas({
   deployment,
   replicas,
@@ -86,16 +86,16 @@ export function isServed({ wanted, updated }: ReplicaSummary): boolean {
 }
 
 /** Whether all that is asked for is there and serves, and nothing else is left. */
-export function isComplete(standing: ReplicaSummary): boolean {
-  return standing.leaving === 0 && isServed(standing);
+export function isComplete(summary: ReplicaSummary): boolean {
+  return summary.leaving === 0 && isServed(summary);
 }
 
-/** Whether the deployment has not started because of what it depends on. */
+/** Whether the deployment has not started because a dependency is not met. */
 export function isHeld({ unmet, staying }: ReplicaSummary): boolean {
   return unmet.length > 0 && staying.length === 0;
 }
 
-/** Whether the container is in trouble, as opposed to not being there yet. */
+/** Whether the container fails, as opposed to not being started yet. */
 function isFailing({ node, report }: ObservedReplica): boolean {
   if (node === 'failed') return true;
   return report?.state === 'failed' || report?.state === 'exited' || report?.health === 'unhealthy';
@@ -107,21 +107,21 @@ export interface PhaseSummary {
   readonly message: string;
 }
 
-/** The phase that a standing amounts to: what stands in the way first, then how far things are. */
-export function derivePhase({ metadata }: StoredDeployment, standing: ReplicaSummary): PhaseSummary {
-  const { wanted, records, serving, failing, refused, placed, unresolved } = standing;
+/** The phase of a deployment: an obstacle comes first, then the progress. */
+export function derivePhase({ metadata }: StoredDeployment, summary: ReplicaSummary): PhaseSummary {
+  const { wanted, records, serving, failing, refused, placed, unresolved } = summary;
   const ready = `${serving} of ${wanted} replicas ready`;
 
-  if (metadata.deletedAt) return { phase: 'Deleting', message: `${records} containers left to remove` };
-  if (wanted === 0 && records === 0) return { phase: 'Stopped', message: 'no replicas are asked for' };
-  if (wanted === 0) return { phase: 'Progressing', message: `${records} containers left to remove` };
-  if (isHeld(standing)) return { phase: 'Waiting', message: describeUnmet(standing.unmet) };
+  if (metadata.deletedAt) return { phase: 'Deleting', message: leftToRemove(records) };
+  if (wanted === 0 && records === 0) return { phase: 'Stopped', message: 'stopped: 0 replicas are requested' };
+  if (wanted === 0) return { phase: 'Progressing', message: leftToRemove(records) };
+  if (isHeld(summary)) return { phase: 'Waiting', message: describeUnmet(summary.unmet) };
   if (refused)
     return { phase: refused.residencyUnmet ? 'Waiting' : 'Unschedulable', message: `${refused.summary}; ${ready}` };
   if (unresolved) return { phase: 'Degraded', message: `${ready}; ${unresolved.message}` };
-  if (failing[0]) return { phase: 'Degraded', message: `${ready}; ${troubleOf(failing[0])}` };
-  if (isServed(standing)) return { phase: 'Running', message: ready + toRemove(standing) };
-  if (placed === 0) return { phase: 'Pending', message: 'accepted; being placed' };
+  if (failing[0]) return { phase: 'Degraded', message: `${ready}; ${describeFailure(failing[0])}` };
+  if (isServed(summary)) return { phase: 'Running', message: ready + toRemove(summary) };
+  if (placed === 0) return { phase: 'Pending', message: 'accepted; its replicas are being placed' };
   return { phase: 'Progressing', message: ready };
 }
 
@@ -131,18 +131,22 @@ export function describeUnmet(unmet: readonly UnmetDependency[]): string {
 }
 
 function toRemove({ leaving }: ReplicaSummary): string {
-  return leaving === 0 ? '' : `; ${leaving} containers left to remove`;
+  return leaving === 0 ? '' : `; ${leftToRemove(leaving)}`;
 }
 
-/** What is the matter with one replica, for people. */
-function troubleOf({ replica, report, node }: ObservedReplica): string {
+function leftToRemove(containers: number): string {
+  return `${containers} ${containers === 1 ? 'container' : 'containers'} left to remove`;
+}
+
+/** Why one replica fails, for people. */
+function describeFailure({ replica, report, node }: ObservedReplica): string {
   const who = `replica ${replica.slot}`;
-  if (node === 'failed') return `${who} is on a node that is not heard`;
+  if (node === 'failed') return `${who} is on a node whose agent sends no heartbeats`;
   if (report?.message) return `${who}: ${report.message}`;
   return `${who} is ${report?.health === 'unhealthy' ? 'unhealthy' : (report?.state ?? 'unknown')}`;
 }
 
-/** What is the matter, in one word for programs. */
+/** Why one replica fails, in one word for programs. */
 export function toFailureReason({ report, node }: ObservedReplica): string {
   if (node === 'failed') return 'node_failed';
   return report?.reason ?? (report?.health === 'unhealthy' ? 'unhealthy' : (report?.state ?? 'unknown'));

@@ -18,7 +18,7 @@ describe('explaining where replicas are', () => {
       [1, 0],
       [null, 1],
     ]);
-    expect(nodes[0]?.whyHere).to.match(/^every filter lets it/);
+    expect(nodes[0]?.whyHere).to.match(/^every filter accepts it/);
   });
 
   it('says so when the tenant has more than it may have by now', () => {

@@ -99,8 +99,10 @@ function whyHere(verdicts: readonly FilterVerdict[], { siblingsNear }: NodeScore
   const against = verdicts.flatMap(({ reason }) => (reason ? [reason.message] : []));
   if (against.length > 0) return `placed earlier; would not be placed here now: ${against.join('; ')}`;
   const company =
-    siblingsNear === 0 ? 'no other replica of it is near' : `${siblingsNear} other replicas of it are near`;
-  return `every filter lets it; ${company}${free === '' ? '' : `; free for it: ${free}`}`;
+    siblingsNear === 0
+      ? 'no other replica shares its topology domain'
+      : `other replicas in its topology domain: ${siblingsNear}`;
+  return `every filter accepts it; ${company}${free === '' ? '' : `; free: ${free}`}`;
 }
 
 /** What a node has left of each requested resource: `cpu 1.8 of 2, memory 23 of 24 GiB`. Empty when none is requested. */

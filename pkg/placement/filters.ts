@@ -62,7 +62,7 @@ const residency: Filter = {
 const shown = { country: 'country', region: 'region', blockedCountries: 'country' } as const;
 
 function wordsOf({ asked, regions }: ResidencyRule, labels: Labels): readonly [string, string] {
-  if (!regions.enforced) return ['residency to be enforced', 'that it is not'];
+  if (!regions.enforced) return ['residency to be enforced', 'a control plane that does not'];
   const unmet = checkResidency(asked, labels, regions);
   const say = (which: 'required' | 'reported') => unmet.map(each => `${shown[each.part]} ${each[which]}`).join('; ');
   return [say('required'), say('reported')];

@@ -19,7 +19,8 @@ export interface LeaderContext {
 export function createFencedCommit({ store, cache, fence }: LeaderContext): LoopEnv['commit'] {
   return async (change: Change) => {
     const verdict = await store.commit({ ...change, guards: [...change.guards, fence] });
-    if (!verdict.stored) throw new PreconditionFault('what was decided on has changed');
+    if (!verdict.stored)
+      throw new PreconditionFault('an object that the decision was based on has changed, or another process leads');
     await cache.reached(verdict.revision);
   };
 }
@@ -31,16 +32,16 @@ const AT_MOST_EVERY_MS = 15_000;
  *
  * At most every 15 seconds, and never while there is nothing to do: an idle loop writes nothing.
  */
-export function createLeaderNote(loop: string, office: LeaderContext, clock: Clock, log: Logger): () => void {
+export function createLeaderNote(loop: string, leader: LeaderContext, clock: Clock, log: Logger): () => void {
   const key = keys.leader(loop);
   let notBefore = 0;
 
   const note = async () => {
-    const entry = office.cache.get(key);
-    if (!entry || office.lost.aborted) return;
+    const entry = leader.cache.get(key);
+    if (!entry || leader.lost.aborted) return;
     const record = value<LeaderRecord>(entry);
-    await office.store.commit({
-      guards: [{ key, at: entry.revision }, office.fence],
+    await leader.store.commit({
+      guards: [{ key, at: entry.revision }, leader.fence],
       puts: [
         {
           key,

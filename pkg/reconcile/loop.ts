@@ -82,8 +82,7 @@ export const noMeter: LoopMeter = {
 };
 
 /**
- * Somebody wrote first, or leads now: what was decided on is no longer so. Nothing was stored; read again and decide
- * again.
+ * A guard failed: another writer was first, or another process leads now. Nothing was stored; read again and decide again.
  */
 export class PreconditionFault extends Fault {
   readonly retriable = true;

@@ -53,13 +53,13 @@ async function runLoop(loop: Loop, env: RuntimeEnv, signal: AbortSignal): Promis
   const log = env.log.with({ loop: loop.name });
   const leadership = new Leadership({ store, clock, random, name: loop.name, holder, ttlSeconds, log });
   await leadership.run(signal, async (fence, lost) => {
-    const office: LeaderContext = { store, cache: env.cache, fence, lost };
-    if (!(await caughtUp(office, clock, log))) return;
+    const leader: LeaderContext = { store, cache: env.cache, fence, lost };
+    if (!(await caughtUp(leader, clock, log))) return;
     const meter = env.meter ?? noMeter;
     meter.leading(loop.name, true);
     try {
       const lease = async (ttlSeconds: number) => (await store.grant(ttlSeconds)).id;
-      await lead(loop, { ...env, log, commit: createFencedCommit(office), lease }, office, {
+      await lead(loop, { ...env, log, commit: createFencedCommit(leader), lease }, leader, {
         meter,
         onFailure: env.onFailure,
         graceful: signal,
@@ -94,10 +94,10 @@ interface TermOptions {
 async function lead(
   loop: Loop,
   env: LoopEnv,
-  office: LeaderContext,
+  leader: LeaderContext,
   { meter, onFailure, graceful }: TermOptions,
 ): Promise<void> {
-  const note = createLeaderNote(loop.name, office, env.clock, env.log);
+  const note = createLeaderNote(loop.name, leader, env.clock, env.log);
   const reconcile = createReconciler(loop, env, { meter, onFailure });
   const queue = new WorkQueue(
     async (key, signal) => {
@@ -116,7 +116,7 @@ async function lead(
   const unsubscribe = wakeOnChanges(loop.wakes, env.cache, key => queue.add(key));
   wakeForAll(loop.wakes, env.cache, key => queue.add(key));
 
-  await aborted(office.lost);
+  await aborted(leader.lost);
   unsubscribe();
   await queue.stop(graceful.aborted ? STOP_GRACE_MS : 0);
 }
@@ -183,11 +183,11 @@ export function createReconciler(loop: Loop, env: LoopEnv, { meter, onFailure }:
       const error = asError(thrown);
       onFailure?.(error);
       if (error instanceof Fault && !error.retriable) {
-        log.error('a reconcile failed for good', { ms: ended('refused'), error });
+        log.error('a reconcile failed and will not be retried', { ms: ended('refused'), error });
         return done;
       }
       inDoubt.add(key);
-      log[error instanceof PreconditionFault ? 'debug' : 'warn']('a reconcile will be tried again', {
+      log[error instanceof PreconditionFault ? 'debug' : 'warn']('a reconcile failed and will be retried', {
         ms: ended('retry'),
         error,
       });
