@@ -21,6 +21,10 @@ export const floors: readonly (readonly string[])[] = [
   ['pkg/fleet'],
   ['pkg/reconcile', 'pkg/client', 'pkg/link', 'pkg/material', 'pkg/process'],
   ['pkg/agent', 'pkg/cli'],
+  ['api/http'],
+  ['api/access', 'api/admission', 'api/docs', 'api/stream'],
+  ['api/watch'],
+  ['api/routes'],
   ['controllers/reading'],
   [
     'controllers/janitor',

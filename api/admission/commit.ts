@@ -11,7 +11,7 @@ import {
 } from '../../pkg/material/index.js';
 import { toCredentialPath, type CredentialPath } from '../../pkg/secrets/index.js';
 import { type Change, OutcomeUnknownFault, type Verdict } from '../../pkg/store/index.js';
-import type { ApiEnv } from '../env.js';
+import type { AdmissionEnv } from './env.js';
 import type { ApiCall } from '../http/call.js';
 import { RequestRejection } from '../http/rejection.js';
 
@@ -33,7 +33,7 @@ const NOT_STORED: Verdict = { stored: false };
  * else wrote one of the credentials meanwhile: the document is then to be judged afresh.
  */
 export async function commitWithMaterial(
-  env: ApiEnv,
+  env: AdmissionEnv,
   { tenant, requestId }: ApiCall,
   change: Change,
   { writes, subject, seen, isAlone = false }: SubmittedMaterial,
@@ -52,7 +52,7 @@ export async function commitWithMaterial(
   }
 }
 
-async function commitStaged(env: ApiEnv, change: Change, staged: StagedMaterial): Promise<Verdict> {
+async function commitStaged(env: AdmissionEnv, change: Change, staged: StagedMaterial): Promise<Verdict> {
   let verdict: Verdict;
   try {
     failpoint('material.staged');
@@ -71,7 +71,11 @@ async function commitStaged(env: ApiEnv, change: Change, staged: StagedMaterial)
 }
 
 /** Does what is left to do; what fails is left to the janitor, since the request itself has been decided. */
-async function tryOrLeaveToJanitor({ log }: ApiEnv, { key }: StagedMaterial, work: () => Promise<void>): Promise<void> {
+async function tryOrLeaveToJanitor(
+  { log }: AdmissionEnv,
+  { key }: StagedMaterial,
+  work: () => Promise<void>,
+): Promise<void> {
   try {
     await work();
   } catch (thrown) {
@@ -81,7 +85,7 @@ async function tryOrLeaveToJanitor({ log }: ApiEnv, { key }: StagedMaterial, wor
 
 /** The refusal of a path that the settings grant, and the policy of the secrets store does not. */
 export function rejectNamespace(
-  { staticFacts }: ApiEnv,
+  { staticFacts }: AdmissionEnv,
   { namespace }: CredentialPath,
   field = 'namespace',
 ): RequestRejection {

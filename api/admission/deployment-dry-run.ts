@@ -14,7 +14,7 @@ import type { SecretWrite } from '../../crds/secret/index.js';
 import { explainDeployment, previewPlacement } from '../../pkg/fleet/index.js';
 import { type ExplainedNode, type Explanation, filters, summariseRejections } from '../../pkg/placement/index.js';
 import { type Entry, value } from '../../pkg/store/index.js';
-import type { ApiEnv } from '../env.js';
+import type { AdmissionEnv } from './env.js';
 import type { WholeReply } from '../http/reply.js';
 import { replyDryRun } from './dry-run.js';
 import { warnAboveQuota } from './quota.js';
@@ -32,7 +32,7 @@ export interface DeploymentDryRun {
 
 /** Answers what would become of a deployment: what would be stored, what would run anew, what resolves, and where it goes. */
 export async function dryRunDeployment(
-  env: ApiEnv,
+  env: AdmissionEnv,
   tenant: string,
   { admission, facts, entry }: DeploymentDryRun,
 ): Promise<WholeReply> {
@@ -59,7 +59,7 @@ export async function dryRunDeployment(
 }
 
 /** Every node's say on a workload, and where those replicas would go that are not among the `placed`. */
-export function previewWorkload(env: ApiEnv, tenant: string, spec: Deployment, placed: number) {
+export function previewWorkload(env: AdmissionEnv, tenant: string, spec: Deployment, placed: number) {
   const reading = { cache: env.cache, policy: env.placementPolicy };
   const preview = previewPlacement(spec, tenant, Math.max(0, spec.replicas - placed), reading);
   return {
@@ -69,7 +69,7 @@ export function previewWorkload(env: ApiEnv, tenant: string, spec: Deployment, p
   };
 }
 
-function listReplicas({ cache }: ApiEnv, tenant: string, name: string): readonly Replica[] {
+function listReplicas({ cache }: AdmissionEnv, tenant: string, name: string): readonly Replica[] {
   const replicas = cache.list(ranges.replicasOf(tenant, name)).map(entry => value<Replica>(entry));
   return replicas.filter(({ retiringSince }) => retiringSince === undefined);
 }

@@ -7,7 +7,7 @@ import type { NodePresence, StoredNode } from '../../crds/node/index.js';
 import type { KnownVolume, StoredVolume } from '../../crds/volume/index.js';
 import { readKeyNames, parseCredentialPath, SecretStoreUnavailableFault } from '../../pkg/secrets/index.js';
 import { type Cache, type Guard, StoreUnavailableFault, value } from '../../pkg/store/index.js';
-import type { ApiEnv } from '../env.js';
+import type { AdmissionEnv } from './env.js';
 import { type SubmittedDocument, hasResidency, listDependencies, readList, listSecretPaths } from './submitted.js';
 import {
   listVolumeConsumers,
@@ -28,7 +28,11 @@ export interface GatheredFacts {
 }
 
 /** What admission must know of the world, for this document: each part is looked up only where the document asks for it. */
-export async function gatherFacts(env: ApiEnv, tenant: string, submitted: SubmittedDocument): Promise<GatheredFacts> {
+export async function gatherFacts(
+  env: AdmissionEnv,
+  tenant: string,
+  submitted: SubmittedDocument,
+): Promise<GatheredFacts> {
   const { cache, staticFacts } = env;
   const conflictKeys = listConflictKeys(tenant, submitted);
   const wants = listNeeds(submitted, conflictKeys);
@@ -46,7 +50,7 @@ export async function gatherFacts(env: ApiEnv, tenant: string, submitted: Submit
   return { facts: { ...staticFacts, nodes, ...known, image, secretKeys }, conflictKeys, guards };
 }
 
-/** Holds the write to the node that was found: it must staticFacts be the same one. */
+/** Holds the write to the node that was found: it must still be the same one. */
 export function guardNode(cache: Cache, tenant: string, nodeId: string | undefined): readonly Guard[] {
   if (nodeId === undefined) return [];
   const entries = cache.list(ranges.of(ranges.nodes, tenant));
@@ -84,7 +88,7 @@ async function refreshCache(cache: Cache, mustBe: boolean): Promise<boolean> {
 
 /** Only an image that is new is looked for: one that was pulled long ago may have left its registry since. */
 async function checkImage(
-  { images }: ApiEnv,
+  { images }: AdmissionEnv,
   tenant: string,
   { fields, stored }: SubmittedDocument,
 ): Promise<KnownImage> {
@@ -96,7 +100,7 @@ async function checkImage(
 
 /** Only what sets variables is judged by them: everything else may change while the secrets store is away. */
 async function readSecretKeys(
-  env: ApiEnv,
+  env: AdmissionEnv,
   tenant: string,
   submitted: SubmittedDocument,
 ): Promise<DeploymentFacts['secretKeys']> {
@@ -114,7 +118,7 @@ function setsVariables({ fields, sends, stored }: SubmittedDocument): boolean {
   return setters.some(field => sends(field) && !isDeepStrictEqual(fields[field], before[field]));
 }
 
-async function readKeys({ secrets }: ApiEnv, tenant: string, submitted: SubmittedDocument) {
+async function readKeys({ secrets }: AdmissionEnv, tenant: string, submitted: SubmittedDocument) {
   const found = await Promise.all(
     listSecretPaths(submitted).map(async ({ path }) => {
       const at = parseCredentialPath(tenant, path);

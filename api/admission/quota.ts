@@ -5,16 +5,9 @@ import type { Replica } from '../../crds/replica/index.js';
 import type { Warning } from '../../crds/rule/index.js';
 import { type StoredTenant } from '../../crds/tenant/index.js';
 import { mergeQuotas, type QuotaKind, type TenantQuotas } from '../../crds/kinds/index.js';
-import type { PlacementPolicy, TenantUsage } from '../../pkg/fleet/index.js';
 import { type Cache, type Guard, value } from '../../pkg/store/index.js';
 import { guardConflictKeys } from './conflict-keys.js';
-
-/** What the quotas of a tenant are read from. */
-export interface QuotaEnv {
-  readonly cache: Cache;
-  readonly usage: TenantUsage;
-  readonly placementPolicy: PlacementPolicy;
-}
+import type { QuotaEnv } from './env.js';
 
 /** What a tenant may have, as far as that is limited. */
 export function readQuotas({ cache, placementPolicy }: QuotaEnv, tenant: string): TenantQuotas {

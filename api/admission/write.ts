@@ -4,7 +4,7 @@ import { keys } from '../../crds/keys/index.js';
 import { toCanonicalText, type Metadata, hashText } from '../../crds/meta/index.js';
 import type { Alteration } from '../../crds/rule/index.js';
 import type { Change, Guard, Put } from '../../pkg/store/index.js';
-import type { ApiEnv } from '../env.js';
+import type { AdmissionEnv } from './env.js';
 import { putConflictKeys } from './conflict-keys.js';
 
 export type ChangeKind = 'create' | 'update' | 'delete';
@@ -33,7 +33,7 @@ export interface BuiltWrite {
 }
 
 /** Metadata of a deployment that is made now. */
-export function createMetadata({ clock, random }: ApiEnv, tenant: string, specHash: string): Metadata {
+export function createMetadata({ clock, random }: AdmissionEnv, tenant: string, specHash: string): Metadata {
   const now = new Date(clock.now()).toISOString();
   return {
     tenant,
@@ -46,13 +46,13 @@ export function createMetadata({ clock, random }: ApiEnv, tenant: string, specHa
 }
 
 /** Metadata of the next configuration of a deployment. */
-export function updateMetadata({ clock }: ApiEnv, before: Metadata, specHash: string): Metadata {
+export function updateMetadata({ clock }: AdmissionEnv, before: Metadata, specHash: string): Metadata {
   const updatedAt = new Date(clock.now()).toISOString();
   return { ...before, generation: before.generation + 1, updatedAt, specHash };
 }
 
 /** The one change that stores a deployment, its archive entry and its event, together or not at all. */
-export async function buildWrite(env: ApiEnv, write: DeploymentWrite): Promise<BuiltWrite> {
+export async function buildWrite(env: AdmissionEnv, write: DeploymentWrite): Promise<BuiltWrite> {
   const { spec } = write;
   const text = toCanonicalText(spec);
   const metadata = write.metadata(hashText(text));
@@ -71,7 +71,7 @@ export async function buildWrite(env: ApiEnv, write: DeploymentWrite): Promise<B
 }
 
 async function turnsIn(
-  { eventLeases }: ApiEnv,
+  { eventLeases }: AdmissionEnv,
   { conflictKeys = [], operation }: DeploymentWrite,
 ): Promise<readonly Put[]> {
   return conflictKeys.length === 0 ? [] : putConflictKeys(conflictKeys, operation, await eventLeases.current());

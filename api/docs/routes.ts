@@ -1,5 +1,4 @@
 import { reject } from '../../crds/rejections/index.js';
-import type { ApiEnv } from '../env.js';
 import type { ApiCall } from '../http/call.js';
 import { RequestRejection } from '../http/rejection.js';
 import { replyJson, type WholeReply } from '../http/reply.js';
@@ -11,7 +10,7 @@ import { apiPage, describeRoute, buildOpenApi } from './openapi.js';
  * The interface, described by itself: the pages that the `doc` of every rejection links to, and all of its routes. `all` is
  * the whole table, these included.
  */
-export function docRoutes(env: ApiEnv, all: () => readonly Route[]): readonly Route[] {
+export function docRoutes(env: { readonly baseUrl: () => string }, all: () => readonly Route[]): readonly Route[] {
   const open = { method: 'GET', access: 'open', tenant: 'none', query: [], body: 'none' } as const;
   return [
     { ...open, path: '/openapi.json', handle: () => replyJson(200, buildOpenApi(all(), env.baseUrl())) },

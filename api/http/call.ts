@@ -1,6 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 
 import type { Role, StoredToken, TokenKind } from '../../crds/tenant/index.js';
+import type { Clock, Random } from '../../pkg/clock/index.js';
+import type { Logger } from '../../pkg/log/index.js';
+import type { Cache, Store } from '../../pkg/store/index.js';
 import type { QueryParams } from './query.js';
 
 /** Who is calling, as the token proved it. */
@@ -13,7 +16,7 @@ export interface Caller {
   readonly token: StoredToken | undefined;
 }
 
-/** Whoever calls an open route. */
+/** The caller of an open route. */
 export const anonymous: Caller = { kind: 'anonymous', id: '', tenant: undefined, role: undefined, token: undefined };
 
 const RANK: Readonly<Record<Role, number>> = { viewer: 1, deployer: 2, admin: 3 };
@@ -23,7 +26,7 @@ export function includesRole(held: Role | undefined, needed: Role): boolean {
   return held !== undefined && RANK[held] >= RANK[needed];
 }
 
-/** One request that has passed the pipeline: who asks, for which tenant, with what. */
+/** A request that has passed the pipeline: who calls, for which tenant, with what. */
 export interface ApiCall {
   readonly request: IncomingMessage;
   readonly requestId: string;
@@ -34,4 +37,13 @@ export interface ApiCall {
   readonly query: QueryParams;
   /** The parsed body of a route that takes JSON. */
   readonly document: unknown;
+}
+
+/** What nearly every handler reads and writes objects with. */
+export interface StorageEnv {
+  readonly store: Store;
+  readonly cache: Cache;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
 }

@@ -34,17 +34,19 @@ export interface ListSource {
 }
 
 /** Where a tenant's things of one kind come from, as the cache shows them now. */
-export function readListSource(cache: Cache, { range, joined, view }: Resource, tenant: string): ListSource {
+export function readListSource(cache: Cache, resource: Resource, tenant: string): ListSource {
+  const { range, joined, view, isVolatile } = resource;
   const prefix = ranges.of(range, tenant);
   const { entries, revision } = cache.snapshot(prefix);
-  if (joined === undefined)
+  if (joined === undefined) {
     return { entries, revision, prefix, view: entry => view(entry, undefined), joinedEntries: NOTHING };
+  }
   return {
     entries,
     revision,
     prefix,
-    joinedEntries: cache.list(joined + prefix.slice(range.length)),
     view: entry => view(entry, cache.get(joined + entry.key.slice(range.length))),
+    ...(!isVolatile && { joinedEntries: cache.list(joined + prefix.slice(range.length)) }),
   };
 }
 

@@ -1,23 +1,40 @@
-import type { ApiEnv } from '../env.js';
+/**
+ * The endpoints: one folder for each kind, with its handlers, its views and its tests.
+ *
+ * A handler is given what it needs (`env`) and a call that has passed the pipeline, and gives a reply or a rejection.
+ * `allRoutes` is the whole table; `http/route.ts` says what a row must declare.
+ *
+ * @module
+ */
+import type { AdmissionEnv } from '../admission/env.js';
 import type { Route } from '../http/route.js';
-import { agentRoutes } from './agent/routes.js';
+import { type AgentEnv, agentRoutes } from './agent/routes.js';
 import { deploymentRoutes } from './deployment/routes.js';
 import { docRoutes } from '../docs/routes.js';
 import { eventRoutes } from './event/routes.js';
 import { explainRoutes } from './deployment/explain.js';
-import { healthRoutes } from './health/routes.js';
+import { type HealthEnv, healthRoutes } from './health/routes.js';
 import { jobRoutes } from './job/routes.js';
 import { logRoutes } from './deployment/logs.js';
 import { networkRoutes } from './network/routes.js';
 import { nodeRoutes } from './node/routes.js';
+import type { NodeEnv } from './node/view.js';
 import { rotationRoutes } from './rotation/routes.js';
 import { secretRoutes } from './secret/routes.js';
 import { quotaRoutes } from './tenant/quotas.js';
 import { tenantRoutes } from './tenant/routes.js';
 import { tokenRoutes } from './token/routes.js';
+import type { WatchEnv } from '../watch/open-watch.js';
 
-/** Every route there is. */
-export function allRoutes(env: ApiEnv): readonly Route[] {
+/** Everything that the handlers work with. Each names the part that it needs. */
+export interface RoutesEnv extends AdmissionEnv, AgentEnv, HealthEnv, NodeEnv, WatchEnv {
+  readonly lastHeartbeatAt: Map<string, number>;
+  /** What documentation links begin with. */
+  readonly baseUrl: () => string;
+}
+
+/** The whole route table. */
+export function allRoutes(env: RoutesEnv): readonly Route[] {
   const routes: readonly Route[] = [
     ...deploymentRoutes(env),
     ...explainRoutes(env),

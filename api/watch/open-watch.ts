@@ -1,20 +1,38 @@
 import { ranges } from '../../crds/keys/index.js';
 import { reject } from '../../crds/rejections/index.js';
 import type { Cache, Entry } from '../../pkg/store/index.js';
-import type { ApiEnv } from '../env.js';
 import type { ApiCall } from '../http/call.js';
-import { rejectParameter } from '../http/query.js';
+import { listPage, readListSource } from '../http/listing.js';
+import { readFlag, rejectParameter } from '../http/query.js';
 import { RequestRejection } from '../http/rejection.js';
 import { NDJSON_TYPE, SSE_TYPE } from '../http/reply.js';
 import type { Resource } from '../http/resource.js';
 import type { RouteResult } from '../http/route.js';
 import { type WatchCursor, type WatchFormat, parseCursor, type JoinedEntry } from './frame.js';
 import type { WatchHistory } from './history.js';
+import type { OpenStreams } from '../stream/open-streams.js';
+import type { WatchHub } from './watch-hub.js';
 import type { InitialList } from './watcher.js';
+
+/** What lists and watches are answered with. */
+export interface WatchEnv {
+  readonly cache: Cache;
+  readonly streams: OpenStreams;
+  readonly watchHub: WatchHub;
+}
+
+/** Answers a list of one kind, or a watch of it when the query asks for one. */
+export async function listOrWatch(env: WatchEnv, call: ApiCall, resource: Resource): Promise<RouteResult> {
+  const isWatch = readFlag(call.query, 'watch');
+  if (isWatch instanceof RequestRejection) return isWatch;
+  if (isWatch) return openWatch(env, call, resource);
+  await env.cache.barrier();
+  return listPage(call, readListSource(env.cache, resource, call.tenant));
+}
 
 /** Answers a watch: from the cursor that the client names, or from the current state on. */
 export async function openWatch(
-  env: ApiEnv,
+  env: WatchEnv,
   call: ApiCall,
   resource: Resource,
   wants: (entry: Entry) => boolean = () => true,
@@ -50,14 +68,14 @@ interface Start {
   readonly initialList: InitialList | undefined;
 }
 
-function fresh({ cache, watchHub }: ApiEnv, resource: Resource, topic: string): Start {
+function fresh({ cache, watchHub }: WatchEnv, resource: Resource, topic: string): Start {
   const { history } = watchHub;
   const items = present(cache, resource, topic);
   return { from: history.next, initialList: { revision: history.revision, items } };
 }
 
 function resumed(
-  { cache, watchHub }: ApiEnv,
+  { cache, watchHub }: WatchEnv,
   resource: Resource,
   topic: string,
   cursor: WatchCursor,

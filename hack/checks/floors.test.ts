@@ -45,6 +45,13 @@ describe('import floors', () => {
       imports: '../../api/server.js',
       refused: true,
     },
+    { name: 'refuses an arrow up inside api', path: 'api/http/a.ts', imports: '../routes/index.js', refused: true },
+    {
+      name: 'lets a test inside api call the whole API',
+      path: 'api/http/a.test.ts',
+      imports: '../api.js',
+      refused: false,
+    },
     { name: 'refuses a folder that nobody put on a floor', path: 'lib/a.ts', imports: './b.js', refused: true },
   ];
 

@@ -11,19 +11,27 @@ import {
 } from '../../../pkg/link/index.js';
 import type { Logger } from '../../../pkg/log/index.js';
 import { value } from '../../../pkg/store/index.js';
+import type { RateLimiter } from '../../access/rate-limiter.js';
+import type { StreamEnv } from '../../stream/env.js';
 import type { ApiCall } from '../../http/call.js';
-import type { ApiEnv } from '../../env.js';
 import { RequestRejection } from '../../http/rejection.js';
 import { replyJson, NDJSON_TYPE } from '../../http/reply.js';
 import type { RouteResult, Route } from '../../http/route.js';
 import { isProofValid, mintNodeToken } from '../node/enrol.js';
 import { findNodeById } from '../node/view.js';
-import { storeToken } from '../token/token.js';
+import { storeToken, type TokenEnv } from '../token/token.js';
+
+/** What agents are served with. */
+export interface AgentEnv extends TokenEnv, StreamEnv {
+  readonly rateLimiter: RateLimiter;
+  /** When each node last sent a heartbeat to this server, in wall time. */
+  readonly lastHeartbeatAt: Map<string, number>;
+}
 
 const SKEW_SECONDS = 120;
 
 /** The lane of the agents: a node's token opens these and nothing else, and each only for that node. */
-export function agentRoutes(env: ApiEnv): readonly Route[] {
+export function agentRoutes(env: AgentEnv): readonly Route[] {
   const common = { access: { node: true }, tenant: 'own', query: [] } as const;
   return [
     { ...common, method: 'POST', path: '/agent/v1/heartbeat', body: 'json', handle: call => heartbeat(env, call) },
@@ -55,11 +63,11 @@ function nodeOf({ caller, tenant }: ApiCall): NodeIdentity {
   return { tenant, id: caller.token?.node ?? '', name: caller.token?.nodeName ?? '' };
 }
 
-function logOf({ log }: ApiEnv, { requestId }: ApiCall): Logger {
+function logOf({ log }: AgentEnv, { requestId }: ApiCall): Logger {
   return log.with({ requestId });
 }
 
-async function heartbeat(env: ApiEnv, call: ApiCall): Promise<RouteResult> {
+async function heartbeat(env: AgentEnv, call: ApiCall): Promise<RouteResult> {
   const checked = checkHeartbeat(call.document);
   if (!checked.ok) return new RequestRejection(checked.rejections);
   const node = nodeOf(call);
@@ -69,7 +77,7 @@ async function heartbeat(env: ApiEnv, call: ApiCall): Promise<RouteResult> {
   return replyJson(200, { ...reply, alterations: checked.alterations });
 }
 
-async function report(env: ApiEnv, call: ApiCall): Promise<RouteResult> {
+async function report(env: AgentEnv, call: ApiCall): Promise<RouteResult> {
   const checked = checkReportBatch(call.document);
   if (!checked.ok) return new RequestRejection(checked.rejections);
   const intake = await env.dispatcher.report(nodeOf(call), checked.value, logOf(env, call));
@@ -78,7 +86,7 @@ async function report(env: ApiEnv, call: ApiCall): Promise<RouteResult> {
 }
 
 /** The one answer with secrets in it. */
-async function environment(env: ApiEnv, call: ApiCall): Promise<RouteResult> {
+async function environment(env: AgentEnv, call: ApiCall): Promise<RouteResult> {
   const checked = checkEnvironmentRequest(call.document);
   if (!checked.ok) return new RequestRejection(checked.rejections);
   const answer = await env.dispatcher.environment(nodeOf(call), checked.value, logOf(env, call));
@@ -90,12 +98,12 @@ async function environment(env: ApiEnv, call: ApiCall): Promise<RouteResult> {
   return replyJson(200, reply);
 }
 
-async function assignments(env: ApiEnv, call: ApiCall): Promise<RouteResult> {
+async function assignments(env: AgentEnv, call: ApiCall): Promise<RouteResult> {
   await env.cache.barrier();
   return { status: 200, type: NDJSON_TYPE, open: out => env.assignments.open(nodeOf(call), call.caller, out) };
 }
 
-async function logs(env: ApiEnv, call: ApiCall): Promise<RouteResult> {
+async function logs(env: AgentEnv, call: ApiCall): Promise<RouteResult> {
   const id = call.params['id']!;
   const done = env.logs.deliver(id, nodeOf(call).id, call.request);
   if (!done) return new RequestRejection(reject('resource_not_found', 'id', id), { connection: 'close' });
@@ -103,14 +111,14 @@ async function logs(env: ApiEnv, call: ApiCall): Promise<RouteResult> {
   return { ...replyJson(200, {}), headers: { connection: 'close' } };
 }
 
-function declineLogs(env: ApiEnv, call: ApiCall): RouteResult {
+function declineLogs(env: AgentEnv, call: ApiCall): RouteResult {
   const id = call.params['id']!;
   return env.logs.decline(id, nodeOf(call).id)
     ? replyJson(200, {})
     : new RequestRejection(reject('resource_not_found', 'id', id));
 }
 
-async function renew(env: ApiEnv, { document, request }: ApiCall): Promise<RouteResult> {
+async function renew(env: AgentEnv, { document, request }: ApiCall): Promise<RouteResult> {
   const checked = checkRenewal(document);
   if (!checked.ok) return new RequestRejection(checked.rejections);
   const { nodeId, at, proof } = checked.value;

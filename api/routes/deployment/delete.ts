@@ -2,7 +2,7 @@ import { type StoredDeployment, toSpec } from '../../../crds/deployment/index.js
 import { type Entry, value } from '../../../pkg/store/index.js';
 import { replyDryRun } from '../../admission/dry-run.js';
 import { updateMetadata, buildWrite } from '../../admission/write.js';
-import type { ApiEnv } from '../../env.js';
+import type { AdmissionEnv } from '../../admission/env.js';
 import type { ApiCall } from '../../http/call.js';
 import { retryOnConflict, checkIfMatch } from '../../http/concurrency.js';
 import { readFlag } from '../../http/query.js';
@@ -12,7 +12,7 @@ import type { RouteResult } from '../../http/route.js';
 import { findDeployment, findStatus, renderWritten } from './view.js';
 
 /** Asks for a deployment to go. The record stays, marked, until its containers are gone; asking again is the same. */
-export async function deleteDeployment(env: ApiEnv, call: ApiCall): Promise<RouteResult> {
+export async function deleteDeployment(env: AdmissionEnv, call: ApiCall): Promise<RouteResult> {
   const isDryRun = readFlag(call.query, 'dryRun');
   if (isDryRun instanceof RequestRejection) return isDryRun;
   return retryOnConflict(call.params['name']!, async () => {
@@ -26,7 +26,7 @@ export async function deleteDeployment(env: ApiEnv, call: ApiCall): Promise<Rout
 }
 
 /** Undefined when somebody else was first. */
-async function deleteOnce(env: ApiEnv, call: ApiCall, entry: Entry): Promise<RouteResult | undefined> {
+async function deleteOnce(env: AdmissionEnv, call: ApiCall, entry: Entry): Promise<RouteResult | undefined> {
   const answer = (written: Pick<Entry, 'bytes' | 'revision'>) =>
     replyJsonBytes(200, renderWritten(written, findStatus(env.cache, entry), [], []), etagHeader(written.revision));
   const stored = value<StoredDeployment>(entry);

@@ -9,13 +9,16 @@ import type { LogLine, LogRequest } from '../../../pkg/link/index.js';
 import { readDocuments } from '../../../pkg/ndjson/index.js';
 import { encode, type Lease, value } from '../../../pkg/store/index.js';
 import type { ApiCall } from '../../http/call.js';
-import type { ApiEnv } from '../../env.js';
+import type { StorageEnv } from '../../http/call.js';
+import type { StreamEnv } from '../../stream/env.js';
 import type { LogSource } from '../../stream/logs.js';
 import { readFlag, readInteger } from '../../http/query.js';
 import { RequestRejection } from '../../http/rejection.js';
 import type { RouteResult, Route } from '../../http/route.js';
 import { readUid } from '../../http/resource.js';
 import { findDeployment } from './view.js';
+
+type LogEnv = StorageEnv & StreamEnv;
 
 const DIAL_MS = 10_000;
 const LEASE_SECONDS = 30;
@@ -24,7 +27,7 @@ const SOON = { 'retry-after': '5' };
 const LINE_BYTES = 4 * 1024 * 1024;
 
 /** Logs: what one replica's container has written, brought by its node. */
-export function logRoutes(env: ApiEnv): readonly Route[] {
+export function logRoutes(env: LogEnv): readonly Route[] {
   return [
     {
       method: 'GET',
@@ -38,7 +41,7 @@ export function logRoutes(env: ApiEnv): readonly Route[] {
   ];
 }
 
-async function readLogs(env: ApiEnv, call: ApiCall): Promise<RouteResult> {
+async function readLogs(env: LogEnv, call: ApiCall): Promise<RouteResult> {
   const follow = readFlag(call.query, 'follow');
   if (follow instanceof RequestRejection) return follow;
   const tail = readInteger(call.query, 'tail', { min: 0, max: MAX_TAIL, fallback: MAX_TAIL });
@@ -79,7 +82,7 @@ async function readLogs(env: ApiEnv, call: ApiCall): Promise<RouteResult> {
 type PlacedReplica = Replica & { readonly nodeId: string };
 
 async function findReplica(
-  { cache }: ApiEnv,
+  { cache }: LogEnv,
   { tenant, params, query }: ApiCall,
 ): Promise<PlacedReplica | RequestRejection> {
   const slot = query.has('replica')
@@ -100,7 +103,7 @@ async function findReplica(
   return chosen ?? new RequestRejection(reject('resource_not_found', 'replica', String(slot ?? 'any')));
 }
 
-async function storeLogRequest({ store }: ApiEnv, key: string, request: LogRequest, lease: Lease): Promise<void> {
+async function storeLogRequest({ store }: LogEnv, key: string, request: LogRequest, lease: Lease): Promise<void> {
   await store.commit({
     guards: [{ key, at: 0 }],
     puts: [{ key, bytes: encode(request), lease: lease.id }],

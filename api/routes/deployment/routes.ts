@@ -1,14 +1,13 @@
-import type { ApiEnv } from '../../env.js';
+import type { AdmissionEnv } from '../../admission/env.js';
 import type { ApiCall } from '../../http/call.js';
-import { LIST_QUERY, listPage, readListSource } from '../../http/listing.js';
-import { readFlag, WRITE_QUERY } from '../../http/query.js';
+import { LIST_QUERY } from '../../http/listing.js';
+import { WRITE_QUERY } from '../../http/query.js';
 import { RequestRejection } from '../../http/rejection.js';
 import { etagHeader, replyJsonBytes } from '../../http/reply.js';
 import type { RouteResult, Route } from '../../http/route.js';
-import { openWatch } from '../../watch/open-watch.js';
-import { createDeployment } from './create.js';
+import { listOrWatch, type WatchEnv } from '../../watch/open-watch.js';
 import { deleteDeployment } from './delete.js';
-import { replaceDeployment } from './replace.js';
+import { createDeployment, replaceDeployment } from './write.js';
 import { deploymentResource, deploymentView, findDeployment, findStatus } from './view.js';
 
 const read = { tenant: 'viewer', admin: true } as const;
@@ -17,10 +16,17 @@ const COLLECTION = '/api/v1/deployments';
 const ONE = '/api/v1/deployments/{name}';
 
 /** Deployments: what tenants ask for. */
-export function deploymentRoutes(env: ApiEnv): readonly Route[] {
+export function deploymentRoutes(env: AdmissionEnv & WatchEnv): readonly Route[] {
   const common = { tenant: 'own', query: [], body: 'none' } as const;
   return [
-    { ...common, method: 'GET', path: COLLECTION, access: read, query: LIST_QUERY, handle: call => list(env, call) },
+    {
+      ...common,
+      method: 'GET',
+      path: COLLECTION,
+      access: read,
+      query: LIST_QUERY,
+      handle: call => listOrWatch(env, call, deploymentResource),
+    },
     {
       ...common,
       method: 'POST',
@@ -51,15 +57,7 @@ export function deploymentRoutes(env: ApiEnv): readonly Route[] {
   ];
 }
 
-async function list(env: ApiEnv, call: ApiCall): Promise<RouteResult> {
-  const watch = readFlag(call.query, 'watch');
-  if (watch instanceof RequestRejection) return watch;
-  if (watch) return openWatch(env, call, deploymentResource);
-  await env.cache.barrier();
-  return listPage(call, readListSource(env.cache, deploymentResource, call.tenant));
-}
-
-async function get({ cache }: ApiEnv, { tenant, params }: ApiCall): Promise<RouteResult> {
+async function get({ cache }: WatchEnv, { tenant, params }: ApiCall): Promise<RouteResult> {
   await cache.barrier();
   const entry = findDeployment(cache, tenant, params['name']!);
   if (entry instanceof RequestRejection) return entry;

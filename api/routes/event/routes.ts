@@ -2,7 +2,6 @@ import type { StoredEvent } from '../../../crds/event/index.js';
 import { ranges } from '../../../crds/keys/index.js';
 import { type RejectionGroup, ungroupRejections } from '../../../crds/scheduling/index.js';
 import { type Entry, value } from '../../../pkg/store/index.js';
-import type { ApiEnv } from '../../env.js';
 import type { ApiCall } from '../../http/call.js';
 import { LIST_QUERY, listPage, readListSource } from '../../http/listing.js';
 import { readFlag, type QueryParams, rejectParameter } from '../../http/query.js';
@@ -10,10 +9,10 @@ import { RequestRejection } from '../../http/rejection.js';
 import { cacheView, type Resource } from '../../http/resource.js';
 import type { RouteResult, Route } from '../../http/route.js';
 import { parseCursor } from '../../watch/frame.js';
-import { openWatch } from '../../watch/open-watch.js';
+import { openWatch, type WatchEnv } from '../../watch/open-watch.js';
 
 /** Events: what happened, oldest first. */
-export function eventRoutes(env: ApiEnv): readonly Route[] {
+export function eventRoutes(env: WatchEnv): readonly Route[] {
   return [
     {
       method: 'GET',
@@ -27,7 +26,7 @@ export function eventRoutes(env: ApiEnv): readonly Route[] {
   ];
 }
 
-async function list(env: ApiEnv, call: ApiCall): Promise<RouteResult> {
+async function list(env: WatchEnv, call: ApiCall): Promise<RouteResult> {
   const watch = readFlag(call.query, 'watch');
   if (watch instanceof RequestRejection) return watch;
   const wanted = filterOf(call.query);

@@ -1,11 +1,17 @@
 import { ranges } from '../../../crds/keys/index.js';
-import { type LeaderRecord, value } from '../../../pkg/store/index.js';
-import type { ApiEnv } from '../../env.js';
+import { type Cache, type LeaderRecord, value } from '../../../pkg/store/index.js';
+import type { Metrics } from '../../../pkg/metrics/index.js';
 import { replyJson } from '../../http/reply.js';
 import type { RouteResult, Route } from '../../http/route.js';
 
+/** What health is read from. */
+export interface HealthEnv {
+  readonly cache: Cache;
+  readonly metrics: Metrics;
+}
+
 /** Health and metrics: open, so they name no address, no tenant and no object. */
-export function healthRoutes(env: ApiEnv): readonly Route[] {
+export function healthRoutes(env: HealthEnv): readonly Route[] {
   const open = { method: 'GET', access: 'open', tenant: 'none', query: [], body: 'none' } as const;
   const loops = new Set<string>();
   return [
@@ -17,7 +23,7 @@ export function healthRoutes(env: ApiEnv): readonly Route[] {
 }
 
 /** `loops` remembers every loop that ever led while this server ran, so that one that has stopped is missed. */
-function health({ cache }: ApiEnv, loops: Set<string>): RouteResult {
+function health({ cache }: HealthEnv, loops: Set<string>): RouteResult {
   const leaders = new Map<string, LeaderRecord>();
   for (const entry of cache.list(ranges.leaders)) {
     const loop = entry.key.slice(ranges.leaders.length);
@@ -35,10 +41,10 @@ function health({ cache }: ApiEnv, loops: Set<string>): RouteResult {
   return replyJson(isWell ? 200 : 503, { status, store: { connected: cache.connected }, controllers });
 }
 
-function ready({ cache }: ApiEnv): RouteResult {
+function ready({ cache }: HealthEnv): RouteResult {
   return cache.connected ? replyJson(200, { status: 'ok' }) : replyJson(503, { status: 'degraded' });
 }
 
-async function metrics({ metrics: measured }: ApiEnv): Promise<RouteResult> {
+async function metrics({ metrics: measured }: HealthEnv): Promise<RouteResult> {
   return { status: 200, type: measured.contentType, body: Buffer.from(await measured.text()) };
 }

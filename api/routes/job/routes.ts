@@ -5,14 +5,14 @@ import { readSubmitted } from '../../admission/submitted.js';
 import { previewWorkload, dryRunSecrets } from '../../admission/deployment-dry-run.js';
 import { replyDryRun } from '../../admission/dry-run.js';
 import { gatherFacts } from '../../admission/facts.js';
-import type { ApiEnv } from '../../env.js';
+import type { AdmissionEnv } from '../../admission/env.js';
 import type { ApiCall } from '../../http/call.js';
 import { readFlag, WRITE_QUERY } from '../../http/query.js';
 import { RequestRejection } from '../../http/rejection.js';
 import type { RouteResult, Route } from '../../http/route.js';
 
 /** Jobs: judged in full; carried out once there is a loop that runs them. */
-export function jobRoutes(env: ApiEnv): readonly Route[] {
+export function jobRoutes(env: AdmissionEnv): readonly Route[] {
   return [
     {
       method: 'POST',
@@ -26,7 +26,7 @@ export function jobRoutes(env: ApiEnv): readonly Route[] {
   ];
 }
 
-async function createJob(env: ApiEnv, { query, tenant, document }: ApiCall): Promise<RouteResult> {
+async function createJob(env: AdmissionEnv, { query, tenant, document }: ApiCall): Promise<RouteResult> {
   const isDryRun = readFlag(query, 'dryRun');
   if (isDryRun instanceof RequestRejection) return isDryRun;
   const { facts } = await gatherFacts(env, tenant, readSubmitted(document));

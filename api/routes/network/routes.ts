@@ -3,14 +3,14 @@ import { keys } from '../../../crds/keys/index.js';
 import { reject } from '../../../crds/rejections/index.js';
 import { readNodes } from '../../admission/facts.js';
 import type { ApiCall } from '../../http/call.js';
-import type { ApiEnv } from '../../env.js';
+import type { StorageEnv } from '../../http/call.js';
 import { readFlag, WRITE_QUERY } from '../../http/query.js';
 import { RequestRejection } from '../../http/rejection.js';
 import type { RouteResult, Route } from '../../http/route.js';
 import { replyDryRun } from '../../admission/dry-run.js';
 
 /** Networks: judged in full; carried out once agents make them. */
-export function networkRoutes(env: ApiEnv): readonly Route[] {
+export function networkRoutes(env: StorageEnv): readonly Route[] {
   return [
     {
       method: 'POST',
@@ -24,7 +24,7 @@ export function networkRoutes(env: ApiEnv): readonly Route[] {
   ];
 }
 
-async function createNetwork(env: ApiEnv, { query, tenant, document }: ApiCall): Promise<RouteResult> {
+async function createNetwork(env: StorageEnv, { query, tenant, document }: ApiCall): Promise<RouteResult> {
   const isDryRun = readFlag(query, 'dryRun');
   if (isDryRun instanceof RequestRejection) return isDryRun;
   const admission = admitNetwork(document, { nodes: await readNodes(env.cache, tenant) });

@@ -7,7 +7,6 @@ import { REPLICAS_BY_NODE } from '../../../pkg/fleet/index.js';
 import { type Change, encode, type Entry, type Put, replace, value } from '../../../pkg/store/index.js';
 import { checkNodeQuota } from '../../admission/quota.js';
 import { putConflictKeys } from '../../admission/conflict-keys.js';
-import type { ApiEnv } from '../../env.js';
 import type { ApiCall } from '../../http/call.js';
 import { retryOnConflict, waitUntilCached } from '../../http/concurrency.js';
 import { readFlag, WRITE_QUERY } from '../../http/query.js';
@@ -15,12 +14,12 @@ import { RequestRejection } from '../../http/rejection.js';
 import { replyJson } from '../../http/reply.js';
 import type { RouteResult, Route } from '../../http/route.js';
 import { replyDryRun } from '../../admission/dry-run.js';
-import { findNode } from './view.js';
+import { findNode, type NodeEnv } from './view.js';
 
 const MOST_CLAIMS = 2;
 
 /** Who may have a machine: the oldest claim owns it, a second one waits for the first to be released. */
-export function nodeClaimRoutes(env: ApiEnv): readonly Route[] {
+export function nodeClaimRoutes(env: NodeEnv): readonly Route[] {
   const common = { query: WRITE_QUERY, body: 'none' } as const;
   return [
     {
@@ -51,14 +50,14 @@ export function nodeClaimRoutes(env: ApiEnv): readonly Route[] {
   ];
 }
 
-async function removeNode(env: ApiEnv, call: ApiCall): Promise<RouteResult> {
+async function removeNode(env: NodeEnv, call: ApiCall): Promise<RouteResult> {
   const found = await findNode(env, call);
   return found instanceof RequestRejection
     ? found
     : releaseClaim(env, call, value<StoredNode>(found).name, 'node_deleted');
 }
 
-async function release(env: ApiEnv, call: ApiCall): Promise<RouteResult> {
+async function release(env: NodeEnv, call: ApiCall): Promise<RouteResult> {
   const header = call.request.headers['x-tenant-id'];
   const checked = checkClaimRelease(typeof header === 'string' ? header : undefined);
   if (!checked.ok) return new RequestRejection(checked.rejections);
@@ -66,7 +65,7 @@ async function release(env: ApiEnv, call: ApiCall): Promise<RouteResult> {
 }
 
 /** Gives up the tenant's claim to a name. With the owner's claim the node goes too, or passes to who comes next. */
-async function releaseClaim(env: ApiEnv, call: ApiCall, name: string, reason: string): Promise<RouteResult> {
+async function releaseClaim(env: NodeEnv, call: ApiCall, name: string, reason: string): Promise<RouteResult> {
   const { tenant, query } = call;
   const isDryRun = readFlag(query, 'dryRun');
   if (isDryRun instanceof RequestRejection) return isDryRun;
@@ -95,7 +94,7 @@ function rejectUnknownName(name: string): RequestRejection {
 
 /** A machine whose agent is heard goes on running what is there, and nobody else would know of it. */
 function rejectIfInUse(
-  { cache }: ApiEnv,
+  { cache }: NodeEnv,
   { id, name, metadata, controlPlane }: StoredNode,
 ): RequestRejection | undefined {
   const isAlive = controlPlane || cache.get(keys.alive(metadata.tenant, name)) !== undefined;
@@ -115,7 +114,7 @@ interface Release {
 }
 
 async function buildRelease(
-  env: ApiEnv,
+  env: NodeEnv,
   { tenant, requestId }: ApiCall,
   { name, reason, record, rest, owned }: Release,
 ): Promise<Change> {
@@ -146,7 +145,7 @@ async function buildRelease(
  * node: its agent enrols when there is room.
  */
 async function buildHandOver(
-  env: ApiEnv,
+  env: NodeEnv,
   given: StoredNode,
   tenant: string,
   requestId: string,
@@ -165,7 +164,7 @@ async function buildHandOver(
  * owner's, and without a key, because the old owner may have a copy of it. It is joining until its agent enrols with a
  * join token of the new owner.
  */
-function createHandedOverNode({ clock, random }: ApiEnv, given: StoredNode, tenant: string): StoredNode {
+function createHandedOverNode({ clock, random }: NodeEnv, given: StoredNode, tenant: string): StoredNode {
   const { orders: _, ...node } = given;
   const id = createTypedId('node', count => random.bytes(count));
   const now = new Date(clock.now()).toISOString();
@@ -187,7 +186,7 @@ function toHandOverEvent({ id, name, metadata }: StoredNode) {
   } as const;
 }
 
-async function addClaim(env: ApiEnv, { tenant, params, query }: ApiCall): Promise<RouteResult> {
+async function addClaim(env: NodeEnv, { tenant, params, query }: ApiCall): Promise<RouteResult> {
   const isDryRun = readFlag(query, 'dryRun');
   if (isDryRun instanceof RequestRejection) return isDryRun;
   const name = params['nodeName']!;
@@ -217,7 +216,7 @@ async function addClaim(env: ApiEnv, { tenant, params, query }: ApiCall): Promis
 }
 
 /** A claim is recorded beyond the quota of nodes too: it grants nothing yet. */
-function warnAboveNodeQuota(env: ApiEnv, tenant: string): readonly Warning[] {
+function warnAboveNodeQuota(env: NodeEnv, tenant: string): readonly Warning[] {
   const { reached } = checkNodeQuota(env, tenant);
   if (reached === undefined) return [];
   const message = `the tenant may have ${reached} nodes and has them: this one would wait for room`;

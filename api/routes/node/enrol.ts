@@ -11,13 +11,13 @@ import { formatEnrolmentText, type EnrolReply, toLabelsChangedEvent } from '../.
 import { encode, type Entry, type Put, value } from '../../../pkg/store/index.js';
 import { type NodeQuota, listNodeConflictKeys, checkNodeQuota } from '../../admission/quota.js';
 import { putConflictKeys } from '../../admission/conflict-keys.js';
-import type { ApiEnv } from '../../env.js';
 import type { ApiCall } from '../../http/call.js';
 import { retryOnConflict, waitUntilCached } from '../../http/concurrency.js';
 import { RequestRejection } from '../../http/rejection.js';
 import { replyJson } from '../../http/reply.js';
 import type { RouteResult } from '../../http/route.js';
-import { putToken } from '../token/token.js';
+import { putToken, type TokenEnv } from '../token/token.js';
+import type { NodeEnv } from './view.js';
 
 const NODE_TOKEN_SECONDS = 24 * 3600;
 
@@ -34,7 +34,7 @@ interface EnrolmentState {
  * Enrols a machine: one transaction uses up the join token, takes the name, and writes the node and its token. The same
  * key may repeat it with the same join token, so that a lost answer burns nothing.
  */
-export async function enrol(env: ApiEnv, call: ApiCall): Promise<RouteResult> {
+export async function enrol(env: NodeEnv, call: ApiCall): Promise<RouteResult> {
   const checked = checkEnrolment(call.document);
   if (!checked.ok) return new RequestRejection(checked.rejections);
   const asked = checked.value;
@@ -53,7 +53,7 @@ export async function enrol(env: ApiEnv, call: ApiCall): Promise<RouteResult> {
 }
 
 /** Undefined when something has changed since it was read. */
-async function enrolOnce(env: ApiEnv, call: ApiCall, asked: Enrolment) {
+async function enrolOnce(env: NodeEnv, call: ApiCall, asked: Enrolment) {
   const standing = await read(env, call, asked.nodeName);
   if (standing instanceof RequestRejection) return standing;
   const refused = checkEnrolmentState(standing, call, asked) ?? rejectAboveQuota(standing.quota, call.tenant);
@@ -81,7 +81,7 @@ export function isProofValid(text: string, publicKey: string, proof: string): bo
 
 /** A fresh token for a node. */
 export function mintNodeToken(
-  env: ApiEnv,
+  env: TokenEnv,
   node: { id: string; name: string; tenant: string },
   by: string,
 ): MintedToken {
@@ -99,7 +99,7 @@ export function mintNodeToken(
   );
 }
 
-async function read(env: ApiEnv, call: ApiCall, name: string): Promise<EnrolmentState | RequestRejection> {
+async function read(env: NodeEnv, call: ApiCall, name: string): Promise<EnrolmentState | RequestRejection> {
   const { store, cache } = env;
   const [join, holder, node] = await Promise.all([
     store.get(keys.token(call.caller.id)),
@@ -141,7 +141,7 @@ function rejectAboveQuota(quota: NodeQuota | undefined, tenant: string): Request
 }
 
 /** Undefined when something has changed since it was read. */
-async function write(env: ApiEnv, call: ApiCall, asked: Enrolment, { join, holder, node, quota }: EnrolmentState) {
+async function write(env: NodeEnv, call: ApiCall, asked: Enrolment, { join, holder, node, quota }: EnrolmentState) {
   const { tenant, caller, requestId } = call;
   const before = node && value<StoredNode>(node);
   const record = buildNode(env, tenant, asked, before);
@@ -170,7 +170,7 @@ async function write(env: ApiEnv, call: ApiCall, asked: Enrolment, { join, holde
   return { node: record, minted, isNew: node === undefined };
 }
 
-function buildNode(env: ApiEnv, tenant: string, asked: Enrolment, before: StoredNode | undefined): StoredNode {
+function buildNode(env: NodeEnv, tenant: string, asked: Enrolment, before: StoredNode | undefined): StoredNode {
   const { nodeName: name, labels, capacity, publicKey, agentVersion, controlPlane = false } = asked;
   const now = new Date(env.clock.now()).toISOString();
   const id = before?.id ?? createTypedId('node', count => env.random.bytes(count));

@@ -3,20 +3,19 @@ import type { NodeOrder, NodeOrders, StoredNode } from '../../../crds/node/index
 import { reject } from '../../../crds/rejections/index.js';
 import { type Change, encode, type Entry, value } from '../../../pkg/store/index.js';
 import { replyDryRun } from '../../admission/dry-run.js';
-import type { ApiEnv } from '../../env.js';
 import type { ApiCall } from '../../http/call.js';
 import { retryOnConflict, waitUntilCached } from '../../http/concurrency.js';
 import { readFlag, WRITE_QUERY } from '../../http/query.js';
 import { RequestRejection } from '../../http/rejection.js';
 import { etagHeader, replyJson } from '../../http/reply.js';
 import type { RouteResult, Route } from '../../http/route.js';
-import { findNode, toNodeResponse } from './view.js';
+import { findNode, toNodeResponse, type NodeEnv } from './view.js';
 
 /** The same orders when nothing is to be written. */
 type Amend = (node: StoredNode, order: NodeOrder) => NodeOrders | undefined | RequestRejection;
 
 /** What an administrator decides about a node that is enrolled. */
-export function nodeOrderRoutes(env: ApiEnv): readonly Route[] {
+export function nodeOrderRoutes(env: NodeEnv): readonly Route[] {
   const route = (order: string, amend: Amend): Route => ({
     method: 'POST',
     path: `/api/v1/nodes/{id}/${order}`,
@@ -41,7 +40,7 @@ const fence: Amend = ({ orders, controlPlane, name }, order) => {
   return orders?.fence ? orders : { ...orders, fence: order };
 };
 
-async function give(env: ApiEnv, call: ApiCall, amend: Amend): Promise<RouteResult> {
+async function give(env: NodeEnv, call: ApiCall, amend: Amend): Promise<RouteResult> {
   const isDryRun = readFlag(call.query, 'dryRun');
   if (isDryRun instanceof RequestRejection) return isDryRun;
   const order = { by: call.caller.id, since: new Date(env.clock.now()).toISOString() };
@@ -62,7 +61,7 @@ async function give(env: ApiEnv, call: ApiCall, amend: Amend): Promise<RouteResu
 }
 
 /** A machine that is off is not heard: its presence ends with the order, and not only with its lease. */
-function changeFor({ cache, clock }: ApiEnv, entry: Entry, orders: NodeOrders): Change {
+function changeFor({ cache, clock }: NodeEnv, entry: Entry, orders: NodeOrders): Change {
   const { orders: before, ...node } = value<StoredNode>(entry);
   const { tenant, generation } = node.metadata;
   const metadata = {
@@ -79,7 +78,7 @@ function changeFor({ cache, clock }: ApiEnv, entry: Entry, orders: NodeOrders): 
   };
 }
 
-function answer(env: ApiEnv, entry: Entry): RouteResult {
+function answer(env: NodeEnv, entry: Entry): RouteResult {
   const { metadata, name } = value<StoredNode>(entry);
   const status = env.cache.get(keys.nodeStatus(metadata.tenant, name));
   const view = toNodeResponse(env, entry, status);

@@ -3,25 +3,25 @@ import { checkJoinTokenRequest } from '../../../crds/node/index.js';
 import { reject } from '../../../crds/rejections/index.js';
 import { mintToken } from '../../../pkg/auth/index.js';
 import { replyDryRun } from '../../admission/dry-run.js';
-import type { ApiEnv } from '../../env.js';
 import type { ApiCall } from '../../http/call.js';
-import { LIST_QUERY, listPage, readListSource } from '../../http/listing.js';
+import { LIST_QUERY } from '../../http/listing.js';
 import { readFlag, WRITE_QUERY } from '../../http/query.js';
 import { RequestRejection } from '../../http/rejection.js';
 import { etagHeader, replyJson } from '../../http/reply.js';
 import type { RouteResult, Route } from '../../http/route.js';
-import { openWatch } from '../../watch/open-watch.js';
+import { listOrWatch, type WatchEnv } from '../../watch/open-watch.js';
 import { storeToken, toTokenResponse } from '../token/token.js';
 import { nodeClaimRoutes } from './claims.js';
 import { enrol } from './enrol.js';
 import { nodeOrderRoutes } from './orders.js';
-import { findNode, nodeResource, toNodeResponse } from './view.js';
+import { findNode, nodeResource, toNodeResponse, type NodeEnv } from './view.js';
 
 const JOIN_SECONDS = 15 * 60;
 const read = { tenant: 'viewer', admin: true } as const;
 
 /** Nodes: the machines that tenants have enrolled. */
-export function nodeRoutes(env: ApiEnv): readonly Route[] {
+export function nodeRoutes(env: NodeEnv & WatchEnv): readonly Route[] {
+  const resource = nodeResource(env);
   const common = { tenant: 'own', query: [], body: 'none' } as const;
   return [
     {
@@ -30,7 +30,7 @@ export function nodeRoutes(env: ApiEnv): readonly Route[] {
       path: '/api/v1/nodes',
       access: read,
       query: LIST_QUERY,
-      handle: call => list(env, call),
+      handle: call => listOrWatch(env, call, resource),
     },
     { ...common, method: 'GET', path: '/api/v1/nodes/{id}', access: read, handle: call => get(env, call) },
     {
@@ -55,25 +55,14 @@ export function nodeRoutes(env: ApiEnv): readonly Route[] {
   ];
 }
 
-async function list(env: ApiEnv, call: ApiCall): Promise<RouteResult> {
-  const watch = readFlag(call.query, 'watch');
-  if (watch instanceof RequestRejection) return watch;
-  const resource = nodeResource(env);
-  if (watch) return openWatch(env, call, resource);
-  await env.cache.barrier();
-  // What is free on a node changes without the node: such a page is not kept.
-  const { joinedEntries: _, ...source } = readListSource(env.cache, resource, call.tenant);
-  return listPage(call, source);
-}
-
-async function get(env: ApiEnv, call: ApiCall): Promise<RouteResult> {
+async function get(env: NodeEnv, call: ApiCall): Promise<RouteResult> {
   const found = await findNode(env, call);
   if (found instanceof RequestRejection) return found;
   const status = env.cache.get(ranges.nodeStatuses + found.key.slice(ranges.nodes.length));
   return replyJson(200, toNodeResponse(env, found, status), etagHeader(found.revision));
 }
 
-async function makeJoinToken(env: ApiEnv, { tenant, document, caller, query }: ApiCall): Promise<RouteResult> {
+async function makeJoinToken(env: NodeEnv, { tenant, document, caller, query }: ApiCall): Promise<RouteResult> {
   const isDryRun = readFlag(query, 'dryRun');
   if (isDryRun instanceof RequestRejection) return isDryRun;
   const checked = checkJoinTokenRequest(document);

@@ -11,8 +11,9 @@ import type {
 import { reject } from '../../../crds/rejections/index.js';
 import { sumRequests, NODES_BY_ID, listReplicasOn } from '../../../pkg/fleet/index.js';
 import { type Cache, type Entry, value } from '../../../pkg/store/index.js';
-import type { ApiEnv } from '../../env.js';
+import type { EventEnv, QuotaEnv } from '../../admission/env.js';
 import type { ApiCall } from '../../http/call.js';
+import type { TokenEnv } from '../token/token.js';
 import { RequestRejection } from '../../http/rejection.js';
 import type { Resource } from '../../http/resource.js';
 
@@ -34,6 +35,12 @@ export interface NodeResponse {
   readonly claims: readonly NodeClaim[];
 }
 
+/** What nodes are enrolled, ordered about and shown with. */
+export interface NodeEnv extends EventEnv, QuotaEnv, TokenEnv, NodeViewEnv {
+  readonly cache: Cache;
+}
+
+/** What a node is shown with. */
 export interface NodeViewEnv {
   readonly cache: Cache;
   /** When each node was last lastHeartbeatAt by this server, in wall time. */
@@ -68,6 +75,8 @@ export function nodeResource(env: NodeViewEnv): Resource {
   return {
     range: ranges.nodes,
     joined: ranges.nodeStatuses,
+    // The free capacity changes without the node.
+    isVolatile: true,
     view: (entry, status) => Buffer.from(JSON.stringify(toNodeResponse(env, entry, status))),
   };
 }
@@ -120,7 +129,7 @@ export function findNodeById(cache: Cache, id: string): Entry | undefined {
 }
 
 /** The tenant's node that `{id}` names, by its id or by its name, as it is stored now. */
-export async function findNode({ cache }: ApiEnv, { tenant, params }: ApiCall): Promise<Entry | RequestRejection> {
+export async function findNode({ cache }: NodeViewEnv, { tenant, params }: ApiCall): Promise<Entry | RequestRejection> {
   await cache.barrier();
   const asked = params['id']!;
   const named = isDnsLabel(asked) ? cache.get(keys.node(tenant, asked)) : findNodeById(cache, asked);

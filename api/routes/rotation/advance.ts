@@ -9,7 +9,7 @@ import { type Change, encode, value } from '../../../pkg/store/index.js';
 import { rejectNamespace } from '../../admission/commit.js';
 import { secretSubject, guardConflictKeys, putConflictKeys } from '../../admission/conflict-keys.js';
 import { replyDryRun } from '../../admission/dry-run.js';
-import type { ApiEnv } from '../../env.js';
+import type { AdmissionEnv } from '../../admission/env.js';
 import type { ApiCall } from '../../http/call.js';
 import { waitUntilCached } from '../../http/concurrency.js';
 import { RequestRejection } from '../../http/rejection.js';
@@ -28,7 +28,7 @@ import { type RotationRequest, readRotationFacts, toRotationView } from './view.
 
 /** Stores that a phase is asked for, and stages what came with it. Undefined when somebody else was first. */
 export async function advanceRotation(
-  env: ApiEnv,
+  env: AdmissionEnv,
   call: ApiCall,
   asking: RotationRequest,
 ): Promise<RouteResult | undefined> {
@@ -43,7 +43,7 @@ export async function advanceRotation(
 }
 
 /** What asking for a phase would come to. */
-export async function dryRunAdvance(env: ApiEnv, call: ApiCall, asking: RotationRequest): Promise<RouteResult> {
+export async function dryRunAdvance(env: AdmissionEnv, call: ApiCall, asking: RotationRequest): Promise<RouteResult> {
   const { deployment, rotation, step } = asking;
   const begins = await isStart(env, call, asking);
   const beginning = begins ? await checkStart(env, call, asking) : undefined;
@@ -53,13 +53,13 @@ export async function dryRunAdvance(env: ApiEnv, call: ApiCall, asking: Rotation
   return replyDryRun({ before, after: isSame ? before : { ...before, phase: step.phase, holds: false } });
 }
 
-async function isStart(env: ApiEnv, { tenant }: ApiCall, { rotation, step }: RotationRequest): Promise<boolean> {
+async function isStart(env: AdmissionEnv, { tenant }: ApiCall, { rotation, step }: RotationRequest): Promise<boolean> {
   return step.phase === 'stage' && (!step.isRepeat || (await isVersionTaken(env, tenant, rotation)));
 }
 
 /** A rotation begins when nobody else writes: whatever was judged by the credential before it is judged afresh. */
 async function startRotation(
-  env: ApiEnv,
+  env: AdmissionEnv,
   call: ApiCall,
   asking: RotationRequest,
   conflictKeys: readonly string[],
@@ -79,7 +79,7 @@ async function startRotation(
 
 /** What begins anew owes all that a first `stage` owes. */
 async function checkStart(
-  env: ApiEnv,
+  env: AdmissionEnv,
   call: ApiCall,
   asking: RotationRequest,
 ): Promise<RotationStart | RequestRejection> {
@@ -100,7 +100,7 @@ const ALONE: Pick<Change, 'guards' | 'puts'> = { guards: [], puts: [] };
 
 /** False when somebody else was first. */
 async function storeRequest(
-  env: ApiEnv,
+  env: AdmissionEnv,
   { tenant }: ApiCall,
   { entry, rotation }: RotationRequest,
   asked: RotationRecord,
@@ -129,7 +129,7 @@ const OWED: readonly Warning[] = [
 
 /** Stages values for a rotation that is stored: what fails now is owed, and no reason to say that nothing was stored. */
 async function stageValues(
-  env: ApiEnv,
+  env: AdmissionEnv,
   { tenant, requestId }: ApiCall,
   asked: RotationRecord,
   document: SecretDocument,
@@ -149,7 +149,7 @@ async function stageValues(
 }
 
 /** The present phase again changes nothing, unless it brings values that are still owed. */
-async function repeat(env: ApiEnv, call: ApiCall, asking: RotationRequest): Promise<RouteResult> {
+async function repeat(env: AdmissionEnv, call: ApiCall, asking: RotationRequest): Promise<RouteResult> {
   const { rotation, step } = asking;
   if (!step.values && !step.generation) return answer(env, call, asking);
   const asked = rotation.record!;
@@ -168,12 +168,12 @@ async function repeat(env: ApiEnv, call: ApiCall, asking: RotationRequest): Prom
   return answer(env, call, asking, supplied === 'written' ? [] : OWED);
 }
 
-function createStamp({ clock }: ApiEnv, { caller }: ApiCall, { deployment }: RotationRequest) {
+function createStamp({ clock }: AdmissionEnv, { caller }: ApiCall, { deployment }: RotationRequest) {
   return { by: caller.id, askedAt: new Date(clock.now()).toISOString(), deployment: deployment.name };
 }
 
 function answer(
-  { cache }: ApiEnv,
+  { cache }: AdmissionEnv,
   { tenant }: ApiCall,
   { deployment, rotation: { label, path } }: RotationRequest,
   warnings: readonly Warning[] = [],

@@ -7,7 +7,7 @@ import { failpoint } from '../../../pkg/failpoint/index.js';
 import { mergeDocument } from '../../../pkg/material/index.js';
 import { toCredentialPath, toSecretDocument, isStorable, type SecretDocument } from '../../../pkg/secrets/index.js';
 import { rejectNamespace } from '../../admission/commit.js';
-import type { ApiEnv } from '../../env.js';
+import type { AdmissionEnv } from '../../admission/env.js';
 import { RequestRejection } from '../../http/rejection.js';
 import { readRotation, type StoredRotation } from '../../admission/rotations.js';
 
@@ -22,7 +22,7 @@ export interface RotationStart extends Pick<RotationRecord, 'from' | 'to' | 'mat
  * promised its number here, so that it can be made only once, whoever makes it.
  */
 export async function planStart(
-  env: ApiEnv,
+  env: AdmissionEnv,
   tenant: string,
   { rotation, step }: { readonly rotation: StoredRotation; readonly step: RotationStep },
 ): Promise<RotationStart | RequestRejection> {
@@ -51,7 +51,7 @@ type Sent = { readonly [Part in 'values' | 'generation']?: RotationStep[Part] | 
 
 /** The document of a new version: what was sent, over what the old version holds. */
 export async function mergeMaterial(
-  env: ApiEnv,
+  env: AdmissionEnv,
   tenant: string,
   { path: text, from }: Pick<RotationRecord, 'path' | 'from'>,
   { values, generation }: Sent,
@@ -74,7 +74,7 @@ export async function mergeMaterial(
  * anew. Others may do so in the moment between the promise and the version.
  */
 export async function isVersionTaken(
-  env: ApiEnv,
+  env: AdmissionEnv,
   tenant: string,
   { record, status }: StoredRotation,
 ): Promise<boolean> {
@@ -90,7 +90,7 @@ export async function isVersionTaken(
  * and it is gone again.
  */
 export async function stageDocument(
-  env: ApiEnv,
+  env: AdmissionEnv,
   tenant: string,
   asked: RotationRecord,
   document: SecretDocument,

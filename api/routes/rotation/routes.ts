@@ -2,7 +2,7 @@ import type { StoredDeployment } from '../../../crds/deployment/index.js';
 import { reject } from '../../../crds/rejections/index.js';
 import { checkRotation, isRotationOpen } from '../../../crds/rotation/index.js';
 import { value } from '../../../pkg/store/index.js';
-import type { ApiEnv } from '../../env.js';
+import type { AdmissionEnv } from '../../admission/env.js';
 import type { ApiCall } from '../../http/call.js';
 import { retryOnConflict, checkIfMatch } from '../../http/concurrency.js';
 import { readFlag, WRITE_QUERY } from '../../http/query.js';
@@ -17,7 +17,7 @@ import { readRotationFacts, listSecretPathsByLabel, toRotationView } from './vie
 const ROTATION = '/api/v1/deployments/{name}/secrets';
 
 /** Rotations: a phase is asked for here, and carried out by the rotation phaser. */
-export function rotationRoutes(env: ApiEnv): readonly Route[] {
+export function rotationRoutes(env: AdmissionEnv): readonly Route[] {
   return [
     {
       method: 'GET',
@@ -40,7 +40,7 @@ export function rotationRoutes(env: ApiEnv): readonly Route[] {
   ];
 }
 
-async function showRotation({ cache }: ApiEnv, { tenant, params, query }: ApiCall): Promise<RouteResult> {
+async function showRotation({ cache }: AdmissionEnv, { tenant, params, query }: ApiCall): Promise<RouteResult> {
   await cache.barrier();
   const entry = findDeployment(cache, tenant, params['name']!);
   if (entry instanceof RequestRejection) return entry;
@@ -60,7 +60,7 @@ async function showRotation({ cache }: ApiEnv, { tenant, params, query }: ApiCal
 }
 
 /** Undefined when somebody else was first. */
-async function rotateOnce(env: ApiEnv, call: ApiCall): Promise<RouteResult | undefined> {
+async function rotateOnce(env: AdmissionEnv, call: ApiCall): Promise<RouteResult | undefined> {
   const isDryRun = readFlag(call.query, 'dryRun');
   if (isDryRun instanceof RequestRejection) return isDryRun;
   await env.cache.barrier();
@@ -81,7 +81,7 @@ async function rotateOnce(env: ApiEnv, call: ApiCall): Promise<RouteResult | und
 }
 
 /** The rotation of the credential that the request names, or of the only one there is. */
-function namedRotation({ cache }: ApiEnv, { document, tenant }: ApiCall, deployment: StoredDeployment) {
+function namedRotation({ cache }: AdmissionEnv, { document, tenant }: ApiCall, deployment: StoredDeployment) {
   const paths = listSecretPathsByLabel(deployment);
   const named = (document as { readonly secret?: unknown } | null)?.secret;
   const label = named === undefined && paths.size === 1 ? [...paths.keys()][0] : named;

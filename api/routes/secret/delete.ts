@@ -7,7 +7,7 @@ import { refuseWhileRotating } from '../../admission/rotations.js';
 import { secretSubject, guardConflictKeys, putConflictKeys } from '../../admission/conflict-keys.js';
 import { retryOnConflict } from '../../http/concurrency.js';
 import type { ApiCall } from '../../http/call.js';
-import type { ApiEnv } from '../../env.js';
+import type { AdmissionEnv } from '../../admission/env.js';
 import { readFlag } from '../../http/query.js';
 import { RequestRejection } from '../../http/rejection.js';
 import { replyJson } from '../../http/reply.js';
@@ -15,7 +15,7 @@ import type { RouteResult } from '../../http/route.js';
 import { replyDryRun } from '../../admission/dry-run.js';
 
 /** Destroys a credential with all its versions, unless a deployment refers to it. */
-export async function deleteSecret(env: ApiEnv, call: ApiCall): Promise<RouteResult> {
+export async function deleteSecret(env: AdmissionEnv, call: ApiCall): Promise<RouteResult> {
   const isDryRun = readFlag(call.query, 'dryRun');
   if (isDryRun instanceof RequestRejection) return isDryRun;
   const { namespace = '', resource = '' } = call.params;
@@ -39,7 +39,7 @@ interface Deletion {
 
 /** Undefined when a reference may have been stored meanwhile. */
 async function deleteOnce(
-  env: ApiEnv,
+  env: AdmissionEnv,
   { tenant, requestId }: ApiCall,
   { path, conflictKeys, isDryRun }: Deletion,
 ): Promise<RouteResult | undefined> {

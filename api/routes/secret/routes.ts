@@ -4,7 +4,7 @@ import { reject } from '../../../crds/rejections/index.js';
 import { encode, type Entry, value } from '../../../pkg/store/index.js';
 import { listSecretUsers, listAllSecretUsers } from '../../admission/relations.js';
 import type { ApiCall } from '../../http/call.js';
-import type { ApiEnv } from '../../env.js';
+import type { AdmissionEnv } from '../../admission/env.js';
 import { listPage } from '../../http/listing.js';
 import { readFlag, WRITE_QUERY, rejectParameter } from '../../http/query.js';
 import { RequestRejection } from '../../http/rejection.js';
@@ -19,7 +19,7 @@ const ONE = '/api/v1/secrets/{namespace}/{resource}';
 const RESOURCES = '/api/v1/secrets/resources';
 
 /** Secrets: written and deleted, and who refers to them. Nobody can read a value here. */
-export function secretRoutes(env: ApiEnv): readonly Route[] {
+export function secretRoutes(env: AdmissionEnv): readonly Route[] {
   const common = { tenant: 'own', body: 'none', query: [] } as const;
   return [
     {
@@ -63,7 +63,7 @@ interface Referenced {
   readonly users: string[];
 }
 
-async function listReferenced({ cache }: ApiEnv, call: ApiCall): Promise<RouteResult> {
+async function listReferenced({ cache }: AdmissionEnv, call: ApiCall): Promise<RouteResult> {
   const isWatch = readFlag(call.query, 'watch');
   if (isWatch instanceof RequestRejection) return isWatch;
   if (isWatch)
@@ -93,7 +93,7 @@ function toEntry(key: string, item: unknown): Entry {
   return { key, bytes: encode(item), revision: 0, created: 0 };
 }
 
-async function listConsumers({ cache }: ApiEnv, { tenant, params }: ApiCall): Promise<RouteResult> {
+async function listConsumers({ cache }: AdmissionEnv, { tenant, params }: ApiCall): Promise<RouteResult> {
   const name = params['name']!;
   await cache.barrier();
   const users = isSecretLabel(name) ? listSecretUsers(cache, tenant, name) : [];

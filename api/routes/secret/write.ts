@@ -19,7 +19,7 @@ import { refuseWhileRotating } from '../../admission/rotations.js';
 import { secretSubject } from '../../admission/conflict-keys.js';
 import { retryOnConflict } from '../../http/concurrency.js';
 import type { ApiCall } from '../../http/call.js';
-import type { ApiEnv } from '../../env.js';
+import type { AdmissionEnv } from '../../admission/env.js';
 import { readFlag } from '../../http/query.js';
 import { RequestRejection } from '../../http/rejection.js';
 import { replyJson } from '../../http/reply.js';
@@ -27,7 +27,7 @@ import type { RouteResult } from '../../http/route.js';
 import { replyDryRun } from '../../admission/dry-run.js';
 
 /** Writes the next version of a credential, which replaces the one before. Answers names and numbers, never a value. */
-export async function writeSecret(env: ApiEnv, call: ApiCall): Promise<RouteResult> {
+export async function writeSecret(env: AdmissionEnv, call: ApiCall): Promise<RouteResult> {
   const { params, document, tenant, query } = call;
   const isDryRun = readFlag(query, 'dryRun');
   if (isDryRun instanceof RequestRejection) return isDryRun;
@@ -45,7 +45,12 @@ export async function writeSecret(env: ApiEnv, call: ApiCall): Promise<RouteResu
   return env.mutex.run(conflictKeys, () => writeNext(env, call, path, checked.value));
 }
 
-async function writeNext(env: ApiEnv, call: ApiCall, path: CredentialPath, write: SecretWrite): Promise<RouteResult> {
+async function writeNext(
+  env: AdmissionEnv,
+  call: ApiCall,
+  path: CredentialPath,
+  write: SecretWrite,
+): Promise<RouteResult> {
   return retryOnConflict(formatVaultPath(path), async () => {
     await env.cache.barrier();
     const plan = refuseWhileRotating(env.cache, path) ?? (await planWrite(env, path, write));
@@ -60,7 +65,7 @@ async function writeNext(env: ApiEnv, call: ApiCall, path: CredentialPath, write
   });
 }
 
-async function dryRunWrite(env: ApiEnv, path: CredentialPath, write: SecretWrite): Promise<RouteResult> {
+async function dryRunWrite(env: AdmissionEnv, path: CredentialPath, write: SecretWrite): Promise<RouteResult> {
   const reading = await env.secrets.read(path);
   if (reading.kind === 'forbidden') return rejectNamespace(env, path);
   const plan = await planWrite(env, path, write);
@@ -79,7 +84,7 @@ interface Plan {
 
 /** What is to be written. What a volume was set up with is kept: only a rotation mints it anew. */
 async function planWrite(
-  env: ApiEnv,
+  env: AdmissionEnv,
   path: CredentialPath,
   { values, generation }: SecretWrite,
 ): Promise<Plan | RequestRejection> {
@@ -109,14 +114,14 @@ function isOfVolume(anchor: string): boolean {
   return parseAnchor(anchor)?.to === 'volume';
 }
 
-async function readLastVersion(env: ApiEnv, path: CredentialPath): Promise<number | RequestRejection> {
+async function readLastVersion(env: AdmissionEnv, path: CredentialPath): Promise<number | RequestRejection> {
   const state = await env.secrets.state(path);
   if (state.kind === 'forbidden') return rejectNamespace(env, path);
   return state.kind === 'found' ? state.state.last : 0;
 }
 
 /** Whether the tenant may have no credential more. Only those in the platform's own store are counted. */
-function rejectAboveQuota(env: ApiEnv, { tenant, label }: CredentialPath): RequestRejection | undefined {
+function rejectAboveQuota(env: AdmissionEnv, { tenant, label }: CredentialPath): RequestRejection | undefined {
   const { secrets: limit } = readQuotas(env, tenant);
   if (limit === undefined || env.usage.of(tenant).secrets < limit) return undefined;
   return new RequestRejection(reject('quota_reached', 'resource', label, { kind: 'secrets', limit }));
@@ -133,7 +138,7 @@ function toSecretView(path: CredentialPath, document: SecretDocument, version: n
 
 /** The write was made and stands; that it cannot be announced must not make it look undone. */
 async function recordEvent(
-  env: ApiEnv,
+  env: AdmissionEnv,
   { tenant, caller, requestId }: ApiCall,
   path: CredentialPath,
   version: number,

@@ -4,7 +4,8 @@ import { type StoredTenant } from '../../../crds/tenant/index.js';
 import { checkQuotaRequest, quotaKinds } from '../../../crds/kinds/index.js';
 import { type Entry, replace, value } from '../../../pkg/store/index.js';
 import { readQuotas } from '../../admission/quota.js';
-import type { ApiEnv } from '../../env.js';
+import type { QuotaEnv } from '../../admission/env.js';
+import type { StorageEnv } from '../../http/call.js';
 import type { ApiCall } from '../../http/call.js';
 import { retryOnConflict, waitUntilCached } from '../../http/concurrency.js';
 import { readFlag, WRITE_QUERY } from '../../http/query.js';
@@ -13,11 +14,13 @@ import { etagHeader, replyJson } from '../../http/reply.js';
 import type { RouteResult, Route } from '../../http/route.js';
 import { replyDryRun } from '../../admission/dry-run.js';
 
+type TenantQuotaEnv = StorageEnv & QuotaEnv;
+
 const UUID = /^[0-9a-f-]{36}$/;
 const PATH = '/api/v1/tenants/{tenant}/quotas';
 
 /** Quotas: what a tenant may have. Each can see its own; the platform's administrators set them. */
-export function quotaRoutes(env: ApiEnv): readonly Route[] {
+export function quotaRoutes(env: TenantQuotaEnv): readonly Route[] {
   return [
     {
       method: 'GET',
@@ -40,7 +43,7 @@ export function quotaRoutes(env: ApiEnv): readonly Route[] {
   ];
 }
 
-async function find({ cache }: ApiEnv, { caller, params }: ApiCall): Promise<Entry | RequestRejection> {
+async function find({ cache }: TenantQuotaEnv, { caller, params }: ApiCall): Promise<Entry | RequestRejection> {
   await cache.barrier();
   const id = params['tenant']!;
   const isVisible = UUID.test(id) && (caller.kind === 'admin' || caller.tenant === id);
@@ -48,13 +51,13 @@ async function find({ cache }: ApiEnv, { caller, params }: ApiCall): Promise<Ent
   return entry ?? new RequestRejection(reject('resource_not_found', 'tenant', id));
 }
 
-async function get(env: ApiEnv, call: ApiCall): Promise<RouteResult> {
+async function get(env: TenantQuotaEnv, call: ApiCall): Promise<RouteResult> {
   const entry = await find(env, call);
   return entry instanceof RequestRejection ? entry : replyJson(200, view(env, entry), etagHeader(entry.revision));
 }
 
 /** Replaces all that was set for the tenant: what is not sent is as configured. */
-async function put(env: ApiEnv, call: ApiCall): Promise<RouteResult> {
+async function put(env: TenantQuotaEnv, call: ApiCall): Promise<RouteResult> {
   const isDryRun = readFlag(call.query, 'dryRun');
   if (isDryRun instanceof RequestRejection) return isDryRun;
   const checked = checkQuotaRequest(call.document);
@@ -74,7 +77,7 @@ async function put(env: ApiEnv, call: ApiCall): Promise<RouteResult> {
 }
 
 /** Every kind with its limit, null where there is none, how much is taken, and who has settled it. */
-function view(env: ApiEnv, entry: Entry) {
+function view(env: TenantQuotaEnv, entry: Entry) {
   const { id, quotas: own = {} } = value<StoredTenant>(entry);
   const limits = readQuotas(env, id);
   const used = env.usage.of(id);

@@ -3,7 +3,7 @@ import { reject } from '../../../crds/rejections/index.js';
 import { checkTenantRequest, type StoredTenant } from '../../../crds/tenant/index.js';
 import { ConflictFault, create, type Entry } from '../../../pkg/store/index.js';
 import type { ApiCall } from '../../http/call.js';
-import type { ApiEnv } from '../../env.js';
+import type { StorageEnv } from '../../http/call.js';
 import { listPage } from '../../http/listing.js';
 import { readFlag, WRITE_QUERY } from '../../http/query.js';
 import { RequestRejection } from '../../http/rejection.js';
@@ -15,7 +15,7 @@ import { waitUntilCached } from '../../http/concurrency.js';
 const UUID = /^[0-9a-f-]{36}$/;
 
 /** Tenants: made and listed by the platform's administrators; each can see its own. */
-export function tenantRoutes(env: ApiEnv): readonly Route[] {
+export function tenantRoutes(env: StorageEnv): readonly Route[] {
   const platform = { access: { admin: true }, tenant: 'none' } as const;
   return [
     {
@@ -46,7 +46,7 @@ export function tenantRoutes(env: ApiEnv): readonly Route[] {
   ];
 }
 
-async function make({ store, cache, clock, random }: ApiEnv, { document, query }: ApiCall): Promise<RouteResult> {
+async function make({ store, cache, clock, random }: StorageEnv, { document, query }: ApiCall): Promise<RouteResult> {
   const isDryRun = readFlag(query, 'dryRun');
   if (isDryRun instanceof RequestRejection) return isDryRun;
   const checked = checkTenantRequest(document);
@@ -64,13 +64,13 @@ async function make({ store, cache, clock, random }: ApiEnv, { document, query }
   return replyJson(201, { ...tenant, alterations: [], warnings: [] }, etagHeader(verdict.revision));
 }
 
-async function list({ cache }: ApiEnv, call: ApiCall): Promise<RouteResult> {
+async function list({ cache }: StorageEnv, call: ApiCall): Promise<RouteResult> {
   await cache.barrier();
   const { entries, revision } = cache.snapshot(ranges.tenants);
   return listPage(call, { entries, revision, prefix: ranges.tenants, view: ({ bytes }: Entry) => bytes });
 }
 
-async function get({ cache }: ApiEnv, { caller, params }: ApiCall): Promise<RouteResult> {
+async function get({ cache }: StorageEnv, { caller, params }: ApiCall): Promise<RouteResult> {
   await cache.barrier();
   const id = params['tenant']!;
   const isVisible = UUID.test(id) && (caller.kind === 'admin' || caller.tenant === id);

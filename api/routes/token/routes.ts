@@ -4,7 +4,6 @@ import { checkTokenRequest, type StoredToken, type TokenRequest } from '../../..
 import { mintToken } from '../../../pkg/auth/index.js';
 import { type Cache, ConflictFault, type Entry, remove, value } from '../../../pkg/store/index.js';
 import { replyDryRun } from '../../admission/dry-run.js';
-import type { ApiEnv } from '../../env.js';
 import type { ApiCall } from '../../http/call.js';
 import { waitUntilCached } from '../../http/concurrency.js';
 import { listPage } from '../../http/listing.js';
@@ -12,7 +11,7 @@ import { readFlag, WRITE_QUERY } from '../../http/query.js';
 import { RequestRejection } from '../../http/rejection.js';
 import { replyJson } from '../../http/reply.js';
 import type { RouteResult, Route } from '../../http/route.js';
-import { storeToken, toTokenResponse } from './token.js';
+import { storeToken, toTokenResponse, type TokenEnv } from './token.js';
 
 const BY_TENANT = 'api.tokens-by-tenant';
 /** Where the platform's own tokens are filed: no tenant can have this id. */
@@ -26,7 +25,7 @@ export function defineTokenIndex(cache: Cache): void {
 }
 
 /** Tokens: made, listed and revoked by the administrators of a tenant, or by the platform's. */
-export function tokenRoutes(env: ApiEnv): readonly Route[] {
+export function tokenRoutes(env: TokenEnv): readonly Route[] {
   const common = { access: { tenant: 'admin', admin: true }, tenant: 'chosen', query: [], body: 'none' } as const;
   return [
     {
@@ -48,7 +47,7 @@ export function tokenRoutes(env: ApiEnv): readonly Route[] {
   ];
 }
 
-async function make(env: ApiEnv, call: ApiCall): Promise<RouteResult> {
+async function make(env: TokenEnv, call: ApiCall): Promise<RouteResult> {
   const isDryRun = readFlag(call.query, 'dryRun');
   if (isDryRun instanceof RequestRejection) return isDryRun;
   const checked = checkTokenRequest(call.document);
@@ -86,7 +85,7 @@ function tenantOf({ caller, tenant }: ApiCall, asked: TokenRequest): string | Re
   return chosen ?? new RequestRejection(reject('tenant_header_required', 'X-Tenant-ID', ''));
 }
 
-async function list({ cache }: ApiEnv, call: ApiCall): Promise<RouteResult> {
+async function list({ cache }: TokenEnv, call: ApiCall): Promise<RouteResult> {
   await cache.barrier();
   return listPage(call, {
     entries: cache.by(BY_TENANT, call.tenant || PLATFORM),
@@ -96,7 +95,7 @@ async function list({ cache }: ApiEnv, call: ApiCall): Promise<RouteResult> {
   });
 }
 
-async function revoke({ store, cache }: ApiEnv, { params, tenant, query }: ApiCall): Promise<RouteResult> {
+async function revoke({ store, cache }: TokenEnv, { params, tenant, query }: ApiCall): Promise<RouteResult> {
   const isDryRun = readFlag(query, 'dryRun');
   if (isDryRun instanceof RequestRejection) return isDryRun;
   const id = params['id']!;

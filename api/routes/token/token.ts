@@ -1,8 +1,14 @@
 import { keys } from '../../../crds/keys/index.js';
 import type { StoredToken } from '../../../crds/tenant/index.js';
 import { encode, type Guard, type Put, type Store } from '../../../pkg/store/index.js';
-import type { ApiEnv } from '../../env.js';
+import type { StorageEnv } from '../../http/call.js';
+import type { Keyring } from '../../../pkg/auth/index.js';
 import { waitUntilCached } from '../../http/concurrency.js';
+
+/** What tokens are minted and stored with. */
+export interface TokenEnv extends StorageEnv {
+  readonly keyring: Keyring;
+}
 
 /** A token as clients see it: everything about it but the digest. */
 export type TokenResponse = Omit<StoredToken, 'digest' | 'usedBy'> & { readonly used?: boolean };
@@ -16,7 +22,7 @@ export function toTokenResponse(stored: StoredToken): TokenResponse {
 const AFTERLIFE_SECONDS = 3_600;
 
 /** Stores a new token of a tenant that exists, or of the platform. False when there is no such tenant. */
-export async function storeToken({ store, cache, clock }: ApiEnv, token: StoredToken): Promise<boolean> {
+export async function storeToken({ store, cache, clock }: StorageEnv, token: StoredToken): Promise<boolean> {
   const key = keys.token(token.id);
   const tenant: readonly Guard[] = token.tenant === undefined ? [] : [{ key: keys.tenant(token.tenant), exists: true }];
   const put = await putToken(store, token, clock.now());

@@ -1,0 +1,39 @@
+import type { DeploymentFacts, DeploymentLimits } from '../../crds/deployment/index.js';
+import type { EventLeases, EventWriter } from '../../pkg/events/index.js';
+import type { PlacementPolicy, TenantUsage } from '../../pkg/fleet/index.js';
+import type { ImageFacts } from '../../pkg/registry/index.js';
+import type { SecretStore } from '../../pkg/secrets/index.js';
+import type { Cache } from '../../pkg/store/index.js';
+import type { StorageEnv } from '../http/call.js';
+import type { KeyedMutex } from './conflict-keys.js';
+
+/** Where workloads may be placed. */
+export interface PlacementEnv {
+  readonly cache: Cache;
+  readonly placementPolicy: PlacementPolicy;
+}
+
+/** The quotas of the tenants, and how much of them is used. */
+export interface QuotaEnv extends PlacementEnv {
+  readonly usage: TenantUsage;
+}
+
+/** Writes that leave an event, one at a time for each conflict key. */
+export interface EventEnv extends StorageEnv {
+  readonly events: EventWriter;
+  readonly eventLeases: EventLeases;
+  readonly mutex: KeyedMutex;
+}
+
+/** Everything that a workload is judged by and written with. */
+export interface AdmissionEnv extends EventEnv, QuotaEnv {
+  readonly cache: Cache;
+  readonly secrets: SecretStore;
+  /** Asks registries whether they have an image. Without it images are not checked. */
+  readonly images?: ImageFacts;
+  readonly deploymentLimits: DeploymentLimits;
+  /** The limits of a dry run: it may use every field, supported or not. */
+  readonly dryRunLimits: DeploymentLimits;
+  /** The facts that do not change while the server runs. */
+  readonly staticFacts: DeploymentFacts;
+}

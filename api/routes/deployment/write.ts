@@ -1,0 +1,176 @@
+/**
+ * The path of a deployment that is created or replaced, and of its dry run: load, judge, store, answer.
+ *
+ * @module
+ */
+import { admitCreate, admitUpdate, type StoredDeployment } from '../../../crds/deployment/index.js';
+import { keys } from '../../../crds/keys/index.js';
+import { hashSpec } from '../../../crds/meta/index.js';
+import { reject } from '../../../crds/rejections/index.js';
+import { type Change, type Entry, value } from '../../../pkg/store/index.js';
+import { commitWithMaterial } from '../../admission/commit.js';
+import { listConflictKeys, putConflictKeys } from '../../admission/conflict-keys.js';
+import { type AdmittedDeployment, dryRunDeployment } from '../../admission/deployment-dry-run.js';
+import type { AdmissionEnv } from '../../admission/env.js';
+import { gatherFacts, type GatheredFacts, guardNode } from '../../admission/facts.js';
+import { warnAboveQuota } from '../../admission/quota.js';
+import { readSubmitted } from '../../admission/submitted.js';
+import { type BuiltWrite, buildWrite, createMetadata, updateMetadata } from '../../admission/write.js';
+import type { ApiCall } from '../../http/call.js';
+import { checkIfMatch, retryOnConflict, waitUntilCached } from '../../http/concurrency.js';
+import { readFlag } from '../../http/query.js';
+import { RequestRejection } from '../../http/rejection.js';
+import { etagHeader, formatEtag, replyWritten } from '../../http/reply.js';
+import type { RouteResult } from '../../http/route.js';
+import { findDeployment, findStatus, renderWritten } from './view.js';
+
+/** Finds the deployment that is replaced, as it is stored now; undefined for one that is created. */
+type Load = (env: AdmissionEnv, call: ApiCall) => Promise<Entry | RequestRejection> | undefined;
+
+/** Stores a new deployment: one transaction, and no read before it. */
+export function createDeployment(env: AdmissionEnv, call: ApiCall): Promise<RouteResult> {
+  return writeDeployment(env, call, () => undefined);
+}
+
+/** Changes a stored deployment. The same content again changes nothing and gets the same answer. */
+export function replaceDeployment(env: AdmissionEnv, call: ApiCall): Promise<RouteResult> {
+  return writeDeployment(env, call, async ({ cache }, { tenant, params }) => {
+    await cache.barrier();
+    return findDeployment(cache, tenant, params['name']!);
+  });
+}
+
+async function writeDeployment(env: AdmissionEnv, call: ApiCall, load: Load): Promise<RouteResult> {
+  const isDryRun = readFlag(call.query, 'dryRun');
+  if (isDryRun instanceof RequestRejection) return isDryRun;
+  const entry = await load(env, call);
+  if (entry instanceof RequestRejection) return entry;
+  if (isDryRun) return dryRun(env, call, entry);
+
+  const conflictKeys = listConflictKeys(call.tenant, readSubmitted(call.document, entry && value(entry)));
+  return env.mutex.run(conflictKeys, () => {
+    // An entry that was read before waiting for the mutex may be stale.
+    let isFresh = conflictKeys.length === 0;
+    return retryOnConflict(call.params['name'] ?? 'deployment', async () => {
+      const current = isFresh ? entry : await load(env, call);
+      isFresh = false;
+      if (current instanceof RequestRejection) return current;
+      const judged = await judge(env, call, current, env.deploymentLimits);
+      return judged instanceof RequestRejection ? judged : store(env, call, judged);
+    });
+  });
+}
+
+async function dryRun(env: AdmissionEnv, call: ApiCall, entry: Entry | undefined): Promise<RouteResult> {
+  const judged = await judge(env, call, entry, env.dryRunLimits);
+  if (judged instanceof RequestRejection) return judged;
+  const { admission, gathered } = judged;
+  const obstacle = entry ? undefined : await findObstacle(env, call.tenant, admission.spec.name);
+  return obstacle ?? dryRunDeployment(env, call.tenant, { admission, facts: gathered.facts, ...(entry && { entry }) });
+}
+
+/** A document that may be stored. */
+interface JudgedDocument {
+  /** The stored deployment that it replaces; undefined for a new one. */
+  readonly entry: Entry | undefined;
+  readonly admission: AdmittedDeployment;
+  readonly gathered: GatheredFacts;
+}
+
+async function judge(
+  env: AdmissionEnv,
+  { tenant, document, request }: ApiCall,
+  entry: Entry | undefined,
+  limits: AdmissionEnv['deploymentLimits'],
+): Promise<JudgedDocument | RequestRejection> {
+  const stored = entry && value<StoredDeployment>(entry);
+  const gathered = await gatherFacts(env, tenant, readSubmitted(document, stored));
+  const { facts } = gathered;
+  const admission = stored ? admitUpdate(stored, document, facts, limits) : admitCreate(document, facts, limits);
+  if (!admission.ok) return new RequestRejection(admission.rejections);
+  if (entry && stored) {
+    const mismatch = checkIfMatch(request.headers['if-match'], admission.ifMatch, entry.revision);
+    if (mismatch) return mismatch;
+    if (stored.metadata.deletedAt !== undefined) {
+      return new RequestRejection(reject('deployment_being_deleted', 'name', stored.name));
+    }
+  }
+  return { entry, admission, gathered };
+}
+
+/** Undefined when something that the document was judged by has changed since: it is judged again. */
+async function store(env: AdmissionEnv, call: ApiCall, judged: JudgedDocument): Promise<RouteResult | undefined> {
+  const { entry, admission, gathered } = judged;
+  const { spec, alterations, material } = admission;
+  const warnings = [...admission.warnings, ...warnAboveQuota(env, call.tenant, spec)];
+  const answer = (written: Pick<Entry, 'bytes' | 'revision'>) => {
+    const body = renderWritten(written, entry && findStatus(env.cache, entry), alterations, warnings);
+    if (entry) return replyWritten(200, body, etagHeader(written.revision), alterations);
+    const headers = { etag: formatEtag(written.revision), location: `/api/v1/deployments/${spec.name}` };
+    return replyWritten(201, body, headers, alterations);
+  };
+  const isSame = entry !== undefined && hashSpec(spec) === value<StoredDeployment>(entry).metadata.specHash;
+  if (isSame && material.length === 0) return answer(entry);
+
+  const { change, bytes } = isSame
+    ? { change: await buildMaterialChange(env, call, gathered), bytes: entry.bytes }
+    : await buildDeploymentChange(env, call, judged);
+  const { secretKeys: seen } = gathered.facts;
+  const brought = { subject: spec.name, writes: material, seen, isAlone: isSame };
+  const verdict = await commitWithMaterial(env, call, change, brought);
+  if (verdict instanceof RequestRejection) return verdict;
+  if (!verdict.stored) return entry ? undefined : findObstacle(env, call.tenant, spec.name);
+
+  if (gathered.conflictKeys.length > 0) await waitUntilCached(env.cache, verdict.revision);
+  return answer(isSame ? entry : { bytes, revision: verdict.revision });
+}
+
+/** Secret material may come with a document that changes nothing else: it is guarded by its conflict keys all the same. */
+async function buildMaterialChange(
+  { eventLeases }: AdmissionEnv,
+  { requestId }: ApiCall,
+  { conflictKeys, guards }: GatheredFacts,
+): Promise<Change> {
+  return { guards, puts: putConflictKeys(conflictKeys, requestId, await eventLeases.current()), deletes: [] };
+}
+
+function buildDeploymentChange(
+  env: AdmissionEnv,
+  { tenant, caller, requestId }: ApiCall,
+  { entry, admission: { spec, alterations }, gathered }: JudgedDocument,
+): Promise<BuiltWrite> {
+  const common = { spec, alterations, by: caller.id, operation: requestId, conflictKeys: gathered.conflictKeys };
+  const guards = [...guardNode(env.cache, tenant, spec.nodeId), ...gathered.guards];
+  if (entry) {
+    return buildWrite(env, {
+      ...common,
+      kind: 'update',
+      metadata: hash => updateMetadata(env, value<StoredDeployment>(entry).metadata, hash),
+      guards: [{ key: entry.key, at: entry.revision }, ...guards],
+    });
+  }
+  return buildWrite(env, {
+    ...common,
+    kind: 'create',
+    metadata: hash => createMetadata(env, tenant, hash),
+    guards: [{ key: keys.deployment(tenant, spec.name), at: 0 }, { key: keys.tenant(tenant), exists: true }, ...guards],
+  });
+}
+
+/** Why a new deployment cannot be stored although its document is valid. Undefined when nothing prevents it now. */
+async function findObstacle(
+  { cache }: AdmissionEnv,
+  tenant: string,
+  name: string,
+): Promise<RequestRejection | undefined> {
+  await cache.barrier();
+  const existing = cache.get(keys.deployment(tenant, name));
+  if (existing) {
+    const isDeleting = value<StoredDeployment>(existing).metadata.deletedAt !== undefined;
+    const received = isDeleting ? `${name}, which is being deleted` : name;
+    return new RequestRejection(reject('deployment_already_exists', 'name', received));
+  }
+  return cache.get(keys.tenant(tenant))
+    ? undefined
+    : new RequestRejection(reject('resource_not_found', 'X-Tenant-ID', tenant));
+}
