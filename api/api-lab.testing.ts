@@ -33,7 +33,7 @@ export interface LabOptions {
   readonly clock?: Clock;
   readonly log?: Logger;
   readonly keyring?: Keyring;
-  /** Default: nobody asks for images. */
+  /** Default: images are not checked. */
   readonly images?: ImageFacts;
   /** Default: sealed into the store of the lab. */
   readonly secrets?: SecretStore;

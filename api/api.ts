@@ -32,9 +32,9 @@ export interface Api {
   readonly routes: readonly Route[];
   /** Answers one request. Never rejects. */
   handle(request: IncomingMessage, response: ServerResponse): void;
-  /** Answers what could not be read as a request. */
+  /** Answers bytes that could not be parsed as a request. */
   reject(response: ServerResponse, refused: RequestRejection): void;
-  /** Says where the server listens, once that is known; links and agents are told it. */
+  /** Sets the URL of the server once it listens; links to the documentation and agents use it. */
   setUrl(url: string): void;
   /** Ends every stream in good order. Requests under way are answered. */
   close(): void;
@@ -121,7 +121,7 @@ function createEnv(deps: ApiDeps, url: () => string): ApiEnv {
   };
 }
 
-/** What is only tried may use every field there is: nothing comes of it that would then not be carried out. */
+/** A dry run may use every field, since nothing is stored. */
 const everyField: ReadonlySet<string> = new Set(optionalFields);
 
 function readLimits(settings: Settings): Omit<DeploymentLimits, 'supportedFields'> {

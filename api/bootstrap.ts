@@ -91,7 +91,7 @@ async function createBootstrapFile(options: BootstrapOptions): Promise<Bootstrap
   return kept;
 }
 
-/** Whole or not at all, and readable by the owner only from the first moment. */
+/** Writes the file atomically; only its owner can ever read it. */
 function writePrivately(path: string, text: string): void {
   mkdirSync(dirname(path), { recursive: true });
   const draft = `${path}.${process.pid}`;

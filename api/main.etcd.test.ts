@@ -11,7 +11,7 @@ import { EtcdProcess } from '../dev/processes/index.js';
 
 const moor = fileURLToPath(new URL('../moor', import.meta.url));
 
-describe('a process with secrets to open, on a real etcd', () => {
+describe('a process with a secrets keyring, on a real etcd', () => {
   let folder: string;
   let etcd: EtcdProcess;
   let keyring: string;

@@ -36,7 +36,7 @@ export class Pipeline {
   readonly #idPrefix: string;
   #requests = 0;
 
-  /** `hosts` are the names to answer to. */
+  /** `hosts` decides which Host headers are accepted. */
   constructor(env: ApiEnv, routes: readonly Route[], hosts: HostFilter) {
     this.#env = env;
     this.#accounts = new RequestLog(env);
@@ -55,13 +55,13 @@ export class Pipeline {
     try {
       outcome = await this.#outcome(request, progress);
     } catch (thrown) {
-      if (response.destroyed || request.errored) return; // the client has gone: nobody to answer
+      if (response.destroyed || request.errored) return; // the client has gone
       outcome = this.#failure(thrown, progress);
     }
     this.#answer(response, outcome, progress);
   }
 
-  /** Answers what could not be read as a request. */
+  /** Answers bytes that could not be parsed as a request. */
   reject(response: ServerResponse, refused: RequestRejection): void {
     this.#answer(response, refused, this.#begin(response.req.method ?? 'none'));
   }

@@ -15,7 +15,7 @@ import { findResponse, rejectMalformed, rejectExpectation, rejectUnparsable } fr
 export interface RunningServer {
   readonly url: string;
   readonly port: number;
-  /** Takes no new request, ends the streams, waits for requests under way, and at last cuts who will not go. */
+  /** Accepts no new request, ends the streams, waits for requests under way, and finally cuts the remaining connections. */
   close(): Promise<void>;
 }
 
@@ -31,20 +31,20 @@ const OPTIONS = {
   keepAliveTimeout: 5_000,
   connectionsCheckingInterval: 2_000,
   maxHeaderSize: HEAD_LIMITS.maxBytes,
-  requireHostHeader: false, // the API refuses in its own words
+  requireHostHeader: false, // the API answers this itself
   keepAlive: true,
   noDelay: true,
 };
 const MAX_CONNECTIONS = 10_000;
 const CLOSE_MS = 5_000;
 
-/** Listens as the settings say. Refuses to be reachable from elsewhere without TLS. */
+/** Listens as the settings say. Throws when other machines could reach it without TLS. */
 export async function startServer(api: Api, settings: Settings): Promise<RunningServer> {
   const { host, port: asked } = parseListen(settings.listen);
   const tls = readTls(settings);
   if (!tls && !isLoopback(host)) {
     throw new InvalidSettingFault(
-      `setting "listen": ${host} can be reached from elsewhere, so tlsCertFile and tlsKeyFile must be set`,
+      `setting "listen": ${host} can be reached from other machines; set tlsCertFile and tlsKeyFile`,
     );
   }
   const server: Server = tls ? createSecureServer({ ...OPTIONS, ...tls }) : createServer(OPTIONS);
@@ -60,7 +60,7 @@ export async function startServer(api: Api, settings: Settings): Promise<Running
   return { url, port, close: () => close(server, api) };
 }
 
-/** What Node would answer by itself, without an id and without a code, is answered as everything else is. */
+/** Answers malformed requests with an id and a code, in place of Node's bare answer. */
 function rejectMalformedRequests(server: Server, api: Api): void {
   const refuse = (connection: Duplex, refused: RequestRejection | undefined) => {
     const answer = refused && findResponse(connection);
@@ -69,7 +69,7 @@ function rejectMalformedRequests(server: Server, api: Api): void {
   };
   server.on('clientError', (error, connection) => refuse(connection, rejectUnparsable(error, HEAD_LIMITS)));
   server.on('connect', (_request, connection) =>
-    refuse(connection, rejectMalformed('method', 'CONNECT', 'there is nothing to tunnel to')),
+    refuse(connection, rejectMalformed('method', 'CONNECT', 'CONNECT is not supported')),
   );
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) =>
     api.reject(response, rejectExpectation(request)),

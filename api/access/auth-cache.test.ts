@@ -9,7 +9,7 @@ import { AuthCache, type AuthResult } from './auth-cache.js';
 
 const LIFE_SECONDS = 60;
 
-describe('acquaintances', () => {
+describe('the auth cache', () => {
   let now: number;
   let proven: number;
   let acquaintances: AuthCache;
@@ -54,7 +54,7 @@ describe('acquaintances', () => {
     return 'id' in found ? found.id : found.rejections[0].code;
   };
 
-  it('are asked for proof once for each connection', async () => {
+  it('verifies a token once for each connection', async () => {
     const { header, stored } = await token();
 
     for (const on of [connection, connection, connection, {}]) {
@@ -63,7 +63,7 @@ describe('acquaintances', () => {
     expect(proven).to.equal(2);
   });
 
-  it('are strangers with another header, and without one', async () => {
+  it('verifies again with another header, and refuses without one', async () => {
     const [first, second] = [await token(), await token()];
 
     expect(await idOf(acquaintances.identify(connection, first.header))).to.equal(first.stored.id);
@@ -72,7 +72,7 @@ describe('acquaintances', () => {
     expect(await idOf(acquaintances.identify(connection, `${first.header}x`))).to.equal('auth_invalid');
   });
 
-  it('are refused on the connection they are known on, once their token is revoked', async () => {
+  it('refuses a known connection once its token is revoked', async () => {
     const { header, stored } = await token();
     await acquaintances.identify(connection, header);
     await remove(store, (await store.get(keys.token(stored.id)))!);
@@ -81,7 +81,7 @@ describe('acquaintances', () => {
     expect(await idOf(acquaintances.identify(connection, header))).to.equal('auth_invalid');
   });
 
-  it('are refused on the connection they are known on, once their token has expired', async () => {
+  it('refuses a known connection once its token has expired', async () => {
     const { header } = await token();
     await acquaintances.identify(connection, header);
     now += LIFE_SECONDS * 1_000;

@@ -60,7 +60,7 @@ interface AuthCacheEntry {
 
 /**
  * Who called last on each connection: the same header on the same connection need not be proven again, for as long as
- * the record of its token is the very one it was proven by. A connection is compared with nobody's header but its own.
+ * the record of its token is the very one it was proven by. A connection is compared with its own header only.
  */
 export class AuthCache {
   readonly #env: AuthenticationEnv;

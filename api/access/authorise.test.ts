@@ -10,7 +10,7 @@ import { listTokenKinds, type Route } from '../http/route.js';
 
 const UNKNOWN = '00000000-0000-4000-8000-000000000000';
 
-describe('who may call', () => {
+describe('access to routes', () => {
   let lab: ApiLab;
   let now = Date.now();
   before(async () => {
@@ -187,7 +187,7 @@ describe('who may call', () => {
   });
 });
 
-describe('allowances', () => {
+describe('rate limits', () => {
   let lab: ApiLab;
   let monotonic = 0;
   before(async () => {

@@ -29,7 +29,7 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 /**
  * The tenant a call is about: always the token's own, except for an administrator, who names one. The header can
- * therefore choose only for those who may have any tenant; for everybody else it can only be wrong.
+ * therefore choose only for those who may have any tenant; for all others it can only be wrong.
  *
  * `headers` are all values of `X-Tenant-ID` that were sent.
  */

@@ -9,7 +9,7 @@ const AGENT = { perSecond: 50, burst: 500 };
 const GUESSING = { perSecond: 10 / 60, burst: 10 };
 
 /**
- * How much each caller may ask for. Tenants, nodes and administrators have allowances of their own, so no tenant can use
+ * How many requests each caller may make. Tenants, nodes and administrators have allowances of their own, so no tenant can use
  * up what keeps nodes alive, and the open routes of health have none to use up.
  */
 export class RateLimiter {
@@ -33,8 +33,8 @@ export class RateLimiter {
   }
 
   /**
-   * Slows down guessing: after ten failures a minute from one address, further ones are told to wait. A request whose
-   * token is good never comes here, so nobody can lock anybody out.
+   * Slows down guessing: after ten failures a minute from one address, further ones are rejected. A request whose
+   * token is valid is never counted here, so a caller cannot lock out another.
    */
   checkFailedAuth(address: string): RequestRejection | undefined {
     return refusal(this.#guesses.take(address), GUESSING.perSecond);

@@ -29,8 +29,8 @@ export interface SubmittedMaterial {
 const NOT_STORED: Verdict = { stored: false };
 
 /**
- * Commits a record together with the secret material that came with it, or neither. `stored: false` also when somebody
- * else wrote one of the credentials meanwhile: the document is then to be judged afresh.
+ * Commits a record together with the secret material that came with it, or neither. `stored: false` also when one of
+ * the credentials was written meanwhile: the document must then be judged again.
  */
 export async function commitWithMaterial(
   env: AdmissionEnv,
@@ -58,7 +58,7 @@ async function commitStaged(env: AdmissionEnv, change: Change, staged: StagedMat
     failpoint('material.staged');
     verdict = await env.store.commit(advanceIntent(change, staged));
   } catch (thrown) {
-    // When nobody knows whether it was stored, the janitor finds out from the intent.
+    // When the outcome is unknown, the janitor finds it out from the intent.
     if (!(thrown instanceof OutcomeUnknownFault)) await tryOrLeaveToJanitor(env, staged, () => undoIntent(env, staged));
     throw thrown;
   }
@@ -70,7 +70,7 @@ async function commitStaged(env: AdmissionEnv, change: Change, staged: StagedMat
   return stored ? verdict : NOT_STORED;
 }
 
-/** Does what is left to do; what fails is left to the janitor, since the request itself has been decided. */
+/** Does the clean-up; when it fails it is left to the janitor, since the request itself is decided. */
 async function tryOrLeaveToJanitor(
   { log }: AdmissionEnv,
   { key }: StagedMaterial,
@@ -79,7 +79,7 @@ async function tryOrLeaveToJanitor(
   try {
     await work();
   } catch (thrown) {
-    log.warn('secret material left to the janitor', { key, error: asError(thrown) });
+    log.warn('secret material is left to the janitor', { key, error: asError(thrown) });
   }
 }
 

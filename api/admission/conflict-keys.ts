@@ -4,8 +4,8 @@ import { type Cache, encode, type Guard, type Put } from '../../pkg/store/index.
 import { type SubmittedDocument, listDependencies, readList, listSecretPaths } from './submitted.js';
 
 /**
- * The keys whose turn a write must take, because it is judged by what other records say: of two writes that were judged
- * by the same state only one is stored, and the other is judged afresh. Most documents take none.
+ * The keys that serialise a write with others whose validation reads the same objects: of two writes that were judged
+ * by the same state only one is stored, and the other is judged again. Most documents need none.
  */
 export function listConflictKeys(tenant: string, submitted: SubmittedDocument): readonly string[] {
   const { sends, fields } = submitted;
@@ -22,24 +22,24 @@ export function listConflictKeys(tenant: string, submitted: SubmittedDocument): 
   return [...subjects].map(subject => keys.turn(tenant, subject));
 }
 
-/** What the turn of a credential is filed under. */
+/** The subject of the conflict key of a credential. */
 export function secretSubject(label: string): string {
   return `secret.${label}`;
 }
 
-/** The guards that hold a write to the conflictKeys that it was judged at. To be read together with the facts. */
+/** Guards that fail when a conflict key has changed since. To be read together with the facts. */
 export function guardConflictKeys(cache: Cache, conflictKeys: readonly string[]): readonly Guard[] {
   return conflictKeys.map(key => ({ key, at: cache.get(key)?.revision ?? 0 }));
 }
 
-/** The puts that end those conflictKeys. They need not outlive the requests they keep apart, so they stand on a lease. */
+/** Puts that change the conflict keys, so that concurrent writes fail. They are on a lease, since they matter to these only. */
 export function putConflictKeys(conflictKeys: readonly string[], by: string, lease: string): readonly Put[] {
   return conflictKeys.map(key => ({ key, bytes: encode({ by }), lease }));
 }
 
 /**
- * Lets requests of this server that take the same turn pass one after the other, so that they need not outrun each
- * other at the store. All keys are taken at once: nobody waits for somebody who waits for him.
+ * Runs the requests of this server that share a conflict key one after the other, so that they do not conflict at the
+ * store. All keys are locked at once, which rules out deadlocks.
  */
 export class KeyedMutex {
   readonly #last = new Map<string, Promise<void>>();

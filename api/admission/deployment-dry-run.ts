@@ -22,7 +22,7 @@ import { warnAboveQuota } from './quota.js';
 /** A document that was accepted. */
 export type AdmittedDeployment = Extract<DeploymentAdmission, { ok: true }>;
 
-/** What is to be tried. */
+/** The deployment to dry-run. */
 export interface DeploymentDryRun {
   readonly admission: AdmittedDeployment;
   readonly facts: DeploymentFacts;
@@ -30,7 +30,7 @@ export interface DeploymentDryRun {
   readonly entry?: Entry;
 }
 
-/** Answers what would become of a deployment: what would be stored, what would run anew, what resolves, and where it goes. */
+/** Answers what a write would do: what is stored, which replicas are recreated, which secrets resolve, and where replicas go. */
 export async function dryRunDeployment(
   env: AdmissionEnv,
   tenant: string,
@@ -58,7 +58,7 @@ export async function dryRunDeployment(
   });
 }
 
-/** Every node's say on a workload, and where those replicas would go that are not among the `placed`. */
+/** Explains every node for a workload, and where the replicas beyond the `placed` ones would go. */
 export function previewWorkload(env: AdmissionEnv, tenant: string, spec: Deployment, placed: number) {
   const reading = { cache: env.cache, policy: env.placementPolicy };
   const preview = previewPlacement(spec, tenant, Math.max(0, spec.replicas - placed), reading);
@@ -78,14 +78,14 @@ function toContainer({ slot, nodeId }: Replica) {
   return { replica: slot, nodeId: nodeId ?? null };
 }
 
-/** Fields that are judged already but not carried out: without `dryRun` they are refused. */
+/** Fields that are validated but not supported yet: without `dryRun` they are refused. */
 function unavailable(spec: Deployment, supportedFields: ReadonlySet<string>): readonly Warning[] {
   return Object.keys(spec)
     .filter(field => !ALWAYS.includes(field) && !supportedFields.has(field))
     .map(field => ({
       code: 'feature_not_available',
       field,
-      message: 'this control plane does not carry it out yet: without dryRun it is refused',
+      message: 'this control plane does not support the field yet; without dryRun the request is refused',
     }));
 }
 
@@ -134,7 +134,7 @@ export interface ExplanationView {
   readonly candidates: readonly CandidateView[];
 }
 
-/** Leaves out what goes without saying. */
+/** Leaves out the filters that a node has passed. */
 export function toExplanationView({ nodes, able }: Explanation): ExplanationView {
   const candidates = nodes.map(({ verdicts, ...node }): CandidateView => {
     const reasons = verdicts.flatMap(({ reason }) => (reason ? [reason] : []));

@@ -90,7 +90,7 @@ describe('dry runs', () => {
     expect([stale.status, stale.body['code']]).to.deep.equal([412, 'revision_mismatch']);
   });
 
-  it('of a deletion say what would go', async () => {
+  it('of a deletion answer what would be deleted', async () => {
     const before = await world.stored();
     const { body } = await world.ask({ method: 'DELETE', path: '/api/v1/deployments/cache?dryRun=true' });
     expect([body['change'], body['object']]).to.deep.equal(['delete', null]);
@@ -109,7 +109,7 @@ describe('dry runs', () => {
     expect(network.body['object']).to.deep.include({ name: 'front', driver: 'bridge', internal: false });
   });
 
-  it('say which fields are judged but not carried out', async () => {
+  it('warn of fields that are validated but not supported', async () => {
     const bare = new CodeWorld({ supportedFields: new Set(optionalFields.filter(field => field !== 'rollout')) });
     await bare.start();
     const { body } = await bare.ask({ ...web({ rollout: { maxSurge: 1 } }), path: TRY });
@@ -122,7 +122,7 @@ describe('dry runs', () => {
   });
 });
 
-describe('writes that were judged by what others say', () => {
+describe('writes that share a conflict key', () => {
   const world = new CodeWorld();
   before(() => world.start());
   after(() => world.stop());
@@ -130,7 +130,7 @@ describe('writes that were judged by what others say', () => {
   const codesOf = (answers: readonly { readonly status: number; readonly body: Readonly<Record<string, unknown>> }[]) =>
     answers.map(({ status, body }) => (status < 300 ? 'stored' : body['code']));
 
-  it('never close a circle together', async () => {
+  it('never create a dependency cycle together', async () => {
     const names = Array.from({ length: 12 }, (_, at) => `ring-${at}`);
     const next = (at: number) => names[(at + 1) % names.length];
     const answers = await Promise.all(
@@ -163,7 +163,7 @@ describe('writes that were judged by what others say', () => {
     expect(codes.filter(code => code === 'volume_access_mode_conflict')).to.have.length(7);
   });
 
-  it('bring material once, whoever comes first', async () => {
+  it('write secret material once, whichever comes first', async () => {
     const answers = await Promise.all(
       Array.from({ length: 6 }, () =>
         world.ask(web({ name: 'first', secrets: [entry({ vault_path: 'deployments/first', values: { a: 'b' } })] })),
@@ -180,7 +180,7 @@ describe('writes that were judged by what others say', () => {
     expect(list(body['diff'] as never).some(({ path }) => path === '/version')).to.equal(true);
   });
 
-  it('hold across servers, too', async () => {
+  it('are serialised across servers, too', async () => {
     const { store, keyring, secrets, a } = world.lab;
     const supportedFields = new Set(optionalFields);
     const others = [0, 1, 2].map(() => new ApiLab({ store, keyring, secrets, supportedFields }));
@@ -204,7 +204,7 @@ describe('writes that were judged by what others say', () => {
 });
 
 describe('every write', () => {
-  it('can be tried: nothing is stored, and the answer says so', async () => {
+  it('has a dry run that stores nothing and says so', async () => {
     const lab = await new ApiLab().start();
     const admin = (await lab.token({ kind: 'admin' })).text;
     const tenant = await lab.tenantToken(lab.a);

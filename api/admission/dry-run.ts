@@ -4,7 +4,7 @@ import type { PatchStep } from '../../crds/rejections/index.js';
 import type { Alteration, Warning } from '../../crds/rule/index.js';
 import { replyJson, type WholeReply } from '../http/reply.js';
 
-/** What a write would come to. Nothing of it was stored. */
+/** The answer to a dry run: what the write would do. Nothing is stored. */
 export interface DryRunAnswer {
   readonly dryRun: true;
   readonly change: 'create' | 'update' | 'delete' | 'none';
@@ -16,7 +16,7 @@ export interface DryRunAnswer {
   readonly diff: readonly PatchStep[];
 }
 
-/** A trial before its difference is worked out. */
+/** A dry run before its diff is computed. */
 export interface DryRunResult {
   /** What is stored now; left out when there is nothing. */
   readonly before?: object;
@@ -24,11 +24,11 @@ export interface DryRunResult {
   readonly after?: object;
   readonly alterations?: readonly Alteration[];
   readonly warnings?: readonly Warning[];
-  /** What else is to be said about this kind. */
+  /** Further fields of this kind. */
   readonly more?: Readonly<Record<string, unknown>>;
 }
 
-/** Answers what a write would come to. */
+/** Answers what a write would do. */
 export function replyDryRun({ before, after, alterations = [], warnings = [], more }: DryRunResult): WholeReply {
   const diff = diffJson(before ?? {}, after ?? {});
   const trial: DryRunAnswer = {

@@ -19,15 +19,15 @@ import {
 import { listRotatingLabels } from './rotations.js';
 import { guardConflictKeys, listConflictKeys } from './conflict-keys.js';
 
-/** What a document is judged by, and what holds a write to it. */
+/** What a document is judged by, with the guards that fail when it changes. */
 export interface GatheredFacts {
   readonly facts: DeploymentFacts;
   readonly conflictKeys: readonly string[];
-  /** The conflictKeys as they stood when the facts were read. */
+  /** Guards on the conflict keys as they were when the facts were read. */
   readonly guards: readonly Guard[];
 }
 
-/** What admission must know of the world, for this document: each part is looked up only where the document asks for it. */
+/** Looks up what the document is judged by; each part only where the document needs it. */
 export async function gatherFacts(
   env: AdmissionEnv,
   tenant: string,
@@ -39,7 +39,7 @@ export async function gatherFacts(
   if (!wants.records && !wants.nodes && !env.images) return { facts: staticFacts, conflictKeys, guards: NONE };
 
   const isReadable = wants.records || wants.nodes ? await refreshCache(cache, wants.records) : true;
-  // Turns first: whatever changes while the rest is read is then noticed when the write is made.
+  // Conflict keys first: a change while the rest is read is then noticed at the commit.
   const guards = guardConflictKeys(cache, conflictKeys);
   const [image, secretKeys] = await Promise.all([
     checkImage(env, tenant, submitted),
@@ -50,7 +50,7 @@ export async function gatherFacts(
   return { facts: { ...staticFacts, nodes, ...known, image, secretKeys }, conflictKeys, guards };
 }
 
-/** Holds the write to the node that was found: it must still be the same one. */
+/** Guards the node that was found: it must still be the same one at the commit. */
 export function guardNode(cache: Cache, tenant: string, nodeId: string | undefined): readonly Guard[] {
   if (nodeId === undefined) return [];
   const entries = cache.list(ranges.of(ranges.nodes, tenant));
@@ -98,7 +98,7 @@ async function checkImage(
   return reference && isPinned(reference) ? images.imageFact(tenant, image) : 'unchecked';
 }
 
-/** Only what sets variables is judged by them: everything else may change while the secrets store is away. */
+/** Only a write that sets variables needs them: all others may succeed while the secrets store is unavailable. */
 async function readSecretKeys(
   env: AdmissionEnv,
   tenant: string,

@@ -15,7 +15,7 @@ export function readQuotas({ cache, placementPolicy }: QuotaEnv, tenant: string)
   return mergeQuotas(placementPolicy.quotas, record && value<StoredTenant>(record).quotas);
 }
 
-/** Says which quotas a deployment goes beyond: it is stored all the same, and what goes beyond waits. */
+/** Warns of the quotas that a deployment exceeds. It is stored all the same; the replicas above the quota wait. */
 export function warnAboveQuota(env: QuotaEnv, tenant: string, spec: Deployment): readonly Warning[] {
   const limits = readQuotas(env, tenant);
   const used = env.usage.of(tenant);
@@ -25,7 +25,7 @@ export function warnAboveQuota(env: QuotaEnv, tenant: string, spec: Deployment):
   const add = (kind: QuotaKind, field: string, amount: number) => {
     const limit = limits[kind];
     if (limit === undefined || amount === 0 || used[kind] + amount <= limit) return;
-    const message = `the tenant may have ${limit} ${kind} and has ${used[kind]}: what goes beyond that waits`;
+    const message = `the quota of ${kind} is ${limit} and ${used[kind]} are used; what exceeds it waits`;
     warnings.push({ code: 'quota_reached', field, message });
   };
   add('deployments', 'name', isNew ? 1 : 0);
@@ -45,13 +45,13 @@ function countPlaced(cache: Cache, tenant: string, name: string): number {
 export interface NodeQuota {
   /** The limit of a tenant that may not. */
   readonly reached: number | undefined;
-  /** What a new node takes the turn of, so that many at once do not pass the quota. None where nothing is counted. */
+  /** The conflict keys of a new node, so that concurrent enrolments cannot exceed the quota. None without a quota. */
   readonly conflictKeys: readonly string[];
-  /** What holds a write to the count and the quota that this was judged by. */
+  /** Guards that fail when the count or the quota has changed since. */
   readonly guards: readonly Guard[];
 }
 
-/** The conflictKeys that new nodes of a tenant take. */
+/** The conflict keys of new nodes of a tenant. */
 export function listNodeConflictKeys(env: QuotaEnv, tenant: string): readonly string[] {
   return readQuotas(env, tenant).nodes === undefined ? [] : [keys.turn(tenant, 'nodes')];
 }

@@ -3,7 +3,7 @@ import { isSecretLabel, parseSecretPath } from '../../crds/grammar/index.js';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** What a document asks for, as far as it can be read before it is judged: every part may be anything. */
+/** A submitted document before it is validated: every part may have any type. */
 export interface SubmittedDocument {
   /** The workload as it would stand: what was sent, over what is stored. */
   readonly fields: Fields;

@@ -16,13 +16,13 @@ export interface DeploymentWrite {
   readonly metadata: (specHash: string) => Metadata;
   readonly spec: Deployment;
   readonly alterations: readonly Alteration[];
-  /** Public id of the token that asked. */
+  /** Public id of the caller's token. */
   readonly by: string;
   /** The request, as the archive names it. */
   readonly operation: string;
-  /** What must still be so for the write to be right. */
+  /** What must still hold when it is stored. */
   readonly guards: readonly Guard[];
-  /** The conflictKeys that it takes. */
+  /** The conflict keys that it changes. */
   readonly conflictKeys?: readonly string[];
 }
 
@@ -95,7 +95,7 @@ function toArchiveEntry(write: DeploymentWrite, metadata: Metadata, text: string
 const EVENTS = {
   create: { type: 'deployment.created', reason: 'created', done: 'was created' },
   update: { type: 'deployment.updated', reason: 'updated', done: 'was changed' },
-  delete: { type: 'deployment.updated', reason: 'deletion_requested', done: 'is to be deleted' },
+  delete: { type: 'deployment.updated', reason: 'deletion_requested', done: 'is being deleted' },
 } as const;
 
 function toEvent({ kind, spec }: DeploymentWrite, metadata: Metadata) {

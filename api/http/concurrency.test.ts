@@ -5,7 +5,7 @@ import { silentLogger } from '../../pkg/log/index.js';
 import { create, MemoryStore, OutcomeUnknownFault, type Store, WatchCache } from '../../pkg/store/index.js';
 import { waitUntilCached } from './concurrency.js';
 
-describe('a write that was made', () => {
+describe('waiting for the cache after a write', () => {
   const clock = new ManualClock();
   const follow = async (store: Store) => {
     const cache = new WatchCache({ store, clock, log: silentLogger });
@@ -14,7 +14,7 @@ describe('a write that was made', () => {
     return cache;
   };
 
-  it('is waited for', async () => {
+  it('ends when the cache has the revision', async () => {
     const store = new MemoryStore({ clock });
     const cache = await follow(store);
     const verdict = await create(store, 'k', {});
@@ -22,7 +22,7 @@ describe('a write that was made', () => {
     expect(cache.get('k')).not.to.equal(undefined);
   });
 
-  it('and is not shown in time is never called unstored', async () => {
+  it('reports an unknown outcome, never an unstored write, when the cache is too late', async () => {
     const store = new MemoryStore({ clock });
     const cache = await follow(store);
     const outcome = waitUntilCached(cache, 1_000_000).then(

@@ -34,7 +34,7 @@ function matches(header: string, current: string): boolean {
 
 const ATTEMPTS = 8;
 
-/** Tries until an attempt comes to something. Undefined means that somebody else was first. */
+/** Repeats an attempt until it gives a result. Undefined means that a concurrent write was stored first. */
 export async function retryOnConflict(
   name: string,
   attempt: () => Promise<RouteResult | undefined>,

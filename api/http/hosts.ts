@@ -39,7 +39,7 @@ export class HostFilter {
   }
 
   check(header: string | undefined): RequestRejection | undefined {
-    if (header === undefined) return rejectMalformed('Host', undefined, 'it does not say which host it is for');
+    if (header === undefined) return rejectMalformed('Host', undefined, 'the Host header is missing');
     const host = header.toLowerCase().replace(/:\d{1,5}$/, '');
     if (!this.#names || this.#names.has(host) || isLoopback(host)) return undefined;
     return new RequestRejection(reject('host_unknown', 'Host', header), { connection: 'close' });

@@ -45,7 +45,7 @@ describe('lists', () => {
     );
   });
 
-  it('go on in the right place although things came and went meanwhile', async () => {
+  it('continue at the right place although objects were created and deleted meanwhile', async () => {
     const { next } = await page('limit=10');
     await lab.ask('POST', '/api/v1/deployments', { token, body: webDeployment('n00a') });
     await lab.ask('POST', '/api/v1/deployments', { token, body: webDeployment('n10a') });
@@ -71,7 +71,7 @@ describe('lists', () => {
     expect((await events('type=deployment.created&limit=500')).length).to.be.at.least(25);
   });
 
-  it('of many things are made from bytes that are kept', async () => {
+  it('of many objects are built from cached bytes', async () => {
     const first = await lab.ask('GET', '/api/v1/deployments?limit=500', { token });
     const again = await lab.ask('GET', '/api/v1/deployments?limit=500', { token });
     await lab.ask('PUT', '/api/v1/deployments/n05', { token, body: { replicas: 9 } });
@@ -83,7 +83,7 @@ describe('lists', () => {
   });
 });
 
-describe('kept pages', () => {
+describe('the page cache', () => {
   const beside = {};
   let made: string[];
   const ask = (pages: PageCache, place: string, bytes: number, next: unknown = beside) =>
@@ -95,7 +95,7 @@ describe('kept pages', () => {
     made = [];
   });
 
-  it('are made once, and anew beside something else', () => {
+  it('builds a page once, and again when its joined entries change', () => {
     const pages = new PageCache(100);
     ask(pages, 'a', 10);
     ask(pages, 'a', 10);
@@ -104,13 +104,13 @@ describe('kept pages', () => {
     expect(made).to.deep.equal(['a', 'a']);
   });
 
-  it('are given up when they are too much together', () => {
+  it('drops all pages when they exceed the limit together', () => {
     const pages = new PageCache(100);
     for (const place of ['a', 'b', 'c', 'c', 'b', 'a']) ask(pages, place, 40);
     expect(made, 'c was too much, a and b went; then a was').to.deep.equal(['a', 'b', 'c', 'b', 'a']);
   });
 
-  it('are not kept when one alone is too much, and count no more than they are', () => {
+  it('does not keep a page that exceeds the limit alone, and does not count it', () => {
     const pages = new PageCache(100);
     ask(pages, 'huge', 101);
     ask(pages, 'huge', 101);

@@ -13,14 +13,14 @@ export const LIST_QUERY = ['limit', 'continue', 'watch', 'after'] as const;
 const LIMIT = { min: 1, max: 500, fallback: 100 };
 /** A page ends early when it has grown to this. */
 const PAGE_BYTES = 8 * 1024 * 1024;
-/** So much is kept of the pages of one state of a list. */
+/** Limit of the pages that are cached for one state of a list. */
 const KEPT_BYTES = 32 * 1024 * 1024;
 const OPEN = Buffer.from('{"items":[');
 const COMMA = Buffer.from(',');
 
 const pageCaches = new WeakMap<readonly Entry[], PageCache>();
 
-/** What a page is taken from. */
+/** What a page is built from. */
 export interface ListSource {
   /** In key order. */
   readonly entries: readonly Entry[];
@@ -28,12 +28,12 @@ export interface ListSource {
   /** What all keys begin with. */
   readonly prefix: string;
   readonly view: (entry: Entry) => Buffer;
-  /** What is shown joinedEntries the entries. Only a page whose source says so is kept for the next reader. */
+  /** The entries that are joined into the view. Pages are cached only where this is given. */
   readonly joinedEntries?: readonly Entry[];
   readonly wants?: (entry: Entry) => boolean;
 }
 
-/** Where a tenant's things of one kind come from, as the cache shows them now. */
+/** The objects of one kind of a tenant, as the cache has them now. */
 export function readListSource(cache: Cache, resource: Resource, tenant: string): ListSource {
   const { range, joined, view, isVolatile } = resource;
   const prefix = ranges.of(range, tenant);
@@ -116,24 +116,24 @@ function continuedFrom(query: QueryParams): string | RequestRejection {
 
 /** A page of a list. */
 export interface ListPage {
-  /** What the page was made from; while it is the same, so is the page. */
+  /** What the page was built from; the page is valid while this is the same list. */
   readonly joinedEntries: unknown;
   readonly items: Buffer;
   readonly next: string | undefined;
 }
 
-/** Keeps the pages that were made of one state of a list, as long as they are not too much together. */
+/** Caches the pages of one state of a list, up to a total size. */
 export class PageCache {
   readonly #most: number;
   readonly #pages = new Map<string, ListPage>();
   #bytes = 0;
 
-  /** `most` bytes are kept. */
+  /** `most` bytes are cached. */
   constructor(most: number) {
     this.#most = most;
   }
 
-  /** The page at a place, made anew when it is not kept or was made joinedEntries something else. */
+  /** Returns the cached page, or builds it when it is missing or its joined entries have changed. */
   page(place: string, joinedEntries: unknown, make: () => ListPage): ListPage {
     const known = this.#pages.get(place);
     if (known && known.joinedEntries === joinedEntries) return known;

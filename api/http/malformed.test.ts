@@ -11,7 +11,7 @@ import { rejectUnparsable } from './malformed.js';
 const HOST = 'Host: localhost\r\n';
 const chunked = `${HOST}Transfer-Encoding: chunked\r\nContent-Type: application/json\r\n`;
 
-describe('what never becomes a request', () => {
+describe('a malformed request', () => {
   let lab: ApiLab;
   let token: string;
   before(async () => {
@@ -88,7 +88,7 @@ describe('what never becomes a request', () => {
     expect((await answerTo(`${watch()}${chunked}\r\nzz\r\n`)).body['code']).to.equal('request_malformed');
   });
 
-  it('takes no answer from the request before it', async () => {
+  it('does not take the answer of the request before it', async () => {
     expect(await exchange(`${watch()}${HOST}\r\nBLAH\r\n\r\n`)).to.equal('');
   });
 
@@ -106,7 +106,7 @@ describe('what never becomes a request', () => {
     expect(answer).to.include(' 200 ').and.to.not.include('request_malformed');
   });
 
-  it('is not a request that waits for a go-ahead', async () => {
+  it('is not one that expects 100-continue', async () => {
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json', expect: '100-continue' };
     const asked = request(`${lab.server.url}/api/v1/deployments`, { method: 'POST', headers });
     asked.flushHeaders();
@@ -118,7 +118,7 @@ describe('what never becomes a request', () => {
     expect(answer.statusCode).to.equal(422);
   });
 
-  it('is told when it took too long, and nobody is told when the connection broke', () => {
+  it('is answered when it took too long, but not when the connection broke', () => {
     const codeOf = (code: string) =>
       rejectUnparsable(Object.assign(new Error(code), { code }), { maxBytes: 1, maxSeconds: 1 })?.rejections[0].code;
 
@@ -126,7 +126,7 @@ describe('what never becomes a request', () => {
     expect(codeOf('ECONNRESET')).to.equal(undefined);
   });
 
-  it('needs a host everywhere, and a known one on loopback', () => {
+  it('is one without a Host header, or with an unknown one on loopback', () => {
     const code = (hosts: HostFilter, header: string | undefined) => hosts.check(header)?.rejections[0].code;
 
     expect(code(new HostFilter(undefined), undefined)).to.equal('request_malformed');

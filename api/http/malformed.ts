@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream';
 import { reject } from '../../crds/rejections/index.js';
 import { RequestRejection } from './rejection.js';
 
-/** What a server reads of a request before anybody else sees it. */
+/** Limits of the request head, which Node reads before the API sees the request. */
 export interface HeadLimits {
   readonly maxBytes: number;
   readonly maxSeconds: number;
@@ -13,20 +13,20 @@ export interface HeadLimits {
 
 const CLOSE = { connection: 'close' };
 
-const LENGTH = 'its length is not said once and clearly';
+const LENGTH = 'Content-Length is missing, repeated or not a number';
 const PROBLEMS: Readonly<Record<string, string>> = {
-  HPE_INVALID_METHOD: 'its method is unknown',
+  HPE_INVALID_METHOD: 'the method is unknown',
   HPE_INVALID_CONTENT_LENGTH: LENGTH,
   HPE_INVALID_TRANSFER_ENCODING: LENGTH,
   HPE_UNEXPECTED_CONTENT_LENGTH: LENGTH,
 };
 
-/** What Node says of bytes that it could not read. */
+/** The error of Node's parser. */
 export interface HttpParseError extends NodeJS.ErrnoException {
   readonly rawPacket?: Buffer;
 }
 
-/** Why bytes could not be read as a request. Undefined when the connection itself broke: nobody is there to be told. */
+/** Why bytes could not be parsed as a request. Undefined when the connection itself broke and cannot be answered. */
 export function rejectUnparsable(
   { code = '', rawPacket }: HttpParseError,
   limits: HeadLimits,
@@ -42,10 +42,10 @@ export function rejectUnparsable(
     return new RequestRejection(reject('request_stalled', 'headers', '', { seconds: limits.maxSeconds }), CLOSE);
   }
   if (!code.startsWith('HPE_')) return undefined;
-  return rejectMalformed('request', rawPacket?.toString('latin1'), PROBLEMS[code] ?? 'it is not HTTP');
+  return rejectMalformed('request', rawPacket?.toString('latin1'), PROBLEMS[code] ?? 'the bytes are not HTTP');
 }
 
-/** Refuses what no request of HTTP may look like. */
+/** Rejects a request that is not valid HTTP. */
 export function rejectMalformed(field: string, received: string | undefined, problem: string): RequestRejection {
   return new RequestRejection(
     reject('request_malformed', field, received, { form: 'one HTTP/1.1 request', problem }),
@@ -53,7 +53,7 @@ export function rejectMalformed(field: string, received: string | undefined, pro
   );
 }
 
-/** Refuses an `Expect` header that asks for anything but a go-ahead. */
+/** Rejects an `Expect` header other than `100-continue`. */
 export function rejectExpectation({ headers }: IncomingMessage): RequestRejection {
   return new RequestRejection(reject('expectation_unsupported', 'Expect', headers.expect), CLOSE);
 }

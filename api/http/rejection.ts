@@ -15,7 +15,7 @@ import {
 } from '../../pkg/store/index.js';
 import { type Headers, replyJson, type WholeReply } from './reply.js';
 
-/** A request that is not carried out, with every reason. A value: whoever meets one hands it back. */
+/** A request that is not carried out, with every reason. It is a value that callers return, and is never thrown. */
 export class RequestRejection {
   readonly rejections: Rejections;
   readonly headers: Headers;
@@ -26,7 +26,7 @@ export class RequestRejection {
   }
 }
 
-/** With every answer that a later one may replace. */
+/** Tells the client to retry. */
 const SOON: Headers = { 'retry-after': '1' };
 
 /** The answer to a refused request: the first rejection, and the list of all. */
@@ -35,7 +35,7 @@ export function toRejectionReply({ rejections, headers }: RequestRejection, base
   return replyJson(status, body, status === 503 ? { ...SOON, ...headers } : headers);
 }
 
-/** What is answered when the platform, not the request, is at fault. Undefined for what nobody foresaw. */
+/** The answer to a failure of the platform. Undefined for an unexpected error. */
 export function toPlatformFailure(thrown: unknown): RequestRejection | undefined {
   if (thrown instanceof OutcomeUnknownFault || thrown instanceof SecretOutcomeUnknownFault) {
     return new RequestRejection(reject('outcome_unknown', '', ''), SOON);
@@ -55,5 +55,5 @@ export function toPlatformFailure(thrown: unknown): RequestRejection | undefined
   return passes ? new RequestRejection(reject('store_unavailable', '', ''), SOON) : undefined;
 }
 
-/** What is answered to what nobody foresaw. The log has the rest. */
+/** The answer to an unexpected error; the details are in the log. */
 export const internalFailure = new RequestRejection(reject('internal_failure', '', ''));

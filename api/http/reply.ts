@@ -22,7 +22,7 @@ export interface StreamReply {
   readonly type: string;
   readonly headers?: Headers;
   readonly open: (out: ServerResponse) => void;
-  /** Lets go of what the answer already holds. */
+  /** Releases what the reply holds. */
   readonly abandon?: () => void;
 }
 

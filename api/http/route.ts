@@ -7,7 +7,7 @@ import type { ApiCall } from './call.js';
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
 /**
- * Who may call a route: nobody in particular, or the holders of certain kinds of token. A tenant's token also needs
+ * Who may call a route: anyone (`open`), or the holders of certain kinds of token. A tenant's token also needs
  * at least the role named here.
  */
 export type Access =
@@ -39,7 +39,7 @@ export interface Route {
   readonly handle: (call: ApiCall) => RouteResult | Promise<RouteResult>;
 }
 
-/** What a handler comes to. */
+/** What a handler returns. */
 export type RouteResult = Reply | RequestRejection;
 
 /** The kinds of token that a route accepts. */
@@ -47,7 +47,7 @@ export function listTokenKinds(access: Access): readonly TokenKind[] {
   return access === 'open' ? [] : (Object.keys(access) as TokenKind[]);
 }
 
-/** Throws unless every route says who may call it and about which tenant, without contradicting itself. */
+/** Throws when a route does not declare its access and its tenant, or contradicts itself. */
 export function checkRoutes(routes: readonly Route[]): void {
   const seen = new Set<string>();
   for (const route of routes) {
@@ -62,13 +62,13 @@ export function checkRoutes(routes: readonly Route[]): void {
 function* problemsOf({ method, access, tenant, body }: Route): Generator<string> {
   // A row may come from a plugin or a cast, where the compiler did not insist.
   if (access === undefined || tenant === undefined) {
-    yield 'does not say who may call it';
+    yield 'declares no access';
     return;
   }
   const kinds = listTokenKinds(access);
-  if (access !== 'open' && kinds.length === 0) yield 'can be called by nobody';
-  if (access === 'open' && tenant !== 'none') yield 'is open and yet about a tenant';
-  if (kinds.includes('tenant') && tenant === 'none') yield 'takes tenant tokens and yet is about no tenant';
-  if (kinds.includes('node') && kinds.length > 1) yield 'takes node tokens beside others';
+  if (access !== 'open' && kinds.length === 0) yield 'accepts no kind of token';
+  if (access === 'open' && tenant !== 'none') yield 'is open but has a tenant';
+  if (kinds.includes('tenant') && tenant === 'none') yield 'accepts tenant tokens but has no tenant';
+  if (kinds.includes('node') && kinds.length > 1) yield 'accepts node tokens together with others';
   if (method === 'GET' && body !== 'none') yield 'is a GET with a body';
 }

@@ -6,8 +6,8 @@ import { expect } from 'chai';
 import { replyJson, type StreamReply } from './reply.js';
 import { sendReply } from './send.js';
 
-describe('an answer', () => {
-  it('that comes after another to the same request is let go', () => {
+describe('sending a reply', () => {
+  it('drops a second reply to the same request', () => {
     const response = new ServerResponse(new IncomingMessage(new Socket()));
     let heard = '';
     const stream: StreamReply = {

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 
 import type { Reply, StreamReply, WholeReply } from './reply.js';
 
-/** What every answer carries: nothing is kept by anybody in between, guessed at, or shown inside another page. */
+/** Headers of every answer: it is not cached, its type is not guessed, and it is not embedded in another page. */
 const ALWAYS = [
   'cache-control',
   'no-store',
@@ -19,7 +19,7 @@ const NOTHING_LOADS = "default-src 'none'; frame-ancestors 'none'";
 
 /** Sends an answer. `headOnly` leaves out what a HEAD request does not want. */
 export function sendReply(response: ServerResponse, reply: Reply, requestId: string, headOnly: boolean): void {
-  if (response.headersSent) return abandon(reply); // its body broke meanwhile, and that was answered
+  if (response.headersSent) return abandon(reply); // the request body broke meanwhile, and that was answered
   const headers = [...ALWAYS, 'x-request-id', requestId, 'content-type', reply.type];
   if (reply.headers?.[POLICY] === undefined) headers.push(POLICY, NOTHING_LOADS);
   for (const name in reply.headers) headers.push(name, reply.headers[name]!);

@@ -9,8 +9,8 @@ import { anonymous } from '../http/call.js';
 import { AssignmentStreams } from './assignments.js';
 import type { OpenStreams } from './open-streams.js';
 
-describe('the lines of assignments', () => {
-  it('stop with their token, though the agent has not read them all', () => {
+describe('assignment streams', () => {
+  it('end with their token, though the agent has not read everything', () => {
     let line: (line: AssignmentLine) => void = () => undefined;
     let end: () => void = () => undefined;
     let tick: () => void = () => undefined;

@@ -5,11 +5,11 @@ import type { Clock } from '../../pkg/clock/index.js';
 /** A stream of log lines that an agent has begun to send. */
 export interface LogSource {
   readonly lines: IncomingMessage;
-  /** To be called when nothing more is wanted of it. */
+  /** To be called when the reader needs no more of it. */
   readonly done: () => void;
 }
 
-/** What became of a wait: the stream, the agent's word that it carries too many, or nothing in time. */
+/** How a wait ended: with the stream, declined by an agent that serves too many, or too late. */
 export type LogArrival = LogSource | 'declined' | 'late';
 
 interface Waiting {
@@ -17,7 +17,7 @@ interface Waiting {
   readonly settle: (arrival: LogArrival) => void;
 }
 
-/** Where those who want logs meet the agents who were asked to send them. */
+/** Brings a reader of logs together with the agent that sends them. */
 export class LogRendezvous {
   readonly #clock: Clock;
   readonly #waiting = new Map<string, Waiting>();
@@ -39,7 +39,7 @@ export class LogRendezvous {
     });
   }
 
-  /** Hands over a stream. Resolves when its reader is done with it; undefined when nobody waits for it from this node. */
+  /** Hands over a stream. Resolves when its reader is done with it; undefined when no reader waits for it from this node. */
   deliver(id: string, nodeId: string, lines: IncomingMessage): Promise<void> | undefined {
     const waiting = this.#waitingFor(id, nodeId);
     return (
@@ -51,7 +51,7 @@ export class LogRendezvous {
     );
   }
 
-  /** Takes a node's word that no stream will come. False when nobody waits for it from this node. */
+  /** Notes that the node will not send the stream. False when no reader waits for it from this node. */
   decline(id: string, nodeId: string): boolean {
     const waiting = this.#waitingFor(id, nodeId);
     waiting?.settle('declined');

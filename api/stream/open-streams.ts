@@ -14,7 +14,7 @@ interface OpenStream {
 
 const TICK_MS = 1_000;
 
-/** Every long answer that is open, so that it ends with the token it was asked for with. */
+/** Every open stream, so that it ends when its token is revoked or expires. */
 export class OpenStreams {
   readonly #byToken = new Map<string, Set<OpenStream>>();
   readonly #counts: Record<StreamKind, number> = { watch: 0, assignments: 0, logs: 0 };

@@ -45,7 +45,7 @@ export type ChangeType = 'added' | 'modified' | 'deleted';
 export type WatchFormat = 'ndjson' | 'sse';
 
 /**
- * One change to one thing, as it was at that moment. Its lines are written when the first tail wants them, and are the
+ * One change to one object. Its lines are encoded when the first watcher needs them, and are the
  * same bytes for all.
  */
 export class WatchFrame implements WatchCursor {
@@ -85,7 +85,7 @@ export class WatchFrame implements WatchCursor {
 
 const NO_OBJECT = Buffer.from('null');
 
-/** One line of a tail. */
+/** Encodes one line of a watch. */
 export function line(
   format: WatchFormat,
   type: ChangeType | 'bookmark' | 'gone',
@@ -100,7 +100,7 @@ export function line(
   ]);
 }
 
-/** The moment that a change in the store is for those who watch a resource, if it is one. */
+/** The frame of a change in the store; undefined when it does not concern the resource. */
 export function toWatchFrame(
   change: CacheChange,
   resource: Resource,
@@ -116,6 +116,6 @@ export function toWatchFrame(
   }
   if (joinedRange === undefined || !key.startsWith(joinedRange)) return undefined;
   const owner = get(range + key.slice(joinedRange.length));
-  if (!owner) return undefined; // it went together with what it belonged to, which has its own moment
+  if (!owner) return undefined; // deleted together with its object, which has its own frame
   return new WatchFrame(change, resource, { entry: owner, joined: previous }, { entry: owner, joined: entry });
 }

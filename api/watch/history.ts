@@ -2,7 +2,7 @@ import type { Cache } from '../../pkg/store/index.js';
 import type { Resource } from '../http/resource.js';
 import { afterRevision, type WatchCursor, isBefore, type WatchFrame, toWatchFrame, type JoinedEntry } from './frame.js';
 
-/** What is told when the history has grown, or begins anew. */
+/** Is called when frames are added, or when the history is reset. */
 export interface WatchHistoryListener {
   /** The moments from `from` on are new; they are about these topics. */
   onFrames(from: number, topics: ReadonlySet<string>): void;
@@ -11,17 +11,17 @@ export interface WatchHistoryListener {
 }
 
 /**
- * The latest changes to everything that can be watched, kept once for all tails.
+ * The latest changes to everything that can be watched, kept once for all watchers.
  *
- * Moments are numbered as they come; the oldest give way to new ones. A tail is a number, not a queue.
+ * Frames are numbered in order and the oldest are overwritten. A watcher holds a number, not a queue.
  */
 export class WatchHistory {
   readonly #capacity: number;
   readonly #ring: WatchFrame[] = [];
   readonly #listener: WatchHistoryListener;
-  /** Number of the next moment. */
+  /** Number of the next frame. */
   #next = 0;
-  /** The oldest place that a tail can resume from. */
+  /** The oldest cursor that a watcher can resume from. */
   #floor: WatchCursor = afterRevision(0);
   #revision = 0;
   #resetting = false;
@@ -49,18 +49,18 @@ export class WatchHistory {
     return this.#revision;
   }
 
-  /** Number that the next moment will get. */
+  /** Number of the next frame. */
   get next(): number {
     return this.#next;
   }
 
-  /** The moment of a number, or undefined when it is no longer kept. */
+  /** The frame with this number; undefined when it was overwritten. */
   at(number: number): WatchFrame | undefined {
     if (number < this.#next - this.#ring.length) return undefined;
     return this.#ring[number % this.#capacity];
   }
 
-  /** Number of the first moment after a place, or undefined when not everything after it is kept. */
+  /** Number of the first frame after a cursor; undefined when some frame after it was overwritten. */
   numberAfter(cursor: WatchCursor): number | undefined {
     if (isBefore(cursor, this.#floor)) return undefined;
     let low = this.#next - this.#ring.length;
@@ -73,7 +73,7 @@ export class WatchHistory {
     return low;
   }
 
-  /** What of a topic was different before the moment of that number: name → how it was then. */
+  /** The objects of a topic that have changed since the frame with this number: name → how they were before it. */
   undone(topic: string, number: number): Map<string, JoinedEntry | undefined> {
     const different = new Map<string, JoinedEntry | undefined>();
     for (let at = this.#next - 1; at >= number; at--) {
@@ -95,7 +95,7 @@ export class WatchHistory {
   #reset(revision: number): void {
     this.#resetting = true;
     this.#ring.length = 0;
-    // Numbers go on, so that no tail mistakes a new moment for one it has had; a full ring of them counts as lost.
+    // Numbers are never reused, so no watcher mistakes a new frame for an old one; a full ring of them counts as lost.
     this.#next = Math.ceil((this.#next + 1) / this.#capacity) * this.#capacity;
     this.#floor = afterRevision(revision);
     this.#topics = new Set();

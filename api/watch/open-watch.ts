@@ -112,7 +112,7 @@ function* paired(
   }
 }
 
-/** The rest of a list after `name`, as it was before the moment numbered `from`. */
+/** The rest of a list after `name`, as it was before the frame numbered `from`. */
 function* restAt(
   history: WatchHistory,
   now: Iterable<JoinedEntry>,

@@ -7,7 +7,7 @@ import { line } from './frame.js';
 import type { Resource } from '../http/resource.js';
 import { Watcher, type WatcherOptions } from './watcher.js';
 
-/** Half of what clients are promised, so that a quiet tail hears something at least every 15 s. */
+/** Half of what clients are promised: an idle watcher gets a line at least every 15 s. */
 const TICK_MS = 7_000;
 
 export interface WatchHubEnv {
@@ -15,11 +15,11 @@ export interface WatchHubEnv {
   readonly clock: Clock;
   readonly metrics: Metrics;
   readonly resources: readonly Resource[];
-  /** Changes that are kept for tails that resume. */
+  /** Number of changes that are kept for watchers that resume. */
   readonly capacity: number;
 }
 
-/** Everybody who watches anything: one history, one timer, and a set of tails for each topic that has some. */
+/** All watchers of this server: one history, one timer, and a set of watchers for each topic. */
 export class WatchHub {
   readonly history: WatchHistory;
   readonly #byTopic = new Map<string, Set<Watcher>>();
@@ -37,7 +37,7 @@ export class WatchHub {
     this.#stop = repeatEvery(clock, TICK_MS, () => this.#tick());
   }
 
-  /** Starts a tail. Whoever ends it, it takes itself away. */
+  /** Starts a watcher. It removes itself when it ends. */
   open(options: Omit<WatcherOptions, 'history' | 'ended'>, ended: () => void): Watcher {
     const tails = this.#byTopic.get(options.topic) ?? new Set();
     this.#byTopic.set(options.topic, tails);
@@ -54,7 +54,7 @@ export class WatchHub {
     return tail;
   }
 
-  /** Ends all tails in good order, and the timer. */
+  /** Ends all watchers, and the timer. */
   close(): void {
     this.#stop();
     this.#each(tail => tail.close());

@@ -5,7 +5,7 @@ import type { WatchHistory } from './history.js';
 import { type WatchFormat, line, type WatchFrame, type JoinedEntry } from './frame.js';
 import type { Resource } from '../http/resource.js';
 
-/** The current state that a tail begins with, in the order of names. */
+/** The current state that a watch starts with, in the order of names. */
 export interface InitialList {
   readonly revision: number;
   readonly items: Iterator<JoinedEntry>;
@@ -20,7 +20,7 @@ export interface WatcherOptions {
   readonly format: WatchFormat;
   /** Which things the client wants to hear of. */
   readonly wants: (entry: Entry) => boolean;
-  /** Number of the first moment that the client has not had. */
+  /** Number of the first frame that the client has not received. */
   readonly from: number;
   readonly initialList: InitialList | undefined;
   readonly ended: (because: 'slow' | 'reset' | 'left') => void;
@@ -35,7 +35,7 @@ const FAREWELL_MS = 10_000;
  * One client that watches.
  *
  * It holds a place in the history, never a queue: when the client reads slowly the place stays behind, and when the
- * history has moved past it the client is told so and cut. So a tail costs the same however slow its client is.
+ * history has moved past it the client is told so and cut. So a watcher costs the same however slow its client is.
  */
 export class Watcher {
   readonly #options: WatcherOptions;
@@ -66,7 +66,7 @@ export class Watcher {
 
   /** New moments are there, from that number on. */
   wake(from: number): void {
-    // A tail that had everything need not look at what happened to others meanwhile.
+    // A watcher that is up to date skips the frames of other topics.
     if (!this.#blocked && !this.#opening) this.#number = Math.max(this.#number, from);
     this.#advance();
   }
@@ -129,7 +129,7 @@ export class Watcher {
     }
   }
 
-  /** Lines that follow each other go out in one piece, but not in one that a slow client could hold for long. */
+  /** Batches lines into one write, up to a size that does not block a slow client for long. */
   #write(bytes: Buffer): void {
     this.#batch.push(bytes);
     this.#batched += bytes.length;

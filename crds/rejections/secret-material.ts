@@ -151,7 +151,7 @@ export const secretMaterialRejections = defineEntries({
     why: 'The value has to fit into an environment and into the secrets store.',
     remedy: 'Store large things on a volume, and the key to them here.',
     echo: 'never',
-    example: 'PUT /api/v1/secrets/deployments/web-db with a value of 1 MiB',
+    example: 'PUT /api/v1/secrets/deployments/web-db with a value of 128 KiB',
     fixed: 'PUT /api/v1/secrets/deployments/web-db with a value of 1 KiB',
   },
 

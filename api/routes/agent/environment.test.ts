@@ -13,7 +13,7 @@ const PATH = 'deployments/web-db';
 const VALUE = 'correct-horse-battery';
 const NODE = 'node_1';
 
-describe('the secrets of a container, over HTTP', () => {
+describe('the secret environment of a container, over HTTP', () => {
   let lab: ApiLab;
   let token: string;
   let tickets: Tickets;

@@ -42,7 +42,7 @@ export const web = (fields: Readonly<Record<string, unknown>> = {}): Refusable =
   body: { kind: 'Deployment', name: 'web', image: 'registry.example.com/shop/web:1.4.2', ...fields },
 });
 
-/** The same request, only tried. */
+/** The same request as a dry run. */
 export const tried = (request: Refusable): Refusable => ({
   ...request,
   path: `${request.path ?? '/api/v1/deployments'}?dryRun=true`,
@@ -75,7 +75,7 @@ export interface WorldOptions {
   readonly settings?: Partial<Settings>;
   /** Default: every field. */
   readonly supportedFields?: ReadonlySet<string>;
-  /** The store does not say how far it is, so nobody knows whether the cache is up to date. */
+  /** The store does not say how far it is, so it is unknown whether the cache is up to date. */
   readonly isAway?: boolean;
 }
 

@@ -11,7 +11,7 @@ import { etagHeader, replyJsonBytes } from '../../http/reply.js';
 import type { RouteResult } from '../../http/route.js';
 import { findDeployment, findStatus, renderWritten } from './view.js';
 
-/** Asks for a deployment to go. The record stays, marked, until its containers are gone; asking again is the same. */
+/** Requests the deletion of a deployment. The record stays, marked, until its containers are gone; a repeat changes nothing. */
 export async function deleteDeployment(env: AdmissionEnv, call: ApiCall): Promise<RouteResult> {
   const isDryRun = readFlag(call.query, 'dryRun');
   if (isDryRun instanceof RequestRejection) return isDryRun;
@@ -25,7 +25,7 @@ export async function deleteDeployment(env: AdmissionEnv, call: ApiCall): Promis
   });
 }
 
-/** Undefined when somebody else was first. */
+/** Undefined when a concurrent write was stored first. */
 async function deleteOnce(env: AdmissionEnv, call: ApiCall, entry: Entry): Promise<RouteResult | undefined> {
   const answer = (written: Pick<Entry, 'bytes' | 'revision'>) =>
     replyJsonBytes(200, renderWritten(written, findStatus(env.cache, entry), [], []), etagHeader(written.revision));

@@ -20,7 +20,7 @@ export function explainRoutes(env: PlacementEnv): readonly Route[] {
   ];
 }
 
-/** Worked out when it is asked for, from what the nodes are now. */
+/** Computed for each request, from the nodes as they are now. */
 async function explain({ cache, placementPolicy }: PlacementEnv, { tenant, params }: ApiCall): Promise<RouteResult> {
   await cache.barrier();
   const entry = findDeployment(cache, tenant, params['name']!);

@@ -9,8 +9,8 @@ import { cacheView, type Resource, spliceDocument, readUid } from '../../http/re
 
 const STATUS = Buffer.from(',"status":');
 const DELETED = /"deletedAt":"/;
-const PENDING = encodeInitialStatus('Pending', 'accepted; no loop has looked at it yet');
-const DELETING = encodeInitialStatus('Deleting', 'deletion was asked for');
+const PENDING = encodeInitialStatus('Pending', 'accepted; not reconciled yet');
+const DELETING = encodeInitialStatus('Deleting', 'deletion is requested');
 
 /** A deployment with its status, as clients see it. */
 export const deploymentView = cacheView((entry, status) => spliceDocument(entry, STATUS, statusBytes(entry, status)));
@@ -66,7 +66,7 @@ export function defineDeploymentIndex(cache: Cache): void {
 
 /**
  * The deployment of this tenant that a path names, by its name or by its id. What another tenant has is refused in the
- * same words as what nobody has.
+ * same way as one that does not exist.
  */
 export function findDeployment(cache: Cache, tenant: string, name: string): Entry | RequestRejection {
   if (isTypedId('dep', name)) {

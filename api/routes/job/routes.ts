@@ -11,7 +11,7 @@ import { readFlag, WRITE_QUERY } from '../../http/query.js';
 import { RequestRejection } from '../../http/rejection.js';
 import type { RouteResult, Route } from '../../http/route.js';
 
-/** Jobs: judged in full; carried out once there is a loop that runs them. */
+/** Jobs: validated in a dry run; there is no loop yet that runs them. */
 export function jobRoutes(env: AdmissionEnv): readonly Route[] {
   return [
     {

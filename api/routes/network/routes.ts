@@ -9,7 +9,7 @@ import { RequestRejection } from '../../http/rejection.js';
 import type { RouteResult, Route } from '../../http/route.js';
 import { replyDryRun } from '../../admission/dry-run.js';
 
-/** Networks: judged in full; carried out once agents make them. */
+/** Networks: validated in a dry run; agents do not create them yet. */
 export function networkRoutes(env: StorageEnv): readonly Route[] {
   return [
     {

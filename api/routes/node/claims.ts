@@ -18,7 +18,7 @@ import { findNode, type NodeEnv } from './view.js';
 
 const MOST_CLAIMS = 2;
 
-/** Who may have a machine: the oldest claim owns it, a second one waits for the first to be released. */
+/** Claims to a machine: the oldest owns it, a second one waits until the first is released. */
 export function nodeClaimRoutes(env: NodeEnv): readonly Route[] {
   const common = { query: WRITE_QUERY, body: 'none' } as const;
   return [
@@ -35,7 +35,7 @@ export function nodeClaimRoutes(env: NodeEnv): readonly Route[] {
       method: 'DELETE',
       path: '/api/v1/nodes/{nodeName}/claim',
       access: { tenant: 'admin', admin: true },
-      // Whoever leaves the header out is told so in the words of the specification, an administrator too.
+      // The handler answers a missing header with the code of the specification, for administrators too.
       tenant: 'chosen',
       handle: call => release(env, call),
     },
@@ -64,7 +64,7 @@ async function release(env: NodeEnv, call: ApiCall): Promise<RouteResult> {
   return releaseClaim(env, call, call.params['nodeName']!, 'released');
 }
 
-/** Gives up the tenant's claim to a name. With the owner's claim the node goes too, or passes to who comes next. */
+/** Releases the tenant's claim to a name. With the owner's claim the node is deleted, or passes to the next claim. */
 async function releaseClaim(env: NodeEnv, call: ApiCall, name: string, reason: string): Promise<RouteResult> {
   const { tenant, query } = call;
   const isDryRun = readFlag(query, 'dryRun');
@@ -92,7 +92,7 @@ function rejectUnknownName(name: string): RequestRejection {
   return new RequestRejection(reject('resource_not_found', 'nodeName', name));
 }
 
-/** A machine whose agent is heard goes on running what is there, and nobody else would know of it. */
+/** A node whose agent is alive would go on running its containers unobserved. */
 function rejectIfInUse(
   { cache }: NodeEnv,
   { id, name, metadata, controlPlane }: StoredNode,
@@ -109,7 +109,7 @@ interface Release {
   readonly record: Entry;
   /** The claims that are left. */
   readonly rest: readonly NodeClaim[];
-  /** The node itself, when it is the owner who lets go. */
+  /** The node itself, when its owner releases it. */
   readonly owned: Entry | undefined;
 }
 
@@ -127,7 +127,7 @@ async function buildRelease(
   if (owned) deletes.push(owned.key);
   if (owned && alive) deletes.push(alive.key);
   const subject = { kind: 'Node', name, id: node?.id ?? name } as const;
-  const message = owned ? `node ${name} is given up` : `the claim to node ${name} is given up`;
+  const message = owned ? `node ${name} was released` : `the claim to node ${name} was released`;
   puts.push(await env.events.put({ type: 'node.claim_released', tenant, subject, reason, message }));
   return {
     guards: [
@@ -182,7 +182,7 @@ function toHandOverEvent({ id, name, metadata }: StoredNode) {
     tenant: metadata.tenant,
     subject: { kind: 'Node', name, id },
     reason: 'handed_over',
-    message: `node ${name} was given up by its owner; enrol its agent with a join token of this tenant`,
+    message: `node ${name} was handed over by its owner; enrol its agent with a join token of this tenant`,
   } as const;
 }
 
@@ -219,6 +219,6 @@ async function addClaim(env: NodeEnv, { tenant, params, query }: ApiCall): Promi
 function warnAboveNodeQuota(env: NodeEnv, tenant: string): readonly Warning[] {
   const { reached } = checkNodeQuota(env, tenant);
   if (reached === undefined) return [];
-  const message = `the tenant may have ${reached} nodes and has them: this one would wait for room`;
+  const message = `the quota of nodes is ${reached} and is used up; this node waits until the quota allows it`;
   return [{ code: 'quota_reached', field: 'nodeName', message }];
 }

@@ -14,7 +14,7 @@ import { findNode, toNodeResponse, type NodeEnv } from './view.js';
 /** The same orders when nothing is to be written. */
 type Amend = (node: StoredNode, order: NodeOrder) => NodeOrders | undefined | RequestRejection;
 
-/** What an administrator decides about a node that is enrolled. */
+/** Orders of an administrator about an enrolled node: drain, undrain, fence. */
 export function nodeOrderRoutes(env: NodeEnv): readonly Route[] {
   const route = (order: string, amend: Amend): Route => ({
     method: 'POST',
@@ -60,7 +60,7 @@ async function give(env: NodeEnv, call: ApiCall, amend: Amend): Promise<RouteRes
   });
 }
 
-/** A machine that is off is not heard: its presence ends with the order, and not only with its lease. */
+/** A fenced machine is off: its presence ends with the order, not only with its lease. */
 function changeFor({ cache, clock }: NodeEnv, entry: Entry, orders: NodeOrders): Change {
   const { orders: before, ...node } = value<StoredNode>(entry);
   const { tenant, generation } = node.metadata;

@@ -28,7 +28,7 @@ export interface NodeResponse {
   readonly controlPlane: boolean;
   readonly labels: Readonly<Record<string, string>>;
   readonly capacity: Capacity;
-  /** What no replica on it has asked for. */
+  /** The capacity that no replica on it has requested. */
   readonly free: Capacity;
   readonly agent: { readonly version: string; readonly lastHeartbeatAt: string | null };
   /** The oldest first: it owns the node. */
@@ -43,7 +43,7 @@ export interface NodeEnv extends EventEnv, QuotaEnv, TokenEnv, NodeViewEnv {
 /** What a node is shown with. */
 export interface NodeViewEnv {
   readonly cache: Cache;
-  /** When each node was last lastHeartbeatAt by this server, in wall time. */
+  /** When each node last sent a heartbeat to this server, in wall time. */
   readonly lastHeartbeatAt: ReadonlyMap<string, number>;
 }
 
@@ -81,7 +81,7 @@ export function nodeResource(env: NodeViewEnv): Resource {
   };
 }
 
-/** An order counts from the moment it is given, before the node monitor has acted on it. */
+/** An order counts as soon as it is stored, before the node monitor has acted on it. */
 function readStatus({ orders }: StoredNode, seen: NodeStatus | undefined): NodeStatus['status'] {
   const status = seen?.status ?? 'joining';
   return status === 'ready' && orders?.drain ? 'draining' : status;
@@ -90,14 +90,14 @@ function readStatus({ orders }: StoredNode, seen: NodeStatus | undefined): NodeS
 function schedulable(node: StoredNode, seen: NodeStatus | undefined): NodeResponse['readSchedulable'] {
   const status = readStatus(node, seen);
   if (status === 'draining') return { value: false, reason: seen?.reason === 'drained' ? 'drained' : 'draining' };
-  if (node.controlPlane) return { value: false, reason: 'the control plane runs on it' };
+  if (node.controlPlane) return { value: false, reason: 'the control plane runs on this node' };
   if (status === 'ready') return { value: true, reason: 'ready' };
   return { value: false, reason: seen?.lost ? `${status}: ${LOST[seen.lost]}` : status };
 }
 
 const LOST = {
-  silence: 'what can run elsewhere is started there',
-  fence: 'an administrator says that the machine is off',
+  silence: 'its replicas are started on other nodes where they can be',
+  fence: 'fenced by an administrator',
 } as const;
 
 function listClaims(cache: Cache, { name, metadata }: StoredNode): readonly NodeClaim[] {
@@ -110,7 +110,7 @@ function computeFree(cache: Cache, nodeId: string, { cpu, memory, disk }: Capaci
   return { cpu: Math.max(0, cpu - used.cpu), memory: Math.max(0, memory - used.memory), disk };
 }
 
-/** Heartbeats leave no trace in the store: this server knows those that it lastHeartbeatAt, and the first of each presence. */
+/** Heartbeats are not stored: this server knows those that it received, and the first of each presence. */
 function findLastHeartbeat(
   { cache, lastHeartbeatAt }: NodeViewEnv,
   id: string,
@@ -123,7 +123,7 @@ function findLastHeartbeat(
   return Number.isFinite(at) ? new Date(at).toISOString() : null;
 }
 
-/** The node of an id, whoever's it is. */
+/** The node with this id, of any tenant. */
 export function findNodeById(cache: Cache, id: string): Entry | undefined {
   return cache.by(NODES_BY_ID, id)[0];
 }

@@ -26,7 +26,7 @@ import {
 import { readRotation } from '../../admission/rotations.js';
 import { type RotationRequest, readRotationFacts, toRotationView } from './view.js';
 
-/** Stores that a phase is asked for, and stages what came with it. Undefined when somebody else was first. */
+/** Stores the requested phase and stages its material. Undefined when a concurrent write was stored first. */
 export async function advanceRotation(
   env: AdmissionEnv,
   call: ApiCall,
@@ -42,7 +42,7 @@ export async function advanceRotation(
   return (await storeRequest(env, call, asking, asked)) ? answer(env, call, asking) : undefined;
 }
 
-/** What asking for a phase would come to. */
+/** Answers what requesting a phase would do. */
 export async function dryRunAdvance(env: AdmissionEnv, call: ApiCall, asking: RotationRequest): Promise<RouteResult> {
   const { deployment, rotation, step } = asking;
   const begins = await isStart(env, call, asking);
@@ -57,7 +57,7 @@ async function isStart(env: AdmissionEnv, { tenant }: ApiCall, { rotation, step 
   return step.phase === 'stage' && (!step.isRepeat || (await isVersionTaken(env, tenant, rotation)));
 }
 
-/** A rotation begins when nobody else writes: whatever was judged by the credential before it is judged afresh. */
+/** A rotation starts under the conflict key of its credential: writes that were judged before it are judged again. */
 async function startRotation(
   env: AdmissionEnv,
   call: ApiCall,
@@ -77,7 +77,7 @@ async function startRotation(
   return answer(env, call, asking, document ? await stageValues(env, call, asked, document) : []);
 }
 
-/** What begins anew owes all that a first `stage` owes. */
+/** A rotation that starts again is checked like a first `stage`. */
 async function checkStart(
   env: AdmissionEnv,
   call: ApiCall,
@@ -98,7 +98,7 @@ async function checkStart(
 
 const ALONE: Pick<Change, 'guards' | 'puts'> = { guards: [], puts: [] };
 
-/** False when somebody else was first. */
+/** False when a concurrent write was stored first. */
 async function storeRequest(
   env: AdmissionEnv,
   { tenant }: ApiCall,
@@ -123,11 +123,11 @@ const OWED: readonly Warning[] = [
   {
     code: 'rotation_values_not_staged',
     field: 'values',
-    message: 'the rotation has begun, but the values could not be staged: send stage with them again',
+    message: 'the rotation has started, but its values could not be staged; send stage with the values again',
   },
 ];
 
-/** Stages values for a rotation that is stored: what fails now is owed, and no reason to say that nothing was stored. */
+/** Stages values for a stored rotation: a failure is only a warning, since the rotation itself is stored. */
 async function stageValues(
   env: AdmissionEnv,
   { tenant, requestId }: ApiCall,
@@ -138,7 +138,7 @@ async function stageValues(
     return (await stageDocument(env, tenant, asked, document)) === 'written' ? [] : OWED;
   } catch (thrown) {
     if (!(thrown instanceof Fault) || thrown instanceof SecretOutcomeUnknownFault) throw thrown;
-    env.log.warn('the values of a rotation could not be staged', {
+    env.log.warn('values of a rotation could not be staged', {
       requestId,
       tenant,
       key: asked.path,
@@ -148,7 +148,7 @@ async function stageValues(
   }
 }
 
-/** The present phase again changes nothing, unless it brings values that are still owed. */
+/** The current phase again changes nothing, unless it brings values that are still missing. */
 async function repeat(env: AdmissionEnv, call: ApiCall, asking: RotationRequest): Promise<RouteResult> {
   const { rotation, step } = asking;
   if (!step.values && !step.generation) return answer(env, call, asking);

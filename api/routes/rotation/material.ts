@@ -19,7 +19,7 @@ export interface RotationStart extends Pick<RotationRecord, 'from' | 'to' | 'mat
 
 /**
  * What a rotation would begin with, judged to the end: once it is stored, nothing is refused any more. The new version is
- * promised its number here, so that it can be made only once, whoever makes it.
+ * promised its number here, so that it can be created only once.
  */
 export async function planStart(
   env: AdmissionEnv,
@@ -70,8 +70,8 @@ export async function mergeMaterial(
 }
 
 /**
- * Whether somebody else has written the version that a rotation was promised, before the rotation did: it can only begin
- * anew. Others may do so in the moment between the promise and the version.
+ * Whether another writer took the version number of a rotation before the rotation wrote it, which is possible between
+ * the two steps. The rotation must then start again.
  */
 export async function isVersionTaken(
   env: AdmissionEnv,
@@ -86,8 +86,8 @@ export async function isVersionTaken(
 }
 
 /**
- * Stages what the caller has sent. `conflict`: somebody else's version stands there, or nobody waits for this one any more
- * and it is gone again.
+ * Stages what the caller has sent. `conflict`: another version has this number, or the rotation no longer waits for it
+ * and it was destroyed again.
  */
 export async function stageDocument(
   env: AdmissionEnv,
@@ -107,7 +107,7 @@ export async function stageDocument(
 }
 
 /**
- * Whether a version came after its rotation was turned back, so that nobody would ever remove it. One that a rotation has
+ * Whether a version was written after its rotation was aborted, so that nothing would ever remove it. One that a rotation has
  * recorded as its own is that rotation's: containers may have it.
  */
 function isStray({ id }: RotationRecord, { record, isStaged }: StoredRotation): boolean {
@@ -127,6 +127,6 @@ export function warnIgnoredMaterial(
       ? isDeepStrictEqual(material.generation, generation)
       : generation?.keys.every(key => staged?.has(key));
   const fields = [...(isGiven ? [] : ['values']), ...(generation === undefined || isMinted ? [] : ['generate'])];
-  const message = 'other material is staged, and stays: abort the rotation to stage this';
+  const message = 'other material is staged and was kept; abort the rotation to stage this one';
   return fields.map(field => ({ code: 'rotation_material_ignored', field, message }));
 }

@@ -16,7 +16,7 @@ import { readRotationFacts, listSecretPathsByLabel, toRotationView } from './vie
 
 const ROTATION = '/api/v1/deployments/{name}/secrets';
 
-/** Rotations: a phase is asked for here, and carried out by the rotation phaser. */
+/** Rotations: a phase is requested here and carried out by the rotation phaser. */
 export function rotationRoutes(env: AdmissionEnv): readonly Route[] {
   return [
     {
@@ -59,7 +59,7 @@ async function showRotation({ cache }: AdmissionEnv, { tenant, params, query }: 
   return replyJson(200, toRotationView(cache, deployment, chosen));
 }
 
-/** Undefined when somebody else was first. */
+/** Undefined when a concurrent write was stored first. */
 async function rotateOnce(env: AdmissionEnv, call: ApiCall): Promise<RouteResult | undefined> {
   const isDryRun = readFlag(call.query, 'dryRun');
   if (isDryRun instanceof RequestRejection) return isDryRun;

@@ -143,7 +143,7 @@ const requests: readonly [
   ],
 ];
 
-describe('what is sent in the wrong field of a secret', () => {
+describe('a value in the wrong field of a secret', () => {
   let lab: ApiLab;
   let token: string;
   before(async () => {
@@ -159,7 +159,7 @@ describe('what is sent in the wrong field of a secret', () => {
   after(() => lab.stop());
 
   for (const [name, method, path, fields, make] of requests) {
-    it(`is not told again: ${name} (${method} ${path})`, async () => {
+    it(`is not quoted: ${name} (${method} ${path})`, async () => {
       let refusals = 0;
       for (const field of fields) {
         for (const value of sent.filter(each => typeof each !== QUOTED[field])) {

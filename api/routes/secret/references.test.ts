@@ -10,7 +10,7 @@ import { type LabResponse, ApiLab, webDeployment } from '../../api-lab.testing.j
 const PATH = 'deployments/web-db';
 const VOLUME = `vol_${'1'.repeat(26)}`;
 
-describe('what deployments say of a secret', () => {
+describe('references of deployments to a secret', () => {
   let lab: ApiLab;
   let token: string;
   beforeEach(async () => {
@@ -47,11 +47,11 @@ describe('what deployments say of a secret', () => {
   };
   const verdict = ({ status, body }: LabResponse) => [status, body['code'], body['field']];
 
-  describe('external', () => {
+  describe('with the anchor external', () => {
     beforeEach(() => deploy('outside', { secrets: [reference('external')] }));
 
     for (const query of ['', '?dryRun=true']) {
-      it(`keeps it from being generated ${query}`, async () => {
+      it(`forbid generating it ${query}`, async () => {
         for (const body of [
           { generate: { keys: ['password'] } },
           { generate: { keys: ['salt'] }, values: { a: 'b' } },
@@ -62,19 +62,19 @@ describe('what deployments say of a secret', () => {
       });
     }
 
-    it('lets its owner supply it', async () => {
+    it('let its owner supply it', async () => {
       expect((await put({ values: { password: 'supplied' } })).status).to.equal(200);
       expect(await values()).to.deep.equal({ password: 'supplied' });
     });
   });
 
-  describe('of a volume', () => {
+  describe('with the anchor of a volume', () => {
     beforeEach(async () => {
       const answer = await deploy('db', anchored);
       expect(answer.status, answer.text).to.equal(201);
     });
 
-    it('keeps a value that is there from being generated anew, and says so', async () => {
+    it('keep an existing value instead of generating it again, and announce that', async () => {
       const body = { generate: { keys: ['password', 'salt'] }, values: { user: 'other' } };
       const tried = await put(body, '?dryRun=true');
       const answer = await put(body);
@@ -94,21 +94,21 @@ describe('what deployments say of a secret', () => {
       expect(salt).to.be.a('string').with.length.greaterThan(20);
     });
 
-    it('does not keep what is given from being written', async () => {
+    it('let a given value be written', async () => {
       const answer = await put({ values: { password: 'given' } });
       expect([answer.status, answer.body['alterations']]).to.deep.equal([200, []]);
       expect(await values()).to.deep.equal({ password: 'given' });
     });
   });
 
-  it('process, lets it be generated anew', async () => {
+  it('with the anchor process, let it be generated again', async () => {
     await deploy('web', { secrets: [reference('process')] });
     const answer = await put({ generate: { keys: ['password'] } });
     expect([answer.status, answer.body['alterations']]).to.deep.equal([200, []]);
     expect((await values())['password']).not.to.equal('old');
   });
 
-  describe('no more, is told', () => {
+  describe('that a change drops are warned of', () => {
     const smtp = { name: 'SMTP', vault_path: 'deployments/smtp', anchor: 'process' };
     beforeEach(() => deploy('web', { secrets: [reference('process'), smtp] }));
     const dropped = (answer: LabResponse) =>

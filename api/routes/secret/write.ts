@@ -154,6 +154,6 @@ async function recordEvent(
     });
     await env.store.commit({ guards: [{ key: event.key, at: 0 }], puts: [event], deletes: [] });
   } catch {
-    env.log.warn('the event of a written secret was lost', { requestId, tenant, key: formatVaultPath(path) });
+    env.log.warn('event of a written secret was not stored', { requestId, tenant, key: formatVaultPath(path) });
   }
 }

@@ -32,8 +32,8 @@ export async function storeToken({ store, cache, clock }: StorageEnv, token: Sto
 }
 
 /**
- * The put of a token. Those of nodes and for joining are made by the thousand and live briefly: they go on a lease, so
- * that nobody must clear them away. A person's token does not depend on one.
+ * The put of a token. Node and join tokens are many and short-lived: they are on a lease, so that they need no clean-up.
+ * A person's token does not depend on one.
  */
 export async function putToken(store: Store, token: StoredToken, now: number): Promise<Put> {
   const put = { key: keys.token(token.id), bytes: encode(token) };
