@@ -24,7 +24,7 @@ export interface NodeResponse {
   readonly name: string;
   readonly tenant: string;
   readonly status: NodeStatus['status'];
-  readonly readSchedulable: { readonly value: boolean; readonly reason: string };
+  readonly schedulable: { readonly value: boolean; readonly reason: string };
   readonly controlPlane: boolean;
   readonly labels: Readonly<Record<string, string>>;
   readonly capacity: Capacity;
@@ -60,7 +60,7 @@ export function toNodeResponse(env: NodeViewEnv, entry: Entry, statusEntry: Entr
     name,
     tenant,
     status: readStatus(node, seen),
-    readSchedulable: schedulable(node, seen),
+    schedulable: readSchedulable(node, seen),
     controlPlane,
     labels,
     capacity,
@@ -87,7 +87,7 @@ function readStatus({ orders }: StoredNode, seen: NodeStatus | undefined): NodeS
   return status === 'ready' && orders?.drain ? 'draining' : status;
 }
 
-function schedulable(node: StoredNode, seen: NodeStatus | undefined): NodeResponse['readSchedulable'] {
+function readSchedulable(node: StoredNode, seen: NodeStatus | undefined): NodeResponse['schedulable'] {
   const status = readStatus(node, seen);
   if (status === 'draining') return { value: false, reason: seen?.reason === 'drained' ? 'drained' : 'draining' };
   if (node.controlPlane) return { value: false, reason: 'the control plane runs on this node' };
