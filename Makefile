@@ -24,6 +24,11 @@ test: ## Install what is missing and run everything that must pass (SUITES="unit
 	@sh hack/setup.sh test
 	@npx --no-install tsx hack/test.ts $(SUITES)
 
+.PHONY: chaos
+chaos: ## The store on one and three etcd members while everything breaks; a table of what held (MOORING_CHAOS_RUNS, MOORING_CHAOS_OPERATIONS)
+	@sh hack/setup.sh test
+	@node --import=tsx hack/chaos.ts
+
 .PHONY: verify
 verify: ## Types, lint, format, import floors, sizes, rejection codes, generated files
 	@sh hack/setup.sh verify

@@ -6,6 +6,12 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
  */
 export type ProxyMode = 'pass' | 'blackhole' | 'hold' | 'refuse';
 
+/** Where a connection is carried to. */
+export interface ProxyTarget {
+  readonly host: string;
+  readonly port: number;
+}
+
 interface Pair {
   readonly client: Socket;
   readonly server: Socket;
@@ -17,7 +23,7 @@ interface Pair {
  * A TCP proxy on loopback that can be told to fail, for finding out what the parts on both sides make of it.
  */
 export class TcpProxy {
-  readonly #targetPort: number;
+  readonly #target: () => ProxyTarget;
   readonly #pairs = new Set<Pair>();
   #listener: Server | undefined;
   #port = 0;
@@ -30,13 +36,13 @@ export class TcpProxy {
    */
   onServerData: ((data: Buffer, connection: number) => boolean) | undefined;
 
-  private constructor(targetPort: number) {
-    this.#targetPort = targetPort;
+  private constructor(target: () => ProxyTarget) {
+    this.#target = target;
   }
 
-  /** Listens on a free port and carries everything to `targetPort`. */
-  static async start(targetPort: number): Promise<TcpProxy> {
-    const proxy = new TcpProxy(targetPort);
+  /** Listens on a free port and carries everything to a port of loopback, or to what `target` names for each connection. */
+  static async start(target: number | (() => ProxyTarget)): Promise<TcpProxy> {
+    const proxy = new TcpProxy(typeof target === 'number' ? () => ({ host: '127.0.0.1', port: target }) : target);
     await proxy.#listen();
     return proxy;
   }
@@ -94,7 +100,7 @@ export class TcpProxy {
       client.destroy();
       return;
     }
-    const server = connect(this.#targetPort, '127.0.0.1');
+    const server = connect(this.#target());
     const pair: Pair = { client, server, held: [] };
     this.#pairs.add(pair);
 

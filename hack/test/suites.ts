@@ -21,7 +21,7 @@ export interface Suite {
 export const suites: readonly Suite[] = [
   {
     name: 'unit',
-    has: path => !/\.(?:etcd|docker)\.test\.ts$|^e2e\/(?!lab\/)/.test(path),
+    has: path => !/\.(?:etcd|docker)\.test\.ts$|^e2e\/(?!(?:lab|history)\/)/.test(path),
     processes: availableParallelism(),
   },
   {
@@ -39,6 +39,7 @@ export const suites: readonly Suite[] = [
     needs: 'dockerd',
     sideBySide: true,
   },
+  { name: 'cluster', has: path => path.startsWith('e2e/cluster/'), timeoutMs: 180_000, needs: 'etcd' },
   { name: 'simulation', has: path => path.startsWith('e2e/simulation/'), timeoutMs: 300_000 },
   {
     name: 'e2e',

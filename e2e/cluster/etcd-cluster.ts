@@ -1,0 +1,288 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+
+import { freePort } from '../../dev/processes/index.js';
+import { type CertificateFiles, TestAuthority } from './certificates.js';
+import { EtcdMember } from './etcd-member.js';
+import { Gateway, type MemberStatus, type RawEvent } from './gateway.js';
+import { LoopbackNetwork, type MemberNetwork, NamespaceNetwork, whyNoNamespaces } from './network.js';
+
+export interface EtcdClusterOptions {
+  readonly members?: number;
+  /** Further arguments of etcd. */
+  readonly arguments?: readonly string[];
+  /** The program; a newer one than the system's can be named by MOORING_ETCD_BIN. */
+  readonly program?: string;
+}
+
+/** An alarm as the gateway tells it. */
+interface Alarm {
+  readonly memberID: string;
+  readonly alarm: string;
+}
+
+/** A leader keeps little of its log, so that a snapshot is needed soon; the quota can be reached in a moment. */
+export const TEST_ETCD_ARGUMENTS = ['--snapshot-count=100', `--quota-backend-bytes=${32 << 20}`];
+
+const SERVES_WITHIN_MS = 30_000;
+const LOOK_EVERY_MS = 50;
+const TOKEN = 'mooring-test';
+
+/** Real etcd members with TLS and client certificates, and everything that can happen to them. */
+export class EtcdCluster {
+  readonly folder: string;
+  /** What clients of the cluster show and trust. */
+  readonly certificates: CertificateFiles;
+  readonly gateway: Gateway;
+  readonly network: MemberNetwork;
+  readonly #options: EtcdClusterOptions;
+  readonly #members: readonly EtcdMember[];
+  readonly #server: CertificateFiles;
+
+  private constructor(folder: string, network: MemberNetwork, ports: readonly number[], options: EtcdClusterOptions) {
+    this.folder = folder;
+    this.network = network;
+    this.#options = options;
+    const authority = new TestAuthority(folder);
+    this.#server = authority.issue('etcd', network.addresses);
+    this.certificates = authority.issue('mooring', []);
+    this.gateway = new Gateway(this.certificates);
+    this.#members = network.addresses.map((address, number) => {
+      const [clientPort, peerPort] = [ports[2 * number]!, ports[2 * number + 1]!];
+      return new EtcdMember({ number, address, clientPort, peerPort, folder });
+    });
+  }
+
+  static async start(options: EtcdClusterOptions = {}): Promise<EtcdCluster> {
+    const { members = 3 } = options;
+    const network = whyNoNamespaces() === undefined ? new NamespaceNetwork(members) : new LoopbackNetwork(members);
+    const folder = mkdtempSync(join(tmpdir(), 'mooring-cluster-'));
+    const ports: number[] = [];
+    for (let n = 0; n < 2 * members; n++) ports.push(network.canIsolate ? 2379 + (n % 2) : await freePort());
+    const cluster = new EtcdCluster(folder, network, ports, options);
+    try {
+      await cluster.startAll();
+    } catch (thrown) {
+      await cluster.stop();
+      throw thrown;
+    }
+    return cluster;
+  }
+
+  get size(): number {
+    return this.#members.length;
+  }
+
+  get endpoints(): readonly string[] {
+    return this.#members.map(({ clientUrl }) => clientUrl);
+  }
+
+  /** Where a proxy reaches a member. */
+  target(member: number): { readonly host: string; readonly port: number } {
+    const { address: host, clientPort: port } = this.#members[member]!;
+    return { host, port };
+  }
+
+  logFile(member: number): string {
+    return this.#members[member]!.logFile;
+  }
+
+  /** The number of the leader, as soon as a majority of those that answer agree on one. */
+  async leader(withinMs = SERVES_WITHIN_MS): Promise<number> {
+    return until('a leader', withinMs, async () => {
+      const all = await Promise.all(this.endpoints.map(endpoint => this.#statusOf(endpoint)));
+      const votes = all.filter(status => status !== undefined).map(({ leaderId }) => leaderId);
+      const leader = all.findIndex(
+        status => status && votes.filter(vote => vote === status.memberId).length > this.size / 2,
+      );
+      return leader < 0 ? undefined : leader;
+    });
+  }
+
+  async follower(): Promise<number> {
+    return ((await this.leader()) + 1) % this.size;
+  }
+
+  status(member: number): Promise<MemberStatus> {
+    return this.gateway.status(this.endpoints[member]!);
+  }
+
+  /** Starts the members that do not run, and waits until all serve. */
+  async startAll(): Promise<void> {
+    this.#members.forEach((_, member) => this.launch(member));
+    await Promise.all(this.#members.map((_, member) => this.untilServing(member)));
+  }
+
+  /** Starts a member that does not run, on its data, without waiting for it. */
+  launch(member: number): void {
+    const own = this.#members[member]!;
+    if (own.isRunning) return;
+    const { program = process.env['MOORING_ETCD_BIN'] ?? 'etcd', arguments: further = [] } = this.#options;
+    own.launch([...this.network.commandPrefix(member), program, ...this.#argumentsOf(own), ...further]);
+  }
+
+  async untilServing(member: number, withinMs = SERVES_WITHIN_MS): Promise<void> {
+    const own = this.#members[member]!;
+    const { clientUrl, name, logFile } = own;
+    await until(`${name} to serve, see ${logFile}`, withinMs, async () => {
+      if (!own.isRunning) throw new Error(`${name} ended while starting; see ${logFile}`);
+      return (await this.gateway.isHealthy(clientUrl)) || undefined;
+    });
+  }
+
+  async kill(member: number, signal: 'SIGKILL' | 'SIGTERM' = 'SIGKILL'): Promise<void> {
+    await this.#members[member]!.kill(signal);
+  }
+
+  async restart(member: number, signal: 'SIGKILL' | 'SIGTERM' = 'SIGTERM'): Promise<void> {
+    await this.kill(member, signal);
+    this.launch(member);
+    await this.untilServing(member);
+  }
+
+  /** Stops a member where it stands: it keeps its connections and answers nothing. */
+  freeze(member: number): void {
+    this.#members[member]!.freeze();
+  }
+
+  thaw(member: number): void {
+    this.#members[member]!.thaw();
+  }
+
+  /** Undoes every fault and waits until all members serve. */
+  async heal(): Promise<void> {
+    this.#members.forEach((_, member) => {
+      this.thaw(member);
+      this.network.heal(member);
+    });
+    await this.startAll();
+  }
+
+  /** Forgets history before `revision`, as an operator's compaction does. */
+  async compact(revision: number, member = 0): Promise<void> {
+    const body = { revision: String(revision), physical: true };
+    await this.gateway.call(this.endpoints[member]!, 'kv/compaction', body);
+  }
+
+  async defragment(member: number): Promise<void> {
+    await this.gateway.call(this.endpoints[member]!, 'maintenance/defragment', {});
+  }
+
+  /** The alarms that are raised. */
+  async alarms(member = 0): Promise<readonly Alarm[]> {
+    const answer = (await this.gateway.call(this.endpoints[member]!, 'maintenance/alarm', { action: 'GET' })) as {
+      readonly alarms?: readonly Alarm[];
+    };
+    return answer.alarms ?? [];
+  }
+
+  async disarm(member = 0): Promise<void> {
+    for (const alarm of await this.alarms(member))
+      await this.gateway.call(this.endpoints[member]!, 'maintenance/alarm', { action: 'DEACTIVATE', ...alarm });
+  }
+
+  saveSnapshot(file: string, member = 0): void {
+    const { ca, cert, key } = this.certificates;
+    const connection = [`--endpoints=${this.endpoints[member]}`, `--cacert=${ca}`, `--cert=${cert}`, `--key=${key}`];
+    etcdctl(...connection, 'snapshot', 'save', file);
+  }
+
+  /** Stops all members, puts a snapshot in place of their data, and starts them. The revision goes back with it. */
+  async restoreSnapshot(file: string): Promise<void> {
+    await Promise.all(this.#members.map((_, member) => this.kill(member)));
+    for (const { name, dataDir, peerUrl } of this.#members) {
+      rmSync(dataDir, { recursive: true, force: true });
+      const cluster = [`--initial-cluster=${this.#initialCluster()}`, `--initial-cluster-token=${TOKEN}`];
+      const own = [`--name=${name}`, `--data-dir=${dataDir}`, `--initial-advertise-peer-urls=${peerUrl}`];
+      etcdctl('snapshot', 'restore', file, ...own, ...cluster);
+    }
+    await this.startAll();
+  }
+
+  /** Everything that was stored below `prefix` after a revision, from etcd itself. */
+  events(prefix: string, after: number, member = 0): Promise<readonly RawEvent[]> {
+    return this.gateway.events(this.endpoints[member]!, prefix, after);
+  }
+
+  /** Makes so many entries of raft's log, quickly: small puts outside of what is being watched. */
+  async fillLog(entries: number, member: number): Promise<void> {
+    let left = entries;
+    const writer = async () => {
+      while (left-- > 0) await this.gateway.put(this.endpoints[member]!, '/filler', String(left), 10_000);
+    };
+    await Promise.all(Array.from({ length: 48 }, writer));
+  }
+
+  /** Writes until etcd raises its alarm, past our own code, as anybody with access could. */
+  async fillDatabase(member: number): Promise<void> {
+    const value = 'x'.repeat(256 << 10);
+    for (let n = 0; (await this.alarms(member)).length === 0; n++) {
+      if (n === 1_000) throw new Error('the quota is never reached');
+      await this.gateway.put(this.endpoints[member]!, `/filler/${n % 2}`, value).catch(() => undefined);
+    }
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#members.map((_, member) => this.kill(member)));
+    this.gateway.close();
+    this.network.remove();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  async #statusOf(endpoint: string): Promise<MemberStatus | undefined> {
+    try {
+      return await this.gateway.status(endpoint, 500);
+    } catch {
+      return undefined;
+    }
+  }
+
+  #initialCluster(): string {
+    return this.#members.map(({ name, peerUrl }) => `${name}=${peerUrl}`).join();
+  }
+
+  #argumentsOf({ name, clientUrl, peerUrl, dataDir }: EtcdMember): readonly string[] {
+    const { ca, cert, key } = this.#server;
+    return [
+      `--name=${name}`,
+      `--data-dir=${dataDir}`,
+      `--listen-client-urls=${clientUrl}`,
+      `--advertise-client-urls=${clientUrl}`,
+      `--listen-peer-urls=${peerUrl}`,
+      `--initial-advertise-peer-urls=${peerUrl}`,
+      `--initial-cluster=${this.#initialCluster()}`,
+      `--initial-cluster-token=${TOKEN}`,
+      `--trusted-ca-file=${ca}`,
+      `--cert-file=${cert}`,
+      `--key-file=${key}`,
+      '--client-cert-auth',
+      `--peer-trusted-ca-file=${ca}`,
+      `--peer-cert-file=${cert}`,
+      `--peer-key-file=${key}`,
+      '--peer-client-cert-auth',
+    ];
+  }
+}
+
+/** Why snapshots cannot be saved and restored here; undefined when they can. */
+export function whyNoSnapshots(): string | undefined {
+  return spawnSync('etcdctl', ['version']).status === 0 ? undefined : 'etcdctl is not installed (Debian: etcd-client)';
+}
+
+function etcdctl(...argv: readonly string[]): void {
+  execFileSync('etcdctl', argv, { stdio: 'pipe', timeout: 30_000, env: { ...process.env, ETCDCTL_API: '3' } });
+}
+
+/** Asks again and again until there is an answer; an error of `ask` ends the waiting. */
+export async function until<T>(what: string, withinMs: number, ask: () => Promise<T | undefined>): Promise<T> {
+  const deadline = performance.now() + withinMs;
+  for (;;) {
+    const answer = await ask();
+    if (answer !== undefined) return answer;
+    if (performance.now() > deadline) throw new Error(`gave up after ${withinMs} ms waiting for ${what}`);
+    await pause(LOOK_EVERY_MS);
+  }
+}

@@ -1,0 +1,47 @@
+import { setTimeout as pause } from 'node:timers/promises';
+
+import type { EtcdCluster } from './etcd-cluster.js';
+import type { Fault, FaultTimes } from './faults.js';
+import { sharedNow } from './recording-client.js';
+import { Workload, type WorkloadOutcome, type WorkloadOptions } from './workload.js';
+
+export interface FaultRunOptions extends WorkloadOptions {
+  readonly times: FaultTimes;
+  /** How long service may take to resume. */
+  readonly resumeWithinMs: number;
+  /** How long the clients work undisturbed before the fault, after service has resumed, and after the fault was mended. */
+  readonly calmMs: number;
+}
+
+export interface FaultRunResult extends WorkloadOutcome {
+  /** Milliseconds from the moment at which service could resume until every kind of it had. */
+  readonly resumedAfterMs: number;
+  /** Of the leases that were asked for after service had resumed and before the fault was mended, those that were not given. */
+  readonly leasesFailed: number;
+}
+
+/** Lets clients work, makes a fault happen, waits for service to resume, mends what is broken, and judges. */
+export async function runFault(cluster: EtcdCluster, fault: Fault, options: FaultRunOptions): Promise<FaultRunResult> {
+  const { times, calmMs, resumeWithinMs } = options;
+  const workload = await Workload.start(cluster, options);
+  try {
+    await pause(calmMs);
+    const since = await fault.inject(workload, times);
+    await workload.untilResumed(since, resumeWithinMs);
+    const resumed = sharedNow();
+    await pause(calmMs);
+    const mendedAt = sharedNow();
+    await cluster.heal();
+    await workload.untilResumed(sharedNow(), resumeWithinMs);
+    await pause(calmMs);
+    const outcome = await workload.judge();
+    const leasesFailed = outcome.records.filter(
+      record => record.kind === 'lease' && !record.isGranted && record.begin > resumed && record.end < mendedAt,
+    ).length;
+    return { ...outcome, leasesFailed, resumedAfterMs: outcome.measureResume(since) };
+  } catch (thrown) {
+    await cluster.heal().catch(() => undefined); // the first failure is the one to tell
+    await workload.judge().catch(() => undefined); // ends the clients
+    throw thrown;
+  }
+}

@@ -1,0 +1,152 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+
+import { whyNoSnapshots } from './etcd-cluster.js';
+import { whyNoNamespaces } from './network.js';
+import { sharedNow } from './recording-client.js';
+import type { Workload } from './workload.js';
+
+/** How long the faults of a run last. */
+export interface FaultTimes {
+  /** How long a majority is gone. */
+  readonly quorumLostMs: number;
+  /** How long a client is cut off. */
+  readonly clientCutMs: number;
+}
+
+/** Something that happens to a cluster while clients work on it. */
+export interface Fault {
+  readonly name: string;
+  /** Fewest members that it makes sense with. */
+  readonly members: 1 | 3;
+  readonly needs?: 'isolation' | 'snapshots';
+  /** Makes it happen. The answer is the moment from which service must resume. */
+  readonly inject: (workload: Workload, times: FaultTimes) => Promise<number>;
+}
+
+/** What this machine lacks for a fault; undefined when nothing. */
+export function findObstacle({ needs }: Fault): string | undefined {
+  if (needs === 'isolation') return whyNoNamespaces();
+  return needs === 'snapshots' ? whyNoSnapshots() : undefined;
+}
+
+/** More than a leader keeps for followers that are behind, so that one must be sent a snapshot. */
+const SNAPSHOT_BEHIND_ENTRIES = 5_300;
+
+/** The matrix. What each leaves broken is mended by `EtcdCluster.heal` after service has resumed, or by itself. */
+export const faults: readonly Fault[] = [
+  {
+    name: 'leader killed',
+    members: 3,
+    inject: async ({ cluster }) => {
+      const leader = await cluster.leader();
+      const at = sharedNow();
+      await cluster.kill(leader);
+      return at;
+    },
+  },
+  {
+    name: 'leader frozen',
+    members: 3,
+    inject: async ({ cluster }) => {
+      const leader = await cluster.leader();
+      cluster.freeze(leader);
+      return sharedNow();
+    },
+  },
+  {
+    name: 'follower isolated',
+    members: 3,
+    needs: 'isolation',
+    inject: async ({ cluster }) => {
+      const follower = await cluster.follower();
+      cluster.network.isolate(follower);
+      return sharedNow();
+    },
+  },
+  {
+    name: 'leader isolated',
+    members: 3,
+    needs: 'isolation',
+    inject: async ({ cluster }) => {
+      const leader = await cluster.leader();
+      cluster.network.isolate(leader);
+      return sharedNow();
+    },
+  },
+  {
+    name: 'quorum lost',
+    members: 1,
+    inject: async ({ cluster }, { quorumLostMs }) => {
+      const gone = Array.from({ length: Math.ceil(cluster.size / 2) }, (_, member) => member);
+      await Promise.all(gone.map(member => cluster.kill(member)));
+      await pause(quorumLostMs);
+      gone.forEach(member => cluster.launch(member));
+      await Promise.all(gone.map(member => cluster.untilServing(member)));
+      return sharedNow();
+    },
+  },
+  {
+    name: 'members restarted one after the other',
+    members: 1,
+    inject: async ({ cluster }) => {
+      for (let member = 0; member < cluster.size; member++) await cluster.restart(member);
+      return sharedNow();
+    },
+  },
+  {
+    name: 'compaction while a watcher lags',
+    members: 1,
+    inject: async ({ cluster, collect, links }, { clientCutMs }) => {
+      for (const proxy of links[0]!) proxy.mode = 'blackhole';
+      await pause(clientCutMs);
+      await cluster.compact(await collect());
+      for (const proxy of links[0]!) {
+        proxy.mode = 'pass';
+        proxy.cut();
+      }
+      return sharedNow();
+    },
+  },
+  {
+    name: 'snapshot installed on a member far behind',
+    members: 3,
+    inject: async ({ cluster }) => {
+      const leader = await cluster.leader();
+      const follower = (leader + 1) % cluster.size;
+      await cluster.kill(follower);
+      await cluster.fillLog(SNAPSHOT_BEHIND_ENTRIES, leader);
+      cluster.launch(follower);
+      await cluster.untilServing(follower);
+      if (!/received and saved database snapshot/.test(readFileSync(cluster.logFile(follower), 'utf8')))
+        throw new Error(`no snapshot was sent; see ${cluster.logFile(follower)}`);
+      return sharedNow();
+    },
+  },
+  {
+    name: 'quota reached',
+    members: 1,
+    inject: async ({ cluster, collect }) => {
+      const leader = await cluster.leader();
+      await cluster.fillDatabase(leader);
+      await pause(1_000);
+      await cluster.compact(await collect(), leader);
+      for (let member = 0; member < cluster.size; member++) await cluster.defragment(member);
+      await cluster.disarm(leader);
+      return sharedNow();
+    },
+  },
+  {
+    name: 'older snapshot restored',
+    members: 1,
+    needs: 'snapshots',
+    inject: async ({ cluster, beginHistory }) => {
+      const file = join(cluster.folder, 'snapshot.db');
+      cluster.saveSnapshot(file);
+      await pause(1_000);
+      await beginHistory(() => cluster.restoreSnapshot(file));
+      return sharedNow();
+    },
+  },
+];

@@ -1,0 +1,16 @@
+/**
+ * The store on real etcd members, with TLS, while things break.
+ *
+ * `EtcdCluster` runs one or three members, each in a network namespace of its own where that can be made, and breaks them:
+ * kill, freeze, isolate, compact, fill, restore. A `Workload` is several clients that read, write, tail, lease and lead and
+ * write down what they are told; `e2e/history` judges it against what etcd says it stored. `faults` is the matrix, `rage`
+ * a storm of random trouble. The tests beside are the suite `cluster`; `make chaos` runs the same for longer.
+ *
+ * @module
+ */
+export { EtcdCluster, TEST_ETCD_ARGUMENTS } from './etcd-cluster.js';
+export { runFault } from './fault-run.js';
+export { type Fault, faults, findObstacle } from './faults.js';
+export { sharedNow } from './recording-client.js';
+export { rage } from './storm.js';
+export { Workload, type WorkloadOutcome } from './workload.js';

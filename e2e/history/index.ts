@@ -1,0 +1,15 @@
+/**
+ * Judges recorded histories of the store: pure functions over plain data, tested with histories that are wrong on purpose.
+ *
+ * Clients record what they asked for and what they were told, tails record every frame, and etcd itself is asked what it
+ * stored. From that follows whether a promise was broken: acknowledged writes are there, refused ones are not, nothing is
+ * there twice, reads and writes have an order, a deposed leader changed nothing, and no tail has a gap, a duplicate or a
+ * step back. Running clients and faults is left to `e2e/cluster`.
+ *
+ * @module
+ */
+export { checkExactlyOnce } from './exactly-once.js';
+export { checkFencing, type FencingOptions } from './fencing.js';
+export { checkLinearizability } from './linearizability.js';
+export type * from './records.js';
+export { checkTail } from './tails.js';
