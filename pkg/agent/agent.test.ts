@@ -179,7 +179,7 @@ describe('an agent', () => {
   });
 
   describe('whose container ends', () => {
-    it('starts it again at once, then with longer and longer rests', async () => {
+    it('restarts it at once, then with a growing back-off', async () => {
       await begin();
       await lab.assign(replica());
       await lab.clock.pass(0);
@@ -223,7 +223,7 @@ describe('an agent', () => {
       expect(lab.report('rep_1')).to.include({ state: 'exited', reason: 'crash_loop', restarts: 4 });
     });
 
-    it('forgives after a minute of steady work', async () => {
+    it('resets the back-off after a minute of running', async () => {
       await begin();
       await lab.assign(replica());
       await lab.clock.pass(0);
@@ -321,7 +321,7 @@ describe('an agent', () => {
       expect(lab.report('rep_1')?.state).to.equal('running');
     });
 
-    it('was turned back in time is not followed', async () => {
+    it('was restored from an old backup is not followed', async () => {
       await begin();
       await lab.assign(replica({ uid: 'rep_5', generation: 5 }));
       await lab.clock.pass(0);
@@ -395,7 +395,7 @@ describe('an agent', () => {
       expect(lab.running).to.deep.equal(['web running']);
     });
 
-    it('makes the container again that somebody took away', async () => {
+    it('recreates a container that was removed behind its back', async () => {
       await begin();
       await lab.keep('web-db', { user: 'shop', password: 'first' });
       await lab.assign(secretReplica());
@@ -408,7 +408,7 @@ describe('an agent', () => {
       expect(lab.engine.containers[0]?.id).not.to.equal(first?.id);
     });
 
-    it('does not beg for tickets that do not come', async () => {
+    it('does not restart the assignment stream in a loop when no ticket comes', async () => {
       await begin();
       await lab.assign(secretReplica());
       await lab.clock.pass(0);
@@ -423,7 +423,7 @@ describe('an agent', () => {
       expect(snapshots).to.be.within(1, 30);
     });
 
-    it('makes no container while they cannot be had, says so, and makes it when they can', async () => {
+    it('creates no container while secrets are unavailable, reports it, and creates it later', async () => {
       await begin();
       await lab.assign(secretReplica());
       await lab.clock.pass(1_000);

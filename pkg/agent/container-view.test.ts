@@ -21,7 +21,7 @@ const container = (replica: string, state: ContainerStatus['state'] = 'running')
   exitCode: undefined,
 });
 
-describe('the view of containers', () => {
+describe('ContainerView', () => {
   let lists: number;
   let listing: Promise<readonly ContainerStatus[]>;
   let found: ContainerStatus | undefined;
@@ -72,7 +72,7 @@ describe('the view of containers', () => {
     expect(view.uids).to.deep.equal(['new']);
   });
 
-  it('lists again before it answers for a replica in doubt, once', async () => {
+  it('lists once before it answers for an uncertain replica', async () => {
     listing = Promise.resolve([container('a')]);
     view.markUncertain('a');
     await view.refresh('a');

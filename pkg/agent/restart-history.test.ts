@@ -4,7 +4,7 @@ import { ManualClock } from '../clock/manual-clock.testing.js';
 import { memoryDisk } from './disk.js';
 import { RestartHistory } from './restart-history.js';
 
-describe('the history of runs', () => {
+describe('RestartHistory', () => {
   const clock = new ManualClock();
 
   /** Ends and restarts a container that runs for `ranMs` each time, and answers the rests it had to take. */
@@ -21,14 +21,14 @@ describe('the history of runs', () => {
     return taken;
   };
 
-  it('asks for no rest at first, then for twice as much each time, up to a minute', async () => {
+  it('has no back-off at first, then doubles it up to a minute', async () => {
     const history = await RestartHistory.load(clock, memoryDisk());
 
     expect(await rests(history, 10, 9)).to.deep.equal([0, 1, 2, 4, 8, 16, 32, 60, 60].map(seconds => seconds * 1000));
     expect(history.isCrashLooping('a')).to.equal(true);
   });
 
-  it('asks for none of what runs steadily', async () => {
+  it('has no back-off for a container that ran for a minute', async () => {
     const history = await RestartHistory.load(clock, memoryDisk());
 
     expect(await rests(history, 61_000, 4)).to.deep.equal([0, 0, 0, 0]);
@@ -36,7 +36,7 @@ describe('the history of runs', () => {
     expect(history.restarts('a')).to.equal(4);
   });
 
-  it('is there after a restart of the agent, and gone with the replica', async () => {
+  it('survives a restart of the agent, and is deleted with the replica', async () => {
     const disk = memoryDisk();
     const history = await RestartHistory.load(clock, disk);
     await rests(history, 10, 3);

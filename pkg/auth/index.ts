@@ -1,13 +1,13 @@
 /**
- * Tokens: how a caller says who it is.
+ * Tokens: how a caller authenticates.
  *
- * A token is `<prefix><public id>_<secret><checksum>`. The public id is what logs, lists and revocation use; of the
- * secret only an HMAC is kept, under a pepper that is never in the store, so a stolen snapshot opens nothing.
+ * A token is `<prefix>_<public id>_<secret><checksum>`. Logs, lists and revocation use the public id; of the secret only an
+ * HMAC is stored, with a pepper that is never in etcd, so a stolen etcd snapshot contains no usable token.
  *
- * `mintToken` makes one and its record; the text is shown once and kept nowhere. `parseToken` refuses typing errors
- * without a look-up. `verifyToken` compares in constant time, also when there is no record to compare with.
+ * `mintToken` creates a token and its record; the text is shown once and stored nowhere. `parseToken` refuses typing
+ * errors without a look-up. `verifyToken` compares in constant time, also when there is no record.
  *
- * It leaves to others where records are stored, what a role may do, and how often somebody may try.
+ * It leaves to others where records are stored, what a role may do, and rate limits.
  *
  * @module
  */

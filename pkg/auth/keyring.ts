@@ -21,27 +21,28 @@ import { Fault } from '../fault/index.js';
 export const KEY_BYTES = 32;
 
 /**
- * The peppers that token digests are made with. The first writes; all of them verify, so that a new one can be put in
- * front while tokens of the old one are still about.
+ * The peppers of token digests. The first one writes; all of them verify, so a new one can be put in front while tokens of
+ * the old one are still in use.
  */
 export class Keyring {
   readonly #peppers: readonly [KeyObject, ...KeyObject[]];
 
   constructor(peppers: readonly Buffer[]) {
     const [first, ...others] = peppers.map(pepper => {
-      if (pepper.length !== KEY_BYTES) throw new UnusableKeyFileFault(`a pepper must be ${KEY_BYTES} bytes`);
+      if (pepper.length !== KEY_BYTES)
+        throw new UnusableKeyFileFault(`a key in the key file must be ${KEY_BYTES} bytes in base64`);
       return createSecretKey(pepper);
     });
-    if (!first) throw new UnusableKeyFileFault('a keyring must hold at least one pepper');
+    if (!first) throw new UnusableKeyFileFault('a key file must contain at least one key');
     this.#peppers = [first, ...others];
   }
 
-  /** Hex of HMAC-SHA-256 under the pepper that writes. */
+  /** Hex of HMAC-SHA-256 with the writing pepper. */
   digest(secret: string): string {
     return createHmac('sha256', this.#peppers[0]).update(secret).digest('hex');
   }
 
-  /** Whether any pepper gives this digest. Takes the same time whichever it is, and when none does. */
+  /** Whether any pepper gives this digest. Takes the same time in every case. */
   matches(secret: string, digest: string): boolean {
     const expected = Buffer.alloc(32);
     expected.write(digest, 'hex');
@@ -54,19 +55,19 @@ export class Keyring {
   }
 }
 
-/** The key file can be read by others than its owner, so what it protects must be taken as known. */
+/** Other users can read the key file, so its keys must be considered leaked. */
 export class ExposedKeyFileFault extends Fault {
   readonly retriable = false;
 }
 
-/** The key file holds no key, or something that is not one. */
+/** The key file contains no key, or an invalid one. */
 export class UnusableKeyFileFault extends Fault {
   readonly retriable = false;
 }
 
 const OTHERS = 0o077;
 
-/** Reads a key file: one base64 key a line, the one that writes first. Refuses one that others can read. */
+/** Reads a key file: one base64 key per line, the writing key first. Refuses a file that other users can read. */
 export function loadKeys(path: string): readonly Buffer[] {
   const file = openSync(path, 'r');
   try {
@@ -74,16 +75,16 @@ export function loadKeys(path: string): readonly Buffer[] {
       throw new ExposedKeyFileFault(`${path} must be readable by its owner only: chmod 600 ${path}`);
     }
     const lines = readFileSync(file, 'utf8').split('\n').filter(Boolean);
-    if (lines.length === 0) throw new UnusableKeyFileFault(`${path} holds no key`);
+    if (lines.length === 0) throw new UnusableKeyFileFault(`${path} contains no key: restore the file from a backup`);
     return lines.map(line => Buffer.from(line, 'base64'));
   } finally {
     closeSync(file);
   }
 }
 
-/** Reads a key file, and makes it with one new key when there is none. Safe against two processes doing so at once. */
+/** Reads a key file, and creates it with one new key when there is none. Safe when two processes do so at once. */
 export function openKeys(path: string, random: Random): readonly Buffer[] {
-  if (!existsSync(path)) create(path, random);
+  if (!existsSync(path)) createKeyFile(path, random);
   return loadKeys(path);
 }
 
@@ -92,13 +93,13 @@ export function loadKeyring(path: string): Keyring {
   return new Keyring(loadKeys(path));
 }
 
-/** The peppers of a key file, which is made when there is none. */
+/** The peppers of a key file, which is created when there is none. */
 export function openKeyring(path: string, random: Random): Keyring {
   return new Keyring(openKeys(path, random));
 }
 
-/** Written aside and linked into place, so that nobody ever reads half a key and the first of two makers wins. */
-function create(path: string, random: Random): void {
+/** Writes a temporary file and links it into place, so that no process reads half a key and the first creator wins. */
+function createKeyFile(path: string, random: Random): void {
   mkdirSync(dirname(path), { recursive: true });
   const draft = `${path}.${process.pid}.${random.bytes(6).toString('hex')}`;
   const file = openSync(draft, 'wx', 0o600);

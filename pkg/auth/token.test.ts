@@ -94,7 +94,7 @@ describe('verifyToken', () => {
     });
   }
 
-  it('accepts tokens of a pepper that no longer writes, and of no other', () => {
+  it('accepts tokens of an older pepper in the keyring, and of no other', () => {
     const older = systemRandom.bytes(32);
     const minted = mintToken(draft, { ...env, keyring: new Keyring([older]) });
     const rotated = new Keyring([systemRandom.bytes(32), older]);

@@ -7,16 +7,16 @@ import type { Keyring } from './keyring.js';
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const BASE = 62n;
 
-/** The bytes, read as one big-endian number, in exactly `width` base-62 digits: the lowest, where there are more. */
-export function base62(bytes: Buffer, width: number): string {
+/** Encodes bytes, as one big-endian number, in exactly `width` base-62 digits; higher digits are cut off. */
+export function encodeBase62(bytes: Buffer, width: number): string {
   let rest = bytes.length === 0 ? 0n : BigInt(`0x${bytes.toString('hex')}`);
   let digits = '';
   for (let digit = 0; digit < width; digit++, rest /= BASE) digits = ALPHABET[Number(rest % BASE)] + digits;
   return digits;
 }
 
-/** The same for a number that needs no big arithmetic. */
-export function base62Number(value: number, width: number): string {
+/** The same for a number that needs no BigInt. */
+export function encodeBase62Number(value: number, width: number): string {
   let digits = '';
   for (let rest = value, digit = 0; digit < width; digit++, rest = Math.floor(rest / 62)) {
     digits = ALPHABET[rest % 62] + digits;
@@ -35,7 +35,7 @@ const FORM = /^(mtk|mad|mnd|mjn)_([0-9A-Za-z]{16})_([0-9A-Za-z]{43})([0-9A-Za-z]
 /** The longest text that can be a token. */
 const LENGTH = 4 + ID_DIGITS + 1 + SECRET_DIGITS + CHECKSUM_DIGITS;
 
-/** What a token says by itself, before anybody has looked it up. */
+/** The parts of a token, before it is verified. */
 export interface ParsedToken {
   readonly kind: TokenKind;
   readonly id: string;
@@ -44,11 +44,11 @@ export interface ParsedToken {
 
 /** Writes a token from 96 random bits of public id and 256 of secret. */
 export function formatToken(kind: TokenKind, id: Buffer, secret: Buffer): string {
-  const body = `${PREFIXES[kind]}_${base62(id, ID_DIGITS)}_${base62(secret, SECRET_DIGITS)}`;
+  const body = `${PREFIXES[kind]}_${encodeBase62(id, ID_DIGITS)}_${encodeBase62(secret, SECRET_DIGITS)}`;
   return body + checksum(body);
 }
 
-/** Reads a token. Undefined for anything that no `formatToken` wrote, a single wrong letter included. */
+/** Parses a token. Undefined for anything that `formatToken` did not write, down to a single wrong letter. */
 export function parseToken(text: string): ParsedToken | undefined {
   if (text.length !== LENGTH) return undefined;
   const [, prefix, id, secret, sum] = FORM.exec(text) ?? [];
@@ -57,15 +57,15 @@ export function parseToken(text: string): ParsedToken | undefined {
 }
 
 function checksum(body: string): string {
-  return base62Number(crc32(body), CHECKSUM_DIGITS);
+  return encodeBase62Number(crc32(body), CHECKSUM_DIGITS);
 }
 
-/** What is decided about a token before it exists. */
+/** The properties of a token to mint. */
 export type TokenDraft = Omit<StoredToken, 'id' | 'digest' | 'createdAt' | 'expiresAt' | 'usedBy'> & {
   readonly lifeSeconds: number;
 };
 
-/** A new token: the text, which is shown once, and the record, which never holds its secret. */
+/** A new token: the text, which is shown once, and the record, which does not contain its secret. */
 export interface MintedToken {
   readonly text: string;
   readonly stored: StoredToken;
@@ -74,7 +74,7 @@ export interface MintedToken {
 const ID_BYTES = 12;
 const SECRET_BYTES = 32;
 
-/** Makes a token. Two calls never make the same one. */
+/** Creates a random token. */
 export function mintToken(
   { lifeSeconds, ...draft }: TokenDraft,
   { keyring, clock, random }: { readonly keyring: Keyring; readonly clock: Clock; readonly random: Random },
@@ -92,22 +92,22 @@ export function mintToken(
   return { text, stored };
 }
 
-/** Whether a token is good, and for the log why not. Callers are told only that it is not. */
+/** Whether a token is valid, and why not: for the log only, callers learn just that it is invalid. */
 export type Verification =
   | { readonly ok: true; readonly token: StoredToken }
   | { readonly ok: false; readonly because: 'unknown' | 'secret' | 'kind' | 'expired' };
 
 /** Compared with when there is no record, so that an unknown id takes as long as a wrong secret. */
-const NOBODY = '00'.repeat(32);
+const DUMMY_DIGEST = '00'.repeat(32);
 
-/** Decides whether `presented` is the token that `stored` is the record of, at wall time `now`. */
+/** Checks a token against its record, at wall time `now`. */
 export function verifyToken(
   presented: ParsedToken,
   stored: StoredToken | undefined,
   keyring: Keyring,
   now: number,
 ): Verification {
-  const same = keyring.matches(presented.secret, stored?.digest ?? NOBODY);
+  const same = keyring.matches(presented.secret, stored?.digest ?? DUMMY_DIGEST);
   if (!stored) return { ok: false, because: 'unknown' };
   if (!same) return { ok: false, because: 'secret' };
   if (stored.kind !== presented.kind) return { ok: false, because: 'kind' };

@@ -1,9 +1,9 @@
 /**
- * Reading JSON from strangers.
+ * Parses untrusted JSON.
  *
- * `parseJson` accepts what `JSON.parse` accepts, except what would be dangerous or silently altered: too deep, too many
- * values, a key twice, keys that reach into prototypes, broken Unicode, control characters, numbers that a double does
- * not hold. It looks at every byte once before the built-in parser is let loose on them.
+ * `parseJson` accepts what `JSON.parse` accepts, except what would be dangerous or silently altered: deep nesting, too many
+ * values, duplicate keys, keys that reach into prototypes, broken Unicode, control characters, and numbers that a double
+ * cannot represent. It scans every byte once before the built-in parser runs.
  *
  * It leaves to others what a document means.
  *
@@ -22,7 +22,7 @@ export type ParsedJson =
 const DEFAULTS: JsonLimits = { maxDepth: 32, maxTokens: 20_000 };
 const BOM = 0xfeff;
 
-/** Reads a JSON document, or says what is wrong with it. Takes time in proportion to its length, whatever it holds. */
+/** Parses a JSON document, or returns why it was refused. The cost is linear in its length, whatever it contains. */
 export function parseJson(bytes: Buffer, limits: JsonLimits = DEFAULTS): ParsedJson {
   if (!isUtf8(bytes)) return refuse('utf8', 'the body must be UTF-8');
   // `utf8Slice` keeps a byte order mark, which `JSON.parse` would then call a syntax error.

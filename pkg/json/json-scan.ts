@@ -1,11 +1,11 @@
 export interface JsonLimits {
-  /** How many objects and lists may be open at once. */
+  /** Maximum nesting of objects and arrays. */
   readonly maxDepth: number;
-  /** How many keys and values there may be in all. */
+  /** Maximum number of keys and values. */
   readonly maxTokens: number;
 }
 
-/** What is wrong with a text that should have been JSON. */
+/** Why a text was refused. */
 export interface JsonProblem {
   readonly kind:
     | 'syntax'
@@ -20,9 +20,9 @@ export interface JsonProblem {
     | 'number';
   /** Where in the document, as a field path; empty at the top. */
   readonly path: string;
-  /** Characters before the fault. */
+  /** Offset of the problem in characters. */
   readonly offset: number;
-  /** One sentence for people. Quotes no value. */
+  /** Human-readable. Quotes no value. */
   readonly message: string;
 }
 
@@ -33,9 +33,9 @@ const SPACE = 0x20;
 const QUOTE = 0x22;
 const COMMA = 0x2c;
 const COLON = 0x3a;
-const OPEN_LIST = 0x5b;
+const OPEN_ARRAY = 0x5b;
 const BACKSLASH = 0x5c;
-const CLOSE_LIST = 0x5d;
+const CLOSE_ARRAY = 0x5d;
 const LOWER_U = 0x75;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
@@ -46,11 +46,11 @@ const SIMPLE_ESCAPES = '"\\/bfnrt';
 const REFUSED_ESCAPES = 'bf';
 const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
 
-/** One object or list that is open. */
+/** One open object or array. */
 interface Level {
-  /** The keys seen so far, or undefined in a list. */
+  /** The keys so far; undefined in an array. */
   readonly keys: Set<string> | undefined;
-  /** The key or the index that is being read, for the path of a problem. */
+  /** The current key or index, for the path of a problem. */
   at: string | number;
 }
 
@@ -76,7 +76,7 @@ export class JsonScan {
     this.#limits = limits;
   }
 
-  /** The first thing that is wrong, or undefined. */
+  /** The first problem, or undefined. */
   problem(): JsonProblem | undefined {
     try {
       this.#document();
@@ -87,22 +87,22 @@ export class JsonScan {
     }
   }
 
-  /** Values and closing brackets in turn, with the open levels on a stack of our own instead of the call stack. */
+  /** Alternates between values and closing brackets, with an explicit stack instead of recursion. */
   #document(): void {
     do {
       if (this.#value()) continue;
       this.#close();
     } while (this.#levels.length > 0);
     if (this.#skip() === this.#text.length) return;
-    this.#stop('syntax', 'something follows the end of the document');
+    this.#stop('syntax', 'there is content after the end of the document');
   }
 
-  /** Reads one value. True when it opened a level that holds something, so that another value comes next. */
+  /** Reads one value. True when it opened a non-empty level, so that another value follows. */
   #value(): boolean {
     const code = this.#text.charCodeAt(this.#skip());
     this.#count();
     if (code === OPEN_OBJECT) return this.#open(CLOSE_OBJECT);
-    if (code === OPEN_LIST) return this.#open(CLOSE_LIST);
+    if (code === OPEN_ARRAY) return this.#open(CLOSE_ARRAY);
     if (code === QUOTE) this.#string();
     else if (code === 0x74 || code === 0x66 || code === 0x6e) this.#take(LITERAL);
     else this.#number();
@@ -111,7 +111,7 @@ export class JsonScan {
 
   #open(closing: number): boolean {
     if (this.#levels.length === this.#limits.maxDepth) {
-      this.#stop('depth', `nested deeper than ${this.#limits.maxDepth} levels`);
+      this.#stop('depth', `the document is nested deeper than ${this.#limits.maxDepth} levels`);
     }
     const isObject = closing === CLOSE_OBJECT;
     this.#offset++;
@@ -124,7 +124,7 @@ export class JsonScan {
     return true;
   }
 
-  /** After a value: goes on to the next one of the level, or closes as many levels as end here. */
+  /** After a value: moves to the next one of the level, or closes all levels that end here. */
   #close(): void {
     while (this.#levels.length > 0) {
       const level = this.#levels[this.#levels.length - 1]!;
@@ -135,7 +135,8 @@ export class JsonScan {
         else level.at = (level.at as number) + 1;
         return;
       }
-      if (code !== (level.keys ? CLOSE_OBJECT : CLOSE_LIST)) this.#stop('syntax', 'expected a comma or the end');
+      if (code !== (level.keys ? CLOSE_OBJECT : CLOSE_ARRAY))
+        this.#stop('syntax', 'expected a comma, or the end of the object or array');
       this.#offset++;
       this.#levels.pop();
     }
@@ -150,14 +151,15 @@ export class JsonScan {
     const raw = this.#text.slice(start + 1, this.#offset - 1);
     const key = escaped ? (JSON.parse(`"${raw}"`) as string) : raw;
     level.at = key;
-    if (FORBIDDEN_KEYS.has(key)) this.#stop('forbidden_key', 'a key with this name is not accepted');
-    if (level.keys!.has(key)) this.#stop('duplicate_key', 'the same key stands twice in one object');
+    if (FORBIDDEN_KEYS.has(key))
+      this.#stop('forbidden_key', 'the keys __proto__, constructor and prototype are not accepted');
+    if (level.keys!.has(key)) this.#stop('duplicate_key', 'the key occurs twice in one object');
     level.keys!.add(key);
     if (this.#text.charCodeAt(this.#skip()) !== COLON) this.#stop('syntax', 'expected a colon after the key');
     this.#offset++;
   }
 
-  /** Passes a string. Says whether it holds an escape. */
+  /** Skips a string. Returns whether it contains an escape. */
   #string(): boolean {
     const text = this.#text;
     let escaped = false;
@@ -171,31 +173,35 @@ export class JsonScan {
       } else if (code >= SPACE) at++;
       else {
         this.#offset = at;
-        this.#stop('syntax', at < text.length ? 'a control character in a string' : 'the string does not end');
+        this.#stop(
+          'syntax',
+          at < text.length ? 'the string contains a control character' : 'the string has no closing quote',
+        );
       }
     }
     this.#offset = at + 1;
     return escaped;
   }
 
-  /** Checks the escape at `at` and gives the place after it; a pair of surrogates is one escape. */
+  /** Checks the escape at `at` and returns the offset after it; a surrogate pair is one escape. */
   #escape(at: number): number {
     const text = this.#text;
     this.#offset = at;
     if (text.charCodeAt(at + 1) !== LOWER_U) {
       const letter = text.charAt(at + 1);
-      if (letter === '' || !SIMPLE_ESCAPES.includes(letter)) this.#stop('syntax', 'an unknown escape');
-      if (REFUSED_ESCAPES.includes(letter)) this.#stop('control_character', 'a control character in a string');
+      if (letter === '' || !SIMPLE_ESCAPES.includes(letter))
+        this.#stop('syntax', 'the string contains an unknown escape');
+      if (REFUSED_ESCAPES.includes(letter)) this.#stop('control_character', 'the string contains a control character');
       return at + 2;
     }
     const unit = this.#unit(at);
     if (unit < SPACE && unit !== TAB && unit !== LINE_FEED && unit !== CARRIAGE_RETURN) {
-      this.#stop('control_character', 'a control character in a string');
+      this.#stop('control_character', 'the string contains a control character');
     }
     if (unit < 0xd800 || unit > 0xdfff) return at + 6;
 
     const next = unit <= 0xdbff && text.startsWith('\\u', at + 6) ? this.#unit(at + 6) : 0;
-    if (next < 0xdc00 || next > 0xdfff) this.#stop('surrogate', 'half a surrogate pair in a string');
+    if (next < 0xdc00 || next > 0xdfff) this.#stop('surrogate', 'the string contains half a surrogate pair');
     return at + 12;
   }
 
@@ -203,7 +209,7 @@ export class JsonScan {
     let unit = 0;
     for (let place = at + 2; place < at + 6; place++) {
       const digit = hexDigit(this.#text.charCodeAt(place));
-      if (digit === undefined) this.#stop('syntax', 'an escape that is not four hexadecimal digits');
+      if (digit === undefined) this.#stop('syntax', '\\u must be followed by four hexadecimal digits');
       unit = unit * 16 + digit;
     }
     return unit;
@@ -215,7 +221,7 @@ export class JsonScan {
     const value = Number(this.#text.slice(start, this.#offset));
     if (Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value))) return;
     this.#offset = start;
-    this.#stop('number', 'a number that cannot be kept exactly');
+    this.#stop('number', 'the number is too large to be represented exactly');
   }
 
   #take(form: RegExp): void {
@@ -235,12 +241,12 @@ export class JsonScan {
 
   #count(): void {
     if (++this.#tokens > this.#limits.maxTokens) {
-      this.#stop('tokens', `more than ${this.#limits.maxTokens} keys and values`);
+      this.#stop('tokens', `the document has more than ${this.#limits.maxTokens} keys and values`);
     }
   }
 
   #stop(kind: JsonProblem['kind'], message: string): never {
-    throw new Stop({ kind, path: pathOf(this.#levels), offset: this.#offset, message });
+    throw new Stop({ kind, path: formatPath(this.#levels), offset: this.#offset, message });
   }
 }
 
@@ -252,7 +258,7 @@ function hexDigit(code: number): number | undefined {
 
 const PLAIN_KEY = /^[A-Za-z_][A-Za-z0-9_-]{0,62}$/;
 
-function pathOf(levels: readonly Level[]): string {
+function formatPath(levels: readonly Level[]): string {
   return levels
     .map(({ at }) => {
       if (typeof at === 'number') return `[${at}]`;

@@ -22,7 +22,7 @@ const report = (change: Partial<Report> = {}): Report => ({
   ...change,
 });
 
-describe('the dispatcher', () => {
+describe('AgentDispatcher', () => {
   let lab: DispatcherLab;
 
   beforeEach(async () => {
@@ -36,8 +36,8 @@ describe('the dispatcher', () => {
     return entry && value<NodePresence>(entry);
   };
 
-  describe('hearing a heartbeat', () => {
-    it('makes the node present for as long as it is heard', async () => {
+  describe('heartbeat', () => {
+    it('keeps the node present while heartbeats arrive', async () => {
       await lab.dispatcher.heartbeat(LAB_NODE, beat);
       expect(presence()?.id).to.equal(LAB_NODE.id);
 
@@ -57,7 +57,7 @@ describe('the dispatcher', () => {
       expect(presence()?.id).to.equal(LAB_NODE.id);
     });
 
-    it('makes a node present again that had been silent for too long', async () => {
+    it('makes a node present again after its lease expired', async () => {
       await lab.dispatcher.heartbeat(LAB_NODE, beat);
       await lab.clock.pass(60_000);
       await lab.dispatcher.heartbeat(LAB_NODE, beat);
@@ -90,7 +90,7 @@ describe('the dispatcher', () => {
     });
   });
 
-  describe('taking reports', () => {
+  describe('report intake', () => {
     it('stores what differs, and nothing else', async () => {
       await lab.assign(replica());
       await lab.dispatcher.report(LAB_NODE, { reports: [report()] });
@@ -138,7 +138,7 @@ describe('the dispatcher', () => {
       expect(lab.report('rep_1')).to.equal(undefined);
     });
 
-    it('never takes back that a container was removed', async () => {
+    it('keeps a removed container removed when a late report arrives', async () => {
       await lab.assign(replica());
       await lab.dispatcher.report(LAB_NODE, { reports: [report({ state: 'removed' })] });
       await lab.cache.barrier();
@@ -149,7 +149,7 @@ describe('the dispatcher', () => {
     });
   });
 
-  describe('handing out assignments', () => {
+  describe('assignment stream', () => {
     const told = async () => {
       const lines: AssignmentLine[] = [];
       const end = lab.dispatcher.assignments(LAB_NODE, line => lines.push(line));
@@ -188,7 +188,7 @@ describe('the dispatcher', () => {
       expect(lines.slice(1).map(({ type }) => type)).to.deep.equal(['drop', 'set']);
     });
 
-    it('tells nothing to a stream that has ended', async () => {
+    it('sends nothing to a closed stream', async () => {
       const { lines, end } = await told();
       end();
       await lab.assign(replica());

@@ -1,5 +1,5 @@
 import type { EnvironmentRequest } from '../../crds/delivery/index.js';
-import { AssignmentStreams } from './assignment-streams.js';
+import { AssignmentFeed } from './assignment-feed.js';
 import { deliverEnvironment, type EnvironmentResult } from './deliver-environment.js';
 import type { DispatcherEnv } from './dispatcher-env.js';
 import { recordAdvertisement, renewPresence } from './heartbeat.js';
@@ -13,11 +13,11 @@ import { type ReportIntake, storeReports } from './report-intake.js';
  */
 export class AgentDispatcher {
   readonly #env: DispatcherEnv;
-  readonly #streams: AssignmentStreams;
+  readonly #streams: AssignmentFeed;
 
   constructor(env: DispatcherEnv) {
     this.#env = env;
-    this.#streams = new AssignmentStreams(env);
+    this.#streams = new AssignmentFeed(env);
   }
 
   /**

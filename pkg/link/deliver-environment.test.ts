@@ -10,7 +10,7 @@ import { toEnvironmentRefusal } from './deliver-environment.js';
 import type { AssignmentLine } from './messages.js';
 import { TICKET_MS } from './tickets.js';
 
-describe('the delivery of secrets', () => {
+describe('secret delivery', () => {
   let lab: DispatcherLab;
 
   beforeEach(async () => {
@@ -40,7 +40,7 @@ describe('the delivery of secrets', () => {
   };
   const events = () => lab.cache.list(ranges.of(ranges.events, LAB_TENANT)).map(entry => value<StoredEvent>(entry));
 
-  it('gives every key and every template, in the versions of the stamp', async () => {
+  it('delivers every key and every template in the stamped versions', async () => {
     await lab.assign(secretReplica());
     await lab.keep('web-db', { user: 'shop', password: 'second' });
 
@@ -51,7 +51,7 @@ describe('the delivery of secrets', () => {
     });
   });
 
-  it('is written down, in numbers', async () => {
+  it('is recorded with version numbers only', async () => {
     await lab.assign(secretReplica());
     await ask(await ticketOf());
     await lab.cache.barrier();
@@ -63,7 +63,7 @@ describe('the delivery of secrets', () => {
     expect(entry!.bytes.toString()).not.to.contain('first');
   });
 
-  it('happens once a ticket, and a second use is told once', async () => {
+  it('works once per ticket, and a second use writes one event', async () => {
     await lab.assign(secretReplica());
     const ticket = await ticketOf();
     const answers = await Promise.all([ask(ticket), ask(ticket), ask(ticket)]);
@@ -97,7 +97,7 @@ describe('the delivery of secrets', () => {
     expect(await uses()).to.equal(1);
   });
 
-  it('has an end for a node that asks without end', async () => {
+  it('stops for a node that requests it endlessly', async () => {
     await lab.assign(secretReplica());
     const kinds: string[] = [];
     for (let round = 0; round < 66; round++) kinds.push((await ask(await ticketOf())).kind);
@@ -107,7 +107,7 @@ describe('the delivery of secrets', () => {
     expect((await ask(await ticketOf())).kind).to.equal('ready');
   });
 
-  it('can be had anew, with a fresh ticket, while no container is reported', async () => {
+  it('works again with a fresh ticket while no container is reported', async () => {
     await lab.assign(secretReplica());
     expect((await ask(await ticketOf())).kind).to.equal('ready');
     const second = await ticketOf();
@@ -127,7 +127,7 @@ describe('the delivery of secrets', () => {
     expect(await ticketOf()).to.equal('');
   });
 
-  it('tells nobody of a replica before its secrets are resolved, unless it is to go', async () => {
+  it('holds back a replica with unresolved secrets, unless it retires', async () => {
     const { resolved: _, ...unresolved } = secretReplica();
     await lab.assign(unresolved);
     expect(await lines()).to.deep.equal([{ type: 'snapshot', replicas: [] }]);
@@ -191,14 +191,14 @@ describe('the delivery of secrets', () => {
       expect((await ask(ticket)).kind).to.equal('ticket_invalid');
     });
 
-    it('once the replica is to go', async () => {
+    it('once the replica retires', async () => {
       await lab.assign(secretReplica());
       const ticket = await ticketOf();
       await lab.assign(secretReplica({ retiringSince: 'now' }));
       expect((await ask(ticket)).kind).to.equal('not_own');
     });
 
-    it('when a version of the stamp is gone, as a whole', async () => {
+    it('as a whole when a stamped version was destroyed', async () => {
       await lab.assign(secretReplica({ resolved: { versions: { 'deployments/web-db': 7 }, at: '' } }));
       expect(await ask(await ticketOf())).to.deep.include({ kind: 'unresolved', reason: 'secret_missing' });
       expect(lab.cache.get(keys.delivery(LAB_TENANT, 'web', 'rep_1'))).to.equal(undefined);

@@ -85,7 +85,7 @@ describe('the link over HTTP', () => {
     });
   }
 
-  it('is unreachable when nobody listens', async () => {
+  it('is unreachable when no server listens', async () => {
     const nobody = new HttpLink({ server: 'http://127.0.0.1:1' });
 
     expect(await thrownBy(nobody.heartbeat(beat))).to.be.instanceOf(LinkUnreachableFault);
@@ -114,7 +114,7 @@ describe('the link over HTTP', () => {
     expect(thrown).to.be.instanceOf(LinkUnreachableFault);
   });
 
-  it('stops hearing without complaint when told to', async () => {
+  it('ends the assignment stream without a fault when aborted', async () => {
     handler = (_, answer) => answer.write('{"type":"snapshot","replicas":[]}\n');
     const end = new AbortController();
 

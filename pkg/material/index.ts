@@ -1,15 +1,15 @@
 /**
- * Secret material that comes with a record: written to the secrets store in step with a transaction of the platform's own.
+ * Secret material that comes with a record: it is written to the secrets store together with an etcd transaction.
  *
- * The two stores share no transaction, so there is an intent, a record without values that says what is under way:
+ * The two stores share no transaction, so an intent, a record without values, says what is in progress:
  *
- * 1. `stage` stores the intent, then writes the new versions, which nobody gets to see yet.
- * 2. Whoever asked commits its record with `advance(staged)` among the changes: record and intent move together.
- * 3. `settle` makes the new versions current and forgets the intent; `undo` destroys exactly those versions instead.
+ * 1. `stageMaterial` stores the intent, then writes the new versions as pending.
+ * 2. The caller commits its record through `advanceIntent`: record and intent change in one transaction.
+ * 3. `settleIntent` makes the new versions current and deletes the intent; `undoIntent` destroys those versions instead.
  *
- * After a crash the intent says how far it came, and `finish` does what is left: that is the janitor's.
+ * After a crash the janitor calls `completeIntent`, which continues from the state of the intent.
  *
- * It leaves to others what may be written (`crds/secret`) and where it is kept (`pkg/secrets`).
+ * It leaves to others what may be written (`crds/secret`) and where it is stored (`pkg/secrets`).
  *
  * @module
  */

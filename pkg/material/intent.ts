@@ -6,12 +6,12 @@ import { type Change, encode, type Entry, type Revision, type Store, value } fro
 export interface IntentWrite {
   /** `<namespace>/<label>`. */
   readonly path: string;
-  /** The number that the new version has, or is to have. */
+  /** The number of the new version. */
   readonly version: number;
 }
 
 /**
- * `intents/<tenant>/<id>`: secret material that is being written beside a record. It holds no values.
+ * `intents/<tenant>/<id>`: secret material that is being written together with a record. It holds no values.
  *
  * - `writing`: versions may have been written, the record has not.
  * - `stored`: the record was stored, in the transaction that wrote this; the versions are to become current.
@@ -20,38 +20,38 @@ export interface IntentWrite {
 export interface SecretIntent {
   readonly state: 'writing' | 'stored' | 'undoing';
   readonly tenant: string;
-  /** The workload that the material came with. */
+  /** The workload that the material belongs to. */
   readonly subject: string;
-  /** The request that brought it. */
+  /** The API operation that wrote it. */
   readonly operation: string;
   readonly at: string;
   readonly writes: readonly IntentWrite[];
 }
 
-/** Versions that are written and that nobody sees yet. */
+/** Versions that are written but not current yet. */
 export interface StagedMaterial {
   readonly key: string;
-  /** The revision of the intent, which moves with the record or not at all. */
+  /** The revision of the intent. Its next change is committed together with the record. */
   readonly revision: Revision;
   readonly intent: SecretIntent;
 }
 
-/** The two stores that are kept in step. */
+/** The two stores that change together. */
 export interface MaterialEnv {
   readonly store: Store;
   readonly secrets: SecretStore;
 }
 
-/** Makes staged versions current, after their record was stored at `revision`, and forgets the intent. */
+/** Makes staged versions current, after their record was stored at `revision`, and deletes the intent. */
 export async function settleIntent(env: MaterialEnv, staged: StagedMaterial, revision: number): Promise<void> {
   const { tenant, writes } = staged.intent;
   await promoteAll(env.secrets, tenant, writes);
   failpoint('material.promoted');
-  await forget(env.store, staged.key, revision);
+  await deleteIntent(env.store, staged.key, revision);
   failpoint('material.settled');
 }
 
-/** Destroys exactly the versions that were staged and are ours, and forgets the intent. */
+/** Destroys exactly the versions that this intent staged, and deletes the intent. */
 export async function undoIntent(
   env: MaterialEnv,
   { key, revision, intent }: StagedMaterial,
@@ -60,10 +60,10 @@ export async function undoIntent(
   failpoint('material.undoing');
   await destroyAll(env.secrets, intent.tenant, writes);
   failpoint('material.undone');
-  await forget(env.store, key, revision);
+  await deleteIntent(env.store, key, revision);
 }
 
-/** Makes versions current; never one that is older than the current one, which came later. */
+/** Makes versions current, unless a newer one already is. */
 export async function promoteAll(secrets: SecretStore, tenant: string, writes: readonly IntentWrite[]): Promise<void> {
   await Promise.all(
     writes.map(async ({ path: text, version }) => {
@@ -79,32 +79,32 @@ export async function destroyAll(secrets: SecretStore, tenant: string, writes: r
   await Promise.all(writes.map(({ path, version }) => secrets.destroy(toCredentialPath(tenant, path), version)));
 }
 
-/** Which versions a credential has, if it has any. */
+/** The versions of a credential; undefined when it has none. */
 export async function readState(secrets: SecretStore, path: CredentialPath): Promise<SecretState | undefined> {
   const reading = await secrets.state(path);
   return reading.kind === 'found' ? reading.state : undefined;
 }
 
-async function forget(store: Store, key: string, revision: number): Promise<void> {
+async function deleteIntent(store: Store, key: string, revision: number): Promise<void> {
   await store.commit({ guards: [{ key, at: revision }], puts: [], deletes: [key] });
 }
 
-/** What finishing works with. */
-export interface FinishEnv {
+/** What completing needs. */
+export interface CompleteEnv {
   readonly secrets: SecretStore;
-  /** Makes a change or throws. */
+  /** Commits a change or throws. */
   readonly commit: (change: Change) => Promise<void>;
-  /** What other intents of the tenant have stored, as far as is known. */
+  /** Versions that other intents and rotations of the tenant have claimed. */
   readonly claimed: readonly IntentWrite[];
 }
 
 /**
- * Does what is left of an intent that nobody works on any more, one step a call: `again` when there is another.
+ * Completes an abandoned intent, one step per call: `again` when another step follows.
  *
- * An intent whose record was not stored is first marked: from then on the record cannot be stored, however late its
- * transaction arrives, since that is guarded by the intent.
+ * An intent whose record was not stored is first marked `undoing`. The transaction of the record is guarded by the intent,
+ * so from then on it fails, however late it arrives.
  */
-export async function completeIntent(env: FinishEnv, entry: Entry): Promise<'again' | 'finished'> {
+export async function completeIntent(env: CompleteEnv, entry: Entry): Promise<'again' | 'finished'> {
   const intent = value<SecretIntent>(entry);
   const { tenant, writes, state } = intent;
   const seen = { key: entry.key, at: entry.revision };
@@ -118,7 +118,7 @@ export async function completeIntent(env: FinishEnv, entry: Entry): Promise<'aga
     await promoteAll(env.secrets, tenant, writes);
     failpoint('janitor.promoted');
   } else {
-    await destroyAll(env.secrets, tenant, await unseen(env, tenant, writes));
+    await destroyAll(env.secrets, tenant, await findOwnVersions(env, tenant, writes));
     failpoint('janitor.destroyed');
   }
   await env.commit({ guards: [seen], puts: [], deletes: [entry.key] });
@@ -127,11 +127,11 @@ export async function completeIntent(env: FinishEnv, entry: Entry): Promise<'aga
 }
 
 /**
- * The versions that this intent wrote. A version of that number may also be somebody else's, who was first: then it has
- * become current, or another intent says that it is to.
+ * The versions that this intent wrote. A version of that number may belong to another writer that was first: then it is
+ * current, or another intent claims it.
  */
-async function unseen(
-  { secrets, claimed }: FinishEnv,
+async function findOwnVersions(
+  { secrets, claimed }: CompleteEnv,
   tenant: string,
   writes: readonly IntentWrite[],
 ): Promise<readonly IntentWrite[]> {

@@ -14,34 +14,34 @@ import {
 import { type Change, create, encode } from '../store/index.js';
 import { type IntentWrite, type MaterialEnv, type SecretIntent, type StagedMaterial, undoIntent } from './intent.js';
 
-/** What brings the material, and the material itself. */
+/** The material, and the request it came with. */
 export interface StageRequest {
   readonly tenant: string;
   readonly subject: string;
   readonly operation: string;
   readonly material: readonly SecretWrite[];
-  /** Names of the keys that each credential was seen to hold when the material was judged. */
+  /** The keys that each credential had when the material was validated. */
   readonly seen: Readonly<Record<string, readonly string[]>>;
 }
 
-/** `nothing`: the secrets store holds it all already. `conflict`: somebody else wrote first; nothing is left of ours. */
+/** `nothing`: the secrets store already has all of it. `conflict`: another writer was first; nothing of ours is left. */
 export type StageOutcome =
   | { readonly kind: 'staged'; readonly staged: StagedMaterial }
   | { readonly kind: 'nothing' }
   | { readonly kind: 'conflict' }
   | { readonly kind: 'forbidden'; readonly path: string };
 
-/** What staging works with. */
+/** What staging needs. */
 export interface StageEnv extends MaterialEnv {
   readonly clock: Clock;
   readonly random: Random;
 }
 
-/** Writes material so that nobody sees it yet. What came with a document is laid over what a credential holds already. */
+/** Writes material as pending versions. Given keys are merged over those that a credential already has. */
 export async function stageMaterial(env: StageEnv, request: StageRequest): Promise<StageOutcome> {
-  const plans = await Promise.all(byPath(request).map(writes => plan(env, request, writes)));
-  const hindered = plans.find(each => each.kind === 'forbidden') ?? plans.find(each => each.kind === 'conflict');
-  if (hindered) return hindered;
+  const plans = await Promise.all(groupByPath(request).map(writes => planWrite(env, request, writes)));
+  const refusal = plans.find(each => each.kind === 'forbidden') ?? plans.find(each => each.kind === 'conflict');
+  if (refusal) return refusal;
   const planned = plans.filter(each => each.kind === 'planned');
   if (planned.length === 0) return { kind: 'nothing' };
 
@@ -51,7 +51,7 @@ export async function stageMaterial(env: StageEnv, request: StageRequest): Promi
   if (failed.length === 0 && outcomes.every(outcome => outcome.status === 'fulfilled' && outcome.value)) {
     return { kind: 'staged', staged };
   }
-  // Whether an unknown one was written is found out by the janitor, from the intent.
+  // When the outcome of a write is unknown, the janitor finds out from the intent.
   if (!failed.some(reason => reason instanceof SecretOutcomeUnknownFault)) {
     const isOurs = (position: number) => {
       const outcome = outcomes[position];
@@ -67,7 +67,7 @@ export async function stageMaterial(env: StageEnv, request: StageRequest): Promi
   return { kind: 'conflict' };
 }
 
-/** The same change, with the intent moved along: from then on the versions are to become current. */
+/** Adds the intent to the change, so that both are stored together; then the versions become current. */
 export function advanceIntent({ guards, puts, ...change }: Change, { key, revision, intent }: StagedMaterial): Change {
   const stored: SecretIntent = { ...intent, state: 'stored' };
   return {
@@ -85,14 +85,14 @@ type Plan =
       readonly last: number;
     }
   | { readonly kind: 'unchanged' }
-  /** It holds other keys than those that the material was judged by. */
+  /** Its keys differ from those that the material was validated against. */
   | { readonly kind: 'conflict' }
   | { readonly kind: 'forbidden'; readonly path: string };
 
 type Planned = Extract<Plan, { kind: 'planned' }>;
 
-/** Several entries of one document may bring material for the same credential. */
-function byPath({ material }: StageRequest): readonly (readonly [string, readonly SecretWrite[]])[] {
+/** Several entries of one document may have material for the same credential. */
+function groupByPath({ material }: StageRequest): readonly (readonly [string, readonly SecretWrite[]])[] {
   const groups = new Map<string, SecretWrite[]>();
   for (const write of material) {
     const path = `${write.namespace}/${write.label}`;
@@ -101,7 +101,7 @@ function byPath({ material }: StageRequest): readonly (readonly [string, readonl
   return [...groups];
 }
 
-async function plan(
+async function planWrite(
   { secrets, random }: StageEnv,
   { tenant, seen }: StageRequest,
   [text, writes]: readonly [string, readonly SecretWrite[]],
@@ -132,7 +132,7 @@ async function storeIntent(env: StageEnv, request: StageRequest, planned: readon
   return { key, revision: verdict.stored ? verdict.revision : 0, intent };
 }
 
-/** Whether it was written: false when somebody else's version stands there. */
+/** False when another writer was first. */
 async function writeVersion({ secrets }: StageEnv, { path, document, last }: Planned): Promise<boolean> {
   const written = await secrets.write(path, { document, after: last, as: 'pending' });
   failpoint('material.version_written');
@@ -140,8 +140,7 @@ async function writeVersion({ secrets }: StageEnv, { path, document, last }: Pla
 }
 
 /**
- * What a credential holds once a write is made: given and generated keys over those that are there. The same
- * document when that changes nothing.
+ * Merges given and generated keys over the existing ones. Returns the same document when nothing changes.
  */
 export function mergeDocument(
   existing: SecretDocument | undefined,

@@ -1,8 +1,8 @@
 /**
- * Newline-delimited JSON: how streams of objects travel between our processes and from container engines.
+ * Newline-delimited JSON: the format of object streams between our processes and from container engines.
  *
- * A line is only a line once its line break has arrived, so a stream that breaks in the middle of one never yields
- * half an object. A line longer than the limit is a fault, because the other side decides how long it is.
+ * A line is complete only with its line break, so a broken stream never yields half an object. A line longer than the
+ * limit is a fault, so that a sender cannot exhaust memory.
  *
  * Use `readLines` for text and `readDocuments` for parsed values. Opening and closing the stream is left to the caller.
  *
@@ -13,16 +13,16 @@ import { Fault } from '../fault/index.js';
 const LINE_BREAK = 10;
 const DEFAULT_LIMIT = 64 * 1024 * 1024;
 
-/** The other side sent a line that no honest message needs. */
+/** The sender exceeded the line limit. */
 export class LineTooLongFault extends Fault {
   readonly retriable = true;
 
   constructor(limit: number) {
-    super(`a line of more than ${limit} bytes was received`);
+    super(`received a line of more than ${limit} bytes`);
   }
 }
 
-/** Splits bytes into lines. What stands after the last line break is not a line: the stream broke inside it. */
+/** Splits bytes into lines. Bytes after the last line break are dropped: the stream broke inside a line. */
 export async function* readLines(chunks: AsyncIterable<Uint8Array>, limit = DEFAULT_LIMIT): AsyncGenerator<string> {
   let parts: Uint8Array[] = [];
   let held = 0;
@@ -42,7 +42,7 @@ export async function* readLines(chunks: AsyncIterable<Uint8Array>, limit = DEFA
   }
 }
 
-/** The values of a stream, one a line. Empty lines say nothing and are passed over. */
+/** Parses one JSON value per line. Empty lines are skipped. */
 export async function* readDocuments(
   chunks: AsyncIterable<Uint8Array>,
   limit = DEFAULT_LIMIT,

@@ -4,7 +4,7 @@ import { type ImageCheck, toUnreachable } from './image-check.js';
 import { findRealm, type RegistryPolicy } from './policy.js';
 import { isFinal, type RegistryTransport } from './transport.js';
 
-/** One way in that a server offers: `WWW-Authenticate`, RFC 9110 section 11. */
+/** One challenge of a `WWW-Authenticate` header, RFC 9110 section 11. */
 export interface Challenge {
   /** Lower case. */
   readonly scheme: string;
@@ -16,7 +16,7 @@ const HEADER_MAX = 4096;
 const SCHEME = /[\s,]*([a-z][a-z0-9._~+-]*)(?=[\s,]|$)/iy;
 const PARAM = /[\s,]*([a-z0-9_-]+)[ \t]?=[ \t]?(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))(?=[\s,]|$)/iy;
 
-/** Reads the challenges of a header, up to the first thing that is none. */
+/** Parses the challenges of a header, up to the first invalid one. */
 export function parseChallenges(header: string | undefined): readonly Challenge[] {
   if (header === undefined || header.length > HEADER_MAX) return [];
   const challenges: Challenge[] = [];
@@ -38,13 +38,13 @@ export function parseChallenges(header: string | undefined): readonly Challenge[
   return challenges;
 }
 
-/** A name and a password that a registry knows. */
+/** A user name and a password for a registry. */
 export interface RegistryCredential {
   readonly username: string;
   readonly password: string;
 }
 
-/** What is known about a tenant's access to a registry. */
+/** The result of looking up a tenant's credential for a registry. */
 export type CredentialLookup =
   | { readonly kind: 'found'; readonly credential: RegistryCredential }
   | { readonly kind: 'none' }
@@ -53,8 +53,8 @@ export type CredentialLookup =
 /**
  * The tenants' own credentials for registries.
  *
- * Only ever the tenant's own: with anybody else's, a tenant could find out which images others have. `host` is
- * `name[:port]` as image references name it. A store that cannot be asked is `unavailable`, and never `none`.
+ * Only the tenant's own credential is ever used: with another one, a tenant could find out which images others have.
+ * `host` is `name[:port]` as in image references. An unreachable store is `unavailable`, never `none`.
  */
 export interface RegistryCredentials {
   credentialsFor(tenant: string, host: string, signal: AbortSignal): Promise<CredentialLookup>;
@@ -65,11 +65,11 @@ export const noRegistryCredentials: RegistryCredentials = {
   credentialsFor: () => Promise.resolve({ kind: 'none' }),
 };
 
-/** What may stand in a header, and no more than servers take. */
+/** A token that is valid in a header and not too long for servers. */
 const TOKEN = /^[\x21-\x7e]{1,12000}$/;
 const SERVICE_MAX = 256;
 
-/** Who is asking for entry to what. */
+/** What answering a challenge needs. */
 export interface ChallengeInput {
   readonly policy: RegistryPolicy;
   readonly location: ImageLocation;
@@ -77,9 +77,9 @@ export interface ChallengeInput {
 }
 
 /**
- * Answers a challenge with the value of the header `Authorization`, or says why that cannot be done.
+ * Answers a challenge: returns the value of the `Authorization` header, or the final result of the check.
  *
- * The credential goes to the registry it belongs to, and to a token server that is known to be that registry's.
+ * The credential goes only to the registry it belongs to and to a token server that is known to be that registry's.
  */
 export async function answerChallenge(
   line: RegistryTransport,
@@ -89,7 +89,7 @@ export async function answerChallenge(
   const bearer = challenges.find(({ scheme }) => scheme === 'bearer');
   if (!bearer) {
     const takesBasic = challenges.some(({ scheme }) => scheme === 'basic');
-    return takesBasic && credential ? basic(credential) : toUnreachable('denied');
+    return takesBasic && credential ? formatBasic(credential) : toUnreachable('denied');
   }
   const realm = findRealm(policy, location.registry, bearer.params.get('realm') ?? '');
   if (!realm) return toUnreachable('realm');
@@ -97,17 +97,17 @@ export async function answerChallenge(
   const { url, host } = realm;
   const service = bearer.params.get('service');
   if (service !== undefined) url.searchParams.set('service', service.slice(0, SERVICE_MAX));
-  // Never what the challenge asks for: a token that may do more than look is worth stealing.
+  // Never the scope of the challenge: a token that may do more than pull is worth stealing.
   url.searchParams.set('scope', `repository:${location.repository}:pull`);
-  const answer = await line.requestToken(url, host, credential ? { authorization: basic(credential) } : {});
-  return isFinal(answer) ? answer : tokenIn(answer);
+  const answer = await line.requestToken(url, host, credential ? { authorization: formatBasic(credential) } : {});
+  return isFinal(answer) ? answer : readToken(answer);
 }
 
-function basic({ username, password }: RegistryCredential): string {
+function formatBasic({ username, password }: RegistryCredential): string {
   return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
 }
 
-function tokenIn({ status, body }: RegistryResponse): string | ImageCheck {
+function readToken({ status, body }: RegistryResponse): string | ImageCheck {
   if (status >= 300 && status < 400) return toUnreachable('redirected');
   if (status === 429 || status >= 500) return toUnreachable('failing');
   if (status !== 200) return toUnreachable('denied');

@@ -5,22 +5,22 @@ import { isIP, isIPv6, type LookupFunction } from 'node:net';
 import type { Host } from './image-location.js';
 import type { UnreachableReason } from './image-check.js';
 
-/** The most that is read of an answer. */
+/** The largest response body that is read. */
 export const RESPONSE_MAX = 64 * 1024;
 const HEAD_MAX = 16 * 1024;
 
 export type Scheme = 'https' | 'http';
 
-/** One request, to addresses that have been looked at. */
+/** One request, to addresses that the policy allows. */
 export interface HttpExchangeRequest {
   readonly scheme: Scheme;
   readonly host: Host;
-  /** The only addresses that are connected to. */
+  /** The only addresses to connect to. */
   readonly addresses: readonly string[];
   readonly method: 'HEAD' | 'GET';
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** CA certificates, where the machine's own are not enough. */
+  /** CA certificates, when the system's are not enough. */
   readonly ca?: readonly string[];
   readonly signal: AbortSignal;
 }
@@ -31,38 +31,38 @@ export interface RegistryResponse {
   readonly body: Buffer;
 }
 
-/** An answer, or why there is none. */
+/** A response, or why there is none. */
 export type HttpExchangeResult =
   | { readonly kind: 'answer'; readonly answer: RegistryResponse }
   | { readonly kind: 'failed'; readonly reason: UnreachableReason };
 
 /**
- * Asks once, on a connection of its own, and follows nothing.
+ * Sends one request on its own connection, and follows no redirect.
  *
- * The name goes into the certificate check and the Host header; the connection goes to one of the given addresses, so
- * that a name which means something else a moment later changes nothing.
+ * The name is used for the certificate check and the Host header; the connection goes to one of the given addresses, so a
+ * DNS answer that changes meanwhile has no effect.
  */
-export async function sendHttp(question: HttpExchangeRequest): Promise<HttpExchangeResult> {
+export async function sendHttp(request: HttpExchangeRequest): Promise<HttpExchangeResult> {
   try {
-    const response = await head(question);
-    const body = question.method === 'HEAD' ? Buffer.alloc(0) : await bodyOf(response);
+    const response = await sendHead(request);
+    const body = request.method === 'HEAD' ? Buffer.alloc(0) : await readBody(response);
     response.destroy();
     if (!body) return { kind: 'failed', reason: 'too_large' };
     return { kind: 'answer', answer: { status: response.statusCode ?? 0, headers: response.headers, body } };
   } catch (thrown) {
     const { code = '' } = thrown as NodeJS.ErrnoException;
-    return { kind: 'failed', reason: question.signal.aborted ? 'late' : reasonOf(code) };
+    return { kind: 'failed', reason: request.signal.aborted ? 'late' : toReason(code) };
   }
 }
 
-function head({ scheme, host, addresses, ca, ...rest }: HttpExchangeRequest): Promise<IncomingMessage> {
+function sendHead({ scheme, host, addresses, ca, ...rest }: HttpExchangeRequest): Promise<IncomingMessage> {
   const { name } = host;
   const options = {
     ...rest,
     host: name,
     port: host.port ?? (scheme === 'https' ? 443 : 80),
     agent: false,
-    lookup: only(addresses),
+    lookup: lookupOnly(addresses),
     maxHeaderSize: HEAD_MAX,
     headers: { ...rest.headers, host: host.text },
     ...(scheme === 'https' && {
@@ -74,14 +74,14 @@ function head({ scheme, host, addresses, ca, ...rest }: HttpExchangeRequest): Pr
   return new Promise((resolve, reject) => {
     const request = (scheme === 'https' ? secureRequest : plainRequest)(options, resolve);
     request.on('error', reject);
-    // A switch to another protocol is neither a response nor an error: the connection is closed, and that is all.
+    // A switch to another protocol causes neither a response nor an error, only a closed connection.
     request.on('close', () => reject(new Error('the connection was closed')));
     request.end();
   });
 }
 
-/** A look-up that knows these addresses and no others. */
-function only(addresses: readonly string[]): LookupFunction {
+/** A look-up function that returns exactly these addresses. */
+function lookupOnly(addresses: readonly string[]): LookupFunction {
   const found = addresses.map(address => ({ address, family: isIPv6(address) ? 6 : 4 }));
   return (_name, options, answer) => {
     if (options.all) answer(null, found);
@@ -89,8 +89,8 @@ function only(addresses: readonly string[]): LookupFunction {
   };
 }
 
-/** Undefined when there is too much of it. */
-async function bodyOf(response: IncomingMessage): Promise<Buffer | undefined> {
+/** Undefined when the body is too large. */
+async function readBody(response: IncomingMessage): Promise<Buffer | undefined> {
   const pieces: Buffer[] = [];
   let size = 0;
   for await (const piece of response as AsyncIterable<Buffer>) {
@@ -103,7 +103,7 @@ async function bodyOf(response: IncomingMessage): Promise<Buffer | undefined> {
 
 const CERTIFICATE = /^(?:CERT_|ERR_TLS_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|INVALID_|HOSTNAME_MISMATCH)/;
 
-function reasonOf(code: string): UnreachableReason {
+function toReason(code: string): UnreachableReason {
   if (code === 'EPROTO' || code.startsWith('ERR_SSL_')) return 'no_tls';
   if (CERTIFICATE.test(code)) return 'certificate';
   return code.startsWith('HPE_') ? 'unintelligible' : 'no_connection';

@@ -3,8 +3,8 @@ import { expect } from 'chai';
 import { ManualClock } from '../clock/manual-clock.testing.js';
 import { ImageCheckCache } from './image-check.js';
 
-describe('answers that are kept', () => {
-  it('are no more than there is room for: the one not asked for longest goes', () => {
+describe('ImageCheckCache', () => {
+  it('drops the least recently used result when it is full', () => {
     const cache = new ImageCheckCache(new ManualClock(), 3);
     for (const key of ['a', 'b', 'c']) cache.put(key, { outcome: 'absent' });
     cache.get('a');

@@ -1,51 +1,51 @@
 import type { Clock } from '../clock/index.js';
 
-/** What came of asking a registry for a manifest. */
+/** The result of checking an image. */
 export type ImageCheck =
   | { readonly outcome: 'present'; readonly digest?: string }
-  /** The registry itself says that it has no such manifest. */
+  /** The registry has no such manifest. */
   | { readonly outcome: 'absent' }
   /** Nothing is known about the image. */
   | { readonly outcome: 'unreachable'; readonly reason: UnreachableReason }
-  /** The registry wants a credential, and it is not known whether the tenant has one. */
+  /** The registry requires a credential, and the secrets store is unavailable. */
   | { readonly outcome: 'credential_store_unavailable' }
-  /** The registry is one that may not be asked. */
+  /** The policy forbids contacting this registry. */
   | { readonly outcome: 'refused'; readonly reason: RefusedReason };
 
 export type UnreachableReason =
-  /** The reference names no registry, and none is the default. */
+  /** The reference names no registry, and there is no default. */
   | 'no_registry'
   | 'unknown_host'
   | 'no_connection'
-  /** It does not speak TLS, or its certificate is not to be trusted. */
+  /** It does not support TLS, or its certificate is not trusted. */
   | 'no_tls'
   | 'certificate'
   | 'late'
   /** Too many checks of the same tenant are under way. */
   | 'busy'
   | 'redirected'
-  /** It lets us in with no credential that we have. */
+  /** It refuses anonymous access and the tenant's credential. */
   | 'denied'
   | 'too_large'
-  /** It has trouble of its own: 429 and 5xx. */
+  /** It responded with 429 or 5xx. */
   | 'failing'
-  /** Its answer is none that a registry gives, or contradicts itself. */
+  /** Its response is not that of a registry, or contradicts itself. */
   | 'unintelligible'
-  /** It sends us for a token to a place that is not known to belong to it. */
+  /** It names a token server that is not known to belong to it. */
   | 'realm';
 
 export type RefusedReason =
-  /** The operator has listed registries, and this is none of them. */
+  /** The operator has listed registries, and this is not one of them. */
   | 'not_listed'
-  /** It is at an address that no public registry has. */
+  /** It has an address that is not public. */
   | 'address'
-  /** No host can be called so. */
+  /** The host is invalid. */
   | 'host';
 
 /** What admission needs to know of an image. */
 export type ImageFact = 'present' | 'absent' | 'unreachable' | 'credential_store_unavailable';
 
-/** An image of a registry that may not be asked is, to admission, one that nothing is known about. */
+/** For admission, an image of a forbidden registry is unknown like that of an unreachable one. */
 export function toImageFact({ outcome }: ImageCheck): ImageFact {
   return outcome === 'refused' ? 'unreachable' : outcome;
 }
@@ -58,10 +58,10 @@ export function toRefused(reason: RefusedReason): ImageCheck {
   return { outcome: 'refused', reason };
 }
 
-/** How long an answer holds. An image seldom goes away; one that is missing may be pushed at any moment. */
-const HOLDS_MS: Partial<Readonly<Record<ImageCheck['outcome'], number>>> = { present: 60_000, absent: 5_000 };
+/** How long a result is cached. Images rarely disappear; a missing one may be pushed at any moment. */
+const LIFETIME_MS: Partial<Readonly<Record<ImageCheck['outcome'], number>>> = { present: 60_000, absent: 5_000 };
 
-/** Answers of registries, for a short while. The one that was not asked for longest goes first. */
+/** A short-lived LRU cache of check results. */
 export class ImageCheckCache {
   readonly #clock: Clock;
   readonly #capacity: number;
@@ -85,12 +85,12 @@ export class ImageCheckCache {
     return answer.check;
   }
 
-  /** Keeps what a registry has said. That one could not be asked is not kept: it may be back already. */
+  /** Caches a result of the registry. An unreachable registry is not cached: it may be back already. */
   put(key: string, check: ImageCheck): void {
-    const holds = HOLDS_MS[check.outcome];
-    if (holds === undefined) return;
+    const lifetime = LIFETIME_MS[check.outcome];
+    if (lifetime === undefined) return;
     this.#answers.delete(key);
-    this.#answers.set(key, { check, until: this.#clock.monotonic() + holds });
+    this.#answers.set(key, { check, until: this.#clock.monotonic() + lifetime });
     const [oldest] = this.#answers.keys();
     if (this.#answers.size > this.#capacity && oldest !== undefined) this.#answers.delete(oldest);
   }

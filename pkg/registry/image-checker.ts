@@ -19,23 +19,23 @@ import { mayCheck, parseRegistryPolicy, type RegistryPolicy, type RegistrySettin
 import { type HostResolver, RegistryTransport, systemResolver, withDeadline } from './transport.js';
 
 const DEADLINE_MS = 5_000;
-const AT_ONCE = 4;
-const ANSWERS_KEPT = 4_096;
+const CHECKS_PER_TENANT = 4;
+const CACHE_CAPACITY = 4_096;
 
 export interface ImageCheckerDeps {
   readonly settings: RegistrySettings;
   readonly credentials: RegistryCredentials;
   readonly clock: Clock;
-  /** Default: the machine's. */
+  /** Default: the system's. */
   readonly resolve?: HostResolver;
 }
 
-/** Says whether an image is there. What admission asks. */
+/** Tells admission whether an image exists. */
 export interface ImageFacts {
   imageFact(tenant: string, reference: string): Promise<ImageFact>;
 }
 
-/** Asks registries for the manifests of images, on behalf of tenants. */
+/** Checks whether registries have images, on behalf of tenants. */
 export class ImageChecker implements ImageFacts {
   readonly #clock: Clock;
   readonly #policy: RegistryPolicy;
@@ -43,17 +43,17 @@ export class ImageChecker implements ImageFacts {
   readonly #resolve: HostResolver;
   readonly #ca: readonly string[] | undefined;
   readonly #answers: ImageCheckCache;
-  readonly #slots = new TenantSemaphore(AT_ONCE);
+  readonly #slots = new TenantSemaphore(CHECKS_PER_TENANT);
   readonly #underway = new Map<string, Promise<ImageCheck>>();
 
-  /** Throws when a setting cannot be used. */
+  /** Throws when a setting is invalid. */
   constructor({ settings, credentials, clock, resolve = systemResolver }: ImageCheckerDeps) {
     this.#clock = clock;
     this.#policy = parseRegistryPolicy(settings);
     this.#credentials = credentials;
     this.#resolve = resolve;
-    this.#ca = certificates(settings.registryCaFile);
-    this.#answers = new ImageCheckCache(clock, ANSWERS_KEPT);
+    this.#ca = loadCertificates(settings.registryCaFile);
+    this.#answers = new ImageCheckCache(clock, CACHE_CAPACITY);
   }
 
   /** What admission needs to know of an image. */
@@ -61,7 +61,7 @@ export class ImageChecker implements ImageFacts {
     return toImageFact(await this.check(tenant, reference));
   }
 
-  /** Whether the registry has the image, within five seconds, and never a throw. The same question at once is asked once. */
+  /** Checks an image within five seconds, and never throws. Concurrent checks of the same image share one request. */
   check(tenant: string, reference: string): Promise<ImageCheck> {
     const key = `${tenant} ${reference}`;
     const known = this.#answers.get(key);
@@ -88,13 +88,13 @@ export class ImageChecker implements ImageFacts {
     const deadline = new AbortController();
     const cancel = this.#clock.after(DEADLINE_MS, () => deadline.abort());
     try {
-      return await this.#inTurn(tenant, location, deadline.signal);
+      return await this.#checkInTurn(tenant, location, deadline.signal);
     } finally {
       cancel();
     }
   }
 
-  async #inTurn(tenant: string, location: ImageLocation, signal: AbortSignal): Promise<ImageCheck> {
+  async #checkInTurn(tenant: string, location: ImageLocation, signal: AbortSignal): Promise<ImageCheck> {
     if (!(await this.#slots.acquire(tenant, signal))) return toUnreachable('busy');
     try {
       const [policy, resolve, ca] = [this.#policy, this.#resolve, this.#ca];
@@ -106,7 +106,7 @@ export class ImageChecker implements ImageFacts {
     }
   }
 
-  /** A store that fails, or does not answer in time, is one that cannot be asked. */
+  /** A store that fails or is too slow counts as unavailable. */
   #credentialFor(tenant: string, host: string, signal: AbortSignal): Promise<CredentialLookup> {
     const unavailable: CredentialLookup = { kind: 'unavailable' };
     const answer = this.#credentials.credentialsFor(tenant, host, signal).catch(() => unavailable);
@@ -114,52 +114,52 @@ export class ImageChecker implements ImageFacts {
   }
 }
 
-/** The machine's own certificates and those of a file; undefined when there is no file. */
-function certificates(file: string): readonly string[] | undefined {
+/** The system's certificates and those of the file; undefined without a file. */
+function loadCertificates(file: string): readonly string[] | undefined {
   if (file === '') return undefined;
   try {
     return [...rootCertificates, readFileSync(file, 'utf8')];
   } catch (thrown) {
-    throw new InvalidSettingFault('setting "registryCaFile": the file cannot be read', { cause: thrown });
+    throw new InvalidSettingFault(`setting "registryCaFile": the file ${file} cannot be read`, { cause: thrown });
   }
 }
 
-/** Lets each tenant do so many things at once, and has the rest of them wait in line. */
+/** Limits the concurrent checks of each tenant; the others wait in order. */
 export class TenantSemaphore {
   readonly #size: number;
-  readonly #lines = new Map<string, { busy: number; readonly waiting: Set<() => void> }>();
+  readonly #queues = new Map<string, { busy: number; readonly waiting: Set<() => void> }>();
 
   constructor(size: number) {
     this.#size = size;
   }
 
-  /** Takes a slot, to be given back with `leave`. False, and nothing to give back, when `signal` was aborted first. */
+  /** Acquires a slot, to be released with `release`. False, with nothing to release, when `signal` is aborted first. */
   acquire(tenant: string, signal: AbortSignal): Promise<boolean> {
-    const line = this.#lines.get(tenant) ?? { busy: 0, waiting: new Set() };
-    this.#lines.set(tenant, line);
-    if (line.busy < this.#size) {
-      line.busy++;
+    const queue = this.#queues.get(tenant) ?? { busy: 0, waiting: new Set() };
+    this.#queues.set(tenant, queue);
+    if (queue.busy < this.#size) {
+      queue.busy++;
       return Promise.resolve(true);
     }
     return new Promise(resolve => {
       const finish = (entered: boolean) => {
-        line.waiting.delete(enter);
+        queue.waiting.delete(enter);
         signal.removeEventListener('abort', giveUp);
         resolve(entered);
       };
       const enter = () => finish(true);
       const giveUp = () => finish(false);
-      line.waiting.add(enter);
+      queue.waiting.add(enter);
       signal.addEventListener('abort', giveUp, { once: true });
     });
   }
 
-  /** Hands the slot to whoever waits longest. */
+  /** Passes the slot to the longest waiter. */
   release(tenant: string): void {
-    const line = this.#lines.get(tenant);
-    if (!line) return;
-    const [next] = line.waiting;
+    const queue = this.#queues.get(tenant);
+    if (!queue) return;
+    const [next] = queue.waiting;
     if (next) next();
-    else if (--line.busy === 0) this.#lines.delete(tenant);
+    else if (--queue.busy === 0) this.#queues.delete(tenant);
   }
 }

@@ -2,25 +2,24 @@ import { isIPv4, isIPv6 } from 'node:net';
 
 import type { ImageReference } from '../../crds/grammar/index.js';
 
-/** Where the manifest of an image is kept. */
+/** Where the manifest of an image is stored. */
 export interface ImageLocation {
   readonly registry: Host;
   /** The path of the repository in that registry. */
   readonly repository: string;
-  /** What the manifest is asked for by: the digest where there is one, else the tag. */
+  /** The digest if there is one, else the tag. */
   readonly reference: string;
   readonly digest?: string;
 }
 
-/** No location can be found in a reference: it names no registry and none is the default, or no host can be so called. */
+/** Why a reference has no location: it names no registry and there is no default, or the host is invalid. */
 export type LocationProblem = 'no_registry' | 'host';
 
 /**
  * Finds the registry that an engine would pull an image from.
  *
- * Engines take the first part of a name for a host when it could not be a path: it has a dot, a port or a capital
- * letter, or is `localhost`. Everything else comes from the default registry, where a name without a path is short for
- * one under `library/`.
+ * Engines take the first part of a name as a host when it has a dot, a port or a capital letter, or is `localhost`.
+ * Everything else comes from the default registry, where a name without a path is short for one under `library/`.
  */
 export function locateImage(
   reference: ImageReference,
@@ -40,7 +39,7 @@ function isHost(domain: string): boolean {
   return /[.:A-Z]/.test(domain) || domain === 'localhost';
 }
 
-/** A host that can be asked over HTTP, in its one spelling. */
+/** A host in its canonical spelling. */
 export interface Host {
   /** A DNS name or an address, lower case, without brackets. */
   readonly name: string;
@@ -55,10 +54,10 @@ const NAME_MAX = 253;
 const PORT_MAX = 65_535;
 
 /**
- * Reads `name[:port]`; undefined when it is none.
+ * Parses `name[:port]`; undefined when it is invalid.
  *
- * An address is taken in its ordinary spelling only. `2130706433`, `127.1` and `0x7f.1` are addresses to some resolvers
- * and names to others, so they are neither here.
+ * An address is accepted in its ordinary spelling only. `2130706433`, `127.1` and `0x7f.1` are addresses to some resolvers
+ * and names to others, so they are refused.
  */
 export function parseHost(text: string): Host | undefined {
   const [, written, digits] = HOST.exec(text.toLowerCase()) ?? [];
@@ -66,8 +65,12 @@ export function parseHost(text: string): Host | undefined {
   const port = digits === undefined ? undefined : Number(digits);
   if (port !== undefined && (port < 1 || port > PORT_MAX)) return undefined;
 
-  const name = written.startsWith('[') ? addressIn(written) : isIPv4(written) || isName(written) ? written : undefined;
-  return name === undefined ? undefined : hostOf(name, port);
+  const name = written.startsWith('[')
+    ? normaliseAddress(written)
+    : isIPv4(written) || isName(written)
+      ? written
+      : undefined;
+  return name === undefined ? undefined : buildHost(name, port);
 }
 
 /** The host that a URL points at. */
@@ -75,18 +78,18 @@ export function hostOfUrl(url: URL): Host | undefined {
   return parseHost(url.host);
 }
 
-/** Whether two spellings mean the same listener: no port is the port of https. */
+/** Whether two hosts are the same listener; the default port is that of https. */
 export function isSameHost(one: Host, other: Host): boolean {
   return one.name === other.name && (one.port ?? 443) === (other.port ?? 443);
 }
 
-function hostOf(name: string, port: number | undefined): Host {
+function buildHost(name: string, port: number | undefined): Host {
   const bare = isIPv6(name) ? `[${name}]` : name;
   return port === undefined ? { name, text: bare } : { name, port, text: `${bare}:${port}` };
 }
 
-/** The shortest spelling, which URL knows. */
-function addressIn(brackets: string): string | undefined {
+/** The canonical spelling, which URL produces. */
+function normaliseAddress(brackets: string): string | undefined {
   const inner = brackets.slice(1, -1);
   return isIPv6(inner) ? new URL(`http://${brackets}`).hostname.slice(1, -1) : undefined;
 }

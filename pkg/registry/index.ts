@@ -1,15 +1,15 @@
 /**
- * Asking registries whether they have an image, on behalf of tenants.
+ * Checks whether container registries have an image, on behalf of tenants.
  *
- * A tenant chooses whom the control plane connects to, so that choice is never trusted: a host must be listed, or have
- * public addresses only; its name is looked up once and the connection goes to the very addresses that were looked at; nothing is
- * followed, neither a redirect nor a token server that is not known to be the registry's; and a credential is the tenant's
- * own and goes nowhere but to its registry. An image counts as absent only when its registry says so in a registry's words.
+ * A tenant chooses the host that the control plane connects to, so that choice is never trusted: a host must be listed, or
+ * have public addresses only; its name is resolved once and the connection goes to exactly those addresses; neither a
+ * redirect nor an unknown token server is followed; and a credential is the tenant's own and goes only to its registry. An
+ * image counts as absent only when its registry sends the error code of a missing manifest.
  *
  *     const images = new ImageChecker({ settings, credentials, clock });
  *     await images.imageFact(tenant, 'registry.example.com/shop/web:1.4.2');   // 'present'
  *
- * It leaves to others where credentials are kept (`RegistryCredentials`), what becomes of a deployment whose image is
+ * It leaves to others where credentials are stored (`RegistryCredentials`), what happens to a deployment whose image is
  * absent or unknown, and pulling.
  *
  * @module

@@ -7,7 +7,7 @@ import { type ImageCheck, toUnreachable } from './image-check.js';
 import type { RegistryPolicy } from './policy.js';
 import { isFinal, type RegistryTransport } from './transport.js';
 
-/** Manifests and lists of manifests, in Docker's dress and in OCI's. */
+/** Manifests and manifest lists, of Docker and of OCI. */
 const MEDIA_TYPES: readonly string[] = [
   'application/vnd.oci.image.index.v1+json',
   'application/vnd.oci.image.manifest.v1+json',
@@ -15,19 +15,19 @@ const MEDIA_TYPES: readonly string[] = [
   'application/vnd.docker.distribution.manifest.v2+json',
 ];
 const DIGEST = /^(?:sha256:[a-f0-9]{64}|sha384:[a-f0-9]{96}|sha512:[a-f0-9]{128})$/;
-/** Words that registries have for it; the third is Harbor's. */
+/** Error codes for a missing manifest; the third is Harbor's. */
 const UNKNOWN: readonly unknown[] = ['MANIFEST_UNKNOWN', 'NAME_UNKNOWN', 'NOT_FOUND'];
 
-/** The registry wants to know who asks. */
+/** The registry requires authentication. */
 export interface ChallengeResult {
   readonly challenges: readonly Challenge[];
 }
 
 /**
- * Asks for the manifest, and does not read it.
+ * Checks whether the registry has the manifest, without reading it.
  *
- * Where a registry refuses HEAD, or says "not found" without a body that could confirm it, GET asks again: anything on the
- * internet answers 404, and only a registry says what it does not know.
+ * When a registry refuses HEAD, or responds 404 without a body that confirms it, GET tries again: any web server responds
+ * 404, but only a registry sends the error code of a missing manifest.
  */
 export async function checkManifest(
   line: RegistryTransport,
@@ -38,35 +38,39 @@ export async function checkManifest(
   const path = `/v2/${location.repository}/manifests/${location.reference}`;
   const head = await line.requestRegistry(location.registry, { method: 'HEAD', path, headers });
   if (isFinal(head)) return head;
-  if (![400, 404, 405, 501].includes(head.status)) return verdictOf(head, location);
+  if (![400, 404, 405, 501].includes(head.status)) return interpretResponse(head, location);
 
   const full = await line.requestRegistry(location.registry, { method: 'GET', path, headers });
   if (isFinal(full)) return full;
-  return verdictOf(full, location, sha256(full.body));
+  return interpretResponse(full, location, sha256(full.body));
 }
 
-/** Asks a registry that has let us in as a stranger how it would know us. */
+/** Fetches the challenges of a registry that allowed anonymous access. */
 export async function fetchChallenges(
   line: RegistryTransport,
   { registry }: ImageLocation,
 ): Promise<readonly Challenge[]> {
   const answer = await line.requestRegistry(registry, { method: 'GET', path: '/v2/', headers: {} });
-  return isFinal(answer) || answer.status !== 401 ? [] : challengesOf(answer);
+  return isFinal(answer) || answer.status !== 401 ? [] : readChallenges(answer);
 }
 
-/** What an answer means. `received` is the digest of the manifest, where it was sent. */
-function verdictOf(answer: RegistryResponse, location: ImageLocation, received?: string): ImageCheck | ChallengeResult {
+/** Interprets a response. `received` is the digest of the manifest, if it was sent. */
+function interpretResponse(
+  answer: RegistryResponse,
+  location: ImageLocation,
+  received?: string,
+): ImageCheck | ChallengeResult {
   const { status, headers, body } = answer;
-  if (status === 200) return presence(headers, location, received);
-  if (status === 401) return { challenges: challengesOf(answer) };
+  if (status === 200) return checkPresence(headers, location, received);
+  if (status === 401) return { challenges: readChallenges(answer) };
   if (status === 403) return toUnreachable('denied');
   if (status === 404) return confirmsAbsence(body) ? { outcome: 'absent' } : toUnreachable('unintelligible');
   if (status >= 300 && status < 400) return toUnreachable('redirected');
   return toUnreachable(status === 429 || status >= 500 ? 'failing' : 'unintelligible');
 }
 
-/** Believes in a manifest only if it is one, and the one that was asked for. */
-function presence(
+/** Accepts a manifest only if it has a manifest's media type and the requested digest. */
+function checkPresence(
   headers: RegistryResponse['headers'],
   location: ImageLocation,
   received: string | undefined,
@@ -74,14 +78,14 @@ function presence(
   const [mediaType = ''] = (headers['content-type'] ?? '').split(';');
   const claimed = headers['docker-content-digest'];
   const digests = [claimed, received, location.digest].filter(digest => digest !== undefined);
-  const agrees = digests.every(digest => typeof digest === 'string' && agree(digest, digests as string[]));
+  const agrees = digests.every(digest => typeof digest === 'string' && isConsistent(digest, digests as string[]));
   if (!agrees || !MEDIA_TYPES.includes(mediaType.trim().toLowerCase())) return toUnreachable('unintelligible');
   const [digest] = digests;
   return { outcome: 'present', ...(typeof digest === 'string' && { digest }) };
 }
 
-/** Digests of different algorithms cannot contradict each other. */
-function agree(digest: string, others: readonly string[]): boolean {
+/** Whether digests of the same algorithm are equal. */
+function isConsistent(digest: string, others: readonly string[]): boolean {
   const algorithm = digest.slice(0, digest.indexOf(':') + 1);
   return DIGEST.test(digest) && others.every(other => other === digest || !other.startsWith(algorithm));
 }
@@ -91,11 +95,11 @@ function confirmsAbsence(body: Buffer): boolean {
     const { errors } = JSON.parse(body.toString('utf8')) as { readonly errors?: unknown };
     return Array.isArray(errors) && errors.some(error => UNKNOWN.includes((error as { code?: unknown } | null)?.code));
   } catch {
-    return false; // no JSON, or none that can be read
+    return false; // not JSON
   }
 }
 
-function challengesOf({ headers }: RegistryResponse): readonly Challenge[] {
+function readChallenges({ headers }: RegistryResponse): readonly Challenge[] {
   return parseChallenges(headers['www-authenticate']);
 }
 
@@ -103,18 +107,18 @@ function sha256(body: Buffer): string {
   return `sha256:${createHash('sha256').update(body).digest('hex')}`;
 }
 
-/** What a conversation with a registry needs to know. */
+/** What checking an image needs. */
 export interface ImageCheckInput {
   readonly policy: RegistryPolicy;
   readonly location: ImageLocation;
-  /** The tenant's own credential for this registry, looked up when it is first wanted. */
+  /** Looks up the tenant's own credential for this registry. */
   readonly credential: () => Promise<CredentialLookup>;
 }
 
 /**
- * Finds out whether a registry has an image: first as a stranger, then, where that is not enough, as the tenant.
+ * Checks whether a registry has an image: first anonymously, then, if needed, with the tenant's credential.
  *
- * A registry may deny to strangers what it has, so an absence is believed only when the tenant's credential has been used, or
+ * A registry may hide images from anonymous clients, so an absence counts only when the tenant's credential was used, or
  * there is none.
  */
 export async function checkImage(line: RegistryTransport, conversation: ImageCheckInput): Promise<ImageCheck> {
@@ -123,15 +127,15 @@ export async function checkImage(line: RegistryTransport, conversation: ImageChe
   if ('outcome' in first && first.outcome !== 'absent') return first;
 
   const known = await credential();
-  if ('challenges' in first) return asTenant(line, conversation, known, first.challenges);
+  if ('challenges' in first) return checkAsTenant(line, conversation, known, first.challenges);
   if (known.kind === 'none') return first;
   if (known.kind === 'unavailable') return { outcome: 'credential_store_unavailable' };
 
   const challenges = await fetchChallenges(line, location);
-  return challenges.length === 0 ? first : asTenant(line, conversation, known, challenges);
+  return challenges.length === 0 ? first : checkAsTenant(line, conversation, known, challenges);
 }
 
-async function asTenant(
+async function checkAsTenant(
   line: RegistryTransport,
   { policy, location }: ImageCheckInput,
   known: CredentialLookup,
@@ -141,10 +145,12 @@ async function asTenant(
   const authorization = await answerChallenge(line, visitor, challenges);
   const second = typeof authorization === 'string' ? await checkManifest(line, location, authorization) : authorization;
   const check = 'challenges' in second ? toUnreachable('denied') : second;
-  return known.kind === 'unavailable' && mightDiffer(check) ? { outcome: 'credential_store_unavailable' } : check;
+  return known.kind === 'unavailable' && mayDependOnCredential(check)
+    ? { outcome: 'credential_store_unavailable' }
+    : check;
 }
 
-/** Whether the tenant's credential, if it has one, could have led to another answer. */
-function mightDiffer(check: ImageCheck): boolean {
+/** Whether the tenant's credential could have led to another result. */
+function mayDependOnCredential(check: ImageCheck): boolean {
   return check.outcome === 'absent' || (check.outcome === 'unreachable' && check.reason === 'denied');
 }

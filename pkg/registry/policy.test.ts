@@ -108,7 +108,7 @@ describe('class of an address', () => {
     }
   }
 
-  it('takes no address in the clothes of another for public', () => {
+  it('never classifies an address that embeds another as public', () => {
     fc.assert(
       fc.property(fc.ipV4(), fc.constantFrom('::ffff:', '::', '64:ff9b::'), (address, clothes) => {
         expect(classifyAddress(`${clothes}${address}`)).to.not.equal('public');

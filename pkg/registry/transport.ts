@@ -12,19 +12,19 @@ import type { Host } from './image-location.js';
 import { type ImageCheck, toRefused, toUnreachable } from './image-check.js';
 import { isListed, mayConnect, type RegistryPolicy } from './policy.js';
 
-/** What one check is carried out with. */
+/** What one check needs. */
 export interface TransportEnv {
   readonly policy: RegistryPolicy;
   readonly resolve: HostResolver;
-  /** CA certificates, where the machine's own are not enough. */
+  /** CA certificates, when the system's are not enough. */
   readonly ca?: readonly string[];
-  /** The end of the time that the check may take. */
+  /** Aborted at the deadline of the check. */
   readonly signal: AbortSignal;
 }
 
 export type RegistryRequest = Pick<HttpExchangeRequest, 'method' | 'path' | 'headers'>;
 
-/** An answer to go on from, or the end of the check. */
+/** A response to continue from, or the final result of the check. */
 export type RegistryResult = RegistryResponse | ImageCheck;
 
 export function isFinal(reached: RegistryResult): reached is ImageCheck {
@@ -32,14 +32,15 @@ export function isFinal(reached: RegistryResult): reached is ImageCheck {
 }
 
 /**
- * The line to a registry and to its token server, for the length of one check.
+ * Requests to a registry and its token server during one check.
  *
- * Each name is looked up once, every address it has is looked at, and only those addresses are ever connected to.
+ * Each name is resolved once, all its addresses are checked against the policy, and only those are connected to. So a DNS
+ * answer that changes during the check has no effect.
  */
 export class RegistryTransport {
   readonly #env: TransportEnv;
   readonly #addresses = new Map<string, Promise<readonly string[]>>();
-  /** What the registry speaks, once it has been heard. */
+  /** The scheme of the registry, known after the first request. */
   #scheme: Scheme | undefined;
 
   constructor(env: TransportEnv) {
@@ -47,37 +48,39 @@ export class RegistryTransport {
   }
 
   /**
-   * Asks the registry. One that is listed as insecure and does not speak TLS is asked without.
+   * Sends a request to the registry; without TLS when it is listed as insecure and does not support TLS.
    *
-   * That is settled by the first question, which never carries a credential: whoever cuts a later connection does not
-   * get the credential in clear text.
+   * The first request decides that, and it never carries a credential: an attacker who cuts a later connection cannot
+   * downgrade it to get the credential in clear text.
    */
-  async requestRegistry(host: Host, asked: RegistryRequest): Promise<RegistryResult> {
-    const reached = await this.#exchange(this.#scheme ?? 'https', host, asked);
+  async requestRegistry(host: Host, request: RegistryRequest): Promise<RegistryResult> {
+    const reached = await this.#exchange(this.#scheme ?? 'https', host, request);
     const isFirst = this.#scheme === undefined;
     this.#scheme ??= 'https';
-    if (!isFirst || !this.#env.policy.insecure.has(host.text) || !isUnencrypted(reached)) return endOr(reached);
+    if (!isFirst || !this.#env.policy.insecure.has(host.text) || !isUnencrypted(reached)) return toResult(reached);
 
     this.#scheme = 'http';
-    return endOr(await this.#exchange('http', host, asked));
+    return toResult(await this.#exchange('http', host, request));
   }
 
-  /** Asks a token server, whose URL has been judged. */
+  /** Requests a token from a token server that the policy allows. */
   async requestToken(url: URL, host: Host, headers: RegistryRequest['headers']): Promise<RegistryResult> {
     const scheme = url.protocol === 'http:' ? 'http' : 'https';
-    return endOr(await this.#exchange(scheme, host, { method: 'GET', path: `${url.pathname}${url.search}`, headers }));
+    return toResult(
+      await this.#exchange(scheme, host, { method: 'GET', path: `${url.pathname}${url.search}`, headers }),
+    );
   }
 
-  async #exchange(scheme: Scheme, host: Host, asked: RegistryRequest): Promise<HttpExchangeResult | ImageCheck> {
+  async #exchange(scheme: Scheme, host: Host, request: RegistryRequest): Promise<HttpExchangeResult | ImageCheck> {
     const { policy, signal, ca } = this.#env;
-    const addresses = await this.#addressesOf(host.name, isListed(policy, host));
+    const addresses = await this.#resolveOnce(host.name, isListed(policy, host));
     if (signal.aborted) return toUnreachable('late');
     if (addresses.length === 0) return toUnreachable('unknown_host');
     if (!mayConnect(policy, host, addresses)) return toRefused('address');
-    return sendHttp({ scheme, host, addresses, ...asked, ...(ca && { ca }), signal });
+    return sendHttp({ scheme, host, addresses, ...request, ...(ca && { ca }), signal });
   }
 
-  #addressesOf(name: string, listed: boolean): Promise<readonly string[]> {
+  #resolveOnce(name: string, listed: boolean): Promise<readonly string[]> {
     const known = this.#addresses.get(name);
     if (known) return known;
     const { resolve, signal } = this.#env;
@@ -98,15 +101,15 @@ function isUnencrypted(reached: HttpExchangeResult | ImageCheck): boolean {
   return 'kind' in reached && reached.kind === 'failed' && ['no_tls', 'no_connection'].includes(reached.reason);
 }
 
-function endOr(reached: HttpExchangeResult | ImageCheck): RegistryResult {
+function toResult(reached: HttpExchangeResult | ImageCheck): RegistryResult {
   if ('outcome' in reached) return reached;
   return reached.kind === 'answer' ? reached.answer : toUnreachable(reached.reason);
 }
 
 /**
- * Finds the addresses of a name; an empty list when it has none.
+ * Resolves a name to its addresses; empty when it has none.
  *
- * `listed` is true for a name that the operator chose.
+ * `listed` is true for a name that the operator listed.
  */
 export type HostResolver = (name: string, listed: boolean, signal: AbortSignal) => Promise<readonly string[]>;
 
@@ -114,20 +117,20 @@ const TIMEOUT_MS = 2_000;
 const TRIES = 2;
 
 /**
- * Names that the operator chose are looked up as the machine does it, hosts file and search list included.
+ * Names that the operator listed are resolved by the system, hosts file and search list included.
  *
- * Names that a tenant chose go to the DNS servers alone. The machine's own look-up holds one of a handful of threads until it is
- * answered, so a few names on a slow server would stop everything else that needs a thread.
+ * Names that a tenant chose go to the DNS servers directly. The system's resolver blocks one of few threads until it is
+ * done, so some names on a slow server would stop everything else that needs a thread.
  */
 export const systemResolver: HostResolver = (name, listed, signal) =>
-  listed ? lookUp(name) : askServers(name, signal);
+  listed ? resolveBySystem(name) : resolveByDns(name, signal);
 
-async function lookUp(name: string): Promise<readonly string[]> {
+async function resolveBySystem(name: string): Promise<readonly string[]> {
   const found = await lookup(name, { all: true });
   return found.map(({ address }) => address);
 }
 
-async function askServers(name: string, signal: AbortSignal): Promise<readonly string[]> {
+async function resolveByDns(name: string, signal: AbortSignal): Promise<readonly string[]> {
   const resolver = new Resolver({ timeout: TIMEOUT_MS, tries: TRIES });
   const cancel = () => resolver.cancel();
   signal.addEventListener('abort', cancel, { once: true });
@@ -139,7 +142,7 @@ async function askServers(name: string, signal: AbortSignal): Promise<readonly s
   }
 }
 
-/** What a piece of work comes to, or `late` when the signal is aborted first. The work goes on unheard. */
+/** The result of the work, or `late` when the signal is aborted first. The work itself is not stopped. */
 export function withDeadline<T>(signal: AbortSignal, work: Promise<T>, late: T): Promise<T> {
   if (signal.aborted) {
     work.catch(() => undefined);

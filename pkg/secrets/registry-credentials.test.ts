@@ -51,7 +51,7 @@ describe('credentials for registries', () => {
     });
   }
 
-  it('are none where the platform may not look', async () => {
+  it('are none at a forbidden path', async () => {
     const credentials = createRegistryCredentials(open(['deployments']));
     expect(await credentials.credentialsFor(tenant, 'registry.example.com', signal)).to.deep.equal({ kind: 'none' });
   });

@@ -144,7 +144,7 @@ describe('resolving secrets', () => {
     });
   }
 
-  it('hands out nothing that could not be written down first', async () => {
+  it('delivers nothing when the audit record cannot be written', async () => {
     const audit = () => Promise.reject(new Error('disk full'));
     const outcome = await readEnvironment(store, references, { versions: {}, audit }).catch(
       (thrown: unknown) => thrown,
@@ -152,7 +152,7 @@ describe('resolving secrets', () => {
     expect(outcome).to.be.instanceOf(Error);
   });
 
-  it('writes down the versions, and no value', async () => {
+  it('records the versions and no value', async () => {
     const lines: string[] = [];
     const audit = async (versions: object) => void lines.push(JSON.stringify(versions));
     await readEnvironment(store, references, { versions: {}, audit });

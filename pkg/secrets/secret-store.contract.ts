@@ -146,7 +146,7 @@ export function secretStoreContract(name: string, subject: () => SecretStoreUnde
       expect(shown(await store().read(path))).to.deep.include({ version: 1, password: 'old' });
     });
 
-    it('starts from nothing with a pending version that nobody gets', async () => {
+    it('stages the first version without making it current', async () => {
       const path = at('first');
       await put(path, 0, 'new', 'pending');
       expect(await state(path)).to.deep.equal({ last: 1, pending: 1 });
@@ -176,12 +176,12 @@ export function secretStoreContract(name: string, subject: () => SecretStoreUnde
       expect(await put(path, 1, 'second')).to.equal(2);
     });
 
-    it('of what is not there is no mistake', async () => {
+    it('of a missing version succeeds', async () => {
       expect(await store().destroy(at('absent'), 1)).to.deep.equal({ kind: 'destroyed' });
       expect(await store().delete(at('absent'))).to.deep.equal({ kind: 'destroyed' });
     });
 
-    it('of a whole credential lets it begin anew', async () => {
+    it('of a whole credential lets the next write start at version 1', async () => {
       const path = at('delete');
       await put(path, 0, 'first');
       await put(path, 1, 'second');

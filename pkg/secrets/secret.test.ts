@@ -31,9 +31,9 @@ describe('Secret', () => {
     it(`does not show in ${name}`, () => expect(String(show())).not.to.include(canary));
   }
 
-  it('gives its value to who asks for it', () => expect(secret.reveal()).to.equal(canary));
+  it('returns its value from reveal', () => expect(secret.reveal()).to.equal(canary));
 
-  it('knows its size in bytes and its like', () => {
+  it('knows its size in bytes and compares with another', () => {
     expect(new Secret('ä✓').size).to.equal(5);
     expect(secret.equals(new Secret(canary))).to.equal(true);
     expect(secret.equals(new Secret('canary-7f3a9d'))).to.equal(false);

@@ -107,11 +107,11 @@ export function engineContract(name: string, open: () => Promise<EngineUnderTest
       expect(await engine.hasImage(under.image)).to.equal(true);
     });
 
-    it('says that the registry does not give an image', async () => {
+    it('reports that the registry does not have an image', async () => {
       expect(await thrownBy(engine.pull(under.absentImage))).to.be.instanceOf(ImagePullFault);
     });
 
-    it('knows what it has', async () => {
+    it('reports cpu, memory and version', async () => {
       const { cpu, memory } = await engine.facts();
 
       expect(cpu).to.be.at.least(1000);
@@ -190,7 +190,7 @@ export function engineContract(name: string, open: () => Promise<EngineUnderTest
       expect((await engine.inspect(id))?.state).to.equal('running');
     });
 
-    it('finds out whether a container is well', async () => {
+    it('reports the health of a container', async () => {
       const healthCheck = { type: 'exec', command: ['true'], interval: '1s', timeout: '10s', retries: 3 } as const;
       const id = await run({ healthCheck });
 

@@ -69,7 +69,7 @@ describe('rekeySecrets', () => {
     expect((await readKeysInUse(store)).names).to.include(nameOf(older));
   });
 
-  it('gives up what it cannot read only when it is told to', async () => {
+  it('destroys unreadable credentials only on request', async () => {
     const stranger = random.bytes(32);
     expect((await rekeyWith([stranger, older])).outcome).to.equal('done');
     await write([newer, stranger], 2, 'ours');
@@ -96,7 +96,7 @@ describe('rekeySecrets', () => {
     expect(await rekey(newer, older)).to.deep.include({ outcome: 'done', retired: [nameOf(older)] });
   });
 
-  it('does not let a key go with which somebody else goes on sealing', async () => {
+  it('does not retire a key that another process keeps sealing with', async () => {
     let after = 2;
     // At the worst moment: when all has been gone through, and is about to be declared done.
     const meddled = new Proxy(store, {

@@ -153,7 +153,7 @@ describe('the docker engine', () => {
     expect(await lab.engine.inspect(id)).to.include({ state: 'exited', exitCode: 3 });
   });
 
-  it('hands unhealthy on', async () => {
+  it('reports an unhealthy container', async () => {
     const healthCheck = { type: 'exec', command: ['exit 1'], interval: '1s', timeout: '10s', retries: 1 } as const;
     const id = await run(0, { healthCheck });
     let health = '';

@@ -14,7 +14,7 @@ type OnLine = (line: AssignmentLine) => void;
 const RETRY_MS = 500;
 
 /** What the streams need. */
-export interface StreamsEnv {
+export interface AssignmentFeedEnv {
   readonly cache: Cache;
   readonly clock: Clock;
   readonly log: Logger;
@@ -28,12 +28,12 @@ export interface StreamsEnv {
  * A stream begins with a snapshot that is at least as new as the stream. A server that has lost etcd would otherwise
  * tell a restarted agent to run a replica that has since moved to another node, and two copies would run.
  */
-export class AssignmentStreams {
-  readonly #env: StreamsEnv;
+export class AssignmentFeed {
+  readonly #env: AssignmentFeedEnv;
   readonly #open = new Map<string, Set<OnLine>>();
   readonly #unsubscribe: () => void;
 
-  constructor(env: StreamsEnv) {
+  constructor(env: AssignmentFeedEnv) {
     this.#env = env;
     this.#unsubscribe = env.cache.subscribe(change => this.#onChange(change));
   }
