@@ -2,7 +2,7 @@ import { expect } from 'chai';
 
 import type { RotationProgress, RotationRecord } from '../../crds/rotation/index.js';
 import type { SecretIntent } from '../../pkg/material/index.js';
-import { computeRemainingMs, listClaimed, type StoredRotation } from './decide.js';
+import { computeRemainingMs, listClaimed, type RotationWithProgress } from './decide.js';
 
 const AT = '2030-01-01T00:00:00.000Z';
 const PATH = 'deployments/web-db';
@@ -16,7 +16,10 @@ const intent = (state: SecretIntent['state'], version: number): SecretIntent => 
   writes: [{ path: PATH, version }],
 });
 
-const rotation = (progress?: Partial<RotationProgress>, phase: RotationRecord['phase'] = 'stage'): StoredRotation => ({
+const rotation = (
+  progress?: Partial<RotationProgress>,
+  phase: RotationRecord['phase'] = 'stage',
+): RotationWithProgress => ({
   record: {
     id: 'rot_1',
     path: PATH,
@@ -49,7 +52,7 @@ describe('janitor decision', () => {
   });
 
   const claimed = [{ path: PATH, version: 2 }];
-  const cases: readonly [string, readonly SecretIntent[], readonly StoredRotation[], readonly unknown[]][] = [
+  const cases: readonly [string, readonly SecretIntent[], readonly RotationWithProgress[], readonly unknown[]][] = [
     ['nothing without other intents and rotations', [], [], []],
     ['the versions of a stored intent', [intent('stored', 2)], [], claimed],
     ['no version of an intent that is being written', [intent('writing', 2)], [], []],

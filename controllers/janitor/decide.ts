@@ -10,7 +10,7 @@ import type { IntentWrite, SecretIntent } from '../../pkg/material/index.js';
 const REQUEST_MAX_MS = 60_000;
 
 /** A rotation of the tenant, with the progress that is stored for its credential. */
-export interface StoredRotation {
+export interface RotationWithProgress {
   readonly record: RotationRecord;
   readonly progress: RotationProgress | undefined;
 }
@@ -31,7 +31,7 @@ export function computeRemainingMs({ at }: SecretIntent, now: number): number {
  */
 export function listClaimed(
   others: readonly SecretIntent[],
-  rotations: readonly StoredRotation[],
+  rotations: readonly RotationWithProgress[],
 ): readonly IntentWrite[] {
   const stored = others.filter(({ state }) => state === 'stored').flatMap(({ writes }) => writes);
   const staged = rotations

@@ -12,7 +12,7 @@ import { completeIntent, type SecretIntent } from '../../pkg/material/index.js';
 import { again, done, type Loop, type Reconcile } from '../../pkg/reconcile/index.js';
 import type { SecretStore } from '../../pkg/secrets/index.js';
 import { type Cache, value } from '../../pkg/store/index.js';
-import { computeRemainingMs, listClaimed, type StoredRotation } from './decide.js';
+import { computeRemainingMs, listClaimed, type RotationWithProgress } from './decide.js';
 
 /** The loop. */
 export function janitor(secrets: SecretStore): Loop {
@@ -48,7 +48,7 @@ function readOtherIntents(tenant: string, key: string, cache: Cache): readonly S
   return others.map(other => value<SecretIntent>(other));
 }
 
-function readRotations(tenant: string, cache: Cache): readonly StoredRotation[] {
+function readRotations(tenant: string, cache: Cache): readonly RotationWithProgress[] {
   return cache.list(ranges.of(ranges.rotations, tenant)).map(entry => {
     const [, label = ''] = splitKey(entry.key);
     const progress = cache.get(keys.rotationProgress(tenant, label));

@@ -12,7 +12,7 @@ export interface ReplicaDecision {
 }
 
 /** What beside the replicas themselves a decision depends on. */
-export interface RolloutInput {
+export interface KeeperInput {
   /** Replicas that have been told that no node will take them: nobody waits for those. */
   readonly refused?: number;
   /** What the deployment depends on does not hold. */
@@ -37,7 +37,7 @@ export interface RolloutInput {
 export function decideReplicas(
   deployment: StoredDeployment | undefined,
   replicas: readonly ObservedReplica[],
-  { refused = 0, held = false, spare = 0 }: RolloutInput = {},
+  { refused = 0, held = false, spare = 0 }: KeeperInput = {},
 ): ReplicaDecision {
   const wanted = deployment && !deployment.metadata.deletedAt ? deployment : undefined;
   const steps: SlotStep[] = [];
@@ -113,7 +113,7 @@ function stepOut(seen: ObservedReplica, because: string, deployment: StoredDeplo
   return isWithoutContainer(seen, deployment) ? { kind: 'clear', seen } : { kind: 'retire', seen, because };
 }
 
-interface Rolling extends Required<Pick<RolloutInput, 'refused' | 'held'>> {
+interface Rolling extends Required<Pick<KeeperInput, 'refused' | 'held'>> {
   readonly wanted: StoredDeployment;
 }
 

@@ -1,6 +1,6 @@
 import { keys } from '../../crds/keys/index.js';
 import type { SchedulingReport } from '../../crds/scheduling/index.js';
-import { type PlacementInput, type PlacementPolicy, TenantFleets, toWorkload } from '../../pkg/fleet/index.js';
+import { type PlacementSources, type PlacementPolicy, TenantFleets, toWorkload } from '../../pkg/fleet/index.js';
 import type { NodeFleet } from '../../pkg/placement/index.js';
 import { again, done, type LoopEnv, type Reconcile } from '../../pkg/reconcile/index.js';
 import { value } from '../../pkg/store/index.js';
@@ -96,7 +96,7 @@ function logStep(step: SlotStep, log: LoopEnv['log']): void {
 export function countSpare(
   { deployment, replicas }: ObservedDeployment,
   fleet: NodeFleet,
-  reading: PlacementInput,
+  reading: PlacementSources,
 ): number {
   if (!deployment || deployment.metadata.deletedAt) return 0;
   const { tenant } = deployment.metadata;

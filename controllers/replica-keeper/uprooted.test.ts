@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import type { StoredDeployment } from '../../crds/deployment/index.js';
 import { containerTemplate, templateHash } from '../../crds/replica/index.js';
 import { isServing, type NodeLoss, type ObservedReplica } from '../reading/index.js';
-import { type RolloutInput, decideReplicas } from './decide.js';
+import { type KeeperInput, decideReplicas } from './decide.js';
 
 const AT = '2030-01-01T00:00:00.000Z';
 const still = { key: 'node-status/t1/n1', at: 7 };
@@ -61,11 +61,7 @@ const seen = (slot: number, where: Where, { of = web(), retiring = false } = {})
   };
 };
 
-const stepsOf = (
-  deployment: StoredDeployment,
-  replicas: readonly ObservedReplica[],
-  circumstances: RolloutInput = {},
-) =>
+const stepsOf = (deployment: StoredDeployment, replicas: readonly ObservedReplica[], circumstances: KeeperInput = {}) =>
   decideReplicas(deployment, replicas, circumstances).steps.map(step =>
     step.kind === 'fill' ? `fill ${step.slot}` : `${step.kind} ${step.seen.replica.slot}`,
   );

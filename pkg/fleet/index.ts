@@ -22,7 +22,7 @@ export {
   sumRequests,
   toCandidate,
 } from './candidates.js';
-export type { PlacementInput, PlacementPolicy } from './workload.js';
+export type { PlacementSources, PlacementPolicy } from './workload.js';
 export {
   defaultPolicy,
   explainDeployment,

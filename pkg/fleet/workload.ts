@@ -41,7 +41,7 @@ export function toPlacementPolicy(settings: Settings): PlacementPolicy {
 }
 
 /** What a workload is read from, beside the deployment itself. */
-export interface PlacementInput {
+export interface PlacementSources {
   readonly cache: Cache;
   readonly policy: PlacementPolicy;
 }
@@ -50,7 +50,7 @@ export interface PlacementInput {
 export function toWorkload(
   spec: Deployment,
   tenant: string,
-  { cache, policy }: PlacementInput,
+  { cache, policy }: PlacementSources,
   totals: FleetTotals,
 ): Workload {
   const residency = toResidencyRule(spec, policy.regions);
@@ -123,7 +123,7 @@ function tenantOf(tenant: string, cache: Cache): StoredTenant | undefined {
 }
 
 /** Why the replicas of a deployment are or would be where they are, by every node of its tenant. */
-export function explainDeployment(spec: Deployment, tenant: string, reading: PlacementInput): Explanation {
+export function explainDeployment(spec: Deployment, tenant: string, reading: PlacementSources): Explanation {
   const candidates = candidatesOf(tenant, reading);
   const workload = toWorkload(spec, tenant, reading, totalsOf(tenant, reading));
   return explainNodes(workload, candidates, filters);
@@ -134,18 +134,18 @@ export function previewPlacement(
   spec: Deployment,
   tenant: string,
   count: number,
-  reading: PlacementInput,
+  reading: PlacementSources,
 ): PlacementResult {
   const fleet = new NodeFleet(candidatesOf(tenant, reading));
   return fleet.place(count, toWorkload(spec, tenant, reading, totalsOf(tenant, reading)));
 }
 
-function candidatesOf(tenant: string, { cache }: PlacementInput) {
+function candidatesOf(tenant: string, { cache }: PlacementSources) {
   return cache.list(ranges.of(ranges.nodes, tenant)).map(entry => toCandidate(value<StoredNode>(entry), cache));
 }
 
 /** As quotas count it: what has been given a node, be it a node that is no more. */
-function totalsOf(tenant: string, { cache }: PlacementInput): FleetTotals {
+function totalsOf(tenant: string, { cache }: PlacementSources): FleetTotals {
   const replicas = cache.list(ranges.of(ranges.replicas, tenant)).map(entry => value<Replica>(entry));
   return sumRequests(replicas.filter(({ nodeId }) => nodeId !== undefined));
 }
