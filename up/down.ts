@@ -3,7 +3,7 @@ import { existsSync, rmSync } from 'node:fs';
 import { type ExitCode, exitCode, type Terminal } from '../pkg/cli/index.js';
 import type { Clock } from '../pkg/clock/index.js';
 import type { Home, PartRecord } from './home.js';
-import { endProcess, isAlive, findStrays } from './os-process.js';
+import { terminateProcess, isAlive, findStrays } from './os-process.js';
 import { destroyDockerd, dockerdFolder, stopLocalContainers, stopDockerd } from './parts/engine.js';
 import { findSupervisor } from './supervise.js';
 
@@ -47,7 +47,7 @@ export async function stopParts(home: Home, clock: Clock, ended: OnEnded): Promi
   const supervisor = findSupervisor(home);
   // In the foreground it is this very process, which has stopped supervising.
   if (supervisor && supervisor.pid !== process.pid)
-    await timed(clock, 'supervisor', ended, () => endProcess(supervisor, { clock, graceMs: 5_000 }));
+    await timed(clock, 'supervisor', ended, () => terminateProcess(supervisor, { clock, graceMs: 5_000 }));
   home.supervisor.remove();
 
   const records = home.records.names().flatMap(name => home.records.read(name) ?? []);
@@ -55,9 +55,9 @@ export async function stopParts(home: Home, clock: Clock, ended: OnEnded): Promi
     const { name, process: identity, graceMs } = record;
     // An engine leaves containers behind when it is merely ended, and even when it was killed long ago.
     if (name === 'dockerd') await timed(clock, name, ended, () => stopDockerd(home, clock));
-    else if (isAlive(identity)) await timed(clock, name, ended, () => endProcess(identity, { clock, graceMs }));
+    else if (isAlive(identity)) await timed(clock, name, ended, () => terminateProcess(identity, { clock, graceMs }));
   }
-  for (const stray of findStrays(home.folder, [])) await endProcess(stray, { clock, graceMs: 5_000 });
+  for (const stray of findStrays(home.folder, [])) await terminateProcess(stray, { clock, graceMs: 5_000 });
   for (const { name } of records) home.records.remove(name);
 }
 

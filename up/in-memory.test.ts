@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 
 import { SimulatedEngine } from '../pkg/agent/index.js';
-import { type DeploymentView, readiness } from '../pkg/cli/index.js';
+import { type DeploymentView, assessReadiness } from '../pkg/cli/index.js';
 import { Client } from '../pkg/client/index.js';
 import { systemClock, systemRandom } from '../pkg/clock/index.js';
 import { silentLogger } from '../pkg/log/index.js';
@@ -35,7 +35,7 @@ describe('everything in one process', () => {
   const untilReady = async (name: string): Promise<DeploymentView> => {
     for await (const change of client.watch<DeploymentView>('/api/v1/deployments')) {
       if (change.type === 'refused') throw new Error(change.refusal.rejections[0].code);
-      if (change.type !== 'bookmark' && change.object.name === name && readiness(change.object) === 'yes')
+      if (change.type !== 'bookmark' && change.object.name === name && assessReadiness(change.object) === 'yes')
         return change.object;
     }
     throw new Error('the watch ended');

@@ -18,7 +18,7 @@ import { EmbeddedSecretStore, SecretKeyring } from '../pkg/secrets/index.js';
 import { MemoryStore, WatchCache } from '../pkg/store/index.js';
 import { stopContainers } from './parts/engine.js';
 import { PartFault } from './part.js';
-import { mintJoinToken, findNode } from './parts/nodes.js';
+import { mintJoinToken, fetchNode } from './parts/nodes.js';
 
 const READY_WITHIN_MS = 30_000;
 
@@ -133,7 +133,7 @@ async function startAgents(
 async function untilReady(client: Client, clock: Clock, name: string): Promise<string> {
   const deadline = clock.monotonic() + READY_WITHIN_MS;
   for (;;) {
-    const node = await findNode(client, name);
+    const node = await fetchNode(client, name);
     if (node?.status === 'ready') return node.id;
     if (clock.monotonic() > deadline) throw new PartFault(`${name} did not become ready in time`);
     await sleep(clock, 50);

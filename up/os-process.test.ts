@@ -7,7 +7,7 @@ import { expect } from 'chai';
 
 import { systemClock } from '../pkg/clock/index.js';
 import { Home } from './home.js';
-import { endProcess, identifyProcess, isAlive, MARK_VARIABLE, findStrays } from './os-process.js';
+import { terminateProcess, identifyProcess, isAlive, MARK_VARIABLE, findStrays } from './os-process.js';
 
 describe('operating-system processes', () => {
   let home: Home;
@@ -33,7 +33,7 @@ describe('operating-system processes', () => {
       expect(findStrays(home.folder, [own, identifyProcess(stray)!])).to.deep.equal([]);
     } finally {
       for (const identity of [foreign, own, identifyProcess(stray)!])
-        await endProcess(identity, { clock: systemClock, graceMs: 500 });
+        await terminateProcess(identity, { clock: systemClock, graceMs: 500 });
     }
   });
 

@@ -38,7 +38,10 @@ export interface EndProcessOptions {
 }
 
 /** Sends SIGTERM, then SIGKILL after the grace period. Resolves when the process is gone. */
-export async function endProcess(identity: ProcessIdentity, { clock, graceMs }: EndProcessOptions): Promise<void> {
+export async function terminateProcess(
+  identity: ProcessIdentity,
+  { clock, graceMs }: EndProcessOptions,
+): Promise<void> {
   signal(identity, 'SIGTERM');
   if (await goneWithin(identity, clock, graceMs)) return;
   signal(identity, 'SIGKILL');

@@ -42,10 +42,10 @@ export interface ChorePart extends PartCommon {
   run(env: PartEnv): Promise<StartResult>;
 }
 
-export type Part = ProcessPart | ChorePart;
+export type UpPart = ProcessPart | ChorePart;
 
 /** Parts that come up one after the other. Lanes of one stage come up side by side; stages one after the other. */
-export type PartLane = readonly Part[];
+export type PartLane = readonly UpPart[];
 export type PartStages = readonly (readonly PartLane[])[];
 
 /** A part of the all-in-one did not come up. */

@@ -8,7 +8,7 @@ import { BrokenAnswerFault, UnreachableFault } from '../pkg/client/index.js';
 import { type Clock, sleep } from '../pkg/clock/index.js';
 import { clone } from '../pkg/version/index.js';
 import { PartFault } from './part.js';
-import { endProcess, identifyProcess } from './os-process.js';
+import { terminateProcess, identifyProcess } from './os-process.js';
 
 /** The first of the wanted ports that is free, or any free one. */
 export async function choosePort(wanted: readonly number[]): Promise<number> {
@@ -71,7 +71,7 @@ export async function waitUntilServing({ pid, clock, logFile, serves }: ServingC
     if (!identity || identifyProcess(pid)?.started !== identity.started)
       throw new PartFault(`it ended right after its start${readLogTail(logFile)}`);
     if (clock.monotonic() > deadline) {
-      await endProcess(identity, { clock, graceMs: 2_000 });
+      await terminateProcess(identity, { clock, graceMs: 2_000 });
       throw new PartFault(`it did not serve within ${PATIENCE_MS / 1000} s${readLogTail(logFile)}`);
     }
     await sleep(clock, LOOK_EVERY_MS);

@@ -1,7 +1,7 @@
 import { type Paint, paint, type Terminal } from '../pkg/cli/index.js';
 import type { Clock } from '../pkg/clock/index.js';
 import type { Home, UpPlan, PlanProgress, PlanStep } from './home.js';
-import type { Part } from './part.js';
+import type { UpPart } from './part.js';
 
 /** How far a plan is, recorded on disk for the command that asked for it. */
 export class ProgressRecorder {
@@ -20,7 +20,7 @@ export class ProgressRecorder {
   }
 
   /** Begins a pass over these parts. A plan that is carried out stays `up` while its parts do. */
-  begin(plan: UpPlan, parts: readonly Part[]): void {
+  begin(plan: UpPlan, parts: readonly UpPart[]): void {
     if (plan.id !== this.#plan.id) {
       this.#outcome = 'working';
       this.#steps = [];
@@ -31,17 +31,17 @@ export class ProgressRecorder {
     this.#save();
   }
 
-  working(part: Part): void {
+  working(part: UpPart): void {
     this.#since.set(part.name, this.#clock.monotonic());
     this.#set({ name: part.name, title: part.title, state: 'working' });
   }
 
-  done(part: Part, detail: string): void {
+  done(part: UpPart, detail: string): void {
     if (this.#find(part.name)?.state === 'done') return;
     this.#set({ name: part.name, title: part.title, state: 'done', detail, ...this.#took(part) });
   }
 
-  failed(part: Part, reason: string): void {
+  failed(part: UpPart, reason: string): void {
     const { name, title, remedy } = part;
     this.#set({ name, title, state: 'failed', detail: reason, remedy, ...this.#took(part) });
   }
@@ -52,7 +52,7 @@ export class ProgressRecorder {
     this.#save();
   }
 
-  #took({ name }: Part): { readonly ms?: number } {
+  #took({ name }: UpPart): { readonly ms?: number } {
     const since = this.#since.get(name);
     return since === undefined ? {} : { ms: Math.round(this.#clock.monotonic() - since) };
   }

@@ -3,8 +3,15 @@ import { existsSync, linkSync, renameSync, rmSync } from 'node:fs';
 import { systemClock } from '../pkg/clock/index.js';
 import type { Logger } from '../pkg/log/index.js';
 import { Home, listLocalNodes, type UpPlan, writeJson } from './home.js';
-import { endProcess, identifyProcess, isAlive, MARK_VARIABLE, type ProcessIdentity, findStrays } from './os-process.js';
-import type { Part, PartEnv, PartStages } from './part.js';
+import {
+  terminateProcess,
+  identifyProcess,
+  isAlive,
+  MARK_VARIABLE,
+  type ProcessIdentity,
+  findStrays,
+} from './os-process.js';
+import type { UpPart, PartEnv, PartStages } from './part.js';
 import { controllersPart, serverPart } from './parts/control-plane.js';
 import { dockerdFolder, dockerdPart, findSystemDocker, systemDockerPart } from './parts/engine.js';
 import { agentPart, removeNodePart, toNodeName } from './parts/nodes.js';
@@ -24,7 +31,7 @@ export async function superviseHome(folder: string, log: Logger, signal: AbortSi
   const known = home.records.names().flatMap(name => home.records.read(name)?.process ?? []);
   for (const stray of findStrays(folder, known)) {
     log.warn('ending a process that no record names', { pid: stray.pid });
-    await endProcess(stray, { clock: systemClock, graceMs: 5_000 });
+    await terminateProcess(stray, { clock: systemClock, graceMs: 5_000 });
   }
   const supervisor = new Supervisor({
     home,
@@ -77,7 +84,7 @@ export function findSupervisor(home: Home): ProcessIdentity | undefined {
 
 /** The parts of a plan, in the order they are started. */
 export function planStages(home: Home, environment: PartEnv['environment']): (plan: UpPlan) => Promise<PartStages> {
-  let enginePart: Promise<Part> | undefined;
+  let enginePart: Promise<UpPart> | undefined;
   return async ({ id, nodes, engine }) => {
     const numbers = Array.from({ length: nodes }, (_, index) => index + 1);
     const control = [etcdPart, serverPart, controllersPart];
@@ -93,7 +100,7 @@ export function planStages(home: Home, environment: PartEnv['environment']): (pl
 }
 
 /** An engine that we have started before holds our containers: it stays in use, whichever engine has appeared since. */
-async function findEngine(home: Home, environment: PartEnv['environment']): Promise<Part> {
+async function findEngine(home: Home, environment: PartEnv['environment']): Promise<UpPart> {
   const host = existsSync(dockerdFolder(home)) ? undefined : await findSystemDocker(environment);
   return host === undefined ? dockerdPart : systemDockerPart(host);
 }

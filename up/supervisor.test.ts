@@ -9,7 +9,7 @@ import { until } from '../dev/testing/index.js';
 import { sleep, systemClock } from '../pkg/clock/index.js';
 import { silentLogger } from '../pkg/log/index.js';
 import { Home, type PlanProgress } from './home.js';
-import { endProcess, isAlive } from './os-process.js';
+import { terminateProcess, isAlive } from './os-process.js';
 import type { ProcessPart, PartStages } from './part.js';
 import { stopParts } from './down.js';
 import { Supervisor } from './supervisor.js';
@@ -162,7 +162,7 @@ describe('Supervisor', () => {
     await up();
     const { process: identity } = home.records.read('a')!;
 
-    await endProcess({ ...identity, started: '1' }, { clock: systemClock, graceMs: 10 });
+    await terminateProcess({ ...identity, started: '1' }, { clock: systemClock, graceMs: 10 });
 
     expect(isAlive(identity)).to.equal(true);
   });

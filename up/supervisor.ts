@@ -2,9 +2,9 @@ import { backoffMs, type Clock, sleep } from '../pkg/clock/index.js';
 import { asError } from '../pkg/fault/index.js';
 import type { Logger } from '../pkg/log/index.js';
 import type { Home, PartFacts, UpPlan } from './home.js';
-import { endProcess, identifyProcess, isAlive } from './os-process.js';
+import { terminateProcess, identifyProcess, isAlive } from './os-process.js';
 import { ProgressRecorder } from './progress.js';
-import type { StartResult, ChorePart, PartLane, Part, PartEnv, ProcessPart, PartStages } from './part.js';
+import type { StartResult, ChorePart, PartLane, UpPart, PartEnv, ProcessPart, PartStages } from './part.js';
 
 const LOOK_EVERY_MS = 500;
 const RESTART_BACKOFF = { firstMs: 500, capMs: 30_000 };
@@ -77,7 +77,7 @@ export class Supervisor {
   }
 
   /** Ensures that one part is up. Undefined when it is not, and will not be before the next pass. */
-  async #ensure(part: Part, recorder: ProgressRecorder): Promise<StartResult | undefined> {
+  async #ensure(part: UpPart, recorder: ProgressRecorder): Promise<StartResult | undefined> {
     const { clock, log } = this.#options;
     const recipe = part.recipe(this.#facts);
     const running = part.kind === 'process' ? await this.#findRunning(part, recipe) : this.#findFinished(part, recipe);
@@ -104,7 +104,7 @@ export class Supervisor {
     if (!record || !isAlive(record.process)) return undefined;
     if (record.recipe === recipe) return record;
     log.info('replacing a part whose configuration changed', { process: part.name });
-    await endProcess(record.process, { clock, graceMs: part.graceMs });
+    await terminateProcess(record.process, { clock, graceMs: part.graceMs });
     return undefined;
   }
 
@@ -135,13 +135,13 @@ export class Supervisor {
   }
 
   /** Ends processes that the plan no longer has. Their records stay until they are gone. */
-  async #endUnwanted(wanted: readonly Part[]): Promise<void> {
+  async #endUnwanted(wanted: readonly UpPart[]): Promise<void> {
     const { home, clock } = this.#options;
     const keep = new Set(wanted.map(({ name }) => name));
     for (const name of home.records.names()) {
       if (keep.has(name)) continue;
       const record = home.records.read(name);
-      if (record) await endProcess(record.process, { clock, graceMs: record.graceMs });
+      if (record) await terminateProcess(record.process, { clock, graceMs: record.graceMs });
       home.records.remove(name);
     }
   }

@@ -3,7 +3,7 @@ import { sleep, untilAborted } from '../pkg/clock/index.js';
 import { silentLogger } from '../pkg/log/index.js';
 import { exampleFile, runDemo } from './demo.js';
 import type { EngineKind, Home, UpPlan, PlanProgress } from './home.js';
-import { endProcess, identifyProcess, type ProcessIdentity } from './os-process.js';
+import { terminateProcess, identifyProcess, type ProcessIdentity } from './os-process.js';
 import { startProgram } from './program.js';
 import { ProgressPrinter } from './progress.js';
 import { stopParts } from './down.js';
@@ -122,7 +122,7 @@ async function reportFailure(
   if (!progress && !terminal.interrupted.aborted) {
     terminal.err(`\nThe supervisor ended unexpectedly. Its log is ${home.path('logs', 'supervisor.log')}\n`);
   }
-  if (started?.identity) await endProcess(started.identity, { clock: terminal.clock, graceMs: 5_000 });
+  if (started?.identity) await terminateProcess(started.identity, { clock: terminal.clock, graceMs: 5_000 });
   await started?.ended;
   if (started) await stopParts(home, terminal.clock, () => undefined);
   terminal.err(`\nMooring is not up. Logs are in ${home.path('logs')}\n`);

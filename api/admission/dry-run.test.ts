@@ -2,7 +2,7 @@ import { expect } from 'chai';
 
 import { optionalFields } from '../../crds/deployment/index.js';
 import { keys } from '../../crds/keys/index.js';
-import { patched } from '../../pkg/cli/json-patch.js';
+import { applyJsonPatch } from '../../pkg/cli/json-patch.js';
 import { create } from '../../pkg/store/index.js';
 import { ApiLab } from '../api-lab.testing.js';
 import { CodeWorld, entry, ready, web } from '../routes/deployment/code-world.testing.js';
@@ -52,7 +52,7 @@ describe('dry runs', () => {
     expect(list(candidates).map(({ node }) => node)).to.deep.equal(['machine-1', 'machine-2']);
     expect(list(candidates).every(({ reasons }) => list(reasons).length > 0)).to.equal(true);
     expect([next, unplaced]).to.deep.equal([[], 1]);
-    expect(patched({}, body['diff'] as never)).to.deep.equal(body['object']);
+    expect(applyJsonPatch({}, body['diff'] as never)).to.deep.equal(body['object']);
     expect(await world.stored()).to.equal(before);
   });
 

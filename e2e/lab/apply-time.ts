@@ -1,5 +1,5 @@
 import type { DockerEngine } from '../../pkg/agent/index.js';
-import type { Change } from '../../pkg/client/index.js';
+import type { WatchChange } from '../../pkg/client/index.js';
 import type { ShownDeployment, TenantDesk } from './tenant-desk.js';
 
 /** Milliseconds from sending a deployment until a tail that was already open shows every replica running. */
@@ -56,7 +56,7 @@ export async function engineAlone(
   return took;
 }
 
-async function next<T>(changes: AsyncIterator<Change<T>>): Promise<Change<T>> {
+async function next<T>(changes: AsyncIterator<WatchChange<T>>): Promise<WatchChange<T>> {
   const result = await changes.next();
   if (result.done) throw new Error('the tail ended');
   return result.value;

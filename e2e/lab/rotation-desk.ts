@@ -1,4 +1,4 @@
-import type { Answer } from '../../pkg/client/index.js';
+import type { ApiAnswer } from '../../pkg/client/index.js';
 import type { TenantDesk } from './tenant-desk.js';
 import { taken, until } from './until.js';
 
@@ -26,7 +26,7 @@ export class RotationDesk {
     return taken(await this.#shop.client.request<ShownRotation>('GET', `${this.#path}/rotation`));
   }
 
-  ask(body: unknown): Promise<Answer<ShownRotation>> {
+  ask(body: unknown): Promise<ApiAnswer<ShownRotation>> {
     return this.#shop.client.request<ShownRotation>('POST', `${this.#path}/rotate`, { body });
   }
 

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-import type { Answer } from '../../pkg/client/index.js';
+import type { ApiAnswer } from '../../pkg/client/index.js';
 
 /** Asks again and again until the answer is something; after `withinMs` fails with what was being waited for. */
 export async function until<T>(what: string, ask: () => Promise<T | undefined | false>, withinMs = 30_000): Promise<T> {
@@ -20,7 +20,7 @@ export async function until<T>(what: string, ask: () => Promise<T | undefined | 
 }
 
 /** The value of an answer that must not be a refusal. */
-export function taken<T>(answer: Answer<T>): T {
+export function taken<T>(answer: ApiAnswer<T>): T {
   if (answer.ok) return answer.value;
   throw new Error(
     `refused with ${answer.status}: ${answer.rejections.map(({ code, field }) => `${code} (${field})`).join(', ')}`,

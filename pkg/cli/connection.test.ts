@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 
 import { findConnection } from './connection.js';
-import { testTerminal } from './fake-api.js';
-import { UsageFault } from './faults.js';
+import { testTerminal } from './fake-api.testing.js';
+import { UsageFault } from './exit-code.js';
 
 describe('findConnection', () => {
   let folder: string;

@@ -3,9 +3,8 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 
 import { Client } from '../client/index.js';
-import { UsageFault } from './faults.js';
-import { developmentFile } from './home.js';
-import type { Terminal } from './terminal.js';
+import { UsageFault } from './exit-code.js';
+import { developmentFile, type Terminal } from './terminal.js';
 
 /** Flags that every command takes. */
 export interface ConnectionFlags {
@@ -16,7 +15,7 @@ export interface ConnectionFlags {
 }
 
 /** Whose token a command needs: the tenant's own, or the platform administrator's. */
-export type Speaker = 'tenant' | 'platform';
+export type TokenScope = 'tenant' | 'platform';
 
 /** Where to connect, and as whom. `origin` says which source named the server. */
 export interface Connection {
@@ -37,7 +36,7 @@ export interface Connection {
 export async function findConnection(
   flags: ConnectionFlags,
   terminal: Terminal,
-  speaker: Speaker = 'tenant',
+  speaker: TokenScope = 'tenant',
 ): Promise<Connection> {
   const { environment } = terminal;
   const given = tokenGiven(flags, environment);
@@ -67,7 +66,7 @@ export async function findConnection(
 }
 
 /** A client for what `findConnection` found. */
-export async function connect(flags: ConnectionFlags, terminal: Terminal, speaker?: Speaker): Promise<Client> {
+export async function connect(flags: ConnectionFlags, terminal: Terminal, speaker?: TokenScope): Promise<Client> {
   const { server, token, caFile, tenant } = await findConnection(flags, terminal, speaker);
   return new Client({
     server,
@@ -81,10 +80,10 @@ export async function connect(flags: ConnectionFlags, terminal: Terminal, speake
 
 interface Source {
   readonly server: string;
-  readonly tokens: Readonly<Partial<Record<Speaker, string>>>;
+  readonly tokens: Readonly<Partial<Record<TokenScope, string>>>;
 }
 
-function tokenFrom(source: Source | undefined, speaker: Speaker): string | undefined {
+function tokenFrom(source: Source | undefined, speaker: TokenScope): string | undefined {
   return source?.tokens[speaker] ?? source?.tokens.tenant;
 }
 

@@ -2,28 +2,31 @@ import { readFileSync } from 'node:fs';
 
 import { type ErrorCode, isScalar, LineCounter, parseAllDocuments } from 'yaml';
 
-import { UsageFault } from './faults.js';
-import type { Locate } from './print/refusal.js';
+import type { Alteration, Warning } from '../../crds/rule/index.js';
+import type { ApiAnswer, Client } from '../client/index.js';
+import { UsageFault } from './exit-code.js';
+import type { Locate } from './session.js';
 import type { Terminal } from './terminal.js';
+import type { DeploymentView } from './views.js';
 
-/** One object that a person wrote, and where its fields stand. */
-export interface Declared {
+/** One object of a file, and the places of its fields. */
+export interface ManifestDocument {
   readonly value: Readonly<Record<string, unknown>>;
-  /** `web.yaml:12:3`, for what cannot be told by a field. */
+  /** `web.yaml:12:3`, for a problem without a field. */
   readonly place: string;
   readonly locate: Locate;
 }
 
 /** Reads every object of a file; `-` is standard input. A JSON file is read as the YAML that it is. */
-export async function readDeclared(file: string, terminal: Terminal): Promise<readonly Declared[]> {
+export async function readManifests(file: string, terminal: Terminal): Promise<readonly ManifestDocument[]> {
   const text = file === '-' ? await terminal.readInput() : readText(file);
-  const found = declaredIn(text, file === '-' ? 'standard input' : file);
-  if (found.length === 0) throw new UsageFault(`${file}: holds no object.`);
+  const found = parseManifests(text, file === '-' ? 'standard input' : file);
+  if (found.length === 0) throw new UsageFault(`${file}: contains no object.`);
   return found;
 }
 
-/** The objects in a text. All mistakes of syntax are told at once, each with its line and column. */
-export function declaredIn(text: string, source: string): readonly Declared[] {
+/** The objects in a text. All syntax errors are reported at once, each with its line and column. */
+export function parseManifests(text: string, source: string): readonly ManifestDocument[] {
   const counter = new LineCounter();
   const documents = parseAllDocuments(text, { lineCounter: counter, logLevel: 'error' });
   if (!Array.isArray(documents)) return [];
@@ -51,14 +54,14 @@ export function declaredIn(text: string, source: string): readonly Declared[] {
     });
 }
 
-/** Whether nothing but comments stands between two separators. A null that somebody wrote is not nothing. */
+/** Whether nothing but comments stands between two separators. A null that was written is not empty. */
 function isEmpty(contents: unknown): boolean {
   return contents === null || (isScalar(contents) && contents.value === null && contents.source === '');
 }
 
-/** The nearest node that exists on the way to a field: a field that is missing is shown where it should have been. */
+/** The nearest node that exists on the way to a field: a missing field is reported where it belongs. */
 function offsetOf(nodeAt: (path: readonly (string | number)[]) => unknown, field: string): number | undefined {
-  const path = pathOf(field);
+  const path = parseFieldPath(field);
   for (let length = path.length; length > 0; length--) {
     const node = nodeAt(path.slice(0, length)) as { readonly range?: readonly number[] | null } | undefined;
     if (node?.range) return node.range[0];
@@ -67,7 +70,7 @@ function offsetOf(nodeAt: (path: readonly (string | number)[]) => unknown, field
 }
 
 /** `ports[0].containerPort` → `['ports', 0, 'containerPort']` */
-function pathOf(field: string): readonly (string | number)[] {
+function parseFieldPath(field: string): readonly (string | number)[] {
   return [...field.matchAll(/\[(\d+)\]|\["([^"]*)"\]|([^.[\]]+)/g)].map(([, index, quoted, name]) =>
     index === undefined ? (quoted ?? name ?? '') : Number(index),
   );
@@ -81,9 +84,9 @@ function readText(file: string): string {
   }
 }
 
-/** What the library would quote a piece of the file for: there may be a credential in it, so the place must do. */
+/** Errors whose own message quotes the file: it may hold a credential, so only the place is printed. */
 const UNQUOTED: Readonly<Partial<Record<ErrorCode, string>>> = {
-  UNEXPECTED_TOKEN: 'Something stands here that does not belong',
+  UNEXPECTED_TOKEN: 'Unexpected token',
   TAG_RESOLVE_FAILED: 'Unknown tag; a value that begins with ! needs quotes',
   BAD_DIRECTIVE: 'Unknown directive',
   BAD_DQ_ESCAPE: 'Invalid escape sequence',
@@ -104,4 +107,74 @@ function firstLine(message: string): string {
 
 function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The server's answer to a dry run. */
+export interface DryRunView {
+  readonly change: 'create' | 'update' | 'delete' | 'none';
+  readonly object: Readonly<Record<string, unknown>>;
+  readonly alterations: readonly Alteration[];
+  readonly warnings: readonly Warning[];
+  readonly recreated?: readonly { readonly replica: number }[];
+  readonly secrets?: readonly {
+    readonly path: string;
+    readonly resolves: boolean;
+    readonly missing: readonly string[];
+  }[];
+  readonly placement?: { readonly able: number; readonly next: readonly string[]; readonly unplaced: number };
+}
+
+const COLLECTIONS: Readonly<Record<string, string>> = { Deployment: '/api/v1/deployments', Job: '/api/v1/jobs' };
+
+/** Where objects of the declared kind are. A document without a kind is sent as a deployment, for the server to judge. */
+function collectionOf(declared: ManifestDocument): string {
+  return COLLECTIONS[kindOf(declared)] ?? '';
+}
+
+function kindOf({ value }: ManifestDocument): string {
+  const { kind = 'Deployment' } = value;
+  return typeof kind === 'string' ? kind : '';
+}
+
+/** Rejects a document that cannot be sent at all. */
+export function checkManifest(declared: ManifestDocument): void {
+  const { kind, name } = declared.value;
+  if (collectionOf(declared) === '') {
+    const known = Object.keys(COLLECTIONS).join(' or ');
+    throw new UsageFault(`${declared.place}: kind ${JSON.stringify(kind)} cannot be applied. It must be ${known}.`);
+  }
+  if (typeof name !== 'string' || name === '') throw new UsageFault(`${declared.place}: must have a name.`);
+}
+
+/** The object as it is printed: `deployment/web`. */
+export function formatTitle(declared: ManifestDocument): string {
+  return `${kindOf(declared).toLowerCase()}/${String(declared.value['name'])}`;
+}
+
+/** The object as the server holds it now; undefined when there is none. */
+export async function fetchCurrent(
+  client: Client,
+  declared: ManifestDocument,
+): Promise<ApiAnswer<DeploymentView | undefined>> {
+  if (declared.value['kind'] === 'Job') return { ok: true, status: 200, value: undefined };
+  const answer = await client.request<DeploymentView>('GET', objectPath(declared));
+  return answer.ok || answer.status !== 404 ? answer : { ok: true, status: 200, value: undefined };
+}
+
+/** Sends a document: a change where there is an object already, a new one otherwise. */
+export function sendManifest<T>(
+  client: Client,
+  declared: ManifestDocument,
+  exists: boolean,
+  options: { readonly dryRun?: boolean } = {},
+): Promise<ApiAnswer<T>> {
+  const query = options.dryRun ? { dryRun: true } : {};
+  const request = { body: declared.value, query };
+  return exists
+    ? client.request<T>('PUT', objectPath(declared), request)
+    : client.request<T>('POST', collectionOf(declared), request);
+}
+
+function objectPath(declared: ManifestDocument): string {
+  return `${collectionOf(declared)}/${encodeURIComponent(String(declared.value['name']))}`;
 }

@@ -1,9 +1,11 @@
-/** What a command came to, for scripts. The meanings are fixed for ever. */
+import { Fault } from '../fault/index.js';
+
+/** The exit codes, for scripts. Their meanings never change. */
 export const exitCode = {
   ok: 0,
   /** The server refused the request, or what was waited for failed. */
   refused: 1,
-  /** The command line, or a file it names, makes no sense. */
+  /** The command line, or a file it names, cannot be understood. */
   usage: 2,
   notFound: 3,
   /** No server could be reached, or it cannot serve right now. */
@@ -11,7 +13,7 @@ export const exitCode = {
   timedOut: 5,
   /** No token, a token that is not valid, or one that may not do this. */
   notAllowed: 6,
-  /** A bug: nothing else explains it. */
+  /** A bug in moor. */
   unexpected: 70,
   interrupted: 130,
 } as const;
@@ -32,9 +34,14 @@ export const exitCodeMeanings: readonly (readonly [ExitCode, string])[] = [
 ];
 
 /** The exit code for an HTTP status that is not a success. */
-export function exitCodeOf(status: number): ExitCode {
+export function toExitCode(status: number): ExitCode {
   if (status === 401 || status === 403) return exitCode.notAllowed;
   if (status === 404) return exitCode.notFound;
   if (status === 429 || status >= 500) return exitCode.unreachable;
   return exitCode.refused;
+}
+
+/** The user can fix this: the message says what is wrong and what to do. */
+export class UsageFault extends Fault {
+  readonly retriable = false;
 }

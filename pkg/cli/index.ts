@@ -1,12 +1,12 @@
 /**
  * The command line: `moor`.
  *
- * Each command is a function of a session (terminal, colours, a way to connect) and its input, and answers an exit code
- * that scripts may rely on. It prints what was asked for on standard output, and everything else on standard error.
+ * Each command is a function of a session (terminal, colours, a way to connect) and its input, and resolves with an exit
+ * code that scripts may rely on. It prints what was asked for on standard output, and everything else on standard error.
  *
  * ## Using it
  *
- * `run(words, terminal)` runs one command line. `main.ts` does that for the process; tests bring a terminal of their own.
+ * `run(argv, terminal)` runs one command line. `main.ts` does that for the process; tests bring a terminal of their own.
  * A new command is one file in `commands/` and one entry in `program.ts`, loaded only when it is used.
  *
  * ## What this package leaves to others
@@ -16,11 +16,12 @@
  *
  * @module
  */
-export { type ExitCode, exitCode } from './exit-code.js';
-export { developmentFile, homeFolder, logFile } from './home.js';
-export { type Paint, paint } from './print/paint.js';
-export { type Readiness, readiness } from './readiness.js';
+export type { ExitCode } from './exit-code.js';
+export { exitCode } from './exit-code.js';
+export type { Terminal } from './terminal.js';
+export { developmentFile, homeFolder, logFile, processTerminal } from './terminal.js';
+export type { Paint } from './print/text.js';
+export { paint } from './print/text.js';
+export type { DeploymentView, NodeView, Readiness } from './views.js';
+export { assessReadiness } from './views.js';
 export { run } from './run.js';
-export { processTerminal, type Terminal } from './terminal.js';
-
-export type { DeploymentView, NodeView } from './views.js';

@@ -3,7 +3,7 @@ import type { PatchStep } from '../../crds/rejections/index.js';
 type Holder = Record<string, unknown> | unknown[];
 
 /** The document that a JSON Patch makes of another; undefined when the patch does not fit it. */
-export function patched(document: unknown, steps: readonly PatchStep[]): unknown {
+export function applyJsonPatch(document: unknown, steps: readonly PatchStep[]): unknown {
   let result: unknown = structuredClone(document);
   for (const step of steps) {
     const next = applied(result, step);

@@ -1,39 +1,38 @@
 import { formatBytes, formatCores } from '../../crds/grammar/index.js';
-import type { Speaker } from './connection.js';
-import { UsageFault } from './faults.js';
-import { age } from './print/age.js';
-import { inkFor, type Paint } from './print/paint.js';
+import type { TokenScope } from './connection.js';
+import { UsageFault } from './exit-code.js';
 import type { Cell } from './print/table.js';
+import { formatAge, inkFor, type Paint } from './print/text.js';
 import type { DeploymentView, EventView, NodeView, TenantView, TokenView } from './views.js';
 
 /** What a cell may depend on beside its object. */
-export interface Look {
+export interface CellContext {
   readonly now: number;
   readonly ink: Paint;
 }
 
-export interface Column<T> {
+export interface KindColumn<T> {
   readonly title: string;
   /** Shown with `-o wide` only. */
   readonly wide?: true;
-  readonly cell: (object: T, look: Look) => Cell | string;
+  readonly cell: (object: T, look: CellContext) => Cell | string;
 }
 
 /** A kind of object that can be listed. */
-export interface Kind<T> {
-  /** What a person may call it; the first name is the one that lists print. */
+export interface CliKind<T> {
+  /** Names that the user may type; the first is the one that lists print. */
   readonly names: readonly string[];
   readonly path: string;
-  readonly speaker: Speaker;
-  readonly columns: readonly Column<T>[];
+  readonly speaker: TokenScope;
+  readonly columns: readonly KindColumn<T>[];
   readonly nameOf: (object: T) => string;
 }
 
-const state = (word: string, { ink }: Look): Cell => ({ text: word, paint: inkFor(ink, word) });
+const state = (word: string, { ink }: CellContext): Cell => ({ text: word, paint: inkFor(ink, word) });
 
 const ready = ({ status, replicas }: DeploymentView) => `${status?.readyReplicas ?? 0}/${replicas}`;
 
-export const deployments: Kind<DeploymentView> = {
+export const deployments: CliKind<DeploymentView> = {
   names: ['deployment', 'deployments', 'deploy'],
   path: '/api/v1/deployments',
   speaker: 'tenant',
@@ -42,7 +41,7 @@ export const deployments: Kind<DeploymentView> = {
     { title: 'NAME', cell: ({ name }) => name },
     { title: 'READY', cell: ready },
     { title: 'PHASE', cell: ({ status }, look) => state(status?.phase ?? 'Pending', look) },
-    { title: 'AGE', cell: ({ metadata }, { now }) => age(metadata.createdAt, now) },
+    { title: 'AGE', cell: ({ metadata }, { now }) => formatAge(metadata.createdAt, now) },
     { title: 'IMAGE', cell: ({ image }) => image },
     { title: 'GENERATION', wide: true, cell: ({ metadata }) => String(metadata.generation) },
     { title: 'UID', wide: true, cell: ({ metadata }) => metadata.uid },
@@ -50,7 +49,7 @@ export const deployments: Kind<DeploymentView> = {
   ],
 };
 
-export const nodes: Kind<NodeView> = {
+export const nodes: CliKind<NodeView> = {
   names: ['node', 'nodes'],
   path: '/api/v1/nodes',
   speaker: 'tenant',
@@ -63,21 +62,21 @@ export const nodes: Kind<NodeView> = {
       title: 'MEMORY FREE',
       cell: ({ free, capacity }) => `${formatBytes(free.memory)} of ${formatBytes(capacity.memory)}`,
     },
-    { title: 'HEARD', cell: ({ agent }, { now }) => age(agent.lastHeartbeatAt ?? undefined, now) },
-    { title: 'AGE', cell: ({ metadata }, { now }) => age(metadata.createdAt, now) },
+    { title: 'LAST HEARTBEAT', cell: ({ agent }, { now }) => formatAge(agent.lastHeartbeatAt ?? undefined, now) },
+    { title: 'AGE', cell: ({ metadata }, { now }) => formatAge(metadata.createdAt, now) },
     { title: 'AGENT', wide: true, cell: ({ agent }) => agent.version },
     { title: 'ID', wide: true, cell: ({ id }) => id },
     { title: 'LABELS', wide: true, cell: ({ labels }) => pairs(labels) },
   ],
 };
 
-export const events: Kind<EventView> = {
+export const events: CliKind<EventView> = {
   names: ['event', 'events'],
   path: '/api/v1/events',
   speaker: 'tenant',
   nameOf: ({ id }) => id,
   columns: [
-    { title: 'LAST SEEN', cell: ({ lastSeenAt }, { now }) => age(lastSeenAt, now) },
+    { title: 'LAST SEEN', cell: ({ lastSeenAt }, { now }) => formatAge(lastSeenAt, now) },
     {
       title: 'TYPE',
       cell: ({ type, severity }, { ink }) => ({ text: type, ...(severity === 'warning' ? { paint: ink.red } : {}) }),
@@ -90,7 +89,7 @@ export const events: Kind<EventView> = {
   ],
 };
 
-export const tenants: Kind<TenantView> = {
+export const tenants: CliKind<TenantView> = {
   names: ['tenant', 'tenants'],
   path: '/api/v1/tenants',
   speaker: 'platform',
@@ -98,12 +97,12 @@ export const tenants: Kind<TenantView> = {
   columns: [
     { title: 'NAME', cell: ({ name }) => name },
     { title: 'ID', cell: ({ id }) => id },
-    { title: 'AGE', cell: ({ createdAt }, { now }) => age(createdAt, now) },
+    { title: 'AGE', cell: ({ createdAt }, { now }) => formatAge(createdAt, now) },
     { title: 'PLATFORM', wide: true, cell: ({ platform }) => (platform ? 'yes' : 'no') },
   ],
 };
 
-export const tokens: Kind<TokenView> = {
+export const tokens: CliKind<TokenView> = {
   names: ['token', 'tokens'],
   path: '/api/v1/tokens',
   speaker: 'tenant',
@@ -118,17 +117,17 @@ export const tokens: Kind<TokenView> = {
   ],
 };
 
-/** Every kind, as one that nothing more is known of. */
+/** Every kind. */
 export const kinds = [
   deployments,
   nodes,
   events,
   tenants,
   tokens,
-] as readonly Kind<never>[] as readonly Kind<unknown>[];
+] as readonly CliKind<never>[] as readonly CliKind<unknown>[];
 
-/** The kind a person means. */
-export function kindCalled(word: string): Kind<unknown> {
+/** The kind that the user named. */
+export function findKind(word: string): CliKind<unknown> {
   const found = kinds.find(({ names }) => names.includes(word.toLowerCase()));
   if (found) return found;
   throw new UsageFault(`there is no kind "${word}". Known are ${kinds.map(({ names }) => names[1]).join(', ')}.`);

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { knownOf, LogTail } from './log-tail.js';
+import { countKnown, LogTail } from './replica-logs.js';
 
 const numbered = (from: number, to: number) => Array.from({ length: to - from }, (_, at) => `line ${from + at}`);
 
@@ -19,7 +19,7 @@ describe('the tail of a log', () => {
       known: 5,
     },
   ]) {
-    it(`knows ${what}`, () => expect(knownOf(again, printed)).to.equal(known));
+    it(`knows ${what}`, () => expect(countKnown(again, printed)).to.equal(known));
   }
 
   const lab = () => {

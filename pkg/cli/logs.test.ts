@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 
 import { until } from '../../dev/testing/index.js';
-import { FakeApi, refused, type TestTerminal, testTerminal } from './fake-api.js';
+import { FakeApi, refused, type TestTerminal, testTerminal } from './fake-api.testing.js';
 import type { run as Run } from './run.js';
 
 const LOGS = 'GET /api/v1/deployments/web/logs';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 import { expect } from 'chai';
 
-import { FakeApi, refused, testTerminal } from './fake-api.js';
+import { FakeApi, refused, testTerminal } from './fake-api.testing.js';
 import type { run as Run } from './run.js';
 
 const WATCH = 'GET /api/v1/nodes?watch=true';

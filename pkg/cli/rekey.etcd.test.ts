@@ -12,7 +12,7 @@ import { sleep, systemClock, systemRandom } from '../clock/index.js';
 import { EtcdProcess } from '../../dev/processes/index.js';
 import { toCredentialPath, toSecretDocument, EmbeddedSecretStore, loadSecretKeyring } from '../secrets/index.js';
 import { EtcdStore, replace, value } from '../store/index.js';
-import { testTerminal } from './fake-api.js';
+import { testTerminal } from './fake-api.testing.js';
 import type { run as Run } from './run.js';
 
 const TENANT = 'a2d1b2a0-0000-4000-8000-000000000001';

@@ -1,9 +1,8 @@
-import { type Client, type Exchange, UnreachableFault } from '../client/index.js';
+import { type Client, type StreamAnswer, UnreachableFault } from '../client/index.js';
 import { backoffMs, sleep } from '../clock/index.js';
 import { readLines } from '../ndjson/index.js';
 import { type ExitCode, exitCode } from './exit-code.js';
 import { deployments } from './kinds.js';
-import { LogTail } from './log-tail.js';
 import type { Session } from './session.js';
 import type { DeploymentView } from './views.js';
 
@@ -34,7 +33,7 @@ export async function printReplica(session: Session, client: Client, wanted: Rep
       if (answer.ok) {
         reached = true;
         await readInto(session, tail, answer.body);
-      } else if (!reached || !mayPass(answer.status)) return session.refused(answer);
+      } else if (!reached || !mayPass(answer.status)) return session.reportRejection(answer);
       if (!wanted.follow || !(await isWanted(client, wanted))) return exitCode.ok;
     } catch (thrown) {
       if (terminal.interrupted.aborted) return exitCode.ok;
@@ -45,7 +44,7 @@ export async function printReplica(session: Session, client: Client, wanted: Rep
   return exitCode.ok;
 }
 
-function ask(session: Session, client: Client, wanted: ReplicaLogs, again: number | undefined): Promise<Exchange> {
+function ask(session: Session, client: Client, wanted: ReplicaLogs, again: number | undefined): Promise<StreamAnswer> {
   const { deployment, replica, follow, tail } = wanted;
   return client.stream(pathOf(deployment, '/logs'), {
     query: { follow: follow || undefined, tail: again ?? tail, replica },
@@ -88,4 +87,67 @@ function mayPass(status: number): boolean {
 
 function pathOf(deployment: string, below = ''): string {
   return `${deployments.path}/${encodeURIComponent(deployment)}${below}`;
+}
+
+/** Lines that are remembered, and asked for again after a break. */
+const REMEMBERED = 1_000;
+
+/**
+ * The output of one replica, printed line by line and each line once, over connections that break.
+ *
+ * The server has no cursor in a log. So the last lines are read again after a break and compared with those that were
+ * printed last: only what comes after them is new.
+ */
+export class LogTail {
+  readonly #print: (line: string) => void;
+  #printed: string[] = [];
+  /** What was read again so far, while it is not clear yet what of it is new. */
+  #again: string[] | undefined;
+
+  constructor(print: (line: string) => void) {
+    this.#print = print;
+  }
+
+  /** Begins to read again. Returns how many lines to ask for; undefined when none was printed yet. */
+  resume(): number | undefined {
+    if (this.#printed.length === 0) return undefined;
+    this.#again = [];
+    return REMEMBERED;
+  }
+
+  /** One more line was read. */
+  read(line: string): void {
+    if (!this.#again) return this.#printLine(line);
+    this.#again.push(line);
+    if (this.#again.length >= REMEMBERED) this.settle();
+  }
+
+  /** No more lines of the past are to be expected: what was read again is complete. */
+  settle(): void {
+    const again = this.#again ?? [];
+    this.#again = undefined;
+    for (const line of again.slice(countKnown(again, this.#printed))) this.#printLine(line);
+  }
+
+  #printLine(line: string): void {
+    this.#print(line);
+    this.#printed.push(line);
+    if (this.#printed.length > REMEMBERED) this.#printed.shift();
+  }
+}
+
+/** How many of the lines that were read again are known: up to where they agree with the most of what was printed. */
+export function countKnown(again: readonly string[], printed: readonly string[]): number {
+  let best = { known: 0, agreeing: 0 };
+  for (let known = 1; known <= again.length; known++) {
+    const agreeing = Math.min(known, printed.length);
+    if (agreeing > best.agreeing && agrees(again.slice(known - agreeing, known), printed.slice(-agreeing))) {
+      best = { known, agreeing };
+    }
+  }
+  return best.known;
+}
+
+function agrees(some: readonly string[], others: readonly string[]): boolean {
+  return some.every((line, at) => line === others[at]);
 }

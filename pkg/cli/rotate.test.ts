@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 import { expect } from 'chai';
 
-import { FakeApi, refused, testTerminal } from './fake-api.js';
+import { FakeApi, refused, testTerminal } from './fake-api.testing.js';
 import type { run as Run } from './run.js';
 
 const PHASES = ['stage', 'promote', 'verify', 'retire'] as const;
@@ -140,11 +140,11 @@ describe('moor rotate', () => {
   });
 
   for (const abortedAt of ['stage', 'promote', 'verify']) {
-    it(`has not succeeded when somebody else turns it back at ${abortedAt}`, async () => {
+    it(`fails when another request aborts the rotation at ${abortedAt}`, async () => {
       stands = { ...stands, abortedAt };
       const { code, err } = await moor('--auto');
       expect(code).to.equal(1);
-      expect(err).to.contain('turned back');
+      expect(err).to.contain('was aborted by another request');
       expect(asked().at(-1)).to.deep.equal({ phase: abortedAt });
     });
   }

@@ -2,23 +2,22 @@ import { CommanderError } from 'commander';
 
 import { BrokenAnswerFault, UnreachableFault } from '../client/index.js';
 import { asError, Fault } from '../fault/index.js';
-import { type ExitCode, exitCode } from './exit-code.js';
-import { UsageFault } from './faults.js';
-import { paint } from './print/paint.js';
-import { createProgram, exitCodeOfUsage } from './program.js';
+import { type ExitCode, exitCode, UsageFault } from './exit-code.js';
+import { paint } from './print/text.js';
+import { createProgram, toUsageExitCode } from './program.js';
 import type { Terminal } from './terminal.js';
 
 /** Runs one command line to its end. Whatever happens becomes a message and an exit code. */
-export async function run(words: readonly string[], terminal: Terminal): Promise<ExitCode> {
+export async function run(argv: readonly string[], terminal: Terminal): Promise<ExitCode> {
   let code: ExitCode = exitCode.ok;
-  const program = createProgram(terminal, came => {
-    code = came;
+  const program = createProgram(terminal, result => {
+    code = result;
   });
   try {
-    await program.parseAsync([...words], { from: 'user' });
+    await program.parseAsync([...argv], { from: 'user' });
     return code;
   } catch (thrown) {
-    if (thrown instanceof CommanderError) return exitCodeOfUsage(thrown);
+    if (thrown instanceof CommanderError) return toUsageExitCode(thrown);
     return explainFault(thrown, terminal);
   }
 }

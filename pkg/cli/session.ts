@@ -1,8 +1,7 @@
-import type { Client, Refusal } from '../client/index.js';
-import { type ConnectionFlags, connect, type Speaker } from './connection.js';
-import { type ExitCode, exitCodeOf } from './exit-code.js';
-import { type Paint, paint } from './print/paint.js';
-import { type Locate, refusalText } from './print/refusal.js';
+import type { Client, RejectionAnswer, ClientRejection } from '../client/index.js';
+import { connect, type ConnectionFlags, type TokenScope } from './connection.js';
+import { type ExitCode, toExitCode } from './exit-code.js';
+import { type Paint, paint, plain } from './print/text.js';
 import type { Terminal } from './terminal.js';
 
 /** What one command works with. */
@@ -10,12 +9,12 @@ export interface Session {
   readonly terminal: Terminal;
   readonly ink: Paint;
   /** A client for the server that the flags, the environment or this clone name. */
-  connect(speaker?: Speaker): Promise<Client>;
-  /** Prints why the server refused, and says what to exit with. */
-  refused(refusal: Refusal, locate?: Locate): ExitCode;
+  connect(speaker?: TokenScope): Promise<Client>;
+  /** Prints why the server refused, and returns the exit code. */
+  reportRejection(refusal: RejectionAnswer, locate?: Locate): ExitCode;
 }
 
-/** A command's work. It prints through its session and answers what to exit with. */
+/** The work of one command. It prints through its session and resolves with the exit code. */
 export type Command<Input> = (session: Session, input: Input) => Promise<ExitCode>;
 
 /** Loads a command and runs it with its input. */
@@ -32,12 +31,39 @@ export function openSession(terminal: Terminal, flags: ConnectionFlags): Session
       clients.push(client);
       return client;
     },
-    refused(refusal, locate) {
-      terminal.err(refusalText(refusal, ink, locate));
-      return exitCodeOf(refusal.status);
+    reportRejection(refusal, locate) {
+      terminal.err(formatRejections(refusal, ink, locate));
+      return toExitCode(refusal.status);
     },
     close() {
       for (const client of clients) client.close();
     },
   };
+}
+
+/** The place of a field in the file that the request was read from. */
+export type Locate = (field: string) => string | undefined;
+
+/** Every reason why a request was refused, each with what is needed to fix it. */
+export function formatRejections(refusal: RejectionAnswer, ink: Paint, locate: Locate = () => undefined): string {
+  const { rejections } = refusal;
+  const head = rejections.length === 1 ? 'refused' : `refused for ${rejections.length} reasons`;
+  return `${ink.red(head)}\n${rejections.map(rejection => one(rejection, ink, locate)).join('')}`;
+}
+
+function one(rejection: ClientRejection, ink: Paint, locate: Locate): string {
+  const place = locate(rejection.field);
+  const field = rejection.field === '' ? '(the request)' : plain(rejection.field);
+  const rows: readonly (readonly [string, string | undefined])[] = [
+    ['field', place === undefined ? field : `${field}  ${ink.dim(place)}`],
+    ['received', plain(rejection.received)],
+    ['expected', plain(rejection.expected)],
+    ['why', plain(rejection.why)],
+    ['fix', rejection.fix && JSON.stringify(rejection.fix)],
+    ['see', plain(rejection.doc)],
+  ];
+  const body = rows
+    .filter(([, text]) => text !== undefined && text !== '')
+    .map(([name, text]) => `    ${ink.dim(name.padEnd(9))} ${text}\n`);
+  return `  ${ink.bold(plain(rejection.code))}\n${body.join('')}`;
 }

@@ -1,15 +1,18 @@
-import { type Clock, type Random, systemClock, systemRandom } from '../clock/index.js';
+import { join, resolve } from 'node:path';
 
-/** The world of a command: where it prints, what it reads, how it is told to stop. */
+import { type Clock, type Random, systemClock, systemRandom } from '../clock/index.js';
+import { clone } from '../version/index.js';
+
+/** The environment of a command: where it prints, what it reads, how it is interrupted. */
 export interface Terminal {
-  /** For what was asked for. */
+  /** Standard output: the result. */
   out(text: string): void;
-  /** For what a person should know beside it. */
+  /** Standard error: remarks for the user. */
   err(text: string): void;
   readInput(): Promise<string>;
-  /** Asks a person; false where there is none. */
+  /** Asks the user; false without a terminal. */
   confirm(question: string): Promise<boolean>;
-  /** Columns to fit into, when a person is looking. */
+  /** Columns to fit into, when the output is a terminal. */
   readonly width: number | undefined;
   readonly colours: boolean;
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -24,7 +27,7 @@ export function processTerminal(): Terminal {
   const interrupt = new AbortController();
   process.once('SIGINT', () => interrupt.abort());
   process.once('SIGTERM', () => interrupt.abort());
-  // A reader that has seen enough, such as head, is no reason to complain.
+  // A reader that ends early, such as head, is no error.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(0);
   });
@@ -63,4 +66,43 @@ async function readAll(): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of process.stdin) chunks.push(chunk as Buffer);
   return Buffer.concat(chunks).toString('utf8');
+}
+
+/** When to stop waiting: Ctrl-C, or the time that was given. */
+export interface Deadline {
+  readonly signal: AbortSignal;
+  readonly passed: boolean;
+  end(): void;
+}
+
+export function startDeadline({ clock, interrupted }: Terminal, ms: number | undefined): Deadline {
+  const late = new AbortController();
+  const cancel = ms === undefined ? () => undefined : clock.after(ms, () => late.abort());
+  return {
+    signal: AbortSignal.any([interrupted, late.signal]),
+    get passed() {
+      return late.signal.aborted;
+    },
+    end: cancel,
+  };
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Where the all-in-one keeps everything: `MOORING_HOME`, or `.mooring` in the clone. */
+export function homeFolder(environment: Environment): string {
+  return resolve(environment['MOORING_HOME'] || join(clone, '.mooring'));
+}
+
+/**
+ * Names the development server and its tokens, for commands run on this machine: `{server, tokens: {tenant,
+ * platform}}`. Written by `moor up`, mode 0600.
+ */
+export function developmentFile(environment: Environment): string {
+  return join(homeFolder(environment), 'dev.json');
+}
+
+/** The log of one process of the all-in-one. */
+export function logFile(environment: Environment, name: string): string {
+  return join(homeFolder(environment), 'logs', `${name}.log`);
 }

@@ -5,7 +5,7 @@ import type { Capacity, NodeCondition } from '../../crds/node/index.js';
 import type { Alteration, Warning } from '../../crds/rule/index.js';
 import type { StoredTenant, StoredToken } from '../../crds/tenant/index.js';
 
-/** A deployment as the server shows it. There is no status until the status roller has looked at it. */
+/** A deployment as the server shows it. It has no status until the status roller has written one. */
 export interface DeploymentView extends Deployment {
   readonly metadata: Metadata & { readonly revision: string };
   readonly status?: DeploymentStatus | null;
@@ -29,3 +29,15 @@ export interface NodeView {
 export type EventView = StoredEvent;
 export type TenantView = StoredTenant;
 export type TokenView = Omit<StoredToken, 'digest'>;
+
+/** Whether a deployment runs as its spec says: `no` means that waiting longer will not help by itself. */
+export type Readiness = 'yes' | 'notYet' | 'no';
+
+/** Judges by the status of the latest generation only. */
+export function assessReadiness({ metadata, replicas, status }: DeploymentView): Readiness {
+  if (!status || status.uid !== metadata.uid || status.observedGeneration < metadata.generation) return 'notYet';
+  if (status.phase === 'Failed') return 'no';
+  const settled = status.phase === 'Running' || status.phase === 'Stopped';
+  const complete = status.readyReplicas >= replicas && status.updatedReplicas >= replicas;
+  return settled && complete ? 'yes' : 'notYet';
+}

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import fc from 'fast-check';
 
-import { FakeApi, refused, testTerminal } from './fake-api.js';
-import { patched } from './json-patch.js';
-import { paint } from './print/paint.js';
+import { FakeApi, refused, testTerminal } from './fake-api.testing.js';
+import { applyJsonPatch } from './json-patch.js';
+import { paint } from './print/text.js';
 import { unifiedDiff } from './print/unified-diff.js';
 import type { run as Run } from './run.js';
 
@@ -161,7 +161,7 @@ describe('moor, before it writes', () => {
       expect((await moor(['apply', '-f', path, '--fix', '--yes'])).code).to.equal(0);
     });
 
-    it('gives up on mends that do not mend', async () => {
+    it('gives up on fixes that do not help', async () => {
       fix[0]!.value = 'web:4';
       expect((await moor(['apply', '-f', path, '--fix', '--yes'])).code).to.equal(1);
       fix[0]!.value = 'web:3';
@@ -172,7 +172,7 @@ describe('moor, before it writes', () => {
     it('needs no server', async () => {
       const { code, out } = await moor(['explain', 'replicas_negative']);
       expect([code, api.got]).to.deep.equal([0, []]);
-      expect(out).to.contain('replicas_negative').and.to.contain('mended').and.to.contain('replicas: -1');
+      expect(out).to.contain('replicas_negative').and.to.contain('fixed:').and.to.contain('replicas: -1');
     });
 
     it('knows when there is no such code', async () => {
@@ -182,7 +182,7 @@ describe('moor, before it writes', () => {
 });
 
 describe('a JSON Patch', () => {
-  const cases: readonly [name: string, steps: Parameters<typeof patched>[1], result: unknown][] = [
+  const cases: readonly [name: string, steps: Parameters<typeof applyJsonPatch>[1], result: unknown][] = [
     ['replaces', [{ op: 'replace', path: '/a', value: 2 }], { a: 2, list: [1, 2, 3] }],
     ['removes', [{ op: 'remove', path: '/a' }], { list: [1, 2, 3] }],
     ['adds', [{ op: 'add', path: '/b~1c', value: 1 }], { a: 1, list: [1, 2, 3], 'b/c': 1 }],
@@ -194,7 +194,7 @@ describe('a JSON Patch', () => {
     ['does not reach what was inherited', [{ op: 'add', path: '/__proto__/x', value: 1 }], undefined],
   ];
   for (const [name, steps, result] of cases) {
-    it(name, () => expect(patched({ a: 1, list: [1, 2, 3] }, steps)).to.deep.equal(result));
+    it(name, () => expect(applyJsonPatch({ a: 1, list: [1, 2, 3] }, steps)).to.deep.equal(result));
   }
 });
 

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 
 import { Client } from './client.js';
-import { BrokenAnswerFault, UnreachableFault } from './faults.js';
+import { BrokenAnswerFault, UnreachableFault } from './answer.js';
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 

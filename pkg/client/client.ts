@@ -1,11 +1,18 @@
 import type { IncomingMessage } from 'node:http';
 
 import { type Clock, type Random, systemClock, systemRandom } from '../clock/index.js';
-import { type Answer, type Exchange, type Listing, type Refusal, refusalIn } from './answer.js';
-import type { Change } from './change.js';
-import { BrokenAnswerFault, UnreachableFault } from './faults.js';
-import { type Connections, openConnections, type Query, send } from './transport.js';
-import { type WatchOptions, watch } from './watch.js';
+import {
+  type ApiAnswer,
+  BrokenAnswerFault,
+  type WatchChange,
+  type StreamAnswer,
+  type ObjectList,
+  type RejectionAnswer,
+  parseRejectionAnswer,
+  UnreachableFault,
+} from './answer.js';
+import { type Connections, openConnections, type QueryParameters, sendCall } from './transport.js';
+import { watch, type WatchOptions } from './watch.js';
 
 export interface ClientOptions {
   /** `http://127.0.0.1:7070` */
@@ -21,7 +28,7 @@ export interface ClientOptions {
 }
 
 export interface RequestOptions {
-  readonly query?: Query;
+  readonly query?: QueryParameters;
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
@@ -42,7 +49,7 @@ export class Client {
   }
 
   /** One request, and the JSON it came to. */
-  async request<T>(method: string, path: string, options: RequestOptions = {}): Promise<Answer<T>> {
+  async request<T>(method: string, path: string, options: RequestOptions = {}): Promise<ApiAnswer<T>> {
     const answer = await this.#send(method, path, options);
     const status = answer.statusCode ?? 0;
     const text = await this.#readText(answer);
@@ -51,12 +58,12 @@ export class Client {
   }
 
   /** Every item of a list, page after page. */
-  async all<T>(path: string, options: RequestOptions = {}): Promise<Answer<Listing<T>>> {
+  async all<T>(path: string, options: RequestOptions = {}): Promise<ApiAnswer<ObjectList<T>>> {
     const items: T[] = [];
     let next: string | undefined;
     for (;;) {
       const query = { limit: 500, ...options.query, ...(next === undefined ? {} : { continue: next }) };
-      const page = await this.request<Listing<T> & { readonly next?: string | null }>('GET', path, {
+      const page = await this.request<ObjectList<T> & { readonly next?: string | null }>('GET', path, {
         ...options,
         query,
       });
@@ -68,14 +75,17 @@ export class Client {
   }
 
   /** A tail of a list, for as long as its reader stays. See `watch`. */
-  watch<T>(path: string, options: WatchOptions & { readonly query?: Query } = {}): AsyncIterable<Change<T>> {
-    const open = (query: Query, signal: AbortSignal) =>
+  watch<T>(
+    path: string,
+    options: WatchOptions & { readonly query?: QueryParameters } = {},
+  ): AsyncIterable<WatchChange<T>> {
+    const open = (query: QueryParameters, signal: AbortSignal) =>
       this.stream(path, { query: { ...options.query, ...query }, signal });
     return watch<T>(open, options, { clock: this.#clock, random: this.#options.random ?? systemRandom });
   }
 
   /** One request whose answer arrives bit by bit. A connection that breaks meanwhile throws `UnreachableFault`. */
-  async stream(path: string, options: RequestOptions = {}): Promise<Exchange> {
+  async stream(path: string, options: RequestOptions = {}): Promise<StreamAnswer> {
     const answer = await this.#send('GET', path, options);
     const status = answer.statusCode ?? 0;
     if (status >= 200 && status < 300) return { ok: true, body: this.#chunks(answer) };
@@ -107,7 +117,7 @@ export class Client {
       ...(signal === undefined ? {} : { signal }),
       timeoutMs,
     };
-    return send(call, this.#pool, this.#clock);
+    return sendCall(call, this.#pool, this.#clock);
   }
 
   async #readText(answer: IncomingMessage): Promise<string> {
@@ -133,9 +143,9 @@ export class Client {
     }
   }
 
-  #refusal(answer: IncomingMessage, text: string): Refusal {
+  #refusal(answer: IncomingMessage, text: string): RejectionAnswer {
     const status = answer.statusCode ?? 0;
-    const refusal = refusalIn(status, this.#parse(status, text), answer.headers['retry-after']);
+    const refusal = parseRejectionAnswer(status, this.#parse(status, text), answer.headers['retry-after']);
     if (refusal) return refusal;
     throw new BrokenAnswerFault(this.server.origin, status, 'the body is not a rejection');
   }

@@ -18,9 +18,9 @@
  *
  * @module
  */
-export type { Answer, Exchange, Listing, Refusal, Rejection } from './answer.js';
-export type { Change } from './change.js';
-export { Client, type ClientOptions, type RequestOptions } from './client.js';
-export { BrokenAnswerFault, UnreachableFault } from './faults.js';
-export type { Query } from './transport.js';
+export type { ApiAnswer, WatchChange, StreamAnswer, ObjectList, RejectionAnswer, ClientRejection } from './answer.js';
+export { BrokenAnswerFault, UnreachableFault } from './answer.js';
+export type { ClientOptions, RequestOptions } from './client.js';
+export { Client } from './client.js';
+export type { QueryParameters } from './transport.js';
 export type { WatchOptions } from './watch.js';

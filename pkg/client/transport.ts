@@ -2,13 +2,13 @@ import http from 'node:http';
 import https from 'node:https';
 
 import type { Clock } from '../clock/index.js';
-import { UnreachableFault } from './faults.js';
+import { UnreachableFault } from './answer.js';
 
 /** What follows the `?`. What is undefined is left out. */
-export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
+export type QueryParameters = Readonly<Record<string, string | number | boolean | undefined>>;
 
 /** One HTTP request, before it is sent. */
-export interface Call {
+export interface HttpCall {
   readonly method: string;
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
@@ -32,7 +32,7 @@ export function openConnections(server: URL, ca: string | undefined): Connection
  * A kept connection may have been closed by the server in the very moment it was used again. A request that only
  * reads is then sent once more; one that writes is not, because it may have been heard.
  */
-export async function send(call: Call, pool: Connections, clock: Clock): Promise<http.IncomingMessage> {
+export async function sendCall(call: HttpCall, pool: Connections, clock: Clock): Promise<http.IncomingMessage> {
   const first = await attempt(call, pool, clock);
   if (first.kind === 'answer') return first.answer;
   const stale = first.reused && call.method === 'GET' && !call.signal?.aborted;
@@ -45,7 +45,7 @@ type Attempt =
   | { readonly kind: 'answer'; readonly answer: http.IncomingMessage }
   | { readonly kind: 'failed'; readonly fault: UnreachableFault; readonly reused: boolean };
 
-function attempt(call: Call, pool: Connections, clock: Clock): Promise<Attempt> {
+function attempt(call: HttpCall, pool: Connections, clock: Clock): Promise<Attempt> {
   const { url, method, headers, body, signal } = call;
   const open = url.protocol === 'https:' ? https.request : http.request;
   return new Promise(resolve => {

@@ -1,10 +1,8 @@
 import { expect } from 'chai';
 
 import { type Clock, seededRandom } from '../clock/index.js';
-import type { Exchange, Rejection } from './answer.js';
-import type { Change } from './change.js';
-import { UnreachableFault } from './faults.js';
-import type { Query } from './transport.js';
+import { type WatchChange, type StreamAnswer, type ClientRejection, UnreachableFault } from './answer.js';
+import type { QueryParameters } from './transport.js';
 import { watch, type WatchOptions } from './watch.js';
 
 interface Thing {
@@ -13,7 +11,7 @@ interface Thing {
 }
 
 /** What one connection does: lines, then an ending. */
-type Script = readonly (readonly [type: string, cursor: string, object?: Thing] | 'cut')[] | Exchange | Error;
+type Script = readonly (readonly [type: string, cursor: string, object?: Thing] | 'cut')[] | StreamAnswer | Error;
 
 /** Timers fire at once, except long ones, which never do. */
 const impatient: Clock = {
@@ -25,12 +23,16 @@ const impatient: Clock = {
   },
 };
 
-const refusal = (status: number): Exchange => ({ ok: false, status, rejections: [{ code: 'x' } as Rejection] });
+const refusal = (status: number): StreamAnswer => ({
+  ok: false,
+  status,
+  rejections: [{ code: 'x' } as ClientRejection],
+});
 
 function scripted(scripts: readonly Script[]) {
-  const asked: Query[] = [];
+  const asked: QueryParameters[] = [];
   const left = [...scripts];
-  const open = async (query: Query): Promise<Exchange> => {
+  const open = async (query: QueryParameters): Promise<StreamAnswer> => {
     asked.push(query);
     const script = left.shift();
     if (script === undefined) throw new Error('asked too often');
@@ -40,7 +42,7 @@ function scripted(scripts: readonly Script[]) {
   return { asked, open };
 }
 
-async function* bodyOf(script: Exclude<Script, Exchange | Error>): AsyncGenerator<Buffer> {
+async function* bodyOf(script: Exclude<Script, StreamAnswer | Error>): AsyncGenerator<Buffer> {
   for (const step of script) {
     if (step === 'cut') throw new UnreachableFault('x', { because: 'cut' });
     const [type, cursor, object] = step;
@@ -58,7 +60,7 @@ async function follow(scripts: readonly Script[], count: number, options: WatchO
   return { seen, asked };
 }
 
-function tell(change: Change<Thing>): string {
+function tell(change: WatchChange<Thing>): string {
   if (change.type === 'refused') return `refused ${change.refusal.status}`;
   if (change.type === 'bookmark') return `bookmark ${change.cursor}`;
   return `${change.type} ${change.object.id}${change.object.n ?? ''}`;

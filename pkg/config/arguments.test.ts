@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 
 import { readArguments } from './arguments.js';
-import { InvalidSettingFault } from './faults.js';
+import { InvalidSettingFault } from './settings.js';
 
 describe('arguments of a process', () => {
   it('gives settings by their keys, and the rest by their names', () => {

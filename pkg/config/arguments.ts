@@ -1,10 +1,9 @@
 import { parseArgs } from 'node:util';
 
-import { InvalidSettingFault } from './faults.js';
-import { flagOf, settingsTable } from './settings.js';
+import { toFlag, InvalidSettingFault, settingsTable } from './settings.js';
 
 /** What the arguments of a process say. */
-export interface Arguments {
+export interface ProcessArguments {
   /** Values of settings, by the setting's key, for `loadSettings`. */
   readonly flags: Readonly<Record<string, string>>;
   /** `--config`. */
@@ -14,10 +13,10 @@ export interface Arguments {
 }
 
 /** Reads `--<setting> <value>` for every setting there is, `--config`, and further options by name. */
-export function readArguments(argv: readonly string[], more: readonly string[] = []): Arguments {
+export function readArguments(argv: readonly string[], more: readonly string[] = []): ProcessArguments {
   const options: Record<string, { type: 'string' }> = { config: { type: 'string' } };
   for (const name of more) options[name] = { type: 'string' };
-  const keyOf = new Map(Object.keys(settingsTable).map(key => [flagOf(key).slice('--'.length), key]));
+  const keyOf = new Map(Object.keys(settingsTable).map(key => [toFlag(key).slice('--'.length), key]));
   for (const flag of keyOf.keys()) options[flag] = { type: 'string' };
 
   const { config: file, ...given } = parsed(argv, options);
@@ -55,4 +54,18 @@ function checkOption({ name, rawName, value, inlineValue }: Given, options: Read
   if (value === undefined || (!inlineValue && value.startsWith('--'))) {
     throw new InvalidSettingFault(`${rawName} needs a value`);
   }
+}
+
+const WIDTH = 32;
+
+/** What a process takes: its own options, and every setting. */
+export function formatHelp(program: string, more: Readonly<Record<string, string>>): string {
+  const own = Object.entries(more).map(([name, about]) => line(`--${name} <value>`, about));
+  const settings = Object.entries(settingsTable).map(([key, { about }]) => line(`${toFlag(key)} <value>`, about));
+  const config = line('--config <path>', 'file with settings (MOORING_CONFIG)');
+  return `Usage: ${program} [options]\n\nOptions:\n${own.join('')}${config}\nSettings ("moor config" shows their values):\n${settings.join('')}`;
+}
+
+function line(option: string, about: string): string {
+  return `  ${option.padEnd(WIDTH)} ${about}\n`;
 }

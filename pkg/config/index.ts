@@ -9,11 +9,15 @@
  *
  * @module
  */
-export type { Arguments } from './arguments.js';
-export { readArguments } from './arguments.js';
-export { declaredQuotas } from './declared-quotas.js';
-export { declaredRegions } from './declared-regions.js';
-export { InvalidSettingFault } from './faults.js';
-export { argumentsHelp } from './help.js';
-export type { Origin, Settings } from './settings.js';
-export { environmentVariable, flagOf, loadSettings, settingsTable } from './settings.js';
+export type { ProcessArguments } from './arguments.js';
+export { formatHelp, readArguments } from './arguments.js';
+export type { SettingOrigin, Settings } from './settings.js';
+export {
+  parseQuotaSettings,
+  parseRegionSettings,
+  toEnvironmentVariable,
+  toFlag,
+  InvalidSettingFault,
+  loadSettings,
+  settingsTable,
+} from './settings.js';

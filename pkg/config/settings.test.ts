@@ -4,8 +4,7 @@ import { join } from 'node:path';
 
 import { expect } from 'chai';
 
-import { InvalidSettingFault } from './faults.js';
-import { environmentVariable, flagOf, loadSettings } from './settings.js';
+import { toEnvironmentVariable, toFlag, InvalidSettingFault, loadSettings } from './settings.js';
 
 describe('settings', () => {
   let folder: string;
@@ -48,7 +47,7 @@ describe('settings', () => {
   for (const [name, load] of refused) it(`refuses ${name}`, () => expect(load).to.throw(InvalidSettingFault));
 
   it('names variables and flags after the key', () => {
-    expect(environmentVariable('maxBodyBytes')).to.equal('MOORING_MAX_BODY_BYTES');
-    expect(flagOf('maxBodyBytes')).to.equal('--max-body-bytes');
+    expect(toEnvironmentVariable('maxBodyBytes')).to.equal('MOORING_MAX_BODY_BYTES');
+    expect(toFlag('maxBodyBytes')).to.equal('--max-body-bytes');
   });
 });

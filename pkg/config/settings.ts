@@ -2,9 +2,16 @@ import { readFileSync } from 'node:fs';
 
 import { parse } from 'yaml';
 
-import { defaultRegions } from '../../crds/residency/index.js';
-import { defaultQuotas } from '../../crds/kinds/index.js';
-import { InvalidSettingFault } from './faults.js';
+import { defaultRegions, isCountry, type Region, type Regions } from '../../crds/residency/index.js';
+import {
+  defaultQuotas,
+  mergeQuotas,
+  parseQuota,
+  type QuotaKind,
+  quotaKinds,
+  type TenantQuotas,
+} from '../../crds/kinds/index.js';
+import { Fault } from '../fault/index.js';
 
 interface Setting<T> {
   readonly default: T;
@@ -95,11 +102,11 @@ export type SettingKey = keyof Table;
 export type Settings = { readonly [Key in SettingKey]: Table[Key]['default'] };
 
 /** Where a value was read. */
-export type Origin = 'default' | 'file' | 'environment' | 'flag';
+export type SettingOrigin = 'default' | 'file' | 'environment' | 'flag';
 
-export interface Loaded {
+export interface LoadedSettings {
   readonly settings: Settings;
-  readonly origins: Readonly<Record<SettingKey, Origin>>;
+  readonly origins: Readonly<Record<SettingKey, SettingOrigin>>;
 }
 
 /** Reads all settings. Unknown keys and values of the wrong type are faults, not warnings. */
@@ -107,7 +114,7 @@ export function loadSettings(source: {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly flags?: Readonly<Record<string, unknown>>;
   readonly file?: string;
-}): Loaded {
+}): LoadedSettings {
   const path = source.file ?? source.environment['MOORING_CONFIG'];
   const file = path ? readFile(path) : {};
   for (const key of Object.keys(file)) {
@@ -115,27 +122,27 @@ export function loadSettings(source: {
   }
 
   const settings: Record<string, unknown> = {};
-  const origins: Record<string, Origin> = {};
+  const origins: Record<string, SettingOrigin> = {};
   for (const [key, { default: fallback }] of Object.entries(settingsTable)) {
-    const candidates: readonly [Origin, unknown][] = [
+    const candidates: readonly [SettingOrigin, unknown][] = [
       ['flag', source.flags?.[key]],
-      ['environment', source.environment[environmentVariable(key)]],
+      ['environment', source.environment[toEnvironmentVariable(key)]],
       ['file', file[key]],
     ];
     const [origin, raw] = candidates.find(([, value]) => value !== undefined) ?? ['default', fallback];
     settings[key] = coerce(key, raw, fallback, origin);
     origins[key] = origin;
   }
-  return { settings: settings as unknown as Settings, origins: origins as Record<SettingKey, Origin> };
+  return { settings: settings as unknown as Settings, origins: origins as Record<SettingKey, SettingOrigin> };
 }
 
 /** `maxBodyBytes` → `MOORING_MAX_BODY_BYTES`. */
-export function environmentVariable(key: string): string {
+export function toEnvironmentVariable(key: string): string {
   return `MOORING_${key.replace(/[A-Z]/g, letter => `_${letter}`).toUpperCase()}`;
 }
 
 /** `maxBodyBytes` → `--max-body-bytes`. */
-export function flagOf(key: string): string {
+export function toFlag(key: string): string {
   return `--${key.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)}`;
 }
 
@@ -148,7 +155,7 @@ function readFile(path: string): Record<string, unknown> {
   return document as Record<string, unknown>;
 }
 
-function coerce(key: string, raw: unknown, fallback: unknown, origin: Origin): unknown {
+function coerce(key: string, raw: unknown, fallback: unknown, origin: SettingOrigin): unknown {
   const refuse = (wanted: string) =>
     new InvalidSettingFault(`setting "${key}" from ${origin}: must be ${wanted}`, { cause: raw });
 
@@ -169,4 +176,45 @@ function coerce(key: string, raw: unknown, fallback: unknown, origin: Origin): u
   }
   if (typeof raw === 'string') return raw;
   throw refuse('a string');
+}
+
+/** The configuration says something that cannot be used. Names the setting and where it was read. */
+export class InvalidSettingFault extends Fault {
+  readonly retriable = false;
+}
+
+const NO_LIMIT = 'unlimited';
+
+/**
+ * The quotas of a tenant whose own record sets none. Kinds that the setting leaves out keep their defaults. One that cannot
+ * be read is a fault, not a quota without a limit.
+ */
+export function parseQuotaSettings({ quotas }: Pick<Settings, 'quotas'>): TenantQuotas {
+  return mergeQuotas(defaultQuotas, Object.fromEntries(quotas.map(entryOf)));
+}
+
+function entryOf(text: string): [QuotaKind, number | null] {
+  const [name = '', amount = ''] = text.split('=');
+  const kind = quotaKinds.find(each => each === name);
+  const limit = kind && (amount === NO_LIMIT ? null : parseQuota(kind, amount));
+  if (kind && limit !== undefined) return [kind, limit];
+  throw new InvalidSettingFault(
+    `setting "quotas": "${text}" must be one of ${quotaKinds.join(', ')} and an amount or "${NO_LIMIT}", as cpu=64`,
+  );
+}
+
+const ENTRY = /^([a-z][a-z0-9-]{0,62})=([A-Za-z|]+)$/;
+
+/** What the settings declare about residency. A region that cannot be read is a fault, not a region without countries. */
+export function parseRegionSettings({ regions, residencyEnforcement }: Settings): Regions {
+  return { enforced: residencyEnforcement, declared: regions.map(regionOf) };
+}
+
+function regionOf(text: string): Region {
+  const [, name, list] = ENTRY.exec(text) ?? [];
+  const countries = list?.split('|') ?? [];
+  if (name === undefined || !countries.every(isCountry)) {
+    throw new InvalidSettingFault(`setting "regions": "${text}" must be a name and countries, as eu=DE|FR`);
+  }
+  return { name, countries: countries.map(country => country.toUpperCase()) };
 }

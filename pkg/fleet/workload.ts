@@ -5,7 +5,7 @@ import type { Replica } from '../../crds/replica/index.js';
 import { defaultRegions, type Regions } from '../../crds/residency/index.js';
 import { type StoredTenant } from '../../crds/tenant/index.js';
 import { defaultQuotas, mergeQuotas, type TenantQuotas } from '../../crds/kinds/index.js';
-import { declaredQuotas, declaredRegions, type Settings } from '../config/index.js';
+import { parseQuotaSettings, parseRegionSettings, type Settings } from '../config/index.js';
 import {
   type Amounts,
   type AntiAffinityTerm,
@@ -37,7 +37,7 @@ export const defaultPolicy: PlacementPolicy = {
 
 /** The policy that the settings declare. */
 export function toPlacementPolicy(settings: Settings): PlacementPolicy {
-  return { regions: declaredRegions(settings), quotas: declaredQuotas(settings) };
+  return { regions: parseRegionSettings(settings), quotas: parseQuotaSettings(settings) };
 }
 
 /** What a workload is read from, beside the deployment itself. */

@@ -13,7 +13,7 @@
 import { createServer, type Server } from 'node:http';
 
 import { type Clock, type Random, systemClock, systemRandom } from '../clock/index.js';
-import { argumentsHelp, InvalidSettingFault, loadSettings, readArguments, type Settings } from '../config/index.js';
+import { formatHelp, InvalidSettingFault, loadSettings, readArguments, type Settings } from '../config/index.js';
 import { asError } from '../fault/index.js';
 import { createLogger, type LogFormat, type Logger, type LogLevel } from '../log/index.js';
 import type { Metrics } from '../metrics/index.js';
@@ -71,7 +71,7 @@ export function readSettings<Name extends string>(
 ): Configure<Settings & { readonly options: Readonly<Partial<Record<Name, string>>> }> {
   return (argv, environment) => {
     if (argv.includes('--help') || argv.includes('-h')) {
-      process.stdout.write(argumentsHelp(program, options));
+      process.stdout.write(formatHelp(program, options));
       return undefined;
     }
     const { flags, file, more } = readArguments(argv, Object.keys(options));

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 
 import { type ContainerSpec, SimulatedEngine } from '../../pkg/agent/index.js';
-import type { Answer } from '../../pkg/client/index.js';
+import type { ApiAnswer } from '../../pkg/client/index.js';
 import { seededRandom, systemClock } from '../../pkg/clock/index.js';
 import { PartFault } from '../part.js';
 import { removeNode } from './nodes.js';
@@ -35,10 +35,10 @@ describe('removal of a node', () => {
   });
 
   const answering = (status: number, asked: unknown[] = []) => ({
-    request: async <T>(method: string, path: string): Promise<Answer<T>> => {
+    request: async <T>(method: string, path: string): Promise<ApiAnswer<T>> => {
       asked.push([`${method} ${path}`, await left('node_2')]);
       if (status < 300) return { ok: true, status, value: {} as T };
-      return { ok: false, status, rejections: [{ code: 'some_code' }] } as unknown as Answer<T>;
+      return { ok: false, status, rejections: [{ code: 'some_code' }] } as unknown as ApiAnswer<T>;
     },
   });
 

@@ -19,7 +19,7 @@ export async function mintJoinToken(client: Client, nodeName: string): Promise<s
 }
 
 /** The node as the API server shows it. Undefined when it does not know the node. */
-export async function findNode(client: Client, name: string): Promise<NodeView | undefined> {
+export async function fetchNode(client: Client, name: string): Promise<NodeView | undefined> {
   const answer = await client.request<NodeView>('GET', `/api/v1/nodes/${name}`);
   return answer.ok ? answer.value : undefined;
 }
@@ -83,7 +83,7 @@ function dockerFlags({ docker }: PartFacts): readonly string[] {
 
 /** A node stays ready for a while after its agent has gone: only a heartbeat since then is this agent's. */
 async function hasHeartbeatSince(client: Client, name: string, since: number): Promise<boolean> {
-  const node = await findNode(client, name);
+  const node = await fetchNode(client, name);
   return node?.status === 'ready' && Date.parse(node.agent.lastHeartbeatAt ?? '') >= since;
 }
 

@@ -1,10 +1,10 @@
 import { exitCode } from '../exit-code.js';
 import { tenants, tokens } from '../kinds.js';
-import { documentText, type Format } from '../print/document.js';
+import { formatDocument, type OutputFormat } from '../print/text.js';
 import type { Command } from '../session.js';
 import type { TenantView } from '../views.js';
 
-interface Minted {
+interface MintedToken {
   readonly id: string;
   /** The token itself. It is shown this once. */
   readonly token: string;
@@ -12,15 +12,18 @@ interface Minted {
 }
 
 /** Mints a single-use token with which one machine may enrol. */
-export const createJoinToken: Command<{ readonly name?: string; readonly output: Format }> = async (session, input) => {
+export const createJoinToken: Command<{ readonly name?: string; readonly output: OutputFormat }> = async (
+  session,
+  input,
+) => {
   const client = await session.connect();
   const body = input.name === undefined ? {} : { nodeName: input.name };
-  const answer = await client.request<Minted>('POST', '/api/v1/nodes/join-tokens', { body });
-  if (!answer.ok) return session.refused(answer);
+  const answer = await client.request<MintedToken>('POST', '/api/v1/nodes/join-tokens', { body });
+  if (!answer.ok) return session.reportRejection(answer);
 
   const { terminal, ink } = session;
   if (input.output === 'json' || input.output === 'yaml') {
-    terminal.out(await documentText(answer.value, input.output));
+    terminal.out(await formatDocument(answer.value, input.output));
     return exitCode.ok;
   }
   // Standard output holds the token and nothing else, so that it can be piped to where it is needed.
@@ -32,11 +35,11 @@ export const createJoinToken: Command<{ readonly name?: string; readonly output:
   return exitCode.ok;
 };
 
-/** Makes a tenant. */
+/** Creates a tenant. */
 export const createTenant: Command<{ readonly name: string }> = async (session, { name }) => {
   const client = await session.connect('platform');
   const answer = await client.request<TenantView>('POST', tenants.path, { body: { name } });
-  if (!answer.ok) return session.refused(answer);
+  if (!answer.ok) return session.reportRejection(answer);
   session.terminal.out(`tenant/${answer.value.id} ${session.ink.green('created')}\n`);
   return exitCode.ok;
 };
@@ -58,8 +61,8 @@ export const createToken: Command<TokenInput> = async (session, { role, descript
     ...(expiresInSeconds === undefined ? {} : { expiresInSeconds }),
     ...(tenant === undefined ? {} : { tenant }),
   };
-  const answer = await client.request<Minted>('POST', tokens.path, { body });
-  if (!answer.ok) return session.refused(answer);
+  const answer = await client.request<MintedToken>('POST', tokens.path, { body });
+  if (!answer.ok) return session.reportRejection(answer);
   session.terminal.out(`${answer.value.token}\n`);
   session.terminal.err(
     `${session.ink.dim(`token/${answer.value.id}, shown this once, valid until ${answer.value.expiresAt}`)}\n`,
@@ -67,11 +70,11 @@ export const createToken: Command<TokenInput> = async (session, { role, descript
   return exitCode.ok;
 };
 
-/** Ends a token at once. */
+/** Revokes a token at once. */
 export const revokeToken: Command<{ readonly id: string }> = async (session, { id }) => {
   const client = await session.connect();
   const answer = await client.request<unknown>('DELETE', `${tokens.path}/${encodeURIComponent(id)}`);
-  if (!answer.ok) return session.refused(answer);
+  if (!answer.ok) return session.reportRejection(answer);
   session.terminal.out(`token/${id} ${session.ink.green('revoked')}\n`);
   return exitCode.ok;
 };

@@ -1,7 +1,6 @@
 import type { Command as Commander } from 'commander';
 
-import { exitCode } from '../exit-code.js';
-import { UsageFault } from '../faults.js';
+import { exitCode, UsageFault } from '../exit-code.js';
 import { kinds } from '../kinds.js';
 import type { Command } from '../session.js';
 

@@ -1,12 +1,13 @@
-import { flagOf, loadSettings, settingsTable } from '../../config/index.js';
+import { toFlag, loadSettings, settingsTable } from '../../config/index.js';
+import { version } from '../../version/index.js';
 import { exitCode } from '../exit-code.js';
-import { documentText, type Format } from '../print/document.js';
 import { table } from '../print/table.js';
+import { formatDocument, type OutputFormat } from '../print/text.js';
 import type { Command } from '../session.js';
 
 interface ConfigInput {
   readonly file: string | undefined;
-  readonly output: Format;
+  readonly output: OutputFormat;
 }
 
 /** Prints every setting of the servers, its value, and where the value was read. */
@@ -16,7 +17,7 @@ export const config: Command<ConfigInput> = async ({ terminal, ink }, { file, ou
     ...(file === undefined ? {} : { file }),
   });
   if (output === 'json' || output === 'yaml') {
-    terminal.out(await documentText(settings, output));
+    terminal.out(await formatDocument(settings, output));
     return exitCode.ok;
   }
   const keys = Object.keys(settingsTable) as (keyof typeof settings)[];
@@ -24,7 +25,7 @@ export const config: Command<ConfigInput> = async ({ terminal, ink }, { file, ou
     { text: key },
     { text: shown(settings[key]), ...(origins[key] === 'default' ? {} : { paint: ink.cyan }) },
     { text: origins[key] },
-    { text: output === 'wide' ? `${flagOf(key)}: ${settingsTable[key].about}` : settingsTable[key].about },
+    { text: output === 'wide' ? `${toFlag(key)}: ${settingsTable[key].about}` : settingsTable[key].about },
   ]);
   terminal.out(table(['SETTING', 'VALUE', 'FROM', 'MEANING'], rows, output === 'wide' ? undefined : terminal.width));
   return exitCode.ok;
@@ -34,3 +35,9 @@ function shown(value: string | number | boolean | readonly string[]): string {
   if (typeof value === 'object') return value.join(',');
   return value === '' ? '""' : String(value);
 }
+
+/** Prints the version of this command and of what it runs on. */
+export const printVersion: Command<Record<never, never>> = async ({ terminal }) => {
+  terminal.out(`moor ${version()} (node ${process.versions.node}, ${process.platform} ${process.arch})\n`);
+  return exitCode.ok;
+};

@@ -1,8 +1,7 @@
 import type { Client } from '../../client/index.js';
-import { startDeadline } from '../deadline.js';
-import { type ExitCode, exitCode } from '../exit-code.js';
-import { UsageFault } from '../faults.js';
-import { deployments, kindCalled } from '../kinds.js';
+import { startDeadline } from '../terminal.js';
+import { type ExitCode, exitCode, UsageFault } from '../exit-code.js';
+import { deployments, findKind } from '../kinds.js';
 import type { Command, Session } from '../session.js';
 import type { DeploymentView } from '../views.js';
 
@@ -16,12 +15,11 @@ interface DeleteInput {
 /** Deletes a deployment and, unless told otherwise, waits until its containers and its record are gone. */
 export const deleteObject: Command<DeleteInput> = async (session, { kind, name, wait, timeoutMs }) => {
   const { terminal, ink } = session;
-  if (kindCalled(kind).path !== deployments.path)
-    throw new UsageFault(`a ${kind} cannot be deleted with this command.`);
+  if (findKind(kind).path !== deployments.path) throw new UsageFault(`a ${kind} cannot be deleted with this command.`);
 
   const client = await session.connect();
   const answer = await client.request<DeploymentView>('DELETE', `${deployments.path}/${encodeURIComponent(name)}`);
-  if (!answer.ok) return session.refused(answer);
+  if (!answer.ok) return session.reportRejection(answer);
   if (!wait) {
     terminal.out(`deployment/${name} ${ink.yellow('deleting')}\n`);
     return exitCode.ok;
@@ -42,7 +40,7 @@ async function untilGone(
   let seen = false;
   try {
     for await (const change of client.watch<DeploymentView>(deployments.path, { signal: deadline.signal })) {
-      if (change.type === 'refused') return session.refused(change.refusal);
+      if (change.type === 'refused') return session.reportRejection(change.refusal);
       if (change.type === 'bookmark') {
         if (!seen) return exitCode.ok;
       } else if (change.object.metadata.uid === uid) {

@@ -1,21 +1,27 @@
-import type { Client, Refusal } from '../../client/index.js';
-import { type Declared, readDeclared } from '../documents.js';
+import type { Client, RejectionAnswer } from '../../client/index.js';
+import {
+  checkManifest,
+  type ManifestDocument,
+  readManifests,
+  sendManifest,
+  fetchCurrent,
+  formatTitle,
+  type DryRunView,
+} from '../documents.js';
 import { type ExitCode, exitCode } from '../exit-code.js';
-import { documentText } from '../print/document.js';
-import { plain } from '../print/plain.js';
+import { formatDocument, plain } from '../print/text.js';
 import { unifiedDiff } from '../print/unified-diff.js';
 import type { Command, Session } from '../session.js';
 import type { DeploymentView } from '../views.js';
-import { checkDeclared, send, standing, titleOf, type TrialView } from '../writing.js';
 
 /**
  * Shows what applying files would change, against what the server holds: 0 when nothing would, 1 when something would, and
- * anything above when that could not be found out.
+ * more when that cannot be determined.
  */
 export const diff: Command<{ readonly files: readonly string[] }> = async (session, { files }) => {
-  const declared: Declared[] = [];
-  for (const file of files) declared.push(...(await readDeclared(file, session.terminal)));
-  for (const one of declared) checkDeclared(one);
+  const declared: ManifestDocument[] = [];
+  for (const file of files) declared.push(...(await readManifests(file, session.terminal)));
+  for (const one of declared) checkManifest(one);
 
   const client = await session.connect();
   let worst: ExitCode = exitCode.ok;
@@ -23,22 +29,22 @@ export const diff: Command<{ readonly files: readonly string[] }> = async (sessi
   return worst;
 };
 
-async function diffOne(session: Session, client: Client, declared: Declared): Promise<ExitCode> {
-  const before = await standing(client, declared);
+async function diffOne(session: Session, client: Client, declared: ManifestDocument): Promise<ExitCode> {
+  const before = await fetchCurrent(client, declared);
   if (!before.ok) return unknown(session, declared, before);
-  const answer = await send<TrialView>(client, declared, before.value !== undefined, { dryRun: true });
+  const answer = await sendManifest<DryRunView>(client, declared, before.value !== undefined, { dryRun: true });
   if (!answer.ok) return unknown(session, declared, answer);
   const text = unifiedDiff(await specText(before.value), await specText(answer.value.object), session.ink);
   if (text === '') return exitCode.ok;
-  const title = titleOf(declared);
+  const title = formatTitle(declared);
   session.terminal.out(`${session.ink.bold(`--- ${title} (stored)\n+++ ${title} (${declared.place})`)}\n${text}`);
   return exitCode.refused;
 }
 
-/** 1 says that there is a difference; a refusal says that nobody knows. */
-function unknown(session: Session, declared: Declared, refusal: Refusal): ExitCode {
-  session.terminal.err(`${titleOf(declared)} (${declared.place}) `);
-  return Math.max(exitCode.usage, session.refused(refusal, declared.locate)) as ExitCode;
+/** 1 means that there is a difference; a refusal means that it is unknown. */
+function unknown(session: Session, declared: ManifestDocument, refusal: RejectionAnswer): ExitCode {
+  session.terminal.err(`${formatTitle(declared)} (${declared.place}) `);
+  return Math.max(exitCode.usage, session.reportRejection(refusal, declared.locate)) as ExitCode;
 }
 
 const ADDED = new Set(['metadata', 'status', 'alterations', 'warnings']);
@@ -47,11 +53,11 @@ const ADDED = new Set(['metadata', 'status', 'alterations', 'warnings']);
 async function specText(object: DeploymentView | Readonly<Record<string, unknown>> | undefined): Promise<string> {
   if (!object) return '';
   const fields = Object.entries(object).filter(([field]) => !ADDED.has(field));
-  const text = await documentText(sorted(Object.fromEntries(fields)), 'yaml');
+  const text = await formatDocument(sorted(Object.fromEntries(fields)), 'yaml');
   return text.split('\n').map(plain).join('\n');
 }
 
-/** The same document with its fields in one order, whoever wrote it. */
+/** The same document with its fields sorted. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (typeof value !== 'object' || value === null) return value;

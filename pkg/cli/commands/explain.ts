@@ -1,28 +1,80 @@
-import { getEntry, type ExampleRequest, isRejectionCode } from '../../../crds/rejections/index.js';
-import { exitCode } from '../exit-code.js';
-import { UsageFault } from '../faults.js';
-import { documentText } from '../print/document.js';
+import { type ExampleRequest, getEntry, isRejectionCode } from '../../../crds/rejections/index.js';
+import { exitCode, UsageFault } from '../exit-code.js';
+import { deployments, findKind } from '../kinds.js';
+import { type Cell, table } from '../print/table.js';
+import { formatDocument, plain } from '../print/text.js';
 import type { Command } from '../session.js';
 
-/** Says what a rejection code means, from the catalogue that this release has: no server is asked. */
+/** Explains a rejection code, from the catalogue of this release: no server is asked. */
 export const explain: Command<{ readonly code: string }> = async ({ terminal, ink }, { code }) => {
-  if (!isRejectionCode(code)) throw new UsageFault(`there is no code "${code}". A server lists all under /docs/codes.`);
+  if (!isRejectionCode(code))
+    throw new UsageFault(`there is no code "${code}". A server lists all codes under /docs/codes.`);
   const { status, expected, why, remedy, example, fixed, sample } = getEntry(code);
   const rows: readonly (readonly [string, string])[] = [
     ['status', String(typeof status === 'function' ? status(sample) : status)],
     ['accepted', typeof expected === 'function' ? expected(sample) : expected],
     ['why', why],
-    ['to do', remedy],
+    ['remedy', remedy],
   ];
   terminal.out(`${ink.bold(code)}\n`);
   for (const [name, text] of rows) terminal.out(`  ${ink.dim(name.padEnd(9))} ${text}\n`);
   terminal.out(
-    `\n${ink.red('earns it:')}\n${await indented(example)}\n${ink.green('mended:')}\n${await indented(fixed)}`,
+    `\n${ink.red('causes it:')}\n${await indented(example)}\n${ink.green('fixed:')}\n${await indented(fixed)}`,
   );
   return exitCode.ok;
 };
 
 async function indented(example: ExampleRequest): Promise<string> {
-  const text = typeof example === 'string' ? `${example}\n` : await documentText(example, 'yaml');
+  const text = typeof example === 'string' ? `${example}\n` : await formatDocument(example, 'yaml');
   return text.replaceAll(/^(?=.)/gm, '  ');
 }
+
+/** One node in the server's explanation. */
+interface CandidateView {
+  readonly node: string;
+  readonly replicas: number;
+  readonly rank: number | null;
+  readonly reasons: readonly { readonly filter: string; readonly message: string }[];
+  readonly whyHere?: string;
+}
+
+interface Explanation {
+  readonly deployment: string;
+  readonly filters: readonly string[];
+  readonly summary: string;
+  readonly candidates: readonly CandidateView[];
+}
+
+/** Explains the placement of a deployment: a table of nodes and filters, and every reason. */
+export const explainPlacement: Command<{ readonly kind: string; readonly name: string }> = async (session, input) => {
+  if (findKind(input.kind).path !== deployments.path) {
+    throw new UsageFault(`only deployments are placed: "moor explain deployment ${input.name}".`);
+  }
+  const client = await session.connect();
+  const path = `${deployments.path}/${encodeURIComponent(input.name)}/explain`;
+  const answer = await client.request<Explanation>('GET', path);
+  if (!answer.ok) return session.reportRejection(answer);
+
+  const { terminal, ink } = session;
+  const { filters, summary, candidates } = answer.value;
+  const refusing = filters.filter(filter => candidates.some(({ reasons }) => reasons.some(r => r.filter === filter)));
+  terminal.out(`${plain(answer.value.deployment)}: ${plain(summary)}\n`);
+  if (candidates.length === 0) return exitCode.ok;
+  const titles = ['NODE', 'REPLICAS', 'RANK', ...refusing.map(filter => filter.toUpperCase())];
+  const rows = candidates.map(candidate => [
+    { text: candidate.node },
+    { text: String(candidate.replicas) },
+    { text: candidate.rank === null ? '-' : String(candidate.rank) },
+    ...refusing.map((filter): Cell => {
+      const refuses = candidate.reasons.some(reason => reason.filter === filter);
+      return refuses ? { text: 'no', paint: ink.red } : { text: 'ok', paint: ink.green };
+    }),
+  ]);
+  terminal.out(table(titles, rows));
+  const lines = candidates.flatMap(({ node, whyHere, reasons }) => {
+    if (whyHere !== undefined) return [`${node}: ${whyHere}`];
+    return reasons.map(({ filter, message }) => `${node}: ${filter}: ${message}`);
+  });
+  terminal.out(lines.map(line => `${plain(line)}\n`).join(''));
+  return exitCode.ok;
+};

@@ -1,34 +1,34 @@
 import type { Client } from '../../client/index.js';
-import { startDeadline } from '../deadline.js';
+import { startDeadline } from '../terminal.js';
 import { type ExitCode, exitCode } from '../exit-code.js';
 import { nodes } from '../kinds.js';
 import type { Command, Session } from '../session.js';
 import type { NodeView } from '../views.js';
 
-/** What can be ordered of a node, and what it is afterwards. */
-const ORDERED = { drain: 'draining', undrain: 'takes work again', fence: 'fenced' } as const;
+/** Operations on a node, and its state afterwards. */
+const ORDERED = { drain: 'draining', undrain: 'schedulable again', fence: 'fenced' } as const;
 
 interface NodeOrderInput {
   readonly order: keyof typeof ORDERED;
   readonly name: string;
-  /** Of a drain: stay until the node is empty. */
+  /** With drain: wait until the node is empty. */
   readonly wait: boolean;
   readonly timeoutMs: number | undefined;
 }
 
-/** Has a node emptied, used again, or given up for off. */
+/** Drains a node, undoes that, or fences it. */
 export const orderNode: Command<NodeOrderInput> = async (session, { order, name, wait, timeoutMs }) => {
   const { terminal, ink } = session;
   const client = await session.connect();
   const answer = await client.request<NodeView>('POST', `${nodes.path}/${encodeURIComponent(name)}/${order}`);
-  if (!answer.ok) return session.refused(answer);
+  if (!answer.ok) return session.reportRejection(answer);
   const { value: node } = answer;
   terminal.out(`node/${node.name} ${ink.yellow(ORDERED[order])}\n`);
   if (!wait) return exitCode.ok;
 
   const code = await untilDrained(session, client, node, timeoutMs);
   if (code === exitCode.ok) terminal.out(`node/${node.name} ${ink.green('drained')}\n`);
-  if (code === exitCode.timedOut) terminal.err(`node/${node.name} is not empty yet; the drain goes on\n`);
+  if (code === exitCode.timedOut) terminal.err(`node/${node.name} still has replicas; the drain continues\n`);
   return code;
 };
 
@@ -42,16 +42,16 @@ async function untilDrained(
   let seen = false;
   try {
     for await (const change of client.watch<NodeView>(nodes.path, { signal: deadline.signal })) {
-      if (change.type === 'refused') return session.refused(change.refusal);
+      if (change.type === 'refused') return session.reportRejection(change.refusal);
       if (change.type === 'bookmark') {
-        if (!seen) return inVain(session, ordered, 'gone');
+        if (!seen) return reportNotDraining(session, ordered, 'gone');
       } else if (change.object.id === ordered.id) {
         seen = true;
         const { metadata, status, schedulable } = change.object;
-        if (change.type === 'deleted') return inVain(session, ordered, 'gone');
+        if (change.type === 'deleted') return reportNotDraining(session, ordered, 'gone');
         // A server that lags shows the node as it was before the order.
         if (metadata.generation < ordered.metadata.generation) continue;
-        if (status !== 'draining') return inVain(session, ordered, status);
+        if (status !== 'draining') return reportNotDraining(session, ordered, status);
         if (schedulable.reason === 'drained') return exitCode.ok;
       }
     }
@@ -61,7 +61,7 @@ async function untilDrained(
   }
 }
 
-function inVain({ terminal }: Session, { name }: NodeView, state: string): ExitCode {
-  terminal.err(`node/${name} is ${state}, and no longer being drained\n`);
+function reportNotDraining({ terminal }: Session, { name }: NodeView, state: string): ExitCode {
+  terminal.err(`node/${name} is ${state} and no longer draining\n`);
   return exitCode.refused;
 }

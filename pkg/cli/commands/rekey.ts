@@ -2,10 +2,10 @@ import { existsSync } from 'node:fs';
 
 import { loadSettings, readArguments, type Settings } from '../../config/index.js';
 import { createLogger } from '../../log/index.js';
-import { loadSecretKeyring, type RekeyResult, rekeySecrets, findSecretsKeyringFile } from '../../secrets/index.js';
+import { findSecretsKeyringFile, loadSecretKeyring, type RekeyResult, rekeySecrets } from '../../secrets/index.js';
 import { openEtcdStore, StoreUnavailableFault } from '../../store/index.js';
-import { type ExitCode, exitCode } from '../exit-code.js';
-import { UsageFault } from '../faults.js';
+import { type ExitCode, exitCode, UsageFault } from '../exit-code.js';
+import { formatCount } from '../print/text.js';
 import type { Command, Session } from '../session.js';
 
 interface RekeyInput {
@@ -15,12 +15,12 @@ interface RekeyInput {
   readonly yes: boolean;
 }
 
-const TELL_EVERY_MS = 1_000;
-const QUESTION = 'Secrets that no key of the keyring opens will be destroyed for good. Go on? [y/N] ';
+const PRINT_EVERY_MS = 1_000;
+const QUESTION = 'Secrets that no key of the keyring opens will be destroyed for good. Continue? [y/N] ';
 
 /**
- * Seals every secret anew with the first key of the keyring, so that the other keys can be taken out of it. It speaks to
- * etcd itself: no token lets anybody at the keys.
+ * Seals every secret anew with the first key of the keyring, so that the other keys can be removed from it. It talks to
+ * etcd directly: no token gives access to the keys.
  */
 export const rekey: Command<RekeyInput> = async (session, { settings: words, discardUnreadable, yes }) => {
   const { terminal } = session;
@@ -40,8 +40,8 @@ export const rekey: Command<RekeyInput> = async (session, { settings: words, dis
   try {
     const onProgress = progressTo(session);
     const { random, interrupted: signal } = terminal;
-    const came = await rekeySecrets({ store, keyring, random, discardUnreadable, signal, onProgress });
-    return report(session, came, path);
+    const result = await rekeySecrets({ store, keyring, random, discardUnreadable, signal, onProgress });
+    return report(session, result, path);
   } catch (thrown) {
     if (!(thrown instanceof StoreUnavailableFault)) throw thrown;
     terminal.err(unreachable(settings));
@@ -55,9 +55,9 @@ function progressTo({ terminal, ink }: Session): (looked: number, all: number) =
   let toldAt = terminal.clock.monotonic();
   return (looked, all) => {
     const now = terminal.clock.monotonic();
-    if (now - toldAt < TELL_EVERY_MS) return;
+    if (now - toldAt < PRINT_EVERY_MS) return;
     toldAt = now;
-    terminal.err(`${ink.dim(`${looked} of ${all} secrets looked at`)}\n`);
+    terminal.err(`${ink.dim(`${looked} of ${formatCount(all, 'secret')} checked`)}\n`);
   };
 }
 
@@ -66,7 +66,7 @@ function report(
   { outcome, rewritten, retired, unreadable }: RekeyResult,
   file: string,
 ): ExitCode {
-  terminal.out(`${rewritten} records sealed anew\n`);
+  terminal.out(`${formatCount(rewritten, 'record')} sealed again\n`);
   switch (outcome) {
     case 'done':
       terminal.out(`${ink.green('done:')} everything is sealed with the first key of ${file}\n`);
@@ -75,18 +75,18 @@ function report(
     case 'unreadable':
       for (const { tenant, path, reason } of unreadable) terminal.err(`  tenant ${tenant}, ${path}: ${reason}\n`);
       terminal.err(
-        `${ink.red('not done:')} ${unreadable.length} secrets cannot be opened, and are as they were. Keep every key.\n` +
-          '      Put the missing key back into the keyring, or give them up with --discard-unreadable.\n',
+        `${ink.red('not done:')} ${formatCount(unreadable.length, 'secret')} cannot be opened and stayed unchanged. Keep every key.\n` +
+          '      Put the missing key back into the keyring, or destroy them with --discard-unreadable.\n',
       );
       return exitCode.refused;
     case 'contested':
       terminal.err(
-        `${ink.red('not done:')} another process goes on sealing with another key. Keep every key.\n` +
+        `${ink.red('not done:')} another process still seals with another key. Keep every key.\n` +
           '      Give every server and every controllers process this keyring, restart them, and run this again.\n',
       );
       return exitCode.refused;
     case 'stopped':
-      terminal.err('stopped: what is done stays done. Keep every key; run this again to go on.\n');
+      terminal.err('stopped: finished work is kept. Keep every key; run this again to continue.\n');
       return exitCode.interrupted;
   }
 }
@@ -94,7 +94,7 @@ function report(
 function retirement(retired: readonly string[]): string {
   return (
     `no longer used: ${retired.join(', ')}\n` +
-    'These keys may now be taken out of the keyring on every machine. Keep them elsewhere for as long as you keep\n' +
+    'These keys may now be removed from the keyring on every machine. Keep them elsewhere for as long as you keep\n' +
     'backups of etcd from before: those are still sealed with them.\n'
   );
 }

@@ -1,10 +1,9 @@
 import { rotationPhases } from '../../../crds/rotation/index.js';
 import type { Client } from '../../client/index.js';
 import { sleep } from '../../clock/index.js';
-import { type Deadline, startDeadline } from '../deadline.js';
-import { readDeclared } from '../documents.js';
-import { type ExitCode, exitCode } from '../exit-code.js';
-import { UsageFault } from '../faults.js';
+import { type Deadline, startDeadline } from '../terminal.js';
+import { readManifests } from '../documents.js';
+import { type ExitCode, exitCode, UsageFault } from '../exit-code.js';
 import { deployments } from '../kinds.js';
 import type { Command, Session } from '../session.js';
 
@@ -23,7 +22,7 @@ interface RotateInput {
   readonly phase: string | undefined;
   readonly auto: boolean;
   readonly secret: string | undefined;
-  /** File with a map of new values; `-` is standard input. Values never stand on a command line. */
+  /** File with a map of new values; `-` is standard input. Values are never given on the command line. */
   readonly values: string | undefined;
   readonly timeoutMs: number | undefined;
   /** How long a walk waits while nothing changes. */
@@ -31,23 +30,23 @@ interface RotateInput {
 }
 
 const LOOK_EVERY_MS = 500;
-/** So long without any change, and the walk stops: some of what a rotation waits for comes only from people. */
+/** The walk stops after this time without any change: some of what a rotation waits for needs a person. */
 const PATIENCE_MS = 60_000;
 /** As far as a walk can come, in order. */
 const phases: readonly string[] = ['idle', ...rotationPhases];
-/** So many looks in a row at a deployment that is in trouble, and the walk stops. */
+/** The walk stops after this many checks in a row that find the deployment degraded. */
 const TROUBLED_LOOKS = 6;
 
 /** Shows the rotation of a secret, asks for one phase of it, or walks through all of them. */
-export const rotate: Command<RotateInput> = async (session, input) => {
+export const rotateSecret: Command<RotateInput> = async (session, input) => {
   if (input.auto && input.phase !== undefined) throw new UsageFault('choose --phase or --auto, not both.');
   const client = await session.connect();
-  const rotation = new Rotation(session, client, input);
+  const rotation = new RotationWalk(session, client, input);
   if (input.auto) return rotation.walk();
   return input.phase === undefined ? rotation.show() : rotation.ask(input.phase);
 };
 
-class Rotation {
+class RotationWalk {
   readonly #session: Session;
   readonly #client: Client;
   readonly #input: RotateInput;
@@ -76,12 +75,12 @@ class Rotation {
     const material = phase === 'stage' && values !== undefined ? await this.#values(values) : undefined;
     const body = { phase, ...(secret !== undefined && { secret }), ...(material && { values: material }) };
     const answer = await this.#client.request<RotationView>('POST', `${this.#path}/secrets/rotate`, { body });
-    if (!answer.ok) return this.#session.refused(answer);
+    if (!answer.ok) return this.#session.reportRejection(answer);
     this.#print(answer.value);
     return exitCode.ok;
   }
 
-  /** From where it stands to the end, each phase once the one before it holds. Stops at the first trouble. */
+  /** Asks for each remaining phase once the one before it holds. Stops at the first problem. */
   async walk(): Promise<ExitCode> {
     const deadline = startDeadline(this.#session.terminal, this.#input.timeoutMs);
     try {
@@ -97,7 +96,7 @@ class Rotation {
     }
   }
 
-  /** Waits until the present phase holds. Answers an exit code when there is nothing more to ask for. */
+  /** Waits until the present phase holds. Returns an exit code when there is nothing more to ask for. */
   async #untilItHolds(deadline: Deadline): Promise<RotationView | ExitCode> {
     const { clock } = this.#session.terminal;
     const { name, patienceMs = PATIENCE_MS } = this.#input;
@@ -113,21 +112,21 @@ class Rotation {
       troubled = (await this.#isTroubled()) ? troubled + 1 : 0;
       if (troubled >= TROUBLED_LOOKS) return this.#halted(view, `${name} is degraded`);
       if (clock.monotonic() - movedAt > patienceMs)
-        return this.#halted(view, `nothing moved for ${patienceMs / 1000} s`);
+        return this.#halted(view, `nothing changed for ${patienceMs / 1000} s`);
       await sleep(clock, LOOK_EVERY_MS, deadline.signal);
       if (deadline.passed) return exitCode.timedOut;
       if (deadline.signal.aborted) return exitCode.interrupted;
     }
   }
 
-  /** Whether there is nothing left to walk: it is over, or somebody else has turned it back. */
+  /** The exit code when the rotation is over, or was aborted by another request. */
   #endAt({ secret, phase }: RotationView): ExitCode | undefined {
     const [reached, now] = [phases.indexOf(this.#reached), phases.indexOf(phase)];
     this.#reached = phase;
     if (now >= reached) return undefined;
     if (reached === phases.indexOf('retire')) return exitCode.ok;
     this.#session.terminal.err(
-      `${secret} was not rotated: somebody else turned back what had come to ${phases[reached]}.\n`,
+      `${secret} was not rotated: the rotation was aborted by another request in phase ${phases[reached]}.\n`,
     );
     return exitCode.refused;
   }
@@ -135,8 +134,8 @@ class Rotation {
   #halted({ secret, phase, waitsFor }: RotationView, because: string): ExitCode {
     const { name } = this.#input;
     this.#session.terminal.err(
-      `the rotation of ${secret} halts in ${phase}, for ${because}. It waits until ${waitsFor}.\n` +
-        `moor status ${name} says more; moor rotate ${name} --phase abort turns back, --auto goes on.\n`,
+      `the rotation of ${secret} stopped in phase ${phase}: ${because}. It waits for ${waitsFor}.\n` +
+        `"moor status ${name}" shows more; "moor rotate ${name} --phase abort" undoes it, --auto resumes it.\n`,
     );
     return exitCode.refused;
   }
@@ -150,11 +149,11 @@ class Rotation {
     const { secret } = this.#input;
     const query = secret === undefined ? {} : { query: { secret } };
     const answer = await this.#client.request<RotationView>('GET', `${this.#path}/secrets/rotation`, query);
-    return answer.ok ? answer.value : this.#session.refused(answer);
+    return answer.ok ? answer.value : this.#session.reportRejection(answer);
   }
 
   async #values(file: string): Promise<Readonly<Record<string, unknown>>> {
-    const [first, ...more] = await readDeclared(file, this.#session.terminal);
+    const [first, ...more] = await readManifests(file, this.#session.terminal);
     if (!first || more.length > 0) throw new UsageFault(`${file}: must hold one map of values.`);
     return first.value;
   }

@@ -1,13 +1,11 @@
-import type { Change } from '../../client/index.js';
+import type { WatchChange } from '../../client/index.js';
 import { type ExitCode, exitCode } from '../exit-code.js';
 import { deployments } from '../kinds.js';
-import { paintState } from '../print/paint.js';
-import { plain } from '../print/plain.js';
-import { nodeNames } from '../node-names.js';
-import { readiness } from '../readiness.js';
+import { loadNodeNames } from './describe.js';
+import { formatCount, paintState, plain } from '../print/text.js';
 import type { Command, Session } from '../session.js';
-import { type Deadline, startDeadline } from '../deadline.js';
-import type { DeploymentView } from '../views.js';
+import { type Deadline, startDeadline } from '../terminal.js';
+import { type DeploymentView, assessReadiness } from '../views.js';
 
 interface StatusInput {
   readonly name: string;
@@ -22,8 +20,8 @@ export const status: Command<StatusInput> = async (session, input) => {
 
   const client = await session.connect();
   const answer = await client.request<DeploymentView>('GET', `${deployments.path}/${encodeURIComponent(input.name)}`);
-  if (!answer.ok) return session.refused(answer);
-  session.terminal.out(statusText(session, answer.value, await nodeNames(client)));
+  if (!answer.ok) return session.reportRejection(answer);
+  session.terminal.out(statusText(session, answer.value, await loadNodeNames(client)));
   return exitCode.ok;
 };
 
@@ -32,27 +30,27 @@ async function follow(session: Session, input: StatusInput): Promise<ExitCode> {
   const client = await session.connect();
   // A name that does not exist is refused in the server's own words, at once.
   const first = await client.request<DeploymentView>('GET', `${deployments.path}/${encodeURIComponent(input.name)}`);
-  if (!first.ok) return session.refused(first);
+  if (!first.ok) return session.reportRejection(first);
 
   const deadline = startDeadline(terminal, input.timeoutMs);
   try {
-    const onConnection = (up: boolean) => terminal.err(up ? 'connected again\n' : 'connection lost, resuming\n');
+    const onConnection = (up: boolean) => terminal.err(up ? 'reconnected\n' : 'connection lost, resuming\n');
     for await (const change of client.watch<DeploymentView>(deployments.path, {
       signal: deadline.signal,
       onConnection,
     })) {
-      const verdict = tell(session, input, change);
-      if (verdict !== undefined) return verdict;
+      const code = printChange(session, input, change);
+      if (code !== undefined) return code;
     }
-    return overdue(session, deadline, input.name);
+    return reportTimeout(session, deadline, input.name);
   } finally {
     deadline.end();
   }
 }
 
-/** Prints one line of the tail. Answers an exit code when there is nothing left to wait for. */
-function tell(session: Session, input: StatusInput, change: Change<DeploymentView>): ExitCode | undefined {
-  if (change.type === 'refused') return session.refused(change.refusal);
+/** Prints one line of the tail. Returns an exit code when there is nothing left to wait for. */
+function printChange(session: Session, input: StatusInput, change: WatchChange<DeploymentView>): ExitCode | undefined {
+  if (change.type === 'refused') return session.reportRejection(change.refusal);
   if (change.type === 'bookmark' || change.object.name !== input.name) return undefined;
   if (change.type === 'deleted') {
     session.terminal.out(`${time(session)}  ${session.ink.red('deleted')}\n`);
@@ -60,14 +58,16 @@ function tell(session: Session, input: StatusInput, change: Change<DeploymentVie
   }
   session.terminal.out(`${time(session)}  ${statusLine(session, change.object)}\n`);
   if (!input.untilReady) return undefined;
-  const ready = readiness(change.object);
+  const ready = assessReadiness(change.object);
   if (ready === 'notYet') return undefined;
   return ready === 'yes' ? exitCode.ok : exitCode.refused;
 }
 
-function overdue({ terminal, ink }: Session, deadline: Deadline, name: string): ExitCode {
+function reportTimeout({ terminal, ink }: Session, deadline: Deadline, name: string): ExitCode {
   if (!deadline.passed) return exitCode.interrupted;
-  terminal.err(`${ink.red('timed out')} waiting for deployment/${name}; "moor describe deployment ${name}" says why\n`);
+  terminal.err(
+    `${ink.red('timed out')} waiting for deployment/${name}; "moor describe deployment ${name}" shows why\n`,
+  );
   return exitCode.timedOut;
 }
 
@@ -89,7 +89,7 @@ function statusText(session: Session, view: DeploymentView, nodeName: (id: strin
   const { ink } = session;
   const rows = (view.status?.placements ?? []).map(({ replica, nodeId, state, health, restarts }) => {
     const where = nodeId ? nodeName(nodeId) : 'no node yet';
-    return `  replica ${replica}  ${plain(where)}  ${paintState(ink, plain(state))}  ${paintState(ink, plain(health))}  ${restarts} restarts\n`;
+    return `  replica ${replica}  ${plain(where)}  ${paintState(ink, plain(state))}  ${paintState(ink, plain(health))}  ${formatCount(restarts, 'restart')}\n`;
   });
   return `${ink.bold(view.name)}  ${statusLine(session, view)}\n${rows.join('')}`;
 }

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 
-import { span } from './age.js';
+import { formatSpan } from './text.js';
 import { table } from './table.js';
 
 describe('print', () => {
@@ -16,7 +16,7 @@ describe('print', () => {
     [26 * 3_600_000, '1d2h'],
     [400 * 86_400_000, '400d'],
   ] as const) {
-    it(`${ms} ms are ${text}`, () => expect(span(ms)).to.equal(text));
+    it(`${ms} ms are ${text}`, () => expect(formatSpan(ms)).to.equal(text));
   }
 
   it('keeps every line of a table within the width, whatever is in it', () => {

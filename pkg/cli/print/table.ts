@@ -1,4 +1,4 @@
-import { plain } from './plain.js';
+import { plain } from './text.js';
 
 /** One cell. `paint` colours it after it has been cut and padded, so that colours do not count as width. */
 export interface Cell {

@@ -1,4 +1,4 @@
-import type { Paint } from './paint.js';
+import type { Paint } from './text.js';
 
 interface Line {
   readonly mark: ' ' | '-' | '+';
