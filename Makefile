@@ -30,12 +30,12 @@ chaos: ## The store on one and three etcd members while everything breaks; a tab
 	@node --import=tsx hack/chaos.ts
 
 .PHONY: verify
-verify: ## Types, lint, format, import floors, sizes, rejection codes, generated files
+verify: ## Types, lint, format, import floors, layout, asserted times, rejection codes, generated files
 	@sh hack/setup.sh verify
 	@npx --no-install tsx hack/verify.ts
 
 .PHONY: fix
-fix: ## Mend what a machine can mend
+fix: ## Fix formatting and lint findings, and regenerate
 	@npx --no-install biome format --write .
 	@npx --no-install oxlint --type-aware --fix
 	@$(MAKE) --no-print-directory generate

@@ -1,10 +1,10 @@
 import type { DockerEngine } from '../../pkg/agent/index.js';
 import type { WatchChange } from '../../pkg/client/index.js';
-import type { ShownDeployment, TenantDesk } from './tenant-desk.js';
+import type { ShownDeployment, TenantClient } from './tenant-client.js';
 
 /** Milliseconds from sending a deployment until a tail that was already open shows every replica running. */
 export async function timeToRunning(
-  desk: TenantDesk,
+  desk: TenantClient,
   name: string,
   wish: { readonly image: string; readonly replicas: number },
 ): Promise<number> {

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { resolve } from 'node:path';
 
-import { until } from './until.js';
+import { until } from '../../dev/testing/index.js';
 
 /** One of our own processes, started as a person starts it. */
 export class Child {

@@ -7,7 +7,7 @@ import { Client } from '../../pkg/client/index.js';
 import { EtcdProcess, freePort } from '../../dev/processes/index.js';
 import { EtcdStore } from '../../pkg/store/index.js';
 import { Child } from './child.js';
-import { until } from './until.js';
+import { until } from '../../dev/testing/index.js';
 
 /** A real control plane on loopback: etcd, an API server and the controllers, each a process of its own. */
 export class ControlPlane {

@@ -5,7 +5,8 @@ import { DockerdProcess, demoImage, RegistryProcess } from '../../dev/processes/
 import { Child } from './child.js';
 import type { ControlPlane } from './control-plane.js';
 import { EngineView } from './engine-view.js';
-import { taken, until } from './until.js';
+import { until } from '../../dev/testing/index.js';
+import { unwrap } from './tenant-client.js';
 
 /** One enrolled machine, as far as one machine can pretend to be several: an agent of its own on a shared engine. */
 export interface Machine {
@@ -44,7 +45,7 @@ export class Fleet {
 
   /** Enrols a machine of the tenant whose administrator `client` is, and waits until it is ready. */
   async enrol(client: Client, name: string, labels: Readonly<Record<string, string>> = {}): Promise<Machine> {
-    const join_ = taken(await client.request<{ token: string }>('POST', '/api/v1/nodes/join-tokens', { body: {} }));
+    const join_ = unwrap(await client.request<{ token: string }>('POST', '/api/v1/nodes/join-tokens', { body: {} }));
     const argv = [
       `--server=${this.#server}`,
       `--name=${name}`,

@@ -4,7 +4,7 @@ import { type Clock, systemClock, systemRandom } from '../../pkg/clock/index.js'
 import { silentLogger } from '../../pkg/log/index.js';
 import { WatchCache } from '../../pkg/store/index.js';
 import type { SecretsView } from './secrets-view.js';
-import { until } from './until.js';
+import { until } from '../../dev/testing/index.js';
 
 /** Longer than any request may take. */
 const LATER_MS = 120_000;

@@ -1,7 +1,7 @@
 import { createServer, type Server, type Socket } from 'node:net';
 
 import type { Fleet } from './fleet.js';
-import type { TenantDesk } from './tenant-desk.js';
+import type { TenantClient } from './tenant-client.js';
 
 /**
  * Logs in again and again, and is healthy while it is let in. Told to end, it logs in another `LINGER` times, as one that
@@ -50,7 +50,7 @@ export class LoginServer {
   }
 
   /** Listens where the containers of a tenant can reach it. */
-  async open(fleet: Fleet, shop: TenantDesk, image: string): Promise<void> {
+  async open(fleet: Fleet, shop: TenantClient, image: string): Promise<void> {
     // The tenant's network comes into being with its first container: its gateway is this machine.
     await shop.apply({ name: 'first', image, replicas: 1 });
     await shop.reaches('first', 'Running');

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 
 import type { EngineContainer } from './engine-view.js';
 import { SlotWatch } from './slot-watch.js';
-import { until } from './until.js';
+import { until } from '../../dev/testing/index.js';
 
 const container = (deployment: string, slot: number): EngineContainer => ({
   id: `${deployment}-${slot}`,

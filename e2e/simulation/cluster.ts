@@ -11,7 +11,7 @@ import { silentLogger } from '../../pkg/log/index.js';
 import { createMetrics } from '../../pkg/metrics/index.js';
 import { calm, type SimProcess, SimulatedStore, type FaultProfile, SimWorld } from '../../dev/simulation/index.js';
 import { encode, MemoryStore, type Store, value, WatchCache } from '../../pkg/store/index.js';
-import { type Answer, Front, nobodyAnswered, type Request } from './front.js';
+import { type Answer, type ApiServer, Front, nobodyAnswered, type Request } from './front.js';
 import { remoteEngine } from './remote-engine.js';
 import { RemoteLink } from './remote-link.js';
 import { Seat } from './seat.js';
@@ -20,13 +20,6 @@ import { Vault } from './vault.js';
 
 /** A signal that nobody aborts: a simulated process does not stop, it dies. */
 const forever = () => new AbortController().signal;
-
-/** An API server that is up. */
-export interface ApiServer {
-  readonly life: SimProcess;
-  readonly dispatcher: AgentDispatcher;
-  readonly front: Front;
-}
 
 /** One machine: its engine and its disk outlive its agents. */
 export interface Machine {

@@ -1,4 +1,6 @@
 import { type Api, type ApiDeps, createApi } from '../../api/index.js';
+import type { SimProcess } from '../../dev/simulation/index.js';
+import type { AgentDispatcher } from '../../pkg/link/index.js';
 import { SecretStoreUnavailableFault } from '../../pkg/secrets/index.js';
 import { ConflictFault, StoreUnavailableFault } from '../../pkg/store/index.js';
 
@@ -59,4 +61,11 @@ export class Front {
 function isCertain(thrown: unknown): boolean {
   const faults = [StoreUnavailableFault, SecretStoreUnavailableFault, ConflictFault];
   return faults.some(fault => thrown instanceof fault);
+}
+
+/** An API server that is up. */
+export interface ApiServer {
+  readonly life: SimProcess;
+  readonly dispatcher: AgentDispatcher;
+  readonly front: Front;
 }

@@ -3,12 +3,17 @@ import { expect } from 'chai';
 import { ranges } from '../../crds/keys/index.js';
 import type { StoredNode } from '../../crds/node/index.js';
 import type { Replica } from '../../crds/replica/index.js';
-import { type Entry, type WatchEvent, type MemoryStore, value } from '../../pkg/store/index.js';
+import { type Entry, type MemoryStore, value, type WatchEvent } from '../../pkg/store/index.js';
 import type { Answer } from './front.js';
-import { keepsClaims } from './promises/claims.js';
-import { keepsQuotas } from './promises/quotas.js';
-import { keepsSlots } from './promises/slots.js';
-import type { UserIntent } from './users.js';
+
+/** A change of a deployment that a user asks for. */
+export interface UserIntent {
+  readonly op: string;
+  readonly kind: 'create' | 'change' | 'delete';
+  readonly tenant: string;
+  readonly name: string;
+  readonly spec: Readonly<Record<string, unknown>>;
+}
 
 /** One key that a transaction has changed. */
 export interface StoreChange {
@@ -17,10 +22,8 @@ export interface StoreChange {
   readonly entry: Entry | undefined;
 }
 
-/** Throws when a transaction has done what may never be. The chronicle shows it made. */
-export type Invariant = (changes: readonly StoreChange[], chronicle: History) => void;
-
-const PROMISES: readonly Invariant[] = [keepsSlots, keepsClaims, keepsQuotas];
+/** Throws when a transaction broke it. The history already contains the transaction. */
+export type Invariant = (changes: readonly StoreChange[], history: History) => void;
 
 /**
  * Everything that was ever stored, seen from inside the store, and what may never be seen there: the promises, and that
@@ -36,11 +39,13 @@ export class History {
   readonly #writes = new Map<string, number>();
   readonly #tickets = new Set<string>();
   readonly #asked: { readonly wish: UserIntent; readonly told: Answer['told'] }[] = [];
+  readonly #invariants: readonly Invariant[];
   #changes = 0;
   #secretChanges = 0;
   #violation: Error | undefined;
 
-  constructor(server: MemoryStore) {
+  constructor(server: MemoryStore, invariants: readonly Invariant[] = []) {
+    this.#invariants = invariants;
     void server.follow(
       {
         onReset: ({ entries }) => entries.forEach(entry => this.#entries.set(entry.key, entry)),
@@ -132,7 +137,7 @@ export class History {
   #happened(happenings: readonly WatchEvent[]): void {
     const changes = happenings.map(({ key, entry }) => this.#apply(key, entry));
     try {
-      for (const promised of PROMISES) promised(changes, this);
+      for (const holds of this.#invariants) holds(changes, this);
     } catch (thrown) {
       this.#violation ??= thrown as Error;
     }

@@ -8,17 +8,15 @@ import { credentialKey } from './secrets.js';
  * Must hold after every step: a container that refers to a credential has it, in a version that its replica was stamped
  * with; and one that runs has a version that is still accepted, unless it was given up with its node.
  */
-export function inspectSecrets({ machines, vault }: SimCluster, chronicle: History): void {
+export function inspectSecrets({ machines, vault }: SimCluster, history: History): void {
   for (const { id, owner, name, state } of machines.flatMap(({ engine }) => engine.containers)) {
-    const wanted = chronicle.replica(owner.replica)?.template.secrets?.length ?? 0;
+    const wanted = history.replica(owner.replica)?.template.secrets?.length ?? 0;
     const versions = vault.versionsIn(id);
     expect(versions.length, `credentials in ${name}`).to.equal(wanted);
-    if (wanted === 0 || chronicle.givenUp.has(owner.replica)) continue;
+    if (wanted === 0 || history.givenUp.has(owner.replica)) continue;
     const [version] = versions;
-    expect(chronicle.wasStamped(owner.replica, version), `${name} has ${version}, which was never found`).to.equal(
-      true,
-    );
-    const { live = [] } = chronicle.get<{ live: readonly number[] }>(credentialKey(owner.tenant)) ?? {};
+    expect(history.wasStamped(owner.replica, version), `${name} has ${version}, which was never found`).to.equal(true);
+    const { live = [] } = history.get<{ live: readonly number[] }>(credentialKey(owner.tenant)) ?? {};
     if (state === 'running') expect(live, `accepted, and ${name} has ${version}`).to.include(version);
   }
 }

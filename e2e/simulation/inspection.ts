@@ -15,7 +15,7 @@ import { expectRotated } from './secrets.js';
  * many containers run that were given up with their node, beside another one of their slot: that is what a node costs
  * which was lost and in truth ran.
  */
-export function inspectContainers({ machines }: SimCluster, chronicle: History): number {
+export function inspectContainers({ machines }: SimCluster, history: History): number {
   const slots = new Map<string, string>();
   const left: string[] = [];
   for (const { name: machine, engine } of machines) {
@@ -23,10 +23,10 @@ export function inspectContainers({ machines }: SimCluster, chronicle: History):
     const tenants = new Set(running.map(({ owner }) => owner.tenant));
     expect(tenants.size, `tenants that ${machine} serves`).to.be.at.most(1);
     for (const { owner, name } of running) {
-      const made = chronicle.node(owner.nodeId);
+      const made = history.node(owner.nodeId);
       expect([made?.metadata.tenant, made?.name], `${name} on ${machine}`).to.deep.equal([owner.tenant, machine]);
       const slot = `${owner.deploymentUid} slot ${owner.slot}`;
-      if (chronicle.givenUp.has(owner.replica)) {
+      if (history.givenUp.has(owner.replica)) {
         left.push(slot);
         continue;
       }
@@ -38,36 +38,36 @@ export function inspectContainers({ machines }: SimCluster, chronicle: History):
 }
 
 /** Throws unless everything is as the users ask for, and nothing else is left. */
-export function expectConverged(cluster: SimCluster, chronicle: History): void {
-  const deployments = chronicle.all<StoredDeployment>(ranges.deployments);
-  const ready = chronicle.all<NodeStatus>(ranges.nodeStatuses).filter(({ status }) => status === 'ready');
+export function expectConverged(cluster: SimCluster, history: History): void {
+  const deployments = history.all<StoredDeployment>(ranges.deployments);
+  const ready = history.all<NodeStatus>(ranges.nodeStatuses).filter(({ status }) => status === 'ready');
   expect(ready.length, 'nodes that are ready').to.equal(cluster.machines.length);
-  for (const deployment of deployments) expectServed(deployment, cluster, chronicle);
-  expectRotated(chronicle);
+  for (const deployment of deployments) expectServed(deployment, cluster, history);
+  expectRotated(history);
 
   const uids = new Set(deployments.map(({ metadata }) => metadata.uid));
   for (const { engine } of cluster.machines) {
     for (const { owner, name } of engine.containers) {
       expect(uids.has(owner.deploymentUid), `${name} is an orphan`).to.equal(true);
-      expect(chronicle.givenUp.has(owner.replica), `${name} was given up and is still there`).to.equal(false);
+      expect(history.givenUp.has(owner.replica), `${name} was given up and is still there`).to.equal(false);
     }
   }
-  const replicas = new Set(chronicle.all<Replica>(ranges.replicas).map(({ uid }) => uid));
-  for (const { replica } of chronicle.all<Report>(ranges.reports)) {
+  const replicas = new Set(history.all<Replica>(ranges.replicas).map(({ uid }) => uid));
+  for (const { replica } of history.all<Report>(ranges.reports)) {
     expect(replicas.has(replica), `a report of ${replica} was left`).to.equal(true);
   }
   for (const range of [ranges.statuses, ranges.schedulings, ranges.unresolved]) {
-    for (const { uid } of chronicle.all<{ uid: string }>(range)) expect(uids.has(uid), `${range} left`).to.equal(true);
+    for (const { uid } of history.all<{ uid: string }>(range)) expect(uids.has(uid), `${range} left`).to.equal(true);
   }
 }
 
-function expectServed(deployment: StoredDeployment, cluster: SimCluster, chronicle: History): void {
+function expectServed(deployment: StoredDeployment, cluster: SimCluster, history: History): void {
   const { name, replicas, ports, metadata } = deployment;
   const { tenant, uid } = metadata;
   expect(metadata.deletedAt, `${name} is to be deleted`).to.equal(undefined);
 
   // A host port can be had once a machine, and data may be in one country only: the others wait, and the status says so.
-  const nodeOf = (machine: Machine) => chronicle.get<StoredNode>(keys.node(tenant, machine.name));
+  const nodeOf = (machine: Machine) => history.get<StoredNode>(keys.node(tenant, machine.name));
   const machines = cluster.machines.filter(machine => mayHost(deployment, nodeOf(machine)));
   const possible = machines.length === 0 ? 0 : ports ? Math.min(replicas, machines.length) : replicas;
   for (const machine of cluster.machines.filter(each => !machines.includes(each))) {
@@ -81,7 +81,7 @@ function expectServed(deployment: StoredDeployment, cluster: SimCluster, chronic
   expect(containers.length, `containers of ${name}`).to.equal(possible);
   expect(present.filter(({ state }) => state === 'running').length, `running containers of ${name}`).to.equal(possible);
 
-  const status = chronicle.get<DeploymentStatus>(keys.status(tenant, name));
+  const status = history.get<DeploymentStatus>(keys.status(tenant, name));
   const isAbroad = machines.length === 0 && deployment.placement?.residency !== undefined;
   const waits = isAbroad ? 'Waiting' : 'Unschedulable';
   const phase = replicas === 0 ? 'Stopped' : possible < replicas ? waits : 'Running';

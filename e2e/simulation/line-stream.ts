@@ -1,6 +1,6 @@
 import { type AssignmentLine, LinkUnreachableFault, type NodeIdentity } from '../../pkg/link/index.js';
 import type { SimProcess } from '../../dev/simulation/index.js';
-import type { ApiServer } from './cluster.js';
+import type { ApiServer } from './front.js';
 
 /** One stream of assignments from a server to an agent: in order, late at times, and now and then broken. */
 export class LineStream {

@@ -16,14 +16,13 @@ import {
 } from '../../pkg/link/index.js';
 import type { Secret } from '../../pkg/secrets/index.js';
 import type { SimProcess } from '../../dev/simulation/index.js';
-import type { ApiServer } from './cluster.js';
-import type { Answer } from './front.js';
+import type { Answer, ApiServer } from './front.js';
 import { LineStream } from './line-stream.js';
 
 const CALL_DEADLINE_MS = 10_000;
 
 /** What the links of all agents share. */
-export interface LinkOffice {
+export interface AgentServices {
   /** API servers that answer now. */
   readonly servers: readonly ApiServer[];
   /** Whom each token speaks for. */
@@ -37,12 +36,12 @@ const cut = () => new LinkUnreachableFault('the link broke');
 /** The link of one life of an agent, to whichever API server answers. */
 export class RemoteLink implements AgentLink {
   readonly #agent: SimProcess;
-  readonly #office: LinkOffice;
+  readonly #services: AgentServices;
   #token = '';
 
-  constructor(agent: SimProcess, office: LinkOffice) {
+  constructor(agent: SimProcess, services: AgentServices) {
     this.#agent = agent;
-    this.#office = office;
+    this.#services = services;
   }
 
   present(token: string): void {
@@ -81,7 +80,7 @@ export class RemoteLink implements AgentLink {
     const ask = () =>
       this.#call('environment', async ({ dispatcher }) => {
         const answer = await dispatcher.environment(node, request);
-        if (answer.kind === 'ready') this.#office.handedOut(request.ticket);
+        if (answer.kind === 'ready') this.#services.handedOut(request.ticket);
         return answer;
       });
     const { world, weather } = this.#agent;
@@ -114,7 +113,7 @@ export class RemoteLink implements AgentLink {
   }
 
   #node(): NodeIdentity {
-    const node = this.#office.identities.get(this.#token);
+    const node = this.#services.identities.get(this.#token);
     if (!node) throw new LinkRefusedFault(401, 'auth_invalid');
     return node;
   }
@@ -123,12 +122,12 @@ export class RemoteLink implements AgentLink {
     if (answer.told === 'unknown') throw cut();
     if (answer.told === 'refused') throw new LinkRefusedFault(answer.status, answer.code);
     const reply = answer.body as unknown as EnrolReply;
-    this.#office.identities.set(reply.token, reply.node);
+    this.#services.identities.set(reply.token, reply.node);
     return reply;
   }
 
   #reach(): ApiServer | undefined {
-    const answering = this.#office.servers.filter(({ life }) => !life.cutOff('others'));
+    const answering = this.#services.servers.filter(({ life }) => !life.cutOff('others'));
     return answering.length > 0 && !this.#agent.cutOff('others') ? this.#agent.world.pick(answering) : undefined;
   }
 

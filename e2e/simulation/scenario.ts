@@ -10,7 +10,7 @@ import { expectConverged, inspectContainers } from './inspection.js';
 import { endOrders, orderNodes } from './operators.js';
 import { exchangeMachines, settleOwners } from './owners.js';
 import { setQuota, setQuotas, usedBy } from './platform.js';
-import { countAll } from './promises/quotas.js';
+import { countAll, invariants } from './invariants.js';
 import { endRotations, useSecrets } from './secrets.js';
 import { makeTrouble } from './trouble.js';
 import { put, useCluster } from './users.js';
@@ -72,36 +72,36 @@ export async function runScenario(seed: number, variant?: Variant): Promise<Outc
 
 async function tell(cluster: SimCluster, seed: number): Promise<Outcome> {
   const { world } = cluster;
-  const chronicle = new History(cluster.server);
-  cluster.handedOut = ticket => chronicle.handedOut(ticket);
-  const { inspect, doubledMs } = inspector(cluster, chronicle);
+  const history = new History(cluster.server, invariants);
+  cluster.handedOut = ticket => history.handedOut(ticket);
+  const { inspect, doubledMs } = inspector(cluster, history);
   await cluster.begin();
   await world.pass(5_000, inspect);
 
-  await weather(cluster, chronicle, inspect);
+  await weather(cluster, history, inspect);
   // Long enough to be lost: its containers go on, and others are started in their place.
   world.pick(cluster.machines).seat.life?.kill();
   await world.pass(ABSENCE_MS, inspect);
   cluster.start();
-  const convergedAfterMs = await converge(cluster, chronicle, inspect);
-  chronicle.checkAnswers();
+  const convergedAfterMs = await converge(cluster, history, inspect);
+  history.checkAnswers();
 
   // One or the other: each takes long, and there are seeds enough.
-  if (seed % 2 === 0) await expectQuiet(cluster, chronicle, inspect);
-  else await lowerAndRaise(cluster, chronicle, inspect);
-  await expectCounted(cluster, chronicle, inspect);
+  if (seed % 2 === 0) await expectQuiet(cluster, history, inspect);
+  else await lowerAndRaise(cluster, history, inspect);
+  await expectCounted(cluster, history, inspect);
   const { hash, steps } = world.trace;
-  const { enrolled, delivered, givenUp } = chronicle;
+  const { enrolled, delivered, givenUp } = history;
   const counts = { enrolled, delivered, givenUp: givenUp.size };
   return { seed, hash, steps, convergedAfterMs, ...counts, doubledMs: doubledMs() };
 }
 
 /** Everything goes wrong, everybody wants something, and then it is over. */
-async function weather(cluster: SimCluster, chronicle: History, inspect: () => void): Promise<void> {
+async function weather(cluster: SimCluster, history: History, inspect: () => void): Promise<void> {
   const { world } = cluster;
   const until = world.time + STORM_MS;
   Object.assign(cluster.weather, storm);
-  useCluster(cluster, chronicle, until);
+  useCluster(cluster, history, until);
   useSecrets(cluster, until);
   makeTrouble(cluster, until);
   orderNodes(cluster, until);
@@ -115,7 +115,7 @@ async function weather(cluster: SimCluster, chronicle: History, inspect: () => v
   await endOrders(cluster);
 }
 
-async function converge(cluster: SimCluster, chronicle: History, inspect: () => void): Promise<number> {
+async function converge(cluster: SimCluster, history: History, inspect: () => void): Promise<number> {
   const { world } = cluster;
   const from = world.time;
   for (;;) {
@@ -124,7 +124,7 @@ async function converge(cluster: SimCluster, chronicle: History, inspect: () => 
     await settleOwners(cluster);
     await world.pass(1_000, inspect);
     try {
-      expectConverged(cluster, chronicle);
+      expectConverged(cluster, history);
       return world.time - from;
     } catch (thrown) {
       if (world.time - from >= CONVERGE_WITHIN_MS) throw thrown;
@@ -133,37 +133,37 @@ async function converge(cluster: SimCluster, chronicle: History, inspect: () => 
 }
 
 /** A quota that is lowered takes nothing away and lets nothing come; raised again, it wakes what waits. */
-async function lowerAndRaise(cluster: SimCluster, chronicle: History, inspect: () => void): Promise<void> {
+async function lowerAndRaise(cluster: SimCluster, history: History, inspect: () => void): Promise<void> {
   const { world, machines } = cluster;
   for (const tenant of TENANTS) void setQuota(cluster, tenant, { containers: 0, deployments: 0 });
   await world.pass(1_000, inspect);
   const changes = () => machines.map(({ engine }) => engine.changes);
   const before = changes();
-  for (const { name, metadata } of chronicle.all<StoredDeployment>(ranges.deployments)) {
+  for (const { name, metadata } of history.all<StoredDeployment>(ranges.deployments)) {
     const spec = { replicas: 3 };
     void put(cluster, { op: `more-${metadata.uid}`, kind: 'change', tenant: metadata.tenant, name, spec });
   }
   await world.pass(4_000, inspect);
   expect(changes(), 'containers came or went at a quota that is reached').to.deep.equal(before);
-  await converge(cluster, chronicle, inspect);
+  await converge(cluster, history, inspect);
 }
 
 /** Nothing may happen while nothing is asked for. */
-async function expectQuiet(cluster: SimCluster, chronicle: History, inspect: () => void): Promise<void> {
+async function expectQuiet(cluster: SimCluster, history: History, inspect: () => void): Promise<void> {
   const { world } = cluster;
-  await world.pass(chronicle.entries(ranges.schedulings).length > 0 ? AFTERMATH_MS : LAST_WORK_MS, inspect);
-  const before = standing(cluster, chronicle);
+  await world.pass(history.entries(ranges.schedulings).length > 0 ? AFTERMATH_MS : LAST_WORK_MS, inspect);
+  const before = standing(cluster, history);
   await world.pass(QUIET_MS, inspect);
-  expect(standing(cluster, chronicle), 'something happened though nothing was asked').to.deep.equal(before);
-  expectConverged(cluster, chronicle);
+  expect(standing(cluster, history), 'something happened though nothing was asked').to.deep.equal(before);
+  expectConverged(cluster, history);
 }
 
 /** What the platform says that tenants have is what there is. */
-async function expectCounted(cluster: SimCluster, chronicle: History, inspect: () => void): Promise<void> {
+async function expectCounted(cluster: SimCluster, history: History, inspect: () => void): Promise<void> {
   for (const tenant of TENANTS) {
     const counted = usedBy(cluster, tenant);
     await cluster.world.pass(100, inspect);
-    expect(await counted, 'what was counted').to.include(countAll(tenant, chronicle));
+    expect(await counted, 'what was counted').to.include(countAll(tenant, history));
   }
 }
 
@@ -172,19 +172,19 @@ function standing({ machines }: SimCluster, { changes }: History): unknown {
 }
 
 /** Looks at the containers only when an engine has done something, or a credential has changed. */
-function inspector(cluster: SimCluster, chronicle: History) {
+function inspector(cluster: SimCluster, history: History) {
   let seen = -1;
   let since: number | undefined;
   let longest = 0;
   const inspect = () => {
-    chronicle.inspect();
-    let changes = chronicle.secretChanges;
+    history.inspect();
+    let changes = history.secretChanges;
     for (const { engine } of cluster.machines) changes += engine.changes;
     if (changes === seen) return;
     seen = changes;
     const { time } = cluster.world;
-    inspectSecrets(cluster, chronicle);
-    const doubled = inspectContainers(cluster, chronicle) > 0;
+    inspectSecrets(cluster, history);
+    const doubled = inspectContainers(cluster, history) > 0;
     if (since !== undefined) longest = Math.max(longest, time - since);
     since = doubled ? (since ?? time) : undefined;
   };

@@ -84,12 +84,12 @@ export async function endRotations(cluster: SimCluster): Promise<void> {
 }
 
 /** Throws unless every rotation that a deployment is part of has come to its end. */
-export function expectRotated(chronicle: History): void {
-  const consumers = chronicle.all<StoredDeployment>(ranges.deployments).filter(({ secrets }) => secrets?.length);
+export function expectRotated(history: History): void {
+  const consumers = history.all<StoredDeployment>(ranges.deployments).filter(({ secrets }) => secrets?.length);
   for (const tenant of new Set(consumers.map(({ metadata }) => metadata.tenant))) {
-    if (chronicle.entries(ranges.of(ranges.nodes, tenant)).length === 0) continue; // nothing runs, nothing rolls
-    const asked = chronicle.get<RotationRecord>(keys.rotation(tenant, LABEL));
-    const { state, waitsFor } = readRotationState(asked, chronicle.get(keys.rotationProgress(tenant, LABEL)));
+    if (history.entries(ranges.of(ranges.nodes, tenant)).length === 0) continue; // nothing runs, nothing rolls
+    const asked = history.get<RotationRecord>(keys.rotation(tenant, LABEL));
+    const { state, waitsFor } = readRotationState(asked, history.get(keys.rotationProgress(tenant, LABEL)));
     expect(waitsFor, `a rotation at ${state} waits`).to.equal(undefined);
     expect(state, 'a rotation is under way').to.be.oneOf(['idle', 'retire']);
   }

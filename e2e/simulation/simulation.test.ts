@@ -8,7 +8,7 @@ const FIRST = Number(process.env['MOORING_FIRST_SEED'] ?? 1);
 
 describe('the whole system in a simulated world', () => {
   it(`keeps every promise for ${SEEDS} seeds`, async function () {
-    this.timeout(SEEDS * 5_000);
+    this.timeout(60_000 + SEEDS * 20_000);
     const outcomes = await playSeeds(FIRST, SEEDS);
 
     const most = (of: (outcome: Outcome) => number) => (Math.max(...outcomes.map(of)) / 1000).toFixed(1);

@@ -5,6 +5,7 @@ import type { StoredNode } from '../../crds/node/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import { History } from './history.js';
 import { SimCluster, TENANTS } from './cluster.js';
+import { invariants } from './invariants.js';
 import { expectConverged, inspectContainers } from './inspection.js';
 
 const [TENANT] = TENANTS;
@@ -13,13 +14,13 @@ const AT = '2030-01-01T00:00:00.000Z';
 describe('a server that has lost the store', () => {
   it('does not bring back, on a restarted agent, what has moved on meanwhile', async () => {
     const cluster = new SimCluster(1);
-    const chronicle = new History(cluster.server);
+    const history = new History(cluster.server, invariants);
     const { world } = cluster;
     const inspect = () => {
-      chronicle.inspect();
-      inspectContainers(cluster, chronicle);
+      history.inspect();
+      inspectContainers(cluster, history);
     };
-    const nodeOf = (name: string) => chronicle.get<StoredNode>(keys.node(TENANT, name))!.id;
+    const nodeOf = (name: string) => history.get<StoredNode>(keys.node(TENANT, name))!.id;
     const wantOn = (nodeId: string, generation: number) => {
       const metadata = { tenant: TENANT, uid: 'dep_1', generation, createdAt: AT, updatedAt: AT, specHash: '' };
       const web = { metadata, kind: 'Deployment', name: 'web', image: 'web:1', replicas: 1, secretsVersion: 0, nodeId };
@@ -37,13 +38,13 @@ describe('a server that has lost the store', () => {
     seat('api-1').life?.isolate(60_000, ['store']);
     await wantOn(nodeOf('a2'), 2);
     await world.pass(12_000, inspect);
-    expect(chronicle.all<Replica>(ranges.replicas).map(({ nodeId }) => nodeId)).to.deep.equal([nodeOf('a2')]);
+    expect(history.all<Replica>(ranges.replicas).map(({ nodeId }) => nodeId)).to.deep.equal([nodeOf('a2')]);
 
     seat('api-2').life?.kill(); // the one that is left still believes in the first machine
     seat('agent-a1').restart(10);
     await world.pass(30_000, inspect);
     cluster.start();
     await world.pass(120_000, inspect);
-    expectConverged(cluster, chronicle);
+    expectConverged(cluster, history);
   });
 });

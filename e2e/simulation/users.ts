@@ -1,4 +1,4 @@
-import type { History } from './history.js';
+import type { History, UserIntent } from './history.js';
 import { type SimCluster, TENANTS } from './cluster.js';
 import type { Answer, Request } from './front.js';
 import { CREDENTIAL } from './secrets.js';
@@ -8,24 +8,15 @@ const KINDS = ['create', 'create', 'change', 'change', 'change', 'delete'] as co
 const DEPLOYMENTS = '/api/v1/deployments';
 const DEPLOYMENT = '/api/v1/deployments/{name}';
 
-/** What a user asks for. */
-export interface UserIntent {
-  readonly op: string;
-  readonly kind: (typeof KINDS)[number];
-  readonly tenant: string;
-  readonly name: string;
-  readonly spec: Readonly<Record<string, unknown>>;
-}
-
 /** Users ask for something every second or so, until `until`, and remember what they were told. */
-export function useCluster(cluster: SimCluster, chronicle: History, until: number): void {
+export function useCluster(cluster: SimCluster, history: History, until: number): void {
   let asked = 0;
   const next = () => {
     const { world } = cluster;
     if (world.time >= until) return;
     world.after(world.between(100, 3_000), 'a user asks', () => {
       const wish = draw(cluster, `op-${++asked}`);
-      void put(cluster, wish).then(({ told }) => chronicle.answered(wish, told));
+      void put(cluster, wish).then(({ told }) => history.answered(wish, told));
       next();
     });
   };

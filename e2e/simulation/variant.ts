@@ -4,7 +4,6 @@ import type { Loop } from '../../pkg/reconcile/index.js';
 import type { SecretStore } from '../../pkg/secrets/index.js';
 import type { Reconnecting } from '../../dev/simulation/index.js';
 import type { Cache, Store } from '../../pkg/store/index.js';
-import type { SimCluster } from './cluster.js';
 
 /** What may be put in the place of the product's own parts, to see that it is found out. */
 export interface Variant {
@@ -16,5 +15,5 @@ export interface Variant {
   readonly apiCache?: (cache: Cache) => Cache;
   readonly apiSecrets?: (secrets: SecretStore) => SecretStore;
   readonly link?: (link: AgentLink) => AgentLink;
-  readonly engine?: (engine: Engine, cluster: SimCluster) => Engine;
+  readonly engine?: (engine: Engine, cluster: { readonly server: Store }) => Engine;
 }

@@ -2,20 +2,20 @@ import { expect } from 'chai';
 
 import { ControlPlane } from '../lab/control-plane.js';
 import { Fleet } from '../lab/fleet.js';
-import { TenantDesk } from '../lab/tenant-desk.js';
-import { until } from '../lab/until.js';
+import { TenantClient } from '../lab/tenant-client.js';
+import { until } from '../../dev/testing/index.js';
 
 describe('the life of a deployment, on a real engine', function () {
   let plane: ControlPlane;
   let fleet: Fleet;
-  let shop: TenantDesk;
-  let bank: TenantDesk;
+  let shop: TenantClient;
+  let bank: TenantClient;
   let image: string;
 
   before(async () => {
     plane = await ControlPlane.start();
     fleet = await Fleet.start(plane);
-    [shop, bank] = await Promise.all([TenantDesk.open(plane, 'shop'), TenantDesk.open(plane, 'bank')]);
+    [shop, bank] = await Promise.all([TenantClient.open(plane, 'shop'), TenantClient.open(plane, 'bank')]);
     image = await fleet.image('1');
     await Promise.all([
       fleet.enrol(shop.client, 'shop-1'),

@@ -4,15 +4,14 @@ import { join } from 'node:path';
 
 import { expect } from 'chai';
 
+import { demoImage, RegistryProcess } from '../../dev/processes/index.js';
 import { systemRandom } from '../../pkg/clock/index.js';
 import { loadSettings } from '../../pkg/config/index.js';
-import { demoImage, RegistryProcess } from '../../dev/processes/index.js';
-import { toCredentialPath, toSecretDocument, openSecretStore, toRegistryLabel } from '../../pkg/secrets/index.js';
+import { openSecretStore, toCredentialPath, toRegistryLabel, toSecretDocument } from '../../pkg/secrets/index.js';
 import { EtcdStore } from '../../pkg/store/index.js';
-import { canary } from '../lab/canary.js';
+import { canary, leaksIn } from '../lab/canary.js';
 import { ControlPlane } from '../lab/control-plane.js';
-import { leaksIn } from '../lab/leaks.js';
-import { TenantDesk } from '../lab/tenant-desk.js';
+import { TenantClient } from '../lab/tenant-client.js';
 
 const NAMESPACES = { MOORING_SECRETS_NAMESPACES: 'deployments,resources,registries' };
 /** What `htpasswd -nB robot` prints for a password. Perl is part of every Debian, and asks the same library. */
@@ -30,14 +29,14 @@ describe('an image that is asked for', () => {
   const password = canary('registry password');
   let plane: ControlPlane;
   let registry: RegistryProcess;
-  let shop: TenantDesk;
+  let shop: TenantClient;
   let image: string;
 
   before(async () => {
     plane = await ControlPlane.start(NAMESPACES);
     registry = await serve();
     image = await demoImage(registry.address, { tag: '1' });
-    shop = await TenantDesk.open(plane, 'shop');
+    shop = await TenantClient.open(plane, 'shop');
   });
   after(async () => {
     await registry?.kill();
@@ -104,7 +103,7 @@ describe('an image that is asked for', () => {
     expect(await codes('private', demo(8))).to.deep.equal([true]);
     expect(await codes('missing', demo(7))).to.deep.equal([false, 'image_not_found']);
 
-    shop = await TenantDesk.open(plane, 'another');
+    shop = await TenantClient.open(plane, 'another');
     expect(await codes('private', demo(8))).to.deep.equal([true, 'image_registry_unreachable']);
   });
 

@@ -3,8 +3,8 @@ import { expect } from 'chai';
 import { ControlPlane } from '../lab/control-plane.js';
 import { Fleet, type Machine } from '../lab/fleet.js';
 import { SlotWatch } from '../lab/slot-watch.js';
-import { TenantDesk } from '../lab/tenant-desk.js';
-import { taken, until } from '../lab/until.js';
+import { TenantClient, unwrap } from '../lab/tenant-client.js';
+import { until } from '../../dev/testing/index.js';
 
 const SILENCE_SECONDS = 3;
 const GRACE_SECONDS = 3;
@@ -18,7 +18,7 @@ interface ShownNode {
 describe('the life of nodes', () => {
   let plane: ControlPlane;
   let fleet: Fleet;
-  let shop: TenantDesk;
+  let shop: TenantClient;
   let [one, two]: Machine[] = [];
   let watch: SlotWatch;
 
@@ -28,7 +28,7 @@ describe('the life of nodes', () => {
       MOORING_NODE_GRACE_SECONDS: String(GRACE_SECONDS),
     });
     fleet = await Fleet.start(plane);
-    shop = await TenantDesk.open(plane, 'shop');
+    shop = await TenantClient.open(plane, 'shop');
     one = await fleet.enrol(shop.client, 'shop-1');
     two = await fleet.enrol(shop.client, 'shop-2');
     const image = await fleet.image('1');
@@ -44,9 +44,9 @@ describe('the life of nodes', () => {
     await plane?.stop();
   });
 
-  const node = async (name: string) => taken(await shop.client.request<ShownNode>('GET', `/api/v1/nodes/${name}`));
+  const node = async (name: string) => unwrap(await shop.client.request<ShownNode>('GET', `/api/v1/nodes/${name}`));
   const order = async (name: string, what: string) =>
-    taken(await shop.client.request<ShownNode>('POST', `/api/v1/nodes/${name}/${what}`));
+    unwrap(await shop.client.request<ShownNode>('POST', `/api/v1/nodes/${name}/${what}`));
   const status = (name: string, wanted: string) =>
     until(`${name} to be ${wanted}`, async () => (await node(name)).status === wanted);
   const runningOn = async (name: string, deployment = 'web') => {
@@ -54,7 +54,7 @@ describe('the life of nodes', () => {
     return (await fleet.view.running(deployment)).filter(({ labels }) => labels['mooring.io/node'] === id);
   };
   const events = async (type: string) =>
-    taken(await shop.client.request<{ items: unknown[] }>('GET', `/api/v1/events?type=${type}`)).items.length;
+    unwrap(await shop.client.request<{ items: unknown[] }>('GET', `/api/v1/events?type=${type}`)).items.length;
   const onOne = async () => {
     await until('two replicas of web, one on each node', async () => {
       const counts = [(await runningOn('shop-1')).length, (await runningOn('shop-2')).length];
@@ -139,7 +139,7 @@ describe('the life of nodes', () => {
     expect(watch.doubled).to.deep.equal([]);
     await order(leaves, 'undrain');
     await status(leaves, 'ready');
-    taken(await shop.client.request('DELETE', '/api/v1/deployments/checked'));
+    unwrap(await shop.client.request('DELETE', '/api/v1/deployments/checked'));
     await until('it to be gone', async () => (await fleet.view.running('checked')).length === 0);
   });
 
@@ -191,7 +191,7 @@ describe('the life of nodes', () => {
   it('a node that is empty can be deleted; one that is used cannot', async () => {
     const busy = await shop.client.request('DELETE', '/api/v1/nodes/shop-1');
     expect(busy.ok ? '' : busy.rejections[0]?.code).to.equal('node_in_use');
-    taken(await shop.client.request('DELETE', '/api/v1/nodes/shop-2'));
+    unwrap(await shop.client.request('DELETE', '/api/v1/nodes/shop-2'));
     expect((await shop.client.request('GET', '/api/v1/nodes/shop-2')).status).to.equal(404);
   });
 });

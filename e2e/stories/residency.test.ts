@@ -3,8 +3,8 @@ import { expect } from 'chai';
 import type { Metadata } from '../../crds/meta/index.js';
 import { ControlPlane } from '../lab/control-plane.js';
 import { Fleet } from '../lab/fleet.js';
-import { type ShownDeployment, TenantDesk } from '../lab/tenant-desk.js';
-import { taken, until } from '../lab/until.js';
+import { type ShownDeployment, TenantClient, unwrap } from '../lab/tenant-client.js';
+import { until } from '../../dev/testing/index.js';
 
 interface Explanation {
   readonly candidates: readonly { readonly node: string; readonly reasons: readonly { readonly filter: string }[] }[];
@@ -13,13 +13,13 @@ interface Explanation {
 describe('residency, on real engines in two countries', function () {
   let plane: ControlPlane;
   let fleet: Fleet;
-  let shop: TenantDesk;
+  let shop: TenantClient;
   let image: string;
 
   before(async () => {
     plane = await ControlPlane.start();
     fleet = await Fleet.start(plane);
-    shop = await TenantDesk.open(plane, 'shop');
+    shop = await TenantClient.open(plane, 'shop');
     image = await fleet.image('1');
     await Promise.all([
       fleet.enrol(shop.client, 'berlin', { 'mooring.io/country': 'DE' }),
@@ -33,7 +33,7 @@ describe('residency, on real engines in two countries', function () {
   });
 
   const nodesOf = async ({ status }: ShownDeployment) => {
-    const { items } = taken(await shop.client.all<{ id: string; name: string }>('/api/v1/nodes'));
+    const { items } = unwrap(await shop.client.all<{ id: string; name: string }>('/api/v1/nodes'));
     return status?.placements.map(({ nodeId }) => items.find(({ id }) => id === nodeId)?.name).sort();
   };
 
@@ -58,7 +58,7 @@ describe('residency, on real engines in two countries', function () {
       const found = await fleet.view.running('swiss');
       return found.length === 1 && found;
     });
-    const { metadata } = taken(await shop.client.request<{ metadata: Metadata }>('GET', '/api/v1/nodes/zurich'));
+    const { metadata } = unwrap(await shop.client.request<{ metadata: Metadata }>('GET', '/api/v1/nodes/zurich'));
     const took = Date.parse(await fleet.view.startedAt(container!.id)) - Date.parse(metadata.createdAt);
     console.log(`      started ${took} ms after the node enrolled`);
     expect(await nodesOf(await shop.reaches('swiss', 'Running'))).to.deep.equal(['zurich']);
@@ -76,7 +76,7 @@ describe('residency, on real engines in two countries', function () {
 
   async function unschedulable(): Promise<Explanation> {
     const query = { type: 'deployment.unschedulable' };
-    const { items } = taken(
+    const { items } = unwrap(
       await shop.client.all<{ subject: { name: string }; data: Explanation }>('/api/v1/events', { query }),
     );
     const event = items.find(({ subject }) => subject.name === 'swiss');

@@ -3,19 +3,19 @@ import { expect } from 'chai';
 import { ControlPlane } from '../lab/control-plane.js';
 import { Fleet, type Machine } from '../lab/fleet.js';
 import { type RawLine, RawTail, rises } from '../lab/raw-tail.js';
-import { type ShownDeployment, TenantDesk } from '../lab/tenant-desk.js';
-import { until } from '../lab/until.js';
+import { type ShownDeployment, TenantClient } from '../lab/tenant-client.js';
+import { until } from '../../dev/testing/index.js';
 
 describe('parts that are killed and come back', function () {
   let plane: ControlPlane;
   let fleet: Fleet;
-  let shop: TenantDesk;
+  let shop: TenantClient;
   let machine: Machine;
 
   before(async () => {
     plane = await ControlPlane.start();
     fleet = await Fleet.start(plane);
-    shop = await TenantDesk.open(plane, 'shop');
+    shop = await TenantClient.open(plane, 'shop');
     machine = await fleet.enrol(shop.client, 'shop-1');
     await shop.apply({ name: 'web', image: await fleet.image('1'), replicas: 2 });
     await shop.reaches('web', 'Running');

@@ -7,10 +7,9 @@ import { ControlPlane } from '../lab/control-plane.js';
 import { type Dying, dyingAt } from '../lab/dying-at.js';
 import { Fleet, type Machine } from '../lab/fleet.js';
 import { LoginServer } from '../lab/login-server.js';
-import { RotationDesk } from '../lab/rotation-desk.js';
 import { SecretsView } from '../lab/secrets-view.js';
-import { TenantDesk } from '../lab/tenant-desk.js';
-import { taken, until } from '../lab/until.js';
+import { RotationClient, TenantClient, unwrap } from '../lab/tenant-client.js';
+import { until } from '../../dev/testing/index.js';
 
 const PATH = 'deployments/web-db';
 /** Log-ins that a container makes after it was told to end: whoever takes its password away too early is found out. */
@@ -20,9 +19,9 @@ describe('a rotation, with a process killed at every step', function () {
   const backend = new LoginServer();
   let plane: ControlPlane;
   let fleet: Fleet;
-  let shop: TenantDesk;
+  let shop: TenantClient;
   let machine: Machine;
-  let rotation: RotationDesk;
+  let rotation: RotationClient;
   let view: SecretsView;
   let path: CredentialPath;
   const passwords: Canary[] = [canary('first')];
@@ -32,16 +31,16 @@ describe('a rotation, with a process killed at every step', function () {
   before(async () => {
     plane = await ControlPlane.start({ MOORING_LEADER_LEASE_SECONDS: '2' });
     fleet = await Fleet.start(plane);
-    shop = await TenantDesk.open(plane, 'shop');
+    shop = await TenantClient.open(plane, 'shop');
     machine = await fleet.enrol(shop.client, 'shop-1');
-    rotation = new RotationDesk(shop, 'web');
+    rotation = new RotationClient(shop, 'web');
     view = await SecretsView.open(plane);
     path = toCredentialPath(shop.id, PATH);
     const image = await fleet.image('1');
     await backend.open(fleet, shop, image);
 
     backend.accepted.add(password);
-    taken(await shop.client.request('PUT', `/api/v1/secrets/${PATH}`, { body: { values: { password } } }));
+    unwrap(await shop.client.request('PUT', `/api/v1/secrets/${PATH}`, { body: { values: { password } } }));
     await shop.apply({ name: 'web', replicas: 2, ...backend.clients(image, PATH, LINGER) });
     await shop.reaches('web', 'Running');
   });

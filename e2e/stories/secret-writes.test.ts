@@ -7,7 +7,7 @@ import { type Canary, canary, filesBelow, findCanaries } from '../lab/canary.js'
 import { ControlPlane } from '../lab/control-plane.js';
 import { janitorLater } from '../lab/janitor-later.js';
 import { SecretsView } from '../lab/secrets-view.js';
-import { TenantDesk } from '../lab/tenant-desk.js';
+import { TenantClient } from '../lab/tenant-client.js';
 
 const DEPLOYMENTS = '/api/v1/deployments';
 const CREDENTIALS = ['db', 'mail'] as const;
@@ -30,14 +30,14 @@ const armedFor = (point: FailpointName) =>
 
 describe('secret material that comes with a document, on a real etcd', () => {
   let plane: ControlPlane;
-  let shop: TenantDesk;
+  let shop: TenantClient;
   let view: SecretsView;
   const passwords: Canary[] = [];
 
   before(async () => {
     plane = await ControlPlane.start({ MOORING_REGISTRY_CHECK: 'false' });
     await plane.controllers.kill('SIGTERM');
-    shop = await TenantDesk.open(plane, 'shop');
+    shop = await TenantClient.open(plane, 'shop');
     view = await SecretsView.open(plane);
   });
   after(async () => {

@@ -5,14 +5,13 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 
 import type { StoredEvent } from '../../crds/event/index.js';
-import { FakeVault } from '../../pkg/secrets/vault/fake-vault.testing.js';
 import { TcpProxy } from '../../dev/processes/index.js';
-import { canary } from '../lab/canary.js';
+import { FakeVault } from '../../pkg/secrets/vault/fake-vault.testing.js';
+import { canary, leaksIn } from '../lab/canary.js';
 import { ControlPlane } from '../lab/control-plane.js';
 import { Fleet } from '../lab/fleet.js';
-import { leaksIn } from '../lab/leaks.js';
-import { TenantDesk } from '../lab/tenant-desk.js';
-import { taken, until } from '../lab/until.js';
+import { TenantClient, unwrap } from '../lab/tenant-client.js';
+import { until } from '../../dev/testing/index.js';
 
 const PATH = 'deployments/web-db';
 
@@ -24,7 +23,7 @@ describe('a secrets store that is away', function () {
   let wire: TcpProxy;
   let plane: ControlPlane;
   let fleet: Fleet;
-  let shop: TenantDesk;
+  let shop: TenantClient;
   let image: string;
 
   before(async () => {
@@ -40,10 +39,10 @@ describe('a secrets store that is away', function () {
       MOORING_VAULT_TIMEOUT_MS: '2000',
     });
     fleet = await Fleet.start(plane);
-    shop = await TenantDesk.open(plane, 'shop');
+    shop = await TenantClient.open(plane, 'shop');
     await fleet.enrol(shop.client, 'shop-1');
     image = await fleet.image('1');
-    taken(
+    unwrap(
       await shop.client.request('PUT', `/api/v1/secrets/${PATH}`, { body: { values: { password: password.value } } }),
     );
     for (const name of ['steady', 'lost']) {
@@ -75,7 +74,7 @@ describe('a secrets store that is away', function () {
     return Promise.all(running.map(async ({ id }) => `${id} ${await fleet.view.startedAt(id)}`));
   };
   const complaints = async () => {
-    const events = taken(await shop.client.all<StoredEvent>('/api/v1/events'));
+    const events = unwrap(await shop.client.all<StoredEvent>('/api/v1/events'));
     return events.items.filter(({ type, subject }) => type === 'secret.unresolved' && subject.name === 'lost');
   };
 

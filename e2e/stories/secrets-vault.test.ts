@@ -5,13 +5,10 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 
 import { NO_VAULT, RealVault, vaultProgram } from '../../pkg/secrets/vault/real-vault.testing.js';
-import { canary } from '../lab/canary.js';
+import { canary, leaksIn } from '../lab/canary.js';
 import { ControlPlane } from '../lab/control-plane.js';
 import { Fleet } from '../lab/fleet.js';
-import { leaksIn } from '../lab/leaks.js';
-import { RotationDesk } from '../lab/rotation-desk.js';
-import { TenantDesk } from '../lab/tenant-desk.js';
-import { taken } from '../lab/until.js';
+import { RotationClient, TenantClient, unwrap } from '../lab/tenant-client.js';
 
 const PATH = 'deployments/web-db';
 
@@ -26,7 +23,7 @@ describe('secrets in a real secrets server', function () {
   let vault: RealVault;
   let plane: ControlPlane;
   let fleet: Fleet;
-  let shop: TenantDesk;
+  let shop: TenantClient;
   let image: string;
 
   before(async () => {
@@ -42,7 +39,7 @@ describe('secrets in a real secrets server', function () {
       MOORING_VAULT_SECRET_ID_FILE: files.secretId,
     });
     fleet = await Fleet.start(plane);
-    shop = await TenantDesk.open(plane, 'shop');
+    shop = await TenantClient.open(plane, 'shop');
     await vault.mount(shop.id);
     await fleet.enrol(shop.client, 'shop-1');
     image = await fleet.image('1');
@@ -62,7 +59,7 @@ describe('secrets in a real secrets server', function () {
 
   it('are written there, and reach the containers', async () => {
     const body = { values: { password: passwords[0].value } };
-    taken(await shop.client.request('PUT', `/api/v1/secrets/${PATH}`, { body }));
+    unwrap(await shop.client.request('PUT', `/api/v1/secrets/${PATH}`, { body }));
     const secrets = [{ name: 'DB', vault_path: PATH, anchor: 'process' }];
     await shop.apply({ name: 'web', image, replicas: 2, secrets });
     await shop.reaches('web', 'Running');
@@ -70,7 +67,7 @@ describe('secrets in a real secrets server', function () {
   });
 
   it('are rotated there: the old version is destroyed, and the containers have the new one', async () => {
-    const rotation = new RotationDesk(shop, 'web');
+    const rotation = new RotationClient(shop, 'web');
     await rotation.advance('stage', { values: { password: passwords[1].value } });
     for (const phase of ['promote', 'verify', 'retire']) await rotation.advance(phase);
     expect(await inContainers()).to.deep.equal([passwords[1].value, passwords[1].value]);

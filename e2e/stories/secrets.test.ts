@@ -3,16 +3,14 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 
 import { TcpProxy } from '../../dev/processes/index.js';
-import { canary, findCanaries } from '../lab/canary.js';
+import { canary, findCanaries, leaksIn } from '../lab/canary.js';
 import { Child } from '../lab/child.js';
 import { ControlPlane } from '../lab/control-plane.js';
 import { Fleet, type Machine } from '../lab/fleet.js';
-import { leaksIn } from '../lab/leaks.js';
 import { LoginServer } from '../lab/login-server.js';
 import { RecordingProxy } from '../lab/recording-proxy.js';
-import { RotationDesk } from '../lab/rotation-desk.js';
-import { TenantDesk } from '../lab/tenant-desk.js';
-import { taken, until } from '../lab/until.js';
+import { RotationClient, TenantClient, unwrap } from '../lab/tenant-client.js';
+import { until } from '../../dev/testing/index.js';
 
 const PATH = 'deployments/web-db';
 
@@ -22,13 +20,13 @@ describe('secrets, on a real engine', function () {
   const backend = new LoginServer();
   let plane: ControlPlane;
   let fleet: Fleet;
-  let shop: TenantDesk;
+  let shop: TenantClient;
   let wire: TcpProxy;
   /** Between the agent and the API server. */
   let link: RecordingProxy;
   let machine: Machine;
   let image: string;
-  let rotation: RotationDesk;
+  let rotation: RotationClient;
 
   before(async () => {
     plane = await ControlPlane.start();
@@ -36,10 +34,10 @@ describe('secrets, on a real engine', function () {
     wire.onServerData = data => heard.push(Buffer.from(data)) > 0;
     link = await RecordingProxy.start(plane.server);
     fleet = await Fleet.start(plane, link.address);
-    shop = await TenantDesk.open(plane, 'shop', wire.endpoint);
+    shop = await TenantClient.open(plane, 'shop', wire.endpoint);
     image = await fleet.image('1');
     machine = await fleet.enrol(shop.client, 'shop-1');
-    rotation = new RotationDesk(shop, 'web');
+    rotation = new RotationClient(shop, 'web');
     await backend.open(fleet, shop, image);
   });
   after(async () => {
@@ -51,7 +49,7 @@ describe('secrets, on a real engine', function () {
   });
 
   const write = async (path: string, values: Readonly<Record<string, string>>) =>
-    taken(await shop.client.request('PUT', `/api/v1/secrets/${path}`, { body: { values } }));
+    unwrap(await shop.client.request('PUT', `/api/v1/secrets/${path}`, { body: { values } }));
   const containersOf = async (name: string) =>
     (await fleet.view.containers()).filter(({ labels }) => labels['mooring.io/deployment'] === name);
   const reasonOf = async (name: string) => {

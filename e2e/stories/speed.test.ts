@@ -2,8 +2,8 @@ import { DockerEngine } from '../../pkg/agent/index.js';
 import { engineAlone, timeToRunning } from '../lab/apply-time.js';
 import { ControlPlane } from '../lab/control-plane.js';
 import { Fleet } from '../lab/fleet.js';
-import { TenantDesk } from '../lab/tenant-desk.js';
-import { until } from '../lab/until.js';
+import { TenantClient } from '../lab/tenant-client.js';
+import { until } from '../../dev/testing/index.js';
 
 const REPEATS = 5;
 
@@ -12,12 +12,12 @@ const median = (times: readonly number[]) => [...times].sort((a, b) => a - b)[Ma
 describe('from apply to running', function () {
   let plane: ControlPlane;
   let fleet: Fleet;
-  let shop: TenantDesk;
+  let shop: TenantClient;
 
   before(async () => {
     plane = await ControlPlane.start();
     fleet = await Fleet.start(plane);
-    shop = await TenantDesk.open(plane, 'shop');
+    shop = await TenantClient.open(plane, 'shop');
     await fleet.enrol(shop.client, 'shop-1');
   });
   after(async () => {

@@ -1,7 +1,7 @@
 import { ControlPlane } from '../../e2e/lab/control-plane.js';
 import { engineAlone, timeToRunning } from '../../e2e/lab/apply-time.js';
 import { Fleet } from '../../e2e/lab/fleet.js';
-import { TenantDesk } from '../../e2e/lab/tenant-desk.js';
+import { TenantClient } from '../../e2e/lab/tenant-client.js';
 import { DockerEngine } from '../../pkg/agent/index.js';
 import type { BenchResult } from './report.js';
 import { interleave, median, ratio } from './rounds.js';
@@ -12,7 +12,7 @@ export async function applyToRunning(rounds: number): Promise<BenchResult[]> {
   const fleet = await Fleet.start(plane);
   const engine = new DockerEngine({ host: fleet.engine.host });
   try {
-    const shop = await TenantDesk.open(plane, 'bench');
+    const shop = await TenantClient.open(plane, 'bench');
     await fleet.enrol(shop.client, 'bench-1');
     const image = await fleet.image('1');
     await timeToRunning(shop, 'warm', { image, replicas: 1 });

@@ -1,0 +1,124 @@
+import { expect } from 'chai';
+
+import type { StoredDeployment } from '../../crds/deployment/index.js';
+import { parseCpu } from '../../crds/grammar/index.js';
+import { keys, ranges, splitKey } from '../../crds/keys/index.js';
+import type { NodeNameRecord, NodeStatus, StoredNode } from '../../crds/node/index.js';
+import type { Replica } from '../../crds/replica/index.js';
+import type { Report } from '../../crds/report/index.js';
+import type { StoredTenant } from '../../crds/tenant/index.js';
+import { value } from '../../pkg/store/index.js';
+import type { History, Invariant, StoreChange } from './history.js';
+
+/**
+ * - a deployment's record goes only after its deletion was asked for
+ * - a replica gets its node once, of its own tenant, and once retiring stays so; a slot is emptied before it is refilled
+ * - a replica that has a node goes only when its agent has said that the container is gone, or when its node was lost or
+ *   is no more
+ */
+const keepsSlots: Invariant = (changes, history) => {
+  for (const change of changes) {
+    if (change.key.startsWith(ranges.deployments)) noteDeployment(change);
+    if (change.key.startsWith(ranges.replicas)) noteReplica(change, changes, history);
+  }
+};
+
+function noteDeployment({ before, entry }: StoreChange): void {
+  if (before && !entry) expect(value<StoredDeployment>(before).metadata.deletedAt, 'deleted unasked').to.be.a('string');
+}
+
+function noteReplica({ before, entry }: StoreChange, changes: readonly StoreChange[], history: History): void {
+  const was = before && value<Replica>(before);
+  const is = entry && value<Replica>(entry);
+  if (is?.nodeId) expect(history.node(is.nodeId)?.metadata.tenant, 'placed across tenants').to.equal(is.tenant);
+  if (was?.nodeId && !is) noteEmptied(was, changes, history);
+  if (!was || !is) return;
+  expect(is.uid, 'a slot was refilled before it was emptied').to.equal(was.uid);
+  if (was.nodeId) expect(is.nodeId, 'a placed replica was moved').to.equal(was.nodeId);
+  if (was.retiringSince) expect(is.retiringSince, 'a retiring replica was revived').to.equal(was.retiringSince);
+}
+
+function noteEmptied({ uid, tenant, nodeId = '' }: Replica, changes: readonly StoreChange[], history: History): void {
+  const { name } = history.node(nodeId)!;
+  const isGone = history.get<StoredNode>(keys.node(tenant, name))?.id !== nodeId;
+  const isLost = history.get<NodeStatus>(keys.nodeStatus(tenant, name))?.lost !== undefined;
+  if (isGone || isLost) return void history.givenUp.add(uid);
+  const key = keys.report(tenant, nodeId, uid);
+  const report = changes.find(change => change.key === key)?.before;
+  expect(report && value<Report>(report).state, 'emptied unasked').to.equal('removed');
+}
+
+const NODE_NAMES = 'node-names/';
+const MOST_CLAIMS = 2;
+
+/** A machine is the node of one tenant at most, the one whose claim is the oldest, and nobody claims it twice. */
+const keepsClaims: Invariant = (changes, history) => {
+  const touched = changes.filter(({ key }) => key.startsWith(ranges.nodes) || key.startsWith(NODE_NAMES));
+  for (const name of new Set(touched.map(({ key }) => splitKey(key).at(-1)!))) {
+    const { claims = [] } = history.get<NodeNameRecord>(keys.nodeName(name)) ?? {};
+    const claimants = claims.map(({ tenant }) => tenant);
+    expect(new Set(claimants).size, `${name} is claimed twice by one`).to.equal(claimants.length);
+    expect(claimants.length, `claims to ${name}`).to.be.at.most(MOST_CLAIMS);
+    const nodes = history.all<StoredNode>(ranges.nodes).filter(node => node.name === name);
+    for (const { metadata } of nodes) {
+      expect(metadata.tenant, `${name} is the node of one who has no claim to it`).to.equal(claimants[0]);
+    }
+    expect(nodes.length, `${name} is a node of several`).to.be.at.most(1);
+  }
+};
+
+/** How much a tenant has, counted one by one. */
+export function countAll(tenant: string, history: History): Readonly<Record<string, number>> {
+  const of = (range: string) => history.entries(ranges.of(range, tenant));
+  const placed = of(ranges.replicas)
+    .map(entry => value<Replica>(entry))
+    .filter(({ nodeId }) => nodeId !== undefined);
+  const cpu = placed.reduce((sum, { template }) => sum + (parseCpu(template.resources?.cpu ?? '') ?? 0), 0);
+  return {
+    containers: placed.length,
+    cpu,
+    deployments: of(ranges.deployments).length,
+    nodes: of(ranges.nodes).length,
+    secrets: of(ranges.secrets).length,
+  };
+}
+
+/** Nothing new comes that goes beyond what the tenant may have at that moment. */
+const keepsQuotas: Invariant = (changes, history) => {
+  for (const change of changes) {
+    const [tenant = ''] = splitKey(change.key);
+    const isNode = change.key.startsWith(ranges.nodes) && !change.before && change.entry;
+    const kinds = isNode ? ['nodes'] : isPlaced(change) ? asked(change) : [];
+    if (kinds.length === 0) continue;
+    const quotas: Readonly<Record<string, number | null>> =
+      history.get<StoredTenant>(keys.tenant(tenant))?.quotas ?? {};
+    const has = countAll(tenant, history);
+    for (const kind of kinds) {
+      const limit = quotas[kind] ?? Infinity;
+      expect(has[kind], `${kind} of ${tenant.slice(0, 1)}, which may have ${limit}`).to.be.at.most(limit);
+    }
+    const place = isNode ? 0 : olderDeployments(change.key, history);
+    expect(place, 'placed for a deployment beyond the quota').to.be.lessThan(quotas['deployments'] ?? Infinity);
+  }
+};
+
+/** Whether a replica was given its node. */
+function isPlaced({ key, before, entry }: StoreChange): boolean {
+  if (!key.startsWith(ranges.replicas) || !entry) return false;
+  return value<Replica>(entry).nodeId !== undefined && !(before && value<Replica>(before).nodeId);
+}
+
+function asked({ entry }: StoreChange): readonly string[] {
+  const { template } = value<Replica>(entry!);
+  return template.resources?.cpu === undefined ? ['containers'] : ['containers', 'cpu'];
+}
+
+function olderDeployments(key: string, history: History): number {
+  const [tenant = '', name = ''] = splitKey(key);
+  const all = history.entries(ranges.of(ranges.deployments, tenant));
+  const own = all.find(entry => entry.key === keys.deployment(tenant, name));
+  return all.filter(({ created }) => created < (own?.created ?? 0)).length;
+}
+
+/** What no transaction may break. */
+export const invariants: readonly Invariant[] = [keepsSlots, keepsClaims, keepsQuotas];
