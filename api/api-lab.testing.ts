@@ -1,5 +1,6 @@
 import type { StoredTenant, StoredToken } from '../crds/tenant/index.js';
 import { keys } from '../crds/keys/index.js';
+import type { Kind } from '../crds/kind/index.js';
 import { Keyring, mintToken, type TokenDraft } from '../pkg/auth/index.js';
 import { type Clock, systemClock, systemRandom } from '../pkg/clock/index.js';
 import { loadSettings, type Settings } from '../pkg/config/index.js';
@@ -39,6 +40,8 @@ export interface LabOptions {
   readonly secrets?: SecretStore;
   /** Default: what the control plane carries out. */
   readonly supportedFields?: ReadonlySet<string>;
+  /** Default: those that exist. */
+  readonly kinds?: readonly Kind[];
 }
 
 /** A real server over HTTP on a store of its own, with two tenants, for tests. */
@@ -76,11 +79,16 @@ export class ApiLab {
 
   async start(): Promise<this> {
     const { cache, store, keyring, settings, clock } = this;
-    const { log = silentLogger, images, supportedFields } = this.#options;
+    const { log = silentLogger, images, supportedFields, kinds } = this.#options;
     const metrics = createMetrics({ processMetrics: false });
     const { secrets } = this;
     const deps = { store, cache, keyring, settings, clock, random: systemRandom, log, metrics, secrets };
-    this.api = createApi({ ...deps, ...(images && { images }), ...(supportedFields && { supportedFields }) });
+    this.api = createApi({
+      ...deps,
+      ...(images && { images }),
+      ...(supportedFields && { supportedFields }),
+      ...(kinds && { kinds }),
+    });
     this.#fed = cache.run(this.#feeding.signal, { history: settings.tailBuffer });
     await cache.ready;
     for (const id of [this.a, this.b]) await this.tenant(id);

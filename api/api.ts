@@ -1,3 +1,4 @@
+import { listReadableKinds, toResource } from './routes/kind-routes.js';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
 import { type DeploymentLimits, emptyFacts, optionalFields, supportedFields } from '../crds/deployment/index.js';
@@ -93,7 +94,11 @@ function createEnv(deps: ApiDeps, url: () => string): ApiEnv {
   const streams = new OpenStreams({ cache, clock, metrics });
   const placementPolicy = toPlacementPolicy(settings);
   const limits = readLimits(settings);
-  const resources = [deploymentResource, eventResource, nodeResource({ cache, lastHeartbeatAt })];
+  const own = [deploymentResource, eventResource, nodeResource({ cache, lastHeartbeatAt })];
+  const common = listReadableKinds(deps.kinds)
+    .filter(({ range, operations }) => operations.includes('watch') && !own.some(each => each.range === range))
+    .map(toResource);
+  const resources = [...own, ...common];
   return {
     ...deps,
     rateLimiter: new RateLimiter(clock, settings),

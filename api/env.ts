@@ -1,3 +1,4 @@
+import type { Kind } from '../crds/kind/index.js';
 import type { Keyring } from '../pkg/auth/index.js';
 import type { Clock, Random } from '../pkg/clock/index.js';
 import type { Settings } from '../pkg/config/index.js';
@@ -24,6 +25,8 @@ export interface ApiDeps {
   readonly secrets: SecretStore;
   /** The fields of a deployment that this control plane carries out; by default those of `crds/deployment`. */
   readonly supportedFields?: ReadonlySet<string>;
+  /** The kinds that are served. Left out: those that exist. */
+  readonly kinds?: readonly Kind[];
 }
 
 /** Everything that the pipeline and the handlers work with. */

@@ -1,22 +1,34 @@
-import { type JsonSchema, renderOpenApi, type RouteAnswer, type RouteDescription } from '../../crds/schemas/index.js';
+import type { Kind } from '../../crds/kind/index.js';
+import { kinds } from '../../crds/kinds/index.js';
+import {
+  getAnswerName,
+  type JsonSchema,
+  renderOpenApi,
+  type RouteAnswer,
+  type RouteDescription,
+} from '../../crds/schemas/index.js';
 import { BrokenInvariantFault } from '../../pkg/fault/index.js';
 import { version } from '../../pkg/version/index.js';
 import { listTokenKinds, type Route } from '../http/route.js';
 import { pipelineCodes } from './route-codes.js';
-import { descriptions } from './descriptions.js';
+import { type RouteNotes, descriptions } from './descriptions.js';
 import { escaped, page } from './html.js';
 
 /** The OpenAPI document of these routes. Throws when one of them is not described. */
-export function buildOpenApi(routes: readonly Route[], baseUrl: string): JsonSchema {
-  return renderOpenApi(routes.map(describeRoute), { version: version(), baseUrl });
+export function buildOpenApi(routes: readonly Route[], baseUrl: string, known?: readonly Kind[]): JsonSchema {
+  return renderOpenApi(
+    routes.map(route => describeRoute(route, known)),
+    { version: version(), baseUrl },
+    known,
+  );
 }
 
 const DRY_RUN: RouteAnswer = { status: 200, component: 'DryRun' };
 
 /** All that is to be said of one route: its row, its description, and what the pipeline may refuse it with. */
-export function describeRoute(route: Route): RouteDescription {
+export function describeRoute(route: Route, known: readonly Kind[] = kinds): RouteDescription {
   const { method, path, access, query, tenant } = route;
-  const described = descriptions[`${method} ${path}`];
+  const described = descriptions[`${method} ${path}`] ?? describeKindRoute(route, known);
   if (!described) throw new BrokenInvariantFault(`${method} ${path} is not described in api/docs/descriptions.ts`);
   const { codes = [], headers = [], otherwise = [], ...rest } = described;
   const chooses = tenant !== 'none' && !headers.includes('X-Tenant-ID') ? ['X-Tenant-ID'] : [];
@@ -30,6 +42,22 @@ export function describeRoute(route: Route): RouteDescription {
     headers: [...headers, ...chooses],
     codes: [...new Set([...codes, ...pipelineCodes(route)])],
   };
+}
+
+/** What a descriptor says of the routes that every kind reads its objects by. */
+function describeKindRoute({ method, path }: Route, known: readonly Kind[]): RouteNotes | undefined {
+  if (method !== 'GET') return undefined;
+  const listed = known.find(kind => kind.path === path);
+  if (listed) {
+    const component = `${getAnswerName(listed)}List`;
+    const isWatched = listed.operations.includes('watch');
+    const summary = `Lists the tenant’s ${listed.plural}${isWatched ? ', or follows them' : ''}`;
+    return { summary, answer: { status: 200, component }, codes: isWatched ? ['watch_expired'] : [] };
+  }
+  const shown = known.find(kind => `${kind.path}/${kind.item}` === path);
+  if (!shown) return undefined;
+  const answer = { status: 200, component: getAnswerName(shown) } as const;
+  return { summary: `Shows one of the ${shown.plural}`, answer, codes: [shown.notFound ?? 'resource_not_found'] };
 }
 
 /** The interface as a page: every endpoint, what it takes, who may call it, and every code that it refuses with. */

@@ -1,3 +1,4 @@
+import type { Kind } from '../../crds/kind/index.js';
 import { reject } from '../../crds/rejections/index.js';
 import type { ApiCall } from '../http/call.js';
 import { RequestRejection } from '../http/rejection.js';
@@ -10,11 +11,14 @@ import { apiPage, describeRoute, buildOpenApi } from './openapi.js';
  * The interface, described by itself: the pages that the `doc` of every rejection links to, and all of its routes. `all` is
  * the whole table, these included.
  */
-export function docRoutes(env: { readonly baseUrl: () => string }, all: () => readonly Route[]): readonly Route[] {
+export function docRoutes(
+  env: { readonly baseUrl: () => string; readonly kinds?: readonly Kind[] },
+  all: () => readonly Route[],
+): readonly Route[] {
   const open = { method: 'GET', access: 'open', tenant: 'none', query: [], body: 'none' } as const;
   return [
-    { ...open, path: '/openapi.json', handle: () => replyJson(200, buildOpenApi(all(), env.baseUrl())) },
-    { ...open, path: '/docs/api', handle: () => html(apiPage(all().map(describeRoute))) },
+    { ...open, path: '/openapi.json', handle: () => replyJson(200, buildOpenApi(all(), env.baseUrl(), env.kinds)) },
+    { ...open, path: '/docs/api', handle: () => html(apiPage(all().map(route => describeRoute(route, env.kinds)))) },
     { ...open, path: '/docs/codes', handle: index },
     { ...open, path: '/docs/codes/{code}', handle: one },
   ];

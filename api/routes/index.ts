@@ -1,3 +1,4 @@
+import type { Kind } from '../../crds/kind/index.js';
 /**
  * The endpoints: one folder for each kind, with its handlers, its views and its tests.
  *
@@ -17,6 +18,7 @@ import { type HealthEnv, healthRoutes } from './health/routes.js';
 import { jobRoutes } from './job/routes.js';
 import { logRoutes } from './deployment/logs.js';
 import { networkRoutes } from './network/routes.js';
+import { listReadableKinds, readRoutes } from './kind-routes.js';
 import { nodeRoutes } from './node/routes.js';
 import type { NodeEnv } from './node/view.js';
 import { rotationRoutes } from './rotation/routes.js';
@@ -29,13 +31,15 @@ import type { WatchEnv } from '../watch/open-watch.js';
 /** Everything that the handlers work with. Each names the part that it needs. */
 export interface RoutesEnv extends AdmissionEnv, AgentEnv, HealthEnv, NodeEnv, WatchEnv {
   readonly lastHeartbeatAt: Map<string, number>;
+  /** The kinds that are served; by default those of `crds/kinds`. */
+  readonly kinds?: readonly Kind[];
   /** What documentation links begin with. */
   readonly baseUrl: () => string;
 }
 
 /** The whole route table. */
 export function allRoutes(env: RoutesEnv): readonly Route[] {
-  const routes: readonly Route[] = [
+  const own: readonly Route[] = [
     ...deploymentRoutes(env),
     ...explainRoutes(env),
     ...logRoutes(env),
@@ -52,5 +56,11 @@ export function allRoutes(env: RoutesEnv): readonly Route[] {
     ...healthRoutes(env),
     ...docRoutes(env, () => routes),
   ];
+  const declared = new Set(own.map(({ method, path }) => `${method} ${path}`));
+  // What a kind does not read in its own way is read in the common way: a descriptor alone brings list, watch and get.
+  const common = listReadableKinds(env.kinds)
+    .flatMap(kind => readRoutes(env, kind))
+    .filter(({ method, path }) => !declared.has(`${method} ${path}`));
+  const routes = [...own, ...common];
   return routes;
 }

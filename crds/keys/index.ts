@@ -39,6 +39,8 @@ export interface ObjectName {
 }
 
 export const keys = {
+  /** An object of a kind whose keys are tenant and name. */
+  object: (range: string, tenant: string, name: string) => `${range}${checkSegment(tenant)}/${checkSegment(name)}`,
   tenant: (id: string) => `${tenantKind.range}${checkSegment(id)}`,
   token: (id: string) => `${tokenKind.range}${checkSegment(id)}`,
   deployment: (tenant: string, name: string) => `${deploymentKind.range}${checkSegment(tenant)}/${checkSegment(name)}`,

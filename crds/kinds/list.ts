@@ -39,7 +39,7 @@ export type EventType = KnownKind['events'][number];
 export type EventSubjectKind = Extract<KnownKind, { readonly events: readonly [string, ...string[]] }>['kind'];
 
 /** The kind that a person means by a word, in any case: `deployment`, `deployments` or `deploy`. */
-export function findKind(word: string, known: readonly Kind[] = kinds): Kind | undefined {
+export function findKindByName(word: string, known: readonly Kind[] = kinds): Kind | undefined {
   const name = word.toLowerCase();
   return known.find(kind => listKindNames(kind).includes(name));
 }

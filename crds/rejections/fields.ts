@@ -8,7 +8,7 @@ export const fieldRejections = defineEntries({
     expected: ({ nearest }: { nearest: string | undefined }) =>
       nearest === undefined ? 'only fields that this release knows' : `${nearest}, or nothing here`,
     sample: { nearest: 'replicas' },
-    why: 'A field that is dropped in silence looks as if it had been accepted.',
+    why: 'The field is unknown; ignoring it would look as if it had been accepted.',
     remedy: 'Correct the name of the field, or remove it.',
     echo: 'never',
     example: exampleDeployment({ replcas: 3 }),
@@ -31,7 +31,7 @@ export const fieldRejections = defineEntries({
     status: 422,
     expected: ({ current }: { current: string }) => `${current}, as it is stored; or leave the field out`,
     sample: { current: 'web' },
-    why: 'This field says which object it is, and everything that belongs to the object is found by it.',
+    why: 'This field identifies the object, and everything that belongs to the object refers to it.',
     remedy: 'Leave the field as it is. For another name, create a new object and delete this one.',
     example: 'PUT /api/v1/deployments/web with {"name": "shop"}',
     fixed: 'PUT /api/v1/deployments/web with {"name": "web"}',
@@ -93,7 +93,7 @@ export const fieldRejections = defineEntries({
     status: 422,
     expected:
       'key: letters, digits, dots, hyphens, underscores, at most 63, optionally after a DNS name and /; value: the same, or empty',
-    why: 'Labels are compared and selected by, so their form is narrow.',
+    why: 'Objects are selected by their labels, so keys and values have a fixed form.',
     remedy: 'Shorten or respell the label.',
     example: exampleDeployment({ labels: { 'team name': 'shop' } }),
     fixed: exampleDeployment({ labels: { team: 'shop' } }),
@@ -105,7 +105,7 @@ export const fieldRejections = defineEntries({
     expected: ({ prefixes }: { prefixes: readonly string[] }) =>
       `a key that does not begin with ${prefixes.join(', ')}`,
     sample: { prefixes: ['mooring.io/', 'com.docker.', 'traefik.'] },
-    why: 'The platform and the container runtime steer by these labels.',
+    why: 'The platform and the container runtime use these labels themselves.',
     remedy: 'Choose another key.',
     example: exampleDeployment({ labels: { 'mooring.io/tenant': 'mine' } }),
     fixed: exampleDeployment({ labels: { 'example.com/tenant': 'mine' } }),

@@ -19,7 +19,7 @@ export const relationRejections = defineEntries({
     section: 'ours',
     status: 422,
     expected: 'placement.residency alone, without the label',
-    why: 'Two statements of one constraint can come to differ, and nobody could say which one holds.',
+    why: 'The label and placement.residency state the same constraint and may contradict each other.',
     remedy: 'Remove the label.',
     example: exampleDeployment({
       placement: { residency: { country: 'DE' } },
@@ -33,7 +33,7 @@ export const relationRejections = defineEntries({
     status: 422,
     expected: ({ declared }: { declared: readonly string[] }) => `a declared region: ${declared.join(', ')}`,
     sample: { declared: ['eu', 'eea', 'uk', 'us', 'ca', 'apac'] },
-    why: 'Which countries a region covers is declared by the control plane; of this one it knows none.',
+    why: 'The control plane declares the regions, and this one is not among them.',
     remedy: 'Choose a declared region; GET /api/v1/scheduler/regions lists them.',
     example: residency({ region: 'europe' }),
     fixed: residency({ region: 'eu' }),
@@ -107,7 +107,7 @@ export const relationRejections = defineEntries({
     status: 422,
     expected: ({ other }: { other: string }) => `a variable that nothing else sets; ${other} sets it too`,
     sample: { other: 'environment.DB_USER' },
-    why: 'A container has one value for a variable, and which of the two it would be is chance.',
+    why: 'A container has one value for a variable, and two are given.',
     remedy: 'Rename one of the two.',
     echo: 'never',
     example: exampleDeployment({

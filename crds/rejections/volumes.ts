@@ -113,7 +113,7 @@ export const volumeRejections = defineEntries({
     expected: ({ known }: { known: readonly string[] }) =>
       known.length === 0 ? 'no query parameters' : `only these query parameters: ${known.join(', ')}`,
     sample: { known: ['limit', 'continue', 'watch', 'after'] },
-    why: 'A parameter that is misspelt and ignored answers a question that nobody asked.',
+    why: 'The parameter is unknown; ignoring it would return other results than those asked for.',
     remedy: 'Correct or remove the parameter.',
     example: 'GET /api/v1/deployments?limt=10',
     fixed: 'GET /api/v1/deployments?limit=10',
@@ -122,9 +122,10 @@ export const volumeRejections = defineEntries({
   volume_in_use: {
     section: 'ours',
     status: 409,
-    expected: ({ users }: { users: readonly string[] }) => `a volume that nothing mounts; ${users.join(', ')} do`,
+    expected: ({ users }: { users: readonly string[] }) =>
+      `a volume that no deployment mounts; mounted by ${users.join(', ')}`,
     sample: { users: ['db'] },
-    why: 'The data under a running container would be gone.',
+    why: 'Deployments mount the volume, and their data would be lost.',
     remedy: 'Take the volume out of the deployments first.',
     example: 'DELETE /api/v1/dvm/volumes/vol_… while db mounts it',
     fixed: 'DELETE /api/v1/dvm/volumes/vol_… once nothing mounts it',

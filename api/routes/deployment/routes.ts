@@ -1,32 +1,25 @@
+import { deploymentKind } from '../../../crds/deployment/index.js';
 import type { AdmissionEnv } from '../../admission/env.js';
-import type { ApiCall } from '../../http/call.js';
-import { LIST_QUERY } from '../../http/listing.js';
 import { WRITE_QUERY } from '../../http/query.js';
-import { RequestRejection } from '../../http/rejection.js';
-import { etagHeader, replyJsonBytes } from '../../http/reply.js';
-import type { RouteResult, Route } from '../../http/route.js';
-import { listOrWatch, type WatchEnv } from '../../watch/open-watch.js';
+import type { Route } from '../../http/route.js';
+import type { WatchEnv } from '../../watch/open-watch.js';
+import { readRoutes } from '../kind-routes.js';
 import { deleteDeployment } from './delete.js';
+import { deploymentResource, findDeployment } from './view.js';
 import { createDeployment, replaceDeployment } from './write.js';
-import { deploymentResource, deploymentView, findDeployment, findStatus } from './view.js';
 
-const read = { tenant: 'viewer', admin: true } as const;
 const write = { tenant: 'deployer', admin: true } as const;
-const COLLECTION = '/api/v1/deployments';
-const ONE = '/api/v1/deployments/{name}';
+const COLLECTION = deploymentKind.path;
+const ONE = `${COLLECTION}/${deploymentKind.item}`;
 
 /** Deployments: what tenants ask for. */
 export function deploymentRoutes(env: AdmissionEnv & WatchEnv): readonly Route[] {
   const common = { tenant: 'own', query: [], body: 'none' } as const;
   return [
-    {
-      ...common,
-      method: 'GET',
-      path: COLLECTION,
-      access: read,
-      query: LIST_QUERY,
-      handle: call => listOrWatch(env, call, deploymentResource),
-    },
+    ...readRoutes(env, deploymentKind, {
+      resource: deploymentResource,
+      find: ({ tenant, params }) => findDeployment(env.cache, tenant, params['name']!),
+    }),
     {
       ...common,
       method: 'POST',
@@ -36,7 +29,6 @@ export function deploymentRoutes(env: AdmissionEnv & WatchEnv): readonly Route[]
       body: 'json',
       handle: call => createDeployment(env, call),
     },
-    { ...common, method: 'GET', path: ONE, access: read, handle: call => get(env, call) },
     {
       ...common,
       method: 'PUT',
@@ -55,11 +47,4 @@ export function deploymentRoutes(env: AdmissionEnv & WatchEnv): readonly Route[]
       handle: call => deleteDeployment(env, call),
     },
   ];
-}
-
-async function get({ cache }: WatchEnv, { tenant, params }: ApiCall): Promise<RouteResult> {
-  await cache.barrier();
-  const entry = findDeployment(cache, tenant, params['name']!);
-  if (entry instanceof RequestRejection) return entry;
-  return replyJsonBytes(200, deploymentView(entry, findStatus(cache, entry)), etagHeader(entry.revision));
 }

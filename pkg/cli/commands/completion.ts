@@ -1,7 +1,9 @@
 import type { Command as Commander } from 'commander';
 
+import type { Kind } from '../../../crds/kind/index.js';
+import { kinds } from '../../../crds/kinds/index.js';
 import { exitCode, UsageFault } from '../exit-code.js';
-import { kinds } from '../kinds.js';
+import { listKinds } from '../kinds.js';
 import type { Command } from '../session.js';
 
 interface CompletionInput {
@@ -12,7 +14,7 @@ interface CompletionInput {
 /** Prints the completion script for a shell. It is made from the command line itself, so the two cannot differ. */
 export const completion: Command<CompletionInput> = async ({ terminal }, { shell, program }) => {
   if (shell !== 'bash' && shell !== 'zsh') throw new UsageFault('completion is made for bash and zsh.');
-  terminal.out(`${shell === 'zsh' ? ZSH : ''}${script(program)}`);
+  terminal.out(`${shell === 'zsh' ? ZSH : ''}${renderCompletion(program)}`);
   return exitCode.ok;
 };
 
@@ -60,11 +62,14 @@ function choicesOf(entries: readonly Entry[]): ReadonlyMap<string, string> {
   );
 }
 
-function script(program: Commander): string {
+/** The completion script of a command line, for these kinds. */
+export function renderCompletion(program: Commander, known: readonly Kind[] = kinds): string {
   const entries = entriesOf(program);
   const groups = entries.filter(({ path, command }) => path !== '' && command.commands.length > 0);
   const named = Object.entries(NAMES).map(([kind, paths]) => `${quoted(paths)}) names=${kind} ;;`);
-  const kindWords = kinds.map(({ names }) => names[1]).join(' ');
+  const kindWords = listKinds(known)
+    .map(({ names }) => names[1])
+    .join(' ');
   // No variable may be called "words": in zsh that is the command line itself.
   return `# Completion for moor.
 _moor() {

@@ -30,7 +30,7 @@ export const get: Command<GetInput> = async (session, { kind: word, name, output
 /** Prints objects of one kind: as a table, as names, or as the `whole` document that the server answered. */
 export async function show(
   { terminal, ink }: Session,
-  kind: CliKind<unknown>,
+  kind: CliKind,
   items: readonly unknown[],
   whole: unknown,
   output: OutputFormat,
@@ -41,12 +41,7 @@ export async function show(
 
   const columns = kind.columns.filter(({ wide }) => wide !== true || output === 'wide');
   const look = { now: terminal.clock.now(), ink };
-  const rows = items.map(item =>
-    columns.map(({ cell }) => {
-      const made = cell(item, look);
-      return typeof made === 'string' ? { text: made } : made;
-    }),
-  );
+  const rows = items.map(item => columns.map(({ cell }) => cell(item, look)));
   const width = output === 'wide' ? undefined : terminal.width;
   terminal.out(
     table(
@@ -71,7 +66,7 @@ export const listEvents: Command<EventsInput> = async (session, { watch, type, s
   if (!watch) {
     const list = await client.all<EventView>(kind.path, { query });
     if (!list.ok) return session.reportRejection(list);
-    await show(session, kind as CliKind<never> as CliKind<unknown>, list.value.items, list.value, output);
+    await show(session, kind, list.value.items, list.value, output);
     return exitCode.ok;
   }
 

@@ -1,0 +1,86 @@
+import { expect } from 'chai';
+import { Type } from 'typebox';
+
+import { keys } from '../../crds/keys/index.js';
+import { defineColumns, defineKind } from '../../crds/kind/index.js';
+import { kinds } from '../../crds/kinds/index.js';
+import { create } from '../../pkg/store/index.js';
+import { ApiLab } from '../api-lab.testing.js';
+import { WatchReader } from '../watch/watch-reader.testing.js';
+
+const gadgetKind = defineKind({
+  kind: 'Gadget',
+  singular: 'gadget',
+  plural: 'gadgets',
+  shortNames: ['gdg'],
+  description: 'A made-up kind.',
+  scope: 'tenant',
+  isSupported: true,
+  range: 'gadgets/',
+  keyParts: ['tenant', 'name'],
+  body: Type.Object({ name: Type.String(), size: Type.Integer() }, { additionalProperties: false }),
+  events: [],
+  path: '/api/v1/gadgets',
+  item: '{name}',
+  operations: ['list', 'watch', 'get'],
+  notFound: 'resource_not_found',
+  nameField: 'name',
+  columns: defineColumns<{ readonly name: string }>([{ title: 'NAME', value: ({ name }) => name }]),
+});
+
+describe('the routes of a kind that only has a descriptor', () => {
+  let lab: ApiLab;
+  let token: string;
+  const store = async (name: string, size: number) => {
+    const metadata = { tenant: lab.a, uid: `gad_${name}`, generation: 1 };
+    const verdict = await create(lab.store, keys.object(gadgetKind.range, lab.a, name), { metadata, name, size });
+    if (verdict.stored) await lab.cache.reached(verdict.revision);
+  };
+  before(async () => {
+    lab = await new ApiLab({ kinds: [...kinds, gadgetKind] }).start();
+    token = await lab.tenantToken(lab.a, 'viewer');
+    await store('first', 3);
+  });
+  after(() => lab.stop());
+
+  it('list its objects', async () => {
+    const { status, body } = await lab.ask('GET', '/api/v1/gadgets', { token });
+    expect(status).to.equal(200);
+    expect(body['items']).to.have.length(1);
+    expect((body['items'] as object[])[0]).to.include({ name: 'first', size: 3 });
+  });
+
+  it('show one object, and refuse a name that no object has', async () => {
+    const found = await lab.ask('GET', '/api/v1/gadgets/first', { token });
+    expect(found.body).to.include({ name: 'first', size: 3 });
+    expect(found.body['metadata']).to.have.property('revision');
+    const missing = await lab.ask('GET', '/api/v1/gadgets/second', { token });
+    expect([missing.status, missing.body['code']]).to.deep.equal([404, 'resource_not_found']);
+  });
+
+  it('show no object of another tenant', async () => {
+    const other = await lab.tenantToken(lab.b, 'viewer');
+    expect((await lab.ask('GET', '/api/v1/gadgets', { token: other })).body['items']).to.deep.equal([]);
+    expect((await lab.ask('GET', '/api/v1/gadgets/first', { token: other })).status).to.equal(404);
+  });
+
+  it('watch its objects', async () => {
+    const watch = await WatchReader.open(`${lab.server.url}/api/v1/gadgets?watch=true`, {
+      authorization: `Bearer ${token}`,
+    });
+    const [opening] = await watch.take(1);
+    expect(opening?.object).to.include({ name: 'first' });
+    await store('late', 7);
+    const names = new Set<string>();
+    while (!names.has('late')) for (const { object } of await watch.take(1)) names.add(object?.name ?? '');
+    watch.close();
+  });
+
+  it('stand in the OpenAPI document, with the schema of an object, and on the page of the API', async () => {
+    const { body } = await lab.ask('GET', '/openapi.json');
+    expect(body['paths']).to.include.keys('/api/v1/gadgets', '/api/v1/gadgets/{name}');
+    const { schemas } = body['components'] as { schemas: Record<string, object> };
+    expect(schemas).to.include.keys('Gadget', 'GadgetAnswer', 'GadgetAnswerList');
+    expect((await lab.ask('GET', '/docs/api')).text).to.contain('/api/v1/gadgets/{name}');
+  });
+});

@@ -1,0 +1,79 @@
+import { readdirSync } from 'node:fs';
+
+import { expect } from 'chai';
+import { Type } from 'typebox';
+
+import { ranges } from '../keys/index.js';
+import { defineKind, type Kind } from '../kind/index.js';
+import { renderComponents, renderCrds, renderJsonSchemas } from './index.js';
+import { findKindByName, kinds, listCountedRanges, listKindNames } from '../kinds/index.js';
+
+const gadgetKind = defineKind({
+  kind: 'Gadget',
+  singular: 'gadget',
+  plural: 'gadgets',
+  shortNames: ['gdg'],
+  description: 'A made-up kind.',
+  scope: 'tenant',
+  isSupported: true,
+  range: 'gadgets/',
+  keyParts: ['tenant', 'name'],
+  quotas: { gadgets: { default: 5, unit: 'count', countsRecords: true } },
+  body: Type.Object({ name: Type.String(), size: Type.Integer() }, { additionalProperties: false }),
+  kubernetes: { shortNames: ['mgdg'] },
+  events: [],
+  path: '/api/v1/gadgets',
+  item: '{name}',
+  operations: ['list', 'watch', 'get', 'update'],
+  nameField: 'name',
+  columns: [],
+});
+
+describe('a kind that only has a descriptor', () => {
+  const known: readonly Kind[] = [...kinds, gadgetKind];
+
+  it('is found by each of its names, in any case', () => {
+    for (const name of ['gadget', 'Gadgets', 'GDG']) expect(findKindByName(name, known)).to.equal(gadgetKind);
+  });
+
+  it('has a JSON Schema, a custom resource definition, and components of bodies and answers', () => {
+    expect(renderJsonSchemas(known)).to.include.keys('gadget.schema.json');
+    expect(renderCrds(known)).to.include.keys('gadgets.mooring.io.yaml');
+    expect(renderComponents(known)).to.include.keys('Gadget', 'GadgetChange', 'GadgetAnswer', 'GadgetAnswerList');
+  });
+
+  it('is counted by its records', () => {
+    expect(listCountedRanges(known)).to.deep.include(['gadgets/', 'gadgets']);
+  });
+});
+
+describe('the list of kinds', () => {
+  const all: readonly Kind[] = kinds;
+
+  it('names every kind once', () => {
+    const names = all.flatMap(listKindNames);
+    expect(names).to.deep.equal([...new Set(names)]);
+    const stored = all.flatMap(({ range, statusRange }) => [range, statusRange].filter(each => each !== undefined));
+    expect(stored).to.deep.equal([...new Set(stored)]);
+  });
+
+  it('holds the descriptor of every folder that has one', () => {
+    const folders = readdirSync('crds').filter(folder => {
+      try {
+        return readdirSync(`crds/${folder}`).includes('kind.ts');
+      } catch {
+        return false;
+      }
+    });
+    const singular = all.map(kind => kind.singular);
+    for (const folder of folders) expect(singular, `crds/${folder}/kind.ts`).to.include(folder);
+  });
+
+  it('gives every kind with records a range that the keys know', () => {
+    const known = new Set<unknown>(Object.values(ranges));
+    for (const { plural, range, statusRange } of all) {
+      if (range !== undefined) expect(known, plural).to.include(range);
+      if (statusRange !== undefined) expect(known, plural).to.include(statusRange);
+    }
+  });
+});
