@@ -39,7 +39,7 @@ const checks: readonly Check[] = [
   { name: 'circles', run: () => findCircles(sources), isPending: true },
   { name: 'names', run: () => findSharedNames(sources), isPending: true },
   { name: 'layout', run: () => checkLayout(sources) },
-  { name: 'test code', run: () => findUnmarkedTestCode(sources), isPending: true },
+  { name: 'test code', run: () => findUnmarkedTestCode(sources) },
   { name: 'times', run: () => findAssertedTimes(sources) },
   { name: 'failpoints', run: () => checkFailpoints(sources) },
   { ...command('unused', 'knip'), isPending: true },

@@ -6,7 +6,7 @@ import { join, relative } from 'node:path';
 import type { ControlPlane } from './control-plane.js';
 
 /** A value that must not be found, under a name that may be. */
-export interface Canary {
+export interface SecretCanary {
   readonly name: string;
   readonly value: string;
 }
@@ -25,7 +25,7 @@ export interface Find {
 }
 
 /** A new value, different from every other, that looks different in every way of writing it down. */
-export function canary(name: string): Canary {
+export function canary(name: string): SecretCanary {
   return { name, value: `${randomBytes(24).toString('base64url')}/+"&é${randomBytes(6).toString('hex')}` };
 }
 
@@ -62,7 +62,7 @@ function base64At(bytes: Buffer, shift: number): string {
 }
 
 /** Every canary in every form in every place. */
-export function findCanaries(canaries: readonly Canary[], places: Iterable<Place>): readonly Find[] {
+export function findCanaries(canaries: readonly SecretCanary[], places: Iterable<Place>): readonly Find[] {
   const forms = canaries.flatMap(({ name, value }) =>
     [...formsOf(value)].map(([form, bytes]) => ({ name, form, bytes })),
   );
@@ -109,7 +109,7 @@ export async function commandLines(): Promise<readonly Place[]> {
  */
 export async function leaksIn(
   plane: ControlPlane,
-  canaries: readonly Canary[],
+  canaries: readonly SecretCanary[],
   more: readonly Place[] = [],
 ): Promise<readonly Find[]> {
   const files = await filesBelow(plane.folder, ['engine']);

@@ -9,7 +9,7 @@ import { until } from '../../dev/testing/index.js';
 import { unwrap } from './tenant-client.js';
 
 /** One enrolled machine, as far as one machine can pretend to be several: an agent of its own on a shared engine. */
-export interface Machine {
+export interface EnrolledMachine {
   readonly name: string;
   readonly agent: Child;
 }
@@ -21,7 +21,7 @@ export class Fleet {
   readonly registry: RegistryProcess;
   readonly #plane: ControlPlane;
   readonly #server: string;
-  readonly #machines: Machine[] = [];
+  readonly #machines: EnrolledMachine[] = [];
 
   private constructor(plane: ControlPlane, server: string, engine: DockerdProcess, registry: RegistryProcess) {
     this.#plane = plane;
@@ -44,7 +44,7 @@ export class Fleet {
   }
 
   /** Enrols a machine of the tenant whose administrator `client` is, and waits until it is ready. */
-  async enrol(client: Client, name: string, labels: Readonly<Record<string, string>> = {}): Promise<Machine> {
+  async enrol(client: Client, name: string, labels: Readonly<Record<string, string>> = {}): Promise<EnrolledMachine> {
     const join_ = unwrap(await client.request<{ token: string }>('POST', '/api/v1/nodes/join-tokens', { body: {} }));
     const argv = [
       `--server=${this.#server}`,

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 
 import { ControlPlane } from '../lab/control-plane.js';
-import { Fleet, type Machine } from '../lab/fleet.js';
+import { Fleet, type EnrolledMachine } from '../lab/fleet.js';
 import { SlotWatch } from '../lab/slot-watch.js';
 import { TenantClient, unwrap } from '../lab/tenant-client.js';
 import { until } from '../../dev/testing/index.js';
@@ -19,7 +19,7 @@ describe('the life of nodes', () => {
   let plane: ControlPlane;
   let fleet: Fleet;
   let shop: TenantClient;
-  let [one, two]: Machine[] = [];
+  let [one, two]: EnrolledMachine[] = [];
   let watch: SlotWatch;
 
   before(async () => {

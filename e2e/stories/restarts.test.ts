@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 
 import { ControlPlane } from '../lab/control-plane.js';
-import { Fleet, type Machine } from '../lab/fleet.js';
+import { Fleet, type EnrolledMachine } from '../lab/fleet.js';
 import { type RawLine, RawTail, rises } from '../lab/raw-tail.js';
 import { type ShownDeployment, TenantClient } from '../lab/tenant-client.js';
 import { until } from '../../dev/testing/index.js';
@@ -10,7 +10,7 @@ describe('parts that are killed and come back', function () {
   let plane: ControlPlane;
   let fleet: Fleet;
   let shop: TenantClient;
-  let machine: Machine;
+  let machine: EnrolledMachine;
 
   before(async () => {
     plane = await ControlPlane.start();

@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 
 import { type CredentialPath, toCredentialPath } from '../../pkg/secrets/index.js';
-import { type Canary, canary, commandLines, filesBelow, findCanaries } from '../lab/canary.js';
+import { type SecretCanary, canary, commandLines, filesBelow, findCanaries } from '../lab/canary.js';
 import type { Child } from '../lab/child.js';
 import { ControlPlane } from '../lab/control-plane.js';
 import { type Dying, dyingAt } from '../lab/dying-at.js';
-import { Fleet, type Machine } from '../lab/fleet.js';
+import { Fleet, type EnrolledMachine } from '../lab/fleet.js';
 import { LoginServer } from '../lab/login-server.js';
 import { SecretsView } from '../lab/secrets-view.js';
 import { RotationClient, TenantClient, unwrap } from '../lab/tenant-client.js';
@@ -20,11 +20,11 @@ describe('a rotation, with a process killed at every step', function () {
   let plane: ControlPlane;
   let fleet: Fleet;
   let shop: TenantClient;
-  let machine: Machine;
+  let machine: EnrolledMachine;
   let rotation: RotationClient;
   let view: SecretsView;
   let path: CredentialPath;
-  const passwords: Canary[] = [canary('first')];
+  const passwords: SecretCanary[] = [canary('first')];
   let password = passwords[0]!.value;
   let deaths = 0;
 

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { ranges } from '../../crds/keys/index.js';
 import { arm, failpoint, type FailpointName } from '../../pkg/failpoint/index.js';
 import { toCredentialPath } from '../../pkg/secrets/index.js';
-import { type Canary, canary, filesBelow, findCanaries } from '../lab/canary.js';
+import { type SecretCanary, canary, filesBelow, findCanaries } from '../lab/canary.js';
 import { ControlPlane } from '../lab/control-plane.js';
 import { janitorLater } from '../lab/janitor-later.js';
 import { SecretsView } from '../lab/secrets-view.js';
@@ -32,7 +32,7 @@ describe('secret material that comes with a document, on a real etcd', () => {
   let plane: ControlPlane;
   let shop: TenantClient;
   let view: SecretsView;
-  const passwords: Canary[] = [];
+  const passwords: SecretCanary[] = [];
 
   before(async () => {
     plane = await ControlPlane.start({ MOORING_REGISTRY_CHECK: 'false' });

@@ -6,7 +6,7 @@ import { TcpProxy } from '../../dev/processes/index.js';
 import { canary, findCanaries, leaksIn } from '../lab/canary.js';
 import { Child } from '../lab/child.js';
 import { ControlPlane } from '../lab/control-plane.js';
-import { Fleet, type Machine } from '../lab/fleet.js';
+import { Fleet, type EnrolledMachine } from '../lab/fleet.js';
 import { LoginServer } from '../lab/login-server.js';
 import { RecordingProxy } from '../lab/recording-proxy.js';
 import { RotationClient, TenantClient, unwrap } from '../lab/tenant-client.js';
@@ -24,7 +24,7 @@ describe('secrets, on a real engine', function () {
   let wire: TcpProxy;
   /** Between the agent and the API server. */
   let link: RecordingProxy;
-  let machine: Machine;
+  let machine: EnrolledMachine;
   let image: string;
   let rotation: RotationClient;
 
