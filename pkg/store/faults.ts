@@ -16,7 +16,13 @@ export class OutcomeUnknownFault extends Fault {
   }
 }
 
-/** The store will not take this request, now or later: too large, too many operations, not permitted. Nothing was stored. */
+/**
+ * etcd does not permit the request to our certificate or user. Nothing was stored. An operator mends that while we run, so
+ * it is tried again.
+ */
+export class StoreForbiddenFault extends StoreUnavailableFault {}
+
+/** The store will not take this request, now or later: too large, too many operations. Nothing was stored. */
 export class StoreRefusedFault extends Fault {
   readonly retriable = false;
 }

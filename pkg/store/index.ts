@@ -35,6 +35,7 @@ export {
   MissingFault,
   OutcomeUnknownFault,
   SecretMaterialFault,
+  StoreForbiddenFault,
   StoreRefusedFault,
   StoreUnavailableFault,
 } from './faults.js';

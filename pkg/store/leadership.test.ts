@@ -141,6 +141,27 @@ describe('leadership', () => {
     await Promise.all([a.stop(), b.stop()]);
   });
 
+  it('leads again at once after an outage that was longer than its term and shorter than its lease', async () => {
+    let cut = false;
+    const a = new Candidate(
+      'a',
+      cutOff(store, () => cut),
+      clock,
+    );
+    await clock.pass(1_000);
+    cut = true;
+    await clock.pass(7_000); // it gives up at 6 s, and cannot give its lease back
+    expect(a.leads).to.equal(false);
+    const holding = value<LeaderRecord>((await store.get('leaders/scheduler'))!).lease;
+    await store.keepAlive(holding); // as etcd does when it has elected a leader of its own
+    cut = false;
+    await clock.pass(2_000);
+
+    expect(a.leads).to.equal(true);
+    expect(a.terms).to.have.length(2);
+    await a.stop();
+  });
+
   it('loses leadership when its lease is revoked, and campaigns again', async () => {
     const a = new Candidate('a', store, clock);
     await clock.pass(1_000);

@@ -50,6 +50,8 @@ export class Leadership {
   readonly #options: LeadershipOptions;
   readonly #key: string;
   readonly #log: Logger;
+  /** A lease of ours that may still hold the key: while it does, nobody can lead, not even we. */
+  #unrevoked: Lease | undefined;
 
   constructor(options: LeadershipOptions) {
     this.#options = options;
@@ -76,6 +78,8 @@ export class Leadership {
   /** Undefined when another process leads. */
   async #campaign(): Promise<LeaderLease | undefined> {
     const { store, clock, holder, ttlSeconds } = this.#options;
+    if (this.#unrevoked) await store.revoke(this.#unrevoked.id);
+    this.#unrevoked = undefined;
     if (await store.get(this.#key)) return undefined;
 
     const confirmedAt = clock.monotonic();
@@ -160,6 +164,7 @@ export class Leadership {
     try {
       await this.#options.store.revoke(lease.id);
     } catch (thrown) {
+      this.#unrevoked = lease;
       this.#log.debug('a lease could not be revoked', { error: asError(thrown) });
     }
   }

@@ -14,16 +14,13 @@ export function openEtcdStore(
   env: { readonly clock: Clock; readonly random: Random; readonly log: Logger },
 ): EtcdStore {
   const { etcdEndpoints: endpoints, etcdPrefix: prefix, etcdCaFile, etcdCertFile, etcdKeyFile } = settings;
-  return new EtcdStore({
-    ...env,
-    endpoints,
-    prefix,
-    tls: {
-      ...(etcdCaFile && { ca: readFileSync(etcdCaFile) }),
-      ...(etcdCertFile && { cert: readFileSync(etcdCertFile) }),
-      ...(etcdKeyFile && { key: readFileSync(etcdKeyFile) }),
-    },
+  const tls = () => ({
+    ...(etcdCaFile && { ca: readFileSync(etcdCaFile) }),
+    ...(etcdCertFile && { cert: readFileSync(etcdCertFile) }),
+    ...(etcdKeyFile && { key: readFileSync(etcdKeyFile) }),
   });
+  tls(); // a file that cannot be read is told at once
+  return new EtcdStore({ ...env, endpoints, prefix, tls });
 }
 
 const RETRY_MS = 1_000;

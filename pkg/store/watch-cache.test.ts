@@ -59,6 +59,24 @@ describe('a cache that leaves something out', () => {
   });
 });
 
+describe('a cache that is told something again', () => {
+  it('does not bring a deleted key back to life', async () => {
+    const { store, feed } = silentStore();
+    const cache = new WatchCache({ store, clock: new ManualClock(), log: silentLogger });
+    void cache.run(new AbortController().signal);
+    feed().onReset({ entries: [], revision: 3 });
+    const told: number[] = [];
+    cache.subscribe(({ revision }) => void told.push(revision));
+    const created = { revision: 4, position: 0, key: 'a', entry: entry('a', 4) };
+    const deleted = { revision: 5, position: 0, key: 'a', entry: undefined };
+    for (const event of [created, deleted, created]) feed().onEvents([event]);
+
+    expect(cache.get('a')).to.equal(undefined);
+    expect(cache.revision).to.equal(5);
+    expect(told).to.deep.equal([4, 5]);
+  });
+});
+
 describe('watch cache', () => {
   let clock: ManualClock;
   let store: MemoryStore;

@@ -160,7 +160,7 @@ export class WatchCache implements Cache {
 
   #applyEvents(events: readonly WatchEvent[]): void {
     const revision = events[0]?.revision;
-    if (revision === undefined) return;
+    if (revision === undefined || revision <= this.#revision) return; // told before: it must not undo what came after
     this.#show(
       revision,
       events.filter(({ key }) => this.#keeps(key)),

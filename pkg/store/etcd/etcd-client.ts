@@ -2,12 +2,13 @@ import { backoffMs, type Clock, type Random, sleep } from '../../clock/index.js'
 import { asError } from '../../fault/index.js';
 import type { Logger } from '../../log/index.js';
 import { StoreUnavailableFault } from '../faults.js';
-import { AnswerLostFault } from './grpc.js';
+import { AnswerLostFault, RequestNotTakenFault } from './grpc.js';
 import { EtcdConnection, type TlsMaterial } from './etcd-connection.js';
 
 export interface EtcdClientOptions {
   readonly endpoints: readonly string[];
-  readonly tls: TlsMaterial;
+  /** Asked before each connection, so that certificates can be replaced. */
+  readonly tls: () => TlsMaterial;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
@@ -30,26 +31,30 @@ export class EtcdClient {
   #connection: EtcdConnection | undefined;
   #connecting: Promise<void> | undefined;
   #nextEndpoint = 0;
+  /** Why each member could not be reached when that was last tried, until one can. */
+  readonly #unreachable = new Map<string, Error>();
 
   constructor(options: EtcdClientOptions) {
     this.#options = options;
   }
 
   /** A connection of its own, for streams: what is silent on one says nothing about the other. Its user closes it. */
-  dial(): Promise<EtcdConnection> {
+  async dial(): Promise<EtcdConnection> {
     const { tls, clock } = this.#options;
-    return EtcdConnection.open({ endpoint: this.#next(), tls, clock, connectWithinMs: CONNECT_WITHIN_MS });
+    return EtcdConnection.open({ endpoint: this.#next(), tls: tls(), clock, connectWithinMs: CONNECT_WITHIN_MS });
   }
 
   /** Sends a request that must not be sent twice. */
   async callOnce(method: string, frame: Buffer): Promise<Buffer> {
-    const connection = await this.#connected();
-    try {
-      return await connection.call(`/etcdserverpb.${method}`, frame, this.#options.callDeadlineMs);
-    } catch (thrown) {
-      // Another member may do better than one that is slow, ill or without a leader.
-      if (thrown instanceof AnswerLostFault && this.#options.endpoints.length > 1) connection.retire();
-      throw thrown;
+    for (let attempt = 1; ; attempt++) {
+      const connection = await this.#connected();
+      try {
+        return await connection.call(`/etcdserverpb.${method}`, frame, this.#options.callDeadlineMs);
+      } catch (thrown) {
+        // Another member may do better than one that is slow, ill or without a leader. Several may stand behind one address.
+        if (thrown instanceof AnswerLostFault || thrown instanceof RequestNotTakenFault) connection.retire();
+        if (!(thrown instanceof RequestNotTakenFault) || attempt === CALL_ATTEMPTS) throw thrown;
+      }
     }
   }
 
@@ -80,7 +85,9 @@ export class EtcdClient {
     await Promise.race([this.#connecting, sleep(clock, callDeadlineMs, waited.signal)]);
     waited.abort();
     if (this.#connection?.usable) return this.#connection;
-    throw new StoreUnavailableFault('no member of etcd can be reached');
+    throw new StoreUnavailableFault('no member of etcd can be reached', {
+      cause: [...this.#unreachable.values()].at(-1),
+    });
   }
 
   #next(): string {
@@ -94,13 +101,28 @@ export class EtcdClient {
     for (let failures = 1; !this.#closed.signal.aborted; failures++) {
       const endpoint = this.#next();
       try {
-        this.#connection = await EtcdConnection.open({ endpoint, tls, clock, connectWithinMs: CONNECT_WITHIN_MS });
+        this.#connection = await EtcdConnection.open({
+          endpoint,
+          tls: tls(),
+          clock,
+          connectWithinMs: CONNECT_WITHIN_MS,
+        });
+        this.#unreachable.clear();
         if (this.#closed.signal.aborted) this.#connection.close();
         return;
       } catch (thrown) {
-        log.debug('etcd cannot be reached', { address: endpoint, error: asError(thrown) });
+        const error = asError(thrown);
+        const isNews = reasonOf(this.#unreachable.get(endpoint)) !== reasonOf(error);
+        this.#unreachable.set(endpoint, error);
+        // Once for each member and reason: an outage may last for hours.
+        log[isNews ? 'warn' : 'debug']('etcd cannot be reached', { address: endpoint, error });
       }
       await sleep(clock, backoffMs(failures, BACKOFF, random), this.#closed.signal);
     }
   }
+}
+
+/** What is at the bottom of an error. */
+function reasonOf(error: Error | undefined): string | undefined {
+  return error?.cause instanceof Error ? reasonOf(error.cause) : error?.message;
 }

@@ -4,7 +4,7 @@ import tls from 'node:tls';
 
 import type { Clock } from '../../clock/index.js';
 import { StoreUnavailableFault } from '../faults.js';
-import { AnswerLostFault, grpcStatus, toFault, unframe, Unframer } from './grpc.js';
+import { AnswerLostFault, grpcStatus, RequestNotTakenFault, toFault, unframe, Unframer } from './grpc.js';
 
 /** Certificates in PEM, for https endpoints. */
 export interface TlsMaterial {
@@ -230,7 +230,7 @@ class Answer {
     const { id, rstCode } = this.#stream;
     if (this.#status === undefined || !this.#hasEnded) {
       const isUntouched = rstCode === NGHTTP2_REFUSED_STREAM || id === undefined; // GOAWAY refuses, too
-      if (isUntouched) return new StoreUnavailableFault('etcd did not take the request', { cause: this.#cause });
+      if (isUntouched) return new RequestNotTakenFault('etcd did not take the request', { cause: this.#cause });
       return new AnswerLostFault('the connection to etcd broke before the answer', { cause: this.#cause });
     }
     if (this.#status !== grpcStatus.ok) return toFault(this.#status, this.#message);

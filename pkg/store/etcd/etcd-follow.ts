@@ -109,6 +109,7 @@ export class EtcdFollow {
           stem: root,
           from: this.#mirror.delivered + 1,
           clusterId: this.#clusterId,
+          currentRevision: () => this.#options.reads.revision(),
           livenessMs,
         },
         {

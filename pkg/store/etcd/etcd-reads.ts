@@ -1,7 +1,7 @@
 import { CompactedFault, StoreUnavailableFault } from '../faults.js';
 import type { Entry, Listing, Revision } from '../store.js';
 import type { EtcdClient } from './etcd-client.js';
-import { OutOfRangeFault } from './grpc.js';
+import { AnswerLostFault, OutOfRangeFault } from './grpc.js';
 import { decodeRange, encodeRange, keyAfter, rangeBelow, type RangeRequest, type RangeResponse } from './messages.js';
 
 /** A list, and the cluster that it is of. */
@@ -16,18 +16,23 @@ export interface ListOptions {
 }
 
 const LIST_ATTEMPTS = 5;
+/** How often a page is halved within one list. */
+const HALVE_AT_MOST = 3;
 
 /** Linearizable reads below one root. Keys go in and come out without it. */
 export class EtcdReads {
   readonly #client: EtcdClient;
   readonly #root: string;
   readonly #pageSize: number;
+  /** Entries that are asked for at once: at most a page. */
+  #limit: number;
   #seen: Revision = 0;
 
   constructor(client: EtcdClient, root: string, pageSize: number) {
     this.#client = client;
     this.#root = root;
     this.#pageSize = pageSize;
+    this.#limit = pageSize;
   }
 
   /** The highest revision of any answer so far: whatever is sent after reading it is made later. */
@@ -72,13 +77,7 @@ export class EtcdReads {
     const entries: Entry[] = [];
     let revision = at;
     for (let key = first; ; ) {
-      const page = await this.#range({
-        key,
-        end,
-        limit: this.#pageSize,
-        keysOnly,
-        ...(revision === undefined ? {} : { revision }),
-      });
+      const page = await this.#page({ key, end, keysOnly, ...(revision === undefined ? {} : { revision }) });
       revision ??= page.revision;
       for (const entry of page.entries) entries.push(entry);
       const last = page.entries.at(-1);
@@ -87,10 +86,29 @@ export class EtcdReads {
     }
   }
 
+  /** One page, of fewer entries while so many cannot be read within the deadline of a call. */
+  async #page(ask: RangeRequest): Promise<RangeResponse> {
+    for (let halved = 0; ; halved++) {
+      try {
+        const page = await this.#range({ ...ask, limit: this.#limit });
+        this.#limit = Math.min(this.#pageSize, this.#limit * 2);
+        return page;
+      } catch (thrown) {
+        const isSlow = thrown instanceof StoreUnavailableFault && thrown.cause instanceof AnswerLostFault;
+        if (!isSlow || this.#limit === 1) throw thrown;
+        this.#limit = Math.ceil(this.#limit / 2);
+        if (halved === HALVE_AT_MOST) throw thrown; // etcd may be away: whoever asks again begins with the smaller page
+      }
+    }
+  }
+
   async #range(ask: RangeRequest): Promise<RangeResponse> {
     try {
+      const before = this.#seen;
       const answer = decodeRange(await this.#client.callRetrying('KV/Range', encodeRange(ask)), this.#root);
-      this.saw(answer.revision);
+      // A linearizable read cannot be older than what was seen before it began, unless an older state was restored.
+      if (answer.revision < before && this.#seen === before) this.#seen = answer.revision;
+      else this.saw(answer.revision);
       return answer;
     } catch (thrown) {
       if (thrown instanceof OutOfRangeFault) throw new CompactedFault(ask.revision ?? 0, { cause: thrown });

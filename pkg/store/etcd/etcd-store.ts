@@ -17,7 +17,8 @@ export interface EtcdStoreOptions {
   readonly endpoints: readonly string[];
   /** Where in etcd everything is kept; ends in `/`. */
   readonly prefix: string;
-  readonly tls?: TlsMaterial;
+  /** As a function it is asked before each connection, so that certificates can be replaced. */
+  readonly tls?: TlsMaterial | (() => TlsMaterial);
   readonly clock?: Clock;
   readonly random?: Random;
   readonly log?: Logger;
@@ -50,7 +51,7 @@ export class EtcdStore implements Store {
     const options = { ...DEFAULTS, ...given };
     const { clock, random, prefix: root } = options;
     this.#options = options;
-    this.#client = new EtcdClient({ ...options, tls });
+    this.#client = new EtcdClient({ ...options, tls: typeof tls === 'function' ? tls : () => tls });
     this.#reads = new EtcdReads(this.#client, root, options.pageSize);
     this.#leases = new Leases(this.#client);
     this.#writes = new EtcdWrites({
@@ -69,6 +70,7 @@ export class EtcdStore implements Store {
             log: options.log,
             root,
             clusterId: () => this.#reads.clusterId(),
+            currentRevision: () => this.#reads.revision(),
             withinMs: options.settleWithinMs,
           },
           after,

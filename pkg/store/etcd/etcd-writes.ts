@@ -1,17 +1,22 @@
+import { keys } from '../../../crds/keys/index.js';
 import { type Clock, type Random, sleep } from '../../clock/index.js';
 import { Fault } from '../../fault/index.js';
+import { encode } from '../documents.js';
 import { OutcomeUnknownFault, StoreUnavailableFault } from '../faults.js';
 import type { Change, WatchEvent, Revision, Verdict } from '../store.js';
 import { type Epoch, Epochs } from './epochs.js';
 import type { EtcdReads } from './etcd-reads.js';
 import { GroupCommit } from './group-commit.js';
-import { AnswerLostFault } from './grpc.js';
+import { AnswerLostFault, ExhaustedFault } from './grpc.js';
 import { type BatchResponse, decodeBatch, encodeBatch, encodePut, type EncodableChange } from './messages.js';
 import { settleOutcome } from './settlement.js';
 import type { EtcdClient } from './etcd-client.js';
 
 /** Far longer than any request can be under way. */
 const EPOCH_CLOSED_FOR_SECONDS = 3_600;
+
+/** How often one batch finds out whether etcd takes data again. */
+const TRY_QUOTA_EVERY_MS = 1_000;
 
 /** Between two attempts to read what became of a change. */
 const READ_AGAIN_MS = 100;
@@ -34,11 +39,14 @@ class UnsettledFault extends Fault {
   readonly epoch: Epoch;
   /** A revision from before the batch was sent. */
   readonly after: Revision;
+  /** etcd has answered: what was not made by now never will be. */
+  readonly isDecided: boolean;
 
   constructor(epoch: Epoch, after: Revision, cause: unknown) {
     super('the outcome of a batch is not known', { cause });
     this.epoch = epoch;
     this.after = after;
+    this.isDecided = cause instanceof ExhaustedFault;
   }
 }
 
@@ -52,6 +60,8 @@ export class EtcdWrites {
   readonly #options: EtcdWritesOptions;
   readonly #epochs: Epochs;
   readonly #group: GroupCommit;
+  /** Until then nothing is put: etcd has just said that it takes no more. */
+  #exhaustedUntil = 0;
 
   constructor(options: EtcdWritesOptions) {
     this.#options = options;
@@ -60,11 +70,16 @@ export class EtcdWrites {
       random: options.random,
       put: key => this.#putEpoch(key),
     });
-    this.#group = new GroupCommit({ send: batch => this.#send(batch) });
+    this.#group = new GroupCommit({
+      send: batch => this.#send(batch),
+      clock: options.clock,
+      waitAtMostMs: options.settleWithinMs,
+    });
   }
 
   async commit(change: Change): Promise<Verdict> {
     const wired = wiredChange(change);
+    if (change.puts.length > 0 && this.#options.clock.monotonic() < this.#exhaustedUntil) throw exhausted();
     if (this.#options.reads.seen === 0) await this.#options.reads.revision();
     let deadline: number | undefined;
     for (;;) {
@@ -76,6 +91,7 @@ export class EtcdWrites {
         deadline ??= this.#options.clock.monotonic() + this.#options.settleWithinMs;
         const revision = await this.#settle(change, thrown, deadline);
         if (revision !== undefined) return { stored: true, revision };
+        if (thrown.isDecided && change.puts.length > 0) throw exhausted(thrown);
         if (this.#options.clock.monotonic() >= deadline) {
           throw new StoreUnavailableFault('etcd does not answer', { cause: thrown });
         }
@@ -85,7 +101,7 @@ export class EtcdWrites {
 
   async #settle(change: Change, lost: UnsettledFault, deadline: number): Promise<Revision | undefined> {
     const { reads, history, clock } = this.#options;
-    const until = await this.#epochs.close(lost.epoch, deadline);
+    const until = await (lost.isDecided ? this.#markRevision() : this.#epochs.close(lost.epoch, deadline));
     if (until === undefined) throw new OutcomeUnknownFault({ cause: lost });
     const window = { after: lost.after, until };
     for (;;) {
@@ -111,8 +127,23 @@ export class EtcdWrites {
       return answer;
     } catch (thrown) {
       if (!(thrown instanceof AnswerLostFault || thrown instanceof RangeError)) throw thrown;
-      this.#epochs.leave(epoch);
+      if (thrown instanceof ExhaustedFault) this.#exhaustedUntil = this.#options.clock.monotonic() + TRY_QUOTA_EVERY_MS;
+      else this.#epochs.leave(epoch);
       throw new UnsettledFault(epoch, after, thrown);
+    }
+  }
+
+  /** Makes a revision below the root that history can be read up to, in a way that the quota does not count. */
+  async #markRevision(): Promise<Revision | undefined> {
+    const { client, root } = this.#options;
+    const put = { key: keys.barrier(), bytes: encode({}) };
+    const change = { guards: [], puts: [put], deletes: [], size: put.key.length + put.bytes.length };
+    try {
+      const batch = encodeBatch(root, this.#epochs.current.key, [change], { isFree: true });
+      const { revision, open } = decodeBatch(await client.callOnce('KV/Txn', batch));
+      return open ? revision : undefined;
+    } catch {
+      return undefined; // the outcome stays unknown
     }
   }
 
@@ -124,6 +155,11 @@ export class EtcdWrites {
     reads.saw(revision);
     return revision;
   }
+}
+
+function exhausted(cause?: unknown): StoreUnavailableFault {
+  const remedy = 'delete what is not needed, then compact and defragment etcd and disarm its alarm';
+  return new StoreUnavailableFault(`etcd takes no more data: ${remedy}`, { cause });
 }
 
 /** Characters take three bytes at most. */

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 
+import { ManualClock } from '../../clock/manual-clock.testing.js';
 import { isGuardMet } from '../change.js';
 import { LeaseGoneFault, StoreRefusedFault, StoreUnavailableFault } from '../faults.js';
 import type { Entry, Guard, Verdict } from '../store.js';
@@ -196,6 +197,23 @@ describe('group commit', () => {
       expect(flights[0]!.batch.length).to.equal(batch);
     });
   }
+
+  it('gives up what has waited too long, and never sends it', async () => {
+    const clock = new ManualClock();
+    const { group, flights } = held({ clock, waitAtMostMs: 5_000, limits: { flights: 1 } });
+    const first = group.commit(create('a'));
+    await turns(1);
+    const second = group.commit(create('a')).catch((thrown: unknown) => thrown);
+    await clock.pass(6_000);
+    const third = group.commit(create('a'));
+    flights[0]!.land();
+    expect((await first).stored).to.equal(true);
+    expect(await second).to.be.instanceOf(StoreUnavailableFault);
+    await turns(1);
+    flights[1]!.land();
+    expect((await third).stored).to.equal(false);
+    expect(flights).to.have.length(2);
+  });
 
   it('sends a refused batch again one by one, so that only the guilty change fails', async () => {
     const etcd = new ModelEtcd();

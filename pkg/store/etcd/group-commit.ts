@@ -1,4 +1,5 @@
-import { LeaseGoneFault, StoreRefusedFault } from '../faults.js';
+import { type Clock, systemClock } from '../../clock/index.js';
+import { LeaseGoneFault, StoreForbiddenFault, StoreRefusedFault, StoreUnavailableFault } from '../faults.js';
 import type { Verdict } from '../store.js';
 import type { BatchResponse, EncodableChange } from './messages.js';
 
@@ -9,6 +10,9 @@ export interface GroupCommitOptions {
   readonly limits?: Partial<GroupLimits>;
   /** When to look at what has gathered: after this turn of the event loop. */
   readonly defer?: (pump: () => void) => void;
+  readonly clock?: Clock;
+  /** A change that waited so long is given up before it is sent: whoever asked for it has given up, too. */
+  readonly waitAtMostMs?: number;
 }
 
 export interface GroupLimits {
@@ -33,6 +37,8 @@ interface Waiting {
   readonly change: EncodableChange;
   readonly resolve: (verdict: Verdict) => void;
   readonly reject: (fault: unknown) => void;
+  /** When it began to wait. */
+  readonly since: number;
 }
 
 /**
@@ -47,6 +53,8 @@ export class GroupCommit {
   readonly #admission: () => BatchAdmission;
   readonly #limits: GroupLimits;
   readonly #defer: (pump: () => void) => void;
+  readonly #clock: Clock;
+  readonly #waitAtMostMs: number;
   readonly #flying = new Set<readonly Waiting[]>();
   #waiting: Waiting[] = [];
   /** How many have come since it was last looked at what waits. */
@@ -58,16 +66,20 @@ export class GroupCommit {
     admission = () => new ConflictAdmission(),
     limits = {},
     defer = setImmediate,
+    clock = systemClock,
+    waitAtMostMs = Infinity,
   }: GroupCommitOptions) {
     this.#send = send;
     this.#admission = admission;
     this.#limits = { ...LIMITS, ...limits };
     this.#defer = defer;
+    this.#clock = clock;
+    this.#waitAtMostMs = waitAtMostMs;
   }
 
   commit(change: EncodableChange): Promise<Verdict> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ change, resolve, reject });
+      this.#waiting.push({ change, resolve, reject, since: this.#clock.monotonic() });
       this.#unseen++;
       if (this.#unseen >= this.#limits.worthwhile) this.#pump();
       if (this.#woken) return;
@@ -82,6 +94,7 @@ export class GroupCommit {
   #pump(): void {
     const { flights, worthwhile } = this.#limits;
     this.#unseen = 0;
+    this.#dropOld();
     for (let free = flights - this.#flying.size; free > 0 && this.#waiting.length > 0; free--) {
       const batch = this.#take(Math.max(worthwhile, Math.ceil(this.#waiting.length / free)));
       if (batch.length === 0) return; // all that waits touches what is under way
@@ -93,6 +106,16 @@ export class GroupCommit {
     }
   }
 
+  /** Gives up what has waited too long: in an outage nothing else would. Those that waited longest stand first. */
+  #dropOld(): void {
+    const oldest = this.#clock.monotonic() - this.#waitAtMostMs;
+    const first = this.#waiting[0];
+    if (!first || first.since >= oldest) return;
+    const old = this.#waiting.filter(({ since }) => since < oldest);
+    this.#waiting = this.#waiting.filter(({ since }) => since >= oldest);
+    for (const { reject } of old) reject(new StoreUnavailableFault('the change waited too long for those before it'));
+  }
+
   async #fly(batch: readonly Waiting[]): Promise<void> {
     try {
       const { revision, verdicts } = await this.#send(batch.map(({ change }) => change));
@@ -100,7 +123,10 @@ export class GroupCommit {
     } catch (thrown) {
       // One change can make etcd refuse the whole batch: a lease that has ended, too many operations. Nothing of it was
       // stored, so the others may be sent again without it.
-      const refused = thrown instanceof LeaseGoneFault || thrown instanceof StoreRefusedFault;
+      const refused =
+        thrown instanceof LeaseGoneFault ||
+        thrown instanceof StoreRefusedFault ||
+        thrown instanceof StoreForbiddenFault;
       if (refused && batch.length > 1) for (const item of batch) await this.#fly([item]);
       else for (const { reject } of batch) reject(thrown);
     }

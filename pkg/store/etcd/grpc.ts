@@ -1,5 +1,5 @@
 import { Fault } from '../../fault/index.js';
-import { LeaseGoneFault, StoreRefusedFault } from '../faults.js';
+import { LeaseGoneFault, StoreForbiddenFault, StoreRefusedFault, StoreUnavailableFault } from '../faults.js';
 
 /** The status codes of gRPC that etcd answers with and that decide something here. */
 export const grpcStatus = {
@@ -7,6 +7,7 @@ export const grpcStatus = {
   invalidArgument: 3,
   notFound: 5,
   permissionDenied: 7,
+  resourceExhausted: 8,
   failedPrecondition: 9,
   outOfRange: 11,
   unimplemented: 12,
@@ -20,6 +21,15 @@ export const grpcStatus = {
 export class AnswerLostFault extends Fault {
   readonly retriable = true;
 }
+
+/**
+ * etcd answered that a quota or a limit is reached. It may have carried the request out before it noticed, but it will not
+ * do so any more.
+ */
+export class ExhaustedFault extends AnswerLostFault {}
+
+/** etcd has not looked at the request, and says so: it may be sent again, whatever it asks for. */
+export class RequestNotTakenFault extends StoreUnavailableFault {}
 
 /** A read asked for a revision that is no longer kept, or not there yet. */
 export class OutOfRangeFault extends Fault {
@@ -39,11 +49,14 @@ export function toFault(status: number, message: string): Fault {
       return new LeaseGoneFault({ cause: new StoreRefusedFault(text) });
     case grpcStatus.outOfRange:
       return new OutOfRangeFault(text);
-    case grpcStatus.invalidArgument:
+    case grpcStatus.resourceExhausted:
+      return new ExhaustedFault(text);
     case grpcStatus.permissionDenied:
+    case grpcStatus.unauthenticated:
+      return new StoreForbiddenFault(text);
+    case grpcStatus.invalidArgument:
     case grpcStatus.failedPrecondition:
     case grpcStatus.unimplemented:
-    case grpcStatus.unauthenticated:
       return new StoreRefusedFault(text);
     default:
       return new AnswerLostFault(text);

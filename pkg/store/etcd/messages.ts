@@ -48,13 +48,19 @@ const COMPARE_GREATER = 1;
  * One outer transaction whose success list holds one nested transaction for each change, so that each is judged on
  * its own. It is applied only while the epoch's key does not exist: see `Epochs`. All keys stand below `root`.
  */
-export function encodeBatch(root: string, epochKey: string, changes: readonly EncodableChange[]): Buffer {
+export function encodeBatch(
+  root: string,
+  epochKey: string,
+  changes: readonly EncodableChange[],
+  { isFree = false } = {},
+): Buffer {
   const perOperation = OPERATION_OVERHEAD + root.length;
-  let size = perOperation + epochKey.length;
+  let size = 2 * (perOperation + epochKey.length);
   for (const { guards, puts, deletes, size: own } of changes) {
     size += own + perOperation * (1 + guards.length + puts.length + deletes.length);
   }
   const writer = new BackWriter(size, root);
+  if (!isFree && changes.some(({ puts }) => puts.length > 0)) writeCost(writer, epochKey);
   for (const change of changes.toReversed()) {
     const end = writer.at;
     for (const key of change.deletes.toReversed()) writeDelete(writer, key);
@@ -65,6 +71,20 @@ export function encodeBatch(root: string, epochKey: string, changes: readonly En
   }
   writeCompare(writer, { key: epochKey, at: 0 });
   return writer.frame();
+}
+
+/**
+ * A put in the list for a closed epoch. etcd's quota does not count nested transactions, so without it a batch would cost
+ * nothing and be taken when the quota is reached. Should it be carried out, the key exists, and keeps its value and lease.
+ * Batches that only delete go without: they must be taken to recover from a full database.
+ */
+function writeCost(writer: BackWriter, epochKey: string): void {
+  const end = writer.at;
+  writer.number(0x38, 1); // PutRequest.ignore_lease
+  writer.number(0x30, 1); // PutRequest.ignore_value
+  writer.key(0x0a, epochKey); // PutRequest.key
+  writer.close(0x12, end); // RequestOp.request_put
+  writer.close(0x1a, end); // TxnRequest.failure
 }
 
 function writeDelete(writer: BackWriter, key: string): void {

@@ -22,6 +22,8 @@ export interface WatchRequest {
   readonly from: Revision;
   /** The cluster that `from` was learnt from. */
   readonly clusterId: string;
+  /** The revision of the store, by a linearizable read. */
+  readonly currentRevision: () => Promise<Revision>;
   /** A stream that says nothing for two of these, though asked each time, is given up. */
   readonly livenessMs: number;
 }
@@ -61,6 +63,8 @@ class WatchStream {
   readonly #handler: EtcdWatchHandler;
   readonly #ended: Promise<WatchEnd>;
   #watchId: number | undefined;
+  /** The first revision that was not delivered yet. */
+  #next: Revision;
   #fragments: Omit<WatchEvent, 'position'>[] = [];
   #heard = true;
   #cancelTick: Cancel = () => undefined;
@@ -74,6 +78,7 @@ class WatchStream {
   ) {
     this.#clock = clock;
     this.#ask = ask;
+    this.#next = ask.from;
     this.#handler = handler;
     this.#ended = new Promise(resolve => {
       this.#finish = resolve;
@@ -123,15 +128,31 @@ class WatchStream {
     if (news.fragment) return undefined;
     const events = this.#fragments;
     this.#fragments = [];
-    for (const atOneRevision of groupByRevision(events, this.#ask.from)) this.#handler.onEvents(atOneRevision);
+    // Before 3.4.25 and 3.5.8, a member that was sent a snapshot replays what it has told: only what is newer counts.
+    for (const atOneRevision of groupByRevision(events, this.#next)) {
+      const { revision } = atOneRevision[0]!;
+      if (revision < this.#next) continue;
+      this.#next = revision + 1;
+      this.#handler.onEvents(atOneRevision);
+    }
     return undefined;
   }
 
   /** The revision of this answer is the store's present one. It says nothing about what has been delivered. */
   #taken({ clusterId, revision, watchId }: WatchResponse): void {
-    if (clusterId !== this.#ask.clusterId || revision < this.#ask.from - 1) return this.#finish('discontinued');
+    if (clusterId !== this.#ask.clusterId) return this.#finish('discontinued');
     this.#watchId = watchId;
+    if (revision < this.#ask.from - 1) void this.#checkBehind();
     return this.#handler.onCreated();
+  }
+
+  /** A member may only be behind the others, and then tells the rest; a store that was restored has gone back for good. */
+  async #checkBehind(): Promise<void> {
+    try {
+      if ((await this.#ask.currentRevision()) < this.#ask.from - 1) this.#finish('discontinued');
+    } catch {
+      this.#finish('lost');
+    }
   }
 }
 
@@ -156,6 +177,7 @@ export interface HistoryOptions {
   readonly log: Logger;
   readonly root: string;
   readonly clusterId: () => Promise<string>;
+  readonly currentRevision: () => Promise<Revision>;
   readonly withinMs: number;
 }
 
@@ -180,6 +202,7 @@ export async function readHistory(
       stem: root,
       from: after + 1,
       clusterId: await options.clusterId(),
+      currentRevision: options.currentRevision,
       livenessMs: withinMs,
     },
     {

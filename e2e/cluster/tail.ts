@@ -1,0 +1,62 @@
+import { create, type Store } from '../../pkg/store/index.js';
+import { until } from './etcd-cluster.js';
+
+/** A follower of a store that remembers what it was told, and in which order. */
+export interface Tail {
+  readonly keys: ReadonlySet<string>;
+  readonly resets: number;
+  /** Waits until a revision was told; `nudge` writes something when the revision is none of the followed keys'. */
+  reached(revision: number, options?: { readonly nudge?: Store }): Promise<void>;
+  /** Revisions that were told after later ones, or twice. */
+  disorder(): readonly string[];
+  close(): Promise<void>;
+}
+
+let nudges = 0;
+
+export function openTail(store: Store): Tail {
+  const keys = new Set<string>();
+  const told: number[] = [];
+  const stop = new AbortController();
+  let resets = 0;
+  let last = 0;
+  const running = store.follow(
+    {
+      onReset: ({ entries, revision }) => {
+        resets++;
+        keys.clear();
+        for (const { key } of entries) keys.add(key);
+        told.length = 0;
+        last = revision;
+      },
+      onEvents: events => {
+        for (const { key, entry } of events) {
+          if (entry) keys.add(key);
+          else keys.delete(key);
+        }
+        last = events[0]!.revision;
+        told.push(last);
+      },
+      onConnected: () => undefined,
+    },
+    {},
+    stop.signal,
+  );
+  return {
+    keys,
+    get resets() {
+      return resets;
+    },
+    async reached(revision, { nudge } = {}) {
+      await until('a tail to be told', 10_000, async () => (resets > 0 ? true : undefined));
+      if (nudge && last < revision) await create(nudge, `nudges/${++nudges}`, {});
+      await until(`revision ${revision} to be told`, 30_000, async () => (last >= revision ? true : undefined));
+    },
+    disorder: () =>
+      told.flatMap((revision, n) => (n > 0 && revision <= told[n - 1]! ? [`${revision} after ${told[n - 1]}`] : [])),
+    close: async () => {
+      stop.abort();
+      await running;
+    },
+  };
+}

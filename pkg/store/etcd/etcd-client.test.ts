@@ -1,0 +1,121 @@
+import http2, { type Http2Server, type ServerHttp2Stream } from 'node:http2';
+import type { AddressInfo } from 'node:net';
+
+import { expect } from 'chai';
+
+import { systemClock, systemRandom } from '../../clock/index.js';
+import { type Logger, silentLogger } from '../../log/index.js';
+import { StoreUnavailableFault } from '../faults.js';
+import { EtcdClient } from './etcd-client.js';
+import { EtcdReads } from './etcd-reads.js';
+import { AnswerLostFault, toFault } from './grpc.js';
+import { BackWriter } from './protobuf.js';
+
+const { NGHTTP2_REFUSED_STREAM } = http2.constants;
+
+/** An answer to a range: its revision, and nothing else. */
+function rangeAnswer(revision: number): Buffer {
+  const writer = new BackWriter(64);
+  const end = writer.at;
+  writer.number(0x18, revision); // ResponseHeader.revision
+  writer.close(0x0a, end); // RangeResponse.header
+  return writer.frame();
+}
+
+function answer(stream: ServerHttp2Stream, message: Buffer): void {
+  stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true });
+  stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }));
+  stream.end(message);
+}
+
+function fail(stream: ServerHttp2Stream, status: number, text: string): void {
+  stream.respond({ ':status': 200, 'grpc-status': String(status), 'grpc-message': text }, { endStream: true });
+}
+
+describe('client of etcd', () => {
+  let server: Http2Server;
+  let client: EtcdClient;
+  let endpoint: string;
+  let sessions = 0;
+  let react: (stream: ServerHttp2Stream, call: number, session: number) => void;
+  const warnings: string[] = [];
+  const log: Logger = { ...silentLogger, warn: (_, fields) => void warnings.push(String(fields?.error?.cause)) };
+
+  const open = (endpoints: readonly string[], callDeadlineMs = 300) =>
+    new EtcdClient({ endpoints, tls: () => ({}), clock: systemClock, random: systemRandom, log, callDeadlineMs });
+
+  beforeEach(async () => {
+    let calls = 0;
+    sessions = 0;
+    warnings.length = 0;
+    server = http2.createServer();
+    server.on('session', session => {
+      const number = ++sessions;
+      session.on('stream', stream => {
+        stream.resume().on('error', () => undefined);
+        react(stream, ++calls, number);
+      });
+    });
+    await new Promise<void>(resolve => void server.listen(0, '127.0.0.1', resolve));
+    endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    client = open([endpoint]);
+  });
+  afterEach(() => {
+    client.close();
+    server.close();
+  });
+
+  it('takes another connection after a failure, with one endpoint too: several members may stand behind it', async () => {
+    react = (stream, _, session) => (session === 1 ? fail(stream, 14, 'no leader') : answer(stream, rangeAnswer(3)));
+    const first = await client.callOnce('KV/Range', Buffer.alloc(5)).catch((thrown: unknown) => thrown);
+    expect(first).to.be.instanceOf(AnswerLostFault);
+    expect(await client.callOnce('KV/Range', Buffer.alloc(5))).to.be.instanceOf(Buffer);
+    expect(sessions).to.equal(2);
+  });
+
+  it('sends a request again that etcd refused to take, be it a write', async () => {
+    react = (stream, call) => (call === 1 ? stream.close(NGHTTP2_REFUSED_STREAM) : answer(stream, rangeAnswer(3)));
+    expect(await client.callOnce('KV/Txn', Buffer.alloc(5))).to.be.instanceOf(Buffer);
+  });
+
+  it('warns once of why a member cannot be reached, and says so in the fault', async () => {
+    const closed = 'http://127.0.0.1:1';
+    const unreachable = open([closed]);
+    const fault = await unreachable.callOnce('KV/Range', Buffer.alloc(5)).catch((thrown: unknown) => thrown);
+    unreachable.close();
+    expect(fault).to.be.instanceOf(StoreUnavailableFault);
+    expect(String((fault as Error & { cause: Error }).cause.cause)).to.contain('ECONNREFUSED');
+    expect(warnings).to.have.length(1);
+    expect(warnings[0]).to.contain('ECONNREFUSED');
+  });
+
+  it('tries again what etcd does not permit: an operator mends that', () => {
+    for (const status of [7, 16]) expect(toFault(status, 'permission denied').retriable).to.equal(true);
+  });
+
+  it('reads a list in smaller pages when a page cannot be read in time', async () => {
+    const limits: number[] = [];
+    react = stream => {
+      stream.once('data', (request: Buffer) => {
+        // RangeRequest.limit, which stands last but the key and the end of the range.
+        const at = request.indexOf(0x18, 5);
+        const limit = (request[at + 1]! & 0x7f) | (request[at + 1]! & 0x80 ? request[at + 2]! << 7 : 0);
+        limits.push(limit);
+        if (limit <= 100) answer(stream, rangeAnswer(3));
+      });
+    };
+    const reads = new EtcdReads(open([endpoint], 100), '/r/', 400);
+    expect((await reads.list('')).revision).to.equal(3);
+    expect(new Set(limits)).to.deep.equal(new Set([400, 200, 100]));
+  });
+
+  it('forgets the revisions it has seen when an older state was restored', async () => {
+    const revisions = [90, 40];
+    react = stream => answer(stream, rangeAnswer(revisions.shift()!));
+    const reads = new EtcdReads(client, '/r/', 500);
+    await reads.revision();
+    expect(reads.seen).to.equal(90);
+    await reads.revision();
+    expect(reads.seen).to.equal(40);
+  });
+});

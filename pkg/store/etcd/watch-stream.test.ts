@@ -1,0 +1,112 @@
+import { expect } from 'chai';
+
+import { ManualClock } from '../../clock/manual-clock.testing.js';
+import { silentLogger } from '../../log/index.js';
+import type { EtcdClient } from './etcd-client.js';
+import type { EtcdConnection, MessageHandler } from './etcd-connection.js';
+import { unframe } from './grpc.js';
+import { rangeBelow } from './messages.js';
+import { BackWriter } from './protobuf.js';
+import { type WatchEnd, watchOnce } from './watch-stream.js';
+
+const CLUSTER = '7';
+
+/** A `WatchResponse` of watch 0. */
+function response(revision: number, { created = false, events = [] as readonly number[] } = {}): Buffer {
+  const writer = new BackWriter(64 * (events.length + 1));
+  for (const at of events.toReversed()) {
+    const end = writer.at;
+    writer.number(0x18, at); // KeyValue.mod_revision
+    writer.bytes(0x0a, `/root/key${at}`); // KeyValue.key
+    writer.close(0x12, end); // Event.kv
+    writer.close(0x5a, end); // WatchResponse.events
+  }
+  if (created) writer.number(0x18, 1);
+  const end = writer.at;
+  writer.number(0x18, revision); // ResponseHeader.revision
+  writer.long(0x08, CLUSTER); // ResponseHeader.cluster_id
+  writer.close(0x0a, end); // WatchResponse.header
+  return unframe([writer.frame()])!;
+}
+
+/** A watch from a revision on, whose server says what the test says. */
+function watch(from: number, currentRevision: () => Promise<number>) {
+  const told: number[] = [];
+  const stop = new AbortController();
+  let server: MessageHandler | undefined;
+  let end: WatchEnd | undefined;
+  const stream = { send: () => undefined, close: () => undefined };
+  const connection: Pick<EtcdConnection, 'openStream' | 'close'> = {
+    openStream: (_, handler) => {
+      server = handler;
+      return stream;
+    },
+    close: () => undefined,
+  };
+  const client = { dial: async () => connection } as unknown as EtcdClient;
+  const request = {
+    range: rangeBelow('/root/'),
+    stem: '/root/',
+    from,
+    clusterId: CLUSTER,
+    currentRevision,
+    livenessMs: 1_000,
+  };
+  const handler = {
+    onCreated: () => undefined,
+    onEvents: (events: readonly { readonly revision: number }[]) => void told.push(events[0]!.revision),
+  };
+  const ended = watchOnce({ client, clock: new ManualClock(), log: silentLogger }, request, handler, stop.signal).then(
+    why => {
+      end = why;
+    },
+  );
+  const turn = () => new Promise(resolve => setImmediate(resolve));
+  return {
+    told,
+    end: () => end,
+    say: async (message: Buffer) => {
+      await turn();
+      server!.onMessage(message);
+      await turn();
+    },
+    stop: () => {
+      stop.abort();
+      return ended;
+    },
+  };
+}
+
+describe('watch of etcd', () => {
+  it('drops revisions that etcd replays after it was sent a snapshot', async () => {
+    const { say, told, stop } = watch(5, async () => 9);
+    await say(response(9, { created: true }));
+    await say(response(9, { events: [5, 7, 9] }));
+    await say(response(11, { events: [5, 7, 9, 11] }));
+    await say(response(11, { events: [7, 11] }));
+    await say(response(12, { events: [12] }));
+    expect(told).to.deep.equal([5, 7, 9, 11, 12]);
+    await stop();
+  });
+
+  it('goes on with a member that is behind the others', async () => {
+    const { say, told, end, stop } = watch(10, async () => 14);
+    await say(response(7, { created: true }));
+    await say(response(12, { events: [12] }));
+    expect(end()).to.equal(undefined);
+    expect(told).to.deep.equal([12]);
+    await stop();
+  });
+
+  it('ends when the store itself has gone back', async () => {
+    const { say, end } = watch(10, async () => 7);
+    await say(response(7, { created: true }));
+    expect(end()).to.equal('discontinued');
+  });
+
+  it('ends, to be tried again, when it cannot be found out whether the store has gone back', async () => {
+    const { say, end } = watch(10, () => Promise.reject(new Error('no quorum')));
+    await say(response(7, { created: true }));
+    expect(end()).to.equal('lost');
+  });
+});
