@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { Type } from 'typebox';
 
-import { keys } from '../../crds/keys/index.js';
+import { keyOf } from '../../crds/keys/index.js';
 import { defineColumns, defineKind } from '../../crds/kind/index.js';
 import { kinds } from '../../crds/kinds/index.js';
 import { create } from '../../pkg/store/index.js';
@@ -33,7 +33,7 @@ describe('the routes of a kind that only has a descriptor', () => {
   let token: string;
   const store = async (name: string, size: number) => {
     const metadata = { tenant: lab.a, uid: `gad_${name}`, generation: 1 };
-    const verdict = await create(lab.store, keys.object(gadgetKind.range, lab.a, name), { metadata, name, size });
+    const verdict = await create(lab.store, keyOf(gadgetKind, lab.a, name), { metadata, name, size });
     if (verdict.stored) await lab.cache.reached(verdict.revision);
   };
   before(async () => {

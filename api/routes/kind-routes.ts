@@ -1,5 +1,5 @@
 import { isDnsLabel } from '../../crds/grammar/index.js';
-import { keys } from '../../crds/keys/index.js';
+import { keyOf } from '../../crds/keys/index.js';
 import type { Kind } from '../../crds/kind/index.js';
 import { kinds } from '../../crds/kinds/index.js';
 import { reject } from '../../crds/rejections/index.js';
@@ -31,7 +31,7 @@ export function listReadableKinds(known: readonly Kind[] = kinds): readonly Stor
 const STATUS = Buffer.from(',"status":');
 const NO_STATUS = Buffer.from('null');
 
-/** A kind as lists and watches read it: the stored document, with the status joinedEntries it where the kind has one. */
+/** A kind as lists and watches read it: the stored document, with the status beside it where the kind has one. */
 export function toResource({ range, statusRange }: Stored): Resource {
   const view = cacheView((entry, status) =>
     statusRange === undefined ? spliceDocument(entry) : spliceDocument(entry, STATUS, status?.bytes ?? NO_STATUS),
@@ -68,10 +68,11 @@ export function readRoutes(env: WatchEnv, kind: Stored, own: KindReader = {}): r
   return [...(operations.includes('list') ? [list] : []), ...(operations.includes('get') ? [get] : [])];
 }
 
-function findObject({ cache }: WatchEnv, { range, notFound, item = '{name}' }: Stored, call: ApiCall) {
+function findObject({ cache }: WatchEnv, kind: Stored, call: ApiCall) {
+  const { notFound, item = '{name}' } = kind;
   const parameter = item.slice(1, -1);
   const name = call.params[parameter]!;
-  const entry = isDnsLabel(name) ? cache.get(keys.object(range, call.tenant, name)) : undefined;
+  const entry = isDnsLabel(name) ? cache.get(keyOf(kind, call.tenant, name)) : undefined;
   return (
     entry ??
     new RequestRejection(reject(notFound === 'deployment_not_found' ? notFound : 'resource_not_found', parameter, name))

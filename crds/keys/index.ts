@@ -1,19 +1,20 @@
 /**
- * Where everything is stored. The one place that builds a key; the ranges of kinds are those of their descriptors.
+ * Where everything is stored. The one place that builds a key; ranges and keys of kinds follow from their descriptors.
+ *
+ *     keys.deployment('t1', 'web')                // 'deployments/t1/web'
+ *     ranges.of(ranges.deployments, 't1')         // 'deployments/t1/'
+ *     keyOf(gadgetKind, 't1', 'first')            // 'gadgets/t1/first'
  *
  * Every segment is checked before it becomes part of a key, so that no name can reach into another
  * tenant's range; every range ends in `/`, so that `t1` never matches `t10`.
  *
  * @module
  */
-import { archiveKind } from '../backup/index.js';
 import { deploymentKind } from '../deployment/index.js';
-import { eventKind } from '../event/index.js';
-import { networkKind } from '../network/index.js';
+import type { Kind } from '../kind/index.js';
+import { type KnownKind, kinds } from '../kinds/index.js';
 import { nodeKind } from '../node/index.js';
 import { rotationKind } from '../rotation/index.js';
-import { secretKind } from '../secret/index.js';
-import { tenantKind, tokenKind } from '../tenant/index.js';
 import { volumeKind } from '../volume/index.js';
 
 const SEGMENT = /^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$/;
@@ -22,14 +23,25 @@ const SEGMENT = /^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$/;
 export class InvalidSegmentError extends Error {
   constructor() {
     super('a name that cannot be part of a key reached the store');
-    this.name = 'BrokenSegmentError';
+    this.name = 'InvalidSegmentError';
   }
 }
 
-/** Passes a name that can be one part of a key, and nothing else. */
-function checkSegment(name: string): string {
-  if (!SEGMENT.test(name)) throw new InvalidSegmentError();
-  return name;
+function checkSegment(part: string | number): string {
+  // Ten digits, so that keys sort by the number.
+  const segment = typeof part === 'number' ? String(part).padStart(10, '0') : part;
+  if (!SEGMENT.test(segment)) throw new InvalidSegmentError();
+  return segment;
+}
+
+function joinKey(range: string, ...segments: readonly (string | number)[]): string {
+  return range + segments.map(checkSegment).join('/');
+}
+
+/** The key of an object of any kind that has records: the range of the kind, then the segments that it names. */
+export function keyOf({ range, keyParts }: Pick<Kind, 'range' | 'keyParts'>, ...segments: readonly string[]): string {
+  if (range === undefined || segments.length !== keyParts?.length) throw new InvalidSegmentError();
+  return joinKey(range, ...segments);
 }
 
 /** A deployment, named without its kind. Also what the queues of most loops carry, as `<tenant>/<name>`. */
@@ -38,88 +50,80 @@ export interface ObjectName {
   readonly name: string;
 }
 
+type StoredKind = Extract<KnownKind, { readonly range: string }>;
+type Segments<Parts extends readonly string[]> = {
+  [Part in keyof Parts]: Parts[Part] extends 'revision' ? number : string;
+};
+
+/** The ranges of all kinds by their plural, and the keys of their objects by their singular. */
+const stored = kinds.filter((kind): kind is StoredKind => 'range' in kind);
+const kindRanges = Object.fromEntries(stored.map(({ plural, range }) => [plural, range])) as {
+  readonly [Each in StoredKind as Each['plural']]: Each['range'];
+};
+const kindKeys = Object.fromEntries(
+  stored.map(({ singular, range }) => [
+    singular,
+    (...segments: readonly (string | number)[]) => joinKey(range, ...segments),
+  ]),
+) as { readonly [Each in StoredKind as Each['singular']]: (...segments: Segments<Each['keyParts']>) => string };
+
+const byTenantAndName = (range: string) => (tenant: string, name: string) => joinKey(range, tenant, name);
+
 export const keys = {
-  /** An object of a kind whose keys are tenant and name. */
-  object: (range: string, tenant: string, name: string) => `${range}${checkSegment(tenant)}/${checkSegment(name)}`,
-  tenant: (id: string) => `${tenantKind.range}${checkSegment(id)}`,
-  token: (id: string) => `${tokenKind.range}${checkSegment(id)}`,
-  deployment: (tenant: string, name: string) => `${deploymentKind.range}${checkSegment(tenant)}/${checkSegment(name)}`,
-  archive: (tenant: string, uid: string, revision: number) =>
-    `${archiveKind.range}${checkSegment(tenant)}/${checkSegment(uid)}/${String(revision).padStart(10, '0')}`,
-  status: (tenant: string, name: string) =>
-    `${deploymentKind.statusRange}${checkSegment(tenant)}/${checkSegment(name)}`,
-  scheduling: (tenant: string, name: string) => `scheduling/${checkSegment(tenant)}/${checkSegment(name)}`,
-  portTurn: (tenant: string, nodeId: string) => `port-turns/${checkSegment(tenant)}/${checkSegment(nodeId)}`,
-  replica: (tenant: string, deployment: string, slot: number) =>
-    `replicas/${checkSegment(tenant)}/${checkSegment(deployment)}/${slot}`,
-  report: (tenant: string, nodeId: string, replica: string) =>
-    `reports/${checkSegment(tenant)}/${checkSegment(nodeId)}/${checkSegment(replica)}`,
-  node: (tenant: string, name: string) => `${nodeKind.range}${checkSegment(tenant)}/${checkSegment(name)}`,
-  nodeStatus: (tenant: string, name: string) => `${nodeKind.statusRange}${checkSegment(tenant)}/${checkSegment(name)}`,
-  nodeGrace: (tenant: string, name: string) => `node-grace/${checkSegment(tenant)}/${checkSegment(name)}`,
-  nodeName: (name: string) => `node-names/${checkSegment(name)}`,
-  alive: (tenant: string, name: string) => `alive/${checkSegment(tenant)}/${checkSegment(name)}`,
-  event: (tenant: string, id: string) => `${eventKind.range}${checkSegment(tenant)}/${checkSegment(id)}`,
-  logRequest: (tenant: string, nodeId: string, id: string) =>
-    `log-requests/${checkSegment(tenant)}/${checkSegment(nodeId)}/${checkSegment(id)}`,
-  secret: (tenant: string, namespace: string, label: string) =>
-    `${secretKind.range}${checkSegment(tenant)}/${checkSegment(namespace)}/${checkSegment(label)}`,
+  ...kindKeys,
+  status: byTenantAndName(deploymentKind.statusRange),
+  nodeStatus: byTenantAndName(nodeKind.statusRange),
+  volumeStatus: byTenantAndName(volumeKind.statusRange),
+  rotationProgress: byTenantAndName(rotationKind.statusRange),
+  scheduling: byTenantAndName('scheduling/'),
+  /** `name` is the id of a node. */
+  portTurn: byTenantAndName('port-turns/'),
+  replica: (tenant: string, deployment: string, slot: number) => joinKey('replicas/', tenant, deployment, String(slot)),
+  report: (tenant: string, nodeId: string, replica: string) => joinKey('reports/', tenant, nodeId, replica),
+  nodeGrace: byTenantAndName('node-grace/'),
+  nodeName: (name: string) => joinKey('node-names/', name),
+  alive: byTenantAndName('alive/'),
+  logRequest: (tenant: string, nodeId: string, id: string) => joinKey('log-requests/', tenant, nodeId, id),
   secretVersion: (tenant: string, namespace: string, label: string, version: number) =>
-    `secret-versions/${checkSegment(tenant)}/${checkSegment(namespace)}/${checkSegment(label)}/${String(version).padStart(10, '0')}`,
+    joinKey('secret-versions/', tenant, namespace, label, version),
   /** Which keys the secrets of the embedded driver are sealed with, by name. */
   secretKeyring: () => 'keyrings/secrets',
   /** Secret material on its way into the secrets store, in step with a record. */
-  intent: (tenant: string, id: string) => `intents/${checkSegment(tenant)}/${checkSegment(id)}`,
-  /** Taken by every write that was judged by what others say of a subject, so that no two are judged by the same. */
-  turn: (tenant: string, subject: string) => `turns/${checkSegment(tenant)}/${checkSegment(subject)}`,
-  volume: (tenant: string, id: string) => `${volumeKind.range}${checkSegment(tenant)}/${checkSegment(id)}`,
-  volumeStatus: (tenant: string, id: string) => `${volumeKind.statusRange}${checkSegment(tenant)}/${checkSegment(id)}`,
-  network: (tenant: string, name: string) => `${networkKind.range}${checkSegment(tenant)}/${checkSegment(name)}`,
-  unresolved: (tenant: string, deployment: string) => `unresolved/${checkSegment(tenant)}/${checkSegment(deployment)}`,
+  intent: byTenantAndName('intents/'),
+  /** Written by every write whose validation reads other objects of the same subject, so that they are serialised. */
+  turn: byTenantAndName('turns/'),
+  unresolved: byTenantAndName('unresolved/'),
   delivery: (tenant: string, deployment: string, replica: string) =>
-    `deliveries/${checkSegment(tenant)}/${checkSegment(deployment)}/${checkSegment(replica)}`,
-  rotation: (tenant: string, label: string) => `${rotationKind.range}${checkSegment(tenant)}/${checkSegment(label)}`,
-  rotationProgress: (tenant: string, label: string) =>
-    `${rotationKind.statusRange}${checkSegment(tenant)}/${checkSegment(label)}`,
-  leader: (loop: string) => `leaders/${checkSegment(loop)}`,
+    joinKey('deliveries/', tenant, deployment, replica),
+  leader: (loop: string) => joinKey('leaders/', loop),
   /** Written by a read barrier to make the watch deliver something. */
   barrier: () => 'barrier',
   /** Put to close an epoch of a writer: batches that carry its id are not made any more. */
-  epoch: (id: string) => `epochs/${checkSegment(id)}`,
+  epoch: (id: string) => joinKey('epochs/', id),
 } as const;
 
 /** Ranges that are listed or indexed. */
 export const ranges = {
-  tenants: tenantKind.range,
-  tokens: tokenKind.range,
-  deployments: deploymentKind.range,
+  ...kindRanges,
   statuses: deploymentKind.statusRange,
+  nodeStatuses: nodeKind.statusRange,
+  volumeStatuses: volumeKind.statusRange,
+  rotationProgress: rotationKind.statusRange,
   schedulings: 'scheduling/',
   replicas: 'replicas/',
   reports: 'reports/',
-  nodes: nodeKind.range,
-  nodeStatuses: nodeKind.statusRange,
   nodeGraces: 'node-grace/',
   alive: 'alive/',
-  events: eventKind.range,
-  archives: archiveKind.range,
   logRequests: 'log-requests/',
-  secrets: secretKind.range,
   secretVersions: 'secret-versions/',
   intents: 'intents/',
-  volumes: volumeKind.range,
-  volumeStatuses: volumeKind.statusRange,
-  networks: networkKind.range,
   unresolved: 'unresolved/',
   deliveries: 'deliveries/',
-  rotations: rotationKind.range,
-  rotationProgress: rotationKind.statusRange,
   leaders: 'leaders/',
-  of: (range: string, tenant: string) => `${range}${checkSegment(tenant)}/`,
-  replicasOf: (tenant: string, deployment: string) => `replicas/${checkSegment(tenant)}/${checkSegment(deployment)}/`,
-  logRequestsOf: (tenant: string, nodeId: string) => `log-requests/${checkSegment(tenant)}/${checkSegment(nodeId)}/`,
-  deliveriesOf: (tenant: string, deployment: string) =>
-    `deliveries/${checkSegment(tenant)}/${checkSegment(deployment)}/`,
+  of: (range: string, tenant: string) => `${joinKey(range, tenant)}/`,
+  replicasOf: (tenant: string, deployment: string) => `${joinKey('replicas/', tenant, deployment)}/`,
+  logRequestsOf: (tenant: string, nodeId: string) => `${joinKey('log-requests/', tenant, nodeId)}/`,
+  deliveriesOf: (tenant: string, deployment: string) => `${joinKey('deliveries/', tenant, deployment)}/`,
 } as const;
 
 /** The segments after the kind: `deployments/t/web` → `['t', 'web']`. */

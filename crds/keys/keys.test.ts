@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 
-import { InvalidSegmentError, keys, ranges, splitKey } from './index.js';
+import { kinds } from '../kinds/index.js';
+import { InvalidSegmentError, keyOf, keys, ranges, splitKey } from './index.js';
 
 const tenant = fc.uuid();
 const anything = fc.oneof(
@@ -27,6 +28,16 @@ describe('keys', () => {
 
   it('keep the range of one tenant apart from a tenant whose name begins alike', () => {
     expect(keys.deployment('t10', 'web').startsWith(ranges.of(ranges.deployments, 't1'))).to.equal(false);
+  });
+
+  it('of every kind follow from its descriptor', () => {
+    const all: Readonly<Record<string, unknown>> = ranges;
+    for (const kind of kinds) if ('range' in kind) expect(all[kind.plural]).to.equal(kind.range);
+    expect(keys.secret('t1', 'shop', 'db')).to.equal('secrets/t1/shop/db');
+    expect(keys.archive('t1', 'dep_1', 7)).to.equal('archives/t1/dep_1/0000000007');
+    const gadgets = { range: 'gadgets/', keyParts: ['tenant', 'name'] };
+    expect(keyOf(gadgets, 't1', 'first')).to.equal('gadgets/t1/first');
+    expect(() => keyOf(gadgets, 't1')).to.throw(InvalidSegmentError);
   });
 
   it('can be taken apart again', () => {

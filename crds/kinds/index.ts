@@ -4,12 +4,12 @@
  * A new kind is entered in `list.ts`; everything else about it stands in its own folders. Functions that derive
  * something from the list take it as a parameter, so that a test can add a kind of its own.
  *
- *     findKindByName('deploy')?.path     // '/api/v1/deployments'
- *     defaultQuotas.deployments    // 200
+ *     findKindByName('deploy')?.path  // '/api/v1/deployments'
+ *     defaultQuotas.deployments       // 200
  *
  * @module
  */
-export type { EventSubjectKind, EventType } from './list.js';
+export type { EventSubjectKind, EventType, KnownKind } from './list.js';
 export { findKindByName, kinds, listKindNames } from './list.js';
 export type { QuotaKind, TenantQuotas } from './quotas.js';
 export {

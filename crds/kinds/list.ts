@@ -30,7 +30,8 @@ export const kinds = [
   snapshotKind,
 ] as const satisfies readonly Kind[];
 
-type KnownKind = (typeof kinds)[number];
+/** One of the kinds that exist, with its names known to the compiler. */
+export type KnownKind = (typeof kinds)[number];
 
 /** The types of events that this release emits. */
 export type EventType = KnownKind['events'][number];

@@ -3,7 +3,6 @@ import { readdirSync } from 'node:fs';
 import { expect } from 'chai';
 import { Type } from 'typebox';
 
-import { ranges } from '../keys/index.js';
 import { defineKind, type Kind } from '../kind/index.js';
 import { renderComponents, renderCrds, renderJsonSchemas } from './index.js';
 import { findKindByName, kinds, listCountedRanges, listKindNames } from '../kinds/index.js';
@@ -67,13 +66,5 @@ describe('the list of kinds', () => {
     });
     const singular = all.map(kind => kind.singular);
     for (const folder of folders) expect(singular, `crds/${folder}/kind.ts`).to.include(folder);
-  });
-
-  it('gives every kind with records a range that the keys know', () => {
-    const known = new Set<unknown>(Object.values(ranges));
-    for (const { plural, range, statusRange } of all) {
-      if (range !== undefined) expect(known, plural).to.include(range);
-      if (statusRange !== undefined) expect(known, plural).to.include(statusRange);
-    }
   });
 });
