@@ -33,7 +33,7 @@ export function keepReplicas(policy: PlacementPolicy, decide: DecideReplicas = d
     const named = parseQueueKey(key);
     const first = readDeployment(named, env.cache, policy.regions);
     const isUprooted = first.replicas.some(({ lost, draining }) => lost ?? draining);
-    const fleet = isUprooted ? await (fleets ??= new TenantFleets(env.cache)).of(named.tenant) : undefined;
+    const fleet = isUprooted ? await (fleets ??= new TenantFleets(env.cache)).read(named.tenant) : undefined;
     const reading = fleet ? readDeployment(named, env.cache, policy.regions) : first;
     const { steps, finished } = decide(reading.deployment, reading.replicas, {
       refused: refusedIn(reading, env.cache),

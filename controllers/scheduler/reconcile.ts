@@ -52,8 +52,8 @@ export function schedule(policy: PlacementPolicy): Reconcile {
     }
 
     const { uid } = reading.deployment.metadata;
-    const fleet = state.fleets.now(tenant);
-    const totals = state.fleets.totalsOf(tenant);
+    const fleet = state.fleets.readNow(tenant);
+    const totals = state.fleets.readTotals(tenant);
     const workload = toWorkload(reading.deployment, tenant, { cache: env.cache, policy }, totals);
     const placement = fleet.place(waiting.length, workload);
     const report = stored && value<SchedulingReport>(stored);

@@ -4,7 +4,7 @@ import type { NodeStatus, StoredNode } from '../../crds/node/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import type { SchedulingReport } from '../../crds/scheduling/index.js';
 import { toCandidate, NODES_BY_ID, type PlacementPolicy, toWorkload } from '../../pkg/fleet/index.js';
-import { type Candidate, filters, NodeFleet, listRejections, type Workload } from '../../pkg/placement/index.js';
+import { type Candidate, NodeFleet, listRejections, type Workload } from '../../pkg/placement/index.js';
 import type { Wake } from '../../pkg/reconcile/index.js';
 import { type Cache, type CacheChange, value } from '../../pkg/store/index.js';
 import { isWaiting, formatQueueKey, deriveQueueKey } from '../reading/index.js';
@@ -153,6 +153,6 @@ const EMPTY = new NodeFleet();
 
 /** Every reason of the node in one text. Empty when it would take the workload. */
 function answerOf(node: Candidate, workload: Workload): string {
-  const reasons = listRejections(node, workload, new NodeFleet([node]).countTopology(workload), filters);
+  const reasons = listRejections(node, workload, new NodeFleet([node]).countTopology(workload));
   return reasons.map(({ filter, reported }) => `${filter} ${reported}`).join('\n');
 }

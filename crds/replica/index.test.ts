@@ -7,13 +7,13 @@ const web: Deployment = { kind: 'Deployment', name: 'web', image: 'web:1', repli
 
 const db = { name: 'DB', vault_path: 'deployments/web-db', anchor: 'process', rotation: 'restart' } as const;
 
-describe('the template of a container', () => {
-  it('holds only what a container is made from', () => {
+describe('container template', () => {
+  it('holds only the fields that a container is created from', () => {
     const template = containerTemplate({ ...web, labels: { team: 'shop' }, environment: { MODE: 'production' } });
     expect(template).to.deep.equal({ image: 'web:1', environment: { MODE: 'production' }, secretsVersion: 0 });
   });
 
-  it('holds references without what only concerns their keeping', () => {
+  it('holds secret references without anchor and rotation', () => {
     const { secrets } = containerTemplate({ ...web, secrets: [db] });
     expect(secrets).to.deep.equal([{ name: 'DB', vault_path: 'deployments/web-db' }]);
     const other = { ...db, anchor: 'external' } as const;
@@ -35,12 +35,12 @@ describe('the template of a container', () => {
     ['another node by name', { nodeId: 'node_1' }, true],
   ];
   for (const [name, change, recreated] of cases) {
-    it(`${recreated ? 'changes' : 'stays'} with ${name}`, () => {
+    it(`${recreated ? 'changes' : 'keeps'} its hash with ${name}`, () => {
       expect(templateHash({ ...web, ...change }) !== templateHash(web)).to.equal(recreated);
     });
   }
 
-  it('is made of the fields that the table of fields marks, and of no others', () => {
+  it('holds exactly the fields that are marked as template fields', () => {
     const values: Readonly<Record<string, unknown>> = { replicas: 7, secretsVersion: 7, image: 'web:7', secrets: [db] };
     for (const [field, { partOf }] of Object.entries<{ readonly isSupported: boolean; readonly partOf?: string }>(
       deploymentFields,

@@ -18,7 +18,7 @@ const report: Report = {
   at: '2026-01-31T12:00:00.000Z',
 };
 
-describe('a batch of reports', () => {
+describe('checkReportBatch', () => {
   const cases: ReadonlyArray<{ given: Record<string, unknown>; found: string[] }> = [
     { given: {}, found: [] },
     { given: { containerId: undefined }, found: [] },
@@ -31,7 +31,7 @@ describe('a batch of reports', () => {
     { given: { environment: {} }, found: ['field_unknown reports[0].environment'] },
   ];
   for (const { given, found } of cases) {
-    it(`${JSON.stringify(given)} → ${found[0] ?? 'accepted'}`, () => {
+    it(`${found.length > 0 ? 'rejects' : 'accepts'} a report with ${JSON.stringify(given)}`, () => {
       const one = Object.fromEntries(
         Object.entries({ ...report, ...given }).filter(([, value]) => value !== undefined),
       );
@@ -40,11 +40,13 @@ describe('a batch of reports', () => {
     });
   }
 
-  it('has an end', () => {
+  it('rejects more than 1,000 reports', () => {
     expect(checkReportBatch({ reports: Array.from({ length: 1001 }, () => report) }).ok).to.equal(false);
     expect(checkReportBatch({ reports: Array.from({ length: 1000 }, () => report) }).ok).to.equal(true);
   });
+});
 
+describe('isReady', () => {
   const readiness: ReadonlyArray<{ given: Partial<Report>; ready: boolean }> = [
     { given: {}, ready: true },
     { given: { health: 'none' }, ready: true },
@@ -53,7 +55,7 @@ describe('a batch of reports', () => {
     { given: { state: 'exited' }, ready: false },
   ];
   for (const { given, ready } of readiness) {
-    it(`${ready ? 'does' : 'does not do'} its work with ${JSON.stringify(given)}`, () => {
+    it(`is ${ready} for a report with ${JSON.stringify(given)}`, () => {
       expect(isReady({ ...report, ...given })).to.equal(ready);
     });
   }

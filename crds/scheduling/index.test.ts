@@ -15,7 +15,7 @@ const nodes = fc.uniqueArray(
   { selector: ({ node }) => node, maxLength: 20 },
 );
 
-describe('refusals in groups', () => {
+describe('grouped rejections', () => {
   it('property: lose nothing', () => {
     fc.assert(
       fc.property(nodes, refused => {
@@ -26,7 +26,7 @@ describe('refusals in groups', () => {
     );
   });
 
-  it('write down once what nodes have in common', () => {
+  it('store once what nodes have in common', () => {
     const refused = ['a', 'b', 'c'].map(node => ({ node, reasons: [toFilterRejection('ready', 'ready', 'failed')] }));
     expect(groupRejections(refused)).to.deep.equal([
       {
@@ -40,7 +40,7 @@ describe('refusals in groups', () => {
     ]);
   });
 
-  it('keep ten thousand nodes, each with its own figures, well below what one value of etcd may hold', () => {
+  it('store ten thousand nodes, each with its own figures, well below the limit of one etcd value', () => {
     const refused = Array.from({ length: 10_000 }, (_, position) => ({
       node: `machine-${String(position).padStart(6, '0')}`,
       reasons: [
@@ -66,8 +66,8 @@ const fewNodes = fc.uniqueArray(node, { selector: ({ name }) => name, maxLength:
   ),
 );
 
-describe('refusals for which there is little room', () => {
-  it('property: take no more than there is, and name or count every node', () => {
+describe('abridged rejections', () => {
+  it('property: stay within the limit, and name or count every node', () => {
     fc.assert(
       fc.property(fewNodes, fc.integer({ min: 2, max: 2000 }), (refused, bytes) => {
         const { groups, leftOut } = abridgeGroups(groupRejections(refused), bytes);
@@ -77,12 +77,12 @@ describe('refusals for which there is little room', () => {
     );
   });
 
-  it('are whole where there is room', () => {
+  it('are complete when they fit', () => {
     const groups = groupRejections([{ node: 'a', reasons: [toFilterRejection('ready', 'ready', 'failed')] }]);
     expect(abridgeGroups(groups, 1000)).to.deep.equal({ groups });
   });
 
-  it('give up what nodes reported before the name of any', () => {
+  it('drop what nodes reported before the name of any node', () => {
     const refused = ['a', 'b'].map(name => ({
       node: name,
       reasons: [toFilterRejection('ready', 'ready', 'x'.repeat(500))],

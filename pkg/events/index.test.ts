@@ -41,7 +41,7 @@ describe('event writer', () => {
     expect(first.key < second.key).to.equal(true);
   });
 
-  it('puts events of one moment, or of a clock that was set back, in the order in which they were asked for', async () => {
+  it('keeps the order of events of one millisecond, or of a clock that was set back', async () => {
     const { writer, pass } = world();
     const put: string[] = [];
     for (let count = 0; count < 100; count++) put.push((await writer.put(draft)).key);
@@ -54,7 +54,7 @@ describe('event writer', () => {
     expect(new Set(put).size).to.equal(put.length);
   });
 
-  it('counts a standing cause up under the same key', async () => {
+  it('counts a repeated event up under the same key', async () => {
     const { writer, pass } = world();
     const first = await writer.put(draft);
     pass(60_000);
@@ -66,7 +66,7 @@ describe('event writer', () => {
     expect(read(repeated.bytes).lastSeenAt).not.to.equal(read(first.bytes).lastSeenAt);
   });
 
-  it('shares one lease among the events of an hour, and outlives the retention by that hour', async () => {
+  it('shares one lease among the events of an hour, which outlives the retention by an hour', async () => {
     const { writer, granted, pass } = world();
     await writer.put(draft);
     pass(HOUR_MS - 1);
@@ -76,7 +76,7 @@ describe('event writer', () => {
     expect(granted).to.deep.equal([7 * 86_400 + 3_600, 7 * 86_400 + 3_600]);
   });
 
-  it('asks again after a grant that failed', async () => {
+  it('requests a new lease after a failed grant', async () => {
     const { writer, fail } = world();
     fail(true);
     const refused = await writer.put(draft).then(

@@ -4,7 +4,7 @@ import { keys, ranges } from '../../crds/keys/index.js';
 import type { NodeStatus, StoredNode } from '../../crds/node/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import type { Amounts, Candidate, FleetTotals, ReplicaCount } from '../placement/index.js';
-import { type Cache, value } from '../store/index.js';
+import { type Cache, readValue, value } from '../store/index.js';
 
 /** Replicas by the id of the node they are on. */
 export const REPLICAS_BY_NODE = 'fleet.replicas-by-node';
@@ -12,13 +12,13 @@ export const REPLICAS_BY_NODE = 'fleet.replicas-by-node';
 /** Nodes by id. */
 export const NODES_BY_ID = 'fleet.nodes-by-id';
 
-/** Deployments by the tenant and name of each deployment that they keep apart from, as `<tenant>/<name>`. */
+/** Deployments by each deployment that their anti-affinity names, as `<tenant>/<name>`. */
 export const AVOIDERS = 'fleet.avoiders';
 
 const ANTI_AFFINITY = Buffer.from('"antiAffinity":');
 const defined = new WeakSet<Cache>();
 
-/** Files what placement looks up. To be called before the cache is fed, by everybody who uses this package. */
+/** Defines the indexes of this package. Must be called before the cache is fed; calling it again does nothing. */
 export function defineFleetIndexes(cache: Cache): void {
   if (defined.has(cache)) return;
   defined.add(cache);
@@ -28,14 +28,14 @@ export function defineFleetIndexes(cache: Cache): void {
   });
   cache.defineIndex(NODES_BY_ID, ranges.nodes, entry => [value<StoredNode>(entry).id]);
   cache.defineIndex(AVOIDERS, ranges.deployments, entry => {
-    // Every new deployment passes here, and hardly one keeps apart from others: those are not parsed for it.
+    // Runs for every new deployment, and few declare anti-affinity: the others are not parsed for it.
     if (!entry.bytes.includes(ANTI_AFFINITY)) return [];
     const { metadata, placement } = value<StoredDeployment>(entry);
     return (placement?.antiAffinity?.deployments ?? []).map(name => `${metadata.tenant}/${name}`);
   });
 }
 
-/** The requests of a template in numbers. Admission has refused what cannot be read, so nothing is lost here. */
+/** The requests of a template in numbers. Admission rejects what cannot be parsed, so no request is lost here. */
 export function parseRequests({ resources }: Pick<Deployment, 'resources'>): Partial<Amounts> {
   const cpu = resources?.cpu === undefined ? undefined : parseCpu(resources.cpu);
   const memory = resources?.memory === undefined ? undefined : parseMemory(resources.memory);
@@ -47,7 +47,7 @@ export function listHostPorts({ ports = [] }: Pick<Deployment, 'ports'>): readon
   return ports.flatMap(({ hostPort, protocol }) => (hostPort === undefined ? [] : [`${hostPort}/${protocol}`]));
 }
 
-/** What replicas come to together. */
+/** The number of replicas, and the sums of their requests. */
 export function sumRequests(replicas: readonly Replica[]): FleetTotals {
   let cpu = 0;
   let memory = 0;
@@ -59,44 +59,41 @@ export function sumRequests(replicas: readonly Replica[]): FleetTotals {
   return { replicas: replicas.length, cpu, memory };
 }
 
-/** The sum of several loads. */
-export function sumTotals(loads: Iterable<FleetTotals>): FleetTotals {
-  let sum: FleetTotals = { replicas: 0, cpu: 0, memory: 0 };
-  for (const { replicas, cpu, memory } of loads) {
-    sum = { replicas: sum.replicas + replicas, cpu: sum.cpu + cpu, memory: sum.memory + memory };
-  }
-  return sum;
+/** The node with this id, when it belongs to the tenant. */
+export function findNode(id: string, tenant: string, cache: Cache): StoredNode | undefined {
+  const nodes = cache.by(NODES_BY_ID, id).map(entry => value<StoredNode>(entry));
+  return nodes.find(({ metadata }) => metadata.tenant === tenant);
 }
 
-const NOBODY: ReplicaCount = { all: 0, staying: 0 };
+const NO_REPLICAS: ReplicaCount = { all: 0, staying: 0 };
 
-/** A node as placement sees it. `assumed` are replicas, by uid, that count although the cache does not show them yet. */
+/** A node with its load. `assumed` are replicas, by uid, that count although the cache does not show them yet. */
 export function toCandidate(node: StoredNode, cache: Cache, assumed?: ReadonlyMap<string, Replica>): Candidate {
-  const on = listReplicasOn(node.id, cache, assumed);
-  const residents = new Map<string, ReplicaCount>();
-  const heldPorts = new Set<string>();
-  for (const { deployment, retiringSince, template } of on) {
-    const { all, staying } = residents.get(deployment) ?? NOBODY;
-    residents.set(deployment, { all: all + 1, staying: retiringSince ? staying : staying + 1 });
-    for (const port of listHostPorts(template)) heldPorts.add(port);
+  const { id, name, controlPlane, labels, capacity, metadata } = node;
+  const replicas = listReplicasOn(id, cache, assumed);
+  const replicasByDeployment = new Map<string, ReplicaCount>();
+  for (const { deployment, retiringSince } of replicas) {
+    const { all, staying } = replicasByDeployment.get(deployment) ?? NO_REPLICAS;
+    replicasByDeployment.set(deployment, { all: all + 1, staying: retiringSince ? staying : staying + 1 });
   }
-  const { cpu, memory } = sumRequests(on);
+  const { cpu, memory } = sumRequests(replicas);
+  const status = readValue<NodeStatus>(cache, keys.nodeStatus(metadata.tenant, name));
   return {
-    id: node.id,
-    name: node.name,
-    tenant: node.metadata.tenant,
-    status: statusOf(node, cache),
-    controlPlane: node.controlPlane,
-    labels: node.labels,
-    capacity: node.capacity,
+    id,
+    name,
+    tenant: metadata.tenant,
+    status: status?.id === id ? status.status : 'unknown',
+    controlPlane,
+    labels,
+    capacity,
     used: { cpu, memory },
-    heldPorts,
-    replicas: on.length,
-    replicasByDeployment: residents,
+    heldPorts: new Set(replicas.flatMap(({ template }) => listHostPorts(template))),
+    replicas: replicas.length,
+    replicasByDeployment,
   };
 }
 
-/** A replica counts until its record is gone: until then its container may still be there. */
+/** The replicas on a node. A replica counts until its record is deleted: until then its container may exist. */
 export function listReplicasOn(
   nodeId: string,
   cache: Cache,
@@ -107,10 +104,4 @@ export function listReplicasOn(
 
   const uids = new Set(shown.map(({ uid }) => uid));
   return [...shown, ...[...assumed.values()].filter(({ uid }) => !uids.has(uid))];
-}
-
-function statusOf({ id, name, metadata }: StoredNode, cache: Cache): Candidate['status'] {
-  const entry = cache.get(keys.nodeStatus(metadata.tenant, name));
-  const status = entry && value<NodeStatus>(entry);
-  return status?.id === id ? status.status : 'unknown';
 }

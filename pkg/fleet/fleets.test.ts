@@ -52,7 +52,7 @@ const step = fc.record({
   status: fc.constantFrom<NodeStatus['status'][]>('ready', 'failed'),
 });
 
-describe('fleets', () => {
+describe('TenantFleets', () => {
   let store: MemoryStore;
   let cache: WatchCache;
 
@@ -77,16 +77,16 @@ describe('fleets', () => {
     await cache.barrier();
   };
   const seen = async (fleets: TenantFleets, tenant: string) => {
-    const nodes: Candidate[] = [...(await fleets.of(tenant)).nodes];
-    const workload = toWorkload(webSpec, tenant, { cache, policy: defaultPolicy }, fleets.totalsOf(tenant));
+    const nodes: Candidate[] = [...(await fleets.read(tenant)).nodes];
+    const workload = toWorkload(webSpec, tenant, { cache, policy: defaultPolicy }, fleets.readTotals(tenant));
     return {
       nodes: nodes.toSorted((a, b) => (a.id < b.id ? -1 : 1)),
-      totals: fleets.totalsOf(tenant),
-      chosen: (await fleets.of(tenant)).place(3, workload).nodes.map(({ id }) => id),
+      totals: fleets.readTotals(tenant),
+      chosen: (await fleets.read(tenant)).place(3, workload).nodes.map(({ id }) => id),
     };
   };
 
-  it('property: what was kept up is what would be read afresh', async () => {
+  it('property: updated change by change equals one built from the final state', async () => {
     const kept = new TenantFleets(cache);
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 15 }), async steps => {
@@ -109,36 +109,36 @@ describe('fleets', () => {
     );
   });
 
-  it('count what is assumed until it is taken back, or shown', async () => {
+  it('counts an assumed replica once, until it is released', async () => {
     await put(keys.node('t1', 'a'), node('t1', 'a', 1000));
     const fleets = new TenantFleets(cache);
-    const takeBack = fleets.assume([replica('t1', 0, 'node_a')]);
-    expect([(await fleets.of('t1')).totals.cpu, fleets.isAssuming('t1')]).to.deep.equal([100, true]);
+    const release = fleets.assume([replica('t1', 0, 'node_a')]);
+    expect([(await fleets.read('t1')).totals.cpu, fleets.isAssuming('t1')]).to.deep.equal([100, true]);
 
     await put(keys.replica('t1', 'web', 0), replica('t1', 0, 'node_a'));
-    expect((await fleets.of('t1')).totals.cpu, 'not twice').to.equal(100);
+    expect((await fleets.read('t1')).totals.cpu, 'not twice').to.equal(100);
     await put(keys.replica('t1', 'web', 0), undefined);
-    takeBack();
-    expect([(await fleets.of('t1')).totals.cpu, fleets.isAssuming('t1')]).to.deep.equal([0, false]);
+    release();
+    expect([(await fleets.read('t1')).totals.cpu, fleets.isAssuming('t1')]).to.deep.equal([0, false]);
   });
 
-  it('place on the node that has taken the place and the name of another while the watch was broken', async () => {
+  it('places on a node that replaced another of its name while the watch was broken', async () => {
     const ready = { status: 'ready', reason: 'heard', since: AT };
     await put(keys.node('t1', 'a'), node('t1', 'a', 1000));
     await put(keys.nodeStatus('t1', 'a'), { id: 'node_a', ...ready });
     const fleets = new TenantFleets(cache);
-    const workload = toWorkload(webSpec, 't1', { cache, policy: defaultPolicy }, (await fleets.of('t1')).totals);
-    const chosen = async () => (await fleets.of('t1')).place(1, workload).nodes.map(({ id }) => id);
+    const workload = toWorkload(webSpec, 't1', { cache, policy: defaultPolicy }, (await fleets.read('t1')).totals);
+    const chosen = async () => (await fleets.read('t1')).place(1, workload).nodes.map(({ id }) => id);
     expect(await chosen()).to.deep.equal(['node_a']);
 
-    // One change with both ids, as a relist tells it.
+    // One change with both ids, as after a relist.
     await put(keys.node('t1', 'a'), { ...node('t1', 'a', 1000), id: 'node_b' });
     await put(keys.nodeStatus('t1', 'a'), { id: 'node_b', ...ready });
     expect(await chosen()).to.deep.equal(['node_b']);
   });
 
-  it('never show a tenant the nodes of another', async () => {
+  it('never shows a tenant the nodes of another', async () => {
     await put(keys.node('t2', 'b'), node('t2', 'b', 1000));
-    expect([...(await new TenantFleets(cache).of('t1')).nodes]).to.deep.equal([]);
+    expect([...(await new TenantFleets(cache).read('t1')).nodes]).to.deep.equal([]);
   });
 });

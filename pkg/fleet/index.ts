@@ -1,36 +1,35 @@
 /**
- * The fleet: the nodes of each tenant, and what is asked of them, as placement wants to have it.
+ * The fleet: reads the nodes of each tenant, and what deployments require of them, from the watch cache for placement.
  *
- * `pkg/placement` decides on plain data; this is where that data is read from the watch cache, for the scheduler and for
- * whoever explains what the scheduler did, so that both speak of the same thing.
+ * `pkg/placement` decides on plain data. This package builds that data, for the scheduler and for the API that explains
+ * the scheduler's decisions, so that both see the same.
  *
- *     const fleets = new Fleets(cache);
- *     const fleet = await fleets.of(tenant);
- *     const { nodes } = fleet.place(2, workloadOf(deployment, tenant, { cache, policy }, fleets.totalsOf(tenant)));
+ *     const fleets = new TenantFleets(cache);
+ *     const fleet = await fleets.read(tenant);
+ *     const { nodes } = fleet.place(2, toWorkload(deployment, tenant, { cache, policy }, fleets.readTotals(tenant)));
  *     const explanation = explainDeployment(deployment, tenant, { cache, policy });
  *
- * `defineFleetIndexes` must be called on the cache before it is fed. Nothing is written here.
+ * `defineFleetIndexes` must be called before the cache is fed. Nothing is written here.
  *
  * @module
  */
 export {
-  AVOIDERS,
   defineFleetIndexes,
+  findNode,
   listReplicasOn,
   NODES_BY_ID,
   REPLICAS_BY_NODE,
   sumRequests,
   toCandidate,
 } from './candidates.js';
-export type { PlacementSources, PlacementPolicy } from './workload.js';
+export { type QuotaCounts, TenantFleets, TenantUsage } from './fleets.js';
 export {
   defaultPolicy,
   explainDeployment,
+  type PlacementPolicy,
+  type PlacementSources,
   previewPlacement,
   toPlacementPolicy,
   toResidencyRule,
   toWorkload,
 } from './workload.js';
-export { TenantFleets } from './fleets.js';
-export type { QuotaCounts } from './usage.js';
-export { TenantUsage } from './usage.js';

@@ -6,7 +6,7 @@ import type { Replica } from '../../crds/replica/index.js';
 import { ManualClock } from '../clock/manual-clock.testing.js';
 import { silentLogger } from '../log/index.js';
 import { encode, MemoryStore, value, WatchCache } from '../store/index.js';
-import { TenantUsage } from './usage.js';
+import { TenantUsage } from './fleets.js';
 
 /** What is counted by its records, and where each kind is. */
 const counted = {
@@ -49,8 +49,8 @@ const act: fc.Arbitrary<Act> = fc.oneof(
   fc.record({ kind: fc.constant('remove' as const), nth: fc.nat(5) }),
 );
 
-describe('what tenants have', () => {
-  it('property: is what counting everything would give, after any changes', async () => {
+describe('TenantUsage', () => {
+  it('property: equals a count of all records after any changes', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(act, { maxLength: 30 }), async acts => {
         const clock = new ManualClock();

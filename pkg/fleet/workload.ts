@@ -1,17 +1,16 @@
 import type { Deployment, StoredDeployment } from '../../crds/deployment/index.js';
 import { keys, ranges } from '../../crds/keys/index.js';
+import { defaultQuotas, mergeQuotas, type TenantQuotas } from '../../crds/kinds/index.js';
 import type { StoredNode } from '../../crds/node/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import { defaultRegions, type Regions } from '../../crds/residency/index.js';
-import { type StoredTenant } from '../../crds/tenant/index.js';
-import { defaultQuotas, mergeQuotas, type TenantQuotas } from '../../crds/kinds/index.js';
+import type { StoredTenant } from '../../crds/tenant/index.js';
 import { parseQuotaSettings, parseRegionSettings, type Settings } from '../config/index.js';
 import {
-  type Amounts,
   type AntiAffinityTerm,
+  type Candidate,
   explainNodes,
   type Explanation,
-  filters,
   type FleetTotals,
   NodeFleet,
   type PlacementResult,
@@ -19,23 +18,21 @@ import {
   type ResidencyRule,
   type Workload,
 } from '../placement/index.js';
-import { type Cache, value } from '../store/index.js';
+import { type Cache, listValues, readValue, value } from '../store/index.js';
 import { AVOIDERS, listHostPorts, parseRequests, sumRequests, toCandidate } from './candidates.js';
 
-/** What the operator has settled about placement. */
+/** The operator's settings for placement. */
 export interface PlacementPolicy {
   readonly regions: Regions;
-  /** Of tenants whose own record sets none. */
+  /** The quotas of tenants whose own record sets none. */
   readonly quotas: TenantQuotas;
 }
 
-/** The policy of the default settings. */
 export const defaultPolicy: PlacementPolicy = {
   regions: { enforced: true, declared: defaultRegions },
   quotas: defaultQuotas,
 };
 
-/** The policy that the settings declare. */
 export function toPlacementPolicy(settings: Settings): PlacementPolicy {
   return { regions: parseRegionSettings(settings), quotas: parseQuotaSettings(settings) };
 }
@@ -46,7 +43,7 @@ export interface PlacementSources {
   readonly policy: PlacementPolicy;
 }
 
-/** What one replica of a deployment asks of a node. `totals` is what the tenant has running. */
+/** What one replica of a deployment requires of a node. `totals` is what counts against the tenant's quotas already. */
 export function toWorkload(
   spec: Deployment,
   tenant: string,
@@ -54,9 +51,9 @@ export function toWorkload(
   totals: FleetTotals,
 ): Workload {
   const residency = toResidencyRule(spec, policy.regions);
-  const record = tenantOf(tenant, cache);
+  const record = readValue<StoredTenant>(cache, keys.tenant(tenant));
   const requests = parseRequests(spec);
-  const limits = mergeQuotas(policy.quotas, record?.quotas);
+  const { containers, cpu, memory, deployments } = mergeQuotas(policy.quotas, record?.quotas);
   return {
     tenant,
     platform: record?.platform ?? false,
@@ -64,29 +61,34 @@ export function toWorkload(
     ...(spec.nodeId !== undefined && { namedNode: spec.nodeId }),
     ...(residency && { residency }),
     constraints: spec.placement?.constraints ?? [],
-    antiAffinity: [...ownWishes(spec), ...wishesOfOthers(spec, tenant, cache)],
+    antiAffinity: [...listOwnTerms(spec), ...listTermsOfOthers(spec, tenant, cache)],
     spreadOver: spec.placement?.antiAffinity?.topologyKey ?? 'node',
     requests,
     hostPorts: listHostPorts(spec),
-    quotas: [...quotasOf(limits, requests, totals), ...surplusOf(spec, tenant, cache, limits)],
+    quotas: [
+      ...toQuotaUse('containers', containers, totals.replicas, 1),
+      ...toQuotaUse('cpu', cpu, totals.cpu, requests.cpu ?? 0),
+      ...toQuotaUse('memory', memory, totals.memory, requests.memory ?? 0),
+      ...toDeploymentUse(spec, tenant, cache, deployments),
+    ],
   };
 }
 
-/** The residency that a deployment asks for, if it asks for any. */
+/** The residency of a deployment. Undefined when it declares none. */
 export function toResidencyRule({ placement }: Deployment, regions: Regions): ResidencyRule | undefined {
   const { country, region, blockedCountries } = placement?.residency ?? {};
-  const asks = country !== undefined || region !== undefined || (blockedCountries?.length ?? 0) > 0;
-  return placement?.residency && asks ? { asked: placement.residency, regions } : undefined;
+  const isDeclared = country !== undefined || region !== undefined || (blockedCountries?.length ?? 0) > 0;
+  return placement?.residency && isDeclared ? { asked: placement.residency, regions } : undefined;
 }
 
-function ownWishes({ name, placement }: Deployment): readonly AntiAffinityTerm[] {
+function listOwnTerms({ name, placement }: Deployment): readonly AntiAffinityTerm[] {
   if (!placement?.antiAffinity) return [];
   const { self, deployments, topologyKey } = placement.antiAffinity;
   return [...(self ? [name] : []), ...deployments].map(deployment => ({ deployment, topologyKey, own: true }));
 }
 
-/** Who keeps apart from this one is kept apart from it, whichever of the two came first. */
-function wishesOfOthers({ name }: Deployment, tenant: string, cache: Cache): readonly AntiAffinityTerm[] {
+/** Anti-affinity is symmetric: it holds whichever of the two deployments was created first. */
+function listTermsOfOthers({ name }: Deployment, tenant: string, cache: Cache): readonly AntiAffinityTerm[] {
   return cache.by(AVOIDERS, `${tenant}/${name}`).flatMap(entry => {
     const { name: deployment, placement } = value<StoredDeployment>(entry);
     const topologyKey = placement?.antiAffinity?.topologyKey ?? 'node';
@@ -94,58 +96,49 @@ function wishesOfOthers({ name }: Deployment, tenant: string, cache: Cache): rea
   });
 }
 
-function quotasOf(limits: TenantQuotas, requests: Partial<Amounts>, totals: FleetTotals): readonly QuotaUse[] {
-  const all: readonly (Omit<QuotaUse, 'limit'> & { readonly limit: number | undefined })[] = [
-    { kind: 'containers', limit: limits.containers, used: totals.replicas, asked: 1 },
-    { kind: 'cpu', limit: limits.cpu, used: totals.cpu, asked: requests.cpu ?? 0 },
-    { kind: 'memory', limit: limits.memory, used: totals.memory, asked: requests.memory ?? 0 },
-  ];
-  return all.flatMap(use => (use.limit === undefined ? [] : [{ ...use, limit: use.limit }]));
+function toQuotaUse(kind: string, limit: number | undefined, used: number, asked: number): readonly QuotaUse[] {
+  return limit === undefined ? [] : [{ kind, limit, used, asked }];
 }
 
-/** A deployment beyond as many as the tenant may have starts nothing new. The older ones come first. */
-function surplusOf(
+/** A deployment beyond the tenant's quota of deployments starts no replicas. Older deployments come first. */
+function toDeploymentUse(
   { name }: Deployment,
   tenant: string,
   cache: Cache,
-  { deployments: limit }: TenantQuotas,
+  limit: number | undefined,
 ): readonly QuotaUse[] {
   const all = cache.list(ranges.of(ranges.deployments, tenant));
   if (limit === undefined || all.length < limit) return [];
-  const made = cache.get(keys.deployment(tenant, name))?.created ?? Infinity;
-  const older = all.filter(({ created }) => created < made).length;
+  const own = cache.get(keys.deployment(tenant, name))?.created ?? Infinity;
+  const older = all.filter(({ created }) => created < own).length;
   return older < limit ? [] : [{ kind: 'deployments', limit, used: older, asked: 1 }];
 }
 
-function tenantOf(tenant: string, cache: Cache): StoredTenant | undefined {
-  const entry = cache.get(keys.tenant(tenant));
-  return entry && value<StoredTenant>(entry);
+/** Why each node of the tenant has, or would get, replicas of the deployment, or why not. */
+export function explainDeployment(spec: Deployment, tenant: string, sources: PlacementSources): Explanation {
+  const { workload, nodes } = readPlacement(spec, tenant, sources);
+  return explainNodes(workload, nodes);
 }
 
-/** Why the replicas of a deployment are or would be where they are, by every node of its tenant. */
-export function explainDeployment(spec: Deployment, tenant: string, reading: PlacementSources): Explanation {
-  const candidates = candidatesOf(tenant, reading);
-  const workload = toWorkload(spec, tenant, reading, totalsOf(tenant, reading));
-  return explainNodes(workload, candidates, filters);
-}
-
-/** Where `count` replicas more would go, if they were to be placed now. Nothing is kept of it. */
+/** Where `count` more replicas would be placed now. Nothing is stored. */
 export function previewPlacement(
   spec: Deployment,
   tenant: string,
   count: number,
-  reading: PlacementSources,
+  sources: PlacementSources,
 ): PlacementResult {
-  const fleet = new NodeFleet(candidatesOf(tenant, reading));
-  return fleet.place(count, toWorkload(spec, tenant, reading, totalsOf(tenant, reading)));
+  const { workload, nodes } = readPlacement(spec, tenant, sources);
+  return new NodeFleet(nodes).place(count, workload);
 }
 
-function candidatesOf(tenant: string, { cache }: PlacementSources) {
-  return cache.list(ranges.of(ranges.nodes, tenant)).map(entry => toCandidate(value<StoredNode>(entry), cache));
-}
-
-/** As quotas count it: what has been given a node, be it a node that is no more. */
-function totalsOf(tenant: string, { cache }: PlacementSources): FleetTotals {
-  const replicas = cache.list(ranges.of(ranges.replicas, tenant)).map(entry => value<Replica>(entry));
-  return sumRequests(replicas.filter(({ nodeId }) => nodeId !== undefined));
+function readPlacement(
+  spec: Deployment,
+  tenant: string,
+  sources: PlacementSources,
+): { readonly workload: Workload; readonly nodes: readonly Candidate[] } {
+  const { cache } = sources;
+  const replicas = listValues<Replica>(cache, ranges.of(ranges.replicas, tenant));
+  const totals = sumRequests(replicas.filter(({ nodeId }) => nodeId !== undefined));
+  const nodes = listValues<StoredNode>(cache, ranges.of(ranges.nodes, tenant)).map(node => toCandidate(node, cache));
+  return { workload: toWorkload(spec, tenant, sources, totals), nodes };
 }

@@ -11,7 +11,7 @@ import type { Candidate, Workload } from './model.js';
 type Counts = readonly number[];
 
 /**
- * Whether one replica more may go on a node, by the words of docs/PLACEMENT.md and not by a line of the code under test.
+ * Whether a node may take one more replica: written from docs/PLACEMENT.md, without the code under test.
  */
 function mayHold(position: number, counts: Counts, nodes: readonly Candidate[], what: Workload): boolean {
   const here = nodes[position]!;
@@ -26,13 +26,13 @@ function mayHold(position: number, counts: Counts, nodes: readonly Candidate[], 
     (!what.residency || isWhereDataMayBe(what.residency.asked, here.labels)) &&
     what.constraints.every(constraint => isAsAsked(constraint, here.labels[constraint.key])) &&
     what.antiAffinity.every(({ deployment, topologyKey, own }) => {
-      const placeOf = ({ id, labels }: Candidate) => (topologyKey === 'node' ? id : labels[topologyKey]);
-      const place = placeOf(here);
-      if (place === undefined) return !own;
+      const domainOf = ({ id, labels }: Candidate) => (topologyKey === 'node' ? id : labels[topologyKey]);
+      const domain = domainOf(here);
+      if (domain === undefined) return !own;
       const met = nodes.filter((other, at) => {
         const residents =
           (other.replicasByDeployment.get(deployment)?.all ?? 0) + (deployment === 'web' ? counts[at]! : 0);
-        return placeOf(other) === place && residents > 0;
+        return domainOf(other) === domain && residents > 0;
       });
       return met.length === 0;
     }) &&
@@ -71,7 +71,7 @@ function most(left: number, counts: Counts, nodes: readonly Candidate[], what: W
 }
 
 const oneOf = <T>(...values: readonly T[]) => fc.constantFrom(...values);
-/** Mostly nothing: a workload that asks for everything fits nowhere, and shows little. */
+/** Mostly undefined: a workload with every requirement fits nowhere and tests little. */
 const seldom = <T>(arbitrary: fc.Arbitrary<T>) => fc.oneof({ weight: 4, arbitrary: fc.constant(undefined) }, arbitrary);
 const often = <T>(value: T, ...others: readonly T[]) =>
   fc.oneof({ weight: 9, arbitrary: fc.constant(value) }, oneOf(...others));
@@ -90,16 +90,18 @@ const anyNode: fc.Arbitrary<Partial<Candidate>> = fc
       maxKeys: 1,
     }),
   })
-  .map(({ zone, country, region, port, residents, ...rest }) => ({
-    ...rest,
-    labels: {
-      ...(zone && { zone }),
-      ...(country && { 'mooring.io/country': country }),
-      ...(region && { 'mooring.io/geo-region': region }),
-    },
-    heldPorts: new Set(port ? ['80/tcp'] : []),
-    residents: new Map(Object.entries(residents)),
-  }));
+  .map(
+    ({ zone, country, region, port, residents, ...rest }): Partial<Candidate> => ({
+      ...rest,
+      labels: {
+        ...(zone && { zone }),
+        ...(country && { 'mooring.io/country': country }),
+        ...(region && { 'mooring.io/geo-region': region }),
+      },
+      heldPorts: new Set(port ? ['80/tcp'] : []),
+      replicasByDeployment: new Map(Object.entries(residents)),
+    }),
+  );
 
 const anyConstraint: fc.Arbitrary<LabelConstraint> = oneOf<LabelConstraint>(
   { key: 'zone', operator: 'In', values: ['x', 'z'] },
@@ -114,7 +116,7 @@ const anyWorkload: fc.Arbitrary<Workload> = fc
     named: seldom(fc.constant('node_n1')),
     asked: seldom(oneOf<Residency>({ country: 'DE' }, { region: 'eu' }, { blockedCountries: ['US'] })),
     constraint: seldom(anyConstraint),
-    apart: fc.array(
+    antiAffinity: fc.array(
       fc.record({ deployment: oneOf('web', 'db'), topologyKey: oneOf('node', 'zone'), own: fc.boolean() }),
       { maxLength: 1 },
     ),
@@ -123,9 +125,10 @@ const anyWorkload: fc.Arbitrary<Workload> = fc
     port: often(false, true),
     limit: seldom(oneOf(1, 2, 4)),
   })
-  .map(({ named, asked, constraint, cpu, memory, port, limit, ...rest }) =>
+  .map(({ platform, antiAffinity, named, asked, constraint, cpu, memory, port, limit }) =>
     makeWorkload({
-      ...rest,
+      platform,
+      antiAffinity,
       constraints: constraint ? [constraint] : [],
       ...(named !== undefined && { namedNode: named }),
       ...(asked && { residency: { asked, regions: { enforced: true, declared: defaultRegions } } }),
@@ -139,10 +142,10 @@ const someNodes = fc
   .array(anyNode, { maxLength: 4 })
   .map(changes => changes.map((change, position) => makeNode(`n${position}`, change)));
 
-describe('placement, held against trying everything', () => {
+describe('placement compared with an exhaustive search', () => {
   let [placedAll, placedSome, placedNone] = [0, 0, 0];
 
-  it('property: every placement keeps every rule, none is missed that is possible, and every node that refuses is named', () => {
+  it('property: keeps every rule, places as many replicas as any choice of nodes can, and names every node that rejects', () => {
     fc.assert(
       fc.property(someNodes, anyWorkload, fc.integer({ min: 1, max: 4 }), (nodes, what, count) => {
         const { nodes: placed, unplaced, refused } = new NodeFleet(nodes).place(count, what);

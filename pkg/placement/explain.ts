@@ -1,19 +1,19 @@
 import { formatFree } from '../../crds/grammar/index.js';
 import type { FilterRejection } from '../../crds/scheduling/index.js';
-import { checkFilter, type Filter } from './feasibility.js';
+import { checkFilter, countFree, filters } from './filters.js';
 import {
   type Amounts,
   type Candidate,
   countSiblings,
   resourceKinds,
+  TopologyCounts,
   withoutLastReplica,
   withReplicas,
   type Workload,
 } from './model.js';
 import { compareCandidates, type NodeScores, scoreNode } from './rank.js';
-import { TopologyCounts } from './topology.js';
 
-/** What one filter says of one node. */
+/** The answer of one filter for one node. */
 export interface FilterVerdict {
   readonly filter: string;
   readonly ok: boolean;
@@ -21,94 +21,82 @@ export interface FilterVerdict {
   readonly reason?: FilterRejection;
 }
 
-/** Everything that placement has to say of one node. */
+/** One node with the answers of all filters, its scores and its rank. */
 export interface ExplainedNode {
   readonly node: string;
   readonly nodeId: string;
-  /** Replicas of the deployment that are on it. */
+  /** Replicas of the deployment on the node. */
   readonly replicas: number;
-  /** Of every filter, in order. For a node that holds replicas already: as if the last of them were yet to come. */
+  /** Of every filter, in order. For a node that holds replicas already: as before the last of them was placed. */
   readonly verdicts: readonly FilterVerdict[];
   readonly scores: NodeScores;
-  /** 1 is the best among the nodes that will do; null: it will not. */
+  /** 1 is the best of the nodes that every filter accepts; null: some filter rejects it. */
   readonly rank: number | null;
-  /** Why the replicas that are on the node may be there, or why no longer. Only where there are some. */
+  /** Why the replicas on the node may be there, or why they would not be placed there now. Only where there are some. */
   readonly whyHere?: string;
 }
 
-/** The answer to "why there and not here": every node, by name. */
+/** Why replicas are on these nodes and not on others: every node, by name. */
 export interface Explanation {
   readonly nodes: readonly ExplainedNode[];
-  /** How many nodes would take a replica more, or may keep the one they have. */
+  /** How many nodes would take one more replica, or may keep the one they have. */
   readonly able: number;
 }
 
-/** Puts every node to every filter and ranks those that will do, whether or not replicas wait. */
-export function explainNodes(
-  workload: Workload,
-  candidates: readonly Candidate[],
-  filters: readonly Filter[],
-): Explanation {
-  const near = candidates.filter(({ replicasByDeployment }) => isConcerned(workload, replicasByDeployment));
-  const around = new TopologyCounts(workload, near);
-  const judged = candidates.map(node => judge(node, workload, { near, around, filters }));
-  const compare = compareCandidates(workload, around);
-  const able = judged.filter(({ verdicts }) => verdicts.every(({ ok }) => ok));
-  able.sort((a, b) => compare(a.seen, b.seen));
-  const ranks = new Map(able.map(({ seen }, position) => [seen.id, position + 1]));
-  const nodes = judged.map(({ seen, replicas, verdicts, scores }) => ({
-    node: seen.name,
-    nodeId: seen.id,
+/** Checks every node with every filter and ranks those that pass, whether or not replicas wait. */
+export function explainNodes(workload: Workload, candidates: readonly Candidate[]): Explanation {
+  const counted = candidates.filter(({ replicasByDeployment: replicas }) =>
+    [workload, ...workload.antiAffinity].some(({ deployment }) => replicas.has(deployment)),
+  );
+  const counts = new TopologyCounts(workload, counted);
+  const checked = candidates.map(node => checkNode(node, workload, counted, counts));
+  const compare = compareCandidates(workload, counts);
+  const able = checked.filter(({ verdicts }) => verdicts.every(({ ok }) => ok));
+  able.sort((a, b) => compare(a.node, b.node));
+  const ranks = new Map(able.map(({ node }, position) => [node.id, position + 1]));
+  const nodes = checked.map(({ node, replicas, verdicts, scores }) => ({
+    node: node.name,
+    nodeId: node.id,
     replicas,
     verdicts,
     scores,
-    rank: ranks.get(seen.id) ?? null,
-    ...(replicas > 0 && { whyHere: whyHere(verdicts, scores, formatFreeResources(seen, workload.requests)) }),
+    rank: ranks.get(node.id) ?? null,
+    ...(replicas > 0 && { whyHere: describeReplicas(verdicts, scores, formatFreeResources(node, workload.requests)) }),
   }));
   return { nodes: nodes.sort((a, b) => (a.node < b.node ? -1 : 1)), able: able.length };
 }
 
-interface Field {
-  /** The nodes with a replica that matters to the workload. */
-  readonly near: readonly Candidate[];
-  readonly around: TopologyCounts;
-  readonly filters: readonly Filter[];
-}
-
-function judge(node: Candidate, workload: Workload, { near, around, filters }: Field) {
-  const replicas = countSiblings(node, workload).all;
-  const [seen, asking] =
-    replicas > 0 ? [withReplicas(node, workload, -1), withoutLastReplica(workload)] : [node, workload];
-  const seenAround = replicas > 0 ? new TopologyCounts(workload, withOne(near, seen)) : around;
+/** A node that holds replicas of the workload is checked as it was before the last of them was placed. */
+function checkNode(present: Candidate, workload: Workload, counted: readonly Candidate[], counts: TopologyCounts) {
+  const replicas = countSiblings(present, workload).all;
+  const node = replicas > 0 ? withReplicas(present, workload, -1) : present;
+  const before = replicas > 0 ? withoutLastReplica(workload) : workload;
+  const countsBefore =
+    replicas > 0
+      ? new TopologyCounts(
+          workload,
+          counted.map(each => (each.id === node.id ? node : each)),
+        )
+      : counts;
   const verdicts = filters.map((filter): FilterVerdict => {
-    const reason = checkFilter(filter, seen, asking, seenAround);
-    return reason ? { filter: filter.name, ok: false, reason } : { filter: filter.name, ok: true };
+    const reason = checkFilter(filter, node, before, countsBefore);
+    return { filter: filter.name, ok: !reason, ...(reason && { reason }) };
   });
-  return { seen, replicas, verdicts, scores: scoreNode(seen, workload, seenAround) };
+  return { node, replicas, verdicts, scores: scoreNode(node, workload, countsBefore) };
 }
 
-function isConcerned({ deployment, antiAffinity }: Workload, replicas: Candidate['replicasByDeployment']): boolean {
-  return replicas.has(deployment) || antiAffinity.some(term => replicas.has(term.deployment));
-}
-
-function withOne(candidates: readonly Candidate[], instead: Candidate): readonly Candidate[] {
-  return candidates.map(node => (node.id === instead.id ? instead : node));
-}
-
-function whyHere(verdicts: readonly FilterVerdict[], { siblingsNear }: NodeScores, free: string): string {
-  const against = verdicts.flatMap(({ reason }) => (reason ? [reason.message] : []));
-  if (against.length > 0) return `placed earlier; would not be placed here now: ${against.join('; ')}`;
-  const company =
+function describeReplicas(verdicts: readonly FilterVerdict[], { siblingsNear }: NodeScores, free: string): string {
+  const rejections = verdicts.flatMap(({ reason }) => (reason ? [reason.message] : []));
+  if (rejections.length > 0) return `placed earlier; would not be placed here now: ${rejections.join('; ')}`;
+  const siblings =
     siblingsNear === 0
       ? 'no other replica shares its topology domain'
       : `other replicas in its topology domain: ${siblingsNear}`;
-  return `every filter accepts it; ${company}${free === '' ? '' : `; free: ${free}`}`;
+  return `every filter accepts it; ${siblings}${free === '' ? '' : `; free: ${free}`}`;
 }
 
 /** What a node has left of each requested resource: `cpu 1.8 of 2, memory 23 of 24 GiB`. Empty when none is requested. */
-export function formatFreeResources({ capacity, used }: Candidate, requests: Partial<Amounts>): string {
-  return resourceKinds
-    .filter(kind => requests[kind])
-    .map(kind => formatFree(kind, Math.max(0, capacity[kind] - used[kind]), capacity[kind]))
-    .join(', ');
+export function formatFreeResources(node: Candidate, requests: Partial<Amounts>): string {
+  const requested = resourceKinds.filter(kind => requests[kind]);
+  return requested.map(kind => formatFree(kind, countFree(node, kind), node.capacity[kind])).join(', ');
 }

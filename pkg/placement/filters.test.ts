@@ -2,15 +2,13 @@ import { expect } from 'chai';
 
 import { defaultRegions, type Residency } from '../../crds/residency/index.js';
 import { GIB, makeNode, makeNodeWith, makeWorkload } from './candidates.testing.js';
-import { listRejections } from './feasibility.js';
-import type { AntiAffinityTerm, Candidate, Workload } from './model.js';
-import { TopologyCounts } from './topology.js';
-import { filters } from './filters.js';
+import { listRejections } from './filters.js';
+import { type AntiAffinityTerm, type Candidate, TopologyCounts, type Workload } from './model.js';
 
 interface Case {
   readonly name: string;
   readonly node?: Partial<Candidate>;
-  /** Other nodes, beside the one that is asked. */
+  /** Nodes other than the one under test. */
   readonly others?: readonly Candidate[];
   readonly workload?: Partial<Workload>;
   readonly refused: readonly string[];
@@ -35,38 +33,43 @@ const leaving = { all: 1, staying: 0 };
 const cases: readonly Case[] = [
   { name: 'accept an idle node of the tenant', refused: [] },
   {
-    name: 'refuse a node of another tenant without naming it',
+    name: 'reject a node of another tenant without naming the tenant',
     node: { tenant: 't2' },
     refused: ['tenant'],
     reported: 'another tenant',
   },
   {
-    name: 'refuse a failed node',
+    name: 'reject a failed node',
     node: { status: 'failed' },
     refused: ['ready'],
     required: 'ready',
     reported: 'failed',
   },
-  { name: 'refuse a node that nobody has judged yet', node: { status: 'unknown' }, refused: ['ready'] },
-  { name: 'refuse a node that is being emptied', node: { status: 'draining' }, refused: ['ready'] },
-  { name: 'keep the control plane’s node from tenants', node: { controlPlane: true }, refused: ['control_plane'] },
+  { name: 'reject a node without a status', node: { status: 'unknown' }, refused: ['ready'] },
+  { name: 'reject a draining node', node: { status: 'draining' }, refused: ['ready'] },
+  { name: 'reject the control plane’s node for a tenant', node: { controlPlane: true }, refused: ['control_plane'] },
   {
-    name: 'leave the control plane’s node to the platform',
+    name: 'accept the control plane’s node for the platform',
     node: { controlPlane: true },
     workload: { platform: true },
     refused: [],
   },
   { name: 'accept the named node', workload: { namedNode: 'node_a' }, refused: [] },
   {
-    name: 'refuse every other node',
+    name: 'reject every node but the named one',
     workload: { namedNode: 'node_b' },
     refused: ['named_node'],
     required: 'node_b',
     reported: 'node_a',
   },
-  { name: 'accept the country that is asked for', node: at('DE'), workload: residency({ country: 'DE' }), refused: [] },
   {
-    name: 'refuse another country, quoting both',
+    name: 'accept a node in the required country',
+    node: at('DE'),
+    workload: residency({ country: 'DE' }),
+    refused: [],
+  },
+  {
+    name: 'reject a node in another country and quote both',
     node: at('FR'),
     workload: residency({ country: 'DE' }),
     refused: ['residency'],
@@ -74,20 +77,25 @@ const cases: readonly Case[] = [
     reported: 'country FR',
   },
   {
-    name: 'refuse a node that does not say where it is',
+    name: 'reject a node without a country label for a residency',
     workload: residency({ country: 'DE' }),
     refused: ['residency'],
     reported: 'country nothing',
   },
-  { name: 'accept a country of the region', node: at('FR'), workload: residency({ region: 'eu' }), refused: [] },
   {
-    name: 'accept a node that names the region',
+    name: 'accept a node in a country of the region',
+    node: at('FR'),
+    workload: residency({ region: 'eu' }),
+    refused: [],
+  },
+  {
+    name: 'accept a node labelled with the region',
     node: at('US', 'eu'),
     workload: residency({ region: 'eu' }),
     refused: [],
   },
   {
-    name: 'refuse a country outside the region',
+    name: 'reject a node in a country outside the region',
     node: at('US'),
     workload: residency({ region: 'eu' }),
     refused: ['residency'],
@@ -95,38 +103,38 @@ const cases: readonly Case[] = [
     reported: 'region US',
   },
   {
-    name: 'refuse a blocked country',
+    name: 'reject a node in a blocked country',
     node: at('US'),
     workload: residency({ blockedCountries: ['US'] }),
     refused: ['residency'],
   },
   {
-    name: 'accept a country that is not blocked',
+    name: 'accept a node in a country that is not blocked',
     node: at('CA'),
     workload: residency({ blockedCountries: ['US'] }),
     refused: [],
   },
   {
-    name: 'refuse for each part of a residency at once',
+    name: 'report every part of a residency that is not satisfied',
     node: at('US'),
     workload: residency({ country: 'DE', region: 'eu', blockedCountries: ['US'] }),
     refused: ['residency'],
     required: 'country DE; region eu; country not US',
   },
   {
-    name: 'refuse everywhere what asks for a residency that is not enforced',
+    name: 'reject every node for a residency that is not enforced',
     node: at('DE'),
     workload: residency({ country: 'DE' }, false),
     refused: ['residency'],
   },
   {
-    name: 'accept a label that is in the list',
+    name: 'accept a node whose label is in the list',
     node: labels({ disk: 'ssd' }),
     workload: { constraints: [{ key: 'disk', operator: 'In', values: ['nvme', 'ssd'] }] },
     refused: [],
   },
   {
-    name: 'refuse a label that is not in the list',
+    name: 'reject a node whose label is not in the list',
     node: labels({ disk: 'hdd' }),
     workload: { constraints: [{ key: 'disk', operator: 'In', values: ['nvme', 'ssd'] }] },
     refused: ['label_constraint'],
@@ -134,12 +142,12 @@ const cases: readonly Case[] = [
     reported: 'disk=hdd',
   },
   {
-    name: 'take a label that is missing for one that is in no list',
+    name: 'treat a missing label as in no list',
     workload: { constraints: [{ key: 'disk', operator: 'NotIn', values: ['hdd'] }] },
     refused: [],
   },
   {
-    name: 'refuse a label that must not be there, and one that must',
+    name: 'report a label that must be absent and one that must exist',
     node: labels({ spot: '' }),
     workload: {
       constraints: [
@@ -152,27 +160,27 @@ const cases: readonly Case[] = [
     reported: 'spot=; no gpu',
   },
   {
-    name: 'refuse a second replica on the node',
+    name: 'reject a second replica of a deployment with anti-affinity to itself',
     node: { replicasByDeployment: new Map([['web', one]]) },
     workload: { antiAffinity: [apart('web')] },
     refused: ['anti_affinity'],
     required: 'apart from its other replicas by node',
   },
   {
-    name: 'refuse a node from which a replica is still to go',
+    name: 'reject a node whose replica is still retiring',
     node: { replicasByDeployment: new Map([['web', leaving]]) },
     workload: { antiAffinity: [apart('web')] },
     refused: ['anti_affinity'],
   },
   {
-    name: 'accept a node with others, and others’ nodes',
+    name: 'accept a node with replicas of other deployments',
     node: { replicasByDeployment: new Map([['api', one]]) },
     others: [makeNodeWith('b', { web: 1 })],
     workload: { antiAffinity: [apart('web')] },
     refused: [],
   },
   {
-    name: 'refuse a node whose zone holds the other deployment',
+    name: 'reject a node whose zone holds the other deployment',
     node: labels({ zone: 'a' }),
     others: [makeNodeWith('b', { db: 1 }, labels({ zone: 'a' }))],
     workload: { antiAffinity: [apart('db', 'zone')] },
@@ -187,25 +195,25 @@ const cases: readonly Case[] = [
     refused: [],
   },
   {
-    name: 'refuse a node that does not say in which zone it is',
+    name: 'reject a node without the zone label for a term of the deployment itself',
     workload: { antiAffinity: [apart('db', 'zone')] },
     refused: ['anti_affinity'],
     reported: 'no zone on the node',
   },
   {
-    name: 'accept that node when it is the other deployment that asks',
+    name: 'accept a node without the zone label for a term of the other deployment',
     workload: { antiAffinity: [apart('db', 'zone', false)] },
     refused: [],
   },
   {
-    name: 'refuse a taken host port',
+    name: 'reject a node whose host port is taken',
     node: { heldPorts: new Set(['80/tcp']) },
     workload: { hostPorts: ['80/tcp', '443/tcp'] },
     refused: ['port'],
     reported: '80/tcp taken',
   },
   {
-    name: 'accept the same port of another protocol',
+    name: 'accept the same host port of another protocol',
     node: { heldPorts: new Set(['53/udp']) },
     workload: { hostPorts: ['53/tcp'] },
     refused: [],
@@ -217,7 +225,7 @@ const cases: readonly Case[] = [
     refused: [],
   },
   {
-    name: 'refuse requests that do not fit',
+    name: 'reject requests that do not fit',
     node: { used: { cpu: 1501, memory: 0 } },
     workload: { requests: { cpu: 500, memory: GIB } },
     refused: ['resources'],
@@ -225,7 +233,7 @@ const cases: readonly Case[] = [
     reported: '499m cpu free',
   },
   {
-    name: 'say nothing of resources to a workload that requests none, on a full node',
+    name: 'accept a full node for a workload without requests',
     node: { used: { cpu: 9000, memory: 9 * GIB } },
     refused: [],
   },
@@ -235,14 +243,14 @@ const cases: readonly Case[] = [
     refused: [],
   },
   {
-    name: 'refuse what a quota does not allow',
+    name: 'reject a replica beyond a quota',
     workload: { quotas: [{ kind: 'containers', limit: 10, used: 10, asked: 1 }] },
     refused: ['quota'],
     required: 'at most 10 containers',
     reported: '10 containers',
   },
   {
-    name: 'say in cores and mebibytes what a quota does not allow',
+    name: 'report quotas in cores and mebibytes',
     workload: {
       quotas: [
         { kind: 'cpu', limit: 2000, used: 1900, asked: 500 },
@@ -254,12 +262,12 @@ const cases: readonly Case[] = [
     reported: '1900m cpu, 1024Mi memory',
   },
   {
-    name: 'say nothing of a quota that the workload does not add to',
+    name: 'ignore an exceeded quota that the workload does not add to',
     workload: { quotas: [{ kind: 'cpu', limit: 10, used: 20, asked: 0 }] },
     refused: [],
   },
   {
-    name: 'keep all reasons, in order',
+    name: 'report all reasons, in the order of the filters',
     node: { status: 'failed', controlPlane: true },
     workload: { requests: { memory: 5 * GIB }, ...residency({ country: 'DE' }) },
     refused: ['ready', 'control_plane', 'residency', 'resources'],
@@ -269,9 +277,9 @@ const cases: readonly Case[] = [
 describe('placement filters', () => {
   for (const given of cases) {
     it(given.name, () => {
-      const asked = makeNode('a', given.node);
+      const node = makeNode('a', given.node);
       const what = makeWorkload(given.workload);
-      const reasons = listRejections(asked, what, new TopologyCounts(what, [asked, ...(given.others ?? [])]), filters);
+      const reasons = listRejections(node, what, new TopologyCounts(what, [node, ...(given.others ?? [])]));
 
       expect(reasons.map(({ filter }) => filter)).to.deep.equal(given.refused);
       if (given.required !== undefined) expect(reasons[0]?.required).to.equal(given.required);

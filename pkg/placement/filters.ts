@@ -1,17 +1,31 @@
-import { checkResidency } from '../../crds/residency/index.js';
-import type { LabelConstraint } from '../../crds/workload/index.js';
 import { formatAmount } from '../../crds/grammar/index.js';
-import type { Filter } from './feasibility.js';
+import { checkResidency } from '../../crds/residency/index.js';
+import { type FilterRejection, type RejectedNode, toFilterRejection } from '../../crds/scheduling/index.js';
+import type { LabelConstraint } from '../../crds/workload/index.js';
 import {
   type Amounts,
-  type AntiAffinityTerm,
   type Candidate,
+  findDomain,
   type QuotaUse,
   type ResidencyRule,
   resourceKinds,
+  type TopologyCounts,
   type Workload,
 } from './model.js';
-import { findDomain, type TopologyCounts } from './topology.js';
+
+/**
+ * One rule about which nodes may host a workload.
+ *
+ * Both functions are pure: they read no store and never throw. What cannot be decided is a rejection, so placement fails
+ * closed.
+ */
+export interface Filter {
+  readonly name: string;
+  /** Whether the node may host the workload. Called far more often than `describe`. */
+  accepts(node: Candidate, workload: Workload, counts: TopologyCounts): boolean;
+  /** Of a node that is not accepted: what is required, and what the node reports. */
+  describe(node: Candidate, workload: Workload, counts: TopologyCounts): readonly [required: string, reported: string];
+}
 
 /** Keeps a workload on the nodes of its own tenant. */
 const tenant: Filter = {
@@ -20,14 +34,14 @@ const tenant: Filter = {
   describe: (_node, workload) => [workload.tenant, 'another tenant'],
 };
 
-/** Wants a node whose agent is heard and that is not being emptied. */
+/** Requires a node whose agent sends heartbeats and that is not being drained. */
 const ready: Filter = {
   name: 'ready',
   accepts: node => node.status === 'ready',
   describe: node => ['ready', node.status],
 };
 
-/** Keeps the node that the control plane runs on for the platform. Nothing on a deployment overrides this. */
+/** Reserves the control plane's own node for the platform. No field of a deployment overrides this. */
 const controlPlane: Filter = {
   name: 'control_plane',
   accepts: (node, workload) => !node.controlPlane || workload.platform,
@@ -41,144 +55,184 @@ const namedNode: Filter = {
   describe: (node, workload) => [workload.namedNode ?? '', node.id],
 };
 
-type Labels = Readonly<Record<string, string>>;
+type Labels = Candidate['labels'];
 
-/**
- * Whether a node with these labels keeps a residency.
- *
- * A control plane that does not enforce residency cannot keep it anywhere: what asks for it waits.
- */
+/** Whether a node with these labels satisfies the residency. No node does where residency is not enforced. */
 export function satisfiesResidency({ asked, regions }: ResidencyRule, labels: Labels): boolean {
   return regions.enforced && checkResidency(asked, labels, regions).length === 0;
 }
 
-/** Keeps a workload where its data may be. */
+/** Keeps a workload in the countries and regions where its data may be. */
 const residency: Filter = {
   name: 'residency',
   accepts: (node, workload) => !workload.residency || satisfiesResidency(workload.residency, node.labels),
-  describe: (node, workload) => (workload.residency ? wordsOf(workload.residency, node.labels) : ['', '']),
+  describe: (node, workload) => (workload.residency ? describeResidency(workload.residency, node.labels) : ['', '']),
 };
 
-const shown = { country: 'country', region: 'region', blockedCountries: 'country' } as const;
-
-function wordsOf({ asked, regions }: ResidencyRule, labels: Labels): readonly [string, string] {
+function describeResidency({ asked, regions }: ResidencyRule, labels: Labels): readonly [string, string] {
   if (!regions.enforced) return ['residency to be enforced', 'a control plane that does not'];
   const unmet = checkResidency(asked, labels, regions);
-  const say = (which: 'required' | 'reported') => unmet.map(each => `${shown[each.part]} ${each[which]}`).join('; ');
-  return [say('required'), say('reported')];
+  const list = (which: 'required' | 'reported') =>
+    unmet.map(each => `${each.part === 'region' ? 'region' : 'country'} ${each[which]}`).join('; ');
+  return [list('required'), list('reported')];
 }
 
-/** Wants the labels that the deployment asks for. */
+/** Requires the labels that the deployment declares as constraints. */
 const labelConstraint: Filter = {
   name: 'label_constraint',
-  accepts: (node, { constraints }) => constraints.every(each => isMet(each, node.labels[each.key])),
-  describe: (node, { constraints }) => {
-    const unmet = constraints.filter(each => !isMet(each, node.labels[each.key]));
+  accepts: (node, { constraints }) => constraints.every(each => isMet(each, node.labels)),
+  describe: ({ labels }, { constraints }) => {
+    const unmet = constraints.filter(each => !isMet(each, labels));
     const reported = [...new Set(unmet.map(({ key }) => key))].map(key =>
-      node.labels[key] === undefined ? `no ${key}` : `${key}=${node.labels[key]}`,
+      labels[key] === undefined ? `no ${key}` : `${key}=${labels[key]}`,
     );
-    return [unmet.map(asked).join('; '), reported.join('; ')];
+    return [unmet.map(formatConstraint).join('; '), reported.join('; ')];
   },
 };
 
-/** A label that is not there is not in any list. */
-function isMet({ operator, values = [] }: LabelConstraint, value: string | undefined): boolean {
+/** A missing label is in no list of values. */
+function isMet({ key, operator, values = [] }: LabelConstraint, { [key]: value }: Labels): boolean {
   if (operator === 'Exists') return value !== undefined;
   if (operator === 'DoesNotExist') return value === undefined;
-  const listed = value !== undefined && values.includes(value);
-  return operator === 'In' ? listed : !listed;
+  const isListed = value !== undefined && values.includes(value);
+  return operator === 'In' ? isListed : !isListed;
 }
 
-function asked({ key, operator, values = [] }: LabelConstraint): string {
+function formatConstraint({ key, operator, values = [] }: LabelConstraint): string {
   if (operator === 'Exists') return key;
   if (operator === 'DoesNotExist') return `no ${key}`;
   return `${key} ${operator === 'In' ? 'in' : 'not in'} ${values.join(', ')}`;
 }
 
 /**
- * Keeps apart what may not meet in one place: the deployment's own replicas, other deployments that it names, and those
- * that name it. A replica counts until its record is gone, because its container may still be there.
+ * Keeps replicas out of the topology domains of deployments that they must avoid: their own siblings, deployments that
+ * theirs names, and deployments that name theirs. A replica counts until its record is deleted, because its container may
+ * still exist.
  *
- * A node that does not say in which place it is cannot be known to be apart, so it is refused.
+ * A node without the label of the topology key is rejected: it cannot be known to be in another domain.
  */
 const antiAffinity: Filter = {
   name: 'anti_affinity',
-  accepts: (node, workload, around) => workload.antiAffinity.length === 0 || firstMet(node, workload, around) < 0,
-  describe: (node, workload, around) => {
-    const position = firstMet(node, workload, around);
-    const apart = workload.antiAffinity[position]!;
-    return [wish(apart, workload), found(node, apart, position, around)];
+  accepts: (node, workload, counts) =>
+    workload.antiAffinity.length === 0 || findViolatedTerm(node, workload, counts) < 0,
+  describe: (node, workload, counts) => {
+    const term = findViolatedTerm(node, workload, counts);
+    const { deployment, topologyKey } = workload.antiAffinity[term]!;
+    const avoided = deployment === workload.deployment ? 'its other replicas' : deployment;
+    const required = `apart from ${avoided} by ${topologyKey}`;
+    const domain = findDomain(node, topologyKey);
+    if (domain === undefined) return [required, `no ${topologyKey} on the node`];
+    const where = topologyKey === 'node' ? 'on the node' : `in ${topologyKey}=${domain}`;
+    return [required, `${counts.countAvoided(term, domain)} of them ${where}`];
   },
 };
 
-/** Which of those that the workload must be apart from is in the node's place; -1: none. */
-function firstMet(node: Candidate, { antiAffinity: terms }: Workload, around: TopologyCounts): number {
-  return terms.findIndex(({ topologyKey, own }, position) => {
-    const place = findDomain(node, topologyKey);
-    return place === undefined ? own : around.othersIn(position, place) > 0;
+/** The position of the first anti-affinity term that the node violates; -1: none. */
+function findViolatedTerm(node: Candidate, { antiAffinity: terms }: Workload, counts: TopologyCounts): number {
+  return terms.findIndex(({ topologyKey, own }, term) => {
+    const domain = findDomain(node, topologyKey);
+    return domain === undefined ? own : counts.countAvoided(term, domain) > 0;
   });
 }
 
-function wish({ deployment, topologyKey }: AntiAffinityTerm, workload: Workload): string {
-  const whom = deployment === workload.deployment ? 'its other replicas' : deployment;
-  return `apart from ${whom} by ${topologyKey}`;
-}
-
-function found(node: Candidate, { topologyKey }: AntiAffinityTerm, position: number, around: TopologyCounts): string {
-  const place = findDomain(node, topologyKey);
-  if (place === undefined) return `no ${topologyKey} on the node`;
-  const where = topologyKey === 'node' ? 'on the node' : `in ${topologyKey}=${place}`;
-  return `${around.othersIn(position, place)} of them ${where}`;
-}
-
-/** Wants the asked host ports free: two containers of one machine cannot both have one. */
+/** Requires the host ports to be free: two containers of one machine cannot share a port. */
 const port: Filter = {
   name: 'port',
-  accepts: (node, { hostPorts }) => hostPorts.every(asked => !node.heldPorts.has(asked)),
+  accepts: (node, { hostPorts }) => hostPorts.every(each => !node.heldPorts.has(each)),
   describe: (node, { hostPorts }) => {
-    const taken = hostPorts.filter(asked => node.heldPorts.has(asked));
+    const taken = hostPorts.filter(each => node.heldPorts.has(each));
     return [hostPorts.join(', '), `${taken.join(', ')} taken`];
   },
 };
 
-/** Wants what the workload requests to be left over by the requests of what is on the node already. */
+/** Requires what the workload requests to be free after the requests of all replicas on the node. */
 const resources: Filter = {
   name: 'resources',
-  accepts: (node, { requests: { cpu = 0, memory = 0 } }) => cpu <= free(node, 'cpu') && memory <= free(node, 'memory'),
+  accepts: (node, { requests: { cpu = 0, memory = 0 } }) =>
+    cpu <= countFree(node, 'cpu') && memory <= countFree(node, 'memory'),
   describe: (node, { requests }) => {
-    const short = resourceKinds.filter(kind => (requests[kind] ?? 0) > free(node, kind));
+    const short = resourceKinds.filter(kind => (requests[kind] ?? 0) > countFree(node, kind));
     const required = short.map(kind => formatAmount(kind, requests[kind] ?? 0));
-    const reported = short.map(kind => `${formatAmount(kind, free(node, kind))} free`);
+    const reported = short.map(kind => `${formatAmount(kind, countFree(node, kind))} free`);
     return [required.join(', '), reported.join(', ')];
   },
 };
 
-function free({ capacity, used }: Candidate, kind: keyof Amounts): number {
+/** How much of a resource no replica on the node has requested. */
+export function countFree({ capacity, used }: Candidate, kind: keyof Amounts): number {
   return Math.max(0, capacity[kind] - used[kind]);
 }
 
-/** Wants the tenant's quotas to allow one replica more. It is the same for every node. */
+/** Requires the tenant's quotas to allow one more replica. The answer is the same for every node. */
 const quota: Filter = {
   name: 'quota',
-  accepts: (_node, { quotas }, around) => quotas.every(use => isKept(use, around)),
-  describe: (_node, { quotas }, around) => {
-    const short = quotas.filter(use => !isKept(use, around));
+  accepts: (_node, { quotas }, counts) => quotas.every(use => isWithin(use, counts)),
+  describe: (_node, { quotas }, counts) => {
+    const short = quotas.filter(use => !isWithin(use, counts));
     return [
       short.map(({ kind, limit }) => `at most ${formatAmount(kind, limit)}`).join(', '),
-      short.map(({ kind, used, asked }) => formatAmount(kind, used + around.placed * asked)).join(', '),
+      short.map(({ kind, used, asked }) => formatAmount(kind, used + counts.placed * asked)).join(', '),
     ];
   },
 };
 
-function isKept({ limit, used, asked }: QuotaUse, { placed }: TopologyCounts): boolean {
+function isWithin({ limit, used, asked }: QuotaUse, { placed }: TopologyCounts): boolean {
   return asked === 0 || used + (placed + 1) * asked <= limit;
 }
 
-/** Filters that look at what a node is. Their answer holds until the node itself changes. */
+/** Filters that read only the node itself. Their answer holds until the node changes. */
 export const nodeFilters: readonly Filter[] = [tenant, ready, controlPlane, namedNode, residency, labelConstraint];
 
-/** Filters that look at what is on a node and around it. */
+/** Filters that read the load on the node and in its topology domain. */
 export const loadFilters: readonly Filter[] = [antiAffinity, port, resources, quota];
 
-/** Every filter there is. The order shows only in how reasons are listed. */
+/** Every filter. The order decides only in which order reasons are listed. */
 export const filters: readonly Filter[] = [...nodeFilters, ...loadFilters];
+
+/** Why the filter rejects the node. Undefined when it accepts it. */
+export function checkFilter(
+  filter: Filter,
+  node: Candidate,
+  workload: Workload,
+  counts: TopologyCounts,
+): FilterRejection | undefined {
+  if (filter.accepts(node, workload, counts)) return undefined;
+  return toFilterRejection(filter.name, ...filter.describe(node, workload, counts));
+}
+
+/** Every reason why the node cannot take the workload; none when it can. */
+export function listRejections(
+  node: Candidate,
+  workload: Workload,
+  counts: TopologyCounts,
+): readonly FilterRejection[] {
+  return filters.map(filter => checkFilter(filter, node, workload, counts)).filter(reason => reason !== undefined);
+}
+
+/** The nodes that cannot take the workload, each with every reason: no answer depends on the order of the filters. */
+export function rejectNodes(
+  nodes: Iterable<Candidate>,
+  workload: Workload,
+  counts: TopologyCounts,
+): readonly RejectedNode[] {
+  const checked = Array.from(nodes, node => ({ node: node.name, reasons: listRejections(node, workload, counts) }));
+  return checked.filter(({ reasons }) => reasons.length > 0);
+}
+
+/** The short form for a status message: `0 of 3 nodes: 2 resources, 1 ready`. */
+export function summariseRejections(able: number, refused: readonly RejectedNode[]): string {
+  const nodes = `${able} of ${able + refused.length} nodes`;
+  if (refused.length === 0) return nodes;
+
+  const counts = new Map<string, number>();
+  for (const { filter } of refused.flatMap(({ reasons }) => reasons)) counts.set(filter, (counts.get(filter) ?? 0) + 1);
+  const tally = [...counts].sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1));
+  return `${nodes}: ${tally.map(([filter, count]) => `${count} ${filter}`).join(', ')}`;
+}
+
+/** Of a workload with a residency: whether no reachable node satisfies it, whatever else the nodes lack. */
+export function isResidencyUnmet(refused: readonly RejectedNode[]): boolean {
+  return refused.every(({ reasons }) =>
+    reasons.some(({ filter, reported }) => filter === 'residency' || (filter === 'ready' && reported !== 'draining')),
+  );
+}

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 
 import { GIB, makeNode, makeNodeWith, makeWorkload } from './candidates.testing.js';
-import { isResidencyUnmet, summariseRejections } from './feasibility.js';
+import { isResidencyUnmet, summariseRejections } from './filters.js';
 import { NodeFleet } from './fleet.js';
 import type { Candidate, Workload } from './model.js';
 
@@ -11,27 +11,27 @@ const names = (placed: ReturnType<typeof place>) => placed.nodes.map(({ name }) 
 const zone = (name: string, value: string, residents = {}) =>
   makeNodeWith(name, residents, { labels: { zone: value } });
 
-describe('placing', () => {
+describe('NodeFleet.place', () => {
   it('spreads replicas over nodes before anything else', () => {
     const nodes = [makeNode('a', { capacity: { cpu: 64_000, memory: GIB } }), makeNode('b'), makeNode('c')];
     expect(names(place(3, nodes, makeWorkload({ requests: { cpu: 100 } }))).toSorted()).to.deep.equal(['a', 'b', 'c']);
   });
 
-  it('counts the siblings that are there already', () => {
+  it('counts the replicas of the deployment that are already on a node', () => {
     expect(names(place(1, [makeNodeWith('a', { web: 1 }), makeNode('b')]))).to.deep.equal(['b']);
   });
 
-  it('spreads over places first, and inside them over nodes', () => {
+  it('spreads over topology domains first, and inside them over nodes', () => {
     const nodes = [zone('a', 'x'), zone('b', 'x'), zone('c', 'y')];
     expect(names(place(4, nodes, makeWorkload({ spreadOver: 'zone' })))).to.deep.equal(['a', 'c', 'b', 'c']);
   });
 
-  it('takes a node without the label for a place of its own', () => {
+  it('treats a node without the label as a topology domain of its own', () => {
     const nodes = [zone('a', 'x'), zone('b', 'x'), makeNode('c'), makeNode('d')];
     expect(names(place(3, nodes, makeWorkload({ spreadOver: 'zone' })))).to.deep.equal(['a', 'c', 'd']);
   });
 
-  it('prefers the node with more of what is requested left over', () => {
+  it('prefers the node with the larger free share of what is requested', () => {
     const nodes = [
       makeNode('a', { used: { cpu: 0, memory: 3 * GIB } }),
       makeNode('b', { used: { cpu: 1900, memory: 0 } }),
@@ -39,12 +39,12 @@ describe('placing', () => {
     expect(names(place(1, nodes, makeWorkload({ requests: { memory: GIB } })))).to.deep.equal(['b']);
   });
 
-  it('prefers the emptier node for a workload that requests nothing, then the name', () => {
+  it('prefers the node with fewer replicas for a workload that requests nothing, then the name', () => {
     expect(names(place(1, [makeNode('a', { replicas: 2 }), makeNode('b')]))).to.deep.equal(['b']);
     expect(names(place(1, [makeNode('b'), makeNode('a')]))).to.deep.equal(['a']);
   });
 
-  it('says of every node why it takes no more', () => {
+  it('gives the reason of every node that takes no more replicas', () => {
     const placed = place(
       3,
       [makeNode('a'), makeNode('b', { status: 'failed' })],
@@ -59,7 +59,7 @@ describe('placing', () => {
     ]);
   });
 
-  it('stops at a quota, and says so of every node', () => {
+  it('stops at a quota and gives it as the reason of every node', () => {
     const placed = place(
       3,
       [makeNode('a'), makeNode('b')],
@@ -69,7 +69,7 @@ describe('placing', () => {
     expect(placed.refused.map(({ reasons }) => reasons[0]?.reported)).to.deep.equal(['7 containers', '7 containers']);
   });
 
-  it('follows what it is told of nodes', () => {
+  it('uses the present state of nodes that were put or removed', () => {
     const fleet = new NodeFleet([makeNode('a'), makeNode('b')]);
     expect(names(fleet.place(1, makeWorkload()))).to.deep.equal(['a']);
     fleet.put(makeNode('a', { status: 'failed' }));
@@ -78,7 +78,7 @@ describe('placing', () => {
     expect(fleet.place(1, makeWorkload()).refused.map(({ node: name }) => name)).to.deep.equal(['a']);
   });
 
-  it('adds up what is on all nodes', () => {
+  it('sums replicas and requests over all nodes in its totals', () => {
     const fleet = new NodeFleet([
       makeNodeWith('a', { web: 2 }, { used: { cpu: 200, memory: 5 } }),
       makeNodeWith('b', { db: 1 }),
@@ -89,8 +89,8 @@ describe('placing', () => {
   });
 });
 
-describe('what is said of nodes', () => {
-  it('counts them by filter, the most frequent first', () => {
+describe('summary of rejections', () => {
+  it('counts nodes by filter, the most frequent first', () => {
     const nodes = [
       makeNode('a', { used: { cpu: 2000, memory: 0 } }),
       makeNode('b', { used: { cpu: 2000, memory: 0 } }),
@@ -100,7 +100,7 @@ describe('what is said of nodes', () => {
     expect(summariseRejections(0, refused)).to.equal('0 of 3 nodes: 2 resources, 1 ready');
   });
 
-  it('needs no reason where there is no node', () => {
+  it('has no reasons when there is no node', () => {
     expect(summariseRejections(0, place(1, []).refused)).to.equal('0 of 0 nodes');
   });
 
@@ -109,16 +109,16 @@ describe('what is said of nodes', () => {
     requests: { cpu: 4000 },
   });
   const here = { labels: { 'mooring.io/country': 'DE' } };
-  const cases: readonly [name: string, nodes: readonly Candidate[], nothing: boolean][] = [
-    ['no node at all', [], true],
-    ['nodes elsewhere', [makeNode('a'), makeNode('b')], true],
-    ['a full node there', [makeNode('a'), makeNode('b', here)], false],
-    ['a node there that is not heard', [makeNode('a'), makeNode('b', { ...here, status: 'failed' })], true],
-    ['a node there that is being emptied', [makeNode('b', { ...here, status: 'draining' })], false],
+  const cases: readonly [name: string, nodes: readonly Candidate[], unmet: boolean][] = [
+    ['no node', [], true],
+    ['nodes in other countries only', [makeNode('a'), makeNode('b')], true],
+    ['a full node in the country', [makeNode('a'), makeNode('b', here)], false],
+    ['a failed node in the country', [makeNode('a'), makeNode('b', { ...here, status: 'failed' })], true],
+    ['a draining node in the country', [makeNode('b', { ...here, status: 'draining' })], false],
   ];
-  for (const [name, nodes, nothing] of cases) {
-    it(`knows whether residency matches nothing: ${name}`, () => {
-      expect(isResidencyUnmet(place(1, nodes, german).refused)).to.equal(nothing);
+  for (const [name, nodes, unmet] of cases) {
+    it(`calls residency ${unmet ? 'unmet' : 'met'} with ${name}`, () => {
+      expect(isResidencyUnmet(place(1, nodes, german).refused)).to.equal(unmet);
     });
   }
 });

@@ -1,27 +1,25 @@
 import type { RejectedNode } from '../../crds/scheduling/index.js';
-import { checkNodes, passesFilters } from './feasibility.js';
-import { filters, loadFilters } from './filters.js';
-import { type Candidate, countSiblings, withReplicas, type Workload } from './model.js';
+import { loadFilters, rejectNodes } from './filters.js';
+import { type Candidate, countSiblings, TopologyCounts, withReplicas, type Workload } from './model.js';
 import { compareCandidates, findBest, NodeRanking } from './rank.js';
-import { TopologyCounts } from './topology.js';
 
-/** Kinds of workload whose ranking is kept. A kind beyond them costs a look at every node. */
+/** Kinds of workload whose ranking is kept. The first placement of any other kind sorts all nodes. */
 const RANKINGS_KEPT = 32;
 
 /** Where replicas of one workload go. */
 export interface PlacementResult {
-  /** One node for each replica that found one, in order. */
+  /** The node of each replica that was placed, in order. */
   readonly nodes: readonly Candidate[];
-  /** How many found none. */
+  /** How many replicas have no node. */
   readonly unplaced: number;
   /**
-   * When some found none: what every node says to one replica more, all of the above counted in. Worked out when it is first
-   * asked for, which must be before the fleet hears of anything else.
+   * Why every node rejects one more replica, when some have no node. Computed on first access, which must come before the
+   * fleet changes.
    */
   readonly refused: readonly RejectedNode[];
 }
 
-/** What is on all nodes together. */
+/** Sums over all nodes. */
 export interface FleetTotals {
   readonly replicas: number;
   readonly cpu: number;
@@ -29,16 +27,16 @@ export interface FleetTotals {
 }
 
 /**
- * The nodes of one tenant, kept ready for placement.
+ * The nodes of one tenant, indexed for placement.
  *
- * It is told of each node that changes, and keeps what placement would otherwise have to work out from all nodes each time:
- * an order for each kind of workload, where each deployment is, and sums.
+ * Callers `put` and `remove` nodes as they change. The fleet keeps what placement would otherwise compute from all nodes
+ * each time: a ranking for each kind of workload, the nodes of each deployment, and sums.
  */
 export class NodeFleet {
   readonly #nodes = new Map<string, Candidate>();
   readonly #rankings = new Map<string, NodeRanking>();
   /** Ids of the nodes that hold a replica of a deployment, by its name. */
-  readonly #homes = new Map<string, Set<string>>();
+  readonly #nodesByDeployment = new Map<string, Set<string>>();
   #totals: FleetTotals = { replicas: 0, cpu: 0, memory: 0 };
 
   constructor(nodes: Iterable<Candidate> = []) {
@@ -61,158 +59,142 @@ export class NodeFleet {
     return this.#nodes.get(id);
   }
 
-  /** The node as it is now. */
+  /** Adds a node, or replaces it by its present state. */
   put(node: Candidate): void {
-    this.#forget(this.#nodes.get(node.id));
+    this.remove(node.id);
     this.#nodes.set(node.id, node);
-    this.#remember(node);
+    for (const name of node.replicasByDeployment.keys()) {
+      const holders = this.#nodesByDeployment.get(name) ?? new Set();
+      this.#nodesByDeployment.set(name, holders.add(node.id));
+    }
+    this.#count(node, 1);
   }
 
-  /** The node is gone. */
   remove(id: string): void {
-    this.#forget(this.#nodes.get(id));
+    const node = this.#nodes.get(id);
+    if (!node) return;
     this.#nodes.delete(id);
+    for (const name of node.replicasByDeployment.keys()) {
+      const holders = this.#nodesByDeployment.get(name);
+      holders?.delete(id);
+      if (holders?.size === 0) this.#nodesByDeployment.delete(name);
+    }
+    this.#count(node, -1);
   }
 
-  /** Finds nodes for `count` replicas of one workload. Nothing is kept of it: whoever decides says so with `put`. */
+  /** Finds nodes for `count` replicas of one workload. The fleet stays as it is: the caller commits with `put`. */
   place(count: number, workload: Workload): PlacementResult {
     const pass = new PlacementPass(workload, this.countTopology(workload));
-    pass.run(count, this.#ranking(workload).look());
+    pass.run(count, this.#findRanking(workload).list());
     const unplaced = count - pass.placed.length;
-    const all = this.nodes;
+    const nodes = this.#nodes;
     let refused: readonly RejectedNode[] | undefined;
     return {
       nodes: pass.placed,
       unplaced,
       get refused() {
-        refused ??= unplaced > 0 ? pass.refusals(all) : [];
+        refused ??= unplaced > 0 ? pass.rejectNodes(nodes.values()) : [];
         return refused;
       },
     };
   }
 
-  /** What filters must know beside a node. */
+  /** Counts the replicas that matter to the workload by topology domain. */
   countTopology(workload: Workload): TopologyCounts {
     const names = new Set([workload.deployment, ...workload.antiAffinity.map(({ deployment }) => deployment)]);
-    const homes = new Set([...names].flatMap(name => [...(this.#homes.get(name) ?? [])]));
+    const ids = new Set([...names].flatMap(name => [...(this.#nodesByDeployment.get(name) ?? [])]));
     return new TopologyCounts(
       workload,
-      [...homes].map(id => this.#nodes.get(id)!),
+      [...ids].map(id => this.#nodes.get(id)!),
     );
   }
 
-  #ranking(workload: Workload): NodeRanking {
+  #findRanking(workload: Workload): NodeRanking {
     const { platform, namedNode, residency, constraints, requests } = workload;
-    const asks = [Boolean(requests.cpu), Boolean(requests.memory)];
-    const kind = JSON.stringify([
-      platform,
-      namedNode,
-      residency?.asked,
-      residency?.regions.enforced,
-      constraints,
-      ...asks,
-    ]);
-    const kept = this.#rankings.get(kind) ?? new NodeRanking(workload, this.#nodes);
-    this.#rankings.delete(kind); // the latest used is the last, and the first is the first to go
-    this.#rankings.set(kind, kept);
+    const requested = [Boolean(requests.cpu), Boolean(requests.memory)];
+    const { asked, regions } = residency ?? {};
+    const kind = JSON.stringify([platform, namedNode, asked, regions?.enforced, constraints, ...requested]);
+    const ranking = this.#rankings.get(kind) ?? new NodeRanking(workload, this.#nodes);
+    this.#rankings.delete(kind); // re-inserted as the last: the first is the least recently used
+    this.#rankings.set(kind, ranking);
     const [oldest] = this.#rankings.keys();
     if (this.#rankings.size > RANKINGS_KEPT && oldest !== undefined) this.#rankings.delete(oldest);
-    return kept;
-  }
-
-  #remember(node: Candidate): void {
-    for (const name of node.replicasByDeployment.keys()) {
-      const homes = this.#homes.get(name) ?? new Set();
-      this.#homes.set(name, homes.add(node.id));
-    }
-    this.#count(node, 1);
-  }
-
-  #forget(node: Candidate | undefined): void {
-    if (!node) return;
-    for (const name of node.replicasByDeployment.keys()) {
-      const homes = this.#homes.get(name);
-      homes?.delete(node.id);
-      if (homes?.size === 0) this.#homes.delete(name);
-    }
-    this.#count(node, -1);
+    return ranking;
   }
 
   #count({ id, replicas, used }: Candidate, sign: 1 | -1): void {
     const { replicas: all, cpu, memory } = this.#totals;
     this.#totals = { replicas: all + sign * replicas, cpu: cpu + sign * used.cpu, memory: memory + sign * used.memory };
-    for (const ranking of this.#rankings.values()) ranking.note(id);
+    for (const ranking of this.#rankings.values()) ranking.markChanged(id);
   }
 }
 
 /**
  * One pass over the nodes for several replicas of one workload.
  *
- * Each replica goes to the node that ranks best when all before it are counted in. While there are places without a
- * replica of the deployment, those rank before all others and in the order of load, so they are found by one walk along
- * that order; only after it all nodes are compared. Nothing that is placed makes a node more able, so that what was refused
- * once in a pass need not be asked again.
+ * Each replica goes to the node that ranks best with all earlier replicas counted. Nodes in topology domains without a
+ * replica of the deployment rank before all others and in the order of load, so one walk along the ranking finds them;
+ * only after it all nodes are compared. A placement never makes another node acceptable, so a node that was rejected
+ * once in a pass is not checked again.
  */
-export class PlacementPass {
+class PlacementPass {
   readonly #workload: Workload;
-  readonly #around: TopologyCounts;
-  readonly #fuller = new Map<string, Candidate>();
+  readonly #counts: TopologyCounts;
+  /** Nodes that were given replicas in this pass, with those replicas. */
+  readonly #changed = new Map<string, Candidate>();
   readonly placed: Candidate[] = [];
 
-  constructor(workload: Workload, around: TopologyCounts) {
+  constructor(workload: Workload, counts: TopologyCounts) {
     this.#workload = workload;
-    this.#around = around;
+    this.#counts = counts;
   }
 
-  /** Places as many of `count` replicas as can be, on nodes that every filter of nodes has let through. */
-  run(count: number, order: readonly Candidate[]): void {
-    const later: Candidate[] = [];
-    for (const node of order) {
+  /** Places as many of `count` replicas as possible. `ranking` holds the nodes that the node filters accept. */
+  run(count: number, ranking: readonly Candidate[]): void {
+    const others: Candidate[] = [];
+    for (const node of ranking) {
       if (this.placed.length === count) return;
-      if (!this.#isFresh(node)) later.push(node);
-      else if (this.#accepts(node)) later.push(this.#place(node));
+      if (this.#hasSiblings(node)) others.push(node);
+      else if (this.#accepts(node)) others.push(this.#place(node));
     }
-    this.#compareAll(count, later);
+    this.#compareAll(count, others);
   }
 
-  /** What every node says to one replica more. */
-  refusals(nodes: Iterable<Candidate>): readonly RejectedNode[] {
-    return checkNodes(this.#nowadays(nodes), this.#workload, this.#around, filters).refused;
+  /** Why each node rejects one more replica. */
+  rejectNodes(nodes: Iterable<Candidate>): readonly RejectedNode[] {
+    const present = Array.from(nodes, node => this.#changed.get(node.id) ?? node);
+    return rejectNodes(present, this.#workload, this.#counts);
   }
 
   #compareAll(count: number, nodes: readonly Candidate[]): void {
-    const compare = compareCandidates(this.#workload, this.#around);
+    const compare = compareCandidates(this.#workload, this.#counts);
     let able = new Map(nodes.map(node => [node.id, node]));
     while (this.placed.length < count) {
       able = new Map([...able].filter(([, node]) => this.#accepts(node)));
       for (;;) {
         const node = findBest(able.values(), compare);
         if (!node) return;
-        if (!this.#accepts(node)) break; // what was placed since may have closed others too
+        if (!this.#accepts(node)) break; // the latest placements may exclude further nodes too
         able.set(node.id, this.#place(node));
         if (this.placed.length === count) return;
       }
     }
   }
 
-  /** Neither on the node nor in its place is a replica of the deployment. */
-  #isFresh(node: Candidate): boolean {
-    return this.#around.siblingsNear(node) === 0 && countSiblings(node, this.#workload).staying === 0;
+  /** Whether a replica of the deployment is on the node or in its topology domain. */
+  #hasSiblings(node: Candidate): boolean {
+    return this.#counts.countSiblingsNear(node) > 0 || countSiblings(node, this.#workload).staying > 0;
   }
 
   #accepts(node: Candidate): boolean {
-    return passesFilters(node, this.#workload, this.#around, loadFilters);
+    return loadFilters.every(filter => filter.accepts(node, this.#workload, this.#counts));
   }
 
   #place(node: Candidate): Candidate {
-    const fuller = withReplicas(node, this.#workload);
+    const changed = withReplicas(node, this.#workload);
     this.placed.push(node);
-    this.#fuller.set(node.id, fuller);
-    this.#around.add(node);
-    return fuller;
-  }
-
-  *#nowadays(nodes: Iterable<Candidate>): Iterable<Candidate> {
-    for (const node of nodes) yield this.#fuller.get(node.id) ?? node;
+    this.#changed.set(node.id, changed);
+    this.#counts.add(node);
+    return changed;
   }
 }

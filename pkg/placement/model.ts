@@ -2,7 +2,7 @@ import type { NodeCondition } from '../../crds/node/index.js';
 import type { Regions, Residency } from '../../crds/residency/index.js';
 import type { LabelConstraint } from '../../crds/workload/index.js';
 
-/** An amount of what nodes have to give: cpu in thousandths of a core, memory in bytes. */
+/** Resources of a node: cpu in thousandths of a core, memory in bytes. */
 export interface Amounts {
   readonly cpu: number;
   readonly memory: number;
@@ -13,20 +13,20 @@ export const resourceKinds = ['cpu', 'memory'] as const satisfies readonly (keyo
 
 /** The replicas of one deployment on one node. */
 export interface ReplicaCount {
-  /** All whose container may be there, those on their way out included. */
+  /** Every replica that may have a container, retiring ones included. */
   readonly all: number;
-  /** Those that are to stay. */
+  /** Replicas that are not retiring. */
   readonly staying: number;
 }
 
-/** One node as placement sees it: what it is, and what is on it already. */
+/** One node with the load on it. */
 export interface Candidate {
   readonly id: string;
   readonly name: string;
   readonly tenant: string;
-  /** `unknown` until the node monitor has said something. */
+  /** `unknown` until the node monitor has written a status. */
   readonly status: NodeCondition | 'unknown';
-  /** The control plane's own node: it takes no new work but the platform's. */
+  /** The control plane's own node: it takes only the platform's workloads. */
   readonly controlPlane: boolean;
   readonly labels: Readonly<Record<string, string>>;
   readonly capacity: Amounts;
@@ -36,26 +36,26 @@ export interface Candidate {
   readonly heldPorts: ReadonlySet<string>;
   /** Replicas on the node, of any deployment. */
   readonly replicas: number;
-  /** The same by the name of their deployment. */
+  /** The same, by the name of their deployment. */
   readonly replicasByDeployment: ReadonlyMap<string, ReplicaCount>;
 }
 
-/** A deployment that may not be met in the same place. */
+/** A deployment whose replicas may not share a topology domain with the workload. */
 export interface AntiAffinityTerm {
   readonly deployment: string;
-  /** What counts as one place: `node`, or the key of a label that nodes of one place share. */
+  /** What makes a topology domain: `node`, or the key of a label that the nodes of one domain share. */
   readonly topologyKey: string;
-  /** Whether the workload asks for it itself. Otherwise it is the other deployment that does. */
+  /** True when the workload declares the term, false when the other deployment does. */
   readonly own: boolean;
 }
 
-/** A residency that is asked for, and what the control plane declares about it. */
+/** The residency of a deployment, with the regions that the operator declares. */
 export interface ResidencyRule {
   readonly asked: Residency;
   readonly regions: Regions;
 }
 
-/** One quota of the tenant, and how much of it is taken. */
+/** One quota of the tenant, and how much of it is used. */
 export interface QuotaUse {
   readonly kind: string;
   readonly limit: number;
@@ -64,19 +64,19 @@ export interface QuotaUse {
   readonly asked: number;
 }
 
-/** What one replica asks of a node. All replicas of a deployment ask the same. */
+/** What one replica requires of a node: the same for all replicas of a deployment. */
 export interface Workload {
   readonly tenant: string;
   /** Whether the tenant is the platform's own. */
   readonly platform: boolean;
   /** The name of the deployment. */
   readonly deployment: string;
-  /** Id of the one node that will do, if the deployment names one. */
+  /** Id of the only node that is accepted, when the deployment names one. */
   readonly namedNode?: string;
   readonly residency?: ResidencyRule;
   readonly constraints: readonly LabelConstraint[];
   readonly antiAffinity: readonly AntiAffinityTerm[];
-  /** What replicas are spread over before anything else: `node`, or the key of a label. */
+  /** The topology key that replicas are spread over first: `node`, or the key of a label. */
   readonly spreadOver: string;
   readonly requests: Partial<Amounts>;
   /** Host ports, each as `80/tcp`. */
@@ -84,29 +84,28 @@ export interface Workload {
   readonly quotas: readonly QuotaUse[];
 }
 
-const NOBODY: ReplicaCount = { all: 0, staying: 0 };
+const NONE: ReplicaCount = { all: 0, staying: 0 };
 
 /** The replicas of the workload's own deployment on the node. */
 export function countSiblings(node: Candidate, { deployment }: Workload): ReplicaCount {
-  return node.replicasByDeployment.get(deployment) ?? NOBODY;
+  return node.replicasByDeployment.get(deployment) ?? NONE;
 }
 
-/** The workload when one of its replicas is yet to come: what that replica takes of the quotas is not taken yet. */
+/** The workload as it was before its last replica was placed: that replica does not count against the quotas. */
 export function withoutLastReplica(workload: Workload): Workload {
   const quotas = workload.quotas.map(use =>
-    // The deployment itself is there, with or without the replica.
+    // The deployment exists with or without the replica.
     use.kind === 'deployments' ? use : { ...use, used: use.used - use.asked },
   );
   return { ...workload, quotas };
 }
 
-/** The node with `count` replicas of the workload more on it. Less, when it is negative. */
+/** The node with `count` more replicas of the workload; with fewer when it is negative. */
 export function withReplicas(node: Candidate, workload: Workload, count = 1): Candidate {
   const { deployment, requests, hostPorts } = workload;
   const { all, staying } = countSiblings(node, workload);
   const ports = new Set(node.heldPorts);
-  for (const port of hostPorts) if (count > 0) ports.add(port);
-  for (const port of hostPorts) if (count < 0) ports.delete(port);
+  for (const port of hostPorts) ports[count > 0 ? 'add' : 'delete'](port);
   return {
     ...node,
     used: {
@@ -120,4 +119,68 @@ export function withReplicas(node: Candidate, workload: Workload, count = 1): Ca
       [deployment, { all: all + count, staying: Math.max(0, staying + count) }],
     ]),
   };
+}
+
+/** The topology domain of a node: its id, or the value of its label. Undefined when it has no such label. */
+export function findDomain(node: Candidate, topologyKey: string): string | undefined {
+  return topologyKey === 'node' ? node.id : node.labels[topologyKey];
+}
+
+/**
+ * How many replicas are in which topology domain, and how many were placed in this pass. Each placed replica is added
+ * before the next is placed, so that replicas spread and do not overbook.
+ */
+export class TopologyCounts {
+  readonly #workload: Workload;
+  /** For each term of `workload.antiAffinity`: replicas of its deployment, by domain. */
+  readonly #avoided: readonly Map<string, number>[];
+  readonly #siblings = new Map<string, number>();
+  #placed = 0;
+
+  /** `nodes` include all that hold a replica of the workload's deployment or of one in its anti-affinity terms. */
+  constructor(workload: Workload, nodes: Iterable<Candidate>) {
+    this.#workload = workload;
+    this.#avoided = workload.antiAffinity.map(() => new Map());
+    for (const node of nodes) {
+      this.#count(node, name => node.replicasByDeployment.get(name)?.all ?? 0, countSiblings(node, workload).staying);
+    }
+  }
+
+  /** Replicas placed in this pass. */
+  get placed(): number {
+    return this.#placed;
+  }
+
+  /** How many replicas of the deployment in `workload.antiAffinity[term]` are in a domain. */
+  countAvoided(term: number, domain: string): number {
+    return this.#avoided[term]?.get(domain) ?? 0;
+  }
+
+  /** How many of the workload's own replicas stay in the domain of the node that replicas are spread over. */
+  countSiblingsNear(node: Candidate): number {
+    return this.#siblings.get(this.#spreadDomain(node)) ?? 0;
+  }
+
+  /** Counts one more replica of the workload on this node. */
+  add(node: Candidate): void {
+    this.#placed += 1;
+    this.#count(node, name => (name === this.#workload.deployment ? 1 : 0), 1);
+  }
+
+  #count(node: Candidate, countReplicas: (deployment: string) => number, siblings: number): void {
+    for (const [term, { deployment, topologyKey }] of this.#workload.antiAffinity.entries()) {
+      const domain = findDomain(node, topologyKey);
+      if (domain !== undefined) increase(this.#avoided[term]!, domain, countReplicas(deployment));
+    }
+    increase(this.#siblings, this.#spreadDomain(node), siblings);
+  }
+
+  /** A node without the label is a domain of its own. The value of a label cannot contain a `/`. */
+  #spreadDomain(node: Candidate): string {
+    return findDomain(node, this.#workload.spreadOver) ?? `/${node.id}`;
+  }
+}
+
+function increase(counts: Map<string, number>, domain: string, by: number): void {
+  if (by > 0) counts.set(domain, (counts.get(domain) ?? 0) + by);
 }

@@ -1,65 +1,63 @@
-import { passesFilters } from './feasibility.js';
 import { nodeFilters } from './filters.js';
-import { type Amounts, type Candidate, countSiblings, resourceKinds, type Workload } from './model.js';
-import { TopologyCounts } from './topology.js';
+import { type Amounts, type Candidate, countSiblings, resourceKinds, TopologyCounts, type Workload } from './model.js';
 
-/** What makes one able node better than another, in the order in which it counts. */
+/** The scores of a node that the filters accept, the most important first. */
 export interface NodeScores {
-  /** Replicas of the same deployment in the node's place: fewer are better. */
+  /** Replicas of the same deployment in the node's topology domain: fewer are better. */
   readonly siblingsNear: number;
   /** Replicas of the same deployment on the node: fewer are better. */
   readonly siblings: number;
-  /** How much of each requested kind is free, in millionths, summed: more is better. */
+  /** The free share of each requested resource, in millionths, summed: more is better. */
   readonly free: number;
   /** Replicas of any deployment on the node: fewer are better. */
   readonly replicas: number;
 }
 
-/** The scores of a node. */
-export function scoreNode(node: Candidate, workload: Workload, around: TopologyCounts): NodeScores {
+export function scoreNode(node: Candidate, workload: Workload, counts: TopologyCounts): NodeScores {
   return {
-    siblingsNear: around.siblingsNear(node),
+    siblingsNear: counts.countSiblingsNear(node),
     siblings: countSiblings(node, workload).staying,
-    free: freeShare(node, workload.requests),
+    free: computeFreeShare(node, workload.requests),
     replicas: node.replicas,
   };
 }
 
+/** Sorts the better of two nodes first. Negative: `a` is better. */
+export type CompareCandidates = (a: Candidate, b: Candidate) => number;
+
 /**
- * Which of two able nodes is better, the better first: replicas are spread over places and over nodes, then the node with
- * the most free of what is requested, then the emptier, then the name. Two nodes are never equal.
+ * Spreads replicas over topology domains and over nodes, then prefers the node with the largest free share of what is
+ * requested, then the one with fewer replicas, then the name. Two nodes are never equal.
  */
-export function compareCandidates(workload: Workload, around: TopologyCounts): (a: Candidate, b: Candidate) => number {
+export function compareCandidates(workload: Workload, counts: TopologyCounts): CompareCandidates {
   const compareLoad = compareByLoad(workload.requests);
   return (a, b) =>
-    around.siblingsNear(a) - around.siblingsNear(b) ||
+    counts.countSiblingsNear(a) - counts.countSiblingsNear(b) ||
     countSiblings(a, workload).staying - countSiblings(b, workload).staying ||
     compareLoad(a, b);
 }
 
-/** The part of the ranking that does not depend on who asks, but only on which kinds are requested. */
-export function compareByLoad(requests: Partial<Amounts>): (a: Candidate, b: Candidate) => number {
-  return (a, b) => freeShare(b, requests) - freeShare(a, requests) || a.replicas - b.replicas || compareByName(a, b);
+/** The part of the order that depends only on which resources are requested. */
+function compareByLoad(requests: Partial<Amounts>): CompareCandidates {
+  return (a, b) =>
+    computeFreeShare(b, requests) - computeFreeShare(a, requests) || a.replicas - b.replicas || compareByName(a, b);
 }
 
-/** For a moment two nodes may bear one name: one that is no more, and the one that has taken its place. */
+/** For a moment two nodes may have one name: one that was removed, and the one that was enrolled in its place. */
 function compareByName(a: Candidate, b: Candidate): number {
   if (a.name !== b.name) return a.name < b.name ? -1 : 1;
   return a.id < b.id ? -1 : 1;
 }
 
-/** The best of the able nodes, or undefined when there is none. */
-export function findBest(
-  able: Iterable<Candidate>,
-  compare: (a: Candidate, b: Candidate) => number,
-): Candidate | undefined {
-  let winner: Candidate | undefined;
-  for (const node of able) if (!winner || compare(node, winner) < 0) winner = node;
-  return winner;
+/** The best of the nodes, or undefined when there is none. */
+export function findBest(nodes: Iterable<Candidate>, compare: CompareCandidates): Candidate | undefined {
+  let best: Candidate | undefined;
+  for (const node of nodes) if (!best || compare(node, best) < 0) best = node;
+  return best;
 }
 
-/** Nodes of different sizes compare by share. In whole millionths, so that no rounding can upset the order. */
-function freeShare({ capacity, used }: Candidate, requests: Partial<Amounts>): number {
+/** A share, so that nodes of different sizes compare; in whole millionths, so that rounding cannot change the order. */
+function computeFreeShare({ capacity, used }: Candidate, requests: Partial<Amounts>): number {
   let share = 0;
   for (const kind of resourceKinds) {
     if (!requests[kind] || capacity[kind] <= 0) continue;
@@ -68,65 +66,65 @@ function freeShare({ capacity, used }: Candidate, requests: Partial<Amounts>): n
   return share;
 }
 
-/** Past this many changes since the last look, sorting anew is cheaper than mending. */
-const MEND_AT_MOST = 256;
+/** With more changes than this, sorting all nodes is cheaper than moving the changed ones. */
+const MOVE_AT_MOST = 256;
 
 /**
- * The nodes that one kind of workload may be put on at all, the one with the most left first.
+ * The nodes that accept one kind of workload by themselves, the least loaded first.
  *
- * It is kept from one placement to the next: what has changed in between is mended where it is, so that a placement costs
- * what has changed and not what exists.
+ * It is kept from one placement to the next and only changed nodes are moved, so that a placement costs what has changed
+ * and not what exists.
  */
 export class NodeRanking {
   readonly #nodes: ReadonlyMap<string, Candidate>;
-  readonly #wanted: (node: Candidate) => boolean;
-  readonly #compare: (a: Candidate, b: Candidate) => number;
-  /** What is in the order, as it was when it was put there. */
+  readonly #accepts: (node: Candidate) => boolean;
+  readonly #compare: CompareCandidates;
+  /** The nodes in the order, each as it was when it was inserted. */
   readonly #ranked = new Map<string, Candidate>();
   readonly #changed = new Set<string>();
   #order: Candidate[] = [];
 
-  /** `nodes` is read again whenever a change is mended. */
+  /** `nodes` is read again for every change. */
   constructor(workload: Workload, nodes: ReadonlyMap<string, Candidate>) {
-    const nobody = new TopologyCounts(workload, []);
+    const noCounts = new TopologyCounts(workload, []);
     this.#nodes = nodes;
-    this.#wanted = node => passesFilters(node, workload, nobody, nodeFilters);
+    this.#accepts = node => nodeFilters.every(filter => filter.accepts(node, workload, noCounts));
     this.#compare = compareByLoad(workload.requests);
     this.#sort();
   }
 
-  /** Notes that a node has changed, appeared or gone. */
-  note(id: string): void {
+  /** Records that a node has changed, appeared or gone. */
+  markChanged(id: string): void {
     this.#changed.add(id);
   }
 
-  /** The order as it is now. It must not be kept. */
-  look(): readonly Candidate[] {
-    if (this.#changed.size > MEND_AT_MOST) this.#sort();
-    else for (const id of this.#changed) this.#mend(id);
+  /** The present order. It is changed in place: the caller must not keep it. */
+  list(): readonly Candidate[] {
+    if (this.#changed.size > MOVE_AT_MOST) this.#sort();
+    else for (const id of this.#changed) this.#move(id);
     this.#changed.clear();
     return this.#order;
   }
 
   #sort(): void {
     this.#ranked.clear();
-    for (const node of this.#nodes.values()) if (this.#wanted(node)) this.#ranked.set(node.id, node);
+    for (const node of this.#nodes.values()) if (this.#accepts(node)) this.#ranked.set(node.id, node);
     this.#order = [...this.#ranked.values()].sort(this.#compare);
   }
 
-  #mend(id: string): void {
+  #move(id: string): void {
     const ranked = this.#ranked.get(id);
     const node = this.#nodes.get(id);
     if (ranked === node) return;
-    if (ranked) this.#order.splice(this.#positionOf(ranked), 1);
+    if (ranked) this.#order.splice(this.#findPosition(ranked), 1);
     this.#ranked.delete(id);
-    if (!node || !this.#wanted(node)) return;
-    this.#order.splice(this.#positionOf(node), 0, node);
+    if (!node || !this.#accepts(node)) return;
+    this.#order.splice(this.#findPosition(node), 0, node);
     this.#ranked.set(id, node);
   }
 
-  /** Where the node is, or would have to go. */
-  #positionOf(node: Candidate): number {
+  /** The position of the node, or the one to insert it at. */
+  #findPosition(node: Candidate): number {
     let low = 0;
     let high = this.#order.length;
     while (low < high) {

@@ -79,8 +79,8 @@ const copy = async (name: string, env: LoopEnv): Promise<void> => {
   });
 };
 
-describe('running loops', () => {
-  it('begins with everything that is there, and follows what changes', async () => {
+describe('runLoops', () => {
+  it('reconciles every existing object first, and then each that changes', async () => {
     const { clock, store } = clockwork();
     await put(store, 'source/a', 1);
     start(
@@ -96,7 +96,7 @@ describe('running loops', () => {
     expect((await store.list('copy/')).entries.map(({ key }) => key)).to.deep.equal(['copy/a', 'copy/b']);
   });
 
-  it('shows a loop its own write before it decides again', async () => {
+  it('shows a loop its own write before the next reconcile', async () => {
     const { clock, store } = clockwork();
     const shown: unknown[] = [];
     const loop = copier(async (name, env) => {
@@ -113,7 +113,7 @@ describe('running loops', () => {
     expect(shown).to.deep.equal([7]);
   });
 
-  it('tries again what was outrun, and what was thrown, but not what cannot heal until its object changes', async () => {
+  it('retries a failed guard and a thrown error, but a permanent failure only when its object changes', async () => {
     const { clock, store } = clockwork();
     const runs: Record<string, number> = {};
     const endings: ReconcileOutcome[] = [];
@@ -148,7 +148,7 @@ describe('running loops', () => {
     expect(runs['hopeless']).to.equal(2);
   });
 
-  it('after a failure reads no older state than what was stored by then', async () => {
+  it('reads after a failure no older state than was stored by then', async () => {
     const { clock, store } = clockwork();
     const stored: boolean[] = [];
     let lostReplies = 1;
@@ -175,7 +175,7 @@ describe('running loops', () => {
     expect(stored).to.deep.equal([false, true]);
   });
 
-  it('refuses the writes of a leader that was deposed while it was away', async () => {
+  it('refuses the writes of a leader that lost its leadership while it was suspended', async () => {
     const { clock, store } = clockwork();
     const outcomes: unknown[] = [];
     const loop = copier(async (name, env) => {
@@ -198,7 +198,7 @@ describe('running loops', () => {
     expect(outcomes[0]).to.be.instanceOf(PreconditionFault);
   });
 
-  it('leads in one process at a time and hands over at once when told to stop', async () => {
+  it('leads each loop in one process at a time and hands over at once on shutdown', async () => {
     const { clock, store } = clockwork();
     const by: string[] = [];
     const noting = (holder: string) =>
@@ -221,7 +221,7 @@ describe('running loops', () => {
     expect(by).to.deep.equal(['first', 'second']);
   });
 
-  it('a standby takes over within 12 seconds when the leader just vanishes', async () => {
+  it('lets a standby take over within 12 seconds when the leader vanishes', async () => {
     const { clock, store } = clockwork();
     await put(store, keys.leader('other'), {});
     const lease = await store.grant(9);
@@ -243,7 +243,7 @@ describe('running loops', () => {
     expect(took).to.be.within(9000, 12_000);
   });
 
-  it('ends in order: work under way is finished, nothing new is begun', async () => {
+  it('finishes running reconciles on shutdown and starts no new ones', async () => {
     const { clock, store } = clockwork();
     const { stop, ended } = start(
       copier(async (name, env) => {
@@ -269,7 +269,7 @@ describe('running loops', () => {
     expect(await store.revision()).to.equal(revision + 1);
   });
 
-  it('notes in the leader’s record that it works, at most every 15 seconds and not while idle', async () => {
+  it('writes the time of the last reconcile to the leader’s record, at most every 15 seconds and not while idle', async () => {
     const { clock, store } = clockwork();
     start(
       copier(async () => done),

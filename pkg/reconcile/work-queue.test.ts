@@ -13,7 +13,7 @@ const setUp = (work: Work, options: Partial<WorkQueueOptions> = {}) => {
 };
 
 describe('work queue', () => {
-  it('works once on a key that is added often while it waits', async () => {
+  it('works once on a key that is added several times while it waits', async () => {
     const worked: string[] = [];
     const { clock, queue } = setUp(async key => {
       worked.push(key);
@@ -45,7 +45,7 @@ describe('work queue', () => {
     expect(runs).to.equal(2);
   });
 
-  it('keeps the earliest of several delays, and none of them beside an addition at once', async () => {
+  it('keeps the earliest of several delays of a key, and drops them when the key is added at once', async () => {
     const starts: number[] = [];
     const { clock, queue } = setUp(async () => {
       starts.push(clock.monotonic());
@@ -65,7 +65,7 @@ describe('work queue', () => {
     expect(starts).to.deep.equal([100, 1050]);
   });
 
-  it('looks again after the time that was asked for', async () => {
+  it('works again on a key after the requested delay', async () => {
     const starts: number[] = [];
     const { clock, queue } = setUp(async () => {
       starts.push(clock.monotonic());
@@ -103,7 +103,7 @@ describe('work queue', () => {
     expect(queue.failures('k')).to.equal(0);
   });
 
-  it('at the default backoff a permanently failing key costs at most two runs in a late minute', async () => {
+  it('works on a permanently failing key at most twice a minute at the default backoff', async () => {
     const starts: number[] = [];
     const { clock, queue } = setUp(async () => {
       starts.push(clock.monotonic());
@@ -116,7 +116,7 @@ describe('work queue', () => {
     expect(starts.filter(start => start > 600_000 && start <= 660_000).length).to.be.at.most(2);
   });
 
-  it('an addition does not wait for the backoff', async () => {
+  it('works on an added key without waiting for its backoff', async () => {
     const starts: number[] = [];
     const { clock, queue } = setUp(
       async () => {
@@ -134,7 +134,7 @@ describe('work queue', () => {
     expect(starts).to.deep.equal([0, 100]);
   });
 
-  it('tells how deep it is and how long keys waited', async () => {
+  it('reports its depth and how long keys waited', async () => {
     const depths: number[] = [];
     const waits: number[] = [];
     const { clock, queue } = setUp(
@@ -153,7 +153,7 @@ describe('work queue', () => {
     expect(waits).to.deep.equal([0, 30]);
   });
 
-  it('stops: waits for the work under way, tells it to give up after the grace, takes nothing more', async () => {
+  it('waits on stop for running work, aborts it after the grace period, and takes no more keys', async () => {
     const gaveUp: number[] = [];
     const { clock, queue } = setUp(async (_key, signal) => {
       await sleep(clock, 60_000, signal);
@@ -177,7 +177,7 @@ describe('work queue', () => {
     expect(queue.depth + queue.delayed).to.equal(0);
   });
 
-  it('model: never two workers on a key, never more than allowed, and every change is seen by a later run', async () => {
+  it('property: never has two workers on a key or more than allowed, and runs again after every change', async () => {
     const names = ['a', 'b', 'c', 'd'];
     const step = fc.record({
       key: fc.constantFrom(...names),

@@ -19,6 +19,17 @@ export function value<T>(entry: Entry): T {
   return document as T;
 }
 
+/** The document at a key of the cache. Undefined when there is none. */
+export function readValue<T>(cache: { get(key: string): Entry | undefined }, key: string): T | undefined {
+  const entry = cache.get(key);
+  return entry && value<T>(entry);
+}
+
+/** The documents below a prefix of the cache, in key order. */
+export function listValues<T>(cache: { list(prefix: string): readonly Entry[] }, prefix: string): readonly T[] {
+  return cache.list(prefix).map(entry => value<T>(entry));
+}
+
 /** The bytes that stand for a document in the store. */
 export function encode(document: unknown): Buffer {
   return Buffer.from(JSON.stringify(document));

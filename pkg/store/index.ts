@@ -45,4 +45,14 @@ export type { MemoryStoreOptions } from './memory-store.js';
 export { MemoryStore } from './memory-store.js';
 export { openEtcdStore, untilReachable } from './open-etcd-store.js';
 export type * from './store.js';
-export { create, encode, MAX_REQUEST_BYTES, remove, replace, update, value } from './documents.js';
+export {
+  create,
+  encode,
+  listValues,
+  MAX_REQUEST_BYTES,
+  readValue,
+  remove,
+  replace,
+  update,
+  value,
+} from './documents.js';
