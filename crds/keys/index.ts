@@ -124,6 +124,8 @@ export const ranges = {
   replicasOf: (tenant: string, deployment: string) => `${joinKey('replicas/', tenant, deployment)}/`,
   logRequestsOf: (tenant: string, nodeId: string) => `${joinKey('log-requests/', tenant, nodeId)}/`,
   deliveriesOf: (tenant: string, deployment: string) => `${joinKey('deliveries/', tenant, deployment)}/`,
+  secretVersionsOf: (tenant: string, namespace: string, label: string) =>
+    `${joinKey('secret-versions/', tenant, namespace, label)}/`,
 } as const;
 
 /** The segments after the kind: `deployments/t/web` → `['t', 'web']`. */

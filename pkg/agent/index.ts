@@ -15,6 +15,6 @@
  * @module
  */
 export { Agent } from './agent.js';
-export type { AgentEnv, AgentOptions } from './agent-env.js';
-export { type Disk, directoryDisk, memoryDisk } from './disk.js';
+export type { AgentEnv } from './agent-env.js';
+export { type Disk, memoryDisk } from './disk.js';
 export * from './engine/index.js';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 
 import { systemRandom } from '../clock/index.js';
-import { ExposedKeyFileFault, loadKeyring, openKeyring, UnusableKeyFileFault } from './keyring.js';
+import { ExposedKeyFileFault, Keyring, loadKeys, openKeyring, UnusableKeyFileFault } from './keyring.js';
 
 describe('key file', () => {
   let folder: string;
@@ -29,7 +29,7 @@ describe('key file', () => {
       openKeyring(path, systemRandom);
       chmodSync(path, mode);
 
-      expect(() => loadKeyring(path)).to.throw(ExposedKeyFileFault);
+      expect(() => new Keyring(loadKeys(path))).to.throw(ExposedKeyFileFault);
     });
   }
 
@@ -38,7 +38,7 @@ describe('key file', () => {
       path = join(folder, 'keys');
       writeFileSync(path, text, { mode: 0o600 });
 
-      expect(() => loadKeyring(path)).to.throw(UnusableKeyFileFault);
+      expect(() => new Keyring(loadKeys(path))).to.throw(UnusableKeyFileFault);
     });
   }
 });

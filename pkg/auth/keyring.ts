@@ -67,30 +67,28 @@ export class UnusableKeyFileFault extends Fault {
 
 const OTHERS = 0o077;
 
-/** Reads a key file: one base64 key per line, the writing key first. Refuses a file that other users can read. */
-export function loadKeys(path: string): readonly Buffer[] {
+/** Reads a file that holds a secret. Refuses one that other users can read. */
+export function readPrivateFile(path: string): string {
   const file = openSync(path, 'r');
   try {
-    if ((fstatSync(file).mode & OTHERS) !== 0) {
-      throw new ExposedKeyFileFault(`${path} must be readable by its owner only: chmod 600 ${path}`);
-    }
-    const lines = readFileSync(file, 'utf8').split('\n').filter(Boolean);
-    if (lines.length === 0) throw new UnusableKeyFileFault(`${path} contains no key: restore the file from a backup`);
-    return lines.map(line => Buffer.from(line, 'base64'));
+    if ((fstatSync(file).mode & OTHERS) === 0) return readFileSync(file, 'utf8');
+    throw new ExposedKeyFileFault(`${path} must be readable by its owner only: chmod 600 ${path}`);
   } finally {
     closeSync(file);
   }
+}
+
+/** Reads a key file: one base64 key per line, the writing key first. */
+export function loadKeys(path: string): readonly Buffer[] {
+  const lines = readPrivateFile(path).split('\n').filter(Boolean);
+  if (lines.length === 0) throw new UnusableKeyFileFault(`${path} contains no key: restore the file from a backup`);
+  return lines.map(line => Buffer.from(line, 'base64'));
 }
 
 /** Reads a key file, and creates it with one new key when there is none. Safe when two processes do so at once. */
 export function openKeys(path: string, random: Random): readonly Buffer[] {
   if (!existsSync(path)) createKeyFile(path, random);
   return loadKeys(path);
-}
-
-/** The peppers of a key file. */
-export function loadKeyring(path: string): Keyring {
-  return new Keyring(loadKeys(path));
 }
 
 /** The peppers of a key file, which is created when there is none. */

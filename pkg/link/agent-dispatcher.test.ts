@@ -5,7 +5,7 @@ import type { NodePresence, StoredNode } from '../../crds/node/index.js';
 import type { Report } from '../../crds/report/index.js';
 import { value } from '../store/index.js';
 import { DispatcherLab, LAB_NODE, nodeRecord, replica, LAB_TENANT } from './dispatcher-lab.testing.js';
-import type { AssignmentLine, Heartbeat } from './messages.js';
+import type { AssignmentLine, Heartbeat } from './agent-link.js';
 
 const beat: Heartbeat = { labels: {}, capacity: nodeRecord.capacity, agentVersion: 'test' };
 

@@ -3,7 +3,7 @@ import { AssignmentFeed } from './assignment-feed.js';
 import { deliverEnvironment, type EnvironmentResult } from './deliver-environment.js';
 import type { DispatcherEnv } from './dispatcher-env.js';
 import { recordAdvertisement, renewPresence } from './heartbeat.js';
-import type { AssignmentLine, Heartbeat, HeartbeatReply, NodeIdentity, ReportBatch } from './messages.js';
+import type { AssignmentLine, Heartbeat, HeartbeatReply, NodeIdentity, ReportBatch } from './agent-link.js';
 import { type ReportIntake, storeReports } from './report-intake.js';
 
 /**

@@ -1,17 +1,11 @@
+import type { EnvironmentRequest } from '../../crds/delivery/index.js';
+import type { Capacity } from '../../crds/node/index.js';
+import type { Replica } from '../../crds/replica/index.js';
+import type { ReportBatch } from '../../crds/report/index.js';
 import { Fault } from '../fault/index.js';
 import type { Secret } from '../secrets/index.js';
-import type {
-  AssignmentLine,
-  EnrolReply,
-  EnrolRequest,
-  EnvironmentRequest,
-  Heartbeat,
-  HeartbeatReply,
-  LogLine,
-  LogRequest,
-  RenewRequest,
-  ReportBatch,
-} from './messages.js';
+
+export type { EnvironmentRequest, ReportBatch };
 
 /**
  * The agent's end of the link.
@@ -59,4 +53,101 @@ export class LinkRefusedFault extends Fault {
   get retriable(): boolean {
     return this.status === 429 || this.status >= 500;
   }
+}
+
+/** `POST /api/v1/nodes`, with the join token as bearer. */
+export interface EnrolRequest {
+  readonly nodeName: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly capacity: Capacity;
+  /** Ed25519 public key, SPKI DER in base64. */
+  readonly publicKey: string;
+  readonly agentVersion: string;
+  readonly controlPlane?: boolean;
+  /** Signature by that key over `formatEnrolmentText(nodeName, publicKey)`, base64: proof of possession. */
+  readonly proof: string;
+}
+
+export interface EnrolReply {
+  readonly node: { readonly id: string; readonly name: string; readonly tenant: string };
+  /** A node token, valid 24 hours. */
+  readonly token: string;
+  readonly expiresAt: string;
+}
+
+/** `POST /agent/v1/heartbeat`: what the agent's configuration says now. */
+export interface Heartbeat {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly capacity: Capacity;
+  readonly agentVersion: string;
+  readonly controlPlane?: boolean;
+}
+
+export interface HeartbeatReply {
+  /** How long the control plane waits for the next heartbeat before it marks the node failed. */
+  readonly failedAfterMs: number;
+}
+
+/** `POST /agent/v1/token`: a fresh node token for the holder of the node's key. */
+export interface RenewRequest {
+  readonly nodeId: string;
+  /** Wall time in milliseconds; accepted within two minutes of the server's. */
+  readonly at: number;
+  /** Signature over `formatRenewalText(nodeId, at)`, base64. */
+  readonly proof: string;
+}
+
+/**
+ * One line of `GET /agent/v1/assignments`. A snapshot replaces everything; it comes first.
+ *
+ * Replicas with secrets and no reported container come with one ticket each, by uid. Replicas with unresolved secrets are
+ * sent only when they retire.
+ */
+export type AssignmentLine =
+  | {
+      readonly type: 'snapshot';
+      readonly replicas: readonly Replica[];
+      readonly tickets?: Readonly<Record<string, string>>;
+    }
+  | { readonly type: 'set'; readonly replica: Replica; readonly ticket?: string }
+  | { readonly type: 'drop'; readonly uid: string }
+  | { readonly type: 'logs'; readonly request: LogRequest }
+  | { readonly type: 'ping' };
+
+/** The response to `POST /agent/v1/environment`: the secret variables. Never logged, never stored. */
+export interface EnvironmentReply {
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+/** Stored at `log-requests/<tenant>/<nodeId>/<id>` on a short lease by the API server that wants the stream. */
+export interface LogRequest {
+  readonly id: string;
+  readonly replica: string;
+  readonly follow: boolean;
+  readonly tail: number;
+  /** Where the agent posts the stream: the address of the server that waits for it. */
+  readonly server: string;
+}
+
+/** One line of the body of `POST <server>/agent/v1/logs/<id>`: text of the container, verbatim, line breaks included. */
+export interface LogLine {
+  readonly stream: 'stdout' | 'stderr';
+  readonly text: string;
+}
+
+/** An assignment stream that has been silent for this long is broken: the server sends a ping every 5 s. */
+export const SILENCE_LIMIT_MS = 20_000;
+
+/** The text that the holder of a node's key signs to enrol. */
+export const formatEnrolmentText = (nodeName: string, publicKey: string): string =>
+  `mooring-enrol\n${nodeName}\n${publicKey}`;
+
+/** The text that the holder of a node's key signs to renew its token. */
+export const formatRenewalText = (nodeId: string, at: number): string => `mooring-renew\n${nodeId}\n${at}`;
+
+/** The node that a token belongs to. */
+export interface NodeIdentity {
+  readonly tenant: string;
+  readonly id: string;
+  readonly name: string;
 }

@@ -1,25 +1,16 @@
 import { keys, ranges, splitKey } from '../../crds/keys/index.js';
 import { isResolved, type Replica } from '../../crds/replica/index.js';
 import type { Report } from '../../crds/report/index.js';
-import { type Clock, sleep } from '../clock/index.js';
+import { sleep } from '../clock/index.js';
 import { asError } from '../fault/index.js';
 import { REPLICAS_BY_NODE } from '../fleet/index.js';
-import type { Logger } from '../log/index.js';
-import { type Cache, type CacheChange, value } from '../store/index.js';
-import { type DeliveryEnv, readReplica } from './dispatcher-env.js';
-import type { AssignmentLine, LogRequest, NodeIdentity } from './messages.js';
+import { type CacheChange, value } from '../store/index.js';
+import { type DispatcherEnv, readReplica } from './dispatcher-env.js';
+import type { AssignmentLine, LogRequest, NodeIdentity } from './agent-link.js';
 
 type OnLine = (line: AssignmentLine) => void;
 
 const RETRY_MS = 500;
-
-/** What the streams need. */
-export interface AssignmentFeedEnv {
-  readonly cache: Cache;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly delivery?: DeliveryEnv;
-}
 
 /**
  * The open assignment streams of all agents, fed by one cache subscription: a change costs one look-up however many
@@ -29,11 +20,11 @@ export interface AssignmentFeedEnv {
  * tell a restarted agent to run a replica that has since moved to another node, and two copies would run.
  */
 export class AssignmentFeed {
-  readonly #env: AssignmentFeedEnv;
+  readonly #env: DispatcherEnv;
   readonly #open = new Map<string, Set<OnLine>>();
   readonly #unsubscribe: () => void;
 
-  constructor(env: AssignmentFeedEnv) {
+  constructor(env: DispatcherEnv) {
     this.#env = env;
     this.#unsubscribe = env.cache.subscribe(change => this.#onChange(change));
   }

@@ -7,7 +7,7 @@ import { getEntry } from '../../crds/rejections/index.js';
 import { value } from '../store/index.js';
 import { DispatcherLab, LAB_NODE, secretReplica, LAB_TENANT } from './dispatcher-lab.testing.js';
 import { toEnvironmentRefusal } from './deliver-environment.js';
-import type { AssignmentLine } from './messages.js';
+import type { AssignmentLine } from './agent-link.js';
 import { TICKET_MS } from './tickets.js';
 
 describe('secret delivery', () => {

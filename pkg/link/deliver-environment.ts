@@ -13,7 +13,7 @@ import {
 } from '../secrets/index.js';
 import { encode, type Entry, value } from '../store/index.js';
 import { type DeliveryEnv, type DispatcherEnv, readReplica, REPLICAS_BY_UID } from './dispatcher-env.js';
-import type { NodeIdentity } from './messages.js';
+import type { NodeIdentity } from './agent-link.js';
 import { TICKET_MS } from './tickets.js';
 
 /** The result of a request for the secret variables of a container. */
@@ -33,6 +33,8 @@ interface DeliverableReplica {
   readonly entry: Entry;
   readonly replica: Replica;
   readonly resolved: ResolvedSecrets;
+  /** The record of its deliveries. */
+  readonly key: string;
 }
 
 /**
@@ -53,8 +55,7 @@ export async function deliverEnvironment(
   }
   const ticket = env.delivery.tickets.check(request.ticket, node, due.replica);
   if (ticket === undefined) return { kind: 'ticket_invalid' };
-  const key = keys.delivery(node.tenant, due.replica.deployment, due.replica.uid);
-  const held = env.cache.get(key);
+  const held = env.cache.get(due.key);
   if (held && wasUsed(held, ticket)) return refuseRepeat(env, node, due.replica, held);
   if (held && recentUses(held, env).length >= USES_MAX) {
     env.log.warn('secrets refused: requested too often for one replica', about);
@@ -64,7 +65,7 @@ export async function deliverEnvironment(
   let isOurs = true;
   const audit = async (versions: SecretVersions) => {
     failpoint('delivery.redeeming');
-    isOurs = await recordUse(env, due, held, { ticket, versions, nodeId: node.id, key });
+    isOurs = await recordUse(env, due, held, { ticket, versions });
     failpoint('delivery.redeemed');
     if (isOurs) env.log.info('secrets delivered', { ...about, deployment: due.replica.deployment, code: ticket });
   };
@@ -75,7 +76,7 @@ export async function deliverEnvironment(
 
   // Another request won: it used this ticket, or the replica has changed.
   await env.cache.barrier();
-  const used = env.cache.get(key);
+  const used = env.cache.get(due.key);
   if (used && wasUsed(used, ticket)) return refuseRepeat(env, node, due.replica, used);
   return { kind: 'ticket_invalid' };
 }
@@ -89,7 +90,8 @@ function findDeliverable(
   const replica = entry && readReplica(entry);
   if (!entry || !replica?.resolved || replica.retiringSince !== undefined) return undefined;
   const isOwn = replica.tenant === node.tenant && replica.nodeId === node.id && replica.generation === generation;
-  return isOwn ? { entry, replica, resolved: replica.resolved } : undefined;
+  if (!isOwn) return undefined;
+  return { entry, replica, resolved: replica.resolved, key: keys.delivery(node.tenant, replica.deployment, uid) };
 }
 
 function wasUsed(held: Entry, ticket: string): boolean {
@@ -101,24 +103,16 @@ function recentUses(held: Entry, { clock }: DispatcherEnv): readonly DeliveryUse
   return value<Delivery>(held).uses.filter(({ at }) => clock.now() - Date.parse(at) < USE_RETENTION_MS);
 }
 
-interface TicketUse {
-  readonly key: string;
-  readonly ticket: string;
-  readonly nodeId: string;
-  readonly versions: SecretVersions;
-}
-
 /** Records the use of the ticket, guarded by the replica as it was read. False when either has changed. */
 async function recordUse(
   env: DispatcherEnv,
-  { entry, replica }: DeliverableReplica,
+  { entry, replica, key }: DeliverableReplica,
   held: Entry | undefined,
-  { key, ticket, nodeId, versions }: TicketUse,
+  use: Omit<DeliveryUse, 'at'>,
 ): Promise<boolean> {
   const before = held && value<Delivery>(held);
-  const now = { ticket, at: new Date(env.clock.now()).toISOString(), versions };
-  const uses = [...(held ? recentUses(held, env) : []), now];
-  const record: Delivery = { ...before, replica: replica.uid, nodeId, uses };
+  const uses = [...(held ? recentUses(held, env) : []), { ...use, at: new Date(env.clock.now()).toISOString() }];
+  const record: Delivery = { ...before, replica: replica.uid, nodeId: replica.nodeId!, uses };
   const verdict = await env.store.commit({
     guards: [
       { key, at: held?.revision ?? 0 },

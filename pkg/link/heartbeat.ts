@@ -6,7 +6,7 @@ import type { NodePresence, StoredNode } from '../../crds/node/index.js';
 import type { EventDraft } from '../events/index.js';
 import { ConflictFault, encode, type Entry, type Guard, type Put, value } from '../store/index.js';
 import type { DispatcherEnv } from './dispatcher-env.js';
-import type { Heartbeat, NodeIdentity } from './messages.js';
+import type { Heartbeat, NodeIdentity } from './agent-link.js';
 
 const ATTEMPTS = 5;
 

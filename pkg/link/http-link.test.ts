@@ -5,7 +5,7 @@ import { expect } from 'chai';
 
 import { LinkRefusedFault, LinkUnreachableFault } from './agent-link.js';
 import { HttpLink } from './http-link.js';
-import type { AssignmentLine, LogLine } from './messages.js';
+import type { AssignmentLine, LogLine } from './agent-link.js';
 
 type Handler = (request: IncomingMessage, answer: ServerResponse) => void;
 

@@ -5,8 +5,8 @@ import { Agent, errors, request } from 'undici';
 import { asError } from '../fault/index.js';
 import { readDocuments } from '../ndjson/index.js';
 import { Secret } from '../secrets/index.js';
-import { type AgentLink, LinkRefusedFault, LinkUnreachableFault } from './agent-link.js';
 import {
+  type AgentLink,
   type AssignmentLine,
   type EnrolReply,
   type EnrolRequest,
@@ -14,12 +14,14 @@ import {
   type EnvironmentRequest,
   type Heartbeat,
   type HeartbeatReply,
+  LinkRefusedFault,
+  LinkUnreachableFault,
   type LogLine,
   type LogRequest,
   type RenewRequest,
   type ReportBatch,
   SILENCE_LIMIT_MS,
-} from './messages.js';
+} from './agent-link.js';
 
 type Response = Awaited<ReturnType<typeof request>>;
 
@@ -107,12 +109,7 @@ export class HttpLink implements AgentLink {
   }
 
   async declineLogs({ id, server }: LogRequest): Promise<void> {
-    try {
-      const answer = await this.#ask(logsUrl(server, id), { method: 'DELETE', headers: this.#headers(this.#token) });
-      await answer.body.dump();
-    } catch (thrown) {
-      throw toLinkFault(thrown);
-    }
+    await this.#call(logsUrl(server, id), { method: 'DELETE', headers: this.#headers(this.#token) });
   }
 
   close(): Promise<void> {
@@ -123,14 +120,14 @@ export class HttpLink implements AgentLink {
     return token === undefined ? {} : { authorization: `Bearer ${token}` };
   }
 
-  async #post<Reply>(path: string, body: unknown, token: string | undefined): Promise<Reply> {
+  #post<Reply>(path: string, body: unknown, token: string | undefined): Promise<Reply> {
+    const headers = { ...this.#headers(token), 'content-type': 'application/json' };
+    return this.#call<Reply>(`${this.#server}${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+  }
+
+  async #call<Reply>(url: string, options: Parameters<typeof request>[1]): Promise<Reply> {
     try {
-      const answer = await this.#ask(`${this.#server}${path}`, {
-        method: 'POST',
-        headers: { ...this.#headers(token), 'content-type': 'application/json' },
-        body: JSON.stringify(body),
-      });
-      const text = await answer.body.text();
+      const text = await (await this.#ask(url, options)).body.text();
       return (text === '' ? {} : JSON.parse(text)) as Reply;
     } catch (thrown) {
       throw toLinkFault(thrown);

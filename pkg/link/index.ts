@@ -22,20 +22,11 @@
  *
  * @module
  */
-export { toLabelsChangedEvent } from './heartbeat.js';
-export type { AgentLink } from './agent-link.js';
-export { LinkRefusedFault, LinkUnreachableFault } from './agent-link.js';
-export type { EnvironmentResult } from './deliver-environment.js';
-export { toEnvironmentRefusal } from './deliver-environment.js';
-export type { DeliveryEnv, DispatcherEnv } from './dispatcher-env.js';
-export { defineDispatcherIndexes, REPLICAS_BY_UID } from './dispatcher-env.js';
-export type { HttpLinkOptions } from './http-link.js';
-export { HttpLink } from './http-link.js';
-export type { Registrar } from './local-link.js';
-export { LocalLink } from './local-link.js';
-export * from './messages.js';
 export { AgentDispatcher } from './agent-dispatcher.js';
-export type { NodeIdentity } from './messages.js';
-export type { ReportIntake } from './report-intake.js';
-export type { TicketsEnv } from './tickets.js';
+export * from './agent-link.js';
+export { toEnvironmentRefusal } from './deliver-environment.js';
+export { defineDispatcherIndexes } from './dispatcher-env.js';
+export { toLabelsChangedEvent } from './heartbeat.js';
+export { HttpLink } from './http-link.js';
+export { LocalLink, type Registrar } from './local-link.js';
 export { Tickets } from './tickets.js';

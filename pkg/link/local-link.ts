@@ -1,25 +1,26 @@
+import { untilAborted } from '../clock/index.js';
 import type { Secret } from '../secrets/index.js';
 import type { AgentDispatcher } from './agent-dispatcher.js';
-import { type AgentLink, LinkRefusedFault, LinkUnreachableFault } from './agent-link.js';
+import {
+  type AgentLink,
+  type AssignmentLine,
+  type EnrolReply,
+  type EnrolRequest,
+  type EnvironmentRequest,
+  type Heartbeat,
+  type HeartbeatReply,
+  LinkRefusedFault,
+  LinkUnreachableFault,
+  type LogLine,
+  type LogRequest,
+  type NodeIdentity,
+  type RenewRequest,
+  type ReportBatch,
+} from './agent-link.js';
 import { toEnvironmentRefusal } from './deliver-environment.js';
-import type {
-  AssignmentLine,
-  EnrolReply,
-  EnrolRequest,
-  EnvironmentRequest,
-  Heartbeat,
-  HeartbeatReply,
-  LogLine,
-  LogRequest,
-  NodeIdentity,
-  RenewRequest,
-  ReportBatch,
-} from './messages.js';
 
 /** What the dispatcher leaves to the API: enrolment and authentication of nodes. */
-export interface Registrar {
-  enrol(request: EnrolRequest, joinToken: string): Promise<EnrolReply>;
-  renew(request: RenewRequest): Promise<EnrolReply>;
+export interface Registrar extends Pick<AgentLink, 'enrol' | 'renew'> {
   /** The node that a token belongs to. */
   identify(token: string): NodeIdentity | undefined;
   /** Receives a requested log stream. */
@@ -30,9 +31,9 @@ export interface Registrar {
 export class LocalLink implements AgentLink {
   readonly #dispatcher: AgentDispatcher;
   readonly #registrar: Registrar;
-  readonly #broken = new Set<(fault: LinkUnreachableFault) => void>();
+  /** Aborted while the link is cut. */
+  #cut = new AbortController();
   #token = '';
-  #up = true;
 
   constructor(dispatcher: AgentDispatcher, registrar: Registrar) {
     this.#dispatcher = dispatcher;
@@ -41,9 +42,8 @@ export class LocalLink implements AgentLink {
 
   /** Cuts or restores the link. Cutting it breaks the open streams. */
   set up(up: boolean) {
-    this.#up = up;
-    if (up) return;
-    for (const breaks of this.#broken) breaks(new LinkUnreachableFault('the link was cut'));
+    if (!up) this.#cut.abort();
+    else if (this.#cut.signal.aborted) this.#cut = new AbortController();
   }
 
   present(token: string): void {
@@ -69,25 +69,11 @@ export class LocalLink implements AgentLink {
   async assignments(onLine: (line: AssignmentLine) => void, signal: AbortSignal): Promise<void> {
     const node = this.#node();
     if (signal.aborted) return;
-    await new Promise<void>((resolve, reject) => {
-      let close: () => void = () => undefined;
-      const end = () => {
-        close();
-        this.#broken.delete(breaks);
-        signal.removeEventListener('abort', finish);
-      };
-      const breaks = (fault: LinkUnreachableFault) => {
-        end();
-        reject(fault);
-      };
-      const finish = () => {
-        end();
-        resolve();
-      };
-      this.#broken.add(breaks);
-      signal.addEventListener('abort', finish, { once: true });
-      close = this.#dispatcher.assignments(node, onLine);
-    });
+    const end = AbortSignal.any([signal, this.#cut.signal]);
+    const close = this.#dispatcher.assignments(node, onLine);
+    end.addEventListener('abort', close, { once: true });
+    await untilAborted(end);
+    if (!signal.aborted) throw new LinkUnreachableFault('the link was cut');
   }
 
   async report(batch: ReportBatch): Promise<void> {
@@ -116,7 +102,7 @@ export class LocalLink implements AgentLink {
   }
 
   #demandUp(): void {
-    if (!this.#up) throw new LinkUnreachableFault('the link is cut');
+    if (this.#cut.signal.aborted) throw new LinkUnreachableFault('the link is cut');
   }
 
   #node(): NodeIdentity {

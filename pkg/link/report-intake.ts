@@ -4,7 +4,7 @@ import { keys } from '../../crds/keys/index.js';
 import type { Report } from '../../crds/report/index.js';
 import { ConflictFault, encode, type Entry, value } from '../store/index.js';
 import { type DispatcherEnv, readReplica, REPLICAS_BY_UID } from './dispatcher-env.js';
-import type { NodeIdentity } from './messages.js';
+import type { NodeIdentity } from './agent-link.js';
 
 const ATTEMPTS = 5;
 

@@ -1,7 +1,7 @@
 import type { Replica } from '../../crds/replica/index.js';
 import type { Keyring } from '../auth/index.js';
 import type { Clock, Random } from '../clock/index.js';
-import type { NodeIdentity } from './messages.js';
+import type { NodeIdentity } from './agent-link.js';
 
 /** How long a ticket is valid. */
 export const TICKET_MS = 60_000;

@@ -14,10 +14,6 @@
  *
  * @module
  */
-export type { CredentialLookup, RegistryCredential, RegistryCredentials } from './challenge.js';
-export { noRegistryCredentials } from './challenge.js';
-export type { ImageCheckerDeps, ImageFacts } from './image-checker.js';
-export { ImageChecker } from './image-checker.js';
-export type { HostResolver } from './transport.js';
-export type { ImageCheck, ImageFact, RefusedReason, UnreachableReason } from './image-check.js';
-export type { RegistrySettings } from './policy.js';
+export type { RegistryCredentials } from './challenge.js';
+export type { ImageFact } from './image-check.js';
+export { ImageChecker, type ImageFacts } from './image-checker.js';

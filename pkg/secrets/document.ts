@@ -2,7 +2,7 @@ import { alphabets, type Generation, type SecretLimits } from '../../crds/secret
 import type { Random } from '../clock/index.js';
 import type { CredentialPath } from './credential-path.js';
 import { SecretDocumentFault, UnreadableSecretFault } from './faults.js';
-import type { SecretDocument, SecretStore } from './secret-store.js';
+import type { Forbidden, Missing, SecretDocument, SecretStore } from './secret-store.js';
 import { Secret } from './secret.js';
 
 /** Wraps the plain values of a request. */
@@ -82,8 +82,8 @@ export function isSameDocument(one: SecretDocument, other: SecretDocument): bool
 /** The names of the keys of a version, without their values. */
 export type KeyReading =
   | { readonly kind: 'found'; readonly version: number; readonly keys: readonly string[] }
-  | { readonly kind: 'missing' }
-  | { readonly kind: 'forbidden' };
+  | Missing
+  | Forbidden;
 
 /**
  * Reads the names of a version's keys. It reads the whole document as delivery does, so it meets the same permission and

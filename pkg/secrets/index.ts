@@ -22,48 +22,27 @@
  *
  * @module
  */
-export type {
-  CompositionResult,
-  DeliveredSecret,
-  IncompleteEnvironment,
-  MissingMaterial,
-} from './compose-environment.js';
-export { composeEnvironment } from './compose-environment.js';
-export type { CredentialPath } from './credential-path.js';
-export { formatVaultPath, parseCredentialPath, toCredentialPath } from './credential-path.js';
-export type { KeyReading } from './document.js';
-export { computeEntropy, generateDocument, isStorable, readKeyNames, toSecretDocument } from './document.js';
-export type { EmbeddedSecretStoreOptions } from './embedded/embedded-secret-store.js';
+export { formatVaultPath, parseCredentialPath, toCredentialPath, type CredentialPath } from './credential-path.js';
+export { generateDocument, isStorable, readKeyNames, toSecretDocument } from './document.js';
 export { EmbeddedSecretStore } from './embedded/embedded-secret-store.js';
-export type { OpenSecretStoreEnv } from './open-secret-store.js';
-export { findSecretsKeyringFile, openSecretStore } from './open-secret-store.js';
-export type { RekeyOptions, RekeyResult, UnreadableCredential } from './embedded/rekey.js';
-export { rekeySecrets } from './embedded/rekey.js';
+export { rekeySecrets, type RekeyResult } from './embedded/rekey.js';
 export { loadSecretKeyring, SecretKeyring } from './embedded/secret-keyring.js';
 export {
   SecretDocumentFault,
-  SecretKeyringFault,
   SecretOutcomeUnknownFault,
-  SecretStoreLoginFault,
   SecretStoreRefusedFault,
-  SecretStoreSealedFault,
   SecretStoreUnavailableFault,
   UnreadableSecretFault,
 } from './faults.js';
-export { createRegistryCredentials, REGISTRIES, toRegistryLabel } from './registry-credentials.js';
-export type {
-  EnvironmentDelivery,
-  EnvironmentOptions,
-  MissingReference,
-  Resolution,
-  SecretReferences,
-  SecretVersions,
-  UnresolvedExplanation,
-  UnresolvedSecrets,
+export { findSecretsKeyringFile, openSecretStore } from './open-secret-store.js';
+export { createRegistryCredentials, toRegistryLabel } from './registry-credentials.js';
+export {
+  collectReferences,
+  explainUnresolved,
+  readEnvironment,
+  resolveSecrets,
+  type SecretVersions,
+  type UnresolvedExplanation,
 } from './resolve.js';
-export { collectReferences, explainUnresolved, readEnvironment, resolveSecrets } from './resolve.js';
 export { Secret } from './secret.js';
 export type * from './secret-store.js';
-export type { VaultSecretStoreOptions } from './vault/vault-secret-store.js';
-export { VaultSecretStore } from './vault/vault-secret-store.js';
-export type { VaultLogin } from './vault/vault-session.js';

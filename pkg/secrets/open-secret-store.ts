@@ -1,7 +1,7 @@
-import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-import { ExposedKeyFileFault } from '../auth/index.js';
+import { readPrivateFile } from '../auth/index.js';
 import { type Clock, type Random, systemClock } from '../clock/index.js';
 import { InvalidSettingFault, type Settings } from '../config/index.js';
 import type { Store } from '../store/index.js';
@@ -40,8 +40,6 @@ export function findSecretsKeyringFile({ secretsKeyFile, keyFile }: Settings): s
   return secretsKeyFile || join(dirname(keyFile), 'secret-keys');
 }
 
-const OTHERS = 0o077;
-
 /** The secrets store on the Vault or OpenBao server that the settings name. It connects with the first call. */
 export function openVaultStore(settings: Settings, clock: Clock): VaultSecretStore {
   const { vaultAddress: address, vaultMount: mount, vaultNamespace, vaultLoginNamespace, vaultCaFile } = settings;
@@ -76,15 +74,6 @@ function readLogin(settings: Settings): VaultLogin {
   return { kind: 'approle', roleId, secretId: () => readSecretFile(vaultSecretIdFile), mount };
 }
 
-/** Reads and trims a file. Refuses one that other users can read. */
 function readSecretFile(path: string): Secret {
-  const file = openSync(path, 'r');
-  try {
-    if ((fstatSync(file).mode & OTHERS) !== 0) {
-      throw new ExposedKeyFileFault(`${path} must be readable by its owner only: chmod 600 ${path}`);
-    }
-    return new Secret(readFileSync(file, 'utf8').trim());
-  } finally {
-    closeSync(file);
-  }
+  return new Secret(readPrivateFile(path).trim());
 }

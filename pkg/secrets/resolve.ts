@@ -1,5 +1,5 @@
 import type { UnresolvedReason } from '../../crds/delivery/index.js';
-import { composeEnvironment, type IncompleteEnvironment } from './compose-environment.js';
+import { composeEnvironment } from './compose-environment.js';
 import { type CredentialPath, formatVaultPath, toCredentialPath } from './credential-path.js';
 import {
   SecretStoreLoginFault,
@@ -151,13 +151,7 @@ function composeDelivery(
   const entries = secrets.map(({ name, path }) => ({ name, label: path.label }));
   const composition = composeEnvironment(entries, templates, documents, constants);
   if (composition.kind === 'composed') return { kind: 'ready', versions, environment: composition.environment };
-  return toUnresolved(composition, readings);
-}
-
-function toUnresolved(
-  { missing, collisions, unusable }: IncompleteEnvironment,
-  readings: readonly CredentialReading[],
-): UnresolvedSecrets {
+  const { missing, collisions, unusable } = composition;
   if (missing.length === 0) return { kind: 'undeliverable', collisions, unusable };
   const pathOf = (label: string) => readings.find(({ path }) => path.label === label)?.text ?? label;
   return { kind: 'missing', missing: missing.map(({ label, ...key }) => ({ path: pathOf(label), ...key })) };
@@ -181,31 +175,31 @@ const UNAVAILABLE = {
   unreachable: 'the secrets store is unreachable',
 } as const;
 
+const REASONS: Readonly<Record<UnresolvedSecrets['kind'], UnresolvedReason>> = {
+  unavailable: 'secret_store_unavailable',
+  forbidden: 'secret_forbidden',
+  unreadable: 'secret_unreadable',
+  missing: 'secret_missing',
+  undeliverable: 'secret_undeliverable',
+};
+
 /** Explains why an environment cannot be delivered. */
 export function explainUnresolved(unresolved: UnresolvedSecrets): UnresolvedExplanation {
+  return { reason: REASONS[unresolved.kind], message: describeUnresolved(unresolved) };
+}
+
+function describeUnresolved(unresolved: UnresolvedSecrets): string {
   switch (unresolved.kind) {
     case 'unavailable':
-      return { reason: 'secret_store_unavailable', message: UNAVAILABLE[unresolved.because] };
+      return UNAVAILABLE[unresolved.because];
     case 'forbidden':
-      return {
-        reason: 'secret_forbidden',
-        message: `the policy of the secrets store does not grant the platform access to ${unresolved.paths.join(', ')}`,
-      };
+      return `the policy of the secrets store does not grant the platform access to ${unresolved.paths.join(', ')}`;
     case 'unreadable':
-      return {
-        reason: 'secret_unreadable',
-        message: `cannot read ${unresolved.paths.join(', ')}: the stored data is damaged, or sealed with a key that is not in the keyring`,
-      };
+      return `cannot read ${unresolved.paths.join(', ')}: the stored data is damaged, or sealed with a key that is not in the keyring`;
     case 'missing':
-      return {
-        reason: 'secret_missing',
-        message: `not in the secrets store: ${unresolved.missing.map(formatReference).join(', ')}`,
-      };
+      return `not in the secrets store: ${unresolved.missing.map(formatReference).join(', ')}`;
     case 'undeliverable':
-      return {
-        reason: 'secret_undeliverable',
-        message: explainUndeliverable(unresolved.collisions, unresolved.unusable),
-      };
+      return explainUndeliverable(unresolved.collisions, unresolved.unusable);
   }
 }
 

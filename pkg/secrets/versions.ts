@@ -34,12 +34,12 @@ export function toSecretState({ last, live, pin }: Versions): SecretState {
 export function addVersion(versions: Versions, as: 'current' | 'pending'): Versions {
   const next = versions.last + 1;
   const current = as === 'current' ? next : (toSecretState(versions).current ?? 0);
-  return pinCurrent({ last: next, live: [...versions.live, next] }, current);
+  return setCurrent({ last: next, live: [...versions.live, next] }, current);
 }
 
-/** Changes the current version, which must be live. */
+/** Changes the current version, which must be live, or 0 for none. */
 export function setCurrent({ last, live }: Versions, current: number): Versions {
-  return pinCurrent({ last, live }, current);
+  return current === live.at(-1) ? { last, live } : { last, live, pin: current };
 }
 
 /** Removes one version. */
@@ -47,7 +47,7 @@ export function removeVersion(versions: Versions, version: number): Versions {
   const { current } = toSecretState(versions);
   const live = versions.live.filter(other => other !== version);
   const left = { last: versions.last, live };
-  return current === version || live.length === 0 ? left : pinCurrent(left, current ?? 0);
+  return current === version || live.length === 0 ? left : setCurrent(left, current ?? 0);
 }
 
 /** The oldest versions beyond `keep`, except those that a rotation needs. */
@@ -55,8 +55,4 @@ export function findSurplus(versions: Versions, keep: number): readonly number[]
   const { current, pending, previous } = toSecretState(versions);
   const spare = versions.live.filter(version => version !== current && version !== pending && version !== previous);
   return spare.slice(0, Math.max(0, versions.live.length - keep));
-}
-
-function pinCurrent(versions: Omit<Versions, 'pin'>, current: number): Versions {
-  return current === versions.live.at(-1) ? versions : { ...versions, pin: current };
 }

@@ -9,24 +9,6 @@
  *
  * @module
  */
-export type { DockerEngineOptions } from './docker/docker-engine.js';
 export { DockerEngine } from './docker/docker-engine.js';
-export type {
-  ContainerSpec,
-  ContainerStatus,
-  Engine,
-  EngineEvent,
-  EngineFacts,
-  LogChunk,
-  Ownership,
-} from './engine.js';
-export {
-  EngineRefusedFault,
-  EngineUnreachableFault,
-  EngineUnsupportedFault,
-  ImageMissingFault,
-  ImagePullFault,
-  NameConflictFault,
-} from './engine.js';
-export type { EngineOperation, SimulatedEngineOptions } from './simulated-engine.js';
-export { SimulatedEngine } from './simulated-engine.js';
+export * from './engine.js';
+export { type EngineOperation, SimulatedEngine, type SimulatedEngineOptions } from './simulated-engine.js';

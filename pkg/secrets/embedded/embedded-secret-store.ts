@@ -1,7 +1,14 @@
 import { defaultSecretLimits, type SecretLimits } from '../../../crds/secret/index.js';
 import type { Random } from '../../clock/index.js';
 import { asError } from '../../fault/index.js';
-import { encode, type Entry, OutcomeUnknownFault, type Store, StoreUnavailableFault } from '../../store/index.js';
+import {
+  encode,
+  type Entry,
+  OutcomeUnknownFault,
+  type Put,
+  type Store,
+  StoreUnavailableFault,
+} from '../../store/index.js';
 import type { CredentialPath } from '../credential-path.js';
 import { checkDocument, isSameDocument } from '../document.js';
 import { SecretOutcomeUnknownFault, SecretStoreUnavailableFault, UnreadableSecretFault } from '../faults.js';
@@ -16,7 +23,15 @@ import type {
   SecretWriteResult,
   StateReading,
 } from '../secret-store.js';
-import { noVersions, toSecretState, findSurplus, setCurrent, addVersion, removeVersion } from '../versions.js';
+import {
+  noVersions,
+  toSecretState,
+  findSurplus,
+  setCurrent,
+  addVersion,
+  removeVersion,
+  type Versions,
+} from '../versions.js';
 import { readKeysInUse, guardSealing } from './keys-in-use.js';
 import {
   type CredentialHead,
@@ -44,6 +59,7 @@ const KEEP_VERSIONS = 10;
 const ATTEMPTS = 8;
 const forbidden: Forbidden = { kind: 'forbidden' };
 const missing: Missing = { kind: 'missing' };
+const destroyed: DestroyResult = { kind: 'destroyed' };
 
 interface StoredHead {
   readonly entry: Entry;
@@ -76,27 +92,24 @@ export class EmbeddedSecretStore implements SecretStore {
   }
 
   read(path: CredentialPath, version?: number): Promise<Reading> {
-    return this.#allowed(path, async () => {
-      for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
-        const held = await this.#held(path);
-        if (!held) return missing;
-        const wanted = version ?? toSecretState(held.head).current;
-        if (wanted === undefined || !held.head.live.includes(wanted)) return missing;
+    return this.#attempt(path, async () => {
+      const held = await this.#held(path);
+      const wanted = version ?? (held && toSecretState(held.head).current);
+      if (!held || wanted === undefined || !held.head.live.includes(wanted)) return missing;
 
-        const record = await this.#store.get(versionKey(path, wanted));
-        if (record) {
-          const document = openVersion(this.#keyring, { path, uid: held.head.uid, version: wanted }, record);
-          return { kind: 'found', version: wanted, document };
-        }
-        // Destroyed between the two reads, unless the head still lists it.
-        if ((await this.#held(path))?.entry.revision === held.entry.revision) break;
+      const record = await this.#store.get(versionKey(path, wanted));
+      if (record) {
+        const document = openVersion(this.#keyring, { path, uid: held.head.uid, version: wanted }, record);
+        return { kind: 'found', version: wanted, document };
       }
+      // Destroyed between the two reads, unless the head still lists it.
+      if ((await this.#held(path))?.entry.revision !== held.entry.revision) return undefined;
       throw new UnreadableSecretFault(`${headKey(path)} lists a version whose record is missing`);
     });
   }
 
   state(path: CredentialPath): Promise<StateReading> {
-    return this.#allowed(path, async () => {
+    return this.#attempt(path, async () => {
       const held = await this.#held(path);
       return held ? { kind: 'found', state: toSecretState(held.head) } : missing;
     });
@@ -104,50 +117,41 @@ export class EmbeddedSecretStore implements SecretStore {
 
   async write(path: CredentialPath, write: NewVersion): Promise<SecretWriteResult> {
     checkDocument(write.document, this.#limits);
-    return this.#allowed(path, async () => {
-      for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
-        const held = await this.#held(path);
-        const last = held?.head.last ?? 0;
-        if (last !== write.after) return this.#alreadyWritten(path, write, last);
-        const version = await this.#append(path, write, held);
-        if (version !== undefined) return { kind: 'written', version };
-      }
-      throw new SecretStoreUnavailableFault(`${headKey(path)} was changed by other writers in every attempt`);
+    return this.#attempt(path, async () => {
+      const held = await this.#held(path);
+      const last = held?.head.last ?? 0;
+      return last === write.after ? this.#append(path, write, held) : this.#findEarlierWrite(path, write, last);
     });
   }
 
   promote(path: CredentialPath, version: number): Promise<PromoteResult> {
-    return this.#allowed(path, async () => {
-      const head = await this.#change(path, current => {
-        if (!current.live.includes(version)) return undefined;
-        return toSecretState(current).current === version
-          ? current
-          : { ...setCurrent(current, version), uid: current.uid };
-      });
-      return head ? { kind: 'promoted', state: toSecretState(head) } : missing;
+    return this.#attempt(path, async () => {
+      const held = await this.#held(path);
+      if (!held?.head.live.includes(version)) return missing;
+      const state = toSecretState(held.head);
+      if (state.current === version) return { kind: 'promoted', state };
+      const next = setCurrent(held.head, version);
+      const stored = await this.#replaceHead(path, held, next);
+      return stored ? { kind: 'promoted', state: toSecretState(next) } : undefined;
     });
   }
 
   destroy(path: CredentialPath, version: number): Promise<DestroyResult> {
-    return this.#allowed(path, async () => {
-      await this.#change(path, current =>
-        current.live.includes(version) ? { ...removeVersion(current, version), uid: current.uid } : undefined,
-      );
-      return { kind: 'destroyed' };
+    return this.#attempt(path, async () => {
+      const held = await this.#held(path);
+      if (!held?.head.live.includes(version)) return destroyed;
+      return (await this.#replaceHead(path, held, removeVersion(held.head, version))) ? destroyed : undefined;
     });
   }
 
   delete(path: CredentialPath): Promise<DestroyResult> {
-    return this.#allowed(path, async () => {
-      for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
-        const entry = await this.#store.get(headKey(path));
-        if (!entry) return { kind: 'destroyed' };
-        const { live } = readHead(this.#keyring, path, entry);
-        const deletes = [entry.key, ...live.map(version => versionKey(path, version))];
-        const guards = [{ key: entry.key, at: entry.revision }];
-        if ((await this.#store.commit({ guards, puts: [], deletes })).stored) return { kind: 'destroyed' };
-      }
-      throw new SecretStoreUnavailableFault(`${headKey(path)} was changed by other writers in every attempt`);
+    return this.#attempt(path, async () => {
+      const held = await this.#held(path);
+      if (!held) return destroyed;
+      const { key, revision } = held.entry;
+      const deletes = [key, ...held.head.live.map(version => versionKey(path, version))];
+      const { stored } = await this.#store.commit({ guards: [{ key, at: revision }], puts: [], deletes });
+      return stored ? destroyed : undefined;
     });
   }
 
@@ -160,28 +164,22 @@ export class EmbeddedSecretStore implements SecretStore {
   }
 
   /** Writes the next version and its head. Undefined when another writer was first. */
-  async #append(path: CredentialPath, write: NewVersion, held: StoredHead | undefined): Promise<number | undefined> {
+  async #append(
+    path: CredentialPath,
+    write: NewVersion,
+    held: StoredHead | undefined,
+  ): Promise<SecretWriteResult | undefined> {
     const uid = held?.head.uid ?? this.#random.uuid();
     const grown = addVersion(held?.head ?? noVersions, write.as);
-    const gone = findSurplus(grown, this.#keep);
-    const head = { ...gone.reduce(removeVersion, grown), uid };
-    const version = head.last;
+    const next = findSurplus(grown, this.#keep).reduce(removeVersion, grown);
+    const version = next.last;
     const record = sealVersion(this.#keyring, this.#random, { path, uid, version }, write.document);
-    const sealed = guardSealing(this.#keyring, await readKeysInUse(this.#store));
-    const { stored } = await this.#store.commit({
-      guards: [{ key: headKey(path), at: held?.entry.revision ?? 0 }, ...sealed.guards],
-      puts: [
-        { key: versionKey(path, version), bytes: encode(record) },
-        { key: headKey(path), bytes: encode(buildHeadRecord(this.#keyring, path, head)) },
-        ...sealed.puts,
-      ],
-      deletes: gone.map(old => versionKey(path, old)),
-    });
-    return stored ? version : undefined;
+    const put = { key: versionKey(path, version), bytes: encode(record) };
+    return (await this.#replaceHead(path, held, next, { uid, puts: [put] })) ? { kind: 'written', version } : undefined;
   }
 
   /** A repeated write succeeds again; a different one is a conflict. */
-  async #alreadyWritten(
+  async #findEarlierWrite(
     path: CredentialPath,
     { document, after }: NewVersion,
     last: number,
@@ -192,33 +190,39 @@ export class EmbeddedSecretStore implements SecretStore {
     return same ? { kind: 'written', version: last } : { kind: 'conflict', last };
   }
 
-  /** Changes the head, and deletes the records of versions that it no longer lists. Writes nothing without a change. */
-  async #change(
+  /** Writes the head, and deletes the records of versions that it no longer lists. False when another writer was first. */
+  async #replaceHead(
     path: CredentialPath,
-    change: (head: CredentialHead) => CredentialHead | undefined,
-  ): Promise<CredentialHead | undefined> {
-    for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
-      const held = await this.#held(path);
-      const next = held && change(held.head);
-      if (!next || next === held.head) return next;
-      const sealed = guardSealing(this.#keyring, await readKeysInUse(this.#store));
-      const { stored } = await this.#store.commit({
-        guards: [{ key: held.entry.key, at: held.entry.revision }, ...sealed.guards],
-        puts: [{ key: held.entry.key, bytes: encode(buildHeadRecord(this.#keyring, path, next)) }, ...sealed.puts],
-        deletes: held.head.live.filter(old => !next.live.includes(old)).map(old => versionKey(path, old)),
-      });
-      if (stored) return next;
-    }
-    throw new SecretStoreUnavailableFault(`${headKey(path)} was changed by other writers in every attempt`);
+    held: StoredHead | undefined,
+    versions: Versions,
+    { uid = held?.head.uid ?? '', puts = [] }: { readonly uid?: string; readonly puts?: readonly Put[] } = {},
+  ): Promise<boolean> {
+    const key = headKey(path);
+    const sealed = guardSealing(this.#keyring, await readKeysInUse(this.#store));
+    const head = buildHeadRecord(this.#keyring, path, { ...versions, uid });
+    const { stored } = await this.#store.commit({
+      guards: [{ key, at: held?.entry.revision ?? 0 }, ...sealed.guards],
+      puts: [...puts, { key, bytes: encode(head) }, ...sealed.puts],
+      deletes: (held?.head.live ?? []).filter(old => !head.live.includes(old)).map(old => versionKey(path, old)),
+    });
+    return stored;
   }
 
-  async #allowed<Outcome>(path: CredentialPath, work: () => Promise<Outcome>): Promise<Outcome | Forbidden> {
+  /** Repeats the work while it returns undefined, because another writer was first. */
+  async #attempt<Outcome>(
+    path: CredentialPath,
+    work: () => Promise<Outcome | undefined>,
+  ): Promise<Outcome | Forbidden> {
     if (!this.#granted.has(path.namespace)) return forbidden;
     try {
-      return await work();
+      for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+        const outcome = await work();
+        if (outcome !== undefined) return outcome;
+      }
     } catch (thrown) {
       throw toSecretFault(thrown);
     }
+    throw new SecretStoreUnavailableFault(`${headKey(path)} was changed by other writers in every attempt`);
   }
 }
 

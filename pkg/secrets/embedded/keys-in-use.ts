@@ -1,11 +1,12 @@
 import { existsSync } from 'node:fs';
 
 import { keys, ranges } from '../../../crds/keys/index.js';
+import { openKeys } from '../../auth/index.js';
 import type { Random } from '../../clock/index.js';
 import { type Change, encode, type Entry, type Revision, type Store, value } from '../../store/index.js';
 import { SecretKeyringFault } from '../faults.js';
 import { readKeyId } from './records.js';
-import { loadSecretKeyring, openSecretKeyring, type SecretKeyring } from './secret-keyring.js';
+import { loadSecretKeyring, SecretKeyring } from './secret-keyring.js';
 
 /**
  * `keyrings/secrets`: the names of all keys that records in the store may be sealed with. A name is a digest and reveals
@@ -69,7 +70,7 @@ export async function openStoreKeyring(store: Store, file: string, random: Rando
   for (;;) {
     const seen = await readKeysInUse(store);
     if (seen.names.length > 0) return loadFittingKeyring(file, seen.names);
-    const keyring = openSecretKeyring(file, random);
+    const keyring = new SecretKeyring(openKeys(file, random));
     // Of two machines that create a keyring at the same time, the second one loses here.
     if ((await store.commit({ ...guardSealing(keyring, seen), deletes: [] })).stored) return keyring;
   }

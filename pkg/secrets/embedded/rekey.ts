@@ -63,12 +63,12 @@ export async function rekeySecrets(options: RekeyOptions): Promise<RekeyResult> 
   const { store, keyring } = options;
   let rewritten = 0;
   const sum = (more: Omit<RekeyResult, 'rewritten' | 'retired'>): RekeyResult => ({ rewritten, retired: [], ...more });
-  for (let pass = 1; pass <= PASSES; pass++) {
+  for (let attempt = 1; attempt <= PASSES; attempt++) {
     const seen = await claim(options);
-    const found = await onePass(options);
-    rewritten += found.rewritten;
-    if (found.isStopped) return sum({ outcome: 'stopped', unreadable: found.unreadable });
-    if (found.unreadable.length > 0) return sum({ outcome: 'unreadable', unreadable: found.unreadable });
+    const pass = await rekeyAll(options);
+    rewritten += pass.rewritten;
+    if (pass.isStopped) return sum({ outcome: 'stopped', unreadable: pass.unreadable });
+    if (pass.unreadable.length > 0) return sum({ outcome: 'unreadable', unreadable: pass.unreadable });
     // Fails when a record was sealed with another key since the pass began: the pass may have missed it.
     if ((await store.commit(retireOtherKeys(keyring, seen))).stored) {
       const retired = seen.names.filter(name => name !== keyring.writing.id);
@@ -87,13 +87,7 @@ async function claim({ store, keyring }: RekeyOptions): Promise<KeysInUseReading
   }
 }
 
-interface Pass {
-  readonly rewritten: number;
-  readonly unreadable: readonly UnreadableCredential[];
-  readonly isStopped: boolean;
-}
-
-async function onePass(options: RekeyOptions): Promise<Pass> {
+async function rekeyAll(options: RekeyOptions) {
   const { entries } = await options.store.list(ranges.secrets);
   const unreadable: UnreadableCredential[] = [];
   let rewritten = 0;
@@ -102,7 +96,7 @@ async function onePass(options: RekeyOptions): Promise<Pass> {
     const [tenant = '', namespace = '', label = ''] = splitKey(entry.key);
     const path = `${namespace}/${label}`;
     try {
-      rewritten += await rekeyOne(options, toCredentialPath(tenant, path));
+      rewritten += await rekeyCredential(options, toCredentialPath(tenant, path));
     } catch (thrown) {
       if (!(thrown instanceof UnreadableSecretFault)) throw thrown;
       const isGone = options.discardUnreadable === true && (await discard(options.store, entry));
@@ -113,41 +107,33 @@ async function onePass(options: RekeyOptions): Promise<Pass> {
   return { rewritten, unreadable, isStopped: false };
 }
 
-/** Re-seals one credential, and starts over when it is changed meanwhile. */
-async function rekeyOne(options: RekeyOptions, path: CredentialPath): Promise<number> {
-  let rewritten = 0;
-  for (;;) {
-    const round = await rekeyRound(options, path);
-    rewritten += round.rewritten;
-    if (round.settled) return rewritten;
-  }
-}
-
-async function rekeyRound({ store, keyring, random }: RekeyOptions, path: CredentialPath) {
+/** Re-seals one credential, and starts over when it is changed meanwhile. Returns how many records it has re-sealed. */
+async function rekeyCredential(options: RekeyOptions, path: CredentialPath): Promise<number> {
+  const { store, keyring, random } = options;
   const entry = await store.get(headKey(path));
-  if (!entry) return { settled: true, rewritten: 0 };
+  if (!entry) return 0;
   const head = readHead(keyring, path, entry);
   let rewritten = 0;
-  let settled = true;
+  let isChanged = false;
   const reseal = async (record: Entry, sealed: object) => {
-    const under = await claim({ store, keyring, random });
-    const { stored } = await replace(store, record, sealed, guardSealing(keyring, under).guards);
+    const { guards } = guardSealing(keyring, await claim(options));
+    const { stored } = await replace(store, record, sealed, guards);
     if (stored) rewritten++;
-    else settled = false;
+    else isChanged = true;
   };
 
   for (const version of head.live) {
     const record = await store.get(versionKey(path, version));
     const of = { path, uid: head.uid, version };
     if (!record) {
-      settled = false;
+      isChanged = true;
       await checkChanged(store, entry);
     } else if (!isSealedWithWritingKey(keyring, record)) {
       await reseal(record, sealVersion(keyring, random, of, openVersion(keyring, of, record)));
     }
   }
   if (!isSealedWithWritingKey(keyring, entry)) await reseal(entry, buildHeadRecord(keyring, path, head));
-  return { settled, rewritten };
+  return isChanged ? rewritten + (await rekeyCredential(options, path)) : rewritten;
 }
 
 /** A missing version was destroyed meanwhile, unless the head still lists it. */
@@ -158,7 +144,8 @@ async function checkChanged(store: Store, { key, revision }: Entry): Promise<voi
 
 /** Destroys a credential without opening it. False when it was changed meanwhile. */
 async function discard(store: Store, { key, revision }: Entry): Promise<boolean> {
-  const { entries } = await store.list(`${ranges.secretVersions}${key.slice(ranges.secrets.length)}/`);
+  const [tenant = '', namespace = '', label = ''] = splitKey(key);
+  const { entries } = await store.list(ranges.secretVersionsOf(tenant, namespace, label));
   const deletes = [key, ...entries.map(version => version.key)];
   return (await store.commit({ guards: [{ key, at: revision }], puts: [], deletes })).stored;
 }

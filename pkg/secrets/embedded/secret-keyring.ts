@@ -1,7 +1,6 @@
 import { createHash, createSecretKey, type KeyObject } from 'node:crypto';
 
-import { KEY_BYTES, loadKeys, openKeys, UnusableKeyFileFault } from '../../auth/index.js';
-import type { Random } from '../../clock/index.js';
+import { KEY_BYTES, loadKeys, UnusableKeyFileFault } from '../../auth/index.js';
 
 /** One key, with the name that records carry. */
 export interface SealingKey {
@@ -34,11 +33,6 @@ export class SecretKeyring {
 /** Reads the keyring from a file of mode 0600, one base64 key of 32 bytes a line. */
 export function loadSecretKeyring(path: string): SecretKeyring {
   return new SecretKeyring(loadKeys(path));
-}
-
-/** The same, and creates the file with one new key when there is none. */
-export function openSecretKeyring(path: string, random: Random): SecretKeyring {
-  return new SecretKeyring(openKeys(path, random));
 }
 
 function sealingKey(bytes: Buffer): SealingKey {

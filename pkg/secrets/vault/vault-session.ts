@@ -77,7 +77,8 @@ export class VaultSession {
   }
 
   async #open(): Promise<Grant> {
-    const grant = this.#login.kind === 'token' ? await this.#adoptToken(this.#login.token()) : await this.#logIn();
+    const login = this.#login;
+    const grant = login.kind === 'approle' ? await this.#logIn(login) : await this.#adoptToken(login.token());
     this.#scheduleRenewal(grant);
     return grant;
   }
@@ -87,18 +88,15 @@ export class VaultSession {
     return (await this.#lookUp(token)) ?? { token, seconds: 0, renewable: false };
   }
 
-  async #logIn(): Promise<Grant> {
-    if (this.#login.kind !== 'approle') throw new SecretStoreLoginFault('no AppRole is configured');
-    const { roleId, secretId, mount = 'approle' } = this.#login;
+  async #logIn({ roleId, secretId, mount = 'approle' }: Extract<VaultLogin, { kind: 'approle' }>): Promise<Grant> {
     const body = { role_id: roleId().reveal(), secret_id: secretId().reveal() };
     const answer = await this.#ask('POST', `auth/${mount}/login`, { body });
-    const { client_token: token, lease_duration: seconds, renewable } = part(answer.body, 'auth');
-    if (answer.status !== 200 || typeof token !== 'string') {
-      throw new SecretStoreLoginFault(
-        'the secrets server rejects the AppRole login of the platform: check the role id and the secret id',
-      );
-    }
-    return { token: new Secret(token), seconds: Number(seconds) || 0, renewable: renewable === true };
+    const { client_token: token, lease_duration, renewable } = part(answer.body, 'auth');
+    if (answer.status === 200 && typeof token === 'string')
+      return toGrant(new Secret(token), lease_duration, renewable);
+    throw new SecretStoreLoginFault(
+      'the secrets server rejects the AppRole login of the platform: check the role id and the secret id',
+    );
   }
 
   /** The lifetime of a token; undefined when it is invalid or may not look itself up. */
@@ -106,7 +104,7 @@ export class VaultSession {
     const { status, body } = await this.#ask('GET', 'auth/token/lookup-self', { token });
     if (status !== 200) return undefined;
     const { ttl, renewable } = part(body, 'data');
-    return { token, seconds: Number(ttl) || 0, renewable: renewable === true };
+    return toGrant(token, ttl, renewable);
   }
 
   #scheduleRenewal({ token, seconds, renewable }: Grant): void {
@@ -127,8 +125,8 @@ export class VaultSession {
 
   async #requestRenewal(token: Secret): Promise<Grant | undefined> {
     const { status, body } = await this.#ask('POST', 'auth/token/renew-self', { token, body: {} });
-    const { lease_duration: seconds, renewable } = part(body, 'auth');
-    return status === 200 ? { token, seconds: Number(seconds) || 0, renewable: renewable === true } : undefined;
+    const { lease_duration, renewable } = part(body, 'auth');
+    return status === 200 ? toGrant(token, lease_duration, renewable) : undefined;
   }
 
   #forget(): void {
@@ -146,6 +144,10 @@ export class VaultSession {
       throw new SecretStoreUnavailableFault('the secrets server did not respond to a login', { cause: thrown });
     }
   }
+}
+
+function toGrant(token: Secret, seconds: unknown, renewable: unknown): Grant {
+  return { token, seconds: Number(seconds) || 0, renewable: renewable === true };
 }
 
 /** The named object of a response; empty when it is missing. */

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import type { StoredToken, TokenKind } from '../../crds/tenant/index.js';
 import { systemClock, systemRandom } from '../clock/index.js';
 import { Keyring } from './keyring.js';
-import { formatToken, mintToken, parseToken, verifyToken } from './token.js';
+import { formatToken, mintToken, parseToken, verifyToken } from './index.js';
 
 const keyring = new Keyring([systemRandom.bytes(32)]);
 const env = { keyring, clock: { ...systemClock, now: () => 1_000_000 }, random: systemRandom };
