@@ -1,21 +1,21 @@
-import { backoffMs, sleep } from '../clock/index.js';
+import { backoffMs, type Clock, sleep } from '../clock/index.js';
 import { asError } from '../fault/index.js';
 import { type AssignmentLine, LinkRefusedFault, type NodeIdentity } from '../link/index.js';
 import { done, type ReconcileResult, WorkQueue } from '../reconcile/index.js';
 import { type AgentEnv, type AgentOptions, readCapacity, STOP_GRACE_SECONDS } from './agent-env.js';
 import { Assignments } from './assignments.js';
 import { ContainerView } from './container-view.js';
+import type { OnEngineEvent } from './engine/index.js';
 import { LogStreamer } from './log-streamer.js';
 import { Membership } from './membership.js';
 import { Outbox } from './outbox.js';
-import { Redial } from './redial.js';
 import { ReplicaWorker } from './replica-worker.js';
 import { RestartHistory } from './restart-history.js';
-import { SecretFetcher } from './secret-fetcher.js';
 
 const EVERYTHING = 'everything';
 const STOP_GRACE_MS = 5_000;
 const RESEND_MS = 300_000;
+const REDIAL_MS = 1_000;
 const RECONNECT = { firstMs: 200, capMs: 5_000 };
 const WORK_BACKOFF = { firstMs: 250, capMs: 60_000 };
 /** An unreachable control plane is retried soon; one that refuses is retried less and less often. */
@@ -86,24 +86,20 @@ export class Agent {
     const outbox = new Outbox(this.#env, send, signal);
     const history = await RestartHistory.load(clock, disk);
     const dial = new Redial(clock, signal);
-    const secrets = new SecretFetcher({
+    const worker = new ReplicaWorker(this.#env, this.#options, {
+      node,
       assignments,
-      request: request => this.#membership.authorised(() => link.environment(request)),
+      view,
+      history,
+      outbox,
+      requestSecrets: request => this.#membership.authorised(() => link.environment(request)),
       requestTickets: () => dial.again(),
     });
-    const worker = new ReplicaWorker(this.#env, this.#options, { node, assignments, view, history, outbox, secrets });
-    const queue = new WorkQueue(uid => worker.work(uid), {
-      clock,
-      random,
-      concurrency: this.#options.concurrency ?? 8,
-      backoff: WORK_BACKOFF,
-    });
+    const { concurrency = 8 } = this.#options;
+    const queue = new WorkQueue(uid => worker.work(uid), { clock, random, concurrency, backoff: WORK_BACKOFF });
     const streamer = new LogStreamer(this.#env, view, signal);
-    const rounds = new WorkQueue(() => this.#relistContainers({ assignments, view, queue }), {
-      clock,
-      random,
-      backoff: RECONNECT,
-    });
+    const relist = () => this.#relistContainers({ assignments, view, queue });
+    const rounds = new WorkQueue(relist, { clock, random, backoff: RECONNECT });
     return { node, assignments, view, outbox, queue, rounds, streamer, dial, signal };
   }
 
@@ -169,23 +165,16 @@ export class Agent {
 
   /** Follows the engine's events. `everything` means that events may have been missed, so all containers are listed. */
   async #watchEngine(run: Run): Promise<void> {
-    const { engine } = this.#env;
-    await engine.events(
-      run.node.id,
-      event => {
-        if (event === 'everything') return run.rounds.add(EVERYTHING);
-        run.view.markChanged(event.replica);
-        run.queue.add(event.replica);
-      },
-      run.signal,
-    );
+    const onEvent: OnEngineEvent = event => {
+      if (event === 'everything') return run.rounds.add(EVERYTHING);
+      run.view.markChanged(event.replica);
+      run.queue.add(event.replica);
+    };
+    await this.#env.engine.events(run.node.id, onEvent, run.signal);
   }
 
-  async #relistContainers({
-    assignments,
-    view,
-    queue,
-  }: Pick<Run, 'assignments' | 'view' | 'queue'>): Promise<ReconcileResult> {
+  async #relistContainers(run: Pick<Run, 'assignments' | 'view' | 'queue'>): Promise<ReconcileResult> {
+    const { assignments, view, queue } = run;
     try {
       await removeContainersOf(this.#membership.formerNodeIds, this.#env, this.#options);
       await view.relist();
@@ -203,6 +192,33 @@ export class Agent {
       await sleep(this.#env.clock, ms, signal);
       if (!signal.aborted) act();
     }
+  }
+}
+
+/** Restarts the assignment stream on request, so that it begins with a fresh snapshot. */
+class Redial {
+  readonly #clock: Clock;
+  readonly #end: AbortSignal;
+  #current = new AbortController();
+  #last = Number.NEGATIVE_INFINITY;
+
+  constructor(clock: Clock, end: AbortSignal) {
+    this.#clock = clock;
+    this.#end = end;
+  }
+
+  /** The signal of the next stream: aborted by `again`, or when the agent stops. */
+  signal(): AbortSignal {
+    this.#current = new AbortController();
+    return AbortSignal.any([this.#end, this.#current.signal]);
+  }
+
+  /** Ends the current stream, at most once a second: a snapshot without the expected ticket must not cause a loop. */
+  again(): void {
+    const now = this.#clock.monotonic();
+    if (now - this.#last < REDIAL_MS) return;
+    this.#last = now;
+    this.#current.abort();
   }
 }
 

@@ -6,7 +6,7 @@ import { expect } from 'chai';
 
 import { seededRandom } from '../clock/index.js';
 import { directoryDisk } from './disk.js';
-import { loadNodeKey } from './node-key.js';
+import { loadNodeKey } from './membership.js';
 
 describe("the agent's disk", () => {
   let folder: string;

@@ -1,4 +1,6 @@
-import { backoffMs, type Clock, sleep } from '../clock/index.js';
+import { createPrivateKey, createPublicKey, type KeyObject, sign } from 'node:crypto';
+
+import { backoffMs, type Random, sleep } from '../clock/index.js';
 import { asError } from '../fault/index.js';
 import {
   type EnrolReply,
@@ -8,9 +10,10 @@ import {
   formatRenewalText,
 } from '../link/index.js';
 import { type AgentEnv, type AgentOptions, readCapacity } from './agent-env.js';
-import { type NodeKey, loadNodeKey } from './node-key.js';
+import type { Disk } from './disk.js';
 
 const FILE = 'node.json';
+const KEY_FILE = 'node-key.pem';
 const RENEW_AT = 0.67;
 const RETRY = { firstMs: 500, capMs: 30_000 };
 const FORMER_IDS_MAX = 8;
@@ -33,7 +36,6 @@ interface StoredEnrolment extends EnrolReply {
 export class Membership {
   readonly #env: AgentEnv;
   readonly #options: AgentOptions;
-  readonly #clock: Clock;
   #key: NodeKey | undefined;
   #enrolment: StoredEnrolment | undefined;
   #renewal: Promise<void> | undefined;
@@ -42,7 +44,6 @@ export class Membership {
   constructor(env: AgentEnv, options: AgentOptions) {
     this.#env = env;
     this.#options = options;
-    this.#clock = env.clock;
   }
 
   /** Aborted when the machine becomes another node than the one that `join` last returned. */
@@ -68,7 +69,7 @@ export class Membership {
         const error = asError(thrown);
         const code = error instanceof LinkRefusedFault ? error.code : error.name;
         this.#env.log.warn('enrolment failed, retrying', { code, attempt, error });
-        await sleep(this.#clock, backoffMs(attempt, RETRY, this.#env.random), signal);
+        await sleep(this.#env.clock, backoffMs(attempt, RETRY, this.#env.random), signal);
       }
     }
     return undefined;
@@ -91,7 +92,7 @@ export class Membership {
   async keepTokenFresh(signal: AbortSignal): Promise<void> {
     for (let failures = 0; !signal.aborted; ) {
       const wait = failures > 0 ? backoffMs(failures, RETRY, this.#env.random) : this.#renewInMs();
-      await sleep(this.#clock, wait, signal);
+      await sleep(this.#env.clock, wait, signal);
       if (signal.aborted) return;
       try {
         await this.#refresh();
@@ -106,7 +107,7 @@ export class Membership {
   #renewInMs(): number {
     if (!this.#enrolment) return RETRY.capMs;
     const { receivedAt, expiresAt } = this.#enrolment;
-    return Math.max(0, receivedAt + (Date.parse(expiresAt) - receivedAt) * RENEW_AT - this.#clock.now());
+    return Math.max(0, receivedAt + (Date.parse(expiresAt) - receivedAt) * RENEW_AT - this.#env.clock.now());
   }
 
   /** One renewal serves all calls that were rejected at the same time. */
@@ -119,7 +120,7 @@ export class Membership {
 
   async #renew(): Promise<void> {
     const key = await this.#ownKey();
-    const at = this.#clock.now();
+    const at = this.#env.clock.now();
     const nodeId = this.#enrolment?.node.id ?? '';
     try {
       await this.#save(await this.#env.link.renew({ nodeId, at, proof: key.sign(formatRenewalText(nodeId, at)) }));
@@ -160,7 +161,13 @@ export class Membership {
     const before = this.#enrolment;
     const isOtherNode = before !== undefined && before.node.id !== node.id;
     const former = isOtherNode ? [...this.formerNodeIds, before.node.id].slice(-FORMER_IDS_MAX) : this.formerNodeIds;
-    this.#enrolment = { node, token, expiresAt, receivedAt: this.#clock.now(), ...(former.length > 0 && { former }) };
+    this.#enrolment = {
+      node,
+      token,
+      expiresAt,
+      receivedAt: this.#env.clock.now(),
+      ...(former.length > 0 && { former }),
+    };
     this.#env.link.present(token);
     await this.#env.disk.write(FILE, JSON.stringify(this.#enrolment));
     if (isOtherNode) this.#left.abort();
@@ -179,4 +186,33 @@ export class Membership {
 function isTokenRejected(thrown: unknown): boolean {
   if (!(thrown instanceof LinkRefusedFault)) return false;
   return thrown.status === 401 || thrown.code === 'resource_not_found';
+}
+
+/** The PKCS 8 header before the 32 secret bytes of an Ed25519 key. */
+const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
+
+/** The private key that identifies a node. It never leaves the machine. */
+export interface NodeKey {
+  /** SPKI DER in base64. */
+  readonly publicKey: string;
+  /** A signature in base64. */
+  sign(text: string): string;
+}
+
+/** Loads the key, or creates one and stores it before use: a repeated enrolment must present the same key. */
+export async function loadNodeKey(disk: Disk, random: Random): Promise<NodeKey> {
+  const stored = await disk.read(KEY_FILE);
+  if (stored !== undefined) return toNodeKey(createPrivateKey(stored));
+
+  const der = Buffer.concat([PKCS8_PREFIX, random.bytes(32)]);
+  const key = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
+  await disk.write(KEY_FILE, key.export({ format: 'pem', type: 'pkcs8' }).toString());
+  return toNodeKey(key);
+}
+
+function toNodeKey(key: KeyObject): NodeKey {
+  return {
+    publicKey: createPublicKey(key).export({ format: 'der', type: 'spki' }).toString('base64'),
+    sign: text => sign(null, Buffer.from(text), key).toString('base64'),
+  };
 }

@@ -1,3 +1,4 @@
+import { Fault } from '../fault/index.js';
 import { LinkRefusedFault, LinkUnreachableFault } from '../link/index.js';
 import type { DesiredState } from './assignments.js';
 import {
@@ -8,7 +9,6 @@ import {
   ImagePullFault,
   NameConflictFault,
 } from './engine/index.js';
-import { MissingTicketFault } from './secret-fetcher.js';
 
 /** Everything that the next step of one replica depends on. */
 export interface NextStepInput {
@@ -22,21 +22,9 @@ export interface NextStepInput {
 }
 
 /** The next action. `settled`, `leave` and `refuse` end the work until something changes. */
-export type ReplicaStep =
-  | {
-      readonly kind:
-        | 'pull'
-        | 'create'
-        | 'start'
-        | 'restart'
-        | 'stop'
-        | 'remove'
-        | 'gone'
-        | 'settled'
-        | 'refuse'
-        | 'leave';
-    }
-  | { readonly kind: 'backoff'; readonly ms: number };
+export type ReplicaStep = { readonly kind: PlainStep } | { readonly kind: 'backoff'; readonly ms: number };
+
+type PlainStep = 'pull' | 'create' | 'start' | 'restart' | 'stop' | 'remove' | 'gone' | 'settled' | 'refuse' | 'leave';
 
 /**
  * Decides the next step that brings one replica's container to its desired state.
@@ -59,6 +47,11 @@ export function decideNextStep({ wanted, container, imageMissing, backoffMs }: N
       if (container.state === 'running') return { kind: 'settled' };
       return backoffMs > 0 ? { kind: 'backoff', ms: backoffMs } : { kind: 'restart' };
   }
+}
+
+/** There is no ticket for the secrets of a replica. A fresh one has been requested. */
+export class MissingTicketFault extends Fault {
+  readonly retriable = true;
 }
 
 const MESSAGE_MAX = 300;

@@ -2,7 +2,7 @@ import type { Replica } from '../../crds/replica/index.js';
 import type { ContainerState, Report } from '../../crds/report/index.js';
 import { failpoint } from '../failpoint/index.js';
 import { asError } from '../fault/index.js';
-import type { NodeIdentity } from '../link/index.js';
+import type { EnvironmentRequest, NodeIdentity } from '../link/index.js';
 import { again, done, type ReconcileResult } from '../reconcile/index.js';
 import type { Secret } from '../secrets/index.js';
 import { type AgentEnv, type AgentOptions, STOP_GRACE_SECONDS } from './agent-env.js';
@@ -10,10 +10,9 @@ import type { Assignments } from './assignments.js';
 import { buildContainerSpec } from './container-spec.js';
 import type { ContainerView } from './container-view.js';
 import { EngineRefusedFault, ImageMissingFault } from './engine/index.js';
-import { decideNextStep, type ReplicaStep, toStepFailure } from './next-step.js';
+import { decideNextStep, MissingTicketFault, type ReplicaStep, toStepFailure } from './next-step.js';
 import type { Outbox } from './outbox.js';
 import type { RestartHistory } from './restart-history.js';
-import { MissingTicketFault, type SecretFetcher } from './secret-fetcher.js';
 
 const SLOW_STEP_MS = 300;
 const STEPS_MAX = 12;
@@ -24,7 +23,9 @@ export interface WorkerParts {
   readonly view: ContainerView;
   readonly history: RestartHistory;
   readonly outbox: Outbox;
-  readonly secrets: SecretFetcher;
+  readonly requestSecrets: (request: EnvironmentRequest) => Promise<ReadonlyMap<string, Secret>>;
+  /** Restarts the assignment stream: its snapshot carries fresh tickets. */
+  readonly requestTickets: () => void;
 }
 
 /** The optional fields of a report. */
@@ -146,18 +147,22 @@ export class ReplicaWorker {
     log.info('container started', { replica: uid, deployment: replica.deployment, container: id });
   }
 
-  /** Fetched at the last moment, so that values are not held in memory while an image is pulled. */
-  async #fetchSecrets(replica: Replica): Promise<ReadonlyMap<string, Secret>> {
-    const { image, secrets = [] } = replica.template;
+  /**
+   * Fetches the secrets at the last moment, so that values are not held in memory while an image is pulled.
+   *
+   * A ticket is valid once. Whether a failed request used it is unknown, so it is not retried: the next attempt finds no
+   * ticket and requests a fresh one.
+   */
+  async #fetchSecrets({ uid, generation, template }: Replica): Promise<ReadonlyMap<string, Secret>> {
+    const { assignments, requestSecrets, requestTickets } = this.#parts;
+    const { image, secrets = [] } = template;
     if (secrets.length === 0) return new Map();
     if (!(await this.#env.engine.hasImage(image))) throw new ImageMissingFault(image);
-    try {
-      return await this.#parts.secrets.fetch(replica);
-    } catch (thrown) {
-      // The control plane issues a new ticket only while no container is reported.
-      if (thrown instanceof MissingTicketFault) this.#report(replica.uid, 'creating', {});
-      throw thrown;
-    }
+    const ticket = assignments.takeTicket(uid);
+    if (ticket !== undefined) return requestSecrets({ replica: uid, generation, ticket });
+    requestTickets();
+    this.#report(uid, 'creating', {}); // the control plane issues a new ticket only while no container is reported
+    throw new MissingTicketFault('no delivery ticket for the secrets of this replica; a fresh one was requested');
   }
 
   async #takeDown(uid: string, step: 'stop' | 'remove'): Promise<void> {

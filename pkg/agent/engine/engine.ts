@@ -56,6 +56,15 @@ export interface EngineEvent {
   readonly replica: string;
 }
 
+/** `everything`: events may have been missed, so all containers must be listed. */
+export type OnEngineEvent = (event: EngineEvent | 'everything') => void;
+
+export interface LogOptions {
+  readonly follow: boolean;
+  /** How many of the last lines to begin with. */
+  readonly tail: number;
+}
+
 export interface LogChunk {
   readonly stream: 'stdout' | 'stderr';
   readonly bytes: Buffer;
@@ -76,13 +85,13 @@ export interface Engine {
   hasImage(image: string): Promise<boolean>;
   /** Makes sure that the image is present. Throws `ImagePullFault` when the registry does not deliver it. */
   pull(image: string): Promise<void>;
-  create(order: ContainerSpec): Promise<string>;
+  create(spec: ContainerSpec): Promise<string>;
   start(id: string): Promise<void>;
   stop(id: string, graceSeconds: number): Promise<void>;
   remove(id: string): Promise<void>;
   /** Reports events of this node's containers until aborted; `everything` after each (re)connection. */
-  events(nodeId: string, seen: (event: EngineEvent | 'everything') => void, signal: AbortSignal): Promise<void>;
-  logs(id: string, options: { follow: boolean; tail: number }, signal: AbortSignal): AsyncIterable<LogChunk>;
+  events(nodeId: string, onEvent: OnEngineEvent, signal: AbortSignal): Promise<void>;
+  logs(id: string, options: LogOptions, signal: AbortSignal): AsyncIterable<LogChunk>;
   close(): Promise<void>;
 }
 

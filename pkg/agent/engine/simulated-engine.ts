@@ -1,18 +1,19 @@
 import type { ContainerHealth } from '../../../crds/report/index.js';
-import { type Clock, type Random, sleep } from '../../clock/index.js';
+import { type Clock, type Random, sleep, untilAborted } from '../../clock/index.js';
 import {
   claimName,
   type ContainerSpec,
   type ContainerStatus,
   type Engine,
-  type EngineEvent,
   type EngineFacts,
   EngineRefusedFault,
   EngineUnreachableFault,
   ImageMissingFault,
   ImagePullFault,
   type LogChunk,
+  type LogOptions,
   NameConflictFault,
+  type OnEngineEvent,
 } from './engine.js';
 
 /** The calls of a simulated engine that can be slow or fail. */
@@ -35,7 +36,14 @@ export interface SimulatedEngineOptions {
 
 interface Listener {
   readonly nodeId: string;
-  readonly seen: (event: EngineEvent | 'everything') => void;
+  readonly onEvent: OnEngineEvent;
+}
+
+interface SimulatedContainer {
+  status: ContainerStatus;
+  readonly hasHealthCheck: boolean;
+  /** Counts the starts, so that a timer of an earlier run is recognised. */
+  runs: number;
 }
 
 /**
@@ -68,26 +76,26 @@ export class SimulatedEngine implements Engine {
   /** Makes the engine unreachable or reachable. Its containers keep running. */
   setReachable(reachable: boolean): void {
     this.#reachable = reachable;
-    if (reachable) for (const { seen } of this.#listeners) seen('everything');
+    if (reachable) for (const { onEvent } of this.#listeners) onEvent('everything');
   }
 
   /** Restarts the engine: every container stops, as with a daemon without live-restore. */
   restart(): void {
-    for (const container of this.#containers.values()) container.exit(137);
-    for (const { seen } of this.#listeners) seen('everything');
+    for (const container of this.#containers.values()) exit(container, 137);
+    for (const { onEvent } of this.#listeners) onEvent('everything');
   }
 
   /** Ends the container's process. */
   crash(id: string, exitCode: number): void {
     const container = this.#find(id);
-    container.exit(exitCode);
+    exit(container, exitCode);
     this.#notify(container);
   }
 
   /** Sets the result of the container's health check. */
   setHealth(id: string, health: ContainerHealth): void {
     const container = this.#find(id);
-    container.health = health;
+    container.status = { ...container.status, health };
     this.#notify(container);
   }
 
@@ -116,18 +124,20 @@ export class SimulatedEngine implements Engine {
     });
   }
 
-  create(order: ContainerSpec): Promise<string> {
+  create(spec: ContainerSpec): Promise<string> {
     return this.#call('create', () => {
-      if (!this.#images.has(order.image)) throw new ImageMissingFault(order.image);
-      const holder = [...this.#containers.values()].find(({ status }) => status.name === order.name);
-      const claim = holder && claimName(holder.status.owner, order.owner);
+      if (!this.#images.has(spec.image)) throw new ImageMissingFault(spec.image);
+      const holder = [...this.#containers.values()].find(({ status }) => status.name === spec.name);
+      const claim = holder && claimName(holder.status.owner, spec.owner);
       if (holder && claim === 'adopt') return holder.status.id;
-      if (claim === 'conflict') throw new NameConflictFault(order.name);
+      if (claim === 'conflict') throw new NameConflictFault(spec.name);
       if (holder) this.#drop(holder);
 
       this.#changes++;
       const id = this.#options.random.bytes(32).toString('hex');
-      const container = new SimulatedContainer(id, order);
+      const { name, owner, healthCheck } = spec;
+      const status = { id, name, owner, state: 'created', health: 'none', exitCode: undefined } as const;
+      const container = { status, hasHealthCheck: healthCheck !== undefined, runs: 0 };
       this.#containers.set(id, container);
       this.#notify(container);
       return id;
@@ -139,12 +149,14 @@ export class SimulatedEngine implements Engine {
       const container = this.#find(id);
       if (container.status.state === 'running') return;
       this.#changes++;
-      const run = container.start();
+      const run = ++container.runs;
+      const health = container.hasHealthCheck ? 'starting' : 'none';
+      container.status = { ...container.status, state: 'running', health, exitCode: undefined };
       this.#notify(container);
-      if (container.status.health !== 'starting') return;
+      if (!container.hasHealthCheck) return;
       this.#options.clock.after(this.#options.healthyAfterMs ?? 1000, () => {
-        if (container.run !== run || container.status.health !== 'starting') return;
-        container.health = 'healthy';
+        if (container.runs !== run || container.status.health !== 'starting') return;
+        container.status = { ...container.status, health: 'healthy' };
         this.#notify(container);
       });
     });
@@ -155,7 +167,7 @@ export class SimulatedEngine implements Engine {
       const container = this.#containers.get(id);
       if (container?.status.state !== 'running') return;
       this.#changes++;
-      container.exit(143);
+      exit(container, 143);
       this.#notify(container);
     });
   }
@@ -167,24 +179,19 @@ export class SimulatedEngine implements Engine {
     });
   }
 
-  async events(nodeId: string, seen: (event: EngineEvent | 'everything') => void, signal: AbortSignal): Promise<void> {
+  async events(nodeId: string, onEvent: OnEngineEvent, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return;
-    const listener = { nodeId, seen };
+    const listener = { nodeId, onEvent };
     this.#listeners.add(listener);
-    if (this.#reachable) seen('everything');
-    await new Promise<void>(resolve => signal.addEventListener('abort', () => resolve(), { once: true }));
+    if (this.#reachable) onEvent('everything');
+    await untilAborted(signal);
     this.#listeners.delete(listener);
   }
 
-  async *logs(
-    id: string,
-    { follow }: { follow: boolean; tail: number },
-    signal: AbortSignal,
-  ): AsyncGenerator<LogChunk> {
+  async *logs(id: string, { follow }: LogOptions, signal: AbortSignal): AsyncGenerator<LogChunk> {
     const { name } = await this.#call('logs', () => this.#find(id).status);
     yield { stream: 'stdout', bytes: Buffer.from(`${name} is simulated\n`) };
-    if (!follow || signal.aborted) return;
-    await new Promise<void>(resolve => signal.addEventListener('abort', () => resolve(), { once: true }));
+    if (follow) await untilAborted(signal);
   }
 
   close(): Promise<void> {
@@ -213,50 +220,18 @@ export class SimulatedEngine implements Engine {
 
   #drop(container: SimulatedContainer): void {
     this.#changes++;
-    container.exit(137);
+    exit(container, 137);
     this.#containers.delete(container.status.id);
     this.#notify(container);
   }
 
   #notify({ status: { owner } }: SimulatedContainer): void {
     if (!this.#reachable) return;
-    for (const { nodeId, seen } of this.#listeners) if (nodeId === owner.nodeId) seen({ replica: owner.replica });
+    for (const { nodeId, onEvent } of this.#listeners) if (nodeId === owner.nodeId) onEvent({ replica: owner.replica });
   }
 }
 
-/** One container of the simulated engine. */
-export class SimulatedContainer {
-  readonly #checked: boolean;
-  #seen: ContainerStatus;
-  #run = 0;
-
-  constructor(id: string, { name, owner, healthCheck }: ContainerSpec) {
-    this.#checked = healthCheck !== undefined;
-    this.#seen = { id, name, owner, state: 'created', health: 'none', exitCode: undefined };
-  }
-
-  get status(): ContainerStatus {
-    return this.#seen;
-  }
-
-  /** Counts the starts, so that a timer of an earlier run is recognised. */
-  get run(): number {
-    return this.#run;
-  }
-
-  set health(health: ContainerHealth) {
-    this.#seen = { ...this.#seen, health };
-  }
-
-  /** Returns the number of the run that began. */
-  start(): number {
-    this.#seen = { ...this.#seen, state: 'running', health: this.#checked ? 'starting' : 'none', exitCode: undefined };
-    this.#run++;
-    return this.#run;
-  }
-
-  /** Does nothing to a container that does not run. */
-  exit(exitCode: number): void {
-    if (this.#seen.state === 'running') this.#seen = { ...this.#seen, state: 'exited', exitCode };
-  }
+/** Does nothing to a container that does not run. */
+function exit(container: SimulatedContainer, exitCode: number): void {
+  if (container.status.state === 'running') container.status = { ...container.status, state: 'exited', exitCode };
 }

@@ -9,7 +9,6 @@ type DockerResponse = Awaited<ReturnType<typeof request>>;
 
 export interface DockerCall {
   readonly query?: Readonly<Record<string, string>>;
-  readonly headers?: Readonly<Record<string, string>>;
   readonly body?: unknown;
   /** Statuses above 299 that the caller handles. Every other one is thrown. */
   readonly expected?: readonly number[];
@@ -103,7 +102,7 @@ export class DockerApi {
         dispatcher: this.#dispatcher,
         headersTimeout: call.answerWithinMs ?? ANSWER_LIMIT_MS,
         bodyTimeout: call.silenceMs ?? ANSWER_LIMIT_MS,
-        headers: { ...call.headers, ...(call.body === undefined ? {} : { 'content-type': 'application/json' }) },
+        headers: call.body === undefined ? {} : { 'content-type': 'application/json' },
         body: call.body === undefined ? null : JSON.stringify(call.body),
         ...(call.signal ? { signal: call.signal } : {}),
       });
@@ -124,12 +123,9 @@ export class DockerApi {
 }
 
 async function readMessage(answer: DockerResponse): Promise<string> {
-  try {
-    const { message } = (await answer.body.json()) as { message?: unknown };
-    return typeof message === 'string' ? message : `the container engine responded with status ${answer.statusCode}`;
-  } catch {
-    return `the container engine responded with status ${answer.statusCode}`;
-  }
+  const body = (await answer.body.json().catch(() => undefined)) as { message?: unknown } | undefined;
+  const message = body?.message;
+  return typeof message === 'string' ? message : `the container engine responded with status ${answer.statusCode}`;
 }
 
 /** The oldest supported version of the Engine API: Docker 20.10's. */

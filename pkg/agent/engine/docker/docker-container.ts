@@ -68,18 +68,9 @@ function nanoseconds(name: string, duration: string | undefined): Record<string,
   return ms === undefined ? {} : { [name]: Math.round(ms * 1e6) };
 }
 
-const KEPT_CAPABILITIES = [
-  'CHOWN',
-  'DAC_OVERRIDE',
-  'FOWNER',
-  'FSETID',
-  'KILL',
-  'NET_BIND_SERVICE',
-  'SETFCAP',
-  'SETGID',
-  'SETPCAP',
-  'SETUID',
-];
+const KEPT_CAPABILITIES = 'CHOWN DAC_OVERRIDE FOWNER FSETID KILL NET_BIND_SERVICE SETFCAP SETGID SETPCAP SETUID'.split(
+  ' ',
+);
 
 /**
  * The settings that a tenant cannot change: few capabilities, no new privileges, private namespaces, bounded processes
@@ -112,26 +103,26 @@ export const fixedHostConfig = {
 } as const;
 
 /** The body of `POST /containers/create`: the only place where secret values are written out. */
-export function buildContainerBody(order: ContainerSpec): Record<string, unknown> {
-  const ports = order.ports.map(port => ({ ...port, name: `${port.containerPort}/${port.protocol}` }));
+export function buildContainerBody(spec: ContainerSpec): Record<string, unknown> {
+  const ports = spec.ports.map(port => ({ ...port, name: `${port.containerPort}/${port.protocol}` }));
   const published = ports.filter(({ hostPort }) => hostPort !== undefined);
   return {
-    Image: order.image,
-    ...(order.entrypoint ? { Entrypoint: order.entrypoint } : {}),
-    ...(order.command ? { Cmd: order.command } : {}),
-    ...(order.healthCheck ? { Healthcheck: buildHealthConfig(order.healthCheck) } : {}),
+    Image: spec.image,
+    ...(spec.entrypoint ? { Entrypoint: spec.entrypoint } : {}),
+    ...(spec.command ? { Cmd: spec.command } : {}),
+    ...(spec.healthCheck ? { Healthcheck: buildHealthConfig(spec.healthCheck) } : {}),
     Env: [
-      ...Object.entries(order.environment).map(([name, value]) => `${name}=${value}`),
-      ...[...(order.secrets ?? [])].map(([name, secret]) => `${name}=${secret.reveal()}`),
+      ...Object.entries(spec.environment).map(([name, value]) => `${name}=${value}`),
+      ...[...(spec.secrets ?? [])].map(([name, secret]) => `${name}=${secret.reveal()}`),
     ],
-    Labels: toLabels(order.owner),
+    Labels: toLabels(spec.owner),
     ExposedPorts: Object.fromEntries(ports.map(({ name }) => [name, {}])),
     HostConfig: {
       ...fixedHostConfig,
-      NetworkMode: order.network,
+      NetworkMode: spec.network,
       PortBindings: Object.fromEntries(published.map(({ name, hostPort }) => [name, [{ HostPort: String(hostPort) }]])),
     },
-    NetworkingConfig: { EndpointsConfig: { [order.network]: { Aliases: [order.alias] } } },
+    NetworkingConfig: { EndpointsConfig: { [spec.network]: { Aliases: [spec.alias] } } },
   };
 }
 

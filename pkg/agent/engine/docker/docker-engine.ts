@@ -5,18 +5,24 @@ import {
   type ContainerSpec,
   type ContainerStatus,
   type Engine,
-  type EngineEvent,
   type EngineFacts,
   EngineRefusedFault,
   ImageMissingFault,
   ImagePullFault,
   type LogChunk,
+  type LogOptions,
   NameConflictFault,
+  type OnEngineEvent,
 } from '../engine.js';
 import { DockerApi } from './docker-api.js';
-import { buildContainerBody, type ContainerInspection, NODE_LABEL, readContainerStatus } from './docker-container.js';
+import {
+  buildContainerBody,
+  type ContainerInspection,
+  NODE_LABEL,
+  readContainerStatus,
+  TENANT_LABEL,
+} from './docker-container.js';
 import { followEvents, readLogFrames } from './docker-streams.js';
-import { TenantNetworks } from './tenant-networks.js';
 
 const SLOW_CALL_MS = 120_000;
 const PULL_SILENCE_MS = 300_000;
@@ -49,8 +55,8 @@ export class DockerEngine implements Engine {
     const filters = JSON.stringify({ label: [`${NODE_LABEL}=${nodeId}`] });
     const query = { all: 'true', filters };
     const { body } = await this.#api.call<readonly { Id: string }[]>('GET', '/containers/json', { query });
-    const seen = await Promise.all(body.map(({ Id }) => this.inspect(Id)));
-    return seen.filter(container => container !== undefined);
+    const containers = await Promise.all(body.map(({ Id }) => this.inspect(Id)));
+    return containers.filter(container => container !== undefined);
   }
 
   async inspect(id: string): Promise<ContainerStatus | undefined> {
@@ -81,15 +87,15 @@ export class DockerEngine implements Engine {
     }
   }
 
-  async create(order: ContainerSpec): Promise<string> {
-    await this.#networks.ensure(order.network, order.owner.tenant);
-    const { status, body } = await this.#order(order);
-    if (status === 409) return this.#settleName(order);
+  async create(spec: ContainerSpec): Promise<string> {
+    await this.#networks.ensure(spec.network, spec.owner.tenant);
+    const { status, body } = await this.#requestContainer(spec);
+    if (status === 409) return this.#settleName(spec);
     if (status !== 404) return body.Id;
 
     this.#networks.forget();
-    if (await this.hasImage(order.image)) throw new EngineRefusedFault(404, body.message);
-    throw new ImageMissingFault(order.image);
+    if (await this.hasImage(spec.image)) throw new EngineRefusedFault(404, body.message);
+    throw new ImageMissingFault(spec.image);
   }
 
   async start(id: string): Promise<void> {
@@ -116,15 +122,11 @@ export class DockerEngine implements Engine {
     if (status === 409 && (await this.inspect(id))) throw new EngineRefusedFault(409, 'the container is being removed');
   }
 
-  events(nodeId: string, seen: (event: EngineEvent | 'everything') => void, signal: AbortSignal): Promise<void> {
-    return followEvents({ api: this.#api, clock: this.#clock, nodeId }, seen, signal);
+  events(nodeId: string, onEvent: OnEngineEvent, signal: AbortSignal): Promise<void> {
+    return followEvents({ api: this.#api, clock: this.#clock, nodeId }, onEvent, signal);
   }
 
-  async *logs(
-    id: string,
-    { follow, tail }: { follow: boolean; tail: number },
-    signal: AbortSignal,
-  ): AsyncGenerator<LogChunk> {
+  async *logs(id: string, { follow, tail }: LogOptions, signal: AbortSignal): AsyncGenerator<LogChunk> {
     const query = { stdout: 'true', stderr: 'true', follow: String(follow), tail: String(tail) };
     try {
       const stream = await this.#api.open('GET', `/containers/${id}/logs`, { query, silenceMs: 0, signal });
@@ -138,17 +140,17 @@ export class DockerEngine implements Engine {
     return this.#api.close();
   }
 
-  async #order(order: ContainerSpec): Promise<{ status: number; body: { Id: string; message: string } }> {
+  async #requestContainer(spec: ContainerSpec): Promise<{ status: number; body: { Id: string; message: string } }> {
     try {
       return await this.#api.call('POST', '/containers/create', {
-        query: { name: order.name },
-        body: buildContainerBody(order),
+        query: { name: spec.name },
+        body: buildContainerBody(spec),
         expected: [404, 409],
         answerWithinMs: SLOW_CALL_MS,
       });
     } catch (thrown) {
       // The engine quotes the variable that it refuses.
-      const hasValue = thrown instanceof EngineRefusedFault && quotes(thrown.message, order.secrets);
+      const hasValue = thrown instanceof EngineRefusedFault && hasSecret(thrown.message, spec.secrets);
       throw hasValue
         ? new EngineRefusedFault(thrown.status, 'the engine refused an environment variable that comes from a secret')
         : thrown;
@@ -159,24 +161,78 @@ export class DockerEngine implements Engine {
     return this.#api.call<ContainerInspection>('GET', `/containers/${idOrName}/json`, { expected: [404] });
   }
 
-  async #settleName(order: ContainerSpec): Promise<string> {
-    const { status, body } = await this.#inspect(order.name);
-    if (status === 404) return this.create(order); // it was removed meanwhile
+  async #settleName(spec: ContainerSpec): Promise<string> {
+    const { status, body } = await this.#inspect(spec.name);
+    if (status === 404) return this.create(spec); // it was removed meanwhile
 
     const holder = readContainerStatus(body);
-    switch (claimName(holder?.owner, order.owner)) {
+    switch (claimName(holder?.owner, spec.owner)) {
       case 'adopt':
         return body.Id;
       case 'replace':
         await this.remove(body.Id);
-        return this.create(order);
+        return this.create(spec);
       case 'conflict':
-        throw new NameConflictFault(order.name);
+        throw new NameConflictFault(spec.name);
     }
   }
 }
 
 /** Whether a text contains one of the secret values. */
-function quotes(text: string, secrets: ContainerSpec['secrets']): boolean {
+function hasSecret(text: string, secrets: ContainerSpec['secrets']): boolean {
   return [...(secrets?.values() ?? [])].some(secret => text.includes(secret.reveal()));
+}
+
+interface Network {
+  readonly Id: string;
+  readonly Name: string;
+  readonly Created: string;
+  readonly Labels: Readonly<Record<string, string>> | null;
+}
+
+/** Creates each tenant's bridge network when it is first needed, and remembers that it exists. */
+class TenantNetworks {
+  readonly #api: DockerApi;
+  readonly #ensured = new Map<string, Promise<void>>();
+
+  constructor(api: DockerApi) {
+    this.#api = api;
+  }
+
+  /** Resolves when the network exists. */
+  ensure(name: string, tenant: string): Promise<void> {
+    const known = this.#ensured.get(name);
+    if (known) return known;
+
+    const ensured = this.#ensure(name, tenant);
+    this.#ensured.set(name, ensured);
+    ensured.catch(() => this.#ensured.delete(name));
+    return ensured;
+  }
+
+  /** Called when networks may have been deleted: they are checked again on next use. */
+  forget(): void {
+    this.#ensured.clear();
+  }
+
+  async #ensure(name: string, tenant: string): Promise<void> {
+    if ((await this.#named(name)).length === 0) {
+      await this.#api.call('POST', '/networks/create', {
+        body: { Name: name, Driver: 'bridge', CheckDuplicate: true, Labels: { [TENANT_LABEL]: tenant } },
+        expected: [409],
+      });
+    }
+    const [oldest, ...twins] = await this.#named(name);
+    if (oldest?.Labels?.[TENANT_LABEL] !== tenant) throw new NameConflictFault(name);
+    // Engines before 25 let two agents create the same name at the same moment. All agents keep the oldest.
+    for (const { Id } of twins) await this.#api.call('DELETE', `/networks/${Id}`, { expected: [403, 404, 409] });
+  }
+
+  async #named(name: string): Promise<readonly Network[]> {
+    const filters = JSON.stringify({ name: [name] });
+    const { body } = await this.#api.call<readonly Network[]>('GET', '/networks', { query: { filters } });
+    return body
+      .filter(({ Name }) => Name === name)
+      .toSorted((a, b) => a.Created.localeCompare(b.Created) || a.Id.localeCompare(b.Id));
+  }
 }

@@ -1,6 +1,6 @@
 import { type Clock, sleep } from '../../../clock/index.js';
 import { readDocuments } from '../../../ndjson/index.js';
-import { type EngineEvent, EngineUnreachableFault, type LogChunk } from '../engine.js';
+import { EngineUnreachableFault, type LogChunk, type OnEngineEvent } from '../engine.js';
 import type { DockerApi } from './docker-api.js';
 import { NODE_LABEL, REPLICA_LABEL } from './docker-container.js';
 
@@ -22,7 +22,7 @@ interface DockerEvent {
  */
 export async function followEvents(
   { api, clock, nodeId }: { readonly api: DockerApi; readonly clock: Clock; readonly nodeId: string },
-  seen: (event: EngineEvent | 'everything') => void,
+  onEvent: OnEngineEvent,
   signal: AbortSignal,
 ): Promise<void> {
   const filters = JSON.stringify({ type: ['container'], label: [`${NODE_LABEL}=${nodeId}`], event: ACTIONS });
@@ -31,12 +31,12 @@ export async function followEvents(
     try {
       const query = { filters, ...(since === undefined ? {} : { since }) };
       const stream = await api.open('GET', '/events', { query, silenceMs: 0, signal });
-      seen('everything');
+      onEvent('everything');
       for await (const document of readDocuments(stream)) {
         const { timeNano, Actor } = document as DockerEvent;
         if (timeNano !== undefined) since = (timeNano / 1e9).toFixed(9);
         const replica = Actor?.Attributes?.[REPLICA_LABEL];
-        if (replica) seen({ replica });
+        if (replica) onEvent({ replica });
       }
     } catch {
       // The engine is unreachable: the caller learns it from its other calls.
