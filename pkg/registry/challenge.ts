@@ -1,8 +1,8 @@
-import type { RegistryResponse } from './http-exchange.js';
+import { isFinal, type RegistryResponse } from './http-exchange.js';
 import type { ImageLocation } from './image-location.js';
 import { type ImageCheck, toUnreachable } from './image-check.js';
 import { findRealm, type RegistryPolicy } from './policy.js';
-import { isFinal, type RegistryTransport } from './transport.js';
+import type { RegistryTransport } from './transport.js';
 
 /** One challenge of a `WWW-Authenticate` header, RFC 9110 section 11. */
 export interface Challenge {
@@ -60,11 +60,6 @@ export interface RegistryCredentials {
   credentialsFor(tenant: string, host: string, signal: AbortSignal): Promise<CredentialLookup>;
 }
 
-/** For an installation without a secrets store: no tenant has a credential. */
-export const noRegistryCredentials: RegistryCredentials = {
-  credentialsFor: () => Promise.resolve({ kind: 'none' }),
-};
-
 /** A token that is valid in a header and not too long for servers. */
 const TOKEN = /^[\x21-\x7e]{1,12000}$/;
 const SERVICE_MAX = 256;
@@ -82,7 +77,7 @@ export interface ChallengeInput {
  * The credential goes only to the registry it belongs to and to a token server that is known to be that registry's.
  */
 export async function answerChallenge(
-  line: RegistryTransport,
+  transport: RegistryTransport,
   { policy, location, credential }: ChallengeInput,
   challenges: readonly Challenge[],
 ): Promise<string | ImageCheck> {
@@ -99,7 +94,7 @@ export async function answerChallenge(
   if (service !== undefined) url.searchParams.set('service', service.slice(0, SERVICE_MAX));
   // Never the scope of the challenge: a token that may do more than pull is worth stealing.
   url.searchParams.set('scope', `repository:${location.repository}:pull`);
-  const answer = await line.requestToken(url, host, credential ? { authorization: formatBasic(credential) } : {});
+  const answer = await transport.requestToken(url, host, credential ? { authorization: formatBasic(credential) } : {});
   return isFinal(answer) ? answer : readToken(answer);
 }
 

@@ -3,7 +3,7 @@ import { request as secureRequest } from 'node:https';
 import { isIP, isIPv6, type LookupFunction } from 'node:net';
 
 import type { Host } from './image-location.js';
-import type { UnreachableReason } from './image-check.js';
+import { type ImageCheck, toUnreachable, type UnreachableReason } from './image-check.js';
 
 /** The largest response body that is read. */
 export const RESPONSE_MAX = 64 * 1024;
@@ -31,10 +31,12 @@ export interface RegistryResponse {
   readonly body: Buffer;
 }
 
-/** A response, or why there is none. */
-export type HttpExchangeResult =
-  | { readonly kind: 'answer'; readonly answer: RegistryResponse }
-  | { readonly kind: 'failed'; readonly reason: UnreachableReason };
+/** A response to continue from, or the final result of the check. */
+export type RegistryResult = RegistryResponse | ImageCheck;
+
+export function isFinal(result: RegistryResult): result is ImageCheck {
+  return 'outcome' in result;
+}
 
 /**
  * Sends one request on its own connection, and follows no redirect.
@@ -42,31 +44,30 @@ export type HttpExchangeResult =
  * The name is used for the certificate check and the Host header; the connection goes to one of the given addresses, so a
  * DNS answer that changes meanwhile has no effect.
  */
-export async function sendHttp(request: HttpExchangeRequest): Promise<HttpExchangeResult> {
+export async function sendHttp(request: HttpExchangeRequest): Promise<RegistryResult> {
   try {
     const response = await sendHead(request);
     const body = request.method === 'HEAD' ? Buffer.alloc(0) : await readBody(response);
     response.destroy();
-    if (!body) return { kind: 'failed', reason: 'too_large' };
-    return { kind: 'answer', answer: { status: response.statusCode ?? 0, headers: response.headers, body } };
+    if (!body) return toUnreachable('too_large');
+    return { status: response.statusCode ?? 0, headers: response.headers, body };
   } catch (thrown) {
     const { code = '' } = thrown as NodeJS.ErrnoException;
-    return { kind: 'failed', reason: request.signal.aborted ? 'late' : toReason(code) };
+    return toUnreachable(request.signal.aborted ? 'late' : toReason(code));
   }
 }
 
 function sendHead({ scheme, host, addresses, ca, ...rest }: HttpExchangeRequest): Promise<IncomingMessage> {
-  const { name } = host;
   const options = {
     ...rest,
-    host: name,
+    host: host.name,
     port: host.port ?? (scheme === 'https' ? 443 : 80),
     agent: false,
     lookup: lookupOnly(addresses),
     maxHeaderSize: HEAD_MAX,
     headers: { ...rest.headers, host: host.text },
     ...(scheme === 'https' && {
-      servername: isIP(name) === 0 ? name : '',
+      servername: isIP(host.name) === 0 ? host.name : '',
       minVersion: 'TLSv1.2' as const,
       ...(ca && { ca: [...ca] }),
     }),
@@ -82,10 +83,10 @@ function sendHead({ scheme, host, addresses, ca, ...rest }: HttpExchangeRequest)
 
 /** A look-up function that returns exactly these addresses. */
 function lookupOnly(addresses: readonly string[]): LookupFunction {
-  const found = addresses.map(address => ({ address, family: isIPv6(address) ? 6 : 4 }));
+  const all = addresses.map(address => ({ address, family: isIPv6(address) ? 6 : 4 }));
   return (_name, options, answer) => {
-    if (options.all) answer(null, found);
-    else answer(null, found[0]?.address ?? '', found[0]?.family ?? 4);
+    if (options.all) answer(null, all);
+    else answer(null, all[0]?.address ?? '', all[0]?.family ?? 4);
   };
 }
 

@@ -65,7 +65,7 @@ const LIFETIME_MS: Partial<Readonly<Record<ImageCheck['outcome'], number>>> = { 
 export class ImageCheckCache {
   readonly #clock: Clock;
   readonly #capacity: number;
-  readonly #answers = new Map<string, { readonly check: ImageCheck; readonly until: number }>();
+  readonly #results = new Map<string, { readonly check: ImageCheck; readonly until: number }>();
 
   constructor(clock: Clock, capacity: number) {
     this.#clock = clock;
@@ -73,25 +73,25 @@ export class ImageCheckCache {
   }
 
   get size(): number {
-    return this.#answers.size;
+    return this.#results.size;
   }
 
   get(key: string): ImageCheck | undefined {
-    const answer = this.#answers.get(key);
-    if (!answer) return undefined;
-    this.#answers.delete(key);
-    if (answer.until <= this.#clock.monotonic()) return undefined;
-    this.#answers.set(key, answer);
-    return answer.check;
+    const cached = this.#results.get(key);
+    if (!cached) return undefined;
+    this.#results.delete(key);
+    if (cached.until <= this.#clock.monotonic()) return undefined;
+    this.#results.set(key, cached);
+    return cached.check;
   }
 
   /** Caches a result of the registry. An unreachable registry is not cached: it may be back already. */
   put(key: string, check: ImageCheck): void {
     const lifetime = LIFETIME_MS[check.outcome];
     if (lifetime === undefined) return;
-    this.#answers.delete(key);
-    this.#answers.set(key, { check, until: this.#clock.monotonic() + lifetime });
-    const [oldest] = this.#answers.keys();
-    if (this.#answers.size > this.#capacity && oldest !== undefined) this.#answers.delete(oldest);
+    this.#results.delete(key);
+    this.#results.set(key, { check, until: this.#clock.monotonic() + lifetime });
+    const [oldest] = this.#results.keys();
+    if (this.#results.size > this.#capacity && oldest !== undefined) this.#results.delete(oldest);
   }
 }

@@ -42,7 +42,7 @@ export class ImageChecker implements ImageFacts {
   readonly #credentials: RegistryCredentials;
   readonly #resolve: HostResolver;
   readonly #ca: readonly string[] | undefined;
-  readonly #answers: ImageCheckCache;
+  readonly #results: ImageCheckCache;
   readonly #slots = new TenantSemaphore(CHECKS_PER_TENANT);
   readonly #underway = new Map<string, Promise<ImageCheck>>();
 
@@ -53,7 +53,7 @@ export class ImageChecker implements ImageFacts {
     this.#credentials = credentials;
     this.#resolve = resolve;
     this.#ca = loadCertificates(settings.registryCaFile);
-    this.#answers = new ImageCheckCache(clock, CACHE_CAPACITY);
+    this.#results = new ImageCheckCache(clock, CACHE_CAPACITY);
   }
 
   /** What admission needs to know of an image. */
@@ -64,21 +64,21 @@ export class ImageChecker implements ImageFacts {
   /** Checks an image within five seconds, and never throws. Concurrent checks of the same image share one request. */
   check(tenant: string, reference: string): Promise<ImageCheck> {
     const key = `${tenant} ${reference}`;
-    const known = this.#answers.get(key);
+    const known = this.#results.get(key);
     if (known) return Promise.resolve(known);
 
     const underway = this.#underway.get(key);
     if (underway) return underway;
-    const asking = this.#ask(tenant, reference).then(check => {
+    const checking = this.#checkNow(tenant, reference).then(check => {
       this.#underway.delete(key);
-      this.#answers.put(key, check);
+      this.#results.put(key, check);
       return check;
     });
-    this.#underway.set(key, asking);
-    return asking;
+    this.#underway.set(key, checking);
+    return checking;
   }
 
-  async #ask(tenant: string, reference: string): Promise<ImageCheck> {
+  async #checkNow(tenant: string, reference: string): Promise<ImageCheck> {
     const parsed = parseImageReference(reference);
     const location = parsed ? locateImage(parsed, this.#policy.defaultRegistry) : 'host';
     if (location === 'host') return toRefused('host');
@@ -98,9 +98,9 @@ export class ImageChecker implements ImageFacts {
     if (!(await this.#slots.acquire(tenant, signal))) return toUnreachable('busy');
     try {
       const [policy, resolve, ca] = [this.#policy, this.#resolve, this.#ca];
-      const line = new RegistryTransport({ policy, resolve, ...(ca && { ca }), signal });
+      const transport = new RegistryTransport({ policy, resolve, ...(ca && { ca }), signal });
       const credential = () => this.#credentialFor(tenant, location.registry.text, signal);
-      return await checkImage(line, { policy, location, credential });
+      return await checkImage(transport, { policy, location, credential });
     } finally {
       this.#slots.release(tenant);
     }

@@ -65,27 +65,16 @@ export function parseHost(text: string): Host | undefined {
   const port = digits === undefined ? undefined : Number(digits);
   if (port !== undefined && (port < 1 || port > PORT_MAX)) return undefined;
 
-  const name = written.startsWith('[')
-    ? normaliseAddress(written)
-    : isIPv4(written) || isName(written)
-      ? written
-      : undefined;
-  return name === undefined ? undefined : buildHost(name, port);
-}
-
-/** The host that a URL points at. */
-export function hostOfUrl(url: URL): Host | undefined {
-  return parseHost(url.host);
+  const isPlain = isIPv4(written) || isName(written);
+  const name = written.startsWith('[') ? normaliseAddress(written) : isPlain ? written : undefined;
+  if (name === undefined) return undefined;
+  const bare = isIPv6(name) ? `[${name}]` : name;
+  return port === undefined ? { name, text: bare } : { name, port, text: `${bare}:${port}` };
 }
 
 /** Whether two hosts are the same listener; the default port is that of https. */
 export function isSameHost(one: Host, other: Host): boolean {
   return one.name === other.name && (one.port ?? 443) === (other.port ?? 443);
-}
-
-function buildHost(name: string, port: number | undefined): Host {
-  const bare = isIPv6(name) ? `[${name}]` : name;
-  return port === undefined ? { name, text: bare } : { name, port, text: `${bare}:${port}` };
 }
 
 /** The canonical spelling, which URL produces. */

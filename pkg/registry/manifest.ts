@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 
 import { answerChallenge, type Challenge, type CredentialLookup, parseChallenges } from './challenge.js';
-import type { RegistryResponse } from './http-exchange.js';
+import { isFinal, type RegistryResponse } from './http-exchange.js';
 import type { ImageLocation } from './image-location.js';
 import { type ImageCheck, toUnreachable } from './image-check.js';
 import type { RegistryPolicy } from './policy.js';
-import { isFinal, type RegistryTransport } from './transport.js';
+import type { RegistryTransport } from './transport.js';
 
 /** Manifests and manifest lists, of Docker and of OCI. */
 const MEDIA_TYPES: readonly string[] = [
@@ -19,7 +19,7 @@ const DIGEST = /^(?:sha256:[a-f0-9]{64}|sha384:[a-f0-9]{96}|sha512:[a-f0-9]{128}
 const UNKNOWN: readonly unknown[] = ['MANIFEST_UNKNOWN', 'NAME_UNKNOWN', 'NOT_FOUND'];
 
 /** The registry requires authentication. */
-export interface ChallengeResult {
+interface ChallengeResult {
   readonly challenges: readonly Challenge[];
 }
 
@@ -30,27 +30,27 @@ export interface ChallengeResult {
  * 404, but only a registry sends the error code of a missing manifest.
  */
 export async function checkManifest(
-  line: RegistryTransport,
+  transport: RegistryTransport,
   location: ImageLocation,
   authorization?: string,
 ): Promise<ImageCheck | ChallengeResult> {
   const headers = { accept: MEDIA_TYPES.join(', '), ...(authorization !== undefined && { authorization }) };
   const path = `/v2/${location.repository}/manifests/${location.reference}`;
-  const head = await line.requestRegistry(location.registry, { method: 'HEAD', path, headers });
+  const head = await transport.requestRegistry(location.registry, { method: 'HEAD', path, headers });
   if (isFinal(head)) return head;
   if (![400, 404, 405, 501].includes(head.status)) return interpretResponse(head, location);
 
-  const full = await line.requestRegistry(location.registry, { method: 'GET', path, headers });
+  const full = await transport.requestRegistry(location.registry, { method: 'GET', path, headers });
   if (isFinal(full)) return full;
-  return interpretResponse(full, location, sha256(full.body));
+  return interpretResponse(full, location, `sha256:${createHash('sha256').update(full.body).digest('hex')}`);
 }
 
 /** Fetches the challenges of a registry that allowed anonymous access. */
 export async function fetchChallenges(
-  line: RegistryTransport,
+  transport: RegistryTransport,
   { registry }: ImageLocation,
 ): Promise<readonly Challenge[]> {
-  const answer = await line.requestRegistry(registry, { method: 'GET', path: '/v2/', headers: {} });
+  const answer = await transport.requestRegistry(registry, { method: 'GET', path: '/v2/', headers: {} });
   return isFinal(answer) || answer.status !== 401 ? [] : readChallenges(answer);
 }
 
@@ -103,10 +103,6 @@ function readChallenges({ headers }: RegistryResponse): readonly Challenge[] {
   return parseChallenges(headers['www-authenticate']);
 }
 
-function sha256(body: Buffer): string {
-  return `sha256:${createHash('sha256').update(body).digest('hex')}`;
-}
-
 /** What checking an image needs. */
 export interface ImageCheckInput {
   readonly policy: RegistryPolicy;
@@ -121,29 +117,30 @@ export interface ImageCheckInput {
  * A registry may hide images from anonymous clients, so an absence counts only when the tenant's credential was used, or
  * there is none.
  */
-export async function checkImage(line: RegistryTransport, conversation: ImageCheckInput): Promise<ImageCheck> {
-  const { location, credential } = conversation;
-  const first = await checkManifest(line, location);
+export async function checkImage(transport: RegistryTransport, input: ImageCheckInput): Promise<ImageCheck> {
+  const { location, credential } = input;
+  const first = await checkManifest(transport, location);
   if ('outcome' in first && first.outcome !== 'absent') return first;
 
   const known = await credential();
-  if ('challenges' in first) return checkAsTenant(line, conversation, known, first.challenges);
+  if ('challenges' in first) return checkAsTenant(transport, input, known, first.challenges);
   if (known.kind === 'none') return first;
   if (known.kind === 'unavailable') return { outcome: 'credential_store_unavailable' };
 
-  const challenges = await fetchChallenges(line, location);
-  return challenges.length === 0 ? first : checkAsTenant(line, conversation, known, challenges);
+  const challenges = await fetchChallenges(transport, location);
+  return challenges.length === 0 ? first : checkAsTenant(transport, input, known, challenges);
 }
 
 async function checkAsTenant(
-  line: RegistryTransport,
+  transport: RegistryTransport,
   { policy, location }: ImageCheckInput,
   known: CredentialLookup,
-  challenges: Parameters<typeof answerChallenge>[2],
+  challenges: readonly Challenge[],
 ): Promise<ImageCheck> {
-  const visitor = { policy, location, ...(known.kind === 'found' && { credential: known.credential }) };
-  const authorization = await answerChallenge(line, visitor, challenges);
-  const second = typeof authorization === 'string' ? await checkManifest(line, location, authorization) : authorization;
+  const input = { policy, location, ...(known.kind === 'found' && { credential: known.credential }) };
+  const authorization = await answerChallenge(transport, input, challenges);
+  const second =
+    typeof authorization === 'string' ? await checkManifest(transport, location, authorization) : authorization;
   const check = 'challenges' in second ? toUnreachable('denied') : second;
   return known.kind === 'unavailable' && mayDependOnCredential(check)
     ? { outcome: 'credential_store_unavailable' }

@@ -1,7 +1,7 @@
 import { BlockList, isIP } from 'node:net';
 
 import { InvalidSettingFault, type Settings } from '../config/index.js';
-import { type Host, hostOfUrl, isSameHost, parseHost } from './image-location.js';
+import { type Host, isSameHost, parseHost } from './image-location.js';
 
 /** The settings that control which registries may be contacted. */
 export type RegistrySettings = Pick<
@@ -61,7 +61,7 @@ export function mayConnect({ insecure }: RegistryPolicy, host: Host, addresses: 
 export function findRealm(policy: RegistryPolicy, registry: Host, text: string): { url: URL; host: Host } | undefined {
   if (!URL.canParse(text)) return undefined;
   const url = new URL(text);
-  const host = hostOfUrl(url);
+  const host = parseHost(url.host);
   if (!host || url.username !== '' || url.password !== '') return undefined;
 
   const isPlain = url.protocol === 'http:' && policy.insecure.has(host.text);
@@ -110,22 +110,18 @@ const specialNetworks = buildBlockList(
 /** The only IPv6 addresses that are handed out for hosts on the internet. */
 const globalUnicast = buildBlockList([], ['2000::/3']);
 
+const mappedNetwork = buildBlockList([], ['::ffff:0:0/96']);
+
 /** Classifies an address. Text that is not an address is `special`, so it is never connected to. */
 export function classifyAddress(address: string): AddressClass {
   const version = isIP(address);
   if (version === 0) return 'special';
   const family = version === 4 ? 'ipv4' : 'ipv6';
   // An IPv4-mapped IPv6 address would match the IPv4 networks, so it is refused first.
-  if (family === 'ipv6' && isMapped(address)) return 'special';
+  if (family === 'ipv6' && mappedNetwork.check(address, family)) return 'special';
   if (privateNetworks.check(address, family)) return 'private';
   if (specialNetworks.check(address, family)) return 'special';
   return family === 'ipv4' || globalUnicast.check(address, family) ? 'public' : 'special';
-}
-
-const mapped = buildBlockList([], ['::ffff:0:0/96']);
-
-function isMapped(address: string): boolean {
-  return mapped.check(address, 'ipv6');
 }
 
 function buildBlockList(ipv4: readonly string[], ipv6: readonly string[]): BlockList {

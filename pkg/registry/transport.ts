@@ -1,15 +1,9 @@
 import { lookup, Resolver } from 'node:dns/promises';
 import { isIP } from 'node:net';
 
-import {
-  type HttpExchangeRequest,
-  type HttpExchangeResult,
-  type RegistryResponse,
-  type Scheme,
-  sendHttp,
-} from './http-exchange.js';
+import { type HttpExchangeRequest, isFinal, type RegistryResult, type Scheme, sendHttp } from './http-exchange.js';
 import type { Host } from './image-location.js';
-import { type ImageCheck, toRefused, toUnreachable } from './image-check.js';
+import { toRefused, toUnreachable } from './image-check.js';
 import { isListed, mayConnect, type RegistryPolicy } from './policy.js';
 
 /** What one check needs. */
@@ -23,13 +17,6 @@ export interface TransportEnv {
 }
 
 export type RegistryRequest = Pick<HttpExchangeRequest, 'method' | 'path' | 'headers'>;
-
-/** A response to continue from, or the final result of the check. */
-export type RegistryResult = RegistryResponse | ImageCheck;
-
-export function isFinal(reached: RegistryResult): reached is ImageCheck {
-  return 'outcome' in reached;
-}
 
 /**
  * Requests to a registry and its token server during one check.
@@ -54,24 +41,22 @@ export class RegistryTransport {
    * downgrade it to get the credential in clear text.
    */
   async requestRegistry(host: Host, request: RegistryRequest): Promise<RegistryResult> {
-    const reached = await this.#exchange(this.#scheme ?? 'https', host, request);
+    const result = await this.#exchange(this.#scheme ?? 'https', host, request);
     const isFirst = this.#scheme === undefined;
     this.#scheme ??= 'https';
-    if (!isFirst || !this.#env.policy.insecure.has(host.text) || !isUnencrypted(reached)) return toResult(reached);
+    if (!isFirst || !this.#env.policy.insecure.has(host.text) || !mayLackTls(result)) return result;
 
     this.#scheme = 'http';
-    return toResult(await this.#exchange('http', host, request));
+    return this.#exchange('http', host, request);
   }
 
   /** Requests a token from a token server that the policy allows. */
-  async requestToken(url: URL, host: Host, headers: RegistryRequest['headers']): Promise<RegistryResult> {
+  requestToken(url: URL, host: Host, headers: RegistryRequest['headers']): Promise<RegistryResult> {
     const scheme = url.protocol === 'http:' ? 'http' : 'https';
-    return toResult(
-      await this.#exchange(scheme, host, { method: 'GET', path: `${url.pathname}${url.search}`, headers }),
-    );
+    return this.#exchange(scheme, host, { method: 'GET', path: `${url.pathname}${url.search}`, headers });
   }
 
-  async #exchange(scheme: Scheme, host: Host, request: RegistryRequest): Promise<HttpExchangeResult | ImageCheck> {
+  async #exchange(scheme: Scheme, host: Host, request: RegistryRequest): Promise<RegistryResult> {
     const { policy, signal, ca } = this.#env;
     const addresses = await this.#resolveOnce(host.name, isListed(policy, host));
     if (signal.aborted) return toUnreachable('late');
@@ -84,26 +69,17 @@ export class RegistryTransport {
     const known = this.#addresses.get(name);
     if (known) return known;
     const { resolve, signal } = this.#env;
-    const found =
-      isIP(name) === 0
-        ? withDeadline(
-            signal,
-            resolve(name, listed, signal).catch(() => []),
-            [],
-          )
-        : Promise.resolve([name]);
-    this.#addresses.set(name, found);
-    return found;
+    const resolveName = () =>
+      withDeadline<readonly string[]>(signal, resolve(name, listed, signal), []).catch(() => []);
+    const addresses = isIP(name) === 0 ? resolveName() : Promise.resolve([name]);
+    this.#addresses.set(name, addresses);
+    return addresses;
   }
 }
 
-function isUnencrypted(reached: HttpExchangeResult | ImageCheck): boolean {
-  return 'kind' in reached && reached.kind === 'failed' && ['no_tls', 'no_connection'].includes(reached.reason);
-}
-
-function toResult(reached: HttpExchangeResult | ImageCheck): RegistryResult {
-  if ('outcome' in reached) return reached;
-  return reached.kind === 'answer' ? reached.answer : toUnreachable(reached.reason);
+function mayLackTls(result: RegistryResult): boolean {
+  if (!isFinal(result) || result.outcome !== 'unreachable') return false;
+  return result.reason === 'no_tls' || result.reason === 'no_connection';
 }
 
 /**
@@ -126,8 +102,7 @@ export const systemResolver: HostResolver = (name, listed, signal) =>
   listed ? resolveBySystem(name) : resolveByDns(name, signal);
 
 async function resolveBySystem(name: string): Promise<readonly string[]> {
-  const found = await lookup(name, { all: true });
-  return found.map(({ address }) => address);
+  return (await lookup(name, { all: true })).map(({ address }) => address);
 }
 
 async function resolveByDns(name: string, signal: AbortSignal): Promise<readonly string[]> {
