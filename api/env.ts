@@ -5,6 +5,7 @@ import type { Settings } from '../pkg/config/index.js';
 import type { Logger } from '../pkg/log/index.js';
 import type { Metrics } from '../pkg/metrics/index.js';
 import type { ImageFacts } from '../pkg/registry/index.js';
+import type { StoreReport } from '../pkg/process/store-monitor.js';
 import type { SecretStore } from '../pkg/secrets/index.js';
 import type { Cache, Store } from '../pkg/store/index.js';
 import type { RoutesEnv } from './routes/index.js';
@@ -18,6 +19,8 @@ export interface ApiDeps {
   readonly random: Random;
   readonly log: Logger;
   readonly metrics: Metrics;
+  /** How full the store is; undefined while that is not known. */
+  readonly storeReport?: () => StoreReport | undefined;
   readonly keyring: Keyring;
   /** Asks registries whether they have an image. Without it images are not checked. */
   readonly images?: ImageFacts;

@@ -11,6 +11,7 @@ import { untilAborted } from '../pkg/clock/index.js';
 import { createMetrics } from '../pkg/metrics/index.js';
 import { openBackend } from '../pkg/process/control-plane.js';
 import { readSettings, runProcess } from '../pkg/process/index.js';
+import { StoreMonitor } from '../pkg/process/store-monitor.js';
 import { ImageChecker } from '../pkg/registry/index.js';
 import { createRegistryCredentials } from '../pkg/secrets/index.js';
 import { untilReachable } from '../pkg/store/index.js';
@@ -28,12 +29,15 @@ await runProcess(
     const backend = await openBackend(settings, env, signal);
     if (!backend) return;
     const { store, secrets, cache } = backend;
+    const metrics = createMetrics();
+    const monitor = new StoreMonitor({ ...env, store, metrics, quotaBytes: settings.etcdQuotaBytes });
     const api = createApi({
       ...env,
       store,
       cache,
       settings,
-      metrics: createMetrics(),
+      metrics,
+      storeReport: () => monitor.report,
       keyring,
       secrets,
       ...(settings.registryCheck && {
@@ -43,6 +47,7 @@ await runProcess(
 
     backend.fillCache({ history: settings.tailBuffer });
     const aborted = untilAborted(signal);
+    const monitoring = monitor.run(signal);
     const file = settings.options['bootstrap-file'];
     if (file !== undefined) await untilReachable(() => bootstrap({ ...env, store, keyring, file }), env, signal);
     await Promise.race([cache.ready, aborted]);
@@ -52,6 +57,7 @@ await runProcess(
       await aborted;
       await server.close();
     }
+    await monitoring;
     await backend.close();
     env.log.info('server stopped');
   },

@@ -11,6 +11,8 @@ import { toPlacementPolicy } from '../pkg/fleet/index.js';
 import { createMetrics } from '../pkg/metrics/index.js';
 import { openBackend } from '../pkg/process/control-plane.js';
 import { listenForMetrics, readSettings, runProcess } from '../pkg/process/index.js';
+import { StoreMonitor } from '../pkg/process/store-monitor.js';
+import { compactPeriodically } from '../pkg/store/index.js';
 import { createControllers } from './index.js';
 import { createLoops, selectLoops, createSecretLoops } from './list.js';
 
@@ -41,7 +43,12 @@ await runProcess(
 
     backend.fillCache();
     env.log.info('controllers started');
-    await controllers.run(signal);
+    const compacting = compactPeriodically(
+      { ...env, store, everyMs: settings.etcdCompactEverySeconds * 1_000 },
+      signal,
+    );
+    const monitor = new StoreMonitor({ ...env, store, metrics, quotaBytes: settings.etcdQuotaBytes });
+    await Promise.all([controllers.run(signal), compacting, monitor.run(signal)]);
     listener?.close();
     await backend.close();
     env.log.info('controllers stopped');

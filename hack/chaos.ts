@@ -45,6 +45,9 @@ const STORM_MS = 30_000;
 /** Clients without a pause between operations, on a quiet cluster, are what makes most of the operations. */
 const CALM_MS = 5_000;
 
+// Members, namespaces and files are taken down when the process exits, however it is told to.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(130));
+
 const rows: Row[] = [];
 const failures: string[] = [];
 
@@ -66,10 +69,11 @@ function note(row: Row, { violations, operations, unknown }: WorkloadOutcome, re
   row.doubled += count('nothing doubled');
   row.others += violations.length - count('nothing lost') - count('nothing doubled');
   row.resumedAfterMs = Math.max(row.resumedAfterMs, resumedAfterMs);
-  const where = `${row.fault} on ${row.members} members`;
+  const where = `${row.fault} on ${row.members} member${row.members === 1 ? '' : 's'}`;
+  const seconds = (resumedAfterMs / 1_000).toFixed(1);
+  console.log(`${where}: ${operations} operations, ${violations.length} broken promises, resumed after ${seconds} s`);
   for (const { promise, because } of violations) failures.push(`${where}: ${promise}: ${because}`);
-  if (resumedAfterMs > RESUMED_WITHIN_MS)
-    failures.push(`${where}: service resumed after ${(resumedAfterMs / 1_000).toFixed(1)} s`);
+  if (resumedAfterMs > RESUMED_WITHIN_MS) failures.push(`${where}: service resumed after ${seconds} s`);
 }
 
 async function runFaults(cluster: EtcdCluster, fault: Fault): Promise<void> {
@@ -97,7 +101,7 @@ async function runStorms(cluster: EtcdCluster, operations: number): Promise<void
     const outcome = await workload.judge();
     judged += outcome.operations;
     note(rowOf('storm', cluster.size), outcome, outcome.measureResume(since));
-    console.log(`storm of seed ${seed} on ${cluster.size} members: ${outcome.operations} operations, ${judged} in all`);
+    console.log(`seed ${seed}: ${judged} operations in all`);
   }
 }
 
@@ -119,7 +123,6 @@ for (const members of [3, 1]) {
   const cluster = await EtcdCluster.start({ members, arguments: TEST_ETCD_ARGUMENTS });
   try {
     for (const fault of faults.filter(({ members: fewest }) => fewest <= members)) {
-      console.log(`${fault.name} on ${members} member${members === 1 ? '' : 's'}`);
       await runFaults(cluster, fault).catch((thrown: unknown) => {
         failures.push(`${fault.name} on ${members} members: ${String(thrown)}`);
       });

@@ -98,6 +98,8 @@ export const keys = {
   leader: (loop: string) => joinKey('leaders/', loop),
   /** Written by a read barrier to make the watch deliver something. */
   barrier: () => 'barrier',
+  /** The revision that the store is compacted to next. */
+  compaction: () => 'compaction',
   /** Put to close an epoch of a writer: batches that carry its id are not made any more. */
   epoch: (id: string) => joinKey('epochs/', id),
 } as const;

@@ -13,7 +13,7 @@ const REPORT_EVERY_MS = 100;
 
 const { file, ...options } = JSON.parse(process.argv[2]!) as RecordingClientOptions & { readonly file: string };
 const client = new RecordingClient(options);
-const report = setInterval(() => process.send?.({ progress: client.progress }), REPORT_EVERY_MS);
+const report = setInterval(() => process.send?.({ progress: client.progress }, () => undefined), REPORT_EVERY_MS);
 
 async function obey(order: Order): Promise<void> {
   if (order.do === 'quiesce') {

@@ -41,11 +41,13 @@ export class EtcdCluster {
   readonly #options: EtcdClusterOptions;
   readonly #members: readonly EtcdMember[];
   readonly #server: CertificateFiles;
+  readonly #removeFolder = () => rmSync(this.folder, { recursive: true, force: true });
 
   private constructor(folder: string, network: MemberNetwork, ports: readonly number[], options: EtcdClusterOptions) {
     this.folder = folder;
     this.network = network;
     this.#options = options;
+    process.once('exit', this.#removeFolder);
     const authority = new TestAuthority(folder);
     this.#server = authority.issue('etcd', network.addresses);
     this.certificates = authority.issue('mooring', []);
@@ -229,7 +231,8 @@ export class EtcdCluster {
     await Promise.all(this.#members.map((_, member) => this.kill(member)));
     this.gateway.close();
     this.network.remove();
-    rmSync(this.folder, { recursive: true, force: true });
+    process.off('exit', this.#removeFolder);
+    this.#removeFolder();
   }
 
   async #statusOf(endpoint: string): Promise<MemberStatus | undefined> {

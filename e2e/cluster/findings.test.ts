@@ -9,6 +9,8 @@ import { TcpProxy } from '../../dev/processes/index.js';
 import { systemClock, systemRandom } from '../../pkg/clock/index.js';
 import { silentLogger } from '../../pkg/log/index.js';
 import {
+  CompactedFault,
+  compactPeriodically,
   create,
   EtcdStore,
   type EtcdStoreOptions,
@@ -221,9 +223,28 @@ describe('quota of etcd', function () {
     expect(databaseBytes).to.be.lessThan(QUOTA_BYTES * 1.5);
   });
 
+  it('is not reached by history: that is forgotten on a schedule', async () => {
+    const stop = new AbortController();
+    const options = { store, clock: systemClock, log: silentLogger, everyMs: 300 };
+    const compacting = [1, 2].map(() => compactPeriodically(options, stop.signal));
+    await create(store, 'a', {});
+    const early = await store.revision();
+    await until('history to be forgotten', 30_000, async () => {
+      const fault = await store.list('', early).catch((thrown: unknown) => thrown);
+      return fault instanceof CompactedFault || undefined;
+    });
+    expect((await store.list('')).entries.map(({ key }) => key)).to.include('a');
+    stop.abort();
+    await Promise.all(compacting);
+  });
+
   it('lets keys be deleted under the alarm, and serves changes again after it', async () => {
     await create(store, 'a', {});
+    expect((await store.health()).alarms).to.deep.equal([]);
     await cluster.fillDatabase(0);
+    const { alarms, databaseBytes } = await store.health();
+    expect(alarms).to.deep.equal(['NOSPACE']);
+    expect(databaseBytes).to.be.greaterThan(QUOTA_BYTES / 2);
     const refused = await create(store, 'b', {}).catch((thrown: unknown) => thrown);
     expect(refused, 'a put under the alarm').to.be.instanceOf(StoreUnavailableFault);
     expect(await store.get('b')).to.equal(undefined);

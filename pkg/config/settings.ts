@@ -27,6 +27,8 @@ const setting = <T extends string | number | boolean | readonly string[]>(value:
 export const settingsTable = {
   etcdEndpoints: setting<readonly string[]>(['http://127.0.0.1:2379'], 'addresses of the etcd members'),
   etcdPrefix: setting<string>('/mooring/', 'where in etcd everything is kept'),
+  etcdQuotaBytes: setting<number>(2_147_483_648, 'the --quota-backend-bytes of etcd, to warn before it is reached'),
+  etcdCompactEverySeconds: setting<number>(300, 'how long history is kept in etcd before it is compacted'),
   etcdCaFile: setting<string>('', 'CA certificate of etcd, for https endpoints'),
   etcdCertFile: setting<string>('', 'client certificate for etcd'),
   etcdKeyFile: setting<string>('', 'key of the client certificate for etcd'),

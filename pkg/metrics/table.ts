@@ -51,6 +51,9 @@ export const metricsTable = {
     help: 'Reconciles that failed and will be tried again.',
     labels: ['loop'],
   },
+  mooring_store_database_bytes: { kind: 'gauge', help: "Size of etcd's database.", labels: [] },
+  mooring_store_quota_bytes: { kind: 'gauge', help: 'Size from which on etcd takes no more data.', labels: [] },
+  mooring_store_alarms: { kind: 'gauge', help: 'Alarms that etcd has raised.', labels: [] },
   mooring_loop_leader: { kind: 'gauge', help: '1 while this process leads the loop.', labels: ['loop'] },
 } as const satisfies Readonly<Record<string, MetricRow>>;
 

@@ -25,6 +25,7 @@
  */
 export type { Cache, CacheChange, WatchCacheOptions } from './watch-cache.js';
 export { WatchCache } from './watch-cache.js';
+export { compactPeriodically, type CompactionOptions } from './compaction.js';
 export type { EtcdStoreOptions } from './etcd/etcd-store.js';
 export { EtcdStore } from './etcd/etcd-store.js';
 export type { TlsMaterial } from './etcd/etcd-connection.js';

@@ -105,6 +105,14 @@ export interface Store {
   close(): Promise<void>;
 }
 
+/** How full the store is, and what it complains of. */
+export interface StoreHealth {
+  /** The size of the database file of the member that answered. */
+  readonly databaseBytes: number;
+  /** Alarms that are raised, as etcd names them: `NOSPACE`, `CORRUPT`. */
+  readonly alarms: readonly string[];
+}
+
 export interface FollowOptions {
   /** Begin this many revisions in the past, where the store still keeps them, so that watches of clients can resume across a restart. */
   readonly history?: number;

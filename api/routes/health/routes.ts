@@ -1,6 +1,7 @@
 import { ranges } from '../../../crds/keys/index.js';
 import { type Cache, type LeaderRecord, value } from '../../../pkg/store/index.js';
 import type { Metrics } from '../../../pkg/metrics/index.js';
+import type { StoreReport } from '../../../pkg/process/store-monitor.js';
 import { replyJson } from '../../http/reply.js';
 import type { RouteResult, Route } from '../../http/route.js';
 
@@ -8,6 +9,8 @@ import type { RouteResult, Route } from '../../http/route.js';
 export interface HealthEnv {
   readonly cache: Cache;
   readonly metrics: Metrics;
+  /** How full the store is; undefined while that is not known. Left out: it is never known. */
+  readonly storeReport?: () => StoreReport | undefined;
 }
 
 /** Health and metrics: open, so they name no address, no tenant and no object. */
@@ -23,7 +26,7 @@ export function healthRoutes(env: HealthEnv): readonly Route[] {
 }
 
 /** `loops` remembers every loop that ever led while this server ran, so that one that has stopped is missed. */
-function health({ cache }: HealthEnv, loops: Set<string>): RouteResult {
+function health({ cache, storeReport }: HealthEnv, loops: Set<string>): RouteResult {
   const leaders = new Map<string, LeaderRecord>();
   for (const entry of cache.list(ranges.leaders)) {
     const loop = entry.key.slice(ranges.leaders.length);
@@ -36,9 +39,10 @@ function health({ cache }: HealthEnv, loops: Set<string>): RouteResult {
       return [loop, { leader: leader !== undefined, lastReconcileAt: leader?.lastReconcileAt ?? null }];
     }),
   );
-  const isWell = cache.connected && leaders.size === loops.size;
+  const report = storeReport?.();
+  const isWell = cache.connected && leaders.size === loops.size && (report?.alarms.length ?? 0) === 0;
   const status = isWell ? 'ok' : 'degraded';
-  return replyJson(isWell ? 200 : 503, { status, store: { connected: cache.connected }, controllers });
+  return replyJson(isWell ? 200 : 503, { status, store: { connected: cache.connected, ...report }, controllers });
 }
 
 function ready({ cache }: HealthEnv): RouteResult {

@@ -3,7 +3,18 @@ import semver from 'semver';
 import { type Clock, type Random, systemClock, systemRandom } from '../../clock/index.js';
 import { type Logger, silentLogger } from '../../log/index.js';
 import { checkChange } from '../change.js';
-import type { Change, Entry, FollowOptions, Lease, Listing, Revision, Store, Verdict, WatchHandler } from '../store.js';
+import type {
+  Change,
+  Entry,
+  FollowOptions,
+  Lease,
+  Listing,
+  Revision,
+  Store,
+  StoreHealth,
+  Verdict,
+  WatchHandler,
+} from '../store.js';
 import { EtcdClient } from './etcd-client.js';
 import type { TlsMaterial } from './etcd-connection.js';
 import { EtcdFollow } from './etcd-follow.js';
@@ -11,7 +22,8 @@ import { EtcdReads } from './etcd-reads.js';
 import { EtcdWrites } from './etcd-writes.js';
 import { readHistory } from './watch-stream.js';
 import { Leases } from './leases.js';
-import { decodeVersion, encodeNothing } from './messages.js';
+import { OutOfRangeFault } from './grpc.js';
+import { decodeAlarms, decodeDatabaseSize, decodeVersion, encodeCompaction, encodeNothing } from './messages.js';
 
 export interface EtcdStoreOptions {
   readonly endpoints: readonly string[];
@@ -123,6 +135,21 @@ export class EtcdStore implements Store {
     const because = versionWarning(version);
     if (because === undefined) this.#options.log.info('etcd answers', { version });
     else this.#options.log.warn('etcd should be updated', { version, because });
+  }
+
+  async health(): Promise<StoreHealth> {
+    const status = await this.#client.callRetrying('Maintenance/Status', encodeNothing());
+    const alarms = await this.#client.callRetrying('Maintenance/Alarm', encodeNothing());
+    return { databaseBytes: decodeDatabaseSize(status), alarms: decodeAlarms(alarms) };
+  }
+
+  /** Forgets history before a revision. One that is forgotten already is no failure. */
+  async compact(revision: Revision): Promise<void> {
+    try {
+      await this.#client.callRetrying('KV/Compaction', encodeCompaction(revision));
+    } catch (thrown) {
+      if (!(thrown instanceof OutOfRangeFault)) throw thrown;
+    }
   }
 
   async close(): Promise<void> {

@@ -244,3 +244,40 @@ export function rangeBelow(prefix: string): KeyRange {
 export function keyAfter(key: string): string {
   return `${key}\0`;
 }
+
+/** Reads the size of the database out of a `StatusResponse`. */
+export function decodeDatabaseSize(message: Buffer): number {
+  const reader = new Reader(message);
+  for (let tag = reader.next(); tag !== 0; tag = reader.next()) {
+    if (tag === 0x18) return reader.number();
+    reader.skip(tag);
+  }
+  return 0;
+}
+
+const ALARMS = ['NONE', 'NOSPACE', 'CORRUPT'];
+
+/** Reads the alarms that an `AlarmResponse` names. */
+export function decodeAlarms(message: Buffer): readonly string[] {
+  const reader = new Reader(message);
+  const alarms = new Set<string>();
+  for (let tag = reader.next(); tag !== 0; tag = reader.next()) {
+    if (tag !== 0x12) {
+      reader.skip(tag);
+      continue;
+    }
+    const alarm = reader.message();
+    for (let field = alarm.next(); field !== 0; field = alarm.next()) {
+      if (field === 0x10) alarms.add(ALARMS[alarm.number()] ?? 'UNKNOWN');
+      else alarm.skip(field);
+    }
+  }
+  return [...alarms];
+}
+
+/** A `CompactionRequest`. */
+export function encodeCompaction(revision: Revision): Buffer {
+  const writer = new BackWriter(OPERATION_OVERHEAD);
+  writer.number(0x08, revision);
+  return writer.frame();
+}

@@ -1,0 +1,73 @@
+import { type Clock, sleep } from '../clock/index.js';
+import { asError } from '../fault/index.js';
+import type { Logger } from '../log/index.js';
+import type { Metrics } from '../metrics/index.js';
+import type { StoreHealth } from '../store/index.js';
+
+/** How full the store is, and whether it takes data. */
+export interface StoreReport extends StoreHealth {
+  readonly quotaBytes: number;
+}
+
+export interface StoreMonitorOptions {
+  readonly store: { health(): Promise<StoreHealth> };
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly quotaBytes: number;
+}
+
+const LOOK_EVERY_MS = 15_000;
+/** The share of the quota from which on operators are warned. */
+const WARN_FROM = 0.8;
+
+/** Looks at the store every now and then, for health, metrics and warnings. */
+export class StoreMonitor {
+  readonly #options: StoreMonitorOptions;
+  #report: StoreReport | undefined;
+  #warned = '';
+
+  constructor(options: StoreMonitorOptions) {
+    this.#options = options;
+  }
+
+  /** What was seen last; undefined before the first look. */
+  get report(): StoreReport | undefined {
+    return this.#report;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#options;
+    while (!signal.aborted) {
+      await this.look();
+      await sleep(clock, LOOK_EVERY_MS, signal);
+    }
+  }
+
+  async look(): Promise<void> {
+    const { store, log, metrics, quotaBytes } = this.#options;
+    try {
+      const health = await store.health();
+      this.#report = { ...health, quotaBytes };
+      metrics.set('mooring_store_database_bytes', {}, health.databaseBytes);
+      metrics.set('mooring_store_quota_bytes', {}, quotaBytes);
+      metrics.set('mooring_store_alarms', {}, health.alarms.length);
+      this.#warn(this.#report);
+    } catch (thrown) {
+      log.debug('the size of the store cannot be read', { error: asError(thrown) });
+    }
+  }
+
+  /** Once for each thing that is wrong, until it changes. */
+  #warn({ alarms, databaseBytes, quotaBytes }: StoreReport): void {
+    const { log } = this.#options;
+    const isFilling = databaseBytes >= WARN_FROM * quotaBytes;
+    const wrong = [...alarms, ...(isFilling ? ['filling'] : [])].join();
+    if (wrong === this.#warned) return;
+    this.#warned = wrong;
+    if (alarms.length > 0) log.error('etcd has raised an alarm; see docs/OPERATIONS.md', { because: alarms.join() });
+    else if (isFilling)
+      log.warn('etcd nears its quota: defragment it; see docs/OPERATIONS.md', { count: databaseBytes });
+    else log.info('etcd has space again', { count: databaseBytes });
+  }
+}

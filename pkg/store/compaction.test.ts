@@ -1,0 +1,69 @@
+import { expect } from 'chai';
+
+import { ManualClock } from '../clock/manual-clock.testing.js';
+import { silentLogger } from '../log/index.js';
+import { compactPeriodically } from './compaction.js';
+import { create } from './documents.js';
+import { MemoryStore } from './memory-store.js';
+import type { Revision } from './store.js';
+
+const EVERY_MS = 300_000;
+
+describe('compaction of the store', () => {
+  let clock: ManualClock;
+  let store: MemoryStore;
+  let compacted: Revision[];
+  let stop: AbortController;
+
+  beforeEach(() => {
+    clock = new ManualClock();
+    store = new MemoryStore({ clock });
+    compacted = [];
+    stop = new AbortController();
+  });
+  afterEach(() => stop.abort());
+
+  /** One process that compacts. */
+  function run(compact: (revision: Revision) => Promise<void> = async revision => void compacted.push(revision)): void {
+    const compactable = new Proxy(store, {
+      get: (target, name) => {
+        if (name === 'compact') return compact;
+        const member: unknown = Reflect.get(target, name);
+        return typeof member === 'function' ? (member.bind(target) as unknown) : member;
+      },
+    }) as MemoryStore & { compact(revision: Revision): Promise<void> };
+    void compactPeriodically({ store: compactable, clock, log: silentLogger, everyMs: EVERY_MS }, stop.signal);
+  }
+
+  it('keeps at least one interval of history', async () => {
+    run();
+    await clock.pass(EVERY_MS + 1); // the first mark
+    const marked = await store.revision();
+    await create(store, 'later', {});
+    expect(compacted).to.deep.equal([]);
+    await clock.pass(EVERY_MS);
+    expect(compacted).to.have.length(1);
+    expect(compacted[0]).to.be.at.most(marked);
+  });
+
+  it('is done by one of several processes', async () => {
+    run();
+    run();
+    run();
+    await clock.pass(4 * EVERY_MS);
+    expect(new Set(compacted).size).to.equal(compacted.length);
+    expect(compacted.length).to.be.within(2, 4);
+    expect(compacted).to.deep.equal(compacted.toSorted((a, b) => a - b));
+  });
+
+  it('goes on after a failure', async () => {
+    let failures = 0;
+    run(async revision => {
+      if (failures++ === 0) throw new Error('no leader');
+      compacted.push(revision);
+    });
+    await clock.pass(5 * EVERY_MS);
+    expect(failures).to.be.greaterThan(1);
+    expect(compacted).to.not.deep.equal([]);
+  });
+});

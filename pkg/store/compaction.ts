@@ -1,0 +1,56 @@
+import { keys } from '../../crds/keys/index.js';
+import { type Clock, sleep } from '../clock/index.js';
+import { asError } from '../fault/index.js';
+import type { Logger } from '../log/index.js';
+import { encode, value } from './documents.js';
+import type { Revision, Store } from './store.js';
+
+/** What stands under the key of compaction: the revision of the store when it was written. */
+interface CompactionMark {
+  readonly revision: Revision;
+}
+
+export interface CompactionOptions {
+  readonly store: Store & { compact(revision: Revision): Promise<void> };
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** History is kept for at least this long, and at most for twice as long. */
+  readonly everyMs: number;
+}
+
+/**
+ * Lets the store forget old history, until `signal` is aborted. Any number of processes may run it: of those that see the
+ * same mark, the one that replaces it compacts to what the mark says, as the API servers of Kubernetes do. etcd itself
+ * never compacts unless it is told to, and then grows until its quota is reached.
+ */
+export async function compactPeriodically(options: CompactionOptions, signal: AbortSignal): Promise<void> {
+  const { store, clock, log, everyMs } = options;
+  const key = keys.compaction();
+  let seen: Revision | undefined;
+  for (;;) {
+    try {
+      const mark = await store.get(key);
+      const isDue = seen !== undefined && seen === (mark?.revision ?? 0);
+      if (isDue) await replaceMark(options, mark);
+      seen = (isDue ? await store.get(key) : mark)?.revision ?? 0;
+    } catch (thrown) {
+      log.warn('the store could not be compacted; it is tried again', { error: asError(thrown) });
+    }
+    await sleep(clock, everyMs, signal);
+    if (signal.aborted) return;
+  }
+}
+
+async function replaceMark({ store, log }: CompactionOptions, mark: Awaited<ReturnType<Store['get']>>): Promise<void> {
+  const key = keys.compaction();
+  const next: CompactionMark = { revision: await store.revision() };
+  const verdict = await store.commit({
+    guards: [{ key, at: mark?.revision ?? 0 }],
+    puts: [{ key, bytes: encode(next) }],
+    deletes: [],
+  });
+  if (!verdict.stored || !mark) return; // another process was first, or there is nothing to compact to yet
+  const { revision } = value<CompactionMark>(mark);
+  await store.compact(revision);
+  log.info('the history of the store was compacted', { revision });
+}
