@@ -39,6 +39,7 @@ export {
   formatAmount,
   formatBytes,
   formatCores,
+  formatCount,
   formatFree,
   parseCpu,
   parseDuration,

@@ -50,6 +50,11 @@ export function formatAmount(kind: string, amount: number): string {
   return kind === 'memory' ? `${Math.floor(amount / 2 ** 20)}Mi memory` : `${amount} ${kind}`;
 }
 
+/** `1 replica`, `2 replicas`. */
+export function formatCount(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}
+
 /** What is free of a whole: `cpu 1.8 of 2`, `memory 23 of 24 GiB`. Rounded down, so that no more is promised than exists. */
 export function formatFree(kind: 'cpu' | 'memory', free: number, whole: number): string {
   const step = kind === 'cpu' ? 0 : Math.min(3, Math.max(2, byteStep(whole)));

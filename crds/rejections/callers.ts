@@ -1,9 +1,8 @@
 import { defineEntries } from './entry.js';
 
 /** Ours: who is calling, and for whom. */
-export const callerRejections = defineEntries({
+export const callerRejections = defineEntries('ours', {
   auth_required: {
-    section: 'ours',
     status: 401,
     expected: 'Authorization: Bearer <token>',
     why: 'The request carries no token, and this endpoint answers authenticated callers only.',
@@ -14,7 +13,6 @@ export const callerRejections = defineEntries({
   },
 
   auth_invalid: {
-    section: 'ours',
     status: 401,
     expected: 'a token that exists, has not expired and has not been revoked',
     why: 'The token is unknown, expired or revoked; the answer does not say which.',
@@ -25,7 +23,6 @@ export const callerRejections = defineEntries({
   },
 
   auth_forbidden: {
-    section: 'ours',
     status: 403,
     expected: ({ needed }: { needed: string }) => needed,
     sample: { needed: 'a tenant token with the role deployer' },
@@ -37,17 +34,15 @@ export const callerRejections = defineEntries({
   },
 
   tenant_mismatch: {
-    section: 'ours',
     status: 403,
     expected: 'the tenant of the token, or no X-Tenant-ID',
-    why: 'A tenant’s token speaks for that tenant only.',
+    why: 'A tenant’s token is valid for that tenant only.',
     remedy: 'Leave the header out, or use a token of the other tenant.',
     example: 'GET /api/v1/deployments with another tenant’s X-Tenant-ID',
     fixed: 'GET /api/v1/deployments',
   },
 
   tenant_header_required: {
-    section: 'ours',
     status: 400,
     expected: 'X-Tenant-ID with the UUID of one tenant',
     why: 'An administrator’s token belongs to no tenant, so the request must say which one it is about.',
@@ -57,7 +52,6 @@ export const callerRejections = defineEntries({
   },
 
   tenant_header_invalid: {
-    section: 'ours',
     status: 400,
     expected: 'X-Tenant-ID once, with one UUID',
     why: 'A tenant is named by its UUID; a list or a repeated header could mean two.',
@@ -67,7 +61,6 @@ export const callerRejections = defineEntries({
   },
 
   host_unknown: {
-    section: 'ours',
     status: 421,
     expected: 'a Host header with a name or address of this server',
     why: 'A page in a browser could otherwise reach this server under a name of its own.',
@@ -77,7 +70,6 @@ export const callerRejections = defineEntries({
   },
 
   join_token_used: {
-    section: 'ours',
     status: 409,
     expected: 'a join token that no other machine has used',
     why: 'A join token enrols one machine; only the same key may repeat the enrolment with it.',
@@ -87,7 +79,6 @@ export const callerRejections = defineEntries({
   },
 
   join_token_bound_to_other_name: {
-    section: 'ours',
     status: 403,
     expected: ({ nodeName }: { nodeName: string }) => `the node name the join token was made for, ${nodeName}`,
     sample: { nodeName: 'machine-1' },
@@ -98,7 +89,6 @@ export const callerRejections = defineEntries({
   },
 
   node_key_mismatch: {
-    section: 'ours',
     status: 409,
     expected: 'the key that the node of this name was enrolled with, or another name',
     why: 'The request is signed with another key than the one this node enrolled with, as it would be with a copied token.',
@@ -108,10 +98,9 @@ export const callerRejections = defineEntries({
   },
 
   node_proof_invalid: {
-    section: 'ours',
     status: 403,
     expected: 'a signature by the node’s own key over this very request',
-    why: 'Only the holder of a node’s key may speak as that node.',
+    why: 'Only the holder of a node’s key may act as that node.',
     remedy: 'Check that the agent uses the key it enrolled with.',
     echo: 'never',
     example: 'POST /agent/v1/token with a proof made by another key',
@@ -119,7 +108,6 @@ export const callerRejections = defineEntries({
   },
 
   renewal_time_skewed: {
-    section: 'ours',
     status: 403,
     expected: ({ seconds }: { seconds: number }) => `a time within ${seconds} seconds of the server’s`,
     sample: { seconds: 120 },
@@ -130,10 +118,9 @@ export const callerRejections = defineEntries({
   },
 
   report_not_own: {
-    section: 'ours',
     status: 403,
     expected: 'reports of replicas that are placed on this node only',
-    why: 'An agent speaks for its own containers; one foreign report makes the whole batch suspect.',
+    why: 'An agent may report its own containers only; one foreign report discredits the whole batch.',
     remedy: 'Restart the agent. If it happens again, treat the machine as compromised.',
     example: 'POST /agent/v1/reports with a replica of another node',
     fixed: 'POST /agent/v1/reports with the node’s own replicas',

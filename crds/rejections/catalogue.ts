@@ -30,23 +30,12 @@ export const catalogueGroups = [
   failures,
 ] as const;
 
-/** Every code there is. */
-export const catalogue = {
-  ...deploymentRejections,
-  ...healthCheckRejections,
-  ...secretRejections,
-  ...secretMaterialRejections,
-  ...placementRejections,
-  ...volumeRejections,
-  ...recommendationRejections,
-  ...relationRejections,
-  ...fieldRejections,
-  ...requestRejections,
-  ...callerRejections,
-  ...nodeRejections,
-  ...deliveryRejections,
-  ...failures,
-} as const;
+type Merged<Group> = (Group extends unknown ? (group: Group) => void : never) extends (all: infer All) => void
+  ? All
+  : never;
+
+/** Every code with its row. */
+export const catalogue = Object.assign({}, ...catalogueGroups) as Merged<(typeof catalogueGroups)[number]>;
 
 /** A code of the catalogue. */
 export type RejectionCode = keyof typeof catalogue;
@@ -67,9 +56,8 @@ export function isRejectionCode(text: string): text is RejectionCode {
 }
 
 /** The row of a code with its parameter type forgotten, and samples of the parameters where it has some. */
-export interface AnyCatalogueEntry extends Omit<CatalogueEntry, 'status' | 'expected'> {
-  readonly status: CatalogueEntry<unknown>['status'];
-  readonly expected: CatalogueEntry<unknown>['expected'];
+export interface AnyCatalogueEntry extends Required<Omit<CatalogueEntry<unknown>, 'echo'>> {
+  readonly echo?: 'never';
   readonly sample?: unknown;
 }
 

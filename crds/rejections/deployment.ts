@@ -1,10 +1,8 @@
 import { defineEntries, exampleDeployment } from './entry.js';
 
 /** Section 7.1: name, image, replicas, environment. */
-export const deploymentRejections = defineEntries({
+export const deploymentRejections = defineEntries('7.1', {
   name_required: {
-    section: '7.1',
-    status: 422,
     expected: 'a lowercase DNS-style name, for example web',
     why: 'The name is how the deployment, its containers and its DNS alias are found.',
     remedy: 'Set name.',
@@ -13,8 +11,6 @@ export const deploymentRejections = defineEntries({
   },
 
   deployment_name_invalid: {
-    section: '7.1',
-    status: 422,
     expected: 'lowercase letters, digits and hyphens, starting with a letter and ending with a letter or digit',
     why: 'The name is used verbatim as container name, router id, DNS alias and key, and all of them must accept it.',
     remedy: 'Choose a name of lowercase letters, digits and inner hyphens.',
@@ -23,8 +19,6 @@ export const deploymentRejections = defineEntries({
   },
 
   deployment_name_too_long: {
-    section: '7.1',
-    status: 422,
     expected: ({ max }: { max: number }) => `at most ${max} characters`,
     sample: { max: 63 },
     why: 'The name becomes a DNS label, which has at most 63 characters.',
@@ -34,8 +28,6 @@ export const deploymentRejections = defineEntries({
   },
 
   reserved_infrastructure_name: {
-    section: '7.1',
-    status: 422,
     expected: ({ reserved }: { reserved: readonly string[] }) => `any name except ${reserved.join(', ')}`,
     sample: { reserved: ['etcd'] },
     why: 'The name is the DNS alias of the database that the control plane itself connects to.',
@@ -45,7 +37,6 @@ export const deploymentRejections = defineEntries({
   },
 
   deployment_not_found: {
-    section: '7.1',
     status: 404,
     expected: 'the name or id of an existing deployment',
     why: 'The tenant has no deployment of that name, and only POST creates one.',
@@ -55,8 +46,6 @@ export const deploymentRejections = defineEntries({
   },
 
   manifest_wrong_kind: {
-    section: '7.1',
-    status: 422,
     expected: ({ kind }: { kind: string }) => kind,
     sample: { kind: 'Deployment' },
     why: 'Each kind has an endpoint of its own, and this one stores no other.',
@@ -66,8 +55,6 @@ export const deploymentRejections = defineEntries({
   },
 
   image_required: {
-    section: '7.1',
-    status: 422,
     expected: 'a pinned image reference: a tag other than latest, or a digest',
     why: 'A reference that can change its meaning makes two replicas of one deployment run different programs.',
     remedy: 'Name a tag such as :1.4.2, or a digest such as @sha256:….',
@@ -76,8 +63,6 @@ export const deploymentRejections = defineEntries({
   },
 
   image_not_found: {
-    section: '7.1',
-    status: 422,
     expected: 'a reference whose manifest the registry already holds',
     why: 'The registry confirms that it has no manifest for this reference, so no node could start it.',
     remedy: 'Push the image first, then send the request again.',
@@ -86,7 +71,6 @@ export const deploymentRejections = defineEntries({
   },
 
   registry_credential_store_unavailable: {
-    section: '7.1',
     status: 503,
     expected: 'the same request, once the credential store answers again',
     why: 'The registry wants a credential, and the store that holds it cannot be reached.',
@@ -96,8 +80,6 @@ export const deploymentRejections = defineEntries({
   },
 
   replicas_negative: {
-    section: '7.1',
-    status: 422,
     expected: ({ max }: { max: number }) => `an integer from 0 to ${max}`,
     sample: { max: 100 },
     why: 'A deployment cannot have a negative number of containers.',
@@ -107,8 +89,6 @@ export const deploymentRejections = defineEntries({
   },
 
   replicas_out_of_range: {
-    section: '7.1',
-    status: 422,
     expected: ({ max }: { max: number }) => `an integer from 0 to ${max}`,
     sample: { max: 100 },
     why: 'The number of replicas of one deployment is limited, so that it cannot take every node of its tenant.',
@@ -118,8 +98,6 @@ export const deploymentRejections = defineEntries({
   },
 
   plaintext_credential_in_environment: {
-    section: '7.1',
-    status: 422,
     expected: ({ name }: { name: string }) =>
       `a constant that is no credential; reference the secrets store with a secrets entry whose vault_path is deployments/${name}`,
     sample: { name: 'web' },
@@ -131,8 +109,6 @@ export const deploymentRejections = defineEntries({
   },
 
   secrets_version_negative: {
-    section: '7.1',
-    status: 422,
     expected: 'an integer of 0 or more, or no secretsVersion',
     why: 'The counter starts at 0 and only the rotation operation raises it.',
     remedy: 'Leave secretsVersion out.',
@@ -142,10 +118,8 @@ export const deploymentRejections = defineEntries({
 });
 
 /** Section 7.2. */
-export const healthCheckRejections = defineEntries({
+export const healthCheckRejections = defineEntries('7.2', {
   healthcheck_command_missing: {
-    section: '7.2',
-    status: 422,
     expected: 'a list of strings: one element holding a shell line, or one element per argument',
     why: 'A check without a command never fails, so deployments that wait for its health would start too early.',
     remedy: 'Set healthCheck.command.',
@@ -154,8 +128,6 @@ export const healthCheckRejections = defineEntries({
   },
 
   healthcheck_retries_below_floor: {
-    section: '7.2',
-    status: 422,
     expected: ({ floor }: { floor: number }) => `an integer of ${floor} or more, or no retries`,
     sample: { floor: 3 },
     why: 'With fewer retries, one failed check already degrades the whole deployment.',
@@ -165,19 +137,15 @@ export const healthCheckRejections = defineEntries({
   },
 
   healthcheck_timeout_below_floor: {
-    section: '7.2',
-    status: 422,
     expected: ({ floor }: { floor: string }) => `a duration of ${floor} or more, such as 15s, or no timeout`,
     sample: { floor: '10s' },
-    why: 'A check that overruns is killed with SIGKILL, so a short timeout makes healthy containers look ill.',
+    why: 'A check that overruns is killed with SIGKILL, so a short timeout makes healthy containers look unhealthy.',
     remedy: 'Raise the timeout, or leave it out to take the runtime default of 30s.',
     example: exampleDeployment({ healthCheck: { type: 'exec', command: ['/bin/check'], timeout: '2s' } }),
     fixed: exampleDeployment({ healthCheck: { type: 'exec', command: ['/bin/check'], timeout: '10s' } }),
   },
 
   healthcheck_type_inert: {
-    section: '7.2',
-    status: 422,
     expected: 'exec with a command, or no healthCheck at all',
     why: 'A check that runs nothing always passes, so deployments that wait for its health would start too early.',
     remedy: 'Declare an exec check with a command, or leave healthCheck out.',
@@ -186,8 +154,6 @@ export const healthCheckRejections = defineEntries({
   },
 
   healthcheck_type_unsupported: {
-    section: '7.2',
-    status: 422,
     expected: 'exec',
     why: 'Checks run inside the container, where they need no open port; no other type is carried out.',
     remedy: 'Write the check as a command that runs in the container.',

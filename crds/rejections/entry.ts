@@ -4,33 +4,19 @@ export type ExampleRequest = string | Readonly<Record<string, unknown>>;
 /** The section of the specification that names a code; `ours` where it names none, `failure` where the platform failed. */
 export type SpecSection = `7.${1 | 2 | 3 | 4 | 5}` | 'ours' | 'failure';
 
+const STATUSES = [
+  400, 401, 403, 404, 405, 408, 409, 410, 412, 413, 415, 417, 421, 422, 429, 431, 500, 501, 503,
+] as const;
+
 /** HTTP statuses a code may be answered with. */
-export type RejectionStatus =
-  | 400
-  | 401
-  | 403
-  | 404
-  | 405
-  | 408
-  | 409
-  | 410
-  | 412
-  | 413
-  | 415
-  | 417
-  | 421
-  | 422
-  | 429
-  | 431
-  | 500
-  | 501
-  | 503;
+export type RejectionStatus = (typeof STATUSES)[number];
 
 /** One row of the catalogue: everything about a rejection except the request that earned it. */
 export interface CatalogueEntry<Params = never> {
-  readonly section: SpecSection;
-  /** HTTP status the API answers with; a function where the same words have two causes. */
-  readonly status: RejectionStatus | ((params: Params) => RejectionStatus);
+  /** The section of its group, when it is left out. */
+  readonly section?: SpecSection;
+  /** HTTP status of the answer, 422 when it is left out; a function where one code has two causes. */
+  readonly status?: RejectionStatus | ((params: Params) => RejectionStatus);
   /** The accepted form, as the client will read it. */
   readonly expected: string | ((params: Params) => string);
   /** Why the platform insists, in one sentence. */
@@ -52,9 +38,11 @@ type Sampled<Row> = Row extends { readonly expected: (params: infer Params) => s
 
 /** Declares a group of entries, keeping each code and each parameter type known to the compiler. */
 export function defineEntries<const Group extends Record<string, CatalogueEntry<never>>>(
+  section: SpecSection,
   group: Group & { readonly [Code in keyof Group]: Sampled<Group[Code]> },
-): Group {
-  return group;
+): { readonly [Code in keyof Group]: Group[Code] & { readonly section: SpecSection } } {
+  const rows = Object.entries(group).map(([code, row]) => [code, { section, status: 422, ...row }]);
+  return Object.fromEntries(rows) as never;
 }
 
 /** A sound deployment with some fields changed, for examples; `undefined` leaves a field out. */

@@ -1,9 +1,8 @@
 import { defineEntries } from './entry.js';
 
 /** Not refusals: the platform could not do its part. */
-export const failures = defineEntries({
+export const failures = defineEntries('failure', {
   store_unavailable: {
-    section: 'failure',
     status: 503,
     expected: 'the same request, once the store answers again',
     why: 'The database cannot be reached, so nothing was stored.',
@@ -13,7 +12,6 @@ export const failures = defineEntries({
   },
 
   secret_store_unavailable: {
-    section: 'failure',
     status: 503,
     expected: 'the same request, once the secrets store answers again',
     why: 'The secrets store cannot be reached, so nothing was stored.',
@@ -23,27 +21,25 @@ export const failures = defineEntries({
   },
 
   secret_unreadable: {
-    section: 'failure',
     status: 503,
     expected: 'the same request, once the secret can be opened again',
     why: 'A secret was altered in the store, or is sealed with a key that the server does not have. Nothing was stored.',
-    remedy: 'Have the operator of the platform put the key back, or give the secret up as docs/SECRETS.md says.',
+    remedy:
+      'Ask the operator of the platform to restore the key, or to discard the secret as docs/SECRETS.md describes.',
     example: 'PUT /api/v1/secrets/deployments/web-db while the keyring of the server lacks a key',
     fixed: 'PUT /api/v1/secrets/deployments/web-db once the key is back',
   },
 
   outcome_unknown: {
-    section: 'failure',
     status: 503,
-    expected: 'a look at what is stored before the request is repeated',
-    why: 'The database did not answer in time, and whether the change was stored could not be settled.',
+    expected: 'a read of the object before the request is repeated',
+    why: 'The database did not answer in time, so it is unknown whether the change was stored.',
     remedy: 'Read the object: when it shows the change, it was stored; otherwise send the request again.',
     example: 'POST /api/v1/deployments while the connection to etcd breaks',
     fixed: 'GET /api/v1/deployments/web, then decide',
   },
 
   logs_unavailable: {
-    section: 'failure',
     status: 503,
     expected: 'the same request, once the node of the replica is reachable',
     why: 'The agent of the node that the replica is placed on did not answer in time.',
@@ -53,17 +49,15 @@ export const failures = defineEntries({
   },
 
   logs_too_many: {
-    section: 'failure',
     status: 503,
-    expected: 'the same request, once fewer streams of logs are open on the node',
+    expected: 'the same request, once fewer log streams are open on the node',
     why: 'The agent of the node already carries its maximum number of log streams.',
     remedy: 'End a moor logs --follow that is not needed, or repeat the request after the time in Retry-After.',
     example: 'GET /api/v1/deployments/web/logs while 64 others read logs from the same node',
-    fixed: 'GET /api/v1/deployments/web/logs once one of them has left',
+    fixed: 'GET /api/v1/deployments/web/logs once one of them has ended',
   },
 
   internal_failure: {
-    section: 'failure',
     status: 500,
     expected: 'the same request, once the fault is fixed',
     why: 'The platform failed unexpectedly. The server’s log has the cause under the request id.',

@@ -1,12 +1,10 @@
 import { exampleDeployment, defineEntries } from './entry.js';
 
 /** Ours: rules about fields for which the specification has no code. */
-export const fieldRejections = defineEntries({
+export const fieldRejections = defineEntries('ours', {
   field_unknown: {
-    section: 'ours',
-    status: 422,
     expected: ({ nearest }: { nearest: string | undefined }) =>
-      nearest === undefined ? 'only fields that this release knows' : `${nearest}, or nothing here`,
+      nearest === undefined ? 'only fields that this release knows' : `${nearest}, or no such field`,
     sample: { nearest: 'replicas' },
     why: 'The field is unknown; ignoring it would look as if it had been accepted.',
     remedy: 'Correct the name of the field, or remove it.',
@@ -16,8 +14,6 @@ export const fieldRejections = defineEntries({
   },
 
   field_invalid: {
-    section: 'ours',
-    status: 422,
     expected: ({ wanted }: { wanted: string }) => wanted,
     sample: { wanted: 'a list of strings, one per argument' },
     why: 'The value does not have the form of this field.',
@@ -27,8 +23,6 @@ export const fieldRejections = defineEntries({
   },
 
   field_immutable: {
-    section: 'ours',
-    status: 422,
     expected: ({ current }: { current: string }) => `${current}, as it is stored; or leave the field out`,
     sample: { current: 'web' },
     why: 'This field identifies the object, and everything that belongs to the object refers to it.',
@@ -38,8 +32,6 @@ export const fieldRejections = defineEntries({
   },
 
   environment_name_invalid: {
-    section: 'ours',
-    status: 422,
     expected: 'letters, digits, underscores, dots and hyphens, not starting with a digit, at most 255',
     why: 'Programs and shells in the container could not read a variable of that name.',
     remedy: 'Rename the variable.',
@@ -48,8 +40,6 @@ export const fieldRejections = defineEntries({
   },
 
   port_invalid: {
-    section: 'ours',
-    status: 422,
     expected: 'containerPort and optional hostPort from 1 to 65535, protocol tcp or udp',
     why: 'The container runtime can publish nothing else.',
     remedy: 'Correct the port.',
@@ -58,8 +48,6 @@ export const fieldRejections = defineEntries({
   },
 
   port_duplicate: {
-    section: 'ours',
-    status: 422,
     expected: 'each container port and each host port once for a protocol',
     why: 'Two listeners cannot share one port of one protocol.',
     remedy: 'Remove or change one of the two.',
@@ -78,8 +66,6 @@ export const fieldRejections = defineEntries({
   },
 
   resources_quantity_invalid: {
-    section: 'ours',
-    status: 422,
     expected: ({ form }: { form: string }) => form,
     sample: { form: 'thousandths of a core such as 500m, or cores such as 1.5, above zero' },
     why: 'The scheduler compares requests with what a node has, so it must be able to read them.',
@@ -89,8 +75,6 @@ export const fieldRejections = defineEntries({
   },
 
   label_invalid: {
-    section: 'ours',
-    status: 422,
     expected:
       'key: letters, digits, dots, hyphens, underscores, at most 63, optionally after a DNS name and /; value: the same, or empty',
     why: 'Objects are selected by their labels, so keys and values have a fixed form.',
@@ -100,8 +84,6 @@ export const fieldRejections = defineEntries({
   },
 
   label_reserved: {
-    section: 'ours',
-    status: 422,
     expected: ({ prefixes }: { prefixes: readonly string[] }) =>
       `a key that does not begin with ${prefixes.join(', ')}`,
     sample: { prefixes: ['mooring.io/', 'com.docker.', 'traefik.'] },
@@ -112,8 +94,6 @@ export const fieldRejections = defineEntries({
   },
 
   node_label_reserved: {
-    section: 'ours',
-    status: 422,
     expected: 'under mooring.io/ only mooring.io/country and mooring.io/geo-region',
     why: 'The platform places work by the labels under its own prefix, so an agent may not invent them.',
     remedy: 'Take the label out of the agent’s configuration, or use a prefix of your own.',

@@ -1,13 +1,13 @@
 /**
- * The catalogue of everything that can be refused, and the one function that refuses.
+ * The catalogue of rejection codes, and the one function that makes a rejection.
  *
- * The key of a row is the code, so it is spelt once. A row says what is accepted, why, what to do, and shows a request
- * that earns the code and the same request fixed; pages, tables and answers are all made from it.
+ * The key of a row is the code, so it is spelt once. A row has the accepted form, the reason, the remedy, and a request
+ * that earns the code beside the same request fixed; answers, reference pages and tables are all made from it.
  *
  *     reject('replicas_negative', FieldPath.root.child('replicas'), -1, { max: 100 })
- *     rejectionAnswer([rejection], 'https://moor.example.com')   // { status: 422, body: { code, …, rejections } }
+ *     toRejectionAnswer([rejection], 'https://moor.example.com')   // { status: 422, body: { code, …, rejections } }
  *
- * Which request earns which code is for the rules beside each field, and for the API's own pipeline.
+ * Which request earns which code is decided by the rules beside each field and by the API's own pipeline.
  *
  * @module
  */

@@ -1,12 +1,12 @@
+import { formatCount } from '../grammar/index.js';
 import { defineEntries } from './entry.js';
 
 /** Ours: the life of a node after its enrolment, and what a tenant may have. */
-export const nodeRejections = defineEntries({
+export const nodeRejections = defineEntries('ours', {
   node_in_use: {
-    section: 'ours',
     status: 409,
     expected: ({ replicas }: { replicas: number }) =>
-      `a node without replicas; this one has ${replicas} ${replicas === 1 ? 'replica' : 'replicas'}`,
+      `a node without replicas; this one has ${formatCount(replicas, 'replica')}`,
     sample: { replicas: 3 },
     why: 'Containers run on the node, and without its record no process would manage them.',
     remedy: 'Drain the node and wait for node.drained, then repeat the request.',
@@ -15,17 +15,15 @@ export const nodeRejections = defineEntries({
   },
 
   node_is_control_plane: {
-    section: 'ours',
     status: 409,
     expected: 'a node that the control plane does not run on',
-    why: 'The control plane answers this very request from that machine, so the machine is not off.',
+    why: 'The control plane runs on that machine and answers this request, so the machine is not down.',
     remedy: 'Drain the node instead, if it is to be emptied.',
     example: 'POST /api/v1/nodes/control-1/fence',
     fixed: 'POST /api/v1/nodes/control-1/drain',
   },
 
   node_claims_full: {
-    section: 'ours',
     status: 409,
     expected: ({ most }: { most: number }) => `a node with fewer than ${most} claims`,
     sample: { most: 2 },
@@ -36,23 +34,21 @@ export const nodeRejections = defineEntries({
   },
 
   quota_reached: {
-    section: 'ours',
     status: 409,
     expected: ({ kind, limit }: { kind: string; limit: number }) => `at most ${limit} ${kind} of this tenant`,
     sample: { kind: 'nodes', limit: 100 },
     why: 'The quota of the tenant is used up.',
-    remedy: 'Remove what is not needed, or ask the platform for more.',
+    remedy: 'Delete objects that are no longer needed, or ask the operator of the platform for a larger quota.',
     example: 'POST /api/v1/nodes as a tenant that has all the nodes it may have',
     fixed: 'POST /api/v1/nodes, once another node was deleted',
   },
 });
 
-/** What an agent may hear that asks for the secrets of a container. */
-export const deliveryRejections = defineEntries({
+/** Ours: an agent’s request for the secrets of a container. */
+export const deliveryRejections = defineEntries('ours', {
   environment_not_own: {
-    section: 'ours',
     status: 403,
-    expected: 'a replica that is placed on this node, at its present generation, and whose secrets are resolved',
+    expected: 'a replica that is placed on this node, at its current generation, and whose secrets are resolved',
     why: 'Secrets are delivered only to the node on which the replica is placed.',
     remedy: 'Wait for the next assignments. If it happens again, treat the machine as compromised.',
     example: 'POST /agent/v1/environment with a replica of another node',
@@ -60,35 +56,31 @@ export const deliveryRejections = defineEntries({
   },
 
   delivery_ticket_invalid: {
-    section: 'ours',
     status: 409,
-    expected: 'the ticket that came with this assignment, within its time',
+    expected: 'the ticket of this assignment, before it expires',
     why: 'A ticket is good for one replica, one node, one generation and one minute.',
-    remedy: 'Open the stream of assignments anew: it begins with fresh tickets.',
+    remedy: 'Reopen the assignment stream: it begins with fresh tickets.',
     echo: 'never',
     example: 'POST /agent/v1/environment with a ticket of last week',
     fixed: 'POST /agent/v1/environment with the ticket of the latest snapshot',
   },
 
   delivery_ticket_used: {
-    section: 'ours',
     status: 409,
     expected: 'a ticket that has not been used',
     why: 'A ticket is accepted once, because a repeated ticket may have been stolen.',
-    remedy:
-      'Open the stream of assignments anew. If the agent did not repeat the request, treat the machine as compromised.',
+    remedy: 'Reopen the assignment stream. If the agent did not repeat the request, treat the machine as compromised.',
     echo: 'never',
     example: 'POST /agent/v1/environment twice with one ticket',
     fixed: 'POST /agent/v1/environment with the ticket of the latest snapshot',
   },
 
   secrets_unresolved: {
-    section: 'ours',
     status: 409,
-    expected: 'a replica all of whose secrets can be had',
-    why: 'A container gets all of its secrets or none, and without them it is not made.',
+    expected: 'a replica whose secrets can all be read',
+    why: 'A container gets all of its secrets or none, and is not created without them.',
     remedy: 'Look at the condition SecretsResolved of the deployment.',
     example: 'POST /agent/v1/environment after a secret was deleted',
-    fixed: 'POST /agent/v1/environment once it is there again',
+    fixed: 'POST /agent/v1/environment once the secret exists again',
   },
 });

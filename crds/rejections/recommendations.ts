@@ -1,23 +1,21 @@
+import { formatCount } from '../grammar/index.js';
 import { defineEntries } from './entry.js';
 
 const apply = (parameters: Readonly<Record<string, unknown>>) => ({ parameters });
 
 /** Section 7.5: recommendations. */
-export const recommendationRejections = defineEntries({
+export const recommendationRejections = defineEntries('7.5', {
   dvm_recommendation_apply_invalid_spec: {
-    section: '7.5',
     status: 409,
     expected: ({ problem }: { problem: string }) => `a change that leaves the volume valid (${problem})`,
     sample: { problem: 'an ephemeral volume has no replicas' },
-    why: 'The volume with this change would not have been accepted.',
+    why: 'The volume would not be valid after this change.',
     remedy: 'Change the parameters, or leave the volume as it is.',
     example: apply({ action: 'set_replicas', target_replicas: 2 }),
     fixed: apply({ action: 'resize', target_size_bytes: 21_474_836_480 }),
   },
 
   dvm_recommendation_bad_parameter: {
-    section: '7.5',
-    status: 422,
     expected: ({ wanted }: { wanted: string }) => wanted,
     sample: { wanted: 'an integer from 1 to 20' },
     why: 'The action cannot be carried out with this value.',
@@ -27,10 +25,9 @@ export const recommendationRejections = defineEntries({
   },
 
   dvm_recommendation_insufficient_nodes: {
-    section: '7.5',
     status: 409,
     expected: ({ enrolled }: { enrolled: number }) =>
-      `at most ${Math.max(enrolled - 1, 0)} replicas: each copy needs a node of its own, and ${enrolled} are enrolled`,
+      `at most ${formatCount(Math.max(enrolled - 1, 0), 'replica')}: each copy needs a node of its own (enrolled: ${enrolled})`,
     sample: { enrolled: 3 },
     why: 'Two copies on one machine are lost together.',
     remedy: 'Enrol more nodes, or ask for fewer replicas.',
@@ -39,7 +36,6 @@ export const recommendationRejections = defineEntries({
   },
 
   dvm_recommendation_not_applicable: {
-    section: '7.5',
     status: 409,
     expected: ({ reason }: { reason: string }) => `a recommendation that can be applied (${reason})`,
     sample: { reason: 'the node has to be replaced by a person' },
@@ -50,7 +46,6 @@ export const recommendationRejections = defineEntries({
   },
 
   dvm_recommendation_not_found: {
-    section: '7.5',
     status: 404,
     expected: 'the id of a recommendation that holds now',
     why: 'Recommendations are computed from the present state, and vanish when their condition does.',
@@ -60,7 +55,6 @@ export const recommendationRejections = defineEntries({
   },
 
   dvm_recommendation_stale_measurement: {
-    section: '7.5',
     status: 409,
     expected: ({ used }: { used: number }) => `at least ${used} bytes, which the volume holds now`,
     sample: { used: 12_884_901_888 },
@@ -71,7 +65,6 @@ export const recommendationRejections = defineEntries({
   },
 
   dvm_recommendation_tenant_required: {
-    section: '7.5',
     status: 400,
     expected: 'X-Tenant-ID with the UUID of one tenant',
     why: 'Recommendations are computed for one tenant, and the request has to say for which.',
@@ -81,18 +74,15 @@ export const recommendationRejections = defineEntries({
   },
 
   dvm_recommendation_unknown_action: {
-    section: '7.5',
-    status: 422,
     expected: ({ known }: { known: readonly string[] }) => `one of ${known.join(', ')}`,
     sample: { known: ['set_replicas', 'resize'] },
-    why: 'No other action exists.',
+    why: 'The action is unknown, so it cannot be carried out.',
     remedy: 'Use the action that the recommendation carries.',
     example: apply({ action: 'defragment' }),
     fixed: apply({ action: 'set_replicas', target_replicas: 2 }),
   },
 
   dvm_recommendation_unknown_priority: {
-    section: '7.5',
     status: 400,
     expected: ({ known }: { known: readonly string[] }) => `one of ${known.join(', ')}`,
     sample: { known: ['critical', 'high', 'medium', 'low'] },
@@ -103,7 +93,6 @@ export const recommendationRejections = defineEntries({
   },
 
   dvm_recommendation_unknown_type: {
-    section: '7.5',
     status: 400,
     expected: ({ known }: { known: readonly string[] }) => `one of ${known.join(', ')}`,
     sample: { known: ['replication', 'capacity', 'placement'] },
@@ -114,7 +103,6 @@ export const recommendationRejections = defineEntries({
   },
 
   dvm_recommendation_volume_missing: {
-    section: '7.5',
     status: 409,
     expected: 'a recommendation whose volume still exists',
     why: 'The volume was deleted or moved since the recommendation was computed.',

@@ -19,7 +19,7 @@ export interface Rejection {
   readonly why: string;
   /** Path of the reference page, without the base url. */
   readonly doc: string;
-  /** Would mend the request, where that is certain. */
+  /** Makes the request acceptable; present only where that is certain. */
   readonly fix?: readonly PatchStep[];
 }
 
@@ -39,11 +39,11 @@ export function toRejectionAnswer(
   rejections: Rejections,
   baseUrl: string,
 ): { status: RejectionStatus; body: RejectionBody } {
-  const records = rejections.map(rejection => recordOf(rejection, baseUrl));
+  const records = rejections.map(rejection => toRecord(rejection, baseUrl));
   return { status: rejections[0].status, body: { ...records[0]!, rejections: records } };
 }
 
-function recordOf(rejection: Rejection, baseUrl: string): RejectionRecord {
+function toRecord(rejection: Rejection, baseUrl: string): RejectionRecord {
   const { status: _status, ...record } = rejection;
   return { ...record, doc: `${baseUrl}${rejection.doc}` };
 }
@@ -94,7 +94,7 @@ function json(value: unknown, budget: number): string {
   return text + (isList ? ']' : '}');
 }
 
-/** Builds the record for one refused value. Nothing else in the code base writes one by hand. */
+/** Builds the record for one refused value. The only place that writes one. */
 export function reject<Code extends RejectionCode>(
   code: Code,
   at: FieldPath | string,
@@ -114,12 +114,12 @@ export function reject<Code extends RejectionCode>(
   };
 }
 
-/** The same refusal of a value that may be a credential: described, whatever the code says. */
+/** The same rejection with its value described, not quoted: the value may be a credential. */
 export function redactReceived(rejection: Rejection, received: unknown): Rejection {
   return { ...rejection, received: describeValue(received) };
 }
 
-/** The same refusal, with the patch that would mend the request. */
+/** The same rejection with the patch that makes the request acceptable. */
 export function withFix(rejection: Rejection, ...fix: readonly PatchStep[]): Rejection {
   return { ...rejection, fix };
 }

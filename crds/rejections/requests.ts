@@ -1,19 +1,19 @@
+import { formatCount } from '../grammar/index.js';
 import { defineEntries } from './entry.js';
 
-/** How much of which part of a request is too much; of the body unless it says otherwise. */
+/** The limit that a request exceeds: of its body, unless `part` says otherwise. */
 interface Size {
   readonly max: number;
   readonly part?: 'head' | 'body';
 }
 
-/** Ours: what any API needs to refuse before it looks at a document. */
-export const requestRejections = defineEntries({
+/** Ours: what any API refuses before it reads a document. */
+export const requestRejections = defineEntries('ours', {
   request_malformed: {
-    section: 'ours',
     status: 400,
     expected: ({ problem, form = 'one JSON document in UTF-8' }: { problem: string; form?: string }) =>
       `${form} (${problem})`,
-    sample: { problem: 'a key stands twice in one object' },
+    sample: { problem: 'a key appears twice in one object' },
     why: 'The request is not well-formed, so two readers could understand it differently.',
     remedy: 'Send well-formed HTTP, and in it well-formed JSON: no duplicate keys, no trailing text, no deep nesting.',
     echo: 'never',
@@ -22,7 +22,6 @@ export const requestRejections = defineEntries({
   },
 
   request_too_large: {
-    section: 'ours',
     status: ({ part }: Size) => (part === 'head' ? 431 : 413),
     expected: ({ max, part }: Size) => `${part === 'head' ? 'headers' : 'a body'} of at most ${max} bytes`,
     sample: { max: 1048576 },
@@ -33,7 +32,6 @@ export const requestRejections = defineEntries({
   },
 
   request_stalled: {
-    section: 'ours',
     status: 408,
     expected: ({ seconds }: { seconds: number }) => `a complete request within ${seconds} seconds`,
     sample: { seconds: 30 },
@@ -44,7 +42,6 @@ export const requestRejections = defineEntries({
   },
 
   expectation_unsupported: {
-    section: 'ours',
     status: 417,
     expected: 'no Expect header, or Expect: 100-continue',
     why: 'The server does not support this expectation, so it does not carry the request out.',
@@ -54,17 +51,15 @@ export const requestRejections = defineEntries({
   },
 
   media_type_unsupported: {
-    section: 'ours',
     status: 415,
     expected: 'Content-Type: application/json, without Content-Encoding',
-    why: 'Bodies are JSON; nothing else is read.',
+    why: 'Request bodies are read as JSON only.',
     remedy: 'Set Content-Type to application/json and send JSON.',
     example: 'POST /api/v1/deployments with Content-Type: text/xml',
     fixed: 'POST /api/v1/deployments with Content-Type: application/json',
   },
 
   endpoint_not_found: {
-    section: 'ours',
     status: 404,
     expected: 'a path of this API',
     why: 'There is no such endpoint.',
@@ -74,7 +69,6 @@ export const requestRejections = defineEntries({
   },
 
   method_not_allowed: {
-    section: 'ours',
     status: 405,
     expected: ({ methods }: { methods: readonly string[] }) => methods.join(', '),
     sample: { methods: ['GET', 'POST'] },
@@ -85,7 +79,6 @@ export const requestRejections = defineEntries({
   },
 
   query_parameter_invalid: {
-    section: 'ours',
     status: 400,
     expected: ({ wanted }: { wanted: string }) => wanted,
     sample: { wanted: 'an integer from 1 to 500' },
@@ -96,9 +89,8 @@ export const requestRejections = defineEntries({
   },
 
   resource_not_found: {
-    section: 'ours',
     status: 404,
-    expected: 'the name or id of something that exists in this tenant',
+    expected: 'the name or id of an object that exists in this tenant',
     why: 'No object of that name exists, or this caller may not see it.',
     remedy: 'Correct the name; the list of the same endpoint shows every object.',
     example: 'GET /api/v1/nodes/absent',
@@ -106,18 +98,17 @@ export const requestRejections = defineEntries({
   },
 
   feature_not_available: {
-    section: 'ours',
     status: 501,
-    expected: ({ what }: { what: string }) => `${what} with ?dryRun=true, which judges the document and stores nothing`,
+    expected: ({ what }: { what: string }) =>
+      `${what} with ?dryRun=true, which validates the document and stores nothing`,
     sample: { what: 'a job' },
-    why: 'This release does not carry this kind out, so it does not store it either.',
-    remedy: 'Try the document with ?dryRun=true, and send it again once this control plane carries it out.',
+    why: 'This release does not implement this kind, so it does not store it either.',
+    remedy: 'Validate the document with ?dryRun=true, and send it again to a release that implements the kind.',
     example: 'POST /api/v1/jobs',
     fixed: 'POST /api/v1/jobs?dryRun=true',
   },
 
   deployment_already_exists: {
-    section: 'ours',
     status: 409,
     expected: 'a name that the tenant does not use yet',
     why: 'POST creates; an existing deployment is changed with PUT.',
@@ -127,7 +118,6 @@ export const requestRejections = defineEntries({
   },
 
   deployment_being_deleted: {
-    section: 'ours',
     status: 409,
     expected: 'the same request, once the deployment is gone',
     why: 'Its containers are still being removed, and its name is free only after the last of them.',
@@ -137,7 +127,6 @@ export const requestRejections = defineEntries({
   },
 
   revision_mismatch: {
-    section: 'ours',
     status: 412,
     expected: ({ current }: { current: string }) => `the current revision, ${current}`,
     sample: { current: '4711' },
@@ -148,9 +137,8 @@ export const requestRejections = defineEntries({
   },
 
   watch_expired: {
-    section: 'ours',
     status: 410,
-    expected: 'the cursor of a change that is still kept',
+    expected: 'a cursor whose later changes are still kept',
     why: 'Changes after this cursor are no longer held, so the stream would have a gap.',
     remedy: 'List again and watch from the revision of that list.',
     example: 'GET /api/v1/deployments?watch=true&after=1',
@@ -158,12 +146,11 @@ export const requestRejections = defineEntries({
   },
 
   rate_limited: {
-    section: 'ours',
     status: 429,
     expected: ({ perSecond }: { perSecond: number }) =>
       perSecond < 1
-        ? `at most ${Math.round(perSecond * 60)} requests a minute`
-        : `at most ${perSecond} requests a second`,
+        ? `at most ${formatCount(Math.round(perSecond * 60), 'request')} a minute`
+        : `at most ${formatCount(perSecond, 'request')} a second`,
     sample: { perSecond: 200 },
     why: 'The tenant sends more requests a second than its limit allows.',
     remedy: 'Wait as long as Retry-After says, and prefer a watch to polling.',

@@ -4,9 +4,8 @@ const anchored = `volume(${exampleVolumes.ready})`;
 const one = (fields: Readonly<Record<string, unknown>> = {}) => exampleDeployment({ secrets: [exampleSecret(fields)] });
 
 /** Section 7.3: references to secrets, their anchors and their paths. */
-export const secretRejections = defineEntries({
+export const secretRejections = defineEntries('7.3', {
   anchored_secret_dropped: {
-    section: '7.3',
     status: 409,
     expected: ({ secrets }: { secrets: readonly string[] }) =>
       `a list that still holds ${secrets.join(', ')}, or an update that removes the volume too`,
@@ -18,7 +17,6 @@ export const secretRejections = defineEntries({
   },
 
   anchored_secret_repointed: {
-    section: '7.3',
     status: 409,
     expected: ({ path }: { path: string }) => `${path}, as it is stored`,
     sample: { path: 'deployments/web-db' },
@@ -29,18 +27,14 @@ export const secretRejections = defineEntries({
   },
 
   secret_anchor_invalid: {
-    section: '7.3',
-    status: 422,
     expected: 'process, external, or volume(<volume-id>)',
     why: 'The anchor decides whether the credential may ever be generated again, so it has no default.',
-    remedy: 'Set anchor to one of the three.',
+    remedy: 'Set anchor to one of these three.',
     example: one({ anchor: 'disk' }),
     fixed: one(),
   },
 
   secret_anchor_volume_ephemeral: {
-    section: '7.3',
-    status: 422,
     expected: 'a volume that is mounted with type volume or bind',
     why: 'A tmpfs is deleted with its container, so a credential cannot be bound to it.',
     remedy: 'Anchor the secret to a volume that lasts, or use the anchor process.',
@@ -52,8 +46,6 @@ export const secretRejections = defineEntries({
   },
 
   secret_anchor_volume_not_declared: {
-    section: '7.3',
-    status: 422,
     expected: ({ declared }: { declared: readonly string[] }) =>
       declared.length === 0
         ? 'a volume of this deployment, which mounts none'
@@ -66,8 +58,6 @@ export const secretRejections = defineEntries({
   },
 
   secret_compose_no_reference: {
-    section: '7.3',
-    status: 422,
     expected: 'a template with at least one {{secret.<resource>.<key>}}',
     why: 'A template without a placeholder is a constant, and constants belong in environment.',
     remedy: 'Move the value to environment, or put the placeholder in.',
@@ -77,14 +67,12 @@ export const secretRejections = defineEntries({
   },
 
   secret_compose_resource_undeclared: {
-    section: '7.3',
-    status: 422,
     expected: ({ declared }: { declared: readonly string[] }) =>
       declared.length === 0
         ? 'a resource that secrets declares, and it declares none'
         : `a resource that secrets declares: ${declared.join(', ')}`,
     sample: { declared: ['web-db'] },
-    why: 'A deployment can only use credentials that it says it uses.',
+    why: 'A deployment can only use credentials that it declares.',
     remedy: 'Add an entry with that path to secrets, or correct the placeholder.',
     echo: 'never',
     example: exampleDeployment({ secrets: [exampleSecret()], composedSecrets: { URL: '{{secret.db.user}}' } }),
@@ -92,8 +80,6 @@ export const secretRejections = defineEntries({
   },
 
   secret_compose_template_empty: {
-    section: '7.3',
-    status: 422,
     expected: 'a template that is not empty',
     why: 'An empty variable that looks like a credential hides a mistake until the program starts.',
     remedy: 'Write the template, or remove the entry.',
@@ -103,19 +89,15 @@ export const secretRejections = defineEntries({
   },
 
   secret_compose_template_malformed: {
-    section: '7.3',
-    status: 422,
     expected: 'placeholders of the form {{secret.<resource>.<key>}}, without spaces',
     why: 'A malformed placeholder would reach the program as text.',
-    remedy: 'Correct the placeholder: a lowercase DNS-style resource and a key shaped like a variable.',
+    remedy: 'Correct the placeholder: the resource is a DNS label, the key has letters, digits and underscores.',
     echo: 'never',
     example: exampleDeployment({ secrets: [exampleSecret()], composedSecrets: { URL: '{{ web-db.url }}' } }),
     fixed: exampleDeployment({ secrets: [exampleSecret()], composedSecrets: { URL: '{{secret.web-db.url}}' } }),
   },
 
   secret_mount_path_unsupported: {
-    section: '7.3',
-    status: 422,
     expected: 'no mount_path',
     why: 'Secrets are delivered as environment variables only; no file is ever written.',
     remedy: 'Remove mount_path and read NAME_key from the environment.',
@@ -124,8 +106,6 @@ export const secretRejections = defineEntries({
   },
 
   secret_name_invalid: {
-    section: '7.3',
-    status: 422,
     expected: 'letters, digits and underscores, at most 128',
     why: 'The name is the beginning of each environment variable that the secret becomes.',
     remedy: 'Choose a name such as DB.',
@@ -134,8 +114,6 @@ export const secretRejections = defineEntries({
   },
 
   secret_path_name: {
-    section: '7.3',
-    status: 422,
     expected: 'after the namespace, a DNS label: lowercase letters, digits and inner hyphens, 1 to 63',
     why: 'The rest of the path names one credential, and the secrets store has no folders below a namespace.',
     remedy: 'Correct the part after the first slash.',
@@ -144,19 +122,15 @@ export const secretRejections = defineEntries({
   },
 
   secret_path_namespace: {
-    section: '7.3',
-    status: 422,
     expected: ({ granted }: { granted: readonly string[] }) => `one of the granted namespaces: ${granted.join(', ')}`,
     sample: { granted: ['deployments', 'resources'] },
-    why: 'The secrets policy opens these namespaces only; another one would answer 403 when the container is made.',
+    why: 'The secrets policy grants these namespaces only; reading another fails with 403 when the container is created.',
     remedy: 'Use a granted namespace.',
     example: one({ vault_path: 'platform/web-db' }),
     fixed: one(),
   },
 
   secret_path_namespace_split: {
-    section: '7.3',
-    status: 422,
     expected: ({ path, user }: { path: string; user: string }) => `${path}, as ${user} refers to it`,
     sample: { path: 'deployments/web-db', user: 'an earlier entry' },
     why: 'One label is one credential; under two namespaces it would be rotated in one place and not in the other.',
@@ -168,8 +142,6 @@ export const secretRejections = defineEntries({
   },
 
   secret_path_shape: {
-    section: '7.3',
-    status: 422,
     expected: ({ granted }: { granted: readonly string[] }) =>
       `<namespace>/<label>, with a namespace of ${granted.join(', ')}`,
     sample: { granted: ['deployments', 'resources'] },
@@ -180,8 +152,6 @@ export const secretRejections = defineEntries({
   },
 
   secret_rotation_unsupported: {
-    section: '7.3',
-    status: 422,
     expected: 'restart, or no rotation',
     why: 'A running process cannot be handed a new environment, so new material needs a new container.',
     remedy: 'Set rotation to restart, or leave it out.',
@@ -190,18 +160,14 @@ export const secretRejections = defineEntries({
   },
 
   secret_vault_path_not_relative: {
-    section: '7.3',
-    status: 422,
     expected: 'a path inside the tenant’s own secrets: no leading slash, no .. element',
     why: 'A path that leads out of the tenant’s secrets could reach another tenant’s.',
-    remedy: 'Write the path from the namespace on, for example deployments/web-db.',
+    remedy: 'Begin the path with its namespace, for example deployments/web-db.',
     example: one({ vault_path: '/deployments/web-db' }),
     fixed: one(),
   },
 
   secret_vault_path_required: {
-    section: '7.3',
-    status: 422,
     expected: 'a path such as deployments/web-db',
     why: 'An entry without a path refers to nothing.',
     remedy: 'Set vault_path.',

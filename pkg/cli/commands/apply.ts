@@ -1,3 +1,4 @@
+import { formatCount } from '../../../crds/grammar/index.js';
 import type { Alteration, Warning } from '../../../crds/rule/index.js';
 import type { ApiAnswer, Client, RejectionAnswer } from '../../client/index.js';
 import {
@@ -12,7 +13,7 @@ import {
 import { type ExitCode, exitCode } from '../exit-code.js';
 import { applyJsonPatch } from '../json-patch.js';
 import { deployments } from '../kinds.js';
-import { formatCount, plain } from '../print/text.js';
+import { plain } from '../print/text.js';
 import type { Command, Session } from '../session.js';
 import type { DeploymentView } from '../views.js';
 

@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 
+import { formatCount } from '../../../crds/grammar/index.js';
 import { loadSettings, readArguments, type Settings } from '../../config/index.js';
 import { createLogger } from '../../log/index.js';
 import { findSecretsKeyringFile, loadSecretKeyring, type RekeyResult, rekeySecrets } from '../../secrets/index.js';
 import { openEtcdStore, StoreUnavailableFault } from '../../store/index.js';
 import { type ExitCode, exitCode, UsageFault } from '../exit-code.js';
-import { formatCount } from '../print/text.js';
 import type { Command, Session } from '../session.js';
 
 interface RekeyInput {

@@ -1,8 +1,9 @@
+import { formatCount } from '../../../crds/grammar/index.js';
 import type { WatchChange } from '../../client/index.js';
 import { type ExitCode, exitCode } from '../exit-code.js';
 import { deployments } from '../kinds.js';
 import { loadNodeNames } from './describe.js';
-import { formatCount, paintState, plain } from '../print/text.js';
+import { paintState, plain } from '../print/text.js';
 import type { Command, Session } from '../session.js';
 import { type Deadline, startDeadline } from '../terminal.js';
 import { type DeploymentView, assessReadiness } from '../views.js';

@@ -5,11 +5,6 @@ export function plain(text: string): string {
   return text.replace(/\p{Cc}+/gu, ' ');
 }
 
-/** `1 replica`, `2 replicas`. */
-export function formatCount(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`;
-}
-
 /** Output formats. `table` and `wide` are for people; the others are for programs. */
 export type OutputFormat = 'table' | 'wide' | 'json' | 'yaml' | 'name';
 
