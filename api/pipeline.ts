@@ -6,14 +6,13 @@ import { LeaseGoneFault } from '../pkg/store/index.js';
 import { AuthCache } from './access/auth-cache.js';
 import { checkAccess, resolveTenant } from './access/authorise.js';
 import type { ApiEnv } from './env.js';
-import { type BodyLimits, readJsonBody, checkContentLength, checkContentType } from './http/body.js';
-import { type Caller, anonymous } from './http/call.js';
+import { type BodyLimits, checkContentLength, checkContentType, readJsonBody } from './http/body.js';
 import type { HostFilter } from './http/hosts.js';
-import { parseQuery } from './http/query.js';
-import { toPlatformFailure, toRejectionReply, RequestRejection, internalFailure } from './http/rejection.js';
+import { parseQuery, readFlag } from './http/query.js';
+import { internalFailure, rejectRequest, RequestRejection, toPlatformFailure, toRejectionReply } from './http/reply.js';
 import { RequestLog, type RequestProgress } from './http/request-log.js';
 import { type RouteMatch, RouteTree } from './http/route-tree.js';
-import type { RouteResult, Route } from './http/route.js';
+import { anonymous, type Caller, type Route, type RouteResult } from './http/route.js';
 import { sendReply } from './http/send.js';
 
 type FoundRoute = Extract<RouteMatch, { kind: 'route' }>;
@@ -86,7 +85,7 @@ export class Pipeline {
     const mark = url.indexOf('?');
     const path = mark < 0 ? url : url.slice(0, mark);
     const found = this.#tree.find(method, path);
-    if (found.kind === 'nothing') return new RequestRejection(reject('endpoint_not_found', 'path', path));
+    if (found.kind === 'nothing') return rejectRequest('endpoint_not_found', 'path', path);
     if (found.kind === 'route') return this.#admitted(request, found, mark < 0 ? '' : url.slice(mark + 1), progress);
     const { allowed } = found;
     const refusal = reject('method_not_allowed', 'method', method, { methods: allowed });
@@ -119,9 +118,11 @@ export class Pipeline {
     if (query instanceof RequestRejection) return query;
     const read = route.body === 'json' ? await this.#document(request) : NO_DOCUMENT;
     if (read instanceof RequestRejection) return read;
+    const isDryRun = readFlag(query, 'dryRun');
+    if (isDryRun instanceof RequestRejection) return isDryRun;
     const { requestId } = progress;
     const { document } = read;
-    return route.handle({ request, requestId, caller, tenant, params, query, document });
+    return route.handle({ request, requestId, caller, tenant, params, query, isDryRun, document });
   }
 
   async #caller(request: IncomingMessage, route: Route): Promise<Caller | RequestRejection> {

@@ -8,8 +8,8 @@ import type { Duplex } from 'node:stream';
 import { InvalidSettingFault, type Settings } from '../pkg/config/index.js';
 import type { Api } from './api.js';
 import { isLoopback, parseListen } from './http/hosts.js';
-import type { RequestRejection } from './http/rejection.js';
-import { findResponse, rejectMalformed, rejectExpectation, rejectUnparsable } from './http/malformed.js';
+import type { RequestRejection } from './http/reply.js';
+import { findResponse, rejectExpectation, rejectMalformed, rejectUnparsable } from './http/malformed.js';
 
 /** A server that listens. */
 export interface RunningServer {

@@ -4,8 +4,8 @@ import type { StoredToken } from '../../crds/tenant/index.js';
 import { type Keyring, parseToken, verifyToken } from '../../pkg/auth/index.js';
 import type { Clock } from '../../pkg/clock/index.js';
 import { type Cache, value } from '../../pkg/store/index.js';
-import type { Caller } from '../http/call.js';
-import { RequestRejection } from '../http/rejection.js';
+import type { Caller } from '../http/route.js';
+import { RequestRejection } from '../http/reply.js';
 
 export interface AuthenticationEnv {
   readonly cache: Cache;

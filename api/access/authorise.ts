@@ -1,9 +1,7 @@
 import { keys } from '../../crds/keys/index.js';
-import { reject } from '../../crds/rejections/index.js';
 import type { Cache } from '../../pkg/store/index.js';
-import { type Caller, includesRole } from '../http/call.js';
-import { RequestRejection } from '../http/rejection.js';
-import type { Access, TenantRule } from '../http/route.js';
+import { rejectRequest, RequestRejection } from '../http/reply.js';
+import { type Access, type Caller, includesRole, type TenantRule } from '../http/route.js';
 
 /** Refuses a caller whose kind of token, or whose role, the route does not accept. */
 export function checkAccess(caller: Caller, access: Access): RequestRejection | undefined {
@@ -11,7 +9,7 @@ export function checkAccess(caller: Caller, access: Access): RequestRejection | 
   const granted = caller.kind === 'anonymous' ? undefined : access[caller.kind];
   if (granted === true) return undefined;
   if (granted !== undefined && includesRole(caller.role, granted)) return undefined;
-  return new RequestRejection(reject('auth_forbidden', 'Authorization', caller.id, { needed: describeAccess(access) }));
+  return rejectRequest('auth_forbidden', 'Authorization', caller.id, { needed: describeAccess(access) });
 }
 
 function describeAccess(access: Exclude<Access, 'open'>): string {
@@ -43,17 +41,16 @@ export function resolveTenant(
   const asked = parseHeader(headers);
   if (asked instanceof RequestRejection) return asked;
   if (caller.kind !== 'admin') {
-    if (asked !== undefined && asked !== caller.tenant)
-      return new RequestRejection(reject('tenant_mismatch', HEADER, asked));
+    if (asked !== undefined && asked !== caller.tenant) return rejectRequest('tenant_mismatch', HEADER, asked);
     return caller.tenant ?? '';
   }
   if (asked === undefined) {
     if (rule === 'chosen') return '';
-    return new RequestRejection(reject('tenant_header_required', HEADER, ''));
+    return rejectRequest('tenant_header_required', HEADER, '');
   }
   if (cache.get(keys.tenant(asked))) return asked;
   return cache.barrier().then(() => {
-    return cache.get(keys.tenant(asked)) ? asked : new RequestRejection(reject('resource_not_found', HEADER, asked));
+    return cache.get(keys.tenant(asked)) ? asked : rejectRequest('resource_not_found', HEADER, asked);
   });
 }
 
@@ -61,5 +58,5 @@ function parseHeader(headers: readonly string[]): string | RequestRejection | un
   const [first, second] = headers;
   if (first === undefined) return undefined;
   if (second === undefined && UUID.test(first)) return first;
-  return new RequestRejection(reject('tenant_header_invalid', HEADER, headers.join(', ')));
+  return rejectRequest('tenant_header_invalid', HEADER, headers.join(', '));
 }

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { keys } from '../../crds/keys/index.js';
 import type { StoredNode } from '../../crds/node/index.js';
 import { create } from '../../pkg/store/index.js';
-import { type LabResponse, ApiLab, webDeployment } from '../api-lab.testing.js';
+import { ApiLab, type LabResponse, webDeployment } from '../api-lab.testing.js';
 
 /** What an answer says, apart from what differs from request to request and the name that was asked for. */
 function said({ status, text, headers }: LabResponse, name: string): string {

@@ -1,8 +1,8 @@
 import { reject } from '../../crds/rejections/index.js';
 import type { Clock } from '../../pkg/clock/index.js';
 import type { Settings } from '../../pkg/config/index.js';
-import type { Caller } from '../http/call.js';
-import { RequestRejection } from '../http/rejection.js';
+import type { Caller } from '../http/route.js';
+import { RequestRejection } from '../http/reply.js';
 
 /** What an agent needs is a few requests a second; this is far above it and far below what would hurt. */
 const AGENT = { perSecond: 50, burst: 500 };

@@ -1,19 +1,18 @@
-import { reject } from '../../crds/rejections/index.js';
 import type { SecretWrite } from '../../crds/secret/index.js';
 import { failpoint } from '../../pkg/failpoint/index.js';
 import { asError } from '../../pkg/fault/index.js';
 import {
   advanceIntent,
   settleIntent,
-  stageMaterial,
   type StagedMaterial,
+  stageMaterial,
   undoIntent,
 } from '../../pkg/material/index.js';
-import { toCredentialPath, type CredentialPath } from '../../pkg/secrets/index.js';
+import { type CredentialPath, toCredentialPath } from '../../pkg/secrets/index.js';
 import { type Change, OutcomeUnknownFault, type Verdict } from '../../pkg/store/index.js';
 import type { AdmissionEnv } from './env.js';
-import type { ApiCall } from '../http/call.js';
-import { RequestRejection } from '../http/rejection.js';
+import type { ApiCall } from '../http/route.js';
+import { rejectRequest, RequestRejection } from '../http/reply.js';
 
 /** Secret material that came with a document. */
 export interface SubmittedMaterial {
@@ -90,5 +89,5 @@ export function rejectNamespace(
   field = 'namespace',
 ): RequestRejection {
   const granted = staticFacts.secretsPolicy.namespaces.filter(name => name !== namespace);
-  return new RequestRejection(reject('secret_path_namespace', field, namespace, { granted }));
+  return rejectRequest('secret_path_namespace', field, namespace, { granted });
 }

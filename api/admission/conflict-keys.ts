@@ -1,7 +1,7 @@
 import { keys } from '../../crds/keys/index.js';
 import { isTypedId } from '../../crds/grammar/index.js';
 import { type Cache, encode, type Guard, type Put } from '../../pkg/store/index.js';
-import { type SubmittedDocument, listDependencies, readList, listSecretPaths } from './submitted.js';
+import { listDependencies, listSecretPaths, readList, type SubmittedDocument } from './submitted.js';
 
 /**
  * The keys that serialise a write with others whose validation reads the same objects: of two writes that were judged

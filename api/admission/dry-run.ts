@@ -1,8 +1,25 @@
 import { isDeepStrictEqual } from 'node:util';
 
+import {
+  type Deployment,
+  type DeploymentAdmission,
+  type DeploymentFacts,
+  type StoredDeployment,
+  toSpec,
+} from '../../crds/deployment/index.js';
+import { findPlaceholders, parseSecretPath, parseTemplate } from '../../crds/grammar/index.js';
+import { ranges } from '../../crds/keys/index.js';
 import type { PatchStep } from '../../crds/rejections/index.js';
+import { type Replica, templateHash } from '../../crds/replica/index.js';
 import type { Alteration, Warning } from '../../crds/rule/index.js';
+import type { FilterRejection } from '../../crds/scheduling/index.js';
+import type { SecretWrite } from '../../crds/secret/index.js';
+import { explainDeployment, previewPlacement } from '../../pkg/fleet/index.js';
+import { type ExplainedNode, type Explanation, filters, summariseRejections } from '../../pkg/placement/index.js';
+import { type Entry, value } from '../../pkg/store/index.js';
 import { replyJson, type WholeReply } from '../http/reply.js';
+import type { AdmissionEnv } from './env.js';
+import { warnAboveQuota } from './quota.js';
 
 /** The answer to a dry run: what the write would do. Nothing is stored. */
 export interface DryRunAnswer {
@@ -64,4 +81,129 @@ export function diffJson(before: unknown, after: unknown, at = ''): readonly Pat
 
 function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** A document that was accepted. */
+export type AdmittedDeployment = Extract<DeploymentAdmission, { ok: true }>;
+
+/** The deployment to dry-run. */
+export interface DeploymentDryRun {
+  readonly admission: AdmittedDeployment;
+  readonly facts: DeploymentFacts;
+  /** What is stored, when it would be changed. */
+  readonly entry?: Entry;
+}
+
+/** Answers what a write would do: what is stored, which replicas are recreated, which secrets resolve, and where replicas go. */
+export async function dryRunDeployment(
+  env: AdmissionEnv,
+  tenant: string,
+  { admission, facts, entry }: DeploymentDryRun,
+): Promise<WholeReply> {
+  await env.cache.barrier();
+  const { spec, alterations, warnings, material } = admission;
+  const before = entry && toSpec(value<StoredDeployment>(entry));
+  const replicas = listReplicas(env, tenant, spec.name);
+  const isRecreated = before !== undefined && templateHash(before) !== templateHash(spec);
+  return replyDryRun({
+    ...(before && { before }),
+    after: spec,
+    alterations,
+    warnings: [
+      ...warnings,
+      ...warnAboveQuota(env, tenant, spec),
+      ...unavailable(spec, env.deploymentLimits.supportedFields),
+    ],
+    more: {
+      recreated: isRecreated ? replicas.map(toContainer) : [],
+      secrets: dryRunSecrets(spec, material, facts.secretKeys),
+      placement: previewWorkload(env, tenant, spec, replicas.filter(({ nodeId }) => nodeId !== undefined).length),
+    },
+  });
+}
+
+/** Explains every node for a workload, and where the replicas beyond the `placed` ones would go. */
+export function previewWorkload(env: AdmissionEnv, tenant: string, spec: Deployment, placed: number) {
+  const reading = { cache: env.cache, policy: env.placementPolicy };
+  const preview = previewPlacement(spec, tenant, Math.max(0, spec.replicas - placed), reading);
+  return {
+    ...toExplanationView(explainDeployment(spec, tenant, reading)),
+    next: preview.nodes.map(({ name }) => name),
+    unplaced: preview.unplaced,
+  };
+}
+
+function listReplicas({ cache }: AdmissionEnv, tenant: string, name: string): readonly Replica[] {
+  const replicas = cache.list(ranges.replicasOf(tenant, name)).map(entry => value<Replica>(entry));
+  return replicas.filter(({ retiringSince }) => retiringSince === undefined);
+}
+
+function toContainer({ slot, nodeId }: Replica) {
+  return { replica: slot, nodeId: nodeId ?? null };
+}
+
+/** Fields that are validated but not supported yet: without `dryRun` they are refused. */
+function unavailable(spec: Deployment, supportedFields: ReadonlySet<string>): readonly Warning[] {
+  return Object.keys(spec)
+    .filter(field => !ALWAYS.includes(field) && !supportedFields.has(field))
+    .map(field => ({
+      code: 'feature_not_available',
+      field,
+      message: 'this control plane does not support the field yet; without dryRun the request is refused',
+    }));
+}
+
+const ALWAYS = ['kind', 'name', 'image'];
+
+/** Whether a reference to a credential would resolve. Names only. */
+export interface SecretPreview {
+  readonly path: string;
+  readonly resolves: boolean;
+  readonly reason: 'exists' | 'written' | 'secret_missing';
+  /** Names of the keys it would hold. */
+  readonly keys: readonly string[];
+  /** Names of keys that templates use and that would not be there. */
+  readonly missing: readonly string[];
+}
+
+/** What each reference of a workload would come to, material that came with it included. */
+export function dryRunSecrets(
+  { secrets = [], composedSecrets = {} }: Pick<Deployment, 'secrets' | 'composedSecrets'>,
+  material: readonly SecretWrite[],
+  existing: Readonly<Record<string, readonly string[]>>,
+): readonly SecretPreview[] {
+  const used = Object.values(composedSecrets).flatMap(template => findPlaceholders(parseTemplate(template) ?? []));
+  return [...new Set(secrets.map(({ vault_path: path }) => path))].map(path => {
+    const { label } = parseSecretPath(path) ?? {};
+    const writes = material.filter(write => `${write.namespace}/${write.label}` === path);
+    const written = writes.flatMap(({ values, generation }) => [...Object.keys(values), ...(generation?.keys ?? [])]);
+    const keys = [...new Set([...(existing[path] ?? []), ...written])].sort();
+    const missing = used.filter(({ resource, key }) => resource === label && !keys.includes(key)).map(({ key }) => key);
+    const reason = writes.length > 0 ? 'written' : existing[path] ? 'exists' : 'secret_missing';
+    const resolves = reason !== 'secret_missing' && missing.length === 0;
+    return { path, resolves, reason, keys, missing: [...new Set(missing)] };
+  });
+}
+
+/** One node as an explanation shows it: every filter that is not among the reasons has let it through. */
+export type CandidateView = Omit<ExplainedNode, 'verdicts'> & { readonly reasons: readonly FilterRejection[] };
+
+/** An explanation of placement as clients see it. */
+export interface ExplanationView {
+  /** Every filter that every node was put to, in order. */
+  readonly filters: readonly string[];
+  readonly able: number;
+  /** `0 of 3 nodes: 2 residency, 1 ready`. */
+  readonly summary: string;
+  readonly candidates: readonly CandidateView[];
+}
+
+/** Leaves out the filters that a node has passed. */
+export function toExplanationView({ nodes, able }: Explanation): ExplanationView {
+  const candidates = nodes.map(({ verdicts, ...node }): CandidateView => {
+    const reasons = verdicts.flatMap(({ reason }) => (reason ? [reason] : []));
+    return { ...node, reasons };
+  });
+  const refused = candidates.filter(({ reasons }) => reasons.length > 0);
+  return { filters: filters.map(({ name }) => name), able, summary: summariseRejections(able, refused), candidates };
 }

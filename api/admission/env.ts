@@ -4,7 +4,7 @@ import type { PlacementPolicy, TenantUsage } from '../../pkg/fleet/index.js';
 import type { ImageFacts } from '../../pkg/registry/index.js';
 import type { SecretStore } from '../../pkg/secrets/index.js';
 import type { Cache } from '../../pkg/store/index.js';
-import type { StorageEnv } from '../http/call.js';
+import type { StorageEnv } from '../http/route.js';
 import type { KeyedMutex } from './conflict-keys.js';
 
 /** Where workloads may be placed. */

@@ -5,16 +5,16 @@ import { isPinned, isTypedId, parseImageReference } from '../../crds/grammar/ind
 import { keys, ranges } from '../../crds/keys/index.js';
 import type { NodePresence, StoredNode } from '../../crds/node/index.js';
 import type { KnownVolume, StoredVolume } from '../../crds/volume/index.js';
-import { readKeyNames, parseCredentialPath, SecretStoreUnavailableFault } from '../../pkg/secrets/index.js';
+import { parseCredentialPath, readKeyNames, SecretStoreUnavailableFault } from '../../pkg/secrets/index.js';
 import { type Cache, type Guard, StoreUnavailableFault, value } from '../../pkg/store/index.js';
 import type { AdmissionEnv } from './env.js';
-import { type SubmittedDocument, hasResidency, listDependencies, readList, listSecretPaths } from './submitted.js';
+import { hasResidency, listDependencies, listSecretPaths, readList, type SubmittedDocument } from './submitted.js';
 import {
+  listDependents,
+  listSecretUsers,
   listVolumeConsumers,
   toKnownDeployment,
   walkDependencies,
-  listSecretUsers,
-  listDependents,
 } from './relations.js';
 import { listRotatingLabels } from './rotations.js';
 import { guardConflictKeys, listConflictKeys } from './conflict-keys.js';

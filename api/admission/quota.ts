@@ -3,7 +3,7 @@ import { parseCpu, parseMemory } from '../../crds/grammar/index.js';
 import { keys, ranges } from '../../crds/keys/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import type { Warning } from '../../crds/rule/index.js';
-import { type StoredTenant } from '../../crds/tenant/index.js';
+import type { StoredTenant } from '../../crds/tenant/index.js';
 import { mergeQuotas, type QuotaKind, type TenantQuotas } from '../../crds/kinds/index.js';
 import { type Cache, type Guard, value } from '../../pkg/store/index.js';
 import { guardConflictKeys } from './conflict-keys.js';

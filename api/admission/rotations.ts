@@ -1,6 +1,5 @@
 import { parseSecretPath } from '../../crds/grammar/index.js';
 import { keys } from '../../crds/keys/index.js';
-import { reject } from '../../crds/rejections/index.js';
 import {
   isRotationOpen,
   readRotationState,
@@ -10,8 +9,8 @@ import {
 } from '../../crds/rotation/index.js';
 import type { CredentialPath } from '../../pkg/secrets/index.js';
 import { type Cache, type Entry, value } from '../../pkg/store/index.js';
-import { RequestRejection } from '../http/rejection.js';
-import { type SubmittedDocument, listSecretPaths } from './submitted.js';
+import { rejectRequest, RequestRejection } from '../http/reply.js';
+import { listSecretPaths, type SubmittedDocument } from './submitted.js';
 
 /** The rotation of one credential, as it is stored. */
 export interface StoredRotation {
@@ -46,7 +45,7 @@ export function listRotatingLabels(cache: Cache, tenant: string, submitted: Subm
 /** Refuses to touch a credential that is being rotated. */
 export function refuseWhileRotating(cache: Cache, { tenant, label }: CredentialPath): RequestRejection | undefined {
   return isRotating(cache, tenant, label)
-    ? new RequestRejection(reject('secret_rotation_open', 'resource', label, { label }))
+    ? rejectRequest('secret_rotation_open', 'resource', label, { label })
     : undefined;
 }
 

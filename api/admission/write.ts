@@ -1,7 +1,7 @@
 import type { Deployment } from '../../crds/deployment/index.js';
 import { createTypedId } from '../../crds/grammar/index.js';
 import { keys } from '../../crds/keys/index.js';
-import { toCanonicalText, type Metadata, hashText } from '../../crds/meta/index.js';
+import { hashText, type Metadata, toCanonicalText } from '../../crds/meta/index.js';
 import type { Alteration } from '../../crds/rule/index.js';
 import type { Change, Guard, Put } from '../../pkg/store/index.js';
 import type { AdmissionEnv } from './env.js';

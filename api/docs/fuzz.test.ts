@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 
 import { optionalFields } from '../../crds/deployment/index.js';
-import { type LabResponse, ApiLab, webDeployment } from '../api-lab.testing.js';
+import { ApiLab, type LabResponse, webDeployment } from '../api-lab.testing.js';
 
 interface Operation {
   readonly method: string;

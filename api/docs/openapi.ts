@@ -11,7 +11,7 @@ import { BrokenInvariantFault } from '../../pkg/fault/index.js';
 import { version } from '../../pkg/version/index.js';
 import { listTokenKinds, type Route } from '../http/route.js';
 import { pipelineCodes } from './route-codes.js';
-import { type RouteNotes, descriptions } from './descriptions.js';
+import { descriptions, type RouteNotes } from './descriptions.js';
 import { escaped, page } from './html.js';
 
 /** The OpenAPI document of these routes. Throws when one of them is not described. */

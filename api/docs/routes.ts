@@ -1,11 +1,8 @@
 import type { Kind } from '../../crds/kind/index.js';
-import { reject } from '../../crds/rejections/index.js';
-import type { ApiCall } from '../http/call.js';
-import { RequestRejection } from '../http/rejection.js';
-import { replyJson, type WholeReply } from '../http/reply.js';
-import type { RouteResult, Route } from '../http/route.js';
+import { rejectRequest, replyJson, type WholeReply } from '../http/reply.js';
+import type { ApiCall, Route, RouteResult } from '../http/route.js';
 import { codeIndexPage, codeIndexView, codePage, codeView, PAGE_POLICY } from './index.js';
-import { apiPage, describeRoute, buildOpenApi } from './openapi.js';
+import { apiPage, buildOpenApi, describeRoute } from './openapi.js';
 
 /**
  * The interface, described by itself: the pages that the `doc` of every rejection links to, and all of its routes. `all` is
@@ -31,7 +28,7 @@ function index(call: ApiCall): RouteResult {
 function one(call: ApiCall): RouteResult {
   const code = call.params['code']!;
   const view = codeView(code);
-  if (!view) return new RequestRejection(reject('resource_not_found', 'code', code));
+  if (!view) return rejectRequest('resource_not_found', 'code', code);
   return wantsPage(call) ? html(codePage(code) ?? '') : replyJson(200, view);
 }
 

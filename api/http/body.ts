@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { reject } from '../../crds/rejections/index.js';
 import type { Clock } from '../../pkg/clock/index.js';
 import { parseJson } from '../../pkg/json/index.js';
-import { RequestRejection } from './rejection.js';
+import { rejectRequest, RequestRejection } from './reply.js';
 
 export interface BodyLimits {
   readonly maxBytes: number;
@@ -39,9 +39,7 @@ export async function readJsonBody(
   if (parsed.ok) return { document: parsed.value };
   const { path, offset, message } = parsed.problem;
   const problem = `${message}, ${offset} characters in`;
-  return new RequestRejection(
-    reject('request_malformed', path === '' ? 'body' : path, bytes.toString('latin1'), { problem }),
-  );
+  return rejectRequest('request_malformed', path === '' ? 'body' : path, bytes.toString('latin1'), { problem });
 }
 
 function readBytes(request: IncomingMessage, limits: BodyLimits, clock: Clock): Promise<Buffer | RequestRejection> {

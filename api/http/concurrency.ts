@@ -1,12 +1,12 @@
-import { reject } from '../../crds/rejections/index.js';
 import {
   type Cache,
   ConflictFault,
   OutcomeUnknownFault,
   type Revision,
   StoreUnavailableFault,
+  type Verdict,
 } from '../../pkg/store/index.js';
-import { RequestRejection } from './rejection.js';
+import { rejectRequest, RequestRejection } from './reply.js';
 import type { RouteResult } from './route.js';
 
 /**
@@ -20,10 +20,10 @@ export function checkIfMatch(
 ): RequestRejection | undefined {
   const current = String(revision);
   if (header !== undefined && !matches(header, current)) {
-    return new RequestRejection(reject('revision_mismatch', 'If-Match', header, { current }));
+    return rejectRequest('revision_mismatch', 'If-Match', header, { current });
   }
   if (metadataRevision !== undefined && metadataRevision !== current) {
-    return new RequestRejection(reject('revision_mismatch', 'metadata.revision', metadataRevision, { current }));
+    return rejectRequest('revision_mismatch', 'metadata.revision', metadataRevision, { current });
   }
   return undefined;
 }
@@ -44,6 +44,13 @@ export async function retryOnConflict(
     if (outcome) return outcome;
   }
   throw new ConflictFault(name, ATTEMPTS);
+}
+
+/** Waits until a write is stored and the cache shows it. False when a guard failed, so that nothing was stored. */
+export async function waitUntilStored(cache: Pick<Cache, 'reached'>, write: Promise<Verdict>): Promise<boolean> {
+  const verdict = await write;
+  if (verdict.stored) await waitUntilCached(cache, verdict.revision);
+  return verdict.stored;
 }
 
 /**

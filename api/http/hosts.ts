@@ -1,6 +1,6 @@
 import { reject } from '../../crds/rejections/index.js';
 import { InvalidSettingFault, type Settings } from '../../pkg/config/index.js';
-import { RequestRejection } from './rejection.js';
+import { RequestRejection } from './reply.js';
 import { rejectMalformed } from './malformed.js';
 
 /** `127.0.0.1:7070`, `[::1]:0`. */

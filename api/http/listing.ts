@@ -1,11 +1,9 @@
 import { ranges } from '../../crds/keys/index.js';
 import type { Cache, Entry } from '../../pkg/store/index.js';
+import { type QueryParams, readInteger, rejectParameter } from './query.js';
+import { replyJsonBytes, RequestRejection } from './reply.js';
 import type { Resource } from './resource.js';
-import type { ApiCall } from './call.js';
-import { readInteger, type QueryParams, rejectParameter } from './query.js';
-import { RequestRejection } from './rejection.js';
-import { replyJsonBytes } from './reply.js';
-import type { RouteResult } from './route.js';
+import type { ApiCall, RouteResult } from './route.js';
 
 /** The query parameters that every list knows. */
 export const LIST_QUERY = ['limit', 'continue', 'watch', 'after'] as const;

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 
 import { reject } from '../../crds/rejections/index.js';
-import { RequestRejection } from './rejection.js';
+import { RequestRejection } from './reply.js';
 
 /** Limits of the request head, which Node reads before the API sees the request. */
 export interface HeadLimits {

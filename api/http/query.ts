@@ -1,5 +1,4 @@
-import { reject } from '../../crds/rejections/index.js';
-import { RequestRejection } from './rejection.js';
+import { rejectRequest, RequestRejection } from './reply.js';
 
 /** The query parameters of a request, each at most once and all of them known to the route. */
 export type QueryParams = ReadonlyMap<string, string>;
@@ -14,7 +13,7 @@ export function parseQuery(text: string, known: readonly string[]): QueryParams 
   if (text === '') return NOTHING;
   const query = new Map<string, string>();
   for (const [name, value] of new URLSearchParams(text)) {
-    if (!known.includes(name)) return new RequestRejection(reject('query_parameter_unknown', name, value, { known }));
+    if (!known.includes(name)) return rejectRequest('query_parameter_unknown', name, value, { known });
     if (query.has(name)) return rejectParameter(name, value, 'the parameter once');
     query.set(name, value);
   }
@@ -44,5 +43,5 @@ export function readFlag(query: QueryParams, name: string): boolean | RequestRej
 
 /** The refusal of a parameter's value. */
 export function rejectParameter(name: string, received: string, wanted: string): RequestRejection {
-  return new RequestRejection(reject('query_parameter_invalid', name, received, { wanted }));
+  return rejectRequest('query_parameter_invalid', name, received, { wanted });
 }

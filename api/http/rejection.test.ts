@@ -7,7 +7,7 @@ import { systemClock } from '../../pkg/clock/index.js';
 import { MemoryStore, OutcomeUnknownFault, type Store, StoreUnavailableFault } from '../../pkg/store/index.js';
 import { ApiLab, webDeployment } from '../api-lab.testing.js';
 import { readJsonBody } from './body.js';
-import { RequestRejection } from './rejection.js';
+import { RequestRejection } from './reply.js';
 
 /** A store whose commits of deployments come to what `become` says. */
 function failingStore(become: () => never): Store {

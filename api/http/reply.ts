@@ -1,5 +1,27 @@
 import type { ServerResponse } from 'node:http';
 
+import {
+  reject,
+  type Rejection,
+  type RejectionCode,
+  type Rejections,
+  toRejectionAnswer,
+} from '../../crds/rejections/index.js';
+import {
+  SecretDocumentFault,
+  SecretOutcomeUnknownFault,
+  SecretStoreRefusedFault,
+  SecretStoreUnavailableFault,
+  UnreadableSecretFault,
+} from '../../pkg/secrets/index.js';
+import {
+  ConflictFault,
+  LeaseGoneFault,
+  OutcomeUnknownFault,
+  SecretMaterialFault,
+  StoreUnavailableFault,
+} from '../../pkg/store/index.js';
+
 /** Header names and values, beside those that every answer carries. */
 export type Headers = Readonly<Record<string, string>>;
 
@@ -42,22 +64,55 @@ export function replyJsonBytes(status: number, body: Buffer | readonly Buffer[],
   return headers ? { status, body, type: JSON_TYPE, headers } : { status, body, type: JSON_TYPE };
 }
 
-/** Answers a write: bytes that are JSON already, and for the log what the server changed in what was sent. */
-export function replyWritten(
-  status: number,
-  body: Buffer,
-  headers: Headers,
-  alterations: NonNullable<WholeReply['alterations']>,
-): WholeReply {
-  return { status, body, type: JSON_TYPE, headers, alterations };
-}
-
 /** `ETag` of an object that was last changed at this revision. */
 export function etagHeader(revision: number): Headers {
-  return { etag: formatEtag(revision) };
+  return { etag: `"${revision}"` };
 }
 
-/** The same, without the header's name. */
-export function formatEtag(revision: number): string {
-  return `"${revision}"`;
+/** A request that is not carried out, with every reason. It is a value that callers return, and is never thrown. */
+export class RequestRejection {
+  readonly rejections: Rejections;
+  readonly headers: Headers;
+
+  constructor(rejections: Rejection | Rejections, headers: Headers = {}) {
+    this.rejections = 'code' in rejections ? [rejections] : rejections;
+    this.headers = headers;
+  }
 }
+
+/** Rejects a request for one reason. */
+export function rejectRequest<Code extends RejectionCode>(
+  ...reason: Parameters<typeof reject<Code>>
+): RequestRejection {
+  return new RequestRejection(reject(...reason));
+}
+
+/** Tells the client to retry. */
+const SOON: Headers = { 'retry-after': '1' };
+
+/** The answer to a refused request: the first rejection, and the list of all. */
+export function toRejectionReply({ rejections, headers }: RequestRejection, baseUrl: string): WholeReply {
+  const { status, body } = toRejectionAnswer(rejections, baseUrl);
+  return replyJson(status, body, status === 503 ? { ...SOON, ...headers } : headers);
+}
+
+/** The answer to a failure of the platform. Undefined for an unexpected error. */
+export function toPlatformFailure(thrown: unknown): RequestRejection | undefined {
+  if (thrown instanceof OutcomeUnknownFault || thrown instanceof SecretOutcomeUnknownFault) {
+    return new RequestRejection(reject('outcome_unknown', '', ''), SOON);
+  }
+  if (thrown instanceof SecretMaterialFault) return new RequestRejection(thrown.rejection);
+  if (thrown instanceof SecretDocumentFault || thrown instanceof SecretStoreRefusedFault) {
+    return rejectRequest('field_invalid', 'secrets', '', { wanted: 'material that the secrets store takes' });
+  }
+  if (thrown instanceof SecretStoreUnavailableFault) {
+    return new RequestRejection(reject('secret_store_unavailable', '', ''), SOON);
+  }
+  if (thrown instanceof UnreadableSecretFault) return new RequestRejection(reject('secret_unreadable', '', ''), SOON);
+  const passes =
+    thrown instanceof StoreUnavailableFault || thrown instanceof LeaseGoneFault || thrown instanceof ConflictFault;
+  return passes ? new RequestRejection(reject('store_unavailable', '', ''), SOON) : undefined;
+}
+
+/** The answer to an unexpected error; the details are in the log. */
+export const internalFailure = rejectRequest('internal_failure', '', '');

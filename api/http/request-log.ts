@@ -1,9 +1,8 @@
 import type { Clock } from '../../pkg/clock/index.js';
 import type { Logger } from '../../pkg/log/index.js';
 import type { BoundCounter, BoundHistogram, Metrics } from '../../pkg/metrics/index.js';
-import type { Caller } from './call.js';
-import { RequestRejection } from './rejection.js';
-import type { RouteResult, Route } from './route.js';
+import { RequestRejection } from './reply.js';
+import type { Caller, Route, RouteResult } from './route.js';
 
 /** What is known of a request so far. */
 export interface RequestProgress {

@@ -1,8 +1,12 @@
-import type { Role, TokenKind } from '../../crds/tenant/index.js';
+import type { IncomingMessage } from 'node:http';
+
+import type { Role, StoredToken, TokenKind } from '../../crds/tenant/index.js';
+import type { Clock, Random } from '../../pkg/clock/index.js';
 import { BrokenInvariantFault } from '../../pkg/fault/index.js';
-import type { RequestRejection } from './rejection.js';
-import type { Reply } from './reply.js';
-import type { ApiCall } from './call.js';
+import type { Logger } from '../../pkg/log/index.js';
+import type { Cache, Store } from '../../pkg/store/index.js';
+import { type QueryParams, WRITE_QUERY } from './query.js';
+import type { Reply, RequestRejection } from './reply.js';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
@@ -23,7 +27,7 @@ export type Access =
  */
 export type TenantRule = 'none' | 'own' | 'chosen';
 
-/** What the body must be. `stream` is read by the handler itself, bit by bit. */
+/** What the body must be. `stream` is read by the handler itself, piece by piece. */
 export type BodyRule = 'none' | 'json' | 'stream';
 
 /** One row of the route table: everything about an endpoint except what it does is decided here. */
@@ -39,6 +43,29 @@ export interface Route {
   readonly handle: (call: ApiCall) => RouteResult | Promise<RouteResult>;
 }
 
+/**
+ * Declares a row of the route table. A role stands for tokens of a tenant with at least that role, and administrators.
+ * Unless `more` says otherwise it is about one tenant, writes take `dryRun`, and POST and PUT take a JSON body.
+ */
+export function defineRoute(
+  access: Role | Access,
+  method: Method,
+  path: string,
+  handle: Route['handle'],
+  more: Partial<Pick<Route, 'tenant' | 'query' | 'body'>> = {},
+): Route {
+  return {
+    method,
+    path,
+    access: typeof access === 'object' || access === 'open' ? access : { tenant: access, admin: true },
+    tenant: 'own',
+    query: method === 'GET' ? [] : WRITE_QUERY,
+    body: method === 'POST' || method === 'PUT' ? 'json' : 'none',
+    handle,
+    ...more,
+  };
+}
+
 /** What a handler returns. */
 export type RouteResult = Reply | RequestRejection;
 
@@ -52,14 +79,14 @@ export function checkRoutes(routes: readonly Route[]): void {
   const seen = new Set<string>();
   for (const route of routes) {
     const name = `${route.method} ${route.path}`;
-    for (const problem of problemsOf(route)) throw new BrokenInvariantFault(`${name}: ${problem}`);
+    for (const problem of listProblems(route)) throw new BrokenInvariantFault(`${name}: ${problem}`);
     const shape = name.replace(/\{[^}]*\}/g, '{}');
     if (seen.has(shape)) throw new BrokenInvariantFault(`${name}: declared twice`);
     seen.add(shape);
   }
 }
 
-function* problemsOf({ method, access, tenant, body }: Route): Generator<string> {
+function* listProblems({ method, access, tenant, body }: Route): Generator<string> {
   // A row may come from a plugin or a cast, where the compiler did not insist.
   if (access === undefined || tenant === undefined) {
     yield 'declares no access';
@@ -71,4 +98,48 @@ function* problemsOf({ method, access, tenant, body }: Route): Generator<string>
   if (kinds.includes('tenant') && tenant === 'none') yield 'accepts tenant tokens but has no tenant';
   if (kinds.includes('node') && kinds.length > 1) yield 'accepts node tokens together with others';
   if (method === 'GET' && body !== 'none') yield 'is a GET with a body';
+}
+
+/** Who is calling, as the token proved it. */
+export interface Caller {
+  readonly kind: TokenKind | 'anonymous';
+  /** Public id of the token: what logs and archives name. */
+  readonly id: string;
+  readonly tenant: string | undefined;
+  readonly role: Role | undefined;
+  readonly token: StoredToken | undefined;
+}
+
+/** The caller of an open route. */
+export const anonymous: Caller = { kind: 'anonymous', id: '', tenant: undefined, role: undefined, token: undefined };
+
+const RANK: Readonly<Record<Role, number>> = { viewer: 1, deployer: 2, admin: 3 };
+
+/** Whether one role includes another. */
+export function includesRole(held: Role | undefined, needed: Role): boolean {
+  return held !== undefined && RANK[held] >= RANK[needed];
+}
+
+/** A request that has passed the pipeline: who calls, for which tenant, with what. */
+export interface ApiCall {
+  readonly request: IncomingMessage;
+  readonly requestId: string;
+  readonly caller: Caller;
+  /** The tenant the call is about; empty when it is about none. */
+  readonly tenant: string;
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: QueryParams;
+  /** The client sent `dryRun=true`: the answer says what would change, and nothing is stored. */
+  readonly isDryRun: boolean;
+  /** The parsed body of a route that takes JSON. */
+  readonly document: unknown;
+}
+
+/** What nearly every handler reads and writes objects with. */
+export interface StorageEnv {
+  readonly store: Store;
+  readonly cache: Cache;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
 }

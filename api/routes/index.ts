@@ -1,4 +1,3 @@
-import type { Kind } from '../../crds/kind/index.js';
 /**
  * The endpoints: one folder for each kind, with its handlers, its views and its tests.
  *
@@ -7,26 +6,25 @@ import type { Kind } from '../../crds/kind/index.js';
  *
  * @module
  */
+import type { Kind } from '../../crds/kind/index.js';
 import type { AdmissionEnv } from '../admission/env.js';
-import type { Route } from '../http/route.js';
-import { type AgentEnv, agentRoutes } from './agent/routes.js';
-import { deploymentRoutes } from './deployment/routes.js';
 import { docRoutes } from '../docs/routes.js';
+import type { Route } from '../http/route.js';
+import type { WatchEnv } from '../watch/open-watch.js';
+import { type AgentEnv, agentRoutes } from './agent/routes.js';
+import { logRoutes } from './deployment/logs.js';
+import { deploymentRoutes } from './deployment/routes.js';
 import { eventRoutes } from './event/routes.js';
-import { explainRoutes } from './deployment/explain.js';
 import { type HealthEnv, healthRoutes } from './health/routes.js';
 import { jobRoutes } from './job/routes.js';
-import { logRoutes } from './deployment/logs.js';
-import { networkRoutes } from './network/routes.js';
 import { listReadableKinds, readRoutes } from './kind-routes.js';
+import { networkRoutes } from './network/routes.js';
 import { nodeRoutes } from './node/routes.js';
 import type { NodeEnv } from './node/view.js';
 import { rotationRoutes } from './rotation/routes.js';
 import { secretRoutes } from './secret/routes.js';
-import { quotaRoutes } from './tenant/quotas.js';
 import { tenantRoutes } from './tenant/routes.js';
 import { tokenRoutes } from './token/routes.js';
-import type { WatchEnv } from '../watch/open-watch.js';
 
 /** Everything that the handlers work with. Each names the part that it needs. */
 export interface RoutesEnv extends AdmissionEnv, AgentEnv, HealthEnv, NodeEnv, WatchEnv {
@@ -41,7 +39,6 @@ export interface RoutesEnv extends AdmissionEnv, AgentEnv, HealthEnv, NodeEnv, W
 export function allRoutes(env: RoutesEnv): readonly Route[] {
   const own: readonly Route[] = [
     ...deploymentRoutes(env),
-    ...explainRoutes(env),
     ...logRoutes(env),
     ...secretRoutes(env),
     ...rotationRoutes(env),
@@ -50,7 +47,6 @@ export function allRoutes(env: RoutesEnv): readonly Route[] {
     ...eventRoutes(env),
     ...nodeRoutes(env),
     ...tenantRoutes(env),
-    ...quotaRoutes(env),
     ...tokenRoutes(env),
     ...agentRoutes(env),
     ...healthRoutes(env),

@@ -2,14 +2,11 @@ import { isDnsLabel } from '../../crds/grammar/index.js';
 import { keyOf } from '../../crds/keys/index.js';
 import type { Kind } from '../../crds/kind/index.js';
 import { kinds } from '../../crds/kinds/index.js';
-import { reject } from '../../crds/rejections/index.js';
 import type { Entry } from '../../pkg/store/index.js';
-import type { ApiCall } from '../http/call.js';
 import { LIST_QUERY } from '../http/listing.js';
-import { RequestRejection } from '../http/rejection.js';
-import { etagHeader, replyJsonBytes } from '../http/reply.js';
+import { etagHeader, rejectRequest, replyJsonBytes, RequestRejection } from '../http/reply.js';
 import { cacheView, type Resource, spliceDocument } from '../http/resource.js';
-import type { Route } from '../http/route.js';
+import type { ApiCall, Route } from '../http/route.js';
 import { listOrWatch, type WatchEnv } from '../watch/open-watch.js';
 
 /** What a kind reads in another way than the others. */
@@ -73,8 +70,5 @@ function findObject({ cache }: WatchEnv, kind: Stored, call: ApiCall) {
   const parameter = item.slice(1, -1);
   const name = call.params[parameter]!;
   const entry = isDnsLabel(name) ? cache.get(keyOf(kind, call.tenant, name)) : undefined;
-  return (
-    entry ??
-    new RequestRejection(reject(notFound === 'deployment_not_found' ? notFound : 'resource_not_found', parameter, name))
-  );
+  return entry ?? rejectRequest(notFound === 'deployment_not_found' ? notFound : 'resource_not_found', parameter, name);
 }

@@ -4,8 +4,8 @@ import { PassThrough } from 'node:stream';
 import { expect } from 'chai';
 
 import { systemClock } from '../../pkg/clock/index.js';
-import type { AssignmentLine, AgentDispatcher } from '../../pkg/link/index.js';
-import { anonymous } from '../http/call.js';
+import type { AgentDispatcher, AssignmentLine } from '../../pkg/link/index.js';
+import { anonymous } from '../http/route.js';
 import { AssignmentStreams } from './assignments.js';
 import type { OpenStreams } from './open-streams.js';
 

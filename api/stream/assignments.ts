@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http';
 
 import type { Clock } from '../../pkg/clock/index.js';
-import type { AssignmentLine, AgentDispatcher, NodeIdentity } from '../../pkg/link/index.js';
-import type { Caller } from '../http/call.js';
-import { repeatEvery, type OpenStreams } from './open-streams.js';
+import type { AgentDispatcher, AssignmentLine, NodeIdentity } from '../../pkg/link/index.js';
+import type { Caller } from '../http/route.js';
+import { type OpenStreams, repeatEvery } from './open-streams.js';
 
 const PING_MS = 5_000;
 const PING: AssignmentLine = { type: 'ping' };

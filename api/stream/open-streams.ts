@@ -2,7 +2,7 @@ import { keys, ranges } from '../../crds/keys/index.js';
 import type { Clock } from '../../pkg/clock/index.js';
 import type { Metrics } from '../../pkg/metrics/index.js';
 import type { Cache } from '../../pkg/store/index.js';
-import type { Caller } from '../http/call.js';
+import type { Caller } from '../http/route.js';
 
 export type StreamKind = 'watch' | 'assignments' | 'logs';
 

@@ -1,6 +1,6 @@
 import type { Cache } from '../../pkg/store/index.js';
 import type { Resource } from '../http/resource.js';
-import { afterRevision, type WatchCursor, isBefore, type WatchFrame, toWatchFrame, type JoinedEntry } from './frame.js';
+import { afterRevision, isBefore, type JoinedEntry, toWatchFrame, type WatchCursor, type WatchFrame } from './frame.js';
 
 /** Is called when frames are added, or when the history is reset. */
 export interface WatchHistoryListener {

@@ -1,16 +1,13 @@
 import { ranges } from '../../crds/keys/index.js';
-import { reject } from '../../crds/rejections/index.js';
 import type { Cache, Entry } from '../../pkg/store/index.js';
-import type { ApiCall } from '../http/call.js';
 import { listPage, readListSource } from '../http/listing.js';
 import { readFlag, rejectParameter } from '../http/query.js';
-import { RequestRejection } from '../http/rejection.js';
-import { NDJSON_TYPE, SSE_TYPE } from '../http/reply.js';
+import { NDJSON_TYPE, rejectRequest, RequestRejection, SSE_TYPE } from '../http/reply.js';
 import type { Resource } from '../http/resource.js';
-import type { RouteResult } from '../http/route.js';
-import { type WatchCursor, type WatchFormat, parseCursor, type JoinedEntry } from './frame.js';
-import type { WatchHistory } from './history.js';
+import type { ApiCall, RouteResult } from '../http/route.js';
 import type { OpenStreams } from '../stream/open-streams.js';
+import { type JoinedEntry, parseCursor, type WatchCursor, type WatchFormat } from './frame.js';
+import type { WatchHistory } from './history.js';
 import type { WatchHub } from './watch-hub.js';
 import type { InitialList } from './watcher.js';
 
@@ -44,7 +41,7 @@ export async function openWatch(
   await env.cache.barrier();
   const topic = ranges.of(resource.range, call.tenant);
   const start = cursor ? resumed(env, resource, topic, cursor) : fresh(env, resource, topic);
-  if (!start) return new RequestRejection(reject('watch_expired', 'after', call.query.get('after') ?? ''));
+  if (!start) return rejectRequest('watch_expired', 'after', call.query.get('after') ?? '');
 
   return {
     status: 200,

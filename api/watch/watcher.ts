@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 
 import type { Entry } from '../../pkg/store/index.js';
 import type { WatchHistory } from './history.js';
-import { type WatchFormat, line, type WatchFrame, type JoinedEntry } from './frame.js';
+import { type JoinedEntry, line, type WatchFormat, type WatchFrame } from './frame.js';
 import type { Resource } from '../http/resource.js';
 
 /** The current state that a watch starts with, in the order of names. */

@@ -43,8 +43,8 @@ export class Front {
     const request = { headers, socket: {} } as unknown as Call['request'];
     const who = { kind: 'admin', id: 'somebody', tenant, role: 'admin', token: undefined, ...caller } as const;
     try {
-      const query = new Map<string, string>();
-      const outcome = await route.handle({ request, requestId: op, caller: who, tenant, params, query, document });
+      const sent = { tenant, params, query: new Map<string, string>(), isDryRun: false, document };
+      const outcome = await route.handle({ request, requestId: op, caller: who, ...sent });
       if ('rejections' in outcome) {
         const [{ status, code }] = outcome.rejections;
         return { told: 'refused', status, code };

@@ -8,7 +8,7 @@ import type { StoredVolume, VolumePhase } from '../../../crds/volume/index.js';
 import { systemClock } from '../../../pkg/clock/index.js';
 import type { Settings } from '../../../pkg/config/index.js';
 import { create, MemoryStore, type Revision, StoreUnavailableFault } from '../../../pkg/store/index.js';
-import { type LabResponse, ApiLab } from '../../api-lab.testing.js';
+import { ApiLab, type LabResponse } from '../../api-lab.testing.js';
 
 /** A request that is to be refused. */
 export interface Refusable {

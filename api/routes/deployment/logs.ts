@@ -7,16 +7,14 @@ import type { Replica } from '../../../crds/replica/index.js';
 import { asError } from '../../../pkg/fault/index.js';
 import type { LogLine, LogRequest } from '../../../pkg/link/index.js';
 import { readDocuments } from '../../../pkg/ndjson/index.js';
-import { encode, type Lease, value } from '../../../pkg/store/index.js';
-import type { ApiCall } from '../../http/call.js';
-import type { StorageEnv } from '../../http/call.js';
+import { encode, value } from '../../../pkg/store/index.js';
+import { readFlag, readInteger } from '../../http/query.js';
+import { rejectRequest, RequestRejection } from '../../http/reply.js';
+import { readUid } from '../../http/resource.js';
+import { type ApiCall, defineRoute, type Route, type RouteResult, type StorageEnv } from '../../http/route.js';
 import type { StreamEnv } from '../../stream/env.js';
 import type { LogSource } from '../../stream/logs.js';
-import { readFlag, readInteger } from '../../http/query.js';
-import { RequestRejection } from '../../http/rejection.js';
-import type { RouteResult, Route } from '../../http/route.js';
-import { readUid } from '../../http/resource.js';
-import { findDeployment } from './view.js';
+import { loadDeployment } from './view.js';
 
 type LogEnv = StorageEnv & StreamEnv;
 
@@ -28,17 +26,8 @@ const LINE_BYTES = 4 * 1024 * 1024;
 
 /** Logs: what one replica's container has written, brought by its node. */
 export function logRoutes(env: LogEnv): readonly Route[] {
-  return [
-    {
-      method: 'GET',
-      path: '/api/v1/deployments/{name}/logs',
-      access: { tenant: 'viewer', admin: true },
-      tenant: 'own',
-      query: ['follow', 'tail', 'replica'],
-      body: 'none',
-      handle: call => readLogs(env, call),
-    },
-  ];
+  const query = ['follow', 'tail', 'replica'];
+  return [defineRoute('viewer', 'GET', '/api/v1/deployments/{name}/logs', call => readLogs(env, call), { query })];
 }
 
 async function readLogs(env: LogEnv, call: ApiCall): Promise<RouteResult> {
@@ -54,12 +43,14 @@ async function readLogs(env: LogEnv, call: ApiCall): Promise<RouteResult> {
   const request: LogRequest = { id, replica: replica.uid, follow, tail, server: env.agentUrl() };
   const lease = await env.store.grant(LEASE_SECONDS);
   const arrival = env.logs.await(id, nodeId, DIAL_MS);
-  await storeLogRequest(env, keys.logRequest(call.tenant, nodeId, id), request, lease);
+  const key = keys.logRequest(call.tenant, nodeId, id);
+  const puts = [{ key, bytes: encode(request), lease: lease.id }];
+  await env.store.commit({ guards: [{ key, at: 0 }], puts, deletes: [] });
   const source = await arrival;
-  // The agent has dialled, or never will: either way the request has done its work.
-  const noted = (what: string) => (thrown: unknown) =>
+  // The agent has dialled in, or will not do so any more: the stored request is not needed any longer.
+  const logFailure = (what: string) => (thrown: unknown) =>
     env.log.debug(what, { requestId: call.requestId, error: asError(thrown) });
-  env.store.revoke(lease.id).catch(noted('log request left to expire'));
+  env.store.revoke(lease.id).catch(logFailure('log request is left to its lease'));
   if (typeof source === 'string') {
     const code = source === 'late' ? 'logs_unavailable' : 'logs_too_many';
     return new RequestRejection(reject(code, 'replica', String(replica.slot)), SOON);
@@ -74,7 +65,7 @@ async function readLogs(env: LogEnv, call: ApiCall): Promise<RouteResult> {
         forget();
         source.done();
       });
-      copyLogs(source, out).catch(noted('logs broke off'));
+      copyLogs(source, out).catch(logFailure('log stream ended early'));
     },
   };
 }
@@ -89,8 +80,7 @@ async function findReplica(
     ? readInteger(query, 'replica', { min: 0, max: 1_000_000, fallback: 0 })
     : undefined;
   if (slot instanceof RequestRejection) return slot;
-  await cache.barrier();
-  const deployment = findDeployment(cache, tenant, params['name']!);
+  const deployment = await loadDeployment(cache, tenant, params['name']!);
   if (deployment instanceof RequestRejection) return deployment;
   const name = deployment.key.slice(ranges.of(ranges.deployments, tenant).length);
   const uid = readUid(deployment.bytes);
@@ -100,15 +90,7 @@ async function findReplica(
     .filter((replica): replica is PlacedReplica => replica.deploymentUid === uid && replica.nodeId !== undefined)
     .toSorted((a, b) => a.slot - b.slot);
   const chosen = slot === undefined ? replicas[0] : replicas.find(replica => replica.slot === slot);
-  return chosen ?? new RequestRejection(reject('resource_not_found', 'replica', String(slot ?? 'any')));
-}
-
-async function storeLogRequest({ store }: LogEnv, key: string, request: LogRequest, lease: Lease): Promise<void> {
-  await store.commit({
-    guards: [{ key, at: 0 }],
-    puts: [{ key, bytes: encode(request), lease: lease.id }],
-    deletes: [],
-  });
+  return chosen ?? rejectRequest('resource_not_found', 'replica', String(slot ?? 'any'));
 }
 
 /** Copies the text of the lines, at the pace of the slower side. */

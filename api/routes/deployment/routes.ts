@@ -1,50 +1,43 @@
-import { deploymentKind } from '../../../crds/deployment/index.js';
-import type { AdmissionEnv } from '../../admission/env.js';
-import { WRITE_QUERY } from '../../http/query.js';
-import type { Route } from '../../http/route.js';
+import { deploymentKind, type StoredDeployment } from '../../../crds/deployment/index.js';
+import { explainDeployment } from '../../../pkg/fleet/index.js';
+import { value } from '../../../pkg/store/index.js';
+import { toExplanationView } from '../../admission/dry-run.js';
+import type { AdmissionEnv, PlacementEnv } from '../../admission/env.js';
+import { replyJson, RequestRejection } from '../../http/reply.js';
+import { type ApiCall, defineRoute, type Route, type RouteResult } from '../../http/route.js';
 import type { WatchEnv } from '../../watch/open-watch.js';
 import { readRoutes } from '../kind-routes.js';
-import { deleteDeployment } from './delete.js';
-import { deploymentResource, findDeployment } from './view.js';
-import { createDeployment, replaceDeployment } from './write.js';
+import { deploymentResource, findDeployment, loadDeployment } from './view.js';
+import { createDeployment, deleteDeployment, replaceDeployment } from './write.js';
 
-const write = { tenant: 'deployer', admin: true } as const;
 const COLLECTION = deploymentKind.path;
 const ONE = `${COLLECTION}/${deploymentKind.item}`;
 
-/** Deployments: what tenants ask for. */
+/** Deployments: the workloads that tenants declare, and the explanation of their placement. */
 export function deploymentRoutes(env: AdmissionEnv & WatchEnv): readonly Route[] {
-  const common = { tenant: 'own', query: [], body: 'none' } as const;
   return [
     ...readRoutes(env, deploymentKind, {
       resource: deploymentResource,
       find: ({ tenant, params }) => findDeployment(env.cache, tenant, params['name']!),
     }),
-    {
-      ...common,
-      method: 'POST',
-      path: COLLECTION,
-      access: write,
-      query: WRITE_QUERY,
-      body: 'json',
-      handle: call => createDeployment(env, call),
-    },
-    {
-      ...common,
-      method: 'PUT',
-      path: ONE,
-      access: write,
-      query: WRITE_QUERY,
-      body: 'json',
-      handle: call => replaceDeployment(env, call),
-    },
-    {
-      ...common,
-      method: 'DELETE',
-      path: ONE,
-      access: write,
-      query: WRITE_QUERY,
-      handle: call => deleteDeployment(env, call),
-    },
+    defineRoute('deployer', 'POST', COLLECTION, call => createDeployment(env, call)),
+    defineRoute('deployer', 'PUT', ONE, call => replaceDeployment(env, call)),
+    defineRoute('deployer', 'DELETE', ONE, call => deleteDeployment(env, call)),
+    defineRoute('viewer', 'GET', `${ONE}/explain`, call => explain(env, call)),
+    defineRoute('viewer', 'GET', '/api/v1/scheduler/regions', () => showRegions(env)),
   ];
+}
+
+/** Computed for each request, from the nodes as they are now. */
+async function explain({ cache, placementPolicy }: PlacementEnv, { tenant, params }: ApiCall): Promise<RouteResult> {
+  const entry = await loadDeployment(cache, tenant, params['name']!);
+  if (entry instanceof RequestRejection) return entry;
+  const deployment = value<StoredDeployment>(entry);
+  const explanation = explainDeployment(deployment, tenant, { cache, policy: placementPolicy });
+  return replyJson(200, { deployment: deployment.name, ...toExplanationView(explanation) });
+}
+
+function showRegions({ placementPolicy }: PlacementEnv): RouteResult {
+  const { enforced, declared } = placementPolicy.regions;
+  return replyJson(200, { enforcement: enforced, regions: declared });
 }

@@ -1,11 +1,10 @@
 import type { DeploymentStatus } from '../../../crds/deployment/index.js';
 import { isDnsLabel, isTypedId } from '../../../crds/grammar/index.js';
 import { keys, ranges } from '../../../crds/keys/index.js';
-import { reject } from '../../../crds/rejections/index.js';
 import type { Alteration, Warning } from '../../../crds/rule/index.js';
 import type { Cache, Entry } from '../../../pkg/store/index.js';
-import { RequestRejection } from '../../http/rejection.js';
-import { cacheView, type Resource, spliceDocument, readUid } from '../../http/resource.js';
+import { rejectRequest, RequestRejection } from '../../http/reply.js';
+import { cacheView, readUid, type Resource, spliceDocument } from '../../http/resource.js';
 
 const STATUS = Buffer.from(',"status":');
 const DELETED = /"deletedAt":"/;
@@ -72,10 +71,16 @@ export function findDeployment(cache: Cache, tenant: string, name: string): Entr
   if (isTypedId('dep', name)) {
     const [entry] = cache.by(BY_UID, name);
     if (entry?.key.startsWith(ranges.of(ranges.deployments, tenant))) return entry;
-    return new RequestRejection(reject('deployment_not_found', 'deployment_id', name));
+    return rejectRequest('deployment_not_found', 'deployment_id', name);
   }
   const entry = isDnsLabel(name) ? cache.get(keys.deployment(tenant, name)) : undefined;
-  return entry ?? new RequestRejection(reject('deployment_not_found', 'name', name));
+  return entry ?? rejectRequest('deployment_not_found', 'name', name);
+}
+
+/** The same, as it is stored now. */
+export async function loadDeployment(cache: Cache, tenant: string, name: string): Promise<Entry | RequestRejection> {
+  await cache.barrier();
+  return findDeployment(cache, tenant, name);
 }
 
 /** The status that belongs to a deployment, if there is one yet. */

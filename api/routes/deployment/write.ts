@@ -1,31 +1,27 @@
 /**
- * The path of a deployment that is created or replaced, and of its dry run: load, judge, store, answer.
+ * Creates, replaces and deletes deployments, and dry-runs all three: load, judge, store, answer.
  *
  * @module
  */
-import { admitCreate, admitUpdate, type StoredDeployment } from '../../../crds/deployment/index.js';
+import { admitCreate, admitUpdate, type StoredDeployment, toSpec } from '../../../crds/deployment/index.js';
 import { keys } from '../../../crds/keys/index.js';
 import { hashSpec } from '../../../crds/meta/index.js';
-import { reject } from '../../../crds/rejections/index.js';
 import { type Change, type Entry, value } from '../../../pkg/store/index.js';
 import { commitWithMaterial } from '../../admission/commit.js';
 import { listConflictKeys, putConflictKeys } from '../../admission/conflict-keys.js';
-import { type AdmittedDeployment, dryRunDeployment } from '../../admission/deployment-dry-run.js';
+import { type AdmittedDeployment, dryRunDeployment, replyDryRun } from '../../admission/dry-run.js';
 import type { AdmissionEnv } from '../../admission/env.js';
-import { gatherFacts, type GatheredFacts, guardNode } from '../../admission/facts.js';
+import { type GatheredFacts, gatherFacts, guardNode } from '../../admission/facts.js';
 import { warnAboveQuota } from '../../admission/quota.js';
 import { readSubmitted } from '../../admission/submitted.js';
-import { type BuiltWrite, buildWrite, createMetadata, updateMetadata } from '../../admission/write.js';
-import type { ApiCall } from '../../http/call.js';
+import { buildWrite, type BuiltWrite, createMetadata, updateMetadata } from '../../admission/write.js';
 import { checkIfMatch, retryOnConflict, waitUntilCached } from '../../http/concurrency.js';
-import { readFlag } from '../../http/query.js';
-import { RequestRejection } from '../../http/rejection.js';
-import { etagHeader, formatEtag, replyWritten } from '../../http/reply.js';
-import type { RouteResult } from '../../http/route.js';
-import { findDeployment, findStatus, renderWritten } from './view.js';
+import { etagHeader, JSON_TYPE, rejectRequest, replyJsonBytes, RequestRejection } from '../../http/reply.js';
+import type { ApiCall, RouteResult } from '../../http/route.js';
+import { findStatus, loadDeployment, renderWritten } from './view.js';
 
 /** Finds the deployment that is replaced, as it is stored now; undefined for one that is created. */
-type Load = (env: AdmissionEnv, call: ApiCall) => Promise<Entry | RequestRejection> | undefined;
+type LoadStored = () => Promise<Entry | RequestRejection> | undefined;
 
 /** Stores a new deployment: one transaction, and no read before it. */
 export function createDeployment(env: AdmissionEnv, call: ApiCall): Promise<RouteResult> {
@@ -34,25 +30,20 @@ export function createDeployment(env: AdmissionEnv, call: ApiCall): Promise<Rout
 
 /** Changes a stored deployment. The same content again changes nothing and gets the same answer. */
 export function replaceDeployment(env: AdmissionEnv, call: ApiCall): Promise<RouteResult> {
-  return writeDeployment(env, call, async ({ cache }, { tenant, params }) => {
-    await cache.barrier();
-    return findDeployment(cache, tenant, params['name']!);
-  });
+  return writeDeployment(env, call, () => loadDeployment(env.cache, call.tenant, call.params['name']!));
 }
 
-async function writeDeployment(env: AdmissionEnv, call: ApiCall, load: Load): Promise<RouteResult> {
-  const isDryRun = readFlag(call.query, 'dryRun');
-  if (isDryRun instanceof RequestRejection) return isDryRun;
-  const entry = await load(env, call);
+async function writeDeployment(env: AdmissionEnv, call: ApiCall, load: LoadStored): Promise<RouteResult> {
+  const entry = await load();
   if (entry instanceof RequestRejection) return entry;
-  if (isDryRun) return dryRun(env, call, entry);
+  if (call.isDryRun) return dryRun(env, call, entry);
 
   const conflictKeys = listConflictKeys(call.tenant, readSubmitted(call.document, entry && value(entry)));
   return env.mutex.run(conflictKeys, () => {
     // An entry that was read before waiting for the mutex may be stale.
     let isFresh = conflictKeys.length === 0;
     return retryOnConflict(call.params['name'] ?? 'deployment', async () => {
-      const current = isFresh ? entry : await load(env, call);
+      const current = isFresh ? entry : await load();
       isFresh = false;
       if (current instanceof RequestRejection) return current;
       const judged = await judge(env, call, current, env.deploymentLimits);
@@ -91,9 +82,7 @@ async function judge(
   if (entry && stored) {
     const mismatch = checkIfMatch(request.headers['if-match'], admission.ifMatch, entry.revision);
     if (mismatch) return mismatch;
-    if (stored.metadata.deletedAt !== undefined) {
-      return new RequestRejection(reject('deployment_being_deleted', 'name', stored.name));
-    }
+    if (stored.metadata.deletedAt !== undefined) return rejectRequest('deployment_being_deleted', 'name', stored.name);
   }
   return { entry, admission, gathered };
 }
@@ -105,9 +94,9 @@ async function store(env: AdmissionEnv, call: ApiCall, judged: JudgedDocument): 
   const warnings = [...admission.warnings, ...warnAboveQuota(env, call.tenant, spec)];
   const answer = (written: Pick<Entry, 'bytes' | 'revision'>) => {
     const body = renderWritten(written, entry && findStatus(env.cache, entry), alterations, warnings);
-    if (entry) return replyWritten(200, body, etagHeader(written.revision), alterations);
-    const headers = { etag: formatEtag(written.revision), location: `/api/v1/deployments/${spec.name}` };
-    return replyWritten(201, body, headers, alterations);
+    const etag = etagHeader(written.revision);
+    const headers = entry ? etag : { ...etag, location: `/api/v1/deployments/${spec.name}` };
+    return { status: entry ? 200 : 201, body, type: JSON_TYPE, headers, alterations };
   };
   const isSame = entry !== undefined && hashSpec(spec) === value<StoredDeployment>(entry).metadata.specHash;
   if (isSame && material.length === 0) return answer(entry);
@@ -168,9 +157,42 @@ async function findObstacle(
   if (existing) {
     const isDeleting = value<StoredDeployment>(existing).metadata.deletedAt !== undefined;
     const received = isDeleting ? `${name}, which is being deleted` : name;
-    return new RequestRejection(reject('deployment_already_exists', 'name', received));
+    return rejectRequest('deployment_already_exists', 'name', received);
   }
-  return cache.get(keys.tenant(tenant))
-    ? undefined
-    : new RequestRejection(reject('resource_not_found', 'X-Tenant-ID', tenant));
+  return cache.get(keys.tenant(tenant)) ? undefined : rejectRequest('resource_not_found', 'X-Tenant-ID', tenant);
+}
+
+/** Requests the deletion of a deployment. The record stays, marked, until its containers are gone; a repeat changes nothing. */
+export async function deleteDeployment(env: AdmissionEnv, call: ApiCall): Promise<RouteResult> {
+  return retryOnConflict(call.params['name']!, async () => {
+    const entry = await loadDeployment(env.cache, call.tenant, call.params['name']!);
+    if (entry instanceof RequestRejection) return entry;
+    const mismatch = checkIfMatch(call.request.headers['if-match'], undefined, entry.revision);
+    if (mismatch) return mismatch;
+    if (call.isDryRun) return replyDryRun({ before: toSpec(value<StoredDeployment>(entry)) });
+    return deleteOnce(env, call, entry);
+  });
+}
+
+/** Undefined when a concurrent write was stored first. */
+async function deleteOnce(env: AdmissionEnv, call: ApiCall, entry: Entry): Promise<RouteResult | undefined> {
+  const answer = (written: Pick<Entry, 'bytes' | 'revision'>) =>
+    replyJsonBytes(200, renderWritten(written, findStatus(env.cache, entry), [], []), etagHeader(written.revision));
+  const stored = value<StoredDeployment>(entry);
+  if (stored.metadata.deletedAt !== undefined) return answer(entry);
+
+  const { change, bytes } = await buildWrite(env, {
+    kind: 'delete',
+    metadata: hash => {
+      const next = updateMetadata(env, stored.metadata, hash);
+      return { ...next, deletedAt: next.updatedAt };
+    },
+    spec: toSpec(stored),
+    alterations: [],
+    by: call.caller.id,
+    operation: call.requestId,
+    guards: [{ key: entry.key, at: entry.revision }],
+  });
+  const verdict = await env.store.commit(change);
+  return verdict.stored ? answer({ bytes, revision: verdict.revision }) : undefined;
 }

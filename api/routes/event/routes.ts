@@ -2,35 +2,25 @@ import type { StoredEvent } from '../../../crds/event/index.js';
 import { ranges } from '../../../crds/keys/index.js';
 import { type RejectionGroup, ungroupRejections } from '../../../crds/scheduling/index.js';
 import { type Entry, value } from '../../../pkg/store/index.js';
-import type { ApiCall } from '../../http/call.js';
 import { LIST_QUERY, listPage, readListSource } from '../../http/listing.js';
-import { readFlag, type QueryParams, rejectParameter } from '../../http/query.js';
-import { RequestRejection } from '../../http/rejection.js';
+import { type QueryParams, readFlag, rejectParameter } from '../../http/query.js';
+import { RequestRejection } from '../../http/reply.js';
 import { cacheView, type Resource } from '../../http/resource.js';
-import type { RouteResult, Route } from '../../http/route.js';
+import { type ApiCall, defineRoute, type Route, type RouteResult } from '../../http/route.js';
 import { parseCursor } from '../../watch/frame.js';
 import { openWatch, type WatchEnv } from '../../watch/open-watch.js';
 
 /** Events: what happened, oldest first. */
 export function eventRoutes(env: WatchEnv): readonly Route[] {
-  return [
-    {
-      method: 'GET',
-      path: '/api/v1/events',
-      access: { tenant: 'viewer', admin: true },
-      tenant: 'own',
-      query: [...LIST_QUERY, 'type', 'subject'],
-      body: 'none',
-      handle: call => list(env, call),
-    },
-  ];
+  const query = [...LIST_QUERY, 'type', 'subject'];
+  return [defineRoute('viewer', 'GET', '/api/v1/events', call => listEvents(env, call), { query })];
 }
 
-async function list(env: WatchEnv, call: ApiCall): Promise<RouteResult> {
-  const watch = readFlag(call.query, 'watch');
-  if (watch instanceof RequestRejection) return watch;
-  const wanted = filterOf(call.query);
-  if (watch) return openWatch(env, call, eventResource, wanted);
+async function listEvents(env: WatchEnv, call: ApiCall): Promise<RouteResult> {
+  const isWatch = readFlag(call.query, 'watch');
+  if (isWatch instanceof RequestRejection) return isWatch;
+  const wants = createFilter(call.query);
+  if (isWatch) return openWatch(env, call, eventResource, wants);
 
   const since = call.query.get('after');
   const cursor = since === undefined ? undefined : parseCursor(since);
@@ -42,11 +32,11 @@ async function list(env: WatchEnv, call: ApiCall): Promise<RouteResult> {
 
   const { joinedEntries: _, ...filtered } = source;
   const after = cursor?.revision ?? 0;
-  return listPage(call, { ...filtered, wants: entry => entry.revision > after && wanted(entry) });
+  return listPage(call, { ...filtered, wants: entry => entry.revision > after && wants(entry) });
 }
 
 /** `type` is an event type; `subject` a name, an id, or a kind and a name as `Deployment/web`. */
-function filterOf(query: QueryParams): (entry: Entry) => boolean {
+function createFilter(query: QueryParams): (entry: Entry) => boolean {
   const type = query.get('type');
   const subject = query.get('subject');
   if (type === undefined && subject === undefined) return () => true;
@@ -61,18 +51,18 @@ function filterOf(query: QueryParams): (entry: Entry) => boolean {
 
 const GROUPS = Buffer.from('"data":{"groups":');
 
-/** An event as clients see it: as it is stored, with its revision, and with every node by itself. */
+/** An event as clients see it: as it is stored, with its revision, and with one entry for each node. */
 export const eventView = cacheView(entry => {
   const { bytes, revision } = entry;
-  const body = bytes.includes(GROUPS) ? withCandidates(entry) : bytes;
+  const body = bytes.includes(GROUPS) ? expandGroups(entry) : bytes;
   return Buffer.concat([Buffer.from(`{"revision":"${revision}",`), body.subarray(1)]);
 });
 
 /** Events, for lists and watches. */
 export const eventResource: Resource = { range: ranges.events, view: eventView };
 
-/** Nodes are stored in groups by what they have in common; clients hear of each what it says. */
-function withCandidates(entry: Entry): Buffer {
+/** Nodes are stored in groups with equal rejections; clients get the rejections of each node. */
+function expandGroups(entry: Entry): Buffer {
   const event = value<StoredEvent>(entry);
   const { groups, ...data } = event.data;
   return Buffer.from(

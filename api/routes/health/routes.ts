@@ -3,7 +3,7 @@ import { type Cache, type LeaderRecord, value } from '../../../pkg/store/index.j
 import type { Metrics } from '../../../pkg/metrics/index.js';
 import type { StoreReport } from '../../../pkg/process/store-monitor.js';
 import { replyJson } from '../../http/reply.js';
-import type { RouteResult, Route } from '../../http/route.js';
+import type { Route, RouteResult } from '../../http/route.js';
 
 /** What health is read from. */
 export interface HealthEnv {

@@ -1,63 +1,38 @@
 import { createTypedId, isDnsLabel } from '../../../crds/grammar/index.js';
 import { keys } from '../../../crds/keys/index.js';
 import { checkClaimRelease, type NodeClaim, type NodeNameRecord, type StoredNode } from '../../../crds/node/index.js';
-import { reject } from '../../../crds/rejections/index.js';
 import type { Warning } from '../../../crds/rule/index.js';
 import { REPLICAS_BY_NODE } from '../../../pkg/fleet/index.js';
 import { type Change, encode, type Entry, type Put, replace, value } from '../../../pkg/store/index.js';
-import { checkNodeQuota } from '../../admission/quota.js';
 import { putConflictKeys } from '../../admission/conflict-keys.js';
-import type { ApiCall } from '../../http/call.js';
-import { retryOnConflict, waitUntilCached } from '../../http/concurrency.js';
-import { readFlag, WRITE_QUERY } from '../../http/query.js';
-import { RequestRejection } from '../../http/rejection.js';
-import { replyJson } from '../../http/reply.js';
-import type { RouteResult, Route } from '../../http/route.js';
 import { replyDryRun } from '../../admission/dry-run.js';
-import { findNode, type NodeEnv } from './view.js';
+import { checkNodeQuota } from '../../admission/quota.js';
+import { retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
+import { rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
+import { type ApiCall, defineRoute, type Route, type RouteResult } from '../../http/route.js';
+import { loadNode, type NodeEnv } from './view.js';
 
 const MOST_CLAIMS = 2;
+const NODE = '/api/v1/nodes/{nodeName}';
 
 /** Claims to a machine: the oldest owns it, a second one waits until the first is released. */
 export function nodeClaimRoutes(env: NodeEnv): readonly Route[] {
-  const common = { query: WRITE_QUERY, body: 'none' } as const;
+  const body = 'none';
   return [
-    {
-      ...common,
-      method: 'DELETE',
-      path: '/api/v1/nodes/{id}',
-      access: { tenant: 'admin', admin: true },
-      tenant: 'own',
-      handle: call => removeNode(env, call),
-    },
-    {
-      ...common,
-      method: 'DELETE',
-      path: '/api/v1/nodes/{nodeName}/claim',
-      access: { tenant: 'admin', admin: true },
-      // The handler answers a missing header with the code of the specification, for administrators too.
-      tenant: 'chosen',
-      handle: call => release(env, call),
-    },
-    {
-      ...common,
-      method: 'POST',
-      path: '/api/v1/nodes/{nodeName}/claims',
-      access: { admin: true },
-      tenant: 'own',
-      handle: call => addClaim(env, call),
-    },
+    defineRoute('admin', 'DELETE', '/api/v1/nodes/{id}', call => removeNode(env, call)),
+    // A missing header is answered with a code of its own, for administrators too: `chosen` leaves it to the handler.
+    defineRoute('admin', 'DELETE', `${NODE}/claim`, call => releaseNamed(env, call), { tenant: 'chosen' }),
+    defineRoute({ admin: true }, 'POST', `${NODE}/claims`, call => addClaim(env, call), { body }),
   ];
 }
 
 async function removeNode(env: NodeEnv, call: ApiCall): Promise<RouteResult> {
-  const found = await findNode(env, call);
-  return found instanceof RequestRejection
-    ? found
-    : releaseClaim(env, call, value<StoredNode>(found).name, 'node_deleted');
+  const entry = await loadNode(env, call);
+  if (entry instanceof RequestRejection) return entry;
+  return releaseClaim(env, call, value<StoredNode>(entry).name, 'node_deleted');
 }
 
-async function release(env: NodeEnv, call: ApiCall): Promise<RouteResult> {
+async function releaseNamed(env: NodeEnv, call: ApiCall): Promise<RouteResult> {
   const header = call.request.headers['x-tenant-id'];
   const checked = checkClaimRelease(typeof header === 'string' ? header : undefined);
   if (!checked.ok) return new RequestRejection(checked.rejections);
@@ -66,9 +41,7 @@ async function release(env: NodeEnv, call: ApiCall): Promise<RouteResult> {
 
 /** Releases the tenant's claim to a name. With the owner's claim the node is deleted, or passes to the next claim. */
 async function releaseClaim(env: NodeEnv, call: ApiCall, name: string, reason: string): Promise<RouteResult> {
-  const { tenant, query } = call;
-  const isDryRun = readFlag(query, 'dryRun');
-  if (isDryRun instanceof RequestRejection) return isDryRun;
+  const { tenant, isDryRun } = call;
   return retryOnConflict(name, async () => {
     await env.cache.barrier();
     const record = isDnsLabel(name) ? env.cache.get(keys.nodeName(name)) : undefined;
@@ -81,15 +54,13 @@ async function releaseClaim(env: NodeEnv, call: ApiCall, name: string, reason: s
     const rest = claims.filter(each => each.tenant !== tenant);
     if (isDryRun) return replyDryRun({ before: { name, claims }, after: { name, claims: rest } });
     const change = await buildRelease(env, call, { record, rest, owned, name, reason });
-    const verdict = await env.store.commit(change);
-    if (!verdict.stored) return undefined;
-    await waitUntilCached(env.cache, verdict.revision);
+    if (!(await waitUntilStored(env.cache, env.store.commit(change)))) return undefined;
     return replyJson(200, { name, tenant, claims: rest, alterations: [], warnings: [] });
   });
 }
 
 function rejectUnknownName(name: string): RequestRejection {
-  return new RequestRejection(reject('resource_not_found', 'nodeName', name));
+  return rejectRequest('resource_not_found', 'nodeName', name);
 }
 
 /** A node whose agent is alive would go on running its containers unobserved. */
@@ -99,7 +70,7 @@ function rejectIfInUse(
 ): RequestRejection | undefined {
   const isAlive = controlPlane || cache.get(keys.alive(metadata.tenant, name)) !== undefined;
   const replicas = cache.by(REPLICAS_BY_NODE, id).length;
-  return isAlive && replicas > 0 ? new RequestRejection(reject('node_in_use', 'id', name, { replicas })) : undefined;
+  return isAlive && replicas > 0 ? rejectRequest('node_in_use', 'id', name, { replicas }) : undefined;
 }
 
 interface Release {
@@ -186,9 +157,7 @@ function toHandOverEvent({ id, name, metadata }: StoredNode) {
   } as const;
 }
 
-async function addClaim(env: NodeEnv, { tenant, params, query }: ApiCall): Promise<RouteResult> {
-  const isDryRun = readFlag(query, 'dryRun');
-  if (isDryRun instanceof RequestRejection) return isDryRun;
+async function addClaim(env: NodeEnv, { tenant, params, isDryRun }: ApiCall): Promise<RouteResult> {
   const name = params['nodeName']!;
   const answer = (claims: readonly NodeClaim[]) => ({
     name,
@@ -202,15 +171,12 @@ async function addClaim(env: NodeEnv, { tenant, params, query }: ApiCall): Promi
     if (!record) return rejectUnknownName(name);
     const { claims } = value<NodeNameRecord>(record);
     if (claims.some(each => each.tenant === tenant)) return replyJson(200, answer(claims));
-    if (claims.length >= MOST_CLAIMS) {
-      return new RequestRejection(reject('node_claims_full', 'nodeName', name, { most: MOST_CLAIMS }));
-    }
+    if (claims.length >= MOST_CLAIMS) return rejectRequest('node_claims_full', 'nodeName', name, { most: MOST_CLAIMS });
     const more = [...claims, { tenant, since: new Date(env.clock.now()).toISOString() }];
     if (isDryRun) return replyDryRun({ before: { name, claims }, after: { name, claims: more } });
     const named: NodeNameRecord = { claims: more };
-    const verdict = await replace(env.store, record, named, [{ key: keys.tenant(tenant), exists: true }]);
-    if (!verdict.stored) return undefined;
-    await waitUntilCached(env.cache, verdict.revision);
+    const write = replace(env.store, record, named, [{ key: keys.tenant(tenant), exists: true }]);
+    if (!(await waitUntilStored(env.cache, write))) return undefined;
     return replyJson(201, answer(more));
   });
 }

@@ -4,18 +4,15 @@ import { createTypedId } from '../../../crds/grammar/index.js';
 import { keys } from '../../../crds/keys/index.js';
 import { hashSpec } from '../../../crds/meta/index.js';
 import { checkEnrolment, type Enrolment, type NodeNameRecord, type StoredNode } from '../../../crds/node/index.js';
-import { reject } from '../../../crds/rejections/index.js';
 import type { StoredToken } from '../../../crds/tenant/index.js';
 import { type MintedToken, mintToken } from '../../../pkg/auth/index.js';
-import { formatEnrolmentText, type EnrolReply, toLabelsChangedEvent } from '../../../pkg/link/index.js';
+import { type EnrolReply, formatEnrolmentText, toLabelsChangedEvent } from '../../../pkg/link/index.js';
 import { encode, type Entry, type Put, value } from '../../../pkg/store/index.js';
-import { type NodeQuota, listNodeConflictKeys, checkNodeQuota } from '../../admission/quota.js';
 import { putConflictKeys } from '../../admission/conflict-keys.js';
-import type { ApiCall } from '../../http/call.js';
+import { checkNodeQuota, listNodeConflictKeys, type NodeQuota } from '../../admission/quota.js';
 import { retryOnConflict, waitUntilCached } from '../../http/concurrency.js';
-import { RequestRejection } from '../../http/rejection.js';
-import { replyJson } from '../../http/reply.js';
-import type { RouteResult } from '../../http/route.js';
+import { rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
+import type { ApiCall, RouteResult } from '../../http/route.js';
 import { putToken, type TokenEnv } from '../token/token.js';
 import type { NodeEnv } from './view.js';
 
@@ -39,7 +36,7 @@ export async function enrol(env: NodeEnv, call: ApiCall): Promise<RouteResult> {
   if (!checked.ok) return new RequestRejection(checked.rejections);
   const asked = checked.value;
   if (!isProofValid(formatEnrolmentText(asked.nodeName, asked.publicKey), asked.publicKey, asked.proof)) {
-    return new RequestRejection(reject('node_proof_invalid', 'proof', asked.proof));
+    return rejectRequest('node_proof_invalid', 'proof', asked.proof);
   }
   const { alterations } = checked;
   return env.mutex.run(listNodeConflictKeys(env, call.tenant), () =>
@@ -107,7 +104,7 @@ async function read(env: NodeEnv, call: ApiCall, name: string): Promise<Enrolmen
     store.get(keys.node(call.tenant, name)),
     cache.barrier(),
   ]);
-  if (!join) return new RequestRejection(reject('auth_invalid', 'Authorization', ''));
+  if (!join) return rejectRequest('auth_invalid', 'Authorization', '');
   return { join, holder, node, quota: node ? undefined : checkNodeQuota(env, call.tenant) };
 }
 
@@ -119,25 +116,21 @@ function checkEnrolmentState(
   const { usedBy, nodeName } = value<StoredToken>(join);
   const isOtherName = nodeName !== undefined && nodeName !== asked.nodeName;
   if (usedBy !== undefined && (usedBy !== asked.publicKey || isOtherName)) {
-    return new RequestRejection(reject('join_token_used', 'Authorization', ''));
+    return rejectRequest('join_token_used', 'Authorization', '');
   }
-  if (isOtherName) {
-    return new RequestRejection(reject('join_token_bound_to_other_name', 'nodeName', asked.nodeName, { nodeName }));
-  }
+  if (isOtherName) return rejectRequest('join_token_bound_to_other_name', 'nodeName', asked.nodeName, { nodeName });
   if (holder && value<NodeNameRecord>(holder).claims[0]?.tenant !== tenant) {
-    return new RequestRejection(reject('node_owned_by_another_tenant', 'nodeName', asked.nodeName));
+    return rejectRequest('node_owned_by_another_tenant', 'nodeName', asked.nodeName);
   }
   // A machine that was handed over is bound to no key until its new owner's agent brings one.
   const bound = node && value<StoredNode>(node).publicKey;
-  if (bound && bound !== asked.publicKey) {
-    return new RequestRejection(reject('node_key_mismatch', 'publicKey', asked.publicKey));
-  }
+  if (bound && bound !== asked.publicKey) return rejectRequest('node_key_mismatch', 'publicKey', asked.publicKey);
   return undefined;
 }
 
 function rejectAboveQuota(quota: NodeQuota | undefined, tenant: string): RequestRejection | undefined {
   if (quota?.reached === undefined) return undefined;
-  return new RequestRejection(reject('quota_reached', 'nodeName', tenant, { kind: 'nodes', limit: quota.reached }));
+  return rejectRequest('quota_reached', 'nodeName', tenant, { kind: 'nodes', limit: quota.reached });
 }
 
 /** Undefined when something has changed since it was read. */

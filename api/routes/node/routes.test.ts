@@ -6,7 +6,7 @@ import { until } from '../../../dev/testing/index.js';
 import { keys } from '../../../crds/keys/index.js';
 import type { Replica } from '../../../crds/replica/index.js';
 import { systemClock } from '../../../pkg/clock/index.js';
-import { type EnrolReply, formatEnrolmentText, HttpLink, formatRenewalText } from '../../../pkg/link/index.js';
+import { type EnrolReply, formatEnrolmentText, formatRenewalText, HttpLink } from '../../../pkg/link/index.js';
 import { create } from '../../../pkg/store/index.js';
 import { ApiLab, webDeployment } from '../../api-lab.testing.js';
 

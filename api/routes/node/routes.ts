@@ -1,70 +1,43 @@
-import { ranges } from '../../../crds/keys/index.js';
-import { checkJoinTokenRequest } from '../../../crds/node/index.js';
-import { reject } from '../../../crds/rejections/index.js';
+import { keys } from '../../../crds/keys/index.js';
+import {
+  checkJoinTokenRequest,
+  nodeKind,
+  type NodeOrder,
+  type NodeOrders,
+  type StoredNode,
+} from '../../../crds/node/index.js';
 import { mintToken } from '../../../pkg/auth/index.js';
+import { type Change, encode, type Entry, value } from '../../../pkg/store/index.js';
 import { replyDryRun } from '../../admission/dry-run.js';
-import type { ApiCall } from '../../http/call.js';
-import { LIST_QUERY } from '../../http/listing.js';
-import { readFlag, WRITE_QUERY } from '../../http/query.js';
-import { RequestRejection } from '../../http/rejection.js';
-import { etagHeader, replyJson } from '../../http/reply.js';
-import type { RouteResult, Route } from '../../http/route.js';
-import { listOrWatch, type WatchEnv } from '../../watch/open-watch.js';
+import { retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
+import { etagHeader, rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
+import { type ApiCall, defineRoute, type Route, type RouteResult } from '../../http/route.js';
+import type { WatchEnv } from '../../watch/open-watch.js';
+import { readRoutes } from '../kind-routes.js';
 import { storeToken, toTokenResponse } from '../token/token.js';
 import { nodeClaimRoutes } from './claims.js';
 import { enrol } from './enrol.js';
-import { nodeOrderRoutes } from './orders.js';
-import { findNode, nodeResource, toNodeResponse, type NodeEnv } from './view.js';
+import { findNode, loadNode, type NodeEnv, nodeResource, toNodeResponse } from './view.js';
 
 const JOIN_SECONDS = 15 * 60;
-const read = { tenant: 'viewer', admin: true } as const;
+const NODES = nodeKind.path;
 
-/** Nodes: the machines that tenants have enrolled. */
+/** Nodes: the machines that tenants have enrolled, and the orders of administrators about them. */
 export function nodeRoutes(env: NodeEnv & WatchEnv): readonly Route[] {
-  const resource = nodeResource(env);
-  const common = { tenant: 'own', query: [], body: 'none' } as const;
+  const order = (name: string, update: UpdateOrders) =>
+    defineRoute('admin', 'POST', `${NODES}/{id}/${name}`, call => orderNode(env, call, update), { body: 'none' });
   return [
-    {
-      ...common,
-      method: 'GET',
-      path: '/api/v1/nodes',
-      access: read,
-      query: LIST_QUERY,
-      handle: call => listOrWatch(env, call, resource),
-    },
-    { ...common, method: 'GET', path: '/api/v1/nodes/{id}', access: read, handle: call => get(env, call) },
-    {
-      ...common,
-      method: 'POST',
-      path: '/api/v1/nodes/join-tokens',
-      access: { tenant: 'admin', admin: true },
-      query: WRITE_QUERY,
-      body: 'json',
-      handle: call => makeJoinToken(env, call),
-    },
-    {
-      ...common,
-      method: 'POST',
-      path: '/api/v1/nodes',
-      access: { join: true },
-      body: 'json',
-      handle: call => enrol(env, call),
-    },
-    ...nodeOrderRoutes(env),
+    ...readRoutes(env, nodeKind, { resource: nodeResource(env), find: call => findNode(env, call) }),
+    defineRoute('admin', 'POST', `${NODES}/join-tokens`, call => createJoinToken(env, call)),
+    defineRoute({ join: true }, 'POST', NODES, call => enrol(env, call), { query: [] }),
+    order('drain', drain),
+    order('undrain', undrain),
+    order('fence', fence),
     ...nodeClaimRoutes(env),
   ];
 }
 
-async function get(env: NodeEnv, call: ApiCall): Promise<RouteResult> {
-  const found = await findNode(env, call);
-  if (found instanceof RequestRejection) return found;
-  const status = env.cache.get(ranges.nodeStatuses + found.key.slice(ranges.nodes.length));
-  return replyJson(200, toNodeResponse(env, found, status), etagHeader(found.revision));
-}
-
-async function makeJoinToken(env: NodeEnv, { tenant, document, caller, query }: ApiCall): Promise<RouteResult> {
-  const isDryRun = readFlag(query, 'dryRun');
-  if (isDryRun instanceof RequestRejection) return isDryRun;
+async function createJoinToken(env: NodeEnv, { tenant, document, caller, isDryRun }: ApiCall): Promise<RouteResult> {
   const checked = checkJoinTokenRequest(document);
   if (!checked.ok) return new RequestRejection(checked.rejections);
   const { nodeName } = checked.value;
@@ -78,7 +51,57 @@ async function makeJoinToken(env: NodeEnv, { tenant, document, caller, query }: 
   } as const;
   if (isDryRun) return replyDryRun({ after: draft });
   const minted = mintToken(draft, env);
-  if (!(await storeToken(env, minted.stored)))
-    return new RequestRejection(reject('resource_not_found', 'X-Tenant-ID', tenant));
+  if (!(await storeToken(env, minted.stored))) return rejectRequest('resource_not_found', 'X-Tenant-ID', tenant);
   return replyJson(201, { token: minted.text, ...toTokenResponse(minted.stored), alterations: [], warnings: [] });
+}
+
+/** Gives the orders that a node has after another one. The same object when the order changes nothing. */
+type UpdateOrders = (node: StoredNode, order: NodeOrder) => NodeOrders | undefined | RequestRejection;
+
+const drain: UpdateOrders = ({ orders }, order) => (orders?.drain ? orders : { ...orders, drain: order });
+
+const undrain: UpdateOrders = ({ orders }) => {
+  const { drain: ended, ...rest } = orders ?? {};
+  return ended ? rest : orders;
+};
+
+const fence: UpdateOrders = ({ orders, controlPlane, name }, order) => {
+  if (controlPlane) return rejectRequest('node_is_control_plane', 'id', name);
+  return orders?.fence ? orders : { ...orders, fence: order };
+};
+
+async function orderNode(env: NodeEnv, call: ApiCall, update: UpdateOrders): Promise<RouteResult> {
+  const order = { by: call.caller.id, since: new Date(env.clock.now()).toISOString() };
+  return retryOnConflict(call.params['id']!, async () => {
+    const entry = await loadNode(env, call);
+    if (entry instanceof RequestRejection) return entry;
+    const node = value<StoredNode>(entry);
+    const orders = update(node, order);
+    if (orders instanceof RequestRejection) return orders;
+    if (call.isDryRun) return replyDryRun({ before: { orders: node.orders ?? {} }, after: { orders: orders ?? {} } });
+    if (orders === undefined || orders === node.orders) return answer(env, entry);
+    if (!(await waitUntilStored(env.cache, env.store.commit(buildOrderChange(env, entry, orders))))) return undefined;
+    return answer(env, env.cache.get(entry.key) ?? entry);
+  });
+}
+
+/** A fenced machine is off: its presence ends with the order, not only with its lease. */
+function buildOrderChange({ cache, clock }: NodeEnv, entry: Entry, orders: NodeOrders): Change {
+  const { orders: before, ...node } = value<StoredNode>(entry);
+  const { tenant, generation } = node.metadata;
+  const metadata = { ...node.metadata, generation: generation + 1, updatedAt: new Date(clock.now()).toISOString() };
+  const next: StoredNode = { ...node, metadata, ...(Object.keys(orders).length > 0 && { orders }) };
+  const alive = orders.fence && !before?.fence ? cache.get(keys.alive(tenant, node.name)) : undefined;
+  return {
+    guards: [entry, ...(alive ? [alive] : [])].map(({ key, revision }) => ({ key, at: revision })),
+    puts: [{ key: entry.key, bytes: encode(next) }],
+    deletes: alive ? [alive.key] : [],
+  };
+}
+
+function answer(env: NodeEnv, entry: Entry): RouteResult {
+  const { metadata, name } = value<StoredNode>(entry);
+  const status = env.cache.get(keys.nodeStatus(metadata.tenant, name));
+  const view = toNodeResponse(env, entry, status);
+  return replyJson(200, { ...view, alterations: [], warnings: [] }, etagHeader(entry.revision));
 }

@@ -8,13 +8,12 @@ import type {
   NodeStatus,
   StoredNode,
 } from '../../../crds/node/index.js';
-import { reject } from '../../../crds/rejections/index.js';
-import { sumRequests, NODES_BY_ID, listReplicasOn } from '../../../pkg/fleet/index.js';
+import { listReplicasOn, NODES_BY_ID, sumRequests } from '../../../pkg/fleet/index.js';
 import { type Cache, type Entry, value } from '../../../pkg/store/index.js';
 import type { EventEnv, QuotaEnv } from '../../admission/env.js';
-import type { ApiCall } from '../../http/call.js';
+import type { ApiCall } from '../../http/route.js';
 import type { TokenEnv } from '../token/token.js';
-import { RequestRejection } from '../../http/rejection.js';
+import { rejectRequest, RequestRejection } from '../../http/reply.js';
 import type { Resource } from '../../http/resource.js';
 
 /** A node as clients see it. */
@@ -128,11 +127,16 @@ export function findNodeById(cache: Cache, id: string): Entry | undefined {
   return cache.by(NODES_BY_ID, id)[0];
 }
 
-/** The tenant's node that `{id}` names, by its id or by its name, as it is stored now. */
-export async function findNode({ cache }: NodeViewEnv, { tenant, params }: ApiCall): Promise<Entry | RequestRejection> {
-  await cache.barrier();
-  const asked = params['id']!;
-  const named = isDnsLabel(asked) ? cache.get(keys.node(tenant, asked)) : findNodeById(cache, asked);
-  if (named?.key.startsWith(ranges.of(ranges.nodes, tenant))) return named;
-  return new RequestRejection(reject('resource_not_found', 'id', asked));
+/** The tenant's node that `{id}` names, by its id or by its name. */
+export function findNode({ cache }: NodeViewEnv, { tenant, params }: ApiCall): Entry | RequestRejection {
+  const id = params['id']!;
+  const entry = isDnsLabel(id) ? cache.get(keys.node(tenant, id)) : findNodeById(cache, id);
+  if (entry?.key.startsWith(ranges.of(ranges.nodes, tenant))) return entry;
+  return rejectRequest('resource_not_found', 'id', id);
+}
+
+/** The same, as it is stored now. */
+export async function loadNode(env: NodeViewEnv, call: ApiCall): Promise<Entry | RequestRejection> {
+  await env.cache.barrier();
+  return findNode(env, call);
 }

@@ -4,27 +4,25 @@ import type { Warning } from '../../../crds/rule/index.js';
 import { failpoint } from '../../../pkg/failpoint/index.js';
 import { asError, Fault } from '../../../pkg/fault/index.js';
 import type { SecretIntent } from '../../../pkg/material/index.js';
-import { toCredentialPath, type SecretDocument, SecretOutcomeUnknownFault } from '../../../pkg/secrets/index.js';
+import { type SecretDocument, SecretOutcomeUnknownFault, toCredentialPath } from '../../../pkg/secrets/index.js';
 import { type Change, encode, value } from '../../../pkg/store/index.js';
 import { rejectNamespace } from '../../admission/commit.js';
-import { secretSubject, guardConflictKeys, putConflictKeys } from '../../admission/conflict-keys.js';
+import { guardConflictKeys, putConflictKeys, secretSubject } from '../../admission/conflict-keys.js';
 import { replyDryRun } from '../../admission/dry-run.js';
 import type { AdmissionEnv } from '../../admission/env.js';
-import type { ApiCall } from '../../http/call.js';
+import { readRotation } from '../../admission/rotations.js';
 import { waitUntilCached } from '../../http/concurrency.js';
-import { RequestRejection } from '../../http/rejection.js';
-import { replyJson } from '../../http/reply.js';
-import type { RouteResult } from '../../http/route.js';
+import { replyJson, RequestRejection } from '../../http/reply.js';
+import type { ApiCall, RouteResult } from '../../http/route.js';
 import {
-  type RotationStart,
-  planStart,
-  warnIgnoredMaterial,
   isVersionTaken,
   mergeMaterial,
+  planStart,
+  type RotationStart,
   stageDocument,
+  warnIgnoredMaterial,
 } from './material.js';
-import { readRotation } from '../../admission/rotations.js';
-import { type RotationRequest, readRotationFacts, toRotationView } from './view.js';
+import { readRotationFacts, type RotationRequest, toRotationView } from './view.js';
 
 /** Stores the requested phase and stages its material. Undefined when a concurrent write was stored first. */
 export async function advanceRotation(

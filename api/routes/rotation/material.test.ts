@@ -2,18 +2,18 @@ import { expect } from 'chai';
 
 import { optionalFields } from '../../../crds/deployment/index.js';
 import { keys } from '../../../crds/keys/index.js';
-import type { RotationRecord, RotationProgress } from '../../../crds/rotation/index.js';
+import type { RotationProgress, RotationRecord } from '../../../crds/rotation/index.js';
 import {
   type CredentialPath,
-  toCredentialPath,
-  toSecretDocument,
   type NewVersion,
   SecretOutcomeUnknownFault,
   type SecretStore,
   SecretStoreUnavailableFault,
+  toCredentialPath,
+  toSecretDocument,
 } from '../../../pkg/secrets/index.js';
 import { encode, value } from '../../../pkg/store/index.js';
-import { type LabResponse, ApiLab, webDeployment } from '../../api-lab.testing.js';
+import { ApiLab, type LabResponse, webDeployment } from '../../api-lab.testing.js';
 
 const PATH = 'deployments/web-db';
 const OWED = 'rotation_values_not_staged values';

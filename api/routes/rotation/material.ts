@@ -1,14 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 
-import { reject } from '../../../crds/rejections/index.js';
-import type { RotationRecord, RotationMaterial, RotationStep } from '../../../crds/rotation/index.js';
+import type { RotationMaterial, RotationRecord, RotationStep } from '../../../crds/rotation/index.js';
 import type { Warning } from '../../../crds/rule/index.js';
 import { failpoint } from '../../../pkg/failpoint/index.js';
 import { mergeDocument } from '../../../pkg/material/index.js';
-import { toCredentialPath, toSecretDocument, isStorable, type SecretDocument } from '../../../pkg/secrets/index.js';
+import { isStorable, type SecretDocument, toCredentialPath, toSecretDocument } from '../../../pkg/secrets/index.js';
 import { rejectNamespace } from '../../admission/commit.js';
 import type { AdmissionEnv } from '../../admission/env.js';
-import { RequestRejection } from '../../http/rejection.js';
+import { rejectRequest, RequestRejection } from '../../http/reply.js';
 import { readRotation, type StoredRotation } from '../../admission/rotations.js';
 
 /** What a rotation begins with. */
@@ -32,8 +31,7 @@ export async function planStart(
   const { last, current = 0 } = reading.kind === 'found' ? reading.state : { last: 0 };
   const material = chooseMaterial(step, rotation);
   const generation = material.by === 'platform' ? material.generation : step.generation;
-  if (current === 0 && !step.values && !generation)
-    return new RequestRejection(reject('secret_write_empty', 'values', undefined));
+  if (current === 0 && !step.values && !generation) return rejectRequest('secret_write_empty', 'values', undefined);
 
   const document = await mergeMaterial(env, tenant, { path: rotation.path, from: current }, { ...step, generation });
   if (document instanceof RequestRejection) return document;
@@ -64,9 +62,7 @@ export async function mergeMaterial(
   const { secrets: limits } = env.deploymentLimits;
   if (isStorable(document, limits)) return document;
   const wanted = `at most ${limits.keysMax} keys and ${limits.documentMax} bytes, with what the secret holds already`;
-  return new RequestRejection(
-    reject('field_invalid', values ? 'values' : 'generate', `${document.size} keys`, { wanted }),
-  );
+  return rejectRequest('field_invalid', values ? 'values' : 'generate', `${document.size} keys`, { wanted });
 }
 
 /**

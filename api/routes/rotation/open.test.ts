@@ -2,16 +2,16 @@ import { expect } from 'chai';
 
 import { optionalFields } from '../../../crds/deployment/index.js';
 import { keys, ranges } from '../../../crds/keys/index.js';
-import type { RotationRecord, RotationProgress } from '../../../crds/rotation/index.js';
+import type { RotationProgress, RotationRecord } from '../../../crds/rotation/index.js';
 import type { SecretIntent } from '../../../pkg/material/index.js';
 import {
+  type CredentialPath,
+  type NewVersion,
   toCredentialPath,
   toSecretDocument,
-  type NewVersion,
-  type CredentialPath,
 } from '../../../pkg/secrets/index.js';
 import { encode, value } from '../../../pkg/store/index.js';
-import { type LabResponse, ApiLab, webDeployment } from '../../api-lab.testing.js';
+import { ApiLab, type LabResponse, webDeployment } from '../../api-lab.testing.js';
 
 const PATH = 'deployments/web-db';
 const supportedFields = new Set(optionalFields);

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 
 import { optionalFields } from '../../../crds/deployment/index.js';
 import { keys } from '../../../crds/keys/index.js';
-import type { RotationRecord, RotationProgress } from '../../../crds/rotation/index.js';
+import type { RotationProgress, RotationRecord } from '../../../crds/rotation/index.js';
 import { toCredentialPath } from '../../../pkg/secrets/index.js';
 import { encode, value } from '../../../pkg/store/index.js';
 import { ApiLab, webDeployment } from '../../api-lab.testing.js';

@@ -5,7 +5,7 @@ import type { StoredVolume } from '../../../crds/volume/index.js';
 import { keys } from '../../../crds/keys/index.js';
 import { toCredentialPath } from '../../../pkg/secrets/index.js';
 import { create } from '../../../pkg/store/index.js';
-import { type LabResponse, ApiLab, webDeployment } from '../../api-lab.testing.js';
+import { ApiLab, type LabResponse, webDeployment } from '../../api-lab.testing.js';
 
 const PATH = 'deployments/web-db';
 const VOLUME = `vol_${'1'.repeat(26)}`;

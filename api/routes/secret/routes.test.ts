@@ -3,10 +3,10 @@ import { expect } from 'chai';
 import { optionalFields } from '../../../crds/deployment/index.js';
 import { keys, ranges } from '../../../crds/keys/index.js';
 import {
-  toCredentialPath,
   readKeyNames,
   type SecretStore,
   SecretStoreUnavailableFault,
+  toCredentialPath,
   UnreadableSecretFault,
 } from '../../../pkg/secrets/index.js';
 import { encode } from '../../../pkg/store/index.js';

@@ -1,43 +1,37 @@
-import { parseAnchor } from '../../../crds/grammar/index.js';
+import { isSecretLabel, parseAnchor } from '../../../crds/grammar/index.js';
 import { keys } from '../../../crds/keys/index.js';
-import { reject } from '../../../crds/rejections/index.js';
 import { type Alteration, recordAlterations } from '../../../crds/rule/index.js';
 import { checkSecretWrite, type SecretWrite } from '../../../crds/secret/index.js';
 import { GENERATE_KEPT } from '../../../crds/workload/index.js';
 import {
   type CredentialPath,
+  formatVaultPath,
+  generateDocument,
+  parseCredentialPath,
+  type SecretDocument,
   toCredentialPath,
   toSecretDocument,
-  generateDocument,
-  type SecretDocument,
-  formatVaultPath,
 } from '../../../pkg/secrets/index.js';
 import { rejectNamespace } from '../../admission/commit.js';
-import { readQuotas } from '../../admission/quota.js';
-import { listAnchors } from '../../admission/relations.js';
-import { refuseWhileRotating } from '../../admission/rotations.js';
-import { secretSubject } from '../../admission/conflict-keys.js';
-import { retryOnConflict } from '../../http/concurrency.js';
-import type { ApiCall } from '../../http/call.js';
-import type { AdmissionEnv } from '../../admission/env.js';
-import { readFlag } from '../../http/query.js';
-import { RequestRejection } from '../../http/rejection.js';
-import { replyJson } from '../../http/reply.js';
-import type { RouteResult } from '../../http/route.js';
+import { guardConflictKeys, putConflictKeys, secretSubject } from '../../admission/conflict-keys.js';
 import { replyDryRun } from '../../admission/dry-run.js';
+import type { AdmissionEnv } from '../../admission/env.js';
+import { readQuotas } from '../../admission/quota.js';
+import { listAnchors, listSecretUserNames } from '../../admission/relations.js';
+import { refuseWhileRotating } from '../../admission/rotations.js';
+import { retryOnConflict } from '../../http/concurrency.js';
+import { rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
+import type { ApiCall, RouteResult } from '../../http/route.js';
 
 /** Writes the next version of a credential, which replaces the one before. Answers names and numbers, never a value. */
 export async function writeSecret(env: AdmissionEnv, call: ApiCall): Promise<RouteResult> {
-  const { params, document, tenant, query } = call;
-  const isDryRun = readFlag(query, 'dryRun');
-  if (isDryRun instanceof RequestRejection) return isDryRun;
-  const asked = { namespace: params['namespace']!, resource: params['resource']!, document };
+  const { params, document, tenant, isDryRun } = call;
+  const submitted = { namespace: params['namespace']!, resource: params['resource']!, document };
   const { namespaces } = env.staticFacts.secretsPolicy;
-  const checked = checkSecretWrite(asked, namespaces, env.deploymentLimits.secrets);
+  const checked = checkSecretWrite(submitted, namespaces, env.deploymentLimits.secrets);
   if (!checked.ok) return new RequestRejection(checked.rejections);
   await env.cache.barrier();
-  if (!env.cache.get(keys.tenant(tenant)))
-    return new RequestRejection(reject('resource_not_found', 'X-Tenant-ID', tenant));
+  if (!env.cache.get(keys.tenant(tenant))) return rejectRequest('resource_not_found', 'X-Tenant-ID', tenant);
 
   const path = toCredentialPath(tenant, `${checked.value.namespace}/${checked.value.label}`);
   if (isDryRun) return refuseWhileRotating(env.cache, path) ?? dryRunWrite(env, path, checked.value);
@@ -90,7 +84,7 @@ async function planWrite(
 ): Promise<Plan | RequestRejection> {
   const anchors = listAnchors(env.cache, path.tenant, formatVaultPath(path));
   if (generation && anchors.includes('external')) {
-    return new RequestRejection(reject('secret_external_not_writable', 'generate', generation.keys));
+    return rejectRequest('secret_external_not_writable', 'generate', generation.keys);
   }
   const last = await readLastVersion(env, path);
   if (last instanceof RequestRejection) return last;
@@ -124,7 +118,7 @@ async function readLastVersion(env: AdmissionEnv, path: CredentialPath): Promise
 function rejectAboveQuota(env: AdmissionEnv, { tenant, label }: CredentialPath): RequestRejection | undefined {
   const { secrets: limit } = readQuotas(env, tenant);
   if (limit === undefined || env.usage.of(tenant).secrets < limit) return undefined;
-  return new RequestRejection(reject('quota_reached', 'resource', label, { kind: 'secrets', limit }));
+  return rejectRequest('quota_reached', 'resource', label, { kind: 'secrets', limit });
 }
 
 function pathView({ namespace, label }: CredentialPath) {
@@ -156,4 +150,40 @@ async function recordEvent(
   } catch {
     env.log.warn('event of a written secret was not stored', { requestId, tenant, key: formatVaultPath(path) });
   }
+}
+
+/** Destroys a credential with all its versions, unless a deployment refers to it. */
+export async function deleteSecret(env: AdmissionEnv, call: ApiCall): Promise<RouteResult> {
+  const { namespace = '', resource = '' } = call.params;
+  const granted = env.staticFacts.secretsPolicy.namespaces;
+  if (!granted.includes(namespace)) return rejectRequest('secret_path_namespace', 'namespace', namespace, { granted });
+  const path = isSecretLabel(resource) ? parseCredentialPath(call.tenant, `${namespace}/${resource}`) : undefined;
+  if (!path) return rejectRequest('secret_path_shape', 'resource', resource, { granted });
+
+  const conflictKeys = [keys.turn(call.tenant, secretSubject(path.label))];
+  return env.mutex.run(conflictKeys, () => retryOnConflict(resource, () => deleteOnce(env, call, path, conflictKeys)));
+}
+
+/** Undefined when a reference may have been stored meanwhile. */
+async function deleteOnce(
+  env: AdmissionEnv,
+  { tenant, requestId, isDryRun }: ApiCall,
+  path: CredentialPath,
+  conflictKeys: readonly string[],
+): Promise<RouteResult | undefined> {
+  await env.cache.barrier();
+  const guards = guardConflictKeys(env.cache, conflictKeys);
+  const users = listSecretUserNames(env.cache, tenant, formatVaultPath(path));
+  if (users.length > 0) return rejectRequest('secret_in_use', 'resource', path.label, { users });
+  const refused = refuseWhileRotating(env.cache, path);
+  if (refused) return refused;
+  const state = await env.secrets.state(path);
+  if (state.kind !== 'found') return rejectRequest('resource_not_found', 'resource', path.label);
+
+  const view = { namespace: path.namespace, resource: path.label, path: formatVaultPath(path) };
+  if (isDryRun) return replyDryRun({ before: view });
+  const puts = putConflictKeys(conflictKeys, requestId, await env.eventLeases.current());
+  if (!(await env.store.commit({ guards, puts, deletes: [] })).stored) return undefined;
+  await env.secrets.delete(path);
+  return replyJson(200, { ...view, alterations: [], warnings: [] });
 }

@@ -1,81 +1,98 @@
 import { keys, ranges } from '../../../crds/keys/index.js';
-import { reject } from '../../../crds/rejections/index.js';
+import { checkQuotaRequest, quotaKinds } from '../../../crds/kinds/index.js';
 import { checkTenantRequest, type StoredTenant } from '../../../crds/tenant/index.js';
-import { ConflictFault, create, type Entry } from '../../../pkg/store/index.js';
-import type { ApiCall } from '../../http/call.js';
-import type { StorageEnv } from '../../http/call.js';
-import { listPage } from '../../http/listing.js';
-import { readFlag, WRITE_QUERY } from '../../http/query.js';
-import { RequestRejection } from '../../http/rejection.js';
-import { etagHeader, replyJson, replyJsonBytes } from '../../http/reply.js';
-import type { RouteResult, Route } from '../../http/route.js';
+import { ConflictFault, create, type Entry, replace, value } from '../../../pkg/store/index.js';
 import { replyDryRun } from '../../admission/dry-run.js';
-import { waitUntilCached } from '../../http/concurrency.js';
+import type { QuotaEnv } from '../../admission/env.js';
+import { readQuotas } from '../../admission/quota.js';
+import { retryOnConflict, waitUntilCached, waitUntilStored } from '../../http/concurrency.js';
+import { listPage } from '../../http/listing.js';
+import { etagHeader, rejectRequest, replyJson, replyJsonBytes, RequestRejection } from '../../http/reply.js';
+import { type ApiCall, defineRoute, type Route, type RouteResult, type StorageEnv } from '../../http/route.js';
+
+type TenantEnv = StorageEnv & QuotaEnv;
 
 const UUID = /^[0-9a-f-]{36}$/;
+const TENANTS = '/api/v1/tenants';
+const QUOTAS = `${TENANTS}/{tenant}/quotas`;
 
-/** Tenants: made and listed by the platform's administrators; each can see its own. */
-export function tenantRoutes(env: StorageEnv): readonly Route[] {
-  const platform = { access: { admin: true }, tenant: 'none' } as const;
+/** Tenants and their quotas: written by the platform's administrators; each tenant can see its own. */
+export function tenantRoutes(env: TenantEnv): readonly Route[] {
+  const platform = { admin: true } as const;
+  const page = ['limit', 'continue'];
   return [
-    {
-      ...platform,
-      method: 'POST',
-      path: '/api/v1/tenants',
-      query: WRITE_QUERY,
-      body: 'json',
-      handle: call => make(env, call),
-    },
-    {
-      ...platform,
-      method: 'GET',
-      path: '/api/v1/tenants',
-      query: ['limit', 'continue'],
-      body: 'none',
-      handle: call => list(env, call),
-    },
-    {
-      method: 'GET',
-      path: '/api/v1/tenants/{tenant}',
-      access: { tenant: 'viewer', admin: true },
-      tenant: 'chosen',
-      query: [],
-      body: 'none',
-      handle: call => get(env, call),
-    },
+    defineRoute(platform, 'POST', TENANTS, call => createTenant(env, call), { tenant: 'none' }),
+    defineRoute(platform, 'GET', TENANTS, call => listTenants(env, call), { tenant: 'none', query: page }),
+    defineRoute('viewer', 'GET', `${TENANTS}/{tenant}`, call => getTenant(env, call), { tenant: 'chosen' }),
+    defineRoute('viewer', 'GET', QUOTAS, call => getQuotas(env, call), { tenant: 'chosen' }),
+    defineRoute(platform, 'PUT', QUOTAS, call => replaceQuotas(env, call), { tenant: 'none' }),
   ];
 }
 
-async function make({ store, cache, clock, random }: StorageEnv, { document, query }: ApiCall): Promise<RouteResult> {
-  const isDryRun = readFlag(query, 'dryRun');
-  if (isDryRun instanceof RequestRejection) return isDryRun;
+async function createTenant(env: TenantEnv, { document, isDryRun }: ApiCall): Promise<RouteResult> {
   const checked = checkTenantRequest(document);
   if (!checked.ok) return new RequestRejection(checked.rejections);
-  if (isDryRun) return replyDryRun({ after: { name: checked.value.name } });
-  const tenant: StoredTenant = {
-    id: random.uuid(),
-    name: checked.value.name,
-    createdAt: new Date(clock.now()).toISOString(),
-    platform: false,
-  };
-  const verdict = await create(store, keys.tenant(tenant.id), tenant);
+  const { name } = checked.value;
+  if (isDryRun) return replyDryRun({ after: { name } });
+  const createdAt = new Date(env.clock.now()).toISOString();
+  const tenant: StoredTenant = { id: env.random.uuid(), name, createdAt, platform: false };
+  const verdict = await create(env.store, keys.tenant(tenant.id), tenant);
   if (!verdict.stored) throw new ConflictFault(keys.tenant(tenant.id), 1);
-  await waitUntilCached(cache, verdict.revision);
+  await waitUntilCached(env.cache, verdict.revision);
   return replyJson(201, { ...tenant, alterations: [], warnings: [] }, etagHeader(verdict.revision));
 }
 
-async function list({ cache }: StorageEnv, call: ApiCall): Promise<RouteResult> {
+async function listTenants({ cache }: TenantEnv, call: ApiCall): Promise<RouteResult> {
   await cache.barrier();
   const { entries, revision } = cache.snapshot(ranges.tenants);
   return listPage(call, { entries, revision, prefix: ranges.tenants, view: ({ bytes }: Entry) => bytes });
 }
 
-async function get({ cache }: StorageEnv, { caller, params }: ApiCall): Promise<RouteResult> {
+async function getTenant(env: TenantEnv, call: ApiCall): Promise<RouteResult> {
+  const entry = await findTenant(env, call);
+  return entry instanceof RequestRejection ? entry : replyJsonBytes(200, entry.bytes, etagHeader(entry.revision));
+}
+
+/** The tenant that the path names, where the caller may see it. */
+async function findTenant({ cache }: TenantEnv, { caller, params }: ApiCall): Promise<Entry | RequestRejection> {
   await cache.barrier();
   const id = params['tenant']!;
   const isVisible = UUID.test(id) && (caller.kind === 'admin' || caller.tenant === id);
   const entry = isVisible ? cache.get(keys.tenant(id)) : undefined;
-  return entry
-    ? replyJsonBytes(200, entry.bytes, etagHeader(entry.revision))
-    : new RequestRejection(reject('resource_not_found', 'tenant', id));
+  return entry ?? rejectRequest('resource_not_found', 'tenant', id);
+}
+
+async function getQuotas(env: TenantEnv, call: ApiCall): Promise<RouteResult> {
+  const entry = await findTenant(env, call);
+  if (entry instanceof RequestRejection) return entry;
+  return replyJson(200, toQuotaView(env, entry), etagHeader(entry.revision));
+}
+
+/** Replaces every limit that was set for the tenant: those that are not sent are as configured. */
+async function replaceQuotas(env: TenantEnv, call: ApiCall): Promise<RouteResult> {
+  const checked = checkQuotaRequest(call.document);
+  if (!checked.ok) return new RequestRejection(checked.rejections);
+  return retryOnConflict('tenant', async () => {
+    const entry = await findTenant(env, call);
+    if (entry instanceof RequestRejection) return entry;
+    const { quotas, ...tenant } = value<StoredTenant>(entry);
+    if (call.isDryRun) return replyDryRun({ before: { quotas: quotas ?? {} }, after: { quotas: checked.value } });
+    const isSet = Object.keys(checked.value).length > 0;
+    const next = { ...tenant, ...(isSet && { quotas: checked.value }) };
+    if (!(await waitUntilStored(env.cache, replace(env.store, entry, next)))) return undefined;
+    const now = env.cache.get(entry.key) ?? entry;
+    return replyJson(200, { ...toQuotaView(env, now), alterations: [], warnings: [] }, etagHeader(now.revision));
+  });
+}
+
+/** Every kind with its limit (null for none), how much of it is used, and where the limit was set. */
+function toQuotaView(env: TenantEnv, entry: Entry) {
+  const { id, quotas: own = {} } = value<StoredTenant>(entry);
+  const limits = readQuotas(env, id);
+  const used = env.usage.of(id);
+  const kinds = quotaKinds.map(kind => [
+    kind,
+    { limit: limits[kind] ?? null, used: used[kind], set: kind in own ? 'tenant' : 'configuration' },
+  ]);
+  return { tenant: id, quotas: Object.fromEntries(kinds) as Readonly<Record<string, unknown>> };
 }

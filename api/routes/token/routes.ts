@@ -1,91 +1,67 @@
 import { keys, ranges } from '../../../crds/keys/index.js';
-import { reject } from '../../../crds/rejections/index.js';
 import { checkTokenRequest, type StoredToken, type TokenRequest } from '../../../crds/tenant/index.js';
 import { mintToken } from '../../../pkg/auth/index.js';
-import { type Cache, ConflictFault, type Entry, remove, value } from '../../../pkg/store/index.js';
+import { type Cache, type Entry, remove, value } from '../../../pkg/store/index.js';
 import { replyDryRun } from '../../admission/dry-run.js';
-import type { ApiCall } from '../../http/call.js';
-import { waitUntilCached } from '../../http/concurrency.js';
+import { retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
 import { listPage } from '../../http/listing.js';
-import { readFlag, WRITE_QUERY } from '../../http/query.js';
-import { RequestRejection } from '../../http/rejection.js';
-import { replyJson } from '../../http/reply.js';
-import type { RouteResult, Route } from '../../http/route.js';
-import { storeToken, toTokenResponse, type TokenEnv } from './token.js';
+import { rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
+import { type ApiCall, defineRoute, type Route, type RouteResult } from '../../http/route.js';
+import { storeToken, type TokenEnv, toTokenResponse } from './token.js';
 
 const BY_TENANT = 'api.tokens-by-tenant';
-/** Where the platform's own tokens are filed: no tenant can have this id. */
+/** The index key of the platform's own tokens: no tenant can have this id. */
 const PLATFORM = '';
-const ATTEMPTS = 5;
 const TOKEN_ID = /^[0-9A-Za-z]{16}$/;
 
-/** Files tokens by their tenant. To be called once, before the cache is fed. */
+/** Indexes tokens by their tenant. To be called once, before the cache is filled. */
 export function defineTokenIndex(cache: Cache): void {
   cache.defineIndex(BY_TENANT, ranges.tokens, entry => [value<StoredToken>(entry).tenant ?? PLATFORM]);
 }
 
-/** Tokens: made, listed and revoked by the administrators of a tenant, or by the platform's. */
+/** Tokens: created, listed and revoked by the administrators of a tenant, or by the platform's. */
 export function tokenRoutes(env: TokenEnv): readonly Route[] {
-  const common = { access: { tenant: 'admin', admin: true }, tenant: 'chosen', query: [], body: 'none' } as const;
+  const tenant = 'chosen';
+  const page = ['limit', 'continue'];
   return [
-    {
-      ...common,
-      method: 'POST',
-      path: '/api/v1/tokens',
-      query: WRITE_QUERY,
-      body: 'json',
-      handle: call => make(env, call),
-    },
-    {
-      ...common,
-      method: 'GET',
-      path: '/api/v1/tokens',
-      query: ['limit', 'continue'],
-      handle: call => list(env, call),
-    },
-    { ...common, method: 'DELETE', path: '/api/v1/tokens/{id}', query: WRITE_QUERY, handle: call => revoke(env, call) },
+    defineRoute('admin', 'POST', '/api/v1/tokens', call => createToken(env, call), { tenant }),
+    defineRoute('admin', 'GET', '/api/v1/tokens', call => listTokens(env, call), { tenant, query: page }),
+    defineRoute('admin', 'DELETE', '/api/v1/tokens/{id}', call => revokeToken(env, call), { tenant }),
   ];
 }
 
-async function make(env: TokenEnv, call: ApiCall): Promise<RouteResult> {
-  const isDryRun = readFlag(call.query, 'dryRun');
-  if (isDryRun instanceof RequestRejection) return isDryRun;
+async function createToken(env: TokenEnv, call: ApiCall): Promise<RouteResult> {
   const checked = checkTokenRequest(call.document);
   if (!checked.ok) return new RequestRejection(checked.rejections);
-  const asked = checked.value;
-  const tenant = tenantOf(call, asked);
+  const { kind, description, role, expiresInSeconds: lifeSeconds } = checked.value;
+  const tenant = resolveTokenTenant(call, checked.value);
   if (tenant instanceof RequestRejection) return tenant;
 
-  const draft = {
-    kind: asked.kind,
-    description: asked.description,
-    createdBy: call.caller.id,
-    lifeSeconds: asked.expiresInSeconds,
-    ...(asked.role !== undefined && { role: asked.role }),
-    ...(tenant !== undefined && { tenant }),
-  };
-  if (isDryRun) return replyDryRun({ after: draft });
+  const owner = { ...(role !== undefined && { role }), ...(tenant !== undefined && { tenant }) };
+  const draft = { kind, description, createdBy: call.caller.id, lifeSeconds, ...owner };
+  if (call.isDryRun) return replyDryRun({ after: draft });
   const minted = mintToken(draft, env);
-  if (!(await storeToken(env, minted.stored)))
-    return new RequestRejection(reject('resource_not_found', 'tenant', tenant ?? ''));
+  if (!(await storeToken(env, minted.stored))) return rejectRequest('resource_not_found', 'tenant', tenant ?? '');
   return replyJson(201, { token: minted.text, ...toTokenResponse(minted.stored), alterations: [], warnings: [] });
 }
 
-/** Whose token it is to be; undefined for the platform's. */
-function tenantOf({ caller, tenant }: ApiCall, asked: TokenRequest): string | RequestRejection | undefined {
-  if (asked.kind === 'admin') {
+/** The tenant of a new token; undefined for a token of the platform. */
+function resolveTokenTenant(
+  { caller, tenant }: ApiCall,
+  { kind, tenant: named }: TokenRequest,
+): string | RequestRejection | undefined {
+  if (kind === 'admin') {
     if (caller.kind === 'admin') return undefined;
-    const needed = 'an administrator token';
-    return new RequestRejection(reject('auth_forbidden', 'kind', asked.kind, { needed }));
+    return rejectRequest('auth_forbidden', 'kind', kind, { needed: 'an administrator token' });
   }
-  if (asked.tenant !== undefined && tenant !== '' && asked.tenant !== tenant) {
-    return new RequestRejection(reject('tenant_mismatch', 'tenant', asked.tenant));
+  if (named !== undefined && tenant !== '' && named !== tenant) {
+    return rejectRequest('tenant_mismatch', 'tenant', named);
   }
-  const chosen = tenant === '' ? asked.tenant : tenant;
-  return chosen ?? new RequestRejection(reject('tenant_header_required', 'X-Tenant-ID', ''));
+  const chosen = tenant === '' ? named : tenant;
+  return chosen ?? rejectRequest('tenant_header_required', 'X-Tenant-ID', '');
 }
 
-async function list({ cache }: TokenEnv, call: ApiCall): Promise<RouteResult> {
+async function listTokens({ cache }: TokenEnv, call: ApiCall): Promise<RouteResult> {
   await cache.barrier();
   return listPage(call, {
     entries: cache.by(BY_TENANT, call.tenant || PLATFORM),
@@ -95,21 +71,17 @@ async function list({ cache }: TokenEnv, call: ApiCall): Promise<RouteResult> {
   });
 }
 
-async function revoke({ store, cache }: TokenEnv, { params, tenant, query }: ApiCall): Promise<RouteResult> {
-  const isDryRun = readFlag(query, 'dryRun');
-  if (isDryRun instanceof RequestRejection) return isDryRun;
+async function revokeToken({ store, cache }: TokenEnv, { params, tenant, isDryRun }: ApiCall): Promise<RouteResult> {
   const id = params['id']!;
-  for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+  return retryOnConflict('token', async () => {
     await cache.barrier();
     const entry = findToken(cache, tenant, id);
-    if (!entry) return new RequestRejection(reject('resource_not_found', 'id', id));
-    if (isDryRun) return replyDryRun({ before: toTokenResponse(value<StoredToken>(entry)) });
-    const verdict = await remove(store, entry);
-    if (!verdict.stored) continue;
-    await waitUntilCached(cache, verdict.revision);
-    return replyJson(200, { ...toTokenResponse(value<StoredToken>(entry)), alterations: [], warnings: [] });
-  }
-  throw new ConflictFault(keys.token(id), ATTEMPTS);
+    if (!entry) return rejectRequest('resource_not_found', 'id', id);
+    const view = toTokenResponse(value<StoredToken>(entry));
+    if (isDryRun) return replyDryRun({ before: view });
+    if (!(await waitUntilStored(cache, remove(store, entry)))) return undefined;
+    return replyJson(200, { ...view, alterations: [], warnings: [] });
+  });
 }
 
 function findToken(cache: Cache, tenant: string, id: string): Entry | undefined {

@@ -1,9 +1,9 @@
 import { keys } from '../../../crds/keys/index.js';
 import type { StoredToken } from '../../../crds/tenant/index.js';
 import { encode, type Guard, type Put, type Store } from '../../../pkg/store/index.js';
-import type { StorageEnv } from '../../http/call.js';
+import type { StorageEnv } from '../../http/route.js';
 import type { Keyring } from '../../../pkg/auth/index.js';
-import { waitUntilCached } from '../../http/concurrency.js';
+import { waitUntilStored } from '../../http/concurrency.js';
 
 /** What tokens are minted and stored with. */
 export interface TokenEnv extends StorageEnv {
@@ -26,9 +26,7 @@ export async function storeToken({ store, cache, clock }: StorageEnv, token: Sto
   const key = keys.token(token.id);
   const tenant: readonly Guard[] = token.tenant === undefined ? [] : [{ key: keys.tenant(token.tenant), exists: true }];
   const put = await putToken(store, token, clock.now());
-  const verdict = await store.commit({ guards: [{ key, at: 0 }, ...tenant], puts: [put], deletes: [] });
-  if (verdict.stored) await waitUntilCached(cache, verdict.revision);
-  return verdict.stored;
+  return waitUntilStored(cache, store.commit({ guards: [{ key, at: 0 }, ...tenant], puts: [put], deletes: [] }));
 }
 
 /**
