@@ -14,7 +14,7 @@ describe('check of the failpoints', () => {
     { name: 'sees one without a test', sources: [passed], found: ['named in no test'] },
     {
       name: 'does not take the tests of failpoints themselves for a test',
-      sources: [passed, { ...tested, path: 'pkg/failpoint/failpoint.test.ts' }],
+      sources: [passed, { ...tested, path: 'pkg/failpoint/index.test.ts' }],
       found: ['named in no test'],
     },
   ];

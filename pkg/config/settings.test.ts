@@ -4,9 +4,14 @@ import { join } from 'node:path';
 
 import { expect } from 'chai';
 
-import { toEnvironmentVariable, toFlag, InvalidSettingFault, loadSettings } from './settings.js';
+import { defaultQuotas } from '../../crds/kinds/index.js';
+import { defaultRegions } from '../../crds/residency/index.js';
+import { InvalidSettingFault, loadSettings, parseQuotaSettings, parseRegionSettings } from './settings.js';
+import { toEnvironmentVariable, toFlag } from './settings.js';
 
-describe('settings', () => {
+const readSettings = (environment: Readonly<Record<string, string>> = {}) => loadSettings({ environment }).settings;
+
+describe('loadSettings', () => {
   let folder: string;
   const file = (text: string) => {
     const path = join(folder, 'mooring.yaml');
@@ -18,7 +23,7 @@ describe('settings', () => {
   });
   afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-  it('has a default for everything', () => {
+  it('reports the default of a setting that is not set', () => {
     const { settings, origins } = loadSettings({ environment: {} });
     expect(settings.maxReplicasPerDeployment).to.equal(100);
     expect(origins.maxReplicasPerDeployment).to.equal('default');
@@ -40,14 +45,54 @@ describe('settings', () => {
 
   const refused: readonly [string, () => unknown][] = [
     ['a setting that does not exist', () => loadSettings({ environment: {}, file: file('listem: a\n') })],
-    ['a number that is none', () => loadSettings({ environment: { MOORING_MAX_BODY_BYTES: 'much' } })],
+    ['a number that is not one', () => loadSettings({ environment: { MOORING_MAX_BODY_BYTES: 'much' } })],
     ['an empty number', () => loadSettings({ environment: { MOORING_MAX_BODY_BYTES: '' } })],
-    ['a file that is no map', () => loadSettings({ environment: {}, file: file('- a\n') })],
+    ['a file that is not a map', () => loadSettings({ environment: {}, file: file('- a\n') })],
   ];
   for (const [name, load] of refused) it(`refuses ${name}`, () => expect(load).to.throw(InvalidSettingFault));
 
-  it('names variables and flags after the key', () => {
+  it('derives the names of variables and flags from the key', () => {
     expect(toEnvironmentVariable('maxBodyBytes')).to.equal('MOORING_MAX_BODY_BYTES');
     expect(toFlag('maxBodyBytes')).to.equal('--max-body-bytes');
   });
+});
+
+describe('setting regions', () => {
+  it('declares the default regions unless it is set', () => {
+    expect(parseRegionSettings(readSettings())).to.deep.equal({ enforced: true, declared: defaultRegions });
+  });
+
+  it('is parsed with country codes in any case', () => {
+    const custom = readSettings({ MOORING_REGIONS: 'alps=ch|AT,uk=GB', MOORING_RESIDENCY_ENFORCEMENT: 'false' });
+    expect(parseRegionSettings(custom)).to.deep.equal({
+      enforced: false,
+      declared: [
+        { name: 'alps', countries: ['CH', 'AT'] },
+        { name: 'uk', countries: ['GB'] },
+      ],
+    });
+  });
+
+  for (const text of ['eu', 'eu=', 'eu=DE|UK', 'EU=DE', 'eu=DE|', '=DE', 'eu=DE=FR']) {
+    it(`refuses ${text}`, () => {
+      expect(() => parseRegionSettings(readSettings({ MOORING_REGIONS: text }))).to.throw(InvalidSettingFault);
+    });
+  }
+});
+
+describe('setting quotas', () => {
+  it('has the quotas of the contract as its default', () => {
+    expect(parseQuotaSettings(readSettings())).to.deep.equal(defaultQuotas);
+  });
+
+  it('is parsed in the unit of each kind', () => {
+    const custom = readSettings({ MOORING_QUOTAS: 'containers=5,cpu=1.5,memory=2Gi' });
+    expect(parseQuotaSettings(custom)).to.deep.include({ containers: 5, cpu: 1500, memory: 2 * 2 ** 30 });
+  });
+
+  for (const text of ['containers', 'containers=many', 'pods=5', 'cpu=-1', 'toString=1']) {
+    it(`refuses ${text}`, () => {
+      expect(() => parseQuotaSettings(readSettings({ MOORING_QUOTAS: text }))).to.throw(InvalidSettingFault);
+    });
+  }
 });

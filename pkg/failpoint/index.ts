@@ -1,17 +1,125 @@
 /**
- * Failpoints: named steps at which a process can be made to die, so that a test can look at what it leaves behind.
+ * Failpoints: named steps at which a test can kill a process, in order to check the state it leaves behind.
  *
- * They are in the product as it is shipped and do nothing, until `MOORING_FAILPOINTS` arms some of them for a process:
+ * They are part of the released product and do nothing until `MOORING_FAILPOINTS` arms some of them for a process:
  *
  *     MOORING_FAILPOINTS=rotation.raised=kill,agent.created=kill@2 moor controllers
  *
- * `kill` is SIGKILL, with nothing flushed and nothing closed; `error` throws. Whoever adds a step that changes something
- * outside of the process adds a row to `points`, calls `failpoint` there, and kills it there in a test.
- *
- * It leaves to the tests what must be true afterwards.
+ * `kill` is SIGKILL, with nothing flushed and nothing closed; `error` throws. A new step that changes something outside of
+ * the process needs a row in `points`, a call of `failpoint` at the step, and a test that kills the process there.
  *
  * @module
  */
-export { arm, failpoint, FailpointFault, FailpointSyntaxFault } from './failpoint.js';
-export type { FailpointName } from './points.js';
-export { points } from './points.js';
+import { writeSync } from 'node:fs';
+
+import { Fault } from '../fault/index.js';
+
+/**
+ * Every failpoint, with the progress of the work when it is passed. Each is passed at one place in the product and named
+ * in some test: `make verify` checks both.
+ */
+export const points = {
+  // Secret material that comes with a document, in the API server.
+  'material.planned': 'nothing is stored',
+  'material.intent_stored': 'the intent is stored, no version is written',
+  'material.version_written': 'a version of one credential is written, and is not visible yet',
+  'material.staged': 'all versions are written, the record is not stored',
+  'material.record_stored': 'the record is stored, its versions are not current',
+  'material.promoted': 'the versions are current, the intent still exists',
+  'material.settled': 'everything is done, the request is not answered',
+  'material.undoing': 'the record is refused, its versions still exist',
+  'material.undone': 'the versions are destroyed, the intent still exists',
+
+  // Clean-up after a crash in one of the steps above, in the janitor.
+  'janitor.marked': 'the intent is given up, its versions still exist',
+  'janitor.destroyed': 'the versions are destroyed, the intent still exists',
+  'janitor.promoted': 'the versions are current, the intent still exists',
+  'janitor.finished': 'the intent is removed',
+
+  // The request for a phase of a rotation, in the API server.
+  'rotation.asking': 'the phase is validated, nothing is stored',
+  'rotation.asked': 'the phase is stored, the request is not answered',
+  'rotation.supplying': 'the rotation is stored, the values that came with it are not',
+  'rotation.supplied': 'the values are staged, the request is not answered',
+
+  // The execution of a phase of a rotation, in the rotation phaser. Each may be passed in several phases.
+  'rotation.secret_changing': 'the secrets store is about to mint, promote or destroy a version',
+  'rotation.secret_changed': 'the secrets store is changed, the change is not recorded',
+  'rotation.raising': 'the secretsVersion of a consumer is about to be raised',
+  'rotation.raised': 'the secretsVersion of a consumer is raised',
+  'rotation.waiting': 'what the phase waits for is not recorded',
+  'rotation.waited': 'what the phase waits for is recorded',
+  'rotation.holding': 'the phase holds, which is not recorded',
+  'rotation.held': 'it is recorded that the phase holds',
+
+  // A replica that waits for its secrets, in the secret resolver.
+  'resolver.resolved': 'every secret is found, the replica is not stamped',
+  'resolver.stamped': 'the replica is stamped',
+
+  // The redemption of a ticket, in the API server.
+  'delivery.redeeming': 'the values are read, the ticket is not used',
+  'delivery.redeemed': 'the ticket is used, no value has been sent',
+
+  // The creation and the removal of a container, in the agent.
+  'agent.secrets_fetched': 'the ticket is used, the container does not exist',
+  'agent.created': 'the container is created, not started',
+  'agent.started': 'the container is started, which is not reported',
+  'agent.stopping': 'the old container runs, and is about to be stopped',
+  'agent.stopped': 'the old container has stopped, which is not observed',
+  'agent.removed': 'the old container is removed, which is not reported',
+} as const;
+
+export type FailpointName = keyof typeof points;
+
+/** Thrown at a point that is armed with `error`. */
+export class FailpointFault extends Fault {
+  readonly retriable = true;
+}
+
+/** The text names no failpoint, or an action other than `kill` and `error`. */
+export class FailpointSyntaxFault extends Fault {
+  readonly retriable = false;
+}
+
+interface ArmedPoint {
+  readonly action: 'kill' | 'error';
+  /** Passes until it acts. It acts once. */
+  left: number;
+}
+
+const ARM = /^([a-z_.]+)=(kill|error)(?:@([1-9]\d*))?$/;
+const armed = new Map<FailpointName, ArmedPoint>();
+
+/** A step at which the process can be made to fail. Does nothing unless the point is armed. */
+export function failpoint(name: FailpointName): void {
+  if (armed.size > 0) pass(name);
+}
+
+/**
+ * Arms points in this process: `rotation.raised=kill@2,agent.created=error` kills it at the second pass of the first point
+ * and throws a `FailpointFault` at the first pass of the other. Returns a function that disarms them.
+ */
+export function arm(text: string): () => void {
+  const parsed = text.split(',').filter(Boolean).map(parse);
+  for (const [name, point] of parsed) armed.set(name, point);
+  return () => {
+    for (const [name] of parsed) armed.delete(name);
+  };
+}
+
+function parse(part: string): readonly [FailpointName, ArmedPoint] {
+  const [, name = '', action, left = '1'] = ARM.exec(part) ?? [];
+  if (!Object.hasOwn(points, name)) throw new FailpointSyntaxFault(`"${part}" arms no failpoint`);
+  return [name as FailpointName, { action: action as ArmedPoint['action'], left: Number(left) }];
+}
+
+function pass(name: FailpointName): void {
+  const point = armed.get(name);
+  if (!point || --point.left > 0) return;
+  armed.delete(name);
+  if (point.action === 'error') throw new FailpointFault(`failpoint ${name}: ${points[name]}`);
+  writeSync(process.stderr.fd, `failpoint ${name}: killed\n`);
+  process.kill(process.pid, 'SIGKILL');
+}
+
+arm(process.env['MOORING_FAILPOINTS'] ?? '');

@@ -1,17 +1,135 @@
 /**
- * What the processes count and time, in Prometheus' text format.
+ * Metrics of the processes, in Prometheus' text format.
  *
- * One table names every metric with its help and its labels, so that what is measured can be read in one place and a
- * label that does not exist does not compile. No label ever holds a tenant, a name or an id: the number of series
- * must not grow with the number of users.
+ * One table names every metric with its help and its labels; a label that is not in it does not compile. No label ever
+ * holds a tenant, a name or an id: the number of series must not grow with the number of users.
  *
- * `createMetrics` makes an independent set, `count`, `observe` and `set` feed it, `text` prints it.
- *
- * It leaves listening to the processes; prom-client is imported here only.
+ * `createMetrics` creates an independent set; `count`, `observe` and `set` update it, `text` prints it. The processes serve it
+ * over HTTP. prom-client is imported here only.
  *
  * @module
  */
-export type { BoundCounter, BoundHistogram, LabelsOf, Metrics } from './metrics.js';
-export { createMetrics } from './metrics.js';
-export type { MetricName, MetricRow } from './table.js';
-export { metricsTable } from './table.js';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+
+/** One metric: its kind, its help and its labels. */
+export interface MetricRow {
+  readonly kind: 'counter' | 'gauge' | 'histogram';
+  readonly help: string;
+  readonly labels: readonly string[];
+  /** Upper bounds in the unit of the name, for histograms. */
+  readonly buckets?: readonly number[];
+}
+
+const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+/** Every metric, beside those that prom-client collects about the process itself. */
+export const metricsTable = {
+  mooring_http_requests_total: {
+    kind: 'counter',
+    help: 'HTTP requests answered, by method, route and status.',
+    labels: ['method', 'route', 'status'],
+  },
+  mooring_http_request_seconds: {
+    kind: 'histogram',
+    help: 'Time from the headers of an HTTP request to the end of its response, without streams.',
+    labels: ['method', 'route'],
+    buckets: SECONDS,
+  },
+  mooring_rejections_total: {
+    kind: 'counter',
+    help: 'HTTP requests rejected, by the code of the first rejection.',
+    labels: ['code'],
+  },
+  mooring_streams_open: {
+    kind: 'gauge',
+    help: 'Open streams (watches, logs and assignments), by kind.',
+    labels: ['kind'],
+  },
+  mooring_tails_cut_total: { kind: 'counter', help: 'Watches that the server ended, by reason.', labels: ['because'] },
+  mooring_queue_depth: { kind: 'gauge', help: 'Keys in the work queue of the loop.', labels: ['loop'] },
+  mooring_queue_wait_seconds: {
+    kind: 'histogram',
+    help: 'Time that a key was due before its reconcile began.',
+    labels: ['loop'],
+    buckets: SECONDS,
+  },
+  mooring_reconcile_seconds: {
+    kind: 'histogram',
+    help: 'Duration of a reconcile, by result.',
+    labels: ['loop', 'result'],
+    buckets: SECONDS,
+  },
+  mooring_reconcile_retries_total: {
+    kind: 'counter',
+    help: 'Reconciles that failed and are retried.',
+    labels: ['loop'],
+  },
+  mooring_store_database_bytes: { kind: 'gauge', help: "Size of etcd's database.", labels: [] },
+  mooring_store_quota_bytes: { kind: 'gauge', help: 'Size at which etcd stops accepting writes.', labels: [] },
+  mooring_store_alarms: { kind: 'gauge', help: 'Alarms that etcd has raised.', labels: [] },
+  mooring_loop_leader: { kind: 'gauge', help: '1 while this process leads the loop.', labels: ['loop'] },
+} as const satisfies Readonly<Record<string, MetricRow>>;
+
+type MetricName = keyof typeof metricsTable;
+
+type Table = typeof metricsTable;
+type NamesOf<Kind extends MetricRow['kind']> = {
+  [Name in MetricName]: Table[Name]['kind'] extends Kind ? Name : never;
+}[MetricName];
+
+/** The labels of one metric, each with a value. */
+type LabelsOf<Name extends MetricName> = Readonly<Record<Table[Name]['labels'][number], string>>;
+
+/** One counter with its labels bound: for hot paths, where looking them up each time is measurable. */
+export interface BoundCounter {
+  add(): void;
+}
+
+/** One histogram with its labels bound. */
+export interface BoundHistogram {
+  observe(value: number): void;
+}
+
+/** A set of all metrics of the table. */
+export interface Metrics {
+  /** Adds one to a counter. */
+  count<Name extends NamesOf<'counter'>>(name: Name, labels: LabelsOf<Name>): void;
+  /** Records one measurement. */
+  observe<Name extends NamesOf<'histogram'>>(name: Name, labels: LabelsOf<Name>, value: number): void;
+  /** Sets a gauge. */
+  set<Name extends NamesOf<'gauge'>>(name: Name, labels: LabelsOf<Name>, value: number): void;
+  counter<Name extends NamesOf<'counter'>>(name: Name, labels: LabelsOf<Name>): BoundCounter;
+  histogram<Name extends NamesOf<'histogram'>>(name: Name, labels: LabelsOf<Name>): BoundHistogram;
+  /** All metrics in Prometheus' text format. */
+  text(): Promise<string>;
+  /** Media type of `text`. */
+  readonly contentType: string;
+}
+
+/** Creates a set. `processMetrics: false` omits the metrics of the whole process, for tests and simulations. */
+export function createMetrics({ processMetrics = true }: { readonly processMetrics?: boolean } = {}): Metrics {
+  const registry = new Registry();
+  if (processMetrics) collectDefaultMetrics({ register: registry });
+
+  const metrics = new Map<string, Counter | Gauge | Histogram>();
+  for (const [name, row] of Object.entries<MetricRow>(metricsTable)) metrics.set(name, create(name, row, registry));
+  return {
+    count: (name, labels) => (metrics.get(name) as Counter).inc(labels),
+    observe: (name, labels, value) => (metrics.get(name) as Histogram).observe(labels, value),
+    set: (name, labels, value) => (metrics.get(name) as Gauge).set(labels, value),
+    counter: (name, labels) => {
+      const counter = (metrics.get(name) as Counter).labels(labels);
+      return { add: () => counter.inc() };
+    },
+    histogram: (name, labels) => (metrics.get(name) as Histogram).labels(labels),
+    text: () => registry.metrics(),
+    contentType: registry.contentType,
+  };
+}
+
+function create(name: string, { kind, help, labels, buckets = [] }: MetricRow, registry: Registry) {
+  const common = { name, help, labelNames: [...labels], registers: [registry] };
+  if (kind === 'counter') return new Counter(common);
+  if (kind === 'gauge') return new Gauge(common);
+  return new Histogram({ ...common, buckets: [...buckets] });
+}

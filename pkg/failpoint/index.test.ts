@@ -15,7 +15,7 @@ describe('failpoints', () => {
     failpoint('agent.created');
   });
 
-  it('act at the pass that was asked for, and once', () => {
+  it('act once, at the pass that their arming names', () => {
     disarm = arm('agent.created=error@2,agent.started=error');
     failpoint('agent.created');
     expect(() => failpoint('agent.created')).to.throw(FailpointFault);
@@ -23,7 +23,7 @@ describe('failpoints', () => {
     expect(() => failpoint('agent.started')).to.throw(FailpointFault);
   });
 
-  it('kill a process that is started with one, and before its next instruction', () => {
+  it('kill the process whose environment arms them, before its next instruction', () => {
     const script = `
       const { failpoint } = await import('./pkg/failpoint/index.js');
       failpoint('rotation.raised');

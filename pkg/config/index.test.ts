@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 
-import { readArguments } from './arguments.js';
-import { InvalidSettingFault } from './settings.js';
+import { readArguments } from './index.js';
+import { InvalidSettingFault } from './index.js';
 
-describe('arguments of a process', () => {
-  it('gives settings by their keys, and the rest by their names', () => {
-    const given = ['--leader-lease-seconds', '5', '--config', 'a.yaml', '--only=scheduler'];
-    expect(readArguments(given, ['only'])).to.deep.equal({
+describe('readArguments', () => {
+  it('returns settings by their keys, and further options by their names', () => {
+    const argv = ['--leader-lease-seconds', '5', '--config', 'a.yaml', '--only=scheduler'];
+    expect(readArguments(argv, ['only'])).to.deep.equal({
       flags: { leaderLeaseSeconds: '5' },
       file: 'a.yaml',
       more: { only: 'scheduler' },

@@ -1,10 +1,9 @@
 import { expect } from 'chai';
 
-import { createMetrics } from './metrics.js';
-import { type MetricRow, metricsTable } from './table.js';
+import { createMetrics, type MetricRow, metricsTable } from './index.js';
 
 describe('metrics', () => {
-  it('prints what was counted, observed and set', async () => {
+  it('prints counters, histograms and gauges', async () => {
     const metrics = createMetrics({ processMetrics: false });
     metrics.count('mooring_rejections_total', { code: 'image_required' });
     metrics.count('mooring_rejections_total', { code: 'image_required' });
@@ -20,7 +19,7 @@ describe('metrics', () => {
     expect(lines).to.include('mooring_queue_depth{loop="scheduler"} 7');
   });
 
-  it('keeps sets apart, and tells of the process when asked', async () => {
+  it('keeps sets apart, and includes metrics of the process by default', async () => {
     createMetrics().count('mooring_rejections_total', { code: 'image_required' });
     const text = await createMetrics().text();
 
