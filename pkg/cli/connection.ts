@@ -17,7 +17,7 @@ export interface ConnectionFlags {
 /** Whose token a command needs: the tenant's own, or the platform administrator's. */
 export type TokenScope = 'tenant' | 'platform';
 
-/** Where to connect, and as whom. `origin` says which source named the server. */
+/** The server to connect to, and the token to use. `origin` says which source named the server. */
 export interface Connection {
   readonly server: string;
   readonly origin: 'flag' | 'environment' | 'config' | 'development';
@@ -30,68 +30,52 @@ export interface Connection {
  * Finds the server and the token: flags, then environment, then the configuration file, then the development server of
  * this clone.
  *
- * A token belongs to the server it was given with: one that a more distant source holds for another server is never
- * sent to this one.
+ * A token belongs to the server it was configured for: the token of a file is never sent to a server that the file does not
+ * name.
  */
 export async function findConnection(
   flags: ConnectionFlags,
-  terminal: Terminal,
-  speaker: TokenScope = 'tenant',
+  { environment }: Terminal,
+  scope: TokenScope = 'tenant',
 ): Promise<Connection> {
-  const { environment } = terminal;
-  const given = tokenGiven(flags, environment);
-  const common = { caFile: flags.caFile ?? environment['MOORING_CA_FILE'], tenant: flags.tenant };
+  const files = [await readConfig(environment), readDevelopment(environment)].filter(file => file !== undefined);
   const named = flags.server ?? environment['MOORING_SERVER'];
-  const config = await readConfig(environment);
-  const development = readDevelopment(environment);
-
-  if (named !== undefined) {
-    const server = checkServer(named);
-    const origin = flags.server === undefined ? 'environment' : 'flag';
-    const known = [config, development].find(source => source?.server === server);
-    return { server, origin, ...common, token: given ?? tokenFrom(known, speaker) };
+  const server = named === undefined ? files[0]?.server : checkServer(named);
+  if (server === undefined) {
+    throw new UsageFault(
+      'no server is known. Start one here with "moor up", or name one with --server or MOORING_SERVER.',
+    );
   }
-  if (config) return { ...common, ...config, origin: 'config', token: given ?? tokenFrom(config, speaker) };
-  if (development) {
-    return {
-      ...common,
-      server: development.server,
-      origin: 'development',
-      token: given ?? tokenFrom(development, speaker),
-    };
-  }
-  throw new UsageFault(
-    'no server is known. Start one here with "moor up", or name one with --server or MOORING_SERVER.',
-  );
-}
-
-/** A client for what `findConnection` found. */
-export async function connect(flags: ConnectionFlags, terminal: Terminal, speaker?: TokenScope): Promise<Client> {
-  const { server, token, caFile, tenant } = await findConnection(flags, terminal, speaker);
-  return new Client({
+  const file = files.find(each => each.server === server);
+  return {
     server,
-    clock: terminal.clock,
-    random: terminal.random,
-    ...(token === undefined ? {} : { token }),
-    ...(tenant === undefined ? {} : { tenant }),
-    ...(caFile === undefined ? {} : { ca: readFile(caFile) }),
-  });
+    origin: flags.server !== undefined ? 'flag' : named !== undefined ? 'environment' : file!.origin,
+    token: readExplicitToken(flags, environment) ?? file?.tokens[scope] ?? file?.tokens.tenant,
+    caFile: flags.caFile ?? environment['MOORING_CA_FILE'] ?? file?.caFile,
+    tenant: flags.tenant,
+  };
 }
 
-interface Source {
+/** Creates a client for the connection that `findConnection` returns. */
+export async function connect(flags: ConnectionFlags, terminal: Terminal, scope?: TokenScope): Promise<Client> {
+  const { server, token, caFile, tenant } = await findConnection(flags, terminal, scope);
+  const { clock, random } = terminal;
+  return new Client({ server, token, tenant, clock, random, ca: caFile === undefined ? undefined : readFile(caFile) });
+}
+
+/** A file that names a server and holds tokens for it. */
+interface ConnectionFile {
+  readonly origin: 'config' | 'development';
   readonly server: string;
   readonly tokens: Readonly<Partial<Record<TokenScope, string>>>;
+  readonly caFile?: string | undefined;
 }
 
-function tokenFrom(source: Source | undefined, speaker: TokenScope): string | undefined {
-  return source?.tokens[speaker] ?? source?.tokens.tenant;
-}
-
-function tokenGiven(flags: ConnectionFlags, environment: Terminal['environment']): string | undefined {
+function readExplicitToken(flags: ConnectionFlags, environment: Terminal['environment']): string | undefined {
   if (flags.tokenFile !== undefined) return readFile(flags.tokenFile).trim();
   if (environment['MOORING_TOKEN']) return environment['MOORING_TOKEN'].trim();
-  const file = environment['MOORING_TOKEN_FILE'];
-  return file ? readFile(file).trim() : undefined;
+  const path = environment['MOORING_TOKEN_FILE'];
+  return path ? readFile(path).trim() : undefined;
 }
 
 function checkServer(text: string): string {
@@ -100,28 +84,30 @@ function checkServer(text: string): string {
   throw new UsageFault(`"${text}" is not the address of a server. Write it as http://127.0.0.1:7070.`);
 }
 
-async function readConfig(environment: Terminal['environment']): Promise<(Source & { caFile?: string }) | undefined> {
+async function readConfig(environment: Terminal['environment']): Promise<ConnectionFile | undefined> {
   const folder = environment['XDG_CONFIG_HOME'] || join(environment['HOME'] ?? homedir(), '.config');
   const path = join(folder, 'mooring', 'config.yaml');
   const text = readIfPresent(path);
   if (text === undefined) return undefined;
 
   const { parse } = await import('yaml');
-  const document = parse(text) as Readonly<Record<string, unknown>> | null;
-  const { server, token, tokenFile, caFile } = document ?? {};
-  if (typeof server !== 'string') throw new UsageFault(`${path}: must name a server.`);
-  const held =
-    typeof token === 'string' ? token : typeof tokenFile === 'string' ? readFile(tokenFile).trim() : undefined;
+  const document = (parse(text) ?? {}) as Readonly<Record<string, unknown>>;
+  const readString = (name: string) => (typeof document[name] === 'string' ? document[name] : undefined);
+  const server = readString('server');
+  if (server === undefined) throw new UsageFault(`${path}: must name a server.`);
+  const tokenFile = readString('tokenFile');
+  const token = readString('token') ?? (tokenFile === undefined ? undefined : readFile(tokenFile).trim());
   return {
+    origin: 'config',
     server: checkServer(server),
-    tokens: held === undefined ? {} : { tenant: held },
-    ...(typeof caFile === 'string' ? { caFile } : {}),
+    tokens: token === undefined ? {} : { tenant: token },
+    caFile: readString('caFile'),
   };
 }
 
-function readDevelopment(environment: Terminal['environment']): Source | undefined {
+function readDevelopment(environment: Terminal['environment']): ConnectionFile | undefined {
   const text = readIfPresent(developmentFile(environment));
-  return text === undefined ? undefined : (JSON.parse(text) as Source);
+  return text === undefined ? undefined : { ...(JSON.parse(text) as ConnectionFile), origin: 'development' };
 }
 
 function readIfPresent(path: string): string | undefined {

@@ -17,16 +17,27 @@ export interface ManifestDocument {
   readonly locate: Locate;
 }
 
-/** Reads every object of a file; `-` is standard input. A JSON file is read as the YAML that it is. */
+/** Reads every object of a file; `-` is standard input. JSON is a subset of YAML and is read as such. */
 export async function readManifests(file: string, terminal: Terminal): Promise<readonly ManifestDocument[]> {
   const text = file === '-' ? await terminal.readInput() : readText(file);
-  const found = parseManifests(text, file === '-' ? 'standard input' : file);
-  if (found.length === 0) throw new UsageFault(`${file}: contains no object.`);
-  return found;
+  const manifests = parseManifests(text, file === '-' ? 'standard input' : file);
+  if (manifests.length === 0) throw new UsageFault(`${file}: contains no object.`);
+  return manifests;
 }
 
-/** The objects in a text. All syntax errors are reported at once, each with its line and column. */
-export function parseManifests(text: string, source: string): readonly ManifestDocument[] {
+/** Reads every object of several files. Each can be sent: it has a name and a kind that can be applied. */
+export async function readAppliedManifests(
+  files: readonly string[],
+  terminal: Terminal,
+): Promise<readonly ManifestDocument[]> {
+  const manifests: ManifestDocument[] = [];
+  for (const file of files) manifests.push(...(await readManifests(file, terminal)));
+  for (const manifest of manifests) checkManifest(manifest);
+  return manifests;
+}
+
+/** Parses the objects of a text. All syntax errors are reported at once, each with its line and column. */
+function parseManifests(text: string, source: string): readonly ManifestDocument[] {
   const counter = new LineCounter();
   const documents = parseAllDocuments(text, { lineCounter: counter, logLevel: 'error' });
   if (!Array.isArray(documents)) return [];
@@ -35,32 +46,32 @@ export function parseManifests(text: string, source: string): readonly ManifestD
     const { line, col } = counter.linePos(offset);
     return `${source}:${line}:${col}`;
   };
-  const mistakes = documents.flatMap(({ errors }) =>
-    errors.map(({ pos, code, message }) => `${at(pos[0])}: ${UNQUOTED[code] ?? firstLine(message)}`),
+  const errors = documents.flatMap(document =>
+    document.errors.map(({ pos, code, message }) => `${at(pos[0])}: ${UNQUOTED[code] ?? firstLine(message)}`),
   );
-  if (mistakes.length > 0) throw new UsageFault(mistakes.join('\n'));
+  if (errors.length > 0) throw new UsageFault(errors.join('\n'));
 
   return documents
     .filter(({ contents }) => !isEmpty(contents))
     .map(document => {
       const place = at(document.contents?.range?.[0] ?? 0);
-      const value = plainValue(document, place);
+      const value = toPlainValue(document, place);
       if (!isMap(value)) throw new UsageFault(`${place}: must be a map with kind and name.`);
       const locate: Locate = field => {
-        const offset = offsetOf(path => document.getIn(path, true), field);
+        const offset = findOffset(path => document.getIn(path, true), field);
         return offset === undefined ? undefined : at(offset);
       };
       return { value, place, locate };
     });
 }
 
-/** Whether nothing but comments stands between two separators. A null that was written is not empty. */
+/** Whether a document consists of comments only. An explicit null is not empty. */
 function isEmpty(contents: unknown): boolean {
   return contents === null || (isScalar(contents) && contents.value === null && contents.source === '');
 }
 
-/** The nearest node that exists on the way to a field: a missing field is reported where it belongs. */
-function offsetOf(nodeAt: (path: readonly (string | number)[]) => unknown, field: string): number | undefined {
+/** The offset of a field, or of its nearest ancestor: a missing field is reported where it belongs. */
+function findOffset(nodeAt: (path: readonly (string | number)[]) => unknown, field: string): number | undefined {
   const path = parseFieldPath(field);
   for (let length = path.length; length > 0; length--) {
     const node = nodeAt(path.slice(0, length)) as { readonly range?: readonly number[] | null } | undefined;
@@ -92,7 +103,7 @@ const UNQUOTED: Readonly<Partial<Record<ErrorCode, string>>> = {
   BAD_DQ_ESCAPE: 'Invalid escape sequence',
 };
 
-function plainValue(document: { toJS(): unknown }, place: string): unknown {
+function toPlainValue(document: { toJS(): unknown }, place: string): unknown {
   try {
     return document.toJS();
   } catch {
@@ -126,55 +137,52 @@ export interface DryRunView {
 
 const COLLECTIONS: Readonly<Record<string, string>> = { Deployment: '/api/v1/deployments', Job: '/api/v1/jobs' };
 
-/** Where objects of the declared kind are. A document without a kind is sent as a deployment, for the server to judge. */
-function collectionOf(declared: ManifestDocument): string {
-  return COLLECTIONS[kindOf(declared)] ?? '';
+/** The path of the manifest's kind. A manifest without a kind is sent as a deployment, for the server to judge. */
+function getCollection(manifest: ManifestDocument): string {
+  return COLLECTIONS[getKind(manifest)] ?? '';
 }
 
-function kindOf({ value }: ManifestDocument): string {
-  const { kind = 'Deployment' } = value;
+function getKind({ value: { kind = 'Deployment' } }: ManifestDocument): string {
   return typeof kind === 'string' ? kind : '';
 }
 
-/** Rejects a document that cannot be sent at all. */
-export function checkManifest(declared: ManifestDocument): void {
-  const { kind, name } = declared.value;
-  if (collectionOf(declared) === '') {
+function checkManifest(manifest: ManifestDocument): void {
+  const { kind, name } = manifest.value;
+  if (getCollection(manifest) === '') {
     const known = Object.keys(COLLECTIONS).join(' or ');
-    throw new UsageFault(`${declared.place}: kind ${JSON.stringify(kind)} cannot be applied. It must be ${known}.`);
+    throw new UsageFault(`${manifest.place}: kind ${JSON.stringify(kind)} cannot be applied. It must be ${known}.`);
   }
-  if (typeof name !== 'string' || name === '') throw new UsageFault(`${declared.place}: must have a name.`);
+  if (typeof name !== 'string' || name === '') throw new UsageFault(`${manifest.place}: must have a name.`);
 }
 
 /** The object as it is printed: `deployment/web`. */
-export function formatTitle(declared: ManifestDocument): string {
-  return `${kindOf(declared).toLowerCase()}/${String(declared.value['name'])}`;
+export function formatTitle(manifest: ManifestDocument): string {
+  return `${getKind(manifest).toLowerCase()}/${String(manifest.value['name'])}`;
 }
 
-/** The object as the server holds it now; undefined when there is none. */
+/** The object as it is stored now. Undefined when it does not exist. */
 export async function fetchCurrent(
   client: Client,
-  declared: ManifestDocument,
+  manifest: ManifestDocument,
 ): Promise<ApiAnswer<DeploymentView | undefined>> {
-  if (declared.value['kind'] === 'Job') return { ok: true, status: 200, value: undefined };
-  const answer = await client.request<DeploymentView>('GET', objectPath(declared));
+  if (manifest.value['kind'] === 'Job') return { ok: true, status: 200, value: undefined };
+  const answer = await client.request<DeploymentView>('GET', objectPath(manifest));
   return answer.ok || answer.status !== 404 ? answer : { ok: true, status: 200, value: undefined };
 }
 
-/** Sends a document: a change where there is an object already, a new one otherwise. */
+/** Sends a manifest: PUT when the object `exists`, POST otherwise. */
 export function sendManifest<T>(
   client: Client,
-  declared: ManifestDocument,
+  manifest: ManifestDocument,
   exists: boolean,
-  options: { readonly dryRun?: boolean } = {},
+  { dryRun }: { readonly dryRun?: boolean },
 ): Promise<ApiAnswer<T>> {
-  const query = options.dryRun ? { dryRun: true } : {};
-  const request = { body: declared.value, query };
+  const request = { body: manifest.value, query: { dryRun: dryRun || undefined } };
   return exists
-    ? client.request<T>('PUT', objectPath(declared), request)
-    : client.request<T>('POST', collectionOf(declared), request);
+    ? client.request<T>('PUT', objectPath(manifest), request)
+    : client.request<T>('POST', getCollection(manifest), request);
 }
 
-function objectPath(declared: ManifestDocument): string {
-  return `${collectionOf(declared)}/${encodeURIComponent(String(declared.value['name']))}`;
+function objectPath(manifest: ManifestDocument): string {
+  return `${getCollection(manifest)}/${encodeURIComponent(String(manifest.value['name']))}`;
 }

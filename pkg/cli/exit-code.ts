@@ -1,37 +1,29 @@
 import { Fault } from '../fault/index.js';
 
-/** The exit codes, for scripts. Their meanings never change. */
-export const exitCode = {
-  ok: 0,
-  /** The server refused the request, or what was waited for failed. */
-  refused: 1,
-  /** The command line, or a file it names, cannot be understood. */
-  usage: 2,
-  notFound: 3,
-  /** No server could be reached, or it cannot serve right now. */
-  unreachable: 4,
-  timedOut: 5,
-  /** No token, a token that is not valid, or one that may not do this. */
-  notAllowed: 6,
-  /** A bug in moor. */
-  unexpected: 70,
-  interrupted: 130,
+/** The exit codes, for scripts, each with its meaning for `--help`. They never change. */
+const exitCodes = {
+  ok: [0, 'done'],
+  refused: [1, 'refused by the server, or what was waited for failed'],
+  usage: [2, 'the command line or a file cannot be understood'],
+  notFound: [3, 'there is no such object'],
+  unreachable: [4, 'the server cannot be reached or cannot serve right now'],
+  timedOut: [5, 'the time given with --timeout ran out'],
+  notAllowed: [6, 'the token is missing, invalid, or may not do this'],
+  unexpected: [70, 'a bug in moor'],
+  interrupted: [130, 'interrupted'],
 } as const;
 
-export type ExitCode = (typeof exitCode)[keyof typeof exitCode];
+type ExitCodes = { readonly [Name in keyof typeof exitCodes]: (typeof exitCodes)[Name][0] };
 
-/** One line for each code, for `--help` and the documentation. */
-export const exitCodeMeanings: readonly (readonly [ExitCode, string])[] = [
-  [exitCode.ok, 'done'],
-  [exitCode.refused, 'refused by the server, or what was waited for failed'],
-  [exitCode.usage, 'the command line or a file cannot be understood'],
-  [exitCode.notFound, 'there is no such object'],
-  [exitCode.unreachable, 'the server cannot be reached or cannot serve right now'],
-  [exitCode.timedOut, 'the time given with --timeout ran out'],
-  [exitCode.notAllowed, 'the token is missing, invalid, or may not do this'],
-  [exitCode.unexpected, 'a bug in moor'],
-  [exitCode.interrupted, 'interrupted'],
-];
+export type ExitCode = ExitCodes[keyof ExitCodes];
+export const exitCode = Object.fromEntries(
+  Object.entries(exitCodes).map(([name, [code]]) => [name, code]),
+) as unknown as ExitCodes;
+
+/** One line for each code and its meaning. */
+export const exitCodeHelp = Object.values(exitCodes)
+  .map(([code, meaning]) => `  ${String(code).padEnd(4)} ${meaning}\n`)
+  .join('');
 
 /** The exit code for an HTTP status that is not a success. */
 export function toExitCode(status: number): ExitCode {

@@ -18,10 +18,10 @@
  */
 export type { ExitCode } from './exit-code.js';
 export { exitCode } from './exit-code.js';
-export type { Terminal } from './terminal.js';
-export { developmentFile, homeFolder, logFile, processTerminal } from './terminal.js';
 export type { Paint } from './print/text.js';
 export { paint } from './print/text.js';
-export type { DeploymentView, NodeView, Readiness } from './views.js';
-export { assessReadiness } from './views.js';
 export { run } from './run.js';
+export type { Terminal } from './terminal.js';
+export { homeFolder, processTerminal } from './terminal.js';
+export type { DeploymentView, NodeView } from './views.js';
+export { assessReadiness } from './views.js';

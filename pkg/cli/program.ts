@@ -1,14 +1,16 @@
-import { Command as Commander, CommanderError, Option } from 'commander';
+import { Command as Commander, CommanderError, InvalidArgumentError, Option } from 'commander';
 
-import { addAdmin } from './admin.js';
-import { outputOption, parseCount, parseDurationOption } from './arguments.js';
-import type { ConnectionFlags } from './connection.js';
-import { type ExitCode, exitCode, exitCodeMeanings } from './exit-code.js';
-import type { OutputFormat } from './print/text.js';
-import { type Command, openSession, type Run } from './session.js';
-import type { Terminal } from './terminal.js';
 import { version } from '../version/index.js';
+import type { ConnectionFlags } from './connection.js';
+import { type ExitCode, exitCode, exitCodeHelp } from './exit-code.js';
+import { type OutputFormat, outputFormats } from './print/text.js';
+import { type Command, openSession } from './session.js';
+import type { Terminal } from './terminal.js';
 
+/** Loads a command and runs it with its input. */
+type Run = <Input>(load: () => Promise<Command<Input>>, input: Input) => Promise<void>;
+
+/** Options as commander passes them: absent when they were not given. Each command declares those that it takes. */
 type Options = Readonly<Record<string, never>>;
 
 /**
@@ -28,9 +30,9 @@ export function createProgram(terminal: Terminal, finished: (code: ExitCode) => 
     .configureOutput({ writeOut: terminal.out, writeErr: terminal.err })
     .exitOverride()
     .showHelpAfterError('(moor --help lists the commands)')
-    .addHelpText('after', () => HELP_FOOTER);
+    .addHelpText('after', HELP_FOOTER);
 
-  const run = async <Input>(load: () => Promise<Command<Input>>, input: Input): Promise<void> => {
+  const run: Run = async (load, input) => {
     const session = openSession(terminal, program.opts<ConnectionFlags>());
     try {
       const command = await load();
@@ -43,7 +45,6 @@ export function createProgram(terminal: Terminal, finished: (code: ExitCode) => 
   addWriting(program, run);
   addNodes(program, run);
   addAccess(program, run);
-  addAdmin(program, run);
   addSelf(program, run);
   return program;
 }
@@ -54,11 +55,7 @@ function addReading(program: Commander, run: Run): void {
     .description('list deployments, nodes, events, tenants or tokens, or show one')
     .addOption(outputOption())
     .action((kind: string, name: string | undefined, { output }: { output: OutputFormat }) =>
-      run(async () => (await import('./commands/get.js')).get, {
-        kind,
-        output,
-        ...(name === undefined ? {} : { name }),
-      }),
+      run(async () => (await import('./commands/get.js')).get, { kind, name, output }),
     );
   program
     .command('describe <kind> <name>')
@@ -73,12 +70,7 @@ function addReading(program: Commander, run: Run): void {
     .option('--until-ready', 'follow until every replica is up to date and ready, then exit')
     .option('--timeout <duration>', 'give up after this long, such as 90s or 5m', parseDurationOption)
     .action((name: string, options: Options) =>
-      run(async () => (await import('./commands/status.js')).status, {
-        name,
-        watch: Boolean(options['watch']),
-        untilReady: Boolean(options['untilReady']),
-        timeoutMs: options['timeout'],
-      }),
+      run(async () => (await import('./commands/status.js')).status, { name, ...options }),
     );
   program
     .command('events')
@@ -87,13 +79,8 @@ function addReading(program: Commander, run: Run): void {
     .option('--type <type>', 'only this type, such as deployment.running')
     .option('--subject <name>', 'only events of this deployment or node')
     .addOption(outputOption())
-    .action((options: Options) =>
-      run(async () => (await import('./commands/get.js')).listEvents, {
-        watch: Boolean(options['watch']),
-        type: options['type'],
-        subject: options['subject'],
-        output: options['output'] as unknown as OutputFormat,
-      }),
+    .action((options: { output: OutputFormat }) =>
+      run(async () => (await import('./commands/get.js')).listEvents, options),
     );
   program
     .command('logs [name]')
@@ -104,13 +91,7 @@ function addReading(program: Commander, run: Run): void {
     .option('--replica <number>', 'only this replica', parseCount)
     .option('--controllers <loop>', 'instead: follow the log of one loop of "moor up", such as scheduler')
     .action((name: string | undefined, options: Options) =>
-      run(async () => (await import('./commands/logs.js')).logs, {
-        name,
-        follow: options['follow'],
-        tail: options['tail'],
-        replica: options['replica'],
-        controllers: options['controllers'],
-      }),
+      run(async () => (await import('./commands/logs.js')).logs, { name, ...options }),
     );
   program
     .command('explain <what> [name]')
@@ -130,20 +111,15 @@ function addWriting(program: Commander, run: Run): void {
     .option('--dry-run', 'print what would happen, and change nothing')
     .option('--fix', 'show the fixes that the server proposes, and apply them after a yes')
     .option('-y, --yes', 'with --fix: do not ask')
-    .action(({ file, dryRun, fix, yes }: { file: string[]; dryRun?: true; fix?: true; yes?: true }) =>
-      run(async () => (await import('./commands/apply.js')).apply, {
-        files: file,
-        dryRun: Boolean(dryRun),
-        fix: Boolean(fix),
-        yes: Boolean(yes),
-      }),
+    .action((options: { file: readonly string[] }) =>
+      run(async () => (await import('./commands/apply.js')).apply, options),
     );
   program
     .command('diff')
     .description('show what applying files would change; exits with 1 when something would, with more on failure')
     .requiredOption('-f, --file <path...>', 'file to read')
-    .action(({ file }: { file: string[] }) =>
-      run(async () => (await import('./commands/diff.js')).diff, { files: file }),
+    .action((options: { file: readonly string[] }) =>
+      run(async () => (await import('./commands/diff.js')).diff, options),
     );
   program
     .command('scale')
@@ -163,41 +139,32 @@ function addWriting(program: Commander, run: Run): void {
     .option('--timeout <duration>', 'with --auto: give up after this long', parseDurationOption)
     .option(
       '--patience <duration>',
-      'with --auto: stop when nothing has changed for this long (default: 1m)',
+      'with --auto: stop after this long without a change (default: 1m)',
       parseDurationOption,
     )
     .action((name: string, options: Options) =>
-      run(async () => (await import('./commands/rotate.js')).rotateSecret, {
-        name,
-        phase: options['phase'],
-        auto: Boolean(options['auto']),
-        secret: options['secret'],
-        values: options['values'],
-        timeoutMs: options['timeout'],
-        patienceMs: options['patience'],
-      }),
+      run(async () => (await import('./commands/rotate.js')).rotateSecret, { name, ...options }),
     );
   program
     .command('delete <kind> <name>')
     .description('delete a deployment and wait until its containers are gone')
     .option('--no-wait', 'do not wait')
     .option('--timeout <duration>', 'give up waiting after this long', parseDurationOption)
-    .action((kind: string, name: string, { wait, timeout }: { wait: boolean; timeout?: number }) =>
-      run(async () => (await import('./commands/delete.js')).deleteObject, { kind, name, wait, timeoutMs: timeout }),
+    .action((kind: string, name: string, options: { wait: boolean }) =>
+      run(async () => (await import('./commands/delete.js')).deleteObject, { kind, name, ...options }),
     );
 }
 
 function addNodes(program: Commander, run: Run): void {
   const nodes = program.command('nodes').description('manage the machines that run containers');
   const order = async () => (await import('./commands/node-order.js')).orderNode;
-  const atOnce = { wait: false, timeoutMs: undefined };
-  nodes.command('list').description('list all').addOption(outputOption()).action(listing(run, 'nodes'));
+  addList(nodes, run);
   nodes
     .command('join-token')
     .description('mint a token with which one machine may enrol')
     .option('--name <node>', 'the only name it may enrol under')
     .addOption(outputOption())
-    .action((options: { name?: string; output: OutputFormat }) =>
+    .action((options: { output: OutputFormat }) =>
       run(async () => (await import('./commands/access.js')).createJoinToken, options),
     );
   nodes
@@ -205,31 +172,29 @@ function addNodes(program: Commander, run: Run): void {
     .description('empty a node: its replicas are started elsewhere first')
     .option('--wait', 'wait until no replica is left on it')
     .option('--timeout <duration>', 'with --wait: give up waiting after this long', parseDurationOption)
-    .action((name: string, { wait = false, timeout }: { wait?: boolean; timeout?: number }) =>
-      run(order, { order: 'drain', name, wait, timeoutMs: timeout }),
-    );
+    .action((name: string, options: Options) => run(order, { order: 'drain', name, ...options }));
   nodes
     .command('undrain <name>')
     .description('make a node schedulable again')
-    .action((name: string) => run(order, { order: 'undrain', name, ...atOnce }));
+    .action((name: string) => run(order, { order: 'undrain', name }));
   nodes
     .command('fence <name>')
     .description('confirm that the machine is off: its replicas are started elsewhere at once')
-    .action((name: string) => run(order, { order: 'fence', name, ...atOnce }));
+    .action((name: string) => run(order, { order: 'fence', name }));
 }
 
 function addAccess(program: Commander, run: Run): void {
   const access = () => import('./commands/access.js');
 
   const tenants = program.command('tenants').description('manage tenants (needs an administrator’s token)');
-  tenants.command('list').description('list all').addOption(outputOption()).action(listing(run, 'tenants'));
+  addList(tenants, run);
   tenants
     .command('create <name>')
     .description('create a tenant')
     .action((name: string) => run(async () => (await access()).createTenant, { name }));
 
   const tokens = program.command('tokens').description('manage the tokens of a tenant');
-  tokens.command('list').description('list all').addOption(outputOption()).action(listing(run, 'tokens'));
+  addList(tokens, run);
   tokens
     .command('create')
     .description('mint a token')
@@ -238,13 +203,8 @@ function addAccess(program: Commander, run: Run): void {
     )
     .option('--description <text>', 'what it is for')
     .option('--expires <duration>', 'how long it is valid, such as 720h', parseDurationOption)
-    .action((options: { role: string; description?: string; expires?: number }) =>
-      run(async () => (await access()).createToken, {
-        role: options.role,
-        description: options.description,
-        expiresInSeconds: options.expires === undefined ? undefined : Math.round(options.expires / 1000),
-        tenant: program.opts<ConnectionFlags>().tenant,
-      }),
+    .action((options: { role: string }) =>
+      run(async () => (await access()).createToken, { ...options, tenant: program.opts<ConnectionFlags>().tenant }),
     );
   tokens
     .command('revoke <id>')
@@ -252,14 +212,37 @@ function addAccess(program: Commander, run: Run): void {
     .action((id: string) => run(async () => (await access()).revokeToken, { id }));
 }
 
+function addList(group: Commander, run: Run): void {
+  group
+    .command('list')
+    .description('list all')
+    .addOption(outputOption())
+    .action(({ output }: { output: OutputFormat }) =>
+      run(async () => (await import('./commands/get.js')).get, { kind: group.name(), output }),
+    );
+}
+
+/** Commands about the installation itself. Those of `admin` use the settings of the servers instead of a token. */
 function addSelf(program: Commander, run: Run): void {
+  program
+    .command('admin')
+    .description('commands for operators, on a machine of the control plane and with its settings')
+    .command('rekey')
+    .description('seal every secret again with the first key of the keyring, without downtime')
+    .option('--discard-unreadable', 'destroy the secrets that no key of the keyring opens')
+    .option('-y, --yes', 'with --discard-unreadable: do not ask')
+    .argument('[settings...]', 'settings of the servers, such as --etcd-endpoints and --secrets-key-file')
+    .allowUnknownOption()
+    .action((settings: readonly string[], options: Options) =>
+      run(async () => (await import('./commands/rekey.js')).rekey, { settings, ...options }),
+    );
   program
     .command('config')
     .description('print every setting of the servers, its value, and where it was read')
     .option('--config <path>', 'configuration file (MOORING_CONFIG)')
     .addOption(outputOption())
-    .action((options: { config?: string; output: OutputFormat }) =>
-      run(async () => (await import('./commands/config.js')).config, { file: options.config, output: options.output }),
+    .action((options: { output: OutputFormat }) =>
+      run(async () => (await import('./commands/config.js')).config, options),
     );
   program
     .command('version')
@@ -273,12 +256,28 @@ function addSelf(program: Commander, run: Run): void {
     );
 }
 
-function listing(run: Run, kind: string) {
-  return ({ output }: { output: OutputFormat }) =>
-    run(async () => (await import('./commands/get.js')).get, { kind, output });
+/** `-o`, of every command that prints objects. */
+function outputOption(): Option {
+  return new Option('-o, --output <format>', 'output format').choices(outputFormats).default('table');
 }
 
-/** The exit code for an error of commander. Asking for help is no error. */
+/** Parses `90s`, `5m`, `1h30m` to milliseconds. */
+function parseDurationOption(text: string): number {
+  const units: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
+  if (!/^(\d+(ms|s|m|h))+$/.test(text)) throw new InvalidArgumentError('Write it as 90s, 5m or 1h30m.');
+  return [...text.matchAll(/(\d+)([a-z]+)/g)].reduce(
+    (sum, [, amount, unit]) => sum + Number(amount) * units[unit!]!,
+    0,
+  );
+}
+
+/** Parses a whole number that is not negative. */
+function parseCount(text: string): number {
+  if (/^\d{1,9}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('Must be a whole number, 0 or more.');
+}
+
+/** The exit code for an error of commander. A request for help is no error. */
 export function toUsageExitCode({ exitCode: code }: CommanderError): ExitCode {
   return code === 0 ? exitCode.ok : exitCode.usage;
 }
@@ -291,5 +290,4 @@ The servers, each with its own --help:
   agent                  the agent of one node
 
 Exit codes:
-${exitCodeMeanings.map(([code, meaning]) => `  ${String(code).padEnd(4)} ${meaning}`).join('\n')}
-`;
+${exitCodeHelp}`;

@@ -94,9 +94,9 @@ describe('moor admin rekey, on a real etcd', () => {
     isDone = true;
     const last = await writing;
 
-    expect([code, err.replace(/^\d+ of \d+ secrets looked at\n/gm, '')]).to.deep.equal([0, '']);
+    expect([code, err.replace(/^\d+ of \d+ secrets checked\n/gm, '')]).to.deep.equal([0, '']);
     expect(out)
-      .to.match(/^\d+ records sealed anew\n/)
+      .to.match(/^\d+ records sealed again\n/)
       .and.to.contain('no longer used');
     keep(newer);
     expect(await allReadable()).to.equal(true);

@@ -102,7 +102,7 @@ describe('moor rotate', () => {
     const { code, out } = await moor('--auto');
     expect(code).to.equal(0);
     expect(asked()).to.deep.equal(PHASES.map(phase => ({ phase })));
-    expect(out).to.contain('promote, until').and.to.contain('idle');
+    expect(out).to.contain('promote, waiting for').and.to.contain('idle');
   });
 
   it('goes on from where it stands', async () => {

@@ -4,12 +4,12 @@ import { type ExitCode, toExitCode } from './exit-code.js';
 import { type Paint, paint, plain } from './print/text.js';
 import type { Terminal } from './terminal.js';
 
-/** What one command works with. */
+/** The dependencies of one command. */
 export interface Session {
   readonly terminal: Terminal;
   readonly ink: Paint;
   /** A client for the server that the flags, the environment or this clone name. */
-  connect(speaker?: TokenScope): Promise<Client>;
+  connect(scope?: TokenScope): Promise<Client>;
   /** Prints why the server refused, and returns the exit code. */
   reportRejection(refusal: RejectionAnswer, locate?: Locate): ExitCode;
 }
@@ -17,17 +17,14 @@ export interface Session {
 /** The work of one command. It prints through its session and resolves with the exit code. */
 export type Command<Input> = (session: Session, input: Input) => Promise<ExitCode>;
 
-/** Loads a command and runs it with its input. */
-export type Run = <Input>(load: () => Promise<Command<Input>>, input: Input) => Promise<void>;
-
 export function openSession(terminal: Terminal, flags: ConnectionFlags): Session & { close(): void } {
   const ink = paint(terminal.colours);
   const clients: Client[] = [];
   return {
     terminal,
     ink,
-    async connect(speaker) {
-      const client = await connect(flags, terminal, speaker);
+    async connect(scope) {
+      const client = await connect(flags, terminal, scope);
       clients.push(client);
       return client;
     },
@@ -41,17 +38,17 @@ export function openSession(terminal: Terminal, flags: ConnectionFlags): Session
   };
 }
 
-/** The place of a field in the file that the request was read from. */
+/** Finds a field in the file that the request was read from: `web.yaml:3:5`. */
 export type Locate = (field: string) => string | undefined;
 
-/** Every reason why a request was refused, each with what is needed to fix it. */
-export function formatRejections(refusal: RejectionAnswer, ink: Paint, locate: Locate = () => undefined): string {
+/** Every reason why a request was refused, each with its fix. */
+function formatRejections(refusal: RejectionAnswer, ink: Paint, locate: Locate = () => undefined): string {
   const { rejections } = refusal;
   const head = rejections.length === 1 ? 'refused' : `refused for ${rejections.length} reasons`;
-  return `${ink.red(head)}\n${rejections.map(rejection => one(rejection, ink, locate)).join('')}`;
+  return `${ink.red(head)}\n${rejections.map(rejection => formatRejection(rejection, ink, locate)).join('')}`;
 }
 
-function one(rejection: ClientRejection, ink: Paint, locate: Locate): string {
+function formatRejection(rejection: ClientRejection, ink: Paint, locate: Locate): string {
   const place = locate(rejection.field);
   const field = rejection.field === '' ? '(the request)' : plain(rejection.field);
   const rows: readonly (readonly [string, string | undefined])[] = [

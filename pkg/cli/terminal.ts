@@ -3,7 +3,9 @@ import { join, resolve } from 'node:path';
 import { type Clock, type Random, systemClock, systemRandom } from '../clock/index.js';
 import { clone } from '../version/index.js';
 
-/** The environment of a command: where it prints, what it reads, how it is interrupted. */
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The surface of a command: output, input, environment variables, interruption and time. */
 export interface Terminal {
   /** Standard output: the result. */
   out(text: string): void;
@@ -15,7 +17,7 @@ export interface Terminal {
   /** Columns to fit into, when the output is a terminal. */
   readonly width: number | undefined;
   readonly colours: boolean;
-  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly environment: Environment;
   /** Aborted by Ctrl-C. */
   readonly interrupted: AbortSignal;
   readonly clock: Clock;
@@ -38,17 +40,12 @@ export function processTerminal(): Terminal {
     readInput: readAll,
     confirm: question => confirm(question, interrupt.signal),
     width: stdout.isTTY ? stdout.columns : undefined,
-    colours: wantsColours(env, stdout.isTTY),
+    colours: stdout.isTTY && !env['NO_COLOR'] && env['TERM'] !== 'dumb',
     environment: env,
     interrupted: interrupt.signal,
     clock: systemClock,
     random: systemRandom,
   };
-}
-
-/** Colours are for people: on a terminal, unless NO_COLOR or a dumb terminal says otherwise. */
-export function wantsColours(environment: Readonly<Record<string, string | undefined>>, isTty: boolean): boolean {
-  return isTty && !environment['NO_COLOR'] && environment['TERM'] !== 'dumb';
 }
 
 async function confirm(question: string, signal: AbortSignal): Promise<boolean> {
@@ -62,22 +59,33 @@ async function confirm(question: string, signal: AbortSignal): Promise<boolean> 
   }
 }
 
+/** Tells the user when a watch loses its connection and when it is back. */
+export function reportConnection({ err }: Terminal): (isUp: boolean) => void {
+  return isUp => err(isUp ? 'reconnected\n' : 'connection lost, resuming\n');
+}
+
 async function readAll(): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of process.stdin) chunks.push(chunk as Buffer);
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** When to stop waiting: Ctrl-C, or the time that was given. */
+/** An option of every command that waits. */
+export interface WaitOptions {
+  /** In milliseconds; undefined waits forever. */
+  readonly timeout?: number;
+}
+
+/** When to stop waiting: at Ctrl-C or after the timeout. */
 export interface Deadline {
   readonly signal: AbortSignal;
   readonly passed: boolean;
   end(): void;
 }
 
-export function startDeadline({ clock, interrupted }: Terminal, ms: number | undefined): Deadline {
+export function startDeadline({ clock, interrupted }: Terminal, { timeout }: WaitOptions): Deadline {
   const late = new AbortController();
-  const cancel = ms === undefined ? () => undefined : clock.after(ms, () => late.abort());
+  const cancel = timeout === undefined ? () => undefined : clock.after(timeout, () => late.abort());
   return {
     signal: AbortSignal.any([interrupted, late.signal]),
     get passed() {
@@ -86,8 +94,6 @@ export function startDeadline({ clock, interrupted }: Terminal, ms: number | und
     end: cancel,
   };
 }
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Where the all-in-one keeps everything: `MOORING_HOME`, or `.mooring` in the clone. */
 export function homeFolder(environment: Environment): string {

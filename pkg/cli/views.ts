@@ -30,10 +30,19 @@ export type EventView = StoredEvent;
 export type TenantView = StoredTenant;
 export type TokenView = Omit<StoredToken, 'digest'>;
 
+/** One node in an explanation of placement: why it was filtered out, or how it ranks. */
+export interface CandidateView {
+  readonly node: string;
+  readonly replicas: number;
+  readonly rank: number | null;
+  readonly reasons: readonly { readonly filter: string; readonly message: string }[];
+  readonly whyHere?: string;
+}
+
 /** Whether a deployment runs as its spec says: `no` means that waiting longer will not help by itself. */
 export type Readiness = 'yes' | 'notYet' | 'no';
 
-/** Judges by the status of the latest generation only. */
+/** Uses the status of the latest generation only. */
 export function assessReadiness({ metadata, replicas, status }: DeploymentView): Readiness {
   if (!status || status.uid !== metadata.uid || status.observedGeneration < metadata.generation) return 'notYet';
   if (status.phase === 'Failed') return 'no';

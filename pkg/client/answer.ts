@@ -9,11 +9,11 @@ export interface RejectionAnswer {
   readonly ok: false;
   readonly status: number;
   readonly rejections: readonly [ClientRejection, ...ClientRejection[]];
-  /** When the server said how long to wait before trying again. */
+  /** From `Retry-After`. */
   readonly retryAfterMs?: number;
 }
 
-/** What a request came to. */
+/** The result of a request. */
 export type ApiAnswer<T> = { readonly ok: true; readonly status: number; readonly value: T } | RejectionAnswer;
 
 /** An answer whose body is still arriving. */
@@ -22,11 +22,11 @@ export type StreamAnswer = { readonly ok: true; readonly body: AsyncIterable<Buf
 /** A list, or one page of it. */
 export interface ObjectList<T> {
   readonly items: readonly T[];
-  /** Where a watch may begin to see everything that this list does not show. */
+  /** A watch from this revision shows every change after the list. */
   readonly revision: string;
 }
 
-/** Reads a refusal out of an answer's body, or nothing when the body is not one. */
+/** Parses the body of an answer as a refusal. Undefined when it is none. */
 export function parseRejectionAnswer(
   status: number,
   body: unknown,
@@ -34,8 +34,7 @@ export function parseRejectionAnswer(
 ): RejectionAnswer | undefined {
   if (!isRejection(body)) return undefined;
   const all: unknown = (body as { readonly rejections?: unknown }).rejections;
-  const rejections = Array.isArray(all) ? all.filter(isRejection) : [];
-  const [first = body, ...others] = rejections;
+  const [first = body, ...others] = Array.isArray(all) ? all.filter(isRejection) : [];
   const seconds = Number(retryAfter);
   return {
     ok: false,
@@ -49,29 +48,27 @@ function isRejection(value: unknown): value is ClientRejection {
   return typeof value === 'object' && value !== null && 'code' in value && typeof value.code === 'string';
 }
 
-/** One line of a tail, as its reader gets it. */
+/** One change of a watch, as its reader gets it. */
 export type WatchChange<T> =
   | { readonly type: 'added' | 'modified' | 'deleted'; readonly cursor: string; readonly object: T }
   /** Everything up to here has been delivered. The first one ends the list of what existed at the start. */
   | { readonly type: 'bookmark'; readonly cursor: string }
-  /** The server will not have this watch. Nothing follows. */
+  /** The server refuses this watch. Nothing follows. */
   | { readonly type: 'refused'; readonly refusal: RejectionAnswer };
 
-/** One line of a tail, as the server sends it. */
+/** One line of a watch, as the server sends it. */
 export interface WatchLine<T> {
   readonly type: string;
   readonly cursor: string;
   readonly object: T;
 }
 
-/** No answer could be had from the server: nothing listens, the name is unknown, or time ran out. */
+/** The server did not answer: nothing listens, the name is unknown, or the connection failed or timed out. */
 export class UnreachableFault extends Fault {
   readonly retriable = true;
-  readonly server: string;
 
-  constructor(server: string, options: { readonly because: string; readonly cause?: unknown }) {
-    super(`${server} cannot be reached: ${options.because}`, { cause: options.cause });
-    this.server = server;
+  constructor(server: string, because: string, cause?: unknown) {
+    super(`${server} cannot be reached: ${because}`, { cause });
   }
 }
 

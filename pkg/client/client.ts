@@ -1,27 +1,19 @@
 import type { IncomingMessage } from 'node:http';
 
 import { type Clock, type Random, systemClock, systemRandom } from '../clock/index.js';
-import {
-  type ApiAnswer,
-  BrokenAnswerFault,
-  type WatchChange,
-  type StreamAnswer,
-  type ObjectList,
-  type RejectionAnswer,
-  parseRejectionAnswer,
-  UnreachableFault,
-} from './answer.js';
+import type { ApiAnswer, ObjectList, RejectionAnswer, StreamAnswer, WatchChange } from './answer.js';
+import { BrokenAnswerFault, parseRejectionAnswer, UnreachableFault } from './answer.js';
 import { type Connections, openConnections, type QueryParameters, sendCall } from './transport.js';
 import { watch, type WatchOptions } from './watch.js';
 
 export interface ClientOptions {
   /** `http://127.0.0.1:7070` */
   readonly server: string;
-  readonly token?: string;
+  readonly token?: string | undefined;
   /** Sent as `X-Tenant-ID`: how an administrator chooses a tenant. */
-  readonly tenant?: string;
+  readonly tenant?: string | undefined;
   /** The certificate authority to trust, in PEM, when the server's is not a public one. */
-  readonly ca?: string;
+  readonly ca?: string | undefined;
   readonly timeoutMs?: number;
   readonly clock?: Clock;
   readonly random?: Random;
@@ -31,10 +23,12 @@ export interface RequestOptions {
   readonly query?: QueryParameters;
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
-/** One API server, spoken to as the holder of one token. */
+type ListPage<T> = ObjectList<T> & { readonly next?: string | null };
+
+/** A client of one API server, with one token. */
 export class Client {
   readonly server: URL;
   readonly #options: ClientOptions;
@@ -48,7 +42,7 @@ export class Client {
     this.#clock = options.clock ?? systemClock;
   }
 
-  /** One request, and the JSON it came to. */
+  /** Sends one request and parses the JSON of its answer. */
   async request<T>(method: string, path: string, options: RequestOptions = {}): Promise<ApiAnswer<T>> {
     const answer = await this.#send(method, path, options);
     const status = answer.statusCode ?? 0;
@@ -62,11 +56,8 @@ export class Client {
     const items: T[] = [];
     let next: string | undefined;
     for (;;) {
-      const query = { limit: 500, ...options.query, ...(next === undefined ? {} : { continue: next }) };
-      const page = await this.request<ObjectList<T> & { readonly next?: string | null }>('GET', path, {
-        ...options,
-        query,
-      });
+      const query = { limit: 500, ...options.query, continue: next };
+      const page = await this.request<ListPage<T>>('GET', path, { ...options, query });
       if (!page.ok) return page;
       items.push(...page.value.items);
       next = page.value.next ?? undefined;
@@ -74,17 +65,14 @@ export class Client {
     }
   }
 
-  /** A tail of a list, for as long as its reader stays. See `watch`. */
-  watch<T>(
-    path: string,
-    options: WatchOptions & { readonly query?: QueryParameters } = {},
-  ): AsyncIterable<WatchChange<T>> {
+  /** Watches a list until the reader stops. See `watch`. */
+  watch<T>(path: string, options: WatchOptions & Pick<RequestOptions, 'query'> = {}): AsyncIterable<WatchChange<T>> {
     const open = (query: QueryParameters, signal: AbortSignal) =>
       this.stream(path, { query: { ...options.query, ...query }, signal });
     return watch<T>(open, options, { clock: this.#clock, random: this.#options.random ?? systemRandom });
   }
 
-  /** One request whose answer arrives bit by bit. A connection that breaks meanwhile throws `UnreachableFault`. */
+  /** Sends one request whose answer is a stream. A connection that breaks meanwhile throws `UnreachableFault`. */
   async stream(path: string, options: RequestOptions = {}): Promise<StreamAnswer> {
     const answer = await this.#send('GET', path, options);
     const status = answer.statusCode ?? 0;
@@ -92,7 +80,7 @@ export class Client {
     return this.#refusal(answer, await this.#readText(answer));
   }
 
-  /** Lets go of the kept connections. */
+  /** Closes the pooled connections. */
   close(): void {
     this.#pool.destroy();
   }
@@ -103,20 +91,15 @@ export class Client {
       if (value !== undefined) url.searchParams.set(name, String(value));
     }
     const { token, tenant, timeoutMs = 15_000 } = this.#options;
-    const call = {
-      method,
-      url,
-      headers: {
-        accept: 'application/json',
-        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-        ...(tenant === undefined ? {} : { 'x-tenant-id': tenant }),
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-        ...headers,
-      },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      ...(signal === undefined ? {} : { signal }),
-      timeoutMs,
+    const allHeaders = {
+      accept: 'application/json',
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+      ...(tenant !== undefined && { 'x-tenant-id': tenant }),
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...headers,
     };
+    const text = body === undefined ? undefined : JSON.stringify(body);
+    const call = { method, url, headers: allHeaders, body: text, signal, timeoutMs };
     return sendCall(call, this.#pool, this.#clock);
   }
 
@@ -130,7 +113,7 @@ export class Client {
     try {
       for await (const chunk of answer) yield chunk as Buffer;
     } catch (cause) {
-      throw new UnreachableFault(this.server.origin, { because: 'the connection was cut within the answer', cause });
+      throw new UnreachableFault(this.server.origin, 'the connection closed within the answer', cause);
     }
   }
 

@@ -44,7 +44,7 @@ function scripted(scripts: readonly Script[]) {
 
 async function* bodyOf(script: Exclude<Script, StreamAnswer | Error>): AsyncGenerator<Buffer> {
   for (const step of script) {
-    if (step === 'cut') throw new UnreachableFault('x', { because: 'cut' });
+    if (step === 'cut') throw new UnreachableFault('x', 'cut');
     const [type, cursor, object] = step;
     yield Buffer.from(`${JSON.stringify({ type, cursor, object })}\n`);
   }
@@ -157,7 +157,7 @@ describe('watch', () => {
   });
 
   it('throws when the server was never reached, and comes back when it was', async () => {
-    const away = new UnreachableFault('x', { because: 'away' });
+    const away = new UnreachableFault('x', 'away');
     const connection: boolean[] = [];
 
     const first = await follow([away], 1).catch((thrown: unknown) => thrown);

@@ -6,32 +6,33 @@ import type { TenantView } from '../views.js';
 
 interface MintedToken {
   readonly id: string;
-  /** The token itself. It is shown this once. */
+  /** The token itself, shown only in this answer. */
   readonly token: string;
   readonly expiresAt: string;
 }
 
+interface JoinTokenInput {
+  readonly name?: string;
+  readonly output: OutputFormat;
+}
+
 /** Mints a single-use token with which one machine may enrol. */
-export const createJoinToken: Command<{ readonly name?: string; readonly output: OutputFormat }> = async (
-  session,
-  input,
-) => {
+export const createJoinToken: Command<JoinTokenInput> = async (session, { name, output }) => {
   const client = await session.connect();
-  const body = input.name === undefined ? {} : { nodeName: input.name };
+  const body = { nodeName: name };
   const answer = await client.request<MintedToken>('POST', '/api/v1/nodes/join-tokens', { body });
   if (!answer.ok) return session.reportRejection(answer);
 
   const { terminal, ink } = session;
-  if (input.output === 'json' || input.output === 'yaml') {
-    terminal.out(await formatDocument(answer.value, input.output));
+  if (output === 'json' || output === 'yaml') {
+    terminal.out(await formatDocument(answer.value, output));
     return exitCode.ok;
   }
-  // Standard output holds the token and nothing else, so that it can be piped to where it is needed.
+  // Standard output holds the token and nothing else, so that it can be piped.
   terminal.out(`${answer.value.token}\n`);
   terminal.err(`${ink.dim(`valid once, until ${answer.value.expiresAt}. On the machine that joins:`)}\n`);
-  terminal.err(
-    `  MOORING_JOIN_TOKEN=… moor agent --server ${client.server.origin}${input.name ? ` --name ${input.name}` : ''}\n`,
-  );
+  const agent = `moor agent --server ${client.server.origin}${name ? ` --name ${name}` : ''}`;
+  terminal.err(`  MOORING_JOIN_TOKEN=… ${agent}\n`);
   return exitCode.ok;
 };
 
@@ -46,27 +47,22 @@ export const createTenant: Command<{ readonly name: string }> = async (session, 
 
 interface TokenInput {
   readonly role: string;
-  readonly description: string | undefined;
-  readonly expiresInSeconds: number | undefined;
-  /** An administrator mints a token for this tenant; without it, for the tenant of the token that is used. */
+  readonly description?: string;
+  /** In milliseconds. */
+  readonly expires?: number;
+  /** An administrator mints a token for this tenant; undefined: for the tenant of the token that is used. */
   readonly tenant: string | undefined;
 }
 
 /** Mints a token for a tenant. */
-export const createToken: Command<TokenInput> = async (session, { role, description, expiresInSeconds, tenant }) => {
-  const client = await session.connect(tenant === undefined ? 'tenant' : 'platform');
-  const body = {
-    role,
-    ...(description === undefined ? {} : { description }),
-    ...(expiresInSeconds === undefined ? {} : { expiresInSeconds }),
-    ...(tenant === undefined ? {} : { tenant }),
-  };
+export const createToken: Command<TokenInput> = async (session, { expires, ...input }) => {
+  const client = await session.connect(input.tenant === undefined ? 'tenant' : 'platform');
+  const body = { ...input, expiresInSeconds: expires === undefined ? undefined : Math.round(expires / 1000) };
   const answer = await client.request<MintedToken>('POST', tokens.path, { body });
   if (!answer.ok) return session.reportRejection(answer);
-  session.terminal.out(`${answer.value.token}\n`);
-  session.terminal.err(
-    `${session.ink.dim(`token/${answer.value.id}, shown this once, valid until ${answer.value.expiresAt}`)}\n`,
-  );
+  const { id, token, expiresAt } = answer.value;
+  session.terminal.out(`${token}\n`);
+  session.terminal.err(`${session.ink.dim(`token/${id}, shown this once, valid until ${expiresAt}`)}\n`);
   return exitCode.ok;
 };
 

@@ -1,15 +1,8 @@
 import { formatCount } from '../../../crds/grammar/index.js';
 import type { Alteration, Warning } from '../../../crds/rule/index.js';
-import type { ApiAnswer, Client, RejectionAnswer } from '../../client/index.js';
-import {
-  checkManifest,
-  type ManifestDocument,
-  readManifests,
-  sendManifest,
-  fetchCurrent,
-  formatTitle,
-  type DryRunView,
-} from '../documents.js';
+import type { Client, RejectionAnswer } from '../../client/index.js';
+import { type DryRunView, fetchCurrent, formatTitle, type ManifestDocument } from '../documents.js';
+import { readAppliedManifests, sendManifest } from '../documents.js';
 import { type ExitCode, exitCode } from '../exit-code.js';
 import { applyJsonPatch } from '../json-patch.js';
 import { deployments } from '../kinds.js';
@@ -18,85 +11,79 @@ import type { Command, Session } from '../session.js';
 import type { DeploymentView } from '../views.js';
 
 interface ApplyInput {
-  readonly files: readonly string[];
+  readonly file: readonly string[];
   /** Print what would happen, and change nothing. */
   readonly dryRun?: boolean;
   /** Offer the fixes that the server proposes. */
   readonly fix?: boolean;
-  /** Take them without asking. */
+  /** Accept the fixes without asking. */
   readonly yes?: boolean;
 }
 
-/** How often a fixed document may turn out to need another fix. */
+/** A fixed manifest may need another fix, this often. */
 const FIXES_MAX = 5;
 
 /**
  * Creates or updates the objects of files.
  *
- * Every file is read before anything is sent, and every object is tried even when one before it was refused, so
- * that one run shows everything there is to fix.
+ * Every file is read before anything is sent, and every object is tried even when one before it was refused, so that one
+ * run shows all problems.
  */
 export const apply: Command<ApplyInput> = async (session, input) => {
-  const declared: ManifestDocument[] = [];
-  for (const file of input.files) declared.push(...(await readManifests(file, session.terminal)));
-  for (const one of declared) checkManifest(one);
-
+  const manifests = await readAppliedManifests(input.file, session.terminal);
   const client = await session.connect();
-  let worst: ExitCode = exitCode.ok;
-  for (const one of declared) {
-    const code = await applyOne(session, client, one, input);
-    if (worst === exitCode.ok) worst = code;
+  let first: ExitCode = exitCode.ok;
+  for (const manifest of manifests) {
+    const code = await applyOne(session, client, manifest, input);
+    if (first === exitCode.ok) first = code;
   }
-  return worst;
+  return first;
 };
 
 async function applyOne(
   session: Session,
   client: Client,
-  declared: ManifestDocument,
+  manifest: ManifestDocument,
   input: ApplyInput,
 ): Promise<ExitCode> {
-  const before = await fetchCurrent(client, declared);
-  if (!before.ok) return refuse(session, declared, before);
+  const before = await fetchCurrent(client, manifest);
+  if (!before.ok) return reportRefusal(session, manifest, before);
   const exists = before.value !== undefined;
-  let current = declared;
+  let current = manifest;
   for (let fixes = 0; ; fixes++) {
     const answer = await sendManifest<DeploymentView | DryRunView>(client, current, exists, input);
-    if (answer.ok) return printWritten(session, current, before.value, answer);
+    if (answer.ok) return printResult(session, current, before.value, answer.value);
     const fixed = input.fix && fixes < FIXES_MAX ? await offerFixes(session, current, answer, input) : undefined;
-    if (!fixed) return refuse(session, current, answer);
+    if (!fixed) return reportRefusal(session, current, answer);
     current = fixed;
   }
 }
 
-function refuse(session: Session, declared: ManifestDocument, refusal: RejectionAnswer): ExitCode {
-  session.terminal.err(`${formatTitle(declared)} (${declared.place}) `);
-  return session.reportRejection(refusal, declared.locate);
+function reportRefusal(session: Session, manifest: ManifestDocument, refusal: RejectionAnswer): ExitCode {
+  session.terminal.err(`${formatTitle(manifest)} (${manifest.place}) `);
+  return session.reportRejection(refusal, manifest.locate);
 }
 
-type Written = Extract<ApiAnswer<DeploymentView | DryRunView>, { ok: true }>;
-
-function printWritten(
+function printResult(
   session: Session,
-  declared: ManifestDocument,
+  manifest: ManifestDocument,
   before: DeploymentView | undefined,
-  { value }: Written,
+  view: DeploymentView | DryRunView,
 ): ExitCode {
-  const title = formatTitle(declared);
-  if ('change' in value) {
-    announceTrial(session, title, value);
-    return exitCode.ok;
+  const title = formatTitle(manifest);
+  if ('change' in view) printDryRun(session, title, view);
+  else {
+    const isSame = before?.metadata.generation === view.metadata.generation;
+    printWrite(session, title, view, before === undefined ? 'created' : isSame ? 'unchanged' : 'configured');
+    if (before !== undefined) printUnmentioned(session, view, manifest.value);
   }
-  const isSame = before?.metadata.generation === value.metadata.generation;
-  announce(session, title, value, before === undefined ? 'created' : isSame ? 'unchanged' : 'configured');
-  if (before !== undefined) announceKept(session, value, declared.value);
   return exitCode.ok;
 }
 
-/** The document with the server's fixes, once the user has agreed. Undefined when the server proposes none. */
+/** The manifest with the server's fixes. Undefined when the server proposes none, or the user declines. */
 async function offerFixes(
   session: Session,
-  declared: ManifestDocument,
+  manifest: ManifestDocument,
   { rejections }: RejectionAnswer,
   { yes = false }: ApplyInput,
 ): Promise<ManifestDocument | undefined> {
@@ -104,31 +91,31 @@ async function offerFixes(
   const fixable = rejections.filter(({ fix }) => fix !== undefined);
   // From the last to the first: a step that takes an entry out of a list moves only what comes after it.
   const steps = fixable.toReversed().flatMap(({ fix }) => fix ?? []);
-  const value = steps.length === 0 ? undefined : applyJsonPatch(declared.value, steps);
+  const value = steps.length === 0 ? undefined : applyJsonPatch(manifest.value, steps);
   if (value === undefined) return undefined;
 
-  terminal.err(`${formatTitle(declared)} (${declared.place}) can be fixed:\n`);
+  terminal.err(`${formatTitle(manifest)} (${manifest.place}) can be fixed:\n`);
   for (const { code, field, fix } of fixable) {
     terminal.err(`  ${ink.bold(plain(code))} ${plain(field)}\n`);
     for (const step of fix ?? []) terminal.err(`    ${ink.cyan(plain(JSON.stringify(step)))}\n`);
   }
   const isAgreed = yes || (await terminal.confirm('Apply with these changes? [y/N] '));
-  return isAgreed ? { ...declared, value: value as ManifestDocument['value'] } : undefined;
+  return isAgreed ? { ...manifest, value: value as ManifestDocument['value'] } : undefined;
 }
 
-/** Prints the result of a write, and everything that the server altered or warned of. */
-export function announce(session: Session, title: string, view: DeploymentView, verb: string): void {
+/** Prints the result of a write, with the alterations and warnings of the server. */
+function printWrite(session: Session, title: string, view: DeploymentView, verb: string): void {
   session.terminal.out(`${title} ${session.ink.green(verb)}\n`);
-  announceRemarks(session, view.alterations ?? [], view.warnings ?? []);
+  printRemarks(session, view.alterations ?? [], view.warnings ?? []);
 }
 
 const WOULD = { create: 'created', update: 'configured', delete: 'deleted', none: 'unchanged' } as const;
 
-function announceTrial(session: Session, title: string, trial: DryRunView): void {
+function printDryRun(session: Session, title: string, view: DryRunView): void {
   const { terminal, ink } = session;
-  const { change, recreated = [], secrets = [], placement } = trial;
+  const { change, recreated = [], secrets = [], placement } = view;
   terminal.out(`${title} ${ink.green(`would be ${WOULD[change]}`)} (dry run)\n`);
-  announceRemarks(session, trial.alterations, trial.warnings);
+  printRemarks(session, view.alterations, view.warnings);
   if (recreated.length > 0)
     terminal.out(`  ${ink.cyan('recreated')} ${formatCount(recreated.length, 'container')}, one after the other\n`);
   for (const { path, resolves, missing } of secrets) {
@@ -146,7 +133,7 @@ function announceTrial(session: Session, title: string, trial: DryRunView): void
     );
 }
 
-function announceRemarks(
+function printRemarks(
   { terminal, ink }: Session,
   alterations: readonly Alteration[],
   warnings: readonly Warning[],
@@ -160,27 +147,33 @@ function announceRemarks(
   }
 }
 
-const always = new Set(['kind', 'name', 'replicas', 'secretsVersion', 'metadata', 'status', 'alterations', 'warnings']);
+/** Fields that a file need not mention. */
+const OPTIONAL = new Set([
+  'kind',
+  'name',
+  'replicas',
+  'secretsVersion',
+  'metadata',
+  'status',
+  'alterations',
+  'warnings',
+]);
 
-/** A field that a file no longer mentions stays: say so, because the user may have meant to remove it. */
-function announceKept({ terminal, ink }: Session, view: DeploymentView, sent: ManifestDocument['value']): void {
+/** A field that the file no longer mentions stays. The user may have meant to remove it. */
+function printUnmentioned({ terminal, ink }: Session, view: DeploymentView, sent: ManifestDocument['value']): void {
   for (const field of Object.keys(view)) {
-    if (always.has(field) || field in sent) continue;
+    if (OPTIONAL.has(field) || field in sent) continue;
     terminal.err(`  ${ink.dim('kept')}     ${field}: not in the file; set it to null to remove it\n`);
   }
 }
 
-interface ScaleInput {
-  readonly name: string;
-  readonly replicas: number;
-}
-
-/** Asks for another number of replicas: a PUT of that one field. */
-export const scale: Command<ScaleInput> = async (session, { name, replicas }) => {
+/** Changes the number of replicas: a PUT of that one field. */
+export const scale: Command<{ readonly name: string; readonly replicas: number }> = async (session, input) => {
+  const { name, replicas } = input;
   const client = await session.connect();
   const path = `${deployments.path}/${encodeURIComponent(name)}`;
   const answer = await client.request<DeploymentView>('PUT', path, { body: { replicas } });
   if (!answer.ok) return session.reportRejection(answer);
-  announce(session, `deployment/${name}`, answer.value, `scaled to ${replicas}`);
+  printWrite(session, `deployment/${name}`, answer.value, `scaled to ${replicas}`);
   return exitCode.ok;
 };

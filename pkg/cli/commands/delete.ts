@@ -1,19 +1,18 @@
 import type { Client } from '../../client/index.js';
-import { startDeadline } from '../terminal.js';
 import { type ExitCode, exitCode, UsageFault } from '../exit-code.js';
 import { deployments, findKind } from '../kinds.js';
 import type { Command, Session } from '../session.js';
+import { startDeadline, type WaitOptions } from '../terminal.js';
 import type { DeploymentView } from '../views.js';
 
-interface DeleteInput {
+interface DeleteInput extends WaitOptions {
   readonly kind: string;
   readonly name: string;
   readonly wait: boolean;
-  readonly timeoutMs: number | undefined;
 }
 
-/** Deletes a deployment and, unless told otherwise, waits until its containers and its record are gone. */
-export const deleteObject: Command<DeleteInput> = async (session, { kind, name, wait, timeoutMs }) => {
+/** Deletes a deployment and, with `wait`, waits until its containers and its record are gone. */
+export const deleteObject: Command<DeleteInput> = async (session, { kind, name, wait, ...options }) => {
   const { terminal, ink } = session;
   if (findKind(kind).path !== deployments.path) throw new UsageFault(`a ${kind} cannot be deleted with this command.`);
 
@@ -24,19 +23,14 @@ export const deleteObject: Command<DeleteInput> = async (session, { kind, name, 
     terminal.out(`deployment/${name} ${ink.yellow('deleting')}\n`);
     return exitCode.ok;
   }
-  const code = await untilGone(session, client, answer.value.metadata.uid, timeoutMs);
+  const code = await untilGone(session, client, answer.value.metadata.uid, options);
   if (code === exitCode.ok) terminal.out(`deployment/${name} ${ink.green('deleted')}\n`);
   if (code === exitCode.timedOut) terminal.err(`deployment/${name} is still being deleted\n`);
   return code;
 };
 
-async function untilGone(
-  session: Session,
-  client: Client,
-  uid: string,
-  timeoutMs: number | undefined,
-): Promise<ExitCode> {
-  const deadline = startDeadline(session.terminal, timeoutMs);
+async function untilGone(session: Session, client: Client, uid: string, options: WaitOptions): Promise<ExitCode> {
+  const deadline = startDeadline(session.terminal, options);
   let seen = false;
   try {
     for await (const change of client.watch<DeploymentView>(deployments.path, { signal: deadline.signal })) {

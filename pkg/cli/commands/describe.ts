@@ -2,41 +2,38 @@ import { formatBytes, formatCores } from '../../../crds/grammar/index.js';
 import type { Client } from '../../client/index.js';
 import { exitCode, UsageFault } from '../exit-code.js';
 import { deployments, events, findKind, type CellContext, nodes, pairs } from '../kinds.js';
-import { type Cell, table } from '../print/table.js';
-import { formatAge, paintState, plain } from '../print/text.js';
+import { type Row, table } from '../print/table.js';
+import { formatAge, paintState } from '../print/text.js';
 import type { Command } from '../session.js';
-import type { DeploymentView, EventView, NodeView } from '../views.js';
+import type { CandidateView, DeploymentView, EventView, NodeView } from '../views.js';
 
 interface DescribeInput {
   readonly kind: string;
   readonly name: string;
 }
 
-/** Everything about one object that helps to understand it. */
+/** Shows one object with its conditions, placements and events. */
 export const describe: Command<DescribeInput> = async (session, { kind: word, name }) => {
   const kind = findKind(word);
   if (kind.path !== deployments.path && kind.path !== nodes.path) {
-    throw new UsageFault(`a ${word} cannot be described: "moor get ${word}" shows all there is.`);
+    throw new UsageFault(`a ${word} cannot be described: "moor get ${word}" shows everything.`);
   }
   const client = await session.connect();
   const path = `${kind.path}/${encodeURIComponent(name)}`;
   const answer = await client.request<DeploymentView | NodeView>('GET', path);
   if (!answer.ok) return session.reportRejection(answer);
 
-  const happened = await recentEvents(client, answer.value.name);
+  const recent = await fetchEvents(client, answer.value.name);
   const look = { now: session.terminal.clock.now(), ink: session.ink };
-  const text =
-    kind.path === nodes.path
-      ? describeNode(answer.value as NodeView, happened, look)
-      : describeDeployment(answer.value as DeploymentView, happened, {
-          ...look,
-          nodeName: await loadNodeNames(client),
-        });
-  session.terminal.out(text);
+  if (kind.path === nodes.path) session.terminal.out(describeNode(answer.value as NodeView, recent, look));
+  else {
+    const nodeName = await loadNodeNames(client);
+    session.terminal.out(describeDeployment(answer.value as DeploymentView, recent, { ...look, nodeName }));
+  }
   return exitCode.ok;
 };
 
-async function recentEvents(client: Client, subject: string): Promise<readonly EventView[]> {
+async function fetchEvents(client: Client, subject: string): Promise<readonly EventView[]> {
   const answer = await client.all<EventView>(events.path, { query: { subject } });
   if (!answer.ok) return [];
   return answer.value.items.toSorted((a, b) => a.lastSeenAt.localeCompare(b.lastSeenAt));
@@ -53,13 +50,10 @@ const EVENTS_SHOWN = 15;
 
 type Fact = readonly [name: string, value: string | undefined];
 
-/** The description of a deployment names nodes. */
-interface FleetLook extends CellContext {
-  readonly nodeName: (id: string) => string;
-}
+type DeploymentContext = CellContext & { readonly nodeName: (id: string) => string };
 
 /** A deployment: its spec, its status, its placements and its events. */
-export function describeDeployment(view: DeploymentView, events: readonly EventView[], look: FleetLook): string {
+function describeDeployment(view: DeploymentView, events: readonly EventView[], look: DeploymentContext): string {
   const { metadata, status, healthCheck, ports = [], environment = {}, resources } = view;
   const { ink, now } = look;
   const facts: readonly Fact[] = [
@@ -84,16 +78,16 @@ export function describeDeployment(view: DeploymentView, events: readonly EventV
     ['Labels', pairs(view.labels ?? {})],
   ];
   return [
-    factLines(facts, look),
-    conditions(view, look),
-    placements(view, look),
-    scheduling(view, events),
-    history(events, look),
+    formatFacts(facts, look),
+    formatConditions(view, look),
+    formatPlacements(view, look),
+    formatScheduling(view, events),
+    formatEvents(events, look),
   ].join('');
 }
 
 /** A node: its identity, its status, its free resources and its events. */
-export function describeNode(node: NodeView, events: readonly EventView[], look: CellContext): string {
+function describeNode(node: NodeView, events: readonly EventView[], look: CellContext): string {
   const { ink, now } = look;
   const facts: readonly Fact[] = [
     ['Name', node.name],
@@ -111,68 +105,58 @@ export function describeNode(node: NodeView, events: readonly EventView[], look:
     ['Labels', pairs(node.labels)],
     ['Enrolled', `${node.metadata.createdAt} (${formatAge(node.metadata.createdAt, now)} ago)`],
   ];
-  return factLines(facts, look) + history(events, look);
+  return formatFacts(facts, look) + formatEvents(events, look);
 }
 
-function factLines(facts: readonly Fact[], { ink }: CellContext): string {
+function formatFacts(facts: readonly Fact[], { ink }: CellContext): string {
   return facts
     .filter(([, value]) => value !== undefined && value !== '')
     .map(([name, value]) => `${ink.bold(`${name}:`.padEnd(15))} ${value}\n`)
     .join('');
 }
 
-function conditions({ status }: DeploymentView, { ink, now }: CellContext): string {
-  const rows = (status?.conditions ?? []).map(({ type, status: holds, reason, message, lastTransitionTime }) =>
-    cells([type, holds, reason, formatAge(lastTransitionTime, now), message]),
-  );
-  return section('Conditions', ['TYPE', 'STATUS', 'REASON', 'SINCE', 'MESSAGE'], rows, ink.bold);
+function formatConditions({ status }: DeploymentView, { ink, now }: CellContext): string {
+  const rows = (status?.conditions ?? []).map(({ type, status: holds, reason, message, lastTransitionTime }) => [
+    type,
+    holds,
+    reason,
+    formatAge(lastTransitionTime, now),
+    message,
+  ]);
+  return formatSection('Conditions', ['TYPE', 'STATUS', 'REASON', 'SINCE', 'MESSAGE'], rows, ink.bold);
 }
 
-function placements({ status }: DeploymentView, { ink, nodeName }: FleetLook): string {
-  const rows = (status?.placements ?? []).map(({ replica, nodeId, state, health, restarts, containerId }) =>
-    cells([
-      String(replica),
-      nodeId ? nodeName(nodeId) : '-',
-      state,
-      health,
-      String(restarts),
-      containerId?.slice(0, 12) ?? '-',
-    ]),
-  );
-  return section('Placements', ['REPLICA', 'NODE', 'STATE', 'HEALTH', 'RESTARTS', 'CONTAINER'], rows, ink.bold);
-}
-
-interface Candidate {
-  readonly node: string;
-  readonly reasons: readonly { readonly filter: string; readonly message: string }[];
+function formatPlacements({ status }: DeploymentView, { ink, nodeName }: DeploymentContext): string {
+  const rows = (status?.placements ?? []).map(({ replica, nodeId, state, health, restarts, containerId }) => {
+    const node = nodeId ? nodeName(nodeId) : '-';
+    return [String(replica), node, state, health, String(restarts), containerId?.slice(0, 12) ?? '-'];
+  });
+  return formatSection('Placements', ['REPLICA', 'NODE', 'STATE', 'HEALTH', 'RESTARTS', 'CONTAINER'], rows, ink.bold);
 }
 
 /** Why each node was filtered out, from the newest event, while the deployment is unschedulable. */
-function scheduling({ status }: DeploymentView, events: readonly EventView[]): string {
+function formatScheduling({ status }: DeploymentView, events: readonly EventView[]): string {
   if (status?.phase !== 'Unschedulable') return '';
   const event = events.findLast(({ type }) => type === 'deployment.unschedulable');
-  const candidates = (event?.data['candidates'] ?? []) as readonly Candidate[];
-  const rows = candidates.flatMap(({ node, reasons }) =>
-    reasons.map(({ filter, message }) => cells([node, filter, message])),
-  );
-  return section('Why no node fits', ['NODE', 'FILTER', 'REASON'], rows, text => text);
+  const candidates = (event?.data['candidates'] ?? []) as readonly Pick<CandidateView, 'node' | 'reasons'>[];
+  const rows = candidates.flatMap(({ node, reasons }) => reasons.map(({ filter, message }) => [node, filter, message]));
+  return formatSection('Why no node fits', ['NODE', 'FILTER', 'REASON'], rows, text => text);
 }
 
-function history(events: readonly EventView[], { ink, now }: CellContext): string {
+function formatEvents(events: readonly EventView[], { ink, now }: CellContext): string {
   const rows = events
     .slice(-EVENTS_SHOWN)
-    .map(({ lastSeenAt, type, count, message }) => cells([formatAge(lastSeenAt, now), type, String(count), message]));
-  return section('Events', ['LAST SEEN', 'TYPE', 'COUNT', 'MESSAGE'], rows, ink.bold);
+    .map(({ lastSeenAt, type, count, message }) => [formatAge(lastSeenAt, now), type, String(count), message]);
+  return formatSection('Events', ['LAST SEEN', 'TYPE', 'COUNT', 'MESSAGE'], rows, ink.bold);
 }
 
-type Rows = readonly (readonly Cell[])[];
-
-function section(title: string, titles: readonly string[], rows: Rows, bold: (text: string) => string): string {
+function formatSection(
+  title: string,
+  titles: readonly string[],
+  rows: readonly Row[],
+  bold: (text: string) => string,
+): string {
   if (rows.length === 0) return '';
   const indented = table(titles, rows).replace(/^/gm, '  ').trimEnd();
   return `${bold(`${title}:`)}\n${indented}\n`;
-}
-
-function cells(texts: readonly string[]): readonly Cell[] {
-  return texts.map(text => ({ text: plain(text) }));
 }

@@ -4,8 +4,9 @@ import { deployments, findKind } from '../kinds.js';
 import { type Cell, table } from '../print/table.js';
 import { formatDocument, plain } from '../print/text.js';
 import type { Command } from '../session.js';
+import type { CandidateView } from '../views.js';
 
-/** Explains a rejection code, from the catalogue of this release: no server is asked. */
+/** Explains a rejection code, from the catalogue of this release, without a server. */
 export const explain: Command<{ readonly code: string }> = async ({ terminal, ink }, { code }) => {
   if (!isRejectionCode(code))
     throw new UsageFault(`there is no code "${code}". A server lists all codes under /docs/codes.`);
@@ -19,23 +20,14 @@ export const explain: Command<{ readonly code: string }> = async ({ terminal, in
   terminal.out(`${ink.bold(code)}\n`);
   for (const [name, text] of rows) terminal.out(`  ${ink.dim(name.padEnd(9))} ${text}\n`);
   terminal.out(
-    `\n${ink.red('causes it:')}\n${await indented(example)}\n${ink.green('fixed:')}\n${await indented(fixed)}`,
+    `\n${ink.red('causes it:')}\n${await formatExample(example)}\n${ink.green('fixed:')}\n${await formatExample(fixed)}`,
   );
   return exitCode.ok;
 };
 
-async function indented(example: ExampleRequest): Promise<string> {
+async function formatExample(example: ExampleRequest): Promise<string> {
   const text = typeof example === 'string' ? `${example}\n` : await formatDocument(example, 'yaml');
   return text.replaceAll(/^(?=.)/gm, '  ');
-}
-
-/** One node in the server's explanation. */
-interface CandidateView {
-  readonly node: string;
-  readonly replicas: number;
-  readonly rank: number | null;
-  readonly reasons: readonly { readonly filter: string; readonly message: string }[];
-  readonly whyHere?: string;
 }
 
 interface Explanation {
@@ -62,9 +54,9 @@ export const explainPlacement: Command<{ readonly kind: string; readonly name: s
   if (candidates.length === 0) return exitCode.ok;
   const titles = ['NODE', 'REPLICAS', 'RANK', ...refusing.map(filter => filter.toUpperCase())];
   const rows = candidates.map(candidate => [
-    { text: candidate.node },
-    { text: String(candidate.replicas) },
-    { text: candidate.rank === null ? '-' : String(candidate.rank) },
+    candidate.node,
+    String(candidate.replicas),
+    String(candidate.rank ?? '-'),
     ...refusing.map((filter): Cell => {
       const refuses = candidate.reasons.some(reason => reason.filter === filter);
       return refuses ? { text: 'no', paint: ink.red } : { text: 'ok', paint: ink.green };

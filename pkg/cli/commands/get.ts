@@ -1,13 +1,15 @@
+import type { ObjectList } from '../../client/index.js';
 import { exitCode } from '../exit-code.js';
 import { events as kind, type CliKind, findKind } from '../kinds.js';
 import { table } from '../print/table.js';
 import { formatDocument, type OutputFormat, plain } from '../print/text.js';
 import type { Command, Session } from '../session.js';
+import { reportConnection } from '../terminal.js';
 import type { EventView } from '../views.js';
 
 interface GetInput {
   readonly kind: string;
-  readonly name?: string;
+  readonly name?: string | undefined;
   readonly output: OutputFormat;
 }
 
@@ -15,47 +17,39 @@ interface GetInput {
 export const get: Command<GetInput> = async (session, { kind: word, name, output }) => {
   const kind = findKind(word);
   const client = await session.connect(kind.speaker);
-  if (name === undefined) {
-    const list = await client.all<unknown>(kind.path);
-    if (!list.ok) return session.reportRejection(list);
-    await show(session, kind, list.value.items, list.value, output);
-    return exitCode.ok;
-  }
-  const one = await client.request<unknown>('GET', `${kind.path}/${encodeURIComponent(name)}`);
-  if (!one.ok) return session.reportRejection(one);
-  await show(session, kind, [one.value], one.value, output);
+  const answer =
+    name === undefined
+      ? await client.all<unknown>(kind.path)
+      : await client.request<unknown>('GET', `${kind.path}/${encodeURIComponent(name)}`);
+  if (!answer.ok) return session.reportRejection(answer);
+  const items = name === undefined ? (answer.value as ObjectList<unknown>).items : [answer.value];
+  await printObjects(session, kind, items, answer.value, output);
   return exitCode.ok;
 };
 
-/** Prints objects of one kind: as a table, as names, or as the `whole` document that the server answered. */
-export async function show(
+/** Prints objects of one kind: as a table, as names, or as the `document` that the server answered. */
+async function printObjects(
   { terminal, ink }: Session,
   kind: CliKind,
   items: readonly unknown[],
-  whole: unknown,
+  document: unknown,
   output: OutputFormat,
 ): Promise<void> {
-  if (output === 'json' || output === 'yaml') return terminal.out(await formatDocument(whole, output));
+  if (output === 'json' || output === 'yaml') return terminal.out(await formatDocument(document, output));
   if (output === 'name') return terminal.out(items.map(item => `${kind.names[0]}/${kind.nameOf(item)}\n`).join(''));
   if (items.length === 0) return terminal.err(`no ${kind.names[1]}\n`);
 
   const columns = kind.columns.filter(({ wide }) => wide !== true || output === 'wide');
+  const titles = columns.map(({ title }) => title);
   const look = { now: terminal.clock.now(), ink };
   const rows = items.map(item => columns.map(({ cell }) => cell(item, look)));
-  const width = output === 'wide' ? undefined : terminal.width;
-  terminal.out(
-    table(
-      columns.map(({ title }) => title),
-      rows,
-      width,
-    ),
-  );
+  terminal.out(table(titles, rows, output === 'wide' ? undefined : terminal.width));
 }
 
 interface EventsInput {
-  readonly watch: boolean;
-  readonly type: string | undefined;
-  readonly subject: string | undefined;
+  readonly watch?: boolean;
+  readonly type?: string;
+  readonly subject?: string;
   readonly output: OutputFormat;
 }
 
@@ -66,29 +60,25 @@ export const listEvents: Command<EventsInput> = async (session, { watch, type, s
   if (!watch) {
     const list = await client.all<EventView>(kind.path, { query });
     if (!list.ok) return session.reportRejection(list);
-    await show(session, kind, list.value.items, list.value, output);
+    await printObjects(session, kind, list.value.items, list.value, output);
     return exitCode.ok;
   }
 
   const { terminal } = session;
-  const onConnection = (up: boolean) => terminal.err(up ? 'reconnected\n' : 'connection lost, resuming\n');
-  for await (const change of client.watch<EventView>(kind.path, {
-    query,
-    signal: terminal.interrupted,
-    onConnection,
-  })) {
+  const options = { query, signal: terminal.interrupted, onConnection: reportConnection(terminal) };
+  for await (const change of client.watch<EventView>(kind.path, options)) {
     if (change.type === 'refused') return session.reportRejection(change.refusal);
     if (change.type === 'added' || change.type === 'modified') {
-      terminal.out(output === 'json' ? `${JSON.stringify(change.object)}\n` : eventLine(session, change.object));
+      terminal.out(output === 'json' ? `${JSON.stringify(change.object)}\n` : formatEvent(session, change.object));
     }
   }
   return exitCode.ok;
 };
 
 /** `12:04:31  deployment.running  deployment/web  2 of 2 replicas are ready` */
-function eventLine({ ink }: Session, { lastSeenAt, type, severity, subject, count, message }: EventView): string {
-  const what = (severity === 'warning' ? ink.red : ink.green)(plain(type));
-  const often = count > 1 ? ink.dim(` (${count} times)`) : '';
-  const whom = plain(`${subject.kind.toLowerCase()}/${subject.name}`);
-  return `${ink.dim(lastSeenAt.slice(11, 19))}  ${what}  ${whom}  ${plain(message)}${often}\n`;
+function formatEvent({ ink }: Session, { lastSeenAt, type, severity, subject, count, message }: EventView): string {
+  const paintedType = (severity === 'warning' ? ink.red : ink.green)(plain(type));
+  const repeated = count > 1 ? ink.dim(` (${count} times)`) : '';
+  const title = plain(`${subject.kind.toLowerCase()}/${subject.name}`);
+  return `${ink.dim(lastSeenAt.slice(11, 19))}  ${paintedType}  ${title}  ${plain(message)}${repeated}\n`;
 }

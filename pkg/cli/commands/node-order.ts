@@ -1,23 +1,22 @@
 import type { Client } from '../../client/index.js';
-import { startDeadline } from '../terminal.js';
 import { type ExitCode, exitCode } from '../exit-code.js';
 import { nodes } from '../kinds.js';
 import type { Command, Session } from '../session.js';
+import { startDeadline, type WaitOptions } from '../terminal.js';
 import type { NodeView } from '../views.js';
 
 /** Operations on a node, and its state afterwards. */
 const ORDERED = { drain: 'draining', undrain: 'schedulable again', fence: 'fenced' } as const;
 
-interface NodeOrderInput {
+interface NodeOrderInput extends WaitOptions {
   readonly order: keyof typeof ORDERED;
   readonly name: string;
   /** With drain: wait until the node is empty. */
-  readonly wait: boolean;
-  readonly timeoutMs: number | undefined;
+  readonly wait?: boolean;
 }
 
-/** Drains a node, undoes that, or fences it. */
-export const orderNode: Command<NodeOrderInput> = async (session, { order, name, wait, timeoutMs }) => {
+/** Drains, undrains or fences a node. */
+export const orderNode: Command<NodeOrderInput> = async (session, { order, name, wait, ...options }) => {
   const { terminal, ink } = session;
   const client = await session.connect();
   const answer = await client.request<NodeView>('POST', `${nodes.path}/${encodeURIComponent(name)}/${order}`);
@@ -26,7 +25,7 @@ export const orderNode: Command<NodeOrderInput> = async (session, { order, name,
   terminal.out(`node/${node.name} ${ink.yellow(ORDERED[order])}\n`);
   if (!wait) return exitCode.ok;
 
-  const code = await untilDrained(session, client, node, timeoutMs);
+  const code = await untilDrained(session, client, node, options);
   if (code === exitCode.ok) terminal.out(`node/${node.name} ${ink.green('drained')}\n`);
   if (code === exitCode.timedOut) terminal.err(`node/${node.name} still has replicas; the drain continues\n`);
   return code;
@@ -36,9 +35,9 @@ async function untilDrained(
   session: Session,
   client: Client,
   ordered: NodeView,
-  timeoutMs: number | undefined,
+  options: WaitOptions,
 ): Promise<ExitCode> {
-  const deadline = startDeadline(session.terminal, timeoutMs);
+  const deadline = startDeadline(session.terminal, options);
   let seen = false;
   try {
     for await (const change of client.watch<NodeView>(nodes.path, { signal: deadline.signal })) {

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 
 import { formatCount } from '../../../crds/grammar/index.js';
-import { loadSettings, readArguments, type Settings } from '../../config/index.js';
+import { loadSettings, readArguments } from '../../config/index.js';
 import { createLogger } from '../../log/index.js';
 import { findSecretsKeyringFile, loadSecretKeyring, type RekeyResult, rekeySecrets } from '../../secrets/index.js';
 import { openEtcdStore, StoreUnavailableFault } from '../../store/index.js';
@@ -11,22 +11,24 @@ import type { Command, Session } from '../session.js';
 interface RekeyInput {
   /** `--<setting> <value>`, as the servers take them. */
   readonly settings: readonly string[];
-  readonly discardUnreadable: boolean;
-  readonly yes: boolean;
+  readonly discardUnreadable?: boolean;
+  readonly yes?: boolean;
 }
 
 const PRINT_EVERY_MS = 1_000;
 const QUESTION = 'Secrets that no key of the keyring opens will be destroyed for good. Continue? [y/N] ';
+const RETIREMENT = `These keys may now be removed from the keyring on every machine. Keep them elsewhere for as long as you keep
+backups of etcd from before: those are still sealed with them.
+`;
 
 /**
  * Seals every secret anew with the first key of the keyring, so that the other keys can be removed from it. It talks to
  * etcd directly: no token gives access to the keys.
  */
-export const rekey: Command<RekeyInput> = async (session, { settings: words, discardUnreadable, yes }) => {
+export const rekey: Command<RekeyInput> = async (session, { settings: words, discardUnreadable = false, yes }) => {
   const { terminal } = session;
   const { flags, file } = readArguments(words);
-  const source = { environment: terminal.environment, flags, ...(file !== undefined && { file }) };
-  const { settings } = loadSettings(source);
+  const { settings } = loadSettings({ environment: terminal.environment, flags, file });
   if (settings.secretsDriver !== 'embedded') {
     throw new UsageFault(`the secrets are kept by ${settings.secretsDriver}, which seals them itself.`);
   }
@@ -38,26 +40,26 @@ export const rekey: Command<RekeyInput> = async (session, { settings: words, dis
   const log = createLogger({ level: 'error', format: 'pretty' });
   const store = openEtcdStore(settings, { ...terminal, log });
   try {
-    const onProgress = progressTo(session);
+    const onProgress = createProgressPrinter(session);
     const { random, interrupted: signal } = terminal;
     const result = await rekeySecrets({ store, keyring, random, discardUnreadable, signal, onProgress });
     return report(session, result, path);
   } catch (thrown) {
     if (!(thrown instanceof StoreUnavailableFault)) throw thrown;
-    terminal.err(unreachable(settings));
+    terminal.err(`moor: etcd cannot be reached at ${settings.etcdEndpoints.join(', ')}; --etcd-endpoints names it.\n`);
     return exitCode.unreachable;
   } finally {
     await store.close();
   }
 };
 
-function progressTo({ terminal, ink }: Session): (looked: number, all: number) => void {
-  let toldAt = terminal.clock.monotonic();
-  return (looked, all) => {
+function createProgressPrinter({ terminal, ink }: Session): (checked: number, all: number) => void {
+  let printedAt = terminal.clock.monotonic();
+  return (checked, all) => {
     const now = terminal.clock.monotonic();
-    if (now - toldAt < PRINT_EVERY_MS) return;
-    toldAt = now;
-    terminal.err(`${ink.dim(`${looked} of ${formatCount(all, 'secret')} checked`)}\n`);
+    if (now - printedAt < PRINT_EVERY_MS) return;
+    printedAt = now;
+    terminal.err(`${ink.dim(`${checked} of ${formatCount(all, 'secret')} checked`)}\n`);
   };
 }
 
@@ -70,7 +72,7 @@ function report(
   switch (outcome) {
     case 'done':
       terminal.out(`${ink.green('done:')} everything is sealed with the first key of ${file}\n`);
-      if (retired.length > 0) terminal.out(retirement(retired));
+      if (retired.length > 0) terminal.out(`no longer used: ${retired.join(', ')}\n${RETIREMENT}`);
       return exitCode.ok;
     case 'unreadable':
       for (const { tenant, path, reason } of unreadable) terminal.err(`  tenant ${tenant}, ${path}: ${reason}\n`);
@@ -89,16 +91,4 @@ function report(
       terminal.err('stopped: finished work is kept. Keep every key; run this again to continue.\n');
       return exitCode.interrupted;
   }
-}
-
-function retirement(retired: readonly string[]): string {
-  return (
-    `no longer used: ${retired.join(', ')}\n` +
-    'These keys may now be removed from the keyring on every machine. Keep them elsewhere for as long as you keep\n' +
-    'backups of etcd from before: those are still sealed with them.\n'
-  );
-}
-
-function unreachable({ etcdEndpoints }: Settings): string {
-  return `moor: etcd cannot be reached at ${etcdEndpoints.join(', ')}; --etcd-endpoints names it.\n`;
 }

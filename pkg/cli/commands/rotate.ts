@@ -1,14 +1,14 @@
 import { rotationPhases } from '../../../crds/rotation/index.js';
 import type { Client } from '../../client/index.js';
 import { sleep } from '../../clock/index.js';
-import { type Deadline, startDeadline } from '../terminal.js';
 import { readManifests } from '../documents.js';
 import { type ExitCode, exitCode, UsageFault } from '../exit-code.js';
 import { deployments } from '../kinds.js';
 import type { Command, Session } from '../session.js';
+import { type Deadline, startDeadline, type WaitOptions } from '../terminal.js';
 
-/** How far a rotation is, as the server shows it. */
-export interface RotationView {
+/** A rotation as the server shows it. */
+interface RotationView {
   readonly secret: string;
   readonly phase: string;
   readonly holds: boolean;
@@ -17,25 +17,24 @@ export interface RotationView {
   readonly secretsVersion: number;
 }
 
-interface RotateInput {
+interface RotateInput extends WaitOptions {
   readonly name: string;
-  readonly phase: string | undefined;
-  readonly auto: boolean;
-  readonly secret: string | undefined;
+  readonly phase?: string;
+  readonly auto?: boolean;
+  readonly secret?: string;
   /** File with a map of new values; `-` is standard input. Values are never given on the command line. */
-  readonly values: string | undefined;
-  readonly timeoutMs: number | undefined;
-  /** How long a walk waits while nothing changes. */
-  readonly patienceMs: number | undefined;
+  readonly values?: string;
+  /** How long a walk waits while nothing changes, in milliseconds. */
+  readonly patience?: number;
 }
 
 const LOOK_EVERY_MS = 500;
-/** The walk stops after this time without any change: some of what a rotation waits for needs a person. */
+/** The walk stops after this time without any change: some phases wait for an action of the operator. */
 const PATIENCE_MS = 60_000;
-/** As far as a walk can come, in order. */
+/** The states of a rotation, in order. */
 const phases: readonly string[] = ['idle', ...rotationPhases];
 /** The walk stops after this many checks in a row that find the deployment degraded. */
-const TROUBLED_LOOKS = 6;
+const DEGRADED_CHECKS_MAX = 6;
 
 /** Shows the rotation of a secret, asks for one phase of it, or walks through all of them. */
 export const rotateSecret: Command<RotateInput> = async (session, input) => {
@@ -43,7 +42,7 @@ export const rotateSecret: Command<RotateInput> = async (session, input) => {
   const client = await session.connect();
   const rotation = new RotationWalk(session, client, input);
   if (input.auto) return rotation.walk();
-  return input.phase === undefined ? rotation.show() : rotation.ask(input.phase);
+  return input.phase === undefined ? rotation.show() : rotation.request(input.phase);
 };
 
 class RotationWalk {
@@ -52,7 +51,7 @@ class RotationWalk {
   readonly #input: RotateInput;
   readonly #path: string;
   #printed = '';
-  /** The last phase that was seen or asked for. */
+  /** The last phase that was seen or requested. */
   #reached = 'idle';
 
   constructor(session: Session, client: Client, input: RotateInput) {
@@ -63,32 +62,32 @@ class RotationWalk {
   }
 
   async show(): Promise<ExitCode> {
-    const view = await this.#look();
+    const view = await this.#fetch();
     if (typeof view === 'number') return view;
     this.#print(view);
     this.#session.terminal.out(`secretsVersion ${view.secretsVersion}; the next phase is ${view.next}\n`);
     return exitCode.ok;
   }
 
-  async ask(phase: string): Promise<ExitCode> {
+  async request(phase: string): Promise<ExitCode> {
     const { secret, values } = this.#input;
-    const material = phase === 'stage' && values !== undefined ? await this.#values(values) : undefined;
-    const body = { phase, ...(secret !== undefined && { secret }), ...(material && { values: material }) };
+    const material = phase === 'stage' && values !== undefined ? await this.#readValues(values) : undefined;
+    const body = { phase, secret, values: material };
     const answer = await this.#client.request<RotationView>('POST', `${this.#path}/secrets/rotate`, { body });
     if (!answer.ok) return this.#session.reportRejection(answer);
     this.#print(answer.value);
     return exitCode.ok;
   }
 
-  /** Asks for each remaining phase once the one before it holds. Stops at the first problem. */
+  /** Requests each remaining phase once the one before it holds. Stops at the first problem. */
   async walk(): Promise<ExitCode> {
-    const deadline = startDeadline(this.#session.terminal, this.#input.timeoutMs);
+    const deadline = startDeadline(this.#session.terminal, this.#input);
     try {
       for (;;) {
-        const view = await this.#untilItHolds(deadline);
+        const view = await this.#waitUntilItHolds(deadline);
         if (typeof view === 'number') return view;
-        const asked = await this.ask(view.next);
-        if (asked !== exitCode.ok) return asked;
+        const code = await this.request(view.next);
+        if (code !== exitCode.ok) return code;
         this.#reached = view.next;
       }
     } finally {
@@ -96,23 +95,22 @@ class RotationWalk {
     }
   }
 
-  /** Waits until the present phase holds. Returns an exit code when there is nothing more to ask for. */
-  async #untilItHolds(deadline: Deadline): Promise<RotationView | ExitCode> {
+  /** Waits until the current phase holds. Returns an exit code when the walk is over. */
+  async #waitUntilItHolds(deadline: Deadline): Promise<RotationView | ExitCode> {
     const { clock } = this.#session.terminal;
-    const { name, patienceMs = PATIENCE_MS } = this.#input;
-    let [troubled, seen, movedAt] = [0, '', clock.monotonic()];
+    const { name, patience = PATIENCE_MS } = this.#input;
+    let [degradedChecks, last, changedAt] = [0, '', clock.monotonic()];
     for (;;) {
-      const view = await this.#look();
+      const view = await this.#fetch();
       if (typeof view === 'number') return view;
       this.#print(view);
       const end = this.#endAt(view);
       if (end !== undefined || view.holds) return end ?? view;
-      const shown = JSON.stringify(view);
-      if (shown !== seen) [seen, movedAt] = [shown, clock.monotonic()];
-      troubled = (await this.#isTroubled()) ? troubled + 1 : 0;
-      if (troubled >= TROUBLED_LOOKS) return this.#halted(view, `${name} is degraded`);
-      if (clock.monotonic() - movedAt > patienceMs)
-        return this.#halted(view, `nothing changed for ${patienceMs / 1000} s`);
+      const text = JSON.stringify(view);
+      if (text !== last) [last, changedAt] = [text, clock.monotonic()];
+      degradedChecks = (await this.#isDegraded()) ? degradedChecks + 1 : 0;
+      if (degradedChecks >= DEGRADED_CHECKS_MAX) return this.#halt(view, `${name} is degraded`);
+      if (clock.monotonic() - changedAt > patience) return this.#halt(view, `nothing changed for ${patience / 1000} s`);
       await sleep(clock, LOOK_EVERY_MS, deadline.signal);
       if (deadline.passed) return exitCode.timedOut;
       if (deadline.signal.aborted) return exitCode.interrupted;
@@ -131,7 +129,7 @@ class RotationWalk {
     return exitCode.refused;
   }
 
-  #halted({ secret, phase, waitsFor }: RotationView, because: string): ExitCode {
+  #halt({ secret, phase, waitsFor }: RotationView, because: string): ExitCode {
     const { name } = this.#input;
     this.#session.terminal.err(
       `the rotation of ${secret} stopped in phase ${phase}: ${because}. It waits for ${waitsFor}.\n` +
@@ -140,26 +138,25 @@ class RotationWalk {
     return exitCode.refused;
   }
 
-  async #isTroubled(): Promise<boolean> {
+  async #isDegraded(): Promise<boolean> {
     const answer = await this.#client.request<{ readonly status?: { readonly phase?: string } }>('GET', this.#path);
     return answer.ok && answer.value.status?.phase === 'Degraded';
   }
 
-  async #look(): Promise<RotationView | ExitCode> {
-    const { secret } = this.#input;
-    const query = secret === undefined ? {} : { query: { secret } };
-    const answer = await this.#client.request<RotationView>('GET', `${this.#path}/secrets/rotation`, query);
+  async #fetch(): Promise<RotationView | ExitCode> {
+    const query = { secret: this.#input.secret };
+    const answer = await this.#client.request<RotationView>('GET', `${this.#path}/secrets/rotation`, { query });
     return answer.ok ? answer.value : this.#session.reportRejection(answer);
   }
 
-  async #values(file: string): Promise<Readonly<Record<string, unknown>>> {
+  async #readValues(file: string): Promise<Readonly<Record<string, unknown>>> {
     const [first, ...more] = await readManifests(file, this.#session.terminal);
     if (!first || more.length > 0) throw new UsageFault(`${file}: must hold one map of values.`);
     return first.value;
   }
 
   #print({ secret, phase, holds, waitsFor }: RotationView): void {
-    const line = `${secret}: ${phase}${holds ? '' : `, until ${waitsFor}`}\n`;
+    const line = `${secret}: ${phase}${holds ? '' : `, waiting for ${waitsFor}`}\n`;
     if (line !== this.#printed) this.#session.terminal.out(line);
     this.#printed = line;
   }

@@ -1,45 +1,35 @@
 import { formatCount } from '../../../crds/grammar/index.js';
-import type { WatchChange } from '../../client/index.js';
+import type { Client, WatchChange } from '../../client/index.js';
 import { type ExitCode, exitCode } from '../exit-code.js';
 import { deployments } from '../kinds.js';
 import { loadNodeNames } from './describe.js';
 import { paintState, plain } from '../print/text.js';
 import type { Command, Session } from '../session.js';
-import { type Deadline, startDeadline } from '../terminal.js';
+import { type Deadline, reportConnection, startDeadline, type WaitOptions } from '../terminal.js';
 import { type DeploymentView, assessReadiness } from '../views.js';
 
-interface StatusInput {
+interface StatusInput extends WaitOptions {
   readonly name: string;
-  readonly watch: boolean;
-  readonly untilReady: boolean;
-  readonly timeoutMs: number | undefined;
+  readonly watch?: boolean;
+  readonly untilReady?: boolean;
 }
 
-/** Shows how a deployment is doing: once, as a live tail, or until it is ready. */
+/** Shows the status of a deployment: once, as a live tail, or until it is ready. */
 export const status: Command<StatusInput> = async (session, input) => {
-  if (input.watch || input.untilReady) return follow(session, input);
-
   const client = await session.connect();
+  // Before a watch too: the server refuses a name that does not exist.
   const answer = await client.request<DeploymentView>('GET', `${deployments.path}/${encodeURIComponent(input.name)}`);
   if (!answer.ok) return session.reportRejection(answer);
-  session.terminal.out(statusText(session, answer.value, await loadNodeNames(client)));
+  if (input.watch || input.untilReady) return follow(session, client, input);
+  session.terminal.out(formatStatus(session, answer.value, await loadNodeNames(client)));
   return exitCode.ok;
 };
 
-async function follow(session: Session, input: StatusInput): Promise<ExitCode> {
-  const { terminal } = session;
-  const client = await session.connect();
-  // A name that does not exist is refused in the server's own words, at once.
-  const first = await client.request<DeploymentView>('GET', `${deployments.path}/${encodeURIComponent(input.name)}`);
-  if (!first.ok) return session.reportRejection(first);
-
-  const deadline = startDeadline(terminal, input.timeoutMs);
+async function follow(session: Session, client: Client, input: StatusInput): Promise<ExitCode> {
+  const deadline = startDeadline(session.terminal, input);
   try {
-    const onConnection = (up: boolean) => terminal.err(up ? 'reconnected\n' : 'connection lost, resuming\n');
-    for await (const change of client.watch<DeploymentView>(deployments.path, {
-      signal: deadline.signal,
-      onConnection,
-    })) {
+    const options = { signal: deadline.signal, onConnection: reportConnection(session.terminal) };
+    for await (const change of client.watch<DeploymentView>(deployments.path, options)) {
       const code = printChange(session, input, change);
       if (code !== undefined) return code;
     }
@@ -54,10 +44,10 @@ function printChange(session: Session, input: StatusInput, change: WatchChange<D
   if (change.type === 'refused') return session.reportRejection(change.refusal);
   if (change.type === 'bookmark' || change.object.name !== input.name) return undefined;
   if (change.type === 'deleted') {
-    session.terminal.out(`${time(session)}  ${session.ink.red('deleted')}\n`);
+    session.terminal.out(`${formatTime(session)}  ${session.ink.red('deleted')}\n`);
     return input.untilReady ? exitCode.notFound : exitCode.ok;
   }
-  session.terminal.out(`${time(session)}  ${statusLine(session, change.object)}\n`);
+  session.terminal.out(`${formatTime(session)}  ${formatStatusLine(session, change.object)}\n`);
   if (!input.untilReady) return undefined;
   const ready = assessReadiness(change.object);
   if (ready === 'notYet') return undefined;
@@ -72,25 +62,26 @@ function reportTimeout({ terminal, ink }: Session, deadline: Deadline, name: str
   return exitCode.timedOut;
 }
 
-function time({ terminal, ink }: Session): string {
+function formatTime({ terminal, ink }: Session): string {
   return ink.dim(new Date(terminal.clock.now()).toISOString().slice(11, 23));
 }
 
 /** `Progressing  1/2 ready  0: running/healthy  1: pulling/none  waiting for …` */
-function statusLine({ ink }: Session, { status: seen, replicas, metadata }: DeploymentView): string {
-  if (!seen) return `${ink.yellow('Pending')}  0/${replicas} ready`;
-  const stale = seen.observedGeneration < metadata.generation ? ink.dim('  (of an earlier generation)') : '';
-  const placements = seen.placements.map(({ replica, state, health }) => `${replica}:${state}/${health}`).join(' ');
-  const rest = plain([placements, seen.message].filter(Boolean).join('  '));
-  return `${paintState(ink, seen.phase)}  ${seen.readyReplicas}/${replicas} ready  ${rest}${stale}`;
+function formatStatusLine({ ink }: Session, { status: current, replicas, metadata }: DeploymentView): string {
+  if (!current) return `${ink.yellow('Pending')}  0/${replicas} ready`;
+  const stale = current.observedGeneration < metadata.generation ? ink.dim('  (of an earlier generation)') : '';
+  const placements = current.placements.map(({ replica, state, health }) => `${replica}:${state}/${health}`).join(' ');
+  const rest = plain([placements, current.message].filter(Boolean).join('  '));
+  return `${paintState(ink, current.phase)}  ${current.readyReplicas}/${replicas} ready  ${rest}${stale}`;
 }
 
 /** The whole status, as lines. */
-function statusText(session: Session, view: DeploymentView, nodeName: (id: string) => string): string {
+function formatStatus(session: Session, view: DeploymentView, nodeName: (id: string) => string): string {
   const { ink } = session;
   const rows = (view.status?.placements ?? []).map(({ replica, nodeId, state, health, restarts }) => {
-    const where = nodeId ? nodeName(nodeId) : 'no node yet';
-    return `  replica ${replica}  ${plain(where)}  ${paintState(ink, plain(state))}  ${paintState(ink, plain(health))}  ${formatCount(restarts, 'restart')}\n`;
+    const node = plain(nodeId ? nodeName(nodeId) : 'no node yet');
+    const states = [state, health].map(word => paintState(ink, plain(word))).join('  ');
+    return `  replica ${replica}  ${node}  ${states}  ${formatCount(restarts, 'restart')}\n`;
   });
-  return `${ink.bold(view.name)}  ${statusLine(session, view)}\n${rows.join('')}`;
+  return `${ink.bold(view.name)}  ${formatStatusLine(session, view)}\n${rows.join('')}`;
 }

@@ -6,26 +6,32 @@ export interface Cell {
   readonly paint?: (text: string) => string;
 }
 
+export type Row = readonly (Cell | string)[];
+
 const GAP = '   ';
 const NARROWEST = 8;
 
 /**
  * Lays rows out in aligned columns.
  *
- * Given a width, the widest columns are cut until every row fits on one line; a cut is marked by `…`. Without one
- * nothing is cut, because a program is reading.
+ * Given a width, the widest columns are cut until every row fits on one line; a cut is marked by `…`. Without a width, for
+ * programs that read the output, nothing is cut.
  */
-export function table(titles: readonly string[], rows: readonly (readonly Cell[])[], width?: number): string {
-  const all: readonly (readonly Cell[])[] = [titles.map(text => ({ text })), ...rows.map(safe)];
+export function table(titles: readonly string[], rows: readonly Row[], width?: number): string {
+  const all = [titles, ...rows].map(row => row.map(toPlainCell));
   const natural = titles.map((_, column) => Math.max(...all.map(row => (row[column]?.text ?? '').length)));
   const widths = width === undefined ? natural : fit(natural, width);
-  return all.map(row => `${line(row, widths)}\n`).join('');
+  return all.map(row => `${formatRow(row, widths)}\n`).join('');
 }
 
-function line(row: readonly Cell[], widths: readonly number[]): string {
+function toPlainCell(cell: Cell | string): Cell {
+  return typeof cell === 'string' ? { text: plain(cell) } : { ...cell, text: plain(cell.text) };
+}
+
+function formatRow(row: readonly Cell[], widths: readonly number[]): string {
   const last = row.length - 1;
   return row
-    .map(({ text, paint = same }, column) => {
+    .map(({ text, paint = (unpainted: string) => unpainted }, column) => {
       const size = widths[column]!;
       const shown = text.length > size ? `${text.slice(0, size - 1)}…` : text;
       return column === last ? paint(shown) : paint(shown) + ' '.repeat(size - shown.length);
@@ -40,15 +46,7 @@ function fit(natural: readonly number[], width: number): readonly number[] {
   while (spare() < 0) {
     const widest = widths.indexOf(Math.max(...widths));
     if (widths[widest]! <= NARROWEST) break;
-    widths[widest] = Math.max(NARROWEST, widths[widest]! - 1);
+    widths[widest]!--;
   }
   return widths;
-}
-
-function safe(row: readonly Cell[]): readonly Cell[] {
-  return row.map(cell => ({ ...cell, text: plain(cell.text) }));
-}
-
-function same(text: string): string {
-  return text;
 }

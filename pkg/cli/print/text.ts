@@ -1,14 +1,13 @@
 import picocolors from 'picocolors';
 
-/** A text without control characters: output of a server or a container must not drive the terminal. */
+/** Replaces control characters: output of a server or a container must not control the terminal. */
 export function plain(text: string): string {
   return text.replace(/\p{Cc}+/gu, ' ');
 }
 
 /** Output formats. `table` and `wide` are for people; the others are for programs. */
-export type OutputFormat = 'table' | 'wide' | 'json' | 'yaml' | 'name';
-
-export const formats: readonly OutputFormat[] = ['table', 'wide', 'json', 'yaml', 'name'];
+export const outputFormats = ['table', 'wide', 'json', 'yaml', 'name'] as const;
+export type OutputFormat = (typeof outputFormats)[number];
 
 /** A whole document, for programs. */
 export async function formatDocument(value: unknown, format: 'json' | 'yaml'): Promise<string> {
@@ -30,7 +29,7 @@ export function formatAge(since: string | undefined, now: number): string {
   return Number.isNaN(at) ? '-' : formatSpan(now - at);
 }
 
-/** A length of time for people. The second unit is shown only while it matters. */
+/** A duration for people. The second unit is shown only while the first is below ten. */
 export function formatSpan(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));
   const largest = units.findIndex(([, size]) => seconds >= size);
@@ -43,26 +42,21 @@ export function formatSpan(ms: number): string {
   return rest > 0 ? `${count}${name}${rest}${next![0]}` : `${count}${name}`;
 }
 
-type Ink = 'red' | 'green' | 'yellow' | 'cyan' | 'dim' | 'bold';
+/** Functions that colour a text, or return it unchanged. */
+export type Paint = Readonly<Record<'red' | 'green' | 'yellow' | 'cyan' | 'dim' | 'bold', (text: string) => string>>;
 
-/** Colours a text, or leaves it as it is. */
-export type Paint = Readonly<Record<Ink, (text: string) => string>>;
-
-export function paint(colours: boolean): Paint {
-  const { red, green, yellow, cyan, dim, bold } = picocolors.createColors(colours);
-  return { red, green, yellow, cyan, dim, bold };
-}
+export const paint: (colours: boolean) => Paint = picocolors.createColors;
 
 const good = new Set(['Running', 'Stopped', 'ready', 'healthy', 'running', 'True', 'info']);
 const bad = new Set(['Failed', 'Degraded', 'Unschedulable', 'failed', 'unhealthy', 'exited', 'False', 'warning']);
 
-/** The colour for a word of state, by what it means. */
+/** The colour for a state: green for good, red for bad, yellow for all others. */
 export function inkFor(ink: Paint, word: string): (text: string) => string {
   if (good.has(word)) return ink.green;
   return bad.has(word) ? ink.red : ink.yellow;
 }
 
-/** A word of state in its colour. */
+/** A state in its colour. */
 export function paintState(ink: Paint, word: string): string {
   return inkFor(ink, word)(word);
 }
