@@ -1,4 +1,3 @@
-import { listReadableKinds, toResource } from './routes/kind-routes.js';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
 import { type DeploymentLimits, emptyFacts, optionalFields, supportedFields } from '../crds/deployment/index.js';
@@ -18,14 +17,12 @@ import { createHostFilter } from './http/hosts.js';
 import type { RequestRejection } from './http/reply.js';
 import { checkRoutes, type Route } from './http/route.js';
 import { Pipeline } from './pipeline.js';
-import { defineDeploymentIndex, deploymentResource } from './routes/deployment/view.js';
-import { allRoutes } from './routes/index.js';
+import { defineDeploymentIndex } from './routes/deployment/view.js';
+import { allRoutes, listReaders } from './routes/index.js';
 import { defineTokenIndex } from './routes/token/routes.js';
 import { AssignmentStreams } from './stream/assignments.js';
 import { LogRendezvous } from './stream/logs.js';
 import { OpenStreams } from './stream/open-streams.js';
-import { eventResource } from './routes/event/routes.js';
-import { nodeResource } from './routes/node/view.js';
 import { WatchHub } from './watch/watch-hub.js';
 
 /** The API, without the socket it listens on. */
@@ -94,17 +91,16 @@ function createEnv(deps: ApiDeps, url: () => string): ApiEnv {
   const streams = new OpenStreams({ cache, clock, metrics });
   const placementPolicy = toPlacementPolicy(settings);
   const limits = readLimits(settings);
-  const own = [deploymentResource, eventResource, nodeResource({ cache, lastHeartbeatAt })];
-  const common = listReadableKinds(deps.kinds)
-    .filter(({ range, operations }) => operations.includes('watch') && !own.some(each => each.range === range))
-    .map(toResource);
-  const resources = [...own, ...common];
+  const readers = listReaders({ cache, lastHeartbeatAt }, deps.kinds);
+  const watched = readers.filter(({ kind }) => kind.operations.includes('watch'));
+  const resources = watched.map(({ resource }) => resource);
   return {
     ...deps,
     rateLimiter: new RateLimiter(clock, settings),
     events,
     eventLeases,
     lastHeartbeatAt,
+    readers,
     dispatcher,
     streams,
     assignments: new AssignmentStreams({ dispatcher, streams, clock }),

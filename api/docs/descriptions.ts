@@ -1,5 +1,7 @@
+import { getOperationRoute, type Kind, type KindOperation } from '../../crds/kind/index.js';
 import type { RejectionCode } from '../../crds/rejections/index.js';
-import type { RouteDescription } from '../../crds/schemas/index.js';
+import { getAnswerName, type RouteDescription } from '../../crds/schemas/index.js';
+import type { Route } from '../http/route.js';
 import { documentCodes } from './route-codes.js';
 
 /** What the route table does not say of a route: what it is for, what it takes and answers, and what it refuses. */
@@ -14,35 +16,14 @@ const made = { status: 201, component: 'Object' } as const;
 const ifMatch = ['If-Match'] as const;
 const nodeCodes = ['resource_not_found', 'outcome_unknown'] as const;
 
-/** Every route, as `METHOD path`. One that is missing keeps the document from being made. */
-export const descriptions: Readonly<Record<string, RouteNotes>> = {
-  'GET /api/v1/deployments': {
-    summary: 'Lists the tenant’s deployments, or follows them',
-    answer: { status: 200, component: 'DeploymentAnswerList' },
-    codes: ['watch_expired'],
-  },
-  'POST /api/v1/deployments': {
-    summary: 'Creates a deployment',
-    body: 'Deployment',
-    answer: { status: 201, component: 'DeploymentAnswer' },
-    codes: documentCodes.deploymentCreate,
-  },
-  'GET /api/v1/deployments/{name}': {
-    summary: 'Shows a deployment with its status',
-    answer: { status: 200, component: 'DeploymentAnswer' },
-    codes: ['deployment_not_found'],
-  },
-  'PUT /api/v1/deployments/{name}': {
-    summary: 'Changes a deployment: sent fields replace, others stay, null removes',
-    headers: ifMatch,
-    body: 'DeploymentChange',
-    answer: { status: 200, component: 'DeploymentAnswer' },
-    codes: documentCodes.deploymentChange,
-  },
+/**
+ * What the descriptor of a kind does not say of a route, as `METHOD path`: the codes of writes, and all about routes that
+ * are no operation of a kind. A route that neither describes keeps the document from being made.
+ */
+export const descriptions: Readonly<Record<string, Partial<RouteNotes>>> = {
+  'POST /api/v1/deployments': { codes: documentCodes.deploymentCreate },
+  'PUT /api/v1/deployments/{name}': { codes: documentCodes.deploymentChange },
   'DELETE /api/v1/deployments/{name}': {
-    summary: 'Asks for a deployment and its containers to go',
-    headers: ifMatch,
-    answer: { status: 200, component: 'DeploymentAnswer' },
     codes: [
       'deployment_not_found',
       'revision_mismatch',
@@ -64,15 +45,12 @@ export const descriptions: Readonly<Record<string, RouteNotes>> = {
   'GET /api/v1/scheduler/regions': { summary: 'The declared regions, and whether they are enforced', answer: object },
 
   'PUT /api/v1/secrets/{namespace}/{resource}': {
-    summary: 'Writes the next version of a credential; no value is ever answered',
     body: 'SecretWrite',
     answer: made,
     otherwise: [object],
     codes: documentCodes.secretWrite,
   },
   'DELETE /api/v1/secrets/{namespace}/{resource}': {
-    summary: 'Destroys a credential that nothing refers to',
-    answer: object,
     codes: [
       'secret_in_use',
       'secret_rotation_open',
@@ -102,26 +80,9 @@ export const descriptions: Readonly<Record<string, RouteNotes>> = {
     codes: documentCodes.rotation,
   },
 
-  'POST /api/v1/jobs': {
-    summary: 'Judges a job; only with dryRun, until jobs are carried out',
-    body: 'Job',
-    answer: object,
-    codes: documentCodes.job,
-  },
-  'POST /api/v1/networks': {
-    summary: 'Judges a network; only with dryRun, until networks are carried out',
-    body: 'Network',
-    answer: object,
-    codes: documentCodes.network,
-  },
-  'GET /api/v1/events': {
-    summary: 'What happened, oldest first, or as it happens',
-    answer: { status: 200, component: 'EventList' },
-    codes: ['watch_expired'],
-  },
+  'POST /api/v1/jobs': { codes: documentCodes.job },
+  'POST /api/v1/networks': { codes: documentCodes.network },
 
-  'GET /api/v1/nodes': { summary: 'Lists the tenant’s nodes, or follows them', answer: list, codes: ['watch_expired'] },
-  'GET /api/v1/nodes/{id}': { summary: 'Shows a node, by its id or its name', answer: object },
   'POST /api/v1/nodes/join-tokens': {
     summary: 'Mints a token with which one machine may enrol',
     body: 'JoinTokenRequest',
@@ -129,9 +90,7 @@ export const descriptions: Readonly<Record<string, RouteNotes>> = {
     codes: documentCodes.request,
   },
   'POST /api/v1/nodes': {
-    summary: 'Enrols a machine, with a join token',
     body: 'Enrolment',
-    answer: made,
     codes: [
       ...documentCodes.request,
       'label_invalid',
@@ -156,8 +115,6 @@ export const descriptions: Readonly<Record<string, RouteNotes>> = {
     codes: [...nodeCodes, 'node_is_control_plane', 'node_in_use'],
   },
   'DELETE /api/v1/nodes/{id}': {
-    summary: 'Forgets a node that holds nothing',
-    answer: object,
     codes: [...nodeCodes, 'node_in_use', 'node_is_control_plane', 'revision_mismatch'],
   },
   'DELETE /api/v1/nodes/{nodeName}/claim': {
@@ -172,14 +129,7 @@ export const descriptions: Readonly<Record<string, RouteNotes>> = {
     codes: [...nodeCodes, 'node_claims_full'],
   },
 
-  'POST /api/v1/tenants': {
-    summary: 'Makes a tenant',
-    body: 'TenantRequest',
-    answer: made,
-    codes: documentCodes.request,
-  },
-  'GET /api/v1/tenants': { summary: 'Lists tenants', answer: list },
-  'GET /api/v1/tenants/{tenant}': { summary: 'Shows a tenant', answer: object },
+  'POST /api/v1/tenants': { codes: documentCodes.request },
   'GET /api/v1/tenants/{tenant}/quotas': { summary: 'What a tenant may have, and what it has', answer: object },
   'PUT /api/v1/tenants/{tenant}/quotas': {
     summary: 'Sets what a tenant may have',
@@ -187,14 +137,8 @@ export const descriptions: Readonly<Record<string, RouteNotes>> = {
     answer: object,
     codes: [...documentCodes.request, ...nodeCodes],
   },
-  'POST /api/v1/tokens': {
-    summary: 'Mints a token; its text is answered once and kept nowhere',
-    body: 'TokenRequest',
-    answer: made,
-    codes: documentCodes.request,
-  },
-  'GET /api/v1/tokens': { summary: 'Lists tokens, without their secrets', answer: list },
-  'DELETE /api/v1/tokens/{id}': { summary: 'Ends a token at once', answer: object, codes: nodeCodes },
+  'POST /api/v1/tokens': { codes: documentCodes.request },
+  'DELETE /api/v1/tokens/{id}': { codes: nodeCodes },
 
   'POST /agent/v1/heartbeat': {
     summary: 'An agent says that it is there',
@@ -248,3 +192,60 @@ export const descriptions: Readonly<Record<string, RouteNotes>> = {
   'GET /docs/api': { summary: 'This interface, for people', answer: ok },
   'GET /openapi.json': { summary: 'This interface, for programs', answer: object },
 };
+
+/** What the descriptor of a kind says of a route: what the operation does, what it takes, and what it answers. */
+export function describeOperation({ method, path }: Route, known: readonly Kind[]): Partial<RouteNotes> {
+  for (const kind of known) {
+    const operation = kind.operations.find(each => {
+      const route = getOperationRoute(kind, each);
+      return kind.path !== undefined && route.method === method && route.path === path;
+    });
+    if (operation) {
+      const notes = describers[operation](kind);
+      return { ...notes, summary: kind.summaries?.[operation] ?? notes.summary };
+    }
+  }
+  return {};
+}
+
+const describeList = (kind: Kind): RouteNotes => {
+  const isWatched = kind.operations.includes('watch');
+  return {
+    summary: `Lists ${kind.scope === 'tenant' ? 'the tenant’s ' : ''}${kind.plural}${isWatched ? ', or follows them' : ''}`,
+    answer: { status: 200, component: `${getAnswerName(kind)}List` },
+    codes: isWatched ? ['watch_expired'] : [],
+  };
+};
+
+const describers: Readonly<Record<KindOperation, (kind: Kind) => RouteNotes>> = {
+  list: describeList,
+  watch: describeList,
+  get: kind => ({
+    summary: `Shows ${withArticle(kind)}${kind.statusRange === undefined ? '' : ' with its status'}`,
+    answer: { status: 200, component: getAnswerName(kind) },
+    codes: [kind.notFound ?? 'resource_not_found'],
+  }),
+  create: kind => ({
+    ...(kind.isSupported
+      ? { summary: `Creates ${withArticle(kind)}`, answer: { status: 201, component: getAnswerName(kind) } }
+      : {
+          summary: `Judges ${withArticle(kind)}; only with dryRun, until ${kind.plural} are carried out`,
+          answer: object,
+        }),
+    body: kind.body ? kind.kind : `${kind.kind}Request`,
+  }),
+  update: kind => ({
+    summary: `Changes ${withArticle(kind)}: sent fields replace, others stay, null removes`,
+    ...(kind.body && { headers: ifMatch, body: `${kind.kind}Change` }),
+    answer: { status: 200, component: getAnswerName(kind) },
+  }),
+  delete: kind => ({
+    summary: `Deletes ${withArticle(kind)}`,
+    ...(kind.body && { headers: ifMatch }),
+    answer: { status: 200, component: getAnswerName(kind) },
+  }),
+};
+
+function withArticle({ singular }: Kind): string {
+  return `${/^[aeiou]/.test(singular) ? 'an' : 'a'} ${singular}`;
+}

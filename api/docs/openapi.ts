@@ -1,17 +1,11 @@
 import type { Kind } from '../../crds/kind/index.js';
 import { kinds } from '../../crds/kinds/index.js';
-import {
-  getAnswerName,
-  type JsonSchema,
-  renderOpenApi,
-  type RouteAnswer,
-  type RouteDescription,
-} from '../../crds/schemas/index.js';
+import { type JsonSchema, renderOpenApi, type RouteAnswer, type RouteDescription } from '../../crds/schemas/index.js';
 import { BrokenInvariantFault } from '../../pkg/fault/index.js';
 import { version } from '../../pkg/version/index.js';
 import { listTokenKinds, type Route } from '../http/route.js';
 import { pipelineCodes } from './route-codes.js';
-import { descriptions, type RouteNotes } from './descriptions.js';
+import { descriptions, describeOperation } from './descriptions.js';
 import { escaped, page } from './html.js';
 
 /** The OpenAPI document of these routes. Throws when one of them is not described. */
@@ -28,12 +22,16 @@ const DRY_RUN: RouteAnswer = { status: 200, component: 'DryRun' };
 /** All that is to be said of one route: its row, its description, and what the pipeline may refuse it with. */
 export function describeRoute(route: Route, known: readonly Kind[] = kinds): RouteDescription {
   const { method, path, access, query, tenant } = route;
-  const described = descriptions[`${method} ${path}`] ?? describeKindRoute(route, known);
-  if (!described) throw new BrokenInvariantFault(`${method} ${path} is not described in api/docs/descriptions.ts`);
-  const { codes = [], headers = [], otherwise = [], ...rest } = described;
+  const notes = { ...describeOperation(route, known), ...descriptions[`${method} ${path}`] };
+  const { summary, answer, codes = [], headers = [], otherwise = [], ...rest } = notes;
+  if (summary === undefined || !answer) {
+    throw new BrokenInvariantFault(`${method} ${path} is not described in api/docs/descriptions.ts`);
+  }
   const chooses = tenant !== 'none' && !headers.includes('X-Tenant-ID') ? ['X-Tenant-ID'] : [];
   return {
     ...rest,
+    summary,
+    answer,
     method,
     path,
     query,
@@ -42,22 +40,6 @@ export function describeRoute(route: Route, known: readonly Kind[] = kinds): Rou
     headers: [...headers, ...chooses],
     codes: [...new Set([...codes, ...pipelineCodes(route)])],
   };
-}
-
-/** What a descriptor says of the routes that every kind reads its objects by. */
-function describeKindRoute({ method, path }: Route, known: readonly Kind[]): RouteNotes | undefined {
-  if (method !== 'GET') return undefined;
-  const listed = known.find(kind => kind.path === path);
-  if (listed) {
-    const component = `${getAnswerName(listed)}List`;
-    const isWatched = listed.operations.includes('watch');
-    const summary = `Lists the tenant’s ${listed.plural}${isWatched ? ', or follows them' : ''}`;
-    return { summary, answer: { status: 200, component }, codes: isWatched ? ['watch_expired'] : [] };
-  }
-  const shown = known.find(kind => `${kind.path}/${kind.item}` === path);
-  if (!shown) return undefined;
-  const answer = { status: 200, component: getAnswerName(shown) } as const;
-  return { summary: `Shows one of the ${shown.plural}`, answer, codes: [shown.notFound ?? 'resource_not_found'] };
 }
 
 /** The interface as a page: every endpoint, what it takes, who may call it, and every code that it refuses with. */

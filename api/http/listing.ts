@@ -1,4 +1,3 @@
-import { ranges } from '../../crds/keys/index.js';
 import type { Cache, Entry } from '../../pkg/store/index.js';
 import { type QueryParams, readInteger, rejectParameter } from './query.js';
 import { replyJsonBytes, RequestRejection } from './reply.js';
@@ -6,7 +5,9 @@ import type { Resource } from './resource.js';
 import type { ApiCall, RouteResult } from './route.js';
 
 /** The query parameters that every list knows. */
-export const LIST_QUERY = ['limit', 'continue', 'watch', 'after'] as const;
+export const PAGE_QUERY = ['limit', 'continue'] as const;
+/** Those of a list that can also be watched. */
+export const LIST_QUERY = [...PAGE_QUERY, 'watch', 'after'] as const;
 
 const LIMIT = { min: 1, max: 500, fallback: 100 };
 /** A page ends early when it has grown to this. */
@@ -31,10 +32,9 @@ export interface ListSource {
   readonly wants?: (entry: Entry) => boolean;
 }
 
-/** The objects of one kind of a tenant, as the cache has them now. */
-export function readListSource(cache: Cache, resource: Resource, tenant: string): ListSource {
+/** The objects of one kind under a prefix of its range, as the cache has them now. */
+export function readListSource(cache: Cache, resource: Resource, prefix: string): ListSource {
   const { range, joined, view, isVolatile } = resource;
-  const prefix = ranges.of(range, tenant);
   const { entries, revision } = cache.snapshot(prefix);
   if (joined === undefined) {
     return { entries, revision, prefix, view: entry => view(entry, undefined), joinedEntries: NOTHING };
@@ -55,7 +55,8 @@ export function listPage({ query }: ApiCall, source: ListSource): RouteResult {
   const from = continuedFrom(query);
   if (from instanceof RequestRejection) return from;
 
-  const { items, next } = source.joinedEntries ? kept(source, from, limit) : makePage(source, from, limit);
+  const { items, next } =
+    source.joinedEntries && !source.wants ? kept(source, from, limit) : makePage(source, from, limit);
   const continued = next === undefined ? 'null' : `"${tokenOf(next)}"`;
   return replyJsonBytes(200, [OPEN, items, Buffer.from(`],"revision":"${source.revision}","next":${continued}}`)]);
 }

@@ -14,37 +14,52 @@ import type { WatchEnv } from '../watch/open-watch.js';
 import { type AgentEnv, agentRoutes } from './agent/routes.js';
 import { logRoutes } from './deployment/logs.js';
 import { deploymentRoutes } from './deployment/routes.js';
-import { eventRoutes } from './event/routes.js';
+import { deploymentReader } from './deployment/view.js';
+import { eventReader } from './event/reader.js';
 import { type HealthEnv, healthRoutes } from './health/routes.js';
 import { jobRoutes } from './job/routes.js';
-import { listReadableKinds, readRoutes } from './kind-routes.js';
+import { createReaders, type KindReader, readRoutes } from './kind-routes.js';
 import { networkRoutes } from './network/routes.js';
 import { nodeRoutes } from './node/routes.js';
-import type { NodeEnv } from './node/view.js';
+import { type NodeEnv, nodeReader, type NodeViewEnv } from './node/view.js';
 import { rotationRoutes } from './rotation/routes.js';
 import { secretRoutes } from './secret/routes.js';
-import { tenantRoutes } from './tenant/routes.js';
-import { tokenRoutes } from './token/routes.js';
+import { tenantReader, tenantRoutes } from './tenant/routes.js';
+import { tokenReader, tokenRoutes } from './token/routes.js';
 
 /** Everything that the handlers work with. Each names the part that it needs. */
 export interface RoutesEnv extends AdmissionEnv, AgentEnv, HealthEnv, NodeEnv, WatchEnv {
   readonly lastHeartbeatAt: Map<string, number>;
+  /** What `listReaders` gives. */
+  readonly readers: readonly KindReader[];
   /** The kinds that are served; by default those of `crds/kinds`. */
   readonly kinds?: readonly Kind[];
   /** What documentation links begin with. */
   readonly baseUrl: () => string;
 }
 
+/** How each kind is listed, watched and shown. A kind that is not named here is read in the common way. */
+export function listReaders(env: NodeViewEnv, known?: readonly Kind[]): readonly KindReader[] {
+  const own = {
+    deployments: deploymentReader(env.cache),
+    events: eventReader,
+    nodes: nodeReader(env),
+    tenants: tenantReader(env),
+    tokens: tokenReader(env),
+  };
+  return createReaders(own, known);
+}
+
 /** The whole route table. */
 export function allRoutes(env: RoutesEnv): readonly Route[] {
-  const own: readonly Route[] = [
+  const routes: readonly Route[] = [
+    ...env.readers.flatMap(reader => readRoutes(env, reader)),
     ...deploymentRoutes(env),
     ...logRoutes(env),
     ...secretRoutes(env),
     ...rotationRoutes(env),
     ...jobRoutes(env),
     ...networkRoutes(env),
-    ...eventRoutes(env),
     ...nodeRoutes(env),
     ...tenantRoutes(env),
     ...tokenRoutes(env),
@@ -52,11 +67,5 @@ export function allRoutes(env: RoutesEnv): readonly Route[] {
     ...healthRoutes(env),
     ...docRoutes(env, () => routes),
   ];
-  const declared = new Set(own.map(({ method, path }) => `${method} ${path}`));
-  // What a kind does not read in its own way is read in the common way: a descriptor alone brings list, watch and get.
-  const common = listReadableKinds(env.kinds)
-    .flatMap(kind => readRoutes(env, kind))
-    .filter(({ method, path }) => !declared.has(`${method} ${path}`));
-  const routes = [...own, ...common];
   return routes;
 }

@@ -1,31 +1,25 @@
 import { expect } from 'chai';
-import { Type } from 'typebox';
 
 import { keyOf } from '../../crds/keys/index.js';
-import { defineColumns, defineKind } from '../../crds/kind/index.js';
+import { gadgetKind } from '../../crds/kind/gadget.testing.js';
+import { getOperationRoute, type Kind } from '../../crds/kind/index.js';
 import { kinds } from '../../crds/kinds/index.js';
 import { create } from '../../pkg/store/index.js';
 import { ApiLab } from '../api-lab.testing.js';
 import { WatchReader } from '../watch/watch-reader.testing.js';
 
-const gadgetKind = defineKind({
-  kind: 'Gadget',
-  singular: 'gadget',
-  plural: 'gadgets',
-  shortNames: ['gdg'],
-  description: 'A made-up kind.',
-  scope: 'tenant',
-  isSupported: true,
-  range: 'gadgets/',
-  keyParts: ['tenant', 'name'],
-  body: Type.Object({ name: Type.String(), size: Type.Integer() }, { additionalProperties: false }),
-  events: [],
-  path: '/api/v1/gadgets',
-  item: '{name}',
-  operations: ['list', 'watch', 'get'],
-  notFound: 'resource_not_found',
-  nameField: 'name',
-  columns: defineColumns<{ readonly name: string }>([{ title: 'NAME', value: ({ name }) => name }]),
+describe('the route table', () => {
+  it('serves every operation of every kind', async () => {
+    const lab = await new ApiLab().start();
+    const served = lab.api.routes.map(({ method, path }) => `${method} ${path}`);
+    for (const kind of kinds as readonly Kind[]) {
+      for (const operation of kind.operations) {
+        const { method, path } = getOperationRoute(kind, operation);
+        expect(served, `${operation} of ${kind.plural}`).to.include(`${method} ${path}`);
+      }
+    }
+    await lab.stop();
+  });
 });
 
 describe('the routes of a kind that only has a descriptor', () => {

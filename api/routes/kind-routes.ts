@@ -1,74 +1,112 @@
 import { isDnsLabel } from '../../crds/grammar/index.js';
-import { keyOf } from '../../crds/keys/index.js';
-import type { Kind } from '../../crds/kind/index.js';
+import { keyOf, ranges } from '../../crds/keys/index.js';
+import { getOperationRoute, type Kind, type KindOperation } from '../../crds/kind/index.js';
 import { kinds } from '../../crds/kinds/index.js';
 import type { Entry } from '../../pkg/store/index.js';
-import { LIST_QUERY } from '../http/listing.js';
+import { LIST_QUERY, listPage, type ListSource, PAGE_QUERY, readListSource } from '../http/listing.js';
+import { type QueryParams, readFlag } from '../http/query.js';
 import { etagHeader, rejectRequest, replyJsonBytes, RequestRejection } from '../http/reply.js';
 import { cacheView, type Resource, spliceDocument } from '../http/resource.js';
-import type { ApiCall, Route } from '../http/route.js';
-import { listOrWatch, type WatchEnv } from '../watch/open-watch.js';
+import type { ApiCall, Route, RouteResult } from '../http/route.js';
+import { openWatch, type WatchEnv } from '../watch/open-watch.js';
 
-/** What a kind reads in another way than the others. */
-export interface KindReader {
+type StoredKind = Kind & { readonly range: string };
+type RouteRights = Pick<Route, 'access' | 'tenant'>;
+
+/** How a kind is read where that is not the common way. */
+export interface ReaderOptions {
   readonly resource?: Resource;
+  /** The query parameters of the list beside the common ones. */
+  readonly query?: readonly string[];
+  /** Which objects a query selects; undefined selects all of them. */
+  readonly filter?: (
+    query: QueryParams,
+    operation: 'list' | 'watch',
+  ) => ((entry: Entry) => boolean) | RequestRejection | undefined;
+  /** The objects that a call may list; by default those of its tenant. */
+  readonly readSource?: (call: ApiCall) => ListSource;
   /** The object that a call names. */
   readonly find?: (call: ApiCall) => Entry | RequestRejection;
+  readonly listRights?: RouteRights;
+  readonly getRights?: RouteRights;
 }
 
-type Stored = Kind & { readonly range: string; readonly path: string };
+/** How the objects of one kind are listed, watched and shown. */
+export interface KindReader extends ReaderOptions {
+  readonly kind: StoredKind;
+  readonly resource: Resource;
+}
 
-/** The kinds whose objects tenants read in the common way. */
-export function listReadableKinds(known: readonly Kind[] = kinds): readonly Stored[] {
-  return known.filter(
-    (kind): kind is Stored => kind.scope === 'tenant' && kind.range !== undefined && kind.path !== undefined,
-  );
+/** The readers of all kinds whose records can be listed or shown; `options` are by the plural of a kind. */
+export function createReaders(
+  options: Readonly<Record<string, ReaderOptions>>,
+  known: readonly Kind[] = kinds,
+): readonly KindReader[] {
+  return known
+    .filter((kind): kind is StoredKind => kind.range !== undefined && kind.path !== undefined)
+    .map(kind => ({ kind, resource: toResource(kind), ...options[kind.plural] }));
 }
 
 const STATUS = Buffer.from(',"status":');
 const NO_STATUS = Buffer.from('null');
 
-/** A kind as lists and watches read it: the stored document, with the status beside it where the kind has one. */
-export function toResource({ range, statusRange }: Stored): Resource {
+/** The stored document, with its status beside it where the kind has one; a record that is no document, as it is. */
+function toResource({ range, statusRange, body }: StoredKind): Resource {
+  if (!body) return { range, view: ({ bytes }) => bytes };
   const view = cacheView((entry, status) =>
     statusRange === undefined ? spliceDocument(entry) : spliceDocument(entry, STATUS, status?.bytes ?? NO_STATUS),
   );
   return { range, view, ...(statusRange !== undefined && { joined: statusRange }) };
 }
 
+const RIGHTS: Readonly<Record<Kind['scope'], RouteRights>> = {
+  tenant: { access: { tenant: 'viewer', admin: true }, tenant: 'own' },
+  platform: { access: { admin: true }, tenant: 'none' },
+};
+
 /** The routes that list, watch and show the objects of a kind, as far as its descriptor names these operations. */
-export function readRoutes(env: WatchEnv, kind: Stored, own: KindReader = {}): readonly Route[] {
-  const { path, item, operations } = kind;
-  const resource = own.resource ?? toResource(kind);
-  const find = own.find ?? (call => findObject(env, kind, call));
-  const common = { method: 'GET', access: { tenant: 'viewer', admin: true }, tenant: 'own', body: 'none' } as const;
-  const isWatched = operations.includes('watch');
-  const list: Route = {
-    ...common,
-    path,
-    query: isWatched ? LIST_QUERY : ['limit', 'continue'],
-    handle: call => listOrWatch(env, call, resource),
-  };
-  const get: Route = {
-    ...common,
-    path: `${path}/${item ?? '{name}'}`,
-    query: [],
-    handle: async call => {
-      await env.cache.barrier();
-      const entry = find(call);
-      if (entry instanceof RequestRejection) return entry;
-      const { range, joined, view } = resource;
-      const status = joined === undefined ? undefined : env.cache.get(joined + entry.key.slice(range.length));
-      return replyJsonBytes(200, view(entry, status), etagHeader(entry.revision));
-    },
-  };
-  return [...(operations.includes('list') ? [list] : []), ...(operations.includes('get') ? [get] : [])];
+export function readRoutes(env: WatchEnv, reader: KindReader): readonly Route[] {
+  const { kind, query = [], listRights = RIGHTS[kind.scope], getRights = RIGHTS[kind.scope] } = reader;
+  const has = (operation: KindOperation) => kind.operations.includes(operation);
+  const known = [...(has('watch') ? LIST_QUERY : PAGE_QUERY), ...query];
+  const list = { ...getOperationRoute(kind, 'list'), ...listRights, query: known, body: 'none' } as const;
+  const get = { ...getOperationRoute(kind, 'get'), ...getRights, query: [], body: 'none' } as const;
+  return [
+    ...(has('list') ? [{ ...list, handle: (call: ApiCall) => listOrWatch(env, call, reader) }] : []),
+    ...(has('get') ? [{ ...get, handle: (call: ApiCall) => show(env, call, reader) }] : []),
+  ];
 }
 
-function findObject({ cache }: WatchEnv, kind: Stored, call: ApiCall) {
-  const { notFound, item = '{name}' } = kind;
-  const parameter = item.slice(1, -1);
-  const name = call.params[parameter]!;
-  const entry = isDnsLabel(name) ? cache.get(keyOf(kind, call.tenant, name)) : undefined;
-  return entry ?? rejectRequest(notFound === 'deployment_not_found' ? notFound : 'resource_not_found', parameter, name);
+async function listOrWatch(env: WatchEnv, call: ApiCall, reader: KindReader): Promise<RouteResult> {
+  const { kind, resource, filter, readSource } = reader;
+  const isWatch = readFlag(call.query, 'watch');
+  if (isWatch instanceof RequestRejection) return isWatch;
+  const wants = filter?.(call.query, isWatch ? 'watch' : 'list');
+  if (wants instanceof RequestRejection) return wants;
+  if (isWatch) return openWatch(env, call, resource, wants);
+
+  await env.cache.barrier();
+  const prefix = isOwned(kind) ? ranges.of(kind.range, call.tenant) : kind.range;
+  const source = readSource?.(call) ?? readListSource(env.cache, resource, prefix);
+  return listPage(call, wants ? { ...source, wants } : source);
+}
+
+async function show(env: WatchEnv, call: ApiCall, { kind, resource, find }: KindReader): Promise<RouteResult> {
+  await env.cache.barrier();
+  const entry = find ? find(call) : findObject(env, call, kind);
+  if (entry instanceof RequestRejection) return entry;
+  const { range, joined, view } = resource;
+  const status = joined === undefined ? undefined : env.cache.get(joined + entry.key.slice(range.length));
+  return replyJsonBytes(200, view(entry, status), etagHeader(entry.revision));
+}
+
+function findObject({ cache }: WatchEnv, call: ApiCall, kind: StoredKind): Entry | RequestRejection {
+  const [parameter, name] = Object.entries(call.params)[0]!;
+  const segments = isOwned(kind) ? [call.tenant, name] : [name];
+  const entry = isDnsLabel(name) ? cache.get(keyOf(kind, ...segments)) : undefined;
+  return entry ?? rejectRequest(kind.notFound ?? 'resource_not_found', parameter, name);
+}
+
+function isOwned({ keyParts }: Kind): boolean {
+  return keyParts?.[0] === 'tenant';
 }

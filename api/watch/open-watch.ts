@@ -1,7 +1,6 @@
 import { ranges } from '../../crds/keys/index.js';
 import type { Cache, Entry } from '../../pkg/store/index.js';
-import { listPage, readListSource } from '../http/listing.js';
-import { readFlag, rejectParameter } from '../http/query.js';
+import { rejectParameter } from '../http/query.js';
 import { NDJSON_TYPE, rejectRequest, RequestRejection, SSE_TYPE } from '../http/reply.js';
 import type { Resource } from '../http/resource.js';
 import type { ApiCall, RouteResult } from '../http/route.js';
@@ -16,15 +15,6 @@ export interface WatchEnv {
   readonly cache: Cache;
   readonly streams: OpenStreams;
   readonly watchHub: WatchHub;
-}
-
-/** Answers a list of one kind, or a watch of it when the query asks for one. */
-export async function listOrWatch(env: WatchEnv, call: ApiCall, resource: Resource): Promise<RouteResult> {
-  const isWatch = readFlag(call.query, 'watch');
-  if (isWatch instanceof RequestRejection) return isWatch;
-  if (isWatch) return openWatch(env, call, resource);
-  await env.cache.barrier();
-  return listPage(call, readListSource(env.cache, resource, call.tenant));
 }
 
 /** Answers a watch: from the cursor that the client names, or from the current state on. */

@@ -89,6 +89,7 @@ export const deploymentKind = defineKind({
   path: '/api/v1/deployments',
   item: '{name}',
   operations: ['list', 'watch', 'get', 'create', 'update', 'delete'],
+  summaries: { delete: 'Requests the deletion of a deployment and its containers' },
   notFound: 'deployment_not_found',
   nameField: 'name',
   columns: defineColumns<DeploymentView>([

@@ -18,6 +18,12 @@ import type { RejectionCode } from '../rejections/index.js';
 /** What can be done with a kind over the API. `watch` is the stream of its list. */
 export type KindOperation = 'list' | 'watch' | 'get' | 'create' | 'update' | 'delete';
 
+/** A line of the route table, as far as a descriptor decides it. */
+export interface OperationRoute {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  readonly path: string;
+}
+
 /** One column of a table of objects. `View` is the object as the API shows it. */
 export interface Column<View> {
   readonly title: string;
@@ -81,11 +87,13 @@ export interface Kind {
 
   /** `/api/v1/deployments`: where objects are listed and created. */
   readonly path?: string;
-  /** The parameters that follow the path of one object: `{name}`. */
+  /** The parameters that follow the path of one object; `{name}` when absent. */
   readonly item?: string;
   readonly operations: readonly KindOperation[];
+  /** What an operation does, where the sentence that all kinds share says too little. */
+  readonly summaries?: Readonly<Partial<Record<KindOperation, string>>>;
   /** What a client who names an object that does not exist is refused with. */
-  readonly notFound?: RejectionCode;
+  readonly notFound?: Extract<RejectionCode, `${'resource' | 'deployment' | 'volume_snapshot'}_not_found`>;
   /** The columns of the table of objects; a kind without columns is not listed by the command line. */
   readonly columns: readonly Column<never>[];
   /** What the command line names an object by. */
@@ -100,4 +108,12 @@ export function defineKind<const Given extends Kind>(kind: Given): Given {
 /** Declares the columns of a kind's table for the form in which the API shows its objects. */
 export function defineColumns<View>(columns: readonly Column<View>[]): readonly Column<never>[] {
   return columns;
+}
+
+const METHODS = { list: 'GET', watch: 'GET', get: 'GET', create: 'POST', update: 'PUT', delete: 'DELETE' } as const;
+
+/** The route of an operation: `PUT /api/v1/deployments/{name}`. A watch is requested at the route of the list. */
+export function getOperationRoute({ path = '', item = '{name}' }: Kind, operation: KindOperation): OperationRoute {
+  const isAboutAll = operation === 'list' || operation === 'watch' || operation === 'create';
+  return { method: METHODS[operation], path: isAboutAll ? path : `${path}/${item}` };
 }

@@ -47,6 +47,11 @@ export const nodeKind = defineKind({
   path: '/api/v1/nodes',
   item: '{id}',
   operations: ['list', 'watch', 'get', 'create', 'delete'],
+  summaries: {
+    get: 'Shows a node, by its id or its name',
+    create: 'Enrols a machine, with a join token',
+    delete: 'Deletes a node on which nothing runs',
+  },
   notFound: 'resource_not_found',
   nameField: 'name',
   columns: defineColumns<NodeView>([

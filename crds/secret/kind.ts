@@ -25,6 +25,10 @@ export const secretKind = defineKind({
   path: '/api/v1/secrets',
   item: '{namespace}/{resource}',
   operations: ['update', 'delete'],
+  summaries: {
+    update: 'Writes the next version of a credential; no value is ever answered',
+    delete: 'Destroys a credential that nothing refers to',
+  },
   nameField: 'name',
   columns: [],
 });

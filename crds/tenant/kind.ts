@@ -43,6 +43,11 @@ export const tokenKind = defineKind({
   path: '/api/v1/tokens',
   item: '{id}',
   operations: ['list', 'create', 'delete'],
+  summaries: {
+    list: 'Lists tokens, without their secrets',
+    create: 'Mints a token; its text is answered once and not stored',
+    delete: 'Revokes a token at once',
+  },
   notFound: 'resource_not_found',
   nameField: 'id',
   columns: defineColumns<Omit<StoredToken, 'digest'>>([

@@ -1,25 +1,10 @@
 import { expect } from 'chai';
 import { Command } from 'commander';
 
-import { defineColumns, defineKind } from '../../crds/kind/index.js';
+import { gadgetKind } from '../../crds/kind/gadget.testing.js';
 import { kinds } from '../../crds/kinds/index.js';
 import { renderCompletion } from './commands/completion.js';
 import { findKind } from './kinds.js';
-
-const gadgetKind = defineKind({
-  kind: 'Gadget',
-  singular: 'gadget',
-  plural: 'gadgets',
-  shortNames: ['gdg'],
-  description: 'A made-up kind.',
-  scope: 'tenant',
-  isSupported: true,
-  events: [],
-  path: '/api/v1/gadgets',
-  operations: ['list'],
-  nameField: 'name',
-  columns: defineColumns<{ readonly name: string }>([{ title: 'NAME', value: ({ name }) => name }]),
-});
 
 describe('a kind that only has a descriptor, on the command line', () => {
   const known = [...kinds, gadgetKind];
@@ -27,7 +12,7 @@ describe('a kind that only has a descriptor, on the command line', () => {
   it('is listed under each of its names, with its columns', () => {
     const listed = findKind('gdg', known);
     expect(listed).to.include({ path: '/api/v1/gadgets', speaker: 'tenant' });
-    expect(listed.columns.map(({ title }) => title)).to.deep.equal(['NAME']);
+    expect(listed.columns.map(({ title }) => title)).to.deep.equal(['NAME', 'SIZE']);
     expect(listed.nameOf({ name: 'first' })).to.equal('first');
   });
 

@@ -5,21 +5,15 @@ import { toExplanationView } from '../../admission/dry-run.js';
 import type { AdmissionEnv, PlacementEnv } from '../../admission/env.js';
 import { replyJson, RequestRejection } from '../../http/reply.js';
 import { type ApiCall, defineRoute, type Route, type RouteResult } from '../../http/route.js';
-import type { WatchEnv } from '../../watch/open-watch.js';
-import { readRoutes } from '../kind-routes.js';
-import { deploymentResource, findDeployment, loadDeployment } from './view.js';
+import { loadDeployment } from './view.js';
 import { createDeployment, deleteDeployment, replaceDeployment } from './write.js';
 
 const COLLECTION = deploymentKind.path;
 const ONE = `${COLLECTION}/${deploymentKind.item}`;
 
 /** Deployments: the workloads that tenants declare, and the explanation of their placement. */
-export function deploymentRoutes(env: AdmissionEnv & WatchEnv): readonly Route[] {
+export function deploymentRoutes(env: AdmissionEnv): readonly Route[] {
   return [
-    ...readRoutes(env, deploymentKind, {
-      resource: deploymentResource,
-      find: ({ tenant, params }) => findDeployment(env.cache, tenant, params['name']!),
-    }),
     defineRoute('deployer', 'POST', COLLECTION, call => createDeployment(env, call)),
     defineRoute('deployer', 'PUT', ONE, call => replaceDeployment(env, call)),
     defineRoute('deployer', 'DELETE', ONE, call => deleteDeployment(env, call)),

@@ -4,7 +4,8 @@ import { keys, ranges } from '../../../crds/keys/index.js';
 import type { Alteration, Warning } from '../../../crds/rule/index.js';
 import type { Cache, Entry } from '../../../pkg/store/index.js';
 import { rejectRequest, RequestRejection } from '../../http/reply.js';
-import { cacheView, readUid, type Resource, spliceDocument } from '../../http/resource.js';
+import { cacheView, readUid, spliceDocument } from '../../http/resource.js';
+import type { ReaderOptions } from '../kind-routes.js';
 
 const STATUS = Buffer.from(',"status":');
 const DELETED = /"deletedAt":"/;
@@ -14,12 +15,13 @@ const DELETING = encodeInitialStatus('Deleting', 'deletion is requested');
 /** A deployment with its status, as clients see it. */
 export const deploymentView = cacheView((entry, status) => spliceDocument(entry, STATUS, statusBytes(entry, status)));
 
-/** Deployments, for lists and watches. */
-export const deploymentResource: Resource = {
-  range: ranges.deployments,
-  joined: ranges.statuses,
-  view: deploymentView,
-};
+/** A deployment without a status is shown as pending, and is found by its name or its id. */
+export function deploymentReader(cache: Cache): ReaderOptions {
+  return {
+    resource: { range: ranges.deployments, joined: ranges.statuses, view: deploymentView },
+    find: ({ tenant, params }) => findDeployment(cache, tenant, params['name']!),
+  };
+}
 
 /** The answer to a write: the deployment, and everything that the server added or remarked. */
 export function renderWritten(

@@ -12,22 +12,19 @@ import { replyDryRun } from '../../admission/dry-run.js';
 import { retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
 import { etagHeader, rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
 import { type ApiCall, defineRoute, type Route, type RouteResult } from '../../http/route.js';
-import type { WatchEnv } from '../../watch/open-watch.js';
-import { readRoutes } from '../kind-routes.js';
 import { storeToken, toTokenResponse } from '../token/token.js';
 import { nodeClaimRoutes } from './claims.js';
 import { enrol } from './enrol.js';
-import { findNode, loadNode, type NodeEnv, nodeResource, toNodeResponse } from './view.js';
+import { loadNode, type NodeEnv, toNodeResponse } from './view.js';
 
 const JOIN_SECONDS = 15 * 60;
 const NODES = nodeKind.path;
 
 /** Nodes: the machines that tenants have enrolled, and the orders of administrators about them. */
-export function nodeRoutes(env: NodeEnv & WatchEnv): readonly Route[] {
+export function nodeRoutes(env: NodeEnv): readonly Route[] {
   const order = (name: string, update: UpdateOrders) =>
     defineRoute('admin', 'POST', `${NODES}/{id}/${name}`, call => orderNode(env, call, update), { body: 'none' });
   return [
-    ...readRoutes(env, nodeKind, { resource: nodeResource(env), find: call => findNode(env, call) }),
     defineRoute('admin', 'POST', `${NODES}/join-tokens`, call => createJoinToken(env, call)),
     defineRoute({ join: true }, 'POST', NODES, call => enrol(env, call), { query: [] }),
     order('drain', drain),

@@ -14,7 +14,7 @@ import type { EventEnv, QuotaEnv } from '../../admission/env.js';
 import type { ApiCall } from '../../http/route.js';
 import type { TokenEnv } from '../token/token.js';
 import { rejectRequest, RequestRejection } from '../../http/reply.js';
-import type { Resource } from '../../http/resource.js';
+import type { ReaderOptions } from '../kind-routes.js';
 
 /** A node as clients see it. */
 export interface NodeResponse {
@@ -69,14 +69,17 @@ export function toNodeResponse(env: NodeViewEnv, entry: Entry, statusEntry: Entr
   };
 }
 
-/** Nodes, for lists and watches. */
-export function nodeResource(env: NodeViewEnv): Resource {
+/** Nodes are shown by a view of their own, and found by id or by name. */
+export function nodeReader(env: NodeViewEnv): ReaderOptions {
   return {
-    range: ranges.nodes,
-    joined: ranges.nodeStatuses,
-    // The free capacity changes without the node.
-    isVolatile: true,
-    view: (entry, status) => Buffer.from(JSON.stringify(toNodeResponse(env, entry, status))),
+    resource: {
+      range: ranges.nodes,
+      joined: ranges.nodeStatuses,
+      // The free capacity changes without the node.
+      isVolatile: true,
+      view: (entry, status) => Buffer.from(JSON.stringify(toNodeResponse(env, entry, status))),
+    },
+    find: call => findNode(env, call),
   };
 }
 

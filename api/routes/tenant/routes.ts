@@ -1,4 +1,4 @@
-import { keys, ranges } from '../../../crds/keys/index.js';
+import { keys } from '../../../crds/keys/index.js';
 import { checkQuotaRequest, quotaKinds } from '../../../crds/kinds/index.js';
 import { checkTenantRequest, type StoredTenant } from '../../../crds/tenant/index.js';
 import { ConflictFault, create, type Entry, replace, value } from '../../../pkg/store/index.js';
@@ -6,9 +6,9 @@ import { replyDryRun } from '../../admission/dry-run.js';
 import type { QuotaEnv } from '../../admission/env.js';
 import { readQuotas } from '../../admission/quota.js';
 import { retryOnConflict, waitUntilCached, waitUntilStored } from '../../http/concurrency.js';
-import { listPage } from '../../http/listing.js';
-import { etagHeader, rejectRequest, replyJson, replyJsonBytes, RequestRejection } from '../../http/reply.js';
+import { etagHeader, rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
 import { type ApiCall, defineRoute, type Route, type RouteResult, type StorageEnv } from '../../http/route.js';
+import type { ReaderOptions } from '../kind-routes.js';
 
 type TenantEnv = StorageEnv & QuotaEnv;
 
@@ -19,11 +19,8 @@ const QUOTAS = `${TENANTS}/{tenant}/quotas`;
 /** Tenants and their quotas: written by the platform's administrators; each tenant can see its own. */
 export function tenantRoutes(env: TenantEnv): readonly Route[] {
   const platform = { admin: true } as const;
-  const page = ['limit', 'continue'];
   return [
     defineRoute(platform, 'POST', TENANTS, call => createTenant(env, call), { tenant: 'none' }),
-    defineRoute(platform, 'GET', TENANTS, call => listTenants(env, call), { tenant: 'none', query: page }),
-    defineRoute('viewer', 'GET', `${TENANTS}/{tenant}`, call => getTenant(env, call), { tenant: 'chosen' }),
     defineRoute('viewer', 'GET', QUOTAS, call => getQuotas(env, call), { tenant: 'chosen' }),
     defineRoute(platform, 'PUT', QUOTAS, call => replaceQuotas(env, call), { tenant: 'none' }),
   ];
@@ -42,20 +39,14 @@ async function createTenant(env: TenantEnv, { document, isDryRun }: ApiCall): Pr
   return replyJson(201, { ...tenant, alterations: [], warnings: [] }, etagHeader(verdict.revision));
 }
 
-async function listTenants({ cache }: TenantEnv, call: ApiCall): Promise<RouteResult> {
-  await cache.barrier();
-  const { entries, revision } = cache.snapshot(ranges.tenants);
-  return listPage(call, { entries, revision, prefix: ranges.tenants, view: ({ bytes }: Entry) => bytes });
-}
-
-async function getTenant(env: TenantEnv, call: ApiCall): Promise<RouteResult> {
-  const entry = await findTenant(env, call);
-  return entry instanceof RequestRejection ? entry : replyJsonBytes(200, entry.bytes, etagHeader(entry.revision));
+/** Administrators of the platform see every tenant, and a tenant sees itself. */
+export function tenantReader(env: Pick<StorageEnv, 'cache'>): ReaderOptions {
+  const getRights = { access: { tenant: 'viewer', admin: true }, tenant: 'chosen' } as const;
+  return { getRights, find: call => findTenant(env, call) };
 }
 
 /** The tenant that the path names, where the caller may see it. */
-async function findTenant({ cache }: TenantEnv, { caller, params }: ApiCall): Promise<Entry | RequestRejection> {
-  await cache.barrier();
+function findTenant({ cache }: Pick<StorageEnv, 'cache'>, { caller, params }: ApiCall): Entry | RequestRejection {
   const id = params['tenant']!;
   const isVisible = UUID.test(id) && (caller.kind === 'admin' || caller.tenant === id);
   const entry = isVisible ? cache.get(keys.tenant(id)) : undefined;
@@ -63,7 +54,8 @@ async function findTenant({ cache }: TenantEnv, { caller, params }: ApiCall): Pr
 }
 
 async function getQuotas(env: TenantEnv, call: ApiCall): Promise<RouteResult> {
-  const entry = await findTenant(env, call);
+  await env.cache.barrier();
+  const entry = findTenant(env, call);
   if (entry instanceof RequestRejection) return entry;
   return replyJson(200, toQuotaView(env, entry), etagHeader(entry.revision));
 }
@@ -73,7 +65,8 @@ async function replaceQuotas(env: TenantEnv, call: ApiCall): Promise<RouteResult
   const checked = checkQuotaRequest(call.document);
   if (!checked.ok) return new RequestRejection(checked.rejections);
   return retryOnConflict('tenant', async () => {
-    const entry = await findTenant(env, call);
+    await env.cache.barrier();
+    const entry = findTenant(env, call);
     if (entry instanceof RequestRejection) return entry;
     const { quotas, ...tenant } = value<StoredTenant>(entry);
     if (call.isDryRun) return replyDryRun({ before: { quotas: quotas ?? {} }, after: { quotas: checked.value } });

@@ -4,9 +4,9 @@ import { mintToken } from '../../../pkg/auth/index.js';
 import { type Cache, type Entry, remove, value } from '../../../pkg/store/index.js';
 import { replyDryRun } from '../../admission/dry-run.js';
 import { retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
-import { listPage } from '../../http/listing.js';
 import { rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
 import { type ApiCall, defineRoute, type Route, type RouteResult } from '../../http/route.js';
+import type { ReaderOptions } from '../kind-routes.js';
 import { storeToken, type TokenEnv, toTokenResponse } from './token.js';
 
 const BY_TENANT = 'api.tokens-by-tenant';
@@ -19,13 +19,24 @@ export function defineTokenIndex(cache: Cache): void {
   cache.defineIndex(BY_TENANT, ranges.tokens, entry => [value<StoredToken>(entry).tenant ?? PLATFORM]);
 }
 
-/** Tokens: created, listed and revoked by the administrators of a tenant, or by the platform's. */
+/** Tokens are listed by administrators: those of a tenant, or those of the platform. */
+export function tokenReader({ cache }: Pick<TokenEnv, 'cache'>): ReaderOptions {
+  return {
+    listRights: { access: { tenant: 'admin', admin: true }, tenant: 'chosen' },
+    readSource: ({ tenant }) => ({
+      entries: cache.by(BY_TENANT, tenant || PLATFORM),
+      revision: cache.revision,
+      prefix: ranges.tokens,
+      view: entry => Buffer.from(JSON.stringify(toTokenResponse(value<StoredToken>(entry)))),
+    }),
+  };
+}
+
+/** Tokens: created and revoked by the administrators of a tenant, or by the platform's. */
 export function tokenRoutes(env: TokenEnv): readonly Route[] {
   const tenant = 'chosen';
-  const page = ['limit', 'continue'];
   return [
     defineRoute('admin', 'POST', '/api/v1/tokens', call => createToken(env, call), { tenant }),
-    defineRoute('admin', 'GET', '/api/v1/tokens', call => listTokens(env, call), { tenant, query: page }),
     defineRoute('admin', 'DELETE', '/api/v1/tokens/{id}', call => revokeToken(env, call), { tenant }),
   ];
 }
@@ -59,16 +70,6 @@ function resolveTokenTenant(
   }
   const chosen = tenant === '' ? named : tenant;
   return chosen ?? rejectRequest('tenant_header_required', 'X-Tenant-ID', '');
-}
-
-async function listTokens({ cache }: TokenEnv, call: ApiCall): Promise<RouteResult> {
-  await cache.barrier();
-  return listPage(call, {
-    entries: cache.by(BY_TENANT, call.tenant || PLATFORM),
-    revision: cache.revision,
-    prefix: ranges.tokens,
-    view: entry => Buffer.from(JSON.stringify(toTokenResponse(value<StoredToken>(entry)))),
-  });
 }
 
 async function revokeToken({ store, cache }: TokenEnv, { params, tenant, isDryRun }: ApiCall): Promise<RouteResult> {

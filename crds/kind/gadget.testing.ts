@@ -1,0 +1,27 @@
+import { Type } from 'typebox';
+
+import { defineColumns, defineKind } from './index.js';
+
+/** A made-up kind that has a descriptor and nothing else: tests show with it what follows from a descriptor alone. */
+export const gadgetKind = defineKind({
+  kind: 'Gadget',
+  singular: 'gadget',
+  plural: 'gadgets',
+  shortNames: ['gdg'],
+  description: 'A made-up kind.',
+  scope: 'tenant',
+  isSupported: true,
+  range: 'gadgets/',
+  keyParts: ['tenant', 'name'],
+  quotas: { gadgets: { default: 5, unit: 'count', countsRecords: true } },
+  body: Type.Object({ name: Type.String(), size: Type.Integer() }, { additionalProperties: false }),
+  kubernetes: { shortNames: ['mgdg'] },
+  events: ['gadget.broken'],
+  path: '/api/v1/gadgets',
+  operations: ['list', 'watch', 'get'],
+  nameField: 'name',
+  columns: defineColumns<{ readonly name: string; readonly size: number }>([
+    { title: 'NAME', value: ({ name }) => name },
+    { title: 'SIZE', isWide: true, value: ({ size }) => String(size) },
+  ]),
+});
