@@ -11,8 +11,9 @@
  *
  * @module
  */
-import { Type } from 'typebox';
-import { annotate, createBodyCheck, type CheckResult } from '../rule/index.js';
+import { type Static, Type } from 'typebox';
+
+import { annotate, createBodyCheck } from '../rule/index.js';
 
 /** One time that the variables of a replica were given out. */
 export interface DeliveryUse {
@@ -64,15 +65,7 @@ const segment = Type.String({
   ...annotate({ 'x-expected': 'a name or an id' }),
 });
 
-/** `POST /agent/v1/environment`: an agent asks for the variables of a container that it is about to make. */
-export interface EnvironmentRequest {
-  /** Uid of the replica. */
-  readonly replica: string;
-  readonly generation: number;
-  /** As it came with the assignment. */
-  readonly ticket: string;
-}
-
+/** `POST /agent/v1/environment`: an agent requests the variables of a container that it is about to create. */
 export const environmentRequestSchema = Type.Object(
   {
     replica: segment,
@@ -86,6 +79,7 @@ export const environmentRequestSchema = Type.Object(
   { additionalProperties: false },
 );
 
+export type EnvironmentRequest = Static<typeof environmentRequestSchema>;
+
 /** Checks `POST /agent/v1/environment`. */
-export const checkEnvironmentRequest: (document: unknown) => CheckResult<EnvironmentRequest> =
-  createBodyCheck(environmentRequestSchema);
+export const checkEnvironmentRequest = createBodyCheck(environmentRequestSchema);

@@ -2,7 +2,13 @@ import { isDeepStrictEqual } from 'node:util';
 
 import { FieldPath, isDnsLabel } from '../grammar/index.js';
 import { describeValue, reject, type Rejection, type Rejections } from '../rejections/index.js';
-import { type Alteration, recordAlterations, toRefusal, type Warning, type WellFormedDocument } from '../rule/index.js';
+import {
+  type Admission,
+  type Alteration,
+  recordAlterations,
+  toRefusal,
+  type WellFormedDocument,
+} from '../rule/index.js';
 import type { SecretWrite } from '../secret/index.js';
 import { warnDroppedSecrets, warnImage, warnResidency } from '../workload/index.js';
 import { type DependencyList, normalizeDependencies, warnDependencies } from './depends-on.js';
@@ -15,20 +21,16 @@ import type {
 } from './deployment.js';
 import { completeDeployment, getDeploymentValidator, isKnownField } from './fields.js';
 
-/** What becomes of a document: the spec to store, or everything that is wrong with it. */
-export type DeploymentAdmission =
-  | {
-      readonly ok: true;
-      readonly spec: Deployment;
-      /** Every difference between what was sent and what is to be stored. */
-      readonly alterations: readonly Alteration[];
-      readonly warnings: readonly Warning[];
-      /** Secret material that came with the document: for the secrets store, before the spec is stored. */
-      readonly material: readonly SecretWrite[];
-      /** The revision the client has seen: to be checked like the header `If-Match`. */
-      readonly ifMatch?: string;
-    }
-  | { readonly ok: false; readonly rejections: Rejections };
+/** What becomes of a document. */
+export type DeploymentAdmission = Admission<
+  Deployment,
+  {
+    /** Secret material that came with the document: for the secrets store, before the spec is stored. */
+    readonly material: readonly SecretWrite[];
+    /** The revision the client has seen: to be checked like the header `If-Match`. */
+    readonly ifMatch?: string;
+  }
+>;
 
 /** Judges a document that asks for a new deployment. */
 export function admitCreate(document: unknown, facts: DeploymentFacts, limits: DeploymentLimits): DeploymentAdmission {
@@ -44,8 +46,8 @@ export function admitCreate(document: unknown, facts: DeploymentFacts, limits: D
 /**
  * Judges a document that asks to change a stored deployment: sent fields replace, others stay, `null` removes.
  *
- * Only what would change is asked about: what stands already was accepted once, and must not keep an unrelated change
- * out because the world or the configuration has moved on.
+ * Only rules of fields that change are applied: a stored field was accepted once, and must not block an unrelated
+ * change because other objects or the configuration have changed since.
  */
 export function admitUpdate(
   stored: StoredDeployment,
@@ -74,14 +76,18 @@ export function toSpec(stored: StoredDeployment): Deployment {
   return spec;
 }
 
-interface World {
+interface AdmissionInput {
   readonly facts: DeploymentFacts;
   readonly limits: DeploymentLimits;
   /** When this is an update. */
   readonly stored?: StoredDeployment;
 }
 
-function accepted(sent: DocumentParts, listed: DependencyList, { facts, limits, stored }: World): DeploymentAdmission {
+function accepted(
+  sent: DocumentParts,
+  listed: DependencyList,
+  { facts, limits, stored }: AdmissionInput,
+): DeploymentAdmission {
   const { alterations, announce } = recordAlterations();
   const material: SecretWrite[] = [];
   const completion = { facts, limits, material, secretsVersion: stored?.secretsVersion ?? 0 };
@@ -165,7 +171,7 @@ export function splitDocument(
 ): DocumentParts {
   const names = Object.keys(document);
   const readOnly = names.filter(name => READ_ONLY.has(name));
-  // A field that nobody knows cannot be removed; it stays in the document and is refused there.
+  // An unknown field cannot be removed; it stays in the document and is refused there.
   const removed = names.filter(
     name => document[name] === null && isKnownField(name, supported) && !READ_ONLY.has(name),
   );

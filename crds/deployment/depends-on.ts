@@ -42,11 +42,11 @@ export type DependenciesInput = Static<typeof dependsOnSchema>;
 /** An entry of which only the shape that it has is known. */
 type Loose = Partial<DependenciesInput[number]>;
 
-const othersOnly = rule('depends_on_self', ({ name }: Loose, at, context: DeploymentContext, refuse) =>
+const othersOnly = rule('depends_on_self', ({ name }: Loose, at, refuse, context: DeploymentContext) =>
   name === context.name ? attachFix(refuse(at.child('name'), name), { op: 'remove', path: at.toPointer() }) : undefined,
 );
 
-const eachOnce = rule('depends_on_duplicate', (entries: readonly Loose[], at, _context: DeploymentContext, refuse) =>
+const eachOnce = rule('depends_on_duplicate', (entries: readonly Loose[], at, refuse) =>
   entries.flatMap(({ name }, position) =>
     name === undefined || entries.findIndex(entry => entry.name === name) === position
       ? []
@@ -54,7 +54,7 @@ const eachOnce = rule('depends_on_duplicate', (entries: readonly Loose[], at, _c
   ),
 );
 
-const healthCanBeSeen = rule('depends_on_no_health_check', (entry: Loose, at, { facts }: DeploymentContext, refuse) => {
+const healthCanBeSeen = rule('depends_on_no_health_check', (entry: Loose, at, refuse, { facts }: DeploymentContext) => {
   const target = facts.deployments.find(({ name }) => name === entry.name);
   if (!target || target.hasHealthCheck || entry.condition === 'started') return undefined;
   return refuse(at.child('name'), entry.name);
@@ -62,7 +62,7 @@ const healthCanBeSeen = rule('depends_on_no_health_check', (entry: Loose, at, { 
 
 const noWayBack = rule(
   'depends_on_cycle',
-  (entry: Loose, at, { facts, name }: DeploymentContext, refuse): FieldError | undefined => {
+  (entry: Loose, at, refuse, { facts, name }: DeploymentContext): FieldError | undefined => {
     if (entry.name === undefined || entry.name === name) return undefined;
     const way = wayTo(name, entry.name, facts);
     return way && refuse(at.child('name'), entry.name, { cycle: [name, ...way] });

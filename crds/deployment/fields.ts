@@ -17,16 +17,10 @@ import {
   type WorkloadCompletion,
   workloadFields,
 } from '../workload/index.js';
-import { completeDependencies, type DependenciesInput, dependsOnRules, dependsOnSchema } from './depends-on.js';
+import { completeDependencies, dependsOnRules, dependsOnSchema } from './depends-on.js';
 import type { Deployment, DeploymentContext } from './deployment.js';
-import {
-  completeHealthCheck,
-  type HealthCheckInput,
-  healthCheckRules,
-  healthCheckSchema,
-  waitersRules,
-} from './health-check.js';
-import { completeRollout, type RolloutInput, rolloutRules, rolloutSchema } from './rollout.js';
+import { completeHealthCheck, healthCheckRules, healthCheckSchema, waitersRules } from './health-check.js';
+import { completeRollout, rolloutRules, rolloutSchema } from './rollout.js';
 import {
   completeNodeId,
   completePorts,
@@ -35,7 +29,6 @@ import {
   kindSchema,
   nodeIdRules,
   nodeIdSchema,
-  type PortsInput,
   portsRules,
   portsSchema,
   replicasRules,
@@ -54,7 +47,7 @@ const { name, image, entrypoint, command, environment, secrets, composedSecrets,
   workloadFields;
 
 /**
- * Every field of a deployment, in the order in which a client hears of faults: the order of section 2.2 of the
+ * Every field of a deployment, in the order in which rejections are listed: the order of section 2.2 of the
  * specification, with our own fields beside the ones they belong to. The compiler holds it to `Deployment`.
  */
 export const deploymentFields = {
@@ -64,25 +57,13 @@ export const deploymentFields = {
   replicas: { schema: replicasSchema, isSupported: true, rules: [replicasRules], default: 1 },
   entrypoint,
   command,
-  ports: {
-    schema: portsSchema,
-    isSupported: true,
-    rules: [portsRules],
-    complete: (sent: PortsInput, _input: DeploymentCompletion, announce) => completePorts(sent, announce),
-    partOf: 'template',
-  },
-  nodeId: {
-    schema: nodeIdSchema,
-    isSupported: true,
-    rules: [nodeIdRules],
-    complete: (sent: string, { facts }: DeploymentCompletion, announce) => completeNodeId(sent, facts, announce),
-    partOf: 'hash',
-  },
+  ports: { schema: portsSchema, isSupported: true, rules: [portsRules], complete: completePorts, partOf: 'template' },
+  nodeId: { schema: nodeIdSchema, isSupported: true, rules: [nodeIdRules], complete: completeNodeId, partOf: 'hash' },
   healthCheck: {
     schema: healthCheckSchema,
     isSupported: true,
     rules: [healthCheckRules, waitersRules],
-    complete: (sent: HealthCheckInput, _input: DeploymentCompletion, announce) => completeHealthCheck(sent, announce),
+    complete: completeHealthCheck,
     partOf: 'template',
   },
   environment,
@@ -92,8 +73,7 @@ export const deploymentFields = {
     schema: secretsVersionSchema,
     isSupported: true,
     rules: [secretsVersionRules],
-    complete: (sent: number | undefined, input: DeploymentCompletion, announce) =>
-      completeSecretsVersion(sent, input.secretsVersion, announce),
+    complete: completeSecretsVersion,
     isComputed: true,
     partOf: 'template',
   },
@@ -101,18 +81,8 @@ export const deploymentFields = {
   networks: { schema: networksSchema, isSupported: false, rules: [networksRules] },
   resources,
   placement,
-  dependsOn: {
-    schema: dependsOnSchema,
-    isSupported: true,
-    rules: [dependsOnRules],
-    complete: (sent: DependenciesInput, _input: DeploymentCompletion, announce) => completeDependencies(sent, announce),
-  },
-  rollout: {
-    schema: rolloutSchema,
-    isSupported: false,
-    rules: [rolloutRules],
-    complete: (sent: RolloutInput, _input: DeploymentCompletion, announce) => completeRollout(sent, announce),
-  },
+  dependsOn: { schema: dependsOnSchema, isSupported: true, rules: [dependsOnRules], complete: completeDependencies },
+  rollout: { schema: rolloutSchema, isSupported: false, rules: [rolloutRules], complete: completeRollout },
   labels: { schema: labelsSchema, isSupported: true, rules: [labelsRules, residencyLabelRules] },
 } as const satisfies Readonly<Record<keyof Deployment, Field<DeploymentContext, DeploymentCompletion>>>;
 

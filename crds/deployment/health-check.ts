@@ -1,11 +1,11 @@
 import { Type } from 'typebox';
 
 import { parseDuration } from '../grammar/index.js';
-import { type Announce, annotate, type FieldRules, attachFix, rule } from '../rule/index.js';
+import { type Announce, annotate, type FieldRules, fixByValue, rule } from '../rule/index.js';
 import { WORDS_MAX, wordSchema } from '../workload/index.js';
 import type { DeploymentContext } from './deployment.js';
 
-/** How the container runtime asks a container whether it is well. */
+/** How the container runtime checks whether a container is healthy. */
 export interface HealthCheck {
   readonly type: 'exec';
   /** One element is a shell line; several are one argument each. */
@@ -38,39 +38,31 @@ type SentHealthCheck = { readonly [Part in keyof HealthCheck]?: unknown };
 
 const INERT = new Set(['', 'none', 'disabled']);
 
-const typeIsNotInert = rule(
-  'healthcheck_type_inert',
-  ({ type, command }: SentHealthCheck, at, _context: DeploymentContext, refuse) => {
-    const named = typeof type === 'string' && INERT.has(type.trim().toLowerCase());
-    const none = Array.isArray(command) && command.length === 1 && command[0] === 'NONE';
-    const empty = type === undefined && command === undefined;
-    return named || none || empty ? refuse(at.child('type'), none && !named ? command : type) : undefined;
-  },
+const typeIsNotInert = rule('healthcheck_type_inert', ({ type, command }: SentHealthCheck, at, refuse) => {
+  const named = typeof type === 'string' && INERT.has(type.trim().toLowerCase());
+  const none = Array.isArray(command) && command.length === 1 && command[0] === 'NONE';
+  const empty = type === undefined && command === undefined;
+  return named || none || empty ? refuse(at.child('type'), none && !named ? command : type) : undefined;
+});
+
+const typeIsExec = rule('healthcheck_type_unsupported', ({ type }: SentHealthCheck, at, refuse) =>
+  type === undefined || type === 'exec' ? undefined : refuse(at.child('type'), type),
 );
 
-const typeIsExec = rule(
-  'healthcheck_type_unsupported',
-  ({ type }: SentHealthCheck, at, _context: DeploymentContext, refuse) =>
-    type === undefined || type === 'exec' ? undefined : refuse(at.child('type'), type),
-);
-
-const commandIsList = rule('field_invalid', ({ command }: SentHealthCheck, at, _context: DeploymentContext, refuse) => {
+const commandIsList = rule('field_invalid', ({ command }: SentHealthCheck, at, refuse) => {
   if (command === undefined || Array.isArray(command)) return undefined;
   const place = at.child('command');
   const wanted = 'a list of strings: one element holding a shell line, or one element per argument';
-  const finding = refuse(place, command, { wanted });
-  if (typeof command !== 'string' || command.trim() === '') return finding;
-  return attachFix(finding, { op: 'replace', path: place.toPointer(), value: [command] });
+  const error = refuse(place, command, { wanted });
+  if (typeof command !== 'string' || command.trim() === '') return error;
+  return fixByValue(error, [command]);
 });
 
-const commandIsThere = rule(
-  'healthcheck_command_missing',
-  ({ type, command }: SentHealthCheck, at, _context: DeploymentContext, refuse) => {
-    // Without a type there is a complaint about the type already.
-    if (command === undefined) return type === 'exec' ? refuse(at.child('command'), command) : undefined;
-    return Array.isArray(command) && command.every(isBlank) ? refuse(at.child('command'), command) : undefined;
-  },
-);
+const commandIsThere = rule('healthcheck_command_missing', ({ type, command }: SentHealthCheck, at, refuse) => {
+  // Without a type there is a complaint about the type already.
+  if (command === undefined) return type === 'exec' ? refuse(at.child('command'), command) : undefined;
+  return Array.isArray(command) && command.every(isBlank) ? refuse(at.child('command'), command) : undefined;
+});
 
 function isBlank(word: unknown): boolean {
   return typeof word === 'string' && word.trim() === '';
@@ -78,7 +70,7 @@ function isBlank(word: unknown): boolean {
 
 const retriesMeetFloor = rule(
   'healthcheck_retries_below_floor',
-  ({ retries }: SentHealthCheck, at, { limits }: DeploymentContext, refuse) => {
+  ({ retries }: SentHealthCheck, at, refuse, { limits }: DeploymentContext) => {
     if (retries === undefined) return undefined;
     if (Number.isInteger(retries) && (retries as number) >= limits.retriesFloor) return undefined;
     return refuse(at.child('retries'), retries, { floor: limits.retriesFloor });
@@ -87,7 +79,7 @@ const retriesMeetFloor = rule(
 
 const timeoutMeetsFloor = rule(
   'healthcheck_timeout_below_floor',
-  ({ timeout }: SentHealthCheck, at, { limits }: DeploymentContext, refuse) => {
+  ({ timeout }: SentHealthCheck, at, refuse, { limits }: DeploymentContext) => {
     if (timeout === undefined) return undefined;
 
     // A duration that cannot be read is below every floor.
@@ -99,7 +91,7 @@ const timeoutMeetsFloor = rule(
 
 const rangeOf = (part: 'timeout' | 'interval' | 'startPeriod', shortest: string) => {
   const [least, most] = [parseDuration(shortest)!, parseDuration(LONGEST)!];
-  return rule('field_invalid', (check: SentHealthCheck, at, _context: DeploymentContext, refuse) => {
+  return rule('field_invalid', (check: SentHealthCheck, at, refuse) => {
     const value = check[part];
     if (value === undefined) return undefined;
     const asked = typeof value === 'string' ? parseDuration(value) : undefined;
@@ -126,7 +118,7 @@ export const healthCheckRules: FieldRules<DeploymentContext> = {
 
 const waitersCanSeeIt = rule(
   'health_check_needed',
-  (check: undefined, at, { facts, name, stored }: DeploymentContext, refuse) => {
+  (check: undefined, at, refuse, { facts, name, stored }: DeploymentContext) => {
     if (stored?.['healthCheck'] === undefined) return undefined;
     const waiting = facts.deployments.filter(({ dependsOn }) =>
       dependsOn.some(dependency => dependency.name === name && dependency.condition === 'healthy'),

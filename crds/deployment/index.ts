@@ -2,8 +2,8 @@
  * The Deployment kind: what a tenant may ask for, and what becomes of it on the way in.
  *
  * Each field is declared once, in the table of `fields.ts` or of `crds/workload/fields.ts`: its schema, its rules, how
- * it is completed, whether this release supports it and whether it is part of the container template. Admission is a pure function of the document, what is stored, the facts that the API
- * has looked up, and the configured limits. It refuses with everything that is wrong at once, or accepts and announces
+ * it is completed, whether this release supports it and whether it is part of the container template. Admission is a
+ * pure function of the document, what is stored, the facts that the API has looked up, and the configured limits. It refuses with everything that is wrong at once, or accepts and announces
  * every difference between what was sent and what is to be stored. Fields outside `limits.supportedFields` are unknown.
  *
  *     const admission = admitCreate(document, facts, limits);
@@ -42,13 +42,5 @@ export type {
 export type { HealthCheck } from './health-check.js';
 export type { Port } from './simple-fields.js';
 export type { Canary, Rollout } from './rollout.js';
-export { rolloutDefaults } from './rollout.js';
-export {
-  deploymentFields,
-  deploymentSchema,
-  optionalFields,
-  restrictSchema,
-  supportedFields,
-  templateFields,
-} from './fields.js';
+export { deploymentFields, optionalFields, supportedFields, templateFields } from './fields.js';
 export { deploymentKind } from './kind.js';

@@ -20,7 +20,7 @@ export interface Rollout {
 /** A first part of a rollout that waits before the rest follows. */
 export interface Canary {
   readonly replicas: number;
-  /** How long the first part waits; until somebody promotes it when absent. */
+  /** How long the first part waits; without it, until the rollout is promoted by hand. */
   readonly hold?: string;
 }
 
@@ -58,7 +58,7 @@ export const rolloutSchema = Type.Object(
 /** A rollout as a client sends it. */
 export type RolloutInput = Static<typeof rolloutSchema>;
 
-const rolloutCanMove = rule('field_invalid', (sent: RolloutInput, at, _context: DeploymentContext, refuse) => {
+const rolloutCanMove = rule('field_invalid', (sent: RolloutInput, at, refuse) => {
   const { maxSurge, maxUnavailable } = { ...rolloutDefaults, ...sent };
   if (maxSurge + maxUnavailable > 0) return undefined;
   const wanted = '1 or more here, or in maxSurge: with 0 in both nothing could ever be replaced';
@@ -71,7 +71,7 @@ const SPANS = {
 } as const;
 
 const spanIsSound = (part: keyof typeof SPANS) =>
-  rule('field_invalid', (sent: RolloutInput, at, _context: DeploymentContext, refuse) => {
+  rule('field_invalid', (sent: RolloutInput, at, refuse) => {
     const { shortest, longest, of } = SPANS[part];
     const value: unknown = of(sent);
     if (value === undefined) return undefined;

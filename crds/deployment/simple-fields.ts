@@ -6,7 +6,7 @@ import type { DeploymentContext, DeploymentFacts } from './deployment.js';
 
 export const kindSchema = Type.Literal('Deployment', annotate({ 'x-rules': true }));
 
-const kindIsDeployment = rule('manifest_wrong_kind', (kind: unknown, at, _context: DeploymentContext, refuse) =>
+const kindIsDeployment = rule('manifest_wrong_kind', (kind: unknown, at, refuse) =>
   kind === 'Deployment' ? undefined : refuse(at, kind, { kind: 'Deployment' }),
 );
 
@@ -18,11 +18,11 @@ export const kindRules: FieldRules<DeploymentContext> = {
 
 export const replicasSchema = Type.Integer({ minimum: 0, ...annotate({ 'x-rules': true }) });
 
-const replicasNotNegative = rule('replicas_negative', (replicas: unknown, at, { limits }: DeploymentContext, refuse) =>
+const replicasNotNegative = rule('replicas_negative', (replicas: unknown, at, refuse, { limits }: DeploymentContext) =>
   typeof replicas === 'number' && replicas < 0 ? refuse(at, replicas, { max: limits.maxReplicas }) : undefined,
 );
 
-const replicasInRange = rule('replicas_out_of_range', (replicas: unknown, at, { limits }: DeploymentContext, refuse) =>
+const replicasInRange = rule('replicas_out_of_range', (replicas: unknown, at, refuse, { limits }: DeploymentContext) =>
   Number.isInteger(replicas) && (replicas as number) <= limits.maxReplicas
     ? undefined
     : refuse(at, replicas, { max: limits.maxReplicas }),
@@ -38,10 +38,8 @@ export const secretsVersionSchema = Type.Integer({
   ...annotate({ 'x-rules': true, 'x-expected': 'an integer of 0 or more, or no secretsVersion' }),
 });
 
-const versionNotNegative = rule(
-  'secrets_version_negative',
-  (version: unknown, at, _context: DeploymentContext, refuse) =>
-    typeof version === 'number' && version < 0 ? refuse(at, version) : undefined,
+const versionNotNegative = rule('secrets_version_negative', (version: unknown, at, refuse) =>
+  typeof version === 'number' && version < 0 ? refuse(at, version) : undefined,
 );
 
 export const secretsVersionRules: FieldRules<DeploymentContext> = {
@@ -60,7 +58,7 @@ const LISTED = 20;
 
 const nodesAreKnown = rule(
   'node_candidates_unresolvable',
-  (nodeId: string, at, { facts }: DeploymentContext, refuse) => {
+  (nodeId: string, at, refuse, { facts }: DeploymentContext) => {
     if (facts.nodes === 'unreadable') return refuse(at, nodeId, { nodes: 'unreadable' });
     return facts.nodes.length === 0 ? refuse(at, nodeId, { nodes: 'none' }) : undefined;
   },
@@ -68,7 +66,7 @@ const nodesAreKnown = rule(
 
 const nodeIsCandidate = rule(
   'node_not_a_placement_candidate',
-  (nodeId: string, at, { facts }: DeploymentContext, refuse) => {
+  (nodeId: string, at, refuse, { facts }: DeploymentContext) => {
     if (facts.nodes === 'unreadable') return undefined;
     if (facts.nodes.some(node => node.id === nodeId || node.name === nodeId)) return undefined;
     return refuse(at, nodeId, { nodes: facts.nodes.slice(0, LISTED).map(node => node.name) });
@@ -106,7 +104,7 @@ export const portsSchema = Type.Array(
 /** Ports as a client may send them. */
 export type PortsInput = Static<typeof portsSchema>;
 
-const portsAreDistinct = rule('port_duplicate', (ports: PortsInput, at, _context: DeploymentContext, refuse) => {
+const portsAreDistinct = rule('port_duplicate', (ports: PortsInput, at, refuse) => {
   if (ports.length < 2) return undefined;
   const repeated = (which: 'containerPort' | 'hostPort'): FieldError[] =>
     repeats(ports.map(port => port[which] && `${port[which]}/${port.protocol ?? 'tcp'}`)).map(position =>
@@ -143,7 +141,8 @@ export function completePorts(ports: PortsInput, announce: Announce): readonly P
 }
 
 /** The id of the named node; a name that was sent is announced. */
-export function completeNodeId(nodeId: string, { nodes }: Pick<DeploymentFacts, 'nodes'>, announce: Announce): string {
+export function completeNodeId(nodeId: string, announce: Announce, { facts }: { facts: DeploymentFacts }): string {
+  const { nodes } = facts;
   if (nodes === 'unreadable' || nodes.some(node => node.id === nodeId)) return nodeId;
   const named = nodes.find(node => node.name === nodeId);
   if (!named) return nodeId;
@@ -152,7 +151,11 @@ export function completeNodeId(nodeId: string, { nodes }: Pick<DeploymentFacts, 
 }
 
 /** The version that is stored stays, whatever was sent. */
-export function completeSecretsVersion(sent: number | undefined, stored: number, announce: Announce): number {
+export function completeSecretsVersion(
+  sent: number | undefined,
+  announce: Announce,
+  { secretsVersion: stored }: { readonly secretsVersion: number },
+): number {
   if (sent !== stored) {
     announce('secretsVersion', sent, stored, sent === undefined ? 'default' : 'only the rotation operation raises it');
   }

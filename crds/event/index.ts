@@ -1,5 +1,5 @@
 /**
- * Events: what happened, in the words of whoever saw it, at `events/<tenant>/<id>`.
+ * Events: what happened to an object, written by the process that saw it, at `events/<tenant>/<id>`.
  *
  * Ids sort by time. One standing cause is one event with a count, never a flood.
  *

@@ -43,21 +43,24 @@ function isPrefixPart(text: string): boolean {
 /** Crockford's base 32 in lower case: no i, l, o or u. */
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 
-/** What an id begins with says what it is the id of. */
-export type IdPrefix =
-  | 'dep'
-  | 'node'
-  | 'evt'
-  | 'rep'
-  | 'req'
-  | 'op'
-  | 'log'
-  | 'vol'
-  | 'net'
-  | 'job'
-  | 'bak'
-  | 'snap'
-  | 'rec';
+const ID_PREFIXES = [
+  'dep',
+  'node',
+  'evt',
+  'rep',
+  'req',
+  'op',
+  'log',
+  'vol',
+  'net',
+  'job',
+  'bak',
+  'snap',
+  'rec',
+] as const;
+
+/** The beginning of an id: the kind of object that it belongs to. */
+export type IdPrefix = (typeof ID_PREFIXES)[number];
 
 /** Characters of chance in an id, five bits each. */
 const CHARACTERS = 26;

@@ -1,9 +1,8 @@
 import { Type } from 'typebox';
 
 import { isDnsLabel } from '../grammar/index.js';
-import type { Rejections } from '../rejections/index.js';
 import {
-  type Alteration,
+  type Admission,
   annotate,
   createCompletion,
   createValidator,
@@ -13,7 +12,6 @@ import {
   rule,
   toFieldSchema,
   toRefusal,
-  type Warning,
 } from '../rule/index.js';
 import type { SecretWrite } from '../secret/index.js';
 import {
@@ -34,19 +32,19 @@ const SECONDS_MAX = 31_536_000;
 const LISTED = 20;
 const seconds = (minimum: number) => Type.Integer({ minimum, maximum: SECONDS_MAX });
 
-const kindIsJob = rule('manifest_wrong_kind', (kind: unknown, at, _context: WorkloadContext, refuse) =>
+const kindIsJob = rule('manifest_wrong_kind', (kind: unknown, at, refuse) =>
   kind === 'Job' ? undefined : refuse(at, kind, { kind: 'Job' }),
 );
 
 const nodesAreKnown = rule(
   'job_node_candidates_unresolvable',
-  (nodeId: string, at, { facts }: WorkloadContext, refuse) => {
+  (nodeId: string, at, refuse, { facts }: WorkloadContext) => {
     if (facts.nodes === 'unreadable') return refuse(at, nodeId, { nodes: 'unreadable' });
     return facts.nodes.some(node => node.reachable) ? undefined : refuse(at, nodeId, { nodes: 'none' });
   },
 );
 
-const nodeExists = rule('job_node_not_found', (nodeId: string, at, { facts }: WorkloadContext, refuse) => {
+const nodeExists = rule('job_node_not_found', (nodeId: string, at, refuse, { facts }: WorkloadContext) => {
   if (facts.nodes === 'unreadable' || facts.nodes.some(({ id, name }) => id === nodeId || name === nodeId))
     return undefined;
   return refuse(at, nodeId, { nodes: facts.nodes.slice(0, LISTED).map(({ name }) => name) });
@@ -54,7 +52,7 @@ const nodeExists = rule('job_node_not_found', (nodeId: string, at, { facts }: Wo
 
 const { name, image, entrypoint, command, ...others } = workloadFields;
 
-/** Every field of a job, in the order in which a client hears of faults. The compiler holds it to `Job`. */
+/** Every field of a job, in the order in which rejections are listed. The compiler holds it to `Job`. */
 export const jobFields = {
   kind: {
     schema: Type.Literal('Job', annotate({ 'x-rules': true })),
@@ -74,7 +72,7 @@ export const jobFields = {
     }),
     isSupported: true,
     rules: [{ field: 'nodeId', present: [nodesAreKnown, nodeExists] }],
-    complete: (sent: string, { facts }: WorkloadCompletion, announce) => {
+    complete: (sent: string, announce, { facts }: WorkloadCompletion) => {
       const nodes = facts.nodes === 'unreadable' ? [] : facts.nodes;
       const node = nodes.find(each => each.id === sent || each.name === sent);
       if (node && node.id !== sent) announce('nodeId', sent, node.id, 'the id of the node of that name');
@@ -100,17 +98,8 @@ export const jobSchema = toFieldSchema(jobFields);
 const validate = createValidator(jobSchema, listFieldRules(table));
 const complete = createCompletion<Job, WorkloadCompletion>(table);
 
-/** What becomes of a job's document. */
-export type JobAdmission =
-  | {
-      readonly ok: true;
-      readonly spec: Job;
-      readonly alterations: readonly Alteration[];
-      readonly warnings: readonly Warning[];
-      /** Secret material that came with the document: for the secrets store, before the spec is stored. */
-      readonly material: readonly SecretWrite[];
-    }
-  | { readonly ok: false; readonly rejections: Rejections };
+/** What becomes of a job's document; `material` goes to the secrets store before the spec is stored. */
+export type JobAdmission = Admission<Job, { readonly material: readonly SecretWrite[] }>;
 
 /** Judges a document that asks for a new job. */
 export function admitJob(document: unknown, facts: WorkloadFacts, limits: WorkloadLimits): JobAdmission {

@@ -12,6 +12,6 @@
  * @module
  */
 export type { JobAdmission } from './admit.js';
-export { admitJob, jobSchema } from './admit.js';
+export { admitJob } from './admit.js';
 export type { Job, JobPhase, StoredJob } from './job.js';
 export { jobKind } from './kind.js';

@@ -1,9 +1,8 @@
 import { type Static, Type } from 'typebox';
 
 import type { Metadata } from '../meta/index.js';
-import type { Rejections } from '../rejections/index.js';
 import {
-  type Alteration,
+  type Admission,
   annotate,
   recordAlterations,
   createValidator,
@@ -35,11 +34,6 @@ export interface NetworkFacts {
   readonly nodes: 'unreadable' | readonly { readonly id: string; readonly name: string }[];
 }
 
-/** What becomes of a network's document. */
-export type NetworkAdmission =
-  | { readonly ok: true; readonly spec: Network; readonly alterations: readonly Alteration[] }
-  | { readonly ok: false; readonly rejections: Rejections };
-
 const LABELS_MAX = 64;
 const LISTED = 20;
 
@@ -67,19 +61,19 @@ export const networkSchema = Type.Object(
 
 const nodesAreKnown = rule(
   'network_node_candidates_unresolvable',
-  (nodeId: unknown, at, facts: NetworkFacts, refuse) => {
+  (nodeId: unknown, at, refuse, facts: NetworkFacts) => {
     if (facts.nodes === 'unreadable') return refuse(at, nodeId, { nodes: 'unreadable' });
     return facts.nodes.length === 0 ? refuse(at, nodeId, { nodes: 'none' }) : undefined;
   },
 );
 
-const nodeIsNamed = rule('network_node_required', (nodeId: unknown, at, { nodes }: NetworkFacts, refuse) =>
+const nodeIsNamed = rule('network_node_required', (nodeId: unknown, at, refuse, { nodes }: NetworkFacts) =>
   nodeId === undefined && nodes !== 'unreadable' && nodes.length > 1
     ? refuse(at, nodeId, { nodes: namesOf(nodes) })
     : undefined,
 );
 
-const nodeIsCandidate = rule('network_node_not_a_candidate', (nodeId: unknown, at, { nodes }: NetworkFacts, refuse) => {
+const nodeIsCandidate = rule('network_node_not_a_candidate', (nodeId: unknown, at, refuse, { nodes }: NetworkFacts) => {
   if (nodes === 'unreadable' || nodes.some(node => node.id === nodeId || node.name === nodeId)) return undefined;
   return refuse(at, nodeId, { nodes: namesOf(nodes) });
 });
@@ -94,12 +88,10 @@ const absentNode = {
     nodesAreKnown.check(...given) ?? nodeIsNamed.check(...given),
 };
 
-const labelsAreWellFormed = rule(
-  'label_invalid',
-  (labels: Readonly<Record<string, string>>, at, _facts: NetworkFacts, refuse) =>
-    Object.entries(labels)
-      .filter(([key, value]) => !isLabelKey(key) || !isLabelValue(value))
-      .map(([key, value]) => refuse(at.child(key), isLabelKey(key) ? value : key)),
+const labelsAreWellFormed = rule('label_invalid', (labels: Readonly<Record<string, string>>, at, refuse) =>
+  Object.entries(labels)
+    .filter(([key, value]) => !isLabelKey(key) || !isLabelValue(value))
+    .map(([key, value]) => refuse(at.child(key), isLabelKey(key) ? value : key)),
 );
 
 const fields: readonly FieldRules<NetworkFacts>[] = [
@@ -113,7 +105,7 @@ const fields: readonly FieldRules<NetworkFacts>[] = [
 const validate = createValidator(networkSchema, fields);
 
 /** Judges a document that asks for a new network. */
-export function admitNetwork(document: unknown, facts: NetworkFacts): NetworkAdmission {
+export function admitNetwork(document: unknown, facts: NetworkFacts): Admission<Network> {
   const refused = toRefusal(validate(document, () => facts));
   if (refused) return refused;
 
@@ -135,5 +127,5 @@ export function admitNetwork(document: unknown, facts: NetworkFacts): NetworkAdm
     const why = sent.nodeId === undefined ? 'the only node' : 'the id of the node of that name';
     announce('nodeId', sent.nodeId, node.id, why);
   }
-  return { ok: true, spec, alterations };
+  return { ok: true, spec, alterations, warnings: [] };
 }

@@ -16,17 +16,7 @@
  * @module
  */
 export type { Enrolment, NodeHeartbeat, NormalizeResult } from './requests.js';
-export {
-  checkClaimRelease,
-  checkEnrolment,
-  checkHeartbeat,
-  checkJoinTokenRequest,
-  checkRenewal,
-  enrolmentSchema,
-  heartbeatSchema,
-  joinTokenRequestSchema,
-  renewalSchema,
-} from './requests.js';
+export { checkClaimRelease, checkEnrolment, checkHeartbeat, checkJoinTokenRequest, checkRenewal } from './requests.js';
 export type {
   Capacity,
   NodeClaim,

@@ -15,7 +15,7 @@ export interface StoredNode {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly capacity: Capacity;
-  /** Ed25519, SPKI in base64: whoever re-enrols under this name must hold it. */
+  /** Ed25519, SPKI in base64: enrolling again under this name needs the same key. */
   readonly publicKey: string;
   readonly controlPlane: boolean;
   readonly agentVersion: string;

@@ -70,13 +70,13 @@ function isWellFormed(key: string, value: string): boolean {
   return isLabelKey(key) && isLabelValue(value) && (key !== COUNTRY || /^[A-Za-z]{2}$/.test(value));
 }
 
-const labelsAreFree = rule('node_label_reserved', (labels: Labels, at, _facts: unknown, refuse) =>
+const labelsAreFree = rule('node_label_reserved', (labels: Labels, at, refuse) =>
   Object.keys(labels)
     .filter(isReserved)
     .map(key => refuse(at.child(key), key)),
 );
 
-const labelsAreWellFormed = rule('label_invalid', (labels: Labels, at, _facts: unknown, refuse) =>
+const labelsAreWellFormed = rule('label_invalid', (labels: Labels, at, refuse) =>
   Object.entries(labels)
     .filter(([key, value]) => !isWellFormed(key, value))
     .map(([key, value]) => refuse(at.child(key), isLabelKey(key) ? value : key)),

@@ -51,15 +51,13 @@ const TARGETS = {
   resize: { name: 'target_size_bytes', max: SIZE_MAX },
 } as const;
 
-const actionIsKnown = rule(
-  'dvm_recommendation_unknown_action',
-  ({ action }: Parameters, at, _facts: unknown, refuse) =>
-    recommendationActions.some(known => known === action)
-      ? undefined
-      : refuse(at.child('action'), action, { known: recommendationActions }),
+const actionIsKnown = rule('dvm_recommendation_unknown_action', ({ action }: Parameters, at, refuse) =>
+  recommendationActions.some(known => known === action)
+    ? undefined
+    : refuse(at.child('action'), action, { known: recommendationActions }),
 );
 
-const targetsFit = rule('dvm_recommendation_bad_parameter', (parameters: Parameters, at, _facts: unknown, refuse) => {
+const targetsFit = rule('dvm_recommendation_bad_parameter', (parameters: Parameters, at, refuse) => {
   const target = TARGETS[parameters.action as RecommendationAction] as { name: string; max: number } | undefined;
   if (!target) return undefined;
   return Object.values(TARGETS).flatMap(({ name }) => {

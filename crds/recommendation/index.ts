@@ -10,7 +10,7 @@
  * @module
  */
 export type { ApplyFacts, VolumeChange } from './apply.js';
-export { checkRecommendationApply, recommendationApplySchema } from './apply.js';
+export { checkRecommendationApply } from './apply.js';
 export type {
   Recommendation,
   RecommendationAction,
@@ -19,12 +19,5 @@ export type {
   RecommendationQuery,
   RecommendationType,
 } from './recommendation.js';
-export {
-  checkRecommendationQuery,
-  checkTenantHeader,
-  recommendationActions,
-  recommendationParameters,
-  recommendationPriorities,
-  recommendationTypes,
-} from './recommendation.js';
+export { checkRecommendationQuery } from './recommendation.js';
 export { recommendationKind } from './kind.js';

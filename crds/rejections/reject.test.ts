@@ -87,13 +87,13 @@ describe('a rejection', () => {
     );
   });
 
-  it('has one status for each of two causes', () => {
+  it('has a status of its own for each cause of node_candidates_unresolvable', () => {
     expect(reject('node_candidates_unresolvable', at, 'x', { nodes: 'none' }).status).to.equal(422);
     expect(reject('node_candidates_unresolvable', at, 'x', { nodes: 'unreadable' }).status).to.equal(503);
   });
 });
 
-describe('the answer to a refused request', () => {
+describe('the answer to a rejected request', () => {
   const first = reject('name_required', FieldPath.root.child('name'), undefined);
   const second = withFix(reject('image_required', FieldPath.root.child('image'), 'x'), {
     op: 'remove',
@@ -109,7 +109,7 @@ describe('the answer to a refused request', () => {
     expect(body.rejections[1]?.fix).to.deep.equal([{ op: 'remove', path: '/image' }]);
   });
 
-  it('does not speak of the status', () => {
+  it('does not contain the status', () => {
     expect(body).not.to.have.property('status');
     expect(body.rejections[0]).not.to.have.property('status');
   });
@@ -122,7 +122,7 @@ describe('the catalogue', () => {
   });
 
   for (const [code, row] of Object.entries(catalogue)) {
-    it(`says something whole about ${code}`, () => {
+    it(`has a complete row for ${code}`, () => {
       expect(code).to.match(/^[a-z]+(?:_[a-z]+)+$/);
       for (const sentence of [row.why, row.remedy]) {
         expect(sentence).to.match(/^[A-Z].*\.$/);

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 
 import { FieldPath } from '../grammar/index.js';
-import { annotate, type Announce, attachFix, type FieldError, type Rule, rule } from '../rule/index.js';
+import { annotate, type Announce, type FieldError, fixByValue, type Rule, rule } from '../rule/index.js';
 
 /** Where data may be. */
 export interface Residency {
@@ -32,30 +32,30 @@ export type ResidencyInput = Static<typeof residencySchema>;
 
 type Loose = { readonly country?: unknown; readonly blockedCountries?: readonly unknown[] };
 
-const countriesExist = rule('residency_country_invalid', (residency: Loose, at, _facts: unknown, refuse) => {
-  const findings: FieldError[] = [];
+const countriesExist = rule('residency_country_invalid', (residency: Loose, at, refuse) => {
+  const errors: FieldError[] = [];
   const judge = (value: unknown, place: FieldPath) => {
     if (typeof value === 'string' && isCountry(value)) return;
-    const finding = refuse(place, value);
+    const error = refuse(place, value);
     // The one code that people write and ISO has not.
     const isBritain = typeof value === 'string' && value.toUpperCase() === 'UK';
-    findings.push(isBritain ? attachFix(finding, { op: 'replace', path: place.toPointer(), value: 'GB' }) : finding);
+    errors.push(isBritain ? fixByValue(error, 'GB') : error);
   };
   if (residency.country !== undefined) judge(residency.country, at.child('country'));
   for (const [position, value] of (residency.blockedCountries ?? []).entries()) {
     judge(value, at.child('blockedCountries').index(position));
   }
-  return findings;
+  return errors;
 });
 
 const regionIsDeclared = rule(
   'residency_region_unknown',
-  ({ region }: ResidencyInput, at, { facts }: { facts: { regions: Regions } }, refuse) => {
+  ({ region }: ResidencyInput, at, refuse, { facts }: { facts: { regions: Regions } }) => {
     const declared = facts.regions.declared.map(({ name }) => name);
     if (region === undefined || declared.includes(region)) return undefined;
-    const finding = refuse(at.child('region'), region, { declared });
+    const error = refuse(at.child('region'), region, { declared });
     const meant = declared.find(name => name === region.toLowerCase());
-    return meant ? attachFix(finding, { op: 'replace', path: at.child('region').toPointer(), value: meant }) : finding;
+    return meant ? fixByValue(error, meant) : error;
   },
 );
 

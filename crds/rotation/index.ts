@@ -6,7 +6,7 @@
  *
  *     const checked = checkRotation(document, { state: 'stage', labels: ['web-db'], external: [] }, limits);
  *
- * What was asked for and how far it is are two records with two writers; `standingOf` reads them together.
+ * What was asked for and how far it is are two records with two writers; `readRotationState` reads them together.
  *
  * Doing the work of a phase, and saying when it holds, is the rotation phaser's.
  *
@@ -28,6 +28,5 @@ export {
   readRotationState,
   rejectOvertakenStep,
   rotationPhases,
-  rotationSchema,
 } from './rotation.js';
 export { rotationKind } from './kind.js';

@@ -1,8 +1,16 @@
 import { type Static, Type } from 'typebox';
 
 import { FieldPath } from '../grammar/index.js';
-import { reject, type Rejection, withFix } from '../rejections/index.js';
-import { annotate, type CheckResult, createValidator, type FieldRules, rule, toRefusal } from '../rule/index.js';
+import { reject, type Rejection } from '../rejections/index.js';
+import {
+  annotate,
+  attachFix,
+  type CheckResult,
+  createValidator,
+  type FieldRules,
+  rule,
+  toRefusal,
+} from '../rule/index.js';
 import {
   findProvidedAndGenerated,
   type GenerateInput,
@@ -83,38 +91,38 @@ interface Context extends MaterialContext {
   readonly document: Readonly<Record<string, unknown>>;
 }
 
-const phaseFollows = rule('rotation_transition_invalid', (phase: unknown, at, { facts }: Context, refuse) => {
+const phaseFollows = rule('rotation_transition_invalid', (phase: unknown, at, refuse, { facts }: Context) => {
   const { state, waitsFor } = facts;
   const next = getNextPhase(state);
   // From retire on there is nothing left to undo, whatever it waits for: the old material is going.
   if (isRepeat(phase, facts) || (phase === 'abort' && isRotationOpen({ state }))) return undefined;
   if (phase === next && waitsFor === undefined) return undefined;
-  const finding = refuse(at, phase, { next, waitsFor });
-  if (waitsFor !== undefined) return finding;
+  const error = refuse(at, phase, { next, waitsFor });
+  if (waitsFor !== undefined) return error;
   const fix = { op: phase === undefined ? 'add' : 'replace', path: at.toPointer(), value: next } as const;
-  return { ...finding, rejection: withFix(finding.rejection, fix) };
+  return attachFix(error, fix);
 });
 
-const secretIsOneOfTheirs = rule('field_invalid', (secret: unknown, at, { facts }: Context, refuse) => {
+const secretIsOneOfTheirs = rule('field_invalid', (secret: unknown, at, refuse, { facts }: Context) => {
   if (secret === undefined ? facts.labels.length === 1 : facts.labels.includes(secret as string)) return undefined;
   const wanted =
     facts.labels.length === 0 ? 'a deployment that refers to a secret' : `one of ${facts.labels.join(', ')}`;
   return refuse(at, secret, { wanted });
 });
 
-const materialIsForStaging = rule('field_invalid', (material: unknown, at, { document }: Context, refuse) =>
+const materialIsForStaging = rule('field_invalid', (material: unknown, at, refuse, { document }: Context) =>
   document['phase'] === 'stage'
     ? undefined
     : refuse(at, Object.keys(material as object), { wanted: 'no material after stage' }),
 );
 
-const externalIsSupplied = rule('secret_write_empty', (values: unknown, at, context: Context, refuse) => {
+const externalIsSupplied = rule('secret_write_empty', (values: unknown, at, refuse, context: Context) => {
   const { document, facts } = context;
   const begins = document['phase'] === 'stage' && (facts.state === 'idle' || facts.state === 'retire');
   return begins && isExternal(context) && values === undefined ? refuse(at, values) : undefined;
 });
 
-const externalIsNotMinted = rule('secret_external_not_writable', (generate: unknown, at, context: Context, refuse) =>
+const externalIsNotMinted = rule('secret_external_not_writable', (generate: unknown, at, refuse, context: Context) =>
   isExternal(context) ? refuse(at, generate) : undefined,
 );
 
@@ -122,7 +130,7 @@ function isExternal({ document, facts }: Context): boolean {
   return facts.external.includes((document['secret'] as string | undefined) ?? facts.labels[0] ?? '');
 }
 
-const keysAreApart = rule('secret_key_provided_and_generated', (generate: unknown, at, context: Context, refuse) =>
+const keysAreApart = rule('secret_key_provided_and_generated', (generate: unknown, at, refuse, context: Context) =>
   findProvidedAndGenerated(context.document['values'], generate, at, refuse),
 );
 

@@ -8,15 +8,15 @@ export interface Annotations {
   readonly 'x-reject'?: PlainCode;
   /** The field's own rules refuse what has the wrong shape here, with codes that need to be told a limit. */
   readonly 'x-rules'?: true;
-  /** The code that a field which nobody knows earns in this object; `field_unknown` when absent. */
+  /** The code of an unknown field of this object; `field_unknown` when absent. */
   readonly 'x-unknown'?: PlainCode;
   /** May be sent and is never stored: it has no place in the schema of what is. */
   readonly 'x-transient'?: true;
   /** The accepted form in words, for `field_invalid`. */
   readonly 'x-expected'?: string;
   /**
-   * What stands here may be a credential: it is described, never quoted. `throughout`: so is everything below, whoever
-   * refuses it, for a credential may have been put into the wrong field.
+   * The value may be a credential: it is described, never quoted. `throughout`: so is everything below, whichever rule
+   * refuses it, because a credential may have been put into the wrong field.
    */
   readonly 'x-redact'?: true | 'throughout';
   /** Inside of what is redacted throughout: a value of the type that belongs here is no credential, and is quoted. */

@@ -16,7 +16,7 @@ export interface Field<Facts, Input, Schema extends TSchema = TSchema> {
   /** Stored and announced when nothing was sent. */
   readonly default?: unknown;
   /** Makes the stored value; announces every difference from what was sent. Asked when nothing was sent only if `isComputed`. */
-  readonly complete?: (sent: never, input: Input, announce: Announce) => unknown;
+  readonly complete?: (sent: never, announce: Announce, input: Input) => unknown;
   /** The server sets the value, whether or not one was sent. */
   readonly isComputed?: true;
   /**
@@ -26,7 +26,7 @@ export interface Field<Facts, Input, Schema extends TSchema = TSchema> {
   readonly partOf?: 'template' | 'hash';
 }
 
-/** The fields of a kind, in the order in which a client hears of faults. */
+/** The fields of a kind, in the order in which rejections are listed. */
 export type FieldTable<Facts, Input> = Readonly<Record<string, Field<Facts, Input>>>;
 
 /** The properties of a schema that a table of fields stands for. */
@@ -66,9 +66,9 @@ export function createCompletion<Whole extends object, Input>(
       if (value === undefined && fallback !== undefined) {
         announce(name, null, fallback, 'default');
         values[name] = fallback;
-      } else if (complete && (value !== undefined || isComputed))
-        values[name] = complete(value as never, input, announce);
-      else values[name] = value;
+      } else if (complete && (value !== undefined || isComputed)) {
+        values[name] = complete(value as never, announce, input);
+      } else values[name] = value;
     }
     const whole: Record<string, unknown> = {};
     for (const name of names) if (values[name] !== undefined) whole[name] = values[name];

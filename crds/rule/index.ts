@@ -1,7 +1,7 @@
 /**
- * How a document is judged: its shape by a schema, its meaning by rules.
+ * Validation of documents: their shape by a schema, their meaning by rules.
  *
- * A rule is bound to one code and is pure: what it must know of the world is handed to it as facts. A schema says which
+ * A rule is bound to one code and is pure: everything else it needs is handed to it as facts. A schema says which
  * code a wrong shape earns (`annotate`). `createValidator` puts the two together and lists everything that is wrong, once
  * each, in one order. A `Field` holds all that is true of one field of a kind; a table of them makes schema, rules and
  * completion.
@@ -15,9 +15,9 @@
  * @module
  */
 export type { Alteration, Announce, FieldError, FieldRules, Refuse, Rule, RuleResult, Warning } from './rule.js';
-export { attachFix, forEachEntry, forPart, recordAlterations, rule } from './rule.js';
+export { attachFix, fixByRemoval, fixByValue, forEachEntry, forPart, recordAlterations, rule } from './rule.js';
 export type { Field, FieldTable } from './field.js';
 export { createCompletion, listFieldRules, toFieldSchema } from './field.js';
 export { annotate, mapSchema } from './annotations.js';
-export type { CheckResult, Validator, WellFormedDocument } from './validator.js';
-export { createBodyCheck, createValidator, REJECTIONS_MAX, toRefusal } from './validator.js';
+export type { Admission, CheckResult, Refusal, Validator, WellFormedDocument } from './validator.js';
+export { createBodyCheck, createValidator, toRefusal } from './validator.js';

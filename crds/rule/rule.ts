@@ -33,7 +33,7 @@ export interface Rule<Value, Facts = unknown> {
 /** Ties a check to the single code it may refuse with. */
 export function rule<Code extends RejectionCode, Value, Facts>(
   code: Code,
-  check: (value: Value, at: FieldPath, facts: Facts, refuse: Refuse<Code>) => RuleResult,
+  check: (value: Value, at: FieldPath, refuse: Refuse<Code>, facts: Facts) => RuleResult,
 ): Rule<Value, Facts> {
   // Written only when it is read: a hostile document earns tens of thousands, of which few are answered.
   const refuse: Refuse<Code> = (at, received, ...params) => ({
@@ -42,12 +42,22 @@ export function rule<Code extends RejectionCode, Value, Facts>(
       return reject(code, at, received, ...params);
     },
   });
-  return { code, check: (value, at, facts) => check(value, at, facts, refuse) };
+  return { code, check: (value, at, facts) => check(value, at, refuse, facts) };
 }
 
-/** The same finding, with the patch that would mend the request. */
-export function attachFix(finding: FieldError, ...fix: readonly PatchStep[]): FieldError {
-  return { ...finding, rejection: withFix(finding.rejection, ...fix) };
+/** The same error, with the patch that makes the request acceptable. */
+export function attachFix(error: FieldError, ...fix: readonly PatchStep[]): FieldError {
+  return { ...error, rejection: withFix(error.rejection, ...fix) };
+}
+
+/** The same error, with the removal of its field as the fix. */
+export function fixByRemoval(error: FieldError): FieldError {
+  return attachFix(error, { op: 'remove', path: error.at.toPointer() });
+}
+
+/** The same error, with another value for its field as the fix. */
+export function fixByValue(error: FieldError, value: unknown): FieldError {
+  return attachFix(error, { op: 'replace', path: error.at.toPointer(), value });
 }
 
 /** The rules of one field, in the order a client should learn of them. */
@@ -74,7 +84,7 @@ export function forPart<Value, Facts>(part: string, inner: Rule<Value, Facts>): 
   };
 }
 
-/** Findings of one rule in one list: as many as an answer can hold, so that a hostile list costs no more than that. */
+/** Errors of one rule in one list: as many as an answer can hold, so that a hostile list costs no more than that. */
 const FOUND_MAX = 200;
 
 /** The rule of an entry, for the list that holds the entries. */

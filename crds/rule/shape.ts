@@ -4,18 +4,18 @@ import type { TSchema } from 'typebox';
 import { escapePointer, FieldPath, findNearestName, isSameSpelling } from '../grammar/index.js';
 import { redactReceived, reject } from '../rejections/index.js';
 import { type Annotations, annotationWords } from './annotations.js';
-import { attachFix, type FieldError } from './rule.js';
+import { attachFix, type FieldError, fixByRemoval } from './rule.js';
 
 /** One place where a document does not have the shape of its schema. */
 export interface SchemaError {
-  /** Where, as a JSON Pointer: what flaws are told apart by. */
+  /** Where, as a JSON Pointer: it identifies the error. */
   readonly pointer: string;
   /** The field's own rules are to refuse it. */
   readonly byRules: boolean;
-  /** Where, for people. Built on demand, as the finding is: a hostile document has many flaws. */
+  /** Where, for people. Built on demand, as the error is: a hostile document has many flaws. */
   readonly at: () => FieldPath;
-  /** The refusal for whoever has no rule of their own. */
-  readonly finding: () => FieldError;
+  /** The rejection, unless a rule of the field makes one. */
+  readonly error: () => FieldError;
 }
 
 /** What is wrong, as ajv says it or as counting does. */
@@ -85,14 +85,14 @@ function flawOf(pointer: string, error: Problem, document: unknown): SchemaError
 
   if (additionalProperty !== undefined) {
     const received = (error.data as Record<string, unknown>)[additionalProperty];
-    return { pointer, byRules: false, at, finding: () => unknownField(at(), additionalProperty, received, holder) };
+    return { pointer, byRules: false, at, error: () => unknownField(at(), additionalProperty, received, holder) };
   }
   const schema = missingProperty === undefined ? holder : (holder.properties?.[missingProperty] ?? {});
   const received = missingProperty === undefined ? error.data : undefined;
   // What is too large is kept from the rules, too.
   const isLarge = error.keyword === 'maxItems' || error.keyword === 'maxProperties';
   const byRules = schema['x-rules'] === true && !isLarge;
-  return { pointer, byRules, at, finding: () => misshapen(at(), received, schema, error) };
+  return { pointer, byRules, at, error: () => misshapen(at(), received, schema, error) };
 }
 
 function misshapen(at: FieldPath, received: unknown, schema: SchemaNode, error: Problem): FieldError {
@@ -106,13 +106,12 @@ function misshapen(at: FieldPath, received: unknown, schema: SchemaNode, error: 
 
 function unknownField(at: FieldPath, name: string, received: unknown, schema: SchemaNode): FieldError {
   const own = schema['x-unknown'];
-  if (own !== undefined)
-    return attachFix({ at, rejection: reject(own, at, received) }, { op: 'remove', path: at.toPointer() });
+  if (own !== undefined) return fixByRemoval({ at, rejection: reject(own, at, received) });
   const nearest = findNearestName(name, Object.keys(schema.properties ?? {}));
-  const finding = { at, rejection: reject('field_unknown', at, received, { nearest }) };
-  if (nearest === undefined || !isSameSpelling(name, nearest)) return finding;
+  const error = { at, rejection: reject('field_unknown', at, received, { nearest }) };
+  if (nearest === undefined || !isSameSpelling(name, nearest)) return error;
   const path = at.upTo(at.parts.length - 1).child(nearest);
-  return attachFix(finding, { op: 'move', from: at.toPointer(), path: path.toPointer() });
+  return attachFix(error, { op: 'move', from: at.toPointer(), path: path.toPointer() });
 }
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -128,25 +127,17 @@ function wanted(schema: SchemaNode, error: Problem): string {
   if (schema['x-expected'] !== undefined) return schema['x-expected'];
   const type = TYPES[schema.type ?? ''] ?? 'a value';
   const { limit, allowedValues = [] } = error.params as { limit?: number; allowedValues?: readonly unknown[] };
-  switch (error.keyword) {
-    case 'maxItems':
-    case 'maxProperties':
-      return `${type} of at most ${limit} entries`;
-    case 'minItems':
-      return `${type} of at least ${limit} entries`;
-    case 'maxLength':
-      return `${type} of at most ${limit} characters`;
-    case 'minLength':
-      return `${type} of at least ${limit} characters`;
-    case 'minimum':
-      return `${type} of ${limit} or more`;
-    case 'maximum':
-      return `${type} of ${limit} or less`;
-    case 'enum':
-      return `one of ${allowedValues.join(', ')}`;
-    default:
-      return type;
-  }
+  const forms: Readonly<Record<string, string>> = {
+    maxItems: `${type} of at most ${limit} entries`,
+    maxProperties: `${type} of at most ${limit} entries`,
+    minItems: `${type} of at least ${limit} entries`,
+    maxLength: `${type} of at most ${limit} characters`,
+    minLength: `${type} of at least ${limit} characters`,
+    minimum: `${type} of ${limit} or more`,
+    maximum: `${type} of ${limit} or less`,
+    enum: `one of ${allowedValues.join(', ')}`,
+  };
+  return forms[error.keyword] ?? type;
 }
 
 type Holder = Record<string | number, unknown>;
@@ -251,7 +242,7 @@ function within(
   return found;
 }
 
-/** The same findings, seen from one step further out. */
+/** The same errors, seen from one step further out. */
 function below(part: string, found: readonly OversizedValue[]): readonly OversizedValue[] {
   return found.map(each => ({ ...each, instancePath: `/${escapePointer(part)}${each.instancePath}` }));
 }

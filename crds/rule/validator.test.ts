@@ -25,12 +25,12 @@ const seen: unknown[] = [];
 const fields: readonly FieldRules<string>[] = [
   {
     field: 'first',
-    absent: rule('name_required', (value: unknown, at, _word: string, refuse) => refuse(at, value)),
+    absent: rule('name_required', (value: unknown, at, refuse, _word: string) => refuse(at, value)),
     present: [
-      rule('deployment_name_invalid', (value: unknown, at, word: string, refuse) =>
+      rule('deployment_name_invalid', (value: unknown, at, refuse, word: string) =>
         value === word ? undefined : refuse(at, value),
       ),
-      rule('image_required', (value: unknown, at, word: string, refuse) =>
+      rule('image_required', (value: unknown, at, refuse, word: string) =>
         value === word ? undefined : refuse(at, value),
       ),
     ],
@@ -38,7 +38,7 @@ const fields: readonly FieldRules<string>[] = [
   {
     field: 'map',
     present: [
-      rule('port_invalid', (value: Record<string, string>, at, _word: string, refuse) => {
+      rule('port_invalid', (value: Record<string, string>, at, refuse, _word: string) => {
         seen.push(value);
         return Object.keys(value)
           .filter(key => key.startsWith('bad'))
@@ -49,7 +49,7 @@ const fields: readonly FieldRules<string>[] = [
   {
     field: 'list',
     present: [
-      rule('port_duplicate', (value: number[], at, _word: string, refuse) =>
+      rule('port_duplicate', (value: number[], at, refuse, _word: string) =>
         value[0] === value[1] ? refuse(at, value) : undefined,
       ),
     ],
@@ -61,7 +61,7 @@ const found = (document: unknown, asks?: (field: string) => boolean) =>
 
 const many = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, i]));
 
-describe('examination', () => {
+describe('a validator', () => {
   const cases: ReadonlyArray<{ name: string; given: unknown; found: string[] }> = [
     { name: 'finds nothing in a sound document', given: { first: 'good', map: { a: 'x' }, list: [1, 2] }, found: [] },
     { name: 'asks the rule of absence', given: {}, found: ['name_required first'] },
@@ -123,9 +123,9 @@ describe('examination', () => {
     expect(found({ 'a/b~c': 1 }, field => field === 'a/b~c')).to.deep.equal(['field_unknown a/b~c']);
   });
 
-  it('does not call missing what is broken', () => {
+  it('does not report a field of the wrong shape as missing', () => {
     const strict = createValidator<undefined>(Type.Object({ a: Type.Optional(Type.String()) }), [
-      { field: 'a', absent: rule('name_required', (value, at, _facts, refuse) => refuse(at, value)), present: [] },
+      { field: 'a', absent: rule('name_required', (value, at, refuse) => refuse(at, value)), present: [] },
     ]);
     expect(strict({}, () => undefined).map(({ code }) => code)).to.deep.equal(['name_required']);
     expect(strict({ a: 5 }, () => undefined).map(({ code }) => code)).to.deep.equal(['field_invalid']);

@@ -2,7 +2,7 @@ import type { Static, TObject, TSchema } from 'typebox';
 
 import { FieldPath } from '../grammar/index.js';
 import { redactReceived, type Rejection, type Rejections } from '../rejections/index.js';
-import type { FieldError, FieldRules, Rule, RuleResult } from './rule.js';
+import type { Alteration, FieldError, FieldRules, Rule, RuleResult, Warning } from './rule.js';
 import { compileShape, omitPaths, type SchemaError, type SchemaNode } from './shape.js';
 
 /** Most rejections in one answer: enough for a person to work on, and a bound on what a hostile body can cause. */
@@ -27,11 +27,11 @@ export type Validator<Facts> = (
 ) => readonly Rejection[];
 
 /**
- * Makes the examination of a kind from its schema and the rules of its fields.
+ * Makes the validator of a kind from its schema and the rules of its fields.
  *
  * Shape comes first, and rules see only what has it: a value of the wrong shape is refused once and then counts as
- * unknown, so no rule can add a second complaint about the same place. The order of the answer is the order of
- * `fields`, then the order of the schema; fields that nobody knows come last.
+ * unknown, so no rule can report the same place a second time. The order of the answer is the order of
+ * `fields`, then the order of the schema; unknown fields come last.
  */
 export function createValidator<Facts>(schema: TObject, fields: readonly FieldRules<Facts>[]): Validator<Facts> {
   const shape = compileShape(schema);
@@ -41,23 +41,23 @@ export function createValidator<Facts>(schema: TObject, fields: readonly FieldRu
   return (document, facts, asks = () => true) => {
     const flaws = shape(document).filter(({ pointer }) => pointer === '' || asks(outerName(pointer)));
     const flawed = new Set(flaws.map(({ pointer }) => outerName(pointer)));
-    if (flaws[0]?.pointer === '') return [flaws[0].finding().rejection];
+    if (flaws[0]?.pointer === '') return [flaws[0].error().rejection];
 
     const [byRules, broken] = [flaws.filter(flaw => flaw.byRules), flaws.filter(flaw => !flaw.byRules)];
     const whole = document as Readonly<Record<string, unknown>>;
     const places = broken.map(flaw => flaw.at());
     const sound = places.length === 0 ? whole : omitPaths(whole, places);
     const known = facts({ document: sound, isWhole: field => !flawed.has(field) });
-    const findings: FieldError[] = [];
+    const errors: FieldError[] = [];
     for (const { rules, at } of placed) {
-      if (asks(rules.field) || rules.with?.some(asks)) apply(rules, at, sound, known, findings);
+      if (asks(rules.field) || rules.with?.some(asks)) apply(rules, at, sound, known, errors);
     }
-    if (findings.length === 0 && flaws.length === 0) return NOTHING;
+    if (errors.length === 0 && flaws.length === 0) return NOTHING;
 
-    const found = findings.map(finding => ({
-      pointer: finding.at.toPointer(),
-      at: () => finding.at,
-      finding: () => finding,
+    const found = errors.map(error => ({
+      pointer: error.at.toPointer(),
+      at: () => error.at,
+      error: () => error,
     }));
     const meant = found.filter(outside(broken));
     const unclaimed = byRules.filter(outside(meant));
@@ -65,14 +65,14 @@ export function createValidator<Facts>(schema: TObject, fields: readonly FieldRu
       .map(place => ({ place, rank: rank(place.at()) }))
       .sort((a, b) => compare(a.rank, b.rank))
       .slice(0, REJECTIONS_MAX)
-      .map(({ place }) => redacted(place.finding().rejection, place.at(), document));
+      .map(({ place }) => redacted(place.error().rejection, place.at(), document));
   };
 }
 
 const NOTHING: readonly Rejection[] = [];
 
 /** Something found at a place. */
-type Place = Pick<SchemaError, 'pointer' | 'at' | 'finding'>;
+type Place = Pick<SchemaError, 'pointer' | 'at' | 'error'>;
 
 /** The name of the field of the document that a pointer leads into. */
 function outerName(pointer: string): string {
@@ -89,22 +89,22 @@ function apply<Facts>(
   at: FieldPath,
   document: Readonly<Record<string, unknown>>,
   facts: Facts,
-  findings: FieldError[],
+  errors: FieldError[],
 ): void {
   const value = document[rules.field];
   if (value === undefined) {
-    if (rules.absent) add(rules.absent.check(value, at, facts), findings);
+    if (rules.absent) add(rules.absent.check(value, at, facts), errors);
     return;
   }
   for (const rule of rules.present as unknown as readonly Rule<unknown, Facts>[]) {
-    add(rule.check(value, at, facts), findings);
+    add(rule.check(value, at, facts), errors);
   }
 }
 
-function add(found: RuleResult, findings: FieldError[]): void {
+function add(found: RuleResult, errors: FieldError[]): void {
   if (found === undefined) return;
-  if ('rejection' in found) findings.push(found);
-  else for (const finding of found) findings.push(finding);
+  if ('rejection' in found) errors.push(found);
+  else for (const error of found) errors.push(error);
 }
 
 /** Keeps what lies neither at, nor inside, nor around any of the given places. */
@@ -187,16 +187,28 @@ function valueAt(document: unknown, { parts }: FieldPath): unknown {
   }, document);
 }
 
+/** Everything that is wrong with a document. */
+export interface Refusal {
+  readonly ok: false;
+  readonly rejections: Rejections;
+}
+
 /** A body that may be used, or everything that is wrong with it. */
-export type CheckResult<Value> =
-  | { readonly ok: true; readonly value: Value }
-  | { readonly ok: false; readonly rejections: Rejections };
+export type CheckResult<Value> = { readonly ok: true; readonly value: Value } | Refusal;
+
+/** A document that is to be stored, or everything that is wrong with it. */
+export type Admission<Spec, Extras = unknown> =
+  | ({
+      readonly ok: true;
+      readonly spec: Spec;
+      /** Every difference between what was sent and what is to be stored. */
+      readonly alterations: readonly Alteration[];
+      readonly warnings: readonly Warning[];
+    } & Extras)
+  | Refusal;
 
 /** A refusal, when there is anything to refuse. */
-export function toRefusal(
-  rejections: readonly Rejection[],
-): { readonly ok: false; readonly rejections: Rejections } | undefined {
-  const [first, ...rest] = rejections;
+export function toRefusal([first, ...rest]: readonly Rejection[]): Refusal | undefined {
   return first && { ok: false, rejections: [first, ...rest] };
 }
 

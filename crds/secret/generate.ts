@@ -65,51 +65,44 @@ export function toGeneration(block: GenerateInput, limits: SecretLimits): Genera
 /** A block of which nothing is known yet. */
 type Loose = { readonly [Part in keyof GenerateInput]?: unknown };
 
-const keysAreThere = rule('secret_generate_keys_required', ({ keys }: Loose, at, _context: MaterialContext, refuse) =>
+const keysAreThere = rule('secret_generate_keys_required', ({ keys }: Loose, at, refuse) =>
   Array.isArray(keys) && keys.length > 0 ? undefined : refuse(at.child('keys'), keys),
 );
 
-const keysAreKeys = rule('secret_key_invalid', ({ keys }: Loose, at, _context: MaterialContext, refuse) =>
+const keysAreKeys = rule('secret_key_invalid', ({ keys }: Loose, at, refuse) =>
   listOf(keys).flatMap((key, position) =>
     typeof key === 'string' && isSecretKey(key) ? [] : refuse(at.child('keys').index(position), key),
   ),
 );
 
-const keysAreDistinct = rule(
-  'secret_generate_key_duplicate',
-  ({ keys }: Loose, at, _context: MaterialContext, refuse) => {
-    const seen = new Set<unknown>();
-    return listOf(keys).flatMap((key, position) => {
-      const isRepeated = seen.has(key);
-      seen.add(key);
-      return isRepeated ? refuse(at.child('keys').index(position), key) : [];
-    });
-  },
-);
+const keysAreDistinct = rule('secret_generate_key_duplicate', ({ keys }: Loose, at, refuse) => {
+  const seen = new Set<unknown>();
+  return listOf(keys).flatMap((key, position) => {
+    const isRepeated = seen.has(key);
+    seen.add(key);
+    return isRepeated ? refuse(at.child('keys').index(position), key) : [];
+  });
+});
 
-const oneAxis = rule('secret_generate_axis_conflict', (block: Loose, at, _context: MaterialContext, refuse) =>
+const oneAxis = rule('secret_generate_axis_conflict', (block: Loose, at, refuse) =>
   isByBytes(block) && isByCharacters(block) ? refuse(at, block) : undefined,
 );
 
-const encodingIsKnown = rule(
-  'secret_generate_encoding_unknown',
-  ({ encoding }: Loose, at, _context: MaterialContext, refuse) =>
-    encoding === undefined || encodings.some(known => known === encoding)
-      ? undefined
-      : refuse(at.child('encoding'), encoding, { known: encodings }),
+const encodingIsKnown = rule('secret_generate_encoding_unknown', ({ encoding }: Loose, at, refuse) =>
+  encoding === undefined || encodings.some(known => known === encoding)
+    ? undefined
+    : refuse(at.child('encoding'), encoding, { known: encodings }),
 );
 
-const charsetIsKnown = rule(
-  'secret_generate_charset_unknown',
-  ({ charset }: Loose, at, _context: MaterialContext, refuse) =>
-    charset === undefined || charsets.some(known => known === charset)
-      ? undefined
-      : refuse(at.child('charset'), charset, { known: charsets }),
+const charsetIsKnown = rule('secret_generate_charset_unknown', ({ charset }: Loose, at, refuse) =>
+  charset === undefined || charsets.some(known => known === charset)
+    ? undefined
+    : refuse(at.child('charset'), charset, { known: charsets }),
 );
 
 const bytesInRange = rule(
   'secret_generate_bytes_out_of_range',
-  (block: Loose, at, { limits }: MaterialContext, refuse) => {
+  (block: Loose, at, refuse, { limits }: MaterialContext) => {
     if (isByCharacters(block)) return undefined;
     const { bytes = limits.secrets.bytesDefault } = block;
     const range = bytesRange(block.encoding, limits.secrets);
@@ -129,7 +122,7 @@ function bytesRange(encoding: unknown, limits: SecretLimits): { min: number; max
 
 const lengthInRange = rule(
   'secret_generate_length_out_of_range',
-  (block: Loose, at, { limits }: MaterialContext, refuse) => {
+  (block: Loose, at, refuse, { limits }: MaterialContext) => {
     if (!isByCharacters(block) || isByBytes(block)) return undefined;
     const { length } = block;
     const max = limits.secrets.lengthMax;
@@ -140,7 +133,7 @@ const lengthInRange = rule(
 
 const lengthMeetsFloor = rule(
   'secret_generate_below_entropy_floor',
-  (block: Loose, at, { limits }: MaterialContext, refuse) => {
+  (block: Loose, at, refuse, { limits }: MaterialContext) => {
     const { length, charset = 'alphanumeric' } = block;
     const alphabet = alphabets[charset as Charset] as string | undefined;
     if (typeof length !== 'number' || isByBytes(block) || alphabet === undefined) return undefined;

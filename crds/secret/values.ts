@@ -16,25 +16,25 @@ export const valuesSchema = mapSchema(
   },
 );
 
-const keysAreKeys = rule('secret_key_invalid', (values: Values, at, _context: MaterialContext, refuse) =>
+const keysAreKeys = rule('secret_key_invalid', (values: Values, at, refuse) =>
   Object.keys(values)
     .filter(key => !isSecretKey(key))
     .map(key => refuse(at.child(key), key)),
 );
 
-const valuesAreThere = rule('secret_value_empty', (values: Values, at, _context: MaterialContext, refuse) =>
+const valuesAreThere = rule('secret_value_empty', (values: Values, at, refuse) =>
   Object.entries(values)
     .filter(([, value]) => value === '')
     .map(([key, value]) => refuse(at.child(key), value)),
 );
 
-const valuesAreShort = rule('secret_value_too_long', (values: Values, at, { limits }: MaterialContext, refuse) =>
+const valuesAreShort = rule('secret_value_too_long', (values: Values, at, refuse, { limits }: MaterialContext) =>
   Object.entries(values)
     .filter(([, value]) => Buffer.byteLength(value) > limits.secrets.valueMax)
     .map(([key, value]) => refuse(at.child(key), value, { max: limits.secrets.valueMax })),
 );
 
-const documentFits = rule('field_invalid', (values: Values, at, { limits }: MaterialContext, refuse) => {
+const documentFits = rule('field_invalid', (values: Values, at, refuse, { limits }: MaterialContext) => {
   const { keysMax, documentMax } = limits.secrets;
   const entries = Object.entries(values);
   const bytes = entries.reduce((sum, [key, value]) => sum + Buffer.byteLength(key) + Buffer.byteLength(value), 0);

@@ -30,11 +30,11 @@ interface Context extends MaterialContext {
   readonly document: Readonly<Record<string, unknown>>;
 }
 
-const keysAreApart = rule('secret_key_provided_and_generated', (generate: unknown, at, context: Context, refuse) =>
+const keysAreApart = rule('secret_key_provided_and_generated', (generate: unknown, at, refuse, context: Context) =>
   findProvidedAndGenerated(context.document['values'], generate, at, refuse),
 );
 
-const somethingIsThere = rule('secret_write_empty', (values: unknown, at, { document }: Context, refuse) => {
+const somethingIsThere = rule('secret_write_empty', (values: unknown, at, refuse, { document }: Context) => {
   const isEmpty = values === undefined || Object.keys(values as object).length === 0;
   return isEmpty && document['generate'] === undefined ? refuse(at, values) : undefined;
 });

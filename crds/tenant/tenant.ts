@@ -103,13 +103,13 @@ export interface TokenRequest {
 
 type TokenKindFacts = { readonly kind: TokenRequest['kind'] };
 
-const onlyForTenants = rule('field_invalid', (value: string, at, { kind }: TokenKindFacts, refuse) =>
+const onlyForTenants = rule('field_invalid', (value: string, at, refuse, { kind }: TokenKindFacts) =>
   kind === 'admin'
     ? refuse(at, value, { wanted: 'nothing: an administrator’s token belongs to no tenant' })
     : undefined,
 );
 
-const livesNotTooLong = rule('field_invalid', (seconds: number, at, { kind }: TokenKindFacts, refuse) =>
+const livesNotTooLong = rule('field_invalid', (seconds: number, at, refuse, { kind }: TokenKindFacts) =>
   seconds > LIFE[kind].longest ? refuse(at, seconds, { wanted: `at most ${LIFE[kind].longest} seconds` }) : undefined,
 );
 

@@ -1,7 +1,6 @@
 import { type Static, Type } from 'typebox';
 
 import { FieldPath } from '../grammar/index.js';
-import type { Rejections } from '../rejections/index.js';
 import {
   checkResidency,
   completeResidency,
@@ -10,7 +9,7 @@ import {
   residencySchema,
 } from '../residency/index.js';
 import {
-  type Alteration,
+  type Admission,
   annotate,
   type CheckResult,
   createValidator,
@@ -35,17 +34,7 @@ export interface VolumeFacts {
   readonly regions: Regions;
 }
 
-/** What becomes of a volume's document. */
-export type VolumeAdmission =
-  | {
-      readonly ok: true;
-      readonly spec: VolumeSpec;
-      readonly alterations: readonly Alteration[];
-      readonly warnings: readonly Warning[];
-    }
-  | { readonly ok: false; readonly rejections: Rejections };
-
-/** Copies of a replicated volume, when nobody says. */
+/** Copies of a replicated volume, unless the document says otherwise. */
 const REPLICAS_DEFAULT = 1;
 export const VOLUME_REPLICAS_MAX = 20;
 const SIZE_MIN = 2 ** 20;
@@ -84,7 +73,7 @@ interface Context {
   readonly document: Readonly<Record<string, unknown>>;
 }
 
-const typeFitsClass = rule('field_invalid', (type: unknown, at, { document }: Context, refuse) =>
+const typeFitsClass = rule('field_invalid', (type: unknown, at, refuse, { document }: Context) =>
   type === 'tmpfs' && document['class'] === 'replicated'
     ? refuse(at, type, { wanted: 'volume or bind: memory of one machine cannot be replicated' })
     : undefined,
@@ -92,16 +81,16 @@ const typeFitsClass = rule('field_invalid', (type: unknown, at, { document }: Co
 
 const onlyReplicatedHasCopies = rule(
   'volume_replica_unsupported',
-  (replicas: unknown, at, { document }: Context, refuse) =>
+  (replicas: unknown, at, refuse, { document }: Context) =>
     document['class'] === undefined || document['class'] === 'replicated' ? undefined : refuse(at, replicas),
 );
 
-const nodesAreKnown = rule('node_candidates_unresolvable', (node: unknown, at, { facts }: Context, refuse) => {
+const nodesAreKnown = rule('node_candidates_unresolvable', (node: unknown, at, refuse, { facts }: Context) => {
   if (facts.nodes === 'unreadable') return refuse(at, node, { nodes: 'unreadable' });
   return facts.nodes.length === 0 ? refuse(at, node, { nodes: 'none' }) : undefined;
 });
 
-const nodeIsCandidate = rule('node_not_a_placement_candidate', (node: unknown, at, { facts }: Context, refuse) => {
+const nodeIsCandidate = rule('node_not_a_placement_candidate', (node: unknown, at, refuse, { facts }: Context) => {
   if (facts.nodes === 'unreadable' || facts.nodes.some(({ id, name }) => id === node || name === node))
     return undefined;
   return refuse(at, node, { nodes: facts.nodes.slice(0, LISTED).map(({ name }) => name) });
@@ -121,7 +110,7 @@ const fields: readonly FieldRules<Context>[] = [
 const validateVolume = createValidator(volumeSchema, fields);
 
 /** Judges a document that asks for a new volume. */
-export function admitVolume(document: unknown, facts: VolumeFacts): VolumeAdmission {
+export function admitVolume(document: unknown, facts: VolumeFacts): Admission<VolumeSpec> {
   const refused = toRefusal(validateVolume(document, sound => ({ facts, document: sound.document })));
   if (refused) return refused;
 
@@ -175,17 +164,17 @@ export const volumeReplicaSchema = Type.Object(
   { additionalProperties: false },
 );
 
-const volumeIsReplicated = rule('volume_replica_unsupported', (node: unknown, at, { volume }: ReplicaFacts, refuse) =>
+const volumeIsReplicated = rule('volume_replica_unsupported', (node: unknown, at, refuse, { volume }: ReplicaFacts) =>
   volume.class === 'replicated' ? undefined : refuse(at, node),
 );
 
 const replicaNodesAreKnown = rule(
   'node_candidates_unresolvable',
-  (node: unknown, at, { nodes }: ReplicaFacts, refuse) =>
+  (node: unknown, at, refuse, { nodes }: ReplicaFacts) =>
     nodes === 'unreadable' ? refuse(at, node, { nodes }) : undefined,
 );
 
-const nodeCanHoldIt = rule('volume_replica_node_conflict', (node: unknown, at, facts: ReplicaFacts, refuse) => {
+const nodeCanHoldIt = rule('volume_replica_node_conflict', (node: unknown, at, refuse, facts: ReplicaFacts) => {
   const free = freeNodes(facts);
   if (free.some(({ id, name }) => id === node || name === node)) return undefined;
   return refuse(at, node, { nodes: free.map(({ name }) => name) });

@@ -8,14 +8,8 @@
  *
  * @module
  */
-export type { ReplicaFacts, VolumeAdmission, VolumeFacts, VolumeNode } from './admission.js';
-export {
-  admitVolume,
-  checkVolumeReplica,
-  VOLUME_REPLICAS_MAX,
-  volumeReplicaSchema,
-  volumeSchema,
-} from './admission.js';
+export type { ReplicaFacts, VolumeFacts, VolumeNode } from './admission.js';
+export { admitVolume, checkVolumeReplica, VOLUME_REPLICAS_MAX } from './admission.js';
 export type {
   KnownVolume,
   MountType,

@@ -54,14 +54,14 @@ function dueGeneration(asked: Generation, existing: readonly string[] = []): Gen
 /** Mounts with every default filled in and one name for the volume, announced. */
 export function completeMounts(
   sent: MountsInput,
-  { volumes }: Pick<WorkloadFacts, 'volumes'>,
   announce: Announce,
+  { facts }: { readonly facts: Pick<WorkloadFacts, 'volumes'> },
 ): readonly VolumeMount[] {
   return sent.map((mount, position) => {
     const at = FieldPath.root.child('volumes').index(position);
     const { mountPath, readOnly = false, subPath } = mount;
     const volumeId = getVolumeId(mount)!;
-    const type = mount.type ?? volumes.find(volume => volume.id === volumeId)?.type ?? 'volume';
+    const type = mount.type ?? facts.volumes.find(volume => volume.id === volumeId)?.type ?? 'volume';
     if (mount.volumeId === undefined) {
       announce(at.child('volume_id'), volumeId, null, 'written as volumeId');
       announce(at.child('volumeId'), null, volumeId, 'the name of this field');

@@ -1,24 +1,24 @@
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 
 import { isPinned, parseCpu, parseImageReference, parseMemory } from '../grammar/index.js';
-import { annotate, attachFix, type FieldRules, rule, type Warning } from '../rule/index.js';
+import { annotate, type FieldRules, fixByValue, rule, type Warning } from '../rule/index.js';
 import type { KnownImage, WorkloadContext as Context } from './context.js';
 
 export const imageSchema = Type.String(annotate({ 'x-rules': true }));
 
 /** One code for all that is no pinned reference: missing, malformed, `latest`, or neither tag nor digest. */
-const imageIsPinned = rule('image_required', (image: unknown, at, _context: Context, refuse) => {
+const imageIsPinned = rule('image_required', (image: unknown, at, refuse) => {
   const reference = typeof image === 'string' ? parseImageReference(image) : undefined;
   return reference && isPinned(reference) ? undefined : refuse(at, image);
 });
 
-const imageExists = rule('image_not_found', (image: unknown, at, { facts }: Context, refuse) =>
+const imageExists = rule('image_not_found', (image: unknown, at, refuse, { facts }: Context) =>
   facts.image === 'absent' ? refuse(at, image) : undefined,
 );
 
 const registryCouldBeAsked = rule(
   'registry_credential_store_unavailable',
-  (image: unknown, at, { facts }: Context, refuse) =>
+  (image: unknown, at, refuse, { facts }: Context) =>
     facts.image === 'credential_store_unavailable' ? refuse(at, image) : undefined,
 );
 
@@ -31,7 +31,7 @@ export const imageRules: FieldRules<Context> = {
 /** An image that could not be looked for is stored all the same: the registry may be back before a node needs it. */
 export function warnImage(known: KnownImage): readonly Warning[] {
   if (known !== 'unreachable') return [];
-  const message = 'the registry could not be reached, so nobody knows yet whether it holds this image';
+  const message = 'the registry could not be reached, so it is unknown whether it holds this image';
   return [{ code: 'image_registry_unreachable', field: 'image', message }];
 }
 
@@ -53,18 +53,15 @@ export const wordsSchema = Type.Array(wordSchema, {
   ...annotate({ 'x-expected': `a list of 1 to ${WORDS_MAX} strings, one per argument` }),
 });
 
-/** What a replica asks of a node. Requests inform placement; nothing is reserved. */
-export interface ResourceRequests {
-  readonly cpu?: string;
-  readonly memory?: string;
-}
-
 const byRules = annotate({ 'x-rules': true });
 
 export const resourcesSchema = Type.Object(
   { cpu: Type.Optional(Type.String(byRules)), memory: Type.Optional(Type.String(byRules)) },
   { additionalProperties: false, ...annotate({ 'x-expected': 'an object with cpu and memory' }) },
 );
+
+/** What a replica requests of a node: it informs placement; nothing is reserved. */
+export type ResourceRequests = Readonly<Static<typeof resourcesSchema>>;
 
 type SentResources = { readonly [Part in keyof ResourceRequests]?: unknown };
 
@@ -74,17 +71,15 @@ const FORMS = {
 } as const;
 
 const quantityOf = (part: keyof typeof FORMS) =>
-  rule('resources_quantity_invalid', (resources: SentResources, at, _context: Context, refuse) => {
+  rule('resources_quantity_invalid', (resources: SentResources, at, refuse) => {
     const value = resources[part];
     if (value === undefined) return undefined;
     const { read, form } = FORMS[part];
     if (typeof value === 'string' && (read(value) ?? 0) > 0) return undefined;
 
-    const finding = refuse(at.child(part), value, { form });
+    const error = refuse(at.child(part), value, { form });
     const isMeant = typeof value === 'number' && (read(String(value)) ?? 0) > 0;
-    return isMeant
-      ? attachFix(finding, { op: 'replace', path: at.child(part).toPointer(), value: String(value) })
-      : finding;
+    return isMeant ? fixByValue(error, String(value)) : error;
   });
 
 export const resourcesRules: FieldRules<Context> = {
@@ -99,13 +94,13 @@ export const networksSchema = Type.Array(
   { maxItems: NETWORKS_MAX, ...annotate({ 'x-expected': `a list of at most ${NETWORKS_MAX} names of networks` }) },
 );
 
-const networksExist = rule('network_not_found', (names: readonly string[], at, { facts }: Context, refuse) =>
+const networksExist = rule('network_not_found', (names: readonly string[], at, refuse, { facts }: Context) =>
   names.flatMap((name, position) =>
     facts.networks.includes(name) ? [] : refuse(at.index(position), name, { known: facts.networks }),
   ),
 );
 
-const networksAreDistinct = rule('field_invalid', (names: readonly string[], at, _context: Context, refuse) =>
+const networksAreDistinct = rule('field_invalid', (names: readonly string[], at, refuse) =>
   names.flatMap((name, position) =>
     names.indexOf(name) === position ? [] : refuse(at.index(position), name, { wanted: 'each network once' }),
   ),

@@ -8,7 +8,7 @@ export interface KnownNode {
   readonly id: string;
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
-  /** Whether its agent is heard. */
+  /** Whether its agent sends heartbeats. */
   readonly reachable: boolean;
 }
 
@@ -63,7 +63,7 @@ export interface WorkloadContext extends WellFormedDocument {
   readonly stored?: { readonly name: string } & Readonly<Record<string, unknown>>;
 }
 
-/** A world in which nothing is known: no nodes, no volumes, no other deployments, and nobody has asked the registry. */
+/** Facts of an empty tenant: no nodes, no volumes, no other deployments, and an image that was not looked up. */
 export const emptyFacts: WorkloadFacts = {
   nodes: [],
   volumes: [],

@@ -27,17 +27,15 @@ export const environmentSchema = mapSchema(
 );
 
 /** The names of variables, whichever field they are set in. */
-export const environmentNamesRule = rule(
-  'environment_name_invalid',
-  (environment: Environment, at, _context: Context, refuse) =>
-    Object.keys(environment)
-      .filter(name => !NAME.test(name))
-      .map(name => refuse(at.child(name), name)),
+export const environmentNamesRule = rule('environment_name_invalid', (environment: Environment, at, refuse) =>
+  Object.keys(environment)
+    .filter(name => !NAME.test(name))
+    .map(name => refuse(at.child(name), name)),
 );
 
 const holdsNoCredential = rule(
   'plaintext_credential_in_environment',
-  (environment: Environment, at, context: Context, refuse) =>
+  (environment: Environment, at, refuse, context: Context) =>
     Object.entries(environment)
       .filter(([name, value]) => isCredential(name, value))
       .map(([name, value]) => refuse(at.child(name), value, { name: context.name })),
@@ -96,13 +94,13 @@ function keysOf({ vault_path: path, values, generate }: Loose, known: Readonly<R
   return [...new Set([...existing, ...Object.keys(values ?? {}), ...generated.map(String)])];
 }
 
-const variablesAreDistinct = rule('environment_name_conflict', (_value: unknown, _at, context: Context, refuse) => {
+const variablesAreDistinct = rule('environment_name_conflict', (_value: unknown, _at, refuse, context: Context) => {
   const { document } = context;
   // The names in one map are distinct.
   if (document['secrets'] === undefined && document['composedSecrets'] === undefined) return undefined;
   const first = new Map<string, Setter>();
   // One for each place: an entry of a list, or the key of a map.
-  const findings = new Map<string | number, FieldError>();
+  const errors = new Map<string | number, FieldError>();
   for (const setter of settersOf(document, context.facts.secretKeys)) {
     const other = first.get(setter.variable);
     if (!other) {
@@ -110,10 +108,10 @@ const variablesAreDistinct = rule('environment_name_conflict', (_value: unknown,
       continue;
     }
     const place = setter.position ?? setter.variable;
-    if (findings.has(place)) continue;
-    findings.set(place, refuse(placeOf(setter), setter.variable, { other: placeOf(other).toString() }));
+    if (errors.has(place)) continue;
+    errors.set(place, refuse(placeOf(setter), setter.variable, { other: placeOf(other).toString() }));
   }
-  return [...findings.values()];
+  return [...errors.values()];
 });
 
 /** One rule for all fields that set variables: it is asked once, under the first of them that is there. */

@@ -5,7 +5,7 @@ import { imageRules, imageSchema, resourcesRules, resourcesSchema, wordsSchema }
 import type { WorkloadContext, WorkloadFacts, WorkloadLimits } from './context.js';
 import { environmentRules, environmentSchema, variablesRules } from './environment.js';
 import { nameRules, nameSchema } from './labels.js';
-import { completePlacement, type PlacementInput, placementRules, placementSchema } from './placement.js';
+import { completePlacement, placementRules, placementSchema } from './placement.js';
 import {
   anchorRules,
   composedReferenceRules,
@@ -14,7 +14,7 @@ import {
   rotatingRules,
 } from './secret-relations.js';
 import { type SecretsInput, secretsRules, secretsSchema } from './secrets.js';
-import { type MountsInput, volumesRules, volumesSchema, writerRules } from './volumes.js';
+import { volumesRules, volumesSchema, writerRules } from './volumes.js';
 
 /** What the completion of a workload may look at, and where it puts the secret material that it takes out. */
 export interface WorkloadCompletion {
@@ -47,7 +47,7 @@ export const workloadFields = {
     schema: secretsSchema,
     isSupported: true,
     rules: [secretsRules, rotatingRules, anchorRules],
-    complete: (sent: SecretsInput, { facts, limits, material }: WorkloadCompletion, announce) => {
+    complete: (sent: SecretsInput, announce, { facts, limits, material }: WorkloadCompletion) => {
       const completed = completeSecrets(sent, facts, limits.secrets, announce);
       material.push(...completed.material);
       return completed.secrets;
@@ -64,13 +64,8 @@ export const workloadFields = {
     schema: volumesSchema,
     isSupported: false,
     rules: [volumesRules, writerRules],
-    complete: (sent: MountsInput, { facts }: WorkloadCompletion, announce) => completeMounts(sent, facts, announce),
+    complete: completeMounts,
   },
   resources: { schema: resourcesSchema, isSupported: true, rules: [resourcesRules], partOf: 'template' },
-  placement: {
-    schema: placementSchema,
-    isSupported: true,
-    rules: [placementRules],
-    complete: (sent: PlacementInput, _input: WorkloadCompletion, announce) => completePlacement(sent, announce),
-  },
+  placement: { schema: placementSchema, isSupported: true, rules: [placementRules], complete: completePlacement },
 } as const satisfies Readonly<Record<string, WorkloadField>>;

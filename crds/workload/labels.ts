@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
 
-import { DNS_LABEL_MAX, type FieldPath, isDnsLabelText, isLabelKey, isLabelValue } from '../grammar/index.js';
+import { DNS_LABEL_MAX, isDnsLabelText, isLabelKey, isLabelValue } from '../grammar/index.js';
 import type { PatchStep } from '../rejections/index.js';
 import { isResidencyLabel, parseResidencyLabels } from '../residency/index.js';
-import { annotate, attachFix, type FieldRules, mapSchema, rule } from '../rule/index.js';
+import { annotate, attachFix, type FieldRules, fixByRemoval, mapSchema, rule } from '../rule/index.js';
 import type { WorkloadContext as Context } from './context.js';
 
 const LABELS_MAX = 64;
@@ -16,13 +16,13 @@ export const labelsSchema = mapSchema(Type.String({ maxLength: 1024, ...annotate
 /** The platform, the engine and the router steer by labels that begin like this. */
 const RESERVED = ['mooring.io/', 'com.docker.', 'traefik.'] as const;
 
-const labelsAreFree = rule('label_reserved', (labels: Labels, at, _context: Context, refuse) =>
+const labelsAreFree = rule('label_reserved', (labels: Labels, at, refuse) =>
   Object.keys(labels)
     .filter(key => isReserved(key) && !isResidencyLabel(key))
     .map(key => refuse(at.child(key), key, { prefixes: RESERVED })),
 );
 
-/** Also `sub.mooring.io/x` and `traefik/x`: whoever reads labels loosely must not be led astray either. */
+/** Also `sub.mooring.io/x` and `traefik/x`: a reader that parses labels loosely must not mistake them for ours. */
 function isReserved(key: string): boolean {
   const plain = key.toLowerCase();
   const domain = plain.split('/', 1)[0] ?? '';
@@ -31,7 +31,7 @@ function isReserved(key: string): boolean {
   );
 }
 
-const labelsAreWellFormed = rule('label_invalid', (labels: Labels, at, _context: Context, refuse) =>
+const labelsAreWellFormed = rule('label_invalid', (labels: Labels, at, refuse) =>
   Object.entries(labels)
     .filter(([key, value]) => !isResidencyLabel(key) && (!isLabelKey(key) || !isLabelValue(value)))
     .map(([key, value]) => refuse(at.child(key), isLabelKey(key) ? value : key)),
@@ -39,34 +39,31 @@ const labelsAreWellFormed = rule('label_invalid', (labels: Labels, at, _context:
 
 export const labelsRules: FieldRules<Context> = { field: 'labels', present: [labelsAreFree, labelsAreWellFormed] };
 
-const residencyIsTyped = rule('residency_label_handwritten', (labels: Labels, at, { document }: Context, refuse) => {
+const residencyIsTyped = rule('residency_label_handwritten', (labels: Labels, at, refuse, { document }: Context) => {
   const placement = document['placement'] as Placement | undefined;
   const written = Object.keys(labels).filter(isResidencyLabel);
   if (written.length === 0 || placement?.residency !== undefined) return undefined;
 
   const block = parseResidencyLabels(labels);
-  const findings = written.map(key => refuse(at.child(key), labels[key], { block: JSON.stringify(block) }));
+  const errors = written.map(key => refuse(at.child(key), labels[key], { block: JSON.stringify(block) }));
   const add: PatchStep =
     placement === undefined
       ? { op: 'add', path: '/placement', value: { residency: block } }
       : { op: 'add', path: '/placement/residency', value: block };
-  // One patch mends them all, so only the first carries it.
-  return [attachFix(findings[0]!, ...written.map(key => removal(at, key)), add), ...findings.slice(1)];
+  const removals = written.map(key => ({ op: 'remove', path: at.child(key).toPointer() }) as const);
+  // One patch fixes them all, so only the first error carries it.
+  return [attachFix(errors[0]!, ...removals, add), ...errors.slice(1)];
 });
 
-const residencyIsSaidOnce = rule('residency_label_conflict', (labels: Labels, at, { document }: Context, refuse) =>
+const residencyIsSaidOnce = rule('residency_label_conflict', (labels: Labels, at, refuse, { document }: Context) =>
   (document['placement'] as Placement | undefined)?.residency === undefined
     ? undefined
     : Object.keys(labels)
         .filter(isResidencyLabel)
-        .map(key => attachFix(refuse(at.child(key), labels[key]), removal(at, key))),
+        .map(key => fixByRemoval(refuse(at.child(key), labels[key]))),
 );
 
 type Placement = { readonly residency?: unknown };
-
-function removal(at: FieldPath, key: string): PatchStep {
-  return { op: 'remove', path: at.child(key).toPointer() };
-}
 
 /** Residency stands in `placement`, not here. Asked when either changes. */
 export const residencyLabelRules: FieldRules<Context> = {
@@ -77,23 +74,23 @@ export const residencyLabelRules: FieldRules<Context> = {
 
 export const nameSchema = Type.String({ maxLength: DNS_LABEL_MAX, ...annotate({ 'x-rules': true }) });
 
-const nameIsThere = rule('name_required', (name: unknown, at, _context: Context, refuse) =>
+const nameIsThere = rule('name_required', (name: unknown, at, refuse) =>
   name === undefined || name === '' ? refuse(at, name) : undefined,
 );
 
-const nameStays = rule('field_immutable', (name: unknown, at, { stored }: Context, refuse) =>
+const nameStays = rule('field_immutable', (name: unknown, at, refuse, { stored }: Context) =>
   stored === undefined || name === stored.name ? undefined : refuse(at, name, { current: stored.name }),
 );
 
-const nameIsDnsLabel = rule('deployment_name_invalid', (name: unknown, at, _context: Context, refuse) =>
+const nameIsDnsLabel = rule('deployment_name_invalid', (name: unknown, at, refuse) =>
   typeof name === 'string' && isDnsLabelText(name) ? undefined : refuse(at, name),
 );
 
-const nameIsShort = rule('deployment_name_too_long', (name: unknown, at, _context: Context, refuse) =>
+const nameIsShort = rule('deployment_name_too_long', (name: unknown, at, refuse) =>
   typeof name === 'string' && name.length > DNS_LABEL_MAX ? refuse(at, name, { max: DNS_LABEL_MAX }) : undefined,
 );
 
-const nameIsFree = rule('reserved_infrastructure_name', (name: unknown, at, { limits }: Context, refuse) =>
+const nameIsFree = rule('reserved_infrastructure_name', (name: unknown, at, refuse, { limits }: Context) =>
   typeof name === 'string' && limits.reservedNames.includes(name)
     ? refuse(at, name, { reserved: limits.reservedNames })
     : undefined,

@@ -99,7 +99,7 @@ export type PlacementInput = Static<typeof placementSchema>;
  */
 const labelsAreRendered = rule(
   'residency_label_handwritten',
-  ({ labels, residency }: PlacementInput, at, { stored }: Context, refuse) => {
+  ({ labels, residency }: PlacementInput, at, refuse, { stored }: Context) => {
     if (labels === undefined) return undefined;
     const rendered = renderResidencyLabels(completeResidency(residency ?? {}, at, () => undefined));
     const standing = (stored?.['placement'] as PlacementSpec | undefined)?.labels;
@@ -107,17 +107,17 @@ const labelsAreRendered = rule(
 
     const place = at.child('labels');
     const block = residency ?? parseResidencyLabels(labels);
-    const finding = refuse(place, labels, { block: JSON.stringify(block) });
+    const error = refuse(place, labels, { block: JSON.stringify(block) });
     const remove = { op: 'remove', path: place.toPointer() } as const;
     const typed = { op: 'add', path: at.child('residency').toPointer(), value: block } as const;
-    return residency === undefined ? attachFix(finding, remove, typed) : attachFix(finding, remove);
+    return residency === undefined ? attachFix(error, remove, typed) : attachFix(error, remove);
   },
 );
 
 /** A constraint of which only the parts that have their shape are there. */
 type SentConstraint = Partial<NonNullable<PlacementInput['constraints']>[number]>;
 
-const constraintsAreSound = rule('field_invalid', (constraint: SentConstraint, at, _context: Context, refuse) => {
+const constraintsAreSound = rule('field_invalid', (constraint: SentConstraint, at, refuse) => {
   const { key, operator, values } = constraint;
   if (key !== undefined && !isLabelKey(key))
     return refuse(at.child('key'), key, { wanted: 'the key of a node’s label' });
@@ -135,7 +135,7 @@ const constraintsAreSound = rule('field_invalid', (constraint: SentConstraint, a
 
 type SentAntiAffinity = NonNullable<PlacementInput['antiAffinity']>;
 
-const antiAffinityIsSound = rule('field_invalid', (sent: SentAntiAffinity, at, _context: Context, refuse) => {
+const antiAffinityIsSound = rule('field_invalid', (sent: SentAntiAffinity, at, refuse) => {
   const { self, deployments = [], topologyKey = 'node' } = sent;
   if (self !== true && deployments.length === 0) {
     return refuse(at, sent, { wanted: 'self: true, or the deployments to keep away from' });

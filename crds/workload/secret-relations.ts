@@ -12,7 +12,7 @@ import { getVolumeId, listVolumeIds, type LooseMount } from './volumes.js';
 type RotatingEntry = { readonly [Part in keyof SecretReference | 'values' | 'generate']?: unknown };
 
 /** While a credential is rotated, its material and who refers to it are the rotation's: both would be changed under it. */
-const rotatingIsLeftAlone = rule('secret_rotation_open', (sent: unknown, at, context: Context, refuse) => {
+const rotatingIsLeftAlone = rule('secret_rotation_open', (sent: unknown, at, refuse, context: Context) => {
   const { facts, stored } = context;
   const entries = Array.isArray(sent) ? (sent as RotatingEntry[]) : [];
   const before = Array.isArray(stored?.['secrets']) ? (stored['secrets'] as SecretReference[]) : [];
@@ -55,7 +55,7 @@ function mountsOf(document: Readonly<Record<string, unknown>> | undefined): read
 
 const volumeIsDeclared = rule(
   'secret_anchor_volume_not_declared',
-  (entries: readonly AnchoredEntry[], at, { document, isWhole }: Context, refuse) => {
+  (entries: readonly AnchoredEntry[], at, refuse, { document, isWhole }: Context) => {
     if (!isWhole('volumes')) return undefined;
     const declared = listVolumeIds(mountsOf(document));
     return entries.flatMap((entry, position) => {
@@ -69,7 +69,7 @@ const volumeIsDeclared = rule(
 
 const volumeLasts = rule(
   'secret_anchor_volume_ephemeral',
-  (entries: readonly AnchoredEntry[], at, { document, facts }: Context, refuse) =>
+  (entries: readonly AnchoredEntry[], at, refuse, { document, facts }: Context) =>
     entries.flatMap((entry, position) => {
       const id = anchorVolume(entry);
       const mount = mountsOf(document).find(each => getVolumeId(each) === id);
@@ -91,7 +91,7 @@ function boundEntries({ stored, document, isWhole }: Context): readonly SecretRe
   });
 }
 
-const anchoredStay = rule('anchored_secret_dropped', (sent: unknown, at, context: Context, refuse) => {
+const anchoredStay = rule('anchored_secret_dropped', (sent: unknown, at, refuse, context: Context) => {
   const entries = Array.isArray(sent) ? (sent as AnchoredEntry[]) : [];
   const dropped = boundEntries(context).filter(bound => !entries.some(entry => keeps(entry, bound)));
   return dropped.length === 0 ? undefined : refuse(at, namesOf(entries), { secrets: dropped.map(d => d.vault_path) });
@@ -111,7 +111,7 @@ function namesOf(entries: readonly AnchoredEntry[]): readonly unknown[] {
 
 const anchoredKeepTheirPath = rule(
   'anchored_secret_repointed',
-  (entries: readonly AnchoredEntry[], at, context: Context, refuse) =>
+  (entries: readonly AnchoredEntry[], at, refuse, context: Context) =>
     boundEntries(context).flatMap(bound => {
       if (entries.some(entry => entry.vault_path === bound.vault_path)) return [];
       const position = entries.findIndex(entry => entry.name === bound.name);
@@ -146,23 +146,19 @@ export const composedSecretsSchema = mapSchema(
   },
 );
 
-const templatesSaySomething = rule(
-  'secret_compose_template_empty',
-  (templates: Templates, at, _context: Context, refuse) =>
-    Object.entries(templates)
-      .filter(([, template]) => template.trim() === '')
-      .map(([name, template]) => refuse(at.child(name), template)),
+const templatesSaySomething = rule('secret_compose_template_empty', (templates: Templates, at, refuse) =>
+  Object.entries(templates)
+    .filter(([, template]) => template.trim() === '')
+    .map(([name, template]) => refuse(at.child(name), template)),
 );
 
-const placeholdersAreWellFormed = rule(
-  'secret_compose_template_malformed',
-  (templates: Templates, at, _context: Context, refuse) =>
-    Object.entries(templates)
-      .filter(([, template]) => parseTemplate(template) === undefined)
-      .map(([name, template]) => refuse(at.child(name), template)),
+const placeholdersAreWellFormed = rule('secret_compose_template_malformed', (templates: Templates, at, refuse) =>
+  Object.entries(templates)
+    .filter(([, template]) => parseTemplate(template) === undefined)
+    .map(([name, template]) => refuse(at.child(name), template)),
 );
 
-const templatesRefer = rule('secret_compose_no_reference', (templates: Templates, at, _context: Context, refuse) =>
+const templatesRefer = rule('secret_compose_no_reference', (templates: Templates, at, refuse) =>
   Object.entries(templates)
     .filter(([, template]) => findPlaceholders(parseTemplate(template) ?? []).length === 0)
     .map(([name, template]) => refuse(at.child(name), template)),
@@ -175,7 +171,7 @@ export const composedSecretsRules: FieldRules<Context> = {
 
 const resourcesAreDeclared = rule(
   'secret_compose_resource_undeclared',
-  (templates: Templates, at, { document, isWhole }: Context, refuse) => {
+  (templates: Templates, at, refuse, { document, isWhole }: Context) => {
     if (!isWhole('secrets')) return undefined;
     const entries = (document['secrets'] ?? []) as readonly { readonly vault_path?: unknown }[];
     const declared = [...new Set(entries.flatMap(entry => toSecretLabel(entry.vault_path) ?? []))];

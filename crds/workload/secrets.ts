@@ -1,7 +1,16 @@
 import { type Static, Type } from 'typebox';
 
 import { isRelativePath, isSecretLabel, parseAnchor, parseSecretPath } from '../grammar/index.js';
-import { annotate, attachFix, type FieldRules, forEachEntry, forPart, rule, type Warning } from '../rule/index.js';
+import {
+  annotate,
+  type FieldRules,
+  fixByRemoval,
+  fixByValue,
+  forEachEntry,
+  forPart,
+  rule,
+  type Warning,
+} from '../rule/index.js';
 import { findProvidedAndGenerated, generateRules, generateSchema, valuesRules, valuesSchema } from '../secret/index.js';
 import type { WorkloadContext as Context, WorkloadFacts } from './context.js';
 
@@ -53,25 +62,23 @@ export type SecretsInput = Static<typeof secretsSchema>;
 /** An entry of which nothing is known yet. */
 type Loose = { readonly [Part in keyof SecretsInput[number]]?: unknown };
 
-const pathIsThere = rule('secret_vault_path_required', ({ vault_path: path }: Loose, at, _context: Context, refuse) =>
+const pathIsThere = rule('secret_vault_path_required', ({ vault_path: path }: Loose, at, refuse) =>
   path === undefined || path === null || path === '' ? refuse(at.child('vault_path'), path) : undefined,
 );
 
 const pathIsRelative = rule(
   'secret_vault_path_not_relative',
-  ({ vault_path: path }: Loose, at, { facts }: Context, refuse) => {
+  ({ vault_path: path }: Loose, at, refuse, { facts }: Context) => {
     if (typeof path !== 'string' || isRelativePath(path)) return undefined;
-    const finding = refuse(at.child('vault_path'), path);
+    const error = refuse(at.child('vault_path'), path);
     const rest = path.replace(/^\/+/, '');
     const { namespace, label } = parseSecretPath(rest) ?? { namespace: '', label: '' };
     const isMeant = facts.secretsPolicy.namespaces.includes(namespace) && isSecretLabel(label);
-    return isMeant
-      ? attachFix(finding, { op: 'replace', path: at.child('vault_path').toPointer(), value: rest })
-      : finding;
+    return isMeant ? fixByValue(error, rest) : error;
   },
 );
 
-const pathHasShape = rule('secret_path_shape', ({ vault_path: path }: Loose, at, { facts }: Context, refuse) =>
+const pathHasShape = rule('secret_path_shape', ({ vault_path: path }: Loose, at, refuse, { facts }: Context) =>
   typeof path === 'string' && parseSecretPath(path)
     ? undefined
     : refuse(at.child('vault_path'), path, { granted: facts.secretsPolicy.namespaces }),
@@ -79,7 +86,7 @@ const pathHasShape = rule('secret_path_shape', ({ vault_path: path }: Loose, at,
 
 const namespaceIsGranted = rule(
   'secret_path_namespace',
-  ({ vault_path: path }: Loose, at, { facts }: Context, refuse) => {
+  ({ vault_path: path }: Loose, at, refuse, { facts }: Context) => {
     const parsed = typeof path === 'string' ? parseSecretPath(path) : undefined;
     const granted = facts.secretsPolicy.namespaces;
     return !parsed || granted.includes(parsed.namespace)
@@ -88,28 +95,24 @@ const namespaceIsGranted = rule(
   },
 );
 
-const labelIsLabel = rule('secret_path_name', ({ vault_path: path }: Loose, at, _context: Context, refuse) => {
+const labelIsLabel = rule('secret_path_name', ({ vault_path: path }: Loose, at, refuse) => {
   const parsed = typeof path === 'string' ? parseSecretPath(path) : undefined;
   return !parsed || isSecretLabel(parsed.label) ? undefined : refuse(at.child('vault_path'), path);
 });
 
-const anchorIsAnchor = rule('secret_anchor_invalid', ({ anchor }: Loose, at, _context: Context, refuse) =>
+const anchorIsAnchor = rule('secret_anchor_invalid', ({ anchor }: Loose, at, refuse) =>
   typeof anchor === 'string' && parseAnchor(anchor) ? undefined : refuse(at.child('anchor'), anchor),
 );
 
-const nothingIsMounted = rule(
-  'secret_mount_path_unsupported',
-  ({ mount_path: path }: Loose, at, _context: Context, refuse) => {
-    const place = at.child('mount_path');
-    return path === undefined ? undefined : attachFix(refuse(place, path), { op: 'remove', path: place.toPointer() });
-  },
+const nothingIsMounted = rule('secret_mount_path_unsupported', ({ mount_path: path }: Loose, at, refuse) =>
+  path === undefined ? undefined : fixByRemoval(refuse(at.child('mount_path'), path)),
 );
 
-const externalIsLeftAlone = rule('secret_external_not_writable', (entry: Loose, at, context: Context, refuse) => {
+const externalIsLeftAlone = rule('secret_external_not_writable', (entry: Loose, at, refuse, context: Context) => {
   const brought = (['values', 'generate'] as const).filter(part => entry[part] !== undefined);
   const written = () => (isExternalElsewhere(entry, context) ? listMaterial(entry, context.facts) : []);
   return (entry.anchor === 'external' ? brought : written()).map(part =>
-    attachFix(refuse(at.child(part), entry[part]), { op: 'remove', path: at.child(part).toPointer() }),
+    fixByRemoval(refuse(at.child(part), entry[part])),
   );
 });
 
@@ -125,11 +128,11 @@ function othersIn({ facts, kind, name }: Context): Context['facts']['deployments
   return facts.deployments.filter(other => kind === 'Job' || other.name !== name);
 }
 
-const keysAreApart = rule('secret_key_provided_and_generated', (entry: Loose, at, _context: Context, refuse) =>
+const keysAreApart = rule('secret_key_provided_and_generated', (entry: Loose, at, refuse) =>
   findProvidedAndGenerated(entry.values, entry.generate, at.child('generate'), refuse),
 );
 
-const oneNamespace = rule('secret_path_namespace_split', (entries: readonly Loose[], at, context: Context, refuse) => {
+const oneNamespace = rule('secret_path_namespace_split', (entries: readonly Loose[], at, refuse, context: Context) => {
   const known = new Map(
     othersIn(context).flatMap(other =>
       other.secretPaths.map(path => [toSecretLabel(path), { path, user: `deployment ${other.name}` }]),

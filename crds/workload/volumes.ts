@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 
 import type { FieldPath } from '../grammar/index.js';
-import { annotate, type FieldRules, type FieldError, attachFix, type Refuse, rule } from '../rule/index.js';
+import { annotate, type FieldRules, type FieldError, fixByRemoval, type Refuse, rule } from '../rule/index.js';
 import type { KnownVolume, MountType } from '../volume/index.js';
 import type { WorkloadContext as Context } from './context.js';
 
@@ -51,9 +51,9 @@ export function listVolumeIds(mounts: readonly LooseMount[]): readonly string[] 
   return mounts.flatMap(mount => getVolumeId(mount) ?? []);
 }
 
-const mountsHaveShape = rule('volume_mount_shape', (mounts: readonly LooseMount[], at, _context: Context, refuse) =>
+const mountsHaveShape = rule('volume_mount_shape', (mounts: readonly LooseMount[], at, refuse) =>
   mounts.flatMap((mount, position) => [
-    ...idFindings(mount, at.index(position), refuse),
+    ...checkId(mount, at.index(position), refuse),
     ...(isMountPath(mount.mountPath) && !isRepeated(mounts, position)
       ? []
       : [refuse(at.index(position).child('mountPath'), mount.mountPath)]),
@@ -61,12 +61,10 @@ const mountsHaveShape = rule('volume_mount_shape', (mounts: readonly LooseMount[
   ]),
 );
 
-function idFindings(mount: LooseMount, at: FieldPath, refuse: Refuse<'volume_mount_shape'>): readonly FieldError[] {
-  const alias = at.child('volume_id');
-  if (mount.volumeId === undefined)
-    return mount.volume_id === undefined ? [refuse(at.child('volumeId'), undefined)] : [];
-  if (mount.volume_id === undefined) return [];
-  return [attachFix(refuse(alias, mount.volume_id), { op: 'remove', path: alias.toPointer() })];
+function checkId(mount: LooseMount, at: FieldPath, refuse: Refuse<'volume_mount_shape'>): readonly FieldError[] {
+  const { volumeId: id, volume_id: alias } = mount;
+  if (id === undefined) return alias === undefined ? [refuse(at.child('volumeId'), undefined)] : [];
+  return alias === undefined ? [] : [fixByRemoval(refuse(at.child('volume_id'), alias))];
 }
 
 /** Absolute, in its shortest form, and not the root itself. */
@@ -89,11 +87,11 @@ function isRepeated(mounts: readonly LooseMount[], position: number): boolean {
 
 const mountsAreManaged = rule(
   'volume_binding_unavailable',
-  (mounts: readonly LooseMount[], at, { facts }: Context, refuse) =>
+  (mounts: readonly LooseMount[], at, refuse, { facts }: Context) =>
     facts.volumeManagement === 'off' && mounts.length > 0 ? refuse(at, listVolumeIds(mounts)) : undefined,
 );
 
-/** A question about each mount and the volume it is of; not asked while nobody manages volumes. */
+/** A question about each mount and the volume it is of; none while volume management is off. */
 function aboutEach(
   mounts: readonly LooseMount[],
   { facts }: Context,
@@ -103,13 +101,8 @@ function aboutEach(
   return mounts.flatMap((mount, position) => {
     const id = getVolumeId(mount);
     if (id === undefined) return [];
-    return (
-      ask(
-        facts.volumes.find(volume => volume.id === id),
-        mount,
-        position,
-      ) ?? []
-    );
+    const known = facts.volumes.find(volume => volume.id === id);
+    return ask(known, mount, position) ?? [];
   });
 }
 
@@ -118,7 +111,7 @@ function idPlace(at: FieldPath, position: number, mount: LooseMount): FieldPath 
   return at.index(position).child(mount.volumeId === undefined ? 'volume_id' : 'volumeId');
 }
 
-const volumesExist = rule('volume_not_found', (mounts: readonly LooseMount[], at, context: Context, refuse) =>
+const volumesExist = rule('volume_not_found', (mounts: readonly LooseMount[], at, refuse, context: Context) =>
   aboutEach(mounts, context, (volume, mount, position) =>
     volume ? undefined : refuse(idPlace(at, position, mount), getVolumeId(mount), { in: 'body' }),
   ),
@@ -126,7 +119,7 @@ const volumesExist = rule('volume_not_found', (mounts: readonly LooseMount[], at
 
 const WIRED = ['ephemeral', 'replicated'] as const;
 
-const classIsWired = rule('volume_class_not_wired', (mounts: readonly LooseMount[], at, context: Context, refuse) =>
+const classIsWired = rule('volume_class_not_wired', (mounts: readonly LooseMount[], at, refuse, context: Context) =>
   aboutEach(mounts, context, (volume, mount, position) =>
     !volume || WIRED.some(wired => wired === volume.class)
       ? undefined
@@ -134,7 +127,7 @@ const classIsWired = rule('volume_class_not_wired', (mounts: readonly LooseMount
   ),
 );
 
-const volumesAreReady = rule('volume_not_ready', (mounts: readonly LooseMount[], at, context: Context, refuse) =>
+const volumesAreReady = rule('volume_not_ready', (mounts: readonly LooseMount[], at, refuse, context: Context) =>
   aboutEach(mounts, context, (volume, mount, position) =>
     !volume || volume.phase === 'Ready'
       ? undefined
@@ -147,7 +140,7 @@ export const volumesRules: FieldRules<Context> = {
   present: [mountsHaveShape, mountsAreManaged, volumesExist, classIsWired, volumesAreReady],
 };
 
-const oneWriter = rule('volume_access_mode_conflict', (mounts: readonly LooseMount[], at, context: Context, refuse) =>
+const oneWriter = rule('volume_access_mode_conflict', (mounts: readonly LooseMount[], at, refuse, context: Context) =>
   aboutEach(mounts, context, (volume, mount, position) => {
     if (!volume || mount.readOnly === true) return undefined;
     const writer = otherWriter(volume, mounts.slice(0, position), context);
@@ -171,7 +164,7 @@ function otherWriter(volume: KnownVolume, earlier: readonly LooseMount[], contex
 
 const writersFollowThePrimary = rule(
   'volume_primary_mismatch',
-  (mounts: readonly LooseMount[], at, context: Context, refuse) => {
+  (mounts: readonly LooseMount[], at, refuse, context: Context) => {
     const { document, facts } = context;
     const nodeId = document['nodeId'];
     if (typeof nodeId !== 'string' || facts.nodes === 'unreadable') return undefined;
@@ -181,8 +174,7 @@ const writersFollowThePrimary = rule(
       if (volume?.class !== 'replicated' || mount.readOnly === true) return undefined;
       const { primaryNode } = volume;
       if (primaryNode === undefined || primaryNode === named.id) return undefined;
-      const place = at.upTo(0).child('nodeId');
-      return attachFix(refuse(place, nodeId, { primary: primaryNode }), { op: 'remove', path: place.toPointer() });
+      return fixByRemoval(refuse(at.upTo(0).child('nodeId'), nodeId, { primary: primaryNode }));
     })[0];
   },
 );
