@@ -7,7 +7,7 @@ import {
   type StoredDeployment,
   toSpec,
 } from '../../crds/deployment/index.js';
-import { findPlaceholders, parseSecretPath, parseTemplate } from '../../crds/grammar/index.js';
+import { escapePointer, findPlaceholders, parseSecretPath, parseTemplate } from '../../crds/grammar/index.js';
 import { ranges } from '../../crds/keys/index.js';
 import type { PatchStep } from '../../crds/rejections/index.js';
 import { type Replica, templateHash } from '../../crds/replica/index.js';
@@ -72,7 +72,7 @@ export function diffJson(before: unknown, after: unknown, at = ''): readonly Pat
 
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
   return names.flatMap((name): readonly PatchStep[] => {
-    const path = `${at}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+    const path = `${at}/${escapePointer(name)}`;
     if (after[name] === undefined) return before[name] === undefined ? [] : [{ op: 'remove', path }];
     if (before[name] === undefined) return [{ op: 'add', path, value: after[name] }];
     return diffJson(before[name], after[name], path);

@@ -11,6 +11,8 @@ export interface BodyLimits {
   readonly maxSeconds: number;
 }
 
+/** No name that is accepted anywhere is longer; errors escape keys, which costs more than their length. */
+const MAX_KEY_LENGTH = 4096;
 const MAX_TOKENS = 20_000;
 const CLOSE = { connection: 'close' };
 
@@ -35,7 +37,7 @@ export async function readJsonBody(
 ): Promise<{ readonly document: unknown } | RequestRejection> {
   const bytes = await readBytes(request, limits, clock);
   if (bytes instanceof RequestRejection) return bytes;
-  const parsed = parseJson(bytes, { maxDepth: limits.maxDepth, maxTokens: MAX_TOKENS });
+  const parsed = parseJson(bytes, { maxDepth: limits.maxDepth, maxTokens: MAX_TOKENS, maxKeyLength: MAX_KEY_LENGTH });
   if (parsed.ok) return { document: parsed.value };
   const { path, offset, message } = parsed.problem;
   const problem = `${message}, ${offset} characters in`;

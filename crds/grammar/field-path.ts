@@ -17,7 +17,7 @@ export class FieldPath {
     let path = FieldPath.root;
     let value = document;
     for (const raw of pointer.split('/').slice(1)) {
-      const part = raw.replaceAll('~1', '/').replaceAll('~0', '~');
+      const part = unescapePointer(raw);
       path = Array.isArray(value) ? path.index(Number(part)) : path.child(part);
       value = (value as Record<string, unknown> | undefined)?.[part];
     }
@@ -55,5 +55,10 @@ export class FieldPath {
 
 /** A name as it stands in a JSON Pointer. */
 export function escapePointer(name: string): string {
-  return name.replaceAll('~', '~0').replaceAll('/', '~1');
+  return name.replace(/[~/]/g, character => (character === '~' ? '~0' : '~1'));
+}
+
+/** The name that stands in a JSON Pointer. */
+export function unescapePointer(part: string): string {
+  return part.replace(/~[01]/g, escape => (escape === '~0' ? '~' : '/'));
 }

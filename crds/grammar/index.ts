@@ -45,6 +45,6 @@ export {
   parseDuration,
   parseMemory,
 } from './quantity.js';
-export { escapePointer, FieldPath } from './field-path.js';
+export { escapePointer, FieldPath, unescapePointer } from './field-path.js';
 export type { ImageReference } from './image-reference.js';
 export { isPinned, parseImageReference } from './image-reference.js';

@@ -1,6 +1,6 @@
 import type { Static, TObject, TSchema } from 'typebox';
 
-import { FieldPath } from '../grammar/index.js';
+import { FieldPath, unescapePointer } from '../grammar/index.js';
 import { redactReceived, type Rejection, type Rejections } from '../rejections/index.js';
 import type { Alteration, FieldError, FieldRules, Rule, RuleResult, Warning } from './rule.js';
 import { compileShape, omitPaths, type SchemaError, type SchemaNode } from './shape.js';
@@ -77,10 +77,7 @@ type Place = Pick<SchemaError, 'pointer' | 'at' | 'error'>;
 /** The name of the field of the document that a pointer leads into. */
 function outerName(pointer: string): string {
   const end = pointer.indexOf('/', 1);
-  return pointer
-    .slice(1, end < 0 ? undefined : end)
-    .replaceAll('~1', '/')
-    .replaceAll('~0', '~');
+  return unescapePointer(pointer.slice(1, end < 0 ? undefined : end));
 }
 
 /** Adds what the rules of one field find. */

@@ -51,6 +51,7 @@ describe('parseJson', () => {
     { text: '['.repeat(33) + ']'.repeat(33), kind: 'depth' },
     { text: '['.repeat(1_000_000), kind: 'depth' },
     { text: `[${'1,'.repeat(20_000)}1]`, kind: 'tokens' },
+    { text: `{"a":{"${'/'.repeat(4097)}":1}}`, kind: 'key_length', path: `a["${'/'.repeat(64)}"]` },
   ];
 
   for (const { text, kind, path } of refused) {
@@ -72,6 +73,7 @@ describe('parseJson', () => {
     '{"a":[1,-0.5,1e3,true,false,null,{"b":"c"}],"d":{}}',
     '['.repeat(32) + ']'.repeat(32),
     '9007199254740991',
+    `{"${'/'.repeat(4096)}":1}`,
   ];
   for (const text of accepted) {
     it(`reads ${text.slice(0, 40)}`, () => {

@@ -2,7 +2,7 @@
  * Parses untrusted JSON.
  *
  * `parseJson` accepts what `JSON.parse` accepts, except what would be dangerous or silently altered: deep nesting, too many
- * values, duplicate keys, keys that reach into prototypes, broken Unicode, control characters, and numbers that a double
+ * values, long or duplicate keys, keys that reach into prototypes, broken Unicode, control characters, and numbers that a double
  * cannot represent. It scans every byte once before the built-in parser runs.
  *
  * It leaves to others what a document means.
@@ -16,6 +16,8 @@ export interface JsonLimits {
   readonly maxDepth: number;
   /** Maximum number of keys and values. */
   readonly maxTokens: number;
+  /** Maximum length of a key, in characters. */
+  readonly maxKeyLength: number;
 }
 
 /** Why a text was refused. */
@@ -26,6 +28,7 @@ export interface JsonProblem {
     | 'bom'
     | 'depth'
     | 'tokens'
+    | 'key_length'
     | 'duplicate_key'
     | 'forbidden_key'
     | 'surrogate'
@@ -43,7 +46,7 @@ export type ParsedJson =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly problem: JsonProblem };
 
-const DEFAULTS: JsonLimits = { maxDepth: 32, maxTokens: 20_000 };
+const DEFAULTS: JsonLimits = { maxDepth: 32, maxTokens: 20_000, maxKeyLength: 4096 };
 const BOM = 0xfeff;
 
 /** Parses a JSON document, or returns why it was refused. The cost is linear in its length, whatever it contains. */
@@ -173,7 +176,7 @@ class JsonScan {
         return;
       }
       if (code !== (level.keys ? CLOSE_OBJECT : CLOSE_ARRAY))
-        this.#stop('syntax', 'expected a comma, or the end of the object or array');
+        this.#stop('syntax', 'expected a comma or a closing bracket');
       this.#offset++;
       this.#levels.pop();
     }
@@ -186,6 +189,9 @@ class JsonScan {
     this.#count();
     const escaped = this.#string();
     const raw = this.#text.slice(start + 1, this.#offset - 1);
+    level.at = raw;
+    const { maxKeyLength } = this.#limits;
+    if (raw.length > maxKeyLength) this.#stop('key_length', `the key is longer than ${maxKeyLength} characters`);
     const key = escaped ? (JSON.parse(`"${raw}"`) as string) : raw;
     level.at = key;
     if (FORBIDDEN_KEYS.has(key))
@@ -210,10 +216,7 @@ class JsonScan {
       } else if (code >= SPACE) at++;
       else {
         this.#offset = at;
-        this.#stop(
-          'syntax',
-          at < text.length ? 'the string contains a control character' : 'the string has no closing quote',
-        );
+        this.#stop('syntax', at < text.length ? 'a control character in a string' : 'the string has no closing quote');
       }
     }
     this.#offset = at + 1;

@@ -18,6 +18,7 @@ export const hostileBodies: Readonly<
   'as many secrets as a body may hold': { size: 2_000, make: size => web({ secrets: many(size, entry) }) },
   'ten thousand variables': { size: 10_000, make: size => web({ environment: map(size, at => `V${at}`, 'x') }) },
   'ten thousand unknown fields': { size: 10_000, make: size => web(map(size, at => `unknown${at}`, 'x')) },
+  'a key of slashes': { size: 1_000_000, make: size => `{"${'/'.repeat(size)}":1}` },
   'a thousand times the same key': { size: 1000, make: size => `{${many(size, () => '"name":"web"').join(',')}}` },
   'bait for the image': {
     size: 2000,
