@@ -1,5 +1,6 @@
 import { existsSync, rmSync } from 'node:fs';
 
+import { formatCount } from '../crds/grammar/index.js';
 import { type ExitCode, exitCode, type Terminal } from '../pkg/cli/index.js';
 import type { Clock } from '../pkg/clock/index.js';
 import type { Home, PartRecord } from './home.js';
@@ -7,13 +8,8 @@ import { terminateProcess, isAlive, findStrays } from './os-process.js';
 import { destroyDockerd, dockerdFolder, stopLocalContainers, stopDockerd } from './parts/engine.js';
 import { findSupervisor } from './supervise.js';
 
-export interface DownOptions {
-  /** Removes the data too. */
-  readonly purge: boolean;
-}
-
-/** Stops everything that `moor up` started in this home. The data stays, unless told otherwise. */
-export async function down(home: Home, { purge }: DownOptions, terminal: Terminal): Promise<ExitCode> {
+/** Stops everything that `moor up` started in this home. With `purge`, removes the data too. */
+export async function down(home: Home, { purge }: { purge: boolean }, terminal: Terminal): Promise<ExitCode> {
   if (!home.plan.read()) {
     terminal.out('Mooring is not set up here: nothing to stop.\n');
     return exitCode.ok;
@@ -24,10 +20,10 @@ export async function down(home: Home, { purge }: DownOptions, terminal: Termina
     terminal.out(`  stopped ${name.padEnd(14)} ${(ms / 1000).toFixed(1)} s\n`);
   });
   const containers = await stopLocalContainers(home, { remove: purge }, terminal.environment);
-  if (containers > 0)
-    terminal.out(
-      `  ${purge ? 'removed' : 'stopped'} ${containers} ${containers === 1 ? 'container' : 'containers'} on this machine's engine\n`,
-    );
+  if (containers > 0) {
+    const verb = purge ? 'removed' : 'stopped';
+    terminal.out(`  ${verb} ${formatCount(containers, 'container')} on this machine's engine\n`);
+  }
   home.development.remove();
   if (purge && existsSync(dockerdFolder(home))) await destroyDockerd(home, terminal.clock);
   if (purge) rmSync(home.folder, { recursive: true, force: true });

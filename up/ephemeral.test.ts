@@ -15,7 +15,7 @@ describe('moor up --ephemeral', () => {
 
   after(() => rmSync(folder, { recursive: true, force: true }));
 
-  it('says that its engine is simulated, and lets the logs of its loops be read', async () => {
+  it('prints that its engine is simulated, and writes the logs of its loops', async () => {
     const child = spawn(moorPath, ['up', '--ephemeral'], { env, stdio: ['ignore', 'pipe', 'inherit'] });
     const ended = new Promise(resolve => child.once('exit', resolve));
     let printed = '';

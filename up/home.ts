@@ -1,15 +1,15 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { dirname, join } from 'node:path';
 
 import type { DevelopmentAccess } from '../api/index.js';
 import type { ProcessIdentity } from './os-process.js';
 
 const LOG_LIMIT_BYTES = 10 * 1024 * 1024;
 
-/** What runs containers: an engine that is found or started, or a simulated one. */
+/** The container engine: one that is found or started, or a simulated one. */
 export type EngineKind = 'docker' | 'simulated';
 
-/** What `moor up` asks of the supervisor. */
+/** The desired state that `moor up` gives to the supervisor. */
 export interface UpPlan {
   /** Identifies this call of `moor up` in the supervisor's progress. */
   readonly id: string;
@@ -38,14 +38,14 @@ export interface PlanProgress {
   readonly steps: readonly PlanStep[];
 }
 
-/** What a part tells the parts after it: addresses, mostly. */
+/** Results of a part for the parts after it, mostly addresses. */
 export type PartFacts = Readonly<Record<string, string>>;
 
 /** A process that was started: enough to recognise it, to use it, and to end it. */
 export interface PartRecord {
   readonly name: string;
   readonly process: ProcessIdentity;
-  /** What it was started with. A part that would now be started with something else is replaced. */
+  /** The configuration it was started with. A part whose configuration differs now is replaced. */
   readonly recipe: string;
   readonly facts: PartFacts;
   readonly detail: string;
@@ -60,12 +60,12 @@ export interface Development {
   readonly tokens: { readonly tenant: string; readonly platform: string };
 }
 
-/** What commands on this machine need to know of a server and of its first tokens. */
+/** The content of `dev.json` for a server and its first tokens. */
 export function toDevelopment(server: string, { tenant, tenantToken, adminToken }: DevelopmentAccess): Development {
   return { server, tenant, tokens: { tenant: tenantToken, platform: adminToken } };
 }
 
-/** Everything the all-in-one keeps on disk, below one folder. */
+/** The folder where the all-in-one keeps its state. */
 export class Home {
   readonly folder: string;
 
@@ -82,16 +82,12 @@ export class Home {
     return join(this.folder, ...names);
   }
 
-  /** Where a part logs. A log that has grown large is set aside first. */
+  /** The log file of a part. A log that has grown large is renamed first. */
   log(name: string): string {
     const path = this.path('logs', `${name}.log`);
     const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
     if (size > LOG_LIMIT_BYTES) renameSync(path, `${path}.1`);
     return path;
-  }
-
-  get exists(): boolean {
-    return existsSync(this.folder);
   }
 
   readonly plan = {
@@ -116,21 +112,14 @@ export class Home {
     remove: () => removeFile(this.path('run', 'supervisor.json')),
   };
 
-  /** What was started, and as which process. */
+  /** The processes that were started. */
   readonly records = {
     read: (name: string) => readJson<PartRecord>(this.path('run', `part-${name}.json`)),
     write: (record: PartRecord) => writeJson(this.path('run', `part-${record.name}.json`), record),
     remove: (name: string) => removeFile(this.path('run', `part-${name}.json`)),
-    names: () => this.#partNames(),
+    names: (): readonly string[] =>
+      listFolder(this.path('run')).flatMap(file => /^part-(.*)\.json$/.exec(file)?.[1] ?? []),
   };
-
-  #partNames(): readonly string[] {
-    const folder = this.path('run');
-    if (!existsSync(folder)) return [];
-    return readdirSync(folder)
-      .filter(name => name.startsWith('part-') && name.endsWith('.json'))
-      .map(name => basename(name, '.json').slice('part-'.length));
-  }
 }
 
 /** A node whose agent has state in this home. It has an id once it is enrolled. */
@@ -141,15 +130,17 @@ export interface LocalNode {
 
 /** Every node that was ever started in this home and not removed since. */
 export function listLocalNodes(home: Home): readonly LocalNode[] {
-  const folder = home.path('agents');
-  if (!existsSync(folder)) return [];
-  return readdirSync(folder).map(name => {
-    const kept = readJson<{ readonly node: { readonly id: string } }>(home.path('agents', name, 'node.json'));
-    return { name, id: kept?.node.id };
+  return listFolder(home.path('agents')).map(name => {
+    const state = readJson<{ readonly node: { readonly id: string } }>(home.path('agents', name, 'node.json'));
+    return { name, id: state?.node.id };
   });
 }
 
-/** Writes a document atomically: a reader, or a crash, finds the old one or the new one. Only its owner may read it. */
+function listFolder(path: string): readonly string[] {
+  return existsSync(path) ? readdirSync(path) : [];
+}
+
+/** Writes a document atomically, readable by its owner only: readers see the old one or the new one, also after a crash. */
 export function writeJson(path: string, value: unknown): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const draft = `${path}.${process.pid}.new`;

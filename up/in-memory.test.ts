@@ -12,7 +12,7 @@ import { silentLogger } from '../pkg/log/index.js';
 import { freePort } from '../dev/processes/index.js';
 import { type InMemoryMooring, startInMemory } from './in-memory.js';
 
-describe('everything in one process', () => {
+describe('Mooring in one process', () => {
   const env = { clock: systemClock, random: systemRandom };
   const engine = new SimulatedEngine({ ...env, healthyAfterMs: 10 });
   let folder: string;
@@ -41,7 +41,7 @@ describe('everything in one process', () => {
     throw new Error('the watch ended');
   };
 
-  it('runs a declared deployment, spread over its nodes', async () => {
+  it('runs a deployment, spread over its nodes', async () => {
     const body = { kind: 'Deployment', name: 'web', image: 'registry.example.com/web:1.0.0', replicas: 2 };
     expect((await client.request('POST', '/api/v1/deployments', { body })).ok).to.equal(true);
 
@@ -50,7 +50,7 @@ describe('everything in one process', () => {
     expect(new Set(status?.placements.map(({ nodeId }) => nodeId)).size).to.equal(2);
   });
 
-  it('scales and deletes', async () => {
+  it('scales and deletes a deployment', async () => {
     await client.request('PUT', '/api/v1/deployments/web', { body: { replicas: 3 } });
     expect((await untilReady('web')).status?.readyReplicas).to.equal(3);
 

@@ -61,47 +61,37 @@ export async function startInMemory(options: InMemoryOptions): Promise<InMemoryM
     granted: settings.secretsNamespaces,
   });
   const api = createApi({ ...env, cache, settings, keyring, secrets });
-  const { leaderLeaseSeconds, eventRetentionDays, nodeGraceSeconds } = settings;
-  const holder = random.uuid();
-  const policy = toPlacementPolicy(settings);
   const controllers = createControllers({
     ...env,
+    ...settings,
     cache,
     secrets,
-    policy,
-    leaderLeaseSeconds,
-    eventRetentionDays,
-    nodeGraceSeconds,
-    holder,
+    policy: toPlacementPolicy(settings),
+    holder: random.uuid(),
   });
 
-  const agentsWork = new AbortController();
-  const working = new AbortController();
-  const feeding = new AbortController();
-  // Every loop and every lane of every agent listens to one of these.
-  setMaxListeners(0, agentsWork.signal, working.signal, feeding.signal);
-  const fed = cache.run(feeding.signal, { history: settings.tailBuffer });
+  const [stopAgents, stopLoops, stopCache] = [new AbortController(), new AbortController(), new AbortController()];
+  // Every loop and every agent adds listeners to one of these signals.
+  setMaxListeners(0, stopAgents.signal, stopLoops.signal, stopCache.signal);
+  const cacheEnded = cache.run(stopCache.signal, { history: settings.tailBuffer });
   const access = await bootstrap({ ...env, keyring, file: join(folder, 'tokens.json') });
   const server = await startServer(api, settings);
-  const looped = controllers.run(working.signal);
-  const agents = await startAgents(options, server.url, access.tenantToken, agentsWork.signal);
+  const loopsEnded = controllers.run(stopLoops.signal);
+  const agents = await startAgents(options, server.url, access.tenantToken, stopAgents.signal);
   return {
     url: server.url,
     access,
     async stop() {
-      agentsWork.abort();
+      stopAgents.abort();
       await Promise.all(agents.map(({ ended }) => ended));
       // The record of these containers ends with this process, so they end with it too.
-      await stopContainers(
-        options.engine,
-        agents.map(({ nodeId }) => nodeId),
-        { remove: true },
-      );
-      working.abort();
-      await looped;
+      const nodeIds = agents.map(({ nodeId }) => nodeId);
+      await stopContainers(options.engine, nodeIds, { remove: true });
+      stopLoops.abort();
+      await loopsEnded;
       await server.close();
-      feeding.abort();
-      await fed;
+      stopCache.abort();
+      await cacheEnded;
     },
   };
 }

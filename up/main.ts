@@ -1,3 +1,13 @@
+/**
+ * The all-in-one: `moor up` and `moor down` run everything on this machine, for development.
+ *
+ * The supervisor is a reconciler: each pass compares a plan on disk with a record on disk for each process, which holds its
+ * id and start time. So a supervisor takes over the processes of an earlier one, and ends no process that was not started
+ * here. `supervise.ts` turns a plan into parts and `parts/` starts each of them; `in-memory.ts` (`moor up --ephemeral`)
+ * runs everything in one process instead, on a store in memory.
+ *
+ * @module
+ */
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 
 import { type ExitCode, exitCode, homeFolder, processTerminal } from '../pkg/cli/index.js';
@@ -50,7 +60,7 @@ program
     process.exitCode = await down(home, { purge: purge ?? false }, terminal);
   });
 
-// Timers of the clock do not keep a process alive; these commands wait a lot.
+// Timers of the clock do not keep a process alive, and these commands wait.
 const alive = setInterval(() => undefined, 2 ** 30);
 try {
   await program.parseAsync();

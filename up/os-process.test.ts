@@ -9,7 +9,7 @@ import { systemClock } from '../pkg/clock/index.js';
 import { Home } from './home.js';
 import { terminateProcess, identifyProcess, isAlive, MARK_VARIABLE, findStrays } from './os-process.js';
 
-describe('operating-system processes', () => {
+describe('identity of a process', () => {
   let home: Home;
 
   beforeEach(() => {
@@ -19,7 +19,7 @@ describe('operating-system processes', () => {
 
   afterEach(() => rmSync(home.folder, { recursive: true }));
 
-  it('finds a marked process that no record names, and no other', async () => {
+  it('tells a marked process that no record names from every other', async () => {
     const start = (folder: string) =>
       spawn('sleep', ['600'], { detached: true, stdio: 'ignore', env: { ...process.env, [MARK_VARIABLE]: folder } })
         .pid!;
@@ -37,7 +37,7 @@ describe('operating-system processes', () => {
     }
   });
 
-  it('counts a process of an earlier boot as dead', () => {
+  it('does not match a process of an earlier boot', () => {
     const self = identifyProcess(process.pid)!;
 
     expect(isAlive(self)).to.equal(true);

@@ -3,10 +3,10 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { type Clock, sleep } from '../pkg/clock/index.js';
 
 /**
- * Which process is meant, for as long as the machine runs.
+ * The identity of a process.
  *
- * An id alone is used again after its process has ended. Together with the moment the process started, and the boot
- * that moment is counted from, it never is: so nothing is ever signalled that we did not start.
+ * The operating system reuses the id of a process that has ended. Together with the start time, and the boot it is counted
+ * from, the id is unique, so no process is signalled that was not started here.
  */
 export interface ProcessIdentity {
   readonly pid: number;
@@ -17,12 +17,16 @@ export interface ProcessIdentity {
 
 /** The process that has this id now. Undefined when there is none, or only a zombie. */
 export function identifyProcess(pid: number): ProcessIdentity | undefined {
+  const fields = readStat(pid);
+  if (fields[0] === undefined || fields[0] === 'Z' || fields[0] === 'X') return undefined;
+  return { pid, started: fields[19] ?? '', boot: read('/proc/sys/kernel/random/boot_id').trim() };
+}
+
+/** The fields of `/proc/<pid>/stat` from the state on. Empty when there is no such process. */
+function readStat(pid: number): readonly string[] {
   const line = read(`/proc/${pid}/stat`);
-  if (line === '') return undefined;
-  // The second field is the program's name in brackets and may itself hold spaces and brackets.
-  const [state, ...fields] = line.slice(line.lastIndexOf(')') + 2).split(' ');
-  if (state === 'Z' || state === 'X') return undefined;
-  return { pid, started: fields[18] ?? '', boot: read('/proc/sys/kernel/random/boot_id').trim() };
+  // Before them is the program's name in brackets, which may contain spaces and brackets.
+  return line === '' ? [] : line.slice(line.lastIndexOf(')') + 2).split(' ');
 }
 
 /** Whether this very process still runs. */
@@ -31,16 +35,10 @@ export function isAlive(identity: ProcessIdentity): boolean {
   return now?.started === identity.started && now.boot === identity.boot;
 }
 
-export interface EndProcessOptions {
-  readonly clock: Clock;
-  /** Time between SIGTERM and SIGKILL. */
-  readonly graceMs: number;
-}
-
 /** Sends SIGTERM, then SIGKILL after the grace period. Resolves when the process is gone. */
 export async function terminateProcess(
   identity: ProcessIdentity,
-  { clock, graceMs }: EndProcessOptions,
+  { clock, graceMs }: { readonly clock: Clock; readonly graceMs: number },
 ): Promise<void> {
   signal(identity, 'SIGTERM');
   if (await goneWithin(identity, clock, graceMs)) return;
@@ -85,11 +83,11 @@ export const MARK_VARIABLE = 'MOORING_PART_OF';
  * inherit the mark; they belong to the engine and are left alone.
  */
 export function findStrays(folder: string, known: readonly ProcessIdentity[]): readonly ProcessIdentity[] {
-  const familiar = new Set([process.pid, ...known.map(({ pid }) => pid)]);
+  const ancestors = new Set([process.pid, ...known.map(({ pid }) => pid)]);
   return readdirSync('/proc')
     .filter(name => /^\d+$/.test(name))
     .map(Number)
-    .filter(pid => isMarked(pid, folder) && !descends(pid, familiar) && !isShim(pid))
+    .filter(pid => isMarked(pid, folder) && !descends(pid, ancestors) && !isShim(pid))
     .flatMap(pid => identifyProcess(pid) ?? []);
 }
 
@@ -102,11 +100,6 @@ function isShim(pid: number): boolean {
 }
 
 function descends(pid: number, from: ReadonlySet<number>): boolean {
-  for (let at = pid; at > 1; at = parentOf(at)) if (from.has(at)) return true;
+  for (let at = pid; at > 1; at = Number(readStat(at)[1] ?? 0)) if (from.has(at)) return true;
   return false;
-}
-
-function parentOf(pid: number): number {
-  const line = read(`/proc/${pid}/stat`);
-  return Number(line.slice(line.lastIndexOf(')') + 2).split(' ')[1] ?? 0);
 }

@@ -3,14 +3,8 @@ import { existsSync, linkSync, renameSync, rmSync } from 'node:fs';
 import { systemClock } from '../pkg/clock/index.js';
 import type { Logger } from '../pkg/log/index.js';
 import { Home, listLocalNodes, type UpPlan, writeJson } from './home.js';
-import {
-  terminateProcess,
-  identifyProcess,
-  isAlive,
-  MARK_VARIABLE,
-  type ProcessIdentity,
-  findStrays,
-} from './os-process.js';
+import { findStrays, identifyProcess, isAlive, MARK_VARIABLE } from './os-process.js';
+import { type ProcessIdentity, terminateProcess } from './os-process.js';
 import type { UpPart, PartEnv, PartStages } from './part.js';
 import { controllersPart, serverPart } from './parts/control-plane.js';
 import { dockerdFolder, dockerdPart, findSystemDocker, systemDockerPart } from './parts/engine.js';
@@ -47,9 +41,9 @@ export async function superviseHome(folder: string, log: Logger, signal: AbortSi
 /**
  * Makes this process the one supervisor of a home. False when another process is, and is alive.
  *
- * Creating a hard link fails where the name exists, so two supervisors that start at once cannot both succeed. The claim of
- * a dead one is replaced, and the last to replace it has it. Since the other may have believed so for a moment, a
- * supervisor checks its claim again before each pass.
+ * Creating a hard link fails where the name exists, so of two supervisors that start at once only one succeeds. The claim
+ * of a dead supervisor is replaced; when two replace it at once, the last one has it. So a supervisor checks its claim again
+ * before each pass.
  */
 export function claimSupervision(home: Home): boolean {
   const own = identifyProcess(process.pid);
@@ -72,7 +66,7 @@ export function claimSupervision(home: Home): boolean {
 }
 
 /** Whether this process is the one that has the claim. */
-export function holdsSupervision(home: Home): boolean {
+function holdsSupervision(home: Home): boolean {
   return home.supervisor.read()?.pid === process.pid;
 }
 
@@ -83,7 +77,7 @@ export function findSupervisor(home: Home): ProcessIdentity | undefined {
 }
 
 /** The parts of a plan, in the order they are started. */
-export function planStages(home: Home, environment: PartEnv['environment']): (plan: UpPlan) => Promise<PartStages> {
+function planStages(home: Home, environment: PartEnv['environment']): (plan: UpPlan) => Promise<PartStages> {
   let enginePart: Promise<UpPart> | undefined;
   return async ({ id, nodes, engine }) => {
     const numbers = Array.from({ length: nodes }, (_, index) => index + 1);
@@ -94,12 +88,12 @@ export function planStages(home: Home, environment: PartEnv['environment']): (pl
       .map(node => [removeNodePart(node, id)]);
     if (engine === 'simulated') return [[control], removals, agents];
     enginePart ??= findEngine(home, environment);
-    // The registry comes first: the server is told which one on this machine it may ask.
+    // The registry comes first: the settings of the server name it.
     return [[[registryPart]], [control, [await enginePart, demoImagePart]], removals, agents];
   };
 }
 
-/** An engine that we have started before holds our containers: it stays in use, whichever engine has appeared since. */
+/** An engine that was started here holds containers: it stays in use even when this machine has another one by now. */
 async function findEngine(home: Home, environment: PartEnv['environment']): Promise<UpPart> {
   const host = existsSync(dockerdFolder(home)) ? undefined : await findSystemDocker(environment);
   return host === undefined ? dockerdPart : systemDockerPart(host);

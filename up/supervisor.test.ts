@@ -76,7 +76,7 @@ describe('Supervisor', () => {
   const up = () => until('everything to be up', () => outcome() === 'up');
   const pid = (name: string) => home.records.read(name)?.process.pid;
 
-  it('brings parts up in order, and tells each what the ones before it told', async () => {
+  it('brings parts up in order, and gives each the facts of the ones before it', async () => {
     const seen: unknown[] = [];
     const curious: ProcessPart = {
       ...sleeper('b'),
@@ -95,7 +95,7 @@ describe('Supervisor', () => {
     ]);
   });
 
-  it('leaves everything to another one that has taken its place', async () => {
+  it('stops when another supervisor has the claim, and leaves the parts running', async () => {
     supervise([[[sleeper('a')]]]);
     await up();
     isInCharge = false;
@@ -104,7 +104,7 @@ describe('Supervisor', () => {
     expect(isAlive(home.records.read('a')!.process)).to.equal(true);
   });
 
-  it('starts again what was killed', async () => {
+  it('restarts a part that was killed', async () => {
     supervise([[[sleeper('a')]]]);
     await up();
     const first = pid('a')!;
@@ -114,7 +114,7 @@ describe('Supervisor', () => {
     await until('a to be restarted', () => pid('a') !== first && isAlive(home.records.read('a')!.process));
   });
 
-  it('takes over what an earlier supervisor left', async () => {
+  it('takes over the parts of an earlier supervisor', async () => {
     supervise([[[sleeper('a')]]]);
     await up();
     const first = pid('a');
@@ -128,7 +128,7 @@ describe('Supervisor', () => {
     expect([pid('a'), starts]).to.deep.equal([first, []]);
   });
 
-  it('replaces what would now be started otherwise, and ends what is no longer wanted', async () => {
+  it('replaces a part whose recipe changed, and ends a part that the plan no longer has', async () => {
     supervise([[[sleeper('a')], [sleeper('b')]]]);
     await up();
     const [a, b] = ['a', 'b'].map(name => home.records.read(name)!.process);
@@ -138,7 +138,7 @@ describe('Supervisor', () => {
     expect([a, b].map(identity => isAlive(identity!))).to.deep.equal([false, false]);
   });
 
-  it('says which part failed, why, and what to do; and comes up once it can', async () => {
+  it('reports the failed part with reason and remedy, and retries it', async () => {
     let broken = true;
     const shy: ProcessPart = {
       ...sleeper('a'),
@@ -157,7 +157,7 @@ describe('Supervisor', () => {
     await up();
   });
 
-  it('never ends a process that merely has the same id', async () => {
+  it('never ends a process that only has the same id', async () => {
     supervise([[[sleeper('a')]]]);
     await up();
     const { process: identity } = home.records.read('a')!;

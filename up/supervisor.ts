@@ -25,8 +25,8 @@ export interface SupervisorOptions {
 /**
  * Keeps the parts of the all-in-one up.
  *
- * Each pass compares what should run with what does, and starts what is missing. A part that an earlier supervisor started
- * counts like its own: both are recorded on disk.
+ * Each pass compares the plan with the running processes and starts what is missing. It takes over parts that an earlier
+ * supervisor started: both are recorded on disk.
  */
 export class Supervisor {
   readonly #options: SupervisorOptions;
@@ -118,9 +118,9 @@ export class Supervisor {
     return { facts, detail };
   }
 
-  #findFinished(part: ChorePart, recipe: string): StartResult | undefined {
-    const known = this.#chores.get(part.name);
-    return known?.recipe === recipe ? known.result : undefined;
+  #findFinished({ name }: ChorePart, recipe: string): StartResult | undefined {
+    const finished = this.#chores.get(name);
+    return finished?.recipe === recipe ? finished.result : undefined;
   }
 
   async #run(part: ChorePart, recipe: string): Promise<StartResult> {
@@ -147,14 +147,9 @@ export class Supervisor {
   }
 }
 
-interface StartRecord {
-  readonly attempts: number;
-  readonly at: number;
-}
-
 /** When a part that keeps ending may be started again. */
 class StartBackoff {
-  readonly #records = new Map<string, StartRecord>();
+  readonly #records = new Map<string, { readonly attempts: number; readonly at: number }>();
 
   /** How long to wait, at `now`, before the next start of this part. */
   waitMs(name: string, now: number): number {

@@ -33,7 +33,7 @@ describe('moor up, on a real etcd and a simulated engine', function () {
     expect(await moor('get', 'nodes', '-o', 'name')).to.equal('node/node-1\nnode/node-2\n');
   });
 
-  it('goes on after anything was killed, and takes over what still runs', async () => {
+  it('restarts what was killed, and takes over what still runs', async () => {
     const kept = identityOf('agent-1');
     for (const name of ['server', 'etcd']) process.kill(identityOf(name).pid, 'SIGKILL');
     process.kill(home.supervisor.read()!.pid, 'SIGKILL');
@@ -44,7 +44,7 @@ describe('moor up, on a real etcd and a simulated engine', function () {
     expect(identityOf('agent-1')).to.deep.equal(kept);
   });
 
-  it('comes into line with another number of nodes', async () => {
+  it('adjusts to another number of nodes', async () => {
     const leaving = identityOf('agent-2');
 
     await moor('up', '--nodes', '1', '--no-demo');
@@ -54,13 +54,13 @@ describe('moor up, on a real etcd and a simulated engine', function () {
     await moor('status', 'demo', '--until-ready', '--timeout', '20s');
   });
 
-  it('takes a node again under the name of one that was let go', async () => {
+  it('adds a node under the name of one that was removed', async () => {
     await moor('up', '--nodes', '2', '--no-demo');
 
     expect(await moor('get', 'nodes', '-o', 'name')).to.equal('node/node-1\nnode/node-2\n');
   });
 
-  it('goes down, leaves no process behind, and comes up with what it knew and is asked now', async () => {
+  it('leaves no process behind after down, and comes up with its data and the new options', async () => {
     const all = home.records.names().map(identityOf);
 
     await moor('down');

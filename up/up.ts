@@ -12,7 +12,7 @@ import { findSupervisor, superviseHome } from './supervise.js';
 const LOOK_EVERY_MS = 100;
 
 export interface UpOptions {
-  /** What is undefined stays as it is, or takes its default. */
+  /** Undefined: as before, or the default. */
   readonly nodes: number | undefined;
   readonly engine: EngineKind | undefined;
   readonly demo: boolean;
@@ -22,7 +22,12 @@ export interface UpOptions {
 /** Brings everything up on this machine, or adjusts what runs to these options. */
 export async function up(home: Home, options: UpOptions, terminal: Terminal): Promise<ExitCode> {
   home.create();
-  const { plan, before } = makePlan(home, options, terminal);
+  const before = home.plan.read();
+  const plan: UpPlan = {
+    id: terminal.random.uuid(),
+    nodes: options.nodes ?? before?.nodes ?? 1,
+    engine: options.engine ?? before?.engine ?? 'docker',
+  };
   const running = findSupervisor(home) !== undefined;
   home.plan.write(plan);
   terminal.out(running ? `Mooring is already running in ${home.folder}\n` : `Starting Mooring in ${home.folder}\n`);
@@ -36,7 +41,7 @@ export async function up(home: Home, options: UpOptions, terminal: Terminal): Pr
     return reportFailure(home, progress, supervising, terminal);
   }
   const code = options.demo ? await runDemo(home, terminal) : exitCode.ok;
-  if (code === exitCode.ok) terminal.out(nextCommands(home));
+  if (code === exitCode.ok) terminal.out(formatNextCommands(home));
   if (!options.foreground || !supervising) return code;
 
   terminal.out('Ctrl-C stops everything.\n');
@@ -45,20 +50,6 @@ export async function up(home: Home, options: UpOptions, terminal: Terminal): Pr
   await supervising.ended;
   await stopParts(home, terminal.clock, name => terminal.out(`  stopped ${name}\n`));
   return exitCode.ok;
-}
-
-function makePlan(
-  home: Home,
-  { nodes, engine }: UpOptions,
-  { random }: Terminal,
-): { plan: UpPlan; before: UpPlan | undefined } {
-  const before = home.plan.read();
-  const plan: UpPlan = {
-    id: random.uuid(),
-    nodes: nodes ?? before?.nodes ?? 1,
-    engine: engine ?? before?.engine ?? 'docker',
-  };
-  return { plan, before };
 }
 
 /** The supervisor that this command has started. */
@@ -78,12 +69,8 @@ async function startSupervisor(
   // The steps are printed; its log would repeat them.
   if (foreground)
     return { ended: superviseHome(home.folder, silentLogger, AbortSignal.any([signal, terminal.interrupted])) };
-  const pid = await startProgram({
-    main: 'up/supervisor-main.ts',
-    argv: [home.folder],
-    environment: {},
-    logFile: home.log('supervisor'),
-  });
+  const program = { main: 'up/supervisor-main.ts', argv: [home.folder], environment: {} };
+  const pid = await startProgram({ ...program, logFile: home.log('supervisor') });
   const identity = identifyProcess(pid);
   return { ended: Promise.resolve(), ...(identity && { identity }) };
 }
@@ -129,7 +116,7 @@ async function reportFailure(
   return terminal.interrupted.aborted ? exitCode.interrupted : exitCode.refused;
 }
 
-function nextCommands(home: Home): string {
+function formatNextCommands(home: Home): string {
   const server = home.development.read()?.server ?? '';
   return `
 Mooring is up at ${server}

@@ -139,7 +139,7 @@ export const secretMaterialRejections = defineEntries('7.3', {
   rotation_transition_invalid: {
     status: 409,
     expected: ({ next, waitsFor }: { next: string; waitsFor?: string | undefined }) =>
-      waitsFor === undefined ? next : `${next}, once ${waitsFor}`,
+      waitsFor === undefined ? next : `${next}, which waits for ${waitsFor}`,
     sample: { next: 'promote' },
     why: 'If the phases were out of order, there would be a moment at which no credential is valid.',
     remedy: 'Send the phase that is accepted now; GET …/secrets/rotation shows it.',

@@ -38,9 +38,11 @@ describe('a step of a rotation', () => {
   }
 
   it('waits until the one before it holds, and says for what', () => {
-    const waiting = at('promote', { waitsFor: 'all 3 replicas are healthy' });
+    const waiting = at('promote', { waitsFor: 'all 3 replicas to be healthy' });
     const checked = check({ phase: 'verify' }, waiting);
-    expect(checked.ok ? '' : checked.rejections[0].expected).to.equal('verify, once all 3 replicas are healthy');
+    expect(checked.ok ? '' : checked.rejections[0].expected).to.equal(
+      'verify, which waits for all 3 replicas to be healthy',
+    );
     expect(checked.ok || checked.rejections[0].fix).to.equal(undefined);
     expect(faults(check({ phase: 'abort' }, waiting))).to.deep.equal([]);
     expect(rejectOvertakenStep('verify', waiting).code).to.equal('rotation_transition_invalid');

@@ -222,7 +222,7 @@ export function isRotationOpen({ state, waitsFor }: RotationStatus): boolean {
   return waitsFor !== undefined || (state !== 'idle' && state !== 'retire');
 }
 
-const NOT_LOOKED_AT = 'the rotation phaser has taken it up';
+const NOT_LOOKED_AT = 'the rotation phaser';
 
 /**
  * Where a rotation stands, from what was asked for and how far that is. One that was turned back is idle again; one that

@@ -31,8 +31,8 @@ describe('findConnection', () => {
       JSON.stringify({ server: 'http://127.0.0.1:7070', tokens: { tenant: 'mtk_d', platform: 'mad_d' } }),
     );
   const config = () => write('.config/mooring/config.yaml', 'server: https://moor.example.com\ntoken: mtk_c\n');
-  const find = (flags: Parameters<typeof findConnection>[0], environment = {}, speaker?: 'platform') =>
-    findConnection(flags, testTerminal({ ...home, ...environment }), speaker);
+  const find = (flags: Parameters<typeof findConnection>[0], environment = {}, scope?: 'platform') =>
+    findConnection(flags, testTerminal({ ...home, ...environment }), scope);
 
   it('prefers flags, then environment, then the configuration file, then the development server', async () => {
     development();
@@ -49,7 +49,7 @@ describe('findConnection', () => {
     });
   });
 
-  it('never sends a token to a server it was not given for', async () => {
+  it('never returns a token for a server it was not configured for', async () => {
     development();
     config();
 
@@ -57,7 +57,7 @@ describe('findConnection', () => {
     expect((await find({ server: 'http://127.0.0.1:7070/' })).token).to.equal('mtk_d');
   });
 
-  it('speaks for the platform where that is asked for', async () => {
+  it('returns the platform token for the platform scope', async () => {
     development();
 
     expect((await find({}, {}, 'platform')).token).to.equal('mad_d');
@@ -71,10 +71,10 @@ describe('findConnection', () => {
 
   for (const [what, flags] of [
     ['no server is known', {}],
-    ['the address is none', { server: '127.0.0.1:7070' }],
+    ['the address is not a URL', { server: '127.0.0.1:7070' }],
     ['the token file is missing', { server: 'http://x:1', tokenFile: '/nowhere' }],
   ] as const) {
-    it(`tells the person when ${what}`, async () => {
+    it(`throws a usage fault when ${what}`, async () => {
       const thrown = await find(flags).catch((error: unknown) => error);
 
       expect(thrown).to.be.instanceOf(UsageFault);

@@ -5,8 +5,8 @@ import type { AddressInfo } from 'node:net';
 import { seededRandom, systemClock } from '../clock/index.js';
 import type { Terminal } from './terminal.js';
 
-/** One request that the fake server got. */
-export interface Got {
+/** One request that the fake server received. */
+export interface ReceivedRequest {
   readonly method: string;
   readonly path: string;
   readonly token: string | undefined;
@@ -18,10 +18,10 @@ type Reply =
   /** `cut` ends the connection after the lines, and not the answer. */
   | { readonly lines: readonly unknown[]; readonly cut?: true };
 
-/** An API server for tests: answers `METHOD /path` from a table that the test writes, and remembers what it got. */
+/** An API server for tests: answers `METHOD /path` from a table that the test writes, and records its requests. */
 export class FakeApi {
-  readonly got: Got[] = [];
-  readonly replies = new Map<string, Reply | ((got: Got) => Reply)>();
+  readonly got: ReceivedRequest[] = [];
+  readonly replies = new Map<string, Reply | ((got: ReceivedRequest) => Reply)>();
   readonly #server: Server;
 
   private constructor(server: Server) {
@@ -51,7 +51,7 @@ export class FakeApi {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const text = Buffer.concat(chunks).toString();
-    const got: Got = {
+    const got: ReceivedRequest = {
       method: request.method ?? '',
       path: request.url ?? '',
       token: request.headers.authorization?.replace('Bearer ', ''),
@@ -86,7 +86,7 @@ function notFound(path: string): Reply {
   return refused(404, path.includes('/deployments/') ? 'deployment_not_found' : 'endpoint_not_found');
 }
 
-/** A terminal for tests: what was printed can be read, nobody is at the keyboard. */
+/** A terminal for tests that records its output and answers no question. */
 export interface TestTerminal extends Terminal {
   readonly printed: { out: string; err: string };
 }

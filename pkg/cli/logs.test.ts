@@ -43,14 +43,14 @@ describe('moor logs', () => {
     return { code: await run(words, terminal), ...terminal.printed };
   };
 
-  it('prints one replica as it is', async () => {
+  it('prints the output of one replica unchanged', async () => {
     api.replies.set(ONE, deployment(0, 1));
     api.replies.set(`${LOGS}?tail=5&replica=1`, { lines: ['hello\nwor', 'ld'] });
 
     expect((await moor('logs', 'web', '--tail', '5', '--replica', '1')).out).to.equal('hello\nworld\n');
   });
 
-  it('prints every replica, and says whose line it is', async () => {
+  it('prints every replica, each line with the name of its replica', async () => {
     api.replies.set(ONE, deployment(0, 2));
     api.replies.set(`${LOGS}?replica=0`, { lines: ['hello\n', 'world\n'] });
     api.replies.set(`${LOGS}?replica=2`, { lines: ['hi\n'] });
@@ -60,7 +60,7 @@ describe('moor logs', () => {
     expect([code, out]).to.deep.equal([0, 'web-0 | hello\nweb-0 | world\nweb-2 | hi\n']);
   });
 
-  it('goes on with the others when one cannot be had', async () => {
+  it('prints the other replicas when one is unavailable', async () => {
     api.replies.set(ONE, deployment(0, 1));
     api.replies.set(`${LOGS}?replica=0`, refused(503, 'logs_unavailable'));
     api.replies.set(`${LOGS}?replica=1`, { lines: ['hi\n'] });
@@ -71,14 +71,14 @@ describe('moor logs', () => {
     expect(err).to.contain('logs_unavailable');
   });
 
-  it('says so when there is nothing that could print', async () => {
+  it('prints nothing when no replica has a node, and exits with 3 for an unknown deployment', async () => {
     api.replies.set(ONE, deployment());
 
     expect(await moor('logs', 'web')).to.deep.include({ code: 0, out: '' });
     expect((await moor('logs', 'absent')).code).to.equal(3);
   });
 
-  it('follows over a connection that breaks and a server that is not ready, and prints no line twice', async () => {
+  it('keeps following across lost connections and an unready server, and prints no line twice', async () => {
     let asked = 0;
     api.replies.set(ONE, () => (asked < 5 ? deployment(0) : refused(404, 'deployment_not_found')));
     api.replies.set(`${LOGS}?follow=true&replica=0`, () => {
@@ -95,7 +95,7 @@ describe('moor logs', () => {
     expect(await moor('logs', 'web', '--follow')).to.deep.include({ code: 0, out: 'a\nb\nhalf a line\nc\n' });
   });
 
-  it('says why when it may not go on', async () => {
+  it('prints the rejection and exits with 6 when its token is revoked meanwhile', async () => {
     let asked = 0;
     const once =
       <T>(first: T) =>
@@ -111,7 +111,7 @@ describe('moor logs', () => {
     expect(err).to.contain('token_invalid');
   });
 
-  it('exits with 4 when the server cannot be reached in the first place', async () => {
+  it('exits with 4 when the server was never reached', async () => {
     expect((await moor('--server', 'http://127.0.0.1:1', 'logs', 'web', '--follow')).code).to.equal(4);
   });
 
@@ -129,13 +129,13 @@ describe('moor logs', () => {
       );
     });
 
-    it('shows the log of one loop', async () => {
+    it('prints the log of one loop', async () => {
       expect((await moor('logs', '--controllers', 'scheduler', '--no-follow')).out).to.equal(
         '00:00:01.500 info  placed node=n1\n',
       );
     });
 
-    it('goes on as it is written, unless told otherwise', async () => {
+    it('follows the log by default', async () => {
       const stop = new AbortController();
       const terminal = terminalOf({ interrupted: stop.signal });
       const following = run(['logs', '--controllers', 'scheduler'], terminal);

@@ -46,7 +46,7 @@ describe('moor nodes', () => {
   const asked = () => api.got.map(({ method, path }) => `${method} ${path}`);
 
   for (const order of ['drain', 'undrain', 'fence']) {
-    it(`${order} gives the order and does not wait`, async () => {
+    it(`${order} sends the request and does not wait`, async () => {
       api.replies.set(`POST /api/v1/nodes/n1/${order}`, { status: 200, body: node('ready', 'ready') });
       const { code, out } = await moor(order, 'n1');
 
@@ -78,7 +78,7 @@ describe('moor nodes', () => {
     });
   }
 
-  it('says why the server refuses an order', async () => {
+  it('prints the rejection of the server', async () => {
     api.replies.set('POST /api/v1/nodes/n1/fence', refused(409, 'node_is_control_plane'));
     const { code, err } = await moor('fence', 'n1');
 

@@ -69,7 +69,7 @@ describe('moor admin rekey, on a real etcd', () => {
     return readings.every(({ kind }) => kind === 'found');
   };
 
-  it('can be killed in the middle: everything can be read, and the next run goes on', async () => {
+  it('leaves every secret readable when it is killed in the middle', async () => {
     keep(newer, older);
     const { id } = loadSecretKeyring(file).writing;
     const child = spawn(command, words(), { stdio: 'ignore' });
@@ -83,7 +83,7 @@ describe('moor admin rekey, on a real etcd', () => {
     expect(await allReadable()).to.equal(true);
   });
 
-  it('says when a key may go, while others write', async () => {
+  it('completes while others write, and names the keys that may be removed', async () => {
     let isDone = false;
     const writing = (async () => {
       let after = 1;
@@ -104,20 +104,20 @@ describe('moor admin rekey, on a real etcd', () => {
     expect((await rekey()).out).to.match(/^0 records/);
   });
 
-  it('names what it cannot open, by tenant and path and never by value', async () => {
+  it('names unreadable secrets by tenant and path, never by value', async () => {
     const entry = (await store.list(`${ranges.secretVersions}${TENANT}/deployments/web-7/`)).entries[0]!;
     await replace(store, entry, { ...value<object>(entry), keyId: 'unknown' });
     const refused = await rekey();
     expect([refused.code, refused.err.includes(`tenant ${TENANT}, deployments/web-7`)]).to.deep.equal([1, true]);
     expect(refused.out + refused.err).not.to.contain(CANARY);
 
-    expect((await rekey('--discard-unreadable')).code, 'nobody has said yes').to.equal(1);
+    expect((await rekey('--discard-unreadable')).code, 'not confirmed').to.equal(1);
     expect((await rekey('--discard-unreadable', '--yes')).code).to.equal(0);
     expect((await secrets().read(pathOf(7))).kind).to.equal('missing');
     expect((await secrets().read(pathOf(8))).kind).to.equal('found');
   });
 
-  it('refuses a keyring that is not there, and settings of another driver', async () => {
+  it('refuses a missing keyring, another driver and an unknown setting', async () => {
     expect((await rekey('--secrets-key-file', join(folder, 'none'))).code).to.equal(2);
     expect((await rekey('--secrets-driver', 'vault')).code).to.equal(2);
     expect((await rekey('--no-such-setting', 'x')).code).to.equal(2);

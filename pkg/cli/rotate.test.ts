@@ -27,7 +27,7 @@ describe('moor rotate', () => {
     const isOver = phase === 'retire' && looks <= 0 && stuck !== phase;
     const next = PHASES[(PHASES.indexOf(phase as 'stage') + 1) % PHASES.length];
     const holds = looks <= 0 && ill !== phase && stuck !== phase;
-    const waitsFor = holds ? null : stuck === phase ? 'another consumer is well' : `${looks} looks`;
+    const waitsFor = holds ? null : stuck === phase ? 'another consumer' : `${looks} looks`;
     return { secret: 'web-db', phase: isOver ? 'idle' : phase, holds, next, waitsFor, secretsVersion: 1 };
   };
 
@@ -65,20 +65,20 @@ describe('moor rotate', () => {
   };
   const asked = () => api.got.filter(({ method }) => method === 'POST').map(({ body }) => body);
 
-  it('shows how far it is', async () => {
+  it('shows the state of the rotation', async () => {
     stands = { phase: 'stage', looks: 0 };
     const { code, out } = await moor();
     expect(code).to.equal(0);
     expect(out).to.contain('web-db: stage').and.to.contain('promote');
   });
 
-  it('asks for one phase', async () => {
+  it('requests one phase', async () => {
     const { code } = await moor('--phase', 'stage', '--secret', 'web-db');
     expect(code).to.equal(0);
     expect(asked()).to.deep.equal([{ phase: 'stage', secret: 'web-db' }]);
   });
 
-  it('takes values from a file', async () => {
+  it('sends the values of a file', async () => {
     const file = join(folder, 'values.yaml');
     writeFileSync(file, 'password: new\n');
     await moor('--phase', 'stage', '--values', file);
@@ -87,7 +87,7 @@ describe('moor rotate', () => {
 
   const unreadable = ['*hunter2', '!!hunter2!', '| hunter2', '"\\hunter2"', '}hunter2', '{a}hunter2', '!<hunter2'];
   for (const text of [...unreadable.map(value => `password: ${value}\n`), '%YAML hunter2\n---\na: b\n']) {
-    it(`does not repeat what it cannot read in it: ${JSON.stringify(text)}`, async () => {
+    it(`does not quote a file that it cannot parse: ${JSON.stringify(text)}`, async () => {
       const file = join(folder, 'values.yaml');
       writeFileSync(file, text);
       const { code, out, err } = await moor('--phase', 'stage', '--values', file);
@@ -98,26 +98,26 @@ describe('moor rotate', () => {
     });
   }
 
-  it('walks through all phases, each when the one before it holds', async () => {
+  it('with --auto walks through all phases, each when the one before it holds', async () => {
     const { code, out } = await moor('--auto');
     expect(code).to.equal(0);
     expect(asked()).to.deep.equal(PHASES.map(phase => ({ phase })));
     expect(out).to.contain('promote, waiting for').and.to.contain('idle');
   });
 
-  it('goes on from where it stands', async () => {
+  it('with --auto resumes in the current phase', async () => {
     stands = { phase: 'promote', looks: 1 };
     expect((await moor('--auto')).code).to.equal(0);
     expect(asked()).to.deep.equal([{ phase: 'verify' }, { phase: 'retire' }]);
   });
 
-  it('does not begin a second one', async () => {
+  it('with --auto does not begin a second rotation', async () => {
     stands = { phase: 'retire', looks: 2 };
     expect((await moor('--auto')).code).to.equal(0);
     expect(asked()).to.deep.equal([]);
   });
 
-  it('stops at the first trouble, and says how to turn back', async () => {
+  it('stops when the deployment is degraded, and says how to abort', async () => {
     stands = { ...stands, ill: 'promote' };
     const { code, err } = await moor('--auto');
     expect(code).to.equal(1);
@@ -126,15 +126,15 @@ describe('moor rotate', () => {
   });
 
   for (const stuck of ['stage', 'promote', 'retire']) {
-    it(`stops when nothing moves in ${stuck}, and says what it waits for`, async () => {
+    it(`stops when nothing changes in ${stuck}, and says what it waits for`, async () => {
       stands = { ...stands, stuck };
       const { code, err } = await moor('--auto', '--patience', '1s');
       expect(code).to.equal(1);
-      expect(err).to.contain('web-db').and.to.contain(stuck).and.to.contain('another consumer is well');
+      expect(err).to.contain('web-db').and.to.contain(stuck).and.to.contain('another consumer');
     });
   }
 
-  it('has patience while something moves', async () => {
+  it('keeps waiting while something changes', async () => {
     stands = { phase: 'verify', looks: 6 };
     expect((await moor('--auto', '--patience', '1s')).code).to.equal(0);
   });
@@ -149,7 +149,7 @@ describe('moor rotate', () => {
     });
   }
 
-  it('has not succeeded when somebody else turns it back and begins anew', async () => {
+  it('fails when another request aborts the rotation and begins a new one', async () => {
     stands = { phase: 'promote', looks: 1 };
     api.replies.set(ASK, () => {
       stands = { phase: 'stage', looks: 1 };
@@ -160,19 +160,19 @@ describe('moor rotate', () => {
     expect(asked()).to.deep.equal([{ phase: 'verify' }]);
   });
 
-  it('gives up when the time is over', async () => {
+  it('exits with 5 after the timeout', async () => {
     stands = { phase: 'promote', looks: 1_000 };
     expect((await moor('--auto', '--timeout', '1s')).code).to.equal(5);
   });
 
-  it('says why the server refuses', async () => {
+  it('prints the rejection of the server', async () => {
     api.replies.set(ASK, refused(409, 'rotation_transition_invalid', 'phase'));
     const { code, err } = await moor('--phase', 'retire');
     expect(code).to.equal(1);
     expect(err).to.contain('rotation_transition_invalid');
   });
 
-  it('takes a phase or all of them', async () => {
+  it('refuses --phase together with --auto', async () => {
     expect((await moor('--auto', '--phase', 'stage')).code).to.equal(2);
   });
 });

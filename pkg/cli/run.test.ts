@@ -89,7 +89,7 @@ describe('moor', () => {
       expect(out).to.include('a: every filter lets it').and.include('b: residency: requires country DE');
     });
 
-    it('is for deployments only', async () => {
+    it('refuses other kinds', async () => {
       expect((await moor(['explain', 'node', 'a'])).code).to.equal(2);
     });
   });
@@ -97,7 +97,7 @@ describe('moor', () => {
   describe('apply', () => {
     const yaml = 'kind: Deployment\nname: web\nimage: registry.example.com/web:1.0.0\n';
 
-    it('creates what is not there, and announces what the server altered', async () => {
+    it('creates a missing object, and prints the alterations of the server', async () => {
       const alterations = [{ field: 'replicas', from: null, to: 1, why: 'the default' }];
       const warnings = [{ code: 'image_registry_unreachable', field: 'image', message: 'not checked' }];
       api.replies.set('POST /api/v1/deployments', { status: 201, body: deployment('web', { alterations, warnings }) });
@@ -120,7 +120,7 @@ describe('moor', () => {
       ['configured', 2],
       ['unchanged', 1],
     ] as const) {
-      it(`says ${verb} when the generation is ${generation}`, async () => {
+      it(`prints ${verb} when the generation is ${generation}`, async () => {
         const metadata = { uid: 'dep_web', generation, createdAt: '' };
         api.replies.set(one, { status: 200, body: deployment('web') });
         api.replies.set('PUT /api/v1/deployments/web', { status: 200, body: deployment('web', { metadata }) });
@@ -131,7 +131,7 @@ describe('moor', () => {
       });
     }
 
-    it('says which fields stayed although the file does not mention them', async () => {
+    it('names fields that stay although the file does not mention them', async () => {
       api.replies.set(one, { status: 200, body: deployment('web') });
       api.replies.set('PUT /api/v1/deployments/web', {
         status: 200,
@@ -143,7 +143,7 @@ describe('moor', () => {
       expect(err).to.contain('environment').and.not.contain('image');
     });
 
-    it('prints every rejection with its place in the file, and goes on with the other objects', async () => {
+    it('prints every rejection with its place in the file, and applies the other objects', async () => {
       api.replies.set('POST /api/v1/deployments', ({ body }) =>
         (body as { name: string }).name === 'web'
           ? refused(422, 'image_required', 'replicas_negative')
@@ -182,7 +182,7 @@ describe('moor', () => {
       ['a separator at its end', `${yaml}---\n`],
       ['a document of comments only', `# first\n---\n# nothing\n---\n${yaml}`],
     ] as const) {
-      it(`passes over ${what}`, async () => {
+      it(`skips ${what}`, async () => {
         api.replies.set('POST /api/v1/deployments', { status: 201, body: deployment('web') });
 
         const { code, out } = await moor(['apply', '-f', file(text)]);
@@ -201,7 +201,7 @@ describe('moor', () => {
       ['documents, all empty', '---\n---\n', 'web.yaml'],
       ['a null', 'name: ok\n---\nnull\n', ':3:1'],
     ] as const) {
-      it(`sends nothing when a file holds ${what}, and says where`, async () => {
+      it(`sends nothing when a file contains ${what}, and names the place`, async () => {
         const { code, err } = await moor(['apply', '-f', file(text)]);
 
         expect(code).to.equal(2);
@@ -222,7 +222,7 @@ describe('moor', () => {
       api.replies.set(one, { status: 200, body: deployment('web') });
     });
 
-    it('lines up a table', async () => {
+    it('prints a table with aligned columns', async () => {
       const { out } = await moor(['get', 'deployments'], {
         clock: { ...testTerminal({}).clock, now: () => Date.parse('2026-01-01T01:30:00Z') },
       });
@@ -235,7 +235,7 @@ describe('moor', () => {
       ]);
     });
 
-    it('fits a narrow terminal', async () => {
+    it('cuts a table to the width of the terminal', async () => {
       const { out } = await moor(['get', 'deployments'], { width: 50 });
 
       expect(out.split('\n').every(line => line.length <= 50)).to.equal(true);
@@ -253,11 +253,11 @@ describe('moor', () => {
       });
     }
 
-    it('shows one', async () => {
+    it('shows one object', async () => {
       expect((await moor(['get', 'deployment', 'web', '-o', 'name'])).out).to.equal('deployment/web\n');
     });
 
-    it('cannot be made to drive the terminal', async () => {
+    it('prints no control characters of the server', async () => {
       api.replies.set(one, { status: 200, body: deployment('web', { image: '\u001b[2Jx' }) });
 
       expect((await moor(['get', 'deployment', 'web'])).out).to.not.contain('\u001b');
@@ -279,7 +279,7 @@ describe('moor', () => {
       expect(out).to.contain('Running').and.contain('node_1').and.contain('healthy');
     });
 
-    it('names nodes as people do, and those it cannot find by their ids', async () => {
+    it('prints the names of nodes, and the ids of unknown nodes', async () => {
       const placements = [
         ...status('Running', 2).placements,
         { replica: 1, nodeId: 'node_2', state: 'running', health: 'healthy', restarts: 0 },
@@ -347,14 +347,14 @@ describe('moor', () => {
       expect(await moor(['delete', 'deployment', 'web'])).to.deep.include({ code: 0, out: 'deployment/web deleted\n' });
     });
 
-    it('is done when the list does not show it any more', async () => {
+    it('ends when the list no longer shows the deployment', async () => {
       api.replies.set(remove, { status: 200, body: deployment('web') });
       api.replies.set('GET /api/v1/deployments?watch=true', { lines: [{ type: 'bookmark', cursor: '1' }] });
 
       expect((await moor(['delete', 'deployment', 'web'])).code).to.equal(0);
     });
 
-    it('does not wait when told not to', async () => {
+    it('does not wait with --no-wait', async () => {
       api.replies.set(remove, { status: 200, body: deployment('web') });
 
       expect((await moor(['delete', 'deployment', 'web', '--no-wait'])).out).to.equal('deployment/web deleting\n');
@@ -369,7 +369,7 @@ describe('moor', () => {
   });
 
   for (const replicas of ['many', '1.5', '-1']) {
-    it(`says why ${replicas} replicas cannot be asked for`, async () => {
+    it(`refuses to scale to ${replicas} replicas`, async () => {
       const { code, err } = await moor(['scale', 'web', replicas]);
 
       expect([code, api.got]).to.deep.equal([2, []]);
@@ -399,7 +399,7 @@ describe('moor', () => {
       ['help', ['--help'], 0],
       ['the version', ['version'], 0],
     ] as const) {
-      it(`${code} for ${what}`, async () => {
+      it(`are ${code} for ${what}`, async () => {
         expect((await moor(words)).code).to.equal(code);
       });
     }
@@ -412,7 +412,7 @@ describe('moor', () => {
       [429, 4],
       [503, 4],
     ] as const) {
-      it(`${code} for an answer of ${status}`, async () => {
+      it(`are ${code} for an answer of ${status}`, async () => {
         api.replies.set('GET /api/v1/nodes', refused(status, 'some_code'));
 
         expect((await moor(['get', 'nodes'])).code).to.equal(code);

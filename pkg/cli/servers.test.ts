@@ -19,14 +19,14 @@ function moor(...words: readonly string[]): Promise<Ended> {
   });
 }
 
-describe('the servers, started with moor', () => {
+describe('servers started with moor', () => {
   for (const { words, named } of [
     { words: ['server', '--bogus', 'x'], named: '--bogus' },
     { words: ['controllers', '--bogus', 'x'], named: '--bogus' },
     { words: ['controllers', '--only', 'scheduler,nope'], named: 'nope' },
     { words: ['agent', '--server', 'http://127.0.0.1:1', '--bogus', 'x'], named: '--bogus' },
   ]) {
-    it(`exit with 2 and name ${named} when told ${words.join(' ')}`, async () => {
+    it(`exit with 2 and name ${named} for ${words.join(' ')}`, async () => {
       const { code, err } = await moor(...words);
 
       expect(code).to.equal(2);
@@ -39,7 +39,7 @@ describe('the servers, started with moor', () => {
     { program: 'controllers', option: '--only' },
     { program: 'agent', option: '--state-dir' },
   ]) {
-    it(`say what ${program} takes`, async () => {
+    it(`print the options of ${program} for --help`, async () => {
       const { code, out } = await moor(program, '--help');
 
       expect(code).to.equal(0);

@@ -47,7 +47,7 @@ describe('moor, before it writes', () => {
   const writes = () => api.got.filter(({ method, path: at }) => method !== 'GET' && !at.includes('dryRun=true'));
 
   describe('apply --dry-run', () => {
-    it('says what would be created, where it would go and which secrets resolve', async () => {
+    it('prints the object that would be created, its nodes and its secrets', async () => {
       const more = {
         warnings: [{ code: 'dependency_absent', field: 'dependsOn[0].name', message: 'no db yet' }],
         secrets: [
@@ -70,7 +70,7 @@ describe('moor, before it writes', () => {
       expect(writes()).to.deep.equal([]);
     });
 
-    it('says what would be changed and recreated', async () => {
+    it('prints what would be changed and recreated', async () => {
       api.replies.set(`GET ${ONE}`, { status: 200, body: stored });
       api.replies.set(`PUT ${ONE}?dryRun=true`, trial('update', spec, { recreated: [{ replica: 0 }, { replica: 1 }] }));
       const { out } = await moor(['apply', '-f', path, '--dry-run']);
@@ -80,14 +80,14 @@ describe('moor, before it writes', () => {
       expect(writes()).to.deep.equal([]);
     });
 
-    it('tells every reason of a refusal', async () => {
+    it('prints every rejection', async () => {
       api.replies.set(`POST ${ALL}?dryRun=true`, refused(422, 'image_required', 'replicas_negative'));
       const { code, err } = await moor(['apply', '-f', path, '--dry-run']);
       expect(code).to.equal(1);
       expect(err).to.contain('image_required').and.to.contain('replicas_negative');
     });
 
-    it('takes a job to where jobs are judged', async () => {
+    it('sends a job to the jobs endpoint', async () => {
       writeFileSync(path, 'kind: Job\nname: once\nimage: web:2\n');
       api.replies.set('POST /api/v1/jobs?dryRun=true', trial('create', { kind: 'Job', name: 'once' }));
       expect((await moor(['apply', '-f', path, '--dry-run'])).out).to.match(/job\/once would be created/);
@@ -105,26 +105,26 @@ describe('moor, before it writes', () => {
       expect(writes()).to.deep.equal([]);
     });
 
-    it('is silent and exits with 0 when nothing would change, whatever the order of fields', async () => {
+    it('prints nothing and exits with 0 when nothing would change, in any order of fields', async () => {
       api.replies.set(`GET ${ONE}`, { status: 200, body: stored });
       const reordered = { replicas: 2, image: 'web:1', name: 'web', kind: 'Deployment' };
       api.replies.set(`PUT ${ONE}?dryRun=true`, trial('none', reordered));
       expect(await moor(['diff', '-f', path])).to.deep.include({ code: 0, out: '' });
     });
 
-    it('shows a new object whole', async () => {
+    it('shows all lines of a new object', async () => {
       api.replies.set(`POST ${ALL}?dryRun=true`, trial('create', spec));
       const { code, out } = await moor(['diff', '-f', path]);
       expect(code).to.equal(1);
       expect(out).to.contain('@@ -0,0 +1,4 @@\n+image: web:1\n');
     });
 
-    it('exits above 1 when it could not be found out', async () => {
+    it('exits above 1 when the server refuses', async () => {
       api.replies.set(`POST ${ALL}?dryRun=true`, refused(422, 'image_required'));
       expect((await moor(['diff', '-f', path])).code).to.equal(2);
     });
 
-    it('is coloured for a person', async () => {
+    it('is coloured on a terminal', async () => {
       api.replies.set(`POST ${ALL}?dryRun=true`, trial('create', spec));
       expect((await moor(['diff', '-f', path], { colours: true })).out).to.contain('[32m+image: web:1');
     });
@@ -150,14 +150,14 @@ describe('moor, before it writes', () => {
       expect(out).to.match(/created/);
     });
 
-    it('leaves everything as it is after a no', async () => {
+    it('changes nothing after a no', async () => {
       const { code, err } = await moor(['apply', '-f', path, '--fix']);
       expect(code).to.equal(1);
       expect(err).to.contain('image_required');
       expect(api.got.filter(({ method }) => method === 'POST')).to.have.length(1);
     });
 
-    it('does not ask when it was told so', async () => {
+    it('does not ask with --yes', async () => {
       expect((await moor(['apply', '-f', path, '--fix', '--yes'])).code).to.equal(0);
     });
 
@@ -175,13 +175,13 @@ describe('moor, before it writes', () => {
       expect(out).to.contain('replicas_negative').and.to.contain('fixed:').and.to.contain('replicas: -1');
     });
 
-    it('knows when there is no such code', async () => {
+    it('exits with 2 for an unknown code', async () => {
       expect((await moor(['explain', 'nonsense'])).code).to.equal(2);
     });
   });
 });
 
-describe('a JSON Patch', () => {
+describe('applyJsonPatch', () => {
   const cases: readonly [name: string, steps: Parameters<typeof applyJsonPatch>[1], result: unknown][] = [
     ['replaces', [{ op: 'replace', path: '/a', value: 2 }], { a: 2, list: [1, 2, 3] }],
     ['removes', [{ op: 'remove', path: '/a' }], { list: [1, 2, 3] }],
@@ -189,19 +189,19 @@ describe('a JSON Patch', () => {
     ['takes out of a list', [{ op: 'remove', path: '/list/1' }], { a: 1, list: [1, 3] }],
     ['adds to the end of a list', [{ op: 'add', path: '/list/-', value: 4 }], { a: 1, list: [1, 2, 3, 4] }],
     ['moves', [{ op: 'move', from: '/a', path: '/b' }], { b: 1, list: [1, 2, 3] }],
-    ['does not fit', [{ op: 'remove', path: '/none' }], undefined],
-    ['does not fit inside what is not there', [{ op: 'add', path: '/none/x', value: 1 }], undefined],
-    ['does not reach what was inherited', [{ op: 'add', path: '/__proto__/x', value: 1 }], undefined],
+    ['returns undefined for a missing field', [{ op: 'remove', path: '/none' }], undefined],
+    ['returns undefined for a missing parent', [{ op: 'add', path: '/none/x', value: 1 }], undefined],
+    ['does not reach inherited members', [{ op: 'add', path: '/__proto__/x', value: 1 }], undefined],
   ];
   for (const [name, steps, result] of cases) {
     it(name, () => expect(applyJsonPatch({ a: 1, list: [1, 2, 3] }, steps)).to.deep.equal(result));
   }
 });
 
-describe('the unified difference', () => {
+describe('unifiedDiff', () => {
   const plain = paint(false);
 
-  it('makes one text into the other, and has nothing to say of equal ones', () => {
+  it('adds and removes the lines that differ, and is empty for equal texts', () => {
     const text = fc.array(fc.constantFrom('a', 'b', 'c', 'd'), { maxLength: 30 }).map(lines => lines.join('\n'));
     fc.assert(
       fc.property(text, text, (before, after) => {
@@ -215,7 +215,7 @@ describe('the unified difference', () => {
     );
   });
 
-  it('leaves out what is far from any change', () => {
+  it('omits lines that are far from any change', () => {
     const lines = Array.from({ length: 40 }, (_, at) => `line ${at}`);
     const after = lines.with(20, 'changed').join('\n');
     const diff = unifiedDiff(lines.join('\n'), after, plain);

@@ -63,7 +63,7 @@ describe('Client', () => {
     expect(refused).to.deep.equal({ ok: false, status: 422, rejections: all });
   });
 
-  it('reads how long to wait', async () => {
+  it('reads Retry-After of a rejection', async () => {
     handle = answer(429, rejection('rate_limited', ''), { 'retry-after': '2' });
 
     const refused = await client.request('GET', '/api/v1/deployments');
@@ -88,18 +88,18 @@ describe('Client', () => {
   });
 
   it('throws when nothing listens', async () => {
-    const nobody = new Client({ server: 'http://127.0.0.1:1' });
+    const unreachable = new Client({ server: 'http://127.0.0.1:1' });
 
-    expect(await thrownBy(nobody.request('GET', '/'))).to.be.instanceOf(UnreachableFault);
+    expect(await thrownBy(unreachable.request('GET', '/'))).to.be.instanceOf(UnreachableFault);
   });
 
-  it('throws when no answer comes in time', async () => {
+  it('throws when the server does not answer in time', async () => {
     handle = () => undefined;
 
     expect(await thrownBy(client.request('GET', '/'))).to.be.instanceOf(UnreachableFault);
   });
 
-  it('throws when the answer breaks off', async () => {
+  it('throws when the connection closes within the answer', async () => {
     handle = (_, response) => {
       response.writeHead(200, { 'content-length': '100' });
       response.write('{"half":', () => response.destroy());
@@ -122,7 +122,7 @@ describe('Client', () => {
     });
   }
 
-  it('reads again on a kept connection that the server had closed', async () => {
+  it('repeats a GET on a pooled connection that the server has closed', async () => {
     let connections = 0;
     server.on('connection', () => connections++);
     handle = answer(200, { n: 1 });

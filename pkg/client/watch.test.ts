@@ -80,7 +80,7 @@ describe('watch', () => {
     expect(asked).to.deep.equal([{ watch: true }, { watch: true, after: '2' }]);
   });
 
-  it('reads the list again when it broke inside the first one', async () => {
+  it('reads the list again when the connection closed within it', async () => {
     const { seen, asked } = await follow(
       [
         [['added', '5', a(1)], ['added', '5', b(1)], 'cut'],
@@ -100,7 +100,7 @@ describe('watch', () => {
     ['a gone line', [['gone', '']]],
     ['an answer of 410', refusal(410)],
   ] as const) {
-    it(`tells what changed and what vanished after ${how}`, async () => {
+    it(`delivers what changed and what was deleted after ${how}`, async () => {
       const { seen, asked } = await follow(
         [
           [['added', '1', a(1)], ['added', '1', b(1)], ['bookmark', '1'], 'cut'],
@@ -119,7 +119,7 @@ describe('watch', () => {
     });
   }
 
-  it('says nothing about what a second list shows unchanged', async () => {
+  it('delivers no object that a second list shows unchanged', async () => {
     const { seen } = await follow(
       [
         [
@@ -150,13 +150,13 @@ describe('watch', () => {
     expect(seen).to.deep.equal(['bookmark 1']);
   });
 
-  it('ends with the refusal when the server will not have it', async () => {
+  it('ends with the refusal of the server', async () => {
     const { seen } = await follow([refusal(403)], 5);
 
     expect(seen).to.deep.equal(['refused 403']);
   });
 
-  it('throws when the server was never reached, and comes back when it was', async () => {
+  it('throws when the server was never reached, and reconnects when it was', async () => {
     const away = new UnreachableFault('x', 'away');
     const connection: boolean[] = [];
 
@@ -170,7 +170,7 @@ describe('watch', () => {
     expect(connection).to.deep.equal([false, true]);
   });
 
-  it('stops when told to', async () => {
+  it('stops when its signal is aborted', async () => {
     const stop = new AbortController();
     const { open } = scripted([[['bookmark', '1'], 'cut'], [['bookmark', '2']]]);
     const seen: string[] = [];

@@ -15,7 +15,7 @@ describe('sleep', () => {
     await sleeping;
   });
 
-  it('ends when its time has come', async () => {
+  it('ends when its timer fires', async () => {
     const fired: (() => void)[] = [];
     const clock = { ...systemClock, after: (_ms: number, fire: () => void) => (fired.push(fire), () => undefined) };
     const sleeping = sleep(clock, 5);
@@ -24,7 +24,7 @@ describe('sleep', () => {
   });
 });
 
-describe('seeded randomness', () => {
+describe('seededRandom', () => {
   it('repeats itself for the same seed', () => {
     const [a, b] = [seededRandom(7), seededRandom(7)];
     expect([a.next(), a.uuid(), a.bytes(4).toString('hex')]).to.deep.equal([
@@ -45,7 +45,7 @@ describe('seeded randomness', () => {
   });
 });
 
-describe('backoff', () => {
+describe('backoffMs', () => {
   const options = { firstMs: 100, capMs: 1_000 };
 
   it('doubles from the first wait up to the cap', () => {

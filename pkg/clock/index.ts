@@ -1,8 +1,8 @@
 /**
- * Time and chance, as parameters.
+ * Time and randomness, as parameters.
  *
- * Code that waits, stamps or draws lots takes a `Clock` or a `Random` instead of the machine's own, so that the same code
- * runs in production and, step by step, in the simulation. `now` is wall time and is for people to read; decisions compare
+ * Code that waits, reads the time or needs random numbers takes a `Clock` or a `Random`, so that the same code runs in
+ * production and, step by step, in the simulation. `now` is wall time and is for people to read; decisions compare
  * `monotonic` readings only. `backoffMs` is the one back-off: callers give the first wait and the cap.
  *
  * Tests use `ManualClock` of `manual-clock.testing.ts`. Scheduling of work is left to `pkg/reconcile`.
@@ -56,7 +56,7 @@ export function untilAborted(signal: AbortSignal): Promise<void> {
   return new Promise(resolve => signal.addEventListener('abort', () => resolve(), { once: true }));
 }
 
-/** A source of chance. Only `systemRandom` is fit for secrets. */
+/** A source of random numbers. Only `systemRandom` is fit for secrets. */
 export interface Random {
   /** A number in [0, 1). */
   next(): number;
@@ -67,7 +67,7 @@ export interface Random {
 const pool = Buffer.alloc(4096);
 let drawn = pool.length;
 
-/** Fresh bytes. The system is asked for many at a time; what was handed out is wiped from the pool. */
+/** Random bytes. The system is asked for many at a time; returned bytes are wiped from the pool. */
 function draw(count: number): Buffer {
   const bytes = Buffer.alloc(count);
   if (count > pool.length) return randomFillSync(bytes);

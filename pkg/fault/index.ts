@@ -1,7 +1,7 @@
 /**
  * Faults: failures of the platform, as opposed to refusals of a request.
  *
- * A refusal is a value (`Rejection`); a fault is thrown. Whoever catches one decides by `retriable` and by
+ * A refusal is a value (`Rejection`); a fault is thrown. Code that catches one decides by `retriable` and by
  * `instanceof`, never by the message.
  *
  * Each package declares its own faults beside the code that throws them; only the root is here.
@@ -19,12 +19,12 @@ export abstract class Fault extends Error {
   }
 }
 
-/** Something that cannot happen did: a bug, not a circumstance. Trying again will not help. */
+/** An invariant is broken: a bug. Trying again will not help. */
 export class BrokenInvariantFault extends Fault {
   readonly retriable = false;
 }
 
-/** The error that any thrown thing amounts to. */
+/** Converts any thrown value to an error. */
 export function asError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown));
 }

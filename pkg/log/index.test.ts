@@ -33,18 +33,18 @@ describe('logger', () => {
     expect(Date.parse(String(time))).to.be.above(0);
   });
 
-  it('says what an error was', () => {
+  it('writes name, message and stack of an error', () => {
     const [line = ''] = logged('info', 'json', `log.error('it failed', { error: new TypeError('because') });`);
     const { error } = JSON.parse(line) as { error: { name: string; message: string; stack: string } };
     expect([error.name, error.message]).to.deep.equal(['TypeError', 'because']);
     expect(error.stack).to.include('TypeError');
   });
 
-  it('leaves out what is below its level', () => {
+  it('omits lines below its level', () => {
     expect(logged('warn', 'json', `log.debug('a'); log.info('b'); log.warn('c');`)).to.have.length(1);
   });
 
-  it('is readable by people on a terminal', () => {
+  it('writes plain text in the format pretty', () => {
     const [line] = logged('info', 'pretty', `log.info('replica placed', { node: 'n1', count: 2 });`);
     expect(line).to.match(/^\d\d:\d\d:\d\d\.\d{3} info {2}replica placed process=test node=n1 count=2$/);
   });

@@ -1,8 +1,8 @@
 /**
- * Structured logs: one JSON line for each change made to the world.
+ * Structured logs: one JSON line for each change that a process makes.
  *
  * The message is constant; everything that varies is a field, and the fields come from one table, so that a
- * log can be searched by key. A value that might be a secret has no key to go under.
+ * log can be searched by key. No key is meant for a value that might be a secret.
  *
  * Winston does the writing, and is imported here only.
  *
@@ -20,7 +20,7 @@ export interface LogFields {
   readonly loop?: string;
   readonly reconcileId?: string;
   readonly requestId?: string;
-  /** Public id of the token that asked. */
+  /** Public id of the token of the request. */
   readonly token?: string;
   readonly method?: string;
   readonly route?: string;

@@ -4,7 +4,7 @@ import { openSecretStore, type SecretStore } from '../secrets/index.js';
 import { type EtcdStore, openEtcdStore, untilReachable, WatchCache } from '../store/index.js';
 import type { ProcessEnv } from './index.js';
 
-/** What server and controllers both stand on. */
+/** The stores and the cache that server and controllers share. */
 export interface ControlPlaneBackend {
   readonly store: EtcdStore;
   readonly secrets: SecretStore;

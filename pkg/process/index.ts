@@ -75,7 +75,7 @@ export function readSettings<Name extends string>(
       return undefined;
     }
     const { flags, file, more } = readArguments(argv, Object.keys(options));
-    const { settings } = loadSettings({ environment, flags, ...(file !== undefined && { file }) });
+    const { settings } = loadSettings({ environment, flags, file });
     return { ...settings, options: more as Partial<Record<Name, string>> };
   };
 }

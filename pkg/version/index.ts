@@ -1,5 +1,5 @@
 /**
- * Which Mooring this is, and where.
+ * The version of this clone of Mooring, and its folder.
  *
  * @module
  */
@@ -8,10 +8,10 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** The folder of this clone, whether its programs run as they stand or compiled in `dist/`. */
-export const clone: string = manifestAbove(dirname(fileURLToPath(import.meta.url)));
+export const clone: string = findPackageFolder(dirname(fileURLToPath(import.meta.url)));
 
-function manifestAbove(folder: string): string {
-  return existsSync(join(folder, 'package.json')) ? folder : manifestAbove(dirname(folder));
+function findPackageFolder(folder: string): string {
+  return existsSync(join(folder, 'package.json')) ? folder : findPackageFolder(dirname(folder));
 }
 
 /** The version of this clone, from package.json: the one place that states it. */

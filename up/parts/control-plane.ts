@@ -27,7 +27,10 @@ export const serverPart: ProcessPart = {
         MOORING_ETCD_ENDPOINTS: facts['etcd']!,
         MOORING_LISTEN: `127.0.0.1:${port}`,
         MOORING_KEY_FILE: home.path('keys'),
-        ...registryEnvironment(facts['registry']),
+        // Our own registry is on loopback, without TLS. Without a registry no image is pulled, so none is checked.
+        ...(facts['registry'] === undefined
+          ? { MOORING_REGISTRY_CHECK: 'false' }
+          : { MOORING_REGISTRY_INSECURE: facts['registry'] }),
       },
       logFile,
     });
@@ -42,16 +45,13 @@ export const serverPart: ProcessPart = {
     } finally {
       client.close();
     }
-    home.development.write(toDevelopment(server, readAccess(tokens)));
+    const access = readJson<DevelopmentAccess>(tokens);
+    if (!access) throw new PartFault(`${tokens} is missing: the server did not write its first tokens`);
+    home.development.write(toDevelopment(server, access));
     const moved = port === USUAL_PORT ? '' : ` (${USUAL_PORT} is taken by another program)`;
     return { pid, facts: { server, serverPort: String(port) }, detail: `${server}${moved}` };
   },
 };
-
-/** Our own registry is on loopback, without TLS. Without a registry no image is pulled, so none is checked. */
-function registryEnvironment(registry: string | undefined): Readonly<Record<string, string>> {
-  return registry === undefined ? { MOORING_REGISTRY_CHECK: 'false' } : { MOORING_REGISTRY_INSECURE: registry };
-}
 
 /** The reconcile loops. They are up when the API server reports a leader for each. */
 export const controllersPart: ProcessPart = {
@@ -66,7 +66,7 @@ export const controllersPart: ProcessPart = {
     const pid = await startProgram({
       main: 'controllers/main.ts',
       argv: [],
-      // The same keys as the server's: the loops must open what it seals.
+      // The loops decrypt what the server encrypts, so both use the same keys.
       environment: { MOORING_ETCD_ENDPOINTS: facts['etcd']!, MOORING_KEY_FILE: home.path('keys') },
       logFile,
     });
@@ -88,13 +88,6 @@ async function hasLeaderForEveryLoop(client: Client): Promise<boolean> {
   const answer = await client.request<Health>('GET', '/healthz');
   const loops = answer.ok ? Object.values(answer.value.controllers) : [];
   return loops.length > 0 && loops.every(({ leader }) => Boolean(leader));
-}
-
-/** Reads the tokens that the server created when it first started. */
-function readAccess(file: string): DevelopmentAccess {
-  const access = readJson<DevelopmentAccess>(file);
-  if (!access) throw new PartFault(`${file} is missing: the server did not write its tokens`);
-  return access;
 }
 
 /** A client for the server of this home, as its development tenant. The caller closes it. */

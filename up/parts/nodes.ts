@@ -1,9 +1,10 @@
 import { existsSync, rmSync } from 'node:fs';
 
+import { formatCount } from '../../crds/grammar/index.js';
 import { DockerEngine, type Engine } from '../../pkg/agent/index.js';
 import type { NodeView } from '../../pkg/cli/index.js';
 import type { Client } from '../../pkg/client/index.js';
-import type { EngineKind, LocalNode, PartFacts } from '../home.js';
+import type { EngineKind, LocalNode } from '../home.js';
 import { type ChorePart, PartFault, type ProcessPart } from '../part.js';
 import { startProgram, waitUntilServing } from '../program.js';
 import { openClient } from './control-plane.js';
@@ -55,7 +56,7 @@ export function agentPart(number: number, engine: EngineKind): ProcessPart {
             `--state-dir=${state}`,
             `--engine=${engine}`,
             `--server=${facts['server']}`,
-            ...dockerFlags(facts),
+            ...(facts['docker'] === undefined ? [] : [`--docker-host=${facts['docker']}`]),
             ...(number === 1 ? [] : [`--name-prefix=${name}-`]),
           ],
           environment: existsSync(`${state}/node.json`)
@@ -63,12 +64,7 @@ export function agentPart(number: number, engine: EngineKind): ProcessPart {
             : { MOORING_JOIN_TOKEN: await mintJoinToken(client, name) },
           logFile,
         });
-        await waitUntilServing({
-          pid,
-          clock,
-          logFile,
-          serves: () => hasHeartbeatSince(client, name, since),
-        });
+        await waitUntilServing({ pid, clock, logFile, serves: () => hasHeartbeatSince(client, name, since) });
         return { pid, facts: {}, detail: name };
       } finally {
         client.close();
@@ -77,17 +73,13 @@ export function agentPart(number: number, engine: EngineKind): ProcessPart {
   };
 }
 
-function dockerFlags({ docker }: PartFacts): readonly string[] {
-  return docker === undefined ? [] : [`--docker-host=${docker}`];
-}
-
 /** A node stays ready for a while after its agent has gone: only a heartbeat since then is this agent's. */
 async function hasHeartbeatSince(client: Client, name: string, since: number): Promise<boolean> {
   const node = await fetchNode(client, name);
   return node?.status === 'ready' && Date.parse(node.agent.lastHeartbeatAt ?? '') >= since;
 }
 
-/** What the removal of a node works with. */
+/** The dependencies of the removal of a node. */
 export interface RemoveNodeEnv {
   readonly client: Pick<Client, 'request'>;
   /** The engine of its containers. Undefined where they ended with the agent. */
@@ -97,19 +89,18 @@ export interface RemoveNodeEnv {
 /**
  * Removes a node whose agent has ended for good: its containers, then the node itself.
  *
- * The node is fenced when its last container is gone, so that replacements start at once and never run beside what they
- * replace.
- * Every step may be repeated.
+ * The node is fenced after its last container is gone, so that replacements start at once and never run beside the old
+ * replicas. Every step may be repeated.
  */
 export async function removeNode({ name, id }: LocalNode, { client, engine }: RemoveNodeEnv): Promise<number> {
   const removed = engine && id !== undefined ? await stopContainers(engine, [id], { remove: true }) : 0;
-  await ask(client, 'POST', `/api/v1/nodes/${name}/fence`);
-  await ask(client, 'DELETE', `/api/v1/nodes/${name}`);
+  await send(client, 'POST', `/api/v1/nodes/${name}/fence`);
+  await send(client, 'DELETE', `/api/v1/nodes/${name}`);
   return removed;
 }
 
 /** A node that the server does not know is removed already. */
-async function ask(client: RemoveNodeEnv['client'], method: string, path: string): Promise<void> {
+async function send(client: RemoveNodeEnv['client'], method: string, path: string): Promise<void> {
   const answer = await client.request(method, path);
   if (!answer.ok && answer.status !== 404) throw new PartFault(`${method} ${path}: ${answer.rejections[0].code}`);
 }
@@ -127,19 +118,15 @@ export function removeNodePart(node: LocalNode, planId: string): ChorePart {
     recipe: () => planId,
     async run({ home, facts }) {
       const client = openClient(home, facts);
-      const engine = openDockerEngine(facts);
+      const engine = facts['docker'] === undefined ? undefined : new DockerEngine({ host: facts['docker'] });
       try {
         const removed = await removeNode(node, { client, engine });
         rmSync(home.path('agents', node.name), { recursive: true, force: true });
-        return { facts: {}, detail: removed === 1 ? '1 container removed' : `${removed} containers removed` };
+        return { facts: {}, detail: `${formatCount(removed, 'container')} removed` };
       } finally {
         client.close();
         await engine?.close();
       }
     },
   };
-}
-
-function openDockerEngine({ docker }: PartFacts): DockerEngine | undefined {
-  return docker === undefined ? undefined : new DockerEngine({ host: docker });
 }

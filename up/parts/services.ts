@@ -1,5 +1,4 @@
 import { demoImage, EtcdProcess, isFreePort, RegistryProcess } from '../../dev/processes/index.js';
-import type { PartFacts } from '../home.js';
 import type { ChorePart, ProcessPart } from '../part.js';
 import { choosePort } from '../program.js';
 
@@ -7,22 +6,19 @@ import { choosePort } from '../program.js';
 export const etcdPart: ProcessPart = {
   kind: 'process',
   name: 'etcd',
-  title: 'etcd, where everything is kept',
+  title: 'etcd, the store',
   remedy: 'Run "sh hack/setup.sh up" to install etcd, or read the log.',
   graceMs: 10_000,
   recipe: () => '',
   async start({ home, clock, previous }) {
     const options = { dataDir: home.path('etcd'), logFile: home.log('etcd'), detached: true, clock };
-    const etcd = await EtcdProcess.start({ ...options, ...(await portsOf(previous)) });
+    const port = Number(previous['etcdPort'] ?? 0);
+    const isKept = port > 0 && (await isFreePort(port));
+    const etcd = await EtcdProcess.start({ ...options, ...(isKept && { clientPort: port }) });
     const facts = { etcd: etcd.endpoint, etcdPort: String(etcd.port) };
     return { pid: etcd.pid!, facts, detail: etcd.endpoint };
   },
 };
-
-async function portsOf({ etcdPort }: PartFacts): Promise<{ readonly clientPort?: number }> {
-  const port = Number(etcdPort ?? 0);
-  return port > 0 && (await isFreePort(port)) ? { clientPort: port } : {};
-}
 
 /** The port that the examples name. */
 export const USUAL_REGISTRY = '127.0.0.1:7071';

@@ -88,7 +88,7 @@ async function checkStart(
   const intents = env.cache.list(ranges.of(ranges.intents, call.tenant)).map(entry => value<SecretIntent>(entry));
   if (intents.some(({ writes }) => writes.some(({ path }) => path === rotation.path))) {
     return new RequestRejection(
-      rejectOvertakenStep('stage', { state: 'idle', waitsFor: 'a write that is under way has ended' }),
+      rejectOvertakenStep('stage', { state: 'idle', waitsFor: 'the end of a write that is under way' }),
     );
   }
   return planStart(env, call.tenant, { rotation, step: checked.value });

@@ -136,10 +136,10 @@ describe('rotation over HTTP', () => {
 
   it('refuses the next phase while the present one does not hold, and says what it waits for', async () => {
     await rotate({ phase: 'stage' });
-    await say({ holds: false, waitsFor: 'the secrets store can be reached' });
+    await say({ holds: false, waitsFor: 'the secrets store, which cannot be reached' });
     const answer = await rotate({ phase: 'promote' });
     expect([answer.status, answer.body['code']]).to.deep.equal([409, 'rotation_transition_invalid']);
-    expect(answer.body['expected']).to.contain('promote').and.to.contain('the secrets store can be reached');
+    expect(answer.body['expected']).to.contain('promote').and.to.contain('the secrets store, which cannot be reached');
   });
 
   it('is turned back until it retires, and then begins anew', async () => {

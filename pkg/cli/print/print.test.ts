@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { formatSpan } from './text.js';
 import { table } from './table.js';
 
-describe('print', () => {
+describe('printing', () => {
   for (const [ms, text] of [
     [-5, '0s'],
     [999, '0s'],
@@ -16,10 +16,10 @@ describe('print', () => {
     [26 * 3_600_000, '1d2h'],
     [400 * 86_400_000, '400d'],
   ] as const) {
-    it(`${ms} ms are ${text}`, () => expect(formatSpan(ms)).to.equal(text));
+    it(`formats ${ms} ms as ${text}`, () => expect(formatSpan(ms)).to.equal(text));
   }
 
-  it('keeps every line of a table within the width, whatever is in it', () => {
+  it('keeps every line of a table within the width', () => {
     const cell = fc.string({ maxLength: 60 }).map(text => ({ text }));
     fc.assert(
       fc.property(
@@ -35,7 +35,7 @@ describe('print', () => {
     );
   });
 
-  it('cuts nothing without a width', () => {
+  it('does not cut a table without a width', () => {
     expect(table(['A'], [[{ text: 'x'.repeat(500) }]])).to.equal(`A\n${'x'.repeat(500)}\n`);
   });
 });

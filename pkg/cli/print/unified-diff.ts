@@ -9,22 +9,22 @@ const CONTEXT = 3;
 
 /** The difference between two texts in the unified format; empty when there is none. */
 export function unifiedDiff(before: string, after: string, ink: Paint): string {
-  const lines = compared(linesOf(before), linesOf(after));
+  const lines = compareLines(splitLines(before), splitLines(after));
   const changed = lines.flatMap(({ mark }, at) => (mark === ' ' ? [] : [at]));
   if (changed.length === 0) return '';
-  return hunksOf(changed, lines.length)
-    .map(([from, to]) => hunkText(lines, from, to, ink))
+  return findHunks(changed, lines.length)
+    .map(([from, to]) => formatHunk(lines, from, to, ink))
     .join('');
 }
 
-function linesOf(text: string): readonly string[] {
+function splitLines(text: string): readonly string[] {
   const lines = text.split('\n');
   return lines.at(-1) === '' ? lines.slice(0, -1) : lines;
 }
 
-/** Both texts as one list of lines, by the longest list of lines that they share. */
-function compared(before: readonly string[], after: readonly string[]): readonly Line[] {
-  const shared = sharedLengths(before, after);
+/** Both texts as one list of marked lines, by their longest common subsequence. */
+function compareLines(before: readonly string[], after: readonly string[]): readonly Line[] {
+  const shared = countShared(before, after);
   const lines: Line[] = [];
   let [i, j] = [0, 0];
   while (i < before.length || j < after.length) {
@@ -39,8 +39,8 @@ function compared(before: readonly string[], after: readonly string[]): readonly
   return lines;
 }
 
-/** How many lines the rest of both texts share, from each pair of places on. */
-function sharedLengths(before: readonly string[], after: readonly string[]): readonly Uint32Array[] {
+/** The length of the longest common subsequence of both texts, from each pair of lines on. */
+function countShared(before: readonly string[], after: readonly string[]): readonly Uint32Array[] {
   const table = Array.from({ length: before.length + 1 }, () => new Uint32Array(after.length + 1));
   for (let i = before.length - 1; i >= 0; i--) {
     for (let j = after.length - 1; j >= 0; j--) {
@@ -51,8 +51,8 @@ function sharedLengths(before: readonly string[], after: readonly string[]): rea
   return table;
 }
 
-/** Changed lines with what stands around them; those that touch become one. */
-function hunksOf(changed: readonly number[], length: number): readonly (readonly [number, number])[] {
+/** Ranges of changed lines with their context; ranges that touch are merged. */
+function findHunks(changed: readonly number[], length: number): readonly (readonly [number, number])[] {
   const hunks: [number, number][] = [];
   for (const at of changed) {
     const [from, to] = [Math.max(0, at - CONTEXT), Math.min(length, at + CONTEXT + 1)];
@@ -63,7 +63,7 @@ function hunksOf(changed: readonly number[], length: number): readonly (readonly
   return hunks;
 }
 
-function hunkText(lines: readonly Line[], from: number, to: number, ink: Paint): string {
+function formatHunk(lines: readonly Line[], from: number, to: number, ink: Paint): string {
   const count = (part: readonly Line[], without: Line['mark']) => part.filter(({ mark }) => mark !== without).length;
   const [earlier, within] = [lines.slice(0, from), lines.slice(from, to)];
   const range = (mark: '-' | '+', without: '+' | '-') => {
@@ -71,10 +71,10 @@ function hunkText(lines: readonly Line[], from: number, to: number, ink: Paint):
     return `${mark}${count(earlier, without) + (size === 0 ? 0 : 1)},${size}`;
   };
   const head = ink.cyan(`@@ ${range('-', '+')} ${range('+', '-')} @@`);
-  return `${[head, ...within.map(line => painted(line, ink))].join('\n')}\n`;
+  return `${[head, ...within.map(line => paintLine(line, ink))].join('\n')}\n`;
 }
 
-function painted({ mark, text }: Line, ink: Paint): string {
+function paintLine({ mark, text }: Line, ink: Paint): string {
   const line = `${mark}${text}`;
   if (mark === '+') return ink.green(line);
   return mark === '-' ? ink.red(line) : line;

@@ -4,22 +4,22 @@ import { countKnown, LogTail } from './replica-logs.js';
 
 const numbered = (from: number, to: number) => Array.from({ length: to - from }, (_, at) => `line ${from + at}`);
 
-describe('the tail of a log', () => {
+describe('log tail', () => {
   for (const { what, again, printed, known } of [
-    { what: 'everything, when nothing happened', again: numbered(0, 9), printed: numbered(0, 9), known: 9 },
-    { what: 'all but the new', again: numbered(0, 12), printed: numbered(0, 9), known: 9 },
-    { what: 'also what was never printed before it', again: numbered(0, 12), printed: numbered(5, 9), known: 9 },
-    { what: 'what the two have in common', again: numbered(7, 17), printed: numbered(0, 10), known: 3 },
-    { what: 'nothing of another log', again: ['a', 'b'], printed: numbered(0, 9), known: 0 },
-    { what: 'nothing of an empty one', again: [], printed: numbered(0, 9), known: 0 },
+    { what: 'all lines when nothing was printed meanwhile', again: numbered(0, 9), printed: numbered(0, 9), known: 9 },
+    { what: 'all lines but the new ones', again: numbered(0, 12), printed: numbered(0, 9), known: 9 },
+    { what: 'also lines before the first printed one', again: numbered(0, 12), printed: numbered(5, 9), known: 9 },
+    { what: 'the overlap of both', again: numbered(7, 17), printed: numbered(0, 10), known: 3 },
+    { what: 'no line of another log', again: ['a', 'b'], printed: numbered(0, 9), known: 0 },
+    { what: 'no line of an empty log', again: [], printed: numbered(0, 9), known: 0 },
     {
-      what: 'as many as were printed of equal lines',
+      what: 'as many equal lines as were printed',
       again: Array(7).fill('.'),
       printed: Array(5).fill('.'),
       known: 5,
     },
   ]) {
-    it(`knows ${what}`, () => expect(countKnown(again, printed)).to.equal(known));
+    it(`recognises ${what}`, () => expect(countKnown(again, printed)).to.equal(known));
   }
 
   const lab = () => {
@@ -29,11 +29,11 @@ describe('the tail of a log', () => {
     return { seen, tail, read };
   };
 
-  it('asks for what it may be asked for until something was printed', () => {
+  it('does not limit the request before a line was printed', () => {
     expect(lab().tail.resume()).to.equal(undefined);
   });
 
-  it('prints every line once over a break', () => {
+  it('prints every line once across a reconnect', () => {
     const { seen, tail, read } = lab();
     read(numbered(0, 5));
     expect(tail.resume()).to.equal(1_000);
@@ -45,7 +45,7 @@ describe('the tail of a log', () => {
     expect(seen).to.deep.equal(numbered(0, 10));
   });
 
-  it('settles by itself once it has read as much as it has asked for', () => {
+  it('settles by itself after as many lines as it requested', () => {
     const { seen, tail, read } = lab();
     read(numbered(0, 3_000));
     tail.resume();
