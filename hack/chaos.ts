@@ -46,7 +46,12 @@ const STORM_MS = 30_000;
 const CALM_MS = 5_000;
 
 // Members, namespaces and files are taken down when the process exits, however it is told to.
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(130));
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+  process.once(signal, () => {
+    report();
+    console.log('ended before it was finished');
+    process.exit(130);
+  });
 
 const rows: Row[] = [];
 const failures: string[] = [];
@@ -61,6 +66,10 @@ function rowOf(fault: string, members: number): Row {
   return row;
 }
 
+function describeRun(fault: string, members: number): string {
+  return `${fault} on ${members} member${members === 1 ? '' : 's'}`;
+}
+
 function note(row: Row, { violations, operations, unknown }: WorkloadOutcome, resumedAfterMs: number): void {
   const count = (promise: string) => violations.filter(violation => violation.promise === promise).length;
   row.operations += operations;
@@ -69,7 +78,7 @@ function note(row: Row, { violations, operations, unknown }: WorkloadOutcome, re
   row.doubled += count('nothing doubled');
   row.others += violations.length - count('nothing lost') - count('nothing doubled');
   row.resumedAfterMs = Math.max(row.resumedAfterMs, resumedAfterMs);
-  const where = `${row.fault} on ${row.members} member${row.members === 1 ? '' : 's'}`;
+  const where = describeRun(row.fault, row.members);
   const seconds = (resumedAfterMs / 1_000).toFixed(1);
   console.log(`${where}: ${operations} operations, ${violations.length} broken promises, resumed after ${seconds} s`);
   for (const { promise, because } of violations) failures.push(`${where}: ${promise}: ${because}`);
@@ -86,7 +95,7 @@ async function runFaults(cluster: EtcdCluster, fault: Fault): Promise<void> {
     note(row, result, result.resumedAfterMs);
     if (result.leasesFailed === 0) continue;
     row.others++;
-    failures.push(`${fault.name} on ${cluster.size} members: ${result.leasesFailed} leases were not given`);
+    failures.push(`${describeRun(fault.name, cluster.size)}: ${result.leasesFailed} leases were not given`);
   }
 }
 
@@ -105,7 +114,7 @@ async function runStorms(cluster: EtcdCluster, operations: number): Promise<void
   }
 }
 
-function printTable(): void {
+function report(): void {
   const head = ['fault', 'members', 'runs', 'operations', 'unknown', 'lost', 'doubled', 'others', 'resumed after'];
   const lines = rows.map(row => [
     row.fault,
@@ -117,24 +126,30 @@ function printTable(): void {
     const cells = line.map((cell, column) => (column === 0 ? cell.padEnd(widths[0]!) : cell.padStart(widths[column]!)));
     console.log(cells.join('  '));
   }
+  console.log('');
+  for (const failure of failures.slice(0, 50)) console.log(`BROKEN ${failure}`);
+  console.log(failures.length === 0 ? 'every promise was kept' : `${failures.length} broken promises`);
 }
 
-for (const members of [3, 1]) {
-  const cluster = await EtcdCluster.start({ members, arguments: TEST_ETCD_ARGUMENTS });
-  try {
-    for (const fault of faults.filter(({ members: fewest }) => fewest <= members)) {
-      await runFaults(cluster, fault).catch((thrown: unknown) => {
-        failures.push(`${fault.name} on ${members} members: ${String(thrown)}`);
-      });
+/** Runs `work` on a cluster of its own, of three members and then of one. */
+async function onEachSize(work: (cluster: EtcdCluster) => Promise<void>): Promise<void> {
+  for (const members of [3, 1]) {
+    const cluster = await EtcdCluster.start({ members, arguments: TEST_ETCD_ARGUMENTS });
+    try {
+      await work(cluster);
+    } finally {
+      await cluster.stop();
     }
-    await runStorms(cluster, OPERATIONS / 2);
-  } finally {
-    await cluster.stop();
   }
 }
-console.log('');
-printTable();
-console.log('');
-for (const failure of failures.slice(0, 50)) console.log(`BROKEN ${failure}`);
-console.log(failures.length === 0 ? 'every promise was kept' : `${failures.length} broken promises`);
+
+await onEachSize(async cluster => {
+  for (const fault of faults.filter(({ members: fewest }) => fewest <= cluster.size)) {
+    await runFaults(cluster, fault).catch((thrown: unknown) => {
+      failures.push(`${describeRun(fault.name, cluster.size)}: ${String(thrown)}`);
+    });
+  }
+});
+await onEachSize(cluster => runStorms(cluster, OPERATIONS / 2));
+report();
 process.exitCode = failures.length === 0 ? 0 : 1;
