@@ -150,6 +150,10 @@ await onEachSize(async cluster => {
     });
   }
 });
-await onEachSize(cluster => runStorms(cluster, OPERATIONS / 2));
+await onEachSize(cluster =>
+  runStorms(cluster, OPERATIONS / 2).catch((thrown: unknown) => {
+    failures.push(`${describeRun('storm', cluster.size)}: ${String(thrown)}`);
+  }),
+);
 report();
 process.exitCode = failures.length === 0 ? 0 : 1;

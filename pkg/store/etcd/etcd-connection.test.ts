@@ -2,6 +2,7 @@ import http2 from 'node:http2';
 import net, { type AddressInfo } from 'node:net';
 
 import { expect } from 'chai';
+import sinon from 'sinon';
 
 import { ManualClock } from '../../clock/manual-clock.testing.js';
 import { StoreUnavailableFault } from '../faults.js';
@@ -60,6 +61,25 @@ describe('a connection to etcd', () => {
     peer.write(GO_AWAY);
     expect(await outcome).to.be.instanceOf(StoreUnavailableFault);
     expect(connection.usable).to.equal(false);
+  });
+});
+
+describe('a connection to etcd that breaks as soon as it is made', () => {
+  afterEach(() => sinon.restore());
+
+  it('ends in a fault', async () => {
+    const server = http2.createServer();
+    await new Promise<void>(resolve => void server.listen(0, '127.0.0.1', resolve));
+    const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const connect = http2.connect.bind(http2);
+    sinon.stub(http2, 'connect').callsFake((authority, options) => {
+      const session = connect(authority, options as http2.ClientSessionOptions);
+      session.once('connect', () => session.destroy());
+      return session;
+    });
+    const opening = EtcdConnection.open({ endpoint, tls: {}, clock: new ManualClock(), connectWithinMs: 1_000 });
+    expect(await opening.catch((thrown: unknown) => thrown)).to.be.instanceOf(StoreUnavailableFault);
+    server.close();
   });
 });
 

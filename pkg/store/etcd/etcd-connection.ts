@@ -73,7 +73,9 @@ export class EtcdConnection {
       const cancel = clock.after(connectWithinMs, fail);
       session.on('error', fail); // after connecting, every open call gets its own error
       session.once('close', fail);
-      session.once('connect', () => session.setLocalWindowSize(SESSION_WINDOW));
+      session.once('connect', () => {
+        if (!session.destroyed) session.setLocalWindowSize(SESSION_WINDOW); // it may have broken in the same turn
+      });
       session.once('remoteSettings', () => {
         cancel();
         resolve(new EtcdConnection(session, socket, clock));
