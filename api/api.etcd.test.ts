@@ -86,7 +86,7 @@ describe('the API on a real etcd', () => {
     }
   });
 
-  it('says 503 while etcd is away, degraded in its health, and goes on when it is back', async () => {
+  it('answers 503 and degraded health while etcd is unavailable, and recovers with it', async () => {
     await make('before');
     proxy.mode = 'refuse';
     proxy.cut();
@@ -119,7 +119,7 @@ describe('the API on a real etcd', () => {
     expect(refusal).to.equal(401);
   });
 
-  it('stores what was accepted and nothing that was refused, through a cut of every connection', async () => {
+  it('stores every accepted write and no refused one while all connections are cut', async () => {
     const outcomes = new Map<string, number>();
     const cutting = setInterval(() => proxy.cut(), 400);
     await Promise.all(

@@ -4,7 +4,6 @@ import { type DeploymentLimits, emptyFacts, optionalFields, supportedFields } fr
 import { ranges } from '../crds/keys/index.js';
 import type { StoredNode } from '../crds/node/index.js';
 import { defaultSecretLimits } from '../crds/secret/index.js';
-import type { Settings } from '../pkg/config/index.js';
 import { EventLeases, EventWriter } from '../pkg/events/index.js';
 import { defineFleetIndexes, TenantUsage, toPlacementPolicy } from '../pkg/fleet/index.js';
 import { AgentDispatcher, defineDispatcherIndexes, Tickets } from '../pkg/link/index.js';
@@ -39,8 +38,8 @@ export interface Api {
 }
 
 /**
- * Builds the API. To be called before the cache is fed, since it files what it looks up and keeps a history of what it
- * is told. Throws when any route does not say who may call it.
+ * Builds the API. To be called before the cache is filled, since it defines indexes and records a history of changes.
+ * Throws when a route does not declare who may call it.
  */
 export function createApi(deps: ApiDeps): Api {
   const { cache, settings } = deps;
@@ -90,7 +89,13 @@ function createEnv(deps: ApiDeps, url: () => string): ApiEnv {
   });
   const streams = new OpenStreams({ cache, clock, metrics });
   const placementPolicy = toPlacementPolicy(settings);
-  const limits = readLimits(settings);
+  const limits: Omit<DeploymentLimits, 'supportedFields'> = {
+    maxReplicas: settings.maxReplicasPerDeployment,
+    retriesFloor: settings.healthCheckRetriesFloor,
+    timeoutFloor: settings.healthCheckTimeoutFloor,
+    reservedNames: settings.reservedNames,
+    secrets: defaultSecretLimits,
+  };
   const readers = listReaders({ cache, lastHeartbeatAt }, deps.kinds);
   const watched = readers.filter(({ kind }) => kind.operations.includes('watch'));
   const resources = watched.map(({ resource }) => resource);
@@ -107,7 +112,7 @@ function createEnv(deps: ApiDeps, url: () => string): ApiEnv {
     logs: new LogRendezvous(clock),
     watchHub: new WatchHub({ cache, clock, metrics, resources, capacity: settings.tailBuffer }),
     deploymentLimits: { ...limits, supportedFields: deps.supportedFields ?? supportedFields },
-    dryRunLimits: { ...limits, supportedFields: everyField },
+    dryRunLimits: { ...limits, supportedFields: new Set(optionalFields) },
     staticFacts: {
       ...emptyFacts,
       regions: placementPolicy.regions,
@@ -119,18 +124,5 @@ function createEnv(deps: ApiDeps, url: () => string): ApiEnv {
     usage: new TenantUsage(cache),
     baseUrl: () => settings.baseUrl || url(),
     agentUrl: () => settings.advertise || url(),
-  };
-}
-
-/** A dry run may use every field, since nothing is stored. */
-const everyField: ReadonlySet<string> = new Set(optionalFields);
-
-function readLimits(settings: Settings): Omit<DeploymentLimits, 'supportedFields'> {
-  return {
-    maxReplicas: settings.maxReplicasPerDeployment,
-    retriesFloor: settings.healthCheckRetriesFloor,
-    timeoutFloor: settings.healthCheckTimeoutFloor,
-    reservedNames: settings.reservedNames,
-    secrets: defaultSecretLimits,
   };
 }

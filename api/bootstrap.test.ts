@@ -22,7 +22,7 @@ describe('bootstrap', () => {
   const keyring = new Keyring([systemRandom.bytes(32)]);
   const options = (store: MemoryStore) => ({ store, keyring, clock: systemClock, random: systemRandom, file });
 
-  it('makes tokens that work, once, in a file for its owner only', async () => {
+  it('creates valid tokens once, in a file that only its owner can read', async () => {
     const store = new MemoryStore({ clock: systemClock });
     const access = await bootstrap(options(store));
     const again = await bootstrap(options(store));
@@ -38,7 +38,7 @@ describe('bootstrap', () => {
     expect(names).to.include.members(['platform', 'demo']);
   });
 
-  it('stores what the file says when the store was lost, or the process was killed in between', async () => {
+  it('restores the records from the file when the store was lost or the process was killed in between', async () => {
     const access = await bootstrap(options(new MemoryStore({ clock: systemClock })));
     const store = new MemoryStore({ clock: systemClock });
 
@@ -57,7 +57,7 @@ describe('bootstrap', () => {
     expect((await store.list('tenants/')).entries).to.have.length(2);
   });
 
-  it('makes new tokens when the keys are others', async () => {
+  it('creates new tokens when the keyring was replaced', async () => {
     const store = new MemoryStore({ clock: systemClock });
     const access = await bootstrap(options(store));
     const again = await bootstrap({ ...options(store), keyring: new Keyring([systemRandom.bytes(32)]) });

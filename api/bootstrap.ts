@@ -22,7 +22,7 @@ export interface BootstrapOptions {
   readonly keyring: Keyring;
   readonly clock: Clock;
   readonly random: Random;
-  /** Where the access is kept, for its owner only. */
+  /** Where the access is access, for its owner only. */
   readonly file: string;
 }
 
@@ -41,13 +41,13 @@ const DEMO = 'demo';
  * The file is written before the store, so a crash in between loses nothing: the next run stores what the file says.
  */
 export async function bootstrap(options: BootstrapOptions): Promise<DevelopmentAccess> {
-  const kept = readBootstrapFile(options) ?? (await createBootstrapFile(options));
+  const access = readBootstrapFile(options) ?? (await createBootstrapFile(options));
   const { store, clock } = options;
   const createdAt = new Date(clock.now()).toISOString();
-  await ensure(store, keys.tenant(kept.platform.id), { ...kept.platform, createdAt, platform: true });
-  await ensure(store, keys.tenant(kept.tenant.id), { ...kept.tenant, createdAt, platform: false });
-  for (const record of kept.records) await ensure(store, keys.token(record.id), record);
-  const { platform, tenant, adminToken, tenantToken } = kept;
+  await ensure(store, keys.tenant(access.platform.id), { ...access.platform, createdAt, platform: true });
+  await ensure(store, keys.tenant(access.tenant.id), { ...access.tenant, createdAt, platform: false });
+  for (const record of access.records) await ensure(store, keys.token(record.id), record);
+  const { platform, tenant, adminToken, tenantToken } = access;
   return { platform, tenant, adminToken, tenantToken };
 }
 
@@ -58,13 +58,13 @@ async function ensure(store: Store, key: string, document: StoredTenant | Stored
 /** What the file says, if all of it can still be used. */
 function readBootstrapFile({ file, keyring, clock }: BootstrapOptions): BootstrapFile | undefined {
   if (!existsSync(file)) return undefined;
-  const kept = JSON.parse(readFileSync(file, 'utf8')) as BootstrapFile;
-  const isGood = [kept.adminToken, kept.tenantToken].every(text => {
+  const access = JSON.parse(readFileSync(file, 'utf8')) as BootstrapFile;
+  const isGood = [access.adminToken, access.tenantToken].every(text => {
     const parsed = parseToken(text);
-    const record = kept.records.find(({ id }) => id === parsed?.id);
+    const record = access.records.find(({ id }) => id === parsed?.id);
     return parsed && verifyToken(parsed, record, keyring, clock.now()).ok;
   });
-  return isGood ? kept : undefined;
+  return isGood ? access : undefined;
 }
 
 async function createBootstrapFile(options: BootstrapOptions): Promise<BootstrapFile> {
@@ -80,15 +80,15 @@ async function createBootstrapFile(options: BootstrapOptions): Promise<Bootstrap
     mintToken({ ...draft, description: 'development', createdBy: 'bootstrap', lifeSeconds: LIFE_SECONDS }, options);
   const admin = mint({ kind: 'admin' });
   const demo = mint({ kind: 'tenant', tenant: tenant.id, role: 'admin' });
-  const kept: BootstrapFile = {
+  const access: BootstrapFile = {
     platform,
     tenant,
     adminToken: admin.text,
     tenantToken: demo.text,
     records: [admin.stored, demo.stored],
   };
-  writePrivately(options.file, `${JSON.stringify(kept, undefined, 2)}\n`);
-  return kept;
+  writePrivately(options.file, `${JSON.stringify(access, undefined, 2)}\n`);
+  return access;
 }
 
 /** Writes the file atomically; only its owner can ever read it. */

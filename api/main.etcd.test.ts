@@ -59,12 +59,12 @@ describe('a process with a secrets keyring, on a real etcd', () => {
     chmodSync(keyring, 0o600);
   });
 
-  it('starts with the keyring that another process has made', async () => {
+  it('starts with the keyring that another process created', async () => {
     expect(await start('controllers')).to.equal('started');
   });
 
   for (const process_ of ['server', 'controllers'] as const) {
-    it(`does not start without it, makes none, and says what to do (${process_})`, async () => {
+    it(`does not start without the keyring, creates none, and names the remedy (${process_})`, async () => {
       rmSync(keyring);
       expect(await start(process_))
         .to.match(/^1: /)
@@ -74,14 +74,14 @@ describe('a process with a secrets keyring, on a real etcd', () => {
     });
   }
 
-  it('does not start with another', async () => {
+  it('does not start with a different keyring', async () => {
     writeFileSync(keyring, `${systemRandom.bytes(32).toString('base64')}\n`);
     expect(await start('controllers'))
       .to.match(/^1: /)
       .and.to.contain('is not the right one');
   });
 
-  it('does not start with one that others can read', async () => {
+  it('does not start with a keyring file that others can read', async () => {
     chmodSync(keyring, 0o640);
     expect(await start('server'))
       .to.match(/^1: /)

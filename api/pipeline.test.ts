@@ -149,7 +149,7 @@ describe('requests', () => {
     });
   }
 
-  it('to unknown paths and with unknown methods are told so', async () => {
+  it('to unknown paths or with unknown methods are refused with a code of their own', async () => {
     const nowhere = await lab.ask('GET', '/api/v1/nothing', { token });
     const patch = await lab.ask('PATCH', '/api/v1/deployments', { token });
 
@@ -176,7 +176,7 @@ describe('requests', () => {
     });
   }
 
-  it('with HEAD get the head of GET', async () => {
+  it('with HEAD are answered with the head of GET', async () => {
     const get = await lab.ask('GET', '/api/v1/deployments', { token });
     const head = await lab.ask('HEAD', '/api/v1/deployments', { token });
 
@@ -220,7 +220,7 @@ describe('requests', () => {
     expect(answer).to.include(' 400 ').and.to.include('tenant_header_invalid');
   });
 
-  it('that are not HTTP end the connection and nothing else', async () => {
+  it('that are not HTTP end only their own connection', async () => {
     for (const text of [
       '\0\0\0\r\n\r\n',
       'GET\r\n\r\n',
@@ -244,7 +244,7 @@ describe('requests', () => {
     expect((await page('no_such_code', '*/*')).body['code']).to.equal('resource_not_found');
   });
 
-  it('for health and metrics need no token and name nobody', async () => {
+  it('for health and metrics need no token, and their answers name no tenant', async () => {
     const health = await lab.ask('GET', '/healthz');
     const metrics = await lab.ask('GET', '/metrics');
 
@@ -252,7 +252,7 @@ describe('requests', () => {
     expect(metrics.text).to.include('mooring_http_requests_total').and.to.not.include(lab.a);
   });
 
-  it('from elsewhere are not taken without TLS', async () => {
+  it('from other machines are not accepted without TLS', async () => {
     const settings = { ...lab.settings, listen: '0.0.0.0:0' };
     const thrown: unknown = await startServer(lab.api, settings).catch((error: unknown) => error);
 

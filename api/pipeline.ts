@@ -27,8 +27,8 @@ const NO_DOCUMENT = { document: undefined };
  */
 export class Pipeline {
   readonly #env: ApiEnv;
-  readonly #accounts: RequestLog;
-  readonly #acquaintances: AuthCache;
+  readonly #requestLog: RequestLog;
+  readonly #authCache: AuthCache;
   readonly #tree: RouteTree;
   readonly #hosts: HostFilter;
   readonly #limits: BodyLimits;
@@ -38,8 +38,8 @@ export class Pipeline {
   /** `hosts` decides which Host headers are accepted. */
   constructor(env: ApiEnv, routes: readonly Route[], hosts: HostFilter) {
     this.#env = env;
-    this.#accounts = new RequestLog(env);
-    this.#acquaintances = new AuthCache(env);
+    this.#requestLog = new RequestLog(env);
+    this.#authCache = new AuthCache(env);
     this.#tree = new RouteTree(routes);
     this.#hosts = hosts;
     const { maxBodyBytes, maxBodyDepth } = env.settings;
@@ -74,7 +74,7 @@ export class Pipeline {
   #answer(response: ServerResponse, outcome: RouteResult, progress: RequestProgress): void {
     const reply = outcome instanceof RequestRejection ? toRejectionReply(outcome, this.#env.baseUrl()) : outcome;
     sendReply(response, reply, progress.requestId, progress.method === 'HEAD');
-    this.#accounts.record(progress, reply.status, outcome);
+    this.#requestLog.record(progress, reply.status, outcome);
   }
 
   async #outcome(request: IncomingMessage, progress: RequestProgress): Promise<RouteResult> {
@@ -116,7 +116,10 @@ export class Pipeline {
 
     const query = parseQuery(search, route.query);
     if (query instanceof RequestRejection) return query;
-    const read = route.body === 'json' ? await this.#document(request) : NO_DOCUMENT;
+    const read =
+      route.body === 'json'
+        ? (checkContentType(request) ?? (await readJsonBody(request, this.#limits, this.#env.clock)))
+        : NO_DOCUMENT;
     if (read instanceof RequestRejection) return read;
     const isDryRun = readFlag(query, 'dryRun');
     if (isDryRun instanceof RequestRejection) return isDryRun;
@@ -127,13 +130,9 @@ export class Pipeline {
 
   async #caller(request: IncomingMessage, route: Route): Promise<Caller | RequestRejection> {
     if (route.access === 'open') return anonymous;
-    const caller = await this.#acquaintances.identify(request.socket, request.headers.authorization);
+    const caller = await this.#authCache.identify(request.socket, request.headers.authorization);
     if (!(caller instanceof RequestRejection)) return caller;
     return this.#env.rateLimiter.checkFailedAuth(request.socket.remoteAddress ?? '') ?? caller;
-  }
-
-  async #document(request: IncomingMessage): Promise<{ readonly document: unknown } | RequestRejection> {
-    return checkContentType(request) ?? readJsonBody(request, this.#limits, this.#env.clock);
   }
 
   #failure(thrown: unknown, { requestId, route, tenant }: RequestProgress): RequestRejection {

@@ -28,7 +28,7 @@ describe('access to routes', () => {
     expect(headers.get('www-authenticate')).to.equal('Bearer');
   });
 
-  it('answers every token that is not good with the same bytes, and never repeats it', async () => {
+  it('answers every invalid token with the same bytes, and never quotes it', async () => {
     const { text } = await lab.token({ kind: 'tenant', tenant: lab.a, role: 'viewer' });
     const expired = await lab.token({ kind: 'tenant', tenant: lab.a, role: 'viewer', lifeSeconds: -1 });
     const draft = { kind: 'admin', description: '', createdBy: '', lifeSeconds: 60 } as const;
@@ -171,13 +171,13 @@ describe('access to routes', () => {
     expect(cells).to.be.above(60);
   });
 
-  it('gives a node token nothing outside the lane of the agents', () => {
+  it('refuses a node token on every route outside /agent/', () => {
     for (const { path, access } of lab.api.routes) {
       expect(listTokenKinds(access).includes('node'), path).to.equal(path.startsWith('/agent/') && access !== 'open');
     }
   });
 
-  it('slows down guessing without locking anybody out', async () => {
+  it('limits failed authentications without locking out valid tokens', async () => {
     const good = await lab.tenantToken(lab.a);
     const statuses: number[] = [];
     for (let attempt = 0; attempt < 15; attempt++) statuses.push((await list('nonsense')).status);
@@ -196,7 +196,7 @@ describe('rate limits', () => {
   });
   after(() => lab.stop());
 
-  it('run out for one tenant only, say when to come back, and refill', async () => {
+  it('apply to one tenant only, name the time to retry after, and refill', async () => {
     const [a, b] = [await lab.tenantToken(lab.a), await lab.tenantToken(lab.b)];
     const ask = (token: string) => lab.ask('GET', '/api/v1/deployments', { token });
     for (let request = 0; request < 5; request++) expect((await ask(a)).status).to.equal(200);

@@ -49,7 +49,7 @@ describe('isolation of tenants', () => {
     theirs['nodeId'] = { foreign: id, absent: `node_${'7'.repeat(26)}` };
   }
 
-  it('answers every route with a foreign name or id exactly as with one that nobody has', async () => {
+  it('answers a name or id of another tenant exactly like one that does not exist, on every route', async () => {
     let compared = 0;
     for (const { method, path, access } of lab.api.routes) {
       const parameter = [...path.matchAll(/\{([^}]*)\}/g)].at(-1)?.[1];

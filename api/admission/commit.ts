@@ -25,8 +25,6 @@ export interface SubmittedMaterial {
   readonly isAlone?: boolean;
 }
 
-const NOT_STORED: Verdict = { stored: false };
-
 /**
  * Commits a record together with the secret material that came with it, or neither. `stored: false` also when one of
  * the credentials was written meanwhile: the document must then be judged again.
@@ -43,7 +41,7 @@ export async function commitWithMaterial(
     case 'nothing':
       return isAlone ? { stored: true, revision: env.cache.revision } : env.store.commit(change);
     case 'conflict':
-      return NOT_STORED;
+      return { stored: false };
     case 'forbidden':
       return rejectNamespace(env, toCredentialPath(tenant, outcome.path), 'secrets');
     case 'staged':
@@ -61,12 +59,11 @@ async function commitStaged(env: AdmissionEnv, change: Change, staged: StagedMat
     if (!(thrown instanceof OutcomeUnknownFault)) await tryOrLeaveToJanitor(env, staged, () => undoIntent(env, staged));
     throw thrown;
   }
-  const { stored } = verdict;
-  if (stored) failpoint('material.record_stored');
+  if (verdict.stored) failpoint('material.record_stored');
   await tryOrLeaveToJanitor(env, staged, () =>
     verdict.stored ? settleIntent(env, staged, verdict.revision) : undoIntent(env, staged),
   );
-  return stored ? verdict : NOT_STORED;
+  return verdict;
 }
 
 /** Does the clean-up; when it fails it is left to the janitor, since the request itself is decided. */

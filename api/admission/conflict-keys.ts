@@ -1,5 +1,6 @@
 import { keys } from '../../crds/keys/index.js';
 import { isTypedId } from '../../crds/grammar/index.js';
+import type { EventLeases } from '../../pkg/events/index.js';
 import { type Cache, encode, type Guard, type Put } from '../../pkg/store/index.js';
 import { listDependencies, listSecretPaths, readList, type SubmittedDocument } from './submitted.js';
 
@@ -10,8 +11,8 @@ import { listDependencies, listSecretPaths, readList, type SubmittedDocument } f
 export function listConflictKeys(tenant: string, submitted: SubmittedDocument): readonly string[] {
   const { sends, fields } = submitted;
   const subjects = new Set<string>();
-  const losesCheck = sends('healthCheck') && fields['healthCheck'] === null;
-  if (losesCheck || (sends('dependsOn') && listDependencies(submitted).length > 0)) subjects.add('dependencies');
+  const removesCheck = sends('healthCheck') && fields['healthCheck'] === null;
+  if (removesCheck || (sends('dependsOn') && listDependencies(submitted).length > 0)) subjects.add('dependencies');
   if (sends('secrets')) for (const { label } of listSecretPaths(submitted)) subjects.add(secretSubject(label));
   if (sends('volumes') || sends('replicas') || sends('nodeId')) {
     for (const { volumeId, volume_id: alias } of readList(submitted, 'volumes')) {
@@ -32,8 +33,14 @@ export function guardConflictKeys(cache: Cache, conflictKeys: readonly string[])
   return conflictKeys.map(key => ({ key, at: cache.get(key)?.revision ?? 0 }));
 }
 
-/** Puts that change the conflict keys, so that concurrent writes fail. They are on a lease, since they matter to these only. */
-export function putConflictKeys(conflictKeys: readonly string[], by: string, lease: string): readonly Put[] {
+/** Puts that change the conflict keys, so that concurrent writes fail. They are on a lease, since only these need them. */
+export async function putConflictKeys(
+  leases: EventLeases,
+  conflictKeys: readonly string[],
+  by: string,
+): Promise<readonly Put[]> {
+  if (conflictKeys.length === 0) return [];
+  const lease = await leases.current();
   return conflictKeys.map(key => ({ key, bytes: encode({ by }), lease }));
 }
 
@@ -45,22 +52,22 @@ export class KeyedMutex {
   readonly #last = new Map<string, Promise<void>>();
 
   run<Result>(conflictKeys: readonly string[], work: () => Promise<Result>): Promise<Result> {
-    return conflictKeys.length === 0 ? work() : this.#inTurn(conflictKeys, work);
+    return conflictKeys.length === 0 ? work() : this.#runLocked(conflictKeys, work);
   }
 
-  async #inTurn<Result>(conflictKeys: readonly string[], work: () => Promise<Result>): Promise<Result> {
+  async #runLocked<Result>(conflictKeys: readonly string[], work: () => Promise<Result>): Promise<Result> {
     const before = conflictKeys.flatMap(key => this.#last.get(key) ?? []);
-    let leave: () => void = () => undefined;
-    const left = new Promise<void>(resolve => {
-      leave = resolve;
+    let unlock: () => void = () => undefined;
+    const unlocked = new Promise<void>(resolve => {
+      unlock = resolve;
     });
-    for (const key of conflictKeys) this.#last.set(key, left);
+    for (const key of conflictKeys) this.#last.set(key, unlocked);
     await Promise.all(before);
     try {
       return await work();
     } finally {
-      leave();
-      for (const key of conflictKeys) if (this.#last.get(key) === left) this.#last.delete(key);
+      unlock();
+      for (const key of conflictKeys) if (this.#last.get(key) === unlocked) this.#last.delete(key);
     }
   }
 }

@@ -33,7 +33,7 @@ describe('dry runs', () => {
   });
   const list = (value: unknown) => value as Readonly<Record<string, unknown>>[];
 
-  it('answer all that would happen to a new deployment, and store nothing', async () => {
+  it('answer what a new deployment would change, and store nothing', async () => {
     const before = await world.stored();
     const { status, body, text } = await world.ask({ ...everything, path: TRY });
 
@@ -56,7 +56,7 @@ describe('dry runs', () => {
     expect(await world.stored()).to.equal(before);
   });
 
-  it('answer the difference to what is stored', async () => {
+  it('answer the difference to the stored deployment', async () => {
     const before = await world.stored();
     const change = {
       method: 'PUT',
@@ -90,14 +90,14 @@ describe('dry runs', () => {
     expect([stale.status, stale.body['code']]).to.deep.equal([412, 'revision_mismatch']);
   });
 
-  it('of a deletion answer what would be deleted', async () => {
+  it('of a deletion answer the object that would be deleted', async () => {
     const before = await world.stored();
     const { body } = await world.ask({ method: 'DELETE', path: '/api/v1/deployments/cache?dryRun=true' });
     expect([body['change'], body['object']]).to.deep.equal(['delete', null]);
     expect(await world.stored()).to.equal(before);
   });
 
-  it('of a job and a network are answered', async () => {
+  it('of a job and of a network are answered', async () => {
     const job = { kind: 'Job', name: 'once', image: 'web:1', nodeId: 'machine-2', secrets: [entry()] };
     const tried = await world.ask({ path: '/api/v1/jobs?dryRun=true', body: job });
     expect(tried.body['object']).to.deep.include({ name: 'once', backoffLimit: 3 });
@@ -163,7 +163,7 @@ describe('writes that share a conflict key', () => {
     expect(codes.filter(code => code === 'volume_access_mode_conflict')).to.have.length(7);
   });
 
-  it('write secret material once, whichever comes first', async () => {
+  it('write secret material once, in either order', async () => {
     const answers = await Promise.all(
       Array.from({ length: 6 }, () =>
         world.ask(web({ name: 'first', secrets: [entry({ vault_path: 'deployments/first', values: { a: 'b' } })] })),
@@ -180,7 +180,7 @@ describe('writes that share a conflict key', () => {
     expect(list(body['diff'] as never).some(({ path }) => path === '/version')).to.equal(true);
   });
 
-  it('are serialised across servers, too', async () => {
+  it('are serialised across servers', async () => {
     const { store, keyring, secrets, a } = world.lab;
     const supportedFields = new Set(optionalFields);
     const others = [0, 1, 2].map(() => new ApiLab({ store, keyring, secrets, supportedFields }));

@@ -12,26 +12,14 @@ import { ranges } from '../../crds/keys/index.js';
 import type { PatchStep } from '../../crds/rejections/index.js';
 import { type Replica, templateHash } from '../../crds/replica/index.js';
 import type { Alteration, Warning } from '../../crds/rule/index.js';
-import type { FilterRejection } from '../../crds/scheduling/index.js';
 import type { SecretWrite } from '../../crds/secret/index.js';
 import { explainDeployment, previewPlacement } from '../../pkg/fleet/index.js';
-import { type ExplainedNode, type Explanation, filters, summariseRejections } from '../../pkg/placement/index.js';
+import { type Explanation, filters, summariseRejections } from '../../pkg/placement/index.js';
 import { type Entry, value } from '../../pkg/store/index.js';
 import { replyJson, type WholeReply } from '../http/reply.js';
 import type { AdmissionEnv } from './env.js';
 import { warnAboveQuota } from './quota.js';
-
-/** The answer to a dry run: what the write would do. Nothing is stored. */
-export interface DryRunAnswer {
-  readonly dryRun: true;
-  readonly change: 'create' | 'update' | 'delete' | 'none';
-  /** What would be stored. */
-  readonly object: unknown;
-  readonly alterations: readonly Alteration[];
-  readonly warnings: readonly Warning[];
-  /** From what is stored to what would be, as a JSON Patch. */
-  readonly diff: readonly PatchStep[];
-}
+import { isFields } from './submitted.js';
 
 /** A dry run before its diff is computed. */
 export interface DryRunResult {
@@ -45,22 +33,12 @@ export interface DryRunResult {
   readonly more?: Readonly<Record<string, unknown>>;
 }
 
-/** Answers what a write would do. */
+/** Answers what a write would do: the object, and the JSON Patch from what is stored to it. Nothing is stored. */
 export function replyDryRun({ before, after, alterations = [], warnings = [], more }: DryRunResult): WholeReply {
   const diff = diffJson(before ?? {}, after ?? {});
-  const trial: DryRunAnswer = {
-    dryRun: true,
-    change: after ? (before ? (diff.length === 0 ? 'none' : 'update') : 'create') : 'delete',
-    object: after ?? null,
-    alterations,
-    warnings,
-    diff,
-    ...more,
-  };
-  return replyJson(200, trial);
+  const change = after ? (before ? (diff.length === 0 ? 'none' : 'update') : 'create') : 'delete';
+  return replyJson(200, { dryRun: true, change, object: after ?? null, alterations, warnings, diff, ...more });
 }
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** The JSON Patch (RFC 6902) that makes one document into another. Lists of different length are replaced whole. */
 export function diffJson(before: unknown, after: unknown, at = ''): readonly PatchStep[] {
@@ -79,29 +57,18 @@ export function diffJson(before: unknown, after: unknown, at = ''): readonly Pat
   });
 }
 
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 /** A document that was accepted. */
 export type AdmittedDeployment = Extract<DeploymentAdmission, { ok: true }>;
-
-/** The deployment to dry-run. */
-export interface DeploymentDryRun {
-  readonly admission: AdmittedDeployment;
-  readonly facts: DeploymentFacts;
-  /** What is stored, when it would be changed. */
-  readonly entry?: Entry;
-}
 
 /** Answers what a write would do: what is stored, which replicas are recreated, which secrets resolve, and where replicas go. */
 export async function dryRunDeployment(
   env: AdmissionEnv,
   tenant: string,
-  { admission, facts, entry }: DeploymentDryRun,
+  { spec, alterations, warnings, material }: AdmittedDeployment,
+  facts: DeploymentFacts,
+  entry: Entry | undefined,
 ): Promise<WholeReply> {
   await env.cache.barrier();
-  const { spec, alterations, warnings, material } = admission;
   const before = entry && toSpec(value<StoredDeployment>(entry));
   const replicas = listReplicas(env, tenant, spec.name);
   const isRecreated = before !== undefined && templateHash(before) !== templateHash(spec);
@@ -112,10 +79,10 @@ export async function dryRunDeployment(
     warnings: [
       ...warnings,
       ...warnAboveQuota(env, tenant, spec),
-      ...unavailable(spec, env.deploymentLimits.supportedFields),
+      ...warnUnsupported(spec, env.deploymentLimits.supportedFields),
     ],
     more: {
-      recreated: isRecreated ? replicas.map(toContainer) : [],
+      recreated: isRecreated ? replicas.map(({ slot, nodeId }) => ({ replica: slot, nodeId: nodeId ?? null })) : [],
       secrets: dryRunSecrets(spec, material, facts.secretKeys),
       placement: previewWorkload(env, tenant, spec, replicas.filter(({ nodeId }) => nodeId !== undefined).length),
     },
@@ -138,14 +105,10 @@ function listReplicas({ cache }: AdmissionEnv, tenant: string, name: string): re
   return replicas.filter(({ retiringSince }) => retiringSince === undefined);
 }
 
-function toContainer({ slot, nodeId }: Replica) {
-  return { replica: slot, nodeId: nodeId ?? null };
-}
-
 /** Fields that are validated but not supported yet: without `dryRun` they are refused. */
-function unavailable(spec: Deployment, supportedFields: ReadonlySet<string>): readonly Warning[] {
+function warnUnsupported(spec: Deployment, supportedFields: ReadonlySet<string>): readonly Warning[] {
   return Object.keys(spec)
-    .filter(field => !ALWAYS.includes(field) && !supportedFields.has(field))
+    .filter(field => !REQUIRED.includes(field) && !supportedFields.has(field))
     .map(field => ({
       code: 'feature_not_available',
       field,
@@ -153,25 +116,17 @@ function unavailable(spec: Deployment, supportedFields: ReadonlySet<string>): re
     }));
 }
 
-const ALWAYS = ['kind', 'name', 'image'];
+const REQUIRED = ['kind', 'name', 'image'];
 
-/** Whether a reference to a credential would resolve. Names only. */
-export interface SecretPreview {
-  readonly path: string;
-  readonly resolves: boolean;
-  readonly reason: 'exists' | 'written' | 'secret_missing';
-  /** Names of the keys it would hold. */
-  readonly keys: readonly string[];
-  /** Names of keys that templates use and that would not be there. */
-  readonly missing: readonly string[];
-}
-
-/** What each reference of a workload would come to, material that came with it included. */
+/**
+ * Whether each reference of a workload would resolve, with the material that came with it. Names of keys only: those that
+ * the credential would hold, and those that templates use and it would not.
+ */
 export function dryRunSecrets(
   { secrets = [], composedSecrets = {} }: Pick<Deployment, 'secrets' | 'composedSecrets'>,
   material: readonly SecretWrite[],
   existing: Readonly<Record<string, readonly string[]>>,
-): readonly SecretPreview[] {
+) {
   const used = Object.values(composedSecrets).flatMap(template => findPlaceholders(parseTemplate(template) ?? []));
   return [...new Set(secrets.map(({ vault_path: path }) => path))].map(path => {
     const { label } = parseSecretPath(path) ?? {};
@@ -185,25 +140,12 @@ export function dryRunSecrets(
   });
 }
 
-/** One node as an explanation shows it: every filter that is not among the reasons has let it through. */
-export type CandidateView = Omit<ExplainedNode, 'verdicts'> & { readonly reasons: readonly FilterRejection[] };
-
-/** An explanation of placement as clients see it. */
-export interface ExplanationView {
-  /** Every filter that every node was put to, in order. */
-  readonly filters: readonly string[];
-  readonly able: number;
-  /** `0 of 3 nodes: 2 residency, 1 ready`. */
-  readonly summary: string;
-  readonly candidates: readonly CandidateView[];
-}
-
-/** Leaves out the filters that a node has passed. */
-export function toExplanationView({ nodes, able }: Explanation): ExplanationView {
-  const candidates = nodes.map(({ verdicts, ...node }): CandidateView => {
-    const reasons = verdicts.flatMap(({ reason }) => (reason ? [reason] : []));
-    return { ...node, reasons };
-  });
+/** An explanation of placement as clients see it: with the filters that rejected a node, not with those it passed. */
+export function toExplanationView({ nodes, able }: Explanation) {
+  const candidates = nodes.map(({ verdicts, ...node }) => ({
+    ...node,
+    reasons: verdicts.flatMap(({ reason }) => reason ?? []),
+  }));
   const refused = candidates.filter(({ reasons }) => reasons.length > 0);
   return { filters: filters.map(({ name }) => name), able, summary: summariseRejections(able, refused), candidates };
 }

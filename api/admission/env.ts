@@ -27,7 +27,6 @@ export interface EventEnv extends StorageEnv {
 
 /** Everything that a workload is judged by and written with. */
 export interface AdmissionEnv extends EventEnv, QuotaEnv {
-  readonly cache: Cache;
   readonly secrets: SecretStore;
   /** Asks registries whether they have an image. Without it images are not checked. */
   readonly images?: ImageFacts;

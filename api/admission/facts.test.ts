@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import type { ImageFact } from '../../pkg/registry/index.js';
 import { ApiLab, webDeployment } from '../api-lab.testing.js';
 
-describe('images of deployments', () => {
+describe('the image check of a deployment', () => {
   const known = new Map<string, ImageFact>();
   const asked: string[][] = [];
   const images = {
@@ -50,32 +50,32 @@ describe('images of deployments', () => {
       expect(await stored(`kept-${status}`)).to.equal('registry.example.com/shop/web:1.4.2');
     });
 
-    it(`names ${code} beside everything else that is wrong`, async () => {
+    it(`names ${code} beside all other rejections`, async () => {
       const refused = await post('refused', { image, replicas: -1 });
       const codes = (refused.body['rejections'] as { code: string }[]).map(rejection => rejection.code);
       expect(codes).to.deep.equal([code, 'replicas_negative']);
     });
   }
 
-  it('says when to try again', async () => {
+  it('names the time to retry after', async () => {
     const refused = await post('refused', { image: 'registry.example.com/locked:1' });
     expect(Number(refused.headers.get('retry-after'))).to.be.above(0);
   });
 
-  it('stores what no registry could be asked about, with a warning', async () => {
+  it('accepts an image whose registry is unreachable, with a warning', async () => {
     const created = await post('unknown', { image: 'registry.example.com/silent:1' });
     const warnings = created.body['warnings'] as { code: string; field: string }[];
     expect(created.status).to.equal(201);
     expect(warnings.map(({ code, field }) => [code, field])).to.deep.equal([['image_registry_unreachable', 'image']]);
   });
 
-  it('asks as the tenant, once', async () => {
+  it('queries the registry once, as the tenant', async () => {
     const created = await post('asked', { image: 'registry.example.com/asked:1' });
     expect(created.body['warnings']).to.deep.equal([]);
     expect(asked).to.deep.equal([[lab.a, 'registry.example.com/asked:1']]);
   });
 
-  it('does not ask about an image that stays', async () => {
+  it('does not query the registry for an unchanged image', async () => {
     const image = 'registry.example.com/stays:1';
     await post('stays', { image });
     known.set(image, 'absent');
@@ -86,7 +86,7 @@ describe('images of deployments', () => {
   });
 
   for (const image of ['web:latest', 'web', 'no image', 7, null, ['web:1'], 'x'.repeat(10_000)]) {
-    it(`does not ask about ${JSON.stringify(image).slice(0, 20)}`, async () => {
+    it(`does not query the registry for ${JSON.stringify(image).slice(0, 20)}`, async () => {
       const refused = await post('refused', { image });
       expect(refused.body['code']).to.equal('image_required');
       expect(asked).to.deep.equal([]);

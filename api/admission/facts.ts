@@ -35,10 +35,12 @@ export async function gatherFacts(
 ): Promise<GatheredFacts> {
   const { cache, staticFacts } = env;
   const conflictKeys = listConflictKeys(tenant, submitted);
-  const wants = listNeeds(submitted, conflictKeys);
-  if (!wants.records && !wants.nodes && !env.images) return { facts: staticFacts, conflictKeys, guards: NONE };
+  const { fields } = submitted;
+  const needsNodes = fields['nodeId'] !== undefined || hasResidency(submitted);
+  const needsRecords = conflictKeys.length > 0 || RELATIONS.some(field => fields[field] !== undefined);
+  if (!needsRecords && !needsNodes && !env.images) return { facts: staticFacts, conflictKeys, guards: NONE };
 
-  const isReadable = wants.records || wants.nodes ? await refreshCache(cache, wants.records) : true;
+  const isReadable = needsRecords || needsNodes ? await refreshCache(cache, needsRecords) : true;
   // Conflict keys first: a change while the rest is read is then noticed at the commit.
   const guards = guardConflictKeys(cache, conflictKeys);
   const [image, secretKeys] = await Promise.all([
@@ -46,7 +48,7 @@ export async function gatherFacts(
     readSecretKeys(env, tenant, submitted),
   ]);
   const nodes = isReadable ? listNodes(cache, tenant) : 'unreadable';
-  const known = wants.records && readRecords(cache, tenant, submitted);
+  const known = needsRecords && readRecords(cache, tenant, submitted);
   return { facts: { ...staticFacts, nodes, ...known, image, secretKeys }, conflictKeys, guards };
 }
 
@@ -64,24 +66,16 @@ export async function readNodes(cache: Cache, tenant: string): Promise<Deploymen
 }
 
 const NONE: readonly Guard[] = [];
-
-function listNeeds(submitted: SubmittedDocument, conflictKeys: readonly string[]) {
-  const { fields } = submitted;
-  return {
-    nodes: fields['nodeId'] !== undefined || hasResidency(submitted),
-    records:
-      conflictKeys.length > 0 ||
-      ['secrets', 'dependsOn', 'volumes', 'networks'].some(field => fields[field] !== undefined),
-  };
-}
+/** The fields that refer to other objects. */
+const RELATIONS = ['secrets', 'dependsOn', 'volumes', 'networks'];
 
 /** Whether the cache shows everything stored by now. Only nodes may be unreadable: without the rest nothing is judged. */
-async function refreshCache(cache: Cache, mustBe: boolean): Promise<boolean> {
+async function refreshCache(cache: Cache, isRequired: boolean): Promise<boolean> {
   try {
     await cache.barrier();
     return true;
   } catch (thrown) {
-    if (mustBe || !(thrown instanceof StoreUnavailableFault)) throw thrown;
+    if (isRequired || !(thrown instanceof StoreUnavailableFault)) throw thrown;
     return false;
   }
 }
@@ -100,12 +94,17 @@ async function checkImage(
 
 /** Only a write that sets variables needs them: all others may succeed while the secrets store is unavailable. */
 async function readSecretKeys(
-  env: AdmissionEnv,
+  { secrets }: AdmissionEnv,
   tenant: string,
   submitted: SubmittedDocument,
 ): Promise<DeploymentFacts['secretKeys']> {
+  const readings = listSecretPaths(submitted).map(async ({ path }) => {
+    const at = parseCredentialPath(tenant, path);
+    const reading = at && (await readKeyNames(secrets, at));
+    return reading?.kind === 'found' ? ([path, reading.keys] as const) : undefined;
+  });
   try {
-    return await readKeys(env, tenant, submitted);
+    return Object.fromEntries((await Promise.all(readings)).filter(pair => pair !== undefined));
   } catch (thrown) {
     if (thrown instanceof SecretStoreUnavailableFault && !setsVariables(submitted)) return {};
     throw thrown;
@@ -116,17 +115,6 @@ function setsVariables({ fields, sends, stored }: SubmittedDocument): boolean {
   const before: Readonly<Record<string, unknown>> = stored ? { ...stored } : {};
   const setters = ['environment', 'secrets', 'composedSecrets'];
   return setters.some(field => sends(field) && !isDeepStrictEqual(fields[field], before[field]));
-}
-
-async function readKeys({ secrets }: AdmissionEnv, tenant: string, submitted: SubmittedDocument) {
-  const found = await Promise.all(
-    listSecretPaths(submitted).map(async ({ path }) => {
-      const at = parseCredentialPath(tenant, path);
-      const reading = at && (await readKeyNames(secrets, at));
-      return reading?.kind === 'found' ? ([path, reading.keys] as const) : undefined;
-    }),
-  );
-  return Object.fromEntries(found.filter(pair => pair !== undefined));
 }
 
 function readRecords(cache: Cache, tenant: string, submitted: SubmittedDocument) {

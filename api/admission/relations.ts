@@ -12,7 +12,7 @@ const BY_VOLUME = 'api.deployments-by-volume';
 /** Most deployments that a walk along dependencies looks at. */
 const WALK_MAX = 1_000;
 
-/** Files deployments by what they refer to. To be called once, before the cache is fed. */
+/** Indexes deployments by the objects they refer to. To be called once, before the cache is filled. */
 export function defineRelationIndexes(cache: Cache): void {
   const file = (name: string, field: string, derive: (stored: StoredDeployment) => readonly string[]) => {
     const mark = Buffer.from(`"${field}":`);

@@ -43,7 +43,7 @@ export function listRotatingLabels(cache: Cache, tenant: string, submitted: Subm
 }
 
 /** Refuses to touch a credential that is being rotated. */
-export function refuseWhileRotating(cache: Cache, { tenant, label }: CredentialPath): RequestRejection | undefined {
+export function rejectWhileRotating(cache: Cache, { tenant, label }: CredentialPath): RequestRejection | undefined {
   return isRotating(cache, tenant, label)
     ? rejectRequest('secret_rotation_open', 'resource', label, { label })
     : undefined;

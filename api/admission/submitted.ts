@@ -1,7 +1,8 @@
 import { type Deployment, type StoredDeployment, toSpec } from '../../crds/deployment/index.js';
 import { isSecretLabel, parseSecretPath } from '../../crds/grammar/index.js';
 
-type Fields = Readonly<Record<string, unknown>>;
+/** An object of JSON. */
+export type Fields = Readonly<Record<string, unknown>>;
 
 /** A submitted document before it is validated: every part may have any type. */
 export interface SubmittedDocument {
@@ -56,6 +57,7 @@ export function hasResidency({ fields }: SubmittedDocument): boolean {
   return isFields(fields['placement']) && fields['placement']['residency'] !== undefined;
 }
 
-function isFields(value: unknown): value is Fields {
+/** Whether a part of a document is an object, not a list or a plain value. */
+export function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

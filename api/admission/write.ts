@@ -3,15 +3,13 @@ import { createTypedId } from '../../crds/grammar/index.js';
 import { keys } from '../../crds/keys/index.js';
 import { hashText, type Metadata, toCanonicalText } from '../../crds/meta/index.js';
 import type { Alteration } from '../../crds/rule/index.js';
-import type { Change, Guard, Put } from '../../pkg/store/index.js';
+import type { Change, Guard } from '../../pkg/store/index.js';
 import type { AdmissionEnv } from './env.js';
 import { putConflictKeys } from './conflict-keys.js';
 
-export type ChangeKind = 'create' | 'update' | 'delete';
-
 /** A deployment to be written, and why. */
 export interface DeploymentWrite {
-  readonly kind: ChangeKind;
+  readonly kind: keyof typeof EVENTS;
   /** The metadata, once the hash of the spec is known. */
   readonly metadata: (specHash: string) => Metadata;
   readonly spec: Deployment;
@@ -32,7 +30,7 @@ export interface BuiltWrite {
   readonly bytes: Buffer;
 }
 
-/** Metadata of a deployment that is made now. */
+/** Metadata of a new deployment. */
 export function createMetadata({ clock, random }: AdmissionEnv, tenant: string, specHash: string): Metadata {
   const now = new Date(clock.now()).toISOString();
   return {
@@ -65,16 +63,9 @@ export async function buildWrite(env: AdmissionEnv, write: DeploymentWrite): Pro
     { key, bytes },
     { key: archive, bytes: toArchiveEntry(write, metadata, text) },
     event,
-    ...(await turnsIn(env, write)),
+    ...(await putConflictKeys(env.eventLeases, write.conflictKeys ?? [], write.operation)),
   ];
   return { change: { guards: write.guards, puts, deletes: [], proof: archive }, bytes };
-}
-
-async function turnsIn(
-  { eventLeases }: AdmissionEnv,
-  { conflictKeys = [], operation }: DeploymentWrite,
-): Promise<readonly Put[]> {
-  return conflictKeys.length === 0 ? [] : putConflictKeys(conflictKeys, operation, await eventLeases.current());
 }
 
 function toArchiveEntry(write: DeploymentWrite, metadata: Metadata, text: string): Buffer {

@@ -5,7 +5,7 @@ import { BrokenInvariantFault } from '../../pkg/fault/index.js';
 import { version } from '../../pkg/version/index.js';
 import { listTokenKinds, type Route } from '../http/route.js';
 import { pipelineCodes } from './route-codes.js';
-import { descriptions, describeOperation } from './descriptions.js';
+import { describeOperation, descriptions } from './descriptions.js';
 import { escaped, page } from './html.js';
 
 /** The OpenAPI document of these routes. Throws when one of them is not described. */

@@ -2,7 +2,6 @@ import {
   type Cache,
   ConflictFault,
   OutcomeUnknownFault,
-  type Revision,
   StoreUnavailableFault,
   type Verdict,
 } from '../../pkg/store/index.js';
@@ -57,7 +56,7 @@ export async function waitUntilStored(cache: Pick<Cache, 'reached'>, write: Prom
  * Waits until the cache shows a write that was made. One that it does not show in time cannot be answered for here, but
  * was stored: saying that the store is unavailable would promise that it was not.
  */
-export async function waitUntilCached(cache: Pick<Cache, 'reached'>, revision: Revision): Promise<void> {
+export async function waitUntilCached(cache: Pick<Cache, 'reached'>, revision: number): Promise<void> {
   try {
     await cache.reached(revision);
   } catch (thrown) {

@@ -71,7 +71,7 @@ describe('a malformed request', () => {
     },
   ];
   for (const { name, text, status, code } of cases) {
-    it(`is answered as any request: ${name}`, async () => {
+    it(`is answered with an id and a code: ${name}`, async () => {
       const answer = await answerTo(text());
 
       expect([answer.status, answer.body['code']]).to.deep.equal([status, code]);
@@ -88,11 +88,11 @@ describe('a malformed request', () => {
     expect((await answerTo(`${watch()}${chunked}\r\nzz\r\n`)).body['code']).to.equal('request_malformed');
   });
 
-  it('does not take the answer of the request before it', async () => {
+  it('does not replace the answer to the request before it', async () => {
     expect(await exchange(`${watch()}${HOST}\r\nBLAH\r\n\r\n`)).to.equal('');
   });
 
-  it('is counted', async () => {
+  it('is counted in the metrics', async () => {
     await answerTo('BLAH\r\n\r\n');
 
     expect((await lab.ask('GET', '/metrics')).text).to.match(
@@ -106,7 +106,7 @@ describe('a malformed request', () => {
     expect(answer).to.include(' 200 ').and.to.not.include('request_malformed');
   });
 
-  it('is not one that expects 100-continue', async () => {
+  it('is not a request that expects 100-continue', async () => {
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json', expect: '100-continue' };
     const asked = request(`${lab.server.url}/api/v1/deployments`, { method: 'POST', headers });
     asked.flushHeaders();
@@ -126,7 +126,7 @@ describe('a malformed request', () => {
     expect(codeOf('ECONNRESET')).to.equal(undefined);
   });
 
-  it('is one without a Host header, or with an unknown one on loopback', () => {
+  it('is a request without a Host header, or with an unknown host on loopback', () => {
     const code = (hosts: HostFilter, header: string | undefined) => hosts.check(header)?.rejections[0].code;
 
     expect(code(new HostFilter(undefined), undefined)).to.equal('request_malformed');

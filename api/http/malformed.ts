@@ -3,13 +3,11 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 
 import { reject } from '../../crds/rejections/index.js';
+import type { BodyLimits } from './body.js';
 import { RequestRejection } from './reply.js';
 
 /** Limits of the request head, which Node reads before the API sees the request. */
-export interface HeadLimits {
-  readonly maxBytes: number;
-  readonly maxSeconds: number;
-}
+export type HeadLimits = Pick<BodyLimits, 'maxBytes' | 'maxSeconds'>;
 
 const CLOSE = { connection: 'close' };
 

@@ -96,22 +96,24 @@ export function toRejectionReply({ rejections, headers }: RequestRejection, base
   return replyJson(status, body, status === 503 ? { ...SOON, ...headers } : headers);
 }
 
+const FAILURES = [
+  [OutcomeUnknownFault, 'outcome_unknown'],
+  [SecretOutcomeUnknownFault, 'outcome_unknown'],
+  [SecretStoreUnavailableFault, 'secret_store_unavailable'],
+  [UnreadableSecretFault, 'secret_unreadable'],
+  [StoreUnavailableFault, 'store_unavailable'],
+  [LeaseGoneFault, 'store_unavailable'],
+  [ConflictFault, 'store_unavailable'],
+] as const;
+
 /** The answer to a failure of the platform. Undefined for an unexpected error. */
 export function toPlatformFailure(thrown: unknown): RequestRejection | undefined {
-  if (thrown instanceof OutcomeUnknownFault || thrown instanceof SecretOutcomeUnknownFault) {
-    return new RequestRejection(reject('outcome_unknown', '', ''), SOON);
-  }
   if (thrown instanceof SecretMaterialFault) return new RequestRejection(thrown.rejection);
   if (thrown instanceof SecretDocumentFault || thrown instanceof SecretStoreRefusedFault) {
     return rejectRequest('field_invalid', 'secrets', '', { wanted: 'material that the secrets store takes' });
   }
-  if (thrown instanceof SecretStoreUnavailableFault) {
-    return new RequestRejection(reject('secret_store_unavailable', '', ''), SOON);
-  }
-  if (thrown instanceof UnreadableSecretFault) return new RequestRejection(reject('secret_unreadable', '', ''), SOON);
-  const passes =
-    thrown instanceof StoreUnavailableFault || thrown instanceof LeaseGoneFault || thrown instanceof ConflictFault;
-  return passes ? new RequestRejection(reject('store_unavailable', '', ''), SOON) : undefined;
+  const [, code] = FAILURES.find(([fault]) => thrown instanceof fault) ?? [];
+  return code && new RequestRejection(reject(code, '', ''), SOON);
 }
 
 /** The answer to an unexpected error; the details are in the log. */

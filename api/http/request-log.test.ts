@@ -44,7 +44,7 @@ describe('the log of a request', () => {
     ],
   ];
   for (const [path, body, message] of cases) {
-    it(`names it wherever it was written: ${path}`, async () => {
+    it(`names the request id wherever it was written: ${path}`, async () => {
       const { status, headers } = await lab.ask('POST', path, { token: node, body });
 
       expect(status).to.equal(403);

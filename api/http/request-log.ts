@@ -1,8 +1,6 @@
-import type { Clock } from '../../pkg/clock/index.js';
-import type { Logger } from '../../pkg/log/index.js';
 import type { BoundCounter, BoundHistogram, Metrics } from '../../pkg/metrics/index.js';
 import { RequestRejection } from './reply.js';
-import type { Caller, Route, RouteResult } from './route.js';
+import type { Caller, Route, RouteResult, StorageEnv } from './route.js';
 
 /** What is known of a request so far. */
 export interface RequestProgress {
@@ -15,26 +13,18 @@ export interface RequestProgress {
   tenant: string;
 }
 
-export interface RequestLogEnv {
-  readonly metrics: Metrics;
-  readonly log: Logger;
-  readonly clock: Clock;
-}
-
 /** Counts, times and logs what was answered. */
 export class RequestLog {
-  readonly #env: RequestLogEnv;
-  readonly #routes: RouteMetrics;
+  readonly #env: Pick<StorageEnv, 'log' | 'clock'> & { readonly metrics: Metrics };
+  // The metrics of each route, looked up once.
+  readonly #counters = new Map<string, BoundCounter>();
+  readonly #histograms = new Map<string, BoundHistogram>();
 
-  constructor(env: RequestLogEnv) {
+  constructor(env: Pick<StorageEnv, 'log' | 'clock'> & { readonly metrics: Metrics }) {
     this.#env = env;
-    this.#routes = new RouteMetrics(env.metrics);
   }
 
-  /**
-   * Notes one answer. A line of information for every change that somebody asked for; reads, and the constant talk of
-   * the agents, are for those who look closer.
-   */
+  /** Records one answer. Writes are logged at info; reads, and the frequent requests of the agents, at debug. */
   record(
     { requestId, method, startedAt, route, caller, tenant }: RequestProgress,
     status: number,
@@ -43,7 +33,7 @@ export class RequestLog {
     const { metrics, log, clock } = this.#env;
     const path = route?.path ?? 'none';
     const ms = clock.monotonic() - startedAt;
-    this.#routes.count(method, path, status);
+    this.#count(method, path, status);
     const isWrite = route !== undefined && method !== 'GET' && method !== 'HEAD' && !path.startsWith('/agent/');
     const level = isWrite ? 'info' : 'debug';
     const fields = { requestId, method, route: path, status, ms: Math.round(ms * 10) / 10, tenant, token: caller.id };
@@ -52,41 +42,28 @@ export class RequestLog {
       metrics.count('mooring_rejections_total', { code });
       log[level]('request', { ...fields, code });
     } else if ('body' in outcome) {
-      this.#routes.observe(method, path, ms);
+      this.#observe(method, path, ms);
       log[level]('request', outcome.alterations ? { ...fields, alterations: outcome.alterations } : fields);
     } else {
       log[level]('stream', fields);
     }
   }
-}
 
-/** The metrics of requests, each looked up once. */
-export class RouteMetrics {
-  readonly #metrics: Metrics;
-  readonly #counters = new Map<string, BoundCounter>();
-  readonly #histograms = new Map<string, BoundHistogram>();
-
-  constructor(metrics: Metrics) {
-    this.#metrics = metrics;
-  }
-
-  /** Counts an answer. */
-  count(method: string, route: string, status: number): void {
+  #count(method: string, route: string, status: number): void {
     const key = `${status}${method}${route}`;
     let counter = this.#counters.get(key);
     if (!counter) {
-      counter = this.#metrics.counter('mooring_http_requests_total', { method, route, status: String(status) });
+      counter = this.#env.metrics.counter('mooring_http_requests_total', { method, route, status: String(status) });
       this.#counters.set(key, counter);
     }
     counter.add();
   }
 
-  /** Times an answer. */
-  observe(method: string, route: string, ms: number): void {
+  #observe(method: string, route: string, ms: number): void {
     const key = method + route;
     let histogram = this.#histograms.get(key);
     if (!histogram) {
-      histogram = this.#metrics.histogram('mooring_http_request_seconds', { method, route });
+      histogram = this.#env.metrics.histogram('mooring_http_request_seconds', { method, route });
       this.#histograms.set(key, histogram);
     }
     histogram.observe(ms / 1000);

@@ -30,11 +30,11 @@ describe('the check of the route table', () => {
     });
   }
 
-  it('stops start-up for a route that is there twice under another parameter', () => {
+  it('stops start-up for a route that is declared twice with another parameter name', () => {
     expect(() => checkRoutes([sound, { ...sound, path: '/x/{id}' }])).to.throw(BrokenInvariantFault);
   });
 
-  it('passes a sound one', () => {
+  it('accepts a valid table', () => {
     checkRoutes([sound]);
   });
 });

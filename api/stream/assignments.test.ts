@@ -10,7 +10,7 @@ import { AssignmentStreams } from './assignments.js';
 import type { OpenStreams } from './open-streams.js';
 
 describe('assignment streams', () => {
-  it('end with their token, though the agent has not read everything', () => {
+  it('end with their token, even while the agent has unread lines', () => {
     let line: (line: AssignmentLine) => void = () => undefined;
     let end: () => void = () => undefined;
     let tick: () => void = () => undefined;

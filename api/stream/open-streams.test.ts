@@ -105,7 +105,7 @@ describe('streams', () => {
     await until('the log request to be removed', () => lab.cache.get(key) === undefined);
   };
 
-  it('are not opened for a client that has gone meanwhile', async () => {
+  it('are not opened for a client that has disconnected', async () => {
     const release = hold();
     for (let round = 0; round < 3; round++) await (await ask(WATCH))();
     const living = watch();
@@ -117,7 +117,7 @@ describe('streams', () => {
     reader.close();
   });
 
-  it('are forgotten when their turn on the connection never came', async () => {
+  it('are dropped when the connection closes before their pipelined turn', async () => {
     const leave = await ask(WATCH, WATCH, WATCH);
     await until('an open watch', async () => (await openNow('watch')) > 0);
     await leave();
@@ -131,7 +131,7 @@ describe('streams', () => {
     expect([status, text, await openNow('watch')]).to.deep.equal([200, '', 0]);
   });
 
-  it('of logs let the agent go when the reader has gone before it dialled', async () => {
+  it('of logs release the agent when the reader disconnects before the agent dials in', async () => {
     await place();
     const leave = await ask(LOGS);
     await asked();
@@ -141,7 +141,7 @@ describe('streams', () => {
     expect(await openNow('logs')).to.equal(0);
   });
 
-  it('of logs let the agent go when the reader leaves a quiet container', async () => {
+  it('of logs release the agent when the reader of a silent container disconnects', async () => {
     await place();
     const leave = await ask(LOGS);
     const sent = send(quiet);
@@ -152,7 +152,7 @@ describe('streams', () => {
     expect(await openNow('logs')).to.equal(0);
   });
 
-  it('of logs let the agent go when their turn on the connection never came', async () => {
+  it('of logs release the agent when the connection closes before their pipelined turn', async () => {
     await place();
     const leave = await ask(WATCH, LOGS);
     const sent = send(quiet);
@@ -163,7 +163,7 @@ describe('streams', () => {
     expect(await openNow('logs')).to.equal(0);
   });
 
-  it('open when their turn on the connection comes', async () => {
+  it('open after the pipelined answers before them', async () => {
     await place();
     const leave = await ask(LOGS, WATCH);
     await send(
@@ -177,7 +177,7 @@ describe('streams', () => {
     await until('every watch to be closed', async () => (await openNow('watch')) === 0);
   });
 
-  it('of logs leave nothing behind however often they wait for the reader', async () => {
+  it('of logs leave no listener behind however often they wait for the reader', async () => {
     await place();
     const reading = lab.ask('GET', LOGS, { token: token.text });
     const request = await asked();
@@ -195,7 +195,7 @@ describe('streams', () => {
     expect(most).to.be.within(1, 5);
   });
 
-  it('of logs that end with their token take no line that comes later', async () => {
+  it('of logs that ended with their token write no later line', async () => {
     await place();
     const reading = lab.ask('GET', LOGS, { token: token.text });
     const talking = async function* () {
@@ -213,7 +213,7 @@ describe('streams', () => {
     await until('every log stream to be closed', async () => (await openNow('logs')) === 0);
   });
 
-  it('of logs let the agent go when only the head was wanted', async () => {
+  it('of logs release the agent after a HEAD request', async () => {
     await place();
     const head = lab.ask('HEAD', LOGS, { token: token.text });
     await send(quiet);

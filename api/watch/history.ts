@@ -4,9 +4,9 @@ import { afterRevision, isBefore, type JoinedEntry, toWatchFrame, type WatchCurs
 
 /** Is called when frames are added, or when the history is reset. */
 export interface WatchHistoryListener {
-  /** The moments from `from` on are new; they are about these topics. */
+  /** The frames from `from` on are new; they are about these topics. */
   onFrames(from: number, topics: ReadonlySet<string>): void;
-  /** Nothing before now can be resumed: what happened was not followed. */
+  /** No earlier cursor can be resumed: changes may have been missed. */
   onReset(): void;
 }
 
@@ -26,7 +26,7 @@ export class WatchHistory {
   #revision = 0;
   #resetting = false;
   #topics = new Set<string>();
-  #told = 0;
+  #notified = 0;
 
   constructor(cache: Cache, resources: readonly Resource[], capacity: number, listener: WatchHistoryListener) {
     this.#capacity = Math.max(1, capacity);
@@ -37,8 +37,8 @@ export class WatchHistory {
     cache.subscribe(change => {
       if (this.#resetting) return;
       for (const resource of resources) {
-        const moment = toWatchFrame(change, resource, key => cache.get(key));
-        if (moment) this.#push(moment);
+        const frame = toWatchFrame(change, resource, key => cache.get(key));
+        if (frame) this.#push(frame);
       }
     });
     cache.onRevision(revision => this.#complete(revision));
@@ -77,19 +77,19 @@ export class WatchHistory {
   undone(topic: string, number: number): Map<string, JoinedEntry | undefined> {
     const different = new Map<string, JoinedEntry | undefined>();
     for (let at = this.#next - 1; at >= number; at--) {
-      const moment = this.at(at)!;
-      if (moment.topic === topic) different.set(moment.name, moment.before);
+      const frame = this.at(at)!;
+      if (frame.topic === topic) different.set(frame.name, frame.before);
     }
     return different;
   }
 
-  #push(moment: WatchFrame): void {
+  #push(frame: WatchFrame): void {
     const slot = this.#next % this.#capacity;
     const dropped = this.#ring[slot];
     if (dropped) this.#floor = dropped;
-    this.#ring[slot] = moment;
+    this.#ring[slot] = frame;
     this.#next++;
-    this.#topics.add(moment.topic);
+    this.#topics.add(frame.topic);
   }
 
   #reset(revision: number): void {
@@ -105,12 +105,12 @@ export class WatchHistory {
     this.#revision = revision;
     if (this.#resetting) {
       this.#resetting = false;
-      this.#told = this.#next;
+      this.#notified = this.#next;
       this.#listener.onReset();
       return;
     }
-    const from = this.#told;
-    this.#told = this.#next;
+    const from = this.#notified;
+    this.#notified = this.#next;
     if (this.#topics.size === 0) return;
     const topics = this.#topics;
     this.#topics = new Set();

@@ -7,7 +7,7 @@ import { WatchReader } from './watch-reader.testing.js';
 
 const PATH = '/api/v1/deployments';
 
-describe('watches', () => {
+describe('watches over HTTP', () => {
   let lab: ApiLab;
   let token: string;
   let readers: WatchReader[];
@@ -32,7 +32,7 @@ describe('watches', () => {
   const seen = (lines: readonly { type: string; object?: { name?: string; replicas?: number } | null }[]) =>
     lines.map(({ type, object }) => (object ? `${type} ${object.name} ${object.replicas}` : type));
 
-  it('begin with what exists, then a bookmark, then every change', async () => {
+  it('begin with the existing objects, then a bookmark, then every change', async () => {
     await make('a');
     await make('b');
     const reader = await watch();
@@ -73,7 +73,7 @@ describe('watches', () => {
     expect(half).to.deep.equal(whole.slice(1));
   });
 
-  it('resume inside the list they began with, as it was then', async () => {
+  it('resume inside their initial list, as it was when it was read', async () => {
     for (const name of ['a', 'b', 'c', 'd']) await make(name);
     const [first, second] = await (await watch()).take(5);
     await scale('d', 9);
@@ -93,7 +93,7 @@ describe('watches', () => {
     expect(seen(await reader.take(1))).to.deep.equal(['modified a 7']);
   });
 
-  it('tell of a changed status as a change of the deployment', async () => {
+  it('send a changed status as a modified deployment', async () => {
     const { body } = await make('a');
     const { uid } = body['metadata'] as { uid: string };
     const reader = await watch();
@@ -107,7 +107,7 @@ describe('watches', () => {
     expect(line?.object?.['status']).to.include({ phase: 'Running' });
   });
 
-  it('tell of what is gone with its last state', async () => {
+  it('send a deleted object with its last state', async () => {
     await make('a');
     const reader = await watch();
     await reader.take(2);
@@ -118,7 +118,7 @@ describe('watches', () => {
     expect(seen(await reader.take(1))).to.deep.equal(['deleted a 2']);
   });
 
-  it('come as server-sent events too, and resume by Last-Event-ID', async () => {
+  it('are served as server-sent events on request, and resume by Last-Event-ID', async () => {
     await make('a');
     const accept = { accept: 'text/event-stream' };
     const reader = await watch('', accept);
@@ -131,7 +131,7 @@ describe('watches', () => {
     expect(await resumed.take(1)).to.deep.equal(lines.slice(3));
   });
 
-  it('are refused with 410 when the place is no longer kept', async () => {
+  it('are refused with 410 when the cursor is older than the history', async () => {
     await make('a');
     const { cursor } = (await (await watch()).take(2))[1]!;
     for (let replicas = 0; replicas < 60; replicas++) await scale('a', replicas);
@@ -142,7 +142,7 @@ describe('watches', () => {
     }
   });
 
-  it('never show another tenant, nor events that were not asked for', async () => {
+  it('never show objects of another tenant, nor events that the filter excludes', async () => {
     const events = await watch('&type=deployment.updated&subject=a', {}, '/api/v1/events');
     const reader = await watch();
     const other = await lab.tenantToken(lab.b);
@@ -158,7 +158,7 @@ describe('watches', () => {
     expect(line?.object?.['subject']).to.include({ name: 'a' });
   });
 
-  it('cut a reader that is too slow, with a line that says so, at no cost to others', async () => {
+  it('disconnect a reader that is too slow with a gone line, at no cost to other readers', async () => {
     for (let number = 0; number < 20; number++) await make(`d${number}`);
     const slow = await stalled(lab.server.port, token);
     const quick = await watch();

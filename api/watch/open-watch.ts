@@ -25,12 +25,12 @@ export async function openWatch(
   wants: (entry: Entry) => boolean = () => true,
 ): Promise<RouteResult> {
   const format: WatchFormat = (call.request.headers.accept ?? '').includes('text/event-stream') ? 'sse' : 'ndjson';
-  const cursor = askedCursor(call, format);
+  const cursor = readCursor(call, format);
   if (cursor instanceof RequestRejection) return cursor;
 
   await env.cache.barrier();
   const topic = ranges.of(resource.range, call.tenant);
-  const start = cursor ? resumed(env, resource, topic, cursor) : fresh(env, resource, topic);
+  const start = cursor ? resumeAt(env, resource, topic, cursor) : startNow(env, resource, topic);
   if (!start) return rejectRequest('watch_expired', 'after', call.query.get('after') ?? '');
 
   return {
@@ -43,7 +43,7 @@ export async function openWatch(
   };
 }
 
-function askedCursor({ query, request }: ApiCall, format: WatchFormat): WatchCursor | RequestRejection | undefined {
+function readCursor({ query, request }: ApiCall, format: WatchFormat): WatchCursor | RequestRejection | undefined {
   const last = request.headers['last-event-id'];
   const text = (format === 'sse' && typeof last === 'string' ? last : undefined) ?? query.get('after');
   if (text === undefined) return undefined;
@@ -55,13 +55,13 @@ interface Start {
   readonly initialList: InitialList | undefined;
 }
 
-function fresh({ cache, watchHub }: WatchEnv, resource: Resource, topic: string): Start {
+function startNow({ cache, watchHub }: WatchEnv, resource: Resource, topic: string): Start {
   const { history } = watchHub;
-  const items = present(cache, resource, topic);
+  const items = listCurrent(cache, resource, topic);
   return { from: history.next, initialList: { revision: history.revision, items } };
 }
 
-function resumed(
+function resumeAt(
   { cache, watchHub }: WatchEnv,
   resource: Resource,
   topic: string,
@@ -73,34 +73,25 @@ function resumed(
   if (from === undefined) return undefined;
   if (cursor.name === undefined) return { from, initialList: undefined };
 
-  const then = restAt(history, present(cache, resource, topic), { topic, from, name: cursor.name });
+  const then = listRestAt(history, listCurrent(cache, resource, topic), { topic, from, name: cursor.name });
   return { from, initialList: { revision: cursor.revision, items: then } };
 }
 
 /** Everything of a topic as it is now. The lists are immutable, so they may be read at the client's pace. */
-function* present(cache: Cache, { range, joined }: Resource, topic: string): Generator<JoinedEntry> {
-  const entries = cache.list(topic);
-  const beside = joined === undefined ? [] : cache.list(joined + topic.slice(range.length));
-  yield* paired(entries, beside, topic.length, (joined?.length ?? 0) + topic.length - range.length);
-}
-
-function* paired(
-  entries: readonly Entry[],
-  beside: readonly Entry[],
-  entryPrefix: number,
-  besidePrefix: number,
-): Generator<JoinedEntry> {
+function* listCurrent(cache: Cache, { range, joined }: Resource, topic: string): Generator<JoinedEntry> {
+  const others = joined === undefined ? [] : cache.list(joined + topic.slice(range.length));
+  const prefix = (joined?.length ?? 0) + topic.length - range.length;
   let at = 0;
-  for (const entry of entries) {
-    const name = entry.key.slice(entryPrefix);
-    while (at < beside.length && beside[at]!.key.slice(besidePrefix) < name) at++;
-    const candidate = beside[at];
-    yield { entry, joined: candidate?.key.slice(besidePrefix) === name ? candidate : undefined };
+  for (const entry of cache.list(topic)) {
+    const name = entry.key.slice(topic.length);
+    while (at < others.length && others[at]!.key.slice(prefix) < name) at++;
+    const other = others[at];
+    yield { entry, joined: other?.key.slice(prefix) === name ? other : undefined };
   }
 }
 
 /** The rest of a list after `name`, as it was before the frame numbered `from`. */
-function* restAt(
+function* listRestAt(
   history: WatchHistory,
   now: Iterable<JoinedEntry>,
   { topic, from, name }: { readonly topic: string; readonly from: number; readonly name: string },

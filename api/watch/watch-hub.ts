@@ -30,53 +30,53 @@ export class WatchHub {
     this.#metrics = metrics;
     this.history = new WatchHistory(cache, resources, capacity, {
       onFrames: (from, topics) => {
-        for (const topic of topics) for (const tail of this.#byTopic.get(topic) ?? []) tail.wake(from);
+        for (const topic of topics) for (const watcher of this.#byTopic.get(topic) ?? []) watcher.wake(from);
       },
-      onReset: () => this.#each(tail => tail.reset()),
+      onReset: () => this.#each(watcher => watcher.reset()),
     });
     this.#stop = repeatEvery(clock, TICK_MS, () => this.#tick());
   }
 
   /** Starts a watcher. It removes itself when it ends. */
   open(options: Omit<WatcherOptions, 'history' | 'ended'>, ended: () => void): Watcher {
-    const tails = this.#byTopic.get(options.topic) ?? new Set();
-    this.#byTopic.set(options.topic, tails);
-    const tail: Watcher = new Watcher({
+    const watchers = this.#byTopic.get(options.topic) ?? new Set();
+    this.#byTopic.set(options.topic, watchers);
+    const watcher: Watcher = new Watcher({
       ...options,
       history: this.history,
       ended: because => {
-        queueMicrotask(() => this.#remove(tail));
+        queueMicrotask(() => this.#remove(watcher));
         if (because !== 'left') this.#metrics.count('mooring_tails_cut_total', { because });
         ended();
       },
     });
-    tails.add(tail);
-    return tail;
+    watchers.add(watcher);
+    return watcher;
   }
 
   /** Ends all watchers, and the timer. */
   close(): void {
     this.#stop();
-    this.#each(tail => tail.close());
+    this.#each(watcher => watcher.close());
   }
 
   get size(): number {
-    return [...this.#byTopic.values()].reduce((sum, tails) => sum + tails.size, 0);
+    return [...this.#byTopic.values()].reduce((sum, watchers) => sum + watchers.size, 0);
   }
 
   #tick(): void {
     const cursor = String(this.history.revision);
     const bookmark = { ndjson: line('ndjson', 'bookmark', cursor), sse: line('sse', 'bookmark', cursor) };
-    this.#each(tail => tail.tick(bookmark));
+    this.#each(watcher => watcher.tick(bookmark));
   }
 
-  #each(act: (tail: Watcher) => void): void {
-    for (const tails of this.#byTopic.values()) for (const tail of tails) act(tail);
+  #each(act: (watcher: Watcher) => void): void {
+    for (const watchers of this.#byTopic.values()) for (const watcher of watchers) act(watcher);
   }
 
-  #remove(tail: Watcher): void {
-    const tails = this.#byTopic.get(tail.topic);
-    tails?.delete(tail);
-    if (tails?.size === 0) this.#byTopic.delete(tail.topic);
+  #remove(watcher: Watcher): void {
+    const watchers = this.#byTopic.get(watcher.topic);
+    watchers?.delete(watcher);
+    if (watchers?.size === 0) this.#byTopic.delete(watcher.topic);
   }
 }

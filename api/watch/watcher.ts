@@ -18,7 +18,7 @@ export interface WatcherOptions {
   /** The tenant's range of the resource. */
   readonly topic: string;
   readonly format: WatchFormat;
-  /** Which things the client wants to hear of. */
+  /** Which objects the client wants. */
   readonly wants: (entry: Entry) => boolean;
   /** Number of the first frame that the client has not received. */
   readonly from: number;
@@ -29,7 +29,7 @@ export interface WatcherOptions {
 const BATCH_BYTES = 64 * 1024;
 
 /** How long a client that was cut has to read what was sent before. */
-const FAREWELL_MS = 10_000;
+const DRAIN_MS = 10_000;
 
 /**
  * One client that watches.
@@ -46,7 +46,7 @@ export class Watcher {
   #batch: Buffer[] = [];
   #batched = 0;
   /** Whether a line was sent since the last tick. */
-  #spoke = true;
+  #hasWritten = true;
 
   constructor(options: WatcherOptions) {
     this.#options = options;
@@ -64,7 +64,7 @@ export class Watcher {
     return this.#options.topic;
   }
 
-  /** New moments are there, from that number on. */
+  /** There are new frames, from that number on. */
   wake(from: number): void {
     // A watcher that is up to date skips the frames of other topics.
     if (!this.#blocked && !this.#opening) this.#number = Math.max(this.#number, from);
@@ -79,8 +79,8 @@ export class Watcher {
       return;
     }
     this.#number = this.#options.history.next;
-    if (!this.#spoke) this.#options.out.write(bookmark[this.#options.format]);
-    this.#spoke = false;
+    if (!this.#hasWritten) this.#options.out.write(bookmark[this.#options.format]);
+    this.#hasWritten = false;
   }
 
   /** Ends it with a `gone` line: the client must list again. */
@@ -122,10 +122,10 @@ export class Watcher {
   #follow(): void {
     const { history, topic, wants, format } = this.#options;
     while (!this.#opening && !this.#blocked && this.#number < history.next) {
-      const moment: WatchFrame | undefined = history.at(this.#number);
-      if (!moment) return this.#cut('slow');
+      const frame: WatchFrame | undefined = history.at(this.#number);
+      if (!frame) return this.#cut('slow');
       this.#number++;
-      if (moment.topic === topic && wants(moment.current.entry)) this.#write(moment.formatLine(format));
+      if (frame.topic === topic && wants(frame.current.entry)) this.#write(frame.formatLine(format));
     }
   }
 
@@ -142,7 +142,7 @@ export class Watcher {
     const bytes = second ? Buffer.concat(this.#batch, this.#batched) : first;
     this.#batch = [];
     this.#batched = 0;
-    this.#spoke = true;
+    this.#hasWritten = true;
     if (!this.#over) this.#blocked = !this.#options.out.write(bytes);
   }
 
@@ -156,7 +156,7 @@ export class Watcher {
     const { out, format, history } = this.#options;
     this.#flush();
     out.end(line(format, 'gone', String(history.revision)));
-    out.socket?.setTimeout(FAREWELL_MS, () => out.socket?.destroy());
+    out.socket?.setTimeout(DRAIN_MS, () => out.socket?.destroy());
     this.#end(because);
   }
 

@@ -51,7 +51,7 @@ describe('the secret environment of a container, over HTTP', () => {
     ...change,
   });
 
-  it('are answered once, to nobody’s memory', async () => {
+  it('is answered, and appears in no log, record or metric', async () => {
     const sent = request();
     const first = await ask(sent);
     expect([first.status, first.body]).to.deep.equal([200, { environment: { DB_password: VALUE } }]);
@@ -79,19 +79,19 @@ describe('the secret environment of a container, over HTTP', () => {
     ['more than is known', () => ({ all: true }), 'field_unknown', 422],
   ];
   for (const [name, change, code, status] of refusals) {
-    it(`are refused for ${name}`, async () => {
+    it(`is refused for ${name}`, async () => {
       const answer = await ask(request(change()));
       expect([answer.status, answer.body['code']]).to.deep.equal([status, code]);
       expect(answer.text).not.to.contain(VALUE);
     });
   }
 
-  it('are refused when one of them is gone, as a whole', async () => {
+  it('is refused whole when one secret is missing', async () => {
     await lab.secrets.delete(toCredentialPath(lab.a, PATH));
     expect((await ask(request())).body['code']).to.equal('secrets_unresolved');
   });
 
-  it('are for the node’s own token only', async () => {
+  it('is answered to the token of the node only', async () => {
     const foreign = (await lab.token({ kind: 'node', tenant: lab.b, node: NODE, nodeName: 'n1' })).text;
     const other = (await lab.token({ kind: 'node', tenant: lab.a, node: 'node_2', nodeName: 'n2' })).text;
     for (const by of [await lab.tenantToken(lab.a), await lab.tenantToken(lab.a, 'viewer')]) {

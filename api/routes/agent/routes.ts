@@ -3,7 +3,7 @@ import { checkHeartbeat, checkRenewal, type StoredNode } from '../../../crds/nod
 import { reject } from '../../../crds/rejections/index.js';
 import { checkReportBatch } from '../../../crds/report/index.js';
 import {
-  type EnrolReply,
+  type AgentDispatcher,
   type EnvironmentReply,
   formatRenewalText,
   type NodeIdentity,
@@ -13,14 +13,18 @@ import { value } from '../../../pkg/store/index.js';
 import type { RateLimiter } from '../../access/rate-limiter.js';
 import { NDJSON_TYPE, rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
 import { type ApiCall, defineRoute, type Method, type Route, type RouteResult } from '../../http/route.js';
-import type { StreamEnv } from '../../stream/env.js';
+import type { AssignmentStreams } from '../../stream/assignments.js';
+import type { LogRendezvous } from '../../stream/logs.js';
 import { isProofValid, mintNodeToken } from '../node/enrol.js';
 import { findNodeById } from '../node/view.js';
-import { storeToken, type TokenEnv } from '../token/token.js';
+import { storeToken, type TokenEnv } from '../token/routes.js';
 
 /** What agents are served with. */
-export interface AgentEnv extends TokenEnv, StreamEnv {
+export interface AgentEnv extends TokenEnv {
   readonly rateLimiter: RateLimiter;
+  readonly dispatcher: AgentDispatcher;
+  readonly assignments: AssignmentStreams;
+  readonly logs: LogRendezvous;
   /** When each node last sent a heartbeat to this server, in wall time. */
   readonly lastHeartbeatAt: Map<string, number>;
 }
@@ -117,9 +121,6 @@ async function renewToken(env: AgentEnv, { document, request }: ApiCall): Promis
     const refusal = rejectRequest('node_proof_invalid', 'proof', proof);
     return env.rateLimiter.checkFailedAuth(request.socket.remoteAddress ?? '') ?? refusal;
   }
-  const identity = { id: node.id, name: node.name, tenant: node.metadata.tenant };
-  const minted = mintNodeToken(env, identity, node.id);
-  if (!(await storeToken(env, minted.stored))) return rejectRequest('node_proof_invalid', 'proof', proof);
-  const reply: EnrolReply = { node: identity, token: minted.text, expiresAt: minted.stored.expiresAt };
-  return replyJson(200, reply);
+  const { stored, reply } = mintNodeToken(env, { id: node.id, name: node.name, tenant: node.metadata.tenant }, node.id);
+  return (await storeToken(env, stored)) ? replyJson(200, reply) : rejectRequest('node_proof_invalid', 'proof', proof);
 }

@@ -93,7 +93,7 @@ describe('explaining placement', () => {
     expect(candidates[0]?.whyHere).to.be.a('string');
   });
 
-  it('says in a dry run whether a change would help what waits', async () => {
+  it('answers in a dry run whether a change would place the pending replicas', async () => {
     await node(lab.a, 'small', 'ready');
     await store({ replicas: 1, resources: { cpu: '8' } });
     await create(lab.store, keys.replica(lab.a, 'web', 0), replica());
@@ -112,13 +112,13 @@ describe('explaining placement', () => {
     expect(Object.keys(shown), 'in the shape of any explanation').to.deep.equal(Object.keys(explained));
   });
 
-  it('answers for a deployment that is not there as for one of another tenant', async () => {
+  it('answers a missing deployment like one of another tenant', async () => {
     expect((await explain()).status).to.equal(404);
     await create(lab.store, keys.deployment(lab.b, 'web'), { metadata: { uid: 'dep_2', tenant: lab.b } });
     expect((await explain()).body).to.include({ code: 'deployment_not_found' });
   });
 
-  it('tells which regions are declared, and whether residency is enforced', async () => {
+  it('answers which regions are declared, and whether residency is enforced', async () => {
     const { status, body } = await lab.ask('GET', '/api/v1/scheduler/regions', { token });
     const regions = body['regions'] as readonly { name: string; countries: readonly string[] }[];
 

@@ -12,11 +12,17 @@ import { readFlag, readInteger } from '../../http/query.js';
 import { rejectRequest, RequestRejection } from '../../http/reply.js';
 import { readUid } from '../../http/resource.js';
 import { type ApiCall, defineRoute, type Route, type RouteResult, type StorageEnv } from '../../http/route.js';
-import type { StreamEnv } from '../../stream/env.js';
-import type { LogSource } from '../../stream/logs.js';
+import type { LogRendezvous, LogSource } from '../../stream/logs.js';
+import type { OpenStreams } from '../../stream/open-streams.js';
 import { loadDeployment } from './view.js';
 
-type LogEnv = StorageEnv & StreamEnv;
+/** What logs are read with. */
+export interface LogEnv extends StorageEnv {
+  readonly logs: LogRendezvous;
+  readonly streams: OpenStreams;
+  /** URL under which agents reach this server and no other. */
+  readonly agentUrl: () => string;
+}
 
 const DIAL_MS = 10_000;
 const LEASE_SECONDS = 30;

@@ -18,7 +18,7 @@ describe('deployments over HTTP', () => {
     lab.ask('PUT', `/api/v1/deployments/${name}`, { token, body, headers });
   const remove = (name: string, headers = {}) => lab.ask('DELETE', `/api/v1/deployments/${name}`, { token, headers });
 
-  it('are created, with everything the server added announced, and read back the same', async () => {
+  it('are created with every default announced, and read back the same', async () => {
     const created = await post({ kind: 'Deployment', name: 'first', image: 'shop/web:1' });
 
     expect(created.status).to.equal(201);
@@ -66,7 +66,7 @@ describe('deployments over HTTP', () => {
     expect(again.body['code']).to.equal('deployment_already_exists');
   });
 
-  it('created fifty times at once exist once', async () => {
+  it('are stored once when fifty creates arrive at once', async () => {
     const answers = await Promise.all(Array.from({ length: 50 }, () => post(webDeployment('raced'))));
 
     expect(answers.filter(({ status }) => status === 201)).to.have.length(1);
@@ -82,7 +82,7 @@ describe('deployments over HTTP', () => {
     expect(changed.body['metadata']).to.include({ generation: 2 });
   });
 
-  it('sent again as they were read change nothing', async () => {
+  it('do not change when they are sent back as they were read', async () => {
     await post(webDeployment('same'));
     const read = await get('same');
     const again = await put('same', read.body);
@@ -117,7 +117,7 @@ describe('deployments over HTTP', () => {
     });
   }
 
-  it('take the revision in metadata for If-Match', async () => {
+  it('accept the revision in metadata in place of If-Match', async () => {
     const { body } = await post(webDeployment('stale'));
     await put('stale', { replicas: 3 });
     const answer = await put('stale', { ...body, replicas: 4 });
@@ -126,7 +126,7 @@ describe('deployments over HTTP', () => {
     expect(answer.body['field']).to.equal('metadata.revision');
   });
 
-  it('are marked when deleted, twice is the same, and the name is taken until they are gone', async () => {
+  it('are marked when deleted, once, and keep their name until they are gone', async () => {
     await post(webDeployment('going'));
     const deleted = await remove('going');
     const again = await remove('going');
@@ -157,7 +157,7 @@ describe('deployments over HTTP', () => {
     });
   }
 
-  it('show the status that belongs to them and not that of an earlier one', async () => {
+  it('show their own status, not that of an earlier deployment of the name', async () => {
     const { body } = await post(webDeployment('observed'));
     const { uid } = body['metadata'] as { uid: string };
     const key = keys.status(lab.a, 'observed');

@@ -12,13 +12,12 @@ const DELETED = /"deletedAt":"/;
 const PENDING = encodeInitialStatus('Pending', 'accepted; not reconciled yet');
 const DELETING = encodeInitialStatus('Deleting', 'deletion is requested');
 
-/** A deployment with its status, as clients see it. */
-export const deploymentView = cacheView((entry, status) => spliceDocument(entry, STATUS, statusBytes(entry, status)));
+const viewDeployment = cacheView((entry, status) => spliceDocument(entry, STATUS, chooseStatus(entry, status)));
 
 /** A deployment without a status is shown as pending, and is found by its name or its id. */
 export function deploymentReader(cache: Cache): ReaderOptions {
   return {
-    resource: { range: ranges.deployments, joined: ranges.statuses, view: deploymentView },
+    resource: { range: ranges.deployments, joined: ranges.statuses, view: viewDeployment },
     find: ({ tenant, params }) => findDeployment(cache, tenant, params['name']!),
   };
 }
@@ -31,11 +30,11 @@ export function renderWritten(
   warnings: readonly Warning[],
 ): Buffer {
   const remarks = `,"alterations":${JSON.stringify(alterations)},"warnings":${JSON.stringify(warnings)}`;
-  return spliceDocument(entry, STATUS, statusBytes(entry, status), Buffer.from(remarks));
+  return spliceDocument(entry, STATUS, chooseStatus(entry, status), Buffer.from(remarks));
 }
 
 /** A status of an earlier deployment of the same name is not this one's. */
-function statusBytes({ bytes }: Pick<Entry, 'bytes'>, status: Entry | undefined): Buffer {
+function chooseStatus({ bytes }: Pick<Entry, 'bytes'>, status: Entry | undefined): Buffer {
   if (status && readUid(status.bytes) === readUid(bytes)) return status.bytes;
   return DELETED.test(bytes.toString('latin1', 0, METADATA_LENGTH)) ? DELETING : PENDING;
 }
@@ -60,7 +59,7 @@ function encodeInitialStatus(phase: DeploymentStatus['phase'], message: string):
 
 const BY_UID = 'api.deployments-by-uid';
 
-/** Files deployments by their uid. To be called once, before the cache is fed. */
+/** Indexes deployments by their uid. To be called once, before the cache is filled. */
 export function defineDeploymentIndex(cache: Cache): void {
   cache.defineIndex(BY_UID, ranges.deployments, ({ bytes }) => [readUid(bytes)]);
 }

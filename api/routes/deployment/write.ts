@@ -6,7 +6,7 @@
 import { admitCreate, admitUpdate, type StoredDeployment, toSpec } from '../../../crds/deployment/index.js';
 import { keys } from '../../../crds/keys/index.js';
 import { hashSpec } from '../../../crds/meta/index.js';
-import { type Change, type Entry, value } from '../../../pkg/store/index.js';
+import { type Entry, value } from '../../../pkg/store/index.js';
 import { commitWithMaterial } from '../../admission/commit.js';
 import { listConflictKeys, putConflictKeys } from '../../admission/conflict-keys.js';
 import { type AdmittedDeployment, dryRunDeployment, replyDryRun } from '../../admission/dry-run.js';
@@ -57,7 +57,7 @@ async function dryRun(env: AdmissionEnv, call: ApiCall, entry: Entry | undefined
   if (judged instanceof RequestRejection) return judged;
   const { admission, gathered } = judged;
   const obstacle = entry ? undefined : await findObstacle(env, call.tenant, admission.spec.name);
-  return obstacle ?? dryRunDeployment(env, call.tenant, { admission, facts: gathered.facts, ...(entry && { entry }) });
+  return obstacle ?? dryRunDeployment(env, call.tenant, admission, gathered.facts, entry);
 }
 
 /** A document that may be stored. */
@@ -101,26 +101,19 @@ async function store(env: AdmissionEnv, call: ApiCall, judged: JudgedDocument): 
   const isSame = entry !== undefined && hashSpec(spec) === value<StoredDeployment>(entry).metadata.specHash;
   if (isSame && material.length === 0) return answer(entry);
 
+  // Material that comes with an unchanged document is guarded by its conflict keys all the same.
+  const { guards, conflictKeys } = gathered;
+  const puts = isSame ? await putConflictKeys(env.eventLeases, conflictKeys, call.requestId) : [];
   const { change, bytes } = isSame
-    ? { change: await buildMaterialChange(env, call, gathered), bytes: entry.bytes }
+    ? { change: { guards, puts, deletes: [] }, bytes: entry.bytes }
     : await buildDeploymentChange(env, call, judged);
-  const { secretKeys: seen } = gathered.facts;
-  const brought = { subject: spec.name, writes: material, seen, isAlone: isSame };
-  const verdict = await commitWithMaterial(env, call, change, brought);
+  const submitted = { subject: spec.name, writes: material, seen: gathered.facts.secretKeys, isAlone: isSame };
+  const verdict = await commitWithMaterial(env, call, change, submitted);
   if (verdict instanceof RequestRejection) return verdict;
   if (!verdict.stored) return entry ? undefined : findObstacle(env, call.tenant, spec.name);
 
-  if (gathered.conflictKeys.length > 0) await waitUntilCached(env.cache, verdict.revision);
+  if (conflictKeys.length > 0) await waitUntilCached(env.cache, verdict.revision);
   return answer(isSame ? entry : { bytes, revision: verdict.revision });
-}
-
-/** Secret material may come with a document that changes nothing else: it is guarded by its conflict keys all the same. */
-async function buildMaterialChange(
-  { eventLeases }: AdmissionEnv,
-  { requestId }: ApiCall,
-  { conflictKeys, guards }: GatheredFacts,
-): Promise<Change> {
-  return { guards, puts: putConflictKeys(conflictKeys, requestId, await eventLeases.current()), deletes: [] };
 }
 
 function buildDeploymentChange(

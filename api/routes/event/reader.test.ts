@@ -86,7 +86,7 @@ describe('events', () => {
     ]);
   });
 
-  it('that are filtered resume after any line, at any server', async () => {
+  it('resume after any line of a filtered watch, at any server', async () => {
     const { lab, token } = await eventful();
     const reader = await watch(lab, token, '&type=deployment.updated&subject=web');
     const [, { cursor }] = (await reader.take(2)) as [WatchLine, WatchLine];
@@ -111,7 +111,7 @@ describe('events', () => {
     expect([status, body['code']]).to.deep.equal([410, 'watch_expired']);
   };
 
-  it('before those that a server keeps at hand are answered with 410', async () => {
+  it('older than the history of a server are answered with 410', async () => {
     const { lab, token } = await eventful({ settings: { tailBuffer: 20 } });
     const cursor = (await (await watch(lab, token, '')).take(5)).at(-1)!.cursor;
     for (let replicas = 10; replicas < 40; replicas++) await scale(lab, token, 'web', replicas);
@@ -120,7 +120,7 @@ describe('events', () => {
     expect(await list(lab, token, 'limit=500')).to.have.length(34);
   });
 
-  it('before what the store has compacted are answered with 410', async () => {
+  it('older than the compacted revision are answered with 410', async () => {
     const store = new MemoryStore({ clock: new ManualClock(), keepRevisions: 10 });
     const { lab, token } = await eventful({ store });
     const cursor = (await (await watch(lab, token, '')).take(5)).at(-1)!.cursor;

@@ -17,7 +17,7 @@ function enrolment(nodeName: string, more: object = {}): object {
   return { nodeName, labels: {}, capacity, publicKey: text, agentVersion: '0.1.0', proof, ...more };
 }
 
-describe('the life of a node', () => {
+describe('node orders and deletion', () => {
   let lab: ApiLab;
   let admin: string;
   let platform: string;
@@ -56,7 +56,7 @@ describe('the life of a node', () => {
   const say = (status: Partial<NodeStatus>) =>
     create(lab.store, keys.nodeStatus(lab.a, 'machine-1'), { status: 'ready', reason: 'heard', since: '', ...status });
 
-  it('is drained on request, and shown so at once, and given back', async () => {
+  it('drain a node, show it as draining at once, and undrain it', async () => {
     const { node } = await enrolled();
     await say({ id: node.id });
     const drained = await post('machine-1/drain');
@@ -70,7 +70,7 @@ describe('the life of a node', () => {
     expect((await post('machine-1/undrain')).status).to.equal(200);
   });
 
-  it('keeps its orders when its agent says something new, or enrols once more', async () => {
+  it('survive a heartbeat with new facts and another enrolment', async () => {
     const reply = await enrolled();
     await post('machine-1/drain');
     await lab.ask('POST', '/agent/v1/heartbeat', {
@@ -82,7 +82,7 @@ describe('the life of a node', () => {
     expect((await stored())?.labels).to.deep.equal({ disk: 'ssd' });
   });
 
-  it('ends for the control plane with a fence, until the machine is heard again', async () => {
+  it('fence a node until its next heartbeat', async () => {
     const reply = await enrolled();
     await heard(reply);
     expect(await lab.store.get(keys.alive(lab.a, 'machine-1'))).to.not.equal(undefined);
@@ -96,14 +96,14 @@ describe('the life of a node', () => {
     expect(await lab.store.get(keys.alive(lab.a, 'machine-1'))).to.not.equal(undefined);
   });
 
-  it('of the control plane’s own machine cannot be ended by a fence', async () => {
+  it('refuse to fence the node that runs the control plane', async () => {
     await enrolled('machine-1', { controlPlane: true });
 
     expect((await post('machine-1/fence')).body['code']).to.equal('node_is_control_plane');
     expect((await shown())['schedulable']).to.deep.include({ value: false });
   });
 
-  it('of the control plane’s own machine shows a drain too', async () => {
+  it('drain the node that runs the control plane', async () => {
     const { node } = await enrolled('machine-1', { controlPlane: true });
     await say({ id: node.id, status: 'draining', reason: 'drained' });
     await post('machine-1/drain');
@@ -112,7 +112,7 @@ describe('the life of a node', () => {
   });
 
   for (const order of ['drain', 'undrain', 'fence']) {
-    it(`takes ${order} from an administrator of its tenant only`, async () => {
+    it(`accept ${order} from an administrator of the tenant only`, async () => {
       await enrolled();
       const deployer = await lab.tenantToken(lab.a, 'deployer');
       const foreign = await lab.tenantToken(lab.b);
@@ -125,7 +125,7 @@ describe('the life of a node', () => {
 
   const remove = (id = 'machine-1', token = admin) => lab.ask('DELETE', `/api/v1/nodes/${id}`, { token });
 
-  it('ends with its deletion, not while it is heard and runs something', async () => {
+  it('delete a node, but not one that sends heartbeats and runs replicas', async () => {
     const reply = await enrolled();
     await heard(reply);
     await place(reply.node.id);
@@ -146,7 +146,7 @@ describe('the life of a node', () => {
     expect((await enrol('machine-1', await lab.tenantToken(lab.b))).status).to.equal(201);
   });
 
-  it('is the business of its own tenant', async () => {
+  it('answer a node of another tenant like one that does not exist', async () => {
     await enrolled();
     expect((await remove('machine-1', await lab.tenantToken(lab.b))).body['code']).to.equal('resource_not_found');
   });
@@ -179,7 +179,7 @@ describe('claims to a node', () => {
       ({ tenant }) => tenant,
     );
 
-  it('are released only by who names the tenant', async () => {
+  it('are released only by a request that names the tenant', async () => {
     for (const token of [a, platform]) {
       const { status, body } = await release(token);
       expect([status, body['code'], body['field']]).to.deep.equal([400, 'node_claim_release_no_tenant', 'X-Tenant-ID']);
@@ -189,7 +189,7 @@ describe('claims to a node', () => {
     expect(await claimsOf(a)).to.deep.equal([lab.a]);
   });
 
-  it('free the name when the only one is released', async () => {
+  it('free the node name when the only claim is released', async () => {
     expect((await release(a, lab.a)).status).to.equal(200);
     expect((await lab.ask('GET', '/api/v1/nodes', { token: a })).body['items']).to.deep.equal([]);
     const events = (await lab.ask('GET', '/api/v1/events?type=node.claim_released', { token: a })).body['items'];
@@ -197,7 +197,7 @@ describe('claims to a node', () => {
     expect((await enrol(b)).status).to.equal(201);
   });
 
-  it('of a second tenant are recorded by the platform only, and grant nothing yet', async () => {
+  it('of a second tenant are recorded by administrators only, and grant no access', async () => {
     expect((await claim(lab.b, b)).body['code']).to.equal('auth_forbidden');
     expect((await claim(lab.b)).status).to.equal(201);
     expect((await claim(lab.b)).status).to.equal(200);
@@ -206,7 +206,7 @@ describe('claims to a node', () => {
     expect((await enrol(b)).body['code']).to.equal('node_owned_by_another_tenant');
   });
 
-  it('are two at most, and to a machine that somebody has', async () => {
+  it('are at most two, and only to an enrolled machine', async () => {
     const third = '0b5c3a52-8d0e-4a53-9d0c-4f3c6b6f2a10';
     await lab.tenant(third);
     await claim(lab.b);
@@ -218,7 +218,7 @@ describe('claims to a node', () => {
     expect(body['code']).to.equal('resource_not_found');
   });
 
-  it('hand the node over when the owner’s is released', async () => {
+  it('hand the node over when the claim of the owner is released', async () => {
     await claim(lab.b);
     expect((await release(a, lab.a)).status).to.equal(200);
     const mine = await lab.ask('GET', '/api/v1/nodes/machine-1', { token: a });
@@ -242,7 +242,7 @@ describe('claims to a node', () => {
     expect((await enrol(b)).body['code'], 'from now on it is bound').to.equal('node_key_mismatch');
   });
 
-  it('hand over no more nodes than the new owner may have: it has the claim, and the node when there is room', async () => {
+  it('hand over no node above the quota of the new owner: the claim waits until the quota allows it', async () => {
     const quota = (nodes: number) =>
       lab.ask('PUT', `/api/v1/tenants/${lab.b}/quotas`, { token: platform, body: { nodes } });
     expect((await quota(1)).status).to.equal(200);
@@ -259,13 +259,13 @@ describe('claims to a node', () => {
     expect(await claimsOf(b)).to.deep.equal([lab.b]);
   });
 
-  it('leave the owner alone when the second is released', async () => {
+  it('leave the node unchanged when the second claim is released', async () => {
     await claim(lab.b);
     expect((await release(b, lab.b)).status).to.equal(200);
     expect(await claimsOf(a)).to.deep.equal([lab.a]);
   });
 
-  it('of an owner that still runs something there are not released', async () => {
+  it('are not released while the owner runs replicas on the node', async () => {
     const { body } = await lab.ask('GET', '/api/v1/nodes/machine-1', { token: a });
     await create(lab.store, keys.replica(lab.a, 'web', 0), {
       uid: 'r',

@@ -126,8 +126,8 @@ async function buildHandOver(
   const node = createHandedOverNode(env, given, tenant);
   const key = keys.node(tenant, node.name);
   const puts = [{ key, bytes: encode(node) }, await env.events.put(toHandOverEvent(node))];
-  const ends = conflictKeys.length > 0 ? putConflictKeys(conflictKeys, requestId, await env.eventLeases.current()) : [];
-  return { guards: [{ key, at: 0 }, ...guards], puts: [...puts, ...ends] };
+  const locks = await putConflictKeys(env.eventLeases, conflictKeys, requestId);
+  return { guards: [{ key, at: 0 }, ...guards], puts: [...puts, ...locks] };
 }
 
 /**

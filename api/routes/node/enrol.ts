@@ -5,25 +5,25 @@ import { keys } from '../../../crds/keys/index.js';
 import { hashSpec } from '../../../crds/meta/index.js';
 import { checkEnrolment, type Enrolment, type NodeNameRecord, type StoredNode } from '../../../crds/node/index.js';
 import type { StoredToken } from '../../../crds/tenant/index.js';
-import { type MintedToken, mintToken } from '../../../pkg/auth/index.js';
+import { mintToken } from '../../../pkg/auth/index.js';
 import { type EnrolReply, formatEnrolmentText, toLabelsChangedEvent } from '../../../pkg/link/index.js';
 import { encode, type Entry, type Put, value } from '../../../pkg/store/index.js';
 import { putConflictKeys } from '../../admission/conflict-keys.js';
 import { checkNodeQuota, listNodeConflictKeys, type NodeQuota } from '../../admission/quota.js';
-import { retryOnConflict, waitUntilCached } from '../../http/concurrency.js';
+import { retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
 import { rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
 import type { ApiCall, RouteResult } from '../../http/route.js';
-import { putToken, type TokenEnv } from '../token/token.js';
+import { putToken, type TokenEnv } from '../token/routes.js';
 import type { NodeEnv } from './view.js';
 
 const NODE_TOKEN_SECONDS = 24 * 3600;
 
-/** What an enrolment is decided on, read from the store itself. */
+/** What an enrolment is decided by, read from the store itself. */
 interface EnrolmentState {
   readonly join: Entry;
   readonly holder: Entry | undefined;
   readonly node: Entry | undefined;
-  /** Whether the tenant may have one more. Undefined for a node that is there. */
+  /** Whether the tenant may have one more node. Undefined for a node that exists. */
   readonly quota: NodeQuota | undefined;
 }
 
@@ -34,36 +34,22 @@ interface EnrolmentState {
 export async function enrol(env: NodeEnv, call: ApiCall): Promise<RouteResult> {
   const checked = checkEnrolment(call.document);
   if (!checked.ok) return new RequestRejection(checked.rejections);
-  const asked = checked.value;
-  if (!isProofValid(formatEnrolmentText(asked.nodeName, asked.publicKey), asked.publicKey, asked.proof)) {
-    return rejectRequest('node_proof_invalid', 'proof', asked.proof);
+  const { value: enrolment, alterations } = checked;
+  const { nodeName, publicKey, proof } = enrolment;
+  if (!isProofValid(formatEnrolmentText(nodeName, publicKey), publicKey, proof)) {
+    return rejectRequest('node_proof_invalid', 'proof', proof);
   }
-  const { alterations } = checked;
   return env.mutex.run(listNodeConflictKeys(env, call.tenant), () =>
-    retryOnConflict(asked.nodeName, async () => {
-      const written = await enrolOnce(env, call, asked);
-      if (!written || written instanceof RequestRejection) return written;
-      const { reply, isNew } = written;
-      return { ...replyJson(isNew ? 201 : 200, { ...reply, alterations, warnings: [] }), alterations };
+    retryOnConflict(nodeName, async () => {
+      const state = await readState(env, call, nodeName);
+      if (state instanceof RequestRejection) return state;
+      const rejection = checkState(state, call.tenant, enrolment);
+      if (rejection) return rejection;
+      const reply = await storeEnrolment(env, call, enrolment, state);
+      const status = state.node ? 200 : 201;
+      return reply && { ...replyJson(status, { ...reply, alterations, warnings: [] }), alterations };
     }),
   );
-}
-
-/** Undefined when something has changed since it was read. */
-async function enrolOnce(env: NodeEnv, call: ApiCall, asked: Enrolment) {
-  const standing = await read(env, call, asked.nodeName);
-  if (standing instanceof RequestRejection) return standing;
-  const refused = checkEnrolmentState(standing, call, asked) ?? rejectAboveQuota(standing.quota, call.tenant);
-  if (refused) return refused;
-  const written = await write(env, call, asked, standing);
-  if (!written) return undefined;
-  const { node, minted, isNew } = written;
-  const reply: EnrolReply = {
-    node: { id: node.id, name: node.name, tenant: call.tenant },
-    token: minted.text,
-    expiresAt: minted.stored.expiresAt,
-  };
-  return { reply, isNew };
 }
 
 /** Whether the holder of a key has signed a text with it. */
@@ -76,27 +62,20 @@ export function isProofValid(text: string, publicKey: string, proof: string): bo
   }
 }
 
-/** A fresh token for a node. */
+/** Mints a token for a node: the record to store, and the answer to its agent. */
 export function mintNodeToken(
   env: TokenEnv,
-  node: { id: string; name: string; tenant: string },
-  by: string,
-): MintedToken {
-  return mintToken(
-    {
-      kind: 'node',
-      tenant: node.tenant,
-      node: node.id,
-      nodeName: node.name,
-      description: `node ${node.name}`,
-      createdBy: by,
-      lifeSeconds: NODE_TOKEN_SECONDS,
-    },
-    env,
-  );
+  node: EnrolReply['node'],
+  createdBy: string,
+): { readonly stored: StoredToken; readonly reply: EnrolReply } {
+  const { tenant, id, name: nodeName } = node;
+  const description = `node ${nodeName}`;
+  const owner = { kind: 'node', tenant, node: id, nodeName } as const;
+  const { stored, text } = mintToken({ ...owner, description, createdBy, lifeSeconds: NODE_TOKEN_SECONDS }, env);
+  return { stored, reply: { node, token: text, expiresAt: stored.expiresAt } };
 }
 
-async function read(env: NodeEnv, call: ApiCall, name: string): Promise<EnrolmentState | RequestRejection> {
+async function readState(env: NodeEnv, call: ApiCall, name: string): Promise<EnrolmentState | RequestRejection> {
   const { store, cache } = env;
   const [join, holder, node] = await Promise.all([
     store.get(keys.token(call.caller.id)),
@@ -108,63 +87,65 @@ async function read(env: NodeEnv, call: ApiCall, name: string): Promise<Enrolmen
   return { join, holder, node, quota: node ? undefined : checkNodeQuota(env, call.tenant) };
 }
 
-function checkEnrolmentState(
-  { join, holder, node }: EnrolmentState,
-  { tenant }: ApiCall,
-  asked: Enrolment,
+function checkState(
+  { join, holder, node, quota }: EnrolmentState,
+  tenant: string,
+  enrolment: Enrolment,
 ): RequestRejection | undefined {
   const { usedBy, nodeName } = value<StoredToken>(join);
-  const isOtherName = nodeName !== undefined && nodeName !== asked.nodeName;
-  if (usedBy !== undefined && (usedBy !== asked.publicKey || isOtherName)) {
+  const isOtherName = nodeName !== undefined && nodeName !== enrolment.nodeName;
+  if (usedBy !== undefined && (usedBy !== enrolment.publicKey || isOtherName)) {
     return rejectRequest('join_token_used', 'Authorization', '');
   }
-  if (isOtherName) return rejectRequest('join_token_bound_to_other_name', 'nodeName', asked.nodeName, { nodeName });
+  if (isOtherName) return rejectRequest('join_token_bound_to_other_name', 'nodeName', enrolment.nodeName, { nodeName });
   if (holder && value<NodeNameRecord>(holder).claims[0]?.tenant !== tenant) {
-    return rejectRequest('node_owned_by_another_tenant', 'nodeName', asked.nodeName);
+    return rejectRequest('node_owned_by_another_tenant', 'nodeName', enrolment.nodeName);
   }
   // A machine that was handed over is bound to no key until its new owner's agent brings one.
   const bound = node && value<StoredNode>(node).publicKey;
-  if (bound && bound !== asked.publicKey) return rejectRequest('node_key_mismatch', 'publicKey', asked.publicKey);
-  return undefined;
-}
-
-function rejectAboveQuota(quota: NodeQuota | undefined, tenant: string): RequestRejection | undefined {
+  if (bound && bound !== enrolment.publicKey) {
+    return rejectRequest('node_key_mismatch', 'publicKey', enrolment.publicKey);
+  }
   if (quota?.reached === undefined) return undefined;
   return rejectRequest('quota_reached', 'nodeName', tenant, { kind: 'nodes', limit: quota.reached });
 }
 
-/** Undefined when something has changed since it was read. */
-async function write(env: NodeEnv, call: ApiCall, asked: Enrolment, { join, holder, node, quota }: EnrolmentState) {
-  const { tenant, caller, requestId } = call;
+/** Undefined when the state has changed since it was read. */
+async function storeEnrolment(
+  env: NodeEnv,
+  { tenant, caller, requestId }: ApiCall,
+  enrolment: Enrolment,
+  { join, holder, node, quota }: EnrolmentState,
+): Promise<EnrolReply | undefined> {
+  const { nodeName, publicKey } = enrolment;
   const before = node && value<StoredNode>(node);
-  const record = buildNode(env, tenant, asked, before);
-  const minted = mintNodeToken(env, { id: record.id, name: record.name, tenant }, caller.id);
-  const used: StoredToken = { ...value<StoredToken>(join), usedBy: asked.publicKey, nodeName: asked.nodeName };
-  const puts: Put[] = [
-    await putToken(env.store, minted.stored, env.clock.now()),
-    await putToken(env.store, used, env.clock.now()),
-    { key: keys.nodeName(asked.nodeName), bytes: holder?.bytes ?? encode(createClaims(record)) },
-    { key: keys.node(tenant, asked.nodeName), bytes: encode(record) },
-  ];
+  const record = buildNode(env, tenant, enrolment, before);
+  const { id, metadata } = record;
+  const { stored, reply } = mintNodeToken(env, { id, name: nodeName, tenant }, caller.id);
+  const used: StoredToken = { ...value<StoredToken>(join), usedBy: publicKey, nodeName };
+  const claims: NodeNameRecord = { claims: [{ tenant, since: metadata.createdAt }] };
   const event = before ? toLabelsChangedEvent(before, record) : toEnrolledEvent(tenant, record);
-  if (event) puts.push(await env.events.put(event));
-  if (quota?.conflictKeys.length)
-    puts.push(...putConflictKeys(quota.conflictKeys, requestId, await env.eventLeases.current()));
+  const puts: readonly Put[] = [
+    await putToken(env.store, stored, env.clock.now()),
+    await putToken(env.store, used, env.clock.now()),
+    { key: keys.nodeName(nodeName), bytes: holder?.bytes ?? encode(claims) },
+    { key: keys.node(tenant, nodeName), bytes: encode(record) },
+    ...(event ? [await env.events.put(event)] : []),
+    ...(await putConflictKeys(env.eventLeases, quota?.conflictKeys ?? [], requestId)),
+  ];
   const guards = [
     { key: join.key, at: join.revision },
-    { key: keys.nodeName(asked.nodeName), at: holder?.revision ?? 0 },
-    { key: keys.node(tenant, asked.nodeName), at: node?.revision ?? 0 },
+    { key: keys.nodeName(nodeName), at: holder?.revision ?? 0 },
+    { key: keys.node(tenant, nodeName), at: node?.revision ?? 0 },
     { key: keys.tenant(tenant), exists: true },
     ...(quota?.guards ?? []),
   ] as const;
-  const verdict = await env.store.commit({ guards, puts, deletes: [], proof: keys.token(minted.stored.id) });
-  if (!verdict.stored) return undefined;
-  await waitUntilCached(env.cache, verdict.revision);
-  return { node: record, minted, isNew: node === undefined };
+  const write = env.store.commit({ guards, puts, deletes: [], proof: keys.token(stored.id) });
+  return (await waitUntilStored(env.cache, write)) ? reply : undefined;
 }
 
-function buildNode(env: NodeEnv, tenant: string, asked: Enrolment, before: StoredNode | undefined): StoredNode {
-  const { nodeName: name, labels, capacity, publicKey, agentVersion, controlPlane = false } = asked;
+function buildNode(env: NodeEnv, tenant: string, enrolment: Enrolment, before: StoredNode | undefined): StoredNode {
+  const { nodeName: name, labels, capacity, publicKey, agentVersion, controlPlane = false } = enrolment;
   const now = new Date(env.clock.now()).toISOString();
   const id = before?.id ?? createTypedId('node', count => env.random.bytes(count));
   const metadata = {
@@ -177,10 +158,6 @@ function buildNode(env: NodeEnv, tenant: string, asked: Enrolment, before: Store
   };
   const orders = before?.orders;
   return { metadata, id, name, labels, capacity, publicKey, controlPlane, agentVersion, ...(orders && { orders }) };
-}
-
-function createClaims({ metadata }: StoredNode): NodeNameRecord {
-  return { claims: [{ tenant: metadata.tenant, since: metadata.createdAt }] };
 }
 
 function toEnrolledEvent(tenant: string, { id, name, labels, capacity }: StoredNode) {

@@ -50,7 +50,7 @@ describe('nodes', () => {
   const enrolled = async (nodeName = 'machine-1', key = newKey()) =>
     (await enrol(await joinToken(), enrolment(key, nodeName))).body as unknown as EnrolReply;
 
-  it('join with a token of their tenant, and are shown with what is free on them', async () => {
+  it('join with a token of their tenant, and are shown with their free capacity', async () => {
     const { node } = await enrolled();
     const { body } = await lab.ask('GET', `/api/v1/nodes/${node.id}`, { token: admin });
     const byName = await lab.ask('GET', '/api/v1/nodes/machine-1', { token: admin });
@@ -70,7 +70,7 @@ describe('nodes', () => {
     expect((await lab.ask('GET', '/api/v1/nodes', { token: admin })).body['items']).to.deep.equal([body]);
   });
 
-  it('announce themselves with one event', async () => {
+  it('record one event when they enrol', async () => {
     await enrolled();
     const { body } = await lab.ask('GET', '/api/v1/events?type=node.enrolled', { token: admin });
 
@@ -91,7 +91,7 @@ describe('nodes', () => {
     expect([thief.status, thief.body['code']]).to.deep.equal([409, 'join_token_used']);
   });
 
-  it('announce other labels, also when they say so by enrolling again', async () => {
+  it('record an event when their labels change, by heartbeat or by another enrolment', async () => {
     const [key, join] = [newKey(), await joinToken()];
     await enrol(join, enrolment(key));
     await enrol(join, enrolment(key));
@@ -157,7 +157,7 @@ describe('nodes', () => {
     expect((await enrol(await joinToken(), enrolment(newKey()))).body['code']).to.equal('node_key_mismatch');
   });
 
-  it('of one name that many enrol at once have one owner', async () => {
+  it('that enrol under one name at the same time have one owner', async () => {
     const b = await lab.tenantToken(lab.b);
     const tokens = await Promise.all(Array.from({ length: 50 }, (_, n) => joinToken({}, n % 2 === 0 ? admin : b)));
     const answers = await Promise.all(tokens.map(token => enrol(token, enrolment(newKey()))));
@@ -166,7 +166,7 @@ describe('nodes', () => {
     expect(answers.filter(({ status }) => status === 409)).to.have.length(49);
   });
 
-  it('of another tenant are as good as absent', async () => {
+  it('of another tenant are answered like nodes that do not exist', async () => {
     const { node } = await enrolled();
     const token = await lab.tenantToken(lab.b);
     for (const id of [node.id, 'machine-1', 'machine-2', `node_${'0'.repeat(26)}`]) {
@@ -176,7 +176,7 @@ describe('nodes', () => {
     }
   });
 
-  it('get a fresh token for a signature by their key, also after theirs has run out', async () => {
+  it('get a new token for a signature by their key, even after their token has expired', async () => {
     const key = newKey();
     const { node } = await enrolled('machine-1', key);
     now += 25 * 3_600_000;
@@ -196,7 +196,7 @@ describe('nodes', () => {
     expect((await lab.ask('POST', '/agent/v1/heartbeat', { token, body: beat })).status).to.equal(200);
   });
 
-  it('say what they are with every heartbeat, and no more than they may', async () => {
+  it('update labels and capacity with a heartbeat, and no other field', async () => {
     const { token, node } = await enrolled();
     const labels = { disk: 'ssd', 'mooring.io/tenant': 'x' };
     const beat = { labels, capacity: { ...capacity, cpu: 10 ** 12 }, agentVersion: '0.2.0' };
@@ -233,7 +233,7 @@ describe('nodes', () => {
     return link;
   };
 
-  it('are told their own assignments and no others', async () => {
+  it('receive their own assignments and no others', async () => {
     const [one, two] = [await enrolled('machine-1'), await enrolled('machine-2')];
     const link = linkOf(one);
     const lines: { type: string }[] = [];
@@ -253,7 +253,7 @@ describe('nodes', () => {
     expect(body['free']).to.include({ cpu: 3500, memory: 7 * 2 ** 30 });
   });
 
-  it('report their own replicas; one word about another refuses all', async () => {
+  it('report their own replicas; a batch with a replica of another node is refused whole', async () => {
     const [one, two] = [await enrolled('machine-1'), await enrolled('machine-2')];
     const [mine, theirs] = [await place(one.node.id, 0), await place(two.node.id, 1)];
     const report = ({ uid, deployment, slot }: Replica) => ({
@@ -277,7 +277,7 @@ describe('nodes', () => {
     expect(await lab.store.get(key)).to.not.equal(undefined);
   });
 
-  it('bring the logs of a replica to whoever asked, and to nobody else', async () => {
+  it('stream the logs of a replica to the caller that requested them, and to no other', async () => {
     const [one, two] = [await enrolled('machine-1'), await enrolled('machine-2')];
     await place(one.node.id, 0);
     const link = linkOf(one);
@@ -318,7 +318,7 @@ describe('nodes', () => {
     expect([status, body['code']]).to.deep.equal([503, 'logs_unavailable']);
   });
 
-  it('that carry too many streams say so, for nobody but themselves', async () => {
+  it('that serve too many log streams decline a request, and only their own', async () => {
     const [one, two] = [await enrolled('machine-1'), await enrolled('machine-2')];
     await place(one.node.id, 0);
     const [link, stranger] = [linkOf(one), linkOf(two)];

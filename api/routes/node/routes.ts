@@ -12,7 +12,7 @@ import { replyDryRun } from '../../admission/dry-run.js';
 import { retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
 import { etagHeader, rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
 import { type ApiCall, defineRoute, type Route, type RouteResult } from '../../http/route.js';
-import { storeToken, toTokenResponse } from '../token/token.js';
+import { storeToken, toTokenResponse } from '../token/routes.js';
 import { nodeClaimRoutes } from './claims.js';
 import { enrol } from './enrol.js';
 import { loadNode, type NodeEnv, toNodeResponse } from './view.js';

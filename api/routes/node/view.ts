@@ -12,32 +12,12 @@ import { listReplicasOn, NODES_BY_ID, sumRequests } from '../../../pkg/fleet/ind
 import { type Cache, type Entry, value } from '../../../pkg/store/index.js';
 import type { EventEnv, QuotaEnv } from '../../admission/env.js';
 import type { ApiCall } from '../../http/route.js';
-import type { TokenEnv } from '../token/token.js';
+import type { TokenEnv } from '../token/routes.js';
 import { rejectRequest, RequestRejection } from '../../http/reply.js';
 import type { ReaderOptions } from '../kind-routes.js';
 
-/** A node as clients see it. */
-export interface NodeResponse {
-  readonly metadata: StoredNode['metadata'] & { readonly revision: string };
-  readonly id: string;
-  readonly name: string;
-  readonly tenant: string;
-  readonly status: NodeStatus['status'];
-  readonly schedulable: { readonly value: boolean; readonly reason: string };
-  readonly controlPlane: boolean;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly capacity: Capacity;
-  /** The capacity that no replica on it has requested. */
-  readonly free: Capacity;
-  readonly agent: { readonly version: string; readonly lastHeartbeatAt: string | null };
-  /** The oldest first: it owns the node. */
-  readonly claims: readonly NodeClaim[];
-}
-
-/** What nodes are enrolled, ordered about and shown with. */
-export interface NodeEnv extends EventEnv, QuotaEnv, TokenEnv, NodeViewEnv {
-  readonly cache: Cache;
-}
+/** What nodes are enrolled, drained, fenced and shown with. */
+export interface NodeEnv extends EventEnv, QuotaEnv, TokenEnv, NodeViewEnv {}
 
 /** What a node is shown with. */
 export interface NodeViewEnv {
@@ -46,8 +26,8 @@ export interface NodeViewEnv {
   readonly lastHeartbeatAt: ReadonlyMap<string, number>;
 }
 
-/** A node, what was seen of it, and what is left of it. */
-export function toNodeResponse(env: NodeViewEnv, entry: Entry, statusEntry: Entry | undefined): NodeResponse {
+/** A node as clients see it: with its status, the capacity that no replica requests, and its claims, the owner's first. */
+export function toNodeResponse(env: NodeViewEnv, entry: Entry, statusEntry: Entry | undefined) {
   const node = value<StoredNode>(entry);
   const { metadata, id, name, labels, capacity, controlPlane, agentVersion } = node;
   const written = statusEntry && value<NodeStatus>(statusEntry);
@@ -89,7 +69,7 @@ function readStatus({ orders }: StoredNode, seen: NodeStatus | undefined): NodeS
   return status === 'ready' && orders?.drain ? 'draining' : status;
 }
 
-function readSchedulable(node: StoredNode, seen: NodeStatus | undefined): NodeResponse['schedulable'] {
+function readSchedulable(node: StoredNode, seen: NodeStatus | undefined) {
   const status = readStatus(node, seen);
   if (status === 'draining') return { value: false, reason: seen?.reason === 'drained' ? 'drained' : 'draining' };
   if (node.controlPlane) return { value: false, reason: 'the control plane runs on this node' };

@@ -28,26 +28,26 @@ import { readRotationFacts, type RotationRequest, toRotationView } from './view.
 export async function advanceRotation(
   env: AdmissionEnv,
   call: ApiCall,
-  asking: RotationRequest,
+  request: RotationRequest,
 ): Promise<RouteResult | undefined> {
-  const { rotation, step } = asking;
-  if (await isStart(env, call, asking)) {
+  const { rotation, step } = request;
+  if (await isStart(env, call, request)) {
     const conflictKeys = [keys.turn(call.tenant, secretSubject(rotation.label))];
-    return env.mutex.run(conflictKeys, () => startRotation(env, call, asking, conflictKeys));
+    return env.mutex.run(conflictKeys, () => startRotation(env, call, request, conflictKeys));
   }
-  if (step.isRepeat) return repeat(env, call, asking);
-  const asked: RotationRecord = { ...rotation.record!, ...createStamp(env, call, asking), phase: step.phase };
-  return (await storeRequest(env, call, asking, asked)) ? answer(env, call, asking) : undefined;
+  if (step.isRepeat) return repeatPhase(env, call, request);
+  const record: RotationRecord = { ...rotation.record!, ...createStamp(env, call, request), phase: step.phase };
+  return (await storeRequest(env, call, request, record)) ? answer(env, call, request) : undefined;
 }
 
 /** Answers what requesting a phase would do. */
-export async function dryRunAdvance(env: AdmissionEnv, call: ApiCall, asking: RotationRequest): Promise<RouteResult> {
-  const { deployment, rotation, step } = asking;
-  const begins = await isStart(env, call, asking);
-  const beginning = begins ? await checkStart(env, call, asking) : undefined;
-  if (beginning instanceof RequestRejection) return beginning;
+export async function dryRunAdvance(env: AdmissionEnv, call: ApiCall, request: RotationRequest): Promise<RouteResult> {
+  const { deployment, rotation, step } = request;
+  const isStarting = await isStart(env, call, request);
+  const start = isStarting ? await checkStart(env, call, request) : undefined;
+  if (start instanceof RequestRejection) return start;
   const before = toRotationView(env.cache, deployment, rotation);
-  const isSame = step.isRepeat && !begins;
+  const isSame = step.isRepeat && !isStarting;
   return replyDryRun({ before, after: isSame ? before : { ...before, phase: step.phase, holds: false } });
 }
 
@@ -59,29 +59,29 @@ async function isStart(env: AdmissionEnv, { tenant }: ApiCall, { rotation, step 
 async function startRotation(
   env: AdmissionEnv,
   call: ApiCall,
-  asking: RotationRequest,
+  request: RotationRequest,
   conflictKeys: readonly string[],
 ): Promise<RouteResult | undefined> {
   await env.cache.barrier();
   const guards = guardConflictKeys(env.cache, conflictKeys);
-  const beginning = await checkStart(env, call, asking);
-  if (beginning instanceof RequestRejection) return beginning;
-  const { document, ...promised } = beginning;
-  const { path } = asking.rotation;
-  const stamp = createStamp(env, call, asking);
-  const asked: RotationRecord = { id: env.random.uuid(), path, phase: 'stage', ...promised, ...stamp };
-  const puts = putConflictKeys(conflictKeys, call.requestId, await env.eventLeases.current());
-  if (!(await storeRequest(env, call, asking, asked, { guards, puts }))) return undefined;
-  return answer(env, call, asking, document ? await stageValues(env, call, asked, document) : []);
+  const start = await checkStart(env, call, request);
+  if (start instanceof RequestRejection) return start;
+  const { document, ...versions } = start;
+  const { path } = request.rotation;
+  const stamp = createStamp(env, call, request);
+  const record: RotationRecord = { id: env.random.uuid(), path, phase: 'stage', ...versions, ...stamp };
+  const puts = await putConflictKeys(env.eventLeases, conflictKeys, call.requestId);
+  if (!(await storeRequest(env, call, request, record, { guards, puts }))) return undefined;
+  return answer(env, call, request, document ? await stageValues(env, call, record, document) : []);
 }
 
 /** A rotation that starts again is checked like a first `stage`. */
 async function checkStart(
   env: AdmissionEnv,
   call: ApiCall,
-  asking: RotationRequest,
+  request: RotationRequest,
 ): Promise<RotationStart | RequestRejection> {
-  const { deployment, rotation } = asking;
+  const { deployment, rotation } = request;
   const facts = readRotationFacts(env.cache, deployment, { record: undefined, status: { state: 'idle' } });
   const checked = checkRotation(call.document, facts, env.deploymentLimits.secrets);
   if (!checked.ok) return new RequestRejection(checked.rejections);
@@ -101,14 +101,14 @@ async function storeRequest(
   env: AdmissionEnv,
   { tenant }: ApiCall,
   { entry, rotation }: RotationRequest,
-  asked: RotationRecord,
+  record: RotationRecord,
   turn = ALONE,
 ): Promise<boolean> {
   const key = keys.rotation(tenant, rotation.label);
   failpoint('rotation.asking');
   const verdict = await env.store.commit({
     guards: [{ key, at: rotation.entry?.revision ?? 0 }, { key: entry.key, created: entry.created }, ...turn.guards],
-    puts: [{ key, bytes: encode(asked) }, ...turn.puts],
+    puts: [{ key, bytes: encode(record) }, ...turn.puts],
     deletes: [],
   });
   if (!verdict.stored) return false;
@@ -117,7 +117,7 @@ async function storeRequest(
   return true;
 }
 
-const OWED: readonly Warning[] = [
+const NOT_STAGED: readonly Warning[] = [
   {
     code: 'rotation_values_not_staged',
     field: 'values',
@@ -129,41 +129,41 @@ const OWED: readonly Warning[] = [
 async function stageValues(
   env: AdmissionEnv,
   { tenant, requestId }: ApiCall,
-  asked: RotationRecord,
+  record: RotationRecord,
   document: SecretDocument,
 ): Promise<readonly Warning[]> {
   try {
-    return (await stageDocument(env, tenant, asked, document)) === 'written' ? [] : OWED;
+    return (await stageDocument(env, tenant, record, document)) === 'written' ? [] : NOT_STAGED;
   } catch (thrown) {
     if (!(thrown instanceof Fault) || thrown instanceof SecretOutcomeUnknownFault) throw thrown;
     env.log.warn('values of a rotation could not be staged', {
       requestId,
       tenant,
-      key: asked.path,
+      key: record.path,
       error: asError(thrown),
     });
-    return OWED;
+    return NOT_STAGED;
   }
 }
 
 /** The current phase again changes nothing, unless it brings values that are still missing. */
-async function repeat(env: AdmissionEnv, call: ApiCall, asking: RotationRequest): Promise<RouteResult> {
-  const { rotation, step } = asking;
-  if (!step.values && !step.generation) return answer(env, call, asking);
-  const asked = rotation.record!;
-  const path = toCredentialPath(call.tenant, asked.path);
-  const reading = await env.secrets.read(path, asked.to);
+async function repeatPhase(env: AdmissionEnv, call: ApiCall, request: RotationRequest): Promise<RouteResult> {
+  const { rotation, step } = request;
+  if (!step.values && !step.generation) return answer(env, call, request);
+  const record = rotation.record!;
+  const path = toCredentialPath(call.tenant, record.path);
+  const reading = await env.secrets.read(path, record.to);
   if (reading.kind === 'forbidden') return rejectNamespace(env, path);
-  const isOwed = reading.kind === 'missing' && asked.material.by === 'caller' && step.values !== undefined;
-  if (!isOwed) {
-    const staged = reading.kind === 'found' ? reading.document : undefined;
-    return answer(env, call, asking, warnIgnoredMaterial(step, asked, staged));
+  const isMissing = reading.kind === 'missing' && record.material.by === 'caller' && step.values !== undefined;
+  if (!isMissing) {
+    const document = reading.kind === 'found' ? reading.document : undefined;
+    return answer(env, call, request, warnIgnoredMaterial(step, record, document));
   }
-  const document = await mergeMaterial(env, call.tenant, asked, step);
+  const document = await mergeMaterial(env, call.tenant, record, step);
   if (document instanceof RequestRejection) return document;
-  const supplied = await stageDocument(env, call.tenant, asked, document);
-  if (supplied === 'forbidden') return rejectNamespace(env, path);
-  return answer(env, call, asking, supplied === 'written' ? [] : OWED);
+  const staged = await stageDocument(env, call.tenant, record, document);
+  if (staged === 'forbidden') return rejectNamespace(env, path);
+  return answer(env, call, request, staged === 'written' ? [] : NOT_STAGED);
 }
 
 function createStamp({ clock }: AdmissionEnv, { caller }: ApiCall, { deployment }: RotationRequest) {

@@ -83,7 +83,7 @@ describe('the material of a rotation', () => {
   const takenBy = (password: string) =>
     lab.secrets.write(path(), { document: toSecretDocument({ user: 'shop', password }), after: 1, as: 'current' });
 
-  describe('is judged before anything is stored', () => {
+  describe('is checked before anything is stored, and refused:', () => {
     const cases: readonly [name: string, body: object, change: () => Partial<SecretStore>, code: string, at: string][] =
       [
         ['too many keys', { values: manyKeys('more', 63) }, () => ({}), 'field_invalid', 'values'],
@@ -119,7 +119,7 @@ describe('the material of a rotation', () => {
     ['is away', away],
     ['forbids it', forbidden],
   ] as const) {
-    it(`that cannot be staged any more is owed, not refused: the store ${name}`, async () => {
+    it(`that cannot be staged is reported as missing, not refused: the store ${name}`, async () => {
       const first = await withSecrets({ write }, () => rotate({ phase: 'stage', values: { password: 'new' } }));
       expect([first.status, first.body['phase'], first.body['holds']]).to.deep.equal([200, 'stage', false]);
       expect(warnings(first)).to.deep.equal([OWED]);
@@ -130,13 +130,13 @@ describe('the material of a rotation', () => {
     });
   }
 
-  it('of which nobody knows whether it was staged is answered so', async () => {
+  it('with an unknown outcome of staging is answered with outcome_unknown', async () => {
     const answer = await withSecrets({ write: unknown }, () => rotate({ phase: 'stage', values: { password: 'new' } }));
     expect(answer.body['code']).to.equal('outcome_unknown');
   });
 
-  describe('when the promised number was lost', () => {
-    it('is owed once more for what is external', async () => {
+  describe('when another writer took the promised version number', () => {
+    it('must be sent again for an external secret', async () => {
       await deploy('outside', 'external');
       await rotate({ phase: 'stage', values: { password: 'new' } });
       await lab.secrets.destroy(path(), 2);
@@ -145,7 +145,7 @@ describe('the material of a rotation', () => {
       expect(await asked()).to.deep.include({ from: 1, to: 3, material: { by: 'caller' } });
     });
 
-    it('is what it was first asked to be', async () => {
+    it('is generated as the first request asked', async () => {
       await rotate({ phase: 'stage', generate: RECIPE });
       const first = (await asked())!;
       await takenBy('won');
@@ -158,7 +158,7 @@ describe('the material of a rotation', () => {
     beforeEach(() => deploy('outside', 'external'));
     const external = 'secret_external_not_writable';
 
-    it('is not minted by way of another', async () => {
+    it('is not generated for a rotation of another deployment', async () => {
       expect(verdict(await rotate({ phase: 'stage' }))).to.deep.equal([422, 'secret_write_empty', 'values']);
       const minted = await rotate({ phase: 'stage', values: { user: 'x' }, generate: RECIPE });
       expect(verdict(minted)).to.deep.equal([422, external, 'generate']);
@@ -171,7 +171,7 @@ describe('the material of a rotation', () => {
       [{ generate: { keys: ['password'] } }, undefined], // it has a value: nothing would be minted
     ];
     for (const [more, field] of documents) {
-      it(`is not written by a document of another: ${JSON.stringify(more)}`, async () => {
+      it(`is not written by the document of another deployment: ${JSON.stringify(more)}`, async () => {
         const body = { secrets: [reference('process', more)] };
         const answer = await lab.ask('PUT', '/api/v1/deployments/web', { token, body });
         expect(verdict(answer)).to.deep.equal(
@@ -182,7 +182,7 @@ describe('the material of a rotation', () => {
     }
   });
 
-  describe('sent again', () => {
+  describe('that is sent again', () => {
     const IGNORED = 'rotation_material_ignored';
     const cases: readonly [name: string, first: object, second: object, found: readonly string[]][] = [
       ['the same values', { values: { password: 'a' } }, { values: { password: 'a' } }, []],
@@ -194,7 +194,7 @@ describe('the material of a rotation', () => {
       ['both, as before', { values: { user: 'a' }, generate: RECIPE }, { values: { user: 'a' }, generate: RECIPE }, []],
     ];
     for (const [name, first, second, found] of cases) {
-      it(`changes nothing, and says so where it differs: ${name}`, async () => {
+      it(`changes nothing, and is warned of where it differs: ${name}`, async () => {
         await rotate({ phase: 'stage', ...first });
         const before = [await asked(), await state(), await staged()];
         const answer = await rotate({ phase: 'stage', ...second });
@@ -204,7 +204,7 @@ describe('the material of a rotation', () => {
     }
   });
 
-  it('that arrives after the rotation was turned back leaves no version', async () => {
+  it('that arrives after the rotation was aborted leaves no version', async () => {
     const write = lab.secrets.write.bind(lab.secrets);
     const late = async (at: CredentialPath, version: NewVersion) => {
       await rotate({ phase: 'abort' });
@@ -217,7 +217,7 @@ describe('the material of a rotation', () => {
     expect((await put({ values: { password: 'other' } })).status).to.equal(200);
   });
 
-  it('that arrives when a rotation has made the version its own is left to that', async () => {
+  it('that arrives after another rotation recorded the version stays with that rotation', async () => {
     await rotate({ phase: 'stage', values: { password: 'new' } });
     await say({});
     const write = lab.secrets.write.bind(lab.secrets);
@@ -232,7 +232,7 @@ describe('the material of a rotation', () => {
     expect(await state()).to.deep.equal({ last: 2, current: 1, pending: 2 });
   });
 
-  it('has no place in an abort, be it the first or not', async () => {
+  it('is refused with an abort, the first and every repeat', async () => {
     await rotate({ phase: 'stage' });
     for (let round = 0; round < 2; round++) {
       const answer = await rotate({ phase: 'abort', bogus: 1, values: { password: 'x' } });

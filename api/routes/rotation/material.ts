@@ -10,15 +10,15 @@ import type { AdmissionEnv } from '../../admission/env.js';
 import { rejectRequest, RequestRejection } from '../../http/reply.js';
 import { readRotation, type StoredRotation } from '../../admission/rotations.js';
 
-/** What a rotation begins with. */
+/** What a rotation starts with. */
 export interface RotationStart extends Pick<RotationRecord, 'from' | 'to' | 'material'> {
-  /** What the caller wants to be staged: it exists in this request and nowhere else. */
+  /** The values that the caller sent: they exist in this request and nowhere else. */
   readonly document?: SecretDocument;
 }
 
 /**
- * What a rotation would begin with, judged to the end: once it is stored, nothing is refused any more. The new version is
- * promised its number here, so that it can be created only once.
+ * Decides what a rotation starts with, and rejects all that can be rejected: once it is stored, no step is. The number of
+ * the new version is reserved here, so that it can be created only once.
  */
 export async function planStart(
   env: AdmissionEnv,
@@ -38,21 +38,21 @@ export async function planStart(
   return { from: current, to: last + 1, material, ...(step.values && { document }) };
 }
 
-/** Where the new version comes from. A rotation that begins anew without material stays what it was asked to be. */
+/** Where the new version comes from. A rotation that starts again without material keeps its first choice. */
 function chooseMaterial({ values, generation }: RotationStep, { record, status }: StoredRotation): RotationMaterial {
   if (values) return { by: 'caller' };
   if (generation) return { by: 'platform', generation };
   return record && status.state === 'stage' ? record.material : { by: 'platform' };
 }
 
-type Sent = { readonly [Part in 'values' | 'generation']?: RotationStep[Part] | undefined };
+type SubmittedParts = { readonly [Part in 'values' | 'generation']?: RotationStep[Part] | undefined };
 
 /** The document of a new version: what was sent, over what the old version holds. */
 export async function mergeMaterial(
   env: AdmissionEnv,
   tenant: string,
   { path: text, from }: Pick<RotationRecord, 'path' | 'from'>,
-  { values, generation }: Sent,
+  { values, generation }: SubmittedParts,
 ): Promise<SecretDocument | RequestRejection> {
   const path = toCredentialPath(tenant, text);
   const reading = from > 0 ? await env.secrets.read(path, from) : undefined;
@@ -88,17 +88,17 @@ export async function isVersionTaken(
 export async function stageDocument(
   env: AdmissionEnv,
   tenant: string,
-  asked: RotationRecord,
+  record: RotationRecord,
   document: SecretDocument,
 ): Promise<'written' | 'conflict' | 'forbidden'> {
-  const path = toCredentialPath(tenant, asked.path);
+  const path = toCredentialPath(tenant, record.path);
   failpoint('rotation.supplying');
-  const { kind } = await env.secrets.write(path, { document, after: asked.to - 1, as: 'pending' });
+  const { kind } = await env.secrets.write(path, { document, after: record.to - 1, as: 'pending' });
   failpoint('rotation.supplied');
   if (kind !== 'written') return kind;
   await env.cache.barrier();
-  if (!isStray(asked, readRotation(env.cache, tenant, path.label, asked.path))) return 'written';
-  await env.secrets.destroy(path, asked.to);
+  if (!isStray(record, readRotation(env.cache, tenant, path.label, record.path))) return 'written';
+  await env.secrets.destroy(path, record.to);
   return 'conflict';
 }
 

@@ -80,7 +80,7 @@ describe('while a credential is rotated', () => {
     ['abort that does not hold', () => walk('stage').then(() => rotate('abort'))],
   ];
   for (const [name, reach] of open) {
-    it(`nobody else writes it: ${name}`, async () => {
+    it(`no other request writes it: ${name}`, async () => {
       await reach();
       await refused(() => put({ values: { password: 'other' } }), 'resource');
       await refused(() => put({ generate: { keys: ['password'] } }), 'resource');
@@ -93,14 +93,14 @@ describe('while a credential is rotated', () => {
     ['retired', ['stage', 'promote', 'verify', 'retire']],
     ['turned back', ['stage', 'abort']],
   ] as const) {
-    it(`it is written again once that is ${name}`, async () => {
+    it(`it can be written once the rotation is ${name}`, async () => {
       await walk(...phases);
       expect((await put({ values: { password: 'other' } })).status).to.equal(200);
     });
   }
 
   for (const [name, reach] of open) {
-    it(`nobody deletes it, even when nothing refers to it: ${name}`, async () => {
+    it(`it cannot be deleted, even when no deployment refers to it: ${name}`, async () => {
       await reach();
       const key = keys.deployment(lab.a, 'web');
       const entry = (await lab.store.get(key))!;
@@ -136,14 +136,14 @@ describe('while a credential is rotated', () => {
       expect(await state()).to.deep.equal({ last: 1, current: 1 });
     });
 
-    it('may come to refer to it, and brings no material for it', async () => {
+    it('may add a reference to it, but no material for it', async () => {
       expect((await post('late', { secrets: [reference()] })).status).to.equal(201);
       const bringing = () => post('later', { secrets: [reference({ values: { password: 'x' } })] });
       await refused(bringing, 'secrets[0].values');
     });
   });
 
-  describe('by one deployment, another that refers to it', () => {
+  describe('by one deployment, another deployment that refers to it', () => {
     beforeEach(() => post('worker', { secrets: [reference()] }));
 
     it('takes part in the same rotation', async () => {
@@ -156,7 +156,7 @@ describe('while a credential is rotated', () => {
       expect(verdict(await rotate('stage'))).to.deep.equal([409, 'rotation_transition_invalid', 'phase']);
     });
 
-    it('begins none of its own at the same moment, on another server either', async () => {
+    it('starts no rotation of its own at the same time, on another server either', async () => {
       const { store, keyring, secrets } = lab;
       const other = await new ApiLab({ store, keyring, secrets, supportedFields }).start();
       try {
@@ -172,7 +172,7 @@ describe('while a credential is rotated', () => {
       }
     });
 
-    it('conflictKeys it back when the first is deleted', async () => {
+    it('aborts the rotation when the first is deleted', async () => {
       await walk('stage', 'promote');
       await lab.ask('DELETE', '/api/v1/deployments/web', { token });
       expect((await rotate('abort')).body['code']).to.equal('deployment_being_deleted');
@@ -182,7 +182,7 @@ describe('while a credential is rotated', () => {
     });
   });
 
-  it('does not begin while a request writes to it', async () => {
+  it('no rotation of it starts while a request writes to it', async () => {
     const key = keys.intent(lab.a, 'pending');
     const writes = [{ path: PATH, version: 2 }];
     const at = new Date().toISOString();
@@ -201,7 +201,7 @@ describe('while a credential is rotated', () => {
     expect((await rotate('stage')).status).to.equal(200);
   });
 
-  it('material that a request brought before it began is not stored, and leaves no version', async () => {
+  it('material of a request from before the rotation is not stored, and leaves no version', async () => {
     const { store, secrets } = lab;
     const write = secrets.write.bind(secrets);
     let isBegun = false;
@@ -239,7 +239,7 @@ describe('while a credential is rotated', () => {
     }
   });
 
-  it('that lost its number to another write begins anew when stage is asked for again', async () => {
+  it('a rotation whose version number was taken starts again with the next stage request', async () => {
     await rotate('stage');
     const first = await asked();
     await lab.secrets.write(path(), { document: toSecretDocument({ password: 'won' }), after: 1, as: 'current' });

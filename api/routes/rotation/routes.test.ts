@@ -57,7 +57,7 @@ describe('rotation over HTTP', () => {
     await lab.store.commit({ guards: [{ key, at }], puts: [{ key, bytes: encode(progress) }], deletes: [] });
   };
 
-  it('walks through its phases, each asked for once and repeated without harm', async () => {
+  it('passes through its phases, each requested once and repeatable', async () => {
     expect((await show()).body).to.deep.include({ phase: 'idle', next: 'stage', secret: 'web-db', holds: true });
     for (const phase of ['stage', 'promote', 'verify', 'retire']) {
       const answer = await rotate({ phase });
@@ -72,7 +72,7 @@ describe('rotation over HTTP', () => {
     expect((await rotate({ phase: 'stage' })).body['phase']).to.equal('stage');
   });
 
-  it('promises the number of the new version, and leaves minting to the phaser', async () => {
+  it('reserves the number of the new version, and leaves generation to the rotation phaser', async () => {
     await rotate({ phase: 'stage', generate: { keys: ['password'] } });
     const record = await asked();
     expect(record).to.deep.include({ from: 1, to: 2, path: PATH, phase: 'stage' });
@@ -80,7 +80,7 @@ describe('rotation over HTTP', () => {
     expect(await state()).to.deep.equal({ last: 1, current: 1 });
   });
 
-  it('stages what the caller sends, over what is there, and shows no value', async () => {
+  it('stages the values of the caller over the current ones, and shows no value', async () => {
     const answer = await rotate({ phase: 'stage', values: { password: VALUE } });
     expect(await state()).to.deep.equal({ last: 2, current: 1, pending: 2 });
     const reading = await lab.secrets.read(toCredentialPath(lab.a, PATH), 2);
@@ -134,7 +134,7 @@ describe('rotation over HTTP', () => {
     });
   }
 
-  it('refuses the next phase while the present one does not hold, and says what it waits for', async () => {
+  it('refuses the next phase until the current one is reached, and names what it waits for', async () => {
     await rotate({ phase: 'stage' });
     await say({ holds: false, waitsFor: 'the secrets store, which cannot be reached' });
     const answer = await rotate({ phase: 'promote' });
@@ -142,7 +142,7 @@ describe('rotation over HTTP', () => {
     expect(answer.body['expected']).to.contain('promote').and.to.contain('the secrets store, which cannot be reached');
   });
 
-  it('is turned back until it retires, and then begins anew', async () => {
+  it('can be aborted until it retires, and then starts again', async () => {
     await rotate({ phase: 'stage' });
     await say();
     await rotate({ phase: 'promote' });
@@ -154,7 +154,7 @@ describe('rotation over HTTP', () => {
     expect((await rotate({ phase: 'stage' })).status).to.equal(200);
   });
 
-  it('of one of several secrets must name it, and goes for itself', async () => {
+  it('of one of several secrets must name the secret, and leaves the others alone', async () => {
     await lab.ask('PUT', '/api/v1/secrets/deployments/smtp', { token, body: { values: { password: 'x' } } });
     await deploy('two', [{ vault_path: PATH }, { vault_path: 'deployments/smtp' }]);
     expect((await rotate({ phase: 'stage' }, 'two')).body['field']).to.equal('secret');
@@ -164,7 +164,7 @@ describe('rotation over HTTP', () => {
     expect((await show()).body['phase']).to.equal('stage');
   });
 
-  it('is shown for the credential that is being rotated, before one that was turned back', async () => {
+  it('is shown for the secret that is being rotated rather than for an aborted one', async () => {
     await lab.ask('PUT', '/api/v1/secrets/deployments/smtp', { token, body: { values: { password: 'x' } } });
     const secrets = [PATH, 'deployments/smtp'].map((vault_path, position) => ({
       name: `S${position}`,
@@ -180,7 +180,7 @@ describe('rotation over HTTP', () => {
     expect((await show()).body).to.deep.include({ secret: 'smtp', phase: 'stage' });
   });
 
-  it('of external material needs values', async () => {
+  it('of an external secret needs values', async () => {
     await deploy('outside', [{ vault_path: PATH, anchor: 'external' }]);
     const refused = await rotate({ phase: 'stage' }, 'outside');
     expect([refused.status, refused.body['code'], refused.body['field']]).to.deep.equal([
@@ -191,13 +191,13 @@ describe('rotation over HTTP', () => {
     expect((await rotate({ phase: 'stage', values: { password: VALUE } }, 'outside')).status).to.equal(200);
   });
 
-  it('of what has no material yet needs some', async () => {
+  it('of a secret without a version needs values or a generation', async () => {
     await deploy('fresh', [{ vault_path: 'deployments/fresh' }]);
     expect((await rotate({ phase: 'stage' }, 'fresh')).body['code']).to.equal('secret_write_empty');
     expect((await rotate({ phase: 'stage', generate: { keys: ['password'] } }, 'fresh')).status).to.equal(200);
   });
 
-  it('shows which replica has which version, and whether it is well', async () => {
+  it('shows the version and the health of each replica', async () => {
     const replica = (slot: number, secretsVersion: number, version: number) => ({
       uid: `rep_${slot}`,
       tenant: lab.a,
@@ -221,13 +221,13 @@ describe('rotation over HTTP', () => {
     ]);
   });
 
-  it('can be tried: nothing is asked for', async () => {
+  it('is not requested by a dry run', async () => {
     const tried = await rotate({ phase: 'stage' }, 'web', '?dryRun=true');
     expect(tried.body).to.deep.include({ dryRun: true, change: 'update' });
     expect(await asked()).to.equal(undefined);
   });
 
-  it('is for those who may deploy, and for the own tenant', async () => {
+  it('needs the role deployer of the same tenant', async () => {
     const viewer = await lab.tenantToken(lab.a, 'viewer');
     const other = await lab.tenantToken(lab.b);
     const ask = (by: string) =>

@@ -176,7 +176,7 @@ describe('a value in the wrong field of a secret', () => {
     });
   }
 
-  it('is quoted where it is no credential', async () => {
+  it('is quoted when it cannot be a credential', async () => {
     const secrets = [{ ...entry, vault_path: '/web-db', anchor: 'pod', generate: { ...recipe, encoding: 'rot13' } }];
     const { body } = await lab.ask('POST', '/api/v1/deployments', { token, body: webDeployment('next', { secrets }) });
     const rejections = body['rejections'] as { field: string; received: string }[];

@@ -62,7 +62,7 @@ describe('references of deployments to a secret', () => {
       });
     }
 
-    it('let its owner supply it', async () => {
+    it('let its owner write values', async () => {
       expect((await put({ values: { password: 'supplied' } })).status).to.equal(200);
       expect(await values()).to.deep.equal({ password: 'supplied' });
     });
@@ -108,7 +108,7 @@ describe('references of deployments to a secret', () => {
     expect((await values())['password']).not.to.equal('old');
   });
 
-  describe('that a change drops are warned of', () => {
+  describe('that a change drops are answered with a warning:', () => {
     const smtp = { name: 'SMTP', vault_path: 'deployments/smtp', anchor: 'process' };
     beforeEach(() => deploy('web', { secrets: [reference('process'), smtp] }));
     const dropped = (answer: LabResponse) =>

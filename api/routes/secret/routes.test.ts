@@ -54,13 +54,13 @@ describe('secrets over HTTP', () => {
     expect(entries.filter(({ bytes }) => bytes.includes('secret.written'))).to.have.length(2);
   });
 
-  it('of the namespace resources are reached beside the list of that name', async () => {
+  it('of a namespace called resources are reachable beside the list of that path', async () => {
     expect((await put('resources/smtp', { values: { host: 'mail' } })).status).to.equal(201);
     const list = await lab.ask('GET', '/api/v1/secrets/resources', { token });
     expect(list.body['items']).to.deep.equal([]);
   });
 
-  it('can be tried: nothing is written', async () => {
+  it('are not written by a dry run', async () => {
     const before = await lab.store.revision();
     const tried = await put(PATH, { values: { password: VALUE } }, '?dryRun=true');
     expect(tried.body).to.deep.include({ dryRun: true, change: 'create' });
@@ -87,7 +87,7 @@ describe('secrets over HTTP', () => {
     expect((await remove()).body['code']).to.equal('resource_not_found');
   });
 
-  it('are listed without a look at the deployments that refer to none', async () => {
+  it('are listed without parsing the deployments that refer to none', async () => {
     await post('web', { secrets: [entry()] });
     await post('plain', {});
     const all = ranges.of(ranges.deployments, lab.a);
@@ -102,14 +102,14 @@ describe('secrets over HTTP', () => {
     expect(walked).not.to.include(all);
   });
 
-  it('are not watched, which is said together with what is', async () => {
+  it('refuse a watch, and name the list to watch instead', async () => {
     const refused = await lab.ask('GET', '/api/v1/secrets/resources?watch=true', { token });
     expect([refused.status, refused.body['code']]).to.deep.equal([400, 'query_parameter_invalid']);
     expect(refused.body['expected']).to.contain('/api/v1/deployments');
     expect((await lab.ask('GET', '/api/v1/secrets/resources?watch=false', { token })).status).to.equal(200);
   });
 
-  it('show who refers to them, and with which keys', async () => {
+  it('show the deployments that refer to them, and the keys used', async () => {
     const composedSecrets = { URL: 'postgres://{{secret.web-db.user}}:{{secret.web-db.password}}@db' };
     await post('web', { secrets: [entry()], composedSecrets });
     await post('worker', { secrets: [entry({ name: 'STORE' })] });
@@ -161,7 +161,7 @@ describe('secrets over HTTP', () => {
       expect(await known()).to.deep.include({ version: 1 });
     });
 
-    it('are minted once, however often the same document is applied', async () => {
+    it('are generated once, however often the same document is applied', async () => {
       const document = { secrets: [entry({ generate: { keys: ['password'] } })] };
       expect((await post('web', document)).status).to.equal(201);
       const minted = await password();
@@ -173,7 +173,7 @@ describe('secrets over HTTP', () => {
       expect(told.find(({ field }) => field === 'secrets[0].generate')?.why).to.contain('kept');
     });
 
-    it('are minted where a key has no value yet, beside those that have one', async () => {
+    it('are generated for keys without a value, beside those that have one', async () => {
       await post('web', { secrets: [entry({ generate: { keys: ['password'] } })] });
       const minted = await password();
       const body = { secrets: [entry({ generate: { keys: ['password', 'salt'] } })] };
@@ -202,7 +202,7 @@ describe('secrets over HTTP', () => {
       expect((list.body['items'] as { secrets: unknown }[])[0]?.secrets).to.deep.equal(references);
     });
 
-    it('may be all that a change brings', async () => {
+    it('are written when a replace changes nothing else', async () => {
       await post('web', { secrets: [entry({ values: { password: VALUE } })] });
       const body = { secrets: [entry({ values: { password: 'another-value' } })] };
       const changed = await lab.ask('PUT', '/api/v1/deployments/web', { token, body });
@@ -211,7 +211,7 @@ describe('secrets over HTTP', () => {
       expect((await lab.store.list(ranges.intents)).entries).to.deep.equal([]);
     });
 
-    it('can be tried: names only, and nothing is written', async () => {
+    it('are shown by name in a dry run, and not written', async () => {
       const before = await lab.store.revision();
       const tried = await post('web', { secrets: [entry({ values: { password: VALUE } })] }, '?dryRun=true');
       expect(tried.status).to.equal(200);
@@ -283,7 +283,7 @@ describe('secrets over HTTP', () => {
     });
   }
 
-  it('do not keep a deployment from being scaled while their store is away', async () => {
+  it('do not prevent scaling a deployment while the secrets store is unavailable', async () => {
     await post('web', { secrets: [entry()] });
     const away = () => Promise.reject<never>(new SecretStoreUnavailableFault('away'));
     Object.assign(lab.secrets, { read: away, state: away });

@@ -1,6 +1,6 @@
 import { isSecretLabel, parseAnchor } from '../../../crds/grammar/index.js';
 import { keys } from '../../../crds/keys/index.js';
-import { type Alteration, recordAlterations } from '../../../crds/rule/index.js';
+import { recordAlterations } from '../../../crds/rule/index.js';
 import { checkSecretWrite, type SecretWrite } from '../../../crds/secret/index.js';
 import { GENERATE_KEPT } from '../../../crds/workload/index.js';
 import {
@@ -18,7 +18,7 @@ import { replyDryRun } from '../../admission/dry-run.js';
 import type { AdmissionEnv } from '../../admission/env.js';
 import { readQuotas } from '../../admission/quota.js';
 import { listAnchors, listSecretUserNames } from '../../admission/relations.js';
-import { refuseWhileRotating } from '../../admission/rotations.js';
+import { rejectWhileRotating } from '../../admission/rotations.js';
 import { retryOnConflict } from '../../http/concurrency.js';
 import { rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
 import type { ApiCall, RouteResult } from '../../http/route.js';
@@ -34,7 +34,7 @@ export async function writeSecret(env: AdmissionEnv, call: ApiCall): Promise<Rou
   if (!env.cache.get(keys.tenant(tenant))) return rejectRequest('resource_not_found', 'X-Tenant-ID', tenant);
 
   const path = toCredentialPath(tenant, `${checked.value.namespace}/${checked.value.label}`);
-  if (isDryRun) return refuseWhileRotating(env.cache, path) ?? dryRunWrite(env, path, checked.value);
+  if (isDryRun) return rejectWhileRotating(env.cache, path) ?? dryRunWrite(env, path, checked.value);
   const conflictKeys = [keys.turn(tenant, secretSubject(path.label))];
   return env.mutex.run(conflictKeys, () => writeNext(env, call, path, checked.value));
 }
@@ -47,7 +47,7 @@ async function writeNext(
 ): Promise<RouteResult> {
   return retryOnConflict(formatVaultPath(path), async () => {
     await env.cache.barrier();
-    const plan = refuseWhileRotating(env.cache, path) ?? (await planWrite(env, path, write));
+    const plan = rejectWhileRotating(env.cache, path) ?? (await planWrite(env, path, write));
     if (plan instanceof RequestRejection) return plan;
     const { last, document, alterations } = plan;
     const written = await env.secrets.write(path, { document, after: last, as: 'current' });
@@ -69,32 +69,24 @@ async function dryRunWrite(env: AdmissionEnv, path: CredentialPath, write: Secre
   return replyDryRun({ ...before, after: toSecretView(path, document, last + 1), alterations });
 }
 
-interface Plan {
-  /** The version that the new one comes after. */
-  readonly last: number;
-  readonly document: SecretDocument;
-  readonly alterations: readonly Alteration[];
-}
-
-/** What is to be written. What a volume was set up with is kept: only a rotation mints it anew. */
-async function planWrite(
-  env: AdmissionEnv,
-  path: CredentialPath,
-  { values, generation }: SecretWrite,
-): Promise<Plan | RequestRejection> {
+/** The document to write. Material that a volume was set up with is kept: only a rotation generates it again. */
+async function planWrite(env: AdmissionEnv, path: CredentialPath, { values, generation }: SecretWrite) {
   const anchors = listAnchors(env.cache, path.tenant, formatVaultPath(path));
   if (generation && anchors.includes('external')) {
     return rejectRequest('secret_external_not_writable', 'generate', generation.keys);
   }
-  const last = await readLastVersion(env, path);
-  if (last instanceof RequestRejection) return last;
+  const state = await env.secrets.state(path);
+  if (state.kind === 'forbidden') return rejectNamespace(env, path);
+  const last = state.kind === 'found' ? state.state.last : 0;
   const full = last === 0 && rejectAboveQuota(env, path);
   if (full) return full;
   const given = toSecretDocument(values);
   if (!generation) return { last, document: given, alterations: [] };
 
-  // Read after the number: when another version comes between the two, the write is found to be late.
-  const reading = anchors.some(isOfVolume) ? await env.secrets.read(path) : undefined;
+  // Read after the version number: when another version is written in between, the write conflicts.
+  const reading = anchors.some(anchor => parseAnchor(anchor)?.to === 'volume')
+    ? await env.secrets.read(path)
+    : undefined;
   if (reading?.kind === 'forbidden') return rejectNamespace(env, path);
   const present: SecretDocument = reading?.kind === 'found' ? reading.document : new Map();
   const kept = [...present].filter(([key]) => generation.keys.includes(key));
@@ -104,51 +96,38 @@ async function planWrite(
   return { last, document: new Map([...given, ...kept, ...generateDocument(due, env.random)]), alterations };
 }
 
-function isOfVolume(anchor: string): boolean {
-  return parseAnchor(anchor)?.to === 'volume';
-}
-
-async function readLastVersion(env: AdmissionEnv, path: CredentialPath): Promise<number | RequestRejection> {
-  const state = await env.secrets.state(path);
-  if (state.kind === 'forbidden') return rejectNamespace(env, path);
-  return state.kind === 'found' ? state.state.last : 0;
-}
-
-/** Whether the tenant may have no credential more. Only those in the platform's own store are counted. */
+/** Rejects a new credential above the quota. Only those in the platform's own store are counted. */
 function rejectAboveQuota(env: AdmissionEnv, { tenant, label }: CredentialPath): RequestRejection | undefined {
   const { secrets: limit } = readQuotas(env, tenant);
   if (limit === undefined || env.usage.of(tenant).secrets < limit) return undefined;
   return rejectRequest('quota_reached', 'resource', label, { kind: 'secrets', limit });
 }
 
-function pathView({ namespace, label }: CredentialPath) {
-  return { namespace, resource: label, path: `${namespace}/${label}` };
+/** The public part of a credential: the names of its keys, and how often it was written. */
+function toSecretView({ namespace, label }: CredentialPath, document: SecretDocument, version: number) {
+  return { namespace, resource: label, path: `${namespace}/${label}`, keys: [...document.keys()].sort(), version };
 }
 
-/** What may be said of a credential: which keys it has, and how often it was written. */
-function toSecretView(path: CredentialPath, document: SecretDocument, version: number) {
-  return { ...pathView(path), keys: [...document.keys()].sort(), version };
-}
-
-/** The write was made and stands; that it cannot be announced must not make it look undone. */
+/** The secret is written: failing to store its event must not make the request look failed. */
 async function recordEvent(
   env: AdmissionEnv,
   { tenant, caller, requestId }: ApiCall,
   path: CredentialPath,
   version: number,
 ): Promise<void> {
+  const name = formatVaultPath(path);
   try {
     const event = await env.events.put({
       type: 'secret.written',
       tenant,
-      subject: { kind: 'Secret', name: formatVaultPath(path), id: formatVaultPath(path) },
+      subject: { kind: 'Secret', name, id: name },
       reason: 'written',
-      message: `secret ${formatVaultPath(path)} was written`,
+      message: `secret ${name} was written`,
       data: { version, by: caller.id },
     });
     await env.store.commit({ guards: [{ key: event.key, at: 0 }], puts: [event], deletes: [] });
   } catch {
-    env.log.warn('event of a written secret was not stored', { requestId, tenant, key: formatVaultPath(path) });
+    env.log.warn('event of a written secret was not stored', { requestId, tenant, key: name });
   }
 }
 
@@ -175,14 +154,14 @@ async function deleteOnce(
   const guards = guardConflictKeys(env.cache, conflictKeys);
   const users = listSecretUserNames(env.cache, tenant, formatVaultPath(path));
   if (users.length > 0) return rejectRequest('secret_in_use', 'resource', path.label, { users });
-  const refused = refuseWhileRotating(env.cache, path);
+  const refused = rejectWhileRotating(env.cache, path);
   if (refused) return refused;
   const state = await env.secrets.state(path);
   if (state.kind !== 'found') return rejectRequest('resource_not_found', 'resource', path.label);
 
   const view = { namespace: path.namespace, resource: path.label, path: formatVaultPath(path) };
   if (isDryRun) return replyDryRun({ before: view });
-  const puts = putConflictKeys(conflictKeys, requestId, await env.eventLeases.current());
+  const puts = await putConflictKeys(env.eventLeases, conflictKeys, requestId);
   if (!(await env.store.commit({ guards, puts, deletes: [] })).stored) return undefined;
   await env.secrets.delete(path);
   return replyJson(200, { ...view, alterations: [], warnings: [] });

@@ -39,7 +39,7 @@ describe('quotas', () => {
   const codes = ({ body }: { body: Record<string, unknown> }) =>
     (body['warnings'] as { code: string; field: string }[]).map(({ code, field }) => `${code} ${field}`);
 
-  it('are as configured, and say what is taken', async () => {
+  it('are as configured, and show how much is used', async () => {
     await run(0);
     expect(await kind('containers')).to.deep.equal({ limit: 3, used: 1, set: 'configuration' });
     expect(await kind('cpu')).to.deep.equal({ limit: null, used: 500, set: 'configuration' });
@@ -47,7 +47,7 @@ describe('quotas', () => {
     expect(await kind('secrets')).to.include({ limit: null });
   });
 
-  it('are set for one tenant by the platform only, outright', async () => {
+  it('are set for one tenant by administrators only, and replace those set before', async () => {
     expect((await set({ containers: 5 }, a)).body['code']).to.equal('auth_forbidden');
     const answer = await set({ containers: 5, deployments: null });
 
@@ -69,14 +69,14 @@ describe('quotas', () => {
     });
   }
 
-  it('of another tenant are as good as absent', async () => {
+  it('of another tenant are answered like quotas of a tenant that does not exist', async () => {
     const absent = '0b5c3a52-8d0e-4a53-9d0c-4f3c6b6f2a10';
     expect((await read(b, lab.a)).body['code']).to.equal('resource_not_found');
     expect((await read(b, absent)).body['code']).to.equal('resource_not_found');
     expect((await set({}, platform, absent)).body['code']).to.equal('resource_not_found');
   });
 
-  it('that are reached store a deployment all the same, with a warning', async () => {
+  it('that are reached do not refuse a deployment: it is stored with a warning', async () => {
     await Promise.all([run(0), run(1)]);
     expect(codes(await make('web', 1))).to.deep.equal([]);
     const beyond = await make('db', 2);
@@ -98,7 +98,7 @@ describe('quotas', () => {
     });
   };
 
-  it('of secrets stop one more from being written, not a new version of one that is there', async () => {
+  it('of secrets refuse a new secret, and accept a new version of an existing one', async () => {
     const write = (name: string, query = '') =>
       lab.ask('PUT', `/api/v1/secrets/deployments/${name}${query}`, { token: a, body: { values: { key: 'x' } } });
     await set({ secrets: 1 });
@@ -116,7 +116,7 @@ describe('quotas', () => {
     expect((await write('two')).status).to.equal(201);
   });
 
-  it('of nodes stop one more from joining, not one that is there', async () => {
+  it('of nodes refuse a new node, and accept another enrolment of an existing one', async () => {
     expect((await enrol('one')).status).to.equal(201);
     const second = await enrol('two');
     expect([second.status, second.body['code']]).to.deep.equal([409, 'quota_reached']);
@@ -125,7 +125,7 @@ describe('quotas', () => {
     expect((await enrol('two')).status).to.equal(201);
   });
 
-  it('of nodes hold for many that join at once, at several servers', async () => {
+  it('of nodes hold when many nodes join at once, at several servers', async () => {
     const { store, keyring } = lab;
     const other = await new ApiLab({ store, keyring }).start();
     await set({ nodes: 5 });
