@@ -74,7 +74,7 @@ describe('leadership', () => {
     store = new MemoryStore({ clock });
   });
 
-  it('has one leader, who stays, and says who it is', async () => {
+  it('has one stable leader and names it', async () => {
     const [a, b] = [new Candidate('a', store, clock), new Candidate('b', store, clock)];
     await clock.pass(120_000);
 

@@ -16,13 +16,13 @@ describe('untilReachable', () => {
     };
   };
 
-  it('tries again while the store cannot be reached', async () => {
+  it('retries while the store cannot be reached', async () => {
     const coming = untilReachable(failing(new StoreUnavailableFault('away'), 3), env, new AbortController().signal);
     await clock.pass(3_000);
     expect(await coming).to.equal('done');
   });
 
-  it('does not try again what will never do', async () => {
+  it('does not retry a permanent fault', async () => {
     const refused = new StoreRefusedFault('no');
     const thrown: unknown = await untilReachable(failing(refused, 1), env, new AbortController().signal).catch(
       (fault: unknown) => fault,
@@ -30,7 +30,7 @@ describe('untilReachable', () => {
     expect(thrown).to.equal(refused);
   });
 
-  it('gives up when it is told to', async () => {
+  it('stops when it is aborted', async () => {
     const stop = new AbortController();
     const coming = untilReachable(failing(new StoreUnavailableFault('away'), 1_000), env, stop.signal);
     await clock.pass(2_000);

@@ -42,8 +42,8 @@ function silentStore(): { store: Store; feed: () => WatchHandler; probes: () => 
   return { store, feed: () => feed!, probes: () => probes, revision };
 }
 
-describe('a cache that leaves something out', () => {
-  it('does not keep it, listed or told, and still shows its revision', async () => {
+describe('watch cache with a filter', () => {
+  it('keeps no filtered key from a list or a watch, and still reaches its revision', async () => {
     const { store, feed } = silentStore();
     const cache = new WatchCache({ store, clock: new ManualClock(), log: silentLogger, leavesOut: ['old/'] });
     void cache.run(new AbortController().signal);
@@ -59,8 +59,8 @@ describe('a cache that leaves something out', () => {
   });
 });
 
-describe('a cache that is told something again', () => {
-  it('does not bring a deleted key back to life', async () => {
+describe('watch cache on a replayed event', () => {
+  it('does not restore a deleted key', async () => {
     const { store, feed } = silentStore();
     const cache = new WatchCache({ store, clock: new ManualClock(), log: silentLogger });
     void cache.run(new AbortController().signal);
@@ -94,7 +94,7 @@ describe('watch cache', () => {
   });
   afterEach(() => stop.abort());
 
-  it('shows what was stored before a barrier was asked for', async () => {
+  it('shows what was stored before the barrier was requested', async () => {
     await create(store, 'things/t1/b', {});
     expect(cache.get('things/t1/b')).to.equal(undefined);
     await cache.barrier();
@@ -129,7 +129,7 @@ describe('watch cache', () => {
     expect(cache.by('by-node', 'n2').map(({ key }) => key)).to.deep.equal(['things/t1/a']);
   });
 
-  it('tells every change with what was there before, then that the revision is complete', async () => {
+  it('delivers every change with the previous value, then the end of the revision', async () => {
     const told: unknown[] = [];
     cache.subscribe(({ key, entry: now, previous }) =>
       told.push([key, now && value(now), previous && value(previous)]),
@@ -147,7 +147,7 @@ describe('watch cache', () => {
     ]);
   });
 
-  it('goes on when a listener or a derivation throws', async () => {
+  it('continues when a listener or a derivation throws', async () => {
     cache.defineIndex('broken', 'things/', one => [value<{ deep: { er: string } }>(one).deep.er]);
     cache.subscribe(() => {
       throw new Error('a listener that fails');
@@ -159,7 +159,7 @@ describe('watch cache', () => {
     expect(told).to.deep.equal(['things/t1/b']);
   });
 
-  it('tells a reset as the changes that it amounts to', async () => {
+  it('delivers a reset as the changes that it amounts to', async () => {
     const silent = silentStore();
     const other = new WatchCache({ store: silent.store, clock, log: silentLogger });
     void other.run(stop.signal);
@@ -218,7 +218,7 @@ describe('watch cache', () => {
   });
 
   describe('barrier', () => {
-    it('shares a probe among those who ask together, but none that is under way', async () => {
+    it('shares a probe among concurrent callers, but not one that is under way', async () => {
       const { store: probed, feed, probes } = silentStore();
       const other = new WatchCache({ store: probed, clock, log: silentLogger });
       void other.run(stop.signal);

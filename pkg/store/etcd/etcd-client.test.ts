@@ -65,7 +65,7 @@ describe('client of etcd', () => {
     server.close();
   });
 
-  it('takes another connection after a failure, with one endpoint too: several members may stand behind it', async () => {
+  it('opens another connection after a failure, even with one endpoint, which may be a load balancer', async () => {
     react = (stream, _, session) => (session === 1 ? fail(stream, 14, 'no leader') : answer(stream, rangeAnswer(3)));
     const first = await client.callOnce('KV/Range', Buffer.alloc(5)).catch((thrown: unknown) => thrown);
     expect(first).to.be.instanceOf(AnswerLostFault);
@@ -73,12 +73,12 @@ describe('client of etcd', () => {
     expect(sessions).to.equal(2);
   });
 
-  it('sends a request again that etcd refused to take, be it a write', async () => {
+  it('repeats a request that etcd refused before running it, also a write', async () => {
     react = (stream, call) => (call === 1 ? stream.close(NGHTTP2_REFUSED_STREAM) : answer(stream, rangeAnswer(3)));
     expect(await client.callOnce('KV/Txn', Buffer.alloc(5))).to.be.instanceOf(Buffer);
   });
 
-  it('warns once of why a member cannot be reached, and says so in the fault', async () => {
+  it('warns once why a member cannot be reached, and names the reason in the fault', async () => {
     const closed = 'http://127.0.0.1:1';
     const unreachable = open([closed]);
     const fault = await unreachable.callOnce('KV/Range', Buffer.alloc(5)).catch((thrown: unknown) => thrown);
@@ -89,7 +89,7 @@ describe('client of etcd', () => {
     expect(warnings[0]).to.contain('ECONNREFUSED');
   });
 
-  it('tries again what etcd does not permit: an operator mends that', () => {
+  it('retries a request that etcd denies, because an operator can fix permissions', () => {
     for (const status of [7, 16]) expect(toFault(status, 'permission denied').retriable).to.equal(true);
   });
 

@@ -45,17 +45,17 @@ describe('a connection to etcd', () => {
     await new Promise(resolve => setTimeout(resolve, 50));
   }
 
-  it('is given up when nothing at all comes back', async () => {
+  it('is closed when no bytes arrive', async () => {
     await unanswered(() => undefined);
     expect(connection.usable).to.equal(false);
   });
 
-  it('is kept while something comes, be it not the answer to a ping', async () => {
+  it('stays open while any bytes arrive, even without an answer to a ping', async () => {
     await unanswered(() => peer.write(PING));
     expect(connection.usable).to.equal(true);
   });
 
-  it('knows that a call was not carried out when the server goes away before it took it', async () => {
+  it('reports a call as not run when the server goes away before it accepts the stream', async () => {
     const outcome = connection.call('/any', Buffer.alloc(0), 60_000).catch((thrown: unknown) => thrown);
     await new Promise(resolve => setTimeout(resolve, 50));
     peer.write(GO_AWAY);

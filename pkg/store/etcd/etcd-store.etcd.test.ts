@@ -27,7 +27,7 @@ describe('EtcdStore', () => {
 
   storeContract('etcd', () => subject);
 
-  it('says at once which etcd it speaks to, and warns of one with known defects', async () => {
+  it('logs the version of etcd when it connects, and warns of a version with known defects', async () => {
     const lines: [level: string, fields: LogFields | undefined][] = [];
     const log: Logger = {
       ...silentLogger,

@@ -49,7 +49,7 @@ describe('following etcd through faults', () => {
     return { watch, careless };
   }
 
-  it('tells the whole state again when the store was wiped and filled past where it was', async () => {
+  it('sends a new snapshot when the store was wiped and refilled beyond the last revision', async () => {
     const watch = RecordingWatch.follow(lab.proxied());
     await watch.synced();
     await createEach(lab.direct(), ['old']);
@@ -129,7 +129,7 @@ describe('following etcd through faults', () => {
     await Promise.all([watch.stop(), careless.stop()]);
   });
 
-  it('tells all that happened at one revision together, however etcd cuts up a large backlog', async () => {
+  it('delivers all events of one revision together, however etcd splits a large backlog', async () => {
     const { watch, careless } = await followedThenCut();
     const direct = lab.direct();
     const [revisions, each] = [8, 10];
@@ -145,7 +145,7 @@ describe('following etcd through faults', () => {
     await Promise.all([watch.stop(), careless.stop()]);
   });
 
-  it('tells the whole state again when history was compacted while it was away', async () => {
+  it('sends a new snapshot when history was compacted while it was disconnected', async () => {
     const direct = lab.direct();
     await createEach(direct, ['stays', 'goes']);
     const { watch, careless } = await followedThenCut();
@@ -164,7 +164,7 @@ describe('following etcd through faults', () => {
     await Promise.all([watch.stop(), careless.stop()]);
   });
 
-  it('notices a black hole, and goes on where it was', async () => {
+  it('detects a connection that swallows packets, and resumes at its revision', async () => {
     const watch = RecordingWatch.follow(lab.proxied({ livenessMs: 300 }));
     await watch.synced();
     lab.proxy.mode = 'blackhole';
@@ -180,7 +180,7 @@ describe('following etcd through faults', () => {
     await watch.stop();
   });
 
-  it('goes on after the server was frozen', async () => {
+  it('resumes after the server was frozen', async () => {
     const watch = RecordingWatch.follow(lab.direct({ livenessMs: 300, callDeadlineMs: 1_000 }));
     await watch.synced();
     lab.etcd.freeze();
@@ -227,7 +227,7 @@ describe('following etcd through faults', () => {
     await watch.stop();
   });
 
-  it('does not tell the state again while comparisons agree', async () => {
+  it('sends no new snapshot while comparisons agree', async () => {
     const store = lab.direct({ compareEveryMs: 20 });
     const watch = RecordingWatch.follow(store);
     await watch.synced();

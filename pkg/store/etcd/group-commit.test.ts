@@ -121,7 +121,7 @@ describe('group commit', () => {
     );
   });
 
-  it('would not, if changes that meet could travel together', async () => {
+  it('gives other verdicts when conflicting changes share a batch', async () => {
     const careless = () => ({ fits: () => true, note: () => undefined });
     const found = await fc.check(
       fc.asyncProperty(history, given => agreesWithSerial(given, careless)),
@@ -130,7 +130,7 @@ describe('group commit', () => {
     expect(found.failed).to.equal(true);
   });
 
-  it('sends what came together in one batch, and at most two batches at a time', async () => {
+  it('sends concurrent changes in one batch, and at most two batches at a time', async () => {
     const { group, flights } = held();
     const first = ['a', 'b'].map(key => group.commit(create(key)));
     await turns(1);
@@ -149,7 +149,7 @@ describe('group commit', () => {
     await Promise.all([...first, third]);
   });
 
-  it('sends a batch that is worth it before the turn is over, and what is left in one that is not too small', async () => {
+  it('sends a full batch at once, and the rest in a batch that is not too small', async () => {
     const { group, flights } = held();
     for (let n = 0; n < 16; n++) void group.commit(create(`a${n}`));
     expect(flights.map(({ batch }) => batch.length)).to.deep.equal([16]);
@@ -158,7 +158,7 @@ describe('group commit', () => {
     expect(flights.map(({ batch }) => batch.length)).to.deep.equal([16, 7]);
   });
 
-  it('divides what waits among the batches that may go', async () => {
+  it('divides waiting changes among the batches that may be sent', async () => {
     const { group, flights } = held({ limits: { worthwhile: 4 } });
     const waits = create('a');
     for (const change of [waits, create('b'), create('c'), create('d')]) void group.commit(change);
@@ -198,7 +198,7 @@ describe('group commit', () => {
     });
   }
 
-  it('gives up what has waited too long, and never sends it', async () => {
+  it('fails a change that has waited too long, and never sends it', async () => {
     const clock = new ManualClock();
     const { group, flights } = held({ clock, waitAtMostMs: 5_000, limits: { flights: 1 } });
     const first = group.commit(create('a'));
@@ -215,7 +215,7 @@ describe('group commit', () => {
     expect(flights).to.have.length(2);
   });
 
-  it('sends a refused batch again one by one, so that only the guilty change fails', async () => {
+  it('sends a refused batch again one by one, so that only the faulty change fails', async () => {
     const etcd = new ModelEtcd();
     const batches: number[] = [];
     const group = new GroupCommit({

@@ -50,7 +50,7 @@ describe('leadership on etcd through faults', () => {
   });
   after(() => lab.stop());
 
-  it('never has two who believe they lead when the leader disappears into a black hole', async () => {
+  it('never has two leaders when the packets of the leader are dropped', async () => {
     const watch = new RecordingWatch();
     const [reached, cut] = [lab.direct(), lab.proxied({ callDeadlineMs: 500, settleWithinMs: 500 })];
     const a = campaign(cut, 'a');

@@ -24,13 +24,13 @@ describe('protocol buffers', () => {
     );
   });
 
-  it('steps over fields that it does not know', () => {
+  it('skips unknown fields', () => {
     // 3: fixed64, 4: fixed32, 5: bytes, 6: number, then the version as field 2
     const unknown = [0x19, ...Array<number>(8).fill(1), 0x25, 1, 1, 1, 1, 0x2a, 2, 9, 9, 0x30, 0x96, 0x01];
     expect(decodeVersion(Buffer.from([...unknown, 0x12, 3, 0x33, 0x2e, 0x35]))).to.equal('3.5');
   });
 
-  it('takes no answer for whole that is cut off, at any byte', () => {
+  it('rejects an answer that is truncated at any byte', () => {
     const writer = new BackWriter(64);
     writer.bytes(0x12, 'entry');
     const frame = writer.frame();
@@ -57,7 +57,7 @@ describe('protocol buffers', () => {
     );
   });
 
-  it('does not take a compressed message for one', () => {
+  it('rejects a compressed message', () => {
     expect(() => new Unframer().take(Buffer.from([1, 0, 0, 0, 0]))).to.throw(RangeError);
   });
 

@@ -65,7 +65,7 @@ describe('etcd over TLS with a client certificate', () => {
     await store.close();
   });
 
-  it('does not talk to a server that it has no reason to trust', async () => {
+  it('refuses a server whose certificate it does not trust', async () => {
     const store = new EtcdStore({ endpoints: [endpoint], prefix: '/tls/', callDeadlineMs: 500 });
     const fault = await store.get('a').catch((thrown: unknown) => thrown);
     expect(fault).to.be.instanceOf(StoreUnavailableFault);

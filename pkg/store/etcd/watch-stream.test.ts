@@ -89,7 +89,7 @@ describe('watch of etcd', () => {
     await stop();
   });
 
-  it('goes on with a member that is behind the others', async () => {
+  it('continues with a member that lags behind the others', async () => {
     const { say, told, end, stop } = watch(10, async () => 14);
     await say(response(7, { created: true }));
     await say(response(12, { events: [12] }));
@@ -98,13 +98,13 @@ describe('watch of etcd', () => {
     await stop();
   });
 
-  it('ends when the store itself has gone back', async () => {
+  it('ends when an older state of the store was restored', async () => {
     const { say, end } = watch(10, async () => 7);
     await say(response(7, { created: true }));
     expect(end()).to.equal('discontinued');
   });
 
-  it('ends, to be tried again, when it cannot be found out whether the store has gone back', async () => {
+  it('ends, to be retried, when it is unknown whether an older state was restored', async () => {
     const { say, end } = watch(10, () => Promise.reject(new Error('no quorum')));
     await say(response(7, { created: true }));
     expect(end()).to.equal('lost');

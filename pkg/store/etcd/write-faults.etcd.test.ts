@@ -54,7 +54,7 @@ describe('writing to etcd through faults', () => {
     expect(verdict).to.deep.equal({ stored: true, revision: entry.revision });
   });
 
-  it('etcd3 by itself says of the same create that it was refused', async () => {
+  it('etcd3 alone reports the same create as refused', async () => {
     const etcd3 = new Etcd3({ hosts: lab.proxy.endpoint });
     const key = `${lab.prefix}a`;
     await etcd3.get(key);
@@ -75,7 +75,7 @@ describe('writing to etcd through faults', () => {
     expect(verdicts.map(({ stored }) => stored)).to.deep.equal([true, false, true]);
   });
 
-  it('does not bring back what was stored, lost its answer, and was deleted meanwhile', async () => {
+  it('does not recreate an object whose answer was lost and which was deleted meanwhile', async () => {
     const [store, direct] = [lab.proxied(), lab.direct()];
     await store.revision();
     loseNextAnswer('refuse');
@@ -89,7 +89,7 @@ describe('writing to etcd through faults', () => {
     expect(await direct.get('a')).to.equal(undefined);
   });
 
-  it('makes sure that a change which arrives late is not made any more', async () => {
+  it('prevents a change that arrives late', async () => {
     const [store, direct] = [lab.proxied({ callDeadlineMs: 200 }), lab.direct()];
     await store.revision();
     lab.proxy.mode = 'hold';
@@ -117,7 +117,7 @@ describe('writing to etcd through faults', () => {
     expect(entry.created).to.equal(entry.revision);
   });
 
-  it('counts right when the server is frozen again and again with changes in its buffers', async () => {
+  it('counts correctly while the server is frozen repeatedly with changes in its buffers', async () => {
     const store = lab.direct({ callDeadlineMs: 150, settleWithinMs: 5_000 });
     await create(store, 'counter', { n: 0 });
     let counted = 0;
@@ -163,7 +163,7 @@ describe('writing to etcd through faults', () => {
     await hanging;
   });
 
-  it('says that the outcome is unknown when it cannot be found out', async () => {
+  it('reports an unknown outcome when it cannot be settled', async () => {
     const store = lab.proxied({ callDeadlineMs: 300, settleWithinMs: 600 });
     await store.revision();
     loseNextAnswer('refuse');
@@ -204,7 +204,7 @@ describe('writing to etcd through faults', () => {
     await feed.stop();
   });
 
-  it('lists more than 4 MiB, which etcd3 by itself does not', async () => {
+  it('lists more than 4 MiB, which etcd3 alone does not', async () => {
     const store = lab.direct();
     await Promise.all(Array.from({ length: 1_000 }, (_, n) => create(store, `big/${n}`, 'x'.repeat(6_000))));
     const { entries } = await store.list('big/');
@@ -216,7 +216,7 @@ describe('writing to etcd through faults', () => {
     etcd3.close();
   });
 
-  it('goes to the next member when one cannot be reached', async () => {
+  it('uses the next member when one cannot be reached', async () => {
     const store = lab.direct({ endpoints: ['http://127.0.0.1:1', lab.proxy.endpoint, lab.etcd.endpoint] });
     expect((await create(store, 'a', {})).stored).to.equal(true);
     lab.proxy.mode = 'refuse';
