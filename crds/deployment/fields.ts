@@ -4,13 +4,14 @@ import {
   createCompletion,
   createValidator,
   type Field,
+  labelsSchema,
   listFieldRules,
+  nodeReferenceSchema,
   toFieldSchema,
   type Validator,
 } from '../rule/index.js';
 import {
   labelsRules,
-  labelsSchema,
   networksRules,
   networksSchema,
   residencyLabelRules,
@@ -28,7 +29,6 @@ import {
   kindRules,
   kindSchema,
   nodeIdRules,
-  nodeIdSchema,
   portsRules,
   portsSchema,
   replicasRules,
@@ -58,7 +58,13 @@ export const deploymentFields = {
   entrypoint,
   command,
   ports: { schema: portsSchema, isSupported: true, rules: [portsRules], complete: completePorts, partOf: 'template' },
-  nodeId: { schema: nodeIdSchema, isSupported: true, rules: [nodeIdRules], complete: completeNodeId, partOf: 'hash' },
+  nodeId: {
+    schema: nodeReferenceSchema,
+    isSupported: true,
+    rules: [nodeIdRules],
+    complete: completeNodeId,
+    partOf: 'hash',
+  },
   healthCheck: {
     schema: healthCheckSchema,
     isSupported: true,

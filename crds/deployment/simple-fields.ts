@@ -47,12 +47,6 @@ export const secretsVersionRules: FieldRules<DeploymentContext> = {
   present: [versionNotNegative],
 };
 
-export const nodeIdSchema = Type.String({
-  minLength: 1,
-  maxLength: 128,
-  ...annotate({ 'x-expected': 'the id or the name of a node' }),
-});
-
 /** Most node names that a refusal lists. */
 const LISTED = 20;
 

@@ -8,6 +8,7 @@ import {
   createValidator,
   type Field,
   listFieldRules,
+  nodeReferenceSchema,
   recordAlterations,
   rule,
   toFieldSchema,
@@ -65,11 +66,7 @@ export const jobFields = {
   entrypoint,
   command,
   nodeId: {
-    schema: Type.String({
-      minLength: 1,
-      maxLength: 128,
-      ...annotate({ 'x-expected': 'the id or the name of a node' }),
-    }),
+    schema: nodeReferenceSchema,
     isSupported: true,
     rules: [{ field: 'nodeId', present: [nodesAreKnown, nodeExists] }],
     complete: (sent: string, announce, { facts }: WorkloadCompletion) => {

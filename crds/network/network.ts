@@ -6,8 +6,10 @@ import {
   annotate,
   recordAlterations,
   createValidator,
+  dnsLabelSchema,
   type FieldRules,
-  mapSchema,
+  labelsSchema,
+  nodeReferenceSchema,
   toRefusal,
   rule,
 } from '../rule/index.js';
@@ -34,27 +36,16 @@ export interface NetworkFacts {
   readonly nodes: 'unreadable' | readonly { readonly id: string; readonly name: string }[];
 }
 
-const LABELS_MAX = 64;
 const LISTED = 20;
 
 /** `POST /api/v1/networks`. */
 export const networkSchema = Type.Object(
   {
-    name: Type.String({
-      maxLength: 63,
-      pattern: '^[a-z](?:[a-z0-9-]*[a-z0-9])?$',
-      ...annotate({ 'x-expected': 'lowercase letters, digits and inner hyphens, starting with a letter, at most 63' }),
-    }),
+    name: dnsLabelSchema,
     driver: Type.Optional(Type.Literal('bridge', annotate({ 'x-reject': 'network_option_unsupported_on_agent' }))),
-    labels: Type.Optional(
-      mapSchema(Type.String({ maxLength: 1024, ...annotate({ 'x-reject': 'label_invalid' }) }), {
-        maxProperties: LABELS_MAX,
-      }),
-    ),
+    labels: Type.Optional(labelsSchema),
     internal: Type.Optional(Type.Boolean()),
-    nodeId: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 128, ...annotate({ 'x-expected': 'the id or the name of a node' }) }),
-    ),
+    nodeId: Type.Optional(nodeReferenceSchema),
   },
   { additionalProperties: false, ...annotate({ 'x-unknown': 'network_option_unsupported_on_agent' }) },
 );

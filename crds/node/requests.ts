@@ -1,14 +1,15 @@
 import { type Static, Type } from 'typebox';
 
-import { DNS_LABEL_MAX, FieldPath, isLabelKey, isLabelValue } from '../grammar/index.js';
+import { FieldPath, isLabelKey, isLabelValue } from '../grammar/index.js';
 import { reject, type Rejections } from '../rejections/index.js';
 import {
   type Alteration,
   annotate,
   type CheckResult,
   createBodyCheck,
+  dnsLabelSchema,
   type FieldRules,
-  mapSchema,
+  labelsSchema,
   rule,
   toRefusal,
 } from '../rule/index.js';
@@ -45,7 +46,6 @@ export function clampCapacity(capacity: Capacity): {
   return { capacity: clamped, alterations };
 }
 
-const LABELS_MAX = 64;
 const PREFIX = 'mooring.io/';
 const COUNTRY = `${PREFIX}country`;
 
@@ -53,13 +53,6 @@ const COUNTRY = `${PREFIX}country`;
 const OWN: ReadonlySet<string> = new Set([COUNTRY, `${PREFIX}geo-region`]);
 
 type Labels = Readonly<Record<string, string>>;
-
-export const nodeLabelsSchema = mapSchema(
-  Type.String({ maxLength: 1024, ...annotate({ 'x-reject': 'label_invalid' }) }),
-  {
-    maxProperties: LABELS_MAX,
-  },
-);
 
 function isReserved(key: string): boolean {
   const plain = key.toLowerCase();
@@ -105,12 +98,6 @@ export function normalizeLabels(labels: Labels): {
   return { labels: Object.fromEntries(kept), alterations };
 }
 
-const nodeName = Type.String({
-  maxLength: DNS_LABEL_MAX,
-  pattern: '^[a-z](?:[a-z0-9-]*[a-z0-9])?$',
-  ...annotate({ 'x-expected': 'lowercase letters, digits and inner hyphens, starting with a letter, at most 63' }),
-});
-
 const agentVersion = Type.String({
   pattern: '^[0-9A-Za-z.+-]{1,64}$',
   ...annotate({ 'x-expected': 'a version such as 0.1.0' }),
@@ -130,8 +117,8 @@ const proof = Type.String({
 /** `POST /api/v1/nodes`. */
 export const enrolmentSchema = Type.Object(
   {
-    nodeName,
-    labels: nodeLabelsSchema,
+    nodeName: dnsLabelSchema,
+    labels: labelsSchema,
     capacity: capacitySchema,
     publicKey,
     agentVersion,
@@ -143,7 +130,7 @@ export const enrolmentSchema = Type.Object(
 
 /** `POST /agent/v1/heartbeat`. */
 export const heartbeatSchema = Type.Object(
-  { labels: nodeLabelsSchema, capacity: capacitySchema, agentVersion, controlPlane: Type.Optional(Type.Boolean()) },
+  { labels: labelsSchema, capacity: capacitySchema, agentVersion, controlPlane: Type.Optional(Type.Boolean()) },
   { additionalProperties: false },
 );
 
@@ -159,7 +146,7 @@ export const renewalSchema = Type.Object(
 
 /** `POST /api/v1/nodes/join-tokens`. */
 export const joinTokenRequestSchema = Type.Object(
-  { nodeName: Type.Optional(nodeName) },
+  { nodeName: Type.Optional(dnsLabelSchema) },
   { additionalProperties: false },
 );
 

@@ -1,5 +1,6 @@
 import { type Static, type TSchema, type TUnsafe, Type } from 'typebox';
 
+import { DNS_LABEL_MAX } from '../grammar/index.js';
 import type { PlainCode } from '../rejections/index.js';
 
 /** What a schema may say beside its shape. ajv is told to leave these words alone. */
@@ -50,3 +51,22 @@ export function mapSchema<Value extends TSchema>(
 ): TUnsafe<Record<string, Static<Value>>> {
   return Type.Unsafe<Record<string, Static<Value>>>({ type: 'object', additionalProperties: value, ...options });
 }
+
+/** The name of an object that becomes a DNS label. */
+export const dnsLabelSchema = Type.String({
+  maxLength: DNS_LABEL_MAX,
+  pattern: '^[a-z](?:[a-z0-9-]*[a-z0-9])?$',
+  ...annotate({ 'x-expected': 'lowercase letters, digits and inner hyphens, starting with a letter, at most 63' }),
+});
+
+/** A reference to a node. */
+export const nodeReferenceSchema = Type.String({
+  minLength: 1,
+  maxLength: 128,
+  ...annotate({ 'x-expected': 'the id or the name of a node' }),
+});
+
+/** The labels of an object. */
+export const labelsSchema = mapSchema(Type.String({ maxLength: 1024, ...annotate({ 'x-reject': 'label_invalid' }) }), {
+  maxProperties: 64,
+});

@@ -18,6 +18,6 @@ export type { Alteration, Announce, FieldError, FieldRules, Refuse, Rule, RuleRe
 export { attachFix, fixByRemoval, fixByValue, forEachEntry, forPart, recordAlterations, rule } from './rule.js';
 export type { Field, FieldTable } from './field.js';
 export { createCompletion, listFieldRules, toFieldSchema } from './field.js';
-export { annotate, mapSchema } from './annotations.js';
+export { annotate, dnsLabelSchema, labelsSchema, mapSchema, nodeReferenceSchema } from './annotations.js';
 export type { Admission, CheckResult, Refusal, Validator, WellFormedDocument } from './validator.js';
 export { createBodyCheck, createValidator, toRefusal } from './validator.js';

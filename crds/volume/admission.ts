@@ -13,7 +13,9 @@ import {
   annotate,
   type CheckResult,
   createValidator,
+  dnsLabelSchema,
   type FieldRules,
+  nodeReferenceSchema,
   recordAlterations,
   rule,
   toRefusal,
@@ -44,11 +46,7 @@ const LISTED = 20;
 /** `POST /api/v1/dvm/volumes`. */
 export const volumeSchema = Type.Object(
   {
-    name: Type.String({
-      maxLength: 63,
-      pattern: '^[a-z](?:[a-z0-9-]*[a-z0-9])?$',
-      ...annotate({ 'x-expected': 'lowercase letters, digits and inner hyphens, starting with a letter, at most 63' }),
-    }),
+    name: dnsLabelSchema,
     class: Type.Enum(['ephemeral', 'replicated', 'object'], { type: 'string' }),
     type: Type.Optional(Type.Enum(['volume', 'bind', 'tmpfs'], { type: 'string' })),
     sizeBytes: Type.Integer({
@@ -60,9 +58,7 @@ export const volumeSchema = Type.Object(
       Type.Literal('ReadWriteOnce', { type: 'string', ...annotate({ 'x-expected': 'ReadWriteOnce' }) }),
     ),
     replicas: Type.Optional(Type.Integer({ minimum: 1, maximum: VOLUME_REPLICAS_MAX })),
-    primaryNode: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 128, ...annotate({ 'x-expected': 'the id or the name of a node' }) }),
-    ),
+    primaryNode: Type.Optional(nodeReferenceSchema),
     residency: Type.Optional(residencySchema),
   },
   { additionalProperties: false },
@@ -153,16 +149,7 @@ export interface ReplicaFacts extends VolumeFacts {
 }
 
 /** `POST /api/v1/tenants/{tenant}/volumes/{id}/replicas`. */
-export const volumeReplicaSchema = Type.Object(
-  {
-    node_id: Type.String({
-      minLength: 1,
-      maxLength: 128,
-      ...annotate({ 'x-expected': 'the id or the name of a node' }),
-    }),
-  },
-  { additionalProperties: false },
-);
+export const volumeReplicaSchema = Type.Object({ node_id: nodeReferenceSchema }, { additionalProperties: false });
 
 const volumeIsReplicated = rule('volume_replica_unsupported', (node: unknown, at, refuse, { volume }: ReplicaFacts) =>
   volume.class === 'replicated' ? undefined : refuse(at, node),

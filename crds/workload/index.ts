@@ -22,7 +22,7 @@ export { networksRules, networksSchema, warnImage, WORDS_MAX, wordSchema } from 
 export { GENERATE_KEPT } from './complete.js';
 export type { WorkloadCompletion } from './fields.js';
 export { workloadFields } from './fields.js';
-export { labelsRules, labelsSchema, residencyLabelRules } from './labels.js';
+export { labelsRules, residencyLabelRules } from './labels.js';
 export type { AntiAffinity, LabelConstraint, PlacementSpec } from './placement.js';
 export { warnResidency } from './placement.js';
 export type { SecretReference } from './secrets.js';

@@ -3,15 +3,10 @@ import { Type } from 'typebox';
 import { DNS_LABEL_MAX, isDnsLabelText, isLabelKey, isLabelValue } from '../grammar/index.js';
 import type { PatchStep } from '../rejections/index.js';
 import { isResidencyLabel, parseResidencyLabels } from '../residency/index.js';
-import { annotate, attachFix, type FieldRules, fixByRemoval, mapSchema, rule } from '../rule/index.js';
+import { annotate, attachFix, type FieldRules, fixByRemoval, rule } from '../rule/index.js';
 import type { WorkloadContext as Context } from './context.js';
 
-const LABELS_MAX = 64;
 type Labels = Readonly<Record<string, string>>;
-
-export const labelsSchema = mapSchema(Type.String({ maxLength: 1024, ...annotate({ 'x-reject': 'label_invalid' }) }), {
-  maxProperties: LABELS_MAX,
-});
 
 /** The platform, the engine and the router steer by labels that begin like this. */
 const RESERVED = ['mooring.io/', 'com.docker.', 'traefik.'] as const;
