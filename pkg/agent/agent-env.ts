@@ -18,7 +18,6 @@ export interface AgentEnv {
 /** Default time between SIGTERM and SIGKILL. */
 export const STOP_GRACE_SECONDS = 10;
 
-/** The agent's own configuration. */
 export interface AgentOptions {
   readonly name: string;
   readonly version: string;
@@ -38,7 +37,6 @@ export interface AgentOptions {
   readonly concurrency?: number;
 }
 
-/** The capacity that the node advertises. */
 export async function readCapacity(engine: Engine, { diskBytes = 0 }: AgentOptions): Promise<Capacity> {
   const { cpu, memory } = await engine.facts();
   return { cpu, memory, disk: diskBytes };

@@ -61,7 +61,7 @@ class NodeLab extends DispatcherLab {
   }
 }
 
-describe('an agent', () => {
+describe('agent', () => {
   let lab: NodeLab;
 
   const begin = async (options: Partial<SimulatedEngineOptions> = {}) => {
@@ -75,7 +75,7 @@ describe('an agent', () => {
     lab.stop();
   });
 
-  it('pulls, creates, starts and reports what it is assigned', async () => {
+  it('pulls, creates, starts and reports an assigned replica', async () => {
     await begin();
     await lab.assign(replica());
     await lab.assign(replica({ uid: 'rep_2', slot: 1 }));
@@ -87,7 +87,7 @@ describe('an agent', () => {
     expect(lab.report('rep_1')?.containerId).to.equal(container?.id);
   });
 
-  it('runs a second replica beside a deployment that has its name', async () => {
+  it('runs a second replica beside a deployment of the same container name', async () => {
     await begin();
     await lab.assign(replica({ slot: 1 }));
     await lab.clock.pass(1_000);
@@ -112,7 +112,7 @@ describe('an agent', () => {
     expect(lab.report('rep_1')?.health).to.equal('unhealthy');
   });
 
-  it('stops and removes what retires, and only then says so', async () => {
+  it('stops and removes a retiring replica, and only then reports it removed', async () => {
     await begin();
     await lab.assign(replica());
     await lab.clock.pass(0);
@@ -126,7 +126,7 @@ describe('an agent', () => {
     expect(lab.report('rep_1')?.state).to.equal('removed');
   });
 
-  it('goes quiet when there is nothing to do', async () => {
+  it('makes no call when there is nothing to do', async () => {
     await begin();
     await lab.assign(replica({ template: checked }));
     await lab.clock.pass(10_000);
@@ -136,8 +136,8 @@ describe('an agent', () => {
     expect([lab.engine.changes, await lab.store.revision()]).to.deep.equal([changes, revision]);
   });
 
-  describe('restarted', () => {
-    it('adopts what runs, without touching it', async () => {
+  describe('after a restart', () => {
+    it('adopts running containers without changing them', async () => {
       await begin();
       await lab.assign(replica());
       await lab.clock.pass(0);
@@ -150,7 +150,7 @@ describe('an agent', () => {
       expect(lab.running).to.deep.equal(['web running']);
     });
 
-    it('removes what was dropped while it was away', async () => {
+    it('removes containers whose replicas were dropped meanwhile', async () => {
       await begin();
       await lab.assign(replica());
       await lab.clock.pass(0);
@@ -161,7 +161,7 @@ describe('an agent', () => {
       expect(lab.running).to.deep.equal([]);
     });
 
-    it('removes nothing before the control plane has spoken', async () => {
+    it('removes nothing before the first snapshot', async () => {
       await begin();
       await lab.assign(replica());
       await lab.clock.pass(0);
@@ -178,7 +178,7 @@ describe('an agent', () => {
     });
   });
 
-  describe('whose container ends', () => {
+  describe('when a container exits', () => {
     it('restarts it at once, then with a growing back-off', async () => {
       await begin();
       await lab.assign(replica());
@@ -239,8 +239,8 @@ describe('an agent', () => {
     });
   });
 
-  describe('whose engine', () => {
-    it('is away reports nothing as gone, and catches up when it is back', async () => {
+  describe('when the engine', () => {
+    it('is unreachable, reports nothing as removed, and catches up later', async () => {
       await begin();
       await lab.assign(replica());
       await lab.clock.pass(0);
@@ -254,7 +254,7 @@ describe('an agent', () => {
       expect(lab.report('rep_1')?.state).to.equal('removed');
     });
 
-    it('was restarted starts everything again', async () => {
+    it('was restarted, starts all containers again', async () => {
       await begin();
       await lab.assign(replica());
       await lab.clock.pass(0);
@@ -265,7 +265,7 @@ describe('an agent', () => {
       expect(lab.report('rep_1')).to.include({ state: 'running', restarts: 1 });
     });
 
-    it('creates and then breaks off is looked at before anything is claimed', async () => {
+    it('fails after creating a container, lists before it decides', async () => {
       await begin();
       lab.failure = (operation, when) => {
         if (operation !== 'create' || when !== 'after') return undefined;
@@ -281,7 +281,7 @@ describe('an agent', () => {
       expect(lab.running).to.deep.equal([]);
     });
 
-    it('cannot get the image says why, and tries again', async () => {
+    it('cannot pull the image, reports why and retries', async () => {
       let held = false;
       await begin({ registryHasImage: () => held });
       await lab.assign(replica());
@@ -294,8 +294,8 @@ describe('an agent', () => {
     });
   });
 
-  describe('whose control plane', () => {
-    it('is away keeps its containers running, and reports when it is back', async () => {
+  describe('when the control plane', () => {
+    it('is unreachable, keeps containers running and reports later', async () => {
       await begin();
       await lab.assign(replica());
       await lab.clock.pass(0);
@@ -309,7 +309,7 @@ describe('an agent', () => {
       expect(lab.report('rep_1')).to.include({ state: 'running', restarts: 1 });
     });
 
-    it('has forgotten its report hears it again', async () => {
+    it('has lost a report, sends it again', async () => {
       await begin();
       await lab.assign(replica());
       await lab.clock.pass(0);
@@ -321,7 +321,7 @@ describe('an agent', () => {
       expect(lab.report('rep_1')?.state).to.equal('running');
     });
 
-    it('was restored from an old backup is not followed', async () => {
+    it('was restored from an old backup, does not roll back', async () => {
       await begin();
       await lab.assign(replica({ uid: 'rep_5', generation: 5 }));
       await lab.clock.pass(0);
@@ -357,7 +357,7 @@ describe('an agent', () => {
       return orders;
     };
 
-    it('asks for them when it makes the container, once, with the image at hand', async () => {
+    it('requests them once, when the image is present and the container is created', async () => {
       await begin();
       const orders = watchOrders();
       await lab.keep('web-db', { user: 'shop', password: 'first' });
@@ -368,7 +368,7 @@ describe('an agent', () => {
       expect(orders).to.deep.equal([{ DB_user: 'shop', DB_password: 'first', URL: 'db://shop:first@db' }]);
     });
 
-    it('asks anew after a crash between asking and making', async () => {
+    it('requests them again after a crash before the container was created', async () => {
       await begin();
       const orders = watchOrders();
       await lab.keep('web-db', { user: 'shop', password: 'first' });
@@ -385,7 +385,7 @@ describe('an agent', () => {
       expect(orders.length).to.be.greaterThan(1);
     });
 
-    it('asks with a fresh ticket when a pull has outlasted the first', async () => {
+    it('uses a fresh ticket when the pull took longer than the first was valid', async () => {
       await begin();
       lab.latencyMs = operation => (operation === 'pull' ? 90_000 : 0);
       await lab.keep('web-db', { user: 'shop', password: 'first' });
@@ -395,7 +395,7 @@ describe('an agent', () => {
       expect(lab.running).to.deep.equal(['web running']);
     });
 
-    it('recreates a container that was removed behind its back', async () => {
+    it('recreates a container that was removed by other means', async () => {
       await begin();
       await lab.keep('web-db', { user: 'shop', password: 'first' });
       await lab.assign(secretReplica());

@@ -21,7 +21,6 @@ const WORK_BACKOFF = { firstMs: 250, capMs: 60_000 };
 /** An unreachable control plane is retried soon; one that refuses is retried less and less often. */
 const BEAT_AGAIN = { away: { firstMs: 1_000, capMs: 1_000 }, refused: { firstMs: 1_000, capMs: 30_000 } };
 
-/** The parts of one run of an enrolled agent. */
 interface Run {
   readonly node: NodeIdentity;
   readonly assignments: Assignments;
@@ -62,7 +61,6 @@ export class Agent {
     }
   }
 
-  /** Serves as this node until aborted. */
   async #serve(node: NodeIdentity, signal: AbortSignal): Promise<void> {
     const run = await this.#prepare(node, signal);
     await Promise.all([
@@ -78,12 +76,13 @@ export class Agent {
 
   async #prepare(node: NodeIdentity, signal: AbortSignal): Promise<Run> {
     const { clock, random, link, engine, disk } = this.#env;
-    const send = (reports: Parameters<typeof link.report>[0]['reports']) =>
-      this.#membership.authorised(() => link.report({ reports }));
-
     const assignments = new Assignments();
     const view = new ContainerView(engine, node.id);
-    const outbox = new Outbox(this.#env, send, signal);
+    const outbox = new Outbox(
+      this.#env,
+      reports => this.#membership.authorised(() => link.report({ reports })),
+      signal,
+    );
     const history = await RestartHistory.load(clock, disk);
     const dial = new Redial(clock, signal);
     const worker = new ReplicaWorker(this.#env, this.#options, {
@@ -125,7 +124,6 @@ export class Agent {
     }
   }
 
-  /** Follows the assignment stream, and reconnects whenever it breaks. */
   async #followAssignments(run: Run): Promise<void> {
     const { link, clock, random, log } = this.#env;
     for (let failures = 0; !run.signal.aborted; ) {

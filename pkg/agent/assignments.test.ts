@@ -25,15 +25,15 @@ describe('assignments', () => {
     return assignments.wanted('old');
   };
 
-  it('do not turn a slot back whose newer container is there', () => {
+  it('do not roll back a slot that has a newer container', () => {
     expect(afterwards([replica('new', 2)])).to.equal('outdated');
   });
 
-  it('forget a slot of which nothing is wanted and nothing is there', () => {
+  it('forget a slot without assignment and container', () => {
     expect(afterwards([])).to.equal('run');
   });
 
-  it('remember a slot that is wanted, whatever is there', () => {
+  it('remember an assigned slot, with or without a container', () => {
     const assignments = new Assignments();
     assignments.replaceAll([replica('new', 2)]);
     assignments.witness([]);

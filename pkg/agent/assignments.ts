@@ -31,7 +31,6 @@ export class Assignments {
     return this.#wanted.get(uid);
   }
 
-  /** Replaces everything. */
   replaceAll(replicas: readonly Replica[], tickets: Readonly<Record<string, string>> = {}): void {
     const before = this.#wanted;
     this.#tickets = new Map(Object.entries(tickets));

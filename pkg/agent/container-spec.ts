@@ -12,7 +12,6 @@ function containerName({ deployment, slot, uid }: Replica, { prefix, others }: C
   return isTaken ? `${name}.${uid}` : name;
 }
 
-/** What a container spec needs besides the replica. */
 export interface ContainerSpecInput {
   readonly nodeId: string;
   readonly prefix: string;
@@ -25,6 +24,7 @@ export interface ContainerSpecInput {
 export function buildContainerSpec(replica: Replica, parts: ContainerSpecInput): ContainerSpec {
   const { nodeId, secrets } = parts;
   const { image, entrypoint, command, environment = {}, healthCheck, ports = [] } = replica.template;
+  const { tenant, deployment, deploymentUid, uid, slot, generation, templateHash } = replica;
   return {
     name: containerName(replica, parts),
     image,
@@ -34,17 +34,8 @@ export function buildContainerSpec(replica: Replica, parts: ContainerSpecInput):
     secrets,
     ...(healthCheck ? { healthCheck } : {}),
     ports,
-    network: `mooring-${replica.tenant}`,
-    alias: replica.deployment,
-    owner: {
-      nodeId,
-      tenant: replica.tenant,
-      deployment: replica.deployment,
-      deploymentUid: replica.deploymentUid,
-      replica: replica.uid,
-      slot: replica.slot,
-      generation: replica.generation,
-      templateHash: replica.templateHash,
-    },
+    network: `mooring-${tenant}`,
+    alias: deployment,
+    owner: { nodeId, tenant, deployment, deploymentUid, replica: uid, slot, generation, templateHash },
   };
 }

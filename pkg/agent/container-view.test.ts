@@ -40,7 +40,7 @@ describe('ContainerView', () => {
     view = new ContainerView(engine, 'node_1');
   });
 
-  it('knows nothing until there has been a list', async () => {
+  it('knows nothing before the first list', async () => {
     expect(view.isListed).to.equal(false);
     listing = Promise.reject(new EngineUnreachableFault('away'));
     await view.relist().catch(() => undefined);
@@ -52,14 +52,14 @@ describe('ContainerView', () => {
     expect(view.get('a')?.id).to.equal('c-a');
   });
 
-  it('forgets what a list does not show any more', async () => {
+  it('forgets containers that a list no longer shows', async () => {
     view.set('a', container('a'));
     await view.relist();
 
     expect(view.get('a')).to.equal(undefined);
   });
 
-  it('trusts what was done since a list was asked for more than the list', async () => {
+  it('prefers changes made after a list was requested to that list', async () => {
     view.set('old', container('old'));
     let arrive: (seen: readonly ContainerStatus[]) => void = () => undefined;
     listing = new Promise(resolve => (arrive = resolve));
@@ -82,7 +82,7 @@ describe('ContainerView', () => {
     expect(lists).to.equal(1);
   });
 
-  it('looks at one container after an event about it', async () => {
+  it('inspects one container after its event', async () => {
     view.set('a', container('a'));
     found = container('a', 'exited');
     view.markChanged('a');

@@ -52,6 +52,10 @@ export class ContainerView {
   set(uid: string, container: ContainerStatus | undefined): void {
     this.#steps++;
     this.#setAt.set(uid, this.#steps);
+    this.#put(uid, container);
+  }
+
+  #put(uid: string, container: ContainerStatus | undefined): void {
     if (container) this.#seen.set(uid, container);
     else this.#seen.delete(uid);
   }
@@ -71,30 +75,22 @@ export class ContainerView {
     }
   }
 
-  /** Inspects one container now. */
-  async inspect(uid: string, id: string): Promise<ContainerStatus | undefined> {
-    const container = await this.#engine.inspect(id);
-    this.set(uid, container);
-    return container;
+  async inspect(uid: string, id: string): Promise<void> {
+    this.set(uid, await this.#engine.inspect(id));
   }
 
-  /** Lists all containers now. */
   async relist(): Promise<void> {
     const requestedAt = this.#steps;
     const uncertain = [...this.#uncertain];
     const listed = new Map((await this.#engine.list(this.#nodeId)).map(seen => [seen.owner.replica, seen]));
 
     for (const uid of new Set([...this.#seen.keys(), ...listed.keys()])) {
-      if ((this.#setAt.get(uid) ?? 0) > requestedAt) continue;
-      const container = listed.get(uid);
-      if (container) this.#seen.set(uid, container);
-      else this.#seen.delete(uid);
+      if ((this.#setAt.get(uid) ?? 0) <= requestedAt) this.#put(uid, listed.get(uid));
     }
     for (const uid of uncertain) this.#uncertain.delete(uid);
     this.#listed = true;
   }
 
-  /** Drops the bookkeeping of a removed replica. */
   forget(uid: string): void {
     this.#setAt.delete(uid);
     this.#uncertain.delete(uid);

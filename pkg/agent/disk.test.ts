@@ -17,7 +17,7 @@ describe("the agent's disk", () => {
 
   afterEach(() => rm(folder, { recursive: true, force: true }));
 
-  it('keeps files that only their owner can read', async () => {
+  it('writes files that only their owner can read', async () => {
     const disk = directoryDisk(join(folder, 'state'));
     await disk.write('node.json', 'one');
     await disk.write('node.json', 'two');
@@ -28,7 +28,7 @@ describe("the agent's disk", () => {
     expect(await readdir(join(folder, 'state'))).to.deep.equal(['node.json']);
   });
 
-  it('has nothing where nothing was written, and passes on what else goes wrong', async () => {
+  it('returns undefined for a missing file, and throws other errors', async () => {
     expect(await directoryDisk(folder).read('node.json')).to.equal(undefined);
 
     await writeFile(join(folder, 'file'), '');
@@ -41,7 +41,7 @@ describe("the agent's disk", () => {
     expect(thrown).to.equal('ENOTDIR');
   });
 
-  it('keeps the key of the node', async () => {
+  it('stores the key of the node', async () => {
     const disk = directoryDisk(folder);
     const first = await loadNodeKey(disk, seededRandom(1));
     const second = await loadNodeKey(disk, seededRandom(2));

@@ -47,9 +47,6 @@ export function memoryDisk(): Disk {
   const files = new Map<string, string>();
   return {
     read: name => Promise.resolve(files.get(name)),
-    write(name, text) {
-      files.set(name, text);
-      return Promise.resolve();
-    },
+    write: (name, text) => Promise.resolve(void files.set(name, text)),
   };
 }

@@ -30,7 +30,7 @@ describe('the log streamer', () => {
     return lines;
   };
 
-  it('puts characters together that were cut in two, each stream for itself', async () => {
+  it('joins characters that were split between chunks, per stream', async () => {
     const [first, second] = [Buffer.from('é').subarray(0, 1), Buffer.from('é').subarray(1)];
     const lines = await carried(
       [
@@ -48,11 +48,11 @@ describe('the log streamer', () => {
     ]);
   });
 
-  it('answers with an empty stream where there is no container', async () => {
+  it('sends an empty stream when there is no container', async () => {
     expect(await carried([{ stream: 'stdout', bytes: Buffer.from('x') }], false)).to.deep.equal([]);
   });
 
-  it('closes the stream of the engine when the reader has left', async () => {
+  it("closes the engine's stream when the reader disconnects", async () => {
     let closed: AbortSignal | undefined;
     const engine = {
       async *logs(_: string, __: unknown, signal: AbortSignal) {
@@ -78,7 +78,7 @@ describe('the log streamer', () => {
     expect(calls).to.equal(1);
   });
 
-  it('declines one stream too many, and takes another as soon as one has ended', async () => {
+  it('declines a stream above the maximum, and accepts another when one has ended', async () => {
     const ends: (() => void)[] = [];
     const declined: string[] = [];
     const link = {

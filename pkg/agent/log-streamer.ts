@@ -8,14 +8,16 @@ import type { LogChunk } from './engine/index.js';
 
 const STREAMS_MAX = 64;
 
+type LogStreamerEnv = Pick<AgentEnv, 'engine' | 'link' | 'log'>;
+
 /** Streams the output of containers to the API servers that requested it. The output itself is never logged. */
 export class LogStreamer {
-  readonly #env: Pick<AgentEnv, 'engine' | 'link' | 'log'>;
+  readonly #env: LogStreamerEnv;
   readonly #view: ContainerView;
   readonly #signal: AbortSignal;
   readonly #running = new Set<string>();
 
-  constructor(env: Pick<AgentEnv, 'engine' | 'link' | 'log'>, view: ContainerView, signal: AbortSignal) {
+  constructor(env: LogStreamerEnv, view: ContainerView, signal: AbortSignal) {
     this.#env = env;
     this.#view = view;
     this.#signal = signal;
@@ -43,14 +45,12 @@ export class LogStreamer {
 
   async #decline(request: LogRequest): Promise<void> {
     const { link, log } = this.#env;
-    log.warn('log stream declined: the maximum number of log streams is open', {
-      replica: request.replica,
-      count: STREAMS_MAX,
-    });
+    const { replica } = request;
+    log.warn('log stream declined: the maximum number of log streams is open', { replica, count: STREAMS_MAX });
     try {
       await link.declineLogs(request);
     } catch (thrown) {
-      log.warn('could not decline a log stream', { replica: request.replica, error: asError(thrown) });
+      log.warn('could not decline a log stream', { replica, error: asError(thrown) });
     }
   }
 

@@ -93,28 +93,15 @@ await runProcess('agent', readFlags, async (flags, { clock, random, log: process
   const log = processLog.with({ node: name });
   const ca = flags.caFile ? { ca: readFileSync(flags.caFile, 'utf8') } : {};
   const engine = openEngine(flags);
-  const env = {
-    clock,
-    random,
-    log,
-    engine,
-    link: new HttpLink({ server: flags.server, ...ca }),
-    disk: directoryDisk(stateDir),
-  };
+  const link = new HttpLink({ server: flags.server, ...ca });
+  const env = { clock, random, log, engine, link, disk: directoryDisk(stateDir) };
   const { bavail, bsize } = await statfs('/');
-  const options = {
-    name,
-    labels,
-    namePrefix,
-    controlPlane,
-    stopGraceSeconds,
-    version: version(),
-    diskBytes: bavail * bsize,
-  };
+  const described = { name, labels, namePrefix, controlPlane, stopGraceSeconds };
+  const options = { ...described, version: version(), diskBytes: bavail * bsize, ...joinToken(flags, process.env) };
   // Every step can be resumed by the next agent, so the stop does not wait for a slow one.
   signal.addEventListener('abort', () => clock.after(STOP_WITHIN_MS, () => void engine.close()), { once: true });
   log.info('agent started', { address: flags.server });
-  await new Agent(env, { ...options, ...joinToken(flags, process.env) }).run(signal);
+  await new Agent(env, options).run(signal);
   await engine.close();
   log.info('agent stopped');
 });

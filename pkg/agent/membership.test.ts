@@ -90,7 +90,7 @@ describe('membership', () => {
     expect(new Set(registrar.enrolments.map(({ publicKey }) => publicKey)).size).to.equal(1);
   });
 
-  it('is a node without any join token once it has enrolled', async () => {
+  it('needs no join token after enrolment', async () => {
     await registrar.membership('join').join(signal);
     registrar.presented = undefined;
 
@@ -99,7 +99,7 @@ describe('membership', () => {
     expect(registrar.enrolments).to.have.length(1);
   });
 
-  it('renews by signature at two thirds of the life of its token', async () => {
+  it('renews its token by signature at two thirds of its life', async () => {
     const membership = registrar.membership('join');
     await membership.join(signal);
     const end = new AbortController();
@@ -115,7 +115,7 @@ describe('membership', () => {
     expect(registrar.presented).to.equal('renewed');
   });
 
-  it('renews once however many calls find the token refused, and repeats them', async () => {
+  it('renews once for concurrent calls that were rejected, and repeats them', async () => {
     const membership = registrar.membership('join');
     await membership.join(signal);
     const call = () =>
@@ -128,7 +128,7 @@ describe('membership', () => {
     expect(registrar.renewals).to.have.length(1);
   });
 
-  it('enrols anew when it has been forgotten and holds a join token', async () => {
+  it('enrols again when its node was deleted and it has a join token', async () => {
     await registrar.membership('join').join(signal);
     registrar.renew = () => Promise.reject(new LinkRefusedFault(404, 'resource_not_found'));
     registrar.enrol = () => Promise.resolve(registrar.reply('second'));
@@ -142,7 +142,7 @@ describe('membership', () => {
     expect(await membership.authorised(call)).to.equal('done');
   });
 
-  it('does not take another refusal for a token that ran out', async () => {
+  it('does not renew its token after other refusals', async () => {
     const membership = registrar.membership('join');
     await membership.join(signal);
     const thrown = await membership

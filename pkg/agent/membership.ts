@@ -22,7 +22,6 @@ const FORMER_IDS_MAX = 8;
 interface StoredEnrolment extends EnrolReply {
   /** Wall time in milliseconds at which the token was received. */
   readonly receivedAt: number;
-  /** Ids of the nodes that this machine was enrolled as before. */
   readonly former?: readonly string[];
 }
 

@@ -63,7 +63,7 @@ class HandOver extends DispatcherLab {
   }
 }
 
-describe('an agent whose machine has another owner', () => {
+describe('agent of a machine with a new owner', () => {
   let lab: HandOver;
 
   beforeEach(async () => {
@@ -84,7 +84,7 @@ describe('an agent whose machine has another owner', () => {
       replica({ uid: 'rep_2', tenant: OTHER, nodeId: NEXT.id, deploymentUid: 'dep_2', templateHash: 'other' }),
     );
 
-  it('is that owner’s node once it has a join token, and removes what was made for the one before', async () => {
+  it('becomes the new owner’s node with a join token, and removes the old owner’s containers', async () => {
     await lab.stopAgent();
     await lab.handOver();
     await assignToNext();
@@ -95,7 +95,7 @@ describe('an agent whose machine has another owner', () => {
     expect(lab.cache.get(keys.report(OTHER, NEXT.id, 'rep_2'))).to.not.equal(undefined);
   });
 
-  it('makes nothing for the new owner before the old one’s containers are gone', async () => {
+  it('creates no container for the new owner before the old owner’s are removed', async () => {
     await lab.stopAgent();
     await lab.handOver();
     await assignToNext();
@@ -111,7 +111,7 @@ describe('an agent whose machine has another owner', () => {
     expect([both, lab.running]).to.deep.equal([false, ['rep_2 running']]);
   });
 
-  it('removes also what an engine finishes late for the one before, and never a neighbour’s', async () => {
+  it('removes containers that the engine created late for the old owner, and no other node’s', async () => {
     await lab.stopAgent();
     await lab.handOver();
     await lab.startAgent(OTHER);
@@ -126,7 +126,7 @@ describe('an agent whose machine has another owner', () => {
     expect(lab.running).to.deep.equal(['rep_9 created']);
   });
 
-  it('runs nothing and asks seldom while it has no join token of that owner', async () => {
+  it('runs nothing and retries rarely without a join token of the new owner', async () => {
     await lab.stopAgent();
     await lab.handOver();
     await lab.startAgent('not a token of the new owner');

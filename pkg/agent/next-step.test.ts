@@ -66,7 +66,7 @@ describe('the next step of a replica', () => {
 
   for (const state of ['created', 'running', 'exited'] as const) {
     for (const wanted of ['unknown', 'outdated'] as const satisfies readonly DesiredState[]) {
-      it(`touches no ${state} container while what is wanted is ${wanted}`, () => {
+      it(`leaves a ${state} container alone while its desired state is ${wanted}`, () => {
         const { kind } = decideNextStep({ ...absent, wanted, container: container(state) });
 
         expect(kind).to.be.oneOf(['leave', 'refuse']);

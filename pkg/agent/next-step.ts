@@ -60,7 +60,6 @@ const MESSAGE_MAX = 300;
 const SECRETS: ReadonlySet<string> = new Set(['secrets_unresolved', 'secret_store_unavailable']);
 const SECRETS_MESSAGE = 'the control plane cannot deliver the secrets of this replica now; the agent retries';
 
-/** A failed step, as it appears in a report. */
 export interface StepFailure {
   readonly reason: string;
   readonly message: string;

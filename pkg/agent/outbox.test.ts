@@ -20,7 +20,7 @@ const report = (replica: string, change: Partial<Report> = {}): Report => ({
   ...change,
 });
 
-describe('the outbox', () => {
+describe('outbox', () => {
   let clock: ManualClock;
   let outbox: Outbox;
   let sent: string[][];
@@ -38,7 +38,7 @@ describe('the outbox', () => {
     outbox = new Outbox(env, send, new AbortController().signal);
   });
 
-  it('sends at once, and what comes in the same moment together', async () => {
+  it('sends at once, with reports of the same tick in one batch', async () => {
     outbox.put(report('a'));
     outbox.put(report('b'));
     await clock.pass(0);
@@ -46,7 +46,7 @@ describe('the outbox', () => {
     expect(sent).to.deep.equal([['a running', 'b running']]);
   });
 
-  it('collects while a batch travels, and keeps only the latest of each', async () => {
+  it('collects reports while a batch is being sent, and keeps the latest of each replica', async () => {
     let arrive: () => void = () => undefined;
     answer = () => new Promise(resolve => (arrive = resolve));
     outbox.put(report('a', { state: 'pulling' }));
@@ -63,7 +63,7 @@ describe('the outbox', () => {
     expect(sent[1]).to.deep.equal(['b running', 'a running']);
   });
 
-  it('does not repeat what the control plane knows', async () => {
+  it('does not repeat an unchanged report', async () => {
     outbox.put(report('a', { at: '2030-01-01' }));
     await clock.pass(0);
     outbox.put(report('a', { at: '2030-01-02' }));
@@ -72,7 +72,7 @@ describe('the outbox', () => {
     expect(sent).to.have.length(1);
   });
 
-  it('repeats everything when asked to', async () => {
+  it('sends all latest reports again on request', async () => {
     outbox.put(report('a'));
     await clock.pass(0);
     outbox.resendAll();
@@ -81,7 +81,7 @@ describe('the outbox', () => {
     expect(sent).to.deep.equal([['a running'], ['a running']]);
   });
 
-  it('tries again until it gets through, with what is latest then', async () => {
+  it('retries until it succeeds, with the reports that are latest then', async () => {
     answer = () => Promise.reject(new LinkUnreachableFault('away'));
     outbox.put(report('a', { state: 'pulling' }));
     await clock.pass(0);
@@ -92,7 +92,7 @@ describe('the outbox', () => {
     expect(sent).to.deep.equal([['a pulling'], ['a running']]);
   });
 
-  it('drops what is refused for good, so that one bad report does not block all', async () => {
+  it('drops a batch that is refused for good, so that one bad report does not block all', async () => {
     answer = () => Promise.reject(new LinkRefusedFault(403, 'auth_forbidden'));
     outbox.put(report('a'));
     await clock.pass(0);

@@ -9,6 +9,9 @@ import type { AgentEnv } from './agent-env.js';
 const BATCH_MAX = 500;
 const RETRY = { firstMs: 200, capMs: 10_000 };
 
+type OutboxEnv = Pick<AgentEnv, 'clock' | 'random' | 'log'>;
+type SendReports = (reports: readonly Report[]) => Promise<void>;
+
 /**
  * Reports to the control plane: the latest of each replica, and only changes.
  *
@@ -16,18 +19,14 @@ const RETRY = { firstMs: 200, capMs: 10_000 };
  * few batches.
  */
 export class Outbox {
-  readonly #env: Pick<AgentEnv, 'clock' | 'random' | 'log'>;
-  readonly #send: (reports: readonly Report[]) => Promise<void>;
+  readonly #env: OutboxEnv;
+  readonly #send: SendReports;
   readonly #signal: AbortSignal;
   #pending = new Map<string, Report>();
   readonly #sent = new Map<string, Report>();
   #flushing = false;
 
-  constructor(
-    env: Pick<AgentEnv, 'clock' | 'random' | 'log'>,
-    send: (reports: readonly Report[]) => Promise<void>,
-    signal: AbortSignal,
-  ) {
+  constructor(env: OutboxEnv, send: SendReports, signal: AbortSignal) {
     this.#env = env;
     this.#send = send;
     this.#signal = signal;
@@ -74,11 +73,8 @@ export class Outbox {
 
   #onFailure(batch: readonly Report[], error: Error, attempt: number): void {
     if (error instanceof LinkRefusedFault && !error.retriable && error.status !== 401) {
-      this.#env.log.error('reports refused by the control plane, dropped', {
-        code: error.code,
-        count: batch.length,
-        error,
-      });
+      const { code } = error;
+      this.#env.log.error('reports refused by the control plane, dropped', { code, count: batch.length, error });
       return; // the next snapshot makes the agent send the current reports again
     }
     this.#env.log.warn('could not send reports, retrying', { count: batch.length, attempt, error });

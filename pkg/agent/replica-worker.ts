@@ -28,7 +28,6 @@ export interface WorkerParts {
   readonly requestTickets: () => void;
 }
 
-/** The optional fields of a report. */
 type ReportDetails = Partial<Pick<Report, 'health' | 'containerId' | 'exitCode' | 'reason' | 'message'>>;
 
 /**

@@ -40,7 +40,7 @@ describe('token text', () => {
     }
   });
 
-  it('refuses whatever else it is given', () => {
+  it('refuses any other text', () => {
     const nearly = fc.stringMatching(/^m(tk|ad|nd|jn|xx)_[0-9A-Za-z]{15,17}_[0-9A-Za-z]{48,50}$/);
     fc.assert(
       fc.property(fc.oneof(fc.string({ unit: 'binary' }), nearly), text => parseToken(text) === undefined),
@@ -58,7 +58,7 @@ describe('token text', () => {
 });
 
 describe('mintToken', () => {
-  it('keeps nothing of the secret in the record', () => {
+  it('stores nothing of the secret in the record', () => {
     const { text, stored } = mintToken(draft, env);
     const { secret, id } = parseToken(text)!;
 

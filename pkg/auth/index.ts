@@ -75,7 +75,6 @@ function checksum(body: string): string {
   return encodeBase62Number(crc32(body), CHECKSUM_DIGITS);
 }
 
-/** The properties of a token to mint. */
 export type TokenDraft = Omit<StoredToken, 'id' | 'digest' | 'createdAt' | 'expiresAt' | 'usedBy'> & {
   readonly lifeSeconds: number;
 };
@@ -89,7 +88,6 @@ export interface MintedToken {
 const ID_BYTES = 12;
 const SECRET_BYTES = 32;
 
-/** Creates a random token. */
 export function mintToken(
   { lifeSeconds, ...draft }: TokenDraft,
   { keyring, clock, random }: { readonly keyring: Keyring; readonly clock: Clock; readonly random: Random },

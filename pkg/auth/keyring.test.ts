@@ -16,7 +16,7 @@ describe('key file', () => {
   });
   afterEach(() => rmSync(folder, { recursive: true }));
 
-  it('is made once, for its owner only, and read the same ever after', () => {
+  it('is created once, readable by its owner only', () => {
     const digest = openKeyring(path, systemRandom).digest('x');
 
     expect(statSync(path).mode & 0o777).to.equal(0o600);

@@ -17,7 +17,6 @@ import { dirname } from 'node:path';
 import type { Random } from '../clock/index.js';
 import { Fault } from '../fault/index.js';
 
-/** Bytes of a key in a key file. */
 export const KEY_BYTES = 32;
 
 /**
@@ -91,7 +90,6 @@ export function openKeys(path: string, random: Random): readonly Buffer[] {
   return loadKeys(path);
 }
 
-/** The peppers of a key file, which is created when there is none. */
 export function openKeyring(path: string, random: Random): Keyring {
   return new Keyring(openKeys(path, random));
 }

@@ -83,7 +83,7 @@ describe('parseJson', () => {
     });
   }
 
-  it('reads whatever JSON.stringify writes, unless it holds what is refused on purpose', () => {
+  it('reads all output of JSON.stringify, except values that are refused on purpose', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 6 }), fc.constantFrom(0, 1), (value, indent) => {
         const text = JSON.stringify(value, undefined, indent);

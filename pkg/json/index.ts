@@ -20,7 +20,6 @@ export interface JsonLimits {
   readonly maxKeyLength: number;
 }
 
-/** Why a text was refused. */
 export interface JsonProblem {
   readonly kind:
     | 'syntax'
@@ -86,7 +85,6 @@ const SIMPLE_ESCAPES = '"\\/bfnrt';
 const REFUSED_ESCAPES = 'bf';
 const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
 
-/** One open object or array. */
 interface Level {
   /** The keys so far; undefined in an array. */
   readonly keys: Set<string> | undefined;
@@ -116,7 +114,6 @@ class JsonScan {
     this.#limits = limits;
   }
 
-  /** The first problem, or undefined. */
   problem(): JsonProblem | undefined {
     try {
       this.#document();

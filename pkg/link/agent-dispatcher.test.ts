@@ -65,7 +65,7 @@ describe('AgentDispatcher', () => {
       expect(presence()?.id).to.equal(LAB_NODE.id);
     });
 
-    it('learns that the control plane runs there, and keeps it when an agent does not say', async () => {
+    it('stores the controlPlane flag, and keeps it when a heartbeat omits it', async () => {
       const isControlPlane = () => value<StoredNode>(lab.cache.get(keys.node(LAB_TENANT, LAB_NODE.name))!).controlPlane;
       await lab.dispatcher.heartbeat(LAB_NODE, { ...beat, controlPlane: true });
       expect(isControlPlane()).to.equal(true);
@@ -75,7 +75,7 @@ describe('AgentDispatcher', () => {
       expect(isControlPlane()).to.equal(false);
     });
 
-    it('stores other labels together with their event', async () => {
+    it('stores changed labels together with their event', async () => {
       await lab.dispatcher.heartbeat(LAB_NODE, { ...beat, labels: { disk: 'ssd' } });
 
       const entry = lab.cache.get(keys.node(LAB_TENANT, LAB_NODE.name))!;
@@ -84,14 +84,14 @@ describe('AgentDispatcher', () => {
       expect(event?.revision).to.equal(entry.revision);
     });
 
-    it('does not know a node that is gone, or another one of the same name', async () => {
+    it('refuses a deleted node, and another node of the same name', async () => {
       expect(await lab.dispatcher.heartbeat({ ...LAB_NODE, id: 'node_0' }, beat)).to.equal(undefined);
       expect(presence()).to.equal(undefined);
     });
   });
 
   describe('report intake', () => {
-    it('stores what differs, and nothing else', async () => {
+    it('stores changed reports only', async () => {
       await lab.assign(replica());
       await lab.dispatcher.report(LAB_NODE, { reports: [report()] });
       const first = await lab.store.revision();
@@ -126,7 +126,7 @@ describe('AgentDispatcher', () => {
       });
     }
 
-    it('passes over a replica that is gone, and clears what was stored for it', async () => {
+    it('skips a deleted replica, and deletes its stored report', async () => {
       await lab.assign(replica());
       await lab.dispatcher.report(LAB_NODE, { reports: [report()] });
       await lab.delete(keys.replica(LAB_TENANT, 'web', 0));
@@ -164,7 +164,7 @@ describe('AgentDispatcher', () => {
       expect((await told()).lines).to.deep.equal([{ type: 'snapshot', replicas: [replica()] }]);
     });
 
-    it('goes on with every change, and with requests for logs', async () => {
+    it('continues with every change and with log requests', async () => {
       const { lines } = await told();
       const request = { id: 'log_1', replica: 'rep_1', follow: false, tail: 10, server: 'http://127.0.0.1:1' };
       await lab.assign(replica());

@@ -35,23 +35,18 @@ export class AgentDispatcher {
     return storeReports({ ...this.#env, log }, node, batch.reports);
   }
 
-  /**
-   * Sends a snapshot that is at least as new as this call, then every change. Returns the function that ends the stream.
-   */
+  /** Sends a snapshot at least as new as this call, then every change. Returns the function that ends the stream. */
   assignments(node: NodeIdentity, onLine: (line: AssignmentLine) => void): () => void {
     return this.#streams.open(node, onLine);
   }
 
-  /**
-   * The secret variables of one container that the node is about to create. `log` is the request's logger.
-   */
+  /** The secret variables of one container that the node is about to create. `log` is the request's logger. */
   environment(node: NodeIdentity, request: EnvironmentRequest, log = this.#env.log): Promise<EnvironmentResult> {
     const { delivery, ...env } = this.#env;
     if (!delivery) return Promise.resolve({ kind: 'not_own' });
     return deliverEnvironment({ ...env, log, delivery }, node, request);
   }
 
-  /** Ends all streams. */
   close(): void {
     this.#streams.close();
   }

@@ -14,7 +14,6 @@ export type { EnvironmentRequest, ReportBatch };
  * refuses the request. All methods but `environment` are idempotent.
  */
 export interface AgentLink {
-  /** Sets the node token of every later call. */
   present(token: string): void;
   enrol(request: EnrolRequest, joinToken: string): Promise<EnrolReply>;
   /** A fresh token for the holder of the node's key; needs no valid token. */
@@ -37,7 +36,6 @@ export class LinkUnreachableFault extends Fault {
   readonly retriable = true;
 }
 
-/** The control plane refused the request. */
 export class LinkRefusedFault extends Fault {
   readonly status: number;
   /** The code of the rejection, when the response carried one. */
@@ -145,7 +143,6 @@ export const formatEnrolmentText = (nodeName: string, publicKey: string): string
 /** The text that the holder of a node's key signs to renew its token. */
 export const formatRenewalText = (nodeId: string, at: number): string => `mooring-renew\n${nodeId}\n${at}`;
 
-/** The node that a token belongs to. */
 export interface NodeIdentity {
   readonly tenant: string;
   readonly id: string;

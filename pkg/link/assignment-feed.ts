@@ -48,11 +48,8 @@ export class AssignmentFeed {
         await cache.barrier();
         fresh = true;
       } catch (thrown) {
-        log.warn('assignment stream waits: the store is unreachable', {
-          tenant: node.tenant,
-          node: node.name,
-          error: asError(thrown),
-        });
+        const about = { tenant: node.tenant, node: node.name, error: asError(thrown) };
+        log.warn('assignment stream waits: the store is unreachable', about);
         await sleep(clock, RETRY_MS, closed);
       }
       if (closed.aborted) return;

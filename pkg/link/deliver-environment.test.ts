@@ -76,7 +76,7 @@ describe('secret delivery', () => {
     ]);
   });
 
-  it('does not happen twice with one ticket, however many others were used meanwhile', async () => {
+  it('works once per ticket, however many others were used meanwhile', async () => {
     await lab.assign(secretReplica());
     const first = await ticketOf();
     expect((await ask(first)).kind).to.equal('ready');
@@ -84,7 +84,7 @@ describe('secret delivery', () => {
     expect((await ask(first)).kind).to.equal('ticket_used');
   });
 
-  it('is remembered for as long as its ticket could come again, and no longer', async () => {
+  it('is remembered as long as its ticket is valid, and no longer', async () => {
     await lab.assign(secretReplica());
     const uses = async () => {
       await lab.cache.barrier();
@@ -97,7 +97,7 @@ describe('secret delivery', () => {
     expect(await uses()).to.equal(1);
   });
 
-  it('stops for a node that requests it endlessly', async () => {
+  it('is refused to a node that requests it too often', async () => {
     await lab.assign(secretReplica());
     const kinds: string[] = [];
     for (let round = 0; round < 66; round++) kinds.push((await ask(await ticketOf())).kind);

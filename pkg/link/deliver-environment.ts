@@ -16,7 +16,6 @@ import { type DeliveryEnv, type DispatcherEnv, readReplica, REPLICAS_BY_UID } fr
 import type { NodeIdentity } from './agent-link.js';
 import { TICKET_MS } from './tickets.js';
 
-/** The result of a request for the secret variables of a container. */
 export type EnvironmentResult =
   | { readonly kind: 'ready'; readonly environment: ReadonlyMap<string, Secret> }
   | { readonly kind: 'not_own' | 'ticket_invalid' | 'ticket_used' }
@@ -131,11 +130,8 @@ async function refuseRepeat(
   replica: Replica,
   held: Entry,
 ): Promise<EnvironmentResult> {
-  env.log.warn('secrets refused: the delivery ticket was already used', {
-    tenant: node.tenant,
-    node: node.name,
-    replica: replica.uid,
-  });
+  const about = { tenant: node.tenant, node: node.name, replica: replica.uid };
+  env.log.warn('secrets refused: the delivery ticket was already used', about);
   const record = value<Delivery>(held);
   if (record.repeated !== undefined) return { kind: 'ticket_used' };
   const event = await env.events.put({

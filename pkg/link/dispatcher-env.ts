@@ -8,13 +8,11 @@ import type { SecretStore } from '../secrets/index.js';
 import { type Cache, type Entry, type Store, value } from '../store/index.js';
 import type { Tickets } from './tickets.js';
 
-/** What delivering secrets to agents needs. */
 export interface DeliveryEnv {
   readonly secrets: SecretStore;
   readonly tickets: Tickets;
 }
 
-/** What the dispatcher needs. */
 export interface DispatcherEnv {
   readonly store: Store;
   /** `defineDispatcherIndexes` must have been called on it before it is filled. */
@@ -28,7 +26,6 @@ export interface DispatcherEnv {
   readonly delivery?: DeliveryEnv;
 }
 
-/** Replicas by uid. */
 export const REPLICAS_BY_UID = 'dispatcher.replicas-by-uid';
 
 /** Defines the cache indexes that the dispatcher uses. Call it once, before the cache is filled. */

@@ -17,9 +17,19 @@ export async function recordAdvertisement(env: DispatcherEnv, node: NodeIdentity
     const held = env.cache.get(key);
     const stored = held && value<StoredNode>(held);
     if (held && stored?.id === node.id) {
-      if (isUnchanged(stored, beat)) return true;
+      // An agent that does not send the flag leaves it unchanged.
+      const { labels, capacity, agentVersion, controlPlane = stored.controlPlane } = beat;
+      const advertised = { labels, capacity, agentVersion };
+      const before = { labels: stored.labels, capacity: stored.capacity, agentVersion: stored.agentVersion };
+      if (controlPlane === stored.controlPlane && isDeepStrictEqual(advertised, before)) return true;
 
-      const updated = applyHeartbeat(stored, beat, env.clock.now());
+      const metadata = {
+        ...stored.metadata,
+        generation: stored.metadata.generation + 1,
+        updatedAt: new Date(env.clock.now()).toISOString(),
+        specHash: hashSpec(advertised),
+      };
+      const updated: StoredNode = { ...stored, metadata, ...advertised, controlPlane };
       const puts: Put[] = [{ key, bytes: encode(updated) }];
       const event = toLabelsChangedEvent(stored, updated);
       if (event) puts.push(await env.events.put(event));
@@ -34,31 +44,6 @@ export async function recordAdvertisement(env: DispatcherEnv, node: NodeIdentity
     await env.cache.barrier(); // the cache may be behind
   }
   throw new ConflictFault(key, ATTEMPTS);
-}
-
-function isUnchanged(stored: StoredNode, beat: Heartbeat): boolean {
-  return (
-    stored.agentVersion === beat.agentVersion &&
-    stored.controlPlane === isControlPlane(stored, beat) &&
-    isDeepStrictEqual(stored.capacity, beat.capacity) &&
-    isDeepStrictEqual(stored.labels, beat.labels)
-  );
-}
-
-/** An agent that does not send the flag leaves it unchanged. */
-function isControlPlane(stored: StoredNode, { controlPlane = stored.controlPlane }: Heartbeat): boolean {
-  return controlPlane;
-}
-
-function applyHeartbeat(stored: StoredNode, beat: Heartbeat, now: number): StoredNode {
-  const { labels, capacity, agentVersion } = beat;
-  const metadata = {
-    ...stored.metadata,
-    generation: stored.metadata.generation + 1,
-    updatedAt: new Date(now).toISOString(),
-    specHash: hashSpec({ labels, capacity, agentVersion }),
-  };
-  return { ...stored, metadata, labels, capacity, agentVersion, controlPlane: isControlPlane(stored, beat) };
 }
 
 /** The event for a node whose advertised labels changed; undefined when they did not. */
@@ -80,20 +65,12 @@ export function toLabelsChangedEvent(before: StoredNode, after: StoredNode): Eve
  * The record names its lease, so every server can renew it. Only a node whose lease has expired gets a new one.
  */
 export async function renewPresence(env: DispatcherEnv, node: NodeIdentity): Promise<void> {
+  const { store, cache, clock, failedAfterSeconds } = env;
   const key = keys.alive(node.tenant, node.name);
-  const entry = env.cache.get(key);
-  if (entry) {
-    const { id, lease } = value<NodePresence>(entry);
-    if (id === node.id && (await env.store.keepAlive(lease))) return;
-  }
-  await createPresence(env, node, key);
-}
+  const entry = cache.get(key);
+  const known = entry && value<NodePresence>(entry);
+  if (known?.id === node.id && (await store.keepAlive(known.lease))) return;
 
-async function createPresence(
-  { store, cache, clock, failedAfterSeconds }: DispatcherEnv,
-  node: NodeIdentity,
-  key: string,
-) {
   const lease = await store.grant(failedAfterSeconds);
   const current = await store.get(key);
   const nodeKey = keys.node(node.tenant, node.name);

@@ -23,7 +23,7 @@ const thrownBy = (call: Promise<unknown>): Promise<unknown> =>
     (thrown: unknown) => thrown,
   );
 
-describe('the link over HTTP', () => {
+describe('HttpLink', () => {
   let server: Server;
   let handler: Handler;
   let link: HttpLink;
@@ -43,7 +43,7 @@ describe('the link over HTTP', () => {
     await new Promise(resolve => server.close(resolve));
   });
 
-  it('carries the token that was presented', async () => {
+  it('sends the presented token', async () => {
     let seen: (string | undefined)[] = [];
     handler = (request, answer) => {
       seen = [request.method, request.url, request.headers.authorization];
@@ -76,7 +76,7 @@ describe('the link over HTTP', () => {
     { status: 503, body: '<html>down</html>', code: 'unknown', retriable: true },
   ];
   for (const { status, body, code, retriable } of refusals) {
-    it(`tells a refusal with status ${status}`, async () => {
+    it(`throws LinkRefusedFault for status ${status}`, async () => {
       handler = (_, answer) => answer.writeHead(status).end(body);
       const thrown = await thrownBy(link.report({ reports: [] }));
 
@@ -92,7 +92,7 @@ describe('the link over HTTP', () => {
     await nobody.close();
   });
 
-  it('hands over assignments line by line, and says when the stream broke', async () => {
+  it('delivers assignments line by line, and throws when the stream breaks', async () => {
     handler = (_, answer) => {
       answer.write('{"type":"snapshot","replicas":[]}\n{"type":"pi');
       setImmediate(() => {
@@ -107,7 +107,7 @@ describe('the link over HTTP', () => {
     expect(heard.map(({ type }) => type)).to.deep.equal(['snapshot', 'ping']);
   });
 
-  it('says so too when the server ends the stream in good order', async () => {
+  it('throws when the server ends the stream', async () => {
     handler = (_, answer) => answer.end('{"type":"snapshot","replicas":[]}\n');
 
     const thrown = await thrownBy(link.assignments(() => undefined, new AbortController().signal));
@@ -121,7 +121,7 @@ describe('the link over HTTP', () => {
     await link.assignments(() => end.abort(), end.signal);
   });
 
-  it('sends logs to the server that asked, as they come', async () => {
+  it('sends log lines at once to the server that requested them', async () => {
     let received: unknown[] = [];
     handler = (request, answer) => {
       void bodyOf(request).then(text => {
@@ -143,7 +143,7 @@ describe('the link over HTTP', () => {
     ]);
   });
 
-  it('reaches the server that wants logs before there is a line', async () => {
+  it('connects to the requesting server before the first log line', async () => {
     handler = (_, answer) => answer.end();
     const quiet = { [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => undefined) }) };
     const request = { id: 'log_1', replica: 'r', follow: true, tail: 0, server: address };
@@ -151,7 +151,7 @@ describe('the link over HTTP', () => {
     await link.sendLogs(request, quiet, new AbortController().signal);
   });
 
-  it('declines logs to the server that wants them', async () => {
+  it('declines a log request', async () => {
     let seen: (string | undefined)[] = [];
     handler = (request, answer) => {
       seen = [request.method, request.url, request.headers.authorization];
@@ -162,7 +162,7 @@ describe('the link over HTTP', () => {
     expect(seen).to.deep.equal(['DELETE', '/agent/v1/logs/log_1', 'Bearer mnd_token']);
   });
 
-  it('ends with a fault when the reader of logs leaves', async () => {
+  it('throws when the reader of logs disconnects', async () => {
     handler = request => void request.once('data', () => request.destroy());
     async function* lines(): AsyncGenerator<LogLine> {
       yield { stream: 'stdout', text: 'one\n' };

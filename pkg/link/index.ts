@@ -4,19 +4,13 @@
  * Agents connect to the API server and never hold etcd credentials. An agent receives its own assignments; it sends
  * heartbeats and reports about its own containers. One report about another node's container refuses the whole batch.
  *
- * ## The agent's end
- *
  * `AgentLink` is the interface that an agent uses; `HttpLink` implements it over HTTP, `LocalLink` inside one process.
  *
- * ## The server's end
- *
- * Call `defineDispatcherIndexes(cache)` before the cache is filled, and create one `AgentDispatcher`. Its methods take a
+ * On the server, call `defineDispatcherIndexes(cache)` before the cache is filled, and create one `AgentDispatcher`. Its methods take a
  * `NodeIdentity` that the caller has authenticated.
  *
  * Secrets travel once: a replica that refers to secrets is sent only when they are resolved, with a ticket, and
  * `AgentDispatcher.environment` exchanges the ticket for the values when the node is about to create the container.
- *
- * ## What this package leaves to others
  *
  * Tokens, enrolment and HTTP routes belong to the API, which also sends the pings on an idle assignment stream.
  *

@@ -21,7 +21,6 @@ import { toEnvironmentRefusal } from './deliver-environment.js';
 
 /** What the dispatcher leaves to the API: enrolment and authentication of nodes. */
 export interface Registrar extends Pick<AgentLink, 'enrol' | 'renew'> {
-  /** The node that a token belongs to. */
   identify(token: string): NodeIdentity | undefined;
   /** Receives a requested log stream. */
   takeLogs?(request: LogRequest, lines: AsyncIterable<LogLine>): Promise<void>;
@@ -97,9 +96,7 @@ export class LocalLink implements AgentLink {
     this.#demandUp();
   }
 
-  close(): Promise<void> {
-    return Promise.resolve();
-  }
+  async close(): Promise<void> {}
 
   #demandUp(): void {
     if (this.#cut.signal.aborted) throw new LinkUnreachableFault('the link is cut');

@@ -26,11 +26,8 @@ export async function storeReports(
 
   const foreign = reports.find(report => classifyReport(env, node, report) === 'foreign');
   if (foreign) {
-    env.log.warn('report batch refused: a report names a replica of another node', {
-      tenant: node.tenant,
-      node: node.name,
-      replica: foreign.replica,
-    });
+    const about = { tenant: node.tenant, node: node.name, replica: foreign.replica };
+    env.log.warn('report batch refused: a report names a replica of another node', about);
     return { accepted: false, replica: foreign.replica };
   }
   await Promise.all(reports.map(report => storeReport(env, node, report)));
@@ -55,15 +52,11 @@ async function storeReport(env: DispatcherEnv, node: NodeIdentity, report: Repor
     if (replica ? held && isUpToDate(held, report) : !held) return;
 
     const at = { key, at: held?.revision ?? 0 };
-    const verdict = await env.store.commit(
-      replica
-        ? {
-            guards: [at, { key: replica.key, created: replica.created }],
-            puts: [{ key, bytes: encode(report) }],
-            deletes: [],
-          }
-        : { guards: [at], puts: [], deletes: [key] },
-    );
+    const verdict = await env.store.commit({
+      guards: replica ? [at, { key: replica.key, created: replica.created }] : [at],
+      puts: replica ? [{ key, bytes: encode(report) }] : [],
+      deletes: replica ? [] : [key],
+    });
     if (verdict.stored) return;
     await env.cache.barrier();
   }

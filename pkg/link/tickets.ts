@@ -3,7 +3,6 @@ import type { Keyring } from '../auth/index.js';
 import type { Clock, Random } from '../clock/index.js';
 import type { NodeIdentity } from './agent-link.js';
 
-/** How long a ticket is valid. */
 export const TICKET_MS = 60_000;
 
 export interface TicketsEnv {

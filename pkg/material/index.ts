@@ -48,7 +48,6 @@ export type StageOutcome =
   | { readonly kind: 'conflict' }
   | { readonly kind: 'forbidden'; readonly path: string };
 
-/** What staging needs. */
 export interface StageEnv extends MaterialEnv {
   readonly clock: Clock;
   readonly random: Random;
@@ -80,26 +79,22 @@ export async function stageMaterial(env: StageEnv, request: StageRequest): Promi
 /** Adds the intent to the change, so that both are stored together; then the versions become current. */
 export function advanceIntent({ guards, puts, ...change }: Change, { key, revision, intent }: StagedMaterial): Change {
   const stored: SecretIntent = { ...intent, state: 'stored' };
-  return {
-    ...change,
-    guards: [...guards, { key, at: revision }],
-    puts: [...puts, { key, bytes: encode(stored) }],
-  };
+  return { ...change, guards: [...guards, { key, at: revision }], puts: [...puts, { key, bytes: encode(stored) }] };
 }
 
 type Plan =
-  | {
-      readonly kind: 'planned';
-      readonly path: CredentialPath;
-      readonly document: SecretDocument;
-      readonly last: number;
-    }
+  | PlannedWrite
   | { readonly kind: 'unchanged' }
   /** Its keys differ from those that the material was validated against. */
   | { readonly kind: 'conflict' }
   | { readonly kind: 'forbidden'; readonly path: string };
 
-type Planned = Extract<Plan, { kind: 'planned' }>;
+interface PlannedWrite {
+  readonly kind: 'planned';
+  readonly path: CredentialPath;
+  readonly document: SecretDocument;
+  readonly last: number;
+}
 
 /** Several entries of one document may have material for the same credential. */
 function groupByPath({ material }: StageRequest): readonly (readonly [string, readonly SecretWrite[]])[] {
@@ -130,7 +125,11 @@ async function planWrite(
   return document && document !== existing ? { kind: 'planned', path, document, last } : { kind: 'unchanged' };
 }
 
-async function storeIntent(env: StageEnv, request: StageRequest, planned: readonly Planned[]): Promise<StagedMaterial> {
+async function storeIntent(
+  env: StageEnv,
+  request: StageRequest,
+  planned: readonly PlannedWrite[],
+): Promise<StagedMaterial> {
   const { tenant, subject, operation } = request;
   const key = keys.intent(tenant, env.random.uuid());
   const writes = planned.map(({ path, last }): IntentWrite => ({ path: formatVaultPath(path), version: last + 1 }));
@@ -143,15 +142,13 @@ async function storeIntent(env: StageEnv, request: StageRequest, planned: readon
 }
 
 /** False when another writer was first. */
-async function writeVersion({ secrets }: StageEnv, { path, document, last }: Planned): Promise<boolean> {
+async function writeVersion({ secrets }: StageEnv, { path, document, last }: PlannedWrite): Promise<boolean> {
   const written = await secrets.write(path, { document, after: last, as: 'pending' });
   failpoint('material.version_written');
   return written.kind === 'written';
 }
 
-/**
- * Merges given and generated keys over the existing ones. Returns the same document when nothing changes.
- */
+/** Merges given and generated keys over the existing ones. Returns the same document when nothing changes. */
 export function mergeDocument(
   existing: SecretDocument | undefined,
   { values, generation }: Pick<SecretWrite, 'values' | 'generation'>,

@@ -36,7 +36,6 @@ export interface StagedMaterial {
   readonly intent: SecretIntent;
 }
 
-/** The two stores that change together. */
 export interface MaterialEnv {
   readonly store: Store;
   readonly secrets: SecretStore;
@@ -74,7 +73,6 @@ export async function promoteAll(secrets: SecretStore, tenant: string, writes: r
   );
 }
 
-/** Destroys versions. */
 export async function destroyAll(secrets: SecretStore, tenant: string, writes: readonly IntentWrite[]): Promise<void> {
   await Promise.all(writes.map(({ path, version }) => secrets.destroy(toCredentialPath(tenant, path), version)));
 }
@@ -89,7 +87,6 @@ async function deleteIntent(store: Store, key: string, revision: number): Promis
   await store.commit({ guards: [{ key, at: revision }], puts: [], deletes: [key] });
 }
 
-/** What completing needs. */
 export interface CompleteEnv {
   readonly secrets: SecretStore;
   /** Commits a change or throws. */

@@ -18,8 +18,8 @@ async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
   return found;
 }
 
-describe('lines', () => {
-  it('yields the same lines however the bytes are cut', async () => {
+describe('readLines', () => {
+  it('yields the same lines however the bytes are split', async () => {
     const cut = fc.array(fc.integer({ min: 1, max: 7 }), { minLength: 1, maxLength: 5 });
     await fc.assert(
       fc.asyncProperty(fc.array(fc.string({ unit: 'grapheme' })), cut, async (words, sizes) => {
@@ -32,7 +32,7 @@ describe('lines', () => {
     );
   });
 
-  it('withholds a line that broke off', async () => {
+  it('drops an incomplete last line', async () => {
     const text = Buffer.from('{"a":1}\n{"b":');
 
     expect(await all(readDocuments(chunked(text, [4])))).to.deep.equal([{ a: 1 }]);

@@ -30,11 +30,11 @@ describe('challenges of a registry', () => {
     });
   }
 
-  it('reads nothing from nothing', () => {
+  it('are empty without a header', () => {
     expect(parseChallenges(undefined)).to.deep.equal([]);
   });
 
-  it('never throws, and ends', () => {
+  it('never throw, whatever the header', () => {
     const unit = fc.constantFrom(...'Bearer ="\\,\t;x'.split(''));
     fc.assert(
       fc.property(fc.string({ unit, maxLength: 200 }), header => void parseChallenges(header)),

@@ -38,13 +38,11 @@ export function parseChallenges(header: string | undefined): readonly Challenge[
   return challenges;
 }
 
-/** A user name and a password for a registry. */
 export interface RegistryCredential {
   readonly username: string;
   readonly password: string;
 }
 
-/** The result of looking up a tenant's credential for a registry. */
 export type CredentialLookup =
   | { readonly kind: 'found'; readonly credential: RegistryCredential }
   | { readonly kind: 'none' }
@@ -64,7 +62,6 @@ export interface RegistryCredentials {
 const TOKEN = /^[\x21-\x7e]{1,12000}$/;
 const SERVICE_MAX = 256;
 
-/** What answering a challenge needs. */
 export interface ChallengeInput {
   readonly policy: RegistryPolicy;
   readonly location: ImageLocation;

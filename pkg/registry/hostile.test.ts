@@ -32,7 +32,7 @@ interface World {
 
 type Serve = (world: World, request: IncomingMessage, response: ServerResponse) => void;
 
-describe('a hostile registry', () => {
+describe('image checker and a hostile registry', () => {
   const forbidden = new ForbiddenListener();
   const hostile = new ScriptedRegistry();
   const other = new ScriptedRegistry();
@@ -52,13 +52,13 @@ describe('a hostile registry', () => {
       clock,
     }).check(REGISTRY_TENANT, image);
 
-  it('would be noticed: the forbidden listener counts who connects', async () => {
+  it('connects to the forbidden listener when it is listed as insecure, so these tests can fail', async () => {
     const settings = { registryInsecure: [`127.0.0.1:${forbidden.port}`] };
     await checkerOf({ settings }).check(REGISTRY_TENANT, `127.0.0.1:${forbidden.port}/x:1`);
     expect(forbidden.connections).to.be.above(0);
   });
 
-  describe('named by an address that is none of ours to ask', () => {
+  describe('refuses without connecting the host', () => {
     const hosts = words(`
       127.0.0.1:F 127.0.0.2:F 0.0.0.0:F localhost:F LOCALHOST:F localhost.localdomain:F 2130706433:F
       0x7f000001:F 0x7f.0.0.1:F 0177.0.0.1:F 017700000001:F 127.1:F 127.0.1:F [::1]:F [::]:F [::ffff:7f00:1]:F
@@ -74,7 +74,7 @@ describe('a hostile registry', () => {
     }
   });
 
-  describe('named by a name that leads inside', () => {
+  describe('refuses a name that resolves to', () => {
     const answers: ReadonlyArray<readonly [string, readonly string[]]> = [
       ['loopback', ['127.0.0.1']],
       ['loopback in IPv6', ['::1']],
@@ -83,7 +83,7 @@ describe('a hostile registry', () => {
       ['the metadata of a cloud', ['169.254.169.254']],
       ['a private network', ['10.1.2.3']],
       ['a unique local address', ['fd12::1']],
-      ['no address', ['127.1']],
+      ['text that is not an address', ['127.1']],
     ];
     for (const [name, addresses] of answers) {
       it(name, async () => {
@@ -92,7 +92,7 @@ describe('a hostile registry', () => {
       });
     }
 
-    it('and means something else when it is looked up again', async () => {
+    it('connects to the first addresses of a name, even when a second look-up would return others', async () => {
       const [inside, rebound] = [new ScriptedRegistry(), new ScriptedRegistry()];
       await inside.start('127.0.0.1');
       await rebound.start('127.0.0.2', inside.port);
@@ -158,24 +158,40 @@ describe('a hostile registry', () => {
     ['redirects with 308', to(outside, 308), 'redirected'],
     ['redirects to itself', to(({ own }) => `http://${own}/v2/x/manifests/1`, 307), 'redirected'],
     ['redirects to a listed registry', to(({ other: host }) => `http://${host}/`, 307), 'redirected'],
-    ['redirects what GET asks', onGet(to(outside, 302)), 'redirected'],
-    ['offers choices', to(outside, 300), 'redirected'],
-    ['says created, elsewhere', to(outside, 201), 'unintelligible'],
-    ['names a realm inside', realm(({ forbidden: port }) => `http://127.0.0.1:${port}/token`), 'realm'],
-    ['names a realm inside, with TLS', realm(({ forbidden: port }) => `https://127.0.0.1:${port}/token`), 'realm'],
+    ['redirects the GET only', onGet(to(outside, 302)), 'redirected'],
+    ['responds 300 with a Location', to(outside, 300), 'redirected'],
+    ['responds 201 with a Location', to(outside, 201), 'unintelligible'],
+    ['names a realm on loopback', realm(({ forbidden: port }) => `http://127.0.0.1:${port}/token`), 'realm'],
+    ['names a realm on loopback with TLS', realm(({ forbidden: port }) => `https://127.0.0.1:${port}/token`), 'realm'],
     ['names a realm as a number', realm(({ forbidden: port }) => `https://2130706433:${port}/`), 'realm'],
     ['names a realm in octal', realm(({ forbidden: port }) => `http://0177.0.0.1:${port}/`), 'realm'],
     ['names a realm in IPv6', realm(({ forbidden: port }) => `https://[::1]:${port}/`), 'realm'],
-    ['names a mapped realm', realm(({ forbidden: port }) => `https://[::ffff:127.0.0.1]:${port}/`), 'realm'],
-    ['names the metadata of a cloud', realm(() => 'http://169.254.169.254/latest/meta-data/'), 'realm'],
+    [
+      'names a realm at an IPv4-mapped address',
+      realm(({ forbidden: port }) => `https://[::ffff:127.0.0.1]:${port}/`),
+      'realm',
+    ],
+    [
+      'names the metadata service of a cloud as realm',
+      realm(() => 'http://169.254.169.254/latest/meta-data/'),
+      'realm',
+    ],
     ['names a foreign realm', realm(() => 'https://auth.evil.example/token'), 'realm'],
-    ['names another listed registry', realm(({ other: host }) => `http://${host}/token`), 'realm'],
-    ['hides a realm behind itself', realm(({ own, forbidden: port }) => `http://${own}@127.0.0.1:${port}/`), 'realm'],
-    ['hides a realm behind a backslash', realm(({ forbidden: port }) => `http://127.0.0.1:${port}\\\\@x/`), 'realm'],
-    ['puts user-info into its own realm', realm(({ own }) => `http://a:b@${own}/token`), 'realm'],
+    ['names another listed registry as realm', realm(({ other: host }) => `http://${host}/token`), 'realm'],
+    [
+      'puts its own host into the user info of a realm',
+      realm(({ own, forbidden: port }) => `http://${own}@127.0.0.1:${port}/`),
+      'realm',
+    ],
+    [
+      'hides the host of a realm behind a backslash',
+      realm(({ forbidden: port }) => `http://127.0.0.1:${port}\\\\@x/`),
+      'realm',
+    ],
+    ['puts user info into its own realm', realm(({ own }) => `http://a:b@${own}/token`), 'realm'],
     ['names a realm without a host', realm(() => '/token'), 'realm'],
-    ['names a file', realm(() => 'file:///etc/passwd'), 'realm'],
-    ['names another protocol', realm(({ forbidden: port }) => `gopher://127.0.0.1:${port}/_x`), 'realm'],
+    ['names a file URL as realm', realm(() => 'file:///etc/passwd'), 'realm'],
+    ['names a realm of another protocol', realm(({ forbidden: port }) => `gopher://127.0.0.1:${port}/_x`), 'realm'],
     ['names no realm', challenge(() => 'Bearer service="s"'), 'realm'],
     ['names an empty realm', realm(() => ''), 'realm'],
     [
@@ -183,56 +199,68 @@ describe('a hostile registry', () => {
       challenge(w => `Bearer realm="http://127.0.0.1:${w.forbidden}/", Bearer realm="http://${w.own}/token"`),
       'realm',
     ],
-    ['sends a challenge that never ends', challenge(() => `Bearer realm="${'x'.repeat(12_000)}"`), 'denied'],
-    ['sends a head that never ends', challenge(() => 'x'.repeat(100_000)), 'unintelligible'],
-    ['challenges with nonsense', challenge(() => '"",=,,Bearer=;;'), 'denied'],
-    ['challenges with a scheme of its own', challenge(() => 'Negotiate'), 'denied'],
-    ['challenges for ever', challenge(() => 'Basic realm="x"'), 'denied'],
-    ['redirects whoever wants a token', token(to(outside, 302)), 'redirected'],
-    ['challenges whoever wants a token', token(challenge(() => 'Basic realm="x"')), 'denied'],
-    ['fails whoever wants a token', token(says(503)), 'failing'],
-    ['gives a page for a token', token(says(200, { 'content-type': 'text/html' }, '<html>')), 'unintelligible'],
-    ['gives a token that ends a header', token(says(200, {}, '{"token":"a\\r\\nhost: x"}')), 'unintelligible'],
-    ['gives a number for a token', token(says(200, {}, '{"token":1}')), 'unintelligible'],
-    ['gives an empty token', token(says(200, {}, '{"token":""}')), 'unintelligible'],
-    ['gives null for a token', token(says(200, {}, 'null')), 'unintelligible'],
-    ['gives a token that is too long', token(says(200, {}, `{"token":"${'x'.repeat(20_000)}"}`)), 'unintelligible'],
-    ['gives a token in a deep nest', token(says(200, {}, '['.repeat(60_000))), 'unintelligible'],
-    ['gives more than anybody reads', token(says(200, {}, 'x'.repeat(70_000))), 'too_large'],
-    ['never gives a token', token(nothing), 'late'],
+    ['sends a challenge of 12 kB', challenge(() => `Bearer realm="${'x'.repeat(12_000)}"`), 'denied'],
+    ['sends a header of 100 kB', challenge(() => 'x'.repeat(100_000)), 'unintelligible'],
+    ['sends a malformed challenge', challenge(() => '"",=,,Bearer=;;'), 'denied'],
+    ['challenges with an unsupported scheme', challenge(() => 'Negotiate'), 'denied'],
+    ['challenges again after a credential', challenge(() => 'Basic realm="x"'), 'denied'],
+    ['redirects the token request', token(to(outside, 302)), 'redirected'],
+    ['challenges the token request', token(challenge(() => 'Basic realm="x"')), 'denied'],
+    ['responds 503 to the token request', token(says(503)), 'failing'],
     [
-      'wants a token, and then another',
+      'responds with HTML to the token request',
+      token(says(200, { 'content-type': 'text/html' }, '<html>')),
+      'unintelligible',
+    ],
+    ['sends a token with a line break', token(says(200, {}, '{"token":"a\\r\\nhost: x"}')), 'unintelligible'],
+    ['sends a number as token', token(says(200, {}, '{"token":1}')), 'unintelligible'],
+    ['sends an empty token', token(says(200, {}, '{"token":""}')), 'unintelligible'],
+    ['responds with null to the token request', token(says(200, {}, 'null')), 'unintelligible'],
+    ['sends a token of 20 kB', token(says(200, {}, `{"token":"${'x'.repeat(20_000)}"}`)), 'unintelligible'],
+    [
+      'responds with deeply nested JSON to the token request',
+      token(says(200, {}, '['.repeat(60_000))),
+      'unintelligible',
+    ],
+    ['responds with 70 kB to the token request', token(says(200, {}, 'x'.repeat(70_000))), 'too_large'],
+    ['never responds to the token request', token(nothing), 'late'],
+    [
+      'challenges again after a token',
       (w, request, response) => {
         if (request.url?.startsWith('/token')) answer(response, 200, {}, '{"token":"t"}');
         else realm(({ own }) => `http://${own}/token`)(w, request, response);
       },
       'denied',
     ],
-    ['never answers', nothing, 'late'],
-    ['answers a byte at a time', drip, 'late'],
-    ['answers without end', onGet(endless), 'too_large'],
-    ['shows a page', says(200, { 'content-type': 'text/html' }, '<html>'), 'unintelligible'],
-    ['shows some JSON', says(200, { 'content-type': 'application/json' }, '{}'), 'unintelligible'],
-    ['shows nothing in particular', says(200), 'unintelligible'],
-    ['shows a part', says(206, { 'content-type': MANIFEST }), 'unintelligible'],
-    ['shows no content', says(204, { 'content-type': MANIFEST }), 'unintelligible'],
-    ['makes up a digest', says(200, { 'content-type': MANIFEST, 'docker-content-digest': 'x' }), 'unintelligible'],
+    ['never responds', nothing, 'late'],
+    ['responds one byte at a time', drip, 'late'],
+    ['sends an endless body', onGet(endless), 'too_large'],
+    ['sends HTML instead of a manifest', says(200, { 'content-type': 'text/html' }, '<html>'), 'unintelligible'],
+    ['sends JSON that is not a manifest', says(200, { 'content-type': 'application/json' }, '{}'), 'unintelligible'],
+    ['responds 200 without a media type', says(200), 'unintelligible'],
+    ['responds 206', says(206, { 'content-type': MANIFEST }), 'unintelligible'],
+    ['responds 204', says(204, { 'content-type': MANIFEST }), 'unintelligible'],
     [
-      'shows a manifest with another digest',
+      'sends an invalid digest',
+      says(200, { 'content-type': MANIFEST, 'docker-content-digest': 'x' }),
+      'unintelligible',
+    ],
+    [
+      'sends a manifest that does not match its digest',
       onGet(says(200, { 'content-type': MANIFEST, 'docker-content-digest': DIGEST }, '{}')),
       'unintelligible',
     ],
-    ['has a page for what is missing', says(404, { 'content-type': 'text/html' }, '<html>'), 'unintelligible'],
-    ['misses without a word', says(404), 'unintelligible'],
-    ['misses for another reason', says(404, {}, errorsOf('DENIED')), 'unintelligible'],
-    ['misses with nonsense', says(404, {}, '{"errors":[null,7,"MANIFEST_UNKNOWN"]}'), 'unintelligible'],
-    ['forbids', says(403, {}, errorsOf('DENIED')), 'denied'],
-    ['has had enough', says(429, {}, errorsOf('TOOMANYREQUESTS')), 'failing'],
-    ['is broken', says(500), 'failing'],
-    ['is a teapot', says(418), 'unintelligible'],
+    ['responds 404 with HTML', says(404, { 'content-type': 'text/html' }, '<html>'), 'unintelligible'],
+    ['responds 404 without a body', says(404), 'unintelligible'],
+    ['responds 404 with another error code', says(404, {}, errorsOf('DENIED')), 'unintelligible'],
+    ['responds 404 with malformed errors', says(404, {}, '{"errors":[null,7,"MANIFEST_UNKNOWN"]}'), 'unintelligible'],
+    ['responds 403', says(403, {}, errorsOf('DENIED')), 'denied'],
+    ['responds 429', says(429, {}, errorsOf('TOOMANYREQUESTS')), 'failing'],
+    ['responds 500', says(500), 'failing'],
+    ['responds 418', says(418), 'unintelligible'],
   ];
 
-  describe('that', () => {
+  describe('reports as unreachable a registry that', () => {
     for (const [name, serve, reason] of cases) {
       it(name, async () => {
         const world = { forbidden: forbidden.port, own: hostile.host, other: other.host };
@@ -248,13 +276,17 @@ describe('a hostile registry', () => {
 
   const bytes: ReadonlyArray<readonly [name: string, text: string, reason: string]> = [
     ['garbage', '\u0000\u0001\u0002\r\n\r\n', 'unintelligible'],
-    ['a greeting of mail', '220 mail.example ESMTP\r\n', 'unintelligible'],
-    ['two lengths', 'HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n', 'unintelligible'],
+    ['the greeting of a mail server', '220 mail.example ESMTP\r\n', 'unintelligible'],
+    [
+      'two Content-Length headers',
+      'HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n',
+      'unintelligible',
+    ],
     ['a switch of protocols', 'HTTP/1.1 101 Switching\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n', 'no_connection'],
-    ['half a head', 'HTTP/1.1 200 OK\r\ncontent-ty', 'no_connection'],
+    ['half a response head', 'HTTP/1.1 200 OK\r\ncontent-ty', 'no_connection'],
     ['nothing at all', '', 'no_connection'],
   ];
-  describe('that sends', () => {
+  describe('reports as unreachable a server that sends', () => {
     for (const [name, text, reason] of bytes) {
       it(name, async () => {
         const server = await byteServer(socket => {

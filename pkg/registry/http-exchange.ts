@@ -90,7 +90,6 @@ function lookupOnly(addresses: readonly string[]): LookupFunction {
   };
 }
 
-/** Undefined when the body is too large. */
 async function readBody(response: IncomingMessage): Promise<Buffer | undefined> {
   const pieces: Buffer[] = [];
   let size = 0;

@@ -13,7 +13,7 @@ describe('ImageCheckCache', () => {
     expect(['a', 'b', 'c', 'd'].filter(key => cache.get(key))).to.deep.equal(['a', 'c', 'd']);
   });
 
-  it('are not kept beyond their time', async () => {
+  it('drops a result when its lifetime is over', async () => {
     const clock = new ManualClock();
     const cache = new ImageCheckCache(clock, 3);
     cache.put('a', { outcome: 'absent' });
@@ -26,7 +26,7 @@ describe('ImageCheckCache', () => {
     { outcome: 'credential_store_unavailable' },
     { outcome: 'refused', reason: 'address' },
   ] as const) {
-    it(`do not include ${check.outcome}`, () => {
+    it(`does not cache ${check.outcome}`, () => {
       const cache = new ImageCheckCache(new ManualClock(), 3);
       cache.put('a', check);
       expect(cache.size).to.equal(0);

@@ -1,6 +1,5 @@
 import type { Clock } from '../clock/index.js';
 
-/** The result of checking an image. */
 export type ImageCheck =
   | { readonly outcome: 'present'; readonly digest?: string }
   /** The registry has no such manifest. */
@@ -42,7 +41,6 @@ export type RefusedReason =
   /** The host is invalid. */
   | 'host';
 
-/** What admission needs to know of an image. */
 export type ImageFact = 'present' | 'absent' | 'unreachable' | 'credential_store_unavailable';
 
 /** For admission, an image of a forbidden registry is unknown like that of an unreachable one. */

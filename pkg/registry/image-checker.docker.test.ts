@@ -29,7 +29,7 @@ const absent: ImageCheck = { outcome: 'absent' };
 
 const unreachable = (reason: string) => ({ outcome: 'unreachable', reason });
 
-describe('images in Debian’s registry', () => {
+describe('image checker on Debian’s registry', () => {
   let folder: string;
   let certificates: Certificates;
   let digest: string;
@@ -76,7 +76,7 @@ describe('images in Debian’s registry', () => {
       resolve: name => Promise.resolve(name.endsWith('.test') ? ['127.0.0.1'] : []),
     }).check(REGISTRY_TENANT, `${host}/${image}`);
 
-  it('are found by tag and by digest, and missed by name, tag and digest', async () => {
+  it('finds images by tag and digest, and reports missing names, tags and digests', async () => {
     const { address } = await start();
     const present = { outcome: 'present', digest };
     expect(await ask(address, 'mooring/demo:1')).to.deep.equal(present);
@@ -88,7 +88,7 @@ describe('images in Debian’s registry', () => {
     expect(await ask(address, 'mooring/demo:2', found)).to.deep.equal(absent);
   });
 
-  it('are asked for again once the registry is back', async () => {
+  it('checks again once the registry is back', async () => {
     const registry = await start();
     await registry.kill();
     expect(await ask(registry.address, 'mooring/demo:1')).to.deep.equal(unreachable('no_connection'));
@@ -96,13 +96,13 @@ describe('images in Debian’s registry', () => {
     expect(await ask(registry.address, 'mooring/demo:1')).to.deep.equal({ outcome: 'present', digest });
   });
 
-  it('are not asked for on loopback unless the operator says so', async () => {
+  it('connects to loopback only when the operator lists it', async () => {
     const { address } = await start();
     const refused = { outcome: 'refused', reason: 'address' };
     expect(await ask(address, 'mooring/demo:1', none, { registryInsecure: [] })).to.deep.equal(refused);
   });
 
-  it('are shown to those with a password', async () => {
+  it('finds private images with a password', async () => {
     const { address } = await start({ auth: htpasswd() });
     expect(await ask(address, 'mooring/demo:1', found)).to.deep.equal({ outcome: 'present', digest });
     expect(await ask(address, 'mooring/demo:2', found)).to.deep.equal(absent);
@@ -112,7 +112,7 @@ describe('images in Debian’s registry', () => {
     expect(storeDown).to.deep.equal({ outcome: 'credential_store_unavailable' });
   });
 
-  it('are shown to those with a token', async () => {
+  it('finds private images with a token', async () => {
     tokens.serve = tokenServer(certificates);
     const realm = `http://${tokens.host}/token`;
     const token = { realm, service: SERVICE, issuer: ISSUER, rootcertbundle: certificates.ca };
@@ -132,7 +132,7 @@ describe('images in Debian’s registry', () => {
     expect(tokens.requests).to.have.lengthOf(0);
   });
 
-  it('are asked for over TLS, of a registry whose certificate is right', async () => {
+  it('uses TLS with a registry whose certificate is valid', async () => {
     const { address } = await start({ tls: tls(), auth: htpasswd() });
     const port = address.split(':')[1]!;
     const trusted = (host: string) => ({ registryInsecure: [host], registryCaFile: certificates.ca });
@@ -145,7 +145,7 @@ describe('images in Debian’s registry', () => {
     expect(await ask(address, 'mooring/demo:1', found)).to.deep.equal(unreachable('certificate'));
   });
 
-  it('are never paid for with a password in clear text, whoever cuts the line', async () => {
+  it('never sends a password in clear text, whichever connection is cut', async () => {
     const { address } = await start({ tls: tls(), auth: htpasswd() });
     const heard: Buffer[] = [];
     let isCut = false;

@@ -63,7 +63,7 @@ describe('image checker', () => {
     };
   };
 
-  it('asks for the head of the manifest, as a stranger, in all four types', async () => {
+  it('sends an anonymous HEAD for the manifest with all four media types', async () => {
     expect(await check('shop/web:1.4.2', found)).to.deep.equal(present);
     const [request, ...more] = registry.requests;
     expect([request?.method, request?.url, more.length]).to.deep.equal(['HEAD', '/v2/shop/web/manifests/1.4.2', 0]);
@@ -71,14 +71,14 @@ describe('image checker', () => {
     expect(request?.headers.accept?.split(', ')).to.have.lengthOf(4);
   });
 
-  it('asks by the digest where there is one, and believes no other', async () => {
+  it('requests by digest where there is one, and accepts no other', async () => {
     expect(await check(`web:1@${DIGEST}`)).to.deep.equal(present);
     expect(registry.requests[0]?.url).to.equal(`/v2/web/manifests/${DIGEST}`);
     const other = `sha256:${'b'.repeat(64)}`;
     expect(await check(`web@${other}`)).to.deep.equal({ outcome: 'unreachable', reason: 'unintelligible' });
   });
 
-  it('asks with GET where HEAD is refused, and works out the digest', async () => {
+  it('sends GET when HEAD is refused, and computes the digest', async () => {
     registry.serve = (request, response) =>
       request.method === 'HEAD' ? answer(response, 405) : answer(response, 200, { 'content-type': MANIFEST }, '{}');
     const digest = 'sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a';
@@ -86,13 +86,13 @@ describe('image checker', () => {
   });
 
   for (const code of ['MANIFEST_UNKNOWN', 'NAME_UNKNOWN', 'NOT_FOUND']) {
-    it(`believes ${code}`, async () => {
+    it(`takes ${code} as proof of absence`, async () => {
       registry.serve = (_request, response) => answer(response, 404, {}, errorsOf('X', code));
       expect(await check('web:1')).to.deep.equal(absent);
     });
   }
 
-  it('takes the reference without a host to the default registry', async () => {
+  it('checks a reference without a host in the default registry', async () => {
     const images = checkerOf({ settings: { ...settings(), registryDefault: registry.host } });
     await images.check(REGISTRY_TENANT, 'nginx:1');
     await images.check(REGISTRY_TENANT, 'shop/web:1');
@@ -100,7 +100,7 @@ describe('image checker', () => {
     expect(urls).to.deep.equal(['/v2/library/nginx/manifests/1', '/v2/shop/web/manifests/1']);
   });
 
-  it('asks nobody who is not on the list', async () => {
+  it('connects to no registry that is not listed', async () => {
     const images = checkerOf({ settings: { registryAllow: ['registry.example.com'] } });
     const outcome = await images.check(REGISTRY_TENANT, `${registry.host}/web:1`);
     expect(outcome).to.deep.equal({ outcome: 'refused', reason: 'not_listed' });
@@ -109,20 +109,20 @@ describe('image checker', () => {
   });
 
   describe('with credentials', () => {
-    it('gives them to its own registry only when asked', async () => {
+    it('sends them to its own registry only after a challenge', async () => {
       registry.serve = behind(BASIC, 'Basic realm="x"', has);
       expect(await check('web:1', found)).to.deep.equal(present);
       expect(registry.requests.map(({ headers }) => headers.authorization)).to.deep.equal([undefined, BASIC]);
     });
 
-    it('gives them to the token server, and only the token to the registry', async () => {
+    it('sends them to the token server, and only the token to the registry', async () => {
       registry.serve = behindToken(authorization => authorization === BASIC, has);
       expect(await check('shop/web:1', found)).to.deep.equal(present);
       const sent = registry.requests.map(({ headers }) => headers.authorization);
       expect(sent).to.deep.equal([undefined, BASIC, 'Bearer good']);
     });
 
-    it('asks for a token that may pull this repository, whatever the challenge asks for', async () => {
+    it('requests the pull scope of this repository, whatever scope the challenge names', async () => {
       registry.serve = behindToken(() => true, has);
       await check('shop/web:1', found);
       const { searchParams } = new URL(registry.requests[1]?.url ?? '', 'http://x');
@@ -133,12 +133,12 @@ describe('image checker', () => {
       ]);
     });
 
-    it('gives a token server without any what a stranger gives', async () => {
+    it('requests an anonymous token when the tenant has none', async () => {
       registry.serve = behindToken(authorization => authorization === undefined, has);
       expect(await check('web:1')).to.deep.equal(present);
     });
 
-    it('believes an absence only when the registry has seen them', async () => {
+    it('reports an absence only after the registry has seen them', async () => {
       registry.serve = (request, response) => {
         if (request.headers.authorization === BASIC) has(request, response);
         else if (request.url === '/v2/') answer(response, 401, { 'www-authenticate': 'Basic realm="x"' });
@@ -148,7 +148,7 @@ describe('image checker', () => {
       expect(await check('web:1', found)).to.deep.equal(present);
     });
 
-    it('believes the absence in a registry that knows nobody', async () => {
+    it('reports the absence in a registry without authentication', async () => {
       registry.serve = (request, response) =>
         request.url === '/v2/' ? answer(response, 200) : lacks(request, response);
       expect(await check('web:1', found)).to.deep.equal(absent);
@@ -178,7 +178,7 @@ describe('image checker', () => {
       });
     }
 
-    it('asks for the tenant’s own, of the registry in the reference', async () => {
+    it('looks up the tenant’s own credential for the registry in the reference', async () => {
       registry.serve = behind(BASIC, 'Basic realm="x"', has);
       const asked: string[][] = [];
       const credentials = {
@@ -196,7 +196,7 @@ describe('image checker', () => {
       'never answers': () => new Promise<never>(() => undefined),
     };
     for (const [name, credentialsFor] of Object.entries(broken)) {
-      it(`takes a store that ${name} for one that is down`, async () => {
+      it(`reports a store that ${name} as unavailable`, async () => {
         registry.serve = behind(BASIC, 'Basic realm="x"', has);
         const images = checkerOf({ settings: settings(), credentials: { credentialsFor }, clock: hurriedClock });
         expect(await images.check(REGISTRY_TENANT, `${registry.host}/web:1`)).to.deep.equal(storeUnavailable);
@@ -204,7 +204,7 @@ describe('image checker', () => {
     }
   });
 
-  describe('of the same image again', () => {
+  describe('checking an image twice', () => {
     const lab = () => {
       const clock = new ManualClock();
       const images = checkerOf({ settings: settings(), clock, credentials: credentialsOf(none) });
@@ -216,7 +216,7 @@ describe('image checker', () => {
       ['absent', lacks, 5_000, 2],
     ];
     for (const [name, serve, ms, requests] of holds) {
-      it(`holds that it is ${name} for ${ms / 1000} s`, async () => {
+      it(`caches that it is ${name} for ${ms / 1000} s`, async () => {
         registry.serve = serve;
         const { clock, ask } = lab();
         const first = await ask();
@@ -229,7 +229,7 @@ describe('image checker', () => {
       });
     }
 
-    it('asks anew when nothing was found out', async () => {
+    it('checks again when the first result was not conclusive', async () => {
       registry.serve = (_request, response) => answer(response, 500);
       const { ask } = lab();
       await ask();
@@ -237,21 +237,21 @@ describe('image checker', () => {
       expect(await ask()).to.deep.equal(present);
     });
 
-    it('tells no tenant what another has found out', async () => {
+    it('shares no result between tenants', async () => {
       const { ask } = lab();
       await ask();
       await ask(OTHER_TENANT);
       expect(registry.requests).to.have.lengthOf(2);
     });
 
-    it('asks once for many who ask at once', async () => {
+    it('sends one request for concurrent checks', async () => {
       const { ask } = lab();
       await Promise.all(Array.from({ length: 20 }, () => ask()));
       expect(registry.requests).to.have.lengthOf(1);
     });
   });
 
-  it('lets a tenant ask four at once, and another at any time', async () => {
+  it('runs four checks of a tenant at a time, and does not delay another tenant', async () => {
     const waiting: ServerResponse[] = [];
     registry.serve = (request, response) => {
       if (request.url?.includes('slow')) waiting.push(response);

@@ -26,7 +26,6 @@ export interface ImageCheckerDeps {
   readonly settings: RegistrySettings;
   readonly credentials: RegistryCredentials;
   readonly clock: Clock;
-  /** Default: the system's. */
   readonly resolve?: HostResolver;
 }
 
@@ -35,7 +34,6 @@ export interface ImageFacts {
   imageFact(tenant: string, reference: string): Promise<ImageFact>;
 }
 
-/** Checks whether registries have images, on behalf of tenants. */
 export class ImageChecker implements ImageFacts {
   readonly #clock: Clock;
   readonly #policy: RegistryPolicy;
@@ -56,7 +54,6 @@ export class ImageChecker implements ImageFacts {
     this.#results = new ImageCheckCache(clock, CACHE_CAPACITY);
   }
 
-  /** What admission needs to know of an image. */
   async imageFact(tenant: string, reference: string): Promise<ImageFact> {
     return toImageFact(await this.check(tenant, reference));
   }

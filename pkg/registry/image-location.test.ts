@@ -32,7 +32,7 @@ describe('location of an image', () => {
     expect(locateImage(parseImageReference('nginx:1')!, undefined)).to.equal('no_registry');
   });
 
-  it('finds no host where none can be so called', () => {
+  it('refuses an invalid host', () => {
     expect(locateImage(parseImageReference('127.1:80/x:1')!, hub)).to.equal('host');
   });
 });
@@ -86,7 +86,7 @@ describe('host of a registry', () => {
     );
   });
 
-  it('takes no port for that of https', () => {
+  it('uses the port of https by default', () => {
     const [bare, tls, other] = [parseHost('a.b')!, parseHost('a.b:443')!, parseHost('a.b:444')!];
     expect([isSameHost(bare, tls), isSameHost(bare, other)]).to.deep.equal([true, false]);
   });

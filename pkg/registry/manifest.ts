@@ -103,7 +103,6 @@ function readChallenges({ headers }: RegistryResponse): readonly Challenge[] {
   return parseChallenges(headers['www-authenticate']);
 }
 
-/** What checking an image needs. */
 export interface ImageCheckInput {
   readonly policy: RegistryPolicy;
   readonly location: ImageLocation;

@@ -3,13 +3,11 @@ import { BlockList, isIP } from 'node:net';
 import { InvalidSettingFault, type Settings } from '../config/index.js';
 import { type Host, isSameHost, parseHost } from './image-location.js';
 
-/** The settings that control which registries may be contacted. */
 export type RegistrySettings = Pick<
   Settings,
   'registryAllow' | 'registryInsecure' | 'registryRealms' | 'registryDefault' | 'registryCaFile'
 >;
 
-/** Which registries may be contacted, and how. */
 export interface RegistryPolicy {
   /** Hosts that may be contacted; empty: every host that has public addresses only. */
   readonly allow: ReadonlySet<string>;
@@ -86,31 +84,21 @@ export type AddressClass = 'public' | 'private' | 'special';
 
 /** RFC 1918, RFC 6598 (shared by carriers), RFC 4193 (unique local), loopback. */
 const privateNetworks = buildBlockList(
-  ['10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16'],
-  ['::1/128', 'fc00::/7'],
+  '10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 172.16.0.0/12 192.168.0.0/16',
+  '::1/128 fc00::/7',
 );
 
 /** The rest of the IANA special-purpose registries. */
 const specialNetworks = buildBlockList(
-  [
-    '0.0.0.0/8',
-    '169.254.0.0/16',
-    '192.0.0.0/24',
-    '192.0.2.0/24',
-    '192.88.99.0/24',
-    '198.18.0.0/15',
-    '198.51.100.0/24',
-    '203.0.113.0/24',
-    '224.0.0.0/4',
-    '240.0.0.0/4',
-  ],
-  ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'],
+  '0.0.0.0/8 169.254.0.0/16 192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 ' +
+    '198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4',
+  '2001::/23 2001:db8::/32 2002::/16 3fff::/20',
 );
 
 /** The only IPv6 addresses that are handed out for hosts on the internet. */
-const globalUnicast = buildBlockList([], ['2000::/3']);
+const globalUnicast = buildBlockList('', '2000::/3');
 
-const mappedNetwork = buildBlockList([], ['::ffff:0:0/96']);
+const mappedNetwork = buildBlockList('', '::ffff:0:0/96');
 
 /** Classifies an address. Text that is not an address is `special`, so it is never connected to. */
 export function classifyAddress(address: string): AddressClass {
@@ -124,10 +112,11 @@ export function classifyAddress(address: string): AddressClass {
   return family === 'ipv4' || globalUnicast.check(address, family) ? 'public' : 'special';
 }
 
-function buildBlockList(ipv4: readonly string[], ipv6: readonly string[]): BlockList {
+/** Networks are separated by spaces. */
+function buildBlockList(ipv4: string, ipv6: string): BlockList {
   const list = new BlockList();
   for (const [family, networks] of [['ipv4', ipv4] as const, ['ipv6', ipv6] as const]) {
-    for (const network of networks) {
+    for (const network of networks.split(' ').filter(Boolean)) {
       const [base = '', bits] = network.split('/');
       list.addSubnet(base, Number(bits), family);
     }

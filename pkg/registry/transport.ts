@@ -6,7 +6,6 @@ import type { Host } from './image-location.js';
 import { toRefused, toUnreachable } from './image-check.js';
 import { isListed, mayConnect, type RegistryPolicy } from './policy.js';
 
-/** What one check needs. */
 export interface TransportEnv {
   readonly policy: RegistryPolicy;
   readonly resolve: HostResolver;

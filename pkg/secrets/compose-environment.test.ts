@@ -24,7 +24,7 @@ const db = { 'web-db': { user: 'app', password: 's3cret' } };
 const incomplete = { kind: 'incomplete', missing: [], collisions: [], unusable: [] };
 
 describe('composeEnvironment', () => {
-  it('delivers every key of every entry, and what is composed of them', () => {
+  it('delivers every key of every entry, and the composed secrets', () => {
     const url = 'postgres://{{secret.web-db.user}}:{{secret.web-db.password}}@db/{"a":{}}';
     expect(compose([['DB', 'web-db']], { DATABASE_URL: url }, db)).to.deep.equal({
       DB_user: 'app',
@@ -46,7 +46,7 @@ describe('composeEnvironment', () => {
     ).to.have.all.keys('A_user', 'A_password', 'B_user', 'B_password');
   });
 
-  it('puts values in as they are, and does not look into them', () => {
+  it('inserts values verbatim, without expanding templates in them', () => {
     const documents = { a: { x: '{{secret.a.y}}', y: '$& $1 {{secret.b.z}}' } };
     expect(compose([], { T: '{{secret.a.x}}|{{secret.a.y}}' }, documents)).to.deep.equal({
       T: '{{secret.a.y}}|$& $1 {{secret.b.z}}',
@@ -112,10 +112,10 @@ describe('composeEnvironment', () => {
     ],
   ];
   for (const [name, found, expected] of cases) {
-    it(`names ${name}, and gives nothing`, () => expect(found).to.deep.equal({ ...incomplete, ...expected }));
+    it(`reports ${name} and delivers nothing`, () => expect(found).to.deep.equal({ ...incomplete, ...expected }));
   }
 
-  it('gives either everything or a list of gaps', () => {
+  it('delivers everything or lists the gaps', () => {
     const word = fc.constantFrom('a', 'b', 'c');
     const documents = fc.dictionary(word, fc.dictionary(word, fc.constant('v'), { minKeys: 1 }));
     const references = fc.array(fc.tuple(word, word), { minLength: 1, maxLength: 5 });

@@ -24,7 +24,6 @@ export interface IncompleteEnvironment {
   readonly unusable: readonly string[];
 }
 
-/** The whole environment, or why it is incomplete. */
 export type CompositionResult =
   | { readonly kind: 'composed'; readonly environment: ReadonlyMap<string, Secret> }
   | IncompleteEnvironment;
@@ -65,7 +64,6 @@ export function composeEnvironment(
 type Variable = readonly [name: string, secret: Secret];
 type Documents = ReadonlyMap<string, SecretDocument>;
 
-/** The gaps found so far. */
 interface Gaps {
   readonly missing: Map<string, MissingMaterial>;
   readonly unusable: Set<string>;

@@ -7,7 +7,7 @@ import { toCredentialPath, parseCredentialPath, formatVaultPath } from './creden
 const tenant = 'a2d1b2a0-0000-4000-8000-000000000001';
 
 describe('credential paths', () => {
-  it('are taken apart and put together again', () => {
+  it('are parsed and formatted', () => {
     const path = toCredentialPath(tenant, 'deployments/web-db');
     expect(path).to.deep.equal({ tenant, namespace: 'deployments', label: 'web-db' });
     expect(formatVaultPath(path)).to.equal('deployments/web-db');
@@ -46,7 +46,7 @@ describe('credential paths', () => {
     expect(passed).to.deep.equal([]);
   });
 
-  it('have two plain segments whatever they are made from', () => {
+  it('have two plain segments, whatever the input', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.stringMatching(/^[a-z.%/-]{0,20}$/)), text => {
         const path = parseCredentialPath(tenant, text);

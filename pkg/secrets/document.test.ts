@@ -21,7 +21,7 @@ const unevenness = (counts: readonly number[]) => {
 const limitFor = (cells: number) => cells - 1 + 8 * Math.sqrt(2 * (cells - 1));
 
 describe('generated secrets', () => {
-  it('have the length that was asked for, in characters of the alphabet', () => {
+  it('have the requested length, in characters of the alphabet', () => {
     fc.assert(
       fc.property(fc.constantFrom(...charsets), fc.integer({ min: 1, max: 4096 }), (charset, length) => {
         const value = one({ keys, by: 'characters', length, charset });
@@ -76,7 +76,7 @@ describe('generated secrets', () => {
     expect(unevenness(counts)).to.be.above(limitFor(alphabet.length));
   });
 
-  it('throw away the bytes that would favour some characters', () => {
+  it('reject bytes that would favour some characters', () => {
     const alphabet = alphabets.alphanumeric;
     const queue = [255, 248, 247, 0, 250, 61];
     const random: Random = { ...systemRandom, bytes: count => Buffer.from(queue.splice(0, count)) };
@@ -93,7 +93,7 @@ describe('generated secrets', () => {
     expect(new Set(values).size).to.equal(64);
   });
 
-  it('hold so many bits of chance', () => {
+  it('have the computed entropy', () => {
     expect(computeEntropy({ keys, by: 'bytes', bytes: 16, encoding: 'hex' })).to.equal(128);
     expect(computeEntropy({ keys, by: 'characters', length: 22, charset: 'alphanumeric' })).to.be.within(130.9, 131);
     expect(computeEntropy({ keys, by: 'characters', length: 21, charset: 'alphanumeric' })).to.be.below(128);

@@ -16,7 +16,6 @@ export function checkDocument(document: SecretDocument, limits: SecretLimits): v
   if (violation !== undefined) throw new SecretDocumentFault(violation);
 }
 
-/** Whether the document is within the limits of a store. */
 export function isStorable(document: SecretDocument, limits: SecretLimits): boolean {
   return describeViolation(document, limits) === undefined;
 }
@@ -64,7 +63,6 @@ export function packDocument(document: SecretDocument): Buffer {
   return Buffer.concat([Buffer.from(`${contents}\n`), ...values.map(([, bytes]) => bytes)]);
 }
 
-/** Decodes what `packDocument` encoded. */
 export function unpackDocument(packed: Buffer): SecretDocument {
   let from = packed.indexOf('\n') + 1;
   const contents = JSON.parse(packed.toString('utf8', 0, from)) as readonly (readonly [string, number])[];
@@ -73,7 +71,6 @@ export function unpackDocument(packed: Buffer): SecretDocument {
   );
 }
 
-/** Whether two documents hold the same keys with the same values. */
 export function isSameDocument(one: SecretDocument, other: SecretDocument): boolean {
   if (one.size !== other.size) return false;
   return [...one].every(([key, secret]) => other.get(key)?.equals(secret) ?? false);
@@ -97,7 +94,6 @@ export async function readKeyNames(store: SecretStore, path: CredentialPath, ver
 
 const BYTE_VALUES = 256;
 
-/** Bits of entropy in one generated value. */
 export function computeEntropy(generation: Generation): number {
   return generation.by === 'bytes'
     ? generation.bytes * Math.log2(BYTE_VALUES)

@@ -4,18 +4,12 @@
  * The one idea: a value is a `Secret`, which prints as `[secret]` unless `reveal` is called, and no other type here can
  * hold a value. A deployment has references; a record has version numbers.
  *
- * ## Storing
- *
  * `SecretStore` stores documents in versions, of which one is current and one may be pending. `EmbeddedSecretStore` seals
  * them into the platform's own etcd; `VaultSecretStore` uses HashiCorp Vault or OpenBao. Both pass
  * `secret-store.contract.ts`.
  *
- * ## Generating and delivering
- *
  * `generateDocument` generates values. `resolveSecrets` checks that everything a workload refers to can be delivered, and
  * in which versions; `readEnvironment` returns the variables, after an audit record. Both are all or nothing.
- *
- * ## What this package leaves to others
  *
  * It validates no request, decides no rotation and knows no deployment. The caller decides who may request an
  * environment, and when.

@@ -12,7 +12,6 @@ import { Secret } from './secret.js';
 import { VaultSecretStore } from './vault/vault-secret-store.js';
 import type { VaultLogin } from './vault/vault-session.js';
 
-/** What the drivers need. */
 export interface OpenSecretStoreEnv {
   readonly store: Store;
   readonly random: Random;
@@ -35,7 +34,6 @@ export async function openSecretStore(
   );
 }
 
-/** The path of the embedded driver's keyring. */
 export function findSecretsKeyringFile({ secretsKeyFile, keyFile }: Settings): string {
   return secretsKeyFile || join(dirname(keyFile), 'secret-keys');
 }

@@ -51,12 +51,12 @@ describe('credentials for registries', () => {
     });
   }
 
-  it('are none at a forbidden path', async () => {
+  it('are absent at a forbidden path', async () => {
     const credentials = createRegistryCredentials(open(['deployments']));
     expect(await credentials.credentialsFor(tenant, 'registry.example.com', signal)).to.deep.equal({ kind: 'none' });
   });
 
-  it('are not called missing when the store cannot be asked', async () => {
+  it('throw instead of being reported missing when the store is unavailable', async () => {
     const store = open([REGISTRIES]);
     store.read = () => Promise.reject(new SecretStoreUnavailableFault('down'));
     const asked = createRegistryCredentials(store).credentialsFor(tenant, 'registry.example.com', signal);

@@ -2,7 +2,6 @@ import type { RegistryCredentials } from '../registry/index.js';
 import { parseCredentialPath } from './credential-path.js';
 import type { SecretStore } from './secret-store.js';
 
-/** The namespace of registry credentials. */
 export const REGISTRIES = 'registries';
 
 /**

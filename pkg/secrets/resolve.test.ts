@@ -45,21 +45,21 @@ describe('resolving secrets', () => {
     await put('resources/mail', 0, { token: 'mail' });
   });
 
-  it('says which versions were seen, and nothing else', async () => {
+  it('returns the versions only', async () => {
     expect(await resolveSecrets(store, references)).to.deep.equal({
       kind: 'resolved',
       versions: { 'deployments/web-db': 1, 'resources/mail': 1 },
     });
   });
 
-  it('has nothing to ask for where nothing is referred to', async () => {
+  it('reads nothing without references', async () => {
     expect(await resolveSecrets(store, collectReferences(tenant, {}))).to.deep.equal({
       kind: 'resolved',
       versions: {},
     });
   });
 
-  it('gives the environment of the stamped versions, also after the current one moved', async () => {
+  it('delivers the stamped versions, also after the current one has changed', async () => {
     await put('deployments/web-db', 1, { user: 'app', password: 'two' });
     const delivery = await readEnvironment(store, references, {
       versions: { 'deployments/web-db': 1 },
@@ -83,7 +83,7 @@ describe('resolving secrets', () => {
     expect(await resolveSecrets(store, references)).to.have.nested.property('versions.deployments/web-db', 2);
   });
 
-  it('names all paths that are forbidden', async () => {
+  it('lists all forbidden paths', async () => {
     const secrets = [
       ...workload.secrets,
       { name: 'X', vault_path: 'platform/root' },
@@ -95,7 +95,7 @@ describe('resolving secrets', () => {
     });
   });
 
-  it('names documents, versions and keys that are missing', async () => {
+  it('lists missing documents, versions and keys', async () => {
     await store.delete(toCredentialPath(tenant, 'resources/mail'));
     expect(await resolveSecrets(store, references)).to.deep.equal({
       kind: 'missing',
@@ -110,12 +110,12 @@ describe('resolving secrets', () => {
     });
   });
 
-  it('does not see the credentials of another tenant', async () => {
+  it('does not read the credentials of another tenant', async () => {
     const other = collectReferences('a2d1b2a0-0000-4000-8000-000000000002', workload);
     expect(await resolveSecrets(store, other)).to.have.property('kind', 'missing');
   });
 
-  it('names variables that cannot be delivered', async () => {
+  it('lists variables that cannot be delivered', async () => {
     const clash = collectReferences(tenant, { ...workload, environment: { DB_user: 'x' } });
     expect(await resolveSecrets(store, clash)).to.deep.equal({
       kind: 'undeliverable',
@@ -136,7 +136,7 @@ describe('resolving secrets', () => {
     ],
   ];
   for (const [name, fault, expected] of faults) {
-    it(`says that the store is ${name}`, async () => {
+    it(`reports that the store is ${name}`, async () => {
       expect(await resolveSecrets(faulty(fault), references)).to.deep.equal(expected);
       expect(await readEnvironment(faulty(fault), references, { versions: {}, audit: noAudit })).to.deep.equal(
         expected,

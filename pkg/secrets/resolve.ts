@@ -10,7 +10,6 @@ import {
 import type { Reading, SecretDocument, SecretStore } from './secret-store.js';
 import type { Secret } from './secret.js';
 
-/** The secret references of a workload. */
 export interface SecretReferences {
   readonly secrets: readonly { readonly name: string; readonly path: CredentialPath }[];
   /** Templates by the name of their variable. */
@@ -44,7 +43,6 @@ export type EnvironmentDelivery =
   | { readonly kind: 'ready'; readonly versions: SecretVersions; readonly environment: ReadonlyMap<string, Secret> }
   | UnresolvedSecrets;
 
-/** The references of a stored workload. */
 export function collectReferences(
   tenant: string,
   workload: {
@@ -98,14 +96,16 @@ async function deliver(
   wanted: SecretVersions,
 ): Promise<EnvironmentDelivery> {
   const paths = new Map(references.secrets.map(({ path }) => [formatVaultPath(path), path]));
-  let readings: readonly CredentialReading[];
+  const readAll = [...paths].map(async ([text, path]) => {
+    return { text, path, reading: await readVersion(store, path, wanted[text]) };
+  });
   try {
-    readings = await Promise.all([...paths].map(([text, path]) => readCredential(store, path, text, wanted[text])));
+    const readings = await Promise.all(readAll);
+    return findFailure(readings) ?? composeDelivery(references, readings);
   } catch (thrown) {
     if (thrown instanceof SecretStoreUnavailableFault) return { kind: 'unavailable', because: toCause(thrown) };
     throw thrown;
   }
-  return findFailure(readings) ?? composeDelivery(references, readings);
 }
 
 interface CredentialReading {
@@ -114,16 +114,11 @@ interface CredentialReading {
   readonly reading: Reading | { readonly kind: 'unreadable' };
 }
 
-async function readCredential(
-  store: SecretStore,
-  path: CredentialPath,
-  text: string,
-  version?: number,
-): Promise<CredentialReading> {
+async function readVersion(store: SecretStore, path: CredentialPath, version?: number) {
   try {
-    return { text, path, reading: await store.read(path, version) };
+    return await store.read(path, version);
   } catch (thrown) {
-    if (thrown instanceof UnreadableSecretFault) return { text, path, reading: { kind: 'unreadable' } };
+    if (thrown instanceof UnreadableSecretFault) return { kind: 'unreadable' } as const;
     throw thrown;
   }
 }
@@ -183,7 +178,6 @@ const REASONS: Readonly<Record<UnresolvedSecrets['kind'], UnresolvedReason>> = {
   undeliverable: 'secret_undeliverable',
 };
 
-/** Explains why an environment cannot be delivered. */
 export function explainUnresolved(unresolved: UnresolvedSecrets): UnresolvedExplanation {
   return { reason: REASONS[unresolved.kind], message: describeUnresolved(unresolved) };
 }

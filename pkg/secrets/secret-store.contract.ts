@@ -28,8 +28,8 @@ export function secretStoreContract(name: string, subject: () => SecretStoreUnde
     return reading.kind === 'found' ? reading.state : reading.kind;
   };
 
-  describe(`${name}: versions`, () => {
-    it('say that there is nothing where nothing was written', async () => {
+  describe(`${name} versions`, () => {
+    it('are missing before the first write', async () => {
       expect(await store().read(at('nothing'))).to.deep.equal({ kind: 'missing' });
       expect(await store().read(at('nothing'), 1)).to.deep.equal({ kind: 'missing' });
       expect(await store().state(at('nothing'))).to.deep.equal({ kind: 'missing' });
@@ -46,13 +46,13 @@ export function secretStoreContract(name: string, subject: () => SecretStoreUnde
       expect(await state(at('rise'))).to.deep.equal({ last: 2, current: 2, previous: 1 });
     });
 
-    it('keep every character of a value', async () => {
+    it('return every character of a value unchanged', async () => {
       const value = '\u0001 "quoted" \\ \n\t – ✓ 🗝 {{secret.a.b}} %2e%2e ='.repeat(20);
       await store().write(at('text'), { document: toSecretDocument({ value }), after: 0, as: 'current' });
       expect(shown(await store().read(at('text')))).to.deep.equal({ version: 1, value });
     });
 
-    it('give the names of keys without values', async () => {
+    it('can be listed by the names of their keys, without values', async () => {
       await put(at('names'), 0, 'x');
       expect(await readKeyNames(store(), at('names'))).to.deep.equal({
         kind: 'found',
@@ -61,7 +61,7 @@ export function secretStoreContract(name: string, subject: () => SecretStoreUnde
       });
     });
 
-    it('belong to one tenant, namespace and label', async () => {
+    it('are separate for each tenant, namespace and label', async () => {
       await put(at('mine'), 0, 'x');
       expect(await store().read(toCredentialPath(subject().otherTenant, 'deployments/mine'))).to.have.property(
         'kind',
@@ -75,8 +75,8 @@ export function secretStoreContract(name: string, subject: () => SecretStoreUnde
     });
   });
 
-  describe(`${name}: compare and set`, () => {
-    it('refuses a write that did not see the last version', async () => {
+  describe(`${name} compare-and-set`, () => {
+    it('refuses a write based on an older version', async () => {
       expect(await put(at('cas'), 1, 'x')).to.equal('conflict');
       expect(await put(at('cas'), 0, 'x')).to.equal(1);
       expect(
@@ -85,21 +85,21 @@ export function secretStoreContract(name: string, subject: () => SecretStoreUnde
       expect(await state(at('cas'))).to.deep.equal({ last: 1, current: 1 });
     });
 
-    it('answers the same write sent again as made, and makes it once', async () => {
+    it('accepts a repeated write and stores it once', async () => {
       expect(await put(at('again'), 0, 'x')).to.equal(1);
       expect(await put(at('again'), 0, 'x')).to.equal(1);
       expect(await state(at('again'))).to.deep.equal({ last: 1, current: 1 });
     });
 
-    it('lets one of many writers through', async () => {
+    it('accepts exactly one of many concurrent writers', async () => {
       const outcomes = await Promise.all(Array.from({ length: 8 }, (_, n) => put(at('race'), 0, `writer ${n}`)));
       expect(outcomes.filter(outcome => outcome === 1)).to.have.length(1);
       expect(outcomes.filter(outcome => outcome === 'conflict')).to.have.length(7);
     });
   });
 
-  describe(`${name}: rotation`, () => {
-    it('stages, promotes and retires', async () => {
+  describe(`${name} rotation`, () => {
+    it('stages, promotes and retires a version', async () => {
       const path = at('rotate');
       await put(path, 0, 'old');
       expect(await put(path, 1, 'new', 'pending')).to.equal(2);
@@ -120,7 +120,7 @@ export function secretStoreContract(name: string, subject: () => SecretStoreUnde
       expect(await store().promote(path, 1)).to.deep.equal({ kind: 'missing' });
     });
 
-    it('does each step once however often it is asked for', async () => {
+    it('does each step once when it is repeated', async () => {
       const path = at('twice');
       await put(path, 0, 'old');
       for (let n = 0; n < 2; n++) expect(await put(path, 1, 'new', 'pending')).to.equal(2);
@@ -130,7 +130,7 @@ export function secretStoreContract(name: string, subject: () => SecretStoreUnde
       expect(await state(path)).to.deep.equal({ last: 2, current: 2 });
     });
 
-    it('is aborted before and after promotion', async () => {
+    it('can be aborted before and after promotion', async () => {
       const path = at('abort');
       await put(path, 0, 'old');
       await put(path, 1, 'staged', 'pending');
@@ -156,8 +156,8 @@ export function secretStoreContract(name: string, subject: () => SecretStoreUnde
     });
   });
 
-  describe(`${name}: destruction`, () => {
-    it('of the current version gives back the one before, and no number is used again', async () => {
+  describe(`${name} destroy and delete`, () => {
+    it('makes the previous version current again and never reuses a number', async () => {
       const path = at('undo');
       await put(path, 0, 'first');
       await put(path, 1, 'second');
@@ -167,7 +167,7 @@ export function secretStoreContract(name: string, subject: () => SecretStoreUnde
       expect(await put(path, 2, 'third')).to.equal(3);
     });
 
-    it('of the only version leaves nothing to read', async () => {
+    it('leaves nothing to read after the only version is destroyed', async () => {
       const path = at('only');
       await put(path, 0, 'first');
       await store().destroy(path, 1);
@@ -176,12 +176,12 @@ export function secretStoreContract(name: string, subject: () => SecretStoreUnde
       expect(await put(path, 1, 'second')).to.equal(2);
     });
 
-    it('of a missing version succeeds', async () => {
+    it('succeeds for a missing version', async () => {
       expect(await store().destroy(at('absent'), 1)).to.deep.equal({ kind: 'destroyed' });
       expect(await store().delete(at('absent'))).to.deep.equal({ kind: 'destroyed' });
     });
 
-    it('of a whole credential lets the next write start at version 1', async () => {
+    it('lets the next write start at version 1 after the credential is deleted', async () => {
       const path = at('delete');
       await put(path, 0, 'first');
       await put(path, 1, 'second');
@@ -193,8 +193,8 @@ export function secretStoreContract(name: string, subject: () => SecretStoreUnde
     });
   });
 
-  describe(`${name}: policy`, () => {
-    it('says forbidden, whatever is asked', async () => {
+  describe(`${name} policy`, () => {
+    it('forbids every operation on a path that is not granted', async () => {
       const { forbidden } = subject();
       expect(await store().read(forbidden)).to.deep.equal({ kind: 'forbidden' });
       expect(await store().state(forbidden)).to.deep.equal({ kind: 'forbidden' });

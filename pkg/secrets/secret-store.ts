@@ -1,7 +1,6 @@
 import type { Secret } from './secret.js';
 import type { CredentialPath } from './credential-path.js';
 
-/** The content of one version: values by key. */
 export type SecretDocument = ReadonlyMap<string, Secret>;
 
 /** The versions of a credential. Numbers only: it cannot hold a value. */
@@ -17,25 +16,20 @@ export interface SecretState {
 }
 
 /** The credential or the version does not exist. */
-export interface Missing {
-  readonly kind: 'missing';
-}
+export const missing = { kind: 'missing' } as const;
+export type Missing = typeof missing;
 
 /** The policy of the store does not grant the platform access to this path. */
-export interface Forbidden {
-  readonly kind: 'forbidden';
-}
+export const forbidden = { kind: 'forbidden' } as const;
+export type Forbidden = typeof forbidden;
 
-/** The result of reading a version. */
 export type Reading =
   | { readonly kind: 'found'; readonly version: number; readonly document: SecretDocument }
   | Missing
   | Forbidden;
 
-/** The result of reading which versions exist. */
 export type StateReading = { readonly kind: 'found'; readonly state: SecretState } | Missing | Forbidden;
 
-/** A version to write. */
 export interface NewVersion {
   readonly document: SecretDocument;
   /** `SecretState.last` as the writer read it; 0 to write only when there is no credential. */
@@ -50,11 +44,11 @@ export type SecretWriteResult =
   | { readonly kind: 'conflict'; readonly last: number }
   | Forbidden;
 
-/** The result of changing the current version. */
 export type PromoteResult = { readonly kind: 'promoted'; readonly state: SecretState } | Missing | Forbidden;
 
 /** The result of destroying. `destroyed`: it cannot be read, whether or not it ever existed. */
-export type DestroyResult = { readonly kind: 'destroyed' } | Forbidden;
+export const destroyed = { kind: 'destroyed' } as const;
+export type DestroyResult = typeof destroyed | Forbidden;
 
 /**
  * A store of credentials: documents of named values, in immutable versions.

@@ -27,7 +27,7 @@ const after = (versions: Versions, step: { do: string; which?: number }): Versio
 };
 
 describe('versions', () => {
-  it('never move the current one but by a write, a promotion or its own destruction', () => {
+  it('change the current one only by a write, a promotion or its destruction', () => {
     fc.assert(
       fc.property(steps, taken => {
         let versions = noVersions;
@@ -44,7 +44,7 @@ describe('versions', () => {
     );
   });
 
-  it('never count down, and name only what can be read', () => {
+  it('never decrease, and list readable versions only', () => {
     fc.assert(
       fc.property(steps, taken => {
         let versions = noVersions;

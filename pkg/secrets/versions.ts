@@ -17,7 +17,6 @@ export interface Versions {
 /** Before the first write. */
 export const noVersions: Versions = { last: 0, live: [] };
 
-/** Derives current, pending and previous version. */
 export function toSecretState({ last, live, pin }: Versions): SecretState {
   const current = pin !== undefined && (pin === 0 || live.includes(pin)) ? pin : (live.at(-1) ?? 0);
   const pending = live.findLast(version => version > current);
@@ -42,7 +41,6 @@ export function setCurrent({ last, live }: Versions, current: number): Versions 
   return current === live.at(-1) ? { last, live } : { last, live, pin: current };
 }
 
-/** Removes one version. */
 export function removeVersion(versions: Versions, version: number): Versions {
   const { current } = toSecretState(versions);
   const live = versions.live.filter(other => other !== version);

@@ -94,7 +94,7 @@ export function engineContract(name: string, open: () => Promise<EngineUnderTest
       expect.fail('it did not come about');
     };
 
-    it('says that an image is missing, and pulls it', async () => {
+    it('reports a missing image, and pulls it', async () => {
       expect(await thrownBy(engine.create(order()))).to.be.instanceOf(ImageMissingFault);
       await engine.pull(under.image);
       await engine.pull(under.image);
@@ -102,7 +102,7 @@ export function engineContract(name: string, open: () => Promise<EngineUnderTest
       expect(await engine.create(order())).to.be.a('string');
     });
 
-    it('says whether it holds an image', async () => {
+    it('reports whether an image is present', async () => {
       expect(await engine.hasImage(under.absentImage)).to.equal(false);
       expect(await engine.hasImage(under.image)).to.equal(true);
     });
@@ -138,7 +138,7 @@ export function engineContract(name: string, open: () => Promise<EngineUnderTest
       expect(await engine.list('node_1')).to.deep.equal([]);
     });
 
-    it('never tells what a container’s variables hold', async () => {
+    it('never returns the values of environment variables', async () => {
       const secrets = new Map([['DB_password', new Secret(CANARY)]]);
       const id = await run({ environment: { MODE: CANARY }, secrets });
       const told = [await engine.inspect(id), ...(await engine.list('node_1')), await engine.facts()];
@@ -148,7 +148,7 @@ export function engineContract(name: string, open: () => Promise<EngineUnderTest
       expect(inspect(told, { depth: null, showHidden: true, getters: true })).not.to.match(/canary|MODE|DB_password/);
     });
 
-    it('lets every call be repeated', async () => {
+    it('accepts every call twice', async () => {
       const id = await engine.create(order());
       expect(await engine.create(order())).to.equal(id);
       await engine.start(id);
@@ -160,7 +160,7 @@ export function engineContract(name: string, open: () => Promise<EngineUnderTest
       await engine.stop(id, 1);
     });
 
-    it('starts again what had stopped', async () => {
+    it('starts a stopped container again', async () => {
       const id = await run();
       await engine.stop(id, 1);
       await engine.start(id);
@@ -168,14 +168,14 @@ export function engineContract(name: string, open: () => Promise<EngineUnderTest
       expect((await engine.inspect(id))?.state).to.equal('running');
     });
 
-    it("keeps another node's containers apart", async () => {
+    it('lists only the containers of the given node', async () => {
       await run({ name: 'other-web', owner: owner({ nodeId: 'node_2', replica: 'rep_2' }) });
 
       expect(await engine.list('node_1')).to.deep.equal([]);
       expect(await engine.list('node_2')).to.have.length(1);
     });
 
-    it('replaces what is left of an older replica of the slot', async () => {
+    it('replaces the container of an older replica of the slot', async () => {
       const old = await run();
       const id = await run({ owner: owner({ replica: 'rep_2', generation: 2 }) });
 
@@ -183,7 +183,7 @@ export function engineContract(name: string, open: () => Promise<EngineUnderTest
       expect((await engine.inspect(id))?.state).to.equal('running');
     });
 
-    it('leaves alone what is not its own under the name', async () => {
+    it('leaves a foreign container of the same name alone', async () => {
       const id = await run({ owner: owner({ nodeId: 'node_2' }) });
 
       expect(await thrownBy(engine.create(order()))).to.be.instanceOf(NameConflictFault);
@@ -198,7 +198,7 @@ export function engineContract(name: string, open: () => Promise<EngineUnderTest
       await until(async () => (await engine.inspect(id))?.health === 'healthy');
     });
 
-    it("tells of this node's containers, after it has asked to be looked at", async () => {
+    it("reports `everything` first, then events of this node's containers", async () => {
       const told: (EngineEvent | 'everything')[] = [];
       const end = new AbortController();
       const following = engine.events('node_1', event => told.push(event), end.signal);
@@ -213,7 +213,7 @@ export function engineContract(name: string, open: () => Promise<EngineUnderTest
       expect(new Set(told.slice(1).map(event => (event as EngineEvent).replica))).to.deep.equal(new Set(['rep_1']));
     });
 
-    it('hands out what a container has written', async () => {
+    it('returns the output of a container', async () => {
       const id = await run();
       const read = async () => {
         let text = '';
@@ -226,7 +226,7 @@ export function engineContract(name: string, open: () => Promise<EngineUnderTest
       await until(async () => (await read()).endsWith('\n'));
     });
 
-    it('ends a log that is followed when it is told to', async () => {
+    it('ends a followed log when aborted', async () => {
       const id = await run();
       const end = new AbortController();
       for await (const { bytes } of engine.logs(id, { follow: true, tail: 10 }, end.signal)) {
@@ -235,7 +235,7 @@ export function engineContract(name: string, open: () => Promise<EngineUnderTest
       }
     });
 
-    it('is unreachable while it is away, and has its containers when it is back', async () => {
+    it('throws EngineUnreachableFault while it is down, and keeps its containers', async () => {
       const id = await run();
       const told: (EngineEvent | 'everything')[] = [];
       const end = new AbortController();

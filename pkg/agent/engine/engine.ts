@@ -81,7 +81,6 @@ export interface Engine {
   facts(): Promise<EngineFacts>;
   list(nodeId: string): Promise<readonly ContainerStatus[]>;
   inspect(id: string): Promise<ContainerStatus | undefined>;
-  /** Whether the image is present. */
   hasImage(image: string): Promise<boolean>;
   /** Makes sure that the image is present. Throws `ImagePullFault` when the registry does not deliver it. */
   pull(image: string): Promise<void>;
@@ -116,7 +115,6 @@ export class EngineUnreachableFault extends Fault {
   readonly retriable = true;
 }
 
-/** The engine refused the request. */
 export class EngineRefusedFault extends Fault {
   readonly retriable = true;
   readonly status: number;
@@ -141,7 +139,6 @@ export class ImageMissingFault extends Fault {
   }
 }
 
-/** The registry did not deliver the image. */
 export class ImagePullFault extends Fault {
   readonly retriable = true;
 }

@@ -63,7 +63,6 @@ export class SimulatedEngine implements Engine {
     this.#options = options;
   }
 
-  /** All containers, of every node. */
   get containers(): readonly ContainerStatus[] {
     return [...this.#containers.values()].map(container => container.status);
   }
@@ -85,14 +84,12 @@ export class SimulatedEngine implements Engine {
     for (const { onEvent } of this.#listeners) onEvent('everything');
   }
 
-  /** Ends the container's process. */
   crash(id: string, exitCode: number): void {
     const container = this.#find(id);
     exit(container, exitCode);
     this.#notify(container);
   }
 
-  /** Sets the result of the container's health check. */
   setHealth(id: string, health: ContainerHealth): void {
     const container = this.#find(id);
     container.status = { ...container.status, health };
@@ -194,9 +191,7 @@ export class SimulatedEngine implements Engine {
     if (follow) await untilAborted(signal);
   }
 
-  close(): Promise<void> {
-    return Promise.resolve();
-  }
+  async close(): Promise<void> {}
 
   async #call<T>(operation: EngineOperation, effect: () => T): Promise<T> {
     const { clock, latencyMs, failure } = this.#options;

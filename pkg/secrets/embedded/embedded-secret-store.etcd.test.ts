@@ -53,7 +53,7 @@ describe('embedded secret store on etcd', () => {
     forbidden: toCredentialPath(tenant, 'platform/root'),
   }));
 
-  it('takes the largest document there may be', async () => {
+  it('stores the largest allowed document', async () => {
     const path = toCredentialPath(tenant, 'deployments/large');
     const values = Object.fromEntries(Array.from({ length: 4 }, (_, n) => [`k${n}`, '\u0001'.repeat(65_500)]));
     expect(await secrets.write(path, { document: toSecretDocument(values), after: 0, as: 'current' })).to.have.property(
@@ -80,7 +80,7 @@ describe('embedded secret store on etcd', () => {
     for (const form of [canary, Buffer.from(canary).toString('hex')]) expect(bytes.includes(form)).to.equal(false);
   });
 
-  it('answers a hundred resolutions at once, each with one read of every record it needs', async () => {
+  it('serves a hundred concurrent resolutions, each with one read per record', async () => {
     const labels = Array.from({ length: 20 }, (_, n) => `paced-${n}`);
     for (const label of labels) {
       const document = toSecretDocument({ user: 'app', password: 'x'.repeat(64) });
@@ -102,7 +102,7 @@ describe('embedded secret store on etcd', () => {
     expect(get.callCount).to.be.at.most(2 * resolutions.length);
   });
 
-  it('is unavailable while etcd cannot be reached, and heals by itself', async () => {
+  it('is unavailable while etcd is unreachable, and recovers', async () => {
     const path = toCredentialPath(tenant, 'deployments/outage');
     await secrets.write(path, { document: toSecretDocument({ a: '1' }), after: 0, as: 'current' });
 

@@ -73,7 +73,7 @@ describe('embedded secret store', () => {
     expect(new Set(boxes).size).to.equal(2);
   });
 
-  describe('notices', () => {
+  describe('detects', () => {
     const version = (path = web, number = 1) => keys.secretVersion(path.tenant, path.namespace, path.label, number);
     const swap = async (from: string, to: string) => {
       const [source, target] = [await store.get(from), await store.get(to)];
@@ -107,7 +107,7 @@ describe('embedded secret store', () => {
       expect(await fails(secrets.read(web))).to.be.instanceOf(UnreadableSecretFault);
     });
 
-    it('a record of a credential that was deleted and made again', async () => {
+    it('a record of a credential that was deleted and created again', async () => {
       await put();
       const old = (await store.get(version()))!;
       await secrets.delete(web);
@@ -126,7 +126,7 @@ describe('embedded secret store', () => {
       }
     });
 
-    it('a record that is gone', async () => {
+    it('a missing record', async () => {
       await put();
       const record = (await store.get(version()))!;
       await store.commit({ guards: [{ key: record.key, at: record.revision }], puts: [], deletes: [record.key] });
@@ -161,14 +161,14 @@ describe('embedded secret store', () => {
       expect(await fails(secrets.read(web))).to.be.instanceOf(UnreadableSecretFault);
     });
 
-    it('that its key is not at hand', async () => {
+    it('a key that is not in the keyring', async () => {
       await put();
       const elsewhere = embedded(store, { keyring: new SecretKeyring([random.bytes(32)]) });
       expect(await fails(elsewhere.read(web))).to.be.instanceOf(UnreadableSecretFault);
     });
   });
 
-  it('keeps so many versions, and never drops one of a rotation', async () => {
+  it('keeps the configured number of versions, and never drops one of a rotation', async () => {
     secrets = embedded(store, { keepVersions: 3 });
     for (let after = 0; after < 5; after++) await put(web, after, `v${after + 1}`);
     expect((await store.list('secret-versions/')).entries).to.have.length(3);
@@ -198,7 +198,7 @@ describe('embedded secret store', () => {
     });
   }
 
-  it('says that it is unavailable while its store is', async () => {
+  it('is unavailable while its store is', async () => {
     const down = new Proxy(store, {
       get: () => () => Promise.reject(new StoreUnavailableFault('down')),
     });
@@ -214,7 +214,7 @@ describe('embedded secret store', () => {
     }
   });
 
-  it('does not know what became of a change whose answer was lost, and the same change may be made again', async () => {
+  it('reports an unknown outcome when the response is lost, and accepts the same change again', async () => {
     let lost = true;
     const commit = async (change: Change) => {
       const verdict = await store.commit(change);
@@ -236,7 +236,7 @@ describe('embedded secret store', () => {
     expect(await secrets.state(web)).to.have.deep.property('state', { last: 1 });
   });
 
-  it('encodes heads without a place for values', async () => {
+  it('stores heads without values', async () => {
     await put();
     const head = (await store.get(keys.secret(tenant, 'deployments', 'web')))!;
     expect(Object.keys(value<object>(head)).sort()).to.deep.equal(['code', 'keyId', 'last', 'live', 'uid']);

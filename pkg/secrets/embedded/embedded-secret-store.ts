@@ -12,16 +12,18 @@ import {
 import type { CredentialPath } from '../credential-path.js';
 import { checkDocument, isSameDocument } from '../document.js';
 import { SecretOutcomeUnknownFault, SecretStoreUnavailableFault, UnreadableSecretFault } from '../faults.js';
-import type {
-  DestroyResult,
-  Forbidden,
-  Missing,
-  PromoteResult,
-  Reading,
-  SecretStore,
-  NewVersion,
-  SecretWriteResult,
-  StateReading,
+import {
+  destroyed,
+  type DestroyResult,
+  type Forbidden,
+  forbidden,
+  missing,
+  type NewVersion,
+  type PromoteResult,
+  type Reading,
+  type SecretStore,
+  type SecretWriteResult,
+  type StateReading,
 } from '../secret-store.js';
 import {
   noVersions,
@@ -57,9 +59,6 @@ export interface EmbeddedSecretStoreOptions {
 
 const KEEP_VERSIONS = 10;
 const ATTEMPTS = 8;
-const forbidden: Forbidden = { kind: 'forbidden' };
-const missing: Missing = { kind: 'missing' };
-const destroyed: DestroyResult = { kind: 'destroyed' };
 
 interface StoredHead {
   readonly entry: Entry;

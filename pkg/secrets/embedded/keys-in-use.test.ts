@@ -39,13 +39,13 @@ describe('the keyring of a store', () => {
       as: 'current',
     });
 
-  it('is made once, for its owner only, where nothing was ever sealed', async () => {
+  it('is created once, readable by its owner only, in a store without secrets', async () => {
     const first = await open();
     expect(statSync(file).mode & 0o777).to.equal(0o600);
     expect((await open()).writing.id).to.equal(first.writing.id);
   });
 
-  it('is not made anew when it is missing', async () => {
+  it('is not created when it is missing and the store has secrets', async () => {
     await write(await open());
     rmSync(file);
     const fault = await refused();
@@ -56,7 +56,7 @@ describe('the keyring of a store', () => {
     expect(existsSync(file)).to.equal(false);
   });
 
-  it('is refused when it is another', async () => {
+  it('is refused when it is the keyring of another store', async () => {
     const { writing } = await open();
     keep(key());
     const fault = await refused();
@@ -78,7 +78,7 @@ describe('the keyring of a store', () => {
     await open();
   });
 
-  it('is looked for in a store that was sealed before its keys were written down', async () => {
+  it('is checked against the records of a store without a key list', async () => {
     const [older, newer] = [key(), key()];
     keep(older);
     await write(await open());
@@ -103,7 +103,7 @@ describe('the keyring of a store', () => {
     });
   }
 
-  it('of two machines that start at once is the first one’s', async () => {
+  it('is the first one’s when two machines start at the same time', async () => {
     const [one, other] = await Promise.all([refused(), refused(join(folder, 'elsewhere'))]);
     const faults = [one, other].filter(each => each instanceof SecretKeyringFault);
     expect(faults).to.have.length(1);

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { keys, ranges } from '../../../crds/keys/index.js';
 import { openKeys } from '../../auth/index.js';
 import type { Random } from '../../clock/index.js';
-import { type Change, encode, type Entry, type Revision, type Store, value } from '../../store/index.js';
+import { type Change, encode, type Revision, type Store, value } from '../../store/index.js';
 import { SecretKeyringFault } from '../faults.js';
 import { readKeyId } from './records.js';
 import { loadSecretKeyring, SecretKeyring } from './secret-keyring.js';
@@ -21,7 +21,6 @@ export interface KeysInUse {
   readonly others: readonly string[];
 }
 
-/** The record with its revision. */
 export interface KeysInUseReading {
   readonly revision: Revision;
   readonly names: readonly string[];
@@ -32,7 +31,7 @@ const KEY = keys.secretKeyring();
 
 /** Reads which keys are in use. A store without the record is empty, or older than the record. */
 export async function readKeysInUse(store: Store): Promise<KeysInUseReading> {
-  const entry: Entry | undefined = await store.get(KEY);
+  const entry = await store.get(KEY);
   if (!entry) return { revision: 0, names: await readRecordKeyNames(store), writing: undefined };
   const { writing, others } = value<KeysInUse>(entry);
   return { revision: entry.revision, names: [writing, ...others], writing };

@@ -21,14 +21,11 @@ interface HeadRecord extends CredentialHead {
   readonly code: string;
 }
 
-/** Where the head of a credential is stored. */
 export const headKey = ({ tenant, namespace, label }: CredentialPath) => keys.secret(tenant, namespace, label);
 
-/** Where one sealed version is stored. */
 export const versionKey = ({ tenant, namespace, label }: CredentialPath, version: number) =>
   keys.secretVersion(tenant, namespace, label, version);
 
-/** The stored form of a head. */
 export function buildHeadRecord(keyring: SecretKeyring, path: CredentialPath, head: CredentialHead): HeadRecord {
   const { writing } = keyring;
   return { ...head, keyId: writing.id, code: computeCode(writing, headFacts(path, head)) };
@@ -52,7 +49,6 @@ export interface VersionIdentity {
   readonly version: number;
 }
 
-/** Seals a version. */
 export function sealVersion(
   keyring: SecretKeyring,
   random: Random,
@@ -69,7 +65,6 @@ export function openVersion(keyring: SecretKeyring, of: VersionIdentity, entry: 
   return unpackDocument(unseal(keyring, versionFacts(of), sealed));
 }
 
-/** Whether a record is sealed with the keyring's writing key. */
 export function isSealedWithWritingKey(keyring: SecretKeyring, entry: Entry): boolean {
   return parsed<{ keyId: string }>(entry).keyId === keyring.writing.id;
 }

@@ -34,7 +34,7 @@ describe('rekeySecrets', () => {
     }
   });
 
-  it('seals everything with the first key, so that the other can go', async () => {
+  it('seals everything with the first key and retires the other', async () => {
     expect(await rekey(newer, older)).to.deep.equal({
       outcome: 'done',
       rewritten: 9,
@@ -54,7 +54,7 @@ describe('rekeySecrets', () => {
     expect(await rekey(newer, older)).to.deep.equal({ outcome: 'done', rewritten: 0, unreadable: [], retired: [] });
   });
 
-  it('names what it cannot read, leaves it, does the rest, and lets no key go', async () => {
+  it('reports unreadable credentials, leaves them, re-seals the rest and retires no key', async () => {
     const record = (await store.list(`secret-versions/${tenant}/deployments/web/`)).entries[0]!;
     await replace(store, record, { ...value<object>(record), box: 'AAAA' });
     const gone = (await store.list(`secret-versions/${tenant}/deployments/db/`)).entries[0]!;
@@ -81,7 +81,7 @@ describe('rekeySecrets', () => {
     expect((await readKeysInUse(store)).names).to.deep.equal([nameOf(newer)]);
   });
 
-  it('can be stopped anywhere and goes on where it was', async () => {
+  it('can be stopped anywhere and continues later', async () => {
     for (let most = 0; most < paths.length; most++) {
       const stop = new AbortController();
       let left = most;

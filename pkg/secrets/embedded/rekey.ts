@@ -40,7 +40,6 @@ export interface RekeyResult {
   readonly retired: readonly string[];
 }
 
-/** What re-sealing needs. */
 export interface RekeyOptions {
   readonly store: Store;
   readonly keyring: SecretKeyring;
@@ -48,7 +47,6 @@ export interface RekeyOptions {
   /** Destroys credentials that cannot be opened. */
   readonly discardUnreadable?: boolean;
   readonly signal?: AbortSignal;
-  /** Called after each credential. */
   readonly onProgress?: (looked: number, all: number) => void;
 }
 

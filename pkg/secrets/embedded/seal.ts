@@ -4,7 +4,6 @@ import type { Random } from '../../clock/index.js';
 import { UnreadableSecretFault } from '../faults.js';
 import type { SealingKey, SecretKeyring } from './secret-keyring.js';
 
-/** A sealed record, as it is stored. */
 export interface SealedRecord {
   /** The name of the key that it is sealed with. */
   readonly keyId: string;
@@ -61,7 +60,6 @@ export function computeCode({ id, key }: SealingKey, facts: readonly unknown[]):
   return createHmac('sha256', own).update(bind(id, facts)).digest('hex');
 }
 
-/** Whether `code` is the HMAC of these facts. */
 export function isAuthentic(key: SealingKey, facts: readonly unknown[], code: string): boolean {
   const [expected, given] = [Buffer.from(computeCode(key, facts), 'hex'), Buffer.from(code, 'hex')];
   return expected.length === given.length && timingSafeEqual(expected, given);

@@ -24,7 +24,6 @@ export class SecretKeyring {
     this.#keys = new Map(all.map(key => [key.id, key]));
   }
 
-  /** The key of that name, if the keyring has it. */
   find(id: string): SealingKey | undefined {
     return this.#keys.get(id);
   }

@@ -23,14 +23,12 @@ export interface KvMetadata {
   readonly custom: CustomMetadata;
 }
 
-/** Parses the response to reading a version. */
 export function parseKvVersion(body: unknown): KvVersion {
   const { data, metadata } = fields(body, 'data');
   const { version, custom_metadata: custom } = fields({ metadata }, 'metadata');
   return { version: whole(version), document: parseSecretDocument(data), ...pinIn(custom) };
 }
 
-/** Parses the response to writing a version. */
 export function parseKvWrite(body: unknown): { readonly version: number; readonly pin?: number } {
   const { version, custom_metadata: custom } = fields(body, 'data');
   return { version: whole(version), ...pinIn(custom) };

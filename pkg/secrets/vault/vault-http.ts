@@ -13,7 +13,6 @@ export interface VaultHttpOptions {
   readonly timeoutMs?: number;
 }
 
-/** One call to the server. */
 export interface VaultCall {
   readonly method: 'GET' | 'POST' | 'DELETE';
   /** Below `/v1/`. */

@@ -68,7 +68,7 @@ describe('vault secret store on a real server', () => {
       await refused.close();
     });
 
-    it('says that the server is sealed', async () => {
+    it('reports that the server is sealed', async () => {
       await vault.operate('sys/seal', {});
       const thrown: unknown = await store!
         .read(toCredentialPath(tenant, 'deployments/x'))

@@ -67,14 +67,14 @@ describe('vault secret store', () => {
     forbidden: toCredentialPath(tenant, 'platform/root'),
   }));
 
-  it('keeps to the mount of the tenant', async () => {
+  it('sends every request to the mount of the tenant', async () => {
     await put();
     await store.read(web);
     const paths = vault.seen.map(({ path }) => path).filter(path => !path.startsWith('auth/'));
     expect(paths.every(path => path.startsWith(`mooring/${tenant}/`))).to.equal(true);
   });
 
-  it('names the namespace of the tenant', async () => {
+  it('sends the Vault namespace of the tenant', async () => {
     store = open({ mount: 'mooring/x', namespace: 'teams/{tenant}', loginNamespace: 'platform' });
     await store.read(web);
     expect(vault.seen.at(-1)?.namespace).to.equal(`teams/${tenant}`);
@@ -85,7 +85,7 @@ describe('vault secret store', () => {
     expect(() => open({ mount: 'secret' })).to.throw(BrokenInvariantFault);
   });
 
-  it('keeps what others put into the custom metadata', async () => {
+  it('preserves custom metadata of other tools', async () => {
     await put();
     vault.kv.metadata('POST', `${tenant}/deployments/web`, { custom_metadata: { owner: 'team-a' } });
     await put('staged', 1, 'pending');
@@ -94,7 +94,7 @@ describe('vault secret store', () => {
     expect(body).to.have.deep.nested.property('data.custom_metadata', { owner: 'team-a' });
   });
 
-  it('reads numbers and booleans that people wrote as their text, and refuses what is deeper', async () => {
+  it('reads numbers and booleans as text, and refuses nested values', async () => {
     const write = (data: object, cas: number) =>
       vault.kv.data('POST', `${tenant}/deployments/web`, 0, { options: { cas }, data });
     write({ port: 5432, tls: true }, 0);
@@ -104,7 +104,7 @@ describe('vault secret store', () => {
     expect(await fails(store.read(web))).to.be.instanceOf(UnreadableSecretFault);
   });
 
-  it('takes the highest that is left after a soft delete', async () => {
+  it('makes the highest remaining version current after a soft delete', async () => {
     await put('one');
     await put('two', 1);
     vault.kv.softDelete(`${tenant}/deployments/web`, 2);
@@ -112,7 +112,7 @@ describe('vault secret store', () => {
   });
 
   describe('faults', () => {
-    it('is sealed, and heals by itself', async () => {
+    it('report a sealed server, and end when it is unsealed', async () => {
       await put();
       vault.sealed = true;
       for (const work of [store.read(web), store.state(web), put('x', 1), store.destroy(web, 1), store.delete(web)]) {
@@ -136,7 +136,7 @@ describe('vault secret store', () => {
       ['a broken connection', () => 'lose'],
     ];
     for (const [name, mishap] of mishaps) {
-      it(`is unavailable for reads when it answers with ${name}`, async () => {
+      it(`report a read as unavailable when the server responds with ${name}`, async () => {
         store = open({ timeoutMs: 300 });
         await put();
         vault.mishap = request => (request.path.startsWith('auth/') ? undefined : mishap(request));
@@ -147,7 +147,7 @@ describe('vault secret store', () => {
       });
     }
 
-    it('never tells a value or a token, whatever goes wrong', async () => {
+    it('never contain a value or a token', async () => {
       const canary = 'canary-51b7d0';
       for (const [, mishap] of mishaps) {
         for (const part of ['/data/', '/metadata/', 'auth/']) {
@@ -162,13 +162,13 @@ describe('vault secret store', () => {
       }
     });
 
-    it('does not know what became of a write that ended in an error', async () => {
+    it('report an unknown outcome for a write that the server answered with an error', async () => {
       vault.mishap = ({ method }) => (method === 'POST' ? { status: 500 } : undefined);
       expect(await fails(put())).to.be.instanceOf(SecretOutcomeUnknownFault);
       expect(await fails(store.destroy(web, 1))).to.be.instanceOf(SecretOutcomeUnknownFault);
     });
 
-    it('is certain that nothing was changed when it could not connect or was told to wait', async () => {
+    it('report that nothing was changed when the connection fails or the server responds 429', async () => {
       const { address } = vault;
       vault.mishap = ({ method }) => (method === 'POST' ? { status: 429 } : undefined);
       expect(await fails(put())).to.be.instanceOf(SecretStoreUnavailableFault);
@@ -178,20 +178,20 @@ describe('vault secret store', () => {
       vault = await FakeVault.start();
     });
 
-    it('finds out what became of a write whose answer was lost', async () => {
+    it('do not hide a write that was stored although its response was lost', async () => {
       once(({ method }) => (method === 'POST' ? 'lose' : undefined));
       expect(await put()).to.deep.equal({ kind: 'written', version: 1 });
       expect(await store.state(web)).to.have.deep.property('state', { last: 1, current: 1 });
     });
 
-    it('does not know what became of a write that may still arrive, and the same write may be made again', async () => {
+    it('report an unknown outcome for a write without a response, and the same write may be repeated', async () => {
       store = open({ timeoutMs: 300 });
       once(({ method }) => (method === 'POST' ? 'hang' : undefined));
       expect(await fails(put())).to.be.instanceOf(SecretOutcomeUnknownFault);
       expect(await put()).to.deep.equal({ kind: 'written', version: 1 });
     });
 
-    it('never makes a staged version current, wherever it is cut off', async () => {
+    it('never make a staged version current, whichever request fails', async () => {
       await put('old');
       for (const part of ['metadata', 'data']) {
         for (const what of ['lose', 'hang'] as const) {
@@ -207,13 +207,13 @@ describe('vault secret store', () => {
   });
 
   describe('login', () => {
-    it('by role is made once for many who ask at once', async () => {
+    it('with an AppRole happens once for concurrent calls', async () => {
       store = open({ login: approle });
       await Promise.all(Array.from({ length: 10 }, () => store.read(web)));
       expect(vault.logins).to.equal(1);
     });
 
-    it('by role is made again when its token has died', async () => {
+    it('with an AppRole is repeated when its token was revoked', async () => {
       store = open({ login: approle });
       await put();
       vault.tokens.delete('login-1');
@@ -221,18 +221,18 @@ describe('vault secret store', () => {
       expect(vault.logins).to.equal(2);
     });
 
-    it('is not made again for a path that is forbidden', async () => {
+    it('is not repeated for a forbidden path', async () => {
       store = open({ login: approle });
       expect(await store.read(toCredentialPath(tenant, 'platform/root'))).to.deep.equal({ kind: 'forbidden' });
       expect(vault.logins).to.equal(1);
     });
 
-    it('that is refused is a fault of its own', async () => {
+    it('that is refused throws SecretStoreLoginFault', async () => {
       store = open({ login: { ...approle, secretId: () => new Secret('wrong') } });
       expect(await fails(store.read(web))).to.be.instanceOf(SecretStoreLoginFault);
     });
 
-    it('by a token that died is a fault, until the file holds another', async () => {
+    it('with a revoked token throws until the file holds a valid one', async () => {
       let text = 'dead';
       store = open({ login: { kind: 'token', token: () => new Secret(text) } });
       expect(await fails(store.read(web))).to.be.instanceOf(SecretStoreLoginFault);
@@ -247,7 +247,7 @@ describe('vault secret store', () => {
       expect(done()).to.equal(true);
     };
 
-    it('is kept alive before it ends', async () => {
+    it('is renewed before its token expires', async () => {
       const clock = new ManualClock();
       store = open({ login: approle, clock });
       await store.read(web);
@@ -260,7 +260,7 @@ describe('vault secret store', () => {
       expect(vault.logins).to.equal(1);
     });
 
-    it('that cannot be kept alive is made anew', async () => {
+    it('is repeated when its token cannot be renewed', async () => {
       const clock = new ManualClock();
       store = open({ login: approle, clock });
       await store.read(web);

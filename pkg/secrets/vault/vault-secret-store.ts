@@ -4,16 +4,19 @@ import { BrokenInvariantFault } from '../../fault/index.js';
 import type { CredentialPath } from '../credential-path.js';
 import { checkDocument, revealDocument, isSameDocument } from '../document.js';
 import { SecretOutcomeUnknownFault, SecretStoreRefusedFault, SecretStoreUnavailableFault } from '../faults.js';
-import type {
-  DestroyResult,
-  Forbidden,
-  Missing,
-  NewVersion,
-  PromoteResult,
-  Reading,
-  SecretStore,
-  SecretWriteResult,
-  StateReading,
+import {
+  destroyed,
+  type DestroyResult,
+  type Forbidden,
+  forbidden,
+  type Missing,
+  missing,
+  type NewVersion,
+  type PromoteResult,
+  type Reading,
+  type SecretStore,
+  type SecretWriteResult,
+  type StateReading,
 } from '../secret-store.js';
 import { noVersions, toSecretState, type Versions, setCurrent } from '../versions.js';
 import { isGoneVersion, type KvMetadata, parseKvMetadata, parseKvVersion, parseKvWrite, PIN } from './kv-answers.js';
@@ -32,17 +35,14 @@ export interface VaultSecretStoreOptions extends VaultHttpOptions {
 }
 
 const TENANT = '{tenant}';
-const forbidden: Forbidden = { kind: 'forbidden' };
-const missing: Missing = { kind: 'missing' };
-const destroyed: DestroyResult = { kind: 'destroyed' };
 
 /**
- * Credentials in HashiCorp Vault or OpenBao, secrets engine KV version 2, a mount a tenant.
+ * Credentials in HashiCorp Vault or OpenBao, secrets engine KV version 2, one mount per tenant.
  *
- * The server's versions are our versions. While the current one is not the highest, its number stands in the custom
- * metadata `mooring-current`; it is put there before a pending version is written, so that at no moment a
- * container could get a version that was only staged. The server has no compare-and-set for metadata: a write that races
- * with a staging of the same credential may end up staged too, never the other way round.
+ * The server's versions are our versions. While the current one is not the highest, its number is in the custom metadata
+ * `mooring-current`, written before a pending version, so that a container never gets a version that was only staged. The
+ * server has no compare-and-set for metadata: a write that races with a staging of the same credential may end up staged
+ * too, never the other way round.
  *
  * The platform's policy needs create, read and update on `data/*`, the same and delete on `metadata/*`, and update on
  * `destroy/*`.
@@ -159,7 +159,7 @@ export class VaultSecretStore implements SecretStore {
     const { last, pin } = versions;
     if (last === write.after)
       throw new SecretStoreRefusedFault(
-        'the secrets server refuses to store the document: check the limits of the mount',
+        'the secrets server did not store the document: check that the KV version 2 mount of the tenant exists, then its log',
       );
     const reading = last === write.after + 1 ? await this.read(path, last) : missing;
     const same = reading.kind === 'found' && isSameDocument(reading.document, write.document);
@@ -169,11 +169,11 @@ export class VaultSecretStore implements SecretStore {
   /** Removes a pin that would keep a version written as current from being current. */
   async #finishWrite(
     path: CredentialPath,
-    { as }: NewVersion,
+    write: NewVersion,
     version: number,
     pin?: number,
   ): Promise<SecretWriteResult> {
-    if (as === 'pending' || pin === undefined) return { kind: 'written', version };
+    if (write.as === 'pending' || pin === undefined) return { kind: 'written', version };
     const promoted = await afterChange(this.promote(path, version));
     return promoted.kind === 'forbidden' ? forbidden : { kind: 'written', version };
   }
@@ -203,7 +203,7 @@ export class VaultSecretStore implements SecretStore {
     if (status === 403) return forbidden;
     if (status === 400)
       throw new SecretStoreRefusedFault(
-        'the secrets server refuses custom metadata: it must be a KV version 2 mount of Vault 1.9 or later',
+        'the secrets server refuses the custom metadata of a credential: it accepts at most 64 entries for each',
       );
     return undefined;
   }
@@ -231,8 +231,7 @@ async function afterChange<Outcome>(work: Promise<Outcome>): Promise<Outcome> {
     return await work;
   } catch (thrown) {
     if (!(thrown instanceof SecretStoreUnavailableFault)) throw thrown;
-    throw new SecretOutcomeUnknownFault('the secrets server made a change, but a follow-up step failed', {
-      cause: thrown,
-    });
+    const message = 'the secrets server made a change, but a follow-up step failed';
+    throw new SecretOutcomeUnknownFault(message, { cause: thrown });
   }
 }

@@ -44,7 +44,7 @@ describe('vault secret store over TLS', () => {
       ...(ca !== undefined && { ca }),
     });
 
-  it('reads and writes where the authority is known', async () => {
+  it('reads and writes when the certificate authority is trusted', async () => {
     const store = open(certificate);
     expect(await store.write(web, { document: toSecretDocument({ a: '1' }), after: 0, as: 'current' })).to.include({
       kind: 'written',
@@ -53,7 +53,7 @@ describe('vault secret store over TLS', () => {
     await store.close();
   });
 
-  it('sends nothing to a server of an unknown authority, and is certain of it', async () => {
+  it('sends nothing to a server with an untrusted certificate, and reports that nothing was changed', async () => {
     const store = open();
     const before = vault.seen.length;
     const write = store.write(web, { document: toSecretDocument({ a: '1' }), after: 1, as: 'current' });

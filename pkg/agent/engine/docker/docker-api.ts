@@ -37,7 +37,6 @@ export class DockerApi {
     return this.#version;
   }
 
-  /** Returns the status and the parsed body. */
   async call<T>(
     method: 'GET' | 'POST' | 'DELETE',
     path: string,

@@ -6,7 +6,6 @@ import type { ContainerSpec, ContainerStatus, Ownership } from '../engine.js';
 /** On every container of ours: the node whose agent created it. */
 export const NODE_LABEL = 'mooring.io/node';
 
-/** The label that names the replica. */
 export const REPLICA_LABEL = 'mooring.io/replica';
 
 /** On every container and network of ours: the tenant. */

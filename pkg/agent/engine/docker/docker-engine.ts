@@ -178,7 +178,6 @@ export class DockerEngine implements Engine {
   }
 }
 
-/** Whether a text contains one of the secret values. */
 function hasSecret(text: string, secrets: ContainerSpec['secrets']): boolean {
   return [...(secrets?.values() ?? [])].some(secret => text.includes(secret.reveal()));
 }
@@ -199,7 +198,6 @@ class TenantNetworks {
     this.#api = api;
   }
 
-  /** Resolves when the network exists. */
   ensure(name: string, tenant: string): Promise<void> {
     const known = this.#ensured.get(name);
     if (known) return known;
