@@ -56,7 +56,7 @@ describe('controllers together', () => {
     expect(types.at(-1)).to.equal('deployment.deleted');
   });
 
-  it('say once why nothing can be placed, and place as soon as a node can take it', async () => {
+  it('report once why no replica can be placed, and place as soon as a node can take it', async () => {
     world.controllers('a');
     const failing = await world.enrol('n1');
     await world.clock.pass(1000);
@@ -86,7 +86,7 @@ describe('controllers together', () => {
     expect(await world.get(keys.scheduling(TENANT, 'web'))).to.equal(undefined);
   });
 
-  it('go quiet: nothing is written while nothing changes', async () => {
+  it('write nothing while nothing changes', async () => {
     world.controllers('a');
     await world.enrol('n1');
     await world.put(keys.deployment(TENANT, 'web'), makeDeployment());
@@ -97,7 +97,7 @@ describe('controllers together', () => {
     expect(await world.store.revision()).to.equal(before);
   });
 
-  it('a node that falls silent is failed and its deployment degraded, and both recover', async () => {
+  it('mark a node without heartbeats failed and its deployment degraded, and both recover', async () => {
     world.controllers('a');
     const lease = await world.enrol('n1');
     await world.put(keys.deployment(TENANT, 'web'), makeDeployment());
@@ -114,7 +114,7 @@ describe('controllers together', () => {
     expect((await world.eventTypes()).slice(-2)).to.deep.equal(['deployment.degraded', 'deployment.recovered']);
   });
 
-  it('a standby takes over within 12 seconds of a leader’s death, and at once when it resigns', async () => {
+  it('take over within 12 seconds of a leader’s death, and at once when it resigns', async () => {
     const first = world.controllers('first');
     await world.clock.pass(1000);
     world.controllers('standby');
@@ -136,7 +136,7 @@ describe('controllers together', () => {
     expect((await world.status())?.readyReplicas).to.equal(2);
   });
 
-  it('go on when the lease of their events was revoked behind their back', async () => {
+  it('continue when the lease of their events was revoked', async () => {
     world.controllers('a');
     await world.enrol('n1');
     await world.clock.pass(2000);

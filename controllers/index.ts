@@ -10,6 +10,7 @@
  *
  * @module
  */
+import { untilAborted } from '../pkg/clock/index.js';
 import { EventLeases, EventWriter } from '../pkg/events/index.js';
 import type { PlacementPolicy } from '../pkg/fleet/index.js';
 import type { Metrics } from '../pkg/metrics/index.js';
@@ -21,17 +22,17 @@ import { defineIndexes } from './reading/index.js';
 
 export { createLoops, createSecretLoops };
 
-/** What the controllers of one process stand on. */
+/** What the controllers of one process need. */
 export interface ControllersEnv extends Omit<RuntimeEnv, 'events' | 'meter' | 'onFailure'> {
   readonly eventRetentionDays: number;
   readonly metrics?: Metrics;
-  /** What the operator has settled about placement. Left out: the default settings. */
+  /** Left out: the default settings. */
   readonly policy?: PlacementPolicy;
-  /** How long a failed node has to come back before what is on it counts as lost. Left out: the default. */
+  /** How long a failed node has to come back before its replicas count as lost. Left out: the default. */
   readonly nodeGraceSeconds?: number;
-  /** Where credentials are kept. Left out: what refers to some waits. */
+  /** Left out: the loops that need it do not run, and deployments with secrets wait. */
   readonly secrets?: SecretStore;
-  /** The loops to run. Left out: every loop there is. */
+  /** The loops to run. Left out: every loop. */
   readonly loops?: readonly Loop[];
 }
 
@@ -43,7 +44,7 @@ export interface Controllers {
   run(signal: AbortSignal): Promise<void>;
 }
 
-/** The controllers, in this process. To be called before the cache is fed, because it files what the loops look up. */
+/** Creates the controllers of this process. Must be called before the cache is fed: it defines indexes. */
 export function createControllers({
   eventRetentionDays,
   metrics,
@@ -66,19 +67,14 @@ export function createControllers({
           if (error instanceof LeaseGoneFault) leases.discard();
         },
       };
-      await Promise.race([env.cache.ready, aborted(signal)]);
+      await Promise.race([env.cache.ready, untilAborted(signal)]);
       const all = loops ?? [...createLoops(policy, nodeGraceSeconds), ...(secrets ? createSecretLoops(secrets) : [])];
       await runLoops(all, runtime, signal);
     },
   };
 }
 
-function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise(resolve => signal.addEventListener('abort', () => resolve(), { once: true }));
-}
-
-/** Feeds what the runtime tells about its loops into the process's metrics. */
+/** Records the figures of the runtime as metrics of the process. */
 function toLoopMeter(metrics: Metrics): LoopMeter {
   return {
     depth: (loop, keys) => metrics.set('mooring_queue_depth', { loop }, keys),

@@ -10,20 +10,17 @@ import { scheduler } from './scheduler/index.js';
 import { secretResolver } from './secret-resolver/index.js';
 import { statusRoller } from './status-roller/index.js';
 
-/**
- * Every loop that needs no secrets store, made anew: a loop may keep what it anticipates in memory. `nodeGraceSeconds` is the time that a
- * failed node has to come back.
- */
+/** New instances of every loop that needs no secrets store: a loop may keep state in memory. */
 export function createLoops(policy: PlacementPolicy = defaultPolicy, nodeGraceSeconds?: number): readonly Loop[] {
   return [replicaKeeper(undefined, policy), scheduler(policy), statusRoller(policy), nodeMonitor(nodeGraceSeconds)];
 }
 
-/** The loops that work with the secrets store. Without them, what refers to secrets waits. */
+/** The loops that need the secrets store. Without them, deployments with secrets wait. */
 export function createSecretLoops(secrets: SecretStore): readonly Loop[] {
   return [secretResolver(secrets), rotationPhaser(secrets), janitor(secrets)];
 }
 
-/** Every loop by its name: it can be asked for before there is anything to make the loop with. */
+/** The names of all loops, known before the loops can be created. */
 export const loopNames: readonly string[] = [
   'replica-keeper',
   'scheduler',

@@ -11,7 +11,7 @@ const ORDER = { by: 'tok_1', since: '2030-01-01T00:00:00.000Z' };
 /** Of the default settings. */
 const GRACE_MS = 60_000;
 
-describe('controllers and the life of nodes', () => {
+describe('controllers', () => {
   let world: TestCluster;
   let leases: Record<string, string>;
   beforeEach(async () => {
@@ -40,7 +40,7 @@ describe('controllers and the life of nodes', () => {
     (await world.all<StoredEvent>(ranges.events)).filter(event => event.type === type);
   const places = async () => (await world.whereabouts()).toSorted();
 
-  it('give up what is on a node that does not come back, after its grace and not before', async () => {
+  it('replace the replicas of a failed node after its grace period and not before', async () => {
     await begin();
     await silence('one');
     expect(await statusOf('one')).to.deep.include({ status: 'failed', reason: 'silent' });
@@ -56,7 +56,7 @@ describe('controllers and the life of nodes', () => {
     expect((await world.all(ranges.reports)).length).to.equal(2);
   });
 
-  it('wait as long for a node as the operator has set', async () => {
+  it('wait for a failed node as long as the setting says', async () => {
     world.controllers('a', undefined, undefined, { nodeGraceSeconds: 5 });
     await world.clock.pass(1000);
     await put(makeDeployment());
@@ -67,7 +67,7 @@ describe('controllers and the life of nodes', () => {
     expect(await places()).to.deep.equal(['node_two', 'node_two']);
   });
 
-  it('give nothing up when the node is back in time', async () => {
+  it('keep the replicas of a node that is back in time', async () => {
     await begin();
     await silence('one');
     leases['one'] = await world.enrol('one');
@@ -78,7 +78,7 @@ describe('controllers and the life of nodes', () => {
     expect(await world.all('node-grace/')).to.deep.equal([]);
   });
 
-  it('give nothing up that cannot be had elsewhere, and all of it once it can', async () => {
+  it('keep the replicas of a lost node until other nodes can take them', async () => {
     await begin();
     await Promise.all([silence('one'), silence('two')]);
     await world.clock.pass(GRACE_MS * 2);
@@ -104,7 +104,7 @@ describe('controllers and the life of nodes', () => {
     expect(await places()).to.deep.equal([name === 'one' ? 'node_two' : 'node_one']);
   });
 
-  it('lose what was retiring on a lost node, so that a deletion ends', async () => {
+  it('clear retiring replicas on a lost node, so that a deletion ends', async () => {
     await begin({ replicas: 1 });
     const [at] = await places();
     world.agentsWork = false;
@@ -116,7 +116,7 @@ describe('controllers and the life of nodes', () => {
     expect(await world.all(ranges.deployments)).to.deep.equal([]);
   });
 
-  it('empty a node, say so once, and use it again', async () => {
+  it('drain a node, announce it once, and use the node again', async () => {
     await begin({ replicas: 4 });
     await order('one', { drain: ORDER });
     await world.clock.pass(30_000);
@@ -140,7 +140,7 @@ describe('controllers and the life of nodes', () => {
     return name!;
   };
 
-  it('forget all about a node that is no more', async () => {
+  it('delete every record of a removed node', async () => {
     const name = await emptied();
     await world.erase(keys.node(TENANT, name));
     await world.clock.pass(2000);
@@ -148,7 +148,7 @@ describe('controllers and the life of nodes', () => {
     expect(await turns()).to.deep.equal([]);
   });
 
-  it('forget all about a node whose name another has', async () => {
+  it('delete every record of a node that was replaced under its name', async () => {
     const name = await emptied();
     const node = await world.get<StoredNode>(keys.node(TENANT, name));
     await world.put(keys.node(TENANT, name), { ...node, id: 'node_anew' });
@@ -157,7 +157,7 @@ describe('controllers and the life of nodes', () => {
     expect(await turns()).to.deep.equal([]);
   });
 
-  it('leave on a draining node what can be nowhere else, and are quiet about it', async () => {
+  it('keep replicas on a draining node that no other node can take, and write nothing more', async () => {
     await begin({ replicas: 1, nodeId: 'node_one' });
     await order('one', { drain: ORDER });
     await world.clock.pass(10_000);
@@ -169,7 +169,7 @@ describe('controllers and the life of nodes', () => {
     expect(await world.status()).to.include({ phase: 'Running' });
   });
 
-  it('start nothing of a deployment beyond as many as the tenant may have, until one goes', async () => {
+  it('start no replica of a deployment beyond the quota of deployments until another is removed', async () => {
     world.controllers('a', { ...defaultPolicy, quotas: { deployments: 1 } });
     await world.clock.pass(1000);
     await put(makeDeployment());

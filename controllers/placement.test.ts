@@ -15,7 +15,7 @@ const german = (change: Partial<StoredDeployment> = {}) =>
 const named = (name: string, change: Partial<StoredDeployment> = {}) =>
   makeDeployment({ metadata: makeMetadata(`dep_${name}`), name, replicas: 1, ...change });
 
-describe('controllers place', () => {
+describe('controllers', () => {
   let world: TestCluster;
   beforeEach(() => {
     world = new TestCluster();
@@ -27,7 +27,7 @@ describe('controllers place', () => {
   const events = async (type: string) =>
     (await world.all<StoredEvent>(ranges.events)).filter(event => event.type === type);
 
-  it('nothing where residency matches nothing, and at once on a node that matches', async () => {
+  it('place no replica while no node satisfies the residency, and place it at once on a node that does', async () => {
     world.controllers('a');
     await world.enrol('french', at('FR'));
     await world.clock.pass(1000);
@@ -46,7 +46,7 @@ describe('controllers place', () => {
     expect(await condition('ResidencySatisfied')).to.include({ status: 'True' });
   });
 
-  it('nothing for one cause, and say so in one event, whatever stirs around it', async () => {
+  it('write one event for one cause of unplaced replicas, whatever else changes', async () => {
     world.controllers('a');
     await world.enrol('roaming', at('FR'));
     await world.clock.pass(1000);
@@ -63,7 +63,7 @@ describe('controllers place', () => {
     expect(await events('deployment.waiting')).to.have.length(1);
   });
 
-  it('nothing, and do not announce each coming and going of a node that is of no use', async () => {
+  it('write no event for each failure and return of a node that cannot take the replica', async () => {
     world.controllers('a');
     const draining = { drain: { by: 'tok_1', since: AT } };
     await world.enrol('small');
@@ -83,7 +83,7 @@ describe('controllers place', () => {
     expect((await events('deployment.unschedulable')).at(-1)?.message).to.include('1 ready');
   });
 
-  it('nothing where the store takes no event of it, and are woken all the same', async () => {
+  it('store the report without its event when the store refuses the event, and are woken by it', async () => {
     const tooLarge = ({ puts }: Change) => puts.some(({ bytes }) => bytes.includes('"deployment.unschedulable"'));
     const store = interceptCommits(world.store, change =>
       tooLarge(change) ? Promise.reject(new StoreRefusedFault('request is too large')) : undefined,
@@ -98,7 +98,7 @@ describe('controllers place', () => {
     expect((await world.status())?.phase).to.equal('Running');
   });
 
-  it('nothing, name every node with every reason in the event, and in the status only how many', async () => {
+  it('name every node with every reason in the event, and only counts in the status', async () => {
     world.controllers('a');
     await world.enrol('french', at('FR'));
     const silent = await world.enrol('nowhere');
@@ -122,7 +122,7 @@ describe('controllers place', () => {
       .and.not.match(/french|nowhere/);
   });
 
-  it('replicas elsewhere whose node no longer says that it is where their data may be', async () => {
+  it('move replicas off a node whose labels no longer satisfy the residency', async () => {
     world.controllers('a');
     await world.enrol('one', at('DE'));
     await world.enrol('two', at('DE'));
@@ -141,7 +141,7 @@ describe('controllers place', () => {
   const { regions } = defaultPolicy;
   const unenforced = { ...defaultPolicy, regions: { ...regions, enforced: false } };
 
-  it('nothing anew, and leave what is there, when residency is no longer enforced', async () => {
+  it('keep placed replicas and place no new ones when residency is no longer enforced', async () => {
     const enforcing = world.controllers('a');
     await world.enrol('german', at('DE'));
     await world.clock.pass(1000);
@@ -162,7 +162,7 @@ describe('controllers place', () => {
     expect(await world.whereabouts()).to.deep.equal(['node_german', 'node_german', 'nowhere']);
   });
 
-  it('nothing where residency is asked for and not enforced', async () => {
+  it('place no replica with a residency that is not enforced', async () => {
     world.controllers('a', unenforced);
     await world.enrol('german', at('DE'));
     await world.clock.pass(1000);
@@ -173,7 +173,7 @@ describe('controllers place', () => {
     expect(await condition('ResidencySatisfied')).to.include({ reason: 'EnforcementOff' });
   });
 
-  it('deployments apart that must not meet, whichever of them says so', async () => {
+  it('keep deployments apart by anti-affinity, whichever of them declares it', async () => {
     world.controllers('a');
     await world.enrol('n1');
     await world.clock.pass(1000);
@@ -189,7 +189,7 @@ describe('controllers place', () => {
     expect((await world.status())?.phase).to.equal('Running');
   });
 
-  it('no more than a quota allows, stop nothing, and go on when it is raised', async () => {
+  it('place no more than a quota allows, stop nothing, and continue when it is raised', async () => {
     world.controllers('a', { ...defaultPolicy, quotas: { containers: 2 } });
     await world.enrol('n1');
     await world.clock.pass(1000);
@@ -203,7 +203,7 @@ describe('controllers place', () => {
     expect(await world.status()).to.include({ phase: 'Running', readyReplicas: 3 });
   });
 
-  it('nothing of a deployment before what it depends on is healthy, and never again ask once it has started', async () => {
+  it('start a deployment when its dependency is healthy, and keep it running afterwards', async () => {
     world.controllers('a');
     world.health.set('db', 'starting');
     await world.enrol('n1');
@@ -232,7 +232,7 @@ describe('controllers place', () => {
     expect(await condition('DependenciesHealthy')).to.include({ status: 'False' });
   });
 
-  it('a deployment that depends on a start as soon as there is one', async () => {
+  it('start a deployment as soon as its dependency has started', async () => {
     world.controllers('a');
     world.health.set('db', 'starting');
     await world.enrol('n1');

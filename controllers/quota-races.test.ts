@@ -34,7 +34,7 @@ describe('a quota that is nearly reached', () => {
     return replicas.filter(({ nodeId }) => nodeId !== undefined).map(each => each.deployment);
   };
 
-  it('is not passed by a placement whose answer was lost and that is made late', async () => {
+  it('is not exceeded by a placement whose reply was lost and that is committed late', async () => {
     let late: Change | undefined;
     let isAway = true;
     meddle = change => {
@@ -52,7 +52,7 @@ describe('a quota that is nearly reached', () => {
     expect(await placed()).to.deep.equal(['one']);
   });
 
-  it('is not passed by what was decided before it was lowered', async () => {
+  it('is not exceeded by a placement decided before it was lowered', async () => {
     let lowered = false;
     meddle = change => {
       if (lowered || !places(change, 'one')) return undefined;
@@ -68,7 +68,7 @@ describe('a quota that is nearly reached', () => {
     expect(await placed()).to.deep.equal(['one']);
   });
 
-  it('counts what is on a node that is no more, until that is cleared away', async () => {
+  it('counts the replicas of a removed node until they are cleared', async () => {
     await put('one');
     await world.clock.pass(2000);
     let most = 0;

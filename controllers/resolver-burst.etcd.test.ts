@@ -5,7 +5,7 @@ import { ResolverLab } from './resolver-lab.testing.js';
 const REPLICAS = 250;
 const CREDENTIALS = 20;
 
-describe('the secret resolver, on a real etcd', () => {
+describe('secret resolver on a real etcd', () => {
   let lab: ResolverLab;
 
   before(async () => {
@@ -13,7 +13,7 @@ describe('the secret resolver, on a real etcd', () => {
   });
   after(() => lab?.stop());
 
-  it(`stamps each of ${REPLICAS} replicas that come at once exactly once`, async () => {
+  it(`stamps each of ${REPLICAS} replicas that are created at once exactly once`, async () => {
     const uids = Array.from({ length: REPLICAS }, (_, number) => `r${number}`);
     await Promise.all(uids.map((uid, number) => lab.stamp(uid, number)));
 

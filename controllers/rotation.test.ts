@@ -21,7 +21,7 @@ describe('a rotation', () => {
     await world.clock.pass(30_000);
   });
 
-  it('has every consumer made anew once, and the old version gone last', async () => {
+  it('recreates every consumer once and destroys the old version last', async () => {
     await begin();
     await world.reach('stage');
     expect(await world.state()).to.deep.equal({ last: 2, current: 1, pending: 2 });
@@ -44,7 +44,7 @@ describe('a rotation', () => {
     );
   });
 
-  it('is halted by a container that is not well, says which, and can be turned back', async () => {
+  it('waits for a container that is not healthy, names it, and can be aborted', async () => {
     await begin();
     await world.reach('stage');
     world.health.set('worker', 'unhealthy');
@@ -64,7 +64,7 @@ describe('a rotation', () => {
     expect(world.violations).to.deep.equal([]);
   });
 
-  it('takes up what the caller stages, whenever that comes', async () => {
+  it('continues with the values that the caller stages, whenever they arrive', async () => {
     await begin();
     await world.ask('stage', { by: 'caller' });
     await world.clock.pass(5_000);
@@ -74,7 +74,7 @@ describe('a rotation', () => {
     expect(await world.progress()).to.include({ phase: 'stage', holds: true });
   });
 
-  it('waits while the secrets store is away, and goes on when it is back', async () => {
+  it('waits while the secrets store is unavailable, and continues afterwards', async () => {
     await begin();
     world.secretsAreAway = true;
     await world.ask('stage');
@@ -86,7 +86,7 @@ describe('a rotation', () => {
     expect(await world.state()).to.deep.equal({ last: 2, current: 1, pending: 2 });
   });
 
-  it('whose new version is larger than the secrets store takes says so, and is turned back', async () => {
+  it('with a new version too large for the secrets store reports that and can be aborted', async () => {
     await begin();
     const keys = Array.from({ length: 64 }, (_, position) => `key_${position}`);
     const generation = { keys, by: 'bytes', bytes: 32, encoding: 'hex' } as const;
@@ -97,7 +97,7 @@ describe('a rotation', () => {
     expect(await world.state()).to.deep.equal({ last: 1, current: 1 });
   });
 
-  it('whose present version cannot be opened says so, and goes on when it can', async () => {
+  it('whose current version cannot be decrypted reports that and continues when it can', async () => {
     await begin();
     const [record] = (await world.store.list(ranges.secretVersions)).entries;
     await world.put(record!.key, {});
@@ -109,7 +109,7 @@ describe('a rotation', () => {
     expect(await world.progress()).to.include({ phase: 'stage', holds: true });
   });
 
-  it('that was only staged is turned back without a trace in containers', async () => {
+  it('that was only staged is aborted without recreating containers', async () => {
     await begin();
     await world.reach('stage');
     await world.reach('abort');
@@ -117,7 +117,7 @@ describe('a rotation', () => {
     expect(await world.raised()).to.deep.equal(['web 0 0', 'worker 0 0']);
   });
 
-  it('whose values never came says so, and is turned back', async () => {
+  it('whose values were never sent reports that and can be aborted', async () => {
     await begin();
     await world.ask('stage', { by: 'caller' });
     await world.clock.pass(120_000);
@@ -128,7 +128,7 @@ describe('a rotation', () => {
     expect(await world.raised()).to.deep.equal(['web 0 0', 'worker 0 0']);
   });
 
-  it('whose number another write took says so, leaves that alone, and is turned back', async () => {
+  it('whose version number was taken by another write reports that, keeps that version, and can be aborted', async () => {
     await begin();
     world.secretsAreAway = true;
     await world.ask('stage');
@@ -140,7 +140,7 @@ describe('a rotation', () => {
     expect(await world.state()).to.deep.equal({ last: 2, current: 2, previous: 1 });
   });
 
-  it('whose staged version is gone says so, and is turned back', async () => {
+  it('whose staged version was destroyed reports that and can be aborted', async () => {
     await begin();
     await world.reach('stage');
     await world.secrets.destroy(path, 2);
@@ -153,7 +153,7 @@ describe('a rotation', () => {
   });
 
   for (const phase of ['stage', 'promote', 'verify'] as const) {
-    it(`goes on for the others when a consumer is deleted in ${phase}`, async () => {
+    it(`continues for the others when a consumer is deleted in ${phase}`, async () => {
       await begin();
       for (const reached of PHASES.slice(0, PHASES.indexOf(phase) + 1)) await world.reach(reached);
       await world.remove('web');
@@ -163,7 +163,7 @@ describe('a rotation', () => {
       expect(world.violations).to.deep.equal([]);
     });
 
-    it(`is turned back when a consumer is deleted in ${phase}`, async () => {
+    it(`can be aborted when a consumer is deleted in ${phase}`, async () => {
       await begin();
       for (const reached of PHASES.slice(0, PHASES.indexOf(phase) + 1)) await world.reach(reached);
       await world.remove('web');
@@ -174,7 +174,7 @@ describe('a rotation', () => {
       expect(world.violations).to.deep.equal([]);
     });
 
-    it(`turns itself back when its last consumer is deleted in ${phase}`, async () => {
+    it(`aborts itself when its last consumer is deleted in ${phase}`, async () => {
       await begin();
       for (const reached of PHASES.slice(0, PHASES.indexOf(phase) + 1)) await world.reach(reached);
       await world.remove('web');

@@ -69,7 +69,7 @@ function nodePuts(position: number): readonly Put[] {
 }
 
 /** What an event may hold of what nodes say must be what a real etcd takes, with all that is written beside it. */
-describe('the event of a deployment that no node takes, on a real etcd', () => {
+describe('event of an unschedulable deployment, on a real etcd,', () => {
   let folder: string;
   let etcd: EtcdProcess;
   let store: EtcdStore;
@@ -135,7 +135,7 @@ describe('the event of a deployment that no node takes, on a real etcd', () => {
     expect(new Set(reported).size, 'live every node says what it is').to.equal(NODES);
   });
 
-  it('is stored when it is as large as it may be', async () => {
+  it('is stored at its largest size', async () => {
     const reasons = [
       toFilterRejection('label_constraint', 'no rack', 'rack=a'),
       toFilterRejection('quota', 'at most 1 containers', '1'),
@@ -149,7 +149,7 @@ describe('the event of a deployment that no node takes, on a real etcd', () => {
     const env = { clock: systemClock, random: systemRandom, cache, log: silentLogger, events } as unknown as LoopEnv;
     const name = longest(0);
     const same = { key: keys.deployment(TENANT, name), at: 0 };
-    const subject = { named: { tenant: TENANT, name }, uid: 'dep_2', same };
+    const subject = { named: { tenant: TENANT, name }, uid: 'dep_2', same, quotas: same };
     const change = await buildReport({ kind: 'new', verdict }, undefined, subject, env);
 
     const bytes = change.puts.reduce((sum, put) => sum + put.bytes.length, 0);

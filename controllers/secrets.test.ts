@@ -13,7 +13,7 @@ const PATH = 'deployments/web-db';
 const web = (change: Partial<StoredDeployment> = {}) =>
   makeDeployment({ secrets: [{ name: 'DB', vault_path: PATH, anchor: 'process', rotation: 'restart' }], ...change });
 
-describe('the loops, of a deployment with secrets', () => {
+describe('controllers, for a deployment with secrets,', () => {
   let world: TestCluster;
   let stop: AbortController;
 
@@ -70,7 +70,7 @@ describe('the loops, of a deployment with secrets', () => {
     ],
   ];
   for (const [name, trouble, reason, heal] of troubles) {
-    it(`make no container with ${name}, say so once${heal ? ', and recover' : ''}`, async () => {
+    it(`create no container with ${name}, report it once${heal ? ', and recover' : ''}`, async () => {
       await world.put(keys.deployment(TENANT, 'web'), web(trouble));
       await world.clock.pass(20_000);
 
@@ -90,7 +90,7 @@ describe('the loops, of a deployment with secrets', () => {
     });
   }
 
-  it('leave what runs alone while the store is away, make nothing new, and recover within ten seconds', async () => {
+  it('keep running containers and create none while the secrets store is unavailable, and recover within ten seconds', async () => {
     await write({ password: 'x' });
     await world.put(keys.deployment(TENANT, 'web'), web());
     await world.clock.pass(5_000);
@@ -111,7 +111,7 @@ describe('the loops, of a deployment with secrets', () => {
     expect(await world.all<Report>(ranges.reports)).to.have.length(3);
   });
 
-  it('leave containers alone when new material is written: what is made later gets it', async () => {
+  it('keep containers when a new version is written, and give it to later ones', async () => {
     await write({ password: 'x' });
     await world.put(keys.deployment(TENANT, 'web'), web());
     await world.clock.pass(5_000);
@@ -126,7 +126,7 @@ describe('the loops, of a deployment with secrets', () => {
     expect((await replicas()).map(({ resolved }) => resolved?.versions[PATH])).to.deep.equal([1, 1, 2]);
   });
 
-  it('go quiet: nothing is written while a cause stands', async () => {
+  it('write nothing more while the cause is unchanged', async () => {
     await world.put(keys.deployment(TENANT, 'web'), web());
     await world.clock.pass(20_000);
     const before = await world.store.revision();
@@ -135,7 +135,7 @@ describe('the loops, of a deployment with secrets', () => {
     expect(changed.map(({ key }) => key).filter(key => !/^(?:leaders|alive)\//.test(key))).to.deep.equal([]);
   });
 
-  it('look again when an agent did not get what was found', async () => {
+  it('resolve again when an agent could not fetch the versions found', async () => {
     await write({ password: 'x' });
     world.agentsWork = false;
     await world.put(keys.deployment(TENANT, 'web'), web({ replicas: 1 }));
@@ -159,7 +159,7 @@ describe('the loops, of a deployment with secrets', () => {
     expect((await replicas())[0]?.resolved?.versions).to.deep.equal({ [PATH]: 2 });
   });
 
-  it('leave nothing behind', async () => {
+  it('delete every record with the deployment', async () => {
     await world.put(keys.deployment(TENANT, 'web'), web());
     await world.clock.pass(5_000);
     const stored = await world.get<StoredDeployment>(keys.deployment(TENANT, 'web'));

@@ -62,7 +62,7 @@ describe('controllers processes', () => {
   const leadsEverything = (child: ChildProcess) =>
     until('every loop to be led by the process', async () => (await ledBy(child)).length === LOOPS);
 
-  it('take over after a kill, at once after a SIGTERM, and leave nothing behind', async () => {
+  it('take over after a kill, at once after a SIGTERM, and leave no leader key behind', async () => {
     const first = await standby();
     await leadsEverything(first);
     const second = await standby();
@@ -82,7 +82,7 @@ describe('controllers processes', () => {
     expect(await holders()).to.deep.equal([]);
   });
 
-  it('refuse a loop that does not exist', async () => {
+  it('reject an unknown loop name', async () => {
     const child = start('--only', 'no-such-loop');
     expect((await once(child, 'exit'))[0]).to.equal(2);
   });

@@ -44,7 +44,7 @@ const rotation = (
 });
 
 describe('janitor decision', () => {
-  it('leaves an intent alone for a minute', () => {
+  it('waits a minute before it finishes an intent', () => {
     const begun = Date.parse(AT);
     expect(computeRemainingMs(intent('writing', 2), begun)).to.equal(60_000);
     expect(computeRemainingMs(intent('writing', 2), begun + 45_000)).to.equal(15_000);

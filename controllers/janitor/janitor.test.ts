@@ -85,7 +85,7 @@ describe('the janitor', () => {
     return reading.kind === 'found' ? reading.document.get('password')?.reveal() : undefined;
   };
 
-  it('lets a request that is under way alone', async () => {
+  it('leaves the intent of a running request alone', async () => {
     const { key } = await staged();
     expect((await run(key)).kind).to.equal('again');
     expect(await store.get(key)).not.to.equal(undefined);
@@ -102,7 +102,7 @@ describe('the janitor', () => {
     expect(await store.get(key)).to.equal(undefined);
   });
 
-  it('keeps a record out that would be stored after the intent was given up', async () => {
+  it('prevents a record from being stored after its intent was given up', async () => {
     const late = await staged();
     await clock.pass(61_000);
     await run(late.key);
@@ -119,7 +119,7 @@ describe('the janitor', () => {
     expect(await store.get(mine.key)).to.equal(undefined);
   });
 
-  it('never goes back behind a version that came later', async () => {
+  it('never replaces a later version', async () => {
     const mine = await staged();
     await store.commit(advanceIntent(record, mine));
     await write('later', 1);
@@ -128,7 +128,7 @@ describe('the janitor', () => {
     expect(await current()).to.equal('later');
   });
 
-  it('leaves a version that somebody else wrote in its place', async () => {
+  it('keeps a version of another intent with the same number', async () => {
     const key = keys.intent(TENANT, 'dead');
     const intent = {
       state: 'writing',
@@ -149,7 +149,7 @@ describe('the janitor', () => {
     expect(await current()).to.equal('theirs');
   });
 
-  it('leaves a version that a rotation has staged in its place', async () => {
+  it('keeps a version of a rotation with the same number', async () => {
     await write('old', 0);
     const { key } = await staged('new', ['password']);
     // The same number, as if the rotation had been first and the request had died before it could write.
@@ -164,7 +164,7 @@ describe('the janitor', () => {
     expect(await store.get(key)).to.equal(undefined);
   });
 
-  it('destroys what a dead request wrote, also where a rotation that has ended had that number', async () => {
+  it('destroys the version of a dead request although an ended rotation had its number', async () => {
     await write('old', 0);
     const { key } = await staged('new', ['password']);
     const asked = { id: 'rot_1', path: PATH, phase: 'retire', from: 1, to: 2 };
@@ -178,7 +178,7 @@ describe('the janitor', () => {
     expect(await current()).to.equal('old');
   });
 
-  it('can be killed after any step and finish later', async () => {
+  it('finishes later when it is killed after any step', async () => {
     const mine = await staged();
     await clock.pass(61_000);
     await run(mine.key);

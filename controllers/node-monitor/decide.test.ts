@@ -48,7 +48,7 @@ const decide = ({ controlPlane, orders, heardAs, written: before, inGrace = fals
     NOW,
   );
 
-describe('node monitor decides', () => {
+describe('decideNode', () => {
   const cases: readonly (Given & {
     name: string;
     status?: NodeCondition;

@@ -1,24 +1,23 @@
 /**
- * The node monitor: says of each node whether it is joining, ready, draining or failed, and when what is on it is lost.
+ * The node monitor: writes whether each node is joining, ready, draining or failed, and when its replicas count as lost.
  *
- * Presence is a key on the node's lease, and so is the time that a failed node has to come back: silence is noticed by
- * the store and not by a timer here, and a controller that was down or slow never mistakes its own absence for a node's.
+ * Presence is a key on the node's lease, and so is the grace period of a failed node: missing heartbeats are noticed by the
+ * store and not by a timer here, so a controller that was down or slow never takes its own absence for a node's.
  *
  * @module
  */
-import { ranges } from '../../crds/keys/index.js';
-import type { StoredNode } from '../../crds/node/index.js';
+import { keys, type ObjectName, ranges } from '../../crds/keys/index.js';
+import type { NodePresence, NodeStatus, StoredNode } from '../../crds/node/index.js';
 import type { Replica } from '../../crds/replica/index.js';
-import { NODES_BY_ID } from '../../pkg/fleet/index.js';
-import type { Loop, Wake } from '../../pkg/reconcile/index.js';
-import { value } from '../../pkg/store/index.js';
-import { wakeItself, formatQueueKey } from '../reading/index.js';
-import { monitorNode } from './reconcile.js';
+import { NODES_BY_ID, REPLICAS_BY_NODE } from '../../pkg/fleet/index.js';
+import { done, type Loop, type LoopEnv, type Reconcile, type Wake } from '../../pkg/reconcile/index.js';
+import { type Change, encode, type Entry, type Guard, type Put, value } from '../../pkg/store/index.js';
+import { formatQueueKey, parseQueueKey, readChange, wakeItself } from '../reading/index.js';
+import { decideNode, type NodeDecision } from './decide.js';
 
-/** Time that a failed node has to come back before what is on it counts as lost, unless the settings say otherwise. */
+/** The default time that a failed node has to come back before its replicas count as lost. */
 const GRACE_SECONDS = 60;
 
-/** The loop. */
 export function nodeMonitor(graceSeconds = GRACE_SECONDS): Loop {
   return {
     name: 'node-monitor',
@@ -27,23 +26,121 @@ export function nodeMonitor(graceSeconds = GRACE_SECONDS): Loop {
       wakeItself(ranges.alive),
       wakeItself(ranges.nodeStatuses),
       wakeItself(ranges.nodeGraces),
-      drainedNode,
+      wakeDrainedNode,
     ],
     reconcile: monitorNode(graceSeconds),
     concurrency: 16,
   };
 }
 
-/** Wakes a node that is being emptied when a replica comes or goes. */
-const drainedNode: Wake = {
+/** Wakes a draining node when a replica is placed on it or deleted from it. */
+const wakeDrainedNode: Wake = {
   prefix: ranges.replicas,
-  keys: ({ entry, previous }, cache) => {
-    const [after, before] = [entry, previous].map(each => each && value<Replica>(each).nodeId);
-    const id = after === before ? undefined : (before ?? after);
-    if (id === undefined) return [];
-    const nodes = cache.by(NODES_BY_ID, id).map(each => value<StoredNode>(each));
-    return nodes
-      .filter(({ orders }) => orders?.drain)
-      .map(({ metadata, name }) => formatQueueKey({ tenant: metadata.tenant, name }));
+  keys: (change, cache) => {
+    const { after, before } = readChange<Replica>(change);
+    if (after?.nodeId === before?.nodeId) return [];
+    const nodes = cache.by(NODES_BY_ID, (before?.nodeId ?? after?.nodeId)!).map(entry => value<StoredNode>(entry));
+    const draining = nodes.filter(({ orders }) => orders?.drain);
+    return draining.map(({ metadata, name }) => formatQueueKey({ tenant: metadata.tenant, name }));
   },
 };
+
+/** Everything that is stored about one node, as the cache shows it. */
+interface NodeRecords {
+  readonly node: Entry | undefined;
+  readonly alive: Entry | undefined;
+  readonly grace: Entry | undefined;
+  readonly status: Entry | undefined;
+}
+
+/**
+ * Writes the status of one node when it has changed.
+ *
+ * The change is guarded by the presence key, or its absence, as it was read: a node that has just come back is not marked
+ * failed, and its replicas are not lost.
+ */
+function monitorNode(graceSeconds: number): Reconcile {
+  return async (key, env) => {
+    const named = parseQueueKey(key);
+    const records = readRecords(named, env);
+    if (!records.node) {
+      const leftovers = [records.status, records.grace].filter(entry => entry !== undefined);
+      if (leftovers.length > 0) await env.commit(removeRecords(named, leftovers, listStalePortTurns(named, records)));
+      return done; // the node was removed
+    }
+    const node = value<StoredNode>(records.node);
+    const decision = decideNode(
+      {
+        node,
+        presence: records.alive && value<NodePresence>(records.alive),
+        written: records.status && value<NodeStatus>(records.status),
+        inGrace: records.grace !== undefined,
+        residents: env.cache.by(REPLICAS_BY_NODE, node.id).length,
+      },
+      new Date(env.clock.now()).toISOString(),
+    );
+    if (!decision) return done;
+
+    await env.commit(await buildStatusChange(decision, named, records, graceSeconds, env));
+    const { status, reason } = decision.status;
+    env.log.info('node changed status', { tenant: named.tenant, node: named.name, because: `${status}, ${reason}` });
+    return done;
+  };
+}
+
+function readRecords({ tenant, name }: ObjectName, { cache }: LoopEnv): NodeRecords {
+  return {
+    node: cache.get(keys.node(tenant, name)),
+    alive: cache.get(keys.alive(tenant, name)),
+    grace: cache.get(keys.nodeGrace(tenant, name)),
+    status: cache.get(keys.nodeStatus(tenant, name)),
+  };
+}
+
+/** The change that deletes the records of a removed node. */
+function removeRecords({ tenant, name }: ObjectName, entries: readonly Entry[], portTurns: readonly string[]): Change {
+  return {
+    guards: [{ key: keys.node(tenant, name), at: 0 }, ...entries.map(({ key, revision }) => ({ key, at: revision }))],
+    puts: [],
+    deletes: [...entries.map(({ key }) => key), ...portTurns],
+  };
+}
+
+/** The port turn of the node that the stored status is about, when the name has another node or none by now. */
+function listStalePortTurns({ tenant }: ObjectName, { node, status }: NodeRecords): readonly string[] {
+  const written = status && value<NodeStatus>(status);
+  if (!written || (node && value<StoredNode>(node).id === written.id)) return [];
+  return [keys.portTurn(tenant, written.id)];
+}
+
+async function buildStatusChange(
+  { status, event, grace }: NodeDecision,
+  named: ObjectName,
+  records: NodeRecords,
+  graceSeconds: number,
+  env: LoopEnv,
+): Promise<Change> {
+  const { tenant, name } = named;
+  const graceKey = keys.nodeGrace(tenant, name);
+  const statusKey = keys.nodeStatus(tenant, name);
+  const puts: Put[] = [{ key: statusKey, bytes: encode(status) }];
+  if (event) puts.push(await env.events.put(event));
+  if (grace === 'begins') {
+    const lease = await env.lease(Math.max(1, graceSeconds));
+    puts.push({ key: graceKey, bytes: encode({ id: status.id, since: status.since }), lease });
+  }
+  return {
+    guards: [
+      guardAsRead(statusKey, records.status),
+      guardAsRead(keys.alive(tenant, name), records.alive),
+      guardAsRead(graceKey, records.grace),
+      { key: keys.node(tenant, name), created: records.node!.created },
+    ],
+    puts,
+    deletes: [...(grace === 'ends' ? [graceKey] : []), ...listStalePortTurns(named, records)],
+  };
+}
+
+function guardAsRead(key: string, entry: Entry | undefined): Guard {
+  return { key, at: entry?.revision ?? 0 };
+}

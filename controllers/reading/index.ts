@@ -1,40 +1,295 @@
 /**
- * What the loops read: one deployment with its replicas and reports, from the watch cache.
+ * What the loops read from the watch cache: a deployment with its replicas and reports, and which changes wake which key.
  *
- * Every reading carries the guards of what it was read from, so that a decision can only be written while it still
- * holds.
+ * Everything read carries the guards of its sources, so that a decision can only be committed while they are unchanged.
  *
- * `readDeployment` reads; `itself`, `reportedDeployment` and the others say which changes wake which deployment;
- * `defineIndexes` must be called on the cache before it is fed.
+ * `readDeployment` reads; `wakeItself`, `wakeReported` and the others are wakes that several loops share; `defineIndexes`
+ * must be called before the cache is fed.
  *
- * It decides nothing and writes nothing: that is each loop's own.
+ * It decides nothing and writes nothing: that is left to each loop.
  *
  * @module
  */
-export type {
-  NodeLoss,
-  ObservedDeployment,
-  ObservedReplica,
-  ReplicaNodeState,
-  UnmetDependency,
-} from './deployments.js';
-export {
-  defineIndexes,
-  isMovable,
-  isServing,
-  isWaiting,
-  listConsumers,
-  listHolders,
-  listUnmetDependencies,
-  readDeployment,
-} from './deployments.js';
-export {
-  deriveQueueKey,
-  formatQueueKey,
-  parseQueueKey,
-  wakeItself,
-  wakeOnNodeChange,
-  wakeOnNodeStatusChange,
-  wakeReported,
-  withDependents,
-} from './wakes.js';
+import { isDeepStrictEqual } from 'node:util';
+
+import type { StoredDeployment } from '../../crds/deployment/index.js';
+import { keys, type ObjectName, ranges, splitKey } from '../../crds/keys/index.js';
+import type { NodeStatus, StoredNode } from '../../crds/node/index.js';
+import type { Replica } from '../../crds/replica/index.js';
+import { isReady, type Report } from '../../crds/report/index.js';
+import type { Regions } from '../../crds/residency/index.js';
+import {
+  defaultPolicy,
+  defineFleetIndexes,
+  findNode,
+  REPLICAS_BY_NODE,
+  toResidencyRule,
+} from '../../pkg/fleet/index.js';
+import { type ResidencyRule, satisfiesResidency } from '../../pkg/placement/index.js';
+import type { Wake } from '../../pkg/reconcile/index.js';
+import {
+  type Cache,
+  type CacheChange,
+  type Entry,
+  type Guard,
+  readValue,
+  type Revision,
+  value,
+} from '../../pkg/store/index.js';
+
+/** Deployments by each deployment that they depend on, as `<tenant>/<name>`. */
+const DEPENDENTS = 'controllers.dependents';
+
+/** Deployments by each credential that they refer to, as `<tenant>/<namespace>/<label>`. */
+const CONSUMERS = 'controllers.consumers';
+
+/** Replicas by each credential in their own template: their deployment may refer to another by now. */
+const HOLDERS = 'controllers.holders';
+
+/** Defines the indexes that the loops use. Must be called once, before the cache is fed. */
+export function defineIndexes(cache: Cache): void {
+  defineFleetIndexes(cache);
+  cache.defineIndex(DEPENDENTS, ranges.deployments, entry => {
+    const { metadata, dependsOn = [] } = value<StoredDeployment>(entry);
+    return dependsOn.map(({ name }) => `${metadata.tenant}/${name}`);
+  });
+  cache.defineIndex(CONSUMERS, ranges.deployments, entry => {
+    const { metadata, secrets = [] } = value<StoredDeployment>(entry);
+    return secrets.map(({ vault_path }) => `${metadata.tenant}/${vault_path}`);
+  });
+  cache.defineIndex(HOLDERS, ranges.replicas, entry => {
+    const { tenant, template } = value<Replica>(entry);
+    return (template.secrets ?? []).map(({ vault_path }) => `${tenant}/${vault_path}`);
+  });
+}
+
+/** The state of a replica's node: `nowhere` means that it has none, `gone` that its node was removed. */
+export type ReplicaNodeState = 'nowhere' | 'well' | 'failed' | 'gone';
+
+/** How a node was lost, with the guard that it still is: a replica on a node that has just returned is kept. */
+export interface NodeLoss {
+  readonly by: NonNullable<NodeStatus['lost']>;
+  readonly still: Guard;
+}
+
+/** One replica with the report of its container and the state of its node. */
+export interface ObservedReplica {
+  readonly replica: Replica;
+  /** Of the replica's record, for the guard of a change to it. */
+  readonly revision: Revision;
+  readonly report: Report | undefined;
+  readonly node: ReplicaNodeState;
+  /** Set when the replicas on the node count as lost. The node is then `failed`. */
+  readonly lost?: NodeLoss;
+  /** Its node is being drained. */
+  readonly draining?: true;
+  /** Its node breaks the residency of the deployment. */
+  readonly misplaced: boolean;
+}
+
+/** Whether the replica does its work. A report from a node whose agent sends no heartbeats does not count. */
+export function isServing({ report, node }: ObservedReplica): boolean {
+  return node === 'well' && isReady(report);
+}
+
+/** Whether the scheduler still has to find a node for the replica. */
+export function isWaiting(replica: Replica): boolean {
+  return replica.nodeId === undefined && replica.retiringSince === undefined;
+}
+
+function observeReplica(entry: Entry, cache: Cache, residency?: ResidencyRule): ObservedReplica {
+  const replica = value<Replica>(entry);
+  const { revision } = entry;
+  const { tenant, nodeId, uid } = replica;
+  if (nodeId === undefined) return { replica, revision, report: undefined, node: 'nowhere', misplaced: false };
+
+  const node = findNode(nodeId, tenant, cache);
+  // Where residency is not enforced, no placed replica is misplaced.
+  const isChecked = node !== undefined && residency?.regions.enforced === true;
+  return {
+    replica,
+    revision,
+    report: readValue<Report>(cache, keys.report(tenant, nodeId, uid)),
+    ...(node ? observeNode(node, cache) : { node: 'gone' }),
+    misplaced: isChecked && !satisfiesResidency(residency, node.labels),
+  };
+}
+
+function observeNode(
+  { id, metadata, name }: StoredNode,
+  cache: Cache,
+): Pick<ObservedReplica, 'node' | 'lost' | 'draining'> {
+  const entry = cache.get(keys.nodeStatus(metadata.tenant, name));
+  const status = entry && value<NodeStatus>(entry);
+  if (status?.id !== id) return { node: 'well' };
+  if (status.status === 'draining') return { node: 'well', draining: true };
+  if (status.status !== 'failed') return { node: 'well' };
+  if (!status.lost) return { node: 'failed' };
+  return { node: 'failed', lost: { by: status.lost, still: { key: entry!.key, at: entry!.revision } } };
+}
+
+/** One deployment with its replicas, as the cache shows them. */
+export interface ObservedDeployment {
+  /** Undefined when the name has no deployment any more. */
+  readonly deployment: StoredDeployment | undefined;
+  /** By slot, the lowest first. */
+  readonly replicas: readonly ObservedReplica[];
+  /** Holds while the deployment is exactly as it was read, absence included. */
+  readonly unchanged: Guard;
+  /** Holds while it is the same deployment, whatever its spec says by now. */
+  readonly same: Guard;
+}
+
+/** Reads a deployment with its replicas. `regions` are those that the operator declares for residency. */
+export function readDeployment(
+  { tenant, name }: ObjectName,
+  cache: Cache,
+  regions: Regions = defaultPolicy.regions,
+): ObservedDeployment {
+  const key = keys.deployment(tenant, name);
+  const entry = cache.get(key);
+  const deployment = entry && value<StoredDeployment>(entry);
+  const residency = deployment && toResidencyRule(deployment, regions);
+  const unchanged: Guard = { key, at: entry?.revision ?? 0 };
+  return {
+    deployment,
+    replicas: cache
+      .list(ranges.replicasOf(tenant, name))
+      .map(replica => observeReplica(replica, cache, residency))
+      .toSorted((a, b) => a.replica.slot - b.replica.slot),
+    unchanged,
+    same: entry ? { key, created: entry.created } : unchanged,
+  };
+}
+
+/** Whether replicas may move to another node: not when they write to a volume. */
+export function isMovable({ volumes = [] }: StoredDeployment): boolean {
+  return volumes.every(({ readOnly }) => readOnly);
+}
+
+/** A dependency that does not hold, and why. */
+export interface UnmetDependency {
+  readonly name: string;
+  readonly condition: 'healthy' | 'started';
+  /** For people: `does not exist`. */
+  readonly because: string;
+}
+
+/** The dependencies of a deployment that do not hold now. */
+export function listUnmetDependencies(
+  { metadata, dependsOn = [] }: StoredDeployment,
+  cache: Cache,
+): readonly UnmetDependency[] {
+  return dependsOn.flatMap(({ name, condition }) => {
+    const because = explainUnmet(condition, readDeployment({ tenant: metadata.tenant, name }, cache));
+    return because === undefined ? [] : [{ name, condition, because }];
+  });
+}
+
+/**
+ * `healthy` needs a health check that passes in every replica: a container that merely runs proves nothing. `started`
+ * needs one running container.
+ */
+function explainUnmet(condition: UnmetDependency['condition'], { deployment, replicas }: ObservedDeployment) {
+  if (!deployment || deployment.metadata.deletedAt) return 'does not exist';
+  if (deployment.replicas === 0) return 'is stopped';
+  const { uid } = deployment.metadata;
+  const own = replicas.filter(({ replica }) => replica.deploymentUid === uid && !replica.retiringSince);
+  if (condition === 'started') {
+    const hasStarted = own.some(({ report, node }) => node === 'well' && report?.state === 'running');
+    return hasStarted ? undefined : 'has not started';
+  }
+  const healthy = own.filter(seen => isServing(seen) && seen.report?.health === 'healthy').length;
+  return healthy >= deployment.replicas ? undefined : `is not healthy: ${healthy} of ${deployment.replicas} replicas`;
+}
+
+/** The deployments that refer to a credential. */
+export function listConsumers(tenant: string, path: string, cache: Cache): readonly Entry[] {
+  return cache.by(CONSUMERS, `${tenant}/${path}`);
+}
+
+/** The replicas whose containers have, or are to have, some version of a credential. */
+export function listHolders(tenant: string, path: string, cache: Cache): readonly ObservedReplica[] {
+  return cache.by(HOLDERS, `${tenant}/${path}`).map(entry => observeReplica(entry, cache));
+}
+
+/** The queue key of a deployment, a node or a rotation: `<tenant>/<name>`. */
+export function formatQueueKey({ tenant, name }: ObjectName): string {
+  return `${tenant}/${name}`;
+}
+
+/** The object that a queue key names. */
+export function parseQueueKey(key: string): ObjectName {
+  const [tenant = '', name = ''] = key.split('/');
+  return { tenant, name };
+}
+
+/** The queue key for what is stored at `<kind>/<tenant>/<name>` or below it. */
+export function deriveQueueKey(storeKey: string): string {
+  const [tenant = '', name = ''] = splitKey(storeKey);
+  return formatQueueKey({ tenant, name });
+}
+
+/** The documents after and before a change. */
+export function readChange<T>({ entry, previous }: Pick<CacheChange, 'entry' | 'previous'>) {
+  return { after: entry && value<T>(entry), before: previous && value<T>(previous) };
+}
+
+/** Wakes the object that the two segments after the kind name. */
+export function wakeItself(prefix: string): Wake {
+  return { prefix, keys: change => [deriveQueueKey(change.key)] };
+}
+
+/** Wakes the deployment of a report when `matters` is true for the change. */
+export function wakeReported(
+  matters: (before: Report | undefined, after: Report | undefined) => boolean = () => true,
+): Wake {
+  return {
+    prefix: ranges.reports,
+    keys: change => {
+      const { after, before } = readChange<Report>(change);
+      const report = after ?? before;
+      if (!report || !matters(before, after)) return [];
+      return [formatQueueKey({ tenant: splitKey(change.key)[0] ?? '', name: report.deployment })];
+    },
+  };
+}
+
+/** Wakes every deployment with a replica on a node that is enrolled, removed or labelled differently. */
+export const wakeOnNodeChange: Wake = {
+  prefix: ranges.nodes,
+  keys: (change, cache) => {
+    const { after, before } = readChange<StoredNode>(change);
+    const matters = after?.id !== before?.id || !isDeepStrictEqual(after?.labels, before?.labels);
+    return matters ? listDeploymentsOn([after?.id, before?.id], cache) : [];
+  },
+};
+
+/** Wakes every deployment with a replica on a node whose status or loss changes. */
+export const wakeOnNodeStatusChange: Wake = {
+  prefix: ranges.nodeStatuses,
+  keys: (change, cache) => {
+    const { after, before } = readChange<NodeStatus>(change);
+    const isOther = after?.id !== before?.id;
+    const matters = isOther || after?.status !== before?.status || after?.lost !== before?.lost;
+    return matters ? listDeploymentsOn([after?.id, before?.id], cache) : [];
+  },
+};
+
+/** Also wakes the deployments that depend on those that the given wake wakes. */
+export function withDependents({ prefix, keys: wakeKeys }: Wake): Wake {
+  return {
+    prefix,
+    keys: (change, cache) => {
+      const woken = wakeKeys(change, cache);
+      return [...woken, ...woken.flatMap(key => cache.by(DEPENDENTS, key).map(entry => deriveQueueKey(entry.key)))];
+    },
+  };
+}
+
+/** The queue keys of deployments on one node, or on two that had one name after the other. */
+function listDeploymentsOn(nodeIds: readonly (string | undefined)[], cache: Cache): readonly string[] {
+  const ids = new Set(nodeIds.filter(id => id !== undefined));
+  const replicas = [...ids].flatMap(id => cache.by(REPLICAS_BY_NODE, id).map(entry => value<Replica>(entry)));
+  return [...new Set(replicas.map(({ tenant, deployment }) => formatQueueKey({ tenant, name: deployment })))];
+}

@@ -102,7 +102,12 @@ describe('replica keeper decides', () => {
       replicas: [],
       steps: ['fill 0', 'fill 1', 'fill 2'],
     },
-    { name: 'nothing when all is as asked', deployment: web(), replicas: [seen(0), seen(1), seen(2)], steps: [] },
+    {
+      name: 'nothing when every replica is as wanted',
+      deployment: web(),
+      replicas: [seen(0), seen(1), seen(2)],
+      steps: [],
+    },
     { name: 'to fill the lowest empty slot', deployment: web(), replicas: [seen(0), seen(2)], steps: ['fill 1'] },
     {
       name: 'to retire the highest slots',
@@ -123,7 +128,7 @@ describe('replica keeper decides', () => {
       steps: [],
     },
     {
-      name: 'to wait for a retiring replica that nobody has reported',
+      name: 'to wait for a retiring replica without a report',
       deployment: web({ replicas: 1 }),
       replicas: [seen(0), seen(1, { retiring: true, state: 'unreported' })],
       steps: [],
@@ -135,7 +140,7 @@ describe('replica keeper decides', () => {
       steps: ['clear 1'],
     },
     {
-      name: 'not to believe "removed" of a replica that is to stay',
+      name: 'to keep a wanted replica whose container was removed',
       deployment: web({ replicas: 1 }),
       replicas: [seen(0, { state: 'removed' })],
       steps: [],
@@ -165,19 +170,19 @@ describe('replica keeper decides', () => {
       steps: ['retire 0'],
     },
     {
-      name: 'not to retire a second while the first is away',
+      name: 'not to retire a second outdated replica while the first is being replaced',
       deployment: web(),
       replicas: [seen(0, { of: old, retiring: true }), seen(1, { of: old }), seen(2, { of: old })],
       steps: [],
     },
     {
-      name: 'not to go on while the new one does not serve yet',
+      name: 'not to continue a roll-out while the new replica does not serve yet',
       deployment: web(),
       replicas: [seen(0, { state: 'creating' }), seen(1, { of: old }), seen(2, { of: old })],
       steps: [],
     },
     {
-      name: 'to go on when the new one serves',
+      name: 'to continue a roll-out when the new replica serves',
       deployment: web(),
       replicas: [seen(0), seen(1, { of: old }), seen(2, { of: old })],
       steps: ['retire 1'],
@@ -201,60 +206,60 @@ describe('replica keeper decides', () => {
       steps: ['fill 2'],
     },
     {
-      name: 'not to go on while a new one waits for its node',
+      name: 'not to continue a roll-out while a new replica waits for its node',
       deployment: web(),
       replicas: [seen(0, { node: 'nowhere' }), seen(1, { of: old }), seen(2, { of: old })],
       steps: [],
     },
     {
-      name: 'not to wait for a replica that no node will take',
+      name: 'to continue a roll-out without a replica that no node takes',
       deployment: web(),
       replicas: [seen(0, { of: old }), seen(1, { of: old }), seen(2, { node: 'nowhere' })],
       refused: 1,
       steps: ['retire 0'],
     },
     {
-      name: 'to wait for a replica that was not refused, beside one that was',
+      name: 'to wait for an unplaced replica that the scheduler has not reported',
       deployment: web(),
       replicas: [seen(0, { of: old }), seen(1, { node: 'nowhere' }), seen(2, { node: 'nowhere' })],
       refused: 1,
       steps: [],
     },
     {
-      name: 'not to start while what it depends on is not there',
+      name: 'not to start while a dependency is not met',
       deployment: web(),
       replicas: [],
       held: true,
       steps: [],
     },
     {
-      name: 'to go on once it has started, whatever becomes of what it depends on',
+      name: 'to replace lost replicas of a started deployment although a dependency is not met',
       deployment: web(),
       replicas: [seen(0)],
       held: true,
       steps: ['fill 1', 'fill 2'],
     },
     {
-      name: 'not to take a serving replica away while what it depends on is not there',
+      name: 'not to retire a serving replica while a dependency is not met',
       deployment: web(),
       replicas: [seen(0, { of: old }), seen(1, { of: old }), seen(2, { of: old })],
       held: true,
       steps: [],
     },
     {
-      name: 'to retire at once, all together, what is where its data may not be',
+      name: 'to retire all replicas at once whose node breaks the residency',
       deployment: web(),
       replicas: [seen(0, { misplaced: true }), seen(1), seen(2, { misplaced: true })],
       steps: ['retire 0', 'retire 2'],
     },
     {
-      name: 'to leave a replica where it is that writes to a volume',
+      name: 'to keep a replica that breaks the residency and writes to a volume',
       deployment: web({ volumes: [volume(false)] }),
       replicas: [0, 1, 2].map(slot => seen(slot, { of: web({ volumes: [volume(false)] }), misplaced: true })),
       steps: [],
     },
     {
-      name: 'to move a replica that only reads from a volume',
+      name: 'to retire a replica that breaks the residency and only reads from a volume',
       deployment: web({ replicas: 1, volumes: [volume(true)] }),
       replicas: [seen(0, { of: web({ volumes: [volume(true)] }), misplaced: true })],
       steps: ['retire 0'],
@@ -266,13 +271,13 @@ describe('replica keeper decides', () => {
       steps: ['retire 0', 'fill 2'],
     },
     {
-      name: 'to replace a replica whose node is no longer known',
+      name: 'to clear a replica whose node was removed',
       deployment: web({ replicas: 1 }),
       replicas: [seen(0, { node: 'gone' })],
       steps: ['clear 0'],
     },
     {
-      name: 'to clear a retiring replica whose node is no longer known',
+      name: 'to clear a retiring replica whose node was removed',
       deployment: deleted,
       replicas: [seen(0, { retiring: true, node: 'gone' })],
       steps: ['clear 0'],
@@ -289,9 +294,15 @@ describe('replica keeper decides', () => {
       replicas: [seen(0), seen(1)],
       steps: ['retire 0', 'retire 1'],
     },
-    { name: 'to finish a deletion when nothing is left', deployment: deleted, replicas: [], steps: [], finished: true },
     {
-      name: 'not to finish what was never asked to go',
+      name: 'to finish a deletion when no replica is left',
+      deployment: deleted,
+      replicas: [],
+      steps: [],
+      finished: true,
+    },
+    {
+      name: 'not to finish a deployment that is not deleted',
       deployment: web({ replicas: 0 }),
       replicas: [],
       steps: [],
@@ -304,7 +315,13 @@ describe('replica keeper decides', () => {
       steps: ['retire 0'],
       finished: false,
     },
-    { name: 'nothing where there is nothing', deployment: undefined, replicas: [], steps: [], finished: false },
+    {
+      name: 'nothing without a deployment and replicas',
+      deployment: undefined,
+      replicas: [],
+      steps: [],
+      finished: false,
+    },
   ];
 
   for (const given of cases) {
@@ -321,7 +338,7 @@ describe('replica keeper decides', () => {
     retiring: fc.boolean(),
   });
 
-  it('property: touches each slot once, never takes two serving replicas at once for a template, fills only empty slots', () => {
+  it('property: at most one step for each slot, at most one serving replica retired for a template, and only empty slots filled', () => {
     fc.assert(
       fc.property(
         fc.array(fc.option(anyReplica), { maxLength: 5 }),

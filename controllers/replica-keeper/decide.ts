@@ -2,37 +2,37 @@ import type { StoredDeployment } from '../../crds/deployment/index.js';
 import { templateHash } from '../../crds/replica/index.js';
 import { isMovable, isServing, type ObservedReplica } from '../reading/index.js';
 
-/** Why a replica is retired that is where its data may not be. */
+/** Why a replica is retired whose node breaks the residency of its deployment. */
 export const RESIDENCY_VIOLATED = 'residency_violated';
 
 export interface ReplicaDecision {
   readonly steps: readonly SlotStep[];
-  /** Everything the deployment stood for is gone: its own record can go. */
+  /** No replica of a deleted deployment is left: its own record can be deleted. */
   readonly finished: boolean;
 }
 
-/** What beside the replicas themselves a decision depends on. */
+/** What a decision depends on beside the replicas themselves. */
 export interface KeeperInput {
-  /** Replicas that have been told that no node will take them: nobody waits for those. */
+  /** Replicas that the scheduler reports no node for: a roll-out does not wait for them. */
   readonly refused?: number;
-  /** What the deployment depends on does not hold. */
+  /** A dependency of the deployment is not met. */
   readonly held?: boolean;
-  /** How many replicas nodes would take beside those that wait already; negative when not even those. */
+  /** How many replicas the nodes would take beyond those that wait already; negative when not even those. */
   readonly spare?: number;
 }
 
 /**
- * Says what is to be done next about the replicas of one deployment.
+ * Decides the next steps for the replicas of one deployment.
  *
- * A slot is filled only when it is empty, and emptied only when no container is left of it or what is on its node counts
- * as lost, so there are never two containers of one slot on nodes that are heard. Scaling down takes the highest slots. A
- * changed template replaces one serving replica after the other, and each only while all the others serve; replicas that do
- * not serve are replaced at once, because nothing is lost by it. A replica that is where its data may not be goes at once,
- * unless it writes to a volume: that would lose more than it mends. A node that is to be emptied is left by one replica at a
- * time, each when a replacement in another slot serves.
+ * A slot is filled only when it is empty, and emptied only when its container is removed or its node is lost, so there are
+ * never two containers of one slot on nodes with a live agent. Scaling down retires the highest slots. A changed template
+ * replaces one serving replica after the other, each only while all the others serve; replicas that do not serve are
+ * replaced at once, because nothing is lost. A replica on a node that breaks the residency is retired at once, unless it
+ * writes to a volume: that would lose more than it fixes. A draining node loses one replica at a time, each when a
+ * replacement in another slot serves.
  *
- * While the deployment is held by what it depends on, it does not start; once started, it goes on, but no serving replica
- * is taken away for a new one.
+ * While a dependency is not met, the deployment does not start; once started it stays up, but no serving replica is
+ * retired for a new one.
  */
 export function decideReplicas(
   deployment: StoredDeployment | undefined,
@@ -42,19 +42,19 @@ export function decideReplicas(
   const wanted = deployment && !deployment.metadata.deletedAt ? deployment : undefined;
   const steps: SlotStep[] = [];
   const kept: ObservedReplica[] = [];
-  let mayGiveUp = spare;
+  let replaceable = spare;
   for (const seen of replicas) {
-    const unwanted = whyUnwanted(seen, wanted, mayGiveUp > 0);
-    if (unwanted === 'node_lost') mayGiveUp -= 1;
+    const unwanted = explainUnwanted(seen, wanted, replaceable > 0);
+    if (unwanted === 'node_lost') replaceable -= 1;
     if (unwanted === undefined) kept.push(seen);
     else if (isWithoutContainer(seen, deployment)) steps.push({ kind: 'clear', seen });
     else if (!seen.replica.retiringSince) steps.push({ kind: 'retire', seen, because: unwanted });
   }
   if (!wanted) return { steps, finished: deployment !== undefined && replicas.length === 0 };
 
-  const leaving = ({ draining }: ObservedReplica) => draining === true && isMovable(wanted);
-  const ranked = [...kept.filter(seen => !leaving(seen)), ...kept.filter(leaving)];
-  const most = wanted.replicas + (kept.some(leaving) ? 1 : 0);
+  const isLeaving = ({ draining }: ObservedReplica) => draining === true && isMovable(wanted);
+  const ranked = [...kept.filter(seen => !isLeaving(seen)), ...kept.filter(isLeaving)];
+  const most = wanted.replicas + (kept.some(isLeaving) ? 1 : 0);
   steps.push(...ranked.slice(most).map(seen => stepOut(seen, 'scaled_down', wanted)));
 
   const staying = ranked.slice(0, most);
@@ -69,12 +69,12 @@ export function decideReplicas(
   const outdated = staying.filter(({ replica }) => replica.templateHash !== templateHash(wanted));
   if (outdated.length > 0) steps.push(...rollForward(outdated, staying, { refused, held, wanted }));
   else if (staying.length === replicas.length)
-    steps.push(...planDrain(staying.filter(leaving), staying, wanted.replicas, spare));
+    steps.push(...planDrain(staying.filter(isLeaving), staying, wanted.replicas, spare));
   return { steps, finished: false };
 }
 
-/** Undefined when the replica may stay for now, be it outdated or not. */
-function whyUnwanted(
+/** Why the replica has to go. Undefined when it may stay for now, outdated or not. */
+function explainUnwanted(
   seen: ObservedReplica,
   wanted: StoredDeployment | undefined,
   replaceable: boolean,
@@ -85,14 +85,14 @@ function whyUnwanted(
   if (replica.deploymentUid !== wanted.metadata.uid) return 'replaced_deployment';
   if (node === 'gone') return 'node_gone';
   if (misplaced && isMovable(wanted)) return RESIDENCY_VIOLATED;
-  // What merely cannot be heard may still run: it is given up only for something better.
+  // A node without heartbeats may still run the container: it is given up only when another node can take the replica.
   if (isLost(seen, wanted) && (lost?.by === 'fence' || replaceable)) return 'node_lost';
   return undefined;
 }
 
 /**
- * Whether a replica may be taken for gone although its agent has not said so: its node is lost, and it writes to nothing
- * that a second one would write to as well, or it is certain that the machine is off.
+ * Whether a replica counts as lost without a report of its agent: its node is lost, and either it writes to no volume that
+ * a second container would write to as well, or an administrator has declared the machine off.
  */
 function isLost({ lost }: ObservedReplica, deployment: StoredDeployment | undefined): boolean {
   if (!lost) return false;
@@ -100,8 +100,8 @@ function isLost({ lost }: ObservedReplica, deployment: StoredDeployment | undefi
 }
 
 /**
- * True when no container of the replica exists or will, or none that counts: it was never placed, its agent has said
- * that it removed the container, its node is no longer known, or it is lost.
+ * Whether the replica has and will have no container, or none that counts: it was never placed, its agent has removed the
+ * container, its node was removed, or it is lost.
  */
 function isWithoutContainer(seen: ObservedReplica, deployment: StoredDeployment | undefined): boolean {
   const { replica, report, node } = seen;
@@ -117,7 +117,7 @@ interface Rolling extends Required<Pick<KeeperInput, 'refused' | 'held'>> {
   readonly wanted: StoredDeployment;
 }
 
-/** Retires what a changed template has outdated, as far as that is allowed now; first what has to move anyway. */
+/** Retires replicas of an older template as far as allowed now, those on draining nodes first. */
 function rollForward(
   outdated: readonly ObservedReplica[],
   staying: readonly ObservedReplica[],
@@ -137,43 +137,42 @@ function rollForward(
 export type SlotStep =
   /** Put a new replica into an empty slot. */
   | { readonly kind: 'fill'; readonly slot: number }
-  /** Have the container of this replica stopped and removed. */
+  /** Have the agent stop and remove the container of this replica. */
   | { readonly kind: 'retire'; readonly seen: ObservedReplica; readonly because: string }
-  /** Forget a replica that has no container, or none that counts, and leave its slot empty. */
+  /** Delete the record of a replica that has no container, or none that counts: its slot is then empty. */
   | { readonly kind: 'clear'; readonly seen: ObservedReplica };
 
-/** The slots below `end` that nothing is in, the lowest first. */
-export function listEmptySlots(end: number, taken: ReadonlySet<number>): readonly number[] {
+/** The empty slots below `end`, the lowest first. */
+function listEmptySlots(end: number, taken: ReadonlySet<number>): readonly number[] {
   return Array.from({ length: end }, (_, slot) => slot).filter(slot => !taken.has(slot));
 }
 
 /**
- * Moves one replica at a time off nodes that are to be emptied.
+ * Moves one replica at a time off draining nodes.
  *
- * A replacement comes first, in the lowest empty slot: a slot holds one replica, so it cannot be the same one. When as many
- * serve without the one that leaves as are asked for, it goes. What does not serve goes at once, as soon as there is
- * another place. Where there is none, the replica stays where it is: a drain takes nothing away that cannot be had
- * elsewhere.
+ * A replacement is created first, in the lowest empty slot, because a slot holds one replica. The leaving replica is
+ * retired when enough others serve; one that does not serve, as soon as another node can take it. Where no node can, it
+ * stays: a drain removes nothing that cannot run elsewhere.
  *
- * `staying` are all replicas of the deployment, `leavers` those of them that are to move, `spare` how many more than those
- * that wait nodes would take.
+ * `staying` are all replicas of the deployment, `leavers` those on draining nodes, `wanted` is the number of replicas in
+ * the spec, `spare` how many replicas the nodes would take beyond those that wait.
  */
-export function planDrain(
+function planDrain(
   leavers: readonly ObservedReplica[],
   staying: readonly ObservedReplica[],
-  asked: number,
+  wanted: number,
   spare: number,
 ): readonly SlotStep[] {
   const next = leavers.find(seen => !isServing(seen)) ?? leavers[0];
   if (!next) return [];
 
-  const isReplaced = staying.length > asked;
+  const isReplaced = staying.length > wanted;
   const waiting = staying.findLast(({ node }) => node === 'nowhere');
   if (isReplaced && waiting && spare < 0) return [{ kind: 'clear', seen: waiting }];
 
   const others = staying.filter(seen => seen !== next && isServing(seen)).length;
   const costsNothing = !isServing(next) && (isReplaced || spare > 0);
-  if (others >= asked || costsNothing) return [{ kind: 'retire', seen: next, because: 'node_draining' }];
+  if (others >= wanted || costsNothing) return [{ kind: 'retire', seen: next, because: 'node_draining' }];
 
   const [slot] = listEmptySlots(staying.length + 1, new Set(staying.map(({ replica }) => replica.slot)));
   return !isReplaced && spare > 0 && slot !== undefined ? [{ kind: 'fill', slot }] : [];

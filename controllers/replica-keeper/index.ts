@@ -1,7 +1,7 @@
 /**
  * The replica keeper: keeps as many replica records as a deployment asks for, of the template it asks for.
  *
- * It alone makes and deletes replica records. A slot holds at most one, so there are never two containers of one slot.
+ * It alone creates and deletes replica records. A slot holds at most one, so there are never two containers of one slot.
  *
  * @module
  */
@@ -16,19 +16,20 @@ import {
   wakeItself,
   wakeReported,
 } from '../reading/index.js';
-import { type DecideReplicas, keepReplicas } from './reconcile.js';
+import { decideReplicas } from './decide.js';
+import { keepReplicas } from './reconcile.js';
 
-export { decideReplicas } from './decide.js';
+export { decideReplicas };
 
-/** The loop. `decide` is for simulations. */
-export function replicaKeeper(decide?: DecideReplicas, policy: PlacementPolicy = defaultPolicy): Loop {
+/** `decide` is replaced only by simulations. */
+export function replicaKeeper(decide = decideReplicas, policy: PlacementPolicy = defaultPolicy): Loop {
   return {
     name: 'replica-keeper',
     wakes: [
       withDependents(wakeItself(ranges.deployments)),
       withDependents(wakeItself(ranges.replicas)),
       wakeItself(ranges.schedulings),
-      withDependents(wakeReported((before, after) => wordOf(before) !== wordOf(after))),
+      withDependents(wakeReported((before, after) => toRelevantState(before) !== toRelevantState(after))),
       withDependents(wakeOnNodeChange),
       withDependents(wakeOnNodeStatusChange),
     ],
@@ -37,8 +38,8 @@ export function replicaKeeper(decide?: DecideReplicas, policy: PlacementPolicy =
   };
 }
 
-/** As much of a report as decides anything here. */
-function wordOf(report: Report | undefined): string {
+/** The part of a report that decisions of this loop depend on. */
+function toRelevantState(report: Report | undefined): string {
   if (isReady(report)) return `ready ${report?.health}`;
   return report?.state === 'removed' || report?.state === 'running' ? report.state : '';
 }

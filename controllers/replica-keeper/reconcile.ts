@@ -1,9 +1,12 @@
-import { keys } from '../../crds/keys/index.js';
+import type { StoredDeployment } from '../../crds/deployment/index.js';
+import { keys, type ObjectName } from '../../crds/keys/index.js';
+import { containerTemplate, type Replica, templateHash } from '../../crds/replica/index.js';
 import type { SchedulingReport } from '../../crds/scheduling/index.js';
-import { type PlacementSources, type PlacementPolicy, TenantFleets, toWorkload } from '../../pkg/fleet/index.js';
+import type { EventDraft } from '../../pkg/events/index.js';
+import { type PlacementPolicy, type PlacementSources, TenantFleets, toWorkload } from '../../pkg/fleet/index.js';
 import type { NodeFleet } from '../../pkg/placement/index.js';
 import { again, done, type LoopEnv, type Reconcile } from '../../pkg/reconcile/index.js';
-import { value } from '../../pkg/store/index.js';
+import { type Change, encode, type Put, readValue } from '../../pkg/store/index.js';
 import {
   isWaiting,
   listUnmetDependencies,
@@ -12,22 +15,20 @@ import {
   parseQueueKey,
   readDeployment,
 } from '../reading/index.js';
-import { buildStep, draftResidencyEvent, removeDeployment } from './changes.js';
-import { decideReplicas, type ReplicaDecision, RESIDENCY_VIOLATED, type SlotStep } from './decide.js';
+import { decideReplicas, RESIDENCY_VIOLATED, type SlotStep } from './decide.js';
 
-/** How often to look for another place for replicas whose node is lost or to be emptied. */
+/** How often to look for another node for replicas whose node is lost or draining. */
 const UPROOTED_MS = 5_000;
-
-/** Decides as `decideReplicas` does. A simulation hands in others, to see that they are found out. */
-export type DecideReplicas = (...given: Parameters<typeof decideReplicas>) => ReplicaDecision;
 
 /**
  * Makes the next step for every slot of one deployment that needs one.
  *
- * Each step is a change of its own: one that was outrun does not hold up the others, and what the steps lead to wakes
- * the deployment again.
+ * Each step is a change of its own, so that one whose guard fails does not hold up the others. The changes wake the
+ * deployment again.
+ *
+ * `decide` is replaced only by simulations, to prove that they detect wrong decisions.
  */
-export function keepReplicas(policy: PlacementPolicy, decide: DecideReplicas = decideReplicas): Reconcile {
+export function keepReplicas(policy: PlacementPolicy, decide = decideReplicas): Reconcile {
   let fleets: TenantFleets | undefined;
   return async (key, env) => {
     const named = parseQueueKey(key);
@@ -36,7 +37,7 @@ export function keepReplicas(policy: PlacementPolicy, decide: DecideReplicas = d
     const fleet = isUprooted ? await (fleets ??= new TenantFleets(env.cache)).read(named.tenant) : undefined;
     const reading = fleet ? readDeployment(named, env.cache, policy.regions) : first;
     const { steps, finished } = decide(reading.deployment, reading.replicas, {
-      refused: refusedIn(reading, env.cache),
+      refused: countRefused(reading, env.cache),
       held: reading.deployment !== undefined && listUnmetDependencies(reading.deployment, env.cache).length > 0,
       spare: fleet ? countSpare(reading, fleet, { cache: env.cache, policy }) : 0,
     });
@@ -48,16 +49,16 @@ export function keepReplicas(policy: PlacementPolicy, decide: DecideReplicas = d
     }
     const moved = steps.flatMap(step => (isMove(step) ? [step.seen] : []));
     const event = moved.length > 0 ? await env.events.put(draftResidencyEvent(moved)) : undefined;
-    await all(
+    await waitForAll(
       steps.map(async step => {
-        // One event for all that are moved together, with the first of them.
-        const told = event && isMove(step) && step.seen === moved[0] ? [event] : [];
-        await env.commit(buildStep(step, reading, env, told));
+        // All replicas that are moved together share one event, which is committed with the first of them.
+        const events = event && isMove(step) && step.seen === moved[0] ? [event] : [];
+        await env.commit(buildStep(step, reading, events, env));
         logStep(step, env.log.with({ tenant: named.tenant, deployment: named.name }));
       }),
     );
-    // What becomes free elsewhere is no news of this deployment.
-    return isUprooted ? again(UPROOTED_MS, 'replicas wait for another place') : done;
+    // Capacity that becomes free on other nodes does not wake this deployment.
+    return isUprooted ? again(UPROOTED_MS, 'replicas wait for another node') : done;
   };
 }
 
@@ -65,17 +66,16 @@ function isMove(step: SlotStep): step is Extract<SlotStep, { readonly kind: 'ret
   return step.kind === 'retire' && step.because === RESIDENCY_VIOLATED;
 }
 
-/** How many replicas the scheduler has said no node will take. */
-function refusedIn({ deployment }: ObservedDeployment, cache: LoopEnv['cache']): number {
+/** How many replicas the scheduler reports no node for. */
+function countRefused({ deployment }: ObservedDeployment, cache: LoopEnv['cache']): number {
   if (!deployment) return 0;
   const { tenant, uid } = deployment.metadata;
-  const entry = cache.get(keys.scheduling(tenant, deployment.name));
-  const scheduling = entry && value<SchedulingReport>(entry);
-  return scheduling?.uid === uid ? scheduling.unplaced : 0;
+  const report = readValue<SchedulingReport>(cache, keys.scheduling(tenant, deployment.name));
+  return report?.uid === uid ? report.unplaced : 0;
 }
 
-/** Waits for all, then fails if one did: no step may still be under way when the key is given back. */
-async function all(steps: readonly Promise<void>[]): Promise<void> {
+/** Waits for all steps and then throws if one failed: no step may still run when the reconcile ends. */
+async function waitForAll(steps: readonly Promise<void>[]): Promise<void> {
   const outcomes = await Promise.allSettled(steps);
   for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
 }
@@ -88,28 +88,101 @@ function logStep(step: SlotStep, log: LoopEnv['log']): void {
 }
 
 /**
- * How many replicas of the deployment nodes would take beside those that wait already, as far as anybody wants to know;
- * negative when not even those that wait find a node.
+ * How many replicas of the deployment the nodes would take beyond those that wait already, at most as many as are lost or
+ * leaving; negative when not even those that wait find a node.
  *
- * What is lost does not count against the tenant's quotas here: it goes when its replacement comes.
+ * Lost replicas do not count against the tenant's quotas here: each is deleted when its replacement is created.
  */
-export function countSpare(
-  { deployment, replicas }: ObservedDeployment,
-  fleet: NodeFleet,
-  reading: PlacementSources,
-): number {
+function countSpare({ deployment, replicas }: ObservedDeployment, fleet: NodeFleet, sources: PlacementSources): number {
   if (!deployment || deployment.metadata.deletedAt) return 0;
   const { tenant } = deployment.metadata;
   const lost = replicas.filter(seen => seen.lost && !seen.replica.retiringSince).length;
   const leaving = replicas.some(({ draining }) => draining) ? 1 : 0;
-  const waiting = replicas.filter(({ replica }: ObservedReplica) => isWaiting(replica)).length;
+  const waiting = replicas.filter(({ replica }) => isWaiting(replica)).length;
 
-  const { requests } = toWorkload(deployment, tenant, reading, fleet.totals);
+  const { requests } = toWorkload(deployment, tenant, sources, fleet.totals);
   const totals = {
     replicas: fleet.totals.replicas - lost,
     cpu: fleet.totals.cpu - lost * (requests.cpu ?? 0),
     memory: fleet.totals.memory - lost * (requests.memory ?? 0),
   };
-  const found = fleet.place(lost + leaving + waiting, toWorkload(deployment, tenant, reading, totals));
-  return found.nodes.length - waiting;
+  const placement = fleet.place(lost + leaving + waiting, toWorkload(deployment, tenant, sources, totals));
+  return placement.nodes.length - waiting;
+}
+
+/** The change that makes one step, guarded by everything that the step was decided on. */
+function buildStep(
+  step: SlotStep,
+  { deployment, unchanged }: ObservedDeployment,
+  events: readonly Put[],
+  env: LoopEnv,
+): Change {
+  const now = new Date(env.clock.now()).toISOString();
+  if (step.kind === 'fill') {
+    const replica = newReplica(step.slot, deployment!, env.random.uuid(), now);
+    const key = keys.replica(replica.tenant, replica.deployment, step.slot);
+    return { guards: [{ key, at: 0 }, unchanged], puts: [{ key, bytes: encode(replica) }], deletes: [] };
+  }
+  const { replica, revision, lost } = step.seen;
+  const key = keys.replica(replica.tenant, replica.deployment, replica.slot);
+  const guards = [{ key, at: revision }, unchanged];
+  if (step.kind === 'retire') {
+    const retiring: Replica = { ...replica, retiringSince: now };
+    return { guards, puts: [{ key, bytes: encode(retiring) }, ...events], deletes: [] };
+  }
+  // The report is deleted with the replica: the API takes no later report of it. A replica on a lost node is deleted only
+  // while the node is still lost: an agent that has returned manages it again.
+  const reports = replica.nodeId ? [keys.report(replica.tenant, replica.nodeId, replica.uid)] : [];
+  return { guards: [...guards, ...(lost ? [lost.still] : [])], puts: [], deletes: [key, ...reports] };
+}
+
+function newReplica(slot: number, deployment: StoredDeployment, uid: string, createdAt: string): Replica {
+  return {
+    uid,
+    tenant: deployment.metadata.tenant,
+    deployment: deployment.name,
+    deploymentUid: deployment.metadata.uid,
+    slot,
+    generation: deployment.metadata.generation,
+    templateHash: templateHash(deployment),
+    template: containerTemplate(deployment),
+    createdAt,
+  };
+}
+
+/** The event of replicas that are moved because their nodes break the residency. */
+function draftResidencyEvent(moved: readonly ObservedReplica[]): EventDraft {
+  const { tenant, deployment, deploymentUid } = moved[0]!.replica;
+  const replicas = moved.map(({ replica }) => ({ replica: replica.slot, nodeId: replica.nodeId ?? null }));
+  const slots = replicas.map(({ replica }) => replica).join(', ');
+  const who = replicas.length === 1 ? `Replica ${slots} is on a node` : `Each of replicas ${slots} is on a node`;
+  return {
+    type: 'deployment.residency_violated',
+    tenant,
+    subject: { kind: 'Deployment', name: deployment, id: deploymentUid },
+    severity: 'warning',
+    reason: RESIDENCY_VIOLATED,
+    message: `${who} that breaks the residency of the deployment, and is moved to another node.`,
+    data: { replicas },
+  };
+}
+
+/** The change that deletes a deployment without replicas, with its status and its scheduling report. */
+async function removeDeployment(
+  { tenant, name }: ObjectName,
+  { deployment, unchanged }: ObservedDeployment,
+  env: LoopEnv,
+): Promise<Change> {
+  const event = await env.events.put({
+    type: 'deployment.deleted',
+    tenant,
+    subject: { kind: 'Deployment', name, id: deployment!.metadata.uid },
+    reason: 'deleted',
+    message: 'The deployment and all its containers were removed.',
+  });
+  return {
+    guards: [unchanged],
+    puts: [event],
+    deletes: [keys.deployment(tenant, name), keys.status(tenant, name), keys.scheduling(tenant, name)],
+  };
 }

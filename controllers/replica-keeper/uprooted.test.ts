@@ -66,7 +66,7 @@ const stepsOf = (deployment: StoredDeployment, replicas: readonly ObservedReplic
     step.kind === 'fill' ? `fill ${step.slot}` : `${step.kind} ${step.seen.replica.slot}`,
   );
 
-describe('replica keeper decides about nodes that are lost or to be emptied', () => {
+describe('replica keeper decides for lost and draining nodes', () => {
   const cases: readonly {
     name: string;
     deployment?: StoredDeployment;
@@ -80,38 +80,43 @@ describe('replica keeper decides about nodes that are lost or to be emptied', ()
       spare: 1,
       steps: [],
     },
-    { name: 'to give up what is lost', replicas: [seen(0, 'silence'), seen(1, 'well')], spare: 1, steps: ['clear 0'] },
     {
-      name: 'to keep what is lost and cannot be had elsewhere',
+      name: 'to clear a lost replica that another node can take',
+      replicas: [seen(0, 'silence'), seen(1, 'well')],
+      spare: 1,
+      steps: ['clear 0'],
+    },
+    {
+      name: 'to keep a lost replica that no other node can take',
       replicas: [seen(0, 'silence'), seen(1, 'well')],
       steps: [],
     },
     {
-      name: 'to give up as much as can be had elsewhere',
+      name: 'to clear as many lost replicas as other nodes can take',
       replicas: [seen(0, 'silence'), seen(1, 'silence')],
       spare: 1,
       steps: ['clear 0'],
     },
     {
-      name: 'not to give up what writes to a volume, lost or not',
+      name: 'to keep a lost replica that writes to a volume',
       deployment: writes,
       replicas: [seen(0, 'silence', { of: writes }), seen(1, 'well', { of: writes })],
       spare: 1,
       steps: [],
     },
     {
-      name: 'to give up at once what was on a machine that is off, even what writes to a volume',
+      name: 'to clear at once the replicas of a fenced node, even those that write to a volume',
       deployment: writes,
       replicas: [seen(0, 'fence', { of: writes }), seen(1, 'well', { of: writes })],
       steps: ['clear 0'],
     },
     {
-      name: 'to forget what was retiring on a lost node',
+      name: 'to clear a retiring replica on a lost node',
       replicas: [seen(0, 'silence', { retiring: true }), seen(1, 'well')],
       steps: ['clear 0'],
     },
     {
-      name: 'to wait for what writes and was retiring on a lost node',
+      name: 'to wait for a retiring replica on a lost node that writes to a volume',
       deployment: writes,
       replicas: [seen(0, 'silence', { of: writes, retiring: true }), seen(1, 'well', { of: writes })],
       steps: [],
@@ -123,75 +128,85 @@ describe('replica keeper decides about nodes that are lost or to be emptied', ()
       steps: ['clear 0'],
     },
     {
-      name: 'to begin to empty a node with a replacement in the lowest empty slot',
+      name: 'to begin a drain with a replacement in the lowest empty slot',
       replicas: [seen(0, 'draining'), seen(1, 'well')],
       spare: 1,
       steps: ['fill 2'],
     },
     {
-      name: 'to leave alone what cannot be had elsewhere',
+      name: 'to keep a replica on a draining node that no other node can take',
       replicas: [seen(0, 'draining'), seen(1, 'well')],
       steps: [],
     },
     {
-      name: 'to wait for the replacement',
+      name: 'to wait for the replacement of a replica on a draining node',
       replicas: [seen(0, 'draining'), seen(1, 'well'), seen(2, 'starting')],
       spare: 1,
       steps: [],
     },
     {
-      name: 'to let the one go whose replacement serves',
+      name: 'to retire a replica on a draining node whose replacement serves',
       replicas: [seen(0, 'draining'), seen(1, 'well'), seen(2, 'well')],
       steps: ['retire 0'],
     },
     {
-      name: 'one after the other',
+      name: 'to drain one replica after the other',
       replicas: [seen(0, 'draining'), seen(1, 'draining'), seen(2, 'well')],
       spare: 1,
       steps: ['retire 0'],
     },
     {
-      name: 'to wait until the one before is gone',
+      name: 'to wait until the previous replica of a drain is removed',
       replicas: [seen(0, 'draining', { retiring: true }), seen(1, 'draining'), seen(2, 'well')],
       spare: 1,
       steps: [],
     },
-    { name: 'to go on with the next', replicas: [seen(1, 'draining'), seen(2, 'well')], spare: 1, steps: ['fill 0'] },
-    { name: 'to be content in whatever slots', replicas: [seen(0, 'well'), seen(2, 'well')], spare: 1, steps: [] },
     {
-      name: 'to move at once what does not serve',
+      name: 'to continue a drain with the next replica',
+      replicas: [seen(1, 'draining'), seen(2, 'well')],
+      spare: 1,
+      steps: ['fill 0'],
+    },
+    {
+      name: 'nothing after a drain, whichever slots are filled',
+      replicas: [seen(0, 'well'), seen(2, 'well')],
+      spare: 1,
+      steps: [],
+    },
+    {
+      name: 'to retire at once a replica on a draining node that does not serve',
       replicas: [seen(0, 'draining idle'), seen(1, 'well')],
       spare: 1,
       steps: ['retire 0'],
     },
     {
-      name: 'to take back a replacement that no node takes any more',
+      name: 'to clear a replacement that no node takes any more',
       replicas: [seen(0, 'draining'), seen(1, 'well'), seen(2, 'nowhere')],
       spare: -1,
       steps: ['clear 2'],
     },
     {
-      name: 'to leave what writes to a volume where it is',
+      name: 'to keep a replica on a draining node that writes to a volume',
       deployment: writes,
       replicas: [seen(0, 'draining', { of: writes }), seen(1, 'well', { of: writes })],
       spare: 1,
       steps: [],
     },
     {
-      name: 'to scale down by what has to leave',
+      name: 'to scale down by the replicas on draining nodes',
       deployment: web({ replicas: 1 }),
       replicas: [seen(0, 'draining'), seen(1, 'well'), seen(2, 'well')],
       steps: ['retire 0'],
     },
     {
-      name: 'to roll a new template out first, beginning with what has to leave',
+      name: 'to roll out a new template before a drain, beginning with the replicas on draining nodes',
       deployment: web({ image: 'web:2' }),
       replicas: [seen(0, 'well'), seen(1, 'draining')],
       spare: 1,
       steps: ['retire 1'],
     },
     {
-      name: 'to go back to as many as asked for when a drain is called off',
+      name: 'to remove the surplus replica when a drain is cancelled',
       replicas: [seen(0, 'well'), seen(1, 'well'), seen(2, 'well')],
       steps: ['retire 2'],
     },
@@ -203,7 +218,7 @@ describe('replica keeper decides about nodes that are lost or to be emptied', ()
     });
   }
 
-  it('property: a drain never lets fewer serve than are asked for, and never has more than one too many', () => {
+  it('property: a drain that never lets fewer replicas serve than wanted, nor creates more than one surplus', () => {
     const anyWhere = fc.constantFrom<Where[]>('well', 'well', 'draining', 'draining', 'starting', 'nowhere');
     fc.assert(
       fc.property(
@@ -227,7 +242,7 @@ describe('replica keeper decides about nodes that are lost or to be emptied', ()
     );
   });
 
-  it('property: once nothing stands in the way, a node is emptied in a bounded number of steps', () => {
+  it('property: a drain in a bounded number of steps once other nodes can take the replicas', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 5 }), fc.integer({ min: 1, max: 5 }), (asked, draining) => {
         let replicas = Array.from({ length: asked }, (_, slot) => seen(slot, slot < draining ? 'draining' : 'well'));

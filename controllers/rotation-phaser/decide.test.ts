@@ -78,7 +78,7 @@ const raised = progress({ phase: 'promote', holds: false, raised: { dep_web: 2 }
 const turned = { last: 2, current: 2, previous: 1 };
 const done = { versions: turned, progress: raised, consumers: [web({ secretsVersion: 2 })], holders: [on(2, 2)] };
 
-describe('the next step of a rotation', () => {
+describe('decidePhaserStep', () => {
   const cases: readonly [name: string, given: PhaserInput, step: string][] = [
     ['mints', facts({ asked: asked('stage'), progress: undefined, versions: { last: 1, current: 1 } }), 'mint'],
     ['does not mint what is there', facts({ asked: asked('stage'), progress: undefined }), 'hold'],
@@ -234,7 +234,7 @@ describe('the next step of a rotation', () => {
     });
   }
 
-  it('says which replica holds it up, and why', () => {
+  it('names the replica that a rotation waits for, and why', () => {
     const step = decidePhaserStep(
       facts({ ...done, asked: asked('promote'), holders: [on(2, 2, { health: 'unhealthy' })] }),
     );

@@ -9,7 +9,7 @@ import { silentLogger } from '../../pkg/log/index.js';
 import type { Candidate } from '../../pkg/placement/index.js';
 import type { LoopEnv } from '../../pkg/reconcile/index.js';
 import { encode, MemoryStore, type Revision, value, WatchCache } from '../../pkg/store/index.js';
-import { buildPlacements, guardQuotas, readPortTurn } from './changes.js';
+import { buildPlacements, guardAsRead } from './changes.js';
 import type { Assignment } from './decide.js';
 
 const TENANT = 't1';
@@ -57,9 +57,13 @@ describe('changes of the scheduler', () => {
 
   const place = (slot: number, wantsPort: boolean) => {
     const seen = { replica: replica(slot), revision, report: undefined, node: 'nowhere', misplaced: false } as const;
-    const assignment: Assignment = { seen, node, ...(wantsPort && { turn: readPortTurn(TENANT, node.id, env.cache) }) };
+    const assignment: Assignment = {
+      seen,
+      node,
+      ...(wantsPort && { turn: guardAsRead(keys.portTurn(TENANT, node.id), env.cache) }),
+    };
     const same = { key: keys.deployment(TENANT, 'web'), created: revision };
-    const quotas = guardQuotas(TENANT, env.cache);
+    const quotas = guardAsRead(keys.tenant(TENANT), env.cache);
     return buildPlacements([assignment], { named: { tenant: TENANT, name: 'web' }, uid: 'dep_1', same, quotas }, env);
   };
 

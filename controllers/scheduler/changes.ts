@@ -2,7 +2,6 @@ import type { StoredEvent } from '../../crds/event/index.js';
 import { keys, type ObjectName, splitKey } from '../../crds/keys/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import { abridgeGroups, type SchedulingReport } from '../../crds/scheduling/index.js';
-import type { EventDraft } from '../../pkg/events/index.js';
 import type { LoopEnv } from '../../pkg/reconcile/index.js';
 import {
   type Change,
@@ -22,30 +21,18 @@ import { type Assignment, mergeReport, type ReportDecision, type SchedulingVerdi
  */
 const MAX_GROUP_BYTES = MAX_REQUEST_BYTES - 2 ** 18;
 
-/**
- * Reads the port turn of a node. Every placement that wants host ports writes it, so that of two placements decided on the
- * same view only one is committed, even when the other's request arrives late: a port cannot be shared.
- */
-export function readPortTurn(tenant: string, nodeId: string, cache: LoopEnv['cache']): NonNullable<Assignment['turn']> {
-  const key = keys.portTurn(tenant, nodeId);
-  return { key, at: cache.get(key)?.revision ?? 0 };
-}
-
-/** The deployment that a change is about, with the guard that it was not replaced by another of its name. */
+/** The deployment that a change is about. */
 export interface SchedulingSubject {
   readonly named: ObjectName;
   readonly uid: string;
+  /** Holds while the deployment was not replaced by another of its name. */
   readonly same: Guard;
-}
-
-/** The same, with the guard that the tenant's quotas were not changed. */
-export interface PlacementSubject extends SchedulingSubject {
+  /** Holds while the tenant's record is as it was read: no placement is committed after a quota was lowered. */
   readonly quotas: Guard;
 }
 
-/** Guards that the tenant's quotas stay as they were read: no placement is committed after they were lowered. */
-export function guardQuotas(tenant: string, cache: LoopEnv['cache']): Guard {
-  const key = keys.tenant(tenant);
+/** Guards that a key stays as the cache shows it. */
+export function guardAsRead(key: string, cache: LoopEnv['cache']): NonNullable<Assignment['turn']> {
   return { key, at: cache.get(key)?.revision ?? 0 };
 }
 
@@ -57,7 +44,7 @@ export function withNode({ seen, node }: Assignment): Replica {
 /** The change that gives each replica its node, with one event for all of them. */
 export async function buildPlacements(
   assignments: readonly Assignment[],
-  { named, uid, same, quotas }: PlacementSubject,
+  { named, uid, same, quotas }: SchedulingSubject,
   env: LoopEnv,
 ): Promise<Change> {
   const where = assignments.map(({ seen, node }) => ({ replica: seen.replica.slot, node: node.name, nodeId: node.id }));
@@ -104,21 +91,10 @@ export async function buildReport(
 ): Promise<Change> {
   const event = await buildEvent(decision, subject, env);
   const record: SchedulingReport = { ...toReport(decision.verdict, env), event: splitKey(event.key)[1]! };
-  const change = storeReport(record, stored, subject);
-  return {
-    ...change,
-    puts: [...change.puts, event, ...(await buildQuotaEvents(decision.verdict, stored, subject, env))],
-  };
-}
-
-/** The change that stores the report alone: the scheduler finds by it which deployments to wake. */
-export function buildReportWithoutEvent(
-  verdict: SchedulingVerdict,
-  stored: Entry | undefined,
-  subject: SchedulingSubject,
-  env: LoopEnv,
-): Change {
-  return storeReport(toReport(verdict, env), stored, subject);
+  return storeReport(record, stored, subject, [
+    event,
+    ...(await buildQuotaEvents(decision.verdict, stored, subject, env)),
+  ]);
 }
 
 /** The change that brings the stored report up to date without its event. Undefined when nothing differs. */
@@ -129,28 +105,53 @@ export async function updateReport(
   env: LoopEnv,
 ): Promise<Change | undefined> {
   const record = mergeReport(value<SchedulingReport>(stored), verdict);
-  if (!record) return undefined;
-  const change = storeReport(record, stored, subject);
-  return { ...change, puts: [...change.puts, ...(await buildQuotaEvents(verdict, stored, subject, env))] };
+  return record && storeReport(record, stored, subject, await buildQuotaEvents(verdict, stored, subject, env));
 }
 
-function toReport({ groups: _keptInTheEvent, ...verdict }: SchedulingVerdict, { clock }: LoopEnv): SchedulingReport {
+/** The report of a verdict, without an event. */
+export function toReport(
+  { groups: _keptInTheEvent, ...verdict }: SchedulingVerdict,
+  { clock }: LoopEnv,
+): SchedulingReport {
   return { ...verdict, lastSeenAt: new Date(clock.now()).toISOString() };
 }
 
-function storeReport(record: SchedulingReport, stored: Entry | undefined, { named, same }: SchedulingSubject): Change {
+/** The change that stores a report: the scheduler finds by it which deployments to wake. */
+export function storeReport(
+  record: SchedulingReport,
+  stored: Entry | undefined,
+  { named, same }: SchedulingSubject,
+  events: readonly Put[] = [],
+): Change {
   const key = keys.scheduling(named.tenant, named.name);
-  return { guards: [{ key, at: stored?.revision ?? 0 }, same], puts: [{ key, bytes: encode(record) }], deletes: [] };
+  return {
+    guards: [{ key, at: stored?.revision ?? 0 }, same],
+    puts: [{ key, bytes: encode(record) }, ...events],
+    deletes: [],
+  };
 }
 
 async function buildQuotaEvents(
   verdict: SchedulingVerdict,
   stored: Entry | undefined,
-  subject: SchedulingSubject,
+  { named, uid }: SchedulingSubject,
   { events }: LoopEnv,
 ): Promise<readonly Put[]> {
+  const { filters, groups, unplaced } = verdict;
   const isKnown = stored && value<SchedulingReport>(stored).filters.includes('quota');
-  return verdict.filters.includes('quota') && !isKnown ? [await events.put(draftQuotaEvent(verdict, subject))] : [];
+  if (!filters.includes('quota') || isKnown) return [];
+  const [quota] = groups.flatMap(({ refusals }) => refusals.filter(({ filter }) => filter === 'quota'));
+  const waiting = unplaced === 1 ? '1 replica waits' : `${unplaced} replicas wait`;
+  const event = await events.put({
+    type: 'quota.reached',
+    tenant: named.tenant,
+    subject: { kind: 'Deployment', name: named.name, id: uid },
+    severity: 'warning',
+    reason: 'quota_reached',
+    message: `${waiting}: the tenant may have ${quota?.required}. Raise the quota or remove other deployments.`,
+    data: { unplaced },
+  });
+  return [event];
 }
 
 async function buildEvent(
@@ -172,21 +173,4 @@ async function buildEvent(
     message: summary,
     data,
   });
-}
-
-function draftQuotaEvent(verdict: SchedulingVerdict, { named, uid }: SchedulingSubject): EventDraft {
-  const limits = verdict.groups.flatMap(({ refusals }) => refusals.filter(({ filter }) => filter === 'quota'));
-  return {
-    type: 'quota.reached',
-    tenant: named.tenant,
-    subject: { kind: 'Deployment', name: named.name, id: uid },
-    severity: 'warning',
-    reason: 'quota_reached',
-    message: `${waitingReplicas(verdict.unplaced)}: the tenant may have ${limits[0]?.required}. Raise the quota or remove other deployments.`,
-    data: { unplaced: verdict.unplaced },
-  };
-}
-
-function waitingReplicas(count: number): string {
-  return count === 1 ? '1 replica waits' : `${count} replicas wait`;
 }

@@ -20,11 +20,14 @@ const REPORT_INTERVAL_MS = 60_000;
 export interface Assignment {
   readonly seen: ObservedReplica;
   readonly node: Candidate;
-  /** The node's port turn as it stood when this was decided, for a replica that wants host ports. */
+  /**
+   * Of a replica with host ports: the guard of the node's port turn. Every placement with host ports writes it, so that of
+   * two placements decided on the same state only one is committed, even when the other's request arrives late.
+   */
   readonly turn?: Extract<Guard, { readonly at: number }>;
 }
 
-/** All that the scheduler decides from, for one deployment with replicas that wait for a node. */
+/** Everything that the scheduler decides from, for one deployment with replicas that wait for a node. */
 export interface ScheduleInput {
   readonly uid: string;
   /** The replicas that wait, in the order in which they are placed. */
@@ -33,7 +36,7 @@ export interface ScheduleInput {
   readonly workload: Workload;
   /** The report that is stored. */
   readonly report: SchedulingReport | undefined;
-  /** Whether every node may be asked for its reasons now; if not, the stored report stays. */
+  /** Whether the reasons of every node may be computed now; if not, the stored report stays. */
   readonly mayExplain: boolean;
   readonly now: number;
 }
@@ -59,7 +62,7 @@ export function listUnplaced({ deployment, replicas }: ObservedDeployment): read
   );
 }
 
-/** Whether the stored report says already that so many replicas of the deployment wait. */
+/** Whether the stored report is about this deployment and this number of replicas. */
 export function isReported(report: SchedulingReport | undefined, uid: string, unplaced: number): boolean {
   return unplaced > 0 && report?.uid === uid && report.unplaced === unplaced;
 }

@@ -7,13 +7,12 @@ import { parseQueueKey, readDeployment } from '../reading/index.js';
 import {
   buildPlacements,
   buildReport,
-  buildReportWithoutEvent,
   clearReport,
-  guardQuotas,
-  type PlacementSubject,
-  readPortTurn,
+  guardAsRead,
   type ReportWithEvent,
   type SchedulingSubject,
+  storeReport,
+  toReport,
   updateReport,
   withNode,
 } from './changes.js';
@@ -67,14 +66,16 @@ export function schedule(policy: PlacementPolicy): Reconcile {
       mayExplain: waitMs === 0,
       now: env.clock.now(),
     });
-    const wantsPorts = workload.hostPorts.length > 0;
-    const assignments = wantsPorts
-      ? decision.assignments.map(each => ({ ...each, turn: readPortTurn(tenant, each.node.id, env.cache) }))
-      : decision.assignments;
+    const assignments = decision.assignments.map(each =>
+      workload.hostPorts.length > 0
+        ? { ...each, turn: guardAsRead(keys.portTurn(tenant, each.node.id), env.cache) }
+        : each,
+    );
     keepOpen(waiting, assignments);
-    const subject: SchedulingSubject = { named, uid, same: reading.same };
-    await assign(key, assignments, { ...subject, quotas: guardQuotas(tenant, env.cache) }, { state, env });
-    if (waitMs > 0) return again(waitMs, 'the reasons of the nodes are being read for other deployments');
+    const quotas = guardAsRead(keys.tenant(tenant), env.cache);
+    const subject: SchedulingSubject = { named, uid, same: reading.same, quotas };
+    await assign(key, assignments, subject, state, env);
+    if (waitMs > 0) return again(waitMs, 'other deployments are explained first');
 
     const next = await writeReport(decision, stored, subject, env);
     if (placement.unplaced === 0 || next.kind === 'again' || !state.fleets.isAssuming(tenant)) return next;
@@ -82,17 +83,13 @@ export function schedule(policy: PlacementPolicy): Reconcile {
   };
 }
 
-interface AssignEnv {
-  readonly state: SchedulerState;
-  readonly env: LoopEnv;
-}
-
 /** Commits the placements. After a failure they stay assumed: the store may have made them, or may yet. */
 async function assign(
   key: string,
   assignments: readonly Assignment[],
-  subject: PlacementSubject,
-  { state, env }: AssignEnv,
+  subject: SchedulingSubject,
+  state: SchedulerState,
+  env: LoopEnv,
 ): Promise<void> {
   const release = state.fleets.assume(assignments.map(withNode));
   try {
@@ -145,7 +142,7 @@ async function writeReportEvent(
   } catch (thrown) {
     if (!(thrown instanceof StoreRefusedFault)) throw thrown;
     env.log.error('the store refuses the event of replicas without a node', { ...toFields(subject), error: thrown });
-    await env.commit(buildReportWithoutEvent(decision.verdict, stored, subject, env));
+    await env.commit(storeReport(toReport(decision.verdict, env), stored, subject));
   }
 }
 

@@ -10,7 +10,7 @@ const seen = (uid: string, revision = 1) => ({ replica: { uid }, revision }) as 
 const assigned = (uid: string): Assignment => ({ seen: seen(uid), node: { id: 'node_1' } as Candidate });
 const uids = (replicas: readonly ObservedReplica[]) => replicas.map(({ replica }) => replica.uid);
 
-describe('placements in doubt', () => {
+describe('assumed placements', () => {
   let counted: string[];
   let assumed: AssumedPlacements;
   beforeEach(() => {
@@ -25,7 +25,7 @@ describe('placements in doubt', () => {
     assumed.keep('t/web', [assigned('b'), assigned('c')], 0);
   });
 
-  it('count until their deployment is looked at again', () => {
+  it('keep their reservation until their deployment is reconciled again', () => {
     expect(counted).to.deep.equal(['b', 'c']);
     assumed.lift('t/other', 1);
     expect(counted).to.deep.equal(['b', 'c']);
@@ -33,12 +33,12 @@ describe('placements in doubt', () => {
     expect(counted).to.deep.equal([]);
   });
 
-  it('are decided before others, which would otherwise be given their room', () => {
+  it('are decided before other replicas, which would otherwise take their reservation', () => {
     const { first } = assumed.lift('t/web', 1);
     expect(uids(first([seen('a'), seen('b'), seen('d'), seen('c')]))).to.deep.equal(['b', 'c', 'a', 'd']);
   });
 
-  it('go on counting while they could be made and were not decided', () => {
+  it('keep their reservation while they may still be committed and were not decided', () => {
     const waiting = [seen('a'), seen('b'), seen('c', 2)];
     assumed.lift('t/web', 1).keepOpen(waiting, [assigned('a')]);
     expect(counted, 'c has changed: the request would be refused').to.deep.equal(['b']);
@@ -46,19 +46,19 @@ describe('placements in doubt', () => {
     expect(counted, 'b is counted by who places it').to.deep.equal([]);
   });
 
-  it('are over when no request can be under way any more', () => {
+  it('lose their reservation when no request can be under way any more', () => {
     assumed.lift('t/web', 60_001).keepOpen([seen('b'), seen('c')], []);
     expect(counted).to.deep.equal([]);
   });
 });
 
-describe('explaining again', () => {
-  it('is for small fleets at any time', () => {
+describe('explain throttle', () => {
+  it('lets small fleets be explained at any time', () => {
     const explaining = new ExplainThrottle();
     for (let number = 0; number < 100; number++) expect(explaining.waitFor(`t/${number}`, 200, 0)).to.equal(0);
   });
 
-  it('has each wait for its turn where there are many nodes, and takes a fifth of the time', () => {
+  it('makes deployments of large fleets wait for their turns, which take a fifth of the time', () => {
     const explaining = new ExplainThrottle();
     const waits = ['a', 'b', 'c'].map(key => explaining.waitFor(key, 10_000, 0));
     expect(waits).to.deep.equal([0, 500, 1000]);
@@ -67,7 +67,7 @@ describe('explaining again', () => {
     expect(explaining.waitFor('b', 10_000, 500), 'and then waits for another').to.equal(1000);
   });
 
-  it('forgets who no longer waits', () => {
+  it('forgets a deployment that no longer waits', () => {
     const explaining = new ExplainThrottle();
     explaining.waitFor('a', 10_000, 0);
     explaining.waitFor('b', 10_000, 0);

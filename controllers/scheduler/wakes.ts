@@ -3,20 +3,20 @@ import { keys, ranges, splitKey } from '../../crds/keys/index.js';
 import type { NodeStatus, StoredNode } from '../../crds/node/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import type { SchedulingReport } from '../../crds/scheduling/index.js';
-import { toCandidate, NODES_BY_ID, type PlacementPolicy, toWorkload } from '../../pkg/fleet/index.js';
+import { findNode, type PlacementPolicy, toCandidate, toWorkload } from '../../pkg/fleet/index.js';
 import { type Candidate, NodeFleet, listRejections, type Workload } from '../../pkg/placement/index.js';
 import type { Wake } from '../../pkg/reconcile/index.js';
-import { type Cache, type CacheChange, value } from '../../pkg/store/index.js';
-import { isWaiting, formatQueueKey, deriveQueueKey } from '../reading/index.js';
+import { type Cache, type CacheChange, readValue, value } from '../../pkg/store/index.js';
+import { deriveQueueKey, formatQueueKey, isWaiting, readChange } from '../reading/index.js';
 
-/** A deployment that was told that it has to wait. */
-interface Waiting {
+/** A deployment with replicas that wait for a node, and the report about them. */
+interface WaitingDeployment {
   readonly deployment: StoredDeployment;
-  readonly scheduling: SchedulingReport;
+  readonly report: SchedulingReport;
 }
 
-/** Filters that something can pass because a replica has gone. */
-const LOAD = ['anti_affinity', 'port', 'resources', 'quota'];
+/** Filters that may accept a node because a replica was deleted. */
+const LOAD_FILTERS = ['anti_affinity', 'port', 'resources', 'quota'];
 
 /** Wakes a deployment when one of its replicas begins or ceases to wait for a node. */
 export const wakeOnWaitingReplica: Wake = {
@@ -26,133 +26,118 @@ export const wakeOnWaitingReplica: Wake = {
 };
 
 /**
- * Wakes the deployments of the tenant that wait and of which a node now says something else. One that appears or goes
- * concerns all of them, because each names every node.
+ * Wakes the waiting deployments of the tenant for which a changed node gives other reasons than before. A node that is
+ * enrolled or removed wakes all of them, because their reports name every node.
  */
 export function wakeOnCandidateChange(policy: PlacementPolicy): Wake {
   return {
     prefix: ranges.nodes,
     keys: (change, cache) => {
-      const { entry, previous } = change;
-      if (!isNews(change, cache)) return [];
-      if (!entry || !previous) return wake(waitingIn(change, cache));
-      const [after, before] = [entry, previous].map(each => toCandidate(value<StoredNode>(each), cache));
-      return wake(
-        waitingIn(change, cache).filter(({ deployment }) => {
-          const workload = workloadFor(deployment, cache, policy);
-          return answerOf(after!, workload) !== answerOf(before!, workload);
-        }),
-      );
+      const { after, before } = readChange<StoredNode>(change);
+      if (!after || !before) return wakeWaiting(change, cache);
+      const [now, then] = [toCandidate(after, cache), toCandidate(before, cache)];
+      return wakeWaiting(change, cache, ({ deployment }) => {
+        const workload = toOwnWorkload(deployment, cache, policy);
+        return describeRejections(now, workload) !== describeRejections(then, workload);
+      });
     },
   };
 }
 
-/** Wakes the deployments of the tenant that wait, when a node begins or ceases to take work, or is another by now. */
+/** Wakes the waiting deployments of the tenant when the status of a node changes, or is about another node by now. */
 export const wakeOnReadinessChange: Wake = {
   prefix: ranges.nodeStatuses,
   keys: (change, cache) => {
-    const [after, before] = [change.entry, change.previous].map(each => each && value<NodeStatus>(each));
+    const { after, before } = readChange<NodeStatus>(change);
     const matters = after?.status !== before?.status || after?.id !== before?.id;
-    return matters && isNews(change, cache) ? wake(waitingIn(change, cache)) : [];
+    return matters ? wakeWaiting(change, cache) : [];
   },
 };
 
 /**
- * Wakes the deployments that wait and that the node of a replica would take, now that the replica is gone; and those that
- * wait for a quota, wherever it was.
+ * Wakes the waiting deployments that the node of a deleted replica would take now, and those that wait for a quota,
+ * whatever the node.
  */
 export function wakeOnFreedCapacity(policy: PlacementPolicy): Wake {
   return {
     prefix: ranges.replicas,
     keys: (change, cache) => {
-      const left = leftIn(change);
-      if (!left) return [];
-      const node = nodeOf(left, cache);
-      const concerned = waitingIn(change, cache).filter(({ deployment, scheduling }) => {
-        if (!scheduling.filters.some(filter => LOAD.includes(filter))) return false;
-        if (scheduling.filters.includes('quota')) return true;
-        if (!node) return false;
-        const workload = workloadFor(deployment, cache, policy);
-        return (
-          workload.antiAffinity.some(apart => apart.deployment === left.deployment) || answerOf(node, workload) === ''
-        );
-      });
-      return wake(concerned);
+      const { after, before: deleted } = readChange<Replica>(change);
+      if (deleted?.nodeId === undefined || after?.uid === deleted.uid) return [];
+      const node = findNode(deleted.nodeId, deleted.tenant, cache);
+      const candidate = node && toCandidate(node, cache);
+      return listWaiting(change, cache)
+        .filter(({ deployment, report: { filters } }) => {
+          if (!filters.some(filter => LOAD_FILTERS.includes(filter))) return false;
+          if (filters.includes('quota')) return true;
+          if (!candidate) return false;
+          const workload = toOwnWorkload(deployment, cache, policy);
+          const isAvoided = workload.antiAffinity.some(term => term.deployment === deleted.deployment);
+          return isAvoided || describeRejections(candidate, workload) === '';
+        })
+        .map(toQueueKey);
     },
   };
 }
 
-/** Wakes the deployments that wait for a quota of which the tenant may have been given more. */
+const waitsForQuota = ({ report }: WaitingDeployment) => report.filters.includes('quota');
+
+/** Wakes the deployments that wait for a quota when the record of their tenant changes. */
 export const wakeOnTenantChange: Wake = {
   prefix: ranges.tenants,
-  keys: (change, cache) =>
-    isNews(change, cache)
-      ? wake(waitingIn(change, cache).filter(({ scheduling }) => scheduling.filters.includes('quota')))
-      : [],
+  keys: (change, cache) => wakeWaiting(change, cache, waitsForQuota),
 };
 
-/** Wakes the deployments that wait for a quota, when there is one deployment less. */
+/** Wakes the deployments that wait for a quota when another deployment is removed. */
 export const wakeOnDeploymentRemoval: Wake = {
   prefix: ranges.deployments,
-  keys: (change, cache) =>
-    change.entry === undefined && isNews(change, cache)
-      ? wake(waitingIn(change, cache).filter(({ scheduling }) => scheduling.filters.includes('quota')))
-      : [],
+  keys: (change, cache) => (change.entry === undefined ? wakeWaiting(change, cache, waitsForQuota) : []),
 };
 
-/** Wakes the deployments that wait and that another one kept, or keeps, apart from. */
+/** Wakes the waiting deployments that the anti-affinity of a changed deployment names, or named before. */
 export const wakeOnAntiAffinityChange: Wake = {
   prefix: ranges.deployments,
   keys: (change, cache) => {
-    const named = [change.entry, change.previous].flatMap(each =>
-      each ? (value<StoredDeployment>(each).placement?.antiAffinity?.deployments ?? []) : [],
-    );
-    if (named.length === 0 || !isNews(change, cache)) return [];
-    return wake(waitingIn(change, cache).filter(({ deployment }) => named.includes(deployment.name)));
+    const { after, before } = readChange<StoredDeployment>(change);
+    const named = [after, before].flatMap(each => each?.placement?.antiAffinity?.deployments ?? []);
+    return named.length === 0 ? [] : wakeWaiting(change, cache, ({ deployment }) => named.includes(deployment.name));
   },
 };
 
-/** A new leader looks at everything that waits by its own record: what stands already tells it nothing more. */
-function isNews(change: CacheChange, cache: Cache): boolean {
-  return change.revision >= cache.revision;
+/**
+ * The queue keys of the tenant's waiting deployments that `matters` selects. None during the first pass of a new leader,
+ * which reconciles every waiting deployment by its own record.
+ */
+function wakeWaiting(
+  change: CacheChange,
+  cache: Cache,
+  matters: (waiting: WaitingDeployment) => boolean = () => true,
+): readonly string[] {
+  if (change.revision < cache.revision) return [];
+  return listWaiting(change, cache).filter(matters).map(toQueueKey);
 }
 
-function waitingIn({ key }: CacheChange, cache: Cache): readonly Waiting[] {
+function listWaiting({ key }: CacheChange, cache: Cache): readonly WaitingDeployment[] {
   const [tenant = ''] = splitKey(key);
   return cache.list(ranges.of(ranges.schedulings, tenant)).flatMap(entry => {
-    const deployment = cache.get(keys.deployment(tenant, splitKey(entry.key)[1]!));
-    return deployment
-      ? [{ deployment: value<StoredDeployment>(deployment), scheduling: value<SchedulingReport>(entry) }]
-      : [];
+    const deployment = readValue<StoredDeployment>(cache, keys.deployment(tenant, splitKey(entry.key)[1]!));
+    return deployment ? [{ deployment, report: value<SchedulingReport>(entry) }] : [];
   });
 }
 
-function wake(waiting: readonly Waiting[]): readonly string[] {
-  return waiting.map(({ deployment }) => formatQueueKey({ tenant: deployment.metadata.tenant, name: deployment.name }));
+function toQueueKey({ deployment }: WaitingDeployment): string {
+  return formatQueueKey({ tenant: deployment.metadata.tenant, name: deployment.name });
 }
 
-/** The replica that had a node and is no longer there. */
-function leftIn({ entry, previous }: CacheChange): Replica | undefined {
-  const before = previous && value<Replica>(previous);
-  if (before?.nodeId === undefined) return undefined;
-  return !entry || value<Replica>(entry).uid !== before.uid ? before : undefined;
-}
+const NO_TOTALS = new NodeFleet().totals;
 
-function nodeOf({ nodeId, tenant }: Replica, cache: Cache): Candidate | undefined {
-  const nodes = cache.by(NODES_BY_ID, nodeId!).map(entry => value<StoredNode>(entry));
-  const node = nodes.find(({ metadata }) => metadata.tenant === tenant);
-  return node && toCandidate(node, cache);
+/** The workload without the tenant's usage: quotas are checked apart. */
+function toOwnWorkload(deployment: StoredDeployment, cache: Cache, policy: PlacementPolicy): Workload {
+  return toWorkload(deployment, deployment.metadata.tenant, { cache, policy }, NO_TOTALS);
 }
-
-/** What the deployment asks of one node by itself: quotas and neighbours are looked at apart. */
-function workloadFor(deployment: StoredDeployment, cache: Cache, policy: PlacementPolicy): Workload {
-  return toWorkload(deployment, deployment.metadata.tenant, { cache, policy }, EMPTY.totals);
-}
-
-const EMPTY = new NodeFleet();
 
 /** Every reason of the node in one text. Empty when it would take the workload. */
-function answerOf(node: Candidate, workload: Workload): string {
+function describeRejections(node: Candidate, workload: Workload): string {
   const reasons = listRejections(node, workload, new NodeFleet([node]).countTopology(workload));
   return reasons.map(({ filter, reported }) => `${filter} ${reported}`).join('\n');
 }

@@ -4,36 +4,30 @@ import type { Unresolved } from '../../crds/delivery/index.js';
 import type { SecretVersions, UnresolvedExplanation } from '../../pkg/secrets/index.js';
 import type { ObservedReplica } from '../reading/index.js';
 
-const COUNT_AT_MOST_EVERY_MS = 60_000;
-const LOOK_AGAIN = { firstMs: 1_000, lastMs: 5_000 } as const;
+const COUNT_INTERVAL_MS = 60_000;
+const RETRY = { firstMs: 1_000, lastMs: 5_000 } as const;
 
-/** The words of an agent that found, at the last moment, that secrets cannot be had. */
-const AGENTS_WORDS: ReadonlySet<string> = new Set(['secrets_unresolved', 'secret_store_unavailable']);
-
-/** What is to be said about replicas whose secrets cannot be had. */
-export type UnresolvedUpdate = 'nothing' | 'again' | 'new';
+/** The reasons that an agent reports when it could not fetch the secrets of a container. */
+const FETCH_FAILURES: ReadonlySet<string> = new Set(['secrets_unresolved', 'secret_store_unavailable']);
 
 /**
- * Whether the secrets of a replica are to be looked up now: it has a node and is to stay, and its secrets were not found
- * yet, or its agent could not get them in the versions that were.
+ * Whether the secrets of a replica are to be looked up now: it has a node and is not retiring, and its secrets were not
+ * found yet, or its agent could not fetch the versions that were found.
  */
 export function needsResolving({ replica, report }: ObservedReplica): boolean {
   if (replica.nodeId === undefined || replica.retiringSince !== undefined || !replica.template.secrets?.length) {
     return false;
   }
-  return replica.resolved === undefined || isLeftWithout(report);
-}
-
-function isLeftWithout(report: ObservedReplica['report']): boolean {
-  return report?.state === 'failed' && report.containerId === undefined && AGENTS_WORDS.has(report.reason ?? '');
+  if (replica.resolved === undefined) return true;
+  return report?.state === 'failed' && report.containerId === undefined && FETCH_FAILURES.has(report.reason ?? '');
 }
 
 /** How long an agent gets to act on a stamp before it is renewed. */
 export const RENEW_MS = 3_000;
 
 /**
- * Whether a replica is to be stamped with these versions. One that has them already is stamped anew only when its agent
- * did not get them: it then hears of the replica again, with a fresh ticket.
+ * Whether a replica is to be stamped with these versions. One that has them already is stamped again only when its agent
+ * could not fetch them: the agent then receives the replica again, with a new ticket.
  */
 export function needsStamp({ replica }: ObservedReplica, versions: SecretVersions, now: number): boolean {
   const { resolved } = replica;
@@ -41,21 +35,19 @@ export function needsStamp({ replica }: ObservedReplica, versions: SecretVersion
   return Math.abs(now - Date.parse(resolved.at)) >= RENEW_MS;
 }
 
-/** Decides what to say: one event for one standing cause, counted up now and then. */
+/** Decides what to report: one event for one cause, counted up at most once a minute. */
 export function decideUnresolvedUpdate(
   { reason, message, replicas }: UnresolvedExplanation & Pick<Unresolved, 'replicas'>,
-  standing: Unresolved | undefined,
+  stored: Unresolved | undefined,
   now: number,
-): UnresolvedUpdate {
-  if (standing?.reason !== reason || standing.message !== message) return 'new';
-  if (standing.replicas !== replicas) return 'again';
-  return Math.abs(now - Date.parse(standing.lastSeenAt)) >= COUNT_AT_MOST_EVERY_MS ? 'again' : 'nothing';
+): 'nothing' | 'again' | 'new' {
+  if (stored?.reason !== reason || stored.message !== message) return 'new';
+  if (stored.replicas !== replicas) return 'again';
+  return Math.abs(now - Date.parse(stored.lastSeenAt)) >= COUNT_INTERVAL_MS ? 'again' : 'nothing';
 }
 
-/**
- * When to look again, as nobody tells when a store heals: soon at first, then every few seconds for as long as it takes.
- */
+/** When to look again, since a secrets store does not announce its recovery: soon at first, then every few seconds. */
 export function computeRetryMs(since: string, now: number): number {
-  const stands = Math.max(0, now - Date.parse(since));
-  return Math.min(LOOK_AGAIN.lastMs, LOOK_AGAIN.firstMs + stands / 2);
+  const age = Math.max(0, now - Date.parse(since));
+  return Math.min(RETRY.lastMs, RETRY.firstMs + age / 2);
 }

@@ -1,18 +1,17 @@
 /**
- * The secret resolver: before a container may be made, everything that it refers to must be found.
+ * The secret resolver: a container is created only when every secret that it refers to was found.
  *
- * It stamps a replica with the versions it found and never sees a value in a record. What it cannot find it says, once for
- * each standing cause, and looks again until it can.
+ * It stamps a replica with the versions that it found; values never enter a record. What is missing it reports once for
+ * each cause, and it looks again until everything is found.
  *
  * @module
  */
 import { keys, ranges, splitKey } from '../../crds/keys/index.js';
 import type { Loop, Wake } from '../../pkg/reconcile/index.js';
 import type { SecretStore } from '../../pkg/secrets/index.js';
-import { wakeItself, formatQueueKey, deriveQueueKey, wakeReported } from '../reading/index.js';
+import { deriveQueueKey, formatQueueKey, wakeItself, wakeReported } from '../reading/index.js';
 import { resolveDeployment } from './reconcile.js';
 
-/** The loop. */
 export function secretResolver(secrets: SecretStore): Loop {
   return {
     name: 'secret-resolver',
@@ -21,16 +20,16 @@ export function secretResolver(secrets: SecretStore): Loop {
       wakeItself(ranges.unresolved),
       wakeItself(ranges.deliveries),
       wakeReported((before, after) => after?.reason !== before?.reason && after?.state === 'failed'),
-      deletedDeployment,
-      writtenSecret,
+      wakeUnresolved,
+      wakeOnSecretWrite,
     ],
     reconcile: resolveDeployment(secrets),
     concurrency: 16,
   };
 }
 
-/** Wakes a deployment that is gone or is to go, so that nothing of it is left. */
-const deletedDeployment: Wake = {
+/** Wakes a deployment with a report when it changes: the report of a deleted deployment is deleted. */
+const wakeUnresolved: Wake = {
   prefix: ranges.deployments,
   keys: ({ key }, cache) => {
     const [tenant = '', name = ''] = splitKey(key);
@@ -38,8 +37,8 @@ const deletedDeployment: Wake = {
   },
 };
 
-/** Wakes the deployments of a tenant that wait, when a credential of it is written to the embedded store. */
-const writtenSecret: Wake = {
+/** Wakes the deployments of a tenant that wait for secrets, when one is written to the embedded store. */
+const wakeOnSecretWrite: Wake = {
   prefix: ranges.secrets,
   keys: ({ key }, cache) => {
     const [tenant = ''] = splitKey(key);

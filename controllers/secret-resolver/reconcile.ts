@@ -1,38 +1,38 @@
-import type { Unresolved } from '../../crds/delivery/index.js';
+import type { Delivery, Unresolved } from '../../crds/delivery/index.js';
 import type { StoredDeployment } from '../../crds/deployment/index.js';
-import { keys, type ObjectName, ranges } from '../../crds/keys/index.js';
+import type { StoredEvent } from '../../crds/event/index.js';
+import { keys, type ObjectName, ranges, splitKey } from '../../crds/keys/index.js';
+import type { Replica } from '../../crds/replica/index.js';
 import { failpoint } from '../../pkg/failpoint/index.js';
-import { again, done, type LoopEnv, type ReconcileResult, type Reconcile } from '../../pkg/reconcile/index.js';
+import { again, done, type LoopEnv, type Reconcile, type ReconcileResult } from '../../pkg/reconcile/index.js';
 import {
-  explainUnresolved,
   collectReferences,
+  explainUnresolved,
   resolveSecrets,
   type SecretStore,
+  type SecretVersions,
   type UnresolvedExplanation,
 } from '../../pkg/secrets/index.js';
-import { value } from '../../pkg/store/index.js';
-import { type ObservedDeployment, parseQueueKey, readDeployment, type ObservedReplica } from '../reading/index.js';
-import { reportUnresolved, toLogFields, clearEntry, listOrphanedDeliveries, stampVersions } from './changes.js';
-import { decideUnresolvedUpdate, needsResolving, computeRetryMs, needsStamp, RENEW_MS } from './decide.js';
+import { type Change, encode, type Entry, type Guard, value } from '../../pkg/store/index.js';
+import { type ObservedReplica, parseQueueKey, readDeployment } from '../reading/index.js';
+import { computeRetryMs, decideUnresolvedUpdate, needsResolving, needsStamp, RENEW_MS } from './decide.js';
 
 /**
- * Looks up what the replicas of one deployment refer to, and stamps them with the versions found, or says why not.
+ * Looks up the secrets of the replicas of one deployment, and stamps the replicas with the versions found or reports why
+ * they were not.
  *
- * Replicas of one template share one look-up: all of them resolve or none does. Nothing here ever holds a value.
+ * Replicas of one template share one look-up: all of them resolve or none does. No value is ever held here.
  */
 export function resolveDeployment(secrets: SecretStore): Reconcile {
   return async (key, env) => {
     const named = parseQueueKey(key);
-    const reading = readDeployment(named, env.cache);
-    const gone = listOrphanedDeliveries(
-      env.cache.list(ranges.deliveriesOf(named.tenant, named.name)),
-      reading.replicas,
-    );
-    await Promise.all(gone.map(entry => env.commit(clearEntry(entry))));
+    const { deployment, replicas, same } = readDeployment(named, env.cache);
+    const orphaned = listOrphanedDeliveries(named, replicas, env);
+    await Promise.all(orphaned.map(entry => env.commit(clearEntry(entry))));
 
-    const due = dueIn(reading);
-    if (!reading.deployment || due.length === 0) {
-      await takeBack(named, env);
+    const due = listDue(deployment, replicas);
+    if (!deployment || due.length === 0) {
+      await clearReport(named, env);
       return done;
     }
 
@@ -40,16 +40,28 @@ export function resolveDeployment(secrets: SecretStore): Reconcile {
     const groups = templates.map(template => due.filter(({ replica }) => replica.templateHash === template));
     const outcomes = await Promise.all(groups.map(group => resolveGroup(group, secrets, env)));
     const unresolved = outcomes.find(outcome => outcome !== undefined);
-    if (!unresolved) {
-      await takeBack(named, env);
-      const isKnown = due.some(({ replica }) => replica.resolved !== undefined);
-      return isKnown ? again(RENEW_MS, 'an agent could not get the versions that were found') : done;
-    }
-    return say(unresolved, { deployment: reading.deployment, same: reading.same, replicas: due.length }, env);
+    if (unresolved) return reportUnresolved(unresolved, { deployment, same, replicas: due.length }, env);
+    await clearReport(named, env);
+    const isStamped = due.some(({ replica }) => replica.resolved !== undefined);
+    return isStamped ? again(RENEW_MS, 'an agent could not get the versions that were found') : done;
   };
 }
 
-function dueIn({ deployment, replicas }: ObservedDeployment): readonly ObservedReplica[] {
+/** Deliveries to replicas that no longer exist. */
+function listOrphanedDeliveries(
+  { tenant, name }: ObjectName,
+  replicas: readonly ObservedReplica[],
+  { cache }: LoopEnv,
+): readonly Entry[] {
+  const present = new Set(replicas.map(({ replica }) => replica.uid));
+  const deliveries = cache.list(ranges.deliveriesOf(tenant, name));
+  return deliveries.filter(entry => !present.has(value<Delivery>(entry).replica));
+}
+
+function listDue(
+  deployment: StoredDeployment | undefined,
+  replicas: readonly ObservedReplica[],
+): readonly ObservedReplica[] {
   if (!deployment || deployment.metadata.deletedAt) return [];
   return replicas.filter(seen => seen.replica.deploymentUid === deployment.metadata.uid && needsResolving(seen));
 }
@@ -76,31 +88,81 @@ async function resolveGroup(
   return undefined;
 }
 
-/** Takes back what was said about a deployment of which nothing is to be said any more. */
-async function takeBack(named: ObjectName, env: LoopEnv): Promise<void> {
-  const standing = env.cache.get(keys.unresolved(named.tenant, named.name));
-  if (standing) await env.commit(clearEntry(standing));
+/** The change that stamps a replica with the versions that its container is to be created from. */
+function stampVersions({ replica, revision }: ObservedReplica, versions: SecretVersions, env: LoopEnv): Change {
+  const key = keys.replica(replica.tenant, replica.deployment, replica.slot);
+  const resolved: Replica = { ...replica, resolved: { versions, at: new Date(env.clock.now()).toISOString() } };
+  return { guards: [{ key, at: revision }], puts: [{ key, bytes: encode(resolved) }], deletes: [] };
 }
 
-interface Subject extends Pick<ObservedDeployment, 'same'> {
+/** Deletes the report of a deployment whose replicas have all their secrets, or that is deleted. */
+async function clearReport({ tenant, name }: ObjectName, env: LoopEnv): Promise<void> {
+  const stored = env.cache.get(keys.unresolved(tenant, name));
+  if (stored) await env.commit(clearEntry(stored));
+}
+
+function clearEntry({ key, revision }: Entry): Change {
+  return { guards: [{ key, at: revision }], puts: [], deletes: [key] };
+}
+
+interface UnresolvedSubject {
   readonly deployment: StoredDeployment;
+  /** How many replicas have no secrets. */
   readonly replicas: number;
+  /** Holds while it is the same deployment. */
+  readonly same: Guard;
 }
 
-async function say(words: UnresolvedExplanation, subject: Subject, env: LoopEnv): Promise<ReconcileResult> {
-  const { tenant, uid } = subject.deployment.metadata;
-  const named = { tenant, name: subject.deployment.name };
-  const standing = env.cache.get(keys.unresolved(tenant, named.name));
-  const before = standing && value<Unresolved>(standing);
-  const own = before?.uid === uid ? before : undefined;
+async function reportUnresolved(
+  explanation: UnresolvedExplanation,
+  subject: UnresolvedSubject,
+  env: LoopEnv,
+): Promise<ReconcileResult> {
+  const { deployment, replicas } = subject;
+  const { tenant, uid } = deployment.metadata;
+  const stored = env.cache.get(keys.unresolved(tenant, deployment.name));
+  const report = stored && value<Unresolved>(stored);
+  const own = report?.uid === uid ? report : undefined;
   const now = env.clock.now();
-  const saying = decideUnresolvedUpdate({ ...words, replicas: subject.replicas }, own, now);
-  if (saying !== 'nothing') {
-    await env.commit(await reportUnresolved({ ...subject, words, standing, isNew: saying === 'new' }, env));
-    env.log.warn('secrets are unresolved', { ...toLogFields(named), count: subject.replicas, because: words.reason });
+  const update = decideUnresolvedUpdate({ ...explanation, replicas }, own, now);
+  if (update !== 'nothing') {
+    await env.commit(await buildReport(explanation, subject, stored, update === 'new', env));
+    const fields = { tenant, deployment: deployment.name, count: replicas, because: explanation.reason };
+    env.log.warn('secrets are unresolved', fields);
   }
-  return again(
-    computeRetryMs(own?.since ?? new Date(now).toISOString(), now),
-    'the secrets store does not announce its recovery',
-  );
+  const retryMs = computeRetryMs(own?.since ?? new Date(now).toISOString(), now);
+  return again(retryMs, 'the secrets store does not announce its recovery');
+}
+
+/** The change that stores why replicas have no secrets, with a new event or one more count of the last. */
+async function buildReport(
+  explanation: UnresolvedExplanation,
+  { deployment, replicas, same }: UnresolvedSubject,
+  stored: Entry | undefined,
+  isNew: boolean,
+  env: LoopEnv,
+): Promise<Change> {
+  const { tenant, uid } = deployment.metadata;
+  const key = keys.unresolved(tenant, deployment.name);
+  const before = stored && value<Unresolved>(stored);
+  const last = !isNew && before ? env.cache.get(keys.event(tenant, before.event)) : undefined;
+  const event = last
+    ? await env.events.again(value<StoredEvent>(last))
+    : await env.events.put({
+        type: 'secret.unresolved',
+        tenant,
+        subject: { kind: 'Deployment', name: deployment.name, id: uid },
+        severity: 'warning',
+        reason: explanation.reason,
+        message: `${explanation.message}; no container is created without all of its secrets`,
+        data: { replicas },
+      });
+  const now = new Date(env.clock.now()).toISOString();
+  const since = before?.uid === uid ? before.since : now;
+  const record: Unresolved = { uid, ...explanation, replicas, since, lastSeenAt: now, event: splitKey(event.key)[1]! };
+  return {
+    guards: [{ key, at: stored?.revision ?? 0 }, same],
+    puts: [{ key, bytes: encode(record) }, event],
+    deletes: [],
+  };
 }

@@ -5,8 +5,7 @@ import { containerTemplate, templateHash } from '../../crds/replica/index.js';
 import type { Report } from '../../crds/report/index.js';
 import type { SchedulingReport } from '../../crds/scheduling/index.js';
 import type { ObservedReplica, ReplicaNodeState, UnmetDependency } from '../reading/index.js';
-import { draftStatusEvents } from './events.js';
-import { rollStatus } from './decide.js';
+import { draftStatusEvents, rollStatus } from './decide.js';
 import { summariseReplicas } from './summary.js';
 
 const THEN = '2030-01-01T00:00:00.000Z';
@@ -249,7 +248,7 @@ describe('status roller', () => {
     });
   }
 
-  it('counts what is ready, up to date and held', () => {
+  it('counts ready, updated and existing replicas', () => {
     const status = roll([seen(0), seen(1, { of: old }), seen(2, { retiring: true })]);
 
     expect(status).to.include({
@@ -266,12 +265,12 @@ describe('status roller', () => {
     ]);
   });
 
-  it('gives back what is stored when nothing has changed', () => {
+  it('returns the stored status when nothing has changed', () => {
     const previous = roll([seen(0), seen(1)]);
     expect(roll([seen(0), seen(1)], web(), { previous, now: '2031-01-01T00:00:00.000Z' })).to.equal(previous);
   });
 
-  it('keeps the time of a condition that stands, and stamps one that turns', () => {
+  it('keeps the time of a condition that is unchanged, and updates that of one that changes', () => {
     const running = roll([seen(0), seen(1)], web(), { now: THEN });
     const degraded = roll([seen(0), seen(1, { report: { state: 'exited' } })], web(), { previous: running });
     const time = (type: string) => degraded.conditions.find(condition => condition.type === type)?.lastTransitionTime;
@@ -279,7 +278,7 @@ describe('status roller', () => {
     expect([time('Placed'), time('Available')]).to.deep.equal([THEN, NOW]);
   });
 
-  it('never counts more replicas ready than are asked for', () => {
+  it('never counts more ready replicas than wanted', () => {
     const status = roll([seen(0), seen(1), seen(2)], web({ replicas: 1 }));
     expect(status).to.include({ phase: 'Running', readyReplicas: 1, replicas: 3 });
     expect(status.message).to.equal('1 of 1 replicas ready; 2 containers left to remove');
@@ -310,13 +309,13 @@ describe('status roller', () => {
     ['it is not enforced', roll([seen(0), seen(1)], german, { enforced: false }), 'Unknown', 'EnforcementOff'],
   ];
   for (const [name, status, expected, reason] of residency) {
-    it(`says of residency whether ${name}`, () => {
+    it(`reports residency when ${name}`, () => {
       const condition = status.conditions.find(({ type }) => type === 'ResidencySatisfied');
       expect([condition?.status, condition?.reason ?? '']).to.deep.equal([expected, reason]);
     });
   }
 
-  it('says of dependencies whether they hold, where there are some', () => {
+  it('reports dependencies of a deployment that has some', () => {
     expect(holds(roll([]), 'DependenciesHealthy')).to.equal(undefined);
     expect(holds(roll([], dependent), 'DependenciesHealthy')).to.equal('True');
     const waiting = roll([], dependent, { unmet: [absent] });
@@ -324,7 +323,7 @@ describe('status roller', () => {
     expect(waiting.message).to.equal('waits for db, which is not there');
   });
 
-  it('takes nothing over from an earlier deployment of the name', () => {
+  it('ignores the status of an earlier deployment of the name', () => {
     const before = { ...roll([seen(0), seen(1)]), uid: 'dep_0' };
     const status = roll([seen(0), seen(1)], web(), {
       previous: { ...before, conditions: before.conditions.map(c => ({ ...c, lastTransitionTime: THEN })) },
@@ -368,7 +367,7 @@ describe('status roller announces', () => {
     });
   }
 
-  it('says what the trouble is', () => {
+  it('the reason of a degraded deployment', () => {
     const replicas = [seen(0), seen(1, { report: { state: 'exited', reason: 'crash_loop' } })];
     const standing = summariseReplicas({ deployment: web(), replicas, scheduling: undefined, unmet: [] });
     expect(draftStatusEvents(web(), running, degraded, standing)[0]).to.include({
@@ -377,7 +376,7 @@ describe('status roller announces', () => {
     });
   });
 
-  it('tells of a broken residency where nothing is moved, once', () => {
+  it('a broken residency once, where replicas cannot be moved', () => {
     const volumes = [{ volumeId: 'vol_1', type: 'volume' as const, mountPath: '/data', readOnly: false, subPath: '' }];
     const kept = roll([seen(0), seen(1)], german);
     const broken = roll([seen(0), seen(1, { misplaced: true })], german);

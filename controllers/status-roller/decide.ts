@@ -1,11 +1,22 @@
 import { isDeepStrictEqual } from 'node:util';
 
 import type { DeploymentStatus, ReplicaStatus, StoredDeployment } from '../../crds/deployment/index.js';
-import type { ObservedReplica } from '../reading/index.js';
-import { buildConditions } from './conditions.js';
-import { derivePhase, type SummaryInput, summariseReplicas } from './summary.js';
+import type { EventType } from '../../crds/kinds/index.js';
+import type { Condition } from '../../crds/meta/index.js';
+import type { EventDraft } from '../../pkg/events/index.js';
+import { isMovable, type ObservedReplica } from '../reading/index.js';
+import {
+  derivePhase,
+  describeUnmet,
+  isComplete,
+  isHeld,
+  type ReplicaSummary,
+  type SummaryInput,
+  summariseReplicas,
+  toFailureReason,
+} from './summary.js';
 
-/** All that a status is made from. */
+/** Everything that a status is derived from. */
 export interface StatusInput extends SummaryInput {
   /** Whether residency is enforced. */
   readonly enforced: boolean;
@@ -14,12 +25,12 @@ export interface StatusInput extends SummaryInput {
   readonly now: string;
 }
 
-/** The status of a deployment. The very object that was given as `previous` when nothing has changed. */
-export function rollStatus({ enforced, previous, now, ...facts }: StatusInput): DeploymentStatus {
-  const { deployment, replicas } = facts;
+/** The status of a deployment. Returns `previous` itself when nothing has changed. */
+export function rollStatus({ enforced, previous, now, ...input }: StatusInput): DeploymentStatus {
+  const { deployment, replicas } = input;
   const { uid, generation } = deployment.metadata;
   const own = previous?.uid === uid ? previous : undefined;
-  const summary = summariseReplicas(facts);
+  const summary = summariseReplicas(input);
   const status: DeploymentStatus = {
     uid,
     ...derivePhase(deployment, summary),
@@ -27,32 +38,197 @@ export function rollStatus({ enforced, previous, now, ...facts }: StatusInput): 
     readyReplicas: summary.serving,
     updatedReplicas: summary.updated.length,
     observedGeneration: generation,
-    secretsVersion: oldestSecrets(deployment, replicas),
-    placements: replicas.map(placementOf),
+    // The oldest version that a container may still have.
+    secretsVersion: Math.min(
+      deployment.secretsVersion,
+      ...replicas.map(({ replica }) => replica.template.secretsVersion),
+    ),
+    placements: replicas.map(toReplicaStatus),
     conditions: buildConditions(deployment, summary, { previous: own?.conditions ?? [], generation, now, enforced }),
   };
   return own && isDeepStrictEqual(own, status) ? own : status;
 }
 
-function placementOf({ replica, report, node }: ObservedReplica): ReplicaStatus {
+function toReplicaStatus(seen: ObservedReplica): ReplicaStatus {
+  const { replica, report } = seen;
   return {
     replica: replica.slot,
     nodeId: replica.nodeId ?? null,
-    state: stateOf({ replica, report, node }),
+    state: describeState(seen),
     health: report?.health ?? 'none',
     restarts: report?.restarts ?? 0,
     containerId: report?.containerId ?? null,
   };
 }
 
-function stateOf({ replica, report, node }: Pick<ObservedReplica, 'replica' | 'report' | 'node'>): string {
+function describeState({ replica, report, node }: ObservedReplica): string {
   if (node === 'failed' || node === 'gone') return 'unknown';
   if (replica.retiringSince && report?.state !== 'removed') return 'stopping';
   if (node === 'nowhere') return 'unplaced';
   return report?.state ?? 'assigned';
 }
 
-/** The oldest version that any container may still hold. */
-function oldestSecrets({ secretsVersion }: StoredDeployment, replicas: readonly ObservedReplica[]): number {
-  return Math.min(secretsVersion, ...replicas.map(({ replica }) => replica.template.secretsVersion));
+/** A condition without its type, time and generation. */
+type ConditionState = Pick<Condition, 'status' | 'reason' | 'message'>;
+
+interface ConditionContext {
+  readonly previous: readonly Condition[];
+  readonly generation: number;
+  readonly now: string;
+  /** Whether residency is enforced. */
+  readonly enforced: boolean;
+}
+
+/** Reason of the condition `Progressing` while replicas of an older template are replaced. */
+const ROLLING_OUT = 'RollingOut';
+
+/** Reason of the condition `ResidencySatisfied` while a replica is on a node that breaks the residency. */
+const VIOLATED = 'Violated';
+
+/**
+ * The conditions of a deployment. A condition keeps the time of its last change while its status stays the same. Those about
+ * secrets, residency and dependencies exist only where the deployment declares some.
+ */
+function buildConditions(
+  { placement, dependsOn = [], secrets = [] }: StoredDeployment,
+  summary: ReplicaSummary,
+  { previous, generation, now, enforced }: ConditionContext,
+): readonly Condition[] {
+  const before = new Map(previous.map(condition => [condition.type, condition]));
+  const states: Readonly<Record<string, ConditionState | false | undefined>> = {
+    Placed: describePlaced(summary),
+    Available: describeAvailable(summary),
+    Progressing: describeProgressing(summary, before.get('Progressing')),
+    SecretsResolved: secrets.length > 0 && describeSecrets(summary),
+    ResidencySatisfied: placement?.residency && describeResidency(summary, enforced),
+    DependenciesHealthy: dependsOn.length > 0 && describeDependencies(summary),
+  };
+  return Object.entries(states).flatMap(([type, state]) => {
+    if (!state) return [];
+    const last = before.get(type);
+    const lastTransitionTime = last?.status === state.status ? last.lastTransitionTime : now;
+    return [{ type, ...state, lastTransitionTime, observedGeneration: generation }];
+  });
+}
+
+function describePlaced({ refused, placed, wanted }: ReplicaSummary): ConditionState {
+  if (refused) return { status: 'False', reason: 'Unschedulable', message: refused.summary };
+  if (placed === wanted) return { status: 'True', reason: 'AllPlaced', message: 'every replica has a node' };
+  return { status: 'False', reason: 'Waiting', message: `${placed} of ${wanted} replicas have a node` };
+}
+
+/** Counts serving replicas of any template: a roll-out that goes well never loses availability. */
+function describeAvailable({ serving, wanted, rolling }: ReplicaSummary): ConditionState {
+  const message = `${serving} of ${wanted} replicas ready`;
+  const needed = rolling ? Math.max(1, wanted - 1) : wanted;
+  if (wanted === 0) return { status: 'True', reason: 'NoneAskedFor', message };
+  if (serving >= needed) return { status: 'True', reason: 'EnoughReady', message };
+  return { status: 'False', reason: 'TooFewReady', message };
+}
+
+function describeProgressing(summary: ReplicaSummary, before: Condition | undefined): ConditionState {
+  if (isComplete(summary)) {
+    return { status: 'False', reason: 'Complete', message: 'every replica is up to date and ready' };
+  }
+  // The last new replica of a roll-out starts when no old one is left: it still belongs to the roll-out.
+  const wasRolling = before?.status === 'True' && before.reason === ROLLING_OUT;
+  const reason = summary.rolling || wasRolling ? ROLLING_OUT : 'Adjusting';
+  const message = `${summary.updated.length} of ${summary.wanted} replicas are up to date`;
+  return { status: 'True', reason, message };
+}
+
+/** The reason is the one that the secret resolver has stored. Until it has looked the secrets up, the status is Unknown. */
+function describeSecrets({ unresolved, unstamped }: ReplicaSummary): ConditionState {
+  if (unresolved) return { status: 'False', reason: unresolved.reason, message: unresolved.message };
+  if (unstamped > 0) {
+    const replicas = unstamped === 1 ? '1 replica' : `${unstamped} replicas`;
+    return { status: 'Unknown', reason: 'NotLookedUp', message: `the secrets of ${replicas} were not looked up yet` };
+  }
+  return { status: 'True', reason: 'AllResolved', message: 'every secret that it refers to was found' };
+}
+
+function describeResidency({ misplaced, refused }: ReplicaSummary, enforced: boolean): ConditionState {
+  if (!enforced) {
+    const message = 'this control plane does not enforce residency: set residencyEnforcement';
+    return { status: 'Unknown', reason: 'EnforcementOff', message };
+  }
+  if (misplaced.length > 0) {
+    const slots = misplaced.map(({ replica }) => replica.slot).join(', ');
+    const who = misplaced.length === 1 ? `replica ${slots} is on a node` : `each of replicas ${slots} is on a node`;
+    return { status: 'False', reason: VIOLATED, message: `${who} that breaks the residency` };
+  }
+  if (refused?.residencyUnmet) return { status: 'False', reason: 'NoMatchingNode', message: refused.summary };
+  return { status: 'True', reason: 'Satisfied', message: 'every replica is on a node that satisfies the residency' };
+}
+
+function describeDependencies({ unmet }: ReplicaSummary): ConditionState {
+  if (unmet.length > 0) return { status: 'False', reason: 'Unmet', message: describeUnmet(unmet) };
+  return { status: 'True', reason: 'Met', message: 'every dependency is met' };
+}
+
+/**
+ * The events of a change of status: one for a new phase, one for a roll-out that has ended, and one for replicas that
+ * break the residency and cannot be moved. The replica keeper writes the event of those that it moves.
+ */
+export function draftStatusEvents(
+  deployment: StoredDeployment,
+  previous: DeploymentStatus | undefined,
+  status: DeploymentStatus,
+  summary: ReplicaSummary,
+): readonly EventDraft[] {
+  const draft = (type: EventType, change: Partial<EventDraft> = {}): EventDraft => ({
+    type,
+    tenant: deployment.metadata.tenant,
+    subject: { kind: 'Deployment', name: deployment.name, id: deployment.metadata.uid },
+    reason: type.split('.')[1]!,
+    message: status.message,
+    data: { phase: status.phase, from: previous?.phase ?? null, generation: status.observedGeneration },
+    ...change,
+  });
+
+  const events: EventDraft[] = [];
+  const event = previous?.phase === status.phase ? undefined : derivePhaseEvent(previous, status, summary);
+  if (event) events.push(draft(...event));
+  if (isRolling(previous) && !isRolling(status) && status.phase === 'Running') {
+    events.push(draft('deployment.rollout_completed'));
+  }
+  if (isViolated(status) && !isViolated(previous) && !isMovable(deployment)) {
+    const { message = '' } = status.conditions.find(({ reason }) => reason === VIOLATED) ?? {};
+    events.push(draft('deployment.residency_violated', { severity: 'warning', message }));
+  }
+  return events;
+}
+
+function derivePhaseEvent(
+  previous: DeploymentStatus | undefined,
+  { phase }: DeploymentStatus,
+  summary: ReplicaSummary,
+): readonly [type: EventType, change?: Partial<EventDraft>] | undefined {
+  switch (phase) {
+    case 'Running': {
+      const wasImpaired = previous?.phase === 'Degraded' || previous?.phase === 'Failed';
+      return [wasImpaired ? 'deployment.recovered' : 'deployment.running'];
+    }
+    case 'Progressing':
+      return ['deployment.progressing'];
+    case 'Stopped':
+      return ['deployment.stopped'];
+    case 'Waiting':
+      return ['deployment.waiting', { reason: isHeld(summary) ? 'dependency' : 'residency' }];
+    case 'Degraded': {
+      const [failing] = summary.failing;
+      const reason = summary.unresolved?.reason ?? (failing && toFailureReason(failing));
+      return ['deployment.degraded', { severity: 'warning', ...(reason !== undefined && { reason }) }];
+    }
+    default:
+      return undefined;
+  }
+}
+
+function isRolling(status: DeploymentStatus | undefined): boolean {
+  return status?.conditions.some(({ reason, status: holds }) => reason === ROLLING_OUT && holds === 'True') ?? false;
+}
+
+function isViolated(status: DeploymentStatus | undefined): boolean {
+  return status?.conditions.some(({ reason }) => reason === VIOLATED) ?? false;
 }

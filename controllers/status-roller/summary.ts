@@ -4,14 +4,14 @@ import { isResolved, templateHash } from '../../crds/replica/index.js';
 import type { SchedulingReport } from '../../crds/scheduling/index.js';
 import { isServing, type ObservedReplica, type UnmetDependency } from '../reading/index.js';
 
-/** The replicas of one deployment, counted. Everything in a status follows from it. */
+/** The replicas of one deployment, counted: the basis of its status. */
 export interface ReplicaSummary {
   readonly wanted: number;
   /** Replica records, retiring ones included. */
   readonly records: number;
-  /** Replicas of the present template that are to stay. */
+  /** Staying replicas of the present template. */
   readonly updated: readonly ObservedReplica[];
-  /** Replicas that are to stay for now, of whatever template. */
+  /** Replicas that are not retiring, of any template, at most as many as wanted. */
   readonly staying: readonly ObservedReplica[];
   /** Those of them that serve. */
   readonly serving: number;
@@ -19,9 +19,9 @@ export interface ReplicaSummary {
   readonly failing: readonly ObservedReplica[];
   /** Those of them that have a node. */
   readonly placed: number;
-  /** Replicas that are on their way out, or made from an older template. */
+  /** Replicas that are retiring, surplus, or made from an older template. */
   readonly leaving: number;
-  /** Some replica, staying or leaving, is made from an older template. */
+  /** Whether some replica, staying or leaving, is made from an older template. */
   readonly rolling: boolean;
   /** Why replicas wait for a node, while some do. */
   readonly refused: SchedulingReport | undefined;
@@ -38,15 +38,13 @@ export interface ReplicaSummary {
 export interface SummaryInput {
   readonly deployment: StoredDeployment;
   readonly replicas: readonly ObservedReplica[];
-  /** Why replicas wait for a node, if the scheduler has said so. */
+  /** The scheduler's stored report. */
   readonly scheduling: SchedulingReport | undefined;
-  /** What the deployment depends on and what does not hold. */
   readonly unmet: readonly UnmetDependency[];
-  /** Why replicas have no secrets, if the secret resolver has said so. */
+  /** The secret resolver's stored report. */
   readonly unresolved?: Unresolved | undefined;
 }
 
-/** Counts the replicas of a deployment. */
 export function summariseReplicas({
   deployment,
   replicas,
@@ -59,7 +57,7 @@ export function summariseReplicas({
   const present = templateHash(deployment);
   const isPresent = ({ replica }: ObservedReplica) => replica.deploymentUid === uid && replica.templateHash === present;
   const own = replicas.filter(({ replica }) => !replica.retiringSince && replica.deploymentUid === uid);
-  // One more than asked for may be there while a node is emptied, and has its say only when it serves.
+  // While a node is drained there may be one replica more than wanted: it counts only when it serves.
   const staying = [...own.filter(isServing), ...own.filter(seen => !isServing(seen))].slice(0, wanted);
   const updated = staying.filter(isPresent);
   return {
@@ -80,12 +78,12 @@ export function summariseReplicas({
   };
 }
 
-/** Whether all that is asked for is there and serves, whatever else is still to be removed. */
+/** Whether every wanted replica is up to date and serves, whatever is still to be removed. */
 export function isServed({ wanted, updated }: ReplicaSummary): boolean {
   return updated.length === wanted && updated.every(isServing);
 }
 
-/** Whether all that is asked for is there and serves, and nothing else is left. */
+/** Whether every wanted replica is up to date and serves, and no other is left. */
 export function isComplete(summary: ReplicaSummary): boolean {
   return summary.leaving === 0 && isServed(summary);
 }
@@ -101,26 +99,24 @@ function isFailing({ node, report }: ObservedReplica): boolean {
   return report?.state === 'failed' || report?.state === 'exited' || report?.health === 'unhealthy';
 }
 
-/** The phase in one word, and for people in one sentence. */
-export interface PhaseSummary {
-  readonly phase: DeploymentPhase;
-  readonly message: string;
-}
-
-/** The phase of a deployment: an obstacle comes first, then the progress. */
-export function derivePhase({ metadata }: StoredDeployment, summary: ReplicaSummary): PhaseSummary {
-  const { wanted, records, serving, failing, refused, placed, unresolved } = summary;
+/** The phase of a deployment, and the same in one sentence: an obstacle comes first, then the progress. */
+export function derivePhase(
+  { metadata }: StoredDeployment,
+  summary: ReplicaSummary,
+): { readonly phase: DeploymentPhase; readonly message: string } {
+  const { wanted, records, serving, failing, refused, placed, unresolved, leaving } = summary;
   const ready = `${serving} of ${wanted} replicas ready`;
 
-  if (metadata.deletedAt) return { phase: 'Deleting', message: leftToRemove(records) };
+  if (metadata.deletedAt) return { phase: 'Deleting', message: describeLeftovers(records) };
   if (wanted === 0 && records === 0) return { phase: 'Stopped', message: 'stopped: 0 replicas are requested' };
-  if (wanted === 0) return { phase: 'Progressing', message: leftToRemove(records) };
+  if (wanted === 0) return { phase: 'Progressing', message: describeLeftovers(records) };
   if (isHeld(summary)) return { phase: 'Waiting', message: describeUnmet(summary.unmet) };
   if (refused)
     return { phase: refused.residencyUnmet ? 'Waiting' : 'Unschedulable', message: `${refused.summary}; ${ready}` };
   if (unresolved) return { phase: 'Degraded', message: `${ready}; ${unresolved.message}` };
   if (failing[0]) return { phase: 'Degraded', message: `${ready}; ${describeFailure(failing[0])}` };
-  if (isServed(summary)) return { phase: 'Running', message: ready + toRemove(summary) };
+  if (isServed(summary))
+    return { phase: 'Running', message: leaving === 0 ? ready : `${ready}; ${describeLeftovers(leaving)}` };
   if (placed === 0) return { phase: 'Pending', message: 'accepted; its replicas are being placed' };
   return { phase: 'Progressing', message: ready };
 }
@@ -130,11 +126,7 @@ export function describeUnmet(unmet: readonly UnmetDependency[]): string {
   return `waits for ${unmet.map(({ name, because }) => `${name}, which ${because}`).join('; ')}`;
 }
 
-function toRemove({ leaving }: ReplicaSummary): string {
-  return leaving === 0 ? '' : `; ${leftToRemove(leaving)}`;
-}
-
-function leftToRemove(containers: number): string {
+function describeLeftovers(containers: number): string {
   return `${containers} ${containers === 1 ? 'container' : 'containers'} left to remove`;
 }
 

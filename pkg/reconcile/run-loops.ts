@@ -1,8 +1,8 @@
-import { type Clock, type Random, sleep } from '../clock/index.js';
+import { type Clock, type Random, sleep, untilAborted } from '../clock/index.js';
 import type { EventWriter } from '../events/index.js';
 import { asError, Fault } from '../fault/index.js';
 import type { Logger } from '../log/index.js';
-import { type Cache, type CacheChange, type Entry, Leadership, type Store } from '../store/index.js';
+import { type Cache, Leadership, type Store } from '../store/index.js';
 import { createFencedCommit, createLeaderNote, type LeaderContext } from './leader.js';
 import {
   done,
@@ -21,25 +21,25 @@ import { type Work, WorkQueue } from './work-queue.js';
 const STOP_GRACE_MS = 5_000;
 const BARRIER_RETRY_MS = 250;
 
-/** What the loops of one process stand on. */
+/** What the loops of one process need. */
 export interface RuntimeEnv {
   readonly store: Store;
-  /** Being fed already, and until `runLoops` has resolved: the last writes are waited for in it. */
+  /** Must be fed until `runLoops` has resolved: commits wait until they are visible in it. */
   readonly cache: Cache;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
   readonly events: EventWriter;
-  /** Who this process is, unique among all. */
+  /** The identity of this process, unique among all processes. */
   readonly holder: string;
   readonly leaderLeaseSeconds: number;
   readonly meter?: LoopMeter;
-  /** Told of every failure of a reconcile, before it is tried again. */
+  /** Called for every failed reconcile, before the retry. */
   readonly onFailure?: (error: Error) => void;
 }
 
 /**
- * Runs every loop that this process can come to lead, until `signal` is aborted.
+ * Runs every loop of this process while it leads them, until `signal` is aborted.
  *
  * Each loop has a leader of its own, so the loops of one system may be led by different processes. Resolves when all
  * work has ended and every leadership has been handed back.
@@ -54,7 +54,7 @@ async function runLoop(loop: Loop, env: RuntimeEnv, signal: AbortSignal): Promis
   const leadership = new Leadership({ store, clock, random, name: loop.name, holder, ttlSeconds, log });
   await leadership.run(signal, async (fence, lost) => {
     const leader: LeaderContext = { store, cache: env.cache, fence, lost };
-    if (!(await caughtUp(leader, clock, log))) return;
+    if (!(await waitForCache(leader, clock, log))) return;
     const meter = env.meter ?? noMeter;
     meter.leading(loop.name, true);
     try {
@@ -70,8 +70,8 @@ async function runLoop(loop: Loop, env: RuntimeEnv, signal: AbortSignal): Promis
   });
 }
 
-/** Waits until the cache shows all that the previous leader wrote. False when leadership was lost over it. */
-async function caughtUp({ cache, lost }: LeaderContext, clock: Clock, log: Logger): Promise<boolean> {
+/** Waits until the cache shows all that the previous leader wrote. False when leadership was lost meanwhile. */
+async function waitForCache({ cache, lost }: LeaderContext, clock: Clock, log: Logger): Promise<boolean> {
   while (!lost.aborted) {
     try {
       await cache.barrier();
@@ -84,9 +84,7 @@ async function caughtUp({ cache, lost }: LeaderContext, clock: Clock, log: Logge
   return false;
 }
 
-interface TermOptions {
-  readonly meter: LoopMeter;
-  readonly onFailure: RuntimeEnv['onFailure'];
+interface TermOptions extends ReconcileObservers {
   /** Aborted when the process is to stop, as opposed to leadership being in doubt. */
   readonly graceful: AbortSignal;
 }
@@ -116,14 +114,9 @@ async function lead(
   const unsubscribe = wakeOnChanges(loop.wakes, env.cache, key => queue.add(key));
   wakeForAll(loop.wakes, env.cache, key => queue.add(key));
 
-  await aborted(leader.lost);
+  await untilAborted(leader.lost);
   unsubscribe();
   await queue.stop(graceful.aborted ? STOP_GRACE_MS : 0);
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise(resolve => signal.addEventListener('abort', () => resolve(), { once: true }));
 }
 
 /** Calls `add` for each key that a change wakes, until the returned function is called. */
@@ -136,21 +129,20 @@ export function wakeOnChanges(wakes: readonly Wake[], cache: Cache, add: (key: s
 }
 
 /**
- * Calls `add` for each key that anything now stored would wake if it had just appeared.
+ * Calls `add` for each key that any stored object would wake if it had just been created.
  *
- * A new leader begins with this: it cannot know what its predecessor had still to do.
+ * A new leader begins with this, because it cannot know what its predecessor left undone.
  */
 export function wakeForAll(wakes: readonly Wake[], cache: Cache, add: (key: string) => void): void {
   for (const wake of wakes) {
-    for (const entry of cache.list(wake.prefix)) wake.keys(appeared(entry), cache).forEach(add);
+    for (const entry of cache.list(wake.prefix)) {
+      const { key, revision } = entry;
+      wake.keys({ key, revision, position: 0, entry, previous: undefined }, cache).forEach(add);
+    }
   }
 }
 
-function appeared(entry: Entry): CacheChange {
-  return { key: entry.key, revision: entry.revision, position: 0, entry, previous: undefined };
-}
-
-/** Who is told how reconciles go. */
+/** Observers of the reconciles of a loop. */
 export interface ReconcileObservers {
   readonly meter: LoopMeter;
   readonly onFailure: ((error: Error) => void) | undefined;
@@ -159,9 +151,9 @@ export interface ReconcileObservers {
 /**
  * Wraps a loop's reconcile for the queue: names each run in the log, measures it, and decides what a failure means.
  *
- * A fault that trying again cannot heal is logged once and left until its object changes. After any other failure the
- * next run of that key waits until the cache shows everything stored by then: a write whose reply was lost may have
- * been made, and must be seen.
+ * A fault that a retry cannot fix is logged once, and the key waits until its object changes. After any other failure the
+ * next run of that key waits until the cache shows everything stored by then: a write whose reply was lost may have been
+ * applied.
  */
 export function createReconciler(loop: Loop, env: LoopEnv, { meter, onFailure }: ReconcileObservers): Work {
   const inDoubt = new Set<string>();

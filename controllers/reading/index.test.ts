@@ -5,12 +5,11 @@ import { ManualClock } from '../../pkg/clock/manual-clock.testing.js';
 import { silentLogger } from '../../pkg/log/index.js';
 import type { Wake } from '../../pkg/reconcile/index.js';
 import { encode, type Entry, MemoryStore, WatchCache } from '../../pkg/store/index.js';
-import { defineIndexes } from './deployments.js';
-import { wakeOnNodeStatusChange, wakeOnNodeChange } from './wakes.js';
+import { defineIndexes, wakeOnNodeChange, wakeOnNodeStatusChange } from './index.js';
 
 const entry = (key: string, document: unknown): Entry => ({ key, bytes: encode(document), revision: 9, created: 9 });
 
-describe('a node that another has taken the place of while the watch was broken', () => {
+describe('the change of a node that was replaced under its name while the watch was broken', () => {
   let cache: WatchCache;
   beforeEach(async () => {
     const clock = new ManualClock();
@@ -32,7 +31,7 @@ describe('a node that another has taken the place of while the watch was broken'
   const woken = ({ keys: wakes }: Wake, key: string, before: object, after: object) =>
     wakes({ key, entry: entry(key, after), previous: entry(key, before), revision: 9, position: 0 }, cache);
 
-  it('wakes what is on either', () => {
+  it('wakes the deployments on both nodes', () => {
     const key = keys.node('t1', 'a');
     expect(woken(wakeOnNodeChange, key, { id: 'node_1', labels: {} }, { id: 'node_2', labels: {} })).to.have.members([
       't1/old',
