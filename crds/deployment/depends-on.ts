@@ -25,7 +25,11 @@ const DEPENDENCIES_MAX = 32;
 export const dependsOnSchema = Type.Array(
   Type.Object(
     {
-      name: Type.String({ minLength: 1, maxLength: 63, ...annotate({ 'x-expected': 'the name of a deployment' }) }),
+      // A name that could not be a deployment's would break the key that the loops build of it.
+      name: Type.String({
+        pattern: '^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$',
+        ...annotate({ 'x-expected': 'the name of a deployment' }),
+      }),
       condition: Type.Optional(Type.Enum(['healthy', 'started'], { type: 'string' })),
     },
     { additionalProperties: false, ...annotate({ 'x-expected': 'an object with name and condition' }) },
