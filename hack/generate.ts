@@ -5,10 +5,12 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 import { codesReference } from './generate-codes.js';
+import { renderKindsReference } from './generate-kinds.js';
 import { manifestFiles } from './generate-manifests.js';
 
 const files: Readonly<Record<string, string>> = {
   'docs/codes.md': codesReference(),
+  'docs/KINDS.md': renderKindsReference(),
   ...manifestFiles(),
 };
 

@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 
 import { expect } from 'chai';
 
@@ -36,15 +36,20 @@ describe('the list of kinds', () => {
     expect(stored).to.deep.equal([...new Set(stored)]);
   });
 
-  it('holds the descriptor of every folder that has one', () => {
-    const folders = readdirSync('crds').filter(folder => {
-      try {
-        return readdirSync(`crds/${folder}`).includes('kind.ts');
-      } catch {
-        return false;
-      }
-    });
-    const singular = all.map(kind => kind.singular);
-    for (const folder of folders) expect(singular, `crds/${folder}/kind.ts`).to.include(folder);
+  it('holds every descriptor', () => {
+    const declared = readdirSync('crds', { recursive: true, encoding: 'utf8' })
+      .filter(path => path.endsWith('.ts') && !path.endsWith('.testing.ts'))
+      .flatMap(path => [...readFileSync(`crds/${path}`, 'utf8').matchAll(/^export const (\w+)Kind = defineKind\(/gm)])
+      .map(([, singular]) => singular);
+    expect(declared).to.have.members(all.map(({ singular }) => singular));
+  });
+
+  it('has what the routes and the tables of each kind need', () => {
+    for (const { plural, path, range, keyParts, operations, columns } of all) {
+      if (operations.length > 0) expect(path, `${plural}: path`).to.be.a('string');
+      if (operations.includes('list')) expect(columns, `${plural}: columns`).not.to.deep.equal([]);
+      if (operations.includes('list')) expect(range, `${plural}: range`).to.match(/^[a-z-]+\/$/);
+      if (operations.includes('watch')) expect(keyParts?.[0], `${plural}: watched by tenants`).to.equal('tenant');
+    }
   });
 });

@@ -52,6 +52,24 @@ describe('import floors', () => {
       imports: '../api.js',
       refused: false,
     },
+    {
+      name: 'lets the list of kinds import a kind that is not named',
+      path: 'crds/kinds/list.ts',
+      imports: '../gadget/index.js',
+      refused: false,
+    },
+    {
+      name: 'refuses a kind that is not named in one that is',
+      path: 'crds/volume/index.ts',
+      imports: '../gadget/index.js',
+      refused: true,
+    },
+    {
+      name: 'refuses a kind that is not named in another such kind',
+      path: 'crds/widget/index.ts',
+      imports: '../gadget/index.js',
+      refused: true,
+    },
     { name: 'refuses a folder that nobody put on a floor', path: 'lib/a.ts', imports: './b.js', refused: true },
   ];
 

@@ -8,12 +8,14 @@ interface Room {
   readonly floor: number;
 }
 
-/** The room a file lives in: the longest folder of the table that its path begins with. */
+/** The room a file lives in: the longest folder of the table that its path begins with, or a folder of `<top>/*`. */
 function roomOf(path: string): Room | undefined {
   const rooms = floors.flatMap((folders, floor) => folders.map(folder => ({ folder, floor })));
-  return rooms
-    .filter(({ folder }) => path === folder || path.startsWith(`${folder}/`))
-    .sort((a, b) => b.folder.length - a.folder.length)[0];
+  const named = rooms.filter(({ folder }) => path === folder || path.startsWith(`${folder}/`));
+  if (named.length > 0) return named.sort((a, b) => b.folder.length - a.folder.length)[0];
+  const [top, folder] = path.split('/');
+  const others = rooms.find(room => room.folder === `${top}/*`);
+  return others && { folder: `${top}/${folder}`, floor: others.floor };
 }
 
 function packageOf(specifier: string): string {

@@ -1,0 +1,22 @@
+import { expect } from 'chai';
+
+import { gadgetKind } from '../crds/kind/gadget.testing.js';
+import { kinds } from '../crds/kinds/index.js';
+import { renderKindsReference } from './generate-kinds.js';
+
+describe('docs/KINDS.md', () => {
+  it('describes a kind that only has a descriptor', () => {
+    const text = renderKindsReference([...kinds, gadgetKind]);
+    for (const part of [
+      '## Gadget',
+      '| Names | `gadget`, `gadgets`, `gdg` |',
+      '| Stored at | `gadgets/<tenant>/<name>` |',
+      'watch `GET /api/v1/gadgets?watch=true`, get `GET /api/v1/gadgets/{name}`',
+      '| Columns | NAME, [SIZE] |',
+      '`gadgets` (5 by default)',
+      '| Events | `gadget.broken` |',
+    ]) {
+      expect(text).to.include(part);
+    }
+  });
+});
