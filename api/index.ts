@@ -20,8 +20,7 @@
  */
 export type { Api } from './api.js';
 export { createApi } from './api.js';
-export type { BootstrapOptions, DevelopmentAccess } from './bootstrap.js';
+export type { DevelopmentAccess } from './bootstrap.js';
 export { bootstrap } from './bootstrap.js';
 export type { ApiDeps } from './env.js';
-export type { RunningServer } from './server.js';
 export { startServer } from './server.js';

@@ -7,14 +7,14 @@
  */
 import {
   EtcdCluster,
-  type Fault,
+  type ClusterFault,
   faults,
   findObstacle,
   rage,
   runFault,
   sharedNow,
   TEST_ETCD_ARGUMENTS,
-  Workload,
+  StoreWorkload,
   type WorkloadOutcome,
 } from '../e2e/cluster/index.js';
 
@@ -85,7 +85,7 @@ function note(row: Row, { violations, operations, unknown }: WorkloadOutcome, re
   if (resumedAfterMs > RESUMED_WITHIN_MS) failures.push(`${where}: service resumed after ${seconds} s`);
 }
 
-async function runFaults(cluster: EtcdCluster, fault: Fault): Promise<void> {
+async function runFaults(cluster: EtcdCluster, fault: ClusterFault): Promise<void> {
   const obstacle = findObstacle(fault);
   if (obstacle !== undefined) return console.log(`skipped: ${fault.name} (${obstacle})`);
   for (let run = 0; run < RUNS; run++) {
@@ -102,7 +102,7 @@ async function runFaults(cluster: EtcdCluster, fault: Fault): Promise<void> {
 /** Storms, each with fresh clients, until so many operations have been judged. */
 async function runStorms(cluster: EtcdCluster, operations: number): Promise<void> {
   for (let [seed, judged] = [SEED, 0]; judged < operations; seed++) {
-    const workload = await Workload.start(cluster, { separate: true, workers: 64, pauseMs: 0 });
+    const workload = await StoreWorkload.start(cluster, { separate: true, workers: 64, pauseMs: 0 });
     await rage(workload, { seed, ms: STORM_MS });
     const since = sharedNow();
     await workload.untilResumed(since, GIVE_UP_AFTER_MS);

@@ -3,7 +3,7 @@ import { sleep, untilAborted } from '../pkg/clock/index.js';
 import { silentLogger } from '../pkg/log/index.js';
 import { exampleFile, runDemo } from './demo.js';
 import type { EngineKind, Home, UpPlan, PlanProgress } from './home.js';
-import { terminateProcess, identifyProcess, type ProcessIdentity } from './os-process.js';
+import { identifyProcess, isAlive, type ProcessIdentity, terminateProcess } from './os-process.js';
 import { startProgram } from './program.js';
 import { ProgressPrinter } from './progress.js';
 import { stopParts } from './down.js';
@@ -35,7 +35,7 @@ export async function up(home: Home, options: UpOptions, terminal: Terminal): Pr
 
   const stop = new AbortController();
   const supervising = running ? undefined : await startSupervisor(home, options, terminal, stop.signal);
-  const progress = await followProgress(home, plan, terminal);
+  const progress = await followProgress(home, plan, terminal, supervising?.identity);
   if (progress?.outcome !== 'up') {
     stop.abort();
     return reportFailure(home, progress, supervising, terminal);
@@ -75,8 +75,16 @@ async function startSupervisor(
   return { ended: Promise.resolve(), ...(identity && { identity }) };
 }
 
-/** Prints the progress of a plan. Undefined when the supervisor is gone, or on Ctrl-C. */
-async function followProgress(home: Home, plan: UpPlan, terminal: Terminal): Promise<PlanProgress | undefined> {
+/**
+ * Prints the progress of a plan. Undefined when the supervisor is gone, or on Ctrl-C. `started` is the supervisor that
+ * may not have claimed the home yet: on a busy machine that takes a while.
+ */
+async function followProgress(
+  home: Home,
+  plan: UpPlan,
+  terminal: Terminal,
+  started: ProcessIdentity | undefined,
+): Promise<PlanProgress | undefined> {
   const { clock, interrupted } = terminal;
   const printer = new ProgressPrinter(terminal);
   const startBy = clock.monotonic() + 15_000;
@@ -87,7 +95,8 @@ async function followProgress(home: Home, plan: UpPlan, terminal: Terminal): Pro
         printer.show(progress.steps);
         if (progress.outcome !== 'working') return progress;
       }
-      if (clock.monotonic() > startBy && !findSupervisor(home)) return undefined;
+      const isSupervised = findSupervisor(home) !== undefined || (started !== undefined && isAlive(started));
+      if (clock.monotonic() > startBy && !isSupervised) return undefined;
       await sleep(clock, LOOK_EVERY_MS, interrupted);
     }
     return undefined;

@@ -12,5 +12,5 @@
  * @module
  */
 export type { CodeView } from './code-pages.js';
-export { codeIndexPage, codeIndexView, codePage, codeView, exampleText, sectionTitle } from './code-pages.js';
+export { codeIndexPage, codeIndexView, codePage, codeView } from './code-pages.js';
 export { PAGE_POLICY } from './html.js';

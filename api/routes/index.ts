@@ -11,7 +11,7 @@ import type { AdmissionEnv } from '../admission/env.js';
 import { docRoutes } from '../docs/routes.js';
 import type { Route } from '../http/route.js';
 import type { WatchEnv } from '../watch/open-watch.js';
-import { type AgentEnv, agentRoutes } from './agent/routes.js';
+import { type AgentRoutesEnv, agentRoutes } from './agent/routes.js';
 import { type LogEnv, logRoutes } from './deployment/logs.js';
 import { deploymentRoutes } from './deployment/routes.js';
 import { deploymentReader } from './deployment/view.js';
@@ -28,7 +28,7 @@ import { tenantReader, tenantRoutes } from './tenant/routes.js';
 import { tokenReader, tokenRoutes } from './token/routes.js';
 
 /** Everything that the handlers work with. Each names the part that it needs. */
-export interface RoutesEnv extends AdmissionEnv, AgentEnv, HealthEnv, LogEnv, NodeEnv, WatchEnv {
+export interface RoutesEnv extends AdmissionEnv, AgentRoutesEnv, HealthEnv, LogEnv, NodeEnv, WatchEnv {
   readonly lastHeartbeatAt: Map<string, number>;
   /** What `listReaders` gives. */
   readonly readers: readonly KindReader[];

@@ -1,5 +1,5 @@
 /** One line of a watch, as a test looks at it. */
-export interface WatchLine {
+export interface TestWatchLine {
   readonly type: string;
   readonly cursor: string;
   readonly object: (Record<string, unknown> & { name?: string; replicas?: number }) | null;
@@ -11,7 +11,7 @@ const PATIENCE_MS = 60_000;
 
 /** Reads a watch line by line, with a deadline. */
 export class WatchReader {
-  readonly #lines: WatchLine[] = [];
+  readonly #lines: TestWatchLine[] = [];
   readonly #abort: AbortController;
   #wake: () => void = () => undefined;
   #over = false;
@@ -29,7 +29,7 @@ export class WatchReader {
   }
 
   /** The next lines, so many. */
-  async take(count: number): Promise<WatchLine[]> {
+  async take(count: number): Promise<TestWatchLine[]> {
     const deadline = performance.now() + PATIENCE_MS;
     while (this.#lines.length < count && !this.#over && performance.now() < deadline) await this.#more();
     if (this.#lines.length < count) throw new Error(`${this.#lines.length} of ${count} lines came`);
@@ -37,7 +37,7 @@ export class WatchReader {
   }
 
   /** Everything until the end. */
-  async rest(): Promise<WatchLine[]> {
+  async rest(): Promise<TestWatchLine[]> {
     while (!this.#over) await this.#more();
     return this.#lines.splice(0);
   }
@@ -77,7 +77,7 @@ export class WatchReader {
   }
 }
 
-function lineOf(text: string, id: string | undefined): WatchLine {
-  const line = JSON.parse(text.replace(/^data: /, '')) as WatchLine;
+function lineOf(text: string, id: string | undefined): TestWatchLine {
+  const line = JSON.parse(text.replace(/^data: /, '')) as TestWatchLine;
   return id === undefined ? line : { ...line, id };
 }

@@ -12,13 +12,7 @@ import {
   rule,
   type Warning,
 } from '../rule/index.js';
-import type { DeploymentContext, DeploymentFacts } from './deployment.js';
-
-/** Another deployment that has to be there first. */
-export interface Dependency {
-  readonly name: string;
-  readonly condition: 'healthy' | 'started';
-}
+import type { Dependency, DeploymentContext, DeploymentFacts } from './deployment.js';
 
 const DEPENDENCIES_MAX = 32;
 

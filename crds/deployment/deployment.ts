@@ -8,10 +8,6 @@ import type {
   WorkloadFacts,
   WorkloadLimits,
 } from '../workload/index.js';
-import type { Dependency } from './depends-on.js';
-import type { HealthCheck } from './health-check.js';
-import type { Rollout } from './rollout.js';
-import type { Port } from './simple-fields.js';
 
 /** What a tenant asks for, after admission: every default filled in, every alias normalised. */
 export interface Deployment {
@@ -39,6 +35,50 @@ export interface Deployment {
   readonly dependsOn?: readonly Dependency[];
   readonly rollout?: Rollout;
   readonly labels?: Readonly<Record<string, string>>;
+}
+
+/** A port of the container, and the port of the node that leads to it. */
+export interface Port {
+  readonly containerPort: number;
+  readonly hostPort?: number;
+  readonly protocol: 'tcp' | 'udp';
+}
+
+/** How the container runtime asks a container whether it is well. */
+export interface HealthCheck {
+  readonly type: 'exec';
+  /** One element is a shell line; several are one argument each. */
+  readonly command: readonly string[];
+  readonly retries?: number;
+  readonly timeout?: string;
+  readonly interval?: string;
+  readonly startPeriod?: string;
+}
+
+/** Another deployment that has to be there first. */
+export interface Dependency {
+  readonly name: string;
+  readonly condition: 'healthy' | 'started';
+}
+
+/** How a new revision replaces the old one. */
+export interface Rollout {
+  /** Replicas that may run beyond the wanted number while replacing. */
+  readonly maxSurge: number;
+  /** Wanted replicas that may be missing while replacing. */
+  readonly maxUnavailable: number;
+  /** How long a rollout may go without progress. */
+  readonly progressDeadline: string;
+  /** Whether a rollout that misses its deadline goes back to the revision before. */
+  readonly autoRollback: boolean;
+  readonly canary?: Canary;
+}
+
+/** A first part of a rollout that waits before the rest follows. */
+export interface Canary {
+  readonly replicas: number;
+  /** How long the first part waits; until somebody promotes it when absent. */
+  readonly hold?: string;
 }
 
 /** `deployments/<tenant>/<name>`. `metadata` is the first key, so that answers can be spliced from the bytes. */

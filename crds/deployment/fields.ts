@@ -1,5 +1,3 @@
-import type { Static } from 'typebox';
-
 import {
   createCompletion,
   createValidator,
@@ -96,9 +94,6 @@ const table: Readonly<Record<string, Field<DeploymentContext, DeploymentCompleti
 
 /** A deployment as a client sends it. */
 export const deploymentSchema = toFieldSchema(deploymentFields);
-
-/** A deployment as a client sends it, once the rules have passed it. */
-export type DeploymentInput = Static<typeof deploymentSchema>;
 
 /** Every field that may be left out. */
 export const optionalFields: readonly string[] = Object.keys(table).filter(field => !table[field]!.required);

@@ -3,18 +3,7 @@ import { Type } from 'typebox';
 import { parseDuration } from '../grammar/index.js';
 import { type Announce, annotate, type FieldRules, fixByValue, rule } from '../rule/index.js';
 import { WORDS_MAX, wordSchema } from '../workload/index.js';
-import type { DeploymentContext } from './deployment.js';
-
-/** How the container runtime checks whether a container is healthy. */
-export interface HealthCheck {
-  readonly type: 'exec';
-  /** One element is a shell line; several are one argument each. */
-  readonly command: readonly string[];
-  readonly retries?: number;
-  readonly timeout?: string;
-  readonly interval?: string;
-  readonly startPeriod?: string;
-}
+import type { DeploymentContext, HealthCheck } from './deployment.js';
 
 const RETRIES_MAX = 1000;
 const LONGEST = '24h';

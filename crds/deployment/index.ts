@@ -16,31 +16,25 @@
  * @module
  */
 export type {
-  AntiAffinity,
   KnownDeployment,
   KnownImage,
   KnownNode,
   LabelConstraint,
-  PlacementSpec,
   ResourceRequests,
-  SecretReference,
-  VolumeMount,
 } from '../workload/index.js';
 export { emptyFacts } from '../workload/index.js';
 export type { DeploymentAdmission } from './admit.js';
 export { admitCreate, admitUpdate, toSpec } from './admit.js';
-export type { Dependency } from './depends-on.js';
 export type {
   Deployment,
   DeploymentFacts,
   DeploymentLimits,
   DeploymentPhase,
   DeploymentStatus,
+  HealthCheck,
+  Port,
   ReplicaStatus,
   StoredDeployment,
 } from './deployment.js';
-export type { HealthCheck } from './health-check.js';
-export type { Port } from './simple-fields.js';
-export type { Canary, Rollout } from './rollout.js';
 export { deploymentFields, optionalFields, supportedFields, templateFields } from './fields.js';
 export { deploymentKind } from './kind.js';

@@ -2,27 +2,7 @@ import { type Static, Type } from 'typebox';
 
 import { FieldPath, parseDuration } from '../grammar/index.js';
 import { type Announce, annotate, type FieldRules, rule } from '../rule/index.js';
-import type { DeploymentContext } from './deployment.js';
-
-/** How a new revision replaces the old one. */
-export interface Rollout {
-  /** Replicas that may run beyond the wanted number while replacing. */
-  readonly maxSurge: number;
-  /** Wanted replicas that may be missing while replacing. */
-  readonly maxUnavailable: number;
-  /** How long a rollout may go without progress. */
-  readonly progressDeadline: string;
-  /** Whether a rollout that misses its deadline goes back to the revision before. */
-  readonly autoRollback: boolean;
-  readonly canary?: Canary;
-}
-
-/** A first part of a rollout that waits before the rest follows. */
-export interface Canary {
-  readonly replicas: number;
-  /** How long the first part waits; without it, until the rollout is promoted by hand. */
-  readonly hold?: string;
-}
+import type { DeploymentContext, Rollout } from './deployment.js';
 
 /** What a deployment without `rollout` does. */
 export const rolloutDefaults: Rollout = {

@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox';
 
 import { FieldPath } from '../grammar/index.js';
 import { type Announce, annotate, type FieldError, type FieldRules, rule } from '../rule/index.js';
-import type { DeploymentContext, DeploymentFacts } from './deployment.js';
+import type { DeploymentContext, DeploymentFacts, Port } from './deployment.js';
 
 export const kindSchema = Type.Literal('Deployment', annotate({ 'x-rules': true }));
 
@@ -71,13 +71,6 @@ export const nodeIdRules: FieldRules<DeploymentContext> = {
   field: 'nodeId',
   present: [nodesAreKnown, nodeIsCandidate],
 };
-
-/** A port of the container, and the port of the node that leads to it. */
-export interface Port {
-  readonly containerPort: number;
-  readonly hostPort?: number;
-  readonly protocol: 'tcp' | 'udp';
-}
 
 const PORTS_MAX = 64;
 const invalid = annotate({ 'x-reject': 'port_invalid' });

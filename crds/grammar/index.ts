@@ -13,7 +13,7 @@
  *
  * @module
  */
-export type { Anchor, SecretPath, TemplatePart } from './secret-path.js';
+export type { TemplatePart } from './secret-path.js';
 export {
   findPlaceholders,
   isRelativePath,
@@ -23,7 +23,6 @@ export {
   parseSecretPath,
   parseTemplate,
 } from './secret-path.js';
-export type { IdPrefix } from './names.js';
 export {
   createTypedId,
   DNS_LABEL_MAX,

@@ -11,7 +11,6 @@
  *
  * @module
  */
-export type { JobAdmission } from './admit.js';
 export { admitJob } from './admit.js';
-export type { Job, JobPhase, StoredJob } from './job.js';
+export type { Job } from './job.js';
 export { jobKind } from './kind.js';

@@ -1,4 +1,3 @@
-import type { Metadata } from '../meta/index.js';
 import type { PlacementSpec, ResourceRequests, SecretReference, VolumeMount } from '../workload/index.js';
 
 /** Work that ends, after admission. */
@@ -23,10 +22,3 @@ export interface Job {
   /** How long a finished job is kept; for ever when absent. */
   readonly ttlSecondsAfterFinished?: number;
 }
-
-/** `jobs/<tenant>/<name>`. */
-export interface StoredJob extends Job {
-  readonly metadata: Metadata;
-}
-
-export type JobPhase = 'Pending' | 'Running' | 'Succeeded' | 'Failed';

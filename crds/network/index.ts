@@ -8,6 +8,6 @@
  *
  * @module
  */
-export type { Network, NetworkFacts, StoredNetwork } from './network.js';
+export type { NetworkFacts } from './network.js';
 export { admitNetwork } from './network.js';
 export { networkKind } from './kind.js';

@@ -1,6 +1,5 @@
 import { type Static, Type } from 'typebox';
 
-import type { Metadata } from '../meta/index.js';
 import {
   type Admission,
   annotate,
@@ -24,11 +23,6 @@ export interface Network {
   readonly internal: boolean;
   /** Always an id. */
   readonly nodeId: string;
-}
-
-/** `networks/<tenant>/<name>`. */
-export interface StoredNetwork extends Network {
-  readonly metadata: Metadata;
 }
 
 /** What the API has looked up. */

@@ -15,7 +15,7 @@
  *
  * @module
  */
-export type { Enrolment, NodeHeartbeat, NormalizeResult } from './requests.js';
+export type { Enrolment } from './requests.js';
 export { checkClaimRelease, checkEnrolment, checkHeartbeat, checkJoinTokenRequest, checkRenewal } from './requests.js';
 export type {
   Capacity,

@@ -9,15 +9,8 @@
  *
  * @module
  */
-export type { ApplyFacts, VolumeChange } from './apply.js';
+export type { ApplyFacts } from './apply.js';
 export { checkRecommendationApply } from './apply.js';
-export type {
-  Recommendation,
-  RecommendationAction,
-  RecommendationParameters,
-  RecommendationPriority,
-  RecommendationQuery,
-  RecommendationType,
-} from './recommendation.js';
+export type { Recommendation } from './recommendation.js';
 export { checkRecommendationQuery } from './recommendation.js';
 export { recommendationKind } from './kind.js';

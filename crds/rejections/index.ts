@@ -11,9 +11,9 @@
  *
  * @module
  */
-export type { AnyCatalogueEntry, ParamsOf, PlainCode, RejectionCode } from './catalogue.js';
+export type { ParamsOf, PlainCode, RejectionCode } from './catalogue.js';
 export { catalogue, catalogueGroups, getEntry, isRejectionCode } from './catalogue.js';
-export type { CatalogueEntry, ExampleRequest, RejectionStatus, SpecSection } from './entry.js';
+export type { ExampleRequest, SpecSection } from './entry.js';
 export { exampleVolumes } from './entry.js';
-export type { PatchStep, Rejection, RejectionBody, RejectionRecord, Rejections } from './rejection.js';
+export type { PatchStep, Rejection, RejectionRecord, Rejections } from './rejection.js';
 export { describeValue, redactReceived, reject, toRejectionAnswer, withFix } from './rejection.js';

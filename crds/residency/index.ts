@@ -11,9 +11,8 @@
  *
  * @module
  */
-export type { Region, Regions, Residency, ResidencyInput } from './residency.js';
+export type { Regions, Residency, ResidencyInput } from './residency.js';
 export { completeResidency, defaultRegions, isCountry, residencyRules, residencySchema } from './residency.js';
-export type { ResidencyMismatch } from './labels.js';
 export {
   checkResidency,
   isResidencyLabel,

@@ -15,7 +15,6 @@
 export type {
   RotationFacts,
   RotationMaterial,
-  RotationPhase,
   RotationProgress,
   RotationRecord,
   RotationState,

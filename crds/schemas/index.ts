@@ -15,6 +15,6 @@ export { getAnswerName } from './answers.js';
 export { listBodies } from './bodies.js';
 export { renderCrds } from './crd.js';
 export type { JsonSchema } from './json-schema.js';
-export { renderJsonSchemas, toPublicSchema } from './json-schema.js';
-export type { ApiInfo, RouteAnswer, RouteDescription } from './open-api.js';
+export { renderJsonSchemas } from './json-schema.js';
+export type { RouteAnswer, RouteDescription } from './open-api.js';
 export { renderComponents, renderOpenApi } from './open-api.js';

@@ -14,7 +14,7 @@
  */
 export type { Charset, Encoding, GenerateInput, Generation } from './generate.js';
 export { alphabets, generateRules, generateSchema, toGeneration } from './generate.js';
-export type { SecretWrite, SecretWriteRequest } from './write.js';
+export type { SecretWrite } from './write.js';
 export { checkSecretWrite, guardPersisted } from './write.js';
 export type { MaterialContext, SecretLimits } from './values.js';
 export { defaultSecretLimits, findProvidedAndGenerated, valuesRules, valuesSchema } from './values.js';

@@ -8,17 +8,14 @@
  *
  * @module
  */
-export type { ReplicaFacts, VolumeFacts, VolumeNode } from './admission.js';
+export type { VolumeFacts } from './admission.js';
 export { admitVolume, checkVolumeReplica, VOLUME_REPLICAS_MAX } from './admission.js';
 export type {
   KnownVolume,
   MountType,
   StoredVolume,
-  VolumeClass,
   VolumeConsumer,
   VolumePhase,
-  VolumeReplica,
-  VolumeSpec,
 } from './volume.js';
 export { rejectVolumeRemoval } from './volume.js';
 export { volumeKind } from './kind.js';

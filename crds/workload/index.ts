@@ -23,7 +23,7 @@ export { GENERATE_KEPT } from './complete.js';
 export type { WorkloadCompletion } from './fields.js';
 export { workloadFields } from './fields.js';
 export { labelsRules, residencyLabelRules } from './labels.js';
-export type { AntiAffinity, LabelConstraint, PlacementSpec } from './placement.js';
+export type { LabelConstraint, PlacementSpec } from './placement.js';
 export { warnResidency } from './placement.js';
 export type { SecretReference } from './secrets.js';
 export { warnDroppedSecrets } from './secrets.js';

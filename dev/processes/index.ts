@@ -6,14 +6,11 @@
  *
  * @module
  */
-export { type DemoImageOptions, demoImage } from './demo-image.js';
-export { DockerdProcess, type DockerdOptions } from './dockerd.js';
-export type { EtcdOptions } from './etcd.js';
+export { demoImage } from './demo-image.js';
+export { DockerdProcess } from './dockerd.js';
 export { EtcdProcess } from './etcd.js';
-export { ImageUploadFault, ProcessStartFault } from './faults.js';
 export { dropsForwarded } from './firewall.js';
 export { freePort, isFreePort } from './free-port.js';
 export { ownsPort } from './port-owner.js';
-export { RegistryProcess, type RegistryOptions } from './registry.js';
-export type { ProxyMode } from './tcp-proxy.js';
+export { RegistryProcess } from './registry.js';
 export { TcpProxy } from './tcp-proxy.js';

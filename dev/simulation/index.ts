@@ -12,11 +12,9 @@
  *
  * @module
  */
-export type { CallFaults, Wire } from './sim-process.js';
 export { SimProcess } from './sim-process.js';
 export type { Reconnecting } from './simulated-connection.js';
 export { SimulatedStore } from './simulated-store.js';
-export type { Trace } from './trace.js';
 export type { FaultProfile } from './fault-profile.js';
 export { calm, storm } from './fault-profile.js';
 export { SimWorld } from './sim-world.js';

@@ -9,7 +9,8 @@
  */
 import { setTimeout as pause } from 'node:timers/promises';
 
-const PATIENCE_MS = 60_000;
+/** Far longer than anything takes on an idle machine: a busy one may be ten times as slow. */
+const PATIENCE_MS = 240_000;
 const POLL_EVERY_MS = 10;
 
 /** Polls until the result is neither undefined nor false; fails with what it was waiting for and the last error. */

@@ -9,7 +9,7 @@ import type { Order } from './client-process.js';
 import { type ClientHistory, type Progress, RecordingClient, type RecordingClientOptions } from './recording-client.js';
 
 /** A recording client, in this process or in another. */
-export interface Client {
+export interface WorkloadClient {
   readonly progress: Progress;
   quiesce(): Promise<void>;
   finish(revision: number): Promise<ClientHistory>;
@@ -19,7 +19,7 @@ export interface Client {
 }
 
 /** Starts a client in this process. */
-export function startClient(options: RecordingClientOptions): Client {
+export function startWorkloadClient(options: RecordingClientOptions): WorkloadClient {
   const client = new RecordingClient(options);
   client.start();
   return {
@@ -34,7 +34,7 @@ export function startClient(options: RecordingClientOptions): Client {
 const PROGRAM = fileURLToPath(new URL('client-process.ts', import.meta.url));
 
 /** A client in a process of its own. */
-export class ClientProcess implements Client {
+export class ClientProcess implements WorkloadClient {
   readonly #child: ChildProcess;
   readonly #file: string;
   #progress: Progress = { write: 0, read: 0, lease: 0, tail: 0, lead: 0 };

@@ -94,7 +94,7 @@ export class EtcdCluster {
 
   /** The number of the leader, as soon as a majority of those that answer agree on one. */
   async leader(withinMs = SERVES_WITHIN_MS): Promise<number> {
-    return until('a leader', withinMs, async () => {
+    return pollUntil('a leader', withinMs, async () => {
       const all = await Promise.all(this.endpoints.map(endpoint => this.#statusOf(endpoint)));
       const votes = all.filter(status => status !== undefined).map(({ leaderId }) => leaderId);
       const leader = all.findIndex(
@@ -129,7 +129,7 @@ export class EtcdCluster {
   async untilServing(member: number, withinMs = SERVES_WITHIN_MS): Promise<void> {
     const own = this.#members[member]!;
     const { clientUrl, name, logFile } = own;
-    await until(`${name} to serve, see ${logFile}`, withinMs, async () => {
+    await pollUntil(`${name} to serve, see ${logFile}`, withinMs, async () => {
       if (!own.isRunning) throw new Error(`${name} ended while starting; see ${logFile}`);
       return (await this.gateway.isHealthy(clientUrl)) || undefined;
     });
@@ -280,7 +280,7 @@ function etcdctl(...argv: readonly string[]): void {
 }
 
 /** Asks again and again until there is an answer; an error of `ask` ends the waiting. */
-export async function until<T>(what: string, withinMs: number, ask: () => Promise<T | undefined>): Promise<T> {
+export async function pollUntil<T>(what: string, withinMs: number, ask: () => Promise<T | undefined>): Promise<T> {
   const deadline = performance.now() + withinMs;
   for (;;) {
     const answer = await ask();

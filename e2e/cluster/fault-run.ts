@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
 import type { EtcdCluster } from './etcd-cluster.js';
-import type { Fault, FaultTimes } from './faults.js';
+import type { ClusterFault, FaultTimes } from './faults.js';
 import { sharedNow } from './recording-client.js';
-import { Workload, type WorkloadOutcome, type WorkloadOptions } from './workload.js';
+import { StoreWorkload, type WorkloadOutcome, type WorkloadOptions } from './workload.js';
 
 export interface FaultRunOptions extends WorkloadOptions {
   readonly times: FaultTimes;
@@ -21,9 +21,13 @@ export interface FaultRunResult extends WorkloadOutcome {
 }
 
 /** Lets clients work, makes a fault happen, waits for service to resume, mends what is broken, and judges. */
-export async function runFault(cluster: EtcdCluster, fault: Fault, options: FaultRunOptions): Promise<FaultRunResult> {
+export async function runFault(
+  cluster: EtcdCluster,
+  fault: ClusterFault,
+  options: FaultRunOptions,
+): Promise<FaultRunResult> {
   const { times, calmMs, resumeWithinMs } = options;
-  const workload = await Workload.start(cluster, options);
+  const workload = await StoreWorkload.start(cluster, options);
   try {
     await pause(calmMs);
     const since = await fault.inject(workload, times);

@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { whyNoSnapshots } from './etcd-cluster.js';
 import { whyNoNamespaces } from './network.js';
 import { sharedNow } from './recording-client.js';
-import type { Workload } from './workload.js';
+import type { StoreWorkload } from './workload.js';
 
 /** How long the faults of a run last. */
 export interface FaultTimes {
@@ -16,17 +16,17 @@ export interface FaultTimes {
 }
 
 /** Something that happens to a cluster while clients work on it. */
-export interface Fault {
+export interface ClusterFault {
   readonly name: string;
   /** Fewest members that it makes sense with. */
   readonly members: 1 | 3;
   readonly needs?: 'isolation' | 'snapshots';
   /** Makes it happen. The answer is the moment from which service must resume. */
-  readonly inject: (workload: Workload, times: FaultTimes) => Promise<number>;
+  readonly inject: (workload: StoreWorkload, times: FaultTimes) => Promise<number>;
 }
 
 /** What this machine lacks for a fault; undefined when nothing. */
-export function findObstacle({ needs }: Fault): string | undefined {
+export function findObstacle({ needs }: ClusterFault): string | undefined {
   if (needs === 'isolation') return whyNoNamespaces();
   return needs === 'snapshots' ? whyNoSnapshots() : undefined;
 }
@@ -35,7 +35,7 @@ export function findObstacle({ needs }: Fault): string | undefined {
 const SNAPSHOT_BEHIND_ENTRIES = 5_300;
 
 /** The matrix. What each leaves broken is mended by `EtcdCluster.heal` after service has resumed, or by itself. */
-export const faults: readonly Fault[] = [
+export const faults: readonly ClusterFault[] = [
   {
     name: 'leader killed',
     members: 3,

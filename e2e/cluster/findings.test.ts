@@ -19,7 +19,7 @@ import {
   StoreUnavailableFault,
 } from '../../pkg/store/index.js';
 import { readCertificates, TestAuthority } from './certificates.js';
-import { EtcdCluster, TEST_ETCD_ARGUMENTS, until } from './etcd-cluster.js';
+import { EtcdCluster, TEST_ETCD_ARGUMENTS, pollUntil } from './etcd-cluster.js';
 import { whyNoNamespaces } from './network.js';
 import { openTail, type Tail } from './tail.js';
 
@@ -164,7 +164,7 @@ describe('what breaking three etcd members has found', function () {
     expect(refused, 'a certificate of a stranger').to.be.instanceOf(StoreUnavailableFault);
     copyFileSync(cluster.certificates.cert, certFile);
     copyFileSync(cluster.certificates.key, keyFile);
-    await until('the new certificate to be shown', 10_000, async () => {
+    await pollUntil('the new certificate to be shown', 10_000, async () => {
       const outcome = await store.get('a').catch((thrown: unknown) => thrown);
       return outcome instanceof Error ? undefined : true;
     });
@@ -229,7 +229,7 @@ describe('quota of etcd', function () {
     const compacting = [1, 2].map(() => compactPeriodically(options, stop.signal));
     await create(store, 'a', {});
     const early = await store.revision();
-    await until('history to be forgotten', 30_000, async () => {
+    await pollUntil('history to be forgotten', 30_000, async () => {
       const fault = await store.list('', early).catch((thrown: unknown) => thrown);
       return fault instanceof CompactedFault || undefined;
     });
@@ -252,7 +252,7 @@ describe('quota of etcd', function () {
     expect((await remove(store, entry!)).stored, 'a delete under the alarm').to.equal(true);
     expect(await store.get('a')).to.equal(undefined);
     await recover();
-    await until('changes to be stored again', 30_000, async () => {
+    await pollUntil('changes to be stored again', 30_000, async () => {
       const verdict = await create(store, 'b', {}).catch(() => undefined);
       return verdict?.stored;
     });

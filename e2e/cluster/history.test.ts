@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { EtcdCluster } from './etcd-cluster.js';
 import { sharedNow } from './recording-client.js';
 import { rage } from './storm.js';
-import { Workload } from './workload.js';
+import { StoreWorkload } from './workload.js';
 
 const STORM_MS = 10_000;
 
@@ -20,7 +20,7 @@ for (const members of [3, 1] as const) {
     it('is linearizable, exactly once, fenced and told in full through cuts, freezes and lost answers', async () => {
       const seed = Number(process.env['MOORING_TEST_SEED'] ?? 1);
       const logs = process.env['MOORING_TEST_LOGS'] !== undefined;
-      const workload = await Workload.start(cluster, { separate: true, workers: 8, pauseMs: 0, logs });
+      const workload = await StoreWorkload.start(cluster, { separate: true, workers: 8, pauseMs: 0, logs });
       const troubles = await rage(workload, { seed, ms: STORM_MS });
       await workload.untilResumed(sharedNow(), 60_000);
       const { violations, operations, unknown } = await workload.judge();

@@ -10,7 +10,7 @@
  */
 export { EtcdCluster, TEST_ETCD_ARGUMENTS } from './etcd-cluster.js';
 export { runFault } from './fault-run.js';
-export { type Fault, faults, findObstacle } from './faults.js';
+export { type ClusterFault, faults, findObstacle } from './faults.js';
 export { sharedNow } from './recording-client.js';
 export { rage } from './storm.js';
-export { Workload, type WorkloadOutcome } from './workload.js';
+export { StoreWorkload, type WorkloadOutcome } from './workload.js';

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
 import { type Random, seededRandom } from '../../pkg/clock/index.js';
-import type { Workload } from './workload.js';
+import type { StoreWorkload } from './workload.js';
 
 export interface StormOptions {
   readonly seed: number;
@@ -12,12 +12,12 @@ interface Trouble {
   readonly name: string;
   /** How often it is chosen, against the others. */
   readonly weight: number;
-  readonly run: (workload: Workload, random: Random) => Promise<void>;
+  readonly run: (workload: StoreWorkload, random: Random) => Promise<void>;
 }
 
 const between = (random: Random, from: number, to: number) => from + random.next() * (to - from);
 const pick = <T>(random: Random, things: readonly T[]): T => things[Math.floor(random.next() * things.length)]!;
-const pickMember = (random: Random, { cluster }: Workload) => Math.floor(random.next() * cluster.size);
+const pickMember = (random: Random, { cluster }: StoreWorkload) => Math.floor(random.next() * cluster.size);
 
 /** Longer than a leader's lease at times, so that another one is elected meanwhile. */
 const FROZEN_CLIENT_MS = [500, 7_500] as const;
@@ -115,7 +115,7 @@ const troubles: readonly Trouble[] = [
 ];
 
 /** Lets one trouble follow the other, chosen by a seed, and leaves everything mended. */
-export async function rage(workload: Workload, { seed, ms }: StormOptions): Promise<ReadonlyMap<string, number>> {
+export async function rage(workload: StoreWorkload, { seed, ms }: StormOptions): Promise<ReadonlyMap<string, number>> {
   const random = seededRandom(seed);
   const lots = troubles.flatMap(trouble => Array.from({ length: trouble.weight }, () => trouble));
   const counts = new Map<string, number>();

@@ -1,5 +1,5 @@
 import { create, type Store } from '../../pkg/store/index.js';
-import { until } from './etcd-cluster.js';
+import { pollUntil } from './etcd-cluster.js';
 
 /** A follower of a store that remembers what it was told, and in which order. */
 export interface Tail {
@@ -48,9 +48,9 @@ export function openTail(store: Store): Tail {
       return resets;
     },
     async reached(revision, { nudge } = {}) {
-      await until('a tail to be told', 10_000, async () => (resets > 0 ? true : undefined));
+      await pollUntil('a tail to be told', 10_000, async () => (resets > 0 ? true : undefined));
       if (nudge && last < revision) await create(nudge, `nudges/${++nudges}`, {});
-      await until(`revision ${revision} to be told`, 30_000, async () => (last >= revision ? true : undefined));
+      await pollUntil(`revision ${revision} to be told`, 30_000, async () => (last >= revision ? true : undefined));
     },
     disorder: () =>
       told.flatMap((revision, n) => (n > 0 && revision <= told[n - 1]! ? [`${revision} after ${told[n - 1]}`] : [])),

@@ -5,12 +5,12 @@ import {
   checkLinearizability,
   checkTail,
   type HistoryRecord,
-  type StoredEvent,
+  type KeyChange,
   type TailFrame,
   type Violation,
 } from '../history/index.js';
-import { type Client, ClientProcess, startClient } from './clients.js';
-import { type EtcdCluster, until } from './etcd-cluster.js';
+import { type WorkloadClient, ClientProcess, startWorkloadClient } from './clients.js';
+import { type EtcdCluster, pollUntil } from './etcd-cluster.js';
 import { type Activity, type ClientHistory, LEADER_KEY, sharedNow } from './recording-client.js';
 
 export interface WorkloadOptions {
@@ -24,7 +24,7 @@ export interface WorkloadOptions {
 
 /** A stretch of time with one history of the store. Restoring a snapshot begins another one. */
 interface Era {
-  readonly events: StoredEvent[];
+  readonly events: KeyChange[];
   /** When it ended. */
   until: number;
 }
@@ -42,9 +42,9 @@ export interface WorkloadOutcome {
 let runs = 0;
 
 /** Clients at work on a cluster, each with a way of its own to each member, and the record of what is stored. */
-export class Workload {
+export class StoreWorkload {
   readonly cluster: EtcdCluster;
-  readonly clients: readonly Client[];
+  readonly clients: readonly WorkloadClient[];
   /** The ways of each client to each member. */
   readonly links: readonly (readonly TcpProxy[])[];
   readonly #prefix: string;
@@ -56,7 +56,7 @@ export class Workload {
   private constructor(
     cluster: EtcdCluster,
     links: readonly (readonly TcpProxy[])[],
-    clients: readonly Client[],
+    clients: readonly WorkloadClient[],
     prefix: string,
     after: number,
   ) {
@@ -69,12 +69,12 @@ export class Workload {
   }
 
   /** Starts clients on an empty part of the store, and waits until all of them have done everything once. */
-  static async start(cluster: EtcdCluster, options: WorkloadOptions = {}): Promise<Workload> {
+  static async start(cluster: EtcdCluster, options: WorkloadOptions = {}): Promise<StoreWorkload> {
     const { clients: count = 3, workers = 4, pauseMs = 5, separate = false, logs = false } = options;
     const prefix = `/run-${process.pid}-${++runs}/`;
     const { revision } = await cluster.status(await cluster.leader());
     const links: TcpProxy[][] = [];
-    const clients: Client[] = [];
+    const clients: WorkloadClient[] = [];
     for (let n = 0; n < count; n++) {
       const proxies = await Promise.all(
         Array.from({ length: cluster.size }, (_, member) => TcpProxy.start(() => cluster.target(member))),
@@ -90,9 +90,9 @@ export class Workload {
         pauseMs,
         ...(logs ? { logFile: `${cluster.folder}/run${runs}-client${n}.log` } : {}),
       };
-      clients.push(separate ? new ClientProcess(settings, cluster.folder) : startClient(settings));
+      clients.push(separate ? new ClientProcess(settings, cluster.folder) : startWorkloadClient(settings));
     }
-    const workload = new Workload(cluster, links, clients, prefix, revision);
+    const workload = new StoreWorkload(cluster, links, clients, prefix, revision);
     await workload.untilResumed(0, 60_000);
     return workload;
   }
@@ -128,7 +128,7 @@ export class Workload {
       );
       return this.clients.some(({ progress }) => progress.lead > since) ? own : [...own, 'a leader to write'];
     };
-    await until('service to resume', withinMs, async () => (lacking().length === 0 ? true : undefined)).catch(
+    await pollUntil('service to resume', withinMs, async () => (lacking().length === 0 ? true : undefined)).catch(
       (thrown: unknown) => {
         throw new Error(`service did not resume: still waiting for ${lacking().join(', ')}`, { cause: thrown });
       },
@@ -170,7 +170,7 @@ function judgeEra(records: readonly HistoryRecord[], begin: number, { events, un
     if (record.begin >= begin && record.end <= end) return [record];
     return record.kind === 'write' ? [{ ...record, outcome: 'unknown' }] : []; // what was before may have been taken back
   });
-  const fenceOf = ({ key, bytes }: StoredEvent) =>
+  const fenceOf = ({ key, bytes }: KeyChange) =>
     key.startsWith('led/') && bytes !== undefined ? (JSON.parse(bytes) as { readonly fence: number }).fence : undefined;
   return [
     ...checkExactlyOnce(own, events),
@@ -191,7 +191,7 @@ function judgeTail({ records }: ClientHistory, begin: number, { events, until: e
 }
 
 /** Where what a cache shows in the end differs from what is stored. */
-function compareCache(name: string, cached: ClientHistory['cached'], events: readonly StoredEvent[]): Violation[] {
+function compareCache(name: string, cached: ClientHistory['cached'], events: readonly KeyChange[]): Violation[] {
   const stored = new Map<string, number>();
   for (const { key, bytes, revision } of events) {
     if (bytes === undefined) stored.delete(key);

@@ -1,4 +1,4 @@
-import type { HistoryRecord, StoredEvent, Violation, WriteRecord } from './records.js';
+import type { HistoryRecord, KeyChange, Violation, WriteRecord } from './records.js';
 import { StoredState } from './stored-state.js';
 
 /**
@@ -8,9 +8,9 @@ import { StoredState } from './stored-state.js';
  * holds for identical bytes too. Keys that no client wrote are left aside. Several clients may be told that they deleted a
  * key at the same revision: a lost answer to a delete is settled by whether the key was deleted as it was guarded.
  */
-export function checkExactlyOnce(history: readonly HistoryRecord[], storedEvents: readonly StoredEvent[]): Violation[] {
+export function checkExactlyOnce(history: readonly HistoryRecord[], storedEvents: readonly KeyChange[]): Violation[] {
   const stored = new StoredState(storedEvents);
-  const claims = new Map<StoredEvent, WriteRecord>();
+  const claims = new Map<KeyChange, WriteRecord>();
   const violations: Violation[] = [];
   const report = (promise: Violation['promise'], because: string) => violations.push({ promise, because });
   const writes = history.filter(record => record.kind === 'write');
@@ -60,10 +60,7 @@ function isWhole({ writes }: WriteRecord, revision: number, stored: StoredState)
 }
 
 /** What is wrong with a change that none of the clients can have made. */
-function explain(
-  { key, bytes, revision }: StoredEvent,
-  writes: readonly WriteRecord[],
-): [Violation['promise'], string] {
+function explain({ key, bytes, revision }: KeyChange, writes: readonly WriteRecord[]): [Violation['promise'], string] {
   const same = writes.filter(record => record.writes.some(write => write.key === key && write.bytes === bytes));
   const acknowledged = same.find(({ outcome }) => outcome === 'stored' || outcome === 'unknown');
   if (acknowledged)

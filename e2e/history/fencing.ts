@@ -1,18 +1,15 @@
-import type { StoredEvent, Violation } from './records.js';
+import type { KeyChange, Violation } from './records.js';
 import { StoredState } from './stored-state.js';
 
 export interface FencingOptions {
   /** The key of the leader. */
   readonly leaderKey: string;
   /** The fence that a change was made under; undefined for changes that need none. */
-  readonly fenceOf: (event: StoredEvent) => number | undefined;
+  readonly fenceOf: (event: KeyChange) => number | undefined;
 }
 
 /** Whether each change that was made under a fence was made while that very leader's key existed. */
-export function checkFencing(
-  storedEvents: readonly StoredEvent[],
-  { leaderKey, fenceOf }: FencingOptions,
-): Violation[] {
+export function checkFencing(storedEvents: readonly KeyChange[], { leaderKey, fenceOf }: FencingOptions): Violation[] {
   const stored = new StoredState(storedEvents);
   return storedEvents.flatMap((event): Violation[] => {
     const fence = fenceOf(event);

@@ -9,7 +9,7 @@
  * @module
  */
 export { checkExactlyOnce } from './exactly-once.js';
-export { checkFencing, type FencingOptions } from './fencing.js';
+export { checkFencing } from './fencing.js';
 export { checkLinearizability } from './linearizability.js';
 export type * from './records.js';
 export { checkTail } from './tails.js';

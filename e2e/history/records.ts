@@ -80,7 +80,7 @@ export type TailFrame = ResetFrame | ChangeFrame;
 export type HistoryRecord = WriteRecord | ReadRecord | LeaseRecord | TailFrame;
 
 /** One change of one key, as etcd stored it. */
-export interface StoredEvent {
+export interface KeyChange {
   readonly revision: number;
   readonly key: string;
   /** The revision that created the key. */

@@ -1,11 +1,11 @@
-import type { StoredEvent } from './records.js';
+import type { KeyChange } from './records.js';
 
 /** What etcd stored, so that it can be asked what stood where at a revision. */
 export class StoredState {
-  readonly #keys = new Map<string, StoredEvent[]>();
-  readonly #revisions = new Map<number, StoredEvent[]>();
+  readonly #keys = new Map<string, KeyChange[]>();
+  readonly #revisions = new Map<number, KeyChange[]>();
 
-  constructor(events: readonly StoredEvent[]) {
+  constructor(events: readonly KeyChange[]) {
     for (const event of events) {
       append(this.#keys, event.key, event);
       append(this.#revisions, event.revision, event);
@@ -22,17 +22,17 @@ export class StoredState {
   }
 
   /** Everything that was stored at one revision. */
-  at(revision: number): readonly StoredEvent[] {
+  at(revision: number): readonly KeyChange[] {
     return this.#revisions.get(revision) ?? [];
   }
 
   /** All changes of a key, in order. */
-  changesOf(key: string): readonly StoredEvent[] {
+  changesOf(key: string): readonly KeyChange[] {
     return this.#keys.get(key) ?? [];
   }
 
   /** The last change of a key up to and with a revision; undefined when there was none. */
-  latest(key: string, revision: number): StoredEvent | undefined {
+  latest(key: string, revision: number): KeyChange | undefined {
     return this.changesOf(key).findLast(event => event.revision <= revision);
   }
 
@@ -43,7 +43,7 @@ export class StoredState {
   }
 }
 
-function append<Key>(map: Map<Key, StoredEvent[]>, key: Key, event: StoredEvent): void {
+function append<Key>(map: Map<Key, KeyChange[]>, key: Key, event: KeyChange): void {
   const events = map.get(key);
   if (events) events.push(event);
   else map.set(key, [event]);

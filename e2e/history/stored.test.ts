@@ -4,18 +4,18 @@ import {
   checkExactlyOnce,
   checkFencing,
   checkTail,
-  type StoredEvent,
+  type KeyChange,
   type TailFrame,
   type WriteRecord,
 } from './index.js';
 
-const event = (revision: number, key: string, bytes: string | undefined = 'x', created = revision): StoredEvent => ({
+const event = (revision: number, key: string, bytes: string | undefined = 'x', created = revision): KeyChange => ({
   revision,
   key,
   bytes,
   created,
 });
-const deleted = (revision: number, key: string): StoredEvent => ({ revision, key, bytes: undefined, created: 0 });
+const deleted = (revision: number, key: string): KeyChange => ({ revision, key, bytes: undefined, created: 0 });
 
 type Told = Partial<Pick<WriteRecord, 'outcome' | 'revision' | 'fence'>>;
 
@@ -54,7 +54,7 @@ describe('exactly-once check', () => {
     ).to.deep.equal([]);
   });
 
-  const broken: readonly (readonly [string, string, readonly WriteRecord[], readonly StoredEvent[]])[] = [
+  const broken: readonly (readonly [string, string, readonly WriteRecord[], readonly KeyChange[]])[] = [
     ['an acknowledged change that is not there', 'nothing lost', [change({ revision: 2 }, ['a', 0])], []],
     [
       'an acknowledged change with other bytes',
@@ -118,8 +118,7 @@ describe('exactly-once check', () => {
 describe('fencing check', () => {
   const options = {
     leaderKey: 'leader',
-    fenceOf: ({ key, bytes }: StoredEvent) =>
-      key.startsWith('led/') && bytes !== undefined ? Number(bytes) : undefined,
+    fenceOf: ({ key, bytes }: KeyChange) => (key.startsWith('led/') && bytes !== undefined ? Number(bytes) : undefined),
   };
 
   it('accepts changes of the leader of the moment', () => {

@@ -1,11 +1,11 @@
-import type { StoredEvent, TailFrame, Violation } from './records.js';
+import type { KeyChange, TailFrame, Violation } from './records.js';
 import { StoredState } from './stored-state.js';
 
 /**
  * Compares one tail with what etcd stored: it begins with a complete state, and then is told every revision once, whole
  * and in order. A new complete state is allowed at any time, but never one that is older than what was told before.
  */
-export function checkTail(frames: readonly TailFrame[], storedEvents: readonly StoredEvent[]): Violation[] {
+export function checkTail(frames: readonly TailFrame[], storedEvents: readonly KeyChange[]): Violation[] {
   const stored = new StoredState(storedEvents);
   const revisions = stored.revisions;
   const violations: Violation[] = [];

@@ -15,6 +15,5 @@
  * @module
  */
 export { Agent } from './agent.js';
-export type { AgentEnv } from './agent-env.js';
 export { type Disk, memoryDisk } from './disk.js';
 export * from './engine/index.js';

@@ -3,7 +3,7 @@ import type { StoredEvent } from '../../crds/event/index.js';
 import type { Metadata } from '../../crds/meta/index.js';
 import type { Capacity, NodeCondition } from '../../crds/node/index.js';
 import type { Alteration, Warning } from '../../crds/rule/index.js';
-import type { StoredTenant, StoredToken } from '../../crds/tenant/index.js';
+import type { StoredTenant } from '../../crds/tenant/index.js';
 
 /** A deployment as the server shows it. It has no status until the status roller has written one. */
 export interface DeploymentView extends Deployment {
@@ -28,7 +28,6 @@ export interface NodeView {
 
 export type EventView = StoredEvent;
 export type TenantView = StoredTenant;
-export type TokenView = Omit<StoredToken, 'digest'>;
 
 /** One node in an explanation of placement: why it was filtered out, or how it ranks. */
 export interface CandidateView {

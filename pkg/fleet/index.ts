@@ -22,7 +22,7 @@ export {
   sumRequests,
   toCandidate,
 } from './candidates.js';
-export { type QuotaCounts, TenantFleets, TenantUsage } from './fleets.js';
+export { TenantFleets, TenantUsage } from './fleets.js';
 export {
   defaultPolicy,
   explainDeployment,

@@ -22,5 +22,5 @@ export { toEnvironmentRefusal } from './deliver-environment.js';
 export { defineDispatcherIndexes } from './dispatcher-env.js';
 export { toLabelsChangedEvent } from './heartbeat.js';
 export { HttpLink } from './http-link.js';
-export { LocalLink, type Registrar } from './local-link.js';
+export { LocalLink } from './local-link.js';
 export { Tickets } from './tickets.js';

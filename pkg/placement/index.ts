@@ -14,7 +14,7 @@
  * @module
  */
 export type { Amounts, AntiAffinityTerm, Candidate, QuotaUse, ReplicaCount, ResidencyRule, Workload } from './model.js';
-export type { ExplainedNode, Explanation, FilterVerdict } from './explain.js';
+export type { Explanation } from './explain.js';
 export { explainNodes } from './explain.js';
 export { filters, isResidencyUnmet, listRejections, satisfiesResidency, summariseRejections } from './filters.js';
 export type { FleetTotals, PlacementResult } from './fleet.js';

@@ -17,9 +17,8 @@
  *
  * @module
  */
-export type { Loop, LoopEnv, LoopMeter, Reconcile, ReconcileOutcome, ReconcileResult, Wake } from './loop.js';
-export { again, done, noMeter, PreconditionFault } from './loop.js';
+export type { Loop, LoopEnv, LoopMeter, Reconcile, ReconcileResult, Wake } from './loop.js';
+export { again, done } from './loop.js';
 export type { RuntimeEnv } from './run-loops.js';
 export { runLoops } from './run-loops.js';
-export type { Work, WorkQueueOptions } from './work-queue.js';
 export { WorkQueue } from './work-queue.js';

@@ -23,26 +23,22 @@
  *
  * @module
  */
-export type { Cache, CacheChange, WatchCacheOptions } from './watch-cache.js';
+export type { Cache, CacheChange } from './watch-cache.js';
 export { WatchCache } from './watch-cache.js';
-export { compactPeriodically, type CompactionOptions } from './compaction.js';
+export { compactPeriodically } from './compaction.js';
 export type { EtcdStoreOptions } from './etcd/etcd-store.js';
 export { EtcdStore } from './etcd/etcd-store.js';
-export type { TlsMaterial } from './etcd/etcd-connection.js';
 export {
   CompactedFault,
   ConflictFault,
   LeaseGoneFault,
-  MissingFault,
   OutcomeUnknownFault,
   SecretMaterialFault,
-  StoreForbiddenFault,
   StoreRefusedFault,
   StoreUnavailableFault,
 } from './faults.js';
-export type { LeaderRecord, LeadershipOptions, LeaderTerm } from './leadership.js';
+export type { LeaderRecord } from './leadership.js';
 export { Leadership } from './leadership.js';
-export type { MemoryStoreOptions } from './memory-store.js';
 export { MemoryStore } from './memory-store.js';
 export { openEtcdStore, untilReachable } from './open-etcd-store.js';
 export type * from './store.js';
@@ -54,6 +50,5 @@ export {
   readValue,
   remove,
   replace,
-  update,
   value,
 } from './documents.js';

@@ -20,7 +20,7 @@ import { findNodeById } from '../node/view.js';
 import { storeToken, type TokenEnv } from '../token/routes.js';
 
 /** What agents are served with. */
-export interface AgentEnv extends TokenEnv {
+export interface AgentRoutesEnv extends TokenEnv {
   readonly rateLimiter: RateLimiter;
   readonly dispatcher: AgentDispatcher;
   readonly assignments: AssignmentStreams;
@@ -32,7 +32,7 @@ export interface AgentEnv extends TokenEnv {
 const SKEW_SECONDS = 120;
 
 /** The routes of the agents: a node's token opens these and no others, and each only for that node. */
-export function agentRoutes(env: AgentEnv): readonly Route[] {
+export function agentRoutes(env: AgentRoutesEnv): readonly Route[] {
   const route = (method: Method, path: string, handle: Route['handle'], body: Route['body'] = 'json') =>
     defineRoute({ node: true }, method, `/agent/v1/${path}`, handle, { query: [], body });
   return [
@@ -51,7 +51,7 @@ function readNode({ caller, tenant }: ApiCall): NodeIdentity {
   return { tenant, id: caller.token?.node ?? '', name: caller.token?.nodeName ?? '' };
 }
 
-async function receiveHeartbeat(env: AgentEnv, call: ApiCall): Promise<RouteResult> {
+async function receiveHeartbeat(env: AgentRoutesEnv, call: ApiCall): Promise<RouteResult> {
   const checked = checkHeartbeat(call.document);
   if (!checked.ok) return new RequestRejection(checked.rejections);
   const node = readNode(call);
@@ -61,7 +61,7 @@ async function receiveHeartbeat(env: AgentEnv, call: ApiCall): Promise<RouteResu
   return replyJson(200, { ...reply, alterations: checked.alterations });
 }
 
-async function receiveReports(env: AgentEnv, call: ApiCall): Promise<RouteResult> {
+async function receiveReports(env: AgentRoutesEnv, call: ApiCall): Promise<RouteResult> {
   const checked = checkReportBatch(call.document);
   if (!checked.ok) return new RequestRejection(checked.rejections);
   const intake = await env.dispatcher.report(
@@ -74,7 +74,7 @@ async function receiveReports(env: AgentEnv, call: ApiCall): Promise<RouteResult
 }
 
 /** The only answer that contains secret values. */
-async function deliverEnvironment(env: AgentEnv, call: ApiCall): Promise<RouteResult> {
+async function deliverEnvironment(env: AgentRoutesEnv, call: ApiCall): Promise<RouteResult> {
   const checked = checkEnvironmentRequest(call.document);
   if (!checked.ok) return new RequestRejection(checked.rejections);
   const answer = await env.dispatcher.environment(
@@ -90,12 +90,12 @@ async function deliverEnvironment(env: AgentEnv, call: ApiCall): Promise<RouteRe
   return replyJson(200, reply);
 }
 
-async function openAssignments(env: AgentEnv, call: ApiCall): Promise<RouteResult> {
+async function openAssignments(env: AgentRoutesEnv, call: ApiCall): Promise<RouteResult> {
   await env.cache.barrier();
   return { status: 200, type: NDJSON_TYPE, open: out => env.assignments.open(readNode(call), call.caller, out) };
 }
 
-async function receiveLogs(env: AgentEnv, call: ApiCall): Promise<RouteResult> {
+async function receiveLogs(env: AgentRoutesEnv, call: ApiCall): Promise<RouteResult> {
   const id = call.params['id']!;
   const done = env.logs.deliver(id, readNode(call).id, call.request);
   if (!done) return new RequestRejection(reject('resource_not_found', 'id', id), { connection: 'close' });
@@ -103,12 +103,12 @@ async function receiveLogs(env: AgentEnv, call: ApiCall): Promise<RouteResult> {
   return { ...replyJson(200, {}), headers: { connection: 'close' } };
 }
 
-function declineLogs(env: AgentEnv, call: ApiCall): RouteResult {
+function declineLogs(env: AgentRoutesEnv, call: ApiCall): RouteResult {
   const id = call.params['id']!;
   return env.logs.decline(id, readNode(call).id) ? replyJson(200, {}) : rejectRequest('resource_not_found', 'id', id);
 }
 
-async function renewToken(env: AgentEnv, { document, request }: ApiCall): Promise<RouteResult> {
+async function renewToken(env: AgentRoutesEnv, { document, request }: ApiCall): Promise<RouteResult> {
   const checked = checkRenewal(document);
   if (!checked.ok) return new RequestRejection(checked.rejections);
   const { nodeId, at, proof } = checked.value;

@@ -5,6 +5,7 @@ import { keys } from '../../../crds/keys/index.js';
 import type { StoredNode } from '../../../crds/node/index.js';
 import { exampleVolumes, type RejectionCode } from '../../../crds/rejections/index.js';
 import type { StoredVolume, VolumePhase } from '../../../crds/volume/index.js';
+import { machine1, machine2, scratch } from '../../../crds/workload/facts.testing.js';
 import { systemClock } from '../../../pkg/clock/index.js';
 import type { Settings } from '../../../pkg/config/index.js';
 import { create, MemoryStore, type Revision, StoreUnavailableFault } from '../../../pkg/store/index.js';
@@ -31,10 +32,7 @@ export interface CodeTable {
   readonly cases: readonly CodeCase[];
 }
 
-export const machine1 = `node_${'1'.repeat(26)}`;
-export const machine2 = `node_${'2'.repeat(26)}`;
-/** A volume of memory. */
-export const scratch = 'vol_01jx4t9mk3v8q2zr5w7y6n0scr';
+export { machine1, machine2, scratch };
 export const { ready, writtenByOther, object, degraded, absent } = exampleVolumes;
 
 /** A deployment that would be accepted, with some fields changed. */

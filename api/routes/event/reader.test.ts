@@ -4,7 +4,7 @@ import { keys } from '../../../crds/keys/index.js';
 import { ManualClock } from '../../../pkg/clock/manual-clock.testing.js';
 import { MemoryStore } from '../../../pkg/store/index.js';
 import { ApiLab, type LabOptions, webDeployment } from '../../api-lab.testing.js';
-import { type WatchLine, WatchReader } from '../../watch/watch-reader.testing.js';
+import { type TestWatchLine, WatchReader } from '../../watch/watch-reader.testing.js';
 
 const PATH = '/api/v1/events';
 const DAY_MS = 86_400_000;
@@ -53,7 +53,7 @@ describe('events', () => {
     return reader;
   };
   const words = ({ type, subject }: Said) => `${type} ${subject.name}`;
-  const saidIn = (lines: readonly WatchLine[]) =>
+  const saidIn = (lines: readonly TestWatchLine[]) =>
     lines.flatMap(({ object }) => (object ? [words(object as unknown as Said)] : []));
 
   const filters: readonly (readonly [string, readonly string[]])[] = [
@@ -89,7 +89,7 @@ describe('events', () => {
   it('resume after any line of a filtered watch, at any server', async () => {
     const { lab, token } = await eventful();
     const reader = await watch(lab, token, '&type=deployment.updated&subject=web');
-    const [, { cursor }] = (await reader.take(2)) as [WatchLine, WatchLine];
+    const [, { cursor }] = (await reader.take(2)) as [TestWatchLine, TestWatchLine];
     for (const replicas of [4, 5, 6]) {
       await scale(lab, token, 'web', replicas);
       await scale(lab, token, 'db', replicas);

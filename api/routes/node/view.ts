@@ -59,7 +59,7 @@ export function nodeReader(env: NodeViewEnv): ReaderOptions {
       isVolatile: true,
       view: (entry, status) => Buffer.from(JSON.stringify(toNodeResponse(env, entry, status))),
     },
-    find: call => findNode(env, call),
+    find: call => findNodeEntry(env, call),
   };
 }
 
@@ -111,7 +111,7 @@ export function findNodeById(cache: Cache, id: string): Entry | undefined {
 }
 
 /** The tenant's node that `{id}` names, by its id or by its name. */
-export function findNode({ cache }: NodeViewEnv, { tenant, params }: ApiCall): Entry | RequestRejection {
+export function findNodeEntry({ cache }: NodeViewEnv, { tenant, params }: ApiCall): Entry | RequestRejection {
   const id = params['id']!;
   const entry = isDnsLabel(id) ? cache.get(keys.node(tenant, id)) : findNodeById(cache, id);
   if (entry?.key.startsWith(ranges.of(ranges.nodes, tenant))) return entry;
@@ -121,5 +121,5 @@ export function findNode({ cache }: NodeViewEnv, { tenant, params }: ApiCall): E
 /** The same, as it is stored now. */
 export async function loadNode(env: NodeViewEnv, call: ApiCall): Promise<Entry | RequestRejection> {
   await env.cache.barrier();
-  return findNode(env, call);
+  return findNodeEntry(env, call);
 }

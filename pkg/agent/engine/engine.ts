@@ -59,7 +59,7 @@ export interface EngineEvent {
 /** `everything`: events may have been missed, so all containers must be listed. */
 export type OnEngineEvent = (event: EngineEvent | 'everything') => void;
 
-export interface LogOptions {
+export interface ContainerLogOptions {
   readonly follow: boolean;
   /** How many of the last lines to begin with. */
   readonly tail: number;
@@ -90,7 +90,7 @@ export interface Engine {
   remove(id: string): Promise<void>;
   /** Reports events of this node's containers until aborted; `everything` after each (re)connection. */
   events(nodeId: string, onEvent: OnEngineEvent, signal: AbortSignal): Promise<void>;
-  logs(id: string, options: LogOptions, signal: AbortSignal): AsyncIterable<LogChunk>;
+  logs(id: string, options: ContainerLogOptions, signal: AbortSignal): AsyncIterable<LogChunk>;
   close(): Promise<void>;
 }
 

@@ -11,7 +11,7 @@ import {
   ImageMissingFault,
   ImagePullFault,
   type LogChunk,
-  type LogOptions,
+  type ContainerLogOptions,
   NameConflictFault,
   type OnEngineEvent,
 } from './engine.js';
@@ -185,7 +185,7 @@ export class SimulatedEngine implements Engine {
     this.#listeners.delete(listener);
   }
 
-  async *logs(id: string, { follow }: LogOptions, signal: AbortSignal): AsyncGenerator<LogChunk> {
+  async *logs(id: string, { follow }: ContainerLogOptions, signal: AbortSignal): AsyncGenerator<LogChunk> {
     const { name } = await this.#call('logs', () => this.#find(id).status);
     yield { stream: 'stdout', bytes: Buffer.from(`${name} is simulated\n`) };
     if (follow) await untilAborted(signal);

@@ -10,7 +10,7 @@ import {
   ImageMissingFault,
   ImagePullFault,
   type LogChunk,
-  type LogOptions,
+  type ContainerLogOptions,
   NameConflictFault,
   type OnEngineEvent,
 } from '../engine.js';
@@ -126,7 +126,7 @@ export class DockerEngine implements Engine {
     return followEvents({ api: this.#api, clock: this.#clock, nodeId }, onEvent, signal);
   }
 
-  async *logs(id: string, { follow, tail }: LogOptions, signal: AbortSignal): AsyncGenerator<LogChunk> {
+  async *logs(id: string, { follow, tail }: ContainerLogOptions, signal: AbortSignal): AsyncGenerator<LogChunk> {
     const query = { stdout: 'true', stderr: 'true', follow: String(follow), tail: String(tail) };
     try {
       const stream = await this.#api.open('GET', `/containers/${id}/logs`, { query, silenceMs: 0, signal });
