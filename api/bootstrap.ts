@@ -22,7 +22,7 @@ export interface BootstrapOptions {
   readonly keyring: Keyring;
   readonly clock: Clock;
   readonly random: Random;
-  /** Where the access is access, for its owner only. */
+  /** The file that the tokens are written to, readable by its owner only. */
   readonly file: string;
 }
 

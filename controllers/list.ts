@@ -36,5 +36,5 @@ export function selectLoops(only: string | undefined): readonly string[] {
   const chosen = only?.split(',') ?? loopNames;
   const unknown = chosen.find(name => !loopNames.includes(name));
   if (unknown === undefined) return chosen;
-  throw new InvalidSettingFault(`there is no loop "${unknown}": ${loopNames.join(', ')}`);
+  throw new InvalidSettingFault(`there is no loop "${unknown}"; the loops are ${loopNames.join(', ')}`);
 }

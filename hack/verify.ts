@@ -8,6 +8,7 @@ import { availableParallelism } from 'node:os';
 import { findCircles } from './checks/circles.js';
 import { checkFailpoints } from './checks/failpoints.js';
 import { checkFloors } from './checks/floors.js';
+import { findUnlistedKinds } from './checks/kinds.js';
 import { checkLayout, findUnmarkedTestCode } from './checks/layout.js';
 import { findSharedNames } from './checks/names.js';
 import { readSources } from './checks/source-files.js';
@@ -45,6 +46,7 @@ const checks: readonly Check[] = [
   { name: 'floors', run: () => checkFloors(sources) },
   { name: 'circles', run: () => findCircles(sources) },
   { name: 'names', run: () => findSharedNames(sources) },
+  { name: 'kinds', run: () => findUnlistedKinds(sources) },
   { name: 'layout', run: () => checkLayout(sources) },
   { name: 'test code', run: () => findUnmarkedTestCode(sources) },
   { name: 'times', run: () => findAssertedTimes(sources) },

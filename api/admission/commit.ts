@@ -75,7 +75,10 @@ async function tryOrLeaveToJanitor(
   try {
     await work();
   } catch (thrown) {
-    log.warn('secret material is left to the janitor', { key, error: asError(thrown) });
+    log.warn('secret versions were not completed; the janitor completes or removes them', {
+      key,
+      error: asError(thrown),
+    });
   }
 }
 

@@ -33,7 +33,7 @@ describe('reference pages', () => {
     expect(codeIndexView().flatMap(({ codes }) => codes)).to.have.length(Object.keys(catalogue).length);
   });
 
-  it('conflictKeys markup into text', () => {
+  it('escapes markup in texts', () => {
     expect(escaped(`<a href="x" title='y'>&`)).to.equal('&lt;a href=&quot;x&quot; title=&#39;y&#39;&gt;&amp;');
   });
 

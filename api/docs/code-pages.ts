@@ -83,9 +83,9 @@ function bodyOf(view: CodeView): string {
     `<dt>Accepted</dt><dd>${escaped(view.expected)}</dd>`,
     `<dt>What to do</dt><dd>${escaped(view.remedy)}</dd>`,
     '</dl>',
-    '<h2>A request that earns it</h2>',
+    '<h2>A request that is refused with this code</h2>',
     `<pre>${escaped(exampleText(view.example))}</pre>`,
-    '<h2>The same request, mended</h2>',
+    '<h2>The same request, fixed</h2>',
     `<pre>${escaped(exampleText(view.mended))}</pre>`,
   ].join('\n');
 }

@@ -194,7 +194,7 @@ describe('admission of a new deployment', () => {
   }
 });
 
-describe('a control plane that does not honour every field', () => {
+describe('a control plane that does not support every field', () => {
   const basic = { ...limits, supportedFields };
 
   for (const field of optionalFields) {

@@ -3,8 +3,9 @@
  *
  * Each field is declared once, in the table of `fields.ts` or of `crds/workload/fields.ts`: its schema, its rules, how
  * it is completed, whether this release supports it and whether it is part of the container template. Admission is a
- * pure function of the document, what is stored, the facts that the API has looked up, and the configured limits. It refuses with everything that is wrong at once, or accepts and announces
- * every difference between what was sent and what is to be stored. Fields outside `limits.supportedFields` are unknown.
+ * pure function of the document, what is stored, the facts that the API has looked up, and the configured limits. It
+ * refuses with everything that is wrong at once, or accepts and announces every difference between what was sent and
+ * what is to be stored. Fields outside `limits.supportedFields` are unknown.
  *
  *     const admission = admitCreate(document, facts, limits);
  *     if (!admission.ok) return admission.rejections;

@@ -5,7 +5,7 @@
  * request; that is for the rules, which know what a field needs. Every expression is anchored and takes time in
  * proportion to the length of the text, whatever the text is.
  *
- *     toMillis('1m30s')              // 90000
+ *     parseDuration('1m30s')         // 90000
  *     parseImageReference('a/b:1')   // { name: 'a/b', tag: '1' }
  *     FieldPath.root.child('ports').index(0).toString()   // 'ports[0]'
  *

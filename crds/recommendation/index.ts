@@ -5,7 +5,7 @@
  *
  *     const checked = checkRecommendationApply(id, document, { recommendations, volumes, enrolled });
  *
- * Computing them is for `pkg/recommend`.
+ * Only requests are checked here; computing recommendations comes with volumes.
  *
  * @module
  */

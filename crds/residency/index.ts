@@ -4,8 +4,8 @@
  * A tenant writes a typed block; it is stored beside the labels it stands for. A node says in labels where it is. The
  * control plane declares which countries a region covers.
  *
- *     residencyRefusals({ region: 'eu' }, node.labels, regions)   // [] when the node will do
- *     residencyLabels({ country: 'DE' })   // { 'mooring.io/data-residency-country': 'DE' }
+ *     checkResidency({ region: 'eu' }, node.labels, regions)   // [] when the node will do
+ *     renderResidencyLabels({ country: 'DE' })   // { 'mooring.io/data-residency-country': 'DE' }
  *
  * Placing by it is the scheduler's; it says nothing about nodes that are not ready.
  *

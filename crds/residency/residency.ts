@@ -107,7 +107,7 @@ export interface Region {
 
 /** What the control plane declares about residency. */
 export interface Regions {
-  /** Whether placement honours residency at all. */
+  /** Whether placement enforces residency at all. */
   readonly enforced: boolean;
   readonly declared: readonly Region[];
 }

@@ -3,9 +3,9 @@
  *
  * All of them are derived from the descriptors in `crds/kinds`, whose schemas are those that documents are checked with.
  *
- *     openApiDocument(routes, { version: '0.1.0', baseUrl: 'https://moor.example.com' })
- *     jsonSchemas()['deployment.schema.json']
- *     crdManifests()['deployments.mooring.io.yaml']
+ *     renderOpenApi(routes, { version: '0.1.0', baseUrl: 'https://moor.example.com' })
+ *     renderJsonSchemas()['deployment.schema.json']
+ *     renderCrds()['deployments.mooring.io.yaml']
  *
  * The table of routes is the API's; writing files is for `make generate`.
  *

@@ -185,7 +185,7 @@ function completeAntiAffinity(sent: SentAntiAffinity, announce: Announce): AntiA
   return { ...defaults, ...sent };
 }
 
-/** Which residency cannot be honoured now: it is stored all the same, and the workload waits. */
+/** Which residency cannot be satisfied now: it is stored all the same, and the workload waits. */
 export function warnResidency(residency: Residency | undefined, facts: WorkloadFacts): readonly Warning[] {
   if (residency === undefined || Object.keys(residency).length === 0) return [];
   const field = 'placement.residency';

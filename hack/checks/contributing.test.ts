@@ -10,9 +10,9 @@ describe('CONTRIBUTING.md', () => {
   const quoted = [...new Set([...text.matchAll(/`([^`\n]+)`/g)].map(([, inner]) => inner!))];
   const sources = readSources();
 
-  it('has the recipes for a loop and for a CLI command', () => {
-    expect(text).to.include('## Recipe: add a loop').and.to.include('## Recipe: add a CLI command');
-  });
+  for (const subject of ['field', 'kind', 'loop', 'CLI command']) {
+    it(`has the recipe for a ${subject}`, () => expect(text).to.match(new RegExp(`^## Recipe: add a ${subject}`, 'm')));
+  }
 
   for (const path of quoted.filter(each => /^[\w.-]+\/[\w./-]*$/.test(each))) {
     it(`names ${path}, which exists`, () => expect(existsSync(path)).to.equal(true));

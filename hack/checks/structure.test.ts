@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 
 import { findCircles } from './circles.js';
+import { findUnlistedKinds } from './kinds.js';
 import { checkLayout, findUnmarkedTestCode } from './layout.js';
 import { findSharedNames } from './names.js';
 import type { Source } from './source-files.js';
@@ -139,3 +140,20 @@ describe('check of asserted times', () =>
       found: [],
     },
   ]));
+
+describe('check of the list of kinds', () =>
+  table(
+    sources => findUnlistedKinds(sources, ['gadget']),
+    [
+      {
+        name: 'passes a descriptor that is in the list',
+        files: { 'crds/gadget/kind.ts': 'export const gadgetKind = defineKind({' },
+        found: [],
+      },
+      {
+        name: 'finds a descriptor that is not in the list, and an entry of the list without one',
+        files: { 'crds/widget/kind.ts': 'export const widgetKind = defineKind({' },
+        found: [/^widget: has a descriptor/, /^gadget: is in/],
+      },
+    ],
+  ));

@@ -40,7 +40,7 @@ export function findKind(word: string, known: readonly Kind[] = kinds): CliKind 
   const found = findKindByName(word, known.filter(isListed));
   if (found) return toCliKind(found);
   const names = listKinds(known).map(({ names: [, plural] }) => plural);
-  throw new UsageFault(`there is no kind "${word}". Known are ${names.join(', ')}.`);
+  throw new UsageFault(`there is no kind "${word}". The kinds are ${names.join(', ')}.`);
 }
 
 function isListed({ columns, operations }: Kind): boolean {

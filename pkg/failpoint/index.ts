@@ -109,7 +109,7 @@ export function arm(text: string): () => void {
 
 function parse(part: string): readonly [FailpointName, ArmedPoint] {
   const [, name = '', action, left = '1'] = ARM.exec(part) ?? [];
-  if (!Object.hasOwn(points, name)) throw new FailpointSyntaxFault(`"${part}" arms no failpoint`);
+  if (!Object.hasOwn(points, name)) throw new FailpointSyntaxFault(`there is no failpoint "${name}"`);
   return [name as FailpointName, { action: action as ArmedPoint['action'], left: Number(left) }];
 }
 

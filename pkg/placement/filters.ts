@@ -70,7 +70,7 @@ const residency: Filter = {
 };
 
 function describeResidency({ asked, regions }: ResidencyRule, labels: Labels): readonly [string, string] {
-  if (!regions.enforced) return ['residency to be enforced', 'a control plane that does not'];
+  if (!regions.enforced) return ['residency enforcement', 'switched off in the settings of the control plane'];
   const unmet = checkResidency(asked, labels, regions);
   const list = (which: 'required' | 'reported') =>
     unmet.map(each => `${each.part === 'region' ? 'region' : 'country'} ${each[which]}`).join('; ');

@@ -77,7 +77,7 @@ async function waitForCache({ cache, lost }: LeaderContext, clock: Clock, log: L
       await cache.barrier();
       return !lost.aborted;
     } catch (thrown) {
-      log.warn('a new leader waits for its cache', { error: asError(thrown) });
+      log.warn('new leader waits until its cache is up to date', { error: asError(thrown) });
       await sleep(clock, BARRIER_RETRY_MS, lost);
     }
   }

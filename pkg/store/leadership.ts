@@ -69,7 +69,7 @@ export class Leadership {
         const office = await this.#campaign();
         if (office) await this.#serve(office, signal, term);
       } catch (thrown) {
-        this.#log.warn('a campaign failed', { error: asError(thrown) });
+        this.#log.warn('leader election failed, retrying', { error: asError(thrown) });
       }
       await this.#pause(signal);
     }
@@ -107,17 +107,17 @@ export class Leadership {
     if (signal.aborted) giveUp();
 
     const keeping = this.#keep(lease, confirmedAt, lost);
-    this.#log.info('leading');
+    this.#log.info('became leader');
     try {
       if (!lost.signal.aborted) await term(fence, lost.signal);
     } catch (thrown) {
-      this.#log.error('a term ended with a failure', { error: asError(thrown) });
+      this.#log.error('leadership ended with an error', { error: asError(thrown) });
     } finally {
       signal.removeEventListener('abort', giveUp);
       giveUp();
       await keeping;
       await this.#revoke(lease);
-      this.#log.info('no longer leading');
+      this.#log.info('no longer leader');
     }
   }
 

@@ -138,7 +138,7 @@ export class WatchCache implements Cache {
         if (!link.signal.aborted) this.#connected = true;
         return;
       } catch (thrown) {
-        this.#log.warn('the cache cannot be shown to be complete', { error: asError(thrown) });
+        this.#log.warn('could not verify that the watch cache is up to date, retrying', { error: asError(thrown) });
         await sleep(this.#clock, PROVE_AGAIN_MS, link.signal);
       }
     }
@@ -230,7 +230,7 @@ function isSame(known: Entry | undefined, entry: Entry): boolean {
   return known?.revision === entry.revision && known.created === entry.created && known.bytes.equals(entry.bytes);
 }
 
-/** What is told to a subscriber: a event, with the entry that stood there before. */
+/** What a subscriber receives: an event, with the entry that was stored before. */
 export interface CacheChange extends WatchEvent {
   readonly previous: Entry | undefined;
 }

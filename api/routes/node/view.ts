@@ -99,7 +99,7 @@ function findLastHeartbeat(
   tenant: string,
   name: string,
 ): string | null {
-  const alive = cache.get(`${ranges.alive}${tenant}/${name}`);
+  const alive = cache.get(keys.alive(tenant, name));
   const since = alive ? Date.parse(value<NodePresence>(alive).since) : Number.NEGATIVE_INFINITY;
   const at = Math.max(since, lastHeartbeatAt.get(id) ?? Number.NEGATIVE_INFINITY);
   return Number.isFinite(at) ? new Date(at).toISOString() : null;

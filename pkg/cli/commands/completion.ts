@@ -13,7 +13,7 @@ interface CompletionInput {
 
 /** Prints the completion script for a shell. It is made from the command line itself, so the two cannot differ. */
 export const completion: Command<CompletionInput> = async ({ terminal }, { shell, program }) => {
-  if (shell !== 'bash' && shell !== 'zsh') throw new UsageFault('completion is made for bash and zsh.');
+  if (shell !== 'bash' && shell !== 'zsh') throw new UsageFault('completion is available for bash and zsh only.');
   terminal.out(`${shell === 'zsh' ? ZSH : ''}${renderCompletion(program)}`);
   return exitCode.ok;
 };

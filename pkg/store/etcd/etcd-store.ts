@@ -133,7 +133,7 @@ export class EtcdStore implements Store {
   async reportVersion(): Promise<void> {
     const version = decodeVersion(await this.#client.callRetrying('Maintenance/Status', encodeNothing()));
     const because = versionWarning(version);
-    if (because === undefined) this.#options.log.info('etcd answers', { version });
+    if (because === undefined) this.#options.log.info('connected to etcd', { version });
     else this.#options.log.warn('etcd should be updated', { version, because });
   }
 
@@ -146,7 +146,7 @@ export class EtcdStore implements Store {
   /** Forgets history before a revision. One that is forgotten already is no failure. */
   async compact(revision: Revision): Promise<void> {
     try {
-      await this.#client.callRetrying('KV/Compaction', encodeCompaction(revision));
+      await this.#client.callRetrying('KV/Compact', encodeCompaction(revision));
     } catch (thrown) {
       if (!(thrown instanceof OutOfRangeFault)) throw thrown;
     }
@@ -169,15 +169,15 @@ const DEFAULTS = {
   compareEveryMs: 300_000,
 };
 
-/** The newest release of each old connection that ends a defect we would notice. */
-const DEFECTS: readonly { readonly connection: string; readonly before: string; readonly defect: string }[] = [
-  { connection: '3.4', before: '3.4.25', defect: 'a watch can go back in time after a snapshot' },
-  { connection: '3.4', before: '3.4.31', defect: 'a watch can lose events when the store is compacted' },
-  { connection: '3.4', before: '3.4.36', defect: 'a watch can miss a delete' },
-  { connection: '3.4', before: '3.4.38', defect: 'a revoked lease can be reported as extended' },
-  { connection: '3.4', before: '3.4.42', defect: 'access rules can be bypassed (CVE-2026-33413, CVE-2026-33343)' },
-  { connection: '3.5', before: '3.5.8', defect: 'progress of a watch can be reported ahead of its events' },
-  { connection: '3.5', before: '3.5.13', defect: 'a watch can lose events when the store is compacted' },
+/** For each old release line, the release that fixed a defect we would notice. */
+const DEFECTS: readonly { readonly releaseLine: string; readonly before: string; readonly defect: string }[] = [
+  { releaseLine: '3.4', before: '3.4.25', defect: 'a watch can go back in time after a snapshot' },
+  { releaseLine: '3.4', before: '3.4.31', defect: 'a watch can lose events when the store is compacted' },
+  { releaseLine: '3.4', before: '3.4.36', defect: 'a watch can miss a delete' },
+  { releaseLine: '3.4', before: '3.4.38', defect: 'a revoked lease can be reported as extended' },
+  { releaseLine: '3.4', before: '3.4.42', defect: 'access rules can be bypassed (CVE-2026-33413, CVE-2026-33343)' },
+  { releaseLine: '3.5', before: '3.5.8', defect: 'progress of a watch can be reported ahead of its events' },
+  { releaseLine: '3.5', before: '3.5.13', defect: 'a watch can lose events when the store is compacted' },
 ];
 
 const OLDEST_SUPPORTED = '3.4.0';
@@ -188,7 +188,7 @@ export function versionWarning(version: string): string | undefined {
   if (semver.lt(version, OLDEST_SUPPORTED))
     return `etcd ${version} is older than ${OLDEST_SUPPORTED}, the oldest supported`;
   const known = DEFECTS.filter(
-    ({ connection, before }) => version.startsWith(`${connection}.`) && semver.lt(version, before),
+    ({ releaseLine, before }) => version.startsWith(`${releaseLine}.`) && semver.lt(version, before),
   );
   if (known.length === 0) return undefined;
   return `etcd ${version} has known defects: ${known.map(({ defect }) => defect).join('; ')}. Use the newest 3.5 or 3.6`;

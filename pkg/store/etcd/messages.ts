@@ -1,7 +1,7 @@
 import type { Entry, Guard, Put, Revision } from '../store.js';
 import { BackWriter, Reader } from './protobuf.js';
 
-/** A change as it goes over the client. */
+/** A change as it is sent to etcd. */
 export interface EncodableChange {
   readonly guards: readonly Guard[];
   readonly puts: readonly Put[];
@@ -141,7 +141,7 @@ export function decodeBatch(message: Buffer): BatchResponse {
 }
 
 function decodeVerdict(operation: Reader): boolean {
-  let stored = false; // false is not on the client
+  let stored = false; // protobuf does not send false
   for (let tag = operation.next(); tag !== 0; tag = operation.next()) {
     if (tag !== 0x22) {
       operation.skip(tag);

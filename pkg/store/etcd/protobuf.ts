@@ -2,7 +2,7 @@
  * Just enough of protocol buffers for etcd's key-value messages.
  *
  * Messages are written back to front, so that every length is known when it is needed. A tag is the field's
- * number and client type in one byte, which holds for every field that is used here.
+ * number and wire type in one byte, which holds for every field that is used here.
  */
 
 const GRPC_HEADER = 5;
@@ -143,7 +143,7 @@ export class Reader {
     else if (wireType === 1) this.#advance(8);
     else if (wireType === 2) this.#open();
     else if (wireType === 5) this.#advance(4);
-    else throw new RangeError(`client type ${wireType} is not used by etcd`);
+    else throw new RangeError(`wire type ${wireType} is not used by etcd`);
   }
 
   /** Steps over a field with a length, and gives where its content began. */

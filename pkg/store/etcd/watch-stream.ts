@@ -156,7 +156,7 @@ class WatchStream {
   }
 }
 
-/** Events of a watch as events, one list for each revision, in order. Nothing below `from` is told again. */
+/** etcd's events as `WatchEvent`s, one list for each revision, in order. Events below `from` are dropped. */
 export function groupByRevision(events: readonly Omit<WatchEvent, 'position'>[], from: Revision): WatchEvent[][] {
   const revisions: WatchEvent[][] = [];
   let current: WatchEvent[] = [];
