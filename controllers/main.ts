@@ -7,6 +7,7 @@
  */
 import { hostname } from 'node:os';
 
+import { parseCompactionInterval } from '../pkg/config/index.js';
 import { toPlacementPolicy } from '../pkg/fleet/index.js';
 import { createMetrics } from '../pkg/metrics/index.js';
 import { openBackend } from '../pkg/process/control-plane.js';
@@ -43,10 +44,7 @@ await runProcess(
 
     backend.fillCache();
     env.log.info('controllers started');
-    const compacting = compactPeriodically(
-      { ...env, store, everyMs: settings.etcdCompactEverySeconds * 1_000 },
-      signal,
-    );
+    const compacting = compactPeriodically({ ...env, store, everyMs: parseCompactionInterval(settings) }, signal);
     const monitor = new StoreMonitor({ ...env, store, metrics, quotaBytes: settings.etcdQuotaBytes });
     await Promise.all([controllers.run(signal), compacting, monitor.run(signal)]);
     listener?.close();

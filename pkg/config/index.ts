@@ -14,7 +14,13 @@ import { parseArgs } from 'node:util';
 import { toFlag, InvalidSettingFault, settingsTable } from './settings.js';
 
 export type { Settings } from './settings.js';
-export { InvalidSettingFault, loadSettings, parseQuotaSettings, parseRegionSettings } from './settings.js';
+export {
+  InvalidSettingFault,
+  loadSettings,
+  parseCompactionInterval,
+  parseQuotaSettings,
+  parseRegionSettings,
+} from './settings.js';
 export { settingsTable, toFlag };
 
 /** The parsed arguments of a process. */

@@ -6,7 +6,13 @@ import { expect } from 'chai';
 
 import { defaultQuotas } from '../../crds/kinds/index.js';
 import { defaultRegions } from '../../crds/residency/index.js';
-import { InvalidSettingFault, loadSettings, parseQuotaSettings, parseRegionSettings } from './settings.js';
+import {
+  InvalidSettingFault,
+  loadSettings,
+  parseCompactionInterval,
+  parseQuotaSettings,
+  parseRegionSettings,
+} from './settings.js';
 import { toEnvironmentVariable, toFlag } from './settings.js';
 
 const readSettings = (environment: Readonly<Record<string, string>> = {}) => loadSettings({ environment }).settings;
@@ -94,5 +100,22 @@ describe('setting quotas', () => {
     it(`refuses ${text}`, () => {
       expect(() => parseQuotaSettings(readSettings({ MOORING_QUOTAS: text }))).to.throw(InvalidSettingFault);
     });
+  }
+});
+
+describe('the interval of compaction', () => {
+  for (const [text, ms] of [
+    ['0', 0],
+    ['60', 60_000],
+    ['86400', 86_400_000],
+  ] as const) {
+    it(`is ${ms} ms for ${text}`, () =>
+      expect(parseCompactionInterval(readSettings({ MOORING_ETCD_COMPACT_EVERY_SECONDS: text }))).to.equal(ms));
+  }
+  for (const text of ['59', '-1', '2592000']) {
+    it(`cannot be ${text} seconds`, () =>
+      expect(() => parseCompactionInterval(readSettings({ MOORING_ETCD_COMPACT_EVERY_SECONDS: text }))).to.throw(
+        InvalidSettingFault,
+      ));
   }
 });

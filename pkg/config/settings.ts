@@ -15,7 +15,10 @@ export const settingsTable = {
   etcdEndpoints: setting<readonly string[]>(['http://127.0.0.1:2379'], 'addresses of the etcd members'),
   etcdPrefix: setting<string>('/mooring/', 'prefix of every key in etcd'),
   etcdQuotaBytes: setting<number>(2_147_483_648, 'the --quota-backend-bytes of etcd, to warn before it is reached'),
-  etcdCompactEverySeconds: setting<number>(300, 'how long history is kept in etcd before it is compacted'),
+  etcdCompactEverySeconds: setting<number>(
+    300,
+    'seconds of history that etcd keeps at least; 0: never compacted by us',
+  ),
   etcdCaFile: setting<string>('', 'file with the CA certificate of etcd, for https endpoints'),
   etcdCertFile: setting<string>('', 'file with the client certificate for etcd'),
   etcdKeyFile: setting<string>('', 'file with the key of the client certificate for etcd'),
@@ -169,6 +172,19 @@ function coerce(key: string, raw: unknown, fallback: SettingValue, origin: Setti
 /** A setting or an argument cannot be used. The message names it and its source. */
 export class InvalidSettingFault extends Fault {
   readonly retriable = false;
+}
+
+/** Shorter, and history would be gone before a lost answer is settled by it. */
+const COMPACT_EVERY_MIN_SECONDS = 60;
+const COMPACT_EVERY_MAX_SECONDS = 86_400;
+
+/** How often etcd is compacted, in milliseconds; 0: never. */
+export function parseCompactionInterval(settings: Pick<Settings, 'etcdCompactEverySeconds'>): number {
+  const { etcdCompactEverySeconds: seconds } = settings;
+  const isSound = seconds >= COMPACT_EVERY_MIN_SECONDS && seconds <= COMPACT_EVERY_MAX_SECONDS;
+  if (seconds === 0 || isSound) return seconds * 1_000;
+  const range = `from ${COMPACT_EVERY_MIN_SECONDS} to ${COMPACT_EVERY_MAX_SECONDS}`;
+  throw new InvalidSettingFault(`setting "etcdCompactEverySeconds": must be ${range}, or 0 to leave it to others`);
 }
 
 const NO_LIMIT = 'unlimited';

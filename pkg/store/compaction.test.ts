@@ -1,9 +1,12 @@
 import { expect } from 'chai';
+import sinon from 'sinon';
 
+import { keys } from '../../crds/keys/index.js';
 import { ManualClock } from '../clock/manual-clock.testing.js';
 import { silentLogger } from '../log/index.js';
-import { compactPeriodically } from './compaction.js';
-import { create } from './documents.js';
+import { type CompactionMark, compactPeriodically } from './compaction.js';
+import { create, value } from './documents.js';
+import { StoreUnavailableFault } from './faults.js';
 import { MemoryStore } from './memory-store.js';
 import type { Revision } from './store.js';
 
@@ -44,6 +47,26 @@ describe('compaction of the store', () => {
     await clock.pass(EVERY_MS);
     expect(compacted).to.have.length(1);
     expect(compacted[0]).to.be.at.most(marked);
+  });
+
+  it('records what it compacted to, so that a reader knows how much history is kept', async () => {
+    run();
+    await clock.pass(3 * EVERY_MS);
+    const { compacted: recorded, revision } = value<CompactionMark>((await store.get(keys.compaction()))!);
+    expect(recorded).to.equal(compacted.at(-1)).and.to.be.lessThan(revision);
+  });
+
+  it('is done although the store is too full to take the next mark', async () => {
+    run();
+    await clock.pass(EVERY_MS + 1);
+    sinon.stub(store, 'commit').rejects(new StoreUnavailableFault('etcd is full'));
+    await clock.pass(EVERY_MS);
+    expect(compacted).to.have.length(1);
+  });
+
+  it('is never done with an interval of 0', async () => {
+    await compactPeriodically({ store: store as never, clock, log: silentLogger, everyMs: 0 }, stop.signal);
+    expect(await store.get(keys.compaction())).to.equal(undefined);
   });
 
   it('is done by one of several processes', async () => {

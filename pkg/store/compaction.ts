@@ -5,16 +5,19 @@ import type { Logger } from '../log/index.js';
 import { encode, value } from './documents.js';
 import type { Revision, Store } from './store.js';
 
-/** What stands under the key of compaction: the revision of the store when it was written. */
-interface CompactionMark {
+/** What stands under the key of compaction. */
+export interface CompactionMark {
+  /** The revision of the store when the mark was written: it is compacted to this next. */
   readonly revision: Revision;
+  /** What it was compacted to when the mark was written: older history is gone. */
+  readonly compacted: Revision;
 }
 
 export interface CompactionOptions {
   readonly store: Store & { compact(revision: Revision): Promise<void> };
   readonly clock: Clock;
   readonly log: Logger;
-  /** History is kept for at least this long, and at most for twice as long. */
+  /** History is kept for at least this long, and at most for twice as long; 0: for ever. */
   readonly everyMs: number;
 }
 
@@ -27,7 +30,7 @@ export async function compactPeriodically(options: CompactionOptions, signal: Ab
   const { store, clock, log, everyMs } = options;
   const key = keys.compaction();
   let seen: Revision | undefined;
-  for (;;) {
+  while (everyMs > 0) {
     try {
       const mark = await store.get(key);
       const isDue = seen !== undefined && seen === (mark?.revision ?? 0);
@@ -43,14 +46,16 @@ export async function compactPeriodically(options: CompactionOptions, signal: Ab
 
 async function replaceMark({ store, log }: CompactionOptions, mark: Awaited<ReturnType<Store['get']>>): Promise<void> {
   const key = keys.compaction();
-  const next: CompactionMark = { revision: await store.revision() };
-  const verdict = await store.commit({
-    guards: [{ key, at: mark?.revision ?? 0 }],
-    puts: [{ key, bytes: encode(next) }],
-    deletes: [],
-  });
-  if (!verdict.stored || !mark) return; // another process was first, or there is nothing to compact to yet
-  const { revision } = value<CompactionMark>(mark);
+  const revision = mark && value<CompactionMark>(mark).revision;
+  const next: CompactionMark = { revision: await store.revision(), compacted: revision ?? 0 };
+  try {
+    const change = { guards: [{ key, at: mark?.revision ?? 0 }], puts: [{ key, bytes: encode(next) }], deletes: [] };
+    const verdict = await store.commit(change);
+    if (!verdict.stored || revision === undefined) return; // another process was first, or there is no history yet
+  } catch (thrown) {
+    if (revision !== undefined) await store.compact(revision); // a full store takes no mark, and needs this most
+    throw thrown;
+  }
   await store.compact(revision);
   log.info('the history of the store was compacted', { revision });
 }

@@ -2,7 +2,7 @@ import { backoffMs, type Clock, type Random, sleep } from '../../clock/index.js'
 import { asError } from '../../fault/index.js';
 import type { Logger } from '../../log/index.js';
 import { StoreUnavailableFault } from '../faults.js';
-import { AnswerLostFault, RequestNotTakenFault } from './grpc.js';
+import { AnswerLostFault, ExhaustedFault, RequestNotTakenFault } from './grpc.js';
 import { EtcdConnection, type TlsMaterial } from './etcd-connection.js';
 
 export interface EtcdClientOptions {
@@ -52,7 +52,8 @@ export class EtcdClient {
         return await connection.call(`/etcdserverpb.${method}`, frame, this.#options.callDeadlineMs);
       } catch (thrown) {
         // Another member may do better than one that is slow, ill or without a leader. Several may stand behind one address.
-        if (thrown instanceof AnswerLostFault || thrown instanceof RequestNotTakenFault) connection.retire();
+        const isIll = thrown instanceof AnswerLostFault && !(thrown instanceof ExhaustedFault);
+        if (isIll || thrown instanceof RequestNotTakenFault) connection.retire();
         if (!(thrown instanceof RequestNotTakenFault) || attempt === CALL_ATTEMPTS) throw thrown;
       }
     }

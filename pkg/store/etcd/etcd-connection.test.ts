@@ -50,6 +50,19 @@ describe('a connection to etcd', () => {
     expect(connection.usable).to.equal(false);
   });
 
+  it('ends its socket when a retired connection is silent, though the peer never closes its side', async () => {
+    const countSockets = () => process.getActiveResourcesInfo().filter(name => name === 'TCPSocketWrap').length;
+    peer.pause(); // a frozen process reads nothing, and sends no FIN
+    const sockets = countSockets();
+    const outcome = connection.call('/any', Buffer.alloc(0), 1_000).catch((thrown: unknown) => thrown);
+    connection.retire();
+    await clock.pass(1_001);
+    expect(await outcome).to.be.instanceOf(AnswerLostFault);
+    await new Promise(resolve => setTimeout(resolve, 50));
+    expect(countSockets()).to.equal(sockets - 1);
+    peer.destroy();
+  });
+
   it('stays open while any bytes arrive, even without an answer to a ping', async () => {
     await unanswered(() => peer.write(PING));
     expect(connection.usable).to.equal(true);

@@ -163,8 +163,10 @@ export class EtcdConnection {
     if (this.usable) this.#session.close();
   }
 
+  /** Ends the socket too: a session that is closing already would wait for a peer that may be frozen. */
   close(): void {
     this.#session.destroy();
+    this.#socket.destroy();
   }
 
   #request(path: string, timeoutMs?: number): ClientHttp2Stream {
@@ -195,7 +197,7 @@ export class EtcdConnection {
   /** Ends a connection on which not one byte has arrived since. Bytes that wait to be read are read first. */
   #endIfSilent(received: number): void {
     setImmediate(() => {
-      if (this.#socket.bytesRead === received) this.#session.destroy();
+      if (this.#socket.bytesRead === received) this.close();
     });
   }
 }

@@ -1,6 +1,9 @@
+import { keys } from '../../../crds/keys/index.js';
 import { backoffMs, type Clock, type Random, sleep } from '../../clock/index.js';
 import { asError } from '../../fault/index.js';
 import type { Logger } from '../../log/index.js';
+import type { CompactionMark } from '../compaction.js';
+import { value } from '../documents.js';
 import { CompactedFault } from '../faults.js';
 import type { Entry, FollowOptions, Listing, Revision, WatchEvent, WatchHandler } from '../store.js';
 import type { EtcdClient } from './etcd-client.js';
@@ -86,12 +89,23 @@ export class EtcdFollow {
     const { reads } = this.#options;
     if (this.#history === 0) return reads.list('');
     const at = Math.max(1, (await reads.revision()) - this.#history);
+    const past = (await this.#listAt(at)) ?? (await this.#listAt(Math.max(at, await this.#oldestKept())));
+    return past ?? reads.list('');
+  }
+
+  /** Undefined when the revision was compacted. */
+  async #listAt(at: Revision): Promise<ClusterListing | undefined> {
     try {
-      return await reads.list('', { at });
+      return await this.#options.reads.list('', { at });
     } catch (thrown) {
-      if (thrown instanceof CompactedFault) return reads.list('');
+      if (thrown instanceof CompactedFault) return undefined;
       throw thrown;
     }
+  }
+
+  async #oldestKept(): Promise<Revision> {
+    const mark = await this.#options.reads.entry(keys.compaction());
+    return mark ? value<CompactionMark>(mark).compacted : 1;
   }
 
   async #watch(signal: AbortSignal): Promise<WatchEnd> {

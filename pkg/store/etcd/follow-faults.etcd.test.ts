@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 import { expect } from 'chai';
 
+import { keys as storeKeys } from '../../../crds/keys/index.js';
 import { create, encode, remove } from '../documents.js';
 import type { Store } from '../store.js';
 import { RecordingWatch } from '../store.testing.js';
@@ -162,6 +163,25 @@ describe('following etcd through faults', () => {
     // etcd3 gives the watch up for good.
     expect(careless.keys.has('later')).to.equal(false);
     await Promise.all([watch.stop(), careless.stop()]);
+  });
+
+  it('begins with the oldest history that is kept when all that it asks for was compacted', async () => {
+    const store = lab.direct();
+    await createEach(store, ['first', 'second']);
+    const compacted = await store.revision();
+    await createEach(store, ['third']);
+    const bytes = encode({ revision: await store.revision(), compacted });
+    await store.commit({
+      guards: [{ key: storeKeys.compaction(), at: 0 }],
+      puts: [{ key: storeKeys.compaction(), bytes }],
+      deletes: [],
+    });
+    await lab.compact(compacted);
+    const watch = RecordingWatch.follow(store, { history: compacted + 1_000 });
+    await watch.until(() => watch.keys().has('third'));
+
+    expect(watch.firstRevision).to.equal(compacted);
+    await watch.stop();
   });
 
   it('detects a connection that swallows packets, and resumes at its revision', async () => {
