@@ -36,7 +36,7 @@ export function mortal(store: Store, life: Life, onDeath: () => void = () => und
   });
 }
 
-/** Two deployments that share a credential, somebody who asks for phases, and an onlooker. */
+/** Two deployments that share a credential, a client that requests phases, and an observer. */
 export class RotationCluster extends TestCluster {
   /** Running containers with a version that was gone. */
   readonly violations: string[] = [];

@@ -71,7 +71,7 @@ class Meeting extends RotationCluster {
     await this.put(key, asked);
   }
 
-  /** Until a version is staged; begun anew when somebody else has taken its number, as `stage` asked for again does. */
+  /** Until a version is staged; restarted when another write has taken its number, as a repeated `stage` request does. */
   async reachStaged(): Promise<void> {
     for (let second = 0; second < 240; second++) {
       const progress = await this.progress();

@@ -190,7 +190,7 @@ export class TestCluster {
   }
 }
 
-/** The store with somebody between it and the controllers, who may answer to a change in its stead. */
+/** The store behind a double that may answer a commit of the controllers in its place. */
 export function interceptCommits(store: Store, meddle: (change: Change) => Promise<Verdict> | undefined): Store {
   return new Proxy(store, {
     get: (target, name: keyof Store) =>

@@ -18,7 +18,7 @@ import {
   type WorkloadOutcome,
 } from '../e2e/cluster/index.js';
 
-/** What all runs of a fault came to. */
+/** The results of all runs of a fault. */
 interface Row {
   readonly fault: string;
   readonly members: number;
@@ -45,7 +45,7 @@ const STORM_MS = 30_000;
 /** Clients without a pause between operations, on a quiet cluster, are what makes most of the operations. */
 const CALM_MS = 5_000;
 
-// Members, namespaces and files are taken down when the process exits, however it is told to.
+// Members, namespaces and files are taken down when the process exits, for any reason.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
   process.once(signal, () => {
     report();

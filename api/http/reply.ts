@@ -37,7 +37,7 @@ export interface WholeReply {
 
 /**
  * An answer that goes on for as long as both sides stay. `open` is called after the head was sent; or `abandon` when
- * nobody is there to read it, or nobody wants more than the head.
+ * the client has disconnected, or wants only the head.
  */
 export interface StreamReply {
   readonly status: number;

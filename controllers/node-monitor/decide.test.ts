@@ -127,7 +127,7 @@ describe('decideNode', () => {
       grace: 'ends',
     },
     {
-      name: 'a lost machine that is off is lost for certain, and nobody is told twice',
+      name: 'a lost machine that is off is lost for certain, with no second event',
       orders: { fence: ORDER },
       written: written('failed', 'silent', { lost: 'silence' }),
       status: 'failed',

@@ -12,7 +12,7 @@ const BEFORE = '2030-01-01T00:00:00.000Z';
 const ASKED = '2030-01-01T01:00:00.000Z';
 const AFTER = '2030-01-01T02:00:00.000Z';
 
-const asked = (phase: RotationRecord['phase'], change: Partial<RotationRecord> = {}): RotationRecord => ({
+const rotation = (phase: RotationRecord['phase'], change: Partial<RotationRecord> = {}): RotationRecord => ({
   id: 'rot_1',
   path: PATH,
   phase,
@@ -65,7 +65,7 @@ const on = (version: number, secretsVersion: number, report: Partial<Report> = {
     misplaced: false,
   }) as unknown as ObservedReplica;
 
-const facts = (change: Partial<PhaserInput> & Pick<PhaserInput, 'asked'>): PhaserInput => ({
+const input = (change: Partial<PhaserInput> & Pick<PhaserInput, 'rotation'>): PhaserInput => ({
   progress: progress(),
   versions: { last: 2, current: 1, pending: 2 },
   isBeingWritten: false,
@@ -80,138 +80,170 @@ const done = { versions: turned, progress: raised, consumers: [web({ secretsVers
 
 describe('decidePhaserStep', () => {
   const cases: readonly [name: string, given: PhaserInput, step: string][] = [
-    ['mints', facts({ asked: asked('stage'), progress: undefined, versions: { last: 1, current: 1 } }), 'mint'],
-    ['does not mint what is there', facts({ asked: asked('stage'), progress: undefined }), 'hold'],
     [
-      'does not mint what the caller sends',
-      facts({ asked: asked('stage', { material: { by: 'caller' } }), versions: { last: 1, current: 1 } }),
+      'stage mints a missing version',
+      input({ rotation: rotation('stage'), progress: undefined, versions: { last: 1, current: 1 } }),
+      'mint',
+    ],
+    ['stage does not mint an existing version', input({ rotation: rotation('stage'), progress: undefined }), 'hold'],
+    [
+      'stage does not mint values that the caller sends',
+      input({ rotation: rotation('stage', { material: { by: 'caller' } }), versions: { last: 1, current: 1 } }),
       'wait',
     ],
     [
-      'does not stage over another version',
-      facts({ asked: asked('stage'), versions: { last: 2, current: 2 } }),
+      'stage does not overwrite the version of another write',
+      input({ rotation: rotation('stage'), versions: { last: 2, current: 2 } }),
       'wait',
     ],
-    ['makes the staged version current', facts({ asked: asked('promote') }), 'turn 2'],
+    ['promote makes the staged version current', input({ rotation: rotation('promote') }), 'turn 2'],
     [
-      'makes it current also when another is pending beside it',
-      facts({ asked: asked('promote'), versions: { last: 3, current: 1, pending: 3 } }),
+      'promote makes its version current also when another is pending',
+      input({ rotation: rotation('promote'), versions: { last: 3, current: 1, pending: 3 } }),
       'turn 2',
     ],
     [
-      'does not take a version for its own while a request may be writing it',
-      facts({ asked: asked('stage'), progress: undefined, isBeingWritten: true }),
+      'stage does not treat a version as its own while a request may be writing it',
+      input({ rotation: rotation('stage'), progress: undefined, isBeingWritten: true }),
       'wait',
     ],
     [
-      'mints nothing while a request is writing',
-      facts({ asked: asked('stage'), isBeingWritten: true, versions: { last: 1, current: 1 } }),
+      'stage mints nothing while a request is writing',
+      input({ rotation: rotation('stage'), isBeingWritten: true, versions: { last: 1, current: 1 } }),
       'wait',
     ],
     [
-      'retire goes to its end when nobody refers to it any more',
-      facts({ ...done, asked: asked('retire'), consumers: [], holders: [] }),
+      'retire completes when no deployment refers to the credential any more',
+      input({ ...done, rotation: rotation('retire'), consumers: [], holders: [] }),
       'destroy 1',
     ],
     [
       'abort without consumers waits for the last container',
-      facts({
+      input({
         ...done,
-        asked: asked('abort'),
+        rotation: rotation('abort'),
         consumers: [],
         versions: { last: 2, current: 1, pending: 2 },
       }),
       'wait',
     ],
-    ['raises the consumer', facts({ asked: asked('promote'), versions: turned }), 'raise web raised'],
-    ['raises it once', facts({ asked: asked('promote'), versions: turned, progress: raised }), 'wait'],
+    ['promote raises the consumer', input({ rotation: rotation('promote'), versions: turned }), 'raise web raised'],
     [
-      'raises a stopped one',
-      facts({ asked: asked('promote'), versions: turned, consumers: [web({ replicas: 0 })], holders: [] }),
+      'promote raises a consumer once',
+      input({ rotation: rotation('promote'), versions: turned, progress: raised }),
+      'wait',
+    ],
+    [
+      'promote raises a stopped consumer',
+      input({ rotation: rotation('promote'), versions: turned, consumers: [web({ replicas: 0 })], holders: [] }),
       'raise web raised',
     ],
     [
-      'does not raise what was made later with the new version',
-      facts({ asked: asked('promote'), versions: turned, consumers: [web({}, AFTER)], holders: [on(2, 1)] }),
+      'promote does not raise a later deployment with the new version',
+      input({ rotation: rotation('promote'), versions: turned, consumers: [web({}, AFTER)], holders: [on(2, 1)] }),
       'hold',
     ],
     [
-      'raises what was made later with the old version',
-      facts({ asked: asked('promote'), versions: turned, consumers: [web({}, AFTER)], holders: [on(1, 1)] }),
+      'promote raises a later deployment with the old version',
+      input({ rotation: rotation('promote'), versions: turned, consumers: [web({}, AFTER)], holders: [on(1, 1)] }),
       'raise web raised',
     ],
-    ['promote holds when all are on it and well', facts({ ...done, asked: asked('promote') }), 'hold'],
+    [
+      'promote is complete when all have the new version and are healthy',
+      input({ ...done, rotation: rotation('promote') }),
+      'hold',
+    ],
     [
       'promote waits for health',
-      facts({ ...done, asked: asked('promote'), holders: [on(2, 2, { health: 'starting' })] }),
+      input({ ...done, rotation: rotation('promote'), holders: [on(2, 2, { health: 'starting' })] }),
       'wait',
     ],
-    ['promote waits for a replica that is missing', facts({ ...done, asked: asked('promote'), holders: [] }), 'wait'],
+    [
+      'promote waits for a replica that is missing',
+      input({ ...done, rotation: rotation('promote'), holders: [] }),
+      'wait',
+    ],
     [
       'promote waits for an old container to go',
-      facts({ ...done, asked: asked('promote'), holders: [on(2, 2), on(1, 1, {}, { slot: 1, retiringSince: AFTER })] }),
+      input({
+        ...done,
+        rotation: rotation('promote'),
+        holders: [on(2, 2), on(1, 1, {}, { slot: 1, retiringSince: AFTER })],
+      }),
       'wait',
     ],
     [
-      'promote does not wait for one that is removed',
-      facts({
+      'promote does not wait for a removed container',
+      input({
         ...done,
-        asked: asked('promote'),
+        rotation: rotation('promote'),
         holders: [on(2, 2), on(1, 1, { state: 'removed' }, { slot: 1, retiringSince: AFTER })],
       }),
       'hold',
     ],
-    ['verify holds', facts({ ...done, asked: asked('verify') }), 'hold'],
     [
-      'verify looks again',
-      facts({ ...done, asked: asked('verify'), holders: [on(2, 2, { health: 'unhealthy' })] }),
+      'verify is complete when all have the new version and are healthy',
+      input({ ...done, rotation: rotation('verify') }),
+      'hold',
+    ],
+    [
+      'verify waits for an unhealthy container',
+      input({ ...done, rotation: rotation('verify'), holders: [on(2, 2, { health: 'unhealthy' })] }),
       'wait',
     ],
-    ['retire destroys the old version', facts({ ...done, asked: asked('retire') }), 'destroy 1'],
-    ['retire looks again', facts({ ...done, asked: asked('retire'), holders: [on(1, 2)] }), 'wait'],
-    ['retire of a first version', facts({ ...done, asked: asked('retire', { from: 0 }) }), 'hold'],
-    ['abort of a stage', facts({ asked: asked('abort') }), 'destroy 2'],
+    ['retire destroys the old version', input({ ...done, rotation: rotation('retire') }), 'destroy 1'],
     [
-      'abort of a stage that came to nothing',
-      facts({ asked: asked('abort'), progress: undefined, versions: { last: 1, current: 1 } }),
+      'retire waits for a container with the old version',
+      input({ ...done, rotation: rotation('retire'), holders: [on(1, 2)] }),
+      'wait',
+    ],
+    [
+      'retire of a first version destroys nothing',
+      input({ ...done, rotation: rotation('retire', { from: 0 }) }),
+      'hold',
+    ],
+    ['abort of a stage destroys the staged version', input({ rotation: rotation('abort') }), 'destroy 2'],
+    [
+      'abort of a stage that wrote nothing is complete at once',
+      input({ rotation: rotation('abort'), progress: undefined, versions: { last: 1, current: 1 } }),
       'hold',
     ],
     [
       'abort does not destroy what a request may be writing',
-      facts({ asked: asked('abort'), progress: undefined, isBeingWritten: true }),
+      input({ rotation: rotation('abort'), progress: undefined, isBeingWritten: true }),
       'wait',
     ],
     [
       'abort destroys its own version also when another is pending beside it',
-      facts({ asked: asked('abort'), versions: { last: 3, current: 1, pending: 3 } }),
+      input({ rotation: rotation('abort'), versions: { last: 3, current: 1, pending: 3 } }),
       'destroy 2',
     ],
     [
-      'abort leaves another’s version alone',
-      facts({ asked: asked('abort'), progress: undefined, versions: { last: 2, current: 2 } }),
+      'abort leaves the version of another write alone',
+      input({ rotation: rotation('abort'), progress: undefined, versions: { last: 2, current: 2 } }),
       'hold',
     ],
-    ['abort turns back', facts({ ...done, asked: asked('abort') }), 'turn 1'],
+    ['abort makes the old version current again', input({ ...done, rotation: rotation('abort') }), 'turn 1'],
     [
-      'abort raises again',
-      facts({ ...done, asked: asked('abort'), versions: { last: 2, current: 1, pending: 2 } }),
+      'abort raises the consumers again',
+      input({ ...done, rotation: rotation('abort'), versions: { last: 2, current: 1, pending: 2 } }),
       'raise web returned',
     ],
     [
       'abort keeps the new version while a container has it',
-      facts({
+      input({
         ...done,
-        asked: asked('abort'),
+        rotation: rotation('abort'),
         versions: { last: 2, current: 1, pending: 2 },
         progress: { ...raised, returned: { dep_web: 3 } },
       }),
       'wait',
     ],
     [
-      'abort destroys it when none has',
-      facts({
+      'abort destroys the new version when no container has it',
+      input({
         ...done,
-        asked: asked('abort'),
+        rotation: rotation('abort'),
         versions: { last: 2, current: 1, pending: 2 },
         progress: { ...raised, returned: { dep_web: 3 } },
         holders: [on(1, 3)],
@@ -236,7 +268,7 @@ describe('decidePhaserStep', () => {
 
   it('names the replica that a rotation waits for, and why', () => {
     const step = decidePhaserStep(
-      facts({ ...done, asked: asked('promote'), holders: [on(2, 2, { health: 'unhealthy' })] }),
+      input({ ...done, rotation: rotation('promote'), holders: [on(2, 2, { health: 'unhealthy' })] }),
     );
     expect(step.kind === 'wait' && step.for)
       .to.contain('0 of 1 replicas of web')

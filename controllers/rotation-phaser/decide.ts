@@ -3,12 +3,12 @@ import type { RotationRecord, RotationProgress } from '../../crds/rotation/index
 import type { SecretState } from '../../pkg/secrets/index.js';
 import { isServing, type ObservedReplica } from '../reading/index.js';
 
-/** All that the next step of a rotation depends on. */
+/** Everything that the next step of a rotation depends on. */
 export interface PhaserInput {
-  readonly asked: RotationRecord;
+  readonly rotation: RotationRecord;
   /** Of this rotation; undefined before the first step. */
   readonly progress: RotationProgress | undefined;
-  /** What the secrets store holds. */
+  /** The versions in the secrets store. */
   readonly versions: SecretState;
   /** A request may be writing to the credential: a pending version may be that request's. */
   readonly isBeingWritten: boolean;
@@ -22,14 +22,14 @@ export interface PhaserInput {
 export type PhaserStep =
   /** Make new material and stage it. */
   | { readonly kind: 'mint' }
-  /** Have containers get this version from now on. */
+  /** Make this version current, so that new containers get it. */
   | { readonly kind: 'turn'; readonly to: number }
-  /** Raise the secretsVersion of a consumer, so that its containers are made anew. */
+  /** Raise the secretsVersion of a consumer, so that its containers are recreated. */
   | { readonly kind: 'raise'; readonly consumer: StoredDeployment; readonly ledger: 'raised' | 'returned' }
-  /** The last of its phase, which holds once it is done. */
+  /** Destroy a version: the last step of its phase. */
   | { readonly kind: 'destroy'; readonly version: number }
   | { readonly kind: 'wait'; readonly for: string }
-  /** The phase holds. */
+  /** The phase is complete. */
   | { readonly kind: 'hold' };
 
 const wait = (text: string): PhaserStep => ({ kind: 'wait', for: text });
@@ -41,69 +41,72 @@ const BEING_WRITTEN = 'the end of another write of the secret';
 /**
  * Decides the next step of a rotation.
  *
- * A pure function of what is stored, so that it may be asked again after any step and any crash. No step takes a version
- * away that a container may still have: the old one goes last, when every container is on the new one and well.
+ * A pure function of the stored state, so that it can be called again after any step and any crash. No step destroys a
+ * version that a container may still have: the old one is destroyed last, when every container has the new one and is
+ * healthy.
  */
-export function decidePhaserStep(facts: PhaserInput): PhaserStep {
-  switch (facts.asked.phase) {
+export function decidePhaserStep(input: PhaserInput): PhaserStep {
+  switch (input.rotation.phase) {
     case 'stage':
-      return stageStep(facts);
+      return decideStage(input);
     case 'promote':
     case 'verify':
-      return forwardStep(facts);
+      return decidePromote(input);
     case 'retire':
-      return retireStep(facts);
+      return decideRetire(input);
     case 'abort':
-      return abortStep(facts);
+      return decideAbort(input);
   }
 }
 
-function stageStep({ asked, versions, isBeingWritten }: PhaserInput): PhaserStep {
+function decideStage({ rotation, versions, isBeingWritten }: PhaserInput): PhaserStep {
   if (isBeingWritten) return wait(BEING_WRITTEN);
-  if (versions.pending === asked.to) return hold;
-  if (versions.last >= asked.to) return wait(TAKEN);
-  return asked.material.by === 'platform' ? { kind: 'mint' } : wait('the values: send them again with the phase stage');
+  if (versions.pending === rotation.to) return hold;
+  if (versions.last >= rotation.to) return wait(TAKEN);
+  return rotation.material.by === 'platform'
+    ? { kind: 'mint' }
+    : wait('the values: send them again with the phase stage');
 }
 
-/** Makes the staged version current, has every consumer made anew, and waits until all of them are well with it. */
-function forwardStep(facts: PhaserInput): PhaserStep {
-  const { asked, versions, consumers, progress } = facts;
-  if ((versions.current ?? 0) < asked.to) return { kind: 'turn', to: asked.to };
+/** Makes the staged version current, recreates the containers of every consumer, and waits until all are healthy. */
+function decidePromote(input: PhaserInput): PhaserStep {
+  const { rotation, versions, consumers, progress } = input;
+  if ((versions.current ?? 0) < rotation.to) return { kind: 'turn', to: rotation.to };
 
   const due = consumers.find(
-    consumer => progress?.raised[consumer.metadata.uid] === undefined && mustRise(consumer, facts),
+    consumer => progress?.raised[consumer.metadata.uid] === undefined && mustBeRaised(consumer, input),
   );
   if (due) return { kind: 'raise', consumer: due, ledger: 'raised' };
-  const lacking = whatLacks(facts);
-  return lacking === undefined ? hold : wait(lacking);
+  const missing = describeMissing(input);
+  return missing === undefined ? hold : wait(missing);
 }
 
-/** Every consumer there was when the phase was asked for, and whoever was made with the old version since. */
-function mustRise({ metadata }: StoredDeployment, { asked, holders }: PhaserInput): boolean {
-  if (asked.phase === 'promote' && metadata.createdAt <= asked.askedAt) return true;
-  return holders.some(seen => seen.replica.deploymentUid === metadata.uid && hasOlder(seen, asked));
+/** True for consumers older than the request of the phase, and for later ones that still got the old version. */
+function mustBeRaised({ metadata }: StoredDeployment, { rotation, holders }: PhaserInput): boolean {
+  if (rotation.phase === 'promote' && metadata.createdAt <= rotation.askedAt) return true;
+  return holders.some(seen => seen.replica.deploymentUid === metadata.uid && hasOlder(seen, rotation));
 }
 
-function retireStep(facts: PhaserInput): PhaserStep {
-  const { from } = facts.asked;
-  const lacking = whatLacks(facts);
-  if (lacking !== undefined) return wait(lacking);
+function decideRetire(input: PhaserInput): PhaserStep {
+  const { from } = input.rotation;
+  const missing = describeMissing(input);
+  if (missing !== undefined) return wait(missing);
   return from > 0 ? { kind: 'destroy', version: from } : hold;
 }
 
 /**
- * Goes back: the old version is current again, whoever got the new one is made anew, and then the new one goes. A first
- * version stays, because there is nothing to go back to.
+ * Makes the old version current again, recreates the containers that have the new one, then destroys the new one. A
+ * first version stays, because there is no earlier one to return to.
  */
-function abortStep(facts: PhaserInput): PhaserStep {
-  const { asked, progress, versions, consumers, holders } = facts;
+function decideAbort(input: PhaserInput): PhaserStep {
+  const { rotation, progress, versions, consumers, holders } = input;
   if (!progress?.staged) {
-    if (facts.isBeingWritten) return wait(BEING_WRITTEN);
-    if (versions.pending !== asked.to) return hold; // a version of that number, if there is one, is somebody else's
+    if (input.isBeingWritten) return wait(BEING_WRITTEN);
+    if (versions.pending !== rotation.to) return hold; // a version of that number, if any, belongs to another write
   }
-  if (versions.current === asked.to) return asked.from > 0 ? { kind: 'turn', to: asked.from } : hold;
+  if (versions.current === rotation.to) return rotation.from > 0 ? { kind: 'turn', to: rotation.from } : hold;
 
-  const isNew = (seen: ObservedReplica) => versionIn(seen, asked) === asked.to && mayRun(seen);
+  const isNew = (seen: ObservedReplica) => readVersion(seen, rotation) === rotation.to && mayRun(seen);
   const due = consumers.find(({ metadata: { uid } }) => {
     if (progress?.returned[uid] !== undefined) return false;
     return (
@@ -112,44 +115,44 @@ function abortStep(facts: PhaserInput): PhaserStep {
   });
   if (due) return { kind: 'raise', consumer: due, ledger: 'returned' };
   const left = holders.find(isNew);
-  if (left) return wait(`${nameOf(left)}, which still has the new version`);
-  return { kind: 'destroy', version: asked.to };
+  if (left) return wait(`${formatReplica(left)}, which still has the new version`);
+  return { kind: 'destroy', version: rotation.to };
 }
 
-/** What the rotation waits for in the containers, for people. */
-function whatLacks({ asked, consumers, holders }: PhaserInput): string | undefined {
-  const older = holders.find(seen => hasOlder(seen, asked));
+/** What the containers still lack, as a text for operators. Undefined when they lack nothing. */
+function describeMissing({ rotation, consumers, holders }: PhaserInput): string | undefined {
+  const older = holders.find(seen => hasOlder(seen, rotation));
   for (const consumer of consumers) {
     const own = holders.filter(({ replica }) => replica.deploymentUid === consumer.metadata.uid);
-    const ready = own.filter(seen => isReadyWith(seen, consumer, asked)).length;
+    const ready = own.filter(seen => isReadyWith(seen, consumer, rotation)).length;
     if (ready >= consumer.replicas) continue;
-    const ill = own.find(seen => !seen.replica.retiringSince && seen.report && !isServing(seen));
-    const trouble = ill ? `; ${nameOf(ill)} is ${describeFailure(ill)}` : '';
+    const unhealthy = own.find(seen => !seen.replica.retiringSince && seen.report && !isServing(seen));
+    const trouble = unhealthy ? `; ${formatReplica(unhealthy)} is ${describeFailure(unhealthy)}` : '';
     return `healthy containers on the new version: ${ready} of ${consumer.replicas} replicas of ${consumer.name}${trouble}`;
   }
-  return older && `${nameOf(older)}, which still has the old version`;
+  return older && `${formatReplica(older)}, which still has the old version`;
 }
 
-function isReadyWith(seen: ObservedReplica, { secretsVersion }: StoredDeployment, asked: RotationRecord): boolean {
+function isReadyWith(seen: ObservedReplica, { secretsVersion }: StoredDeployment, rotation: RotationRecord): boolean {
   const { replica } = seen;
-  const isNew = replica.template.secretsVersion === secretsVersion && versionIn(seen, asked) >= asked.to;
+  const isNew = replica.template.secretsVersion === secretsVersion && readVersion(seen, rotation) >= rotation.to;
   return isNew && replica.retiringSince === undefined && isServing(seen);
 }
 
-/** Whether a container may be there that has a version before the staged one. */
-function hasOlder(seen: ObservedReplica, asked: RotationRecord): boolean {
-  return seen.replica.resolved !== undefined && versionIn(seen, asked) < asked.to && mayRun(seen);
+/** Whether the replica may have a container with a version before the staged one. */
+function hasOlder(seen: ObservedReplica, rotation: RotationRecord): boolean {
+  return seen.replica.resolved !== undefined && readVersion(seen, rotation) < rotation.to && mayRun(seen);
 }
 
 function mayRun({ report }: ObservedReplica): boolean {
   return report?.state !== 'removed';
 }
 
-function versionIn({ replica }: ObservedReplica, { path }: RotationRecord): number {
+function readVersion({ replica }: ObservedReplica, { path }: RotationRecord): number {
   return replica.resolved?.versions[path] ?? 0;
 }
 
-function nameOf({ replica }: ObservedReplica): string {
+function formatReplica({ replica }: ObservedReplica): string {
   return `replica ${replica.slot} of ${replica.deployment}`;
 }
 

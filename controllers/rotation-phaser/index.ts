@@ -1,9 +1,9 @@
 /**
- * The rotation phaser: does the work of each phase of a rotation, and says when it holds.
+ * The rotation phaser: does the work of each phase of a rotation, and records when the phase is complete.
  *
- * There is no moment at which a container has a version that is gone: the new one is staged, made current, brought into
- * every container and found well before the old one is destroyed. What was asked for is the API's to write; how far it is,
- * the phaser's.
+ * No container ever has a version that is destroyed: the new version is staged, made current, rolled out to every
+ * container and found healthy before the old one is destroyed. The API writes which phase is requested; the phaser
+ * writes its progress. `decide.ts` chooses the next step, `reconcile.ts` does it, `changes.ts` builds the writes.
  *
  * @module
  */
@@ -40,7 +40,7 @@ const stagedByCaller: Wake = {
   },
 };
 
-/** Wakes the rotations of a tenant that are under way, whatever changes in its containers. */
+/** Wakes the open rotations of a tenant at any change of its containers. */
 function openRotations(prefix: string): Wake {
   return {
     prefix,
@@ -52,8 +52,8 @@ function openRotations(prefix: string): Wake {
   };
 }
 
-function isUnderWay(asked: Entry, cache: Cache): boolean {
-  const recorded = cache.get(ranges.rotationProgress + asked.key.slice(ranges.rotations.length));
+function isUnderWay(entry: Entry, cache: Cache): boolean {
+  const recorded = cache.get(ranges.rotationProgress + entry.key.slice(ranges.rotations.length));
   const progress = recorded && value<RotationProgress>(recorded);
-  return isRotationOpen(readRotationState(value<RotationRecord>(asked), progress));
+  return isRotationOpen(readRotationState(value<RotationRecord>(entry), progress));
 }

@@ -48,8 +48,8 @@ describe('the log of the rotation phaser', () => {
       const secrets = [{ name: 'DB', vault_path: PATH, anchor: 'process', rotation: 'restart' }];
       const metadata = { tenant: TENANT, uid: 'dep_1' };
       await put(keys.deployment(TENANT, 'web'), { metadata, name: 'web', replicas: 0, secrets });
-      const asked = { id: 'rot_1', path: PATH, phase, from: 1, to: 2, material: { by: 'platform' }, askedAt: '' };
-      await put(keys.rotation(TENANT, 'web-db'), asked);
+      const rotation = { id: 'rot_1', path: PATH, phase, from: 1, to: 2, material: { by: 'platform' }, askedAt: '' };
+      await put(keys.rotation(TENANT, 'web-db'), rotation);
 
       const said: string[] = [];
       const log = { ...silentLogger, info: (message: string) => void said.push(message) };

@@ -11,6 +11,10 @@ import { type Cache, type Entry, value } from '../../pkg/store/index.js';
 import { listConsumers, listHolders, parseQueueKey } from '../reading/index.js';
 import {
   buildPhaseEvent,
+  describeSecretFault,
+  FORBIDDEN,
+  GONE,
+  mintMaterial,
   raiseSecretsVersion,
   recordProgress,
   requestAbort,
@@ -18,34 +22,33 @@ import {
   toProgress,
 } from './changes.js';
 import { decidePhaserStep, type PhaserInput, type PhaserStep } from './decide.js';
-import { describeSecretFault, FORBIDDEN, GONE, mintMaterial } from './secret-store.js';
 
 const RETRY_MS = 2_000;
 
 /**
- * Does the next step of one rotation, or says what it waits for. Each step leaves something that wakes it again, or is
- * followed by another look at once: the secrets store announces nothing.
+ * Does the next steps of one rotation until it must wait, and records what it waits for. After a change in the secrets
+ * store it reads and decides again at once, because the secrets store announces nothing.
  */
 export function reconcileRotation(secrets: SecretStore): Reconcile {
   return async (key, env) => {
     for (;;) {
-      const subject = subjectOf(key, env);
-      if (subject && isDeserted(subject, env)) {
-        await turnBack(subject, env);
+      const subject = readSubject(key, env);
+      if (subject && isUnused(subject, env)) {
+        await abortUnused(subject, env);
         continue;
       }
-      if (!subject || isOver(subject)) return done;
+      if (!subject || isPhaseComplete(subject)) return done;
       let step: PhaserStep;
       try {
-        const held = await heldBy(secrets, subject, env);
-        if (!held) return await waitFor(subject, FORBIDDEN, env);
-        step = decidePhaserStep(factsOf(subject, held, env));
+        const observed = await observeSecret(secrets, subject, env);
+        if (!observed) return await waitFor(subject, FORBIDDEN, env);
+        step = decidePhaserStep(buildInput(subject, observed, env));
         if (step.kind === 'mint' || step.kind === 'turn' || step.kind === 'destroy') {
           failpoint('rotation.secret_changing');
           const hindrance = await changeSecret(step, secrets, subject, env);
           failpoint('rotation.secret_changed');
           if (hindrance !== undefined) return await waitFor(subject, hindrance, env);
-          if (step.kind === 'destroy') return await holds(subject, env);
+          if (step.kind === 'destroy') return await completePhase(subject, env);
           continue;
         }
       } catch (thrown) {
@@ -54,90 +57,101 @@ export function reconcileRotation(secrets: SecretStore): Reconcile {
         return await waitFor(subject, hindrance, env);
       }
       if (step.kind === 'wait') return await waitFor(subject, step.for, env);
-      if (step.kind === 'hold') return await holds(subject, env);
-      await raiseOne(step, subject, env);
+      if (step.kind === 'hold') return await completePhase(subject, env);
+      await raiseConsumer(step, subject, env);
     }
   };
 }
 
-function subjectOf(key: string, { cache }: LoopEnv): RotationSubject | undefined {
+function readSubject(key: string, { cache }: LoopEnv): RotationSubject | undefined {
   const named = parseQueueKey(key);
   const entry = cache.get(keys.rotation(named.tenant, named.name));
   if (!entry) return undefined;
-  const asked = value<RotationRecord>(entry);
+  const rotation = value<RotationRecord>(entry);
   const recorded = cache.get(keys.rotationProgress(named.tenant, named.name));
   const progress = recorded && value<RotationProgress>(recorded);
-  return { named, entry, asked, recorded, progress: progress?.id === asked.id ? progress : undefined };
+  return { named, entry, rotation, recorded, progress: progress?.id === rotation.id ? progress : undefined };
 }
 
-/** A phase that holds stays so: what happens later is the next phase's business. */
-function isOver({ asked, progress }: RotationSubject): boolean {
-  return progress?.phase === asked.phase && progress.holds;
+/** A completed phase stays complete: later changes matter to the next phase only. */
+function isPhaseComplete({ rotation, progress }: RotationSubject): boolean {
+  return progress?.phase === rotation.phase && progress.holds;
 }
 
-/** No deployment refers to the credential any more, so no request can ask for the next phase: it would stay open for ever. */
-function isDeserted({ named, asked }: RotationSubject, { cache }: LoopEnv): boolean {
-  if (asked.phase === 'retire' || asked.phase === 'abort') return false;
-  return stayingConsumers(named.tenant, asked.path, cache).length === 0;
+/** No deployment refers to the credential any more, so no request can start the next phase: it would stay open for ever. */
+function isUnused({ named, rotation }: RotationSubject, { cache }: LoopEnv): boolean {
+  if (rotation.phase === 'retire' || rotation.phase === 'abort') return false;
+  return listStayingConsumers(named.tenant, rotation.path, cache).length === 0;
 }
 
 /** The deployments that refer to a credential and are to stay. */
-function stayingConsumers(tenant: string, path: string, cache: Cache): readonly StoredDeployment[] {
+function listStayingConsumers(tenant: string, path: string, cache: Cache): readonly StoredDeployment[] {
   const consumers = listConsumers(tenant, path, cache).map(entry => value<StoredDeployment>(entry));
   return consumers.filter(({ metadata }) => metadata.deletedAt === undefined);
 }
 
-/** Undefined when the platform may not touch the credential. */
-async function versionsOf(secrets: SecretStore, { named, asked }: RotationSubject): Promise<SecretState | undefined> {
-  const reading = await secrets.state(toCredentialPath(named.tenant, asked.path));
+/** Undefined when the platform may not access the credential. */
+async function readVersions(
+  secrets: SecretStore,
+  { named, rotation }: RotationSubject,
+): Promise<SecretState | undefined> {
+  const reading = await secrets.state(toCredentialPath(named.tenant, rotation.path));
   if (reading.kind === 'forbidden') return undefined;
   return reading.kind === 'found' ? reading.state : { last: 0 };
 }
 
-/** What the secrets store holds, and whether a request may be changing that. */
-type Held = Pick<PhaserInput, 'versions' | 'isBeingWritten'>;
+/** The versions in the secrets store, and whether a request may be writing one. */
+type SecretObservation = Pick<PhaserInput, 'versions' | 'isBeingWritten'>;
 
 /**
- * Looks at the secrets store, and before the rotation has a version of its own at the intents in between: an intent is
- * there for as long as a version of a request is pending, so a version that is pending before and after, with no intent,
- * is no request's. Undefined when the platform may not touch the credential.
+ * Reads the versions in the secrets store. Until the rotation has staged its own version it reads them twice, and the
+ * intents in between: an intent exists for as long as the version of a request is pending, so a version that is pending
+ * in both readings, without an intent, is no request's. Undefined when the platform may not access the credential.
  */
-async function heldBy(secrets: SecretStore, subject: RotationSubject, env: LoopEnv): Promise<Held | undefined> {
-  const before = await versionsOf(secrets, subject);
+async function observeSecret(
+  secrets: SecretStore,
+  subject: RotationSubject,
+  env: LoopEnv,
+): Promise<SecretObservation | undefined> {
+  const before = await readVersions(secrets, subject);
   if (!before || subject.progress?.staged) return before && { versions: before, isBeingWritten: false };
   await env.cache.barrier();
-  const isIntended = intentsOf(subject, env).length > 0;
-  const versions = await versionsOf(secrets, subject);
+  const isIntended = listIntents(subject, env).length > 0;
+  const versions = await readVersions(secrets, subject);
   return versions && { versions, isBeingWritten: isIntended || versions.pending !== before.pending };
 }
 
-function intentsOf({ named, asked }: RotationSubject, { cache }: LoopEnv): readonly Entry[] {
+function listIntents({ named, rotation }: RotationSubject, { cache }: LoopEnv): readonly Entry[] {
   const intents = cache.list(ranges.of(ranges.intents, named.tenant));
-  return intents.filter(entry => value<SecretIntent>(entry).writes.some(({ path }) => path === asked.path));
+  return intents.filter(entry => value<SecretIntent>(entry).writes.some(({ path }) => path === rotation.path));
 }
 
-function factsOf({ named, asked, progress }: RotationSubject, held: Held, { cache }: LoopEnv): PhaserInput {
+function buildInput(
+  { named, rotation, progress }: RotationSubject,
+  observed: SecretObservation,
+  { cache }: LoopEnv,
+): PhaserInput {
   return {
-    asked,
+    rotation,
     progress,
-    ...held,
-    consumers: stayingConsumers(named.tenant, asked.path, cache),
-    holders: listHolders(named.tenant, asked.path, cache),
+    ...observed,
+    consumers: listStayingConsumers(named.tenant, rotation.path, cache),
+    holders: listHolders(named.tenant, rotation.path, cache),
   };
 }
 
-/** What it must wait for instead, if anything. */
+/** Changes the secrets store. Returns what the rotation must wait for when that is impossible. */
 async function changeSecret(
   step: Extract<PhaserStep, { readonly kind: 'mint' | 'turn' | 'destroy' }>,
   secrets: SecretStore,
-  { named, asked }: RotationSubject,
+  { named, rotation }: RotationSubject,
   env: LoopEnv,
 ): Promise<string | undefined> {
-  const path = toCredentialPath(named.tenant, asked.path);
+  const path = toCredentialPath(named.tenant, rotation.path);
   const about = { tenant: named.tenant, key: named.name };
   if (step.kind === 'mint') {
-    const kind = await mintMaterial(secrets, path, asked, env.random);
-    if (kind === 'written') env.log.info('new material staged', { ...about, version: `${asked.to}` });
+    const kind = await mintMaterial(secrets, path, rotation, env.random);
+    if (kind === 'written') env.log.info('new material staged', { ...about, version: `${rotation.to}` });
     return kind === 'forbidden' ? FORBIDDEN : undefined;
   }
   const version = step.kind === 'turn' ? step.to : step.version;
@@ -148,7 +162,7 @@ async function changeSecret(
   return undefined;
 }
 
-async function raiseOne(
+async function raiseConsumer(
   { consumer, ledger }: Extract<PhaserStep, { readonly kind: 'raise' }>,
   subject: RotationSubject,
   env: LoopEnv,
@@ -162,7 +176,7 @@ async function raiseOne(
   env.log.info('secrets version raised', { tenant: subject.named.tenant, deployment: consumer.name, because: ledger });
 }
 
-async function turnBack(subject: RotationSubject, env: LoopEnv): Promise<void> {
+async function abortUnused(subject: RotationSubject, env: LoopEnv): Promise<void> {
   await env.commit(requestAbort(subject, env));
   env.log.info('a rotation is aborted', {
     tenant: subject.named.tenant,
@@ -183,8 +197,8 @@ async function waitFor(subject: RotationSubject, waitsFor: string, env: LoopEnv)
   return again(RETRY_MS, waitsFor);
 }
 
-async function holds(subject: RotationSubject, env: LoopEnv): Promise<ReconcileResult> {
-  const isStaged = subject.asked.phase === 'stage' || subject.progress?.staged === true;
+async function completePhase(subject: RotationSubject, env: LoopEnv): Promise<ReconcileResult> {
+  const isStaged = subject.rotation.phase === 'stage' || subject.progress?.staged === true;
   const next = toProgress(subject, env, { holds: true, staged: isStaged });
   failpoint('rotation.holding');
   await env.commit(recordProgress(subject, next, { puts: [await buildPhaseEvent(subject, env)] }));
@@ -192,7 +206,7 @@ async function holds(subject: RotationSubject, env: LoopEnv): Promise<ReconcileR
   env.log.info('a phase of a rotation is complete', {
     tenant: subject.named.tenant,
     key: subject.named.name,
-    because: subject.asked.phase,
+    because: subject.rotation.phase,
   });
   return done;
 }

@@ -285,7 +285,7 @@ describe('status roller', () => {
   });
 
   const residency: readonly [name: string, status: DeploymentStatus, holds: string | undefined, reason: string][] = [
-    ['nobody asks for it', roll([seen(0), seen(1)]), undefined, ''],
+    ['the deployment does not ask for it', roll([seen(0), seen(1)]), undefined, ''],
     ['it is kept', roll([seen(0), seen(1)], german), 'True', 'Satisfied'],
     [
       'no node satisfies it',

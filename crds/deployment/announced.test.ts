@@ -78,7 +78,7 @@ describe('what is warned of', () => {
       found: [{ code: 'image_registry_unreachable', field: 'image' }],
     },
     {
-      name: 'residency that nobody enforces',
+      name: 'residency that is not enforced',
       given: germany,
       world: { regions: { ...exampleFacts.regions, enforced: false } },
       found: [{ code: 'residency_enforcement_off', field: 'placement.residency' }],

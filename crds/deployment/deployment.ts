@@ -77,7 +77,7 @@ export interface Rollout {
 /** A first part of a rollout that waits before the rest follows. */
 export interface Canary {
   readonly replicas: number;
-  /** How long the first part waits; until somebody promotes it when absent. */
+  /** How long the first part waits; when absent, until it is promoted. */
   readonly hold?: string;
 }
 

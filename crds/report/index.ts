@@ -1,7 +1,7 @@
 /**
  * A report: one container as a node's agent sees it, at `reports/<tenant>/<nodeId>/<replica uid>`.
  *
- * A report is an observation and decides nothing; whoever reads it compares it with what is wanted.
+ * A report is an observation and decides nothing; its readers compare it with the desired state.
  *
  *     const checked = checkReportBatch(document);
  *     if (isReady(report)) …

@@ -10,21 +10,21 @@ import { attachFix, type FieldError, fixByRemoval } from './rule.js';
 export interface SchemaError {
   /** Where, as a JSON Pointer: it identifies the error. */
   readonly pointer: string;
-  /** The field's own rules are to refuse it. */
+  /** Whether the rules of the field reject it, instead of the schema. */
   readonly byRules: boolean;
-  /** Where, for people. Built on demand, as the error is: a hostile document has many flaws. */
+  /** Where, for people. Built on demand, as the error is: a hostile document has many errors. */
   readonly at: () => FieldPath;
   /** The rejection, unless a rule of the field makes one. */
   readonly error: () => FieldError;
 }
 
-/** What is wrong, as ajv says it or as counting does. */
+/** An error as ajv reports it, or as `findOversized` does. */
 type Problem = Pick<ErrorObject, 'instancePath' | 'keyword' | 'params' | 'parentSchema' | 'data'> | OversizedValue;
 
 const ajv = new Ajv2020({ allErrors: true, verbose: true, messages: false, strict: true, allowUnionTypes: true });
 ajv.addVocabulary([...annotationWords]);
 
-/** Compiles a schema, when first asked, to a function that lists the flaws of a document, one for each place. */
+/** Compiles a schema, on first use, to a function that lists the errors of a document, one for each place. */
 export function compileShape(schema: TSchema): (document: unknown) => readonly SchemaError[] {
   let validate: ValidateFunction | undefined;
   return document => {
@@ -32,15 +32,15 @@ export function compileShape(schema: TSchema): (document: unknown) => readonly S
     const large = findOversized(schema as SchemaNode, document);
     if (large.length === 0 && validate(document)) return SOUND;
 
-    const problems = large[0]?.instancePath === '' ? large : [...large, ...errorsOf(validate, document, large)];
-    return outermost(problems).map(([pointer, problem]) => flawOf(pointer, problem, document));
+    const problems = large[0]?.instancePath === '' ? large : [...large, ...listErrors(validate, document, large)];
+    return keepOutermost(problems).map(([pointer, problem]) => toSchemaError(pointer, problem, document));
   };
 }
 
 const SOUND: readonly SchemaError[] = [];
 
-/** What the validator says of everything that is not too large. */
-function errorsOf(
+/** The errors of the validator in everything that is not too large. */
+function listErrors(
   validate: ValidateFunction,
   document: unknown,
   large: readonly OversizedValue[],
@@ -50,11 +50,11 @@ function errorsOf(
   return validate(rest) ? [] : (validate.errors ?? []);
 }
 
-/** One error for each place, and none inside another: what is wrong as a whole needs no second word. */
-function outermost(errors: readonly Problem[]): [pointer: string, problem: Problem][] {
+/** One error for each place, and none inside another: a value that is wrong as a whole is reported once. */
+function keepOutermost(errors: readonly Problem[]): [pointer: string, problem: Problem][] {
   const first = new Map<string, Problem>();
   for (const error of errors) {
-    const pointer = pointerOf(error);
+    const pointer = toPointer(error);
     if (!first.has(pointer)) first.set(pointer, error);
   }
   return [...first].filter(([pointer]) => {
@@ -72,13 +72,13 @@ interface Named {
 }
 
 /** The place an error is about: for a field that is missing or unknown, the field and not the object around it. */
-function pointerOf(error: Problem): string {
+function toPointer(error: Problem): string {
   const { missingProperty, additionalProperty } = error.params as Named;
   const name = missingProperty ?? additionalProperty;
   return name === undefined ? error.instancePath : `${error.instancePath}/${escapePointer(name)}`;
 }
 
-function flawOf(pointer: string, error: Problem, document: unknown): SchemaError {
+function toSchemaError(pointer: string, error: Problem, document: unknown): SchemaError {
   const holder = error.parentSchema as SchemaNode;
   const { missingProperty, additionalProperty } = error.params as Named;
   const at = () => FieldPath.ofPointer(pointer, document);
@@ -89,7 +89,7 @@ function flawOf(pointer: string, error: Problem, document: unknown): SchemaError
   }
   const schema = missingProperty === undefined ? holder : (holder.properties?.[missingProperty] ?? {});
   const received = missingProperty === undefined ? error.data : undefined;
-  // What is too large is kept from the rules, too.
+  // The rules do not see oversized values either.
   const isLarge = error.keyword === 'maxItems' || error.keyword === 'maxProperties';
   const byRules = schema['x-rules'] === true && !isLarge;
   return { pointer, byRules, at, error: () => misshapen(at(), received, schema, error) };
@@ -159,7 +159,7 @@ export function omitPaths(document: Readonly<Record<string, unknown>>, places: r
         delete holder[part];
         break;
       }
-      holder[part] = copies.has(child) ? child : copyOf(child);
+      holder[part] = copies.has(child) ? child : shallowCopy(child);
       holder = holder[part] as Holder;
       copies.add(holder);
     }
@@ -167,7 +167,7 @@ export function omitPaths(document: Readonly<Record<string, unknown>>, places: r
   return root;
 }
 
-function copyOf(value: object): object {
+function shallowCopy(value: object): object {
   return Array.isArray(value) ? [...(value as unknown[])] : { ...value };
 }
 
@@ -189,14 +189,14 @@ export interface OversizedValue {
   readonly data: unknown;
 }
 
-/** Unknown fields that one object may have and still be told about each of them. */
+/** Most unknown fields of one object that are reported one by one. */
 const STRANGERS_MAX = 64;
 
 /**
- * Finds what is too large by counting alone.
+ * Finds oversized lists and maps by counting alone.
  *
- * A validator that lists every fault would list ten thousand of them for a list of ten thousand entries; what is found
- * here need not be shown to it. Nearly always nothing is found, and then nothing is made.
+ * A validator that lists every error would list ten thousand of them for a list of ten thousand entries, so oversized
+ * values are kept from it. Nearly always nothing is oversized, and then nothing is allocated.
  */
 export function findOversized(schema: SchemaNode, data: unknown): readonly OversizedValue[] {
   if (typeof data !== 'object' || data === null) return NOTHING;
@@ -226,7 +226,7 @@ function inItems(items: SchemaNode, data: readonly unknown[]): readonly Oversize
   return found;
 }
 
-/** Looks into the fields that are there. */
+/** Looks into the fields that are present. */
 function within(
   properties: Readonly<Record<string, SchemaNode>>,
   data: Readonly<Record<string, unknown>>,

@@ -8,17 +8,17 @@ import { compileShape, omitPaths, type SchemaError, type SchemaNode } from './sh
 /** Most rejections in one answer: enough for a person to work on, and a bound on what a hostile body can cause. */
 export const REJECTIONS_MAX = 200;
 
-/** What of a document has its shape. Rules that look at other fields than their own look at them here. */
+/** The part of a document that conforms to its schema. Rules read other fields than their own from here. */
 export interface WellFormedDocument {
-  /** The document without the values that have not their shape. */
+  /** The document without the values that do not conform. */
   readonly document: Readonly<Record<string, unknown>>;
-  /** Whether nothing at all is wrong with the shape of a field: only then does what is missing there mean anything. */
+  /** Whether a field conforms as a whole: only then does the absence of a value in it mean anything. */
   readonly isWhole: (field: string) => boolean;
 }
 
 /**
- * Lists what is wrong with a document. `facts` is told what of it has its shape; `asks` says which fields are in
- * question, all of them when left out.
+ * Lists what is wrong with a document. `facts` gets the part that conforms to the schema; `asks` says which fields are
+ * checked, all of them when left out.
  */
 export type Validator<Facts> = (
   document: unknown,
@@ -29,8 +29,8 @@ export type Validator<Facts> = (
 /**
  * Makes the validator of a kind from its schema and the rules of its fields.
  *
- * Shape comes first, and rules see only what has it: a value of the wrong shape is refused once and then counts as
- * unknown, so no rule can report the same place a second time. The order of the answer is the order of
+ * The schema comes first, and rules see only what conforms: a value of the wrong shape is rejected once and then counts
+ * as unknown, so no rule can report the same place a second time. The order of the answer is the order of
  * `fields`, then the order of the schema; unknown fields come last.
  */
 export function createValidator<Facts>(schema: TObject, fields: readonly FieldRules<Facts>[]): Validator<Facts> {
@@ -39,29 +39,30 @@ export function createValidator<Facts>(schema: TObject, fields: readonly FieldRu
   const redacted = createRedaction(schema);
   const placed = fields.map(rules => ({ rules, at: FieldPath.root.child(rules.field) }));
   return (document, facts, asks = () => true) => {
-    const flaws = shape(document).filter(({ pointer }) => pointer === '' || asks(outerName(pointer)));
-    const flawed = new Set(flaws.map(({ pointer }) => outerName(pointer)));
-    if (flaws[0]?.pointer === '') return [flaws[0].error().rejection];
+    const schemaErrors = shape(document).filter(({ pointer }) => pointer === '' || asks(outerName(pointer)));
+    const invalidFields = new Set(schemaErrors.map(({ pointer }) => outerName(pointer)));
+    if (schemaErrors[0]?.pointer === '') return [schemaErrors[0].error().rejection];
 
-    const [byRules, broken] = [flaws.filter(flaw => flaw.byRules), flaws.filter(flaw => !flaw.byRules)];
+    const byRules = schemaErrors.filter(error => error.byRules);
+    const broken = schemaErrors.filter(error => !error.byRules);
     const whole = document as Readonly<Record<string, unknown>>;
-    const places = broken.map(flaw => flaw.at());
+    const places = broken.map(error => error.at());
     const sound = places.length === 0 ? whole : omitPaths(whole, places);
-    const known = facts({ document: sound, isWhole: field => !flawed.has(field) });
+    const known = facts({ document: sound, isWhole: field => !invalidFields.has(field) });
     const errors: FieldError[] = [];
     for (const { rules, at } of placed) {
       if (asks(rules.field) || rules.with?.some(asks)) apply(rules, at, sound, known, errors);
     }
-    if (errors.length === 0 && flaws.length === 0) return NOTHING;
+    if (errors.length === 0 && schemaErrors.length === 0) return NOTHING;
 
     const found = errors.map(error => ({
       pointer: error.at.toPointer(),
       at: () => error.at,
       error: () => error,
     }));
-    const meant = found.filter(outside(broken));
-    const unclaimed = byRules.filter(outside(meant));
-    return [...broken, ...unclaimed, ...firstOfEach(meant)]
+    const reported = found.filter(outside(broken));
+    const unclaimed = byRules.filter(outside(reported));
+    return [...broken, ...unclaimed, ...firstOfEach(reported)]
       .map(place => ({ place, rank: rank(place.at()) }))
       .sort((a, b) => compare(a.rank, b.rank))
       .slice(0, REJECTIONS_MAX)
@@ -71,7 +72,7 @@ export function createValidator<Facts>(schema: TObject, fields: readonly FieldRu
 
 const NOTHING: readonly Rejection[] = [];
 
-/** Something found at a place. */
+/** An error at a place. */
 type Place = Pick<SchemaError, 'pointer' | 'at' | 'error'>;
 
 /** The name of the field of the document that a pointer leads into. */
@@ -149,14 +150,14 @@ function ranking<Facts>(schema: TObject, fields: readonly FieldRules<Facts>[]): 
   };
 }
 
-/** What lies outside comes before what lies in it. */
+/** Orders by rank, and an object before its fields. */
 function compare(a: readonly number[], b: readonly number[]): number {
   const differing = a.findIndex((rank, depth) => rank !== b[depth]);
   if (differing < 0) return a.length - b.length;
   return b[differing] === undefined ? 1 : a[differing]! - b[differing];
 }
 
-/** Takes out of a rejection what was sent at a place, where a schema says that nothing below it is ever quoted. */
+/** Removes the received value from a rejection, where the schema says that nothing below a place is ever quoted. */
 export function createRedaction(
   schema: TSchema,
 ): (rejection: Rejection, at: FieldPath, document: unknown) => Rejection {

@@ -1,13 +1,13 @@
 /**
  * Why a deployment has replicas without a node, at `scheduling/<tenant>/<deployment>`.
  *
- * Written by the scheduler and there only while replicas wait: the status shows its summary, the event that it names
- * carries every reason of every node, grouped by what the nodes have in common, as far as one value of etcd holds it.
+ * Written by the scheduler, and present only while replicas wait: the status shows its summary, the event that it names
+ * carries every reason of every node, grouped by common reasons, as far as they fit into one etcd value.
  *
- *     const reason = refusal('ready', 'ready', 'failed');
- *     const everyNode = ungrouped(event.data.groups);
+ *     const reason = toFilterRejection('ready', 'ready', 'failed');
+ *     const everyNode = ungroupRejections(event.data.groups);
  *
- * Who refuses and when is left to `pkg/placement`.
+ * The filters themselves are in `pkg/placement`.
  *
  * @module
  */
@@ -20,7 +20,7 @@ export interface SchedulingReport {
   readonly unplaced: number;
   /** `0 of 3 nodes: 2 resources, 1 ready`. */
   readonly summary: string;
-  /** The filters that refuse somewhere, or did since the event: what else may change without helping. */
+  /** The filters that reject a node now, or have since the event: other changes cannot help. */
   readonly filters: readonly string[];
   /** No node that can be reached satisfies the residency that the deployment asks for. */
   readonly residencyUnmet: boolean;
@@ -28,21 +28,21 @@ export interface SchedulingReport {
   readonly cause: string;
   /** Hash of every reason in full, and of how many replicas wait, as the event has them. */
   readonly details: string;
-  /** Id of the event that stands for the cause. Left out when the store would not take one. */
+  /** Id of the event about the cause. Left out when the store refused it. */
   readonly event?: string;
   readonly lastSeenAt: string;
 }
 
 /** Why one node may not host one replica, as data and in words an operator can act on. */
 export interface FilterRejection {
-  /** The filter that refused. */
+  /** The filter that rejected the node. */
   readonly filter: string;
   readonly required: string;
   readonly reported: string;
   readonly message: string;
 }
 
-/** One node that will not do, with every reason. */
+/** One rejected node, with every reason. */
 export interface RejectedNode {
   readonly node: string;
   readonly reasons: readonly FilterRejection[];

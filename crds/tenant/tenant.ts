@@ -55,7 +55,7 @@ export const checkTenantRequest = createBodyCheck(tenantRequestSchema);
 const HOUR = 3600;
 const DAY = 24 * HOUR;
 
-/** How long a token of each kind lives, in seconds: when nobody says, and at most. */
+/** How long a token of each kind lives, in seconds: by default, and at most. */
 const LIFE = {
   tenant: { usual: 90 * DAY, longest: 365 * DAY },
   admin: { usual: 12 * HOUR, longest: 30 * DAY },
@@ -93,7 +93,7 @@ export const tokenRequestSchema = Type.Object(
 /** What a new token is to be, with every default filled in. */
 export interface TokenRequest {
   readonly kind: 'tenant' | 'admin';
-  /** Of a tenant's token only. The least, when nobody says. */
+  /** Of a tenant's token only. Default: the least. */
   readonly role?: Role;
   /** The tenant asked for; the caller's own when absent. */
   readonly tenant?: string;

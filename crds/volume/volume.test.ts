@@ -170,7 +170,7 @@ describe('one more copy of a volume', () => {
 });
 
 describe('removal of a volume', () => {
-  it('is refused while somebody mounts it, by name', () => {
+  it('is refused while a deployment mounts it, by name', () => {
     const refusal = rejectVolumeRemoval({ ...volume, consumers: [{ deployment: 'db', readOnly: true }] });
     expect([refusal?.code, refusal?.status]).to.deep.equal(['volume_in_use', 409]);
     expect(refusal?.expected).to.contain('db');

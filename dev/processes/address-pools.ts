@@ -8,7 +8,7 @@ export interface AddressPool {
 
 const PARTS = 256;
 
-/** Where all engines of our own, and nobody else, have their networks. */
+/** The address range for the networks of all engines of our own, and for nothing else. */
 export const POOLS = '10.213.0.0/16';
 
 /**

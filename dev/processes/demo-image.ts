@@ -11,7 +11,7 @@ const NAME = 'mooring/demo';
 const MANIFEST = 'application/vnd.docker.distribution.manifest.v2+json';
 const TOOLS = ['sh', 'httpd', 'wget', 'nc', 'sleep', 'echo', 'cat', 'env', 'hostname', 'ls', 'date', 'true', 'false'];
 
-/** Process 1 of a container hears no signal that it does not ask for: the trap makes it stop at once when told to. */
+/** Process 1 of a container ignores signals that it has no handler for: the trap makes it stop at once. */
 const SERVE = `#!/bin/sh
 trap 'exit 0' TERM INT
 echo "demo $VERSION listens on port \${PORT:-8080} as $(hostname)"

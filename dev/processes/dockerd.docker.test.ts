@@ -56,7 +56,7 @@ describe('an engine of our own', function () {
   const stateOf = async (id: string) =>
     (await ask<{ State: { Running: boolean; Pid: number } }>('GET', `/containers/${id}/json`)).State;
 
-  it('is taken over, not doubled, by whoever starts it again', async () => {
+  it('is taken over, not doubled, when it is started again', async () => {
     const second = await DockerdProcess.start({ folder: join(folder, 'engine'), liveRestore: true });
 
     expect(second.pid).to.equal(dockerd.pid);

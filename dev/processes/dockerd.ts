@@ -163,8 +163,8 @@ export class DockerdProcess {
   }
 
   /**
-   * Its containerd dies with the daemon, but a moment later. The engine takes one that is dying, or dead where nobody
-   * collects dead processes, for one that is still coming up.
+   * Its containerd dies with the daemon, but a moment later. The engine takes one that is dying, or a zombie that
+   * is not collected, for one that is still starting.
    */
   async #forgetContainerd(): Promise<void> {
     const file = join(this.#runDir, 'exec/containerd/containerd.pid');

@@ -32,7 +32,7 @@ async function processes(): Promise<readonly number[]> {
   return (await readdir('/proc')).map(Number).filter(pid => pid > 0);
 }
 
-/** What a process was started with. Empty once it has ended, although somebody may still have to collect it. */
+/** The command line of a process. Empty once it has ended, although its parent may not have collected it yet. */
 export function commandOf(pid: number): Promise<string> {
   return readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
 }

@@ -142,7 +142,7 @@ export class EtcdProcess {
       const { health } = (await answer.json()) as { readonly health?: unknown };
       return health === 'true' && (await ownsPort(child.pid, this.#clientPort));
     } catch {
-      return false; // nobody listens yet
+      return false; // nothing listens yet
     }
   }
 

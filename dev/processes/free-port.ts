@@ -4,14 +4,14 @@ import { createServer } from 'node:net';
 import { ProcessStartFault } from './faults.js';
 
 /**
- * Below the ports that the kernel itself gives to connections and to whoever names none: it would give away a port
+ * Below the ports that the kernel itself gives to connections and to listeners that name none: it would give away a port
  * before whom it was chosen for has started, or while he restarts.
  */
 const [LOWEST, HIGHEST] = [20_000, 29_999];
 
 let last = randomInt(LOWEST, HIGHEST);
 
-/** A loopback port that nobody listened on a moment ago. Somebody may by the time it is used: then choose again. */
+/** A loopback port that was free a moment ago. It may be taken by the time it is used: then choose again. */
 export async function freePort(): Promise<number> {
   for (let tried = LOWEST; tried <= HIGHEST; tried++) {
     last = last === HIGHEST ? LOWEST : last + 1;

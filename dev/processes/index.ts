@@ -1,5 +1,5 @@
 /**
- * Programs that Mooring stands on, run by us: for development, for tests, for measurements.
+ * Programs that Mooring depends on, run by us: for development, for tests, for measurements.
  *
  * Each is started on free loopback ports with data of its own, waited for until it serves, and ended by its own
  * id. Nothing here is needed where those programs are installed as services.

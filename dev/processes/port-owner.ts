@@ -4,7 +4,7 @@ const LISTENING = '0A';
 
 /**
  * Whether the process with this id itself listens on the port, so that a server found there is not some other one.
- * Where the kernel offers no `/proc`, this cannot be told, and the answer is yes.
+ * Where the kernel offers no `/proc`, this cannot be determined, and the answer is yes.
  */
 export async function ownsPort(pid: number, port: number): Promise<boolean> {
   if (process.platform !== 'linux') return true;

@@ -102,7 +102,7 @@ export class RegistryProcess {
       const { status } = await fetch(`http://${this.address}/v2/`, { signal: AbortSignal.timeout(1_000) });
       return status === (this.#options.auth ? 401 : 200);
     } catch {
-      return false; // nobody listens yet
+      return false; // nothing listens yet
     }
   }
 }

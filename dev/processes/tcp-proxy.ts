@@ -20,7 +20,7 @@ interface Pair {
 }
 
 /**
- * A TCP proxy on loopback that can be told to fail, for finding out what the parts on both sides make of it.
+ * A TCP proxy on loopback that fails on command, to test how the programs on both sides handle it.
  */
 export class TcpProxy {
   readonly #target: () => ProxyTarget;

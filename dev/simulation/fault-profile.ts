@@ -1,6 +1,6 @@
 /** How badly things go, as shares of 1 and milliseconds. Read at every draw, so it can change while a world runs. */
 export interface FaultProfile {
-  /** Requests that never arrive; the caller is told so. */
+  /** Requests that never arrive; the caller gets an error. */
   unreachable: number;
   /** Requests that are carried out and whose answer is lost; the caller cannot know. */
   lostReply: number;
@@ -13,7 +13,7 @@ export interface FaultProfile {
   feedLagMs: number;
   /** Messages of a feed after which its connection breaks. */
   feedCut: number;
-  /** Requests that somebody on the wire sends a second time. */
+  /** Requests that the network delivers a second time. */
   repeated: number;
 }
 

@@ -8,7 +8,7 @@ const DEADLINE_MS = 3_000;
 /** Who a process talks to: a wire to one can break while the others hold. */
 export type Wire = 'store' | 'others';
 
-/** What a caller is told when a call fails on the way. */
+/** The error of a call that fails on the way. */
 export interface CallFaults {
   readonly wire: Wire;
   /** It is certain that nothing was done. */
@@ -84,7 +84,7 @@ export class SimProcess {
     this.#frozenUntil = this.world.time + ms;
   }
 
-  /** Nobody on these wires hears the process, and it hears nobody there, for a while. */
+  /** Cuts the process off on these wires, in both directions, for a while. */
   isolate(ms: number, from: readonly Wire[] = ['store', 'others']): void {
     for (const wire of from) this.#cutUntil[wire] = this.world.time + ms;
   }
@@ -102,7 +102,7 @@ export class SimProcess {
   }
 
   /**
-   * Asks somebody else to do something, over a wire on which requests and answers take time and are lost.
+   * Sends a request to another process, over a wire on which requests and answers take time and are lost.
    *
    * A request that is on its way is carried out even when the process dies meanwhile.
    */

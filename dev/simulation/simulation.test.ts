@@ -125,7 +125,7 @@ describe('a store behind a bad wire', () => {
     });
   }
 
-  it('cut off from the store, a process is told so and its feed breaks and begins anew', async () => {
+  it('cut off from the store, a process gets an error, and its feed breaks and starts again', async () => {
     const { world, life, server, store } = setUp();
     const told: string[] = [];
     void store.follow(

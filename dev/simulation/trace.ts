@@ -1,7 +1,7 @@
 /**
  * What has happened, in one number: two runs with the same hash took the same steps at the same times.
  *
- * FNV-1a with 32 bits over every line. The last lines are kept for whoever has to find out what went wrong.
+ * FNV-1a with 32 bits over every line. The last lines are kept for debugging.
  */
 export class Trace {
   readonly #keep: number;

@@ -13,7 +13,7 @@ export interface WorkloadClient {
   readonly progress: Progress;
   quiesce(): Promise<void>;
   finish(revision: number): Promise<ClientHistory>;
-  /** Stops it where it stands, and lets it go on. Nothing happens to one in this process. */
+  /** Freezes it, and lets it go on. Nothing happens to one in this process. */
   freeze(): void;
   thaw(): void;
 }

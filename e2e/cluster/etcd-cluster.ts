@@ -145,7 +145,7 @@ export class EtcdCluster {
     await this.untilServing(member);
   }
 
-  /** Stops a member where it stands: it keeps its connections and answers nothing. */
+  /** Freezes a member: it keeps its connections and answers nothing. */
   freeze(member: number): void {
     this.#members[member]!.freeze();
   }

@@ -65,7 +65,7 @@ export class EtcdMember {
     await ended;
   }
 
-  /** Stops it where it stands: it keeps its connections and answers nothing. */
+  /** Freezes the process: it keeps its connections and answers nothing. */
   freeze(): void {
     this.#child?.kill('SIGSTOP');
   }

@@ -20,7 +20,7 @@ export interface FaultRunResult extends WorkloadOutcome {
   readonly leasesFailed: number;
 }
 
-/** Lets clients work, makes a fault happen, waits for service to resume, mends what is broken, and judges. */
+/** Lets clients work, makes a fault happen, waits for service to resume, repairs the fault, and checks the history. */
 export async function runFault(
   cluster: EtcdCluster,
   fault: ClusterFault,

@@ -1,13 +1,13 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 
-/** Where the members of a cluster stand, and what can be done to the way between them. */
+/** The addresses of the members of a cluster, and the faults that the network between them can have. */
 export interface MemberNetwork {
   /** One for each member, reachable from this process. */
   readonly addresses: readonly string[];
   /** False where members cannot be cut off from each other: then those tests are skipped by name. */
   readonly canIsolate: boolean;
-  /** What stands before the command that runs a member. */
+  /** The words before the command that runs a member. */
   commandPrefix(member: number): readonly string[];
   /** Drops every packet between a member and the other members; with `clients`, those of this process too. */
   isolate(member: number, options?: { readonly clients?: boolean }): void;

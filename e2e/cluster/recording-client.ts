@@ -56,7 +56,7 @@ export function sharedNow(): number {
   return Number(process.hrtime.bigint()) / 1e6;
 }
 
-/** A client that reads, writes, tails, leases and leads, and writes down all it is told. */
+/** A client that reads, writes, tails, leases and leads, and records every answer. */
 export class RecordingClient {
   readonly records: HistoryRecord[] = [];
   readonly progress: Record<Activity, number> = { write: 0, read: 0, lease: 0, tail: 0, lead: 0 };

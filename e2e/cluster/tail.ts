@@ -1,13 +1,13 @@
 import { create, type Store } from '../../pkg/store/index.js';
 import { pollUntil } from './etcd-cluster.js';
 
-/** A follower of a store that remembers what it was told, and in which order. */
+/** A follower of a store that records the changes it receives, in order. */
 export interface Tail {
   readonly keys: ReadonlySet<string>;
   readonly resets: number;
-  /** Waits until a revision was told; `nudge` writes something when the revision is none of the followed keys'. */
+  /** Waits until a revision was received; `nudge` writes something when the revision is none of the followed keys'. */
   reached(revision: number, options?: { readonly nudge?: Store }): Promise<void>;
-  /** Revisions that were told after later ones, or twice. */
+  /** Revisions that were received after later ones, or twice. */
   disorder(): readonly string[];
   close(): Promise<void>;
 }

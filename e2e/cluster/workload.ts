@@ -29,7 +29,7 @@ interface Era {
   until: number;
 }
 
-/** What a run came to. */
+/** The result of a run. */
 export interface WorkloadOutcome {
   readonly violations: readonly Violation[];
   readonly operations: number;

@@ -1,8 +1,8 @@
 import type { HistoryRecord, ReadRecord, Violation, WriteRecord } from './records.js';
 
-/** What stands under one key. */
+/** The value of one key. */
 interface KeyState {
-  /** 0: absent. Negative: the revision of an unacknowledged write, which is learnt from whoever reads it. */
+  /** 0: absent. Negative: the revision of an unacknowledged write, which is learnt from the first read of it. */
   readonly revision: number;
   readonly bytes: string | undefined;
 }
@@ -64,7 +64,7 @@ function readOperation({ begin, end, revision, bytes, process }: ReadRecord): Op
 function writeOperations(record: WriteRecord, nextUnacknowledged: () => number): [string, Operation][] {
   const { begin, end, outcome, writes, process, fence, revision } = record;
   if (outcome === 'failed') return [];
-  // Which of several guards did not hold is not told.
+  // The answer does not say which of several guards failed.
   if (outcome === 'refused' && (writes.length > 1 || fence !== undefined)) return [];
   const isOptional = outcome === 'unknown';
   const after = isOptional ? nextUnacknowledged() : revision!;

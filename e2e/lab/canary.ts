@@ -11,7 +11,7 @@ export interface SecretCanary {
   readonly value: string;
 }
 
-/** Bytes that are searched, with the name that a find is told under. */
+/** Bytes to search, with the name that a match is reported under. */
 export interface Place {
   readonly name: string;
   readonly bytes: Buffer;
@@ -55,7 +55,7 @@ export function formsOf(value: string): ReadonlyMap<string, Buffer> {
   return new Map(texts.map(([form, text]) => [form, Buffer.from(text)]));
 }
 
-/** The characters of base64 that depend on these bytes alone, when they stand `shift` bytes into a group of three. */
+/** The characters of base64 that depend on these bytes alone, when they begin `shift` bytes into a group of three. */
 function base64At(bytes: Buffer, shift: number): string {
   const text = Buffer.concat([Buffer.alloc(shift), bytes]).toString('base64');
   return text.slice(Math.ceil((shift * 8) / 6), Math.floor(((shift + bytes.length) * 8) / 6));

@@ -35,7 +35,7 @@ export class Child {
     this.#exited = new Promise(end => started.once('exit', end));
   }
 
-  /** Waits until it has been killed, by itself or by somebody else. */
+  /** Waits until it has been killed, by itself or by another process. */
   async died(of: string, withinMs: number): Promise<void> {
     await until(`${this.#program} to die of ${of}`, async () => this.#process?.signalCode === 'SIGKILL', withinMs);
   }

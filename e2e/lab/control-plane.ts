@@ -65,7 +65,7 @@ export class ControlPlane {
     this.#access = JSON.parse(await readFile(join(this.folder, 'access.json'), 'utf8')) as DevelopmentAccess;
   }
 
-  /** A client that speaks with this token, to the API server or to what stands before it. */
+  /** A client that speaks with this token, to the API server or to the proxy before it. */
   client(token: string, server = this.server): Client {
     const client = new Client({ server, token });
     this.#clients.push(client);

@@ -51,7 +51,7 @@ export class EngineView {
     );
   }
 
-  /** Takes a container away, as somebody does who has the machine in his hands. */
+  /** Removes a container behind the agent's back, as a person logged in to the machine can. */
   remove(id: string): Promise<void> {
     return this.#order('DELETE', `/containers/${id}?force=true`);
   }

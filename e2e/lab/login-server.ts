@@ -18,7 +18,7 @@ while true; do
   sleep 0.2
 done`;
 
-/** How often somebody tried to log in, by how it ended. */
+/** Number of log-in attempts, by outcome. */
 export interface Logins {
   readonly welcome: number;
   readonly denied: number;

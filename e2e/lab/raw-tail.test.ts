@@ -2,7 +2,7 @@ import { expect } from 'chai';
 
 import { rises } from './raw-tail.js';
 
-describe('cursors that were read raw', () => {
+describe('cursors of a raw tail', () => {
   for (const { cursors, expected } of [
     { cursors: [], expected: true },
     { cursors: ['7.0', '7.1', '9.0', '10.0'], expected: true },

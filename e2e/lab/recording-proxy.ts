@@ -26,7 +26,7 @@ export class RecordingProxy {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** All that was heard: one place for the requests and one for the answers of each route. */
+  /** Everything recorded: one place for the requests and one for the answers of each route. */
   get places(): readonly Place[] {
     return [...this.#heard].map(([name, chunks]) => ({ name, bytes: Buffer.concat(chunks) }));
   }
@@ -48,7 +48,7 @@ export class RecordingProxy {
       this.#keep(`${route}, answer`, answer);
       answer.on('error', () => outgoing.destroy()).pipe(outgoing);
     });
-    // A server that was killed is the business of whoever asked.
+    // The client handles a server that was killed.
     onward.on('error', () => outgoing.destroy());
     outgoing.on('close', () => onward.destroy());
     this.#keep(`${route}, request`, incoming);

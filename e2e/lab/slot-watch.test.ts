@@ -17,8 +17,8 @@ const container = (deployment: string, slot: number): EngineContainer => ({
   },
 });
 
-describe('the watch over slots', () => {
-  it('notes that nothing of a deployment runs any more', async () => {
+describe('the slot watch', () => {
+  it('records when no container of a deployment runs any more', async () => {
     let shown: readonly EngineContainer[] = [container('web', 0), container('web', 1), container('db', 0)];
     let looks = 0;
     const containers = () => {

@@ -44,7 +44,7 @@ export class SlotWatch {
     return this.#fewestHealthy.get(deployment) ?? 0;
   }
 
-  /** Begins the counting anew. */
+  /** Starts counting from zero. */
   forget(): void {
     this.#past.length = 0;
     this.#fewest.clear();

@@ -78,7 +78,7 @@ export interface ShownRotation {
   readonly waitsFor: string | null;
 }
 
-/** Asks for the rotation of the only credential of a deployment, as somebody does who does not give up. */
+/** Asks for the rotation of the only credential of a deployment, retrying until it succeeds. */
 export class RotationClient {
   readonly #shop: TenantClient;
   readonly #path: string;
@@ -96,7 +96,7 @@ export class RotationClient {
     return this.#shop.client.request<ShownRotation>('POST', `${this.#path}/rotate`, { body });
   }
 
-  /** Asks until it is heard, for the API server may be away, and waits until the phase holds. */
+  /** Sends the request until it is answered, as the API server may be away, and waits until the phase is complete. */
   async advance(phase: string, material: Readonly<Record<string, unknown>> = {}): Promise<void> {
     await until(`${phase} to be taken`, async () => (await this.ask({ phase, ...material })).ok, PATIENCE_MS);
     const isOver = ({ phase: shown, holds }: ShownRotation) => holds && (shown === phase || shown === 'idle');

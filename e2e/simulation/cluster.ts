@@ -18,7 +18,7 @@ import { Seat } from './seat.js';
 import type { Variant } from './variant.js';
 import { Vault } from './vault.js';
 
-/** A signal that nobody aborts: a simulated process does not stop, it dies. */
+/** A signal that is never aborted: a simulated process does not stop, it dies. */
 const forever = () => new AbortController().signal;
 
 /** One machine: its engine and its disk outlive its agents. */
@@ -51,7 +51,7 @@ const keyring = new Keyring([Buffer.alloc(32, 2)]);
 export class SimCluster {
   readonly world: SimWorld;
   readonly weather: FaultProfile = { ...calm };
-  /** The store itself, as nobody in the world can reach it: at once and without fail. */
+  /** The store itself, without delay and without failures, which no simulated process can use. */
   readonly server: MemoryStore;
   readonly vault = new Vault();
   readonly machines: readonly Machine[];

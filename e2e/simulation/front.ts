@@ -17,11 +17,11 @@ export interface Request {
   readonly document?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
   readonly caller?: Partial<Call['caller']>;
-  /** Goes into what is stored, so that every write can be told from every other. */
+  /** Goes into what is stored, so that every write can be identified. */
   readonly op?: string;
 }
 
-/** What the caller is told: stored, for certain not stored, or that nobody can say. */
+/** The answer to the caller: stored, certainly not stored, or unknown. */
 export type Answer =
   | { readonly told: 'stored'; readonly body: Readonly<Record<string, unknown>> }
   | { readonly told: 'refused'; readonly status: number; readonly code: string }

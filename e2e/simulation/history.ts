@@ -27,7 +27,7 @@ export type Invariant = (changes: readonly StoreChange[], history: History) => v
 
 /**
  * Everything that was ever stored, seen from inside the store, and what may never be seen there: the promises, and that
- * a write that was acknowledged is there once, one that was refused never, one that nobody could answer for at most once.
+ * a write that was acknowledged is there once, one that was refused never, one with an unknown outcome at most once.
  */
 export class History {
   /** Uids of replicas whose record was removed because their node was lost or gone: a container may be left of them. */
@@ -123,11 +123,11 @@ export class History {
     if (this.#violation) throw this.#violation;
   }
 
-  /** Holds what users were told against what was stored. */
+  /** Compares the answers that users got with what was stored. */
   checkAnswers(): void {
     for (const { wish, told } of this.#asked) {
       const times = this.#writes.get(wish.op) ?? 0;
-      // Whoever asks for the deletion of what is being deleted is told that it is so.
+      // A delete of an object that is being deleted is acknowledged.
       if (told === 'stored' && wish.kind !== 'delete') expect(times, `${wish.op} was acknowledged`).to.equal(1);
       if (told === 'refused') expect(times, `${wish.op} was refused`).to.equal(0);
       expect(times, `${wish.op} was asked for once`).to.be.at.most(1);

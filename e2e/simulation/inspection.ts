@@ -10,7 +10,7 @@ import { type SimCluster, COUNTRY, type Machine } from './cluster.js';
 import { expectRotated } from './secrets.js';
 
 /**
- * Must hold after every step: never two running containers of one slot that nobody has given up, never a container on a
+ * Must hold after every step: never two running containers of one slot that was not given up, never a container on a
  * machine that was not the node it was made for, and never containers of two tenants running on one machine. Answers how
  * many containers run that were given up with their node, beside another one of their slot: that is what a node costs
  * which was lost and in truth ran.

@@ -51,7 +51,7 @@ function noteEmptied({ uid, tenant, nodeId = '' }: Replica, changes: readonly St
 const NODE_NAMES = 'node-names/';
 const MOST_CLAIMS = 2;
 
-/** A machine is the node of one tenant at most, the one whose claim is the oldest, and nobody claims it twice. */
+/** A machine is the node of one tenant at most, the one whose claim is the oldest, and no tenant claims it twice. */
 const keepsClaims: Invariant = (changes, history) => {
   const touched = changes.filter(({ key }) => key.startsWith(ranges.nodes) || key.startsWith(NODE_NAMES));
   for (const name of new Set(touched.map(({ key }) => splitKey(key).at(-1)!))) {

@@ -6,7 +6,7 @@ import type { Loop, LoopEnv, Wake } from '../../pkg/reconcile/index.js';
 import { type Cache, type Change, encode, type Guard, type Store, value } from '../../pkg/store/index.js';
 import type { Variant } from './variant.js';
 
-/** A mistake that somebody could make, and how it would look. */
+/** A mistake that a developer could make, and the code that makes it. */
 export interface Mutant extends Variant {
   readonly mistake: string;
 }
@@ -83,7 +83,7 @@ function fitting(guards: readonly Guard[], store: Store): Promise<readonly Guard
   );
 }
 
-/** Writes over whatever is there, whoever leads: guards are made to fit what is stored at the moment of the write. */
+/** Overwrites without being the leader: guards are changed to match what is stored at the moment of the write. */
 function blind(loop: Loop, store: Store): Loop {
   const commit = async (env: LoopEnv, change: Change) => {
     const verdict = await store.commit({ ...change, guards: await fitting(change.guards, store) });
@@ -116,7 +116,7 @@ function instead<T extends object, K extends keyof T>(target: T, method: K, othe
   });
 }
 
-/** A cache in which nobody has set a quota. */
+/** A cache that shows no quota. */
 const withoutQuotas = (cache: Cache) =>
   instead(cache, 'get', key => {
     const entry = cache.get(key);
@@ -132,15 +132,15 @@ const deafTo = (name: string, prefix: string) =>
 /** Mistakes that must not go unnoticed. Each is caught by the promises of the scenario within a few seeds. */
 export const mutants: readonly Mutant[] = [
   { mistake: 'a slot is cleared before its container is removed', ...keeping(clearsTooSoon) },
-  { mistake: 'a replica on a node that is not heard is taken for gone', ...keeping(takesFailedForGone) },
+  { mistake: 'a replica on a failed node is treated as gone', ...keeping(takesFailedForGone) },
   { mistake: 'the word "removed" is believed of containers that run', ...keeping(rollsAllAtOnce) },
   { mistake: 'a replica stays where its data may not be', ...keeping(staysAbroad) },
   { mistake: 'a wake-up is dropped while its key is worked on', loops: loops => loops.map(forgetful) },
   { mistake: 'a watch carries on after a break without a relist', reconnecting: 'carry on' },
-  { mistake: 'loops write over whatever is there', loops: (loops, store) => loops.map(loop => blind(loop, store)) },
-  { mistake: 'the replica keeper does not hear reports', ...deafTo('replica-keeper', ranges.reports) },
-  { mistake: 'the scheduler does not hear of nodes that come back', ...deafTo('scheduler', ranges.nodeStatuses) },
-  { mistake: 'claims are written over whatever is there', ...blindTo('node-names/', ranges.nodes) },
+  { mistake: 'loops overwrite without guards', loops: (loops, store) => loops.map(loop => blind(loop, store)) },
+  { mistake: 'the replica keeper does not watch reports', ...deafTo('replica-keeper', ranges.reports) },
+  { mistake: 'the scheduler does not watch nodes that come back', ...deafTo('scheduler', ranges.nodeStatuses) },
+  { mistake: 'claims overwrite without guards', ...blindTo('node-names/', ranges.nodes) },
   {
     mistake: 'containers of a former owner are not looked for',
     engine: (engine, { server }) =>
@@ -157,7 +157,7 @@ export const mutants: readonly Mutant[] = [
     })),
   },
   { mistake: 'nodes join whatever the quota is', apiCache: withoutQuotas },
-  { mistake: 'a quota that is raised wakes nobody', ...deafTo('scheduler', ranges.tenants) },
+  { mistake: 'a quota that is raised wakes no deployment', ...deafTo('scheduler', ranges.tenants) },
   { mistake: 'a quota that is reached takes containers away', ...keeping(shrinks) },
   {
     mistake: 'what goes is not counted',

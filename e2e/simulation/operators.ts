@@ -39,7 +39,7 @@ function moveAbroad({ world }: SimCluster, { labels, seat }: Machine): void {
   seat.restart(world.between(100, 3_000));
 }
 
-/** Containers and agent stop, and a moment later somebody says so. */
+/** Containers and agent stop, and a moment later an administrator fences the node. */
 function switchOff(cluster: SimCluster, machine: Machine): void {
   const { world } = cluster;
   machine.engine.restart();

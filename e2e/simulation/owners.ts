@@ -15,7 +15,7 @@ export function exchangeMachines(cluster: SimCluster, until: number): void {
   });
 }
 
-/** Has every machine's agent enrol for whoever has the machine. To be repeated: an owner's last word may be under way. */
+/** Enrols every machine's agent for its present owner. To be repeated: a change of owner may be under way. */
 export async function settleOwners(cluster: SimCluster): Promise<void> {
   for (const machine of cluster.machines) {
     const owner = await cluster.ownerOf(machine.name);

@@ -7,7 +7,7 @@ const faults = { wire: 'others', unreachable: broken, unknown: broken } as const
 /** Told of every container that an engine has made. */
 export type OnMade = (id: string, order: ContainerSpec) => void;
 
-/** An engine as one life of an agent reaches it: the engine goes on when the agent dies, and so does what it was told. */
+/** An engine as one run of an agent reaches it: the engine and the calls under way go on when the agent dies. */
 export function remoteEngine(agent: SimProcess, engine: Engine, onMade: OnMade): Engine {
   const call = <T>(label: string, effect: () => Promise<T>) => agent.call(`engine ${label}`, effect, faults);
   return {

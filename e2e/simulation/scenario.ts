@@ -21,7 +21,7 @@ const STORM_MS = 60_000;
 const UNDER_WAY_MS = 6_000;
 const ABSENCE_MS = 30_000;
 const CONVERGE_WITHIN_MS = 150_000;
-/** A cause that stands may be counted up once more within a minute. */
+/** The event of a persistent cause may be counted up once within a minute. */
 const AFTERMATH_MS = 75_000;
 const LAST_WORK_MS = 2_000;
 const QUIET_MS = 40_000;
@@ -35,7 +35,7 @@ export interface Outcome {
   readonly convergedAfterMs: number;
   /** Replicas that were given up with a lost node. */
   readonly givenUp: number;
-  /** How often a machine became the node of somebody. */
+  /** How often a machine was enrolled as a node. */
   readonly enrolled: number;
   /** How often the secrets of a container were handed out. */
   readonly delivered: number;

@@ -12,7 +12,7 @@ const freeze: Trouble = ({ world, seats }) => world.pick(seats).life?.freeze(wor
 
 const isolate: Trouble = ({ world, seats }) => world.pick(seats).life?.isolate(world.between(500, 20_000));
 
-/** Cut off from the store only: it still answers whoever asks, with what it knew. */
+/** Cut off from the store only: it still answers requests, from its last known state. */
 const strand: Trouble = ({ world, seats }) => world.pick(seats).life?.isolate(world.between(500, 20_000), ['store']);
 
 const crash: Trouble = ({ world, machines }) => {

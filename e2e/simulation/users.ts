@@ -8,7 +8,7 @@ const KINDS = ['create', 'create', 'change', 'change', 'change', 'delete'] as co
 const DEPLOYMENTS = '/api/v1/deployments';
 const DEPLOYMENT = '/api/v1/deployments/{name}';
 
-/** Users ask for something every second or so, until `until`, and remember what they were told. */
+/** Users send a request every second or so, until `until`, and record the answers. */
 export function useCluster(cluster: SimCluster, history: History, until: number): void {
   let asked = 0;
   const next = () => {

@@ -24,7 +24,7 @@ export class Vault {
     this.#given.set(id, values);
   }
 
-  /** The versions in a container; undefined for what nobody ever read from here. */
+  /** The versions in a container; undefined for a container whose values were never read from here. */
   versionsIn(id: string): readonly (number | undefined)[] {
     return (this.#given.get(id) ?? []).map(value => this.#versions.get(value));
   }

@@ -25,7 +25,7 @@ interface Written {
   readonly warnings: readonly { readonly code: string }[];
 }
 
-describe('an image that is asked for', () => {
+describe('the image of a deployment', () => {
   const password = canary('registry password');
   let plane: ControlPlane;
   let registry: RegistryProcess;
@@ -60,7 +60,7 @@ describe('an image that is asked for', () => {
     const body = { kind: 'Deployment', name, image: asked };
     return shop.client.request<Written>('POST', '/api/v1/deployments', { body });
   };
-  /** The codes that came of it: of rejections, or of warnings. */
+  /** The codes in the answer: of rejections, or of warnings. */
   const codes = async (name: string, asked: string) => {
     const answer = await post(name, asked);
     const found = answer.ok ? answer.value.warnings : answer.rejections;
@@ -75,7 +75,7 @@ describe('an image that is asked for', () => {
     expect(await codes('next', `${registry.address}/mooring/demo:3`)).to.deep.equal([true]);
   });
 
-  it('is believed in while its registry is away, with a warning', async () => {
+  it('is accepted while its registry is away, with a warning', async () => {
     await registry.kill('SIGKILL');
     const away = await codes('away', `${registry.address}/mooring/demo:4`);
     expect(away).to.deep.equal([true, 'image_registry_unreachable']);
@@ -107,7 +107,7 @@ describe('an image that is asked for', () => {
     expect(await codes('private', demo(8))).to.deep.equal([true, 'image_registry_unreachable']);
   });
 
-  it('has its registry’s password told to the registry alone', async () => {
+  it('has its registry’s password sent to the registry alone', async () => {
     expect(await leaksIn(plane, [password])).to.deep.equal([]);
   });
 });

@@ -25,7 +25,7 @@ describe('parts that are killed and come back', function () {
     await plane?.stop();
   });
 
-  /** What runs, and since when: unchanged means that nobody touched it. */
+  /** What runs, and since when: unchanged means that nothing restarted it. */
   const standing = async () => {
     const running = await fleet.view.running('web');
     const since = await Promise.all(running.map(async ({ id }) => `${id} ${await fleet.view.startedAt(id)}`));
@@ -76,7 +76,7 @@ describe('parts that are killed and come back', function () {
     expect(new Set(changes().map(({ object }) => cursorOf(object))).size).to.equal(changes().length);
   });
 
-  it('the controllers: what was asked meanwhile is done afterwards', async () => {
+  it('the controllers: requests made meanwhile are carried out afterwards', async () => {
     await plane.controllers.kill('SIGKILL');
     await shop.change('web', { replicas: 3 });
     plane.controllers.start();

@@ -12,7 +12,7 @@ import { RotationClient, TenantClient, unwrap } from '../lab/tenant-client.js';
 import { until } from '../../dev/testing/index.js';
 
 const PATH = 'deployments/web-db';
-/** Log-ins that a container makes after it was told to end: whoever takes its password away too early is found out. */
+/** Log-ins that a container makes after its stop signal: they fail when its password is destroyed too early. */
 const LINGER = 6;
 
 describe('a rotation, with a process killed at every step', function () {
@@ -71,7 +71,7 @@ describe('a rotation, with a process killed at every step', function () {
     backend.accepted.add(next);
     return next;
   };
-  /** What must be so whenever a rotation is over: all are on the one password, and nobody was ever turned away. */
+  /** Must hold after every rotation: all containers have the same password, and no log-in ever failed. */
   const isWell = async (versions: number, before: { readonly secretsVersion: number }) => {
     expect(await inContainers()).to.deep.equal([password, password]);
     expect([...(await view.values(path, 'password')).values()]).to.deep.equal([password]);
@@ -116,7 +116,7 @@ describe('a rotation, with a process killed at every step', function () {
     return rotate(plane.controllers, [...stage, ...promote, ...holding, ...retire], material);
   });
 
-  it('loses no log-in when it is turned back, and that dies too', async () => {
+  it('loses no log-in when it is aborted, and the abort crashes too', async () => {
     const before = await shop.show('web');
     const next = await staged(fresh());
     await rotation.advance('promote');

@@ -159,7 +159,7 @@ describe('secret material that comes with a document, on a real etcd', () => {
     expect(await intents()).to.equal(0);
   });
 
-  it('leaves no version of those who came second', async () => {
+  it('leaves no version of a write that lost the race', async () => {
     for (let round = 0; round < 10; round++) {
       const name = `raced-${round}`;
       const passwords = [0, 1, 2].map(() => canary('raced').value);

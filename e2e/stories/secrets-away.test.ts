@@ -68,7 +68,7 @@ describe('a secrets store that is away', function () {
     const all = await fleet.view.containers();
     return all.filter(({ labels }) => labels['mooring.io/deployment'] === name);
   };
-  /** What runs, and since when: unchanged means that nobody touched it. */
+  /** What runs, and since when: unchanged means that nothing restarted it. */
   const standing = async () => {
     const running = await fleet.view.running('steady');
     return Promise.all(running.map(async ({ id }) => `${id} ${await fleet.view.startedAt(id)}`));
@@ -175,7 +175,7 @@ describe('a secrets store that is away', function () {
     expect((await plane.storedKeys()).filter(key => key.includes('late'))).to.deep.equal([]);
   });
 
-  it('has told its values to nobody but the engine', async () => {
+  it('has its values in the engine alone', async () => {
     const [{ id } = { id: '' }] = await fleet.view.running('steady');
     expect(await fleet.view.environment(id)).to.include({ DB_password: password.value });
     expect(await leaksIn(plane, [password])).to.deep.equal([]);

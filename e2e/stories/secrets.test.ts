@@ -111,7 +111,7 @@ describe('secrets, on a real engine', function () {
     await shop.remove('forbidden');
   });
 
-  /** Through all phases, with the backend told as its operator would tell it. */
+  /** Rotates through all phases; the backend learns the new password as from its operator. */
   const rotate = async (from: string, to: string, trouble: () => Promise<void> = async () => undefined) => {
     await rotation.advance('stage', { values: { password: to } });
     backend.accepted.add(to);

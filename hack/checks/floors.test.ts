@@ -70,7 +70,7 @@ describe('import floors', () => {
       imports: '../gadget/index.js',
       refused: true,
     },
-    { name: 'refuses a folder that nobody put on a floor', path: 'lib/a.ts', imports: './b.js', refused: true },
+    { name: 'refuses a folder that has no floor', path: 'lib/a.ts', imports: './b.js', refused: true },
   ];
 
   for (const { name, path, imports, refused } of cases) {

@@ -1,8 +1,8 @@
 /**
  * Writing events: an event is a put in the transaction of the change that it announces.
  *
- * `EventWriter` only builds puts; whoever makes the change commits them, so there is no event of something that
- * did not happen and nothing that happened without its event.
+ * `EventWriter` only builds puts; the caller commits them together with the change, so there is no event without its
+ * change and no change without its event.
  *
  * @module
  */
@@ -15,10 +15,10 @@ import { keys } from '../../crds/keys/index.js';
 const HOUR_MS = 3_600_000;
 
 /**
- * The leases that make events expire: one for all events of an hour, not one an event.
+ * The leases that make events expire: one for all events of an hour, not one for each event.
  *
- * A lease is dropped an hour after it was granted, long before it ends, because one put on an ended lease would
- * fail the whole batch it travels in.
+ * A lease is used for an hour only, long before it expires, because one put on an expired lease would fail the
+ * whole batch of its transaction.
  */
 export class EventLeases {
   readonly #store: Store;
@@ -46,13 +46,13 @@ export class EventLeases {
     return id;
   }
 
-  /** Forgets a lease that turned out to be gone, so that the next event gets a new one. */
+  /** Drops a lease that the store no longer knows, so that the next event gets a new one. */
   discard(): void {
     this.#current = undefined;
   }
 }
 
-/** What the one who saw it says. The writer adds who, when and how often. */
+/** An event as the caller describes it. The writer adds the id, the times and the count. */
 export interface EventDraft {
   readonly type: EventType;
   readonly tenant: string;
@@ -73,7 +73,7 @@ export class EventWriter {
   readonly #leases: EventLeases;
   readonly #clock: Clock;
   readonly #random: Random;
-  /** Of the last id: when, how that is written, and the rest. */
+  /** Of the last id: its time, the text of that time, and the random rest. */
   #time = -Infinity;
   #timeText = '';
   #chance = '';
@@ -84,7 +84,7 @@ export class EventWriter {
     this.#random = random;
   }
 
-  /** A new event. */
+  /** The put of a new event. */
   async put(draft: EventDraft): Promise<Put> {
     const now = this.#clock.now();
     const at = new Date(now).toISOString();
@@ -103,7 +103,7 @@ export class EventWriter {
     });
   }
 
-  /** The same standing cause, seen once more: the event of `seen` counts up instead of a second one appearing. */
+  /** The put that counts the event `seen` up when its cause persists, instead of a second event. */
   async again(seen: StoredEvent): Promise<Put> {
     return this.#put({ ...seen, count: seen.count + 1, lastSeenAt: new Date(this.#clock.now()).toISOString() });
   }
@@ -116,28 +116,28 @@ export class EventWriter {
     };
   }
 
-  /** `evt_`, 48 bits of milliseconds, 80 bits of chance: sorts by time, and in one millisecond as it was asked for. */
+  /** `evt_`, 48 bits of milliseconds, 80 random bits: sorts by time, and within one millisecond by call order. */
   #id(now: number): string {
     if (now > this.#time) {
       this.#time = now;
-      this.#timeText = textOf(now);
+      this.#timeText = formatTime(now);
       this.#chance = Array.from(this.#random.bytes(16), byte => ALPHABET[byte % 32]).join('');
     } else {
-      this.#chance = successor(this.#chance);
+      this.#chance = nextText(this.#chance);
     }
     return `evt_${this.#timeText}${this.#chance}`;
   }
 }
 
-/** Milliseconds in ten digits, which sort as the time does. */
-function textOf(milliseconds: number): string {
+/** Milliseconds as ten digits that sort by time. */
+function formatTime(milliseconds: number): string {
   let text = '';
   for (let rest = milliseconds; text.length < 10; rest = Math.floor(rest / 32)) text = ALPHABET[rest % 32] + text;
   return text;
 }
 
-/** The text that sorts next among those of its length. */
-function successor(text: string): string {
+/** The next text of the same length in sort order. */
+function nextText(text: string): string {
   let end = text.length;
   while (end > 1 && text[end - 1] === LAST) end--;
   const raised = ALPHABET[(ALPHABET.indexOf(text[end - 1]!) + 1) % ALPHABET.length]!;

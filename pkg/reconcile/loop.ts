@@ -4,18 +4,18 @@ import { Fault } from '../fault/index.js';
 import type { Logger } from '../log/index.js';
 import type { Cache, CacheChange, Change } from '../store/index.js';
 
-/** What a reconcile asks for next. Anything thrown asks to be tried again, later and later. */
+/** What the runtime does with the key next. After anything thrown it retries the key with a growing delay. */
 export type ReconcileResult =
   | { readonly kind: 'done' }
   | { readonly kind: 'again'; readonly afterMs: number; readonly because: string };
 
-/** The world is as it should be until something changes. */
+/** Nothing is left to do for the key until something changes. */
 export const done: ReconcileResult = { kind: 'done' };
 
-/** Nothing will announce the change being waited for, so look again after a while. */
+/** Reconcile the key again after a delay, because no wake announces the change that it waits for. */
 export const again = (afterMs: number, because: string): ReconcileResult => ({ kind: 'again', afterMs, because });
 
-/** Everything impure that a loop may touch. */
+/** Everything with side effects that a loop may use. */
 export interface LoopEnv {
   readonly clock: Clock;
   readonly random: Random;
@@ -26,25 +26,25 @@ export interface LoopEnv {
    * Makes a change, as the leader of this loop and only while it is: the leader key's create revision is
    * among the guards of every transaction.
    *
-   * Resolves when the cache shows the change, so that no loop decides again on a world without its own writes.
-   * Throws `OutrunFault` when a guard no longer held: the runtime then has the key reconciled once more.
+   * Resolves when the cache shows the change, so that no loop decides again without seeing its own writes.
+   * Throws `PreconditionFault` when a guard fails: the runtime then has the key reconciled once more.
    */
   commit(change: Change): Promise<void>;
-  /** A lease for keys that are to vanish after a while, kept by the store and by nobody's clock. Answers its id. */
+  /** Grants a lease for keys that are to expire, timed by the store and not by a clock of ours. Returns its id. */
   lease(ttlSeconds: number): Promise<string>;
 }
 
 /**
- * Brings the world into line with one object, named by `key`.
+ * Brings the actual state into line with the desired state of one object, named by `key`.
  *
  * It may be called at any time, for any reason, twice in a row and after any crash, so it reads all it
- * needs, decides, writes what differs, and is content to find nothing to do.
+ * needs, decides, writes what differs, and may find nothing to do.
  */
 export type Reconcile = (key: string, env: LoopEnv, signal: AbortSignal) => Promise<ReconcileResult>;
 
 /** Which keys of a loop's queue a change to the store wakes. */
 export interface Wake {
-  /** Only changes below this prefix are looked at. */
+  /** Only changes below this prefix wake the loop. */
   readonly prefix: string;
   readonly keys: (change: CacheChange, cache: Cache) => readonly string[];
 }

@@ -6,7 +6,7 @@ import type { ReconcileResult } from './loop.js';
 /** From a twentieth of a second to five minutes: a conflict resolves at once, a permanent failure costs little. */
 const DEFAULT_BACKOFF: BackoffOptions = { firstMs: 50, capMs: 300_000 };
 
-/** Works on one key. Throwing asks to be tried again, later and later. */
+/** Works on one key. When it throws, the key is retried with a growing delay. */
 export type Work = (key: string, signal: AbortSignal) => Promise<ReconcileResult>;
 
 export interface WorkQueueOptions {
@@ -15,9 +15,9 @@ export interface WorkQueueOptions {
   /** Keys worked on at the same time. */
   readonly concurrency?: number;
   readonly backoff?: BackoffOptions;
-  /** Told whenever the number of waiting keys has changed. */
+  /** Called whenever the number of waiting keys has changed. */
   readonly onDepth?: (keys: number) => void;
-  /** Told how long a key has waited, when work on it starts. */
+  /** Called with how long a key has waited, when work on it starts. */
   readonly onStart?: (key: string, waitedMs: number) => void;
 }
 
@@ -25,7 +25,7 @@ export interface WorkQueueOptions {
  * A queue of keys, not of events: a key that is added many times while it waits is worked on once.
  *
  * One key is never worked on twice at once. A key added while it is worked on is worked on once more afterwards, so no
- * change goes unseen. p-queue does no more than bound how many keys run together.
+ * change goes unseen. p-queue only bounds how many keys run at the same time.
  */
 export class WorkQueue {
   readonly #work: Work;
@@ -56,12 +56,12 @@ export class WorkQueue {
     return this.#waiting.size;
   }
 
-  /** Keys that will be added later by themselves. */
+  /** Keys whose delay has not passed yet. */
   get delayed(): number {
     return this.#delayed.size;
   }
 
-  /** How often in a row work on the key has failed. */
+  /** How many times in a row work on the key has failed. */
   failures(key: string): number {
     return this.#failures.get(key) ?? 0;
   }
@@ -83,16 +83,16 @@ export class WorkQueue {
     if (this.#closed || this.#waiting.has(key)) return;
 
     const due = this.#clock.monotonic() + ms;
-    const standing = this.#delayed.get(key);
-    if (standing && standing.due <= due) return;
+    const earlier = this.#delayed.get(key);
+    if (earlier && earlier.due <= due) return;
 
     this.#undelay(key);
     this.#delayed.set(key, { due, cancel: this.#clock.after(ms, () => this.add(key)) });
   }
 
   /**
-   * Takes no more keys and waits for the work under way. After `graceMs` that work is told to give up; it is waited
-   * for even then, so that nobody works on a key after this has resolved.
+   * Takes no more keys and waits for the work under way. After `graceMs` the signal of that work is aborted; it is
+   * waited for even then, so that no work runs after this has resolved.
    */
   async stop(graceMs: number): Promise<void> {
     this.#closed = true;
@@ -136,7 +136,7 @@ export class WorkQueue {
       this.#failures.delete(key);
       if (next.kind === 'again') this.addAfter(key, next.afterMs);
     } catch {
-      // The work has logged what it threw: here it only means "later".
+      // The work has logged what it threw: here the key is only retried.
       const failures = this.failures(key) + 1;
       this.#failures.set(key, failures);
       this.addAfter(key, backoffMs(failures, this.#backoff, this.#random));

@@ -22,7 +22,7 @@ const MOST_REQUESTS = 6;
 
 /** What a hostile registry knows of the world around it. */
 interface World {
-  /** A listener that nobody may connect to. */
+  /** A listener that must not be connected to. */
   readonly forbidden: number;
   /** The hostile registry itself, `host:port`. */
   readonly own: string;

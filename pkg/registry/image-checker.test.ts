@@ -46,7 +46,7 @@ describe('image checker', () => {
   const check = (image: string, known: CredentialLookup = none) =>
     checkerOf({ settings: settings(), answer: known }).check(REGISTRY_TENANT, `${registry.host}/${image}`);
 
-  /** Lets in whoever has the right header, and challenges everybody else. */
+  /** Accepts requests with the right header, and challenges all others. */
   const behind = (header: string, challenge: string, inside: Serve): Serve => {
     return (request, response) =>
       request.headers.authorization === header

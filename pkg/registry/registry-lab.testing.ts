@@ -55,7 +55,7 @@ export class ScriptedRegistry {
   }
 }
 
-/** Something that nobody may connect to, and that notices when somebody does. */
+/** A listener that must not be connected to, and that records connections. */
 export class ForbiddenListener {
   readonly #server: TcpServer;
   connections = 0;

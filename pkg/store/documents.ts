@@ -59,9 +59,8 @@ const ATTEMPTS = 5;
 /**
  * Changes one stored document, starting again from a fresh read whenever another write came first.
  *
- * `change` may run several times, so it must be pure. Returning the document it was given means that nothing
- * needs saying, and nothing is written: a reconciler that finds the world as it should be leaves no trace and
- * wakes nobody.
+ * `change` may run several times, so it must be pure. When it returns the document it was given, nothing is written:
+ * a reconciler that finds nothing to change causes no event and wakes no loop.
  */
 export async function update<T>(store: Store, key: string, change: (current: T) => T): Promise<T> {
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {

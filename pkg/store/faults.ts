@@ -17,7 +17,7 @@ export class OutcomeUnknownFault extends Fault {
 }
 
 /**
- * etcd does not permit the request to our certificate or user. Nothing was stored. An operator mends that while we run, so
+ * etcd does not permit the request to our certificate or user. Nothing was stored. An operator can fix that while we run, so
  * it is tried again.
  */
 export class StoreForbiddenFault extends StoreUnavailableFault {}

@@ -50,7 +50,7 @@ export class Leadership {
   readonly #options: LeadershipOptions;
   readonly #key: string;
   readonly #log: Logger;
-  /** A lease of ours that may still hold the key: while it does, nobody can lead, not even we. */
+  /** A lease of ours that may still hold the key: while it does, no process can lead, not even this one. */
   #unrevoked: Lease | undefined;
 
   constructor(options: LeadershipOptions) {

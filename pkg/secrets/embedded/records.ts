@@ -17,7 +17,7 @@ export interface CredentialHead extends Versions {
 
 interface HeadRecord extends CredentialHead {
   readonly keyId: string;
-  /** MAC over the head: without the key, nobody can make an old version current again. */
+  /** MAC over the head: without the key, an old version cannot be made current again. */
   readonly code: string;
 }
 

@@ -12,7 +12,7 @@ export const vaultProgram = [process.env['MOORING_BAO'], '.cache/bao'].find(
   path => path !== undefined && existsSync(path),
 );
 
-/** Why there is no test on a real server, for whoever has to skip it. */
+/** Why a test on a real server is skipped. */
 export const NO_VAULT = 'skipped: no OpenBao or Vault program in MOORING_BAO or .cache/bao';
 
 const STARTED_WITHIN_MS = 20_000;

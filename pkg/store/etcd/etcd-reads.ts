@@ -97,7 +97,7 @@ export class EtcdReads {
         const isSlow = thrown instanceof StoreUnavailableFault && thrown.cause instanceof AnswerLostFault;
         if (!isSlow || this.#limit === 1) throw thrown;
         this.#limit = Math.ceil(this.#limit / 2);
-        if (halved === HALVE_AT_MOST) throw thrown; // etcd may be away: whoever asks again begins with the smaller page
+        if (halved === HALVE_AT_MOST) throw thrown; // etcd may be away: the next read begins with the smaller page
       }
     }
   }

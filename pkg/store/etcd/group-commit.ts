@@ -11,7 +11,7 @@ export interface GroupCommitOptions {
   /** When to look at what has gathered: after this turn of the event loop. */
   readonly defer?: (pump: () => void) => void;
   readonly clock?: Clock;
-  /** A change that waited so long is given up before it is sent: whoever asked for it has given up, too. */
+  /** A change that waited so long is given up before it is sent: its caller has given up, too. */
   readonly waitAtMostMs?: number;
 }
 
