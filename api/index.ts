@@ -13,6 +13,16 @@
  *
  * `bootstrap` makes the first tenants and tokens of a development set-up.
  *
+ * | Folder | Holds |
+ * |---|---|
+ * | `http/` | requests and answers: routes, bodies, queries, lists, rejections, the request log |
+ * | `access/` | who calls: tokens, rate limits, roles, the tenant of a call |
+ * | `admission/` | what a write is judged by, and how it is committed or only tried |
+ * | `watch/` | lists that go on: cursors, frames, watchers |
+ * | `stream/` | long answers: assignments for agents, logs |
+ * | `routes/<kind>/` | the endpoints of a kind; `kind-routes.ts` reads every kind in the same way |
+ * | `docs/` | the API document and the page of every code |
+ *
  * It leaves to others what a document means (`crds`), how it is stored (`pkg/store`), and what comes of it
  * (`controllers`, which it never imports: they meet in the store).
  *

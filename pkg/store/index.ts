@@ -16,6 +16,8 @@
  * keys at once there is `Store.commit`. `Leadership` gives the fence (a guard on the leader key) for the changes of a loop;
  * the loop adds it, the store does not.
  *
+ * `etcd/` is the client of etcd: connection, gRPC, codec, group commit, settlement of lost answers, leases and the watch.
+ *
  * ## What this package leaves to others
  *
  * It checks no rules and publishes no events. Keys are built in `crds/keys`. Of the kinds it knows one thing: no record with
