@@ -38,10 +38,10 @@ export async function until<T>(
 
 /** Linear work doubles its cost with its input, quadratic work quadruples it: the bound lies in between. */
 const MAX_GROWTH = 3;
-const LEAST_ROUNDS = 3;
+const LEAST_ROUNDS = 5;
 const MOST_ROUNDS = 12;
 /** Work that is shorter is repeated: the processor time of less is mostly noise. */
-const LEAST_SAMPLE_MS = 2;
+const LEAST_SAMPLE_MS = 5;
 const MAX_REPEATS = 4096;
 
 /** Work whose cost must stay in proportion to its input. */
