@@ -39,7 +39,14 @@ export const suites: readonly Suite[] = [
     needs: 'dockerd',
     sideBySide: true,
   },
-  { name: 'cluster', has: path => path.startsWith('e2e/cluster/'), timeoutMs: 180_000, needs: 'etcd' },
+  {
+    name: 'cluster',
+    has: path => path.startsWith('e2e/cluster/'),
+    timeoutMs: 180_000,
+    needs: 'etcd',
+    sideBySide: true,
+    first: ['e2e/cluster/faults.test.ts'],
+  },
   { name: 'simulation', has: path => path.startsWith('e2e/simulation/'), timeoutMs: 300_000 },
   {
     name: 'e2e',
