@@ -17,7 +17,7 @@ function response(revision: number, { created = false, events = [] as readonly n
   for (const at of events.toReversed()) {
     const end = writer.at;
     writer.number(0x18, at); // KeyValue.mod_revision
-    writer.bytes(0x0a, `/root/key${at}`); // KeyValue.key
+    writer.bytes(0x0a, `/mooring/key${at}`); // KeyValue.key
     writer.close(0x12, end); // Event.kv
     writer.close(0x5a, end); // WatchResponse.events
   }
@@ -45,8 +45,8 @@ function watch(from: number, currentRevision: () => Promise<number>) {
   };
   const client = { dial: async () => connection } as unknown as EtcdClient;
   const request = {
-    range: rangeBelow('/root/'),
-    stem: '/root/',
+    range: rangeBelow('/mooring/'),
+    stem: '/mooring/',
     from,
     clusterId: CLUSTER,
     currentRevision,
