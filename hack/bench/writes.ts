@@ -1,6 +1,7 @@
 import { ranges } from '../../crds/keys/index.js';
 import { ControlPlane } from '../../e2e/lab/control-plane.js';
 import type { EtcdProcess } from '../../dev/processes/index.js';
+import { until } from '../../dev/testing/index.js';
 import { EtcdStore } from '../../pkg/store/index.js';
 import type { Transaction } from './etcd-limit.js';
 import { limitClient, limitOf } from './etcd-own.js';
@@ -89,9 +90,13 @@ function post(plane: ControlPlane, prefix: string, seconds: number): Promise<Loa
 
 /** What one create writes: the deployment, its archive entry and, on a lease, its event; it guards that its tenant exists. */
 async function transactionOfCreate(plane: ControlPlane): Promise<Transaction> {
-  await post(plane, 'one', 1);
   const store = new EtcdStore({ endpoints: [plane.etcd.endpoint], prefix: '/mooring/' });
-  const lists = await Promise.all([ranges.deployments, ranges.archives, ranges.events].map(range => store.list(range)));
+  // A server that has just started may store nothing within the first second of load.
+  const lists = await until('a stored deployment, its archive entry and its event', async () => {
+    await post(plane, 'one', 1);
+    const listed = [ranges.deployments, ranges.archives, ranges.events].map(range => store.list(range));
+    return Promise.all(listed).then(each => each.every(({ entries }) => entries.length > 0) && each);
+  });
   await store.close();
   const written = lists.map(({ entries }) => entries.at(-1)!);
   return {
