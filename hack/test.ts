@@ -1,5 +1,6 @@
 /**
- * `make test`: every suite, one after the other, and one line of counts at the end.
+ * `make test`: every suite, and one line of counts at the end. Suites that compute run one after the other, and beside
+ * them, one after the other, those that wait for programs.
  *
  * A suite that cannot run on this machine is skipped by name, never counted as passed. Names on the command line choose
  * suites: `make test SUITES="unit etcd"`. Where files of a suite run side by side, each prints all it has to say when it
@@ -8,7 +9,7 @@
 import { type Counts, sum } from './test/counts.js';
 import { Programs } from './test/programs.js';
 import { runSuite } from './test/run-suite.js';
-import { suites } from './test/suites.js';
+import { type Suite, suites } from './test/suites.js';
 
 const programs = new Programs();
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => programs.end());
@@ -20,30 +21,53 @@ async function verify(): Promise<Counts> {
   return { passed: Number(passed), failed: status === 0 ? 0 : Math.max(1, Number(failed)), skipped: [] };
 }
 
-const all: readonly (readonly [string, () => Promise<Counts>])[] = [
-  ['verify', verify],
-  ...suites.map(suite => [suite.name, () => runSuite(suite, programs)] as const),
-];
-const chosen = process.argv.slice(2);
-const results: [string, Counts, number][] = [];
-for (const [name, work] of all) {
-  if (programs.isEnding || (chosen.length > 0 && !chosen.includes(name))) continue;
-  const begun = Date.now();
-  console.log(`\n== ${name}`);
-  const counts = await work().catch((thrown: unknown): Counts => {
-    console.error(thrown);
-    return { passed: 0, failed: 1, skipped: [] };
-  });
-  results.push([name, counts, (Date.now() - begun) / 1000]);
+interface Step {
+  readonly name: string;
+  readonly run: () => Promise<Counts>;
+}
+interface StepResult {
+  readonly name: string;
+  readonly counts: Counts;
+  readonly seconds: number;
 }
 
+const chosen = process.argv.slice(2);
+const toStep = (suite: Suite): Step => ({
+  name: suite.name,
+  run: () => runSuite(suite, programs, { live: chosen.length === 1 }),
+});
+const tracks: readonly (readonly Step[])[] = [
+  [{ name: 'verify', run: verify }, ...suites.filter(({ computes }) => computes).map(toStep)],
+  suites.filter(({ computes }) => !computes).map(toStep),
+];
+
+/** Runs the chosen steps of a track, one after the other. */
+async function runTrack(steps: readonly Step[]): Promise<readonly StepResult[]> {
+  const results: StepResult[] = [];
+  for (const { name, run } of steps) {
+    if (programs.isEnding || (chosen.length > 0 && !chosen.includes(name))) continue;
+    const begun = Date.now();
+    console.log(`\n== ${name} begins`);
+    const counts = await run().catch((thrown: unknown): Counts => {
+      console.error(thrown);
+      return { passed: 0, failed: 1, skipped: [] };
+    });
+    results.push({ name, counts, seconds: (Date.now() - begun) / 1000 });
+    console.log(`\n== ${name} has ended`);
+  }
+  return results;
+}
+
+const results = (await Promise.all(tracks.map(runTrack))).flat();
+
 console.log('');
-for (const [name, { passed, failed, skipped }, seconds] of results) {
+for (const { name, counts, seconds } of results) {
+  const { passed, failed, skipped } = counts;
   console.log(
     `${name.padEnd(12)} ${passed} passed, ${failed} failed, ${skipped.length} skipped  (${seconds.toFixed(0)} s)`,
   );
 }
-const { passed, failed, skipped } = sum(results.map(([, counts]) => counts));
+const { passed, failed, skipped } = sum(results.map(({ counts }) => counts));
 for (const reason of skipped) console.log(`skipped: ${reason}`);
 console.log(`${passed} passed, ${failed} failed, ${skipped.length} skipped`);
 process.exitCode = failed === 0 && !programs.isEnding ? 0 : 1;

@@ -17,21 +17,22 @@ const MOCHA = createRequire(import.meta.url).resolve('mocha/lib/cli/cli.js');
 interface Run {
   readonly suite: Suite;
   readonly programs: Programs;
+  /** Whether a suite of one part prints while it runs, instead of at its end. */
+  readonly live: boolean;
 }
 
 /** Runs a suite, if this machine has what it needs. */
-export async function runSuite(suite: Suite, programs: Programs): Promise<Counts> {
+export async function runSuite(suite: Suite, programs: Programs, { live }: { live: boolean }): Promise<Counts> {
   if (suite.needs && spawnSync('sh', ['-c', `command -v ${suite.needs}`]).status !== 0) {
     return { passed: 0, failed: 0, skipped: [`suite ${suite.name}: ${suite.needs} is not installed`] };
   }
-  return runParts({ suite, programs });
+  return runParts({ suite, programs, live });
 }
 
 /** The parts of a suite, side by side on as many cores as there are. */
 async function runParts(run: Run): Promise<Counts> {
   const parts = planParts(run.suite);
-  const live = parts.length === 1;
-  const work = (part: Part) => () => runPart(part, run, live);
+  const work = (part: Part) => () => runPart(part, { ...run, live: run.live && parts.length === 1 });
   return sum(await inLanes(await lanesFor(run.suite), parts.map(work)));
 }
 
@@ -40,7 +41,7 @@ async function lanesFor({ needs }: Suite): Promise<number> {
   return needs === 'dockerd' && (await dropsForwarded()) ? 1 : availableParallelism();
 }
 
-async function runPart(part: Part, { suite, programs }: Run, live: boolean): Promise<Counts> {
+async function runPart(part: Part, { suite, programs, live }: Run): Promise<Counts> {
   if (programs.isEnding) return { passed: 0, failed: 0, skipped: [] };
   const folder = mkdtempSync(join(tmpdir(), 'mooring-test-'));
   const file = join(folder, 'counts.json');

@@ -10,6 +10,8 @@ export interface Suite {
   readonly timeoutMs?: number;
   /** A program without which the suite cannot run. */
   readonly needs?: string;
+  /** It keeps the cores busy, and so runs beside the suites that mostly wait for the programs they start. */
+  readonly computes?: true;
   /** Each file is a process of its own, and several run side by side: they wait more than they work. */
   readonly sideBySide?: true;
   /** Among how many processes the files are divided, which run side by side: loading the product costs each some time. */
@@ -23,6 +25,7 @@ export const suites: readonly Suite[] = [
     name: 'unit',
     has: path => !/\.(?:etcd|docker)\.test\.ts$|^e2e\/(?!(?:lab|history)\/)/.test(path),
     processes: availableParallelism(),
+    computes: true,
   },
   {
     name: 'etcd',
@@ -47,7 +50,7 @@ export const suites: readonly Suite[] = [
     sideBySide: true,
     first: ['e2e/cluster/faults.test.ts'],
   },
-  { name: 'simulation', has: path => path.startsWith('e2e/simulation/'), timeoutMs: 300_000 },
+  { name: 'simulation', has: path => path.startsWith('e2e/simulation/'), timeoutMs: 600_000, computes: true },
   {
     name: 'e2e',
     has: path => path.startsWith('e2e/stories/'),
