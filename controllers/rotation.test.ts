@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import type { StoredEvent } from '../crds/event/index.js';
 import { ranges } from '../crds/keys/index.js';
 import { toSecretDocument } from '../pkg/secrets/index.js';
+import { destroyVersion } from '../pkg/secrets/destroy-version.testing.js';
 import { type Store, value } from '../pkg/store/index.js';
 import { type Life, mortal, path, PHASES, RotationCluster } from './rotation-cluster.testing.js';
 
@@ -143,7 +144,7 @@ describe('a rotation', () => {
   it('whose staged version was destroyed reports that and can be aborted', async () => {
     await begin();
     await world.reach('stage');
-    await world.secrets.destroy(path, 2);
+    await destroyVersion(world.secrets, path, 2);
     await world.ask('promote');
     await world.clock.pass(5_000);
     expect((await world.progress())?.waitsFor).to.contain('destroyed outside');

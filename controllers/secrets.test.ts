@@ -7,6 +7,7 @@ import { keys, ranges } from '../crds/keys/index.js';
 import type { Replica } from '../crds/replica/index.js';
 import type { Report } from '../crds/report/index.js';
 import { toCredentialPath, toSecretDocument } from '../pkg/secrets/index.js';
+import { destroyVersion } from '../pkg/secrets/destroy-version.testing.js';
 import { makeDeployment, TENANT, TestCluster } from './test-cluster.testing.js';
 
 const PATH = 'deployments/web-db';
@@ -142,7 +143,7 @@ describe('controllers, for a deployment with secrets,', () => {
     await world.clock.pass(2_000);
     const [replica] = await replicas();
     await write({ password: 'y' }, PATH, 1);
-    await world.secrets.destroy(toCredentialPath(TENANT, PATH), 1);
+    await destroyVersion(world.secrets, toCredentialPath(TENANT, PATH), 1);
     await world.put(keys.report(TENANT, replica!.nodeId!, replica!.uid), {
       replica: replica!.uid,
       deployment: 'web',

@@ -172,8 +172,8 @@ export class TestCluster {
       read: (path, version) => answer(() => secrets.read(path, version)),
       state: path => answer(() => secrets.state(path)),
       write: (path, write) => answer(() => secrets.write(path, write)),
-      promote: (path, version) => answer(() => secrets.promote(path, version)),
-      destroy: (path, version) => answer(() => secrets.destroy(path, version)),
+      promote: (...asked) => answer(() => secrets.promote(...asked)),
+      destroy: (...asked) => answer(() => secrets.destroy(...asked)),
       delete: path => answer(() => secrets.delete(path)),
       close: () => secrets.close(),
     };

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 
 import type { RotationProgress, RotationRecord } from '../../crds/rotation/index.js';
 import type { SecretIntent } from '../../pkg/material/index.js';
-import { computeRemainingMs, listClaimed, type RotationWithProgress } from './decide.js';
+import { computeRemainingMs, isContested, listClaimed, type RotationWithProgress } from './decide.js';
 
 const AT = '2030-01-01T00:00:00.000Z';
 const PATH = 'deployments/web-db';
@@ -49,6 +49,17 @@ describe('janitor decision', () => {
     expect(computeRemainingMs(intent('writing', 2), begun)).to.equal(60_000);
     expect(computeRemainingMs(intent('writing', 2), begun + 45_000)).to.equal(15_000);
     expect(computeRemainingMs(intent('writing', 2), begun + 60_000)).to.equal(0);
+  });
+
+  it('waits for other requests that were promised the same version and may still be running', () => {
+    const doomed = intent('undoing', 2);
+    for (const [other, expected] of [
+      [intent('writing', 2), true],
+      [intent('writing', 3), false],
+      [intent('stored', 2), false],
+      [intent('undoing', 2), false],
+    ] as const)
+      expect(isContested(doomed, [other]), `${other.state} ${other.writes[0]!.version}`).to.equal(expected);
   });
 
   const claimed = [{ path: PATH, version: 2 }];

@@ -4,7 +4,7 @@ import {
   type RotationProgress,
   type RotationRecord,
 } from '../../crds/rotation/index.js';
-import type { IntentWrite, SecretIntent } from '../../pkg/material/index.js';
+import { type IntentWrite, isAmong, type SecretIntent } from '../../pkg/material/index.js';
 
 /** No request takes longer. */
 const REQUEST_MAX_MS = 60_000;
@@ -23,6 +23,11 @@ export interface RotationWithProgress {
  */
 export function computeRemainingMs({ at }: SecretIntent, now: number): number {
   return REQUEST_MAX_MS - (now - Date.parse(at));
+}
+
+/** Whether a request that may still be running was promised a version of the same number: whose it is will show. */
+export function isContested({ writes }: SecretIntent, others: readonly SecretIntent[]): boolean {
+  return others.some(other => other.state === 'writing' && other.writes.some(write => isAmong(write, writes)));
 }
 
 /**

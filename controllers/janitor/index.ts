@@ -12,7 +12,10 @@ import { completeIntent, type SecretIntent } from '../../pkg/material/index.js';
 import { again, done, type Loop, type Reconcile } from '../../pkg/reconcile/index.js';
 import type { SecretStore } from '../../pkg/secrets/index.js';
 import { type Cache, value } from '../../pkg/store/index.js';
-import { computeRemainingMs, listClaimed, type RotationWithProgress } from './decide.js';
+import { computeRemainingMs, isContested, listClaimed, type RotationWithProgress } from './decide.js';
+
+/** How long to wait for another request that was promised a version of the same number. */
+const CONTESTED_MS = 5_000;
 
 /** The loop. */
 export function janitor(secrets: SecretStore): Loop {
@@ -36,10 +39,15 @@ export function finishIntent(secrets: SecretStore): Reconcile {
     const [tenant = ''] = splitKey(key);
     // A rotation may just have taken the version number that was promised to this intent.
     await env.cache.barrier();
-    const claimed = listClaimed(readOtherIntents(tenant, key, env.cache), readRotations(tenant, env.cache));
-    const outcome = await completeIntent({ secrets, commit: change => env.commit(change), claimed }, entry);
+    const others = readOtherIntents(tenant, key, env.cache);
+    if (intent.state === 'undoing' && !intent.doomed && isContested(intent, others))
+      return again(CONTESTED_MS, 'another request was promised the same version');
+    const claimed = listClaimed(others, readRotations(tenant, env.cache));
+    const guards = [env.fence];
+    const outcome = await completeIntent({ secrets, commit: change => env.commit(change), guards, claimed }, entry);
+    if (outcome === 'again') return again(0, 'the intent is marked; its versions are destroyed next');
     env.log.info('finished an intent', { tenant, deployment: intent.subject, because: intent.state });
-    return outcome === 'again' ? again(0, 'the intent is marked; its versions are destroyed next') : done;
+    return done;
   };
 }
 

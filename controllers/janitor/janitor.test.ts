@@ -13,7 +13,8 @@ import {
 } from '../../pkg/material/index.js';
 import type { LoopEnv } from '../../pkg/reconcile/index.js';
 import { toCredentialPath, toSecretDocument, EmbeddedSecretStore, SecretKeyring } from '../../pkg/secrets/index.js';
-import { type Change, encode, MemoryStore, WatchCache } from '../../pkg/store/index.js';
+import { destroyVersion } from '../../pkg/secrets/destroy-version.testing.js';
+import { type Change, encode, MemoryStore, remove, WatchCache } from '../../pkg/store/index.js';
 import { finishIntent } from './index.js';
 
 const TENANT = 'a3b8f042-1e16-4f0a-8f0e-5d7f6f1f2f3a';
@@ -72,8 +73,23 @@ describe('the janitor', () => {
   };
   const run = async (key: string) => {
     await cache.barrier();
-    const loop = { cache, clock, log: silentLogger, commit } as unknown as LoopEnv;
-    return finishIntent(secrets)(key, loop, stopped.signal);
+    return finishIntent(secrets)(key, await lead(), stopped.signal);
+  };
+  /** What a loop is given by the runtime, as the leader of the moment. */
+  const lead = async (): Promise<LoopEnv> => {
+    const leader = keys.leader('janitor');
+    const elected = await store.get(leader);
+    if (!elected)
+      await commit({ guards: [{ key: leader, at: 0 }], puts: [{ key: leader, bytes: encode({}) }], deletes: [] });
+    const fence = { key: leader, created: (elected ?? (await store.get(leader)))!.created };
+    const fenced = (change: Change) => commit({ ...change, guards: [...change.guards, fence] });
+    return { cache, clock, log: silentLogger, commit: fenced, fence } as unknown as LoopEnv;
+  };
+  /** Another process leads from now on. */
+  const depose = async () => {
+    const leader = await store.get(keys.leader('janitor'));
+    if (leader) await remove(store, leader);
+    await lead();
   };
   /** Until there is nothing left to do. */
   const finishAll = async (key: string) => {
@@ -182,9 +198,108 @@ describe('the janitor', () => {
     const mine = await staged();
     await clock.pass(61_000);
     await run(mine.key);
-    await secrets.destroy(path, 1);
+    await destroyVersion(secrets, path, 1);
     await finishAll(mine.key);
     expect(await current()).to.equal(undefined);
+  });
+
+  describe('paused before it destroys', () => {
+    /** A janitor that stands still from its next call of `method` on, until it is let go. */
+    const pauseAt = async (method: 'state' | 'destroy', key: string) => {
+      let letGo: () => void = () => undefined;
+      const released = new Promise<void>(resolve => {
+        letGo = resolve;
+      });
+      let reached: () => void = () => undefined;
+      const isPaused = new Promise<void>(resolve => {
+        reached = resolve;
+      });
+      const slow = new Proxy(secrets, {
+        get: (target, name: keyof EmbeddedSecretStore) =>
+          name === method
+            ? async (...asked: unknown[]) => {
+                const act = () => (target[name] as (...all: unknown[]) => Promise<unknown>).apply(target, asked);
+                const seen = method === 'state' ? await act() : undefined;
+                reached();
+                await released;
+                return seen ?? act();
+              }
+            : (target[name] as () => unknown).bind(target),
+      });
+      await cache.barrier();
+      const work = finishIntent(slow)(key, await lead(), stopped.signal).then(
+        () => 'went on',
+        (thrown: unknown) => String(thrown),
+      );
+      await isPaused;
+      return { letGo, work };
+    };
+    const marked = async (password: string, seen: readonly string[], rounds: number) => {
+      const { key } = await staged(password, seen);
+      await clock.pass(61_000);
+      for (let round = 0; round < rounds; round++) await run(key);
+      return key;
+    };
+
+    it('destroys nothing of a credential that was made anew meanwhile', async () => {
+      const key = await marked('dead', [], 2);
+      const paused = await pauseAt('destroy', key);
+      await depose();
+      await finishAll(key);
+      await secrets.delete(path);
+      await write('theirs', 0);
+      paused.letGo();
+      await paused.work;
+      expect(await current()).to.equal('theirs');
+    });
+
+    it('destroys nothing after another process leads', async () => {
+      await write('old', 0);
+      const key = await marked('dead', ['password'], 2);
+      const paused = await pauseAt('destroy', key);
+      await depose();
+      paused.letGo();
+      expect(await paused.work).to.contain('another process leads');
+      expect((await secrets.read(path, 2)).kind, 'left to the new leader').to.equal('found');
+      await finishAll(key);
+      expect((await secrets.read(path, 2)).kind).to.equal('missing');
+    });
+
+    it('decides nothing on what it saw before another process led', async () => {
+      await write('old', 0);
+      const key = await marked('dead', ['password'], 1);
+      const paused = await pauseAt('state', key);
+      await depose();
+      await finishAll(key);
+      paused.letGo();
+      expect(await paused.work).to.contain('a guard did not hold');
+    });
+
+    it('destroys no version that a running request was promised too', async () => {
+      await write('old', 0);
+      const dead = keys.intent(TENANT, 'dead');
+      const intent = {
+        state: 'writing',
+        tenant: TENANT,
+        subject: 'web',
+        operation: 'req_2',
+        writes: [{ path: PATH, version: 2 }],
+      };
+      const at = new Date(clock.now()).toISOString();
+      await commit({
+        guards: [{ key: dead, at: 0 }],
+        puts: [{ key: dead, bytes: encode({ ...intent, at }) }],
+        deletes: [],
+      });
+      await clock.pass(61_000);
+      const mine = await staged('new', ['password']);
+      for (let round = 0; round < 3; round++) await run(dead);
+      expect((await secrets.read(path, 2)).kind).to.equal('found');
+      const verdict = await store.commit(advanceIntent(record, mine));
+      if (verdict.stored) await settleIntent(env(), mine, verdict.revision);
+      await finishAll(dead);
+      expect(await current()).to.equal('new');
+    });
   });
 
   describe('is not needed when', () => {

@@ -11,6 +11,7 @@ import {
   type SecretDocument,
   SecretDocumentFault,
   SecretOutcomeUnknownFault,
+  type SecretPrecondition,
   type SecretStore,
   SecretStoreRefusedFault,
   SecretStoreUnavailableFault,
@@ -154,14 +155,14 @@ export async function mintMaterial(
   secrets: SecretStore,
   path: CredentialPath,
   { from, to, material }: RotationRecord,
-  random: Random,
+  { random, ...condition }: SecretPrecondition & { readonly random: Random },
 ): Promise<'written' | 'conflict' | 'forbidden'> {
   const reading = from > 0 ? await secrets.read(path, from) : undefined;
   if (reading?.kind === 'forbidden') return 'forbidden';
   const present = reading?.kind === 'found' ? reading.document : undefined;
   const recipe = material.by === 'platform' ? material.generation : undefined;
   const document = mergeDocument(present, { values: {}, generation: recipe ?? renewEveryKey(present) }, random);
-  return (await secrets.write(path, { document, after: to - 1, as: 'pending' })).kind;
+  return (await secrets.write(path, { document, after: to - 1, as: 'pending', ...condition })).kind;
 }
 
 function renewEveryKey(document: SecretDocument | undefined): Generation {

@@ -53,8 +53,9 @@ describe('the log of the rotation phaser', () => {
 
       const said: string[] = [];
       const log = { ...silentLogger, info: (message: string) => void said.push(message) };
-      const env = { cache, clock, log, commit, random: seededRandom(1) } as unknown as LoopEnv;
-      const found = async () => ({ kind: 'found', state }) as const;
+      const fence = { key: keys.leader('rotation-phaser'), created: 1 };
+      const env = { cache, clock, log, commit, fence, random: seededRandom(1) } as unknown as LoopEnv;
+      const found = async () => ({ kind: 'found', uid: 'c1', state }) as const;
       const phaser = reconcileRotation({ state: found, ...refuses } as unknown as SecretStore);
       expect((await phaser(formatQueueKey({ tenant: TENANT, name: 'web-db' }), env, stop.signal)).kind).to.equal(
         'again',

@@ -6,7 +6,7 @@ import type { RotationRecord, RotationProgress } from '../../crds/rotation/index
 import { failpoint } from '../../pkg/failpoint/index.js';
 import type { SecretIntent } from '../../pkg/material/index.js';
 import { again, done, type LoopEnv, type Reconcile, type ReconcileResult } from '../../pkg/reconcile/index.js';
-import { toCredentialPath, type SecretState, type SecretStore } from '../../pkg/secrets/index.js';
+import { toCredentialPath, type SecretStore } from '../../pkg/secrets/index.js';
 import { type Cache, type Entry, value } from '../../pkg/store/index.js';
 import { listConsumers, listHolders, parseQueueKey } from '../reading/index.js';
 import {
@@ -45,10 +45,11 @@ export function reconcileRotation(secrets: SecretStore): Reconcile {
         step = decidePhaserStep(buildInput(subject, observed, env));
         if (step.kind === 'mint' || step.kind === 'turn' || step.kind === 'destroy') {
           failpoint('rotation.secret_changing');
-          const hindrance = await changeSecret(step, secrets, subject, env);
+          const hindrance = await changeSecret(step, secrets, subject, { env, uid: observed.uid });
           failpoint('rotation.secret_changed');
           if (hindrance !== undefined) return await waitFor(subject, hindrance, env);
-          if (step.kind === 'destroy') return await completePhase(subject, env);
+          const destroyed = step.kind === 'destroy' ? readSubject(key, env) : undefined;
+          if (destroyed && isSamePhase(destroyed, subject)) return await completePhase(destroyed, env);
           continue;
         }
       } catch (thrown) {
@@ -78,6 +79,11 @@ function isPhaseComplete({ rotation, progress }: RotationSubject): boolean {
   return progress?.phase === rotation.phase && progress.holds;
 }
 
+/** Whether nothing else has been asked for since. */
+function isSamePhase({ rotation: now }: RotationSubject, { rotation: before }: RotationSubject): boolean {
+  return now.id === before.id && now.phase === before.phase;
+}
+
 /** No deployment refers to the credential any more, so no request can start the next phase: it would stay open for ever. */
 function isUnused({ named, rotation }: RotationSubject, { cache }: LoopEnv): boolean {
   if (rotation.phase === 'retire' || rotation.phase === 'abort') return false;
@@ -94,14 +100,19 @@ function listStayingConsumers(tenant: string, path: string, cache: Cache): reado
 async function readVersions(
   secrets: SecretStore,
   { named, rotation }: RotationSubject,
-): Promise<SecretState | undefined> {
+): Promise<Pick<SecretObservation, 'versions' | 'uid'> | undefined> {
   const reading = await secrets.state(toCredentialPath(named.tenant, rotation.path));
   if (reading.kind === 'forbidden') return undefined;
-  return reading.kind === 'found' ? reading.state : { last: 0 };
+  return reading.kind === 'found'
+    ? { versions: reading.state, uid: reading.uid }
+    : { versions: { last: 0 }, uid: undefined };
 }
 
 /** The versions in the secrets store, and whether a request may be writing one. */
-type SecretObservation = Pick<PhaserInput, 'versions' | 'isBeingWritten'>;
+interface SecretObservation extends Pick<PhaserInput, 'versions' | 'isBeingWritten'> {
+  /** Which credential has them; undefined when there is none. */
+  readonly uid: string | undefined;
+}
 
 /**
  * Reads the versions in the secrets store. Until the rotation has staged its own version it reads them twice, and the
@@ -114,11 +125,12 @@ async function observeSecret(
   env: LoopEnv,
 ): Promise<SecretObservation | undefined> {
   const before = await readVersions(secrets, subject);
-  if (!before || subject.progress?.staged) return before && { versions: before, isBeingWritten: false };
+  if (!before || subject.progress?.staged) return before && { ...before, isBeingWritten: false };
   await env.cache.barrier();
   const isIntended = listIntents(subject, env).length > 0;
-  const versions = await readVersions(secrets, subject);
-  return versions && { versions, isBeingWritten: isIntended || versions.pending !== before.pending };
+  const after = await readVersions(secrets, subject);
+  const isMoving = after?.versions.pending !== before.versions.pending;
+  return after && { ...after, isBeingWritten: isIntended || isMoving };
 }
 
 function listIntents({ named, rotation }: RotationSubject, { cache }: LoopEnv): readonly Entry[] {
@@ -134,32 +146,55 @@ function buildInput(
   return {
     rotation,
     progress,
-    ...observed,
+    versions: observed.versions,
+    isBeingWritten: observed.isBeingWritten,
     consumers: listStayingConsumers(named.tenant, rotation.path, cache),
     holders: listHolders(named.tenant, rotation.path, cache),
   };
 }
 
-/** Changes the secrets store. Returns what the rotation must wait for when that is impossible. */
+/**
+ * Changes the secrets store, as the leader and for the credential that was seen. Returns what the rotation must wait for when
+ * that is impossible.
+ */
 async function changeSecret(
   step: Extract<PhaserStep, { readonly kind: 'mint' | 'turn' | 'destroy' }>,
   secrets: SecretStore,
-  { named, rotation }: RotationSubject,
-  env: LoopEnv,
+  subject: RotationSubject,
+  { env, uid }: { readonly env: LoopEnv; readonly uid: string | undefined },
 ): Promise<string | undefined> {
+  const { named, rotation } = subject;
   const path = toCredentialPath(named.tenant, rotation.path);
   const about = { tenant: named.tenant, key: named.name };
+  const condition = { guards: [env.fence], ...(uid !== undefined && { uid }) };
   if (step.kind === 'mint') {
-    const kind = await mintMaterial(secrets, path, rotation, env.random);
+    const kind = await mintMaterial(secrets, path, rotation, { random: env.random, ...condition });
     if (kind === 'written') env.log.info('new material staged', { ...about, version: `${rotation.to}` });
     return kind === 'forbidden' ? FORBIDDEN : undefined;
   }
   const version = step.kind === 'turn' ? step.to : step.version;
-  const outcome = await (step.kind === 'turn' ? secrets.promote(path, version) : secrets.destroy(path, version));
+  const outcome = await (step.kind === 'turn'
+    ? secrets.promote(path, version, condition)
+    : secrets.destroy(path, version, { ...condition, uid: await recordDoomed(subject, version, { env, uid }) }));
   if (outcome.kind === 'forbidden') return FORBIDDEN;
   if (outcome.kind === 'missing') return GONE;
   env.log.info('secret version changed', { ...about, because: step.kind, version: `${version}` });
   return undefined;
+}
+
+/**
+ * Records what is about to be destroyed: a leader that was paused can record nothing any more, and destroys nothing but what
+ * was recorded. Returns the uid of its credential.
+ */
+async function recordDoomed(
+  subject: RotationSubject,
+  version: number,
+  { env, uid = '' }: { readonly env: LoopEnv; readonly uid: string | undefined },
+): Promise<string> {
+  const { phase, dooms } = subject.progress ?? {};
+  if (phase === subject.rotation.phase && dooms?.version === version) return dooms.uid;
+  await env.commit(recordProgress(subject, toProgress(subject, env, { dooms: { version, uid } })));
+  return uid;
 }
 
 async function raiseConsumer(

@@ -42,7 +42,16 @@ describe('changes of the scheduler', () => {
     void cache.run(new AbortController().signal);
     const events = new EventWriter(new EventLeases(store, clock, 7), clock, random);
     const unused = () => Promise.reject(new Error('not used'));
-    env = { clock, random, cache, log: silentLogger, events, commit: unused, lease: unused };
+    env = {
+      clock,
+      random,
+      cache,
+      log: silentLogger,
+      events,
+      commit: unused,
+      lease: unused,
+      fence: { key: 'leaders/scheduler', created: 1 },
+    };
     const verdict = await store.commit({
       guards: [0, 1].map(slot => ({ key: keys.replica(TENANT, 'web', slot), at: 0 })),
       puts: [

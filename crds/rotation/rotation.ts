@@ -212,6 +212,8 @@ export interface RotationProgress {
   readonly raised: Readonly<Record<string, number>>;
   /** The same for the way back. */
   readonly returned: Readonly<Record<string, number>>;
+  /** What the phase destroys last, of exactly this credential. Absent until that is decided. */
+  readonly dooms?: { readonly version: number; readonly uid: string };
   readonly at: string;
 }
 

@@ -182,9 +182,9 @@ export const mutants: readonly Mutant[] = [
   {
     mistake: 'the old version is destroyed when the new one becomes current',
     loopSecrets: secrets =>
-      instead(secrets, 'promote', async (path, version) => {
-        const promoted = await secrets.promote(path, version);
-        await secrets.destroy(path, version - 1);
+      instead(secrets, 'promote', async (path, version, condition) => {
+        const promoted = await secrets.promote(path, version, condition);
+        await secrets.destroy(path, version - 1, { uid: '', ...condition });
         return promoted;
       }),
   },

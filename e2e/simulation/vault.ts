@@ -40,8 +40,8 @@ export class Vault {
       read: (path, version) => reach(() => this.#read(inner, path, version)),
       state: path => reach(() => inner.state(path)),
       write: (path, version) => reach(() => inner.write(path, version)),
-      promote: (path, version) => reach(() => inner.promote(path, version)),
-      destroy: (path, version) => reach(() => inner.destroy(path, version)),
+      promote: (...asked) => reach(() => inner.promote(...asked)),
+      destroy: (...asked) => reach(() => inner.destroy(...asked)),
       delete: path => reach(() => inner.delete(path)),
       close: () => inner.close(),
     };

@@ -94,6 +94,8 @@ interface PlannedWrite {
   readonly path: CredentialPath;
   readonly document: SecretDocument;
   readonly last: number;
+  /** The credential; undefined when there is none yet. */
+  readonly uid: string | undefined;
 }
 
 /** Several entries of one document may have material for the same credential. */
@@ -115,6 +117,7 @@ async function planWrite(
   const state = await secrets.state(path);
   if (state.kind === 'forbidden') return { kind: 'forbidden', path: formatVaultPath(path) };
   const { last, current } = state.kind === 'found' ? state.state : { last: 0, current: undefined };
+  const uid = state.kind === 'found' ? state.uid : undefined;
   const reading = current === undefined ? undefined : await secrets.read(path, current);
   const existing = reading?.kind === 'found' ? reading.document : undefined;
   if (String(seen[text] ?? []) !== String([...(existing?.keys() ?? [])].sort())) return { kind: 'conflict' };
@@ -122,7 +125,7 @@ async function planWrite(
     (before, write) => mergeDocument(before, write, random),
     existing,
   );
-  return document && document !== existing ? { kind: 'planned', path, document, last } : { kind: 'unchanged' };
+  return document && document !== existing ? { kind: 'planned', path, document, last, uid } : { kind: 'unchanged' };
 }
 
 async function storeIntent(
@@ -132,7 +135,13 @@ async function storeIntent(
 ): Promise<StagedMaterial> {
   const { tenant, subject, operation } = request;
   const key = keys.intent(tenant, env.random.uuid());
-  const writes = planned.map(({ path, last }): IntentWrite => ({ path: formatVaultPath(path), version: last + 1 }));
+  const writes = planned.map(
+    ({ path, last, uid }): IntentWrite => ({
+      path: formatVaultPath(path),
+      version: last + 1,
+      ...(uid !== undefined && { uid }),
+    }),
+  );
   const at = new Date(env.clock.now()).toISOString();
   const intent: SecretIntent = { state: 'writing', tenant, subject, operation, at, writes };
   failpoint('material.planned');
@@ -142,8 +151,9 @@ async function storeIntent(
 }
 
 /** False when another writer was first. */
-async function writeVersion({ secrets }: StageEnv, { path, document, last }: PlannedWrite): Promise<boolean> {
-  const written = await secrets.write(path, { document, after: last, as: 'pending' });
+async function writeVersion({ secrets }: StageEnv, { path, document, last, uid }: PlannedWrite): Promise<boolean> {
+  const condition = uid === undefined ? {} : { uid };
+  const written = await secrets.write(path, { document, after: last, as: 'pending', ...condition });
   failpoint('material.version_written');
   return written.kind === 'written';
 }

@@ -1,6 +1,7 @@
 import { failpoint } from '../failpoint/index.js';
 import { type CredentialPath, type SecretState, type SecretStore, toCredentialPath } from '../secrets/index.js';
-import { type Change, encode, type Entry, type Revision, type Store, value } from '../store/index.js';
+import { ranges } from '../../crds/keys/index.js';
+import { type Change, encode, type Entry, type Guard, type Revision, type Store, value } from '../store/index.js';
 
 /** One new version of one credential. */
 export interface IntentWrite {
@@ -8,7 +9,12 @@ export interface IntentWrite {
   readonly path: string;
   /** The number of the new version. */
   readonly version: number;
+  /** The credential that it is a version of; absent when there was none yet. */
+  readonly uid?: string;
 }
+
+/** A version that is to be destroyed, of exactly one credential. */
+export type DoomedVersion = Required<IntentWrite>;
 
 /**
  * `intents/<tenant>/<id>`: secret material that is being written together with a record. It holds no values.
@@ -26,6 +32,8 @@ export interface SecretIntent {
   readonly operation: string;
   readonly at: string;
   readonly writes: readonly IntentWrite[];
+  /** Of an intent that is undone: what is destroyed, and nothing else. Absent until that is decided. */
+  readonly doomed?: readonly DoomedVersion[];
 }
 
 /** Versions that are written but not current yet. */
@@ -50,37 +58,74 @@ export async function settleIntent(env: MaterialEnv, staged: StagedMaterial, rev
   failpoint('material.settled');
 }
 
-/** Destroys exactly the versions that this intent staged, and deletes the intent. */
+/**
+ * Destroys exactly the versions that this intent staged, and deletes the intent. What is destroyed is recorded in the intent
+ * first. When the janitor has taken the intent over, or it is in doubt whose a version is, all is left to the janitor.
+ */
 export async function undoIntent(
   env: MaterialEnv,
   { key, revision, intent }: StagedMaterial,
   writes: readonly IntentWrite[] = intent.writes,
 ): Promise<void> {
   failpoint('material.undoing');
-  await destroyAll(env.secrets, intent.tenant, writes);
+  const { tenant } = intent;
+  // A first version cannot be told from another writer's, should the credential have been deleted and made anew.
+  const first = writes.filter(({ uid }) => uid === undefined);
+  if (first.length > 0 && (await readOtherWrites(env.store, tenant, key)).some(other => isAmong(other, first))) return;
+  const doomed = await findDoomed({ secrets: env.secrets, claimed: [] }, tenant, writes);
+  const undoing: SecretIntent = { ...intent, state: 'undoing', doomed };
+  const change = { guards: [{ key, at: revision }], puts: [{ key, bytes: encode(undoing) }], deletes: [] };
+  const verdict = await env.store.commit(change);
+  if (!verdict.stored) return;
+  await destroyAll(env.secrets, tenant, doomed);
   failpoint('material.undone');
-  await deleteIntent(env.store, key, revision);
+  await deleteIntent(env.store, key, verdict.revision);
 }
 
 /** Makes versions current, unless a newer one already is. */
-export async function promoteAll(secrets: SecretStore, tenant: string, writes: readonly IntentWrite[]): Promise<void> {
+export async function promoteAll(
+  secrets: SecretStore,
+  tenant: string,
+  writes: readonly IntentWrite[],
+  guards: readonly Guard[] = [],
+): Promise<void> {
   await Promise.all(
-    writes.map(async ({ path: text, version }) => {
+    writes.map(async ({ path: text, version, uid }) => {
       const path = toCredentialPath(tenant, text);
-      const { current = 0 } = (await readState(secrets, path)) ?? {};
-      if (current < version) await secrets.promote(path, version);
+      const { current = 0 } = (await readState(secrets, path))?.state ?? {};
+      if (current < version) await secrets.promote(path, version, { guards, ...(uid !== undefined && { uid }) });
     }),
   );
 }
 
-export async function destroyAll(secrets: SecretStore, tenant: string, writes: readonly IntentWrite[]): Promise<void> {
-  await Promise.all(writes.map(({ path, version }) => secrets.destroy(toCredentialPath(tenant, path), version)));
+async function destroyAll(
+  secrets: SecretStore,
+  tenant: string,
+  doomed: readonly DoomedVersion[],
+  guards: readonly Guard[] = [],
+): Promise<void> {
+  await Promise.all(
+    doomed.map(({ path, version, uid }) => secrets.destroy(toCredentialPath(tenant, path), version, { uid, guards })),
+  );
 }
 
 /** The versions of a credential; undefined when it has none. */
-export async function readState(secrets: SecretStore, path: CredentialPath): Promise<SecretState | undefined> {
+async function readState(
+  secrets: SecretStore,
+  path: CredentialPath,
+): Promise<{ readonly uid: string; readonly state: SecretState } | undefined> {
   const reading = await secrets.state(path);
-  return reading.kind === 'found' ? reading.state : undefined;
+  return reading.kind === 'found' ? reading : undefined;
+}
+
+/** Whether one write is of the same number of the same path as one of the others. */
+export function isAmong({ path, version }: IntentWrite, others: readonly IntentWrite[]): boolean {
+  return others.some(other => other.path === path && other.version === version);
+}
+
+async function readOtherWrites(store: Store, tenant: string, own: string): Promise<readonly IntentWrite[]> {
+  const { entries } = await store.list(ranges.of(ranges.intents, tenant));
+  return entries.filter(({ key }) => key !== own).flatMap(entry => value<SecretIntent>(entry).writes);
 }
 
 async function deleteIntent(store: Store, key: string, revision: number): Promise<void> {
@@ -89,8 +134,10 @@ async function deleteIntent(store: Store, key: string, revision: number): Promis
 
 export interface CompleteEnv {
   readonly secrets: SecretStore;
-  /** Commits a change or throws. */
+  /** Commits a change or throws. Only the leader can. */
   readonly commit: (change: Change) => Promise<void>;
+  /** Hold while this process leads. */
+  readonly guards: readonly Guard[];
   /** Versions that other intents and rotations of the tenant have claimed. */
   readonly claimed: readonly IntentWrite[];
 }
@@ -99,23 +146,28 @@ export interface CompleteEnv {
  * Completes an abandoned intent, one step per call: `again` when another step follows.
  *
  * An intent whose record was not stored is first marked `undoing`. The transaction of the record is guarded by the intent,
- * so from then on it fails, however late it arrives.
+ * so from then on it fails, however late it arrives. What is to be destroyed is recorded next, and only then destroyed: a
+ * leader that was paused can record nothing any more, and can destroy nothing but what was recorded.
  */
 export async function completeIntent(env: CompleteEnv, entry: Entry): Promise<'again' | 'finished'> {
   const intent = value<SecretIntent>(entry);
-  const { tenant, writes, state } = intent;
+  const { tenant, writes, state, doomed } = intent;
   const seen = { key: entry.key, at: entry.revision };
+  const advance = async (next: SecretIntent) => {
+    await env.commit({ guards: [seen], puts: [{ key: entry.key, bytes: encode(next) }], deletes: [] });
+    return 'again' as const;
+  };
   if (state === 'writing') {
-    const undoing: SecretIntent = { ...intent, state: 'undoing' };
-    await env.commit({ guards: [seen], puts: [{ key: entry.key, bytes: encode(undoing) }], deletes: [] });
+    await advance({ ...intent, state: 'undoing' });
     failpoint('janitor.marked');
     return 'again';
   }
   if (state === 'stored') {
-    await promoteAll(env.secrets, tenant, writes);
+    await promoteAll(env.secrets, tenant, writes, env.guards);
     failpoint('janitor.promoted');
   } else {
-    await destroyAll(env.secrets, tenant, await findOwnVersions(env, tenant, writes));
+    if (!doomed) return advance({ ...intent, doomed: await findDoomed(env, tenant, writes) });
+    await destroyAll(env.secrets, tenant, doomed, env.guards);
     failpoint('janitor.destroyed');
   }
   await env.commit({ guards: [seen], puts: [], deletes: [entry.key] });
@@ -124,17 +176,22 @@ export async function completeIntent(env: CompleteEnv, entry: Entry): Promise<'a
 }
 
 /**
- * The versions that this intent wrote. A version of that number may belong to another writer that was first: then it is
- * current, or another intent claims it.
+ * The versions that this intent wrote, as they stand in the secrets store now. A version of that number may belong to another
+ * writer that was first: then it is current, or claimed. Nobody can claim it later: its number is taken.
  */
-async function findOwnVersions(
-  { secrets, claimed }: CompleteEnv,
+async function findDoomed(
+  { secrets, claimed }: Pick<CompleteEnv, 'secrets' | 'claimed'>,
   tenant: string,
   writes: readonly IntentWrite[],
-): Promise<readonly IntentWrite[]> {
-  const states = await Promise.all(writes.map(({ path }) => readState(secrets, toCredentialPath(tenant, path))));
-  return writes.filter(({ path, version }, position) => {
-    const isClaimed = claimed.some(other => other.path === path && other.version === version);
-    return !isClaimed && version > (states[position]?.current ?? 0);
-  });
+): Promise<readonly DoomedVersion[]> {
+  const found = await Promise.all(
+    writes.map(async (write): Promise<readonly DoomedVersion[]> => {
+      const { path, version, uid } = write;
+      const held = await readState(secrets, toCredentialPath(tenant, path));
+      if (!held || isAmong(write, claimed) || (uid !== undefined && uid !== held.uid)) return [];
+      const { current = 0, last } = held.state;
+      return version > current && version <= last ? [{ path, version, uid: held.uid }] : [];
+    }),
+  );
+  return found.flat();
 }

@@ -2,7 +2,7 @@ import type { Clock, Random } from '../clock/index.js';
 import type { EventWriter } from '../events/index.js';
 import { Fault } from '../fault/index.js';
 import type { Logger } from '../log/index.js';
-import type { Cache, CacheChange, Change } from '../store/index.js';
+import type { Cache, CacheChange, Change, Guard } from '../store/index.js';
 
 /** What the runtime does with the key next. After anything thrown it retries the key with a growing delay. */
 export type ReconcileResult =
@@ -30,6 +30,8 @@ export interface LoopEnv {
    * Throws `PreconditionFault` when a guard fails: the runtime then has the key reconciled once more.
    */
   commit(change: Change): Promise<void>;
+  /** Holds while this process leads the loop: for changes that are not made by `commit`. */
+  readonly fence: Guard;
   /** Grants a lease for keys that are to expire, timed by the store and not by a clock of ours. Returns its id. */
   lease(ttlSeconds: number): Promise<string>;
 }

@@ -16,6 +16,11 @@ export class SecretOutcomeUnknownFault extends Fault {
   readonly retriable = true;
 }
 
+/** A guard of the change did not hold: another process leads now. Nothing was changed. */
+export class SecretPreconditionFault extends Fault {
+  readonly retriable = true;
+}
+
 /** A stored secret cannot be read: altered, swapped with another, or sealed with a key that is not in the keyring. */
 export class UnreadableSecretFault extends Fault {
   readonly retriable = false;

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 
 import { type CredentialPath, toCredentialPath } from './credential-path.js';
 import { toSecretDocument, readKeyNames, revealDocument } from './document.js';
+import { destroyVersion } from './destroy-version.testing.js';
 import type { Reading, SecretState, SecretStore, SecretWriteResult } from './secret-store.js';
 
 /** A secrets store to be examined, with a tenant of its own and one namespace that its policy does not grant. */
@@ -27,6 +28,11 @@ export function secretStoreContract(name: string, subject: () => SecretStoreUnde
     const reading = await store().state(path);
     return reading.kind === 'found' ? reading.state : reading.kind;
   };
+  const uidOf = async (path: CredentialPath): Promise<string> => {
+    const reading = await store().state(path);
+    return reading.kind === 'found' ? reading.uid : reading.kind;
+  };
+  const destroy = (path: CredentialPath, version: number) => destroyVersion(store(), path, version);
 
   describe(`${name} versions`, () => {
     it('are missing before the first write', async () => {
@@ -114,7 +120,7 @@ export function secretStoreContract(name: string, subject: () => SecretStoreUnde
       expect(shown(await store().read(path))).to.deep.include({ version: 2, password: 'new' });
       expect(shown(await store().read(path, 1))).to.deep.include({ version: 1, password: 'old' });
 
-      expect(await store().destroy(path, 1)).to.deep.equal({ kind: 'destroyed' });
+      expect(await destroy(path, 1)).to.deep.equal({ kind: 'destroyed' });
       expect(await state(path)).to.deep.equal({ last: 2, current: 2 });
       expect(await store().read(path, 1)).to.deep.equal({ kind: 'missing' });
       expect(await store().promote(path, 1)).to.deep.equal({ kind: 'missing' });
@@ -126,7 +132,7 @@ export function secretStoreContract(name: string, subject: () => SecretStoreUnde
       for (let n = 0; n < 2; n++) expect(await put(path, 1, 'new', 'pending')).to.equal(2);
       expect(await state(path)).to.deep.equal({ last: 2, current: 1, pending: 2 });
       for (let n = 0; n < 2; n++) expect(await store().promote(path, 2)).to.have.property('kind', 'promoted');
-      for (let n = 0; n < 2; n++) expect(await store().destroy(path, 1)).to.have.property('kind', 'destroyed');
+      for (let n = 0; n < 2; n++) expect(await destroy(path, 1)).to.have.property('kind', 'destroyed');
       expect(await state(path)).to.deep.equal({ last: 2, current: 2 });
     });
 
@@ -134,14 +140,14 @@ export function secretStoreContract(name: string, subject: () => SecretStoreUnde
       const path = at('abort');
       await put(path, 0, 'old');
       await put(path, 1, 'staged', 'pending');
-      await store().destroy(path, 2);
+      await destroy(path, 2);
       expect(await state(path)).to.deep.equal({ last: 2, current: 1 });
 
       expect(await put(path, 2, 'second try', 'pending')).to.equal(3);
       await store().promote(path, 3);
       await store().promote(path, 1);
       expect(await state(path)).to.deep.equal({ last: 3, current: 1, pending: 3 });
-      await store().destroy(path, 3);
+      await destroy(path, 3);
       expect(await state(path)).to.deep.equal({ last: 3, current: 1 });
       expect(shown(await store().read(path))).to.deep.include({ version: 1, password: 'old' });
     });
@@ -161,7 +167,7 @@ export function secretStoreContract(name: string, subject: () => SecretStoreUnde
       const path = at('undo');
       await put(path, 0, 'first');
       await put(path, 1, 'second');
-      await store().destroy(path, 2);
+      await destroy(path, 2);
       expect(shown(await store().read(path))).to.deep.include({ version: 1, password: 'first' });
       expect(await put(path, 1, 'second')).to.equal('conflict');
       expect(await put(path, 2, 'third')).to.equal(3);
@@ -170,15 +176,30 @@ export function secretStoreContract(name: string, subject: () => SecretStoreUnde
     it('leaves nothing to read after the only version is destroyed', async () => {
       const path = at('only');
       await put(path, 0, 'first');
-      await store().destroy(path, 1);
+      await destroy(path, 1);
       expect(await store().read(path)).to.deep.equal({ kind: 'missing' });
       expect(await state(path)).to.deep.equal({ last: 1 });
       expect(await put(path, 1, 'second')).to.equal(2);
     });
 
     it('succeeds for a missing version', async () => {
-      expect(await store().destroy(at('absent'), 1)).to.deep.equal({ kind: 'destroyed' });
+      expect(await destroy(at('absent'), 1)).to.deep.equal({ kind: 'destroyed' });
       expect(await store().delete(at('absent'))).to.deep.equal({ kind: 'destroyed' });
+    });
+
+    it('spares a credential that was made anew, whatever its versions are', async () => {
+      const path = at('anew');
+      await put(path, 0, 'first');
+      const uid = await uidOf(path);
+      await store().delete(path);
+      await put(path, 0, 'again');
+      await put(path, 1, 'staged', 'pending');
+      expect(await uidOf(path)).not.to.equal(uid);
+      expect(await store().destroy(path, 1, { uid })).to.deep.equal({ kind: 'destroyed' });
+      expect(await store().promote(path, 2, { uid })).to.deep.equal({ kind: 'missing' });
+      const document = toSecretDocument({ password: 'late' });
+      expect(written(await store().write(path, { document, after: 2, as: 'pending', uid }))).to.equal('conflict');
+      expect(await state(path)).to.deep.equal({ last: 2, current: 1, pending: 2 });
     });
 
     it('lets the next write start at version 1 after the credential is deleted', async () => {
@@ -201,7 +222,7 @@ export function secretStoreContract(name: string, subject: () => SecretStoreUnde
       expect(await put(forbidden, 0, 'x')).to.equal('forbidden');
       expect(await put(forbidden, 0, 'x', 'pending')).to.equal('forbidden');
       expect(await store().promote(forbidden, 1)).to.deep.equal({ kind: 'forbidden' });
-      expect(await store().destroy(forbidden, 1)).to.deep.equal({ kind: 'forbidden' });
+      expect(await destroy(forbidden, 1)).to.deep.equal({ kind: 'forbidden' });
       expect(await store().delete(forbidden)).to.deep.equal({ kind: 'forbidden' });
     });
   });

@@ -1,3 +1,4 @@
+import type { Guard } from '../store/index.js';
 import type { Secret } from './secret.js';
 import type { CredentialPath } from './credential-path.js';
 
@@ -28,9 +29,24 @@ export type Reading =
   | Missing
   | Forbidden;
 
-export type StateReading = { readonly kind: 'found'; readonly state: SecretState } | Missing | Forbidden;
+/** The versions of a credential, and its uid: another one has it after the credential was deleted and made anew. */
+export type StateReading =
+  | { readonly kind: 'found'; readonly uid: string; readonly state: SecretState }
+  | Missing
+  | Forbidden;
 
-export interface NewVersion {
+/** What must hold for a change to be made. */
+export interface SecretPrecondition {
+  /** The credential that is meant: one that was made anew has versions of the same numbers. */
+  readonly uid?: string;
+  /**
+   * Must hold in the platform's store: the fence of a leader. Only a store that shares its transactions can compare them, so
+   * a leader also records a destruction, with its fence, before it asks for it.
+   */
+  readonly guards?: readonly Guard[];
+}
+
+export interface NewVersion extends SecretPrecondition {
   readonly document: SecretDocument;
   /** `SecretState.last` as the writer read it; 0 to write only when there is no credential. */
   readonly after: number;
@@ -46,7 +62,7 @@ export type SecretWriteResult =
 
 export type PromoteResult = { readonly kind: 'promoted'; readonly state: SecretState } | Missing | Forbidden;
 
-/** The result of destroying. `destroyed`: it cannot be read, whether or not it ever existed. */
+/** The result of destroying. `destroyed`: it cannot be read, whether or not it ever existed, or went with its credential. */
 export const destroyed = { kind: 'destroyed' } as const;
 export type DestroyResult = typeof destroyed | Forbidden;
 
@@ -58,6 +74,7 @@ export type DestroyResult = typeof destroyed | Forbidden;
  * twice.
  *
  * Methods throw `SecretStoreUnavailableFault` (or its subclasses, sealed and login) when nothing was changed,
+ * `SecretPreconditionFault` when a guard did not hold,
  * `SecretOutcomeUnknownFault` when that is unknown, and `UnreadableSecretFault` for stored data that cannot be trusted.
  * No fault and no result of a write holds a value.
  */
@@ -67,9 +84,13 @@ export interface SecretStore {
   state(path: CredentialPath): Promise<StateReading>;
   write(path: CredentialPath, write: NewVersion): Promise<SecretWriteResult>;
   /** Makes a readable version the current one: forward after staging, backward to abort. */
-  promote(path: CredentialPath, version: number): Promise<PromoteResult>;
-  /** Destroys exactly this version. When it was current, the highest remaining one becomes current. */
-  destroy(path: CredentialPath, version: number): Promise<DestroyResult>;
+  promote(path: CredentialPath, version: number, condition?: SecretPrecondition): Promise<PromoteResult>;
+  /** Destroys exactly this version of exactly this credential. When it was current, the highest remaining one becomes current. */
+  destroy(
+    path: CredentialPath,
+    version: number,
+    condition: SecretPrecondition & { readonly uid: string },
+  ): Promise<DestroyResult>;
   /** Destroys the credential with all versions. A later write starts again at version 1. */
   delete(path: CredentialPath): Promise<DestroyResult>;
   close(): Promise<void>;

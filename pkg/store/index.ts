@@ -25,6 +25,7 @@
  *
  * @module
  */
+export { isGuardMet } from './change.js';
 export type { Cache, CacheChange } from './watch-cache.js';
 export { WatchCache } from './watch-cache.js';
 export { compactPeriodically } from './compaction.js';

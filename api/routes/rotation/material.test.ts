@@ -12,6 +12,7 @@ import {
   toCredentialPath,
   toSecretDocument,
 } from '../../../pkg/secrets/index.js';
+import { destroyVersion } from '../../../pkg/secrets/destroy-version.testing.js';
 import { encode, value } from '../../../pkg/store/index.js';
 import { ApiLab, type LabResponse, webDeployment } from '../../api-lab.testing.js';
 
@@ -139,7 +140,7 @@ describe('the material of a rotation', () => {
     it('must be sent again for an external secret', async () => {
       await deploy('outside', 'external');
       await rotate({ phase: 'stage', values: { password: 'new' } });
-      await lab.secrets.destroy(path(), 2);
+      await destroyVersion(lab.secrets, path(), 2);
       expect(verdict(await rotate({ phase: 'stage' }))).to.deep.equal([422, 'secret_write_empty', 'values']);
       expect((await rotate({ phase: 'stage', values: { password: 'newer' } })).status).to.equal(200);
       expect(await asked()).to.deep.include({ from: 1, to: 3, material: { by: 'caller' } });

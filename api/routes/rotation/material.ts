@@ -4,7 +4,13 @@ import type { RotationMaterial, RotationRecord, RotationStep } from '../../../cr
 import type { Warning } from '../../../crds/rule/index.js';
 import { failpoint } from '../../../pkg/failpoint/index.js';
 import { mergeDocument } from '../../../pkg/material/index.js';
-import { isStorable, type SecretDocument, toCredentialPath, toSecretDocument } from '../../../pkg/secrets/index.js';
+import {
+  type CredentialPath,
+  isStorable,
+  type SecretDocument,
+  toCredentialPath,
+  toSecretDocument,
+} from '../../../pkg/secrets/index.js';
 import { rejectNamespace } from '../../admission/commit.js';
 import type { AdmissionEnv } from '../../admission/env.js';
 import { rejectRequest, RequestRejection } from '../../http/reply.js';
@@ -93,13 +99,22 @@ export async function stageDocument(
 ): Promise<'written' | 'conflict' | 'forbidden'> {
   const path = toCredentialPath(tenant, record.path);
   failpoint('rotation.supplying');
-  const { kind } = await env.secrets.write(path, { document, after: record.to - 1, as: 'pending' });
+  const before = await readUid(env, path);
+  const condition = before === undefined ? {} : { uid: before };
+  const { kind } = await env.secrets.write(path, { document, after: record.to - 1, as: 'pending', ...condition });
   failpoint('rotation.supplied');
   if (kind !== 'written') return kind;
   await env.cache.barrier();
   if (!isStray(record, readRotation(env.cache, tenant, path.label, record.path))) return 'written';
-  await env.secrets.destroy(path, record.to);
+  const uid = before ?? (await readUid(env, path));
+  if (uid !== undefined) await env.secrets.destroy(path, record.to, { uid });
   return 'conflict';
+}
+
+/** Undefined when there is no such credential. */
+async function readUid(env: AdmissionEnv, path: CredentialPath): Promise<string | undefined> {
+  const reading = await env.secrets.state(path);
+  return reading.kind === 'found' ? reading.uid : undefined;
 }
 
 /**

@@ -17,9 +17,11 @@ import { toSecretDocument } from '../document.js';
 import {
   SecretDocumentFault,
   SecretOutcomeUnknownFault,
+  SecretPreconditionFault,
   SecretStoreUnavailableFault,
   UnreadableSecretFault,
 } from '../faults.js';
+import { destroyVersion } from '../destroy-version.testing.js';
 import { secretStoreContract } from '../secret-store.contract.js';
 import { EmbeddedSecretStore } from './embedded-secret-store.js';
 import { SecretKeyring } from './secret-keyring.js';
@@ -49,6 +51,7 @@ describe('embedded secret store', () => {
   });
   const put = (path = web, after = 0, password = 'hunter2') =>
     secrets.write(path, { document: toSecretDocument({ password }), after, as: 'current' });
+  const destroy = (version: number) => destroyVersion(secrets, web, version);
 
   secretStoreContract('embedded secret store', () => ({
     store: secrets,
@@ -121,7 +124,7 @@ describe('embedded secret store', () => {
       await put(web, 1, 'newer');
       const head = (await store.get(keys.secret(tenant, 'deployments', 'web')))!;
       await replace(store, head, { ...value<object>(head), pin: 1 });
-      for (const work of [secrets.read(web), secrets.state(web), secrets.destroy(web, 1), put(web, 2)]) {
+      for (const work of [secrets.read(web), secrets.state(web), destroy(1), put(web, 2)]) {
         expect(await fails(work)).to.be.instanceOf(UnreadableSecretFault);
       }
     });
@@ -178,10 +181,7 @@ describe('embedded secret store', () => {
     for (let after = 5; after < 8; after++) {
       await secrets.write(web, { document: toSecretDocument({ n: String(after) }), after, as: 'pending' });
     }
-    expect(await secrets.state(web)).to.deep.equal({
-      kind: 'found',
-      state: { last: 8, current: 4, pending: 8, previous: 3 },
-    });
+    expect(await secrets.state(web)).to.have.deep.property('state', { last: 8, current: 4, pending: 8, previous: 3 });
     expect((await store.list('secret-versions/')).entries).to.have.length(3);
   });
 
@@ -203,13 +203,7 @@ describe('embedded secret store', () => {
       get: () => () => Promise.reject(new StoreUnavailableFault('down')),
     });
     secrets = embedded(down);
-    for (const work of [
-      secrets.read(web),
-      secrets.state(web),
-      put(),
-      secrets.promote(web, 1),
-      secrets.destroy(web, 1),
-    ]) {
+    for (const work of [secrets.read(web), secrets.state(web), put(), secrets.promote(web, 1), destroy(1)]) {
       expect(await fails(work)).to.be.instanceOf(SecretStoreUnavailableFault);
     }
   });
@@ -230,10 +224,36 @@ describe('embedded secret store', () => {
     lost = false;
     expect(await put()).to.deep.equal({ kind: 'written', version: 1 });
     lost = true;
-    expect(await fails(secrets.destroy(web, 1))).to.be.instanceOf(SecretOutcomeUnknownFault);
+    expect(await fails(destroy(1))).to.be.instanceOf(SecretOutcomeUnknownFault);
     lost = false;
-    expect(await secrets.destroy(web, 1)).to.deep.equal({ kind: 'destroyed' });
+    expect(await destroy(1)).to.deep.equal({ kind: 'destroyed' });
     expect(await secrets.state(web)).to.have.deep.property('state', { last: 1 });
+  });
+
+  it('changes nothing for a leader that is none any more', async () => {
+    await put();
+    const leader = (revision: number) => ({ guards: [{ key: 'leaders/janitor', created: revision }] });
+    const elected = await store.commit({
+      guards: [{ key: 'leaders/janitor', at: 0 }],
+      puts: [{ key: 'leaders/janitor', bytes: encode({}) }],
+      deletes: [],
+    });
+    const reading = await secrets.state(web);
+    const uid = reading.kind === 'found' ? reading.uid : '';
+    const now = leader(elected.stored ? elected.revision : 0);
+    const before = leader(1);
+    const write = { document: toSecretDocument({ password: 'next' }), after: 1, as: 'pending' } as const;
+    for (const work of [
+      () => secrets.write(web, { ...write, ...before }),
+      () => secrets.destroy(web, 1, { uid, ...before }),
+    ])
+      expect(await fails(work())).to.be.instanceOf(SecretPreconditionFault);
+    expect(await secrets.state(web)).to.have.deep.property('state', { last: 1, current: 1 });
+    expect(await secrets.write(web, { ...write, ...now })).to.have.property('kind', 'written');
+    expect(await fails(secrets.promote(web, 2, before))).to.be.instanceOf(SecretPreconditionFault);
+    expect(await secrets.promote(web, 2, now)).to.have.property('kind', 'promoted');
+    expect(await secrets.destroy(web, 1, { uid, ...now })).to.have.property('kind', 'destroyed');
+    expect(await secrets.state(web)).to.have.deep.property('state', { last: 2, current: 2 });
   });
 
   it('stores heads without values', async () => {

@@ -4,6 +4,8 @@ import { asError } from '../../fault/index.js';
 import {
   encode,
   type Entry,
+  type Guard,
+  isGuardMet,
   OutcomeUnknownFault,
   type Put,
   type Store,
@@ -11,7 +13,12 @@ import {
 } from '../../store/index.js';
 import type { CredentialPath } from '../credential-path.js';
 import { checkDocument, isSameDocument } from '../document.js';
-import { SecretOutcomeUnknownFault, SecretStoreUnavailableFault, UnreadableSecretFault } from '../faults.js';
+import {
+  SecretOutcomeUnknownFault,
+  SecretPreconditionFault,
+  SecretStoreUnavailableFault,
+  UnreadableSecretFault,
+} from '../faults.js';
 import {
   destroyed,
   type DestroyResult,
@@ -21,6 +28,7 @@ import {
   type NewVersion,
   type PromoteResult,
   type Reading,
+  type SecretPrecondition,
   type SecretStore,
   type SecretWriteResult,
   type StateReading,
@@ -110,7 +118,7 @@ export class EmbeddedSecretStore implements SecretStore {
   state(path: CredentialPath): Promise<StateReading> {
     return this.#attempt(path, async () => {
       const held = await this.#held(path);
-      return held ? { kind: 'found', state: toSecretState(held.head) } : missing;
+      return held ? { kind: 'found', uid: held.head.uid, state: toSecretState(held.head) } : missing;
     });
   }
 
@@ -119,27 +127,33 @@ export class EmbeddedSecretStore implements SecretStore {
     return this.#attempt(path, async () => {
       const held = await this.#held(path);
       const last = held?.head.last ?? 0;
+      if (!isMeant(held, write)) return { kind: 'conflict', last };
       return last === write.after ? this.#append(path, write, held) : this.#findEarlierWrite(path, write, last);
     });
   }
 
-  promote(path: CredentialPath, version: number): Promise<PromoteResult> {
+  promote(path: CredentialPath, version: number, condition: SecretPrecondition = {}): Promise<PromoteResult> {
     return this.#attempt(path, async () => {
       const held = await this.#held(path);
-      if (!held?.head.live.includes(version)) return missing;
+      if (!held?.head.live.includes(version) || !isMeant(held, condition)) return missing;
       const state = toSecretState(held.head);
       if (state.current === version) return { kind: 'promoted', state };
       const next = setCurrent(held.head, version);
-      const stored = await this.#replaceHead(path, held, next);
+      const stored = await this.#replaceHead(path, held, next, condition);
       return stored ? { kind: 'promoted', state: toSecretState(next) } : undefined;
     });
   }
 
-  destroy(path: CredentialPath, version: number): Promise<DestroyResult> {
+  destroy(
+    path: CredentialPath,
+    version: number,
+    condition: SecretPrecondition & { readonly uid: string },
+  ): Promise<DestroyResult> {
     return this.#attempt(path, async () => {
       const held = await this.#held(path);
-      if (!held?.head.live.includes(version)) return destroyed;
-      return (await this.#replaceHead(path, held, removeVersion(held.head, version))) ? destroyed : undefined;
+      if (!held?.head.live.includes(version) || !isMeant(held, condition)) return destroyed;
+      const left = removeVersion(held.head, version);
+      return (await this.#replaceHead(path, held, left, condition)) ? destroyed : undefined;
     });
   }
 
@@ -174,7 +188,8 @@ export class EmbeddedSecretStore implements SecretStore {
     const version = next.last;
     const record = sealVersion(this.#keyring, this.#random, { path, uid, version }, write.document);
     const put = { key: versionKey(path, version), bytes: encode(record) };
-    return (await this.#replaceHead(path, held, next, { uid, puts: [put] })) ? { kind: 'written', version } : undefined;
+    const stored = await this.#replaceHead(path, held, next, { uid, puts: [put], guards: write.guards ?? [] });
+    return stored ? { kind: 'written', version } : undefined;
   }
 
   /** A repeated write succeeds again; a different one is a conflict. */
@@ -194,17 +209,25 @@ export class EmbeddedSecretStore implements SecretStore {
     path: CredentialPath,
     held: StoredHead | undefined,
     versions: Versions,
-    { uid = held?.head.uid ?? '', puts = [] }: { readonly uid?: string; readonly puts?: readonly Put[] } = {},
+    { uid = held?.head.uid ?? '', puts = [], guards = [] }: SecretPrecondition & { readonly puts?: readonly Put[] },
   ): Promise<boolean> {
     const key = headKey(path);
     const sealed = guardSealing(this.#keyring, await readKeysInUse(this.#store));
     const head = buildHeadRecord(this.#keyring, path, { ...versions, uid });
     const { stored } = await this.#store.commit({
-      guards: [{ key, at: held?.entry.revision ?? 0 }, ...sealed.guards],
+      guards: [{ key, at: held?.entry.revision ?? 0 }, ...sealed.guards, ...guards],
       puts: [...puts, { key, bytes: encode(head) }, ...sealed.puts],
       deletes: (held?.head.live ?? []).filter(old => !head.live.includes(old)).map(old => versionKey(path, old)),
     });
+    if (!stored) await this.#checkGuards(guards);
     return stored;
+  }
+
+  /** Throws when one of the caller's own guards does not hold: then trying again is of no use. */
+  async #checkGuards(guards: readonly Guard[]): Promise<void> {
+    for (const guard of guards)
+      if (!isGuardMet(guard, await this.#store.get(guard.key)))
+        throw new SecretPreconditionFault('the secret was not changed: another process leads now');
   }
 
   /** Repeats the work while it returns undefined, because another writer was first. */
@@ -223,6 +246,11 @@ export class EmbeddedSecretStore implements SecretStore {
     }
     throw new SecretStoreUnavailableFault(`${headKey(path)} was changed by other writers in every attempt`);
   }
+}
+
+/** Whether a credential is the one that a change is about. */
+function isMeant(held: StoredHead | undefined, { uid }: SecretPrecondition): boolean {
+  return uid === undefined || held?.head.uid === uid;
 }
 
 function toSecretFault(thrown: unknown): Error {

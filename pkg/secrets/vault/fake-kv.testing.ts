@@ -14,6 +14,7 @@ interface FakeSecret {
   readonly versions: Map<number, FakeVersion>;
   last: number;
   custom: Record<string, string> | null;
+  readonly created_time: string;
 }
 
 const nothing: FakeAnswer = { status: 404, body: { errors: [] } };
@@ -26,6 +27,7 @@ const done: FakeAnswer = { status: 204 };
  */
 export class FakeKv {
   readonly #secrets = new Map<string, FakeSecret>();
+  #created = 0;
 
   data(method: string, path: string, version: number, body: unknown): FakeAnswer {
     return method === 'GET' ? this.#read(path, version) : this.#write(path, body as { options?: { cas?: number } });
@@ -45,7 +47,8 @@ export class FakeKv {
     const versions = Object.fromEntries(
       [...secret.versions].map(([n, { destroyed, deletion_time }]) => [n, { destroyed, deletion_time }]),
     );
-    return { status: 200, body: { data: { current_version: secret.last, custom_metadata: secret.custom, versions } } };
+    const { last: current_version, custom: custom_metadata, created_time } = secret;
+    return { status: 200, body: { data: { current_version, custom_metadata, created_time, versions } } };
   }
 
   destroy(path: string, { versions }: { versions: readonly number[] }): FakeAnswer {
@@ -82,7 +85,8 @@ export class FakeKv {
   }
 
   #secret(path: string): FakeSecret {
-    const secret = this.#secrets.get(path) ?? { versions: new Map(), last: 0, custom: null };
+    const created_time = new Date(++this.#created).toISOString();
+    const secret = this.#secrets.get(path) ?? { versions: new Map(), last: 0, custom: null, created_time };
     this.#secrets.set(path, secret);
     return secret;
   }

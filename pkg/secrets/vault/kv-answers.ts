@@ -19,6 +19,8 @@ export interface KvVersion {
 /** The versions, as `metadata/<path>` returns them. */
 export interface KvMetadata {
   readonly versions: Versions;
+  /** When the credential was made: one that was deleted and made anew has another time. */
+  readonly uid: string;
   /** All custom metadata, so that entries of others are preserved. */
   readonly custom: CustomMetadata;
 }
@@ -42,7 +44,8 @@ export function parseKvMetadata(body: unknown, now: number): KvMetadata {
     .map(([version]) => whole(Number(version)))
     .sort((a, b) => a - b);
   const custom = (data['custom_metadata'] ?? {}) as CustomMetadata;
-  return { versions: { last: whole(data['current_version']), live, ...pinIn(custom) }, custom };
+  const uid = typeof data['created_time'] === 'string' ? data['created_time'] : '';
+  return { versions: { last: whole(data['current_version']), live, ...pinIn(custom) }, uid, custom };
 }
 
 /** Whether a 404 means a deleted version of an existing credential. */

@@ -15,6 +15,7 @@ import {
   UnreadableSecretFault,
 } from '../faults.js';
 import { Secret } from '../secret.js';
+import { destroyVersion } from '../destroy-version.testing.js';
 import { secretStoreContract } from '../secret-store.contract.js';
 import { FakeVault, type Mishap } from './fake-vault.testing.js';
 import { VaultSecretStore, type VaultSecretStoreOptions } from './vault-secret-store.js';
@@ -42,6 +43,7 @@ describe('vault secret store', () => {
   };
   const put = (password = 'hunter2', after = 0, as: 'current' | 'pending' = 'current') =>
     store.write(web, { document: toSecretDocument({ password }), after, as });
+  const destroy = (version: number) => destroyVersion(store, web, version);
   /** Lets the mishap happen to the first request that it picks. */
   const once = (mishap: Mishap) => {
     vault.mishap = request => {
@@ -115,7 +117,7 @@ describe('vault secret store', () => {
     it('report a sealed server, and end when it is unsealed', async () => {
       await put();
       vault.sealed = true;
-      for (const work of [store.read(web), store.state(web), put('x', 1), store.destroy(web, 1), store.delete(web)]) {
+      for (const work of [store.read(web), store.state(web), put('x', 1), destroy(1), store.delete(web)]) {
         expect(await fails(work)).to.be.instanceOf(SecretStoreSealedFault);
       }
       vault.sealed = false;
@@ -163,9 +165,10 @@ describe('vault secret store', () => {
     });
 
     it('report an unknown outcome for a write that the server answered with an error', async () => {
+      await put();
       vault.mishap = ({ method }) => (method === 'POST' ? { status: 500 } : undefined);
-      expect(await fails(put())).to.be.instanceOf(SecretOutcomeUnknownFault);
-      expect(await fails(store.destroy(web, 1))).to.be.instanceOf(SecretOutcomeUnknownFault);
+      expect(await fails(put('next', 1))).to.be.instanceOf(SecretOutcomeUnknownFault);
+      expect(await fails(destroy(1))).to.be.instanceOf(SecretOutcomeUnknownFault);
     });
 
     it('report that nothing was changed when the connection fails or the server responds 429', async () => {

@@ -14,6 +14,7 @@ import {
   type NewVersion,
   type PromoteResult,
   type Reading,
+  type SecretPrecondition,
   type SecretStore,
   type SecretWriteResult,
   type StateReading,
@@ -42,7 +43,8 @@ const TENANT = '{tenant}';
  * The server's versions are our versions. While the current one is not the highest, its number is in the custom metadata
  * `mooring-current`, written before a pending version, so that a container never gets a version that was only staged. The
  * server has no compare-and-set for metadata: a write that races with a staging of the same credential may end up staged
- * too, never the other way round.
+ * too, never the other way round. It also compares nothing before it destroys: that the credential is the one that is meant
+ * is read just before.
  *
  * The platform's policy needs create, read and update on `data/*`, the same and delete on `metadata/*`, and update on
  * `destroy/*`.
@@ -84,7 +86,8 @@ export class VaultSecretStore implements SecretStore {
   async state(path: CredentialPath): Promise<StateReading> {
     const metadata = await this.#metadata(path);
     if (!('versions' in metadata)) return metadata;
-    return metadata.versions.last === 0 ? missing : { kind: 'found', state: toSecretState(metadata.versions) };
+    const { versions, uid } = metadata;
+    return versions.last === 0 ? missing : { kind: 'found', uid, state: toSecretState(versions) };
   }
 
   async write(path: CredentialPath, write: NewVersion): Promise<SecretWriteResult> {
@@ -101,15 +104,22 @@ export class VaultSecretStore implements SecretStore {
     }
   }
 
-  async promote(path: CredentialPath, version: number): Promise<PromoteResult> {
+  async promote(path: CredentialPath, version: number, { uid }: SecretPrecondition = {}): Promise<PromoteResult> {
     const metadata = await this.#metadata(path);
     if (!('versions' in metadata)) return metadata;
-    if (!metadata.versions.live.includes(version)) return missing;
+    if (!metadata.versions.live.includes(version) || !isMeant(metadata, uid)) return missing;
     const next = setCurrent(metadata.versions, version);
     return (await this.#pin(path, metadata, next.pin)) ?? { kind: 'promoted', state: toSecretState(next) };
   }
 
-  async destroy(path: CredentialPath, version: number): Promise<DestroyResult> {
+  async destroy(
+    path: CredentialPath,
+    version: number,
+    { uid }: SecretPrecondition & { readonly uid: string },
+  ): Promise<DestroyResult> {
+    const metadata = await this.#metadata(path);
+    if (!('versions' in metadata)) return metadata.kind === 'forbidden' ? metadata : destroyed;
+    if (!isMeant(metadata, uid)) return destroyed;
     const answer = await this.#ask(path, 'destroy', { method: 'POST', body: { versions: [version] } });
     if (answer.status === 403) return forbidden;
     await afterChange(this.#unpinHighest(path));
@@ -137,9 +147,11 @@ export class VaultSecretStore implements SecretStore {
   async #pinBeforeStaging(path: CredentialPath, write: NewVersion): Promise<SecretWriteResult | undefined> {
     const metadata = await this.#metadata(path);
     if ('kind' in metadata && metadata.kind === 'forbidden') return metadata;
-    const { versions, custom } = 'versions' in metadata ? metadata : { versions: noVersions, custom: {} };
+    const found = 'versions' in metadata ? metadata : { versions: noVersions, uid: '', custom: {} };
+    const { versions } = found;
+    if (!isMeant(found, write.uid)) return { kind: 'conflict', last: versions.last };
     if (versions.last !== write.after) return this.#settle(path, write, versions);
-    return this.#pin(path, { versions, custom }, toSecretState(versions).current ?? 0);
+    return this.#pin(path, found, toSecretState(versions).current ?? 0);
   }
 
   async #put(path: CredentialPath, write: NewVersion): Promise<SecretWriteResult> {
@@ -223,6 +235,11 @@ export class VaultSecretStore implements SecretStore {
     const fresh = await this.#session.replaceToken(token);
     return fresh ? this.#http.call({ ...request, token: fresh }) : answer;
   }
+}
+
+/** Whether a credential is the one that a change is about. */
+function isMeant({ uid }: KvMetadata, wanted: string | undefined): boolean {
+  return wanted === undefined || wanted === uid;
 }
 
 /** After a change, a failing follow-up must not be reported as "nothing was changed". */
