@@ -2,64 +2,15 @@ import { expect } from 'chai';
 
 import { keys } from '../../crds/keys/index.js';
 import type { Replica } from '../../crds/replica/index.js';
-import { seededRandom } from '../clock/index.js';
-import { DispatcherLab, replica, secretReplica, LAB_TENANT } from '../link/dispatcher-lab.testing.js';
-import { silentLogger } from '../log/index.js';
-import { Agent } from './agent.js';
-import { memoryDisk } from './disk.js';
-import {
-  EngineUnreachableFault,
-  type EngineOperation,
-  SimulatedEngine,
-  type SimulatedEngineOptions,
-} from './engine/index.js';
+import { replica, secretReplica, LAB_TENANT } from '../link/dispatcher-lab.testing.js';
+import { EngineUnreachableFault, type SimulatedEngineOptions } from './engine/index.js';
+import { NodeLab } from './node-lab.testing.js';
 
 const checked: Replica['template'] = {
   image: 'registry.test/web:1',
   secretsVersion: 0,
   healthCheck: { type: 'exec', command: ['true'] },
 };
-
-/** One node: an engine and a disk that outlive its agents, a link that can be cut. */
-class NodeLab extends DispatcherLab {
-  readonly engine: SimulatedEngine;
-  readonly disk = memoryDisk();
-  readonly wire = this.link();
-  failure: SimulatedEngineOptions['failure'] | undefined;
-  latencyMs: (operation: EngineOperation) => number = () => 0;
-  #agent: { readonly end: AbortController; readonly ended: Promise<void> } | undefined;
-
-  constructor(options: Partial<SimulatedEngineOptions> = {}) {
-    super();
-    this.engine = new SimulatedEngine({
-      clock: this.clock,
-      random: seededRandom(7),
-      failure: (operation, when) => this.failure?.(operation, when),
-      latencyMs: operation => this.latencyMs(operation),
-      ...options,
-    });
-  }
-
-  async startAgent(): Promise<void> {
-    const { clock, engine, disk, wire: link } = this;
-    const env = { clock, random: seededRandom(3), engine, link, disk, log: silentLogger };
-    const end = new AbortController();
-    const ended = new Agent(env, { name: 'n1', version: 'test', joinToken: 'join' }).run(end.signal);
-    this.#agent = { end, ended };
-    await this.clock.pass(100);
-  }
-
-  async stopAgent(): Promise<void> {
-    this.#agent?.end.abort();
-    await this.clock.pass(10_000);
-    await this.#agent?.ended;
-  }
-
-  /** Name and state of every container. */
-  get running(): readonly string[] {
-    return this.engine.containers.map(({ name, state }) => `${name} ${state}`).toSorted();
-  }
-}
 
 describe('agent', () => {
   let lab: NodeLab;

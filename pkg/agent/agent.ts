@@ -10,7 +10,7 @@ import { LogStreamer } from './log-streamer.js';
 import { Membership } from './membership.js';
 import { Outbox } from './outbox.js';
 import { ReplicaWorker } from './replica-worker.js';
-import { RestartHistory } from './restart-history.js';
+import { StartHistory } from './start-history.js';
 
 const EVERYTHING = 'everything';
 const STOP_GRACE_MS = 5_000;
@@ -83,7 +83,7 @@ export class Agent {
       reports => this.#membership.authorised(() => link.report({ reports })),
       signal,
     );
-    const history = await RestartHistory.load(clock, disk);
+    const history = await StartHistory.load(clock, disk);
     const dial = new Redial(clock, signal);
     const worker = new ReplicaWorker(this.#env, this.#options, {
       node,

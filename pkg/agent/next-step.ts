@@ -9,6 +9,7 @@ import {
   ImagePullFault,
   NameConflictFault,
 } from './engine/index.js';
+import { normaliseMessage } from './normalise-message.js';
 
 /** Everything that the next step of one replica depends on. */
 export interface NextStepInput {
@@ -17,7 +18,7 @@ export interface NextStepInput {
   readonly container: ContainerStatus | undefined;
   /** The engine reported that the image is not present. */
   readonly imageMissing: boolean;
-  /** How long an exited container must still wait before its restart. */
+  /** How long the slot must still wait before its next start. */
   readonly backoffMs: number;
 }
 
@@ -42,10 +43,10 @@ export function decideNextStep({ wanted, container, imageMissing, backoffMs }: N
       if (!container) return { kind: 'gone' };
       return { kind: container.state === 'running' ? 'stop' : 'remove' };
     case 'run':
+      if (container?.state === 'running') return { kind: 'settled' };
+      if (backoffMs > 0) return { kind: 'backoff', ms: backoffMs };
       if (!container) return { kind: imageMissing ? 'pull' : 'create' };
-      if (container.state === 'created') return { kind: 'start' };
-      if (container.state === 'running') return { kind: 'settled' };
-      return backoffMs > 0 ? { kind: 'backoff', ms: backoffMs } : { kind: 'restart' };
+      return { kind: container.state === 'created' ? 'start' : 'restart' };
   }
 }
 
@@ -53,8 +54,6 @@ export function decideNextStep({ wanted, container, imageMissing, backoffMs }: N
 export class MissingTicketFault extends Fault {
   readonly retriable = true;
 }
-
-const MESSAGE_MAX = 300;
 
 /** Rejection codes that mean: the secrets of the replica are not available now. */
 const SECRETS: ReadonlySet<string> = new Set(['secrets_unresolved', 'secret_store_unavailable']);
@@ -75,7 +74,7 @@ export function toStepFailure(step: ReplicaStep['kind'], error: Error): StepFail
   if (error instanceof LinkRefusedFault) {
     return SECRETS.has(error.code) ? { reason: error.code, message: SECRETS_MESSAGE } : undefined;
   }
-  return { reason: toReason(step, error), message: error.message.slice(0, MESSAGE_MAX) };
+  return { reason: toReason(step, error), message: normaliseMessage(error.message) };
 }
 
 function toReason(step: ReplicaStep['kind'], error: Error): string {

@@ -12,16 +12,18 @@ import type { ContainerView } from './container-view.js';
 import { EngineRefusedFault, ImageMissingFault } from './engine/index.js';
 import { decideNextStep, MissingTicketFault, type ReplicaStep, toStepFailure } from './next-step.js';
 import type { Outbox } from './outbox.js';
-import type { RestartHistory } from './restart-history.js';
+import type { SlotTemplate, StartHistory } from './start-history.js';
 
 const SLOW_STEP_MS = 300;
+/** After a failure, a step is reported only when it takes this long: reports must not alternate with each attempt. */
+const SLOW_RETRY_MS = 5_000;
 const STEPS_MAX = 12;
 
 export interface WorkerParts {
   readonly node: NodeIdentity;
   readonly assignments: Assignments;
   readonly view: ContainerView;
-  readonly history: RestartHistory;
+  readonly history: StartHistory;
   readonly outbox: Outbox;
   readonly requestSecrets: (request: EnvironmentRequest) => Promise<ReadonlyMap<string, Secret>>;
   /** Restarts the assignment stream: its snapshot carries fresh tickets. */
@@ -56,8 +58,9 @@ export class ReplicaWorker {
     let imageMissing = false;
     for (let steps = 0; steps < STEPS_MAX; steps++) {
       const container = view.get(uid);
-      if (container) history.observe(uid, container);
-      const backoffMs = history.backoffMs(uid);
+      if (container) history.observe(uid, container.owner, container);
+      const slot = this.#findSlot(uid);
+      const backoffMs = slot ? history.backoffMs(slot) : 0;
       const step = decideNextStep({
         wanted: assignments.wanted(uid, container?.owner),
         container,
@@ -69,7 +72,7 @@ export class ReplicaWorker {
         if (next) return next;
         imageMissing = false;
       } catch (thrown) {
-        if (!(thrown instanceof ImageMissingFault)) throw this.#onFailure(uid, step, asError(thrown));
+        if (!(thrown instanceof ImageMissingFault)) return this.#onFailure(uid, step, asError(thrown));
         imageMissing = true;
       }
     }
@@ -85,8 +88,8 @@ export class ReplicaWorker {
         this.#reportStatus(uid);
         return done;
       case 'backoff':
-        this.#reportStatus(uid);
-        return again(step.ms, 'the container waits for its restart back-off');
+        this.#reportBackoff(uid);
+        return again(step.ms, 'the slot waits for its start back-off');
       case 'refuse':
         this.#report(uid, 'failed', {
           reason: 'assignment_outdated',
@@ -133,7 +136,7 @@ export class ReplicaWorker {
       return;
     }
     const { id = '' } = view.get(uid) ?? {};
-    if (step === 'restart') await history.countRestart(uid);
+    if (step === 'restart') await history.countRestart(uid, replica);
     try {
       await this.#reportIfSlow(uid, 'creating', () => engine.start(id));
     } catch (thrown) {
@@ -153,14 +156,15 @@ export class ReplicaWorker {
    * ticket and requests a fresh one.
    */
   async #fetchSecrets({ uid, generation, template }: Replica): Promise<ReadonlyMap<string, Secret>> {
-    const { assignments, requestSecrets, requestTickets } = this.#parts;
+    const { assignments, outbox, requestSecrets, requestTickets } = this.#parts;
     const { image, secrets = [] } = template;
     if (secrets.length === 0) return new Map();
     if (!(await this.#env.engine.hasImage(image))) throw new ImageMissingFault(image);
     const ticket = assignments.takeTicket(uid);
     if (ticket !== undefined) return requestSecrets({ replica: uid, generation, ticket });
     requestTickets();
-    this.#report(uid, 'creating', {}); // the control plane issues a new ticket only while no container is reported
+    // The control plane issues a new ticket only while no container is reported.
+    if (outbox.latest(uid)?.containerId !== undefined) this.#report(uid, 'creating', {});
     throw new MissingTicketFault('no delivery ticket for the secrets of this replica; a fresh one was requested');
   }
 
@@ -185,7 +189,7 @@ export class ReplicaWorker {
 
   async #onGone(uid: string): Promise<ReconcileResult> {
     const { assignments, view, history, outbox } = this.#parts;
-    await history.forget(uid);
+    await history.forget(uid, this.#findSlot(uid));
     this.#report(uid, 'removed', {});
     if (assignments.get(uid)) return done; // the assignment stays until the control plane has read the report
     outbox.forget(uid);
@@ -195,7 +199,10 @@ export class ReplicaWorker {
 
   /** Reports the state of a slow step; a fast one is not worth a write. */
   async #reportIfSlow<T>(uid: string, state: ContainerState, act: () => Promise<T>): Promise<T> {
-    const cancel = this.#env.clock.after(SLOW_STEP_MS, () => this.#report(uid, state, {}));
+    const slot = this.#findSlot(uid);
+    const isRetry = slot !== undefined && this.#parts.history.failures(slot) > 0;
+    const slowMs = isRetry ? SLOW_RETRY_MS : SLOW_STEP_MS;
+    const cancel = this.#env.clock.after(slowMs, () => this.#report(uid, state, {}));
     try {
       return await act();
     } finally {
@@ -203,29 +210,51 @@ export class ReplicaWorker {
     }
   }
 
+  /** A replica of which nothing was reported yet may wait because of the one that had its slot before. */
+  #reportBackoff(uid: string): void {
+    if (this.#parts.view.get(uid)) return this.#reportStatus(uid);
+    if (this.#parts.outbox.latest(uid)) return;
+    this.#report(uid, 'failed', {
+      reason: 'start_backoff',
+      message: 'earlier starts from this template failed in this slot; the next attempt follows within a minute',
+    });
+  }
+
   #reportStatus(uid: string): void {
     const { view, history } = this.#parts;
     const container = view.get(uid);
     if (!container) return;
 
-    const { id: containerId, state, health, exitCode } = container;
+    const { id: containerId, owner, state, health, exitCode } = container;
     if (state === 'running') return this.#report(uid, 'running', { containerId, health });
     const restarts = history.restarts(uid);
     this.#report(uid, 'exited', {
       containerId,
       ...(exitCode === undefined ? {} : { exitCode }),
-      reason: history.isCrashLooping(uid) ? 'crash_loop' : 'container_exited',
+      reason: history.isCrashLooping(owner) ? 'crash_loop' : 'container_exited',
       message: `exited with code ${exitCode} after ${restarts} ${restarts === 1 ? 'restart' : 'restarts'}; waiting before the next restart`,
     });
   }
 
-  #onFailure(uid: string, step: ReplicaStep, error: Error): Error {
-    this.#parts.view.markUncertain(uid);
+  /** Returns how long the slot must wait, or throws to be retried when it is not the start that failed. */
+  async #onFailure(uid: string, step: ReplicaStep, error: Error): Promise<ReconcileResult> {
+    const { view, history } = this.#parts;
+    view.markUncertain(uid);
     const failure = toStepFailure(step.kind, error);
     const code = failure?.reason ?? error.name;
     this.#env.log.warn('container step failed, retrying', { replica: uid, because: step.kind, code, error });
     if (failure) this.#report(uid, 'failed', failure);
-    return error;
+    const slot = this.#findSlot(uid);
+    if (!failure || !slot || !isStart(step.kind)) throw error;
+
+    if (step.kind !== 'restart') await history.countFailure(slot); // a restart was counted before it happened
+    return again(history.backoffMs(slot), code);
+  }
+
+  /** The slot of a replica, from its assignment or its container. */
+  #findSlot(uid: string): SlotTemplate | undefined {
+    const { assignments, view } = this.#parts;
+    return assignments.get(uid) ?? view.get(uid)?.owner;
   }
 
   #report(uid: string, state: ContainerState, details: ReportDetails): void {
@@ -245,4 +274,9 @@ export class ReplicaWorker {
       at: new Date(this.#env.clock.now()).toISOString(),
     });
   }
+}
+
+/** Whether the step brings a container up. */
+function isStart(step: ReplicaStep['kind']): boolean {
+  return step === 'pull' || step === 'create' || step === 'start' || step === 'restart';
 }

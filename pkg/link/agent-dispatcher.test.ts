@@ -103,6 +103,35 @@ describe('AgentDispatcher', () => {
       expect(lab.report('rep_1')?.health).to.equal('healthy');
     });
 
+    it('bounds what one node can write, and takes the latest report in the end', async () => {
+      await lab.assign(replica());
+      const first = await lab.store.revision();
+      let refused = 0;
+      for (let at = 1; at <= 3_000; at++) {
+        const { accepted } = await lab.dispatcher.report(LAB_NODE, { reports: [report({ restarts: at })] });
+        if (!accepted) refused++;
+        await lab.clock.pass(100);
+      }
+      // 300 s at 10 a second: a burst, then a few a second
+      expect((await lab.store.revision()) - first).to.be.within(500, 1_000);
+      expect(refused).to.be.within(2_000, 2_500);
+
+      await lab.clock.pass(1_000);
+      const last = { reports: [report({ restarts: 3_001 })] };
+      expect(await lab.dispatcher.report(LAB_NODE, last)).to.deep.equal({ accepted: true });
+      await lab.clock.pass(0);
+      expect(await lab.dispatcher.report(LAB_NODE, last), 'a repetition costs nothing').to.deep.equal({
+        accepted: true,
+      });
+    });
+
+    it('takes a batch that is larger than the budget of its node', async () => {
+      const many = Array.from({ length: 300 }, (_, slot) => replica({ uid: `rep_${slot}`, slot }));
+      for (const each of many) await lab.assign(each);
+      const reports = many.map(({ uid, slot }) => report({ replica: uid, slot }));
+      expect(await lab.dispatcher.report(LAB_NODE, { reports })).to.deep.equal({ accepted: true });
+    });
+
     const foreign: ReadonlyArray<{ name: string; other: Partial<Report> }> = [
       { name: 'of a replica of another node', other: { replica: 'rep_elsewhere', slot: 1 } },
       { name: 'of a replica of another tenant', other: { replica: 'rep_foreign' } },

@@ -4,20 +4,23 @@ import { deliverEnvironment, type EnvironmentResult } from './deliver-environmen
 import type { DispatcherEnv } from './dispatcher-env.js';
 import { recordAdvertisement, renewPresence } from './heartbeat.js';
 import type { AssignmentLine, Heartbeat, HeartbeatReply, NodeIdentity, ReportBatch } from './agent-link.js';
+import { ReportBudget } from './report-budget.js';
 import { type ReportIntake, storeReports } from './report-intake.js';
 
 /**
  * The control plane's end of the link: every request of an agent, for a node whose token has been verified.
  *
- * Its only state is the open streams, so any server can serve any agent at any time.
+ * Its only state is the open streams and each node's budget of writes, so any server can serve any agent at any time.
  */
 export class AgentDispatcher {
   readonly #env: DispatcherEnv;
   readonly #streams: AssignmentFeed;
+  readonly #budget: ReportBudget;
 
   constructor(env: DispatcherEnv) {
     this.#env = env;
     this.#streams = new AssignmentFeed(env);
+    this.#budget = new ReportBudget(env.clock);
   }
 
   /**
@@ -32,7 +35,7 @@ export class AgentDispatcher {
 
   /** Stores the reports that changed, or refuses the whole batch. `log` is the request's logger. */
   report(node: NodeIdentity, batch: ReportBatch, log = this.#env.log): Promise<ReportIntake> {
-    return storeReports({ ...this.#env, log }, node, batch.reports);
+    return storeReports({ ...this.#env, log }, node, batch.reports, this.#budget);
   }
 
   /** Sends a snapshot at least as new as this call, then every change. Returns the function that ends the stream. */

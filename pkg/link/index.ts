@@ -23,4 +23,5 @@ export { defineDispatcherIndexes } from './dispatcher-env.js';
 export { toLabelsChangedEvent } from './heartbeat.js';
 export { HttpLink } from './http-link.js';
 export { LocalLink } from './local-link.js';
+export { REPLICA_ALLOWANCE, ReportBudget } from './report-budget.js';
 export { Tickets } from './tickets.js';

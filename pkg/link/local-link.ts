@@ -77,7 +77,8 @@ export class LocalLink implements AgentLink {
 
   async report(batch: ReportBatch): Promise<void> {
     const intake = await this.#dispatcher.report(this.#node(), batch);
-    if (!intake.accepted) throw new LinkRefusedFault(403, 'auth_forbidden');
+    if (intake.accepted) return;
+    throw 'waitMs' in intake ? new LinkRefusedFault(429, 'rate_limited') : new LinkRefusedFault(403, 'auth_forbidden');
   }
 
   async environment(request: EnvironmentRequest): Promise<ReadonlyMap<string, Secret>> {

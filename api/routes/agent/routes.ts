@@ -69,8 +69,11 @@ async function receiveReports(env: AgentRoutesEnv, call: ApiCall): Promise<Route
     checked.value,
     env.log.with({ requestId: call.requestId }),
   );
-  if (!intake.accepted) return rejectRequest('report_not_own', 'reports', intake.replica);
-  return replyJson(200, {});
+  if (intake.accepted) return replyJson(200, {});
+  if (!('waitMs' in intake)) return rejectRequest('report_not_own', 'reports', intake.replica);
+  const { perSecond, waitMs } = intake;
+  const rejection = reject('rate_limited', 'reports', '', { perSecond });
+  return new RequestRejection(rejection, { 'retry-after': String(Math.ceil(waitMs / 1000)) });
 }
 
 /** The only answer that contains secret values. */

@@ -1,0 +1,99 @@
+import { expect } from 'chai';
+
+import { ManualClock } from '../clock/manual-clock.testing.js';
+import { memoryDisk } from './disk.js';
+import { StartHistory } from './start-history.js';
+
+describe('StartHistory', () => {
+  const clock = new ManualClock();
+  const slot = { deploymentUid: 'dep_1', slot: 0, templateHash: 'h' };
+
+  /** Ends and restarts a container that runs for `ranMs` each time, and answers the rests it had to take. */
+  const rests = async (history: StartHistory, ranMs: number, times: number): Promise<number[]> => {
+    const taken: number[] = [];
+    for (let turn = 0; turn < times; turn++) {
+      history.observe('a', slot, { state: 'running', health: 'none' });
+      await clock.pass(ranMs);
+      history.observe('a', slot, { state: 'exited', health: 'none' });
+      taken.push(history.backoffMs(slot));
+      await clock.pass(history.backoffMs(slot));
+      await history.countRestart('a', slot);
+    }
+    return taken;
+  };
+
+  it('has no back-off at first, then doubles it up to a minute', async () => {
+    const history = await StartHistory.load(clock, memoryDisk());
+
+    expect(await rests(history, 10, 9)).to.deep.equal([0, 1, 2, 4, 8, 16, 32, 60, 60].map(seconds => seconds * 1000));
+    expect(history.isCrashLooping(slot)).to.equal(true);
+  });
+
+  it('has no back-off for a container that ran for a minute', async () => {
+    const history = await StartHistory.load(clock, memoryDisk());
+
+    expect(await rests(history, 61_000, 4)).to.deep.equal([0, 0, 0, 0]);
+    expect(history.isCrashLooping(slot)).to.equal(false);
+    expect(history.restarts('a')).to.equal(4);
+  });
+
+  it('survives a restart of the agent, and is deleted with the replica', async () => {
+    const disk = memoryDisk();
+    const history = await StartHistory.load(clock, disk);
+    await rests(history, 10, 3);
+    const later = await StartHistory.load(clock, disk);
+    expect(later.restarts('a')).to.equal(3);
+
+    await later.forget('a', slot);
+    expect((await StartHistory.load(clock, disk)).restarts('a')).to.equal(0);
+  });
+
+  it('reads the counts that earlier versions wrote', async () => {
+    const disk = memoryDisk();
+    await disk.write('restarts.json', JSON.stringify({ a: { restarts: 3, quick: 1 } }));
+    expect((await StartHistory.load(clock, disk)).restarts('a')).to.equal(3);
+  });
+
+  it('keeps the back-off of a container that runs for a minute without being healthy', async () => {
+    const history = await StartHistory.load(clock, memoryDisk());
+    await history.countFailure(slot);
+    for (const health of ['starting', 'unhealthy'] as const) {
+      history.observe('a', slot, { state: 'running', health });
+      await clock.pass(61_000);
+    }
+    history.observe('a', slot, { state: 'running', health: 'healthy' });
+    expect(history.failures(slot)).to.equal(1);
+    await clock.pass(61_000);
+    history.observe('a', slot, { state: 'running', health: 'healthy' });
+    expect(history.failures(slot)).to.equal(0);
+  });
+
+  it('keeps a bounded number of slots, and each for a bounded time', async () => {
+    const history = await StartHistory.load(clock, memoryDisk());
+    for (let at = 0; at < 2_100; at++) await history.countFailure({ ...slot, slot: at });
+    expect([0, 99, 100, 2_099].map(at => history.failures({ ...slot, slot: at }))).to.deep.equal([0, 0, 1, 1]);
+    await clock.pass(601_000);
+    await history.countFailure(slot);
+    expect(history.failures({ ...slot, slot: 2_099 })).to.equal(0);
+  });
+
+  it('writes counts in the order in which they came about', async () => {
+    const written: string[] = [];
+    let first = true;
+    const disk = {
+      read: () => Promise.resolve(undefined),
+      async write(_: string, text: string) {
+        if (first) {
+          first = false;
+          await new Promise(resolve => setImmediate(resolve));
+        }
+        written.push(text);
+      },
+    };
+    const history = await StartHistory.load(clock, disk);
+    await Promise.all([history.countRestart('a', slot), history.countRestart('a', slot)]);
+
+    expect(JSON.parse(written.at(-1)!)).to.deep.equal({ restarts: { a: 2 }, slots: { 'dep_1/0/h': 2 } });
+    expect(written).to.have.length(2);
+  });
+});
