@@ -50,6 +50,13 @@ export const suites: readonly Suite[] = [
     sideBySide: true,
     first: ['e2e/cluster/faults.test.ts'],
   },
+  {
+    name: 'security',
+    has: path => path.startsWith('e2e/security/'),
+    timeoutMs: 180_000,
+    needs: 'etcd',
+    sideBySide: true,
+  },
   { name: 'simulation', has: path => path.startsWith('e2e/simulation/'), timeoutMs: 600_000, computes: true },
   {
     name: 'e2e',
