@@ -15,7 +15,7 @@ export const floors: readonly (readonly string[])[] = [
   ['crds/kinds'],
   ['crds/keys', 'crds/schemas'],
   ['pkg/fault', 'pkg/clock', 'pkg/version'],
-  ['pkg/ndjson', 'pkg/failpoint'],
+  ['pkg/ndjson', 'pkg/failpoint', 'pkg/certificates'],
   ['pkg/log', 'pkg/config', 'pkg/metrics'],
   ['pkg/store', 'pkg/json', 'pkg/registry', 'pkg/auth'],
   ['pkg/events', 'pkg/placement', 'pkg/secrets'],

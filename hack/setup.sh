@@ -66,7 +66,7 @@ LIST
       ;;
   esac
   case $1 in
-    test) printf "openssl openssl\netcdctl etcd-client\nip iproute2\n" ;;
+    test) printf "etcdctl etcd-client\nip iproute2\n" ;;
     bench) echo wrk wrk ;;
   esac
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 
 import { freePort } from '../../dev/processes/index.js';
-import { type CertificateFiles, TestAuthority } from './certificates.js';
+import { type CertificateFiles, CertificateFolder } from '../../pkg/certificates/index.js';
 import { EtcdMember } from './etcd-member.js';
 import { Gateway, type MemberStatus, type RawEvent } from './gateway.js';
 import { LoopbackNetwork, type MemberNetwork, NamespaceNetwork, whyNoNamespaces } from './network.js';
@@ -48,9 +48,9 @@ export class EtcdCluster {
     this.network = network;
     this.#options = options;
     process.once('exit', this.#removeFolder);
-    const authority = new TestAuthority(folder);
-    this.#server = authority.issue('etcd', network.addresses);
-    this.certificates = authority.issue('mooring', []);
+    const authority = new CertificateFolder({ folder, authorityName: 'test authority', now: Date.now });
+    this.#server = authority.ensure('etcd', ['127.0.0.1', 'localhost', ...network.addresses], ['server', 'client']);
+    this.certificates = authority.ensure('mooring', [], ['client']);
     this.gateway = new Gateway(this.certificates);
     this.#members = network.addresses.map((address, number) => {
       const [clientPort, peerPort] = [ports[2 * number]!, ports[2 * number + 1]!];

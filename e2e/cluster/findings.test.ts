@@ -6,6 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
 
 import { TcpProxy } from '../../dev/processes/index.js';
+import { CertificateFolder, readCertificates } from '../../pkg/certificates/index.js';
 import { systemClock, systemRandom } from '../../pkg/clock/index.js';
 import { silentLogger } from '../../pkg/log/index.js';
 import {
@@ -18,7 +19,6 @@ import {
   remove,
   StoreUnavailableFault,
 } from '../../pkg/store/index.js';
-import { readCertificates, TestAuthority } from './certificates.js';
 import { EtcdCluster, TEST_ETCD_ARGUMENTS, pollUntil } from './etcd-cluster.js';
 import { whyNoNamespaces } from './network.js';
 import { openTail, type Tail } from './tail.js';
@@ -150,7 +150,8 @@ describe('what breaking three etcd members has found', function () {
   it('reads certificate files again when they were replaced', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'mooring-rotation-'));
     endings.push(async () => rmSync(folder, { recursive: true, force: true }));
-    const stranger = new TestAuthority(folder).issue('stranger', []);
+    const authority = new CertificateFolder({ folder, authorityName: 'another authority', now: Date.now });
+    const stranger = authority.ensure('stranger', [], ['client']);
     const [certFile, keyFile] = [join(folder, 'current.pem'), join(folder, 'current.key')];
     copyFileSync(stranger.cert, certFile);
     copyFileSync(stranger.key, keyFile);

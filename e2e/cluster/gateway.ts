@@ -1,6 +1,6 @@
 import { Agent, request } from 'node:https';
 
-import { type CertificateFiles, readCertificates } from './certificates.js';
+import { type CertificateFiles, readCertificates } from '../../pkg/certificates/index.js';
 
 /** What a member says of itself. */
 export interface MemberStatus {

@@ -1,4 +1,5 @@
 import { keys } from '../../crds/keys/index.js';
+import { type CertificateFiles, readCertificates } from '../../pkg/certificates/index.js';
 import { seededRandom, sleep, systemClock, systemRandom } from '../../pkg/clock/index.js';
 import { createLogger, type Logger, silentLogger } from '../../pkg/log/index.js';
 import {
@@ -14,7 +15,6 @@ import {
   type WatchHandler,
 } from '../../pkg/store/index.js';
 import type { HistoryRecord, KeyWrite, WriteOutcome } from '../history/index.js';
-import { type CertificateFiles, readCertificates } from './certificates.js';
 
 export interface RecordingClientOptions {
   readonly name: string;

@@ -6,14 +6,14 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 
 import { demoImage, RegistryProcess } from '../../dev/processes/index.js';
+import type { CertificateFiles } from '../certificates/index.js';
 import type { CredentialLookup, RegistryCredentials } from './challenge.js';
 import type { ImageCheck } from './image-check.js';
 import type { RegistrySettings } from './policy.js';
 import {
   byteServer,
-  type Certificates,
   checkerOf,
-  makeCertificates,
+  issueRegistryCertificate,
   REGISTRY_CREDENTIAL,
   REGISTRY_TENANT,
   ScriptedRegistry,
@@ -31,7 +31,7 @@ const unreachable = (reason: string) => ({ outcome: 'unreachable', reason });
 
 describe('image checker on Debian’s registry', () => {
   let folder: string;
-  let certificates: Certificates;
+  let certificates: CertificateFiles;
   let digest: string;
   const running: RegistryProcess[] = [];
   const tokens = new ScriptedRegistry();
@@ -43,12 +43,12 @@ describe('image checker on Debian’s registry', () => {
     return registry;
   };
   const htpasswd = () => ({ htpasswd: { realm: 'lab', path: join(folder, 'users') } });
-  const tls = () => ({ certificate: certificates.certificate, key: certificates.key });
+  const tls = () => ({ certificate: certificates.cert, key: certificates.key });
 
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'moor-'));
     await writeFile(join(folder, 'users'), USERS);
-    certificates = makeCertificates(folder);
+    certificates = issueRegistryCertificate(folder);
     await tokens.start();
     const open = await start();
     await demoImage(open.address);

@@ -1,10 +1,8 @@
-import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Server as TcpServer, type Socket } from 'node:net';
-import { join } from 'node:path';
 
+import { type CertificateFiles, CertificateFolder } from '../certificates/index.js';
 import { type Clock, systemClock } from '../clock/index.js';
 import type { CredentialLookup, RegistryCredentials } from './challenge.js';
 import { ImageChecker } from './image-checker.js';
@@ -153,25 +151,8 @@ export function words(text: string): readonly string[] {
   return text.trim().split(/\s+/);
 }
 
-/** Files of a certificate authority, and of a certificate that it has signed for loopback. */
-export interface Certificates {
-  readonly ca: string;
-  readonly certificate: string;
-  readonly key: string;
-}
-
-const NEW_KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
-
-/** Makes them with openssl, for `127.0.0.1` and `registry.test`, for a day. */
-export function makeCertificates(folder: string): Certificates {
-  const file = (name: string) => join(folder, name);
-  const openssl = (...words: readonly string[]) => execFileSync('openssl', words, { stdio: 'pipe' });
-  const [ca, caKey, certificate, key] = ['ca.crt', 'ca.key', 'leaf.crt', 'leaf.key'].map(file) as string[];
-  const authority = ['-x509', '-days', '1', '-subj', '/CN=lab authority'];
-  openssl('req', ...authority, ...NEW_KEY, '-keyout', caKey!, '-out', ca!);
-  openssl('req', '-new', '-subj', '/CN=lab registry', ...NEW_KEY, '-keyout', key!, '-out', file('leaf.csr'));
-  writeFileSync(file('leaf.ext'), 'subjectAltName=IP:127.0.0.1,DNS:registry.test\n');
-  const signing = ['-CA', ca!, '-CAkey', caKey!, '-CAcreateserial', '-days', '1', '-extfile', file('leaf.ext')];
-  openssl('x509', '-req', '-in', file('leaf.csr'), ...signing, '-out', certificate!);
-  return { ca: ca!, certificate: certificate!, key: key! };
+/** An authority, and a certificate of it for `127.0.0.1` and `registry.test`. */
+export function issueRegistryCertificate(folder: string): CertificateFiles {
+  const authority = new CertificateFolder({ folder, authorityName: 'lab authority', now: Date.now });
+  return authority.ensure('lab-registry', ['127.0.0.1', 'registry.test'], ['server']);
 }

@@ -2,7 +2,8 @@ import { randomUUID, sign, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { RequestListener } from 'node:http';
 
-import { answer, type Certificates, REGISTRY_CREDENTIAL } from './registry-lab.testing.js';
+import type { CertificateFiles } from '../certificates/index.js';
+import { answer, REGISTRY_CREDENTIAL } from './registry-lab.testing.js';
 
 /** What the registry and the token server call themselves. */
 export const SERVICE = 'lab registry';
@@ -11,7 +12,7 @@ export const ISSUER = 'lab tokens';
 const BASIC = `Basic ${Buffer.from(`${REGISTRY_CREDENTIAL.username}:${REGISTRY_CREDENTIAL.password}`).toString('base64')}`;
 
 /** A token server: strangers may pull what is `public/…`, the robot may pull everything. */
-export function tokenServer(certificates: Certificates): RequestListener {
+export function tokenServer(certificates: CertificateFiles): RequestListener {
   return ({ url = '', headers }, response) => {
     const { authorization } = headers;
     if (authorization !== undefined && authorization !== BASIC) return answer(response, 401);
@@ -23,8 +24,8 @@ export function tokenServer(certificates: Certificates): RequestListener {
 }
 
 /** A JWT that Debian's registry takes: signed with a key whose certificate is in its bundle. */
-function tokenFor({ certificate, key }: Certificates, access: readonly unknown[]): string {
-  const x5c = [new X509Certificate(readFileSync(certificate)).raw.toString('base64')];
+function tokenFor({ cert, key }: CertificateFiles, access: readonly unknown[]): string {
+  const x5c = [new X509Certificate(readFileSync(cert)).raw.toString('base64')];
   const now = Math.floor(Date.now() / 1000);
   const life = { iat: now, nbf: now - 10, exp: now + 60, jti: randomUUID() };
   const claims = { iss: ISSUER, sub: 'lab', aud: SERVICE, ...life, access };

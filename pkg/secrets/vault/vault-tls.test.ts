@@ -1,10 +1,10 @@
-import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { expect } from 'chai';
 
+import { CertificateFolder } from '../../certificates/index.js';
 import { systemClock } from '../../clock/index.js';
 import { toCredentialPath } from '../credential-path.js';
 import { toSecretDocument } from '../document.js';
@@ -18,17 +18,13 @@ const web = toCredentialPath('a2d1b2a0-0000-4000-8000-000000000001', 'deployment
 describe('vault secret store over TLS', () => {
   let folder: string;
   let vault: FakeVault;
-  let certificate: string;
+  let authority: string;
   before(async () => {
     folder = mkdtempSync(join(tmpdir(), 'mooring-vault-tls-'));
-    const [keyFile, certFile] = [join(folder, 'key'), join(folder, 'cert')];
-    const names = ['-subj', '/CN=vault', '-addext', 'subjectAltName=IP:127.0.0.1', '-days', '2'];
-    const made = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
-    execFileSync('openssl', ['req', '-x509', ...made, ...names, '-keyout', keyFile, '-out', certFile], {
-      stdio: 'ignore',
-    });
-    certificate = readFileSync(certFile, 'utf8');
-    vault = await FakeVault.start({ key: readFileSync(keyFile, 'utf8'), cert: certificate });
+    const issued = new CertificateFolder({ folder, authorityName: 'ca', now: Date.now });
+    const { ca, cert, key } = issued.ensure('vault', ['127.0.0.1'], ['server']);
+    authority = readFileSync(ca, 'utf8');
+    vault = await FakeVault.start({ key: readFileSync(key, 'utf8'), cert: readFileSync(cert, 'utf8') });
   });
   after(async () => {
     await vault.stop();
@@ -45,7 +41,7 @@ describe('vault secret store over TLS', () => {
     });
 
   it('reads and writes when the certificate authority is trusted', async () => {
-    const store = open(certificate);
+    const store = open(authority);
     expect(await store.write(web, { document: toSecretDocument({ a: '1' }), after: 0, as: 'current' })).to.include({
       kind: 'written',
     });
