@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, s
 import { dirname, join } from 'node:path';
 
 import type { DevelopmentAccess } from '../api/index.js';
+import type { Settings } from '../pkg/config/index.js';
 import type { ProcessIdentity } from './os-process.js';
 
 const LOG_LIMIT_BYTES = 10 * 1024 * 1024;
@@ -105,6 +106,12 @@ export class Home {
     read: () => readJson<Development>(this.path('dev.json')),
     write: (development: Development) => writeJson(this.path('dev.json'), development),
     remove: () => removeFile(this.path('dev.json')),
+  };
+
+  /** Settings of the server and of the controllers, for `--config`: `moor admin` takes them too. */
+  readonly settings = {
+    read: () => readJson<Partial<Settings>>(this.path('settings.json')),
+    write: (settings: Partial<Settings>) => writeJson(this.path('settings.json'), settings),
   };
 
   readonly supervisor = {

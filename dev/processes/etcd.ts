@@ -3,7 +3,11 @@ import { once } from 'node:events';
 import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 
+import { Agent, request } from 'undici';
+
+import { type CertificateFiles, CertificateFolder, readCertificates } from '../../pkg/certificates/index.js';
 import { type Clock, sleep, systemClock } from '../../pkg/clock/index.js';
+import type { Settings } from '../../pkg/config/index.js';
 import { ProcessStartFault } from './faults.js';
 import { freePort } from './free-port.js';
 import { ownsPort } from './port-owner.js';
@@ -20,11 +24,24 @@ export interface EtcdOptions {
   /** Default: a free one. It stays the same over restarts. */
   readonly clientPort?: number;
   readonly peerPort?: number;
+  /**
+   * Folder of an authority for this etcd alone: whoever holds a client certificate of it may read and write everything.
+   * The folder and what is in it are created where missing. Without it, etcd lets everybody in.
+   */
+  readonly certificates?: string;
   readonly program?: string;
   readonly arguments?: readonly string[];
   /** Lets etcd outlive this process. */
   readonly detached?: boolean;
   readonly clock?: Clock;
+}
+
+/** How a process reaches etcd. */
+export type EtcdAccess = Pick<Settings, 'etcdEndpoints' | 'etcdCaFile' | 'etcdCertFile' | 'etcdKeyFile'>;
+
+interface EtcdCertificates {
+  readonly server: CertificateFiles;
+  readonly client: CertificateFiles;
 }
 
 /** One etcd member on loopback, run by us. */
@@ -34,6 +51,7 @@ export class EtcdProcess {
   #clientPort: number;
   #peerPort: number;
   #child: ChildProcess | undefined;
+  #certificates: EtcdCertificates | undefined;
 
   private constructor(options: EtcdOptions) {
     this.#options = options;
@@ -50,7 +68,13 @@ export class EtcdProcess {
   }
 
   get endpoint(): string {
-    return `http://127.0.0.1:${this.#clientPort}`;
+    return `${this.#scheme}://127.0.0.1:${this.#clientPort}`;
+  }
+
+  /** The settings of a process that uses it. */
+  get access(): EtcdAccess {
+    const { ca = '', cert = '', key = '' } = this.#certificates?.client ?? {};
+    return { etcdEndpoints: [this.endpoint], etcdCaFile: ca, etcdCertFile: cert, etcdKeyFile: key };
   }
 
   get port(): number {
@@ -113,6 +137,7 @@ export class EtcdProcess {
 
   async #launch(): Promise<void> {
     const { program = 'etcd', detached = false } = this.#options;
+    this.#certificates = this.#renewCertificates();
     mkdirSync(dirname(this.logFile), { recursive: true });
     const log = openSync(this.logFile, 'a');
     const child = spawn(program, this.#arguments(), {
@@ -137,17 +162,35 @@ export class EtcdProcess {
 
   async #serves(child: ChildProcess): Promise<boolean> {
     if (child.pid === undefined || hasEnded(child)) return false;
+    const connect = this.#certificates && readCertificates(this.#certificates.client);
+    const dispatcher = new Agent(connect ? { connect } : {});
     try {
-      const answer = await fetch(`${this.endpoint}/health`, { signal: AbortSignal.timeout(1_000) });
-      const { health } = (await answer.json()) as { readonly health?: unknown };
+      const { body } = await request(`${this.endpoint}/health`, { dispatcher, signal: AbortSignal.timeout(1_000) });
+      const { health } = (await body.json()) as { readonly health?: unknown };
       return health === 'true' && (await ownsPort(child.pid, this.#clientPort));
     } catch {
       return false; // nothing listens yet
+    } finally {
+      await dispatcher.destroy();
     }
   }
 
+  get #scheme(): 'http' | 'https' {
+    return this.#options.certificates === undefined ? 'http' : 'https';
+  }
+
+  #renewCertificates(): EtcdCertificates | undefined {
+    const { certificates: folder } = this.#options;
+    if (folder === undefined) return undefined;
+    const authority = new CertificateFolder({ folder, authorityName: 'mooring etcd', now: () => this.#clock.now() });
+    return {
+      server: authority.ensure('etcd', ['127.0.0.1', 'localhost'], ['server', 'client']),
+      client: authority.ensure('mooring', [], ['client']),
+    };
+  }
+
   #arguments(): string[] {
-    const peer = `http://127.0.0.1:${this.#peerPort}`;
+    const peer = `${this.#scheme}://127.0.0.1:${this.#peerPort}`;
     return [
       '--name=mooring',
       `--data-dir=${this.#options.dataDir}`,
@@ -158,9 +201,26 @@ export class EtcdProcess {
       `--initial-cluster=mooring=${peer}`,
       // Versions before 3.4.24 copy the whole read buffer for every read: keep it small.
       '--backend-batch-limit=1000',
+      ...(this.#certificates ? toTlsArguments(this.#certificates.server, this.endpoint) : []),
       ...(this.#options.arguments ?? []),
     ];
   }
+}
+
+/** No way in but gRPC with a client certificate: the JSON gateway is off, and no page of another origin may read an answer. */
+function toTlsArguments({ ca, cert, key }: CertificateFiles, origin: string): readonly string[] {
+  return [
+    '--client-cert-auth',
+    `--trusted-ca-file=${ca}`,
+    `--cert-file=${cert}`,
+    `--key-file=${key}`,
+    '--peer-client-cert-auth',
+    `--peer-trusted-ca-file=${ca}`,
+    `--peer-cert-file=${cert}`,
+    `--peer-key-file=${key}`,
+    '--enable-grpc-gateway=false',
+    `--cors=${origin}`,
+  ];
 }
 
 /** A test that crashes leaves no etcd behind. */

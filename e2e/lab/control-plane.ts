@@ -5,7 +5,10 @@ import { join } from 'node:path';
 import type { DevelopmentAccess } from '../../api/index.js';
 import { Client } from '../../pkg/client/index.js';
 import { EtcdProcess, freePort } from '../../dev/processes/index.js';
-import { EtcdStore } from '../../pkg/store/index.js';
+import { toEnvironment } from '../../pkg/config/index.js';
+import { silentLogger } from '../../pkg/log/index.js';
+import { type EtcdStore, openEtcdStore } from '../../pkg/store/index.js';
+import { systemClock, systemRandom } from '../../pkg/clock/index.js';
 import { Child } from './child.js';
 import { until } from '../../dev/testing/index.js';
 
@@ -32,7 +35,7 @@ export class ControlPlane {
     this.registryPort = registryPort;
     this.etcd = etcd;
     const environment = {
-      MOORING_ETCD_ENDPOINTS: etcd.endpoint,
+      ...toEnvironment(etcd.access),
       MOORING_KEY_FILE: join(folder, 'keys'),
       MOORING_LISTEN: `127.0.0.1:${port}`,
       MOORING_REGISTRY_INSECURE: `127.0.0.1:${registryPort}`,
@@ -43,10 +46,11 @@ export class ControlPlane {
     this.controllers = new Child('controllers', { environment, logFile: join(folder, 'controllers.log') });
   }
 
-  /** `settings` are environment variables that both processes get. */
-  static async start(settings: Readonly<Record<string, string>> = {}): Promise<ControlPlane> {
+  /** `settings` are environment variables that both processes get. Where `isOpen`, etcd asks for no certificates. */
+  static async start(settings: Readonly<Record<string, string>> = {}, { isOpen = false } = {}): Promise<ControlPlane> {
     const folder = await mkdtemp(join(tmpdir(), 'mooring-e2e-'));
-    const etcd = await EtcdProcess.start({ dataDir: join(folder, 'etcd') });
+    const certificates = isOpen ? {} : { certificates: join(folder, 'certificates') };
+    const etcd = await EtcdProcess.start({ dataDir: join(folder, 'etcd'), ...certificates });
     const plane = new ControlPlane(folder, [await freePort(), await freePort()], etcd, settings);
     plane.api.start();
     plane.controllers.start();
@@ -72,9 +76,15 @@ export class ControlPlane {
     return client;
   }
 
-  /** Every key in the store, read behind the API server's back. */
+  /** The store, behind the API server's back. The caller closes it. */
+  openStore(): EtcdStore {
+    const env = { clock: systemClock, random: systemRandom, log: silentLogger };
+    return openEtcdStore({ ...this.etcd.access, etcdPrefix: '/mooring/' }, env);
+  }
+
+  /** Every key in the store. */
   async storedKeys(): Promise<readonly string[]> {
-    const store = new EtcdStore({ endpoints: [this.etcd.endpoint], prefix: '/mooring/' });
+    const store = this.openStore();
     try {
       return (await store.list('')).entries.map(({ key }) => key);
     } finally {

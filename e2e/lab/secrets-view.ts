@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { systemRandom } from '../../pkg/clock/index.js';
 import { loadSettings } from '../../pkg/config/index.js';
 import { type CredentialPath, openSecretStore, type SecretState, type SecretStore } from '../../pkg/secrets/index.js';
-import { EtcdStore } from '../../pkg/store/index.js';
+import type { EtcdStore } from '../../pkg/store/index.js';
 import type { ControlPlane } from './control-plane.js';
 
 /** The embedded secrets store of a plane, opened behind the API server's back with the operator's own key. */
@@ -17,7 +17,7 @@ export class SecretsView {
   }
 
   static async open(plane: ControlPlane): Promise<SecretsView> {
-    const store = new EtcdStore({ endpoints: [plane.etcd.endpoint], prefix: '/mooring/' });
+    const store = plane.openStore();
     const { settings } = loadSettings({ environment: { MOORING_KEY_FILE: join(plane.folder, 'keys') } });
     return new SecretsView(store, await openSecretStore(settings, { store, random: systemRandom }));
   }

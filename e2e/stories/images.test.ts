@@ -8,7 +8,6 @@ import { demoImage, RegistryProcess } from '../../dev/processes/index.js';
 import { systemRandom } from '../../pkg/clock/index.js';
 import { loadSettings } from '../../pkg/config/index.js';
 import { openSecretStore, toCredentialPath, toRegistryLabel, toSecretDocument } from '../../pkg/secrets/index.js';
-import { EtcdStore } from '../../pkg/store/index.js';
 import { canary, leaksIn } from '../lab/canary.js';
 import { ControlPlane } from '../lab/control-plane.js';
 import { TenantClient } from '../lab/tenant-client.js';
@@ -49,7 +48,7 @@ describe('the image of a deployment', () => {
   };
   /** Puts the tenant's credential where the server will look for it. */
   const keep = async (values: Readonly<Record<string, string>>) => {
-    const store = new EtcdStore({ endpoints: [plane.etcd.endpoint], prefix: '/mooring/' });
+    const store = plane.openStore();
     const environment = { MOORING_KEY_FILE: join(plane.folder, 'keys'), ...NAMESPACES };
     const secrets = await openSecretStore(loadSettings({ environment }).settings, { store, random: systemRandom });
     const path = toCredentialPath(shop.id, `registries/${toRegistryLabel(registry.address)}`);

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 
 import { TcpProxy } from '../../dev/processes/index.js';
+import { toEnvironment } from '../../pkg/config/index.js';
 import { canary, findCanaries, leaksIn } from '../lab/canary.js';
 import { Child } from '../lab/child.js';
 import { ControlPlane } from '../lab/control-plane.js';
@@ -92,7 +93,7 @@ describe('secrets, on a real engine', function () {
     await plane.controllers.kill('SIGTERM');
     const strict = new Child('controllers', {
       environment: {
-        MOORING_ETCD_ENDPOINTS: plane.etcd.endpoint,
+        ...toEnvironment(plane.etcd.access),
         MOORING_KEY_FILE: join(plane.folder, 'keys'),
         MOORING_SECRETS_NAMESPACES: 'deployments',
       },

@@ -64,7 +64,7 @@ export async function createOverHttp(rounds: number): Promise<BenchResult[]> {
 
 /** The server alone: the loops would compete with it for the two cores, and have nothing to do with a create. */
 async function onPlane<T>(measure: (plane: ControlPlane) => Promise<T>): Promise<T> {
-  const plane = await ControlPlane.start({ ...UNLIMITED, MOORING_LOG_LEVEL: 'warn' });
+  const plane = await ControlPlane.start({ ...UNLIMITED, MOORING_LOG_LEVEL: 'warn' }, { isOpen: true });
   try {
     await plane.controllers.kill('SIGKILL');
     return await measure(plane);
@@ -90,7 +90,7 @@ function post(plane: ControlPlane, prefix: string, seconds: number): Promise<Loa
 
 /** What one create writes: the deployment, its archive entry and, on a lease, its event; it guards that its tenant exists. */
 async function transactionOfCreate(plane: ControlPlane): Promise<Transaction> {
-  const store = new EtcdStore({ endpoints: [plane.etcd.endpoint], prefix: '/mooring/' });
+  const store = plane.openStore();
   // A server that has just started may store nothing within the first second of load.
   const lists = await until('a stored deployment, its archive entry and its event', async () => {
     await post(plane, 'one', 1);

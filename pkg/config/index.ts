@@ -20,6 +20,7 @@ export {
   parseCompactionInterval,
   parseQuotaSettings,
   parseRegionSettings,
+  toEnvironment,
 } from './settings.js';
 export { settingsTable, toFlag };
 

@@ -130,6 +130,13 @@ export function toEnvironmentVariable(key: string): string {
   return `MOORING_${key.replace(/[A-Z]/g, letter => `_${letter}`).toUpperCase()}`;
 }
 
+/** Settings as environment variables, for a process that is started. */
+export function toEnvironment(settings: Partial<Settings>): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(settings).map(([key, value]) => [toEnvironmentVariable(key), String(value)]),
+  );
+}
+
 /** `maxBodyBytes` → `--max-body-bytes`. */
 export function toFlag(key: string): string {
   return `--${key.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)}`;

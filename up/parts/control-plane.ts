@@ -1,4 +1,5 @@
 import { ownsPort } from '../../dev/processes/index.js';
+import { toEnvironment } from '../../pkg/config/index.js';
 import { Client } from '../../pkg/client/index.js';
 import type { DevelopmentAccess } from '../../api/index.js';
 import { type Home, type PartFacts, readJson, toDevelopment } from '../home.js';
@@ -24,9 +25,8 @@ export const serverPart: ProcessPart = {
       main: 'api/main.ts',
       argv: ['--bootstrap-file', tokens],
       environment: {
-        MOORING_ETCD_ENDPOINTS: facts['etcd']!,
+        ...toEnvironment(home.settings.read() ?? {}),
         MOORING_LISTEN: `127.0.0.1:${port}`,
-        MOORING_KEY_FILE: home.path('keys'),
         // Our own registry is on loopback, without TLS. Without a registry no image is pulled, so none is checked.
         ...(facts['registry'] === undefined
           ? { MOORING_REGISTRY_CHECK: 'false' }
@@ -67,7 +67,7 @@ export const controllersPart: ProcessPart = {
       main: 'controllers/main.ts',
       argv: [],
       // The loops decrypt what the server encrypts, so both use the same keys.
-      environment: { MOORING_ETCD_ENDPOINTS: facts['etcd']!, MOORING_KEY_FILE: home.path('keys') },
+      environment: toEnvironment(home.settings.read() ?? {}),
       logFile,
     });
     const client = new Client({ server: facts['server']!, timeoutMs: 2_000 });

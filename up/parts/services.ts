@@ -2,19 +2,24 @@ import { demoImage, EtcdProcess, isFreePort, RegistryProcess } from '../../dev/p
 import type { ChorePart, ProcessPart } from '../part.js';
 import { choosePort } from '../program.js';
 
-/** The store of the all-in-one: one private etcd on loopback. It keeps its port, so that no other part must be restarted with it. */
+/**
+ * The store of the all-in-one: one private etcd on loopback, which every user of this machine can reach, so it demands a
+ * client certificate. It keeps its port, so that no other part must be restarted with it.
+ */
 export const etcdPart: ProcessPart = {
   kind: 'process',
   name: 'etcd',
   title: 'etcd, the store',
   remedy: 'Run "sh hack/setup.sh up" to install etcd, or read the log.',
   graceMs: 10_000,
-  recipe: () => '',
+  recipe: () => 'with certificates',
   async start({ home, clock, previous }) {
-    const options = { dataDir: home.path('etcd'), logFile: home.log('etcd'), detached: true, clock };
+    const certificates = home.path('certificates', 'etcd');
+    const options = { dataDir: home.path('etcd'), logFile: home.log('etcd'), certificates, detached: true, clock };
     const port = Number(previous['etcdPort'] ?? 0);
     const isKept = port > 0 && (await isFreePort(port));
     const etcd = await EtcdProcess.start({ ...options, ...(isKept && { clientPort: port }) });
+    home.settings.write({ ...etcd.access, keyFile: home.path('keys') });
     const facts = { etcd: etcd.endpoint, etcdPort: String(etcd.port) };
     return { pid: etcd.pid!, facts, detail: etcd.endpoint };
   },
