@@ -37,7 +37,7 @@ export interface EtcdOptions {
 }
 
 /** How a process reaches etcd. */
-export type EtcdAccess = Pick<Settings, 'etcdEndpoints' | 'etcdCaFile' | 'etcdCertFile' | 'etcdKeyFile'>;
+type EtcdAccess = Pick<Settings, 'etcdEndpoints' | 'etcdCaFile' | 'etcdCertFile' | 'etcdKeyFile'>;
 
 interface EtcdCertificates {
   readonly server: CertificateFiles;

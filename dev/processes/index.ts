@@ -8,7 +8,7 @@
  */
 export { demoImage } from './demo-image.js';
 export { DockerdProcess } from './dockerd.js';
-export { type EtcdAccess, EtcdProcess } from './etcd.js';
+export { EtcdProcess } from './etcd.js';
 export { dropsForwarded } from './firewall.js';
 export { freePort, isFreePort } from './free-port.js';
 export { ownsPort } from './port-owner.js';
