@@ -17,7 +17,7 @@ import type { RequestRejection } from './http/reply.js';
 import { checkRoutes, type Route } from './http/route.js';
 import { Pipeline } from './pipeline.js';
 import { defineDeploymentIndex } from './routes/deployment/view.js';
-import { allRoutes, listReaders } from './routes/index.js';
+import { createRoutes, listReaders } from './routes/index.js';
 import { defineTokenIndex } from './routes/token/routes.js';
 import { AssignmentStreams } from './stream/assignments.js';
 import { LogRendezvous } from './stream/logs.js';
@@ -51,7 +51,7 @@ export function createApi(deps: ApiDeps): Api {
 
   let url = '';
   const env = createEnv(deps, () => url);
-  const routes = allRoutes(env);
+  const routes = createRoutes(env);
   checkRoutes(routes);
   const pipeline = new Pipeline(env, routes, createHostFilter(settings));
   return {

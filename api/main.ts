@@ -14,7 +14,7 @@ import { readSettings, runProcess } from '../pkg/process/index.js';
 import { StoreMonitor } from '../pkg/process/store-monitor.js';
 import { ImageChecker } from '../pkg/registry/index.js';
 import { createRegistryCredentials } from '../pkg/secrets/index.js';
-import { untilReachable } from '../pkg/store/index.js';
+import { retryUntilReachable } from '../pkg/store/index.js';
 import { createApi } from './api.js';
 import { bootstrap } from './bootstrap.js';
 import { startServer } from './server.js';
@@ -49,7 +49,7 @@ await runProcess(
     const aborted = untilAborted(signal);
     const monitoring = monitor.run(signal);
     const file = settings.options['bootstrap-file'];
-    if (file !== undefined) await untilReachable(() => bootstrap({ ...env, store, keyring, file }), env, signal);
+    if (file !== undefined) await retryUntilReachable(() => bootstrap({ ...env, store, keyring, file }), env, signal);
     await Promise.race([cache.ready, aborted]);
     if (!signal.aborted) {
       const server = await startServer(api, settings);

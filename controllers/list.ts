@@ -2,22 +2,27 @@ import { InvalidSettingFault } from '../pkg/config/index.js';
 import { defaultPolicy, type PlacementPolicy } from '../pkg/fleet/index.js';
 import type { Loop } from '../pkg/reconcile/index.js';
 import type { SecretStore } from '../pkg/secrets/index.js';
-import { janitor } from './janitor/index.js';
-import { nodeMonitor } from './node-monitor/index.js';
-import { replicaKeeper } from './replica-keeper/index.js';
-import { rotationPhaser } from './rotation-phaser/index.js';
-import { scheduler } from './scheduler/index.js';
-import { secretResolver } from './secret-resolver/index.js';
-import { statusRoller } from './status-roller/index.js';
+import { createJanitor } from './janitor/index.js';
+import { createNodeMonitor } from './node-monitor/index.js';
+import { createReplicaKeeper } from './replica-keeper/index.js';
+import { createRotationPhaser } from './rotation-phaser/index.js';
+import { createScheduler } from './scheduler/index.js';
+import { createSecretResolver } from './secret-resolver/index.js';
+import { createStatusRoller } from './status-roller/index.js';
 
 /** New instances of every loop that needs no secrets store: a loop may keep state in memory. */
 export function createLoops(policy: PlacementPolicy = defaultPolicy, nodeGraceSeconds?: number): readonly Loop[] {
-  return [replicaKeeper(undefined, policy), scheduler(policy), statusRoller(policy), nodeMonitor(nodeGraceSeconds)];
+  return [
+    createReplicaKeeper(undefined, policy),
+    createScheduler(policy),
+    createStatusRoller(policy),
+    createNodeMonitor(nodeGraceSeconds),
+  ];
 }
 
 /** The loops that need the secrets store. Without them, deployments with secrets wait. */
 export function createSecretLoops(secrets: SecretStore): readonly Loop[] {
-  return [secretResolver(secrets), rotationPhaser(secrets), janitor(secrets)];
+  return [createSecretResolver(secrets), createRotationPhaser(secrets), createJanitor(secrets)];
 }
 
 /** The names of all loops, known before the loops can be created. */

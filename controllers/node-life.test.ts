@@ -12,81 +12,81 @@ const ORDER = { by: 'tok_1', since: '2030-01-01T00:00:00.000Z' };
 const GRACE_MS = 60_000;
 
 describe('controllers', () => {
-  let world: TestCluster;
+  let cluster: TestCluster;
   let leases: Record<string, string>;
   beforeEach(async () => {
-    world = new TestCluster();
-    leases = { one: await world.enrol('one'), two: await world.enrol('two') };
+    cluster = new TestCluster();
+    leases = { one: await cluster.enrol('one'), two: await cluster.enrol('two') };
   });
-  afterEach(() => world.close());
+  afterEach(() => cluster.close());
 
   const begin = async (change: Partial<StoredDeployment> = {}) => {
-    world.controllers('a');
-    await world.clock.pass(1000);
+    cluster.controllers('a');
+    await cluster.clock.pass(1000);
     await put(makeDeployment(change));
-    await world.clock.pass(2000);
+    await cluster.clock.pass(2000);
   };
-  const put = (spec: StoredDeployment) => world.put(keys.deployment(TENANT, spec.name), spec);
-  const statusOf = (name: string) => world.get<NodeStatus>(keys.nodeStatus(TENANT, name));
+  const put = (spec: StoredDeployment) => cluster.put(keys.deployment(TENANT, spec.name), spec);
+  const readNodeStatus = (name: string) => cluster.get<NodeStatus>(keys.nodeStatus(TENANT, name));
   const silence = async (name: string) => {
-    await world.store.revoke(leases[name]!);
-    await world.clock.pass(1000);
+    await cluster.store.revoke(leases[name]!);
+    await cluster.clock.pass(1000);
   };
   const order = async (name: string, orders: NodeOrders) => {
-    await world.order(name, orders);
-    await world.clock.pass(1000);
+    await cluster.order(name, orders);
+    await cluster.clock.pass(1000);
   };
   const events = async (type: string) =>
-    (await world.all<StoredEvent>(ranges.events)).filter(event => event.type === type);
-  const places = async () => (await world.whereabouts()).toSorted();
+    (await cluster.all<StoredEvent>(ranges.events)).filter(event => event.type === type);
+  const places = async () => (await cluster.whereabouts()).toSorted();
 
   it('replace the replicas of a failed node after its grace period and not before', async () => {
     await begin();
     await silence('one');
-    expect(await statusOf('one')).to.deep.include({ status: 'failed', reason: 'silent' });
-    expect((await world.status())?.phase).to.equal('Degraded');
-    await world.clock.pass(GRACE_MS - 5000);
+    expect(await readNodeStatus('one')).to.deep.include({ status: 'failed', reason: 'silent' });
+    expect((await cluster.status())?.phase).to.equal('Degraded');
+    await cluster.clock.pass(GRACE_MS - 5000);
     expect(await places()).to.deep.equal(['node_one', 'node_two']);
 
-    await world.clock.pass(10_000);
-    expect(await statusOf('one')).to.include({ lost: 'silence' });
+    await cluster.clock.pass(10_000);
+    expect(await readNodeStatus('one')).to.include({ lost: 'silence' });
     expect(await places()).to.deep.equal(['node_two', 'node_two']);
-    expect(await world.status()).to.include({ phase: 'Running', readyReplicas: 2 });
+    expect(await cluster.status()).to.include({ phase: 'Running', readyReplicas: 2 });
     expect(await events('node.lost')).to.have.length(1);
-    expect((await world.all(ranges.reports)).length).to.equal(2);
+    expect((await cluster.all(ranges.reports)).length).to.equal(2);
   });
 
   it('wait for a failed node as long as the setting says', async () => {
-    world.controllers('a', undefined, undefined, { nodeGraceSeconds: 5 });
-    await world.clock.pass(1000);
+    cluster.controllers('a', undefined, undefined, { nodeGraceSeconds: 5 });
+    await cluster.clock.pass(1000);
     await put(makeDeployment());
-    await world.clock.pass(2000);
+    await cluster.clock.pass(2000);
     await silence('one');
-    await world.clock.pass(10_000);
-    expect(await statusOf('one')).to.include({ lost: 'silence' });
+    await cluster.clock.pass(10_000);
+    expect(await readNodeStatus('one')).to.include({ lost: 'silence' });
     expect(await places()).to.deep.equal(['node_two', 'node_two']);
   });
 
   it('keep the replicas of a node that is back in time', async () => {
     await begin();
     await silence('one');
-    leases['one'] = await world.enrol('one');
-    await world.clock.pass(GRACE_MS * 2);
+    leases['one'] = await cluster.enrol('one');
+    await cluster.clock.pass(GRACE_MS * 2);
 
     expect(await places()).to.deep.equal(['node_one', 'node_two']);
-    expect(await statusOf('one')).to.include({ status: 'ready' });
-    expect(await world.all('node-grace/')).to.deep.equal([]);
+    expect(await readNodeStatus('one')).to.include({ status: 'ready' });
+    expect(await cluster.all('node-grace/')).to.deep.equal([]);
   });
 
   it('keep the replicas of a lost node until other nodes can take them', async () => {
     await begin();
     await Promise.all([silence('one'), silence('two')]);
-    await world.clock.pass(GRACE_MS * 2);
-    expect(await statusOf('one')).to.include({ lost: 'silence' });
+    await cluster.clock.pass(GRACE_MS * 2);
+    expect(await readNodeStatus('one')).to.include({ lost: 'silence' });
     expect(await places()).to.deep.equal(['node_one', 'node_two']);
 
-    await world.enrol('three');
-    await world.clock.pass(15_000);
+    await cluster.enrol('three');
+    await cluster.clock.pass(15_000);
     expect(await places()).to.deep.equal(['node_three', 'node_three']);
   });
 
@@ -96,91 +96,91 @@ describe('controllers', () => {
     const [at] = await places();
     const name = at === 'node_one' ? 'one' : 'two';
     await silence(name);
-    await world.clock.pass(GRACE_MS * 2);
+    await cluster.clock.pass(GRACE_MS * 2);
     expect(await places()).to.deep.equal([at]);
 
     await order(name, { fence: ORDER });
-    await world.clock.pass(10_000);
+    await cluster.clock.pass(10_000);
     expect(await places()).to.deep.equal([name === 'one' ? 'node_two' : 'node_one']);
   });
 
   it('clear retiring replicas on a lost node, so that a deletion ends', async () => {
     await begin({ replicas: 1 });
     const [at] = await places();
-    world.agentsWork = false;
+    cluster.agentsWork = false;
     await silence(at === 'node_one' ? 'one' : 'two');
     await put(makeDeployment({ metadata: { ...makeMetadata('dep_1', 2), deletedAt: ORDER.since } }));
-    await world.clock.pass(5000);
-    expect(await world.all(ranges.replicas)).to.have.length(1);
-    await world.clock.pass(GRACE_MS * 2);
-    expect(await world.all(ranges.deployments)).to.deep.equal([]);
+    await cluster.clock.pass(5000);
+    expect(await cluster.all(ranges.replicas)).to.have.length(1);
+    await cluster.clock.pass(GRACE_MS * 2);
+    expect(await cluster.all(ranges.deployments)).to.deep.equal([]);
   });
 
   it('drain a node, announce it once, and use the node again', async () => {
     await begin({ replicas: 4 });
     await order('one', { drain: ORDER });
-    await world.clock.pass(30_000);
+    await cluster.clock.pass(30_000);
 
     expect(await places()).to.deep.equal(['node_two', 'node_two', 'node_two', 'node_two']);
-    expect(await statusOf('one')).to.include({ status: 'draining', reason: 'drained' });
+    expect(await readNodeStatus('one')).to.include({ status: 'draining', reason: 'drained' });
     expect(await events('node.drained')).to.have.length(1);
-    expect(await world.status()).to.include({ phase: 'Running', readyReplicas: 4 });
+    expect(await cluster.status()).to.include({ phase: 'Running', readyReplicas: 4 });
     await order('one', {});
-    expect(await statusOf('one')).to.include({ status: 'ready' });
+    expect(await readNodeStatus('one')).to.include({ status: 'ready' });
   });
 
   const PORTED = { replicas: 1, ports: [{ containerPort: 80, hostPort: 80, protocol: 'tcp' }] } as const;
-  const turns = async () => (await world.store.list('port-turns/')).entries.map(({ key }) => key);
+  const portConflicts = async () => (await cluster.store.list('port-turns/')).entries.map(({ key }) => key);
   const emptied = async () => {
     await begin(PORTED);
     const [name] = (await places()).map(id => id.slice('node_'.length));
-    expect(await turns()).to.deep.equal([keys.portTurn(TENANT, `node_${name}`)]);
+    expect(await portConflicts()).to.deep.equal([keys.portConflict(TENANT, `node_${name}`)]);
     await put(makeDeployment({ ...PORTED, metadata: makeMetadata('dep_1', 2), replicas: 0 }));
-    await world.clock.pass(2000);
+    await cluster.clock.pass(2000);
     return name!;
   };
 
   it('delete every record of a removed node', async () => {
     const name = await emptied();
-    await world.erase(keys.node(TENANT, name));
-    await world.clock.pass(2000);
-    expect(await statusOf(name)).to.equal(undefined);
-    expect(await turns()).to.deep.equal([]);
+    await cluster.erase(keys.node(TENANT, name));
+    await cluster.clock.pass(2000);
+    expect(await readNodeStatus(name)).to.equal(undefined);
+    expect(await portConflicts()).to.deep.equal([]);
   });
 
   it('delete every record of a node that was replaced under its name', async () => {
     const name = await emptied();
-    const node = await world.get<StoredNode>(keys.node(TENANT, name));
-    await world.put(keys.node(TENANT, name), { ...node, id: 'node_anew' });
-    await world.clock.pass(2000);
-    expect(await statusOf(name)).to.include({ id: 'node_anew' });
-    expect(await turns()).to.deep.equal([]);
+    const node = await cluster.get<StoredNode>(keys.node(TENANT, name));
+    await cluster.put(keys.node(TENANT, name), { ...node, id: 'node_anew' });
+    await cluster.clock.pass(2000);
+    expect(await readNodeStatus(name)).to.include({ id: 'node_anew' });
+    expect(await portConflicts()).to.deep.equal([]);
   });
 
   it('keep replicas on a draining node that no other node can take, and write nothing more', async () => {
     await begin({ replicas: 1, nodeId: 'node_one' });
     await order('one', { drain: ORDER });
-    await world.clock.pass(10_000);
-    const before = await world.store.list('replicas/');
-    await world.clock.pass(60_000);
+    await cluster.clock.pass(10_000);
+    const before = await cluster.store.list('replicas/');
+    await cluster.clock.pass(60_000);
 
     expect(await places()).to.deep.equal(['node_one']);
-    expect((await world.store.list('replicas/')).entries).to.deep.equal(before.entries);
-    expect(await world.status()).to.include({ phase: 'Running' });
+    expect((await cluster.store.list('replicas/')).entries).to.deep.equal(before.entries);
+    expect(await cluster.status()).to.include({ phase: 'Running' });
   });
 
   it('start no replica of a deployment beyond the quota of deployments until another is removed', async () => {
-    world.controllers('a', { ...defaultPolicy, quotas: { deployments: 1 } });
-    await world.clock.pass(1000);
+    cluster.controllers('a', { ...defaultPolicy, quotas: { deployments: 1 } });
+    await cluster.clock.pass(1000);
     await put(makeDeployment());
     await put(makeDeployment({ metadata: makeMetadata('dep_2'), name: 'late', replicas: 1 }));
-    await world.clock.pass(2000);
-    expect(await world.status()).to.include({ phase: 'Running' });
-    expect(await world.status('late')).to.include({ phase: 'Unschedulable', readyReplicas: 0 });
+    await cluster.clock.pass(2000);
+    expect(await cluster.status()).to.include({ phase: 'Running' });
+    expect(await cluster.status('late')).to.include({ phase: 'Unschedulable', readyReplicas: 0 });
     expect(await events('quota.reached')).to.have.length(1);
 
     await put(makeDeployment({ metadata: { ...makeMetadata('dep_1', 2), deletedAt: ORDER.since } }));
-    await world.clock.pass(5000);
-    expect(await world.status('late')).to.include({ phase: 'Running', readyReplicas: 1 });
+    await cluster.clock.pass(5000);
+    expect(await cluster.status('late')).to.include({ phase: 'Running', readyReplicas: 1 });
   });
 });

@@ -16,46 +16,46 @@ const named = (name: string, change: Partial<StoredDeployment> = {}) =>
   makeDeployment({ metadata: makeMetadata(`dep_${name}`), name, replicas: 1, ...change });
 
 describe('controllers', () => {
-  let world: TestCluster;
+  let cluster: TestCluster;
   beforeEach(() => {
-    world = new TestCluster();
+    cluster = new TestCluster();
   });
-  afterEach(() => world.close());
+  afterEach(() => cluster.close());
 
-  const put = (spec: StoredDeployment) => world.put(keys.deployment(TENANT, spec.name), spec);
-  const condition = async (type: string) => (await world.status())?.conditions.find(each => each.type === type);
+  const put = (spec: StoredDeployment) => cluster.put(keys.deployment(TENANT, spec.name), spec);
+  const condition = async (type: string) => (await cluster.status())?.conditions.find(each => each.type === type);
   const events = async (type: string) =>
-    (await world.all<StoredEvent>(ranges.events)).filter(event => event.type === type);
+    (await cluster.all<StoredEvent>(ranges.events)).filter(event => event.type === type);
 
   it('place no replica while no node satisfies the residency, and place it at once on a node that does', async () => {
-    world.controllers('a');
-    await world.enrol('french', at('FR'));
-    await world.clock.pass(1000);
+    cluster.controllers('a');
+    await cluster.enrol('french', at('FR'));
+    await cluster.clock.pass(1000);
     await put(german());
-    await world.clock.pass(2000);
+    await cluster.clock.pass(2000);
 
-    expect((await world.status())?.phase).to.equal('Waiting');
+    expect((await cluster.status())?.phase).to.equal('Waiting');
     expect(await condition('ResidencySatisfied')).to.include({ status: 'False', reason: 'NoMatchingNode' });
     expect((await events('deployment.waiting')).map(({ reason }) => reason)).to.deep.equal(['residency']);
-    expect(await world.whereabouts()).to.deep.equal(['nowhere', 'nowhere']);
+    expect(await cluster.whereabouts()).to.deep.equal(['nowhere', 'nowhere']);
 
-    await world.enrol('german', at('DE'));
-    await world.clock.pass(1500);
-    expect((await world.status())?.phase).to.equal('Running');
-    expect(await world.whereabouts()).to.deep.equal(['node_german', 'node_german']);
+    await cluster.enrol('german', at('DE'));
+    await cluster.clock.pass(1500);
+    expect((await cluster.status())?.phase).to.equal('Running');
+    expect(await cluster.whereabouts()).to.deep.equal(['node_german', 'node_german']);
     expect(await condition('ResidencySatisfied')).to.include({ status: 'True' });
   });
 
   it('write one event for one cause of unplaced replicas, whatever else changes', async () => {
-    world.controllers('a');
-    await world.enrol('roaming', at('FR'));
-    await world.clock.pass(1000);
+    cluster.controllers('a');
+    await cluster.enrol('roaming', at('FR'));
+    await cluster.clock.pass(1000);
     await put(german());
     for (let round = 0; round < 30; round++) {
-      await world.relabel('roaming', at(round % 2 === 0 ? 'IT' : 'FR'));
-      await world.clock.pass(5000);
+      await cluster.relabel('roaming', at(round % 2 === 0 ? 'IT' : 'FR'));
+      await cluster.clock.pass(5000);
     }
-    await world.clock.pass(3_600_000);
+    await cluster.clock.pass(3_600_000);
 
     const said = await events('deployment.unschedulable');
     expect(said).to.have.length(1);
@@ -64,49 +64,49 @@ describe('controllers', () => {
   });
 
   it('write no event for each failure and return of a node that cannot take the replica', async () => {
-    world.controllers('a');
+    cluster.controllers('a');
     const draining = { drain: { by: 'tok_1', since: AT } };
-    await world.enrol('small');
-    await world.clock.pass(1000);
+    await cluster.enrol('small');
+    await cluster.clock.pass(1000);
     await put(makeDeployment({ resources: { cpu: '2' } }));
-    await world.clock.pass(2000);
+    await cluster.clock.pass(2000);
     for (let round = 0; round < 6; round++) {
-      await world.order('small', round % 2 === 0 ? draining : {});
-      await world.clock.pass(5000);
+      await cluster.order('small', round % 2 === 0 ? draining : {});
+      await cluster.clock.pass(5000);
     }
     expect(await events('deployment.unschedulable')).to.have.length(1);
 
-    await world.order('small', draining);
-    await world.clock.pass(5000);
-    expect((await world.status())?.message, 'the status does not wait').to.include('1 ready');
-    await world.clock.pass(60_000);
+    await cluster.order('small', draining);
+    await cluster.clock.pass(5000);
+    expect((await cluster.status())?.message, 'the status does not wait').to.include('1 ready');
+    await cluster.clock.pass(60_000);
     expect((await events('deployment.unschedulable')).at(-1)?.message).to.include('1 ready');
   });
 
   it('store the report without its event when the store refuses the event, and are woken by it', async () => {
     const tooLarge = ({ puts }: Change) => puts.some(({ bytes }) => bytes.includes('"deployment.unschedulable"'));
-    const store = interceptCommits(world.store, change =>
+    const store = interceptCommits(cluster.store, change =>
       tooLarge(change) ? Promise.reject(new StoreRefusedFault('request is too large')) : undefined,
     );
-    world.controllers('a', undefined, store);
+    cluster.controllers('a', undefined, store);
     await put(makeDeployment());
-    await world.clock.pass(2000);
-    expect((await world.status())?.phase).to.equal('Unschedulable');
+    await cluster.clock.pass(2000);
+    expect((await cluster.status())?.phase).to.equal('Unschedulable');
 
-    await world.enrol('n1');
-    await world.clock.pass(2000);
-    expect((await world.status())?.phase).to.equal('Running');
+    await cluster.enrol('n1');
+    await cluster.clock.pass(2000);
+    expect((await cluster.status())?.phase).to.equal('Running');
   });
 
   it('name every node with every reason in the event, and only counts in the status', async () => {
-    world.controllers('a');
-    await world.enrol('french', at('FR'));
-    const silent = await world.enrol('nowhere');
-    await world.clock.pass(1000);
-    await world.store.revoke(silent);
-    await world.clock.pass(1000);
+    cluster.controllers('a');
+    await cluster.enrol('french', at('FR'));
+    const silent = await cluster.enrol('nowhere');
+    await cluster.clock.pass(1000);
+    await cluster.store.revoke(silent);
+    await cluster.clock.pass(1000);
     await put(german());
-    await world.clock.pass(2000);
+    await cluster.clock.pass(2000);
 
     const [event] = await events('deployment.unschedulable');
     const told = ungroupRejections(event?.data['groups'] as readonly RejectionGroup[]);
@@ -116,25 +116,25 @@ describe('controllers', () => {
       ['nowhere', 'ready: failed', 'residency: country nothing'],
     ]);
     for (const { reasons } of told) expect(reasons.at(-1)?.required).to.equal('country DE');
-    const message = (await world.status())?.message ?? '';
+    const message = (await cluster.status())?.message ?? '';
     expect(message)
       .to.include('0 of 2 nodes: 2 residency, 1 ready')
       .and.not.match(/french|nowhere/);
   });
 
   it('move replicas off a node whose labels no longer satisfy the residency', async () => {
-    world.controllers('a');
-    await world.enrol('one', at('DE'));
-    await world.enrol('two', at('DE'));
-    await world.clock.pass(1000);
+    cluster.controllers('a');
+    await cluster.enrol('one', at('DE'));
+    await cluster.enrol('two', at('DE'));
+    await cluster.clock.pass(1000);
     await put(german());
-    await world.clock.pass(2000);
-    expect((await world.whereabouts()).toSorted()).to.deep.equal(['node_one', 'node_two']);
+    await cluster.clock.pass(2000);
+    expect((await cluster.whereabouts()).toSorted()).to.deep.equal(['node_one', 'node_two']);
 
-    await world.relabel('one', at('FR'));
-    await world.clock.pass(3000);
-    expect(await world.whereabouts()).to.deep.equal(['node_two', 'node_two']);
-    expect((await world.status())?.phase).to.equal('Running');
+    await cluster.relabel('one', at('FR'));
+    await cluster.clock.pass(3000);
+    expect(await cluster.whereabouts()).to.deep.equal(['node_two', 'node_two']);
+    expect((await cluster.status())?.phase).to.equal('Running');
     expect(await events('deployment.residency_violated')).to.have.length(1);
   });
 
@@ -142,104 +142,104 @@ describe('controllers', () => {
   const unenforced = { ...defaultPolicy, regions: { ...regions, enforced: false } };
 
   it('keep placed replicas and place no new ones when residency is no longer enforced', async () => {
-    const enforcing = world.controllers('a');
-    await world.enrol('german', at('DE'));
-    await world.clock.pass(1000);
+    const enforcing = cluster.controllers('a');
+    await cluster.enrol('german', at('DE'));
+    await cluster.clock.pass(1000);
     await put(german());
-    await world.clock.pass(2000);
-    const before = await world.all<Replica>(ranges.replicas);
+    await cluster.clock.pass(2000);
+    const before = await cluster.all<Replica>(ranges.replicas);
     expect(before.map(({ nodeId }) => nodeId)).to.deep.equal(['node_german', 'node_german']);
 
     enforcing.abort();
-    world.controllers('b', unenforced);
-    await world.clock.pass(30_000);
-    await world.relabel('german', at('FR'));
-    await world.clock.pass(5000);
-    expect(await world.all<Replica>(ranges.replicas)).to.deep.equal(before);
+    cluster.controllers('b', unenforced);
+    await cluster.clock.pass(30_000);
+    await cluster.relabel('german', at('FR'));
+    await cluster.clock.pass(5000);
+    expect(await cluster.all<Replica>(ranges.replicas)).to.deep.equal(before);
 
     await put(german({ metadata: makeMetadata('dep_1', 2), replicas: 3 }));
-    await world.clock.pass(5000);
-    expect(await world.whereabouts()).to.deep.equal(['node_german', 'node_german', 'nowhere']);
+    await cluster.clock.pass(5000);
+    expect(await cluster.whereabouts()).to.deep.equal(['node_german', 'node_german', 'nowhere']);
   });
 
   it('place no replica with a residency that is not enforced', async () => {
-    world.controllers('a', unenforced);
-    await world.enrol('german', at('DE'));
-    await world.clock.pass(1000);
+    cluster.controllers('a', unenforced);
+    await cluster.enrol('german', at('DE'));
+    await cluster.clock.pass(1000);
     await put(german());
-    await world.clock.pass(2000);
+    await cluster.clock.pass(2000);
 
-    expect((await world.status())?.phase).to.equal('Waiting');
+    expect((await cluster.status())?.phase).to.equal('Waiting');
     expect(await condition('ResidencySatisfied')).to.include({ reason: 'EnforcementOff' });
   });
 
   it('keep deployments apart by anti-affinity, whichever of them declares it', async () => {
-    world.controllers('a');
-    await world.enrol('n1');
-    await world.clock.pass(1000);
+    cluster.controllers('a');
+    await cluster.enrol('n1');
+    await cluster.clock.pass(1000);
     const antiAffinity = { self: false, deployments: ['web'], topologyKey: 'node' };
     await put(named('db', { placement: { antiAffinity } }));
-    await world.clock.pass(2000);
+    await cluster.clock.pass(2000);
     await put(makeDeployment({ replicas: 1 }));
-    await world.clock.pass(2000);
-    expect((await world.status())?.phase).to.equal('Unschedulable');
+    await cluster.clock.pass(2000);
+    expect((await cluster.status())?.phase).to.equal('Unschedulable');
 
     await put(named('db', { metadata: makeMetadata('dep_db', 2) }));
-    await world.clock.pass(2000);
-    expect((await world.status())?.phase).to.equal('Running');
+    await cluster.clock.pass(2000);
+    expect((await cluster.status())?.phase).to.equal('Running');
   });
 
   it('place no more than a quota allows, stop nothing, and continue when it is raised', async () => {
-    world.controllers('a', { ...defaultPolicy, quotas: { containers: 2 } });
-    await world.enrol('n1');
-    await world.clock.pass(1000);
+    cluster.controllers('a', { ...defaultPolicy, quotas: { containers: 2 } });
+    await cluster.enrol('n1');
+    await cluster.clock.pass(1000);
     await put(makeDeployment({ replicas: 3 }));
-    await world.clock.pass(2000);
-    expect(await world.status()).to.include({ phase: 'Unschedulable', readyReplicas: 2 });
+    await cluster.clock.pass(2000);
+    expect(await cluster.status()).to.include({ phase: 'Unschedulable', readyReplicas: 2 });
     expect(await events('quota.reached')).to.have.length(1);
 
-    await world.put(keys.tenant(TENANT), { id: TENANT, name: 't', platform: false, quotas: { containers: 5 } });
-    await world.clock.pass(2000);
-    expect(await world.status()).to.include({ phase: 'Running', readyReplicas: 3 });
+    await cluster.put(keys.tenant(TENANT), { id: TENANT, name: 't', platform: false, quotas: { containers: 5 } });
+    await cluster.clock.pass(2000);
+    expect(await cluster.status()).to.include({ phase: 'Running', readyReplicas: 3 });
   });
 
   it('start a deployment when its dependency is healthy, and keep it running afterwards', async () => {
-    world.controllers('a');
-    world.health.set('db', 'starting');
-    await world.enrol('n1');
-    await world.clock.pass(1000);
+    cluster.controllers('a');
+    cluster.health.set('db', 'starting');
+    await cluster.enrol('n1');
+    await cluster.clock.pass(1000);
     await put(makeDeployment({ replicas: 1, dependsOn: [{ name: 'db', condition: 'healthy' }] }));
-    await world.clock.pass(1000);
-    expect((await world.status())?.phase).to.equal('Waiting');
+    await cluster.clock.pass(1000);
+    expect((await cluster.status())?.phase).to.equal('Waiting');
     expect((await events('deployment.waiting')).map(({ reason }) => reason)).to.deep.equal(['dependency']);
 
     await put(named('db'));
-    await world.clock.pass(2000);
-    expect((await world.status('db'))?.phase).to.equal('Progressing');
-    expect(await world.whereabouts()).to.deep.equal([]);
+    await cluster.clock.pass(2000);
+    expect((await cluster.status('db'))?.phase).to.equal('Progressing');
+    expect(await cluster.whereabouts()).to.deep.equal([]);
 
     const said = async (health: 'healthy' | 'unhealthy') => {
-      world.health.set('db', health);
-      for (const replica of await world.all<Replica>(ranges.replicasOf(TENANT, 'db'))) await world.report(replica);
-      await world.clock.pass(2000);
+      cluster.health.set('db', health);
+      for (const replica of await cluster.all<Replica>(ranges.replicasOf(TENANT, 'db'))) await cluster.report(replica);
+      await cluster.clock.pass(2000);
     };
     await said('healthy');
-    expect((await world.status())?.phase).to.equal('Running');
+    expect((await cluster.status())?.phase).to.equal('Running');
     expect(await condition('DependenciesHealthy')).to.include({ status: 'True' });
 
     await said('unhealthy');
-    expect((await world.status())?.phase).to.equal('Running');
+    expect((await cluster.status())?.phase).to.equal('Running');
     expect(await condition('DependenciesHealthy')).to.include({ status: 'False' });
   });
 
   it('start a deployment as soon as its dependency has started', async () => {
-    world.controllers('a');
-    world.health.set('db', 'starting');
-    await world.enrol('n1');
-    await world.clock.pass(1000);
+    cluster.controllers('a');
+    cluster.health.set('db', 'starting');
+    await cluster.enrol('n1');
+    await cluster.clock.pass(1000);
     await put(makeDeployment({ replicas: 1, dependsOn: [{ name: 'db', condition: 'started' }] }));
     await put(named('db'));
-    await world.clock.pass(3000);
-    expect((await world.status())?.phase).to.equal('Running');
+    await cluster.clock.pass(3000);
+    expect((await cluster.status())?.phase).to.equal('Running');
   });
 });

@@ -13,24 +13,24 @@ const places = ({ puts }: Change, name: string) =>
   puts.some(({ key, bytes }) => key.startsWith(ranges.replicasOf(TENANT, name)) && bytes.includes('"nodeId"'));
 
 describe('a quota that is nearly reached', () => {
-  let world: TestCluster;
+  let cluster: TestCluster;
   /** Stands between the controllers and the store. */
   let meddle: (change: Change) => Promise<Verdict> | undefined;
   beforeEach(async () => {
-    world = new TestCluster();
+    cluster = new TestCluster();
     meddle = () => undefined;
-    const store = interceptCommits(world.store, change => meddle(change));
-    world.controllers('a', { ...defaultPolicy, quotas: { containers: 1 } }, store);
-    await world.enrol('n1');
-    await world.clock.pass(1000);
+    const store = interceptCommits(cluster.store, change => meddle(change));
+    cluster.controllers('a', { ...defaultPolicy, quotas: { containers: 1 } }, store);
+    await cluster.enrol('n1');
+    await cluster.clock.pass(1000);
   });
-  afterEach(() => world.close());
+  afterEach(() => cluster.close());
 
-  const put = (name: string, replicas?: number) => world.put(keys.deployment(TENANT, name), named(name, replicas));
+  const put = (name: string, replicas?: number) => cluster.put(keys.deployment(TENANT, name), named(name, replicas));
   const quota = (containers: number) =>
-    world.put(keys.tenant(TENANT), { id: TENANT, name: 't', platform: false, quotas: { containers } });
+    cluster.put(keys.tenant(TENANT), { id: TENANT, name: 't', platform: false, quotas: { containers } });
   const placed = async () => {
-    const replicas = await world.all<Replica>(ranges.of(ranges.replicas, TENANT));
+    const replicas = await cluster.all<Replica>(ranges.of(ranges.replicas, TENANT));
     return replicas.filter(({ nodeId }) => nodeId !== undefined).map(each => each.deployment);
   };
 
@@ -43,12 +43,12 @@ describe('a quota that is nearly reached', () => {
       return Promise.reject(new OutcomeUnknownFault());
     };
     await put('one');
-    while (!late) await world.clock.pass(1);
+    while (!late) await cluster.clock.pass(1);
     await put('two');
-    await world.clock.pass(2000);
-    await world.store.commit(late);
+    await cluster.clock.pass(2000);
+    await cluster.store.commit(late);
     isAway = false;
-    await world.clock.pass(10_000);
+    await cluster.clock.pass(10_000);
     expect(await placed()).to.deep.equal(['one']);
   });
 
@@ -57,20 +57,20 @@ describe('a quota that is nearly reached', () => {
     meddle = change => {
       if (lowered || !places(change, 'one')) return undefined;
       lowered = true;
-      return quota(0).then(() => world.store.commit(change));
+      return quota(0).then(() => cluster.store.commit(change));
     };
     await put('one');
-    await world.clock.pass(10_000);
+    await cluster.clock.pass(10_000);
     expect([lowered, await placed()]).to.deep.equal([true, []]);
 
     await quota(1);
-    await world.clock.pass(2000);
+    await cluster.clock.pass(2000);
     expect(await placed()).to.deep.equal(['one']);
   });
 
   it('counts the replicas of a removed node until they are cleared', async () => {
     await put('one');
-    await world.clock.pass(2000);
+    await cluster.clock.pass(2000);
     let most = 0;
     meddle = change => {
       void placed().then(all => (most = Math.max(most, all.length)));
@@ -79,12 +79,12 @@ describe('a quota that is nearly reached', () => {
         ? Promise.reject(new OutcomeUnknownFault())
         : undefined;
     };
-    await world.enrol('n2');
+    await cluster.enrol('n2');
     await put('two');
-    await world.clock.pass(2000);
-    const node = await world.store.get(keys.node(TENANT, 'n1'));
-    await world.store.commit({ guards: [{ key: node!.key, at: node!.revision }], puts: [], deletes: [node!.key] });
-    await world.clock.pass(10_000);
+    await cluster.clock.pass(2000);
+    const node = await cluster.store.get(keys.node(TENANT, 'n1'));
+    await cluster.store.commit({ guards: [{ key: node!.key, at: node!.revision }], puts: [], deletes: [node!.key] });
+    await cluster.clock.pass(10_000);
 
     expect([await placed(), most]).to.deep.equal([['one'], 1]);
   });

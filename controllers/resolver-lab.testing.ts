@@ -10,7 +10,7 @@ import { silentLogger } from '../pkg/log/index.js';
 import { EmbeddedSecretStore, SecretKeyring, toCredentialPath, toSecretDocument } from '../pkg/secrets/index.js';
 import { encode, EtcdStore, value, WatchCache } from '../pkg/store/index.js';
 import { createControllers } from './index.js';
-import { secretResolver } from './secret-resolver/index.js';
+import { createSecretResolver } from './secret-resolver/index.js';
 
 const TENANT_ID = 'a2d1b2a0-0000-4000-8000-000000000001';
 
@@ -94,7 +94,7 @@ export class ResolverLab {
       clock: systemClock,
       random: systemRandom,
       log: silentLogger,
-      loops: [secretResolver(secrets)],
+      loops: [createSecretResolver(secrets)],
       holder: 'lab',
       leaderLeaseSeconds: 9,
       eventRetentionDays: 1,

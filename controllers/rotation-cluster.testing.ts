@@ -19,7 +19,7 @@ export interface Life {
 }
 
 /** The store as a process sees it that dies: from one change on, nothing is ever answered. */
-export function mortal(store: Store, life: Life, onDeath: () => void = () => undefined): Store {
+export function createMortalStore(store: Store, life: Life, onDeath: () => void = () => undefined): Store {
   return new Proxy(store, {
     get(target, name) {
       const member: unknown = Reflect.get(target, name);

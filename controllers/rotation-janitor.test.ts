@@ -5,10 +5,10 @@ import type { RotationRecord } from '../crds/rotation/index.js';
 import { seededRandom } from '../pkg/clock/index.js';
 import { advanceIntent, settleIntent, stageMaterial, undoIntent } from '../pkg/material/index.js';
 import type { Change, Store } from '../pkg/store/index.js';
-import { mortal, PATH, path, RotationCluster } from './rotation-cluster.testing.js';
-import { makeDeployment, secretsIn, TENANT } from './test-cluster.testing.js';
+import { createMortalStore, PATH, path, RotationCluster } from './rotation-cluster.testing.js';
+import { makeDeployment, openSecretsIn, TENANT } from './test-cluster.testing.js';
 
-const TURN = keys.turn(TENANT, 'secret.web-db');
+const CONFLICT = keys.conflict(TENANT, 'secret.web-db');
 const LABELLED = { namespace: 'deployments', label: 'web-db' };
 
 /** A rotation and, somewhere in its course, a request that brings material for the same credential and dies. */
@@ -50,7 +50,7 @@ class Meeting extends RotationCluster {
       metadata: { ...web!.metadata, uid: 'dep_2' },
     });
     await this.clock.pass(20_000);
-    this.#judgedAt = (await this.store.get(TURN))?.revision ?? 0;
+    this.#judgedAt = (await this.store.get(CONFLICT))?.revision ?? 0;
   }
 
   /** What the API does to begin a rotation. `between` happens after it has looked, before it writes. */
@@ -66,7 +66,7 @@ class Meeting extends RotationCluster {
     const askedAt = new Date(this.clock.now()).toISOString();
     const rest = { path: PATH, material: { by: 'platform' }, deployment: 'web', by: 'me' } as const;
     const asked: RotationRecord = { id: `rot_${last}`, phase: 'stage', from: current, to: last + 1, askedAt, ...rest };
-    await this.put(TURN, { by: asked.id });
+    await this.put(CONFLICT, { by: asked.id });
     this.#isPlanned = this.moment >= 0;
     await this.put(key, asked);
   }
@@ -103,7 +103,7 @@ class Meeting extends RotationCluster {
       isDead = resolve;
     });
     const life = { left: this.life, isLastMade: false };
-    const living = mortal(this.store, life, () => isDead());
+    const living = createMortalStore(this.store, life, () => isDead());
     const commit = async (change: Change) => {
       await isReleased;
       return living.commit(change);
@@ -111,7 +111,7 @@ class Meeting extends RotationCluster {
     const store = new Proxy(living, {
       get: (target, name) => (name === 'commit' ? commit : (Reflect.get(target, name) as unknown)),
     });
-    const env = { store, secrets: secretsIn(store), clock: this.clock, random: seededRandom(5) };
+    const env = { store, secrets: openSecretsIn(store), clock: this.clock, random: seededRandom(5) };
     await Promise.race([death, this.#bring(env)]);
   }
 
@@ -120,52 +120,55 @@ class Meeting extends RotationCluster {
     const seen = { [PATH]: ['password', 'user'] };
     const outcome = await stageMaterial(env, { tenant: TENANT, subject: 'web', operation: 'req', material, seen });
     if (outcome.kind !== 'staged') return;
-    const turn = { guards: [{ key: TURN, at: this.#judgedAt }], puts: [{ key: TURN, bytes: Buffer.from('{}') }] };
-    const verdict = await env.store.commit(advanceIntent({ ...turn, deletes: [] }, outcome.staged));
+    const conflict = {
+      guards: [{ key: CONFLICT, at: this.#judgedAt }],
+      puts: [{ key: CONFLICT, bytes: Buffer.from('{}') }],
+    };
+    const verdict = await env.store.commit(advanceIntent({ ...conflict, deletes: [] }, outcome.staged));
     await (verdict.stored ? settleIntent(env, outcome.staged, verdict.revision) : undoIntent(env, outcome.staged));
   }
 }
 
 describe('a rotation that meets a request which brings material and dies', function () {
   this.timeout(120_000);
-  let world: Meeting;
+  let cluster: Meeting;
   let stop: AbortController;
 
   const meet = async (moment: number, life: number) => {
-    world = new Meeting();
-    stop = world.controllers('one', undefined, world.watched());
-    await world.begin();
-    world.moment = moment;
-    world.life = life;
+    cluster = new Meeting();
+    stop = cluster.controllers('one', undefined, cluster.watched());
+    await cluster.begin();
+    cluster.moment = moment;
+    cluster.life = life;
   };
   /** `meanwhile` happens once `after` holds, and the janitor has the time to see to it. */
   const walk = async (after?: string, meanwhile: () => Promise<void> = async () => undefined) => {
-    await world.reachStaged();
+    await cluster.reachStaged();
     for (const phase of ['stage', 'promote', 'verify', 'retire'] as const) {
-      if (phase !== 'stage') await world.reach(phase);
+      if (phase !== 'stage') await cluster.reach(phase);
       if (phase !== after) continue;
       await meanwhile();
-      await world.clock.pass(90_000);
+      await cluster.clock.pass(90_000);
     }
-    await world.clock.pass(180_000);
+    await cluster.clock.pass(180_000);
   };
   const endsWell = async (told: string) => {
-    expect(world.violations, told).to.deep.equal([]);
-    expect((await world.store.list(ranges.intents)).entries, told).to.deep.equal([]);
-    const { last = 0, ...state } = (await world.state()) ?? {};
-    const { to } = (await world.get<RotationRecord>(keys.rotation(TENANT, 'web-db')))!;
+    expect(cluster.violations, told).to.deep.equal([]);
+    expect((await cluster.store.list(ranges.intents)).entries, told).to.deep.equal([]);
+    const { last = 0, ...state } = (await cluster.state()) ?? {};
+    const { to } = (await cluster.get<RotationRecord>(keys.rotation(TENANT, 'web-db')))!;
     expect(state, told).to.deep.equal({ current: to });
-    expect(await world.versions(), told).to.deep.equal([`1:${to}`]);
-    const left = (await world.store.list(ranges.secretVersions)).entries;
+    expect(await cluster.versions(), told).to.deep.equal([`1:${to}`]);
+    const left = (await cluster.store.list(ranges.secretVersions)).entries;
     expect(left, told).to.have.length(1);
-    const reading = await world.secrets.read(path);
+    const reading = await cluster.secrets.read(path);
     expect(reading.kind === 'found' && reading.document.get('password')?.reveal(), told).not.to.equal('theirs');
     expect(last, told).to.be.at.least(to);
   };
   const close = async () => {
     stop.abort();
-    world.close();
-    await world.clock.pass(30_000);
+    cluster.close();
+    await cluster.clock.pass(30_000);
   };
 
   const lives = [1, 2, 3].flatMap(life => [false, true].map(isEarly => ({ life, isEarly })));
@@ -175,11 +178,11 @@ describe('a rotation that meets a request which brings material and dies', funct
       let moments = 0;
       for (let moment = 0; ; moment++) {
         await meet(moment, life);
-        if (isEarly) await world.announce();
-        await world.beginRotation();
+        if (isEarly) await cluster.announce();
+        await cluster.beginRotation();
         await walk();
         await endsWell(`moment ${moment}`);
-        const isOver = world.made <= moment;
+        const isOver = cluster.made <= moment;
         await close();
         if (isOver) break;
         moments++;
@@ -193,9 +196,9 @@ describe('a rotation that meets a request which brings material and dies', funct
     it(`is not harmed by it between its phases: ${told}`, async () => {
       for (const after of ['stage', 'promote', 'verify']) {
         await meet(-1, life);
-        if (isEarly) await world.announce();
-        await world.beginRotation();
-        await walk(after, () => world.request());
+        if (isEarly) await cluster.announce();
+        await cluster.beginRotation();
+        await walk(after, () => cluster.request());
         await endsWell(after);
         await close();
       }
@@ -206,7 +209,7 @@ describe('a rotation that meets a request which brings material and dies', funct
     for (const looksFirst of [true, false]) {
       it(`is not harmed by it as it begins: ${life} changes, ${looksFirst ? 'after' : 'before'} the look`, async () => {
         await meet(-1, life);
-        await world.beginRotation(() => world.request(), looksFirst);
+        await cluster.beginRotation(() => cluster.request(), looksFirst);
         await walk();
         await endsWell('');
         await close();

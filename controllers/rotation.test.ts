@@ -5,38 +5,38 @@ import { ranges } from '../crds/keys/index.js';
 import { toSecretDocument } from '../pkg/secrets/index.js';
 import { destroyVersion } from '../pkg/secrets/destroy-version.testing.js';
 import { type Store, value } from '../pkg/store/index.js';
-import { type Life, mortal, path, PHASES, RotationCluster } from './rotation-cluster.testing.js';
+import { type Life, createMortalStore, path, PHASES, RotationCluster } from './rotation-cluster.testing.js';
 
 describe('a rotation', () => {
-  let world: RotationCluster;
+  let cluster: RotationCluster;
   let stop: AbortController;
 
   const begin = async (store?: (store: Store) => Store) => {
-    world = new RotationCluster();
-    stop = world.controllers('one', undefined, store?.(world.store));
-    await world.begin();
+    cluster = new RotationCluster();
+    stop = cluster.controllers('one', undefined, store?.(cluster.store));
+    await cluster.begin();
   };
   afterEach(async () => {
     stop.abort();
-    world.close();
-    await world.clock.pass(30_000);
+    cluster.close();
+    await cluster.clock.pass(30_000);
   });
 
   it('recreates every consumer once and destroys the old version last', async () => {
     await begin();
-    await world.reach('stage');
-    expect(await world.state()).to.deep.equal({ last: 2, current: 1, pending: 2 });
-    expect(new Set(await world.versions())).to.deep.equal(new Set(['0:1']));
+    await cluster.reach('stage');
+    expect(await cluster.state()).to.deep.equal({ last: 2, current: 1, pending: 2 });
+    expect(new Set(await cluster.versions())).to.deep.equal(new Set(['0:1']));
 
-    await world.reach('promote');
-    expect(await world.state()).to.deep.equal({ last: 2, current: 2, previous: 1 });
-    expect(await world.versions()).to.deep.equal(['1:2', '1:2', '1:2']);
-    await world.reach('verify');
-    await world.reach('retire');
-    expect(await world.state()).to.deep.equal({ last: 2, current: 2 });
-    expect(await world.raised()).to.deep.equal(['web 1 1', 'worker 1 1']);
-    expect(world.violations).to.deep.equal([]);
-    const events = await world.all<StoredEvent>(ranges.events);
+    await cluster.reach('promote');
+    expect(await cluster.state()).to.deep.equal({ last: 2, current: 2, previous: 1 });
+    expect(await cluster.versions()).to.deep.equal(['1:2', '1:2', '1:2']);
+    await cluster.reach('verify');
+    await cluster.reach('retire');
+    expect(await cluster.state()).to.deep.equal({ last: 2, current: 2 });
+    expect(await cluster.raised()).to.deep.equal(['web 1 1', 'worker 1 1']);
+    expect(cluster.violations).to.deep.equal([]);
+    const events = await cluster.all<StoredEvent>(ranges.events);
     const told = events
       .filter(({ subject }) => subject.kind === 'Secret')
       .map(({ type, reason }) => `${type} ${reason}`);
@@ -47,143 +47,146 @@ describe('a rotation', () => {
 
   it('waits for a container that is not healthy, names it, and can be aborted', async () => {
     await begin();
-    await world.reach('stage');
-    world.health.set('worker', 'unhealthy');
-    await world.ask('promote');
-    await world.clock.pass(30_000);
-    const halted = await world.progress();
+    await cluster.reach('stage');
+    cluster.health.set('worker', 'unhealthy');
+    await cluster.ask('promote');
+    await cluster.clock.pass(30_000);
+    const halted = await cluster.progress();
     expect(halted).to.include({ phase: 'promote', holds: false });
     expect(halted?.waitsFor).to.contain('of worker');
-    expect((await world.state())?.previous).to.equal(1);
+    expect((await cluster.state())?.previous).to.equal(1);
 
-    world.health.delete('worker');
-    await world.reach('abort');
-    await world.clock.pass(30_000);
-    expect(await world.state()).to.deep.equal({ last: 2, current: 1 });
-    expect(await world.versions()).to.deep.equal(['2:1', '2:1', '2:1']);
-    expect(await world.raised()).to.deep.equal(['web 2 2', 'worker 2 2']);
-    expect(world.violations).to.deep.equal([]);
+    cluster.health.delete('worker');
+    await cluster.reach('abort');
+    await cluster.clock.pass(30_000);
+    expect(await cluster.state()).to.deep.equal({ last: 2, current: 1 });
+    expect(await cluster.versions()).to.deep.equal(['2:1', '2:1', '2:1']);
+    expect(await cluster.raised()).to.deep.equal(['web 2 2', 'worker 2 2']);
+    expect(cluster.violations).to.deep.equal([]);
   });
 
   it('continues with the values that the caller stages, whenever they arrive', async () => {
     await begin();
-    await world.ask('stage', { by: 'caller' });
-    await world.clock.pass(5_000);
-    expect((await world.progress())?.waitsFor).to.contain('values');
-    await world.secrets.write(path, { document: toSecretDocument({ password: 'new' }), after: 1, as: 'pending' });
-    await world.clock.pass(2_500);
-    expect(await world.progress()).to.include({ phase: 'stage', holds: true });
+    await cluster.ask('stage', { by: 'caller' });
+    await cluster.clock.pass(5_000);
+    expect((await cluster.progress())?.waitsFor).to.contain('values');
+    await cluster.secrets.write(path, { document: toSecretDocument({ password: 'new' }), after: 1, as: 'pending' });
+    await cluster.clock.pass(2_500);
+    expect(await cluster.progress()).to.include({ phase: 'stage', holds: true });
   });
 
   it('waits while the secrets store is unavailable, and continues afterwards', async () => {
     await begin();
-    world.secretsAreAway = true;
-    await world.ask('stage');
-    await world.clock.pass(30_000);
-    expect(await world.progress()).to.include({ holds: false, waitsFor: 'the secrets store, which cannot be reached' });
-    world.secretsAreAway = false;
-    await world.clock.pass(3_000);
-    expect(await world.progress()).to.include({ phase: 'stage', holds: true });
-    expect(await world.state()).to.deep.equal({ last: 2, current: 1, pending: 2 });
+    cluster.secretsAreAway = true;
+    await cluster.ask('stage');
+    await cluster.clock.pass(30_000);
+    expect(await cluster.progress()).to.include({
+      holds: false,
+      waitsFor: 'the secrets store, which cannot be reached',
+    });
+    cluster.secretsAreAway = false;
+    await cluster.clock.pass(3_000);
+    expect(await cluster.progress()).to.include({ phase: 'stage', holds: true });
+    expect(await cluster.state()).to.deep.equal({ last: 2, current: 1, pending: 2 });
   });
 
   it('with a new version too large for the secrets store reports that and can be aborted', async () => {
     await begin();
     const keys = Array.from({ length: 64 }, (_, position) => `key_${position}`);
     const generation = { keys, by: 'bytes', bytes: 32, encoding: 'hex' } as const;
-    await world.ask('stage', { by: 'platform', generation });
-    await world.clock.pass(5_000);
-    expect((await world.progress())?.waitsFor).to.contain('refuses the new version');
-    await world.reach('abort');
-    expect(await world.state()).to.deep.equal({ last: 1, current: 1 });
+    await cluster.ask('stage', { by: 'platform', generation });
+    await cluster.clock.pass(5_000);
+    expect((await cluster.progress())?.waitsFor).to.contain('refuses the new version');
+    await cluster.reach('abort');
+    expect(await cluster.state()).to.deep.equal({ last: 1, current: 1 });
   });
 
   it('whose current version cannot be decrypted reports that and continues when it can', async () => {
     await begin();
-    const [record] = (await world.store.list(ranges.secretVersions)).entries;
-    await world.put(record!.key, {});
-    await world.ask('stage');
-    await world.clock.pass(5_000);
-    expect((await world.progress())?.waitsFor).to.contain('cannot be decrypted');
-    await world.put(record!.key, value(record!));
-    await world.clock.pass(3_000);
-    expect(await world.progress()).to.include({ phase: 'stage', holds: true });
+    const [record] = (await cluster.store.list(ranges.secretVersions)).entries;
+    await cluster.put(record!.key, {});
+    await cluster.ask('stage');
+    await cluster.clock.pass(5_000);
+    expect((await cluster.progress())?.waitsFor).to.contain('cannot be decrypted');
+    await cluster.put(record!.key, value(record!));
+    await cluster.clock.pass(3_000);
+    expect(await cluster.progress()).to.include({ phase: 'stage', holds: true });
   });
 
   it('that was only staged is aborted without recreating containers', async () => {
     await begin();
-    await world.reach('stage');
-    await world.reach('abort');
-    expect(await world.state()).to.deep.equal({ last: 2, current: 1 });
-    expect(await world.raised()).to.deep.equal(['web 0 0', 'worker 0 0']);
+    await cluster.reach('stage');
+    await cluster.reach('abort');
+    expect(await cluster.state()).to.deep.equal({ last: 2, current: 1 });
+    expect(await cluster.raised()).to.deep.equal(['web 0 0', 'worker 0 0']);
   });
 
   it('whose values were never sent reports that and can be aborted', async () => {
     await begin();
-    await world.ask('stage', { by: 'caller' });
-    await world.clock.pass(120_000);
-    expect(await world.progress()).to.include({ phase: 'stage', holds: false });
-    expect((await world.progress())?.waitsFor).to.contain('values');
-    await world.reach('abort');
-    expect(await world.state()).to.deep.equal({ last: 1, current: 1 });
-    expect(await world.raised()).to.deep.equal(['web 0 0', 'worker 0 0']);
+    await cluster.ask('stage', { by: 'caller' });
+    await cluster.clock.pass(120_000);
+    expect(await cluster.progress()).to.include({ phase: 'stage', holds: false });
+    expect((await cluster.progress())?.waitsFor).to.contain('values');
+    await cluster.reach('abort');
+    expect(await cluster.state()).to.deep.equal({ last: 1, current: 1 });
+    expect(await cluster.raised()).to.deep.equal(['web 0 0', 'worker 0 0']);
   });
 
   it('whose version number was taken by another write reports that, keeps that version, and can be aborted', async () => {
     await begin();
-    world.secretsAreAway = true;
-    await world.ask('stage');
-    await world.secrets.write(path, { document: toSecretDocument({ password: 'won' }), after: 1, as: 'current' });
-    world.secretsAreAway = false;
-    await world.clock.pass(5_000);
-    expect((await world.progress())?.waitsFor).to.contain('another write');
-    await world.reach('abort');
-    expect(await world.state()).to.deep.equal({ last: 2, current: 2, previous: 1 });
+    cluster.secretsAreAway = true;
+    await cluster.ask('stage');
+    await cluster.secrets.write(path, { document: toSecretDocument({ password: 'won' }), after: 1, as: 'current' });
+    cluster.secretsAreAway = false;
+    await cluster.clock.pass(5_000);
+    expect((await cluster.progress())?.waitsFor).to.contain('another write');
+    await cluster.reach('abort');
+    expect(await cluster.state()).to.deep.equal({ last: 2, current: 2, previous: 1 });
   });
 
   it('whose staged version was destroyed reports that and can be aborted', async () => {
     await begin();
-    await world.reach('stage');
-    await destroyVersion(world.secrets, path, 2);
-    await world.ask('promote');
-    await world.clock.pass(5_000);
-    expect((await world.progress())?.waitsFor).to.contain('destroyed outside');
-    await world.reach('abort');
-    expect(await world.state()).to.deep.equal({ last: 2, current: 1 });
-    expect(await world.raised()).to.deep.equal(['web 0 0', 'worker 0 0']);
+    await cluster.reach('stage');
+    await destroyVersion(cluster.secrets, path, 2);
+    await cluster.ask('promote');
+    await cluster.clock.pass(5_000);
+    expect((await cluster.progress())?.waitsFor).to.contain('destroyed outside');
+    await cluster.reach('abort');
+    expect(await cluster.state()).to.deep.equal({ last: 2, current: 1 });
+    expect(await cluster.raised()).to.deep.equal(['web 0 0', 'worker 0 0']);
   });
 
   for (const phase of ['stage', 'promote', 'verify'] as const) {
     it(`continues for the others when a consumer is deleted in ${phase}`, async () => {
       await begin();
-      for (const reached of PHASES.slice(0, PHASES.indexOf(phase) + 1)) await world.reach(reached);
-      await world.remove('web');
-      for (const next of PHASES.slice(PHASES.indexOf(phase) + 1)) await world.reach(next);
-      expect(await world.state()).to.deep.equal({ last: 2, current: 2 });
-      expect(await world.versions()).to.deep.equal(['1:2']);
-      expect(world.violations).to.deep.equal([]);
+      for (const reached of PHASES.slice(0, PHASES.indexOf(phase) + 1)) await cluster.reach(reached);
+      await cluster.remove('web');
+      for (const next of PHASES.slice(PHASES.indexOf(phase) + 1)) await cluster.reach(next);
+      expect(await cluster.state()).to.deep.equal({ last: 2, current: 2 });
+      expect(await cluster.versions()).to.deep.equal(['1:2']);
+      expect(cluster.violations).to.deep.equal([]);
     });
 
     it(`can be aborted when a consumer is deleted in ${phase}`, async () => {
       await begin();
-      for (const reached of PHASES.slice(0, PHASES.indexOf(phase) + 1)) await world.reach(reached);
-      await world.remove('web');
-      await world.reach('abort');
-      await world.clock.pass(30_000);
-      expect(await world.state()).to.deep.equal({ last: 2, current: 1 });
-      expect((await world.versions()).map(each => each.split(':')[1])).to.deep.equal(['1']);
-      expect(world.violations).to.deep.equal([]);
+      for (const reached of PHASES.slice(0, PHASES.indexOf(phase) + 1)) await cluster.reach(reached);
+      await cluster.remove('web');
+      await cluster.reach('abort');
+      await cluster.clock.pass(30_000);
+      expect(await cluster.state()).to.deep.equal({ last: 2, current: 1 });
+      expect((await cluster.versions()).map(each => each.split(':')[1])).to.deep.equal(['1']);
+      expect(cluster.violations).to.deep.equal([]);
     });
 
     it(`aborts itself when its last consumer is deleted in ${phase}`, async () => {
       await begin();
-      for (const reached of PHASES.slice(0, PHASES.indexOf(phase) + 1)) await world.reach(reached);
-      await world.remove('web');
-      await world.remove('worker');
-      await world.clock.pass(60_000);
-      expect(await world.progress()).to.include({ phase: 'abort', holds: true });
-      expect(await world.state()).to.deep.equal({ last: 2, current: 1 });
-      expect(world.violations).to.deep.equal([]);
+      for (const reached of PHASES.slice(0, PHASES.indexOf(phase) + 1)) await cluster.reach(reached);
+      await cluster.remove('web');
+      await cluster.remove('worker');
+      await cluster.clock.pass(60_000);
+      expect(await cluster.progress()).to.include({ phase: 'abort', holds: true });
+      expect(await cluster.state()).to.deep.equal({ last: 2, current: 1 });
+      expect(cluster.violations).to.deep.equal([]);
     });
   }
 
@@ -193,24 +196,24 @@ describe('a rotation', () => {
       let deaths = 0;
       for (let changes = 0; ; changes++) {
         const life: Life = { left: Number.POSITIVE_INFINITY, isLastMade };
-        await begin(store => mortal(store, life));
+        await begin(store => createMortalStore(store, life));
         life.left = changes;
         let isReplaced = false;
         const replace = () => {
           if (life.left >= 0 || isReplaced) return;
           isReplaced = true;
-          stop = world.controllers('second');
+          stop = cluster.controllers('second');
         };
-        for (const phase of ['stage', 'promote', 'verify', 'retire'] as const) await world.reach(phase, replace);
+        for (const phase of ['stage', 'promote', 'verify', 'retire'] as const) await cluster.reach(phase, replace);
 
         const told = `after ${changes} changes`;
-        expect(await world.state(), told).to.deep.equal({ last: 2, current: 2 });
-        expect(await world.raised(), told).to.deep.equal(['web 1 1', 'worker 1 1']);
-        expect(await world.versions(), told).to.deep.equal(['1:2', '1:2', '1:2']);
-        expect(world.violations, told).to.deep.equal([]);
+        expect(await cluster.state(), told).to.deep.equal({ last: 2, current: 2 });
+        expect(await cluster.raised(), told).to.deep.equal(['web 1 1', 'worker 1 1']);
+        expect(await cluster.versions(), told).to.deep.equal(['1:2', '1:2', '1:2']);
+        expect(cluster.violations, told).to.deep.equal([]);
         if (life.left >= 0) break;
         deaths++;
-        world.close();
+        cluster.close();
         stop.abort();
       }
       expect(deaths).to.be.greaterThan(20);

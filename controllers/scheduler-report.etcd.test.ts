@@ -8,7 +8,7 @@ import type { StoredDeployment } from '../crds/deployment/index.js';
 import type { StoredEvent } from '../crds/event/index.js';
 import { keys, ranges } from '../crds/keys/index.js';
 import type { NodeStatus, StoredNode } from '../crds/node/index.js';
-import { containerTemplate, type Replica, templateHash } from '../crds/replica/index.js';
+import { toContainerTemplate, type Replica, computeTemplateHash } from '../crds/replica/index.js';
 import {
   type AbridgedGroups,
   toFilterRejection,
@@ -26,7 +26,7 @@ import { create, encode, EtcdStore, type Put, value, WatchCache } from '../pkg/s
 import { createControllers } from './index.js';
 import { buildReport } from './scheduler/changes.js';
 import { toVerdict } from './scheduler/decide.js';
-import { scheduler } from './scheduler/index.js';
+import { createScheduler } from './scheduler/index.js';
 
 const TENANT = 'a2d1b2a0-0000-4000-8000-000000000001';
 const AT = '2030-01-01T00:00:00.000Z';
@@ -106,7 +106,7 @@ describe('event of an unschedulable deployment, on a real etcd,', () => {
       cache.subscribe(({ key }) => key.startsWith(ranges.schedulings) && resolve());
     });
     const env = { store, cache, clock: systemClock, random: systemRandom, log: silentLogger };
-    const lead = { loops: [scheduler()], holder: 'largest', leaderLeaseSeconds: 9, eventRetentionDays: 1 };
+    const lead = { loops: [createScheduler()], holder: 'largest', leaderLeaseSeconds: 9, eventRetentionDays: 1 };
     const controllers = createControllers({ ...env, ...lead });
     running.push(cache.run(fed.signal), controllers.run(stop.signal));
     await create(store, keys.deployment(TENANT, 'web'), deployment);
@@ -117,8 +117,8 @@ describe('event of an unschedulable deployment, on a real etcd,', () => {
       deploymentUid: 'dep_1',
       slot: 0,
       generation: 1,
-      templateHash: templateHash(deployment),
-      template: containerTemplate(deployment),
+      templateHash: computeTemplateHash(deployment),
+      template: toContainerTemplate(deployment),
       createdAt: AT,
     };
     await create(store, keys.replica(TENANT, 'web', 0), replica);

@@ -54,7 +54,7 @@ const node = (name: string, labels: StoredNode['labels']): StoredNode => ({
 export class TestCluster {
   readonly clock = new ManualClock();
   readonly store = new MemoryStore({ clock: this.clock });
-  readonly secrets = secretsIn(this.store);
+  readonly secrets = openSecretsIn(this.store);
   /** The secrets store does not answer the controllers. */
   secretsAreAway = false;
   readonly #stop = new AbortController();
@@ -84,7 +84,7 @@ export class TestCluster {
       holder,
       leaderLeaseSeconds: 9,
       eventRetentionDays: 7,
-      secrets: this.#reachable(secretsIn(store)),
+      secrets: this.#reachable(openSecretsIn(store)),
       ...(policy && { policy }),
       ...settings,
     });
@@ -156,7 +156,7 @@ export class TestCluster {
   /** Has the agent of the replica say how its container is now. */
   report(replica: Replica): Promise<void> {
     const health = this.health.get(replica.deployment) ?? 'none';
-    return this.put(keys.report(TENANT, replica.nodeId!, replica.uid), { ...reportOf(replica), health });
+    return this.put(keys.report(TENANT, replica.nodeId!, replica.uid), { ...makeReport(replica), health });
   }
 
   close(): void {
@@ -200,13 +200,13 @@ export function interceptCommits(store: Store, meddle: (change: Change) => Promi
   });
 }
 
-/** The secrets in a store, opened with the key of every world. */
-export function secretsIn(store: Store): EmbeddedSecretStore {
+/** The secrets in a store, opened with the key of every test cluster. */
+export function openSecretsIn(store: Store): EmbeddedSecretStore {
   const keyring = new SecretKeyring([Buffer.alloc(32, 1)]);
   return new EmbeddedSecretStore({ store, keyring, random: seededRandom(9), granted: ['deployments'] });
 }
 
-function reportOf(replica: Replica): Report {
+function makeReport(replica: Replica): Report {
   return {
     replica: replica.uid,
     deployment: replica.deployment,

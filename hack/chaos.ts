@@ -10,9 +10,9 @@ import {
   type ClusterFault,
   faults,
   findObstacle,
-  rage,
+  runStorm,
   runFault,
-  sharedNow,
+  readSharedClock,
   TEST_ETCD_ARGUMENTS,
   StoreWorkload,
   type WorkloadOutcome,
@@ -56,7 +56,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
 const rows: Row[] = [];
 const failures: string[] = [];
 
-function rowOf(fault: string, members: number): Row {
+function measureRow(fault: string, members: number): Row {
   let row = rows.find(known => known.fault === fault && known.members === members);
   if (!row) {
     row = { fault, members, runs: 0, operations: 0, unknown: 0, lost: 0, doubled: 0, others: 0, resumedAfterMs: 0 };
@@ -89,7 +89,7 @@ async function runFaults(cluster: EtcdCluster, fault: ClusterFault): Promise<voi
   const obstacle = findObstacle(fault);
   if (obstacle !== undefined) return console.log(`skipped: ${fault.name} (${obstacle})`);
   for (let run = 0; run < RUNS; run++) {
-    const row = rowOf(fault.name, cluster.size);
+    const row = measureRow(fault.name, cluster.size);
     const options = { times: TIMES, resumeWithinMs: GIVE_UP_AFTER_MS, calmMs: 2_000, separate: true, pauseMs: 0 };
     const result = await runFault(cluster, fault, options);
     note(row, result, result.resumedAfterMs);
@@ -103,13 +103,13 @@ async function runFaults(cluster: EtcdCluster, fault: ClusterFault): Promise<voi
 async function runStorms(cluster: EtcdCluster, operations: number): Promise<void> {
   for (let [seed, judged] = [SEED, 0]; judged < operations; seed++) {
     const workload = await StoreWorkload.start(cluster, { separate: true, workers: 64, pauseMs: 0 });
-    await rage(workload, { seed, ms: STORM_MS });
-    const since = sharedNow();
+    await runStorm(workload, { seed, ms: STORM_MS });
+    const since = readSharedClock();
     await workload.untilResumed(since, GIVE_UP_AFTER_MS);
     await new Promise(resolve => setTimeout(resolve, CALM_MS));
     const outcome = await workload.judge();
     judged += outcome.operations;
-    note(rowOf('storm', cluster.size), outcome, outcome.measureResume(since));
+    note(measureRow('storm', cluster.size), outcome, outcome.measureResume(since));
     console.log(`seed ${seed}: ${judged} operations in all`);
   }
 }

@@ -6,10 +6,10 @@ import { readFileSync } from 'node:fs';
 
 import { catalogue, catalogueGroups } from '../crds/rejections/index.js';
 import { judgeRejections } from './checks/rejections.js';
-import { sourceFiles } from './checks/source-files.js';
+import { listSourceFiles } from './checks/source-files.js';
 import { later, specifiedCodes } from './checks/specified-codes.js';
 
-const sources = sourceFiles().map(path => ({ path, text: readFileSync(path, 'utf8') }));
+const sources = listSourceFiles().map(path => ({ path, text: readFileSync(path, 'utf8') }));
 const wrong = judgeRejections(catalogueGroups, sources);
 for (const line of wrong) console.log(line);
 

@@ -1,13 +1,13 @@
-import { codeIndexView, type CodeView } from '../api/docs/index.js';
+import { listCodeViews, type CodeView } from '../api/docs/index.js';
 
 /** `docs/codes.md`: every code in one table, from the catalogue. */
-export function codesReference(): string {
-  const sections = codeIndexView().flatMap(({ title, codes }) => [
+export function renderCodesReference(): string {
+  const sections = listCodeViews().flatMap(({ title, codes }) => [
     `## ${title}`,
     '',
     '| Code | Status | Accepted | Why | What to do |',
     '|---|---|---|---|---|',
-    ...codes.map(rowOf),
+    ...codes.map(formatCodeRow),
     '',
   ]);
   return `${['# Codes', '', INTRODUCTION, '', ...sections].join('\n')}`;
@@ -18,7 +18,7 @@ const INTRODUCTION = [
   'Branch on the code, never on the wording. A rejection means that nothing was stored.',
 ].join('\n');
 
-function rowOf({ code, status, expected, why, remedy }: CodeView): string {
+function formatCodeRow({ code, status, expected, why, remedy }: CodeView): string {
   return `| ${[`\`${code}\``, String(status), ...[expected, why, remedy].map(inCell)].join(' | ')} |`;
 }
 

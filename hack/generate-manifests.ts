@@ -6,7 +6,7 @@ const FOLDER = 'crds/manifests';
 const HEADING = '# Generated from crds/ by `make generate`.\n';
 
 /** `crds/manifests/`: custom resource definitions and JSON Schemas, by path. */
-export function manifestFiles(): Readonly<Record<string, string>> {
+export function renderManifestFiles(): Readonly<Record<string, string>> {
   const yaml = Object.entries(renderCrds()).map(([name, manifest]) => [
     `${FOLDER}/${name}`,
     HEADING + stringify(manifest, { aliasDuplicateObjects: false, lineWidth: 0 }),

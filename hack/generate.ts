@@ -4,14 +4,14 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-import { codesReference } from './generate-codes.js';
+import { renderCodesReference } from './generate-codes.js';
 import { renderKindsReference } from './generate-kinds.js';
-import { manifestFiles } from './generate-manifests.js';
+import { renderManifestFiles } from './generate-manifests.js';
 
 const files: Readonly<Record<string, string>> = {
-  'docs/codes.md': codesReference(),
+  'docs/codes.md': renderCodesReference(),
   'docs/KINDS.md': renderKindsReference(),
-  ...manifestFiles(),
+  ...renderManifestFiles(),
 };
 
 const checking = process.argv.includes('--check');

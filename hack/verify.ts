@@ -13,7 +13,7 @@ import { checkLayout, findUnmarkedTestCode } from './checks/layout.js';
 import { findSharedNames } from './checks/names.js';
 import { readSources } from './checks/source-files.js';
 import { findAssertedTimes } from './checks/times.js';
-import { inLanes } from './test/lanes.js';
+import { runInLanes } from './test/lanes.js';
 
 interface Check {
   readonly name: string;
@@ -55,7 +55,7 @@ const checks: readonly Check[] = [
 
 const named = process.argv.slice(2);
 const chosen = checks.filter(({ name }) => named.length === 0 || named.includes(name));
-const results = await inLanes(
+const results = await runInLanes(
   availableParallelism(),
   chosen.map(({ name, run }) => async () => {
     const findings = await run();

@@ -10,7 +10,7 @@ const PATIENCE = '120s';
 
 /** Declares the demo deployment and waits until it is healthy: the very commands that a person would type. */
 export async function runDemo(home: Home, terminal: Terminal): Promise<ExitCode> {
-  const file = exampleFile(home, 'demo.yaml');
+  const file = findExampleFile(home, 'demo.yaml');
   const server = home.development.read()?.server ?? '';
   const own: Terminal = { ...terminal, environment: { ...terminal.environment, MOORING_HOME: home.folder } };
   for (const words of [
@@ -29,7 +29,7 @@ export async function runDemo(home: Home, terminal: Terminal): Promise<ExitCode>
  *
  * The examples name the usual address of the registry. Where that port was taken, a copy names the one in use.
  */
-export function exampleFile(home: Home, name: string): string {
+export function findExampleFile(home: Home, name: string): string {
   const original = join(clone, 'examples', name);
   const registry = home.records.read('registry')?.facts['registry'] ?? USUAL_REGISTRY;
   if (registry === USUAL_REGISTRY) return toTypedPath(original);

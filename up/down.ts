@@ -5,7 +5,7 @@ import { type ExitCode, exitCode, type Terminal } from '../pkg/cli/index.js';
 import type { Clock } from '../pkg/clock/index.js';
 import type { Home, PartRecord } from './home.js';
 import { terminateProcess, isAlive, findStrays } from './os-process.js';
-import { destroyDockerd, dockerdFolder, stopLocalContainers, stopDockerd } from './parts/engine.js';
+import { destroyDockerd, findDockerdFolder, stopLocalContainers, stopDockerd } from './parts/engine.js';
 import { findSupervisor } from './supervise.js';
 
 /** Stops everything that `moor up` started in this home. With `purge`, removes the data too. */
@@ -25,7 +25,7 @@ export async function down(home: Home, { purge }: { purge: boolean }, terminal: 
     terminal.out(`  ${verb} ${formatCount(containers, 'container')} on this machine's engine\n`);
   }
   home.development.remove();
-  if (purge && existsSync(dockerdFolder(home))) await destroyDockerd(home, terminal.clock);
+  if (purge && existsSync(findDockerdFolder(home))) await destroyDockerd(home, terminal.clock);
   if (purge) rmSync(home.folder, { recursive: true, force: true });
   const data = purge ? 'Its data was removed.' : `Its data stays in ${home.folder}; "moor up" resumes with it.`;
   terminal.out(`${count === 0 ? 'Mooring was not running.' : 'Mooring is down.'} ${data}\n`);

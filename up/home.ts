@@ -101,7 +101,7 @@ export class Home {
     write: (progress: PlanProgress) => writeJson(this.path('run', 'progress.json'), progress),
   };
 
-  /** Read by commands on this machine: see `developmentFile` in `pkg/cli`. */
+  /** Read by commands on this machine: see `findDevelopmentFile` in `pkg/cli`. */
   readonly development = {
     read: () => readJson<Development>(this.path('dev.json')),
     write: (development: Development) => writeJson(this.path('dev.json'), development),

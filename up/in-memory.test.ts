@@ -9,7 +9,7 @@ import { type DeploymentView, assessReadiness } from '../pkg/cli/index.js';
 import { Client } from '../pkg/client/index.js';
 import { systemClock, systemRandom } from '../pkg/clock/index.js';
 import { silentLogger } from '../pkg/log/index.js';
-import { freePort } from '../dev/processes/index.js';
+import { findFreePort } from '../dev/processes/index.js';
 import { type InMemoryMooring, startInMemory } from './in-memory.js';
 
 describe('Mooring in one process', () => {
@@ -21,7 +21,7 @@ describe('Mooring in one process', () => {
 
   before(async () => {
     folder = mkdtempSync(join(tmpdir(), 'moor-in-memory-'));
-    mooring = await startInMemory({ ...env, log: silentLogger, engine, folder, nodes: 2, port: await freePort() });
+    mooring = await startInMemory({ ...env, log: silentLogger, engine, folder, nodes: 2, port: await findFreePort() });
     client = new Client({ server: mooring.url, token: mooring.access.tenantToken });
   });
 

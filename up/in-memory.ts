@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { ranges } from '../crds/keys/index.js';
 import { bootstrap, createApi, type DevelopmentAccess, startServer } from '../api/index.js';
 import { createControllers } from '../controllers/index.js';
-import { Agent, type Engine, memoryDisk } from '../pkg/agent/index.js';
+import { Agent, type Engine, createMemoryDisk } from '../pkg/agent/index.js';
 import { Keyring } from '../pkg/auth/index.js';
-import { version } from '../pkg/version/index.js';
+import { readProductVersion } from '../pkg/version/index.js';
 import { Client } from '../pkg/client/index.js';
 import { type Clock, type Random, sleep } from '../pkg/clock/index.js';
 import { loadSettings } from '../pkg/config/index.js';
@@ -107,10 +107,10 @@ async function startAgents(
     const running: RunningAgent[] = [];
     for (let number = 1; number <= nodes; number++) {
       const name = `node-${number}`;
-      const env = { clock, random, log, engine, link: new HttpLink({ server }), disk: memoryDisk() };
+      const env = { clock, random, log, engine, link: new HttpLink({ server }), disk: createMemoryDisk() };
       const joinToken = await mintJoinToken(client, name);
       const namePrefix = number === 1 ? '' : `${name}-`;
-      const ended = new Agent(env, { name, version: version(), joinToken, namePrefix }).run(signal);
+      const ended = new Agent(env, { name, version: readProductVersion(), joinToken, namePrefix }).run(signal);
       running.push({ ended, nodeId: await untilReady(client, clock, name) });
     }
     return running;

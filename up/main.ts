@@ -10,7 +10,7 @@
  */
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 
-import { type ExitCode, exitCode, homeFolder, processTerminal } from '../pkg/cli/index.js';
+import { type ExitCode, exitCode, findHomeFolder, createProcessTerminal } from '../pkg/cli/index.js';
 import { Fault } from '../pkg/fault/index.js';
 import { down } from './down.js';
 import type { EphemeralOptions } from './ephemeral.js';
@@ -27,8 +27,8 @@ interface UpFlags {
   readonly foreground?: true;
 }
 
-const terminal = processTerminal();
-const home = new Home(homeFolder(process.env));
+const terminal = createProcessTerminal();
+const home = new Home(findHomeFolder(process.env));
 
 const program = new Command('moor').description('Mooring, all in one, on this machine').exitOverride();
 

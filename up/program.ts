@@ -3,7 +3,7 @@ import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { freePort, isFreePort } from '../dev/processes/index.js';
+import { findFreePort, isFreePort } from '../dev/processes/index.js';
 import { BrokenAnswerFault, UnreachableFault } from '../pkg/client/index.js';
 import { type Clock, sleep } from '../pkg/clock/index.js';
 import { clone } from '../pkg/version/index.js';
@@ -13,7 +13,7 @@ import { terminateProcess, identifyProcess } from './os-process.js';
 /** The first of the wanted ports that is free, or any free one. */
 export async function choosePort(wanted: readonly number[]): Promise<number> {
   for (const port of wanted) if (port > 0 && (await isFreePort(port))) return port;
-  return freePort();
+  return findFreePort();
 }
 
 /** One of our own programs, started in the background. */

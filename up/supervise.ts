@@ -7,8 +7,8 @@ import { findStrays, identifyProcess, isAlive, MARK_VARIABLE } from './os-proces
 import { type ProcessIdentity, terminateProcess } from './os-process.js';
 import type { UpPart, PartEnv, PartStages } from './part.js';
 import { controllersPart, serverPart } from './parts/control-plane.js';
-import { dockerdFolder, dockerdPart, findSystemDocker, systemDockerPart } from './parts/engine.js';
-import { agentPart, removeNodePart, toNodeName } from './parts/nodes.js';
+import { findDockerdFolder, dockerdPart, findSystemDocker, createSystemDockerPart } from './parts/engine.js';
+import { createAgentPart, removeNodePart, toNodeName } from './parts/nodes.js';
 import { demoImagePart, etcdPart, registryPart } from './parts/services.js';
 import { Supervisor } from './supervisor.js';
 
@@ -82,7 +82,7 @@ function planStages(home: Home, environment: PartEnv['environment']): (plan: UpP
   return async ({ id, nodes, engine }) => {
     const numbers = Array.from({ length: nodes }, (_, index) => index + 1);
     const control = [etcdPart, serverPart, controllersPart];
-    const agents = numbers.map(number => [agentPart(number, engine)]);
+    const agents = numbers.map(number => [createAgentPart(number, engine)]);
     const removals = listLocalNodes(home)
       .filter(({ name }) => !numbers.some(number => toNodeName(number) === name))
       .map(node => [removeNodePart(node, id)]);
@@ -95,6 +95,6 @@ function planStages(home: Home, environment: PartEnv['environment']): (plan: UpP
 
 /** An engine that was started here holds containers: it stays in use even when this machine has another one by now. */
 async function findEngine(home: Home, environment: PartEnv['environment']): Promise<UpPart> {
-  const host = existsSync(dockerdFolder(home)) ? undefined : await findSystemDocker(environment);
-  return host === undefined ? dockerdPart : systemDockerPart(host);
+  const host = existsSync(findDockerdFolder(home)) ? undefined : await findSystemDocker(environment);
+  return host === undefined ? dockerdPart : createSystemDockerPart(host);
 }

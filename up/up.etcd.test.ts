@@ -21,7 +21,7 @@ describe('moor up, on a real etcd and a simulated engine', function () {
     const { stdout } = await promisify(execFile)(moorPath, words, { env });
     return stdout;
   };
-  const identityOf = (name: string) => home.records.read(name)!.process;
+  const readIdentity = (name: string) => home.records.read(name)!.process;
 
   after(() => moor('down', '--purge'));
 
@@ -34,18 +34,18 @@ describe('moor up, on a real etcd and a simulated engine', function () {
   });
 
   it('restarts what was killed, and takes over what still runs', async () => {
-    const kept = identityOf('agent-1');
-    for (const name of ['server', 'etcd']) process.kill(identityOf(name).pid, 'SIGKILL');
+    const kept = readIdentity('agent-1');
+    for (const name of ['server', 'etcd']) process.kill(readIdentity(name).pid, 'SIGKILL');
     process.kill(home.supervisor.read()!.pid, 'SIGKILL');
 
     await moor('up');
 
     expect(await moor('get', 'deployments', '-o', 'name')).to.equal('deployment/demo\n');
-    expect(identityOf('agent-1')).to.deep.equal(kept);
+    expect(readIdentity('agent-1')).to.deep.equal(kept);
   });
 
   it('adjusts to another number of nodes', async () => {
-    const leaving = identityOf('agent-2');
+    const leaving = readIdentity('agent-2');
 
     await moor('up', '--nodes', '1', '--no-demo');
 
@@ -61,7 +61,7 @@ describe('moor up, on a real etcd and a simulated engine', function () {
   });
 
   it('leaves no process behind after down, and comes up with its data and the new options', async () => {
-    const all = home.records.names().map(identityOf);
+    const all = home.records.names().map(readIdentity);
 
     await moor('down');
     expect(all.filter(isAlive)).to.deep.equal([]);

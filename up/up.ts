@@ -1,7 +1,7 @@
 import { type ExitCode, exitCode, type Terminal } from '../pkg/cli/index.js';
 import { sleep, untilAborted } from '../pkg/clock/index.js';
 import { silentLogger } from '../pkg/log/index.js';
-import { exampleFile, runDemo } from './demo.js';
+import { findExampleFile, runDemo } from './demo.js';
 import type { EngineKind, Home, UpPlan, PlanProgress } from './home.js';
 import { identifyProcess, isAlive, type ProcessIdentity, terminateProcess } from './os-process.js';
 import { startProgram } from './program.js';
@@ -134,7 +134,7 @@ Mooring is up at ${server}
 
 Try next:
   ./moor get deployments
-  ./moor apply -f ${exampleFile(home, 'web.yaml')}
+  ./moor apply -f ${findExampleFile(home, 'web.yaml')}
   ./moor status web --until-ready
   ./moor events --watch
   ./moor logs web --follow

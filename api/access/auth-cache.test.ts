@@ -49,7 +49,7 @@ describe('the auth cache', () => {
     await cache.barrier();
     return { header: `Bearer ${text}`, stored };
   }
-  const idOf = async (identified: AuthResult | Promise<AuthResult>) => {
+  const readId = async (identified: AuthResult | Promise<AuthResult>) => {
     const found = await identified;
     return 'id' in found ? found.id : found.rejections[0].code;
   };
@@ -58,7 +58,7 @@ describe('the auth cache', () => {
     const { header, stored } = await token();
 
     for (const on of [connection, connection, connection, {}]) {
-      expect(await idOf(acquaintances.identify(on, header))).to.equal(stored.id);
+      expect(await readId(acquaintances.identify(on, header))).to.equal(stored.id);
     }
     expect(proven).to.equal(2);
   });
@@ -66,10 +66,10 @@ describe('the auth cache', () => {
   it('verifies again with another header, and refuses without one', async () => {
     const [first, second] = [await token(), await token()];
 
-    expect(await idOf(acquaintances.identify(connection, first.header))).to.equal(first.stored.id);
-    expect(await idOf(acquaintances.identify(connection, second.header))).to.equal(second.stored.id);
-    expect(await idOf(acquaintances.identify(connection, undefined))).to.equal('auth_required');
-    expect(await idOf(acquaintances.identify(connection, `${first.header}x`))).to.equal('auth_invalid');
+    expect(await readId(acquaintances.identify(connection, first.header))).to.equal(first.stored.id);
+    expect(await readId(acquaintances.identify(connection, second.header))).to.equal(second.stored.id);
+    expect(await readId(acquaintances.identify(connection, undefined))).to.equal('auth_required');
+    expect(await readId(acquaintances.identify(connection, `${first.header}x`))).to.equal('auth_invalid');
   });
 
   it('refuses a known connection once its token is revoked', async () => {
@@ -78,7 +78,7 @@ describe('the auth cache', () => {
     await remove(store, (await store.get(keys.token(stored.id)))!);
     await cache.barrier();
 
-    expect(await idOf(acquaintances.identify(connection, header))).to.equal('auth_invalid');
+    expect(await readId(acquaintances.identify(connection, header))).to.equal('auth_invalid');
   });
 
   it('refuses a known connection once its token has expired', async () => {
@@ -86,6 +86,6 @@ describe('the auth cache', () => {
     await acquaintances.identify(connection, header);
     now += LIFE_SECONDS * 1_000;
 
-    expect(await idOf(acquaintances.identify(connection, header))).to.equal('auth_invalid');
+    expect(await readId(acquaintances.identify(connection, header))).to.equal('auth_invalid');
   });
 });

@@ -13,18 +13,18 @@ export function listConflictKeys(tenant: string, submitted: SubmittedDocument): 
   const subjects = new Set<string>();
   const removesCheck = sends('healthCheck') && fields['healthCheck'] === null;
   if (removesCheck || (sends('dependsOn') && listDependencies(submitted).length > 0)) subjects.add('dependencies');
-  if (sends('secrets')) for (const { label } of listSecretPaths(submitted)) subjects.add(secretSubject(label));
+  if (sends('secrets')) for (const { label } of listSecretPaths(submitted)) subjects.add(toSecretSubject(label));
   if (sends('volumes') || sends('replicas') || sends('nodeId')) {
     for (const { volumeId, volume_id: alias } of readList(submitted, 'volumes')) {
       const id = volumeId ?? alias;
       if (typeof id === 'string' && isTypedId('vol', id)) subjects.add(`volume.${id}`);
     }
   }
-  return [...subjects].map(subject => keys.turn(tenant, subject));
+  return [...subjects].map(subject => keys.conflict(tenant, subject));
 }
 
 /** The subject of the conflict key of a credential. */
-export function secretSubject(label: string): string {
+export function toSecretSubject(label: string): string {
   return `secret.${label}`;
 }
 

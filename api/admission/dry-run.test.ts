@@ -5,14 +5,14 @@ import { keys } from '../../crds/keys/index.js';
 import { applyJsonPatch } from '../../pkg/cli/json-patch.js';
 import { create } from '../../pkg/store/index.js';
 import { ApiLab } from '../api-lab.testing.js';
-import { CodeWorld, entry, ready, web } from '../routes/deployment/code-world.testing.js';
+import { RejectionLab, entry, ready, web } from '../routes/deployment/rejection-lab.testing.js';
 
 const TRY = '/api/v1/deployments?dryRun=true';
 
 describe('dry runs', () => {
-  const world = new CodeWorld();
-  before(() => world.start());
-  after(() => world.stop());
+  const rejectionLab = new RejectionLab();
+  before(() => rejectionLab.start());
+  after(() => rejectionLab.stop());
 
   const everything = web({
     name: 'trial',
@@ -34,8 +34,8 @@ describe('dry runs', () => {
   const list = (value: unknown) => value as Readonly<Record<string, unknown>>[];
 
   it('answer what a new deployment would change, and store nothing', async () => {
-    const before = await world.stored();
-    const { status, body, text } = await world.ask({ ...everything, path: TRY });
+    const before = await rejectionLab.stored();
+    const { status, body, text } = await rejectionLab.ask({ ...everything, path: TRY });
 
     expect(status, text).to.equal(200);
     expect(body).to.include({ dryRun: true, change: 'create' });
@@ -53,36 +53,36 @@ describe('dry runs', () => {
     expect(list(candidates).every(({ reasons }) => list(reasons).length > 0)).to.equal(true);
     expect([next, unplaced]).to.deep.equal([[], 1]);
     expect(applyJsonPatch({}, body['diff'] as never)).to.deep.equal(body['object']);
-    expect(await world.stored()).to.equal(before);
+    expect(await rejectionLab.stored()).to.equal(before);
   });
 
   it('answer the difference to the stored deployment', async () => {
-    const before = await world.stored();
+    const before = await rejectionLab.stored();
     const change = {
       method: 'PUT',
       path: '/api/v1/deployments/cache?dryRun=true',
       body: { replicas: 3, image: 'web:2' },
     };
-    const { body } = await world.ask(change);
+    const { body } = await rejectionLab.ask(change);
     expect(body['change']).to.equal('update');
     expect(list(body['diff']).map(({ op, path, value }) => [op, path, value])).to.have.deep.members([
       ['replace', '/replicas', 3],
       ['replace', '/image', 'web:2'],
     ]);
-    const same = await world.ask({ ...change, body: { replicas: 1 } });
+    const same = await rejectionLab.ask({ ...change, body: { replicas: 1 } });
     expect([same.body['change'], same.body['diff']]).to.deep.equal(['none', []]);
-    expect(await world.stored()).to.equal(before);
+    expect(await rejectionLab.stored()).to.equal(before);
   });
 
   it('are refused as the write itself would be', async () => {
     const path = TRY;
-    const existing = await world.ask({ ...web({ name: 'cache' }), path });
+    const existing = await rejectionLab.ask({ ...web({ name: 'cache' }), path });
     expect([existing.status, existing.body['code']]).to.deep.equal([409, 'deployment_already_exists']);
-    const gone = await world.ask({ method: 'PUT', path: '/api/v1/deployments/none?dryRun=true', body: {} });
+    const gone = await rejectionLab.ask({ method: 'PUT', path: '/api/v1/deployments/none?dryRun=true', body: {} });
     expect(gone.body['code']).to.equal('deployment_not_found');
-    const unsure = await world.ask({ ...web(), path: '/api/v1/deployments?dryRun=maybe' });
+    const unsure = await rejectionLab.ask({ ...web(), path: '/api/v1/deployments?dryRun=maybe' });
     expect(unsure.body['code']).to.equal('query_parameter_invalid');
-    const stale = await world.ask({
+    const stale = await rejectionLab.ask({
       method: 'PUT',
       path: '/api/v1/deployments/cache?dryRun=true',
       body: { metadata: { revision: '1' } },
@@ -91,18 +91,18 @@ describe('dry runs', () => {
   });
 
   it('of a deletion answer the object that would be deleted', async () => {
-    const before = await world.stored();
-    const { body } = await world.ask({ method: 'DELETE', path: '/api/v1/deployments/cache?dryRun=true' });
+    const before = await rejectionLab.stored();
+    const { body } = await rejectionLab.ask({ method: 'DELETE', path: '/api/v1/deployments/cache?dryRun=true' });
     expect([body['change'], body['object']]).to.deep.equal(['delete', null]);
-    expect(await world.stored()).to.equal(before);
+    expect(await rejectionLab.stored()).to.equal(before);
   });
 
   it('of a job and of a network are answered', async () => {
     const job = { kind: 'Job', name: 'once', image: 'web:1', nodeId: 'machine-2', secrets: [entry()] };
-    const tried = await world.ask({ path: '/api/v1/jobs?dryRun=true', body: job });
+    const tried = await rejectionLab.ask({ path: '/api/v1/jobs?dryRun=true', body: job });
     expect(tried.body['object']).to.deep.include({ name: 'once', backoffLimit: 3 });
     expect(list(tried.body['secrets'])[0]).to.deep.include({ resolves: false, reason: 'secret_missing' });
-    const network = await world.ask({
+    const network = await rejectionLab.ask({
       path: '/api/v1/networks?dryRun=true',
       body: { name: 'front', nodeId: 'machine-1' },
     });
@@ -110,7 +110,7 @@ describe('dry runs', () => {
   });
 
   it('warn of fields that are validated but not supported', async () => {
-    const bare = new CodeWorld({ supportedFields: new Set(optionalFields.filter(field => field !== 'rollout')) });
+    const bare = new RejectionLab({ supportedFields: new Set(optionalFields.filter(field => field !== 'rollout')) });
     await bare.start();
     const { body } = await bare.ask({ ...web({ rollout: { maxSurge: 1 } }), path: TRY });
     expect(list(body['warnings']).map(({ code, field }) => [code, field])).to.deep.equal([
@@ -123,20 +123,21 @@ describe('dry runs', () => {
 });
 
 describe('writes that share a conflict key', () => {
-  const world = new CodeWorld();
-  before(() => world.start());
-  after(() => world.stop());
+  const rejectionLab = new RejectionLab();
+  before(() => rejectionLab.start());
+  after(() => rejectionLab.stop());
 
-  const codesOf = (answers: readonly { readonly status: number; readonly body: Readonly<Record<string, unknown>> }[]) =>
-    answers.map(({ status, body }) => (status < 300 ? 'stored' : body['code']));
+  const listCodes = (
+    answers: readonly { readonly status: number; readonly body: Readonly<Record<string, unknown>> }[],
+  ) => answers.map(({ status, body }) => (status < 300 ? 'stored' : body['code']));
 
   it('never create a dependency cycle together', async () => {
     const names = Array.from({ length: 12 }, (_, at) => `ring-${at}`);
     const next = (at: number) => names[(at + 1) % names.length];
     const answers = await Promise.all(
-      names.map((name, at) => world.ask(web({ name, dependsOn: [{ name: next(at), condition: 'started' }] }))),
+      names.map((name, at) => rejectionLab.ask(web({ name, dependsOn: [{ name: next(at), condition: 'started' }] }))),
     );
-    const codes = codesOf(answers);
+    const codes = listCodes(answers);
     expect(codes.filter(code => code === 'stored')).to.have.length(11);
     expect(codes).to.include('depends_on_cycle');
   });
@@ -145,10 +146,10 @@ describe('writes that share a conflict key', () => {
     const answers = await Promise.all(
       Array.from({ length: 10 }, (_, at) => {
         const vault_path = `${at % 2 === 0 ? 'deployments' : 'resources'}/split`;
-        return world.ask(web({ name: `split-${at}`, secrets: [entry({ vault_path })] }));
+        return rejectionLab.ask(web({ name: `split-${at}`, secrets: [entry({ vault_path })] }));
       }),
     );
-    const codes = codesOf(answers);
+    const codes = listCodes(answers);
     expect(codes.filter(code => code === 'stored')).to.have.length(5);
     expect(codes.filter(code => code === 'secret_path_namespace_split')).to.have.length(5);
   });
@@ -156,9 +157,9 @@ describe('writes that share a conflict key', () => {
   it('never give one volume two writers', async () => {
     const volumes = [{ volumeId: ready, mountPath: '/data' }];
     const answers = await Promise.all(
-      Array.from({ length: 8 }, (_, at) => world.ask(web({ name: `writer-${at}`, replicas: 1, volumes }))),
+      Array.from({ length: 8 }, (_, at) => rejectionLab.ask(web({ name: `writer-${at}`, replicas: 1, volumes }))),
     );
-    const codes = codesOf(answers);
+    const codes = listCodes(answers);
     expect(codes.filter(code => code === 'stored')).to.have.length(1);
     expect(codes.filter(code => code === 'volume_access_mode_conflict')).to.have.length(7);
   });
@@ -166,13 +167,15 @@ describe('writes that share a conflict key', () => {
   it('write secret material once, in either order', async () => {
     const answers = await Promise.all(
       Array.from({ length: 6 }, () =>
-        world.ask(web({ name: 'first', secrets: [entry({ vault_path: 'deployments/first', values: { a: 'b' } })] })),
+        rejectionLab.ask(
+          web({ name: 'first', secrets: [entry({ vault_path: 'deployments/first', values: { a: 'b' } })] }),
+        ),
       ),
     );
-    expect(codesOf(answers).filter(code => code === 'stored')).to.have.length(1);
-    const { entries } = await world.lab.store.list('intents/');
+    expect(listCodes(answers).filter(code => code === 'stored')).to.have.length(1);
+    const { entries } = await rejectionLab.lab.store.list('intents/');
     expect(entries).to.deep.equal([]);
-    const { body } = await world.ask({
+    const { body } = await rejectionLab.ask({
       method: 'PUT',
       path: '/api/v1/secrets/deployments/first?dryRun=true',
       body: { values: { a: 'c' } },
@@ -181,11 +184,11 @@ describe('writes that share a conflict key', () => {
   });
 
   it('are serialised across servers', async () => {
-    const { store, keyring, secrets, a } = world.lab;
+    const { store, keyring, secrets, a } = rejectionLab.lab;
     const supportedFields = new Set(optionalFields);
     const others = [0, 1, 2].map(() => new ApiLab({ store, keyring, secrets, supportedFields }));
     for (const other of others) await other.start();
-    const token = await world.lab.tenantToken(a);
+    const token = await rejectionLab.lab.tenantToken(a);
     for (const other of others) await other.cache.barrier();
     const names = Array.from({ length: 9 }, (_, at) => `wide-${at}`);
     const answers = await Promise.all(
@@ -195,7 +198,7 @@ describe('writes that share a conflict key', () => {
       }),
     );
     for (const other of others) await other.stop();
-    const codes = codesOf(answers);
+    const codes = listCodes(answers);
     expect(codes.filter(code => code === 'stored')).to.have.length(8);
     expect(codes).to.include('depends_on_cycle');
   });

@@ -10,7 +10,7 @@ import {
 import { escapePointer, findPlaceholders, parseSecretPath, parseTemplate } from '../../crds/grammar/index.js';
 import { ranges } from '../../crds/keys/index.js';
 import type { PatchStep } from '../../crds/rejections/index.js';
-import { type Replica, templateHash } from '../../crds/replica/index.js';
+import { type Replica, computeTemplateHash } from '../../crds/replica/index.js';
 import type { Alteration, Warning } from '../../crds/rule/index.js';
 import type { SecretWrite } from '../../crds/secret/index.js';
 import { explainDeployment, previewPlacement } from '../../pkg/fleet/index.js';
@@ -71,7 +71,7 @@ export async function dryRunDeployment(
   await env.cache.barrier();
   const before = entry && toSpec(value<StoredDeployment>(entry));
   const replicas = listReplicas(env, tenant, spec.name);
-  const isRecreated = before !== undefined && templateHash(before) !== templateHash(spec);
+  const isRecreated = before !== undefined && computeTemplateHash(before) !== computeTemplateHash(spec);
   return replyDryRun({
     ...(before && { before }),
     after: spec,

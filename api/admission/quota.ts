@@ -53,7 +53,7 @@ export interface NodeQuota {
 
 /** The conflict keys of new nodes of a tenant. */
 export function listNodeConflictKeys(env: QuotaEnv, tenant: string): readonly string[] {
-  return readQuotas(env, tenant).nodes === undefined ? [] : [keys.turn(tenant, 'nodes')];
+  return readQuotas(env, tenant).nodes === undefined ? [] : [keys.conflict(tenant, 'nodes')];
 }
 
 /** Judges by one revision of the cache: the count, the quota and the guards belong together. */

@@ -6,7 +6,7 @@ import {
   type RejectionCode,
   type SpecSection,
 } from '../../crds/rejections/index.js';
-import { escaped, page } from './html.js';
+import { escapeHtml, renderPage } from './html.js';
 
 /** Everything the reference says about one code. */
 export interface CodeView {
@@ -17,11 +17,12 @@ export interface CodeView {
   readonly why: string;
   readonly remedy: string;
   readonly example: ExampleRequest;
-  readonly mended: ExampleRequest;
+  readonly fixed: ExampleRequest;
   /** Path of the page. */
   readonly doc: string;
 }
 
+/** What the codes of a section are about. */
 const TITLES: Readonly<Record<SpecSection, string>> = {
   '7.1': 'Deployment, name, image, replicas',
   '7.2': 'Health check',
@@ -32,15 +33,10 @@ const TITLES: Readonly<Record<SpecSection, string>> = {
   failure: 'Failures of the platform',
 };
 
-/** What the codes of a section are about. */
-export function sectionTitle(section: SpecSection): string {
-  return TITLES[section];
-}
-
 /** The reference of a code; undefined when there is no such code. */
-export function codeView(text: string): CodeView | undefined {
+export function readCodeView(text: string): CodeView | undefined {
   if (!isRejectionCode(text)) return undefined;
-  const { section, status, expected, why, remedy, example, fixed: mended, sample } = getEntry(text);
+  const { section, status, expected, why, remedy, example, fixed, sample } = getEntry(text);
   return {
     code: text,
     section,
@@ -49,63 +45,63 @@ export function codeView(text: string): CodeView | undefined {
     why,
     remedy,
     example,
-    mended,
+    fixed,
     doc: `/docs/codes/${text}`,
   };
 }
 
 /** Every code, grouped by section in the order of the specification. */
-export function codeIndexView(): readonly { readonly title: string; readonly codes: readonly CodeView[] }[] {
-  const views = Object.keys(catalogue).flatMap(code => codeView(code) ?? []);
+export function listCodeViews(): readonly { readonly title: string; readonly codes: readonly CodeView[] }[] {
+  const views = Object.keys(catalogue).flatMap(code => readCodeView(code) ?? []);
   return (Object.keys(TITLES) as SpecSection[])
     .map(section => ({ title: TITLES[section], codes: views.filter(view => view.section === section) }))
     .filter(({ codes }) => codes.length > 0);
 }
 
 /** An example as a page prints it. */
-export function exampleText(example: ExampleRequest): string {
+export function formatExampleText(example: ExampleRequest): string {
   return typeof example === 'string' ? example : JSON.stringify(example, undefined, 2);
 }
 
 /** The page of a code; undefined when there is no such code. */
-export function codePage(text: string): string | undefined {
-  const view = codeView(text);
-  return view && page(view.code, bodyOf(view));
+export function renderCodePage(text: string): string | undefined {
+  const view = readCodeView(text);
+  return view && renderPage(view.code, renderCodeBody(view));
 }
 
-function bodyOf(view: CodeView): string {
+function renderCodeBody(view: CodeView): string {
   return [
-    `<p><a href="/docs/codes">All codes</a> <span class="soft">· ${escaped(sectionTitle(view.section))}</span></p>`,
+    `<p><a href="/docs/codes">All codes</a> <span class="soft">· ${escapeHtml(TITLES[view.section])}</span></p>`,
     `<h1>${view.code}</h1>`,
-    `<p>${escaped(view.why)}</p>`,
+    `<p>${escapeHtml(view.why)}</p>`,
     '<dl>',
     `<dt>HTTP status</dt><dd>${view.status}</dd>`,
-    `<dt>Accepted</dt><dd>${escaped(view.expected)}</dd>`,
-    `<dt>What to do</dt><dd>${escaped(view.remedy)}</dd>`,
+    `<dt>Accepted</dt><dd>${escapeHtml(view.expected)}</dd>`,
+    `<dt>What to do</dt><dd>${escapeHtml(view.remedy)}</dd>`,
     '</dl>',
     '<h2>A request that is refused with this code</h2>',
-    `<pre>${escaped(exampleText(view.example))}</pre>`,
+    `<pre>${escapeHtml(formatExampleText(view.example))}</pre>`,
     '<h2>The same request, fixed</h2>',
-    `<pre>${escaped(exampleText(view.mended))}</pre>`,
+    `<pre>${escapeHtml(formatExampleText(view.fixed))}</pre>`,
   ].join('\n');
 }
 
 /** The list of all codes. */
-export function codeIndexPage(): string {
-  const sections = codeIndexView().map(({ title, codes }) =>
+export function renderCodeIndexPage(): string {
+  const sections = listCodeViews().map(({ title, codes }) =>
     [
-      `<h2>${escaped(title)}</h2>`,
+      `<h2>${escapeHtml(title)}</h2>`,
       '<table>',
       '<tr><th>Code</th><th>Status</th><th>Accepted</th></tr>',
-      ...codes.map(rowOf),
+      ...codes.map(renderCodeRow),
       '</table>',
     ].join('\n'),
   );
   const intro =
     '<h1>Codes</h1>\n<p>Branch on the code, never on the wording. A rejection means that nothing was stored.</p>';
-  return page('Codes', [intro, ...sections].join('\n'));
+  return renderPage('Codes', [intro, ...sections].join('\n'));
 }
 
-function rowOf({ code, status, expected, doc }: CodeView): string {
-  return `<tr><td><a href="${doc}"><code>${code}</code></a></td><td>${status}</td><td>${escaped(expected)}</td></tr>`;
+function renderCodeRow({ code, status, expected, doc }: CodeView): string {
+  return `<tr><td><a href="${doc}"><code>${code}</code></a></td><td>${status}</td><td>${escapeHtml(expected)}</td></tr>`;
 }

@@ -185,7 +185,7 @@ export const descriptions: Readonly<Record<string, Partial<RouteNotes>>> = {
   'GET /metrics': { summary: 'Measurements, for Prometheus', answer: ok },
   'GET /docs/codes': { summary: 'Every code there is', answer: object },
   'GET /docs/codes/{code}': {
-    summary: 'What a code means and how to mend it',
+    summary: 'What a code means and how to fix the request',
     answer: object,
     codes: ['resource_not_found'],
   },

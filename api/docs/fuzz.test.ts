@@ -41,8 +41,8 @@ const noise: fc.Arbitrary<unknown> = fc.oneof(text, fc.integer(), fc.boolean(), 
 const NOISE = { weight: 1, arbitrary: noise };
 
 /** Values of the form that a schema asks for, nearly all of the time. */
-function valueOf(schema: Schema, components: Readonly<Record<string, Schema>>, called = ''): fc.Arbitrary<unknown> {
-  const within = (inner: unknown, name = '') => valueOf(inner as Schema, components, name);
+function arbitrate(schema: Schema, components: Readonly<Record<string, Schema>>, called = ''): fc.Arbitrary<unknown> {
+  const within = (inner: unknown, name = '') => arbitrate(inner as Schema, components, name);
   const { $ref, anyOf, enum: options, const: only, type, properties, required, items, additionalProperties } = schema;
   if (typeof $ref === 'string') return within(components[$ref.slice($ref.lastIndexOf('/') + 1)]);
   if (Array.isArray(anyOf)) return fc.oneof(...anyOf.map(option => within(option, called)));
@@ -128,7 +128,7 @@ describe('requests made from the OpenAPI document', () => {
       .chain(chosen => fc.record(Object.fromEntries(chosen.map(({ name }) => [name, given]))));
     const parts = fc.array(segment, { minLength: 3, maxLength: 3 });
     const body = requestBody
-      ? valueOf(requestBody.content['application/json'].schema, components)
+      ? arbitrate(requestBody.content['application/json'].schema, components)
       : fc.constant(undefined);
     return fc.record({ query, parts, body, asAdmin: fc.boolean() }).map(made => {
       let at = 0;

@@ -20,14 +20,14 @@ table{width:100%;border-collapse:collapse}td,th{text-align:left;vertical-align:t
 /** Value of `Content-Security-Policy` for these pages: their own style, and nothing else. */
 export const PAGE_POLICY = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
 
-/** A whole document. `body` is markup; everything in it that came from elsewhere has been through `escaped`. */
-export function page(title: string, body: string): string {
+/** A whole document. `body` is markup; everything in it that came from elsewhere has been through `escapeHtml`. */
+export function renderPage(title: string, body: string): string {
   return `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escaped(title)} · Mooring</title>
+<title>${escapeHtml(title)} · Mooring</title>
 <style>${STYLE}</style>
 </head>
 <body>
@@ -46,6 +46,6 @@ const ENTITIES: Readonly<Record<string, string>> = {
 };
 
 /** Text that can stand anywhere in a page without becoming markup. */
-export function escaped(text: string): string {
+export function escapeHtml(text: string): string {
   return text.replaceAll(/[&<>"']/g, character => ENTITIES[character] as string);
 }

@@ -2,17 +2,17 @@ import type { Kind } from '../../crds/kind/index.js';
 import { kinds } from '../../crds/kinds/index.js';
 import { type JsonSchema, renderOpenApi, type RouteAnswer, type RouteDescription } from '../../crds/schemas/index.js';
 import { BrokenInvariantFault } from '../../pkg/fault/index.js';
-import { version } from '../../pkg/version/index.js';
+import { readProductVersion } from '../../pkg/version/index.js';
 import { listTokenKinds, type Route } from '../http/route.js';
-import { pipelineCodes } from './route-codes.js';
+import { listPipelineCodes } from './route-codes.js';
 import { describeOperation, descriptions } from './descriptions.js';
-import { escaped, page } from './html.js';
+import { escapeHtml, renderPage } from './html.js';
 
 /** The OpenAPI document of these routes. Throws when one of them is not described. */
 export function buildOpenApi(routes: readonly Route[], baseUrl: string, known?: readonly Kind[]): JsonSchema {
   return renderOpenApi(
     routes.map(route => describeRoute(route, known)),
-    { version: version(), baseUrl },
+    { version: readProductVersion(), baseUrl },
     known,
   );
 }
@@ -38,31 +38,34 @@ export function describeRoute(route: Route, known: readonly Kind[] = kinds): Rou
     tokens: listTokenKinds(access),
     otherwise: [...otherwise, ...(query.includes('dryRun') ? [DRY_RUN] : [])],
     headers: [...headers, ...chooses],
-    codes: [...new Set([...codes, ...pipelineCodes(route)])],
+    codes: [...new Set([...codes, ...listPipelineCodes(route)])],
   };
 }
 
 /** The interface as a page: every endpoint, what it takes, who may call it, and every code that it refuses with. */
-export function apiPage(routes: readonly RouteDescription[]): string {
+export function renderApiPage(routes: readonly RouteDescription[]): string {
   const intro = [
     '<h1>API</h1>',
     '<p>Every endpoint. The same for programs: <a href="/openapi.json">/openapi.json</a>. What each code means:',
     '<a href="/docs/codes">codes</a>.</p>',
   ].join('\n');
-  return page('API', [intro, ...routes.map(sectionOf)].join('\n'));
+  return renderPage('API', [intro, ...routes.map(renderRouteSection)].join('\n'));
 }
 
-function sectionOf({ method, path, summary, tokens, query, body, answer, codes }: RouteDescription): string {
+function renderRouteSection({ method, path, summary, tokens, query, body, answer, codes }: RouteDescription): string {
   const rows: readonly (readonly [string, string])[] = [
-    ['Who', tokens.length === 0 ? 'anybody' : escaped(tokens.join(', '))],
+    ['Who', tokens.length === 0 ? 'anybody' : escapeHtml(tokens.join(', '))],
     ['Query', list(query)],
-    ['Body', body === undefined ? '' : `<code>${escaped(body)}</code>`],
-    ['Answer', `${answer.status} ${answer.component === undefined ? '' : `<code>${escaped(answer.component)}</code>`}`],
+    ['Body', body === undefined ? '' : `<code>${escapeHtml(body)}</code>`],
+    [
+      'Answer',
+      `${answer.status} ${answer.component === undefined ? '' : `<code>${escapeHtml(answer.component)}</code>`}`,
+    ],
     ['Refuses', codes.map(code => `<a href="/docs/codes/${code}"><code>${code}</code></a>`).join(' ')],
   ];
   return [
-    `<h2><code>${method} ${escaped(path)}</code></h2>`,
-    `<p>${escaped(summary)}.</p>`,
+    `<h2><code>${method} ${escapeHtml(path)}</code></h2>`,
+    `<p>${escapeHtml(summary)}.</p>`,
     '<dl>',
     ...rows.filter(([, text]) => text !== '').map(([name, text]) => `<dt>${name}</dt><dd>${text}</dd>`),
     '</dl>',
@@ -70,5 +73,5 @@ function sectionOf({ method, path, summary, tokens, query, body, answer, codes }
 }
 
 function list(names: readonly string[]): string {
-  return names.map(name => `<code>${escaped(name)}</code>`).join(' ');
+  return names.map(name => `<code>${escapeHtml(name)}</code>`).join(' ');
 }

@@ -161,7 +161,7 @@ export const documentCodes = {
 } as const;
 
 /** What the pipeline itself may refuse a call of this route with, before the route is asked. */
-export function pipelineCodes({ access, tenant, query, body }: Route): readonly RejectionCode[] {
+export function listPipelineCodes({ access, tenant, query, body }: Route): readonly RejectionCode[] {
   return [
     ...codes('request_malformed', 'request_too_large', 'request_stalled', 'expectation_unsupported'),
     ...codes('host_unknown', 'query_parameter_unknown', 'store_unavailable', 'internal_failure'),

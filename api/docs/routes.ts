@@ -1,35 +1,39 @@
 import type { Kind } from '../../crds/kind/index.js';
 import { rejectRequest, replyJson, type WholeReply } from '../http/reply.js';
 import type { ApiCall, Route, RouteResult } from '../http/route.js';
-import { codeIndexPage, codeIndexView, codePage, codeView, PAGE_POLICY } from './index.js';
-import { apiPage, buildOpenApi, describeRoute } from './openapi.js';
+import { renderCodeIndexPage, listCodeViews, renderCodePage, readCodeView, PAGE_POLICY } from './index.js';
+import { renderApiPage, buildOpenApi, describeRoute } from './openapi.js';
 
 /**
  * The interface, described by itself: the pages that the `doc` of every rejection links to, and all of its routes. `all` is
  * the whole table, these included.
  */
-export function docRoutes(
+export function createDocRoutes(
   env: { readonly baseUrl: () => string; readonly kinds?: readonly Kind[] },
   all: () => readonly Route[],
 ): readonly Route[] {
   const open = { method: 'GET', access: 'open', tenant: 'none', query: [], body: 'none' } as const;
   return [
     { ...open, path: '/openapi.json', handle: () => replyJson(200, buildOpenApi(all(), env.baseUrl(), env.kinds)) },
-    { ...open, path: '/docs/api', handle: () => html(apiPage(all().map(route => describeRoute(route, env.kinds)))) },
+    {
+      ...open,
+      path: '/docs/api',
+      handle: () => html(renderApiPage(all().map(route => describeRoute(route, env.kinds)))),
+    },
     { ...open, path: '/docs/codes', handle: index },
     { ...open, path: '/docs/codes/{code}', handle: one },
   ];
 }
 
 function index(call: ApiCall): RouteResult {
-  return wantsPage(call) ? html(codeIndexPage()) : replyJson(200, { sections: codeIndexView() });
+  return wantsPage(call) ? html(renderCodeIndexPage()) : replyJson(200, { sections: listCodeViews() });
 }
 
 function one(call: ApiCall): RouteResult {
   const code = call.params['code']!;
-  const view = codeView(code);
+  const view = readCodeView(code);
   if (!view) return rejectRequest('resource_not_found', 'code', code);
-  return wantsPage(call) ? html(codePage(code) ?? '') : replyJson(200, view);
+  return wantsPage(call) ? html(renderCodePage(code) ?? '') : replyJson(200, view);
 }
 
 function wantsPage({ request }: ApiCall): boolean {

@@ -57,7 +57,7 @@ export function listPage({ query }: ApiCall, source: ListSource): RouteResult {
 
   const { items, next } =
     source.joinedEntries && !source.wants ? kept(source, from, limit) : makePage(source, from, limit);
-  const continued = next === undefined ? 'null' : `"${tokenOf(next)}"`;
+  const continued = next === undefined ? 'null' : `"${encodeToken(next)}"`;
   return replyJsonBytes(200, [OPEN, items, Buffer.from(`],"revision":"${source.revision}","next":${continued}}`)]);
 }
 
@@ -101,7 +101,7 @@ function placeAfter(entries: readonly Entry[], key: string): number {
   return low;
 }
 
-function tokenOf(name: string): string {
+function encodeToken(name: string): string {
   return Buffer.from(name).toString('base64url');
 }
 
@@ -109,7 +109,7 @@ function continuedFrom(query: QueryParams): string | RequestRejection {
   const token = query.get('continue');
   if (token === undefined) return '';
   const name = Buffer.from(token, 'base64url').toString('utf8');
-  const isOurs = /^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$/.test(name) && tokenOf(name) === token;
+  const isOurs = /^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$/.test(name) && encodeToken(name) === token;
   return isOurs ? name : rejectParameter('continue', token, 'the next of the page before');
 }
 

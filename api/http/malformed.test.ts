@@ -119,11 +119,11 @@ describe('a malformed request', () => {
   });
 
   it('is answered when it took too long, but not when the connection broke', () => {
-    const codeOf = (code: string) =>
+    const readCode = (code: string) =>
       rejectUnparsable(Object.assign(new Error(code), { code }), { maxBytes: 1, maxSeconds: 1 })?.rejections[0].code;
 
-    expect(codeOf('ERR_HTTP_REQUEST_TIMEOUT')).to.equal('request_stalled');
-    expect(codeOf('ECONNRESET')).to.equal(undefined);
+    expect(readCode('ERR_HTTP_REQUEST_TIMEOUT')).to.equal('request_stalled');
+    expect(readCode('ECONNRESET')).to.equal(undefined);
   });
 
   it('is a request without a Host header, or with an unknown host on loopback', () => {

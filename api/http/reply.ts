@@ -65,7 +65,7 @@ export function replyJsonBytes(status: number, body: Buffer | readonly Buffer[],
 }
 
 /** `ETag` of an object that was last changed at this revision. */
-export function etagHeader(revision: number): Headers {
+export function buildEtagHeader(revision: number): Headers {
   return { etag: `"${revision}"` };
 }
 

@@ -44,7 +44,7 @@ export function readUid(bytes: Buffer): string {
 }
 
 /** Keeps what was made of an entry and of the one shown beside it, for as long as both are the same. */
-export function cacheView(
+export function cacheRendered(
   make: (entry: Entry, joined: Entry | undefined) => Buffer,
 ): (entry: Entry, joined: Entry | undefined) => Buffer {
   const made = new WeakMap<Entry, { readonly joined: Entry | undefined; readonly bytes: Buffer }>();

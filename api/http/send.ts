@@ -31,7 +31,7 @@ export function sendReply(response: ServerResponse, reply: Reply, requestId: str
     } else openInTurn(response, reply);
     return;
   }
-  headers.push('content-length', String(lengthOf(reply)));
+  headers.push('content-length', String(measureBody(reply)));
   response.writeHead(reply.status, headers);
   if (headOnly) response.end();
   else if (Buffer.isBuffer(reply.body)) response.end(reply.body);
@@ -63,6 +63,6 @@ function openInTurn(response: ServerResponse, reply: StreamReply): void {
   response.once('socket', open);
 }
 
-function lengthOf({ body }: WholeReply): number {
+function measureBody({ body }: WholeReply): number {
   return Buffer.isBuffer(body) ? body.length : (body as readonly Buffer[]).reduce((sum, part) => sum + part.length, 0);
 }

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { keyOf } from '../../crds/keys/index.js';
+import { buildKey } from '../../crds/keys/index.js';
 import { gadgetKind } from '../../crds/kind/gadget.testing.js';
 import { getOperationRoute, type Kind } from '../../crds/kind/index.js';
 import { kinds } from '../../crds/kinds/index.js';
@@ -27,7 +27,7 @@ describe('the routes of a kind that only has a descriptor', () => {
   let token: string;
   const store = async (name: string, size: number) => {
     const metadata = { tenant: lab.a, uid: `gad_${name}`, generation: 1 };
-    const verdict = await create(lab.store, keyOf(gadgetKind, lab.a, name), { metadata, name, size });
+    const verdict = await create(lab.store, buildKey(gadgetKind, lab.a, name), { metadata, name, size });
     if (verdict.stored) await lab.cache.reached(verdict.revision);
   };
   before(async () => {

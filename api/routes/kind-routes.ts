@@ -1,12 +1,12 @@
 import { isDnsLabel } from '../../crds/grammar/index.js';
-import { keyOf, ranges } from '../../crds/keys/index.js';
+import { buildKey, ranges } from '../../crds/keys/index.js';
 import { getOperationRoute, type Kind, type KindOperation } from '../../crds/kind/index.js';
 import { kinds } from '../../crds/kinds/index.js';
 import type { Entry } from '../../pkg/store/index.js';
 import { LIST_QUERY, listPage, type ListSource, PAGE_QUERY, readListSource } from '../http/listing.js';
 import { type QueryParams, readFlag } from '../http/query.js';
-import { etagHeader, rejectRequest, replyJsonBytes, RequestRejection } from '../http/reply.js';
-import { cacheView, type Resource, spliceDocument } from '../http/resource.js';
+import { buildEtagHeader, rejectRequest, replyJsonBytes, RequestRejection } from '../http/reply.js';
+import { cacheRendered, type Resource, spliceDocument } from '../http/resource.js';
 import type { ApiCall, Route, RouteResult } from '../http/route.js';
 import { openWatch, type WatchEnv } from '../watch/open-watch.js';
 
@@ -53,7 +53,7 @@ const NO_STATUS = Buffer.from('null');
 /** The stored document, with its status beside it where the kind has one; a record that is no document, as it is. */
 function toResource({ range, statusRange, body }: StoredKind): Resource {
   if (!body) return { range, view: ({ bytes }) => bytes };
-  const view = cacheView((entry, status) =>
+  const view = cacheRendered((entry, status) =>
     statusRange === undefined ? spliceDocument(entry) : spliceDocument(entry, STATUS, status?.bytes ?? NO_STATUS),
   );
   return { range, view, ...(statusRange !== undefined && { joined: statusRange }) };
@@ -97,13 +97,13 @@ async function show(env: WatchEnv, call: ApiCall, { kind, resource, find }: Kind
   if (entry instanceof RequestRejection) return entry;
   const { range, joined, view } = resource;
   const status = joined === undefined ? undefined : env.cache.get(joined + entry.key.slice(range.length));
-  return replyJsonBytes(200, view(entry, status), etagHeader(entry.revision));
+  return replyJsonBytes(200, view(entry, status), buildEtagHeader(entry.revision));
 }
 
 function findObject({ cache }: WatchEnv, call: ApiCall, kind: StoredKind): Entry | RequestRejection {
   const [parameter, name] = Object.entries(call.params)[0]!;
   const segments = isOwned(kind) ? [call.tenant, name] : [name];
-  const entry = isDnsLabel(name) ? cache.get(keyOf(kind, ...segments)) : undefined;
+  const entry = isDnsLabel(name) ? cache.get(buildKey(kind, ...segments)) : undefined;
   return entry ?? rejectRequest(kind.notFound ?? 'resource_not_found', parameter, name);
 }
 

@@ -16,7 +16,7 @@ export interface WatchCursor {
 const FORM = /^(\d{1,15})(?:\.(\d{1,9})|:([A-Za-z0-9][A-Za-z0-9._-]{0,252}))?$/;
 
 /** The place after everything that happened at a revision. */
-export function afterRevision(revision: number): WatchCursor {
+export function createCursorAfter(revision: number): WatchCursor {
   return { revision, position: Number.POSITIVE_INFINITY };
 }
 
@@ -25,7 +25,7 @@ export function parseCursor(text: string): WatchCursor | undefined {
   const [, revision, position, name] = FORM.exec(text) ?? [];
   if (revision === undefined) return undefined;
   if (position !== undefined) return { revision: Number(revision), position: Number(position) };
-  return name === undefined ? afterRevision(Number(revision)) : { ...afterRevision(Number(revision)), name };
+  return name === undefined ? createCursorAfter(Number(revision)) : { ...createCursorAfter(Number(revision)), name };
 }
 
 /** Whether the first place is before the second. */
@@ -78,7 +78,7 @@ export class WatchFrame implements WatchCursor {
   formatLine(format: WatchFormat): Buffer {
     const cursor = `${this.revision}.${this.position}`;
     const { entry, joined } = this.current;
-    this.#lines[format] ??= line(format, this.type, cursor, this.resource.view(entry, joined));
+    this.#lines[format] ??= encodeFrameLine(format, this.type, cursor, this.resource.view(entry, joined));
     return this.#lines[format];
   }
 }
@@ -86,7 +86,7 @@ export class WatchFrame implements WatchCursor {
 const NO_OBJECT = Buffer.from('null');
 
 /** Encodes one line of a watch. */
-export function line(
+export function encodeFrameLine(
   format: WatchFormat,
   type: ChangeType | 'bookmark' | 'gone',
   cursor: string,

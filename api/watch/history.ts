@@ -1,6 +1,13 @@
 import type { Cache } from '../../pkg/store/index.js';
 import type { Resource } from '../http/resource.js';
-import { afterRevision, isBefore, type JoinedEntry, toWatchFrame, type WatchCursor, type WatchFrame } from './frame.js';
+import {
+  createCursorAfter,
+  isBefore,
+  type JoinedEntry,
+  toWatchFrame,
+  type WatchCursor,
+  type WatchFrame,
+} from './frame.js';
 
 /** Is called when frames are added, or when the history is reset. */
 export interface WatchHistoryListener {
@@ -22,7 +29,7 @@ export class WatchHistory {
   /** Number of the next frame. */
   #next = 0;
   /** The oldest cursor that a watcher can resume from. */
-  #floor: WatchCursor = afterRevision(0);
+  #floor: WatchCursor = createCursorAfter(0);
   #revision = 0;
   #resetting = false;
   #topics = new Set<string>();
@@ -31,7 +38,7 @@ export class WatchHistory {
   constructor(cache: Cache, resources: readonly Resource[], capacity: number, listener: WatchHistoryListener) {
     this.#capacity = Math.max(1, capacity);
     this.#listener = listener;
-    this.#floor = afterRevision(cache.revision);
+    this.#floor = createCursorAfter(cache.revision);
     this.#revision = cache.revision;
     cache.onReset(revision => this.#reset(revision));
     cache.subscribe(change => {
@@ -97,7 +104,7 @@ export class WatchHistory {
     this.#ring.length = 0;
     // Numbers are never reused, so no watcher mistakes a new frame for an old one; a full ring of them counts as lost.
     this.#next = Math.ceil((this.#next + 1) / this.#capacity) * this.#capacity;
-    this.#floor = afterRevision(revision);
+    this.#floor = createCursorAfter(revision);
     this.#topics = new Set();
   }
 

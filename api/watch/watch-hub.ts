@@ -3,7 +3,7 @@ import type { Clock } from '../../pkg/clock/index.js';
 import type { Metrics } from '../../pkg/metrics/index.js';
 import { repeatEvery } from '../stream/open-streams.js';
 import { WatchHistory } from './history.js';
-import { line } from './frame.js';
+import { encodeFrameLine } from './frame.js';
 import type { Resource } from '../http/resource.js';
 import { Watcher, type WatcherOptions } from './watcher.js';
 
@@ -66,7 +66,10 @@ export class WatchHub {
 
   #tick(): void {
     const cursor = String(this.history.revision);
-    const bookmark = { ndjson: line('ndjson', 'bookmark', cursor), sse: line('sse', 'bookmark', cursor) };
+    const bookmark = {
+      ndjson: encodeFrameLine('ndjson', 'bookmark', cursor),
+      sse: encodeFrameLine('sse', 'bookmark', cursor),
+    };
     this.#each(watcher => watcher.tick(bookmark));
   }
 

@@ -66,7 +66,7 @@ export class WatchReader {
         text = parts.pop() ?? '';
         for (const part of parts) {
           if (part.startsWith('id: ')) id = part.slice(4);
-          else if (part !== '') this.#lines.push(lineOf(part, id));
+          else if (part !== '') this.#lines.push(parseWatchLine(part, id));
         }
         this.#wake();
       }
@@ -77,7 +77,7 @@ export class WatchReader {
   }
 }
 
-function lineOf(text: string, id: string | undefined): TestWatchLine {
+function parseWatchLine(text: string, id: string | undefined): TestWatchLine {
   const line = JSON.parse(text.replace(/^data: /, '')) as TestWatchLine;
   return id === undefined ? line : { ...line, id };
 }

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 
 import type { Entry } from '../../pkg/store/index.js';
 import type { WatchHistory } from './history.js';
-import { type JoinedEntry, line, type WatchFormat, type WatchFrame } from './frame.js';
+import { type JoinedEntry, encodeFrameLine, type WatchFormat, type WatchFrame } from './frame.js';
 import type { Resource } from '../http/resource.js';
 
 /** The current state that a watch starts with, in the order of names. */
@@ -109,13 +109,13 @@ export class Watcher {
       const next = items.next();
       if (next.done) {
         this.#opening = undefined;
-        this.#write(line(format, 'bookmark', String(revision)));
+        this.#write(encodeFrameLine(format, 'bookmark', String(revision)));
         return;
       }
       const { entry, joined } = next.value;
       if (!wants(entry)) continue;
       const name = entry.key.slice(this.#options.topic.length);
-      this.#write(line(format, 'added', `${revision}:${name}`, resource.view(entry, joined)));
+      this.#write(encodeFrameLine(format, 'added', `${revision}:${name}`, resource.view(entry, joined)));
     }
   }
 
@@ -155,7 +155,7 @@ export class Watcher {
     if (this.#over) return;
     const { out, format, history } = this.#options;
     this.#flush();
-    out.end(line(format, 'gone', String(history.revision)));
+    out.end(encodeFrameLine(format, 'gone', String(history.revision)));
     out.socket?.setTimeout(DRAIN_MS, () => out.socket?.destroy());
     this.#end(because);
   }

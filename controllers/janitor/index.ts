@@ -18,7 +18,7 @@ import { computeRemainingMs, isContested, listClaimed, type RotationWithProgress
 const CONTESTED_MS = 5_000;
 
 /** The loop. */
-export function janitor(secrets: SecretStore): Loop {
+export function createJanitor(secrets: SecretStore): Loop {
   return {
     name: 'janitor',
     wakes: [{ prefix: ranges.intents, keys: ({ key }) => [key] }],

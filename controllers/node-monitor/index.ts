@@ -18,7 +18,7 @@ import { decideNode, type NodeDecision } from './decide.js';
 /** The default time that a failed node has to come back before its replicas count as lost. */
 const GRACE_SECONDS = 60;
 
-export function nodeMonitor(graceSeconds = GRACE_SECONDS): Loop {
+export function createNodeMonitor(graceSeconds = GRACE_SECONDS): Loop {
   return {
     name: 'node-monitor',
     wakes: [
@@ -65,7 +65,8 @@ function monitorNode(graceSeconds: number): Reconcile {
     const records = readRecords(named, env);
     if (!records.node) {
       const leftovers = [records.status, records.grace].filter(entry => entry !== undefined);
-      if (leftovers.length > 0) await env.commit(removeRecords(named, leftovers, listStalePortTurns(named, records)));
+      if (leftovers.length > 0)
+        await env.commit(removeRecords(named, leftovers, listStalePortConflicts(named, records)));
       return done; // the node was removed
     }
     const node = value<StoredNode>(records.node);
@@ -98,19 +99,23 @@ function readRecords({ tenant, name }: ObjectName, { cache }: LoopEnv): NodeReco
 }
 
 /** The change that deletes the records of a removed node. */
-function removeRecords({ tenant, name }: ObjectName, entries: readonly Entry[], portTurns: readonly string[]): Change {
+function removeRecords(
+  { tenant, name }: ObjectName,
+  entries: readonly Entry[],
+  portConflicts: readonly string[],
+): Change {
   return {
     guards: [{ key: keys.node(tenant, name), at: 0 }, ...entries.map(({ key, revision }) => ({ key, at: revision }))],
     puts: [],
-    deletes: [...entries.map(({ key }) => key), ...portTurns],
+    deletes: [...entries.map(({ key }) => key), ...portConflicts],
   };
 }
 
-/** The port turn of the node that the stored status is about, when the name has another node or none by now. */
-function listStalePortTurns({ tenant }: ObjectName, { node, status }: NodeRecords): readonly string[] {
+/** The port conflict key of the node that the stored status is about, when the name has another node or none by now. */
+function listStalePortConflicts({ tenant }: ObjectName, { node, status }: NodeRecords): readonly string[] {
   const written = status && value<NodeStatus>(status);
   if (!written || (node && value<StoredNode>(node).id === written.id)) return [];
-  return [keys.portTurn(tenant, written.id)];
+  return [keys.portConflict(tenant, written.id)];
 }
 
 async function buildStatusChange(
@@ -137,7 +142,7 @@ async function buildStatusChange(
       { key: keys.node(tenant, name), created: records.node!.created },
     ],
     puts,
-    deletes: [...(grace === 'ends' ? [graceKey] : []), ...listStalePortTurns(named, records)],
+    deletes: [...(grace === 'ends' ? [graceKey] : []), ...listStalePortConflicts(named, records)],
   };
 }
 

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 
 import type { StoredDeployment } from '../../crds/deployment/index.js';
-import { containerTemplate, templateHash } from '../../crds/replica/index.js';
+import { toContainerTemplate, computeTemplateHash } from '../../crds/replica/index.js';
 import type { ContainerState } from '../../crds/report/index.js';
 import { isServing, type ObservedReplica, type ReplicaNodeState } from '../reading/index.js';
 import { decideReplicas } from './decide.js';
@@ -40,8 +40,8 @@ const seen = (
     deploymentUid: of.metadata.uid,
     slot,
     generation: 1,
-    templateHash: templateHash(of),
-    template: containerTemplate(of),
+    templateHash: computeTemplateHash(of),
+    template: toContainerTemplate(of),
     createdAt: AT,
     ...(node !== 'nowhere' && { nodeId: 'node_1' }),
     ...(retiring && { retiringSince: AT }),
@@ -56,7 +56,7 @@ const seen = (
           deployment: of.name,
           slot,
           nodeId: 'node_1',
-          templateHash: templateHash(of),
+          templateHash: computeTemplateHash(of),
           state,
           health: 'none',
           restarts: 0,
@@ -347,10 +347,10 @@ describe('replica keeper decides', () => {
         (sketches, replicas, base) => {
           const present = sketches.flatMap((sketch, slot) => (sketch ? [seen(slot, sketch)] : []));
           const decision = decideReplicas({ ...base, replicas }, present);
-          const slotOf = (step: (typeof decision.steps)[number]) =>
+          const toSlot = (step: (typeof decision.steps)[number]) =>
             step.kind === 'fill' ? step.slot : step.seen.replica.slot;
 
-          const touched = decision.steps.map(slotOf);
+          const touched = decision.steps.map(toSlot);
           expect(new Set(touched).size).to.equal(touched.length);
           for (const step of decision.steps) {
             if (step.kind === 'fill') expect(present.some(({ replica }) => replica.slot === step.slot)).to.equal(false);

@@ -1,5 +1,5 @@
 import type { StoredDeployment } from '../../crds/deployment/index.js';
-import { templateHash } from '../../crds/replica/index.js';
+import { computeTemplateHash } from '../../crds/replica/index.js';
 import { isMovable, isServing, type ObservedReplica } from '../reading/index.js';
 
 /** Why a replica is retired whose node breaks the residency of its deployment. */
@@ -66,7 +66,7 @@ export function decideReplicas(
       .map(slot => ({ kind: 'fill', slot }) as const),
   );
 
-  const outdated = staying.filter(({ replica }) => replica.templateHash !== templateHash(wanted));
+  const outdated = staying.filter(({ replica }) => replica.templateHash !== computeTemplateHash(wanted));
   if (outdated.length > 0) steps.push(...rollForward(outdated, staying, { refused, held, wanted }));
   else if (staying.length === replicas.length)
     steps.push(...planDrain(staying.filter(isLeaving), staying, wanted.replicas, spare));

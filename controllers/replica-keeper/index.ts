@@ -22,7 +22,7 @@ import { keepReplicas } from './reconcile.js';
 export { decideReplicas };
 
 /** `decide` is replaced only by simulations. */
-export function replicaKeeper(decide = decideReplicas, policy: PlacementPolicy = defaultPolicy): Loop {
+export function createReplicaKeeper(decide = decideReplicas, policy: PlacementPolicy = defaultPolicy): Loop {
   return {
     name: 'replica-keeper',
     wakes: [

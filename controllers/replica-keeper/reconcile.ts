@@ -1,6 +1,6 @@
 import type { StoredDeployment } from '../../crds/deployment/index.js';
 import { keys, type ObjectName } from '../../crds/keys/index.js';
-import { containerTemplate, type Replica, templateHash } from '../../crds/replica/index.js';
+import { toContainerTemplate, type Replica, computeTemplateHash } from '../../crds/replica/index.js';
 import type { SchedulingReport } from '../../crds/scheduling/index.js';
 import type { EventDraft } from '../../pkg/events/index.js';
 import { type PlacementPolicy, type PlacementSources, TenantFleets, toWorkload } from '../../pkg/fleet/index.js';
@@ -144,8 +144,8 @@ function newReplica(slot: number, deployment: StoredDeployment, uid: string, cre
     deploymentUid: deployment.metadata.uid,
     slot,
     generation: deployment.metadata.generation,
-    templateHash: templateHash(deployment),
-    template: containerTemplate(deployment),
+    templateHash: computeTemplateHash(deployment),
+    template: toContainerTemplate(deployment),
     createdAt,
   };
 }

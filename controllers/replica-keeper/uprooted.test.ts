@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 
 import type { StoredDeployment } from '../../crds/deployment/index.js';
-import { containerTemplate, templateHash } from '../../crds/replica/index.js';
+import { toContainerTemplate, computeTemplateHash } from '../../crds/replica/index.js';
 import { isServing, type NodeLoss, type ObservedReplica } from '../reading/index.js';
 import { type KeeperInput, decideReplicas } from './decide.js';
 
@@ -34,8 +34,8 @@ const seen = (slot: number, where: Where, { of = web(), retiring = false } = {})
       deploymentUid: 'dep_1',
       slot,
       generation: 1,
-      templateHash: templateHash(of),
-      template: containerTemplate(of),
+      templateHash: computeTemplateHash(of),
+      template: toContainerTemplate(of),
       createdAt: AT,
       ...(node !== 'nowhere' && { nodeId: `node_${slot}` }),
       ...(retiring && { retiringSince: AT }),
@@ -51,7 +51,7 @@ const seen = (slot: number, where: Where, { of = web(), retiring = false } = {})
           deployment: 'web',
           slot,
           nodeId: `node_${slot}`,
-          templateHash: templateHash(of),
+          templateHash: computeTemplateHash(of),
           state: 'running',
           health: 'none',
           restarts: 0,
@@ -61,7 +61,11 @@ const seen = (slot: number, where: Where, { of = web(), retiring = false } = {})
   };
 };
 
-const stepsOf = (deployment: StoredDeployment, replicas: readonly ObservedReplica[], circumstances: KeeperInput = {}) =>
+const decideSteps = (
+  deployment: StoredDeployment,
+  replicas: readonly ObservedReplica[],
+  circumstances: KeeperInput = {},
+) =>
   decideReplicas(deployment, replicas, circumstances).steps.map(step =>
     step.kind === 'fill' ? `fill ${step.slot}` : `${step.kind} ${step.seen.replica.slot}`,
   );
@@ -214,7 +218,7 @@ describe('replica keeper decides for lost and draining nodes', () => {
 
   for (const { name, deployment = web(), replicas, spare = 0, steps } of cases) {
     it(name, () => {
-      expect(stepsOf(deployment, replicas, { spare })).to.deep.equal(steps);
+      expect(decideSteps(deployment, replicas, { spare })).to.deep.equal(steps);
     });
   }
 

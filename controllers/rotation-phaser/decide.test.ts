@@ -96,11 +96,11 @@ describe('decidePhaserStep', () => {
       input({ rotation: rotation('stage'), versions: { last: 2, current: 2 } }),
       'wait',
     ],
-    ['promote makes the staged version current', input({ rotation: rotation('promote') }), 'turn 2'],
+    ['promote makes the staged version current', input({ rotation: rotation('promote') }), 'promote 2'],
     [
       'promote makes its version current also when another is pending',
       input({ rotation: rotation('promote'), versions: { last: 3, current: 1, pending: 3 } }),
-      'turn 2',
+      'promote 2',
     ],
     [
       'stage does not treat a version as its own while a request may be writing it',
@@ -223,7 +223,7 @@ describe('decidePhaserStep', () => {
       input({ rotation: rotation('abort'), progress: undefined, versions: { last: 2, current: 2 } }),
       'hold',
     ],
-    ['abort makes the old version current again', input({ ...done, rotation: rotation('abort') }), 'turn 1'],
+    ['abort makes the old version current again', input({ ...done, rotation: rotation('abort') }), 'promote 1'],
     [
       'abort raises the consumers again',
       input({ ...done, rotation: rotation('abort'), versions: { last: 2, current: 1, pending: 2 } }),
@@ -258,7 +258,7 @@ describe('decidePhaserStep', () => {
         mint: () => [],
         wait: () => [],
         hold: () => [],
-        turn: () => [step.kind === 'turn' && step.to],
+        promote: () => [step.kind === 'promote' && step.to],
         destroy: () => [step.kind === 'destroy' && step.version],
         raise: () => (step.kind === 'raise' ? [step.consumer.name, step.ledger] : []),
       }[step.kind]();

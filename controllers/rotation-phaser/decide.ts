@@ -23,7 +23,7 @@ export type PhaserStep =
   /** Make new material and stage it. */
   | { readonly kind: 'mint' }
   /** Make this version current, so that new containers get it. */
-  | { readonly kind: 'turn'; readonly to: number }
+  | { readonly kind: 'promote'; readonly to: number }
   /** Raise the secretsVersion of a consumer, so that its containers are recreated. */
   | { readonly kind: 'raise'; readonly consumer: StoredDeployment; readonly ledger: 'raised' | 'returned' }
   /** Destroy a version: the last step of its phase. */
@@ -71,7 +71,7 @@ function decideStage({ rotation, versions, isBeingWritten }: PhaserInput): Phase
 /** Makes the staged version current, recreates the containers of every consumer, and waits until all are healthy. */
 function decidePromote(input: PhaserInput): PhaserStep {
   const { rotation, versions, consumers, progress } = input;
-  if ((versions.current ?? 0) < rotation.to) return { kind: 'turn', to: rotation.to };
+  if ((versions.current ?? 0) < rotation.to) return { kind: 'promote', to: rotation.to };
 
   const due = consumers.find(
     consumer => progress?.raised[consumer.metadata.uid] === undefined && mustBeRaised(consumer, input),
@@ -104,7 +104,7 @@ function decideAbort(input: PhaserInput): PhaserStep {
     if (input.isBeingWritten) return wait(BEING_WRITTEN);
     if (versions.pending !== rotation.to) return hold; // a version of that number, if any, belongs to another write
   }
-  if (versions.current === rotation.to) return rotation.from > 0 ? { kind: 'turn', to: rotation.from } : hold;
+  if (versions.current === rotation.to) return rotation.from > 0 ? { kind: 'promote', to: rotation.from } : hold;
 
   const isNew = (seen: ObservedReplica) => readVersion(seen, rotation) === rotation.to && mayRun(seen);
   const due = consumers.find(({ metadata: { uid } }) => {

@@ -21,7 +21,7 @@ import { wakeItself, formatQueueKey, deriveQueueKey } from '../reading/index.js'
 import { reconcileRotation } from './reconcile.js';
 
 /** The loop. */
-export function rotationPhaser(secrets: SecretStore): Loop {
+export function createRotationPhaser(secrets: SecretStore): Loop {
   const watched = [ranges.deployments, ranges.replicas, ranges.reports, ranges.nodeStatuses];
   return {
     name: 'rotation-phaser',

@@ -43,7 +43,7 @@ export function reconcileRotation(secrets: SecretStore): Reconcile {
         const observed = await observeSecret(secrets, subject, env);
         if (!observed) return await waitFor(subject, FORBIDDEN, env);
         step = decidePhaserStep(buildInput(subject, observed, env));
-        if (step.kind === 'mint' || step.kind === 'turn' || step.kind === 'destroy') {
+        if (step.kind === 'mint' || step.kind === 'promote' || step.kind === 'destroy') {
           failpoint('rotation.secret_changing');
           const hindrance = await changeSecret(step, secrets, subject, { env, uid: observed.uid });
           failpoint('rotation.secret_changed');
@@ -158,7 +158,7 @@ function buildInput(
  * that is impossible.
  */
 async function changeSecret(
-  step: Extract<PhaserStep, { readonly kind: 'mint' | 'turn' | 'destroy' }>,
+  step: Extract<PhaserStep, { readonly kind: 'mint' | 'promote' | 'destroy' }>,
   secrets: SecretStore,
   subject: RotationSubject,
   { env, uid }: { readonly env: LoopEnv; readonly uid: string | undefined },
@@ -172,8 +172,8 @@ async function changeSecret(
     if (kind === 'written') env.log.info('new material staged', { ...about, version: `${rotation.to}` });
     return kind === 'forbidden' ? FORBIDDEN : undefined;
   }
-  const version = step.kind === 'turn' ? step.to : step.version;
-  const outcome = await (step.kind === 'turn'
+  const version = step.kind === 'promote' ? step.to : step.version;
+  const outcome = await (step.kind === 'promote'
     ? secrets.promote(path, version, condition)
     : secrets.destroy(path, version, { ...condition, uid: await recordDoomed(subject, version, { env, uid }) }));
   if (outcome.kind === 'forbidden') return FORBIDDEN;

@@ -69,19 +69,20 @@ describe('changes of the scheduler', () => {
     const assignment: Assignment = {
       seen,
       node,
-      ...(wantsPort && { turn: guardAsRead(keys.portTurn(TENANT, node.id), env.cache) }),
+      ...(wantsPort && { portGuard: guardAsRead(keys.portConflict(TENANT, node.id), env.cache) }),
     };
     const same = { key: keys.deployment(TENANT, 'web'), created: revision };
     const quotas = guardAsRead(keys.tenant(TENANT), env.cache);
     return buildPlacements([assignment], { named: { tenant: TENANT, name: 'web' }, uid: 'dep_1', same, quotas }, env);
   };
 
-  const nodeOf = async (slot: number) => value<Replica>((await store.get(keys.replica(TENANT, 'web', slot)))!).nodeId;
+  const readNodeId = async (slot: number) =>
+    value<Replica>((await store.get(keys.replica(TENANT, 'web', slot)))!).nodeId;
 
   it('give a replica its node and announce it in the same transaction', async () => {
     expect((await store.commit(await place(0, false))).stored).to.equal(true);
 
-    expect(await nodeOf(0)).to.equal('node_1');
+    expect(await readNodeId(0)).to.equal('node_1');
     expect((await store.list('events/')).entries).to.have.length(1);
   });
 
@@ -90,7 +91,7 @@ describe('changes of the scheduler', () => {
 
     expect((await store.commit(early)).stored).to.equal(true);
     expect((await store.commit(late)).stored).to.equal(false);
-    expect(await nodeOf(1)).to.equal(undefined);
+    expect(await readNodeId(1)).to.equal(undefined);
   });
 
   it('can both be made without host ports: requests reserve nothing', async () => {

@@ -32,7 +32,7 @@ export interface SchedulingSubject {
 }
 
 /** Guards that a key stays as the cache shows it. */
-export function guardAsRead(key: string, cache: LoopEnv['cache']): NonNullable<Assignment['turn']> {
+export function guardAsRead(key: string, cache: LoopEnv['cache']): NonNullable<Assignment['portGuard']> {
   return { key, at: cache.get(key)?.revision ?? 0 };
 }
 
@@ -56,18 +56,20 @@ export async function buildPlacements(
     message: where.map(({ replica, node }) => `replica ${replica} on ${node}`).join(', '),
     data: { placements: where },
   });
-  const keyOf = ({ replica }: ObservedReplica) => keys.replica(replica.tenant, replica.deployment, replica.slot);
-  const turns = assignments.flatMap(({ turn, seen }) => (turn ? [{ turn, taken: { by: seen.replica.uid } }] : []));
+  const toReplicaKey = ({ replica }: ObservedReplica) => keys.replica(replica.tenant, replica.deployment, replica.slot);
+  const claims = assignments.flatMap(({ portGuard, seen }) =>
+    portGuard ? [{ portGuard, taken: { by: seen.replica.uid } }] : [],
+  );
   return {
     guards: [
-      ...assignments.map(({ seen }) => ({ key: keyOf(seen), at: seen.revision })),
-      ...turns.map(({ turn }) => turn),
+      ...assignments.map(({ seen }) => ({ key: toReplicaKey(seen), at: seen.revision })),
+      ...claims.map(({ portGuard }) => portGuard),
       same,
       quotas,
     ],
     puts: [
-      ...assignments.map(each => ({ key: keyOf(each.seen), bytes: encode(withNode(each)) })),
-      ...turns.map(({ turn, taken }) => ({ key: turn.key, bytes: encode(taken) })),
+      ...assignments.map(each => ({ key: toReplicaKey(each.seen), bytes: encode(withNode(each)) })),
+      ...claims.map(({ portGuard, taken }) => ({ key: portGuard.key, bytes: encode(taken) })),
       event,
     ],
     deletes: [],

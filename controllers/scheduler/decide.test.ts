@@ -7,7 +7,7 @@ import {
   ungroupRejections,
 } from '../../crds/scheduling/index.js';
 import type { StoredDeployment } from '../../crds/deployment/index.js';
-import { templateHash } from '../../crds/replica/index.js';
+import { computeTemplateHash } from '../../crds/replica/index.js';
 import type { Candidate, PlacementResult, Workload } from '../../pkg/placement/index.js';
 import type { ObservedDeployment, ObservedReplica } from '../reading/index.js';
 import { decideReport, decideSchedule, listUnplaced, mergeReport, type ScheduleInput, toVerdict } from './decide.js';
@@ -195,7 +195,7 @@ describe('scheduler decision', () => {
     replicas: 2,
     secretsVersion: 0,
   } as StoredDeployment;
-  const own = { deploymentUid: 'dep_1', templateHash: templateHash(deployment) };
+  const own = { deploymentUid: 'dep_1', templateHash: computeTemplateHash(deployment) };
   const deleted = { ...deployment, metadata: { ...deployment.metadata, deletedAt: 'now' } };
   const cases: readonly [string, StoredDeployment | undefined, Partial<ObservedReplica['replica']>, number][] = [
     ['a replica of the present template without a node', deployment, own, 1],

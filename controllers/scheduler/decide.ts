@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 
 import { hashSpec } from '../../crds/meta/index.js';
-import { templateHash } from '../../crds/replica/index.js';
+import { computeTemplateHash } from '../../crds/replica/index.js';
 import { groupRejections, type RejectionGroup, type SchedulingReport } from '../../crds/scheduling/index.js';
 import {
   type Candidate,
@@ -21,10 +21,10 @@ export interface Assignment {
   readonly seen: ObservedReplica;
   readonly node: Candidate;
   /**
-   * Of a replica with host ports: the guard of the node's port turn. Every placement with host ports writes it, so that of
+   * Of a replica with host ports: the guard of the node's port conflict key. Every placement with host ports writes it, so that of
    * two placements decided on the same state only one is committed, even when the other's request arrives late.
    */
-  readonly turn?: Extract<Guard, { readonly at: number }>;
+  readonly portGuard?: Extract<Guard, { readonly at: number }>;
 }
 
 /** Everything that the scheduler decides from, for one deployment with replicas that wait for a node. */
@@ -55,7 +55,7 @@ export interface ScheduleDecision {
  */
 export function listUnplaced({ deployment, replicas }: ObservedDeployment): readonly ObservedReplica[] {
   if (!deployment || deployment.metadata.deletedAt) return [];
-  const present = templateHash(deployment);
+  const present = computeTemplateHash(deployment);
   const { uid } = deployment.metadata;
   return replicas.filter(
     ({ replica }) => isWaiting(replica) && replica.deploymentUid === uid && replica.templateHash === present,

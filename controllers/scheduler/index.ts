@@ -22,7 +22,7 @@ import {
 } from './wakes.js';
 
 /** The loop. */
-export function scheduler(policy: PlacementPolicy = defaultPolicy): Loop {
+export function createScheduler(policy: PlacementPolicy = defaultPolicy): Loop {
   return {
     name: 'scheduler',
     wakes: [

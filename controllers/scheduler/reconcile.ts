@@ -68,7 +68,7 @@ export function schedule(policy: PlacementPolicy): Reconcile {
     });
     const assignments = decision.assignments.map(each =>
       workload.hostPorts.length > 0
-        ? { ...each, turn: guardAsRead(keys.portTurn(tenant, each.node.id), env.cache) }
+        ? { ...each, portGuard: guardAsRead(keys.portConflict(tenant, each.node.id), env.cache) }
         : each,
     );
     keepOpen(waiting, assignments);

@@ -12,7 +12,7 @@ import type { SecretStore } from '../../pkg/secrets/index.js';
 import { deriveQueueKey, formatQueueKey, wakeItself, wakeReported } from '../reading/index.js';
 import { resolveDeployment } from './reconcile.js';
 
-export function secretResolver(secrets: SecretStore): Loop {
+export function createSecretResolver(secrets: SecretStore): Loop {
   return {
     name: 'secret-resolver',
     wakes: [

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 
 import type { DeploymentStatus, StoredDeployment } from '../../crds/deployment/index.js';
-import { containerTemplate, templateHash } from '../../crds/replica/index.js';
+import { toContainerTemplate, computeTemplateHash } from '../../crds/replica/index.js';
 import type { Report } from '../../crds/report/index.js';
 import type { SchedulingReport } from '../../crds/scheduling/index.js';
 import type { ObservedReplica, ReplicaNodeState, UnmetDependency } from '../reading/index.js';
@@ -41,8 +41,8 @@ const seen = (
     deploymentUid: of.metadata.uid,
     slot,
     generation: 1,
-    templateHash: templateHash(of),
-    template: containerTemplate(of),
+    templateHash: computeTemplateHash(of),
+    template: toContainerTemplate(of),
     createdAt: THEN,
     ...(node !== 'nowhere' && { nodeId: 'node_1' }),
     ...(retiring && { retiringSince: THEN }),
@@ -57,7 +57,7 @@ const seen = (
           deployment: 'web',
           slot,
           nodeId: 'node_1',
-          templateHash: templateHash(of),
+          templateHash: computeTemplateHash(of),
           state: 'running',
           health: 'none',
           restarts: 0,

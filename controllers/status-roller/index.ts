@@ -25,7 +25,7 @@ import {
 import { draftStatusEvents, rollStatus } from './decide.js';
 import { summariseReplicas } from './summary.js';
 
-export function statusRoller(policy: PlacementPolicy = defaultPolicy): Loop {
+export function createStatusRoller(policy: PlacementPolicy = defaultPolicy): Loop {
   return {
     name: 'status-roller',
     wakes: [

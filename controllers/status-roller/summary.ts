@@ -1,6 +1,6 @@
 import type { Unresolved } from '../../crds/delivery/index.js';
 import type { DeploymentPhase, StoredDeployment } from '../../crds/deployment/index.js';
-import { isResolved, templateHash } from '../../crds/replica/index.js';
+import { isResolved, computeTemplateHash } from '../../crds/replica/index.js';
 import type { SchedulingReport } from '../../crds/scheduling/index.js';
 import { isServing, type ObservedReplica, type UnmetDependency } from '../reading/index.js';
 
@@ -54,7 +54,7 @@ export function summariseReplicas({
 }: SummaryInput): ReplicaSummary {
   const { uid, deletedAt } = deployment.metadata;
   const wanted = deletedAt ? 0 : deployment.replicas;
-  const present = templateHash(deployment);
+  const present = computeTemplateHash(deployment);
   const isPresent = ({ replica }: ObservedReplica) => replica.deploymentUid === uid && replica.templateHash === present;
   const own = replicas.filter(({ replica }) => !replica.retiringSince && replica.deploymentUid === uid);
   // While a node is drained there may be one replica more than wanted: it counts only when it serves.

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { complaints, exampleFacts, full, least, limits, stored } from './admit.testing.js';
+import { listFaults, exampleFacts, full, least, limits, stored } from './admit.testing.js';
 import { admitCreate, admitUpdate, toSpec } from './admit.js';
 
 function accepted(admission: ReturnType<typeof admitCreate>) {
@@ -23,7 +23,7 @@ describe('all faults at once', () => {
       name: 'Web',
       kind: 'Job',
     };
-    expect(complaints(admitCreate(document, exampleFacts, limits))).to.deep.equal([
+    expect(listFaults(admitCreate(document, exampleFacts, limits))).to.deep.equal([
       ['manifest_wrong_kind', 'kind'],
       ['deployment_name_invalid', 'name'],
       ['image_required', 'image'],
@@ -67,7 +67,7 @@ describe('all faults at once', () => {
     { given: { resources: { cpu: 1 } }, fix: { op: 'replace', path: '/resources/cpu', value: '1' } },
   ];
   for (const { given, fix } of fixes) {
-    it(`offers to mend ${JSON.stringify(given)}`, () => {
+    it(`offers a fix for ${JSON.stringify(given)}`, () => {
       const admission = admitCreate({ ...least, ...given }, exampleFacts, limits);
       expect(admission.ok ? [] : admission.rejections[0].fix).to.deep.equal([fix]);
     });
@@ -95,7 +95,7 @@ describe('a named node', () => {
   for (const { nodes, status } of cases) {
     it(`answers ${status} when the nodes are ${JSON.stringify(nodes)}`, () => {
       const admission = admitCreate(named, { ...exampleFacts, nodes }, limits);
-      expect(complaints(admission)).to.deep.equal([['node_candidates_unresolvable', 'nodeId']]);
+      expect(listFaults(admission)).to.deep.equal([['node_candidates_unresolvable', 'nodeId']]);
       expect(admission.ok || admission.rejections[0].status).to.equal(status);
     });
 
@@ -203,21 +203,21 @@ describe('an update', () => {
   ];
   for (const { given, found } of refusals) {
     it(`${JSON.stringify(given)} → ${found[0]?.[0] ?? 'accepted'}`, () => {
-      expect(complaints(put(given))).to.deep.equal(found);
+      expect(listFaults(put(given))).to.deep.equal(found);
     });
   }
 
-  it('is not held up by what stands already, when the world has moved on', () => {
+  it('is not held up by what stands already, when the facts have changed since', () => {
     const strict = { ...limits, maxReplicas: 1, retriesFloor: 9, reservedNames: ['web'] };
     for (const nodes of ['unreadable' as const, []]) {
-      expect(complaints(admitUpdate(stored, { labels: {} }, { ...exampleFacts, nodes }, strict))).to.deep.equal([]);
-      expect(complaints(admitUpdate(stored, full, { ...exampleFacts, nodes }, strict))).to.deep.equal([]);
+      expect(listFaults(admitUpdate(stored, { labels: {} }, { ...exampleFacts, nodes }, strict))).to.deep.equal([]);
+      expect(listFaults(admitUpdate(stored, full, { ...exampleFacts, nodes }, strict))).to.deep.equal([]);
     }
   });
 
   it('is measured by the limits where it changes something', () => {
     const strict = { ...limits, maxReplicas: 1 };
-    expect(complaints(admitUpdate(stored, { replicas: 3 }, exampleFacts, strict))).to.deep.equal([
+    expect(listFaults(admitUpdate(stored, { replicas: 3 }, exampleFacts, strict))).to.deep.equal([
       ['replicas_out_of_range', 'replicas'],
     ]);
   });

@@ -91,6 +91,6 @@ export const stored: StoredDeployment = {
 };
 
 /** Code and field of everything that was refused; empty when it was accepted. */
-export function complaints(admission: DeploymentAdmission): [code: string, field: string][] {
+export function listFaults(admission: DeploymentAdmission): [code: string, field: string][] {
   return admission.ok ? [] : admission.rejections.map(({ code, field }) => [code, field]);
 }

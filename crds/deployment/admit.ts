@@ -35,11 +35,11 @@ export type DeploymentAdmission = Admission<
 /** Judges a document that asks for a new deployment. */
 export function admitCreate(document: unknown, facts: DeploymentFacts, limits: DeploymentLimits): DeploymentAdmission {
   const validate = getDeploymentValidator(limits.supportedFields);
-  if (!isObject(document)) return refused(validate(document, contextOf(facts, limits, NAMELESS)));
+  if (!isObject(document)) return refused(validate(document, createContext(facts, limits, NAMELESS)));
 
   const sent = splitDocument(document, limits.supportedFields);
   const listed = normalizeDependencies(sent.fields);
-  const rejections = listed.asSent(validate(listed.fields, contextOf(facts, limits, nameIn(sent.fields))));
+  const rejections = listed.asSent(validate(listed.fields, createContext(facts, limits, nameIn(sent.fields))));
   return toRefusal([...rejections, ...sent.rejections]) ?? accepted(sent, listed, { facts, limits });
 }
 
@@ -56,7 +56,7 @@ export function admitUpdate(
   limits: DeploymentLimits,
 ): DeploymentAdmission {
   const validate = getDeploymentValidator(limits.supportedFields);
-  if (!isObject(document)) return refused(validate(document, contextOf(facts, limits, NAMELESS)));
+  if (!isObject(document)) return refused(validate(document, createContext(facts, limits, NAMELESS)));
 
   const sent = splitDocument(document, limits.supportedFields);
   const before = new Map<string, unknown>(Object.entries(toSpec(stored)));
@@ -65,7 +65,7 @@ export function admitUpdate(
 
   const listed = normalizeDependencies(merged);
   const changes = (field: string) => !isDeepStrictEqual(before.get(field), listed.fields[field]);
-  const context = contextOf(facts, limits, stored.name, stored);
+  const context = createContext(facts, limits, stored.name, stored);
   const rejections = listed.asSent(validate(listed.fields, context, changes));
   return toRefusal([...rejections, ...sent.rejections]) ?? accepted(sent, listed, { facts, limits, stored });
 }
@@ -132,7 +132,7 @@ function nameIn(fields: Readonly<Record<string, unknown>>): string {
 
 const NAMELESS = '<name>';
 
-function contextOf(
+function createContext(
   facts: DeploymentFacts,
   limits: DeploymentLimits,
   name: string,

@@ -7,8 +7,8 @@ import type { DeploymentFacts } from './deployment.js';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-function accepted(given: Fields, world: Partial<DeploymentFacts> = {}) {
-  const admission = admitCreate({ ...least, ...given }, { ...exampleFacts, ...world }, limits);
+function accepted(given: Fields, facts: Partial<DeploymentFacts> = {}) {
+  const admission = admitCreate({ ...least, ...given }, { ...exampleFacts, ...facts }, limits);
   if (!admission.ok) throw new Error(JSON.stringify(admission.rejections));
   return admission;
 }
@@ -69,18 +69,18 @@ describe('what is announced of the newer fields', () => {
 describe('what is warned of', () => {
   const germany = { placement: { residency: { country: 'DE' } } };
   const france = { placement: { residency: { country: 'FR' } } };
-  const cases: ReadonlyArray<{ name: string; given: Fields; world?: Partial<DeploymentFacts>; found: object[] }> = [
+  const cases: ReadonlyArray<{ name: string; given: Fields; facts?: Partial<DeploymentFacts>; found: object[] }> = [
     { name: 'nothing when all is well', given: germany, found: [] },
     {
       name: 'a registry that could not be asked',
       given: {},
-      world: { image: 'unreachable' },
+      facts: { image: 'unreachable' },
       found: [{ code: 'image_registry_unreachable', field: 'image' }],
     },
     {
       name: 'residency that is not enforced',
       given: germany,
-      world: { regions: { ...exampleFacts.regions, enforced: false } },
+      facts: { regions: { ...exampleFacts.regions, enforced: false } },
       found: [{ code: 'residency_enforcement_off', field: 'placement.residency' }],
     },
     {
@@ -91,7 +91,7 @@ describe('what is warned of', () => {
     {
       name: 'residency that only a silent node could satisfy',
       given: germany,
-      world: {
+      facts: {
         nodes: [{ id: machine1, name: 'machine-1', labels: { 'mooring.io/country': 'DE' }, reachable: false }],
       },
       found: [{ code: 'residency_no_matching_node', field: 'placement.residency', advertised: [] }],
@@ -112,9 +112,9 @@ describe('what is warned of', () => {
       found: [{ code: 'dependency_absent', field: 'dependsOn[1].name' }],
     },
   ];
-  for (const { name, given, world, found } of cases) {
+  for (const { name, given, facts, found } of cases) {
     it(name, () => {
-      const { warnings } = accepted(given, world);
+      const { warnings } = accepted(given, facts);
       const told = warnings.map(warning => ({ ...warning, message: undefined }));
       expect(told).to.deep.equal(found.map(warning => ({ ...warning, message: undefined })));
     });
@@ -166,7 +166,7 @@ describe('the patch that is offered', () => {
     },
   ];
   for (const { given, fix } of cases) {
-    it(`mends ${JSON.stringify(given).slice(0, 90)}`, () => {
+    it(`fixes ${JSON.stringify(given).slice(0, 90)}`, () => {
       const admission = admitCreate({ ...least, ...given }, exampleFacts, limits);
       expect(admission.ok ? [] : admission.rejections[0].fix).to.deep.equal(fix);
     });
@@ -220,8 +220,8 @@ describe('a secret that is anchored to a volume', () => {
 });
 
 describe('an update of related fields', () => {
-  const put = (document: Fields, world: Partial<DeploymentFacts> = {}, of: Fields = {}) => {
-    const admission = admitUpdate({ ...stored, ...of }, document, { ...exampleFacts, ...world }, limits);
+  const put = (document: Fields, facts: Partial<DeploymentFacts> = {}, of: Fields = {}) => {
+    const admission = admitUpdate({ ...stored, ...of }, document, { ...exampleFacts, ...facts }, limits);
     return admission.ok ? [] : admission.rejections.map(({ code, field }) => `${code} ${field}`);
   };
   const writer = {

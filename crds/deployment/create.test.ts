@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { complaints, exampleFacts, full, least, limits } from './admit.testing.js';
+import { listFaults, exampleFacts, full, least, limits } from './admit.testing.js';
 import { admitCreate } from './admit.js';
 import { supportedFields, optionalFields } from './fields.js';
 
@@ -181,7 +181,7 @@ describe('admission of a new deployment', () => {
       for (const { given, code, field } of cases) {
         it(`${code ?? 'accepts'}: ${JSON.stringify(given).slice(0, 80)}`, () => {
           const document = { ...base, ...given };
-          expect(complaints(admitCreate(document, exampleFacts, limits))).to.deep.equal(code ? [[code, field]] : []);
+          expect(listFaults(admitCreate(document, exampleFacts, limits))).to.deep.equal(code ? [[code, field]] : []);
         });
       }
     });
@@ -189,7 +189,7 @@ describe('admission of a new deployment', () => {
 
   for (const document of [null, undefined, [], 'web', 5, true]) {
     it(`refuses ${JSON.stringify(document)} as a whole`, () => {
-      expect(complaints(admitCreate(document, exampleFacts, limits))).to.deep.equal([['field_invalid', '']]);
+      expect(listFaults(admitCreate(document, exampleFacts, limits))).to.deep.equal([['field_invalid', '']]);
     });
   }
 });
@@ -202,13 +202,13 @@ describe('a control plane that does not support every field', () => {
 
     it(`${isKnown ? 'knows' : 'knows nothing of'} ${field}`, () => {
       const document = { ...least, [field]: full[field as keyof typeof full] };
-      const found = complaints(admitCreate(document, exampleFacts, basic)).filter(([code]) => code === 'field_unknown');
+      const found = listFaults(admitCreate(document, exampleFacts, basic)).filter(([code]) => code === 'field_unknown');
       expect(found).to.deep.equal(isKnown ? [] : [['field_unknown', field]]);
     });
   }
 
   it('does not remove what it does not know', () => {
-    expect(complaints(admitCreate({ ...least, volumes: null }, exampleFacts, basic))).to.deep.equal([
+    expect(listFaults(admitCreate({ ...least, volumes: null }, exampleFacts, basic))).to.deep.equal([
       ['field_unknown', 'volumes'],
     ]);
   });

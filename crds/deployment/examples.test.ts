@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 
 import { catalogue, getEntry, type RejectionCode } from '../rejections/index.js';
-import { complaints, exampleFacts, limits } from './admit.testing.js';
+import { listFaults, exampleFacts, limits } from './admit.testing.js';
 import { admitCreate } from './admit.js';
 import type { DeploymentFacts } from './deployment.js';
 
-/** Codes whose examples earn them in a world of their own, and their fixed form there or in the usual world. */
-const worlds: Readonly<Record<string, Partial<DeploymentFacts>>> = {
+/** Codes whose examples earn them with facts of their own, and their fixed form with those or with the usual facts. */
+const ownFacts: Readonly<Record<string, Partial<DeploymentFacts>>> = {
   node_candidates_unresolvable: { nodes: [] },
   image_not_found: { image: 'absent' },
   registry_credential_store_unavailable: { image: 'credential_store_unavailable' },
@@ -26,16 +26,16 @@ describe('examples on the reference pages', () => {
   });
 
   for (const code of shown) {
-    const world = { ...exampleFacts, ...worlds[code] };
+    const facts = { ...exampleFacts, ...ownFacts[code] };
 
     it(`${code}: the example earns it, and nothing else`, () => {
-      expect(complaints(admitCreate(getEntry(code).example, world, limits)).map(([found]) => found)).to.deep.equal([
+      expect(listFaults(admitCreate(getEntry(code).example, facts, limits)).map(([found]) => found)).to.deep.equal([
         code,
       ]);
     });
 
     it(`${code}: the fixed example is accepted`, () => {
-      expect(complaints(admitCreate(getEntry(code).fixed, exampleFacts, limits))).to.deep.equal([]);
+      expect(listFaults(admitCreate(getEntry(code).fixed, exampleFacts, limits))).to.deep.equal([]);
     });
   }
 });

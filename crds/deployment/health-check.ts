@@ -78,7 +78,7 @@ const timeoutMeetsFloor = rule(
   },
 );
 
-const rangeOf = (part: 'timeout' | 'interval' | 'startPeriod', shortest: string) => {
+const checkRange = (part: 'timeout' | 'interval' | 'startPeriod', shortest: string) => {
   const [least, most] = [parseDuration(shortest)!, parseDuration(LONGEST)!];
   return rule('field_invalid', (check: SentHealthCheck, at, refuse) => {
     const value = check[part];
@@ -99,9 +99,9 @@ export const healthCheckRules: FieldRules<DeploymentContext> = {
     commandIsThere,
     retriesMeetFloor,
     timeoutMeetsFloor,
-    rangeOf('timeout', '0s'),
-    rangeOf('interval', '1s'),
-    rangeOf('startPeriod', '0s'),
+    checkRange('timeout', '0s'),
+    checkRange('interval', '1s'),
+    checkRange('startPeriod', '0s'),
   ],
 };
 

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { assertLinearCost } from '../../dev/testing/index.js';
 import { exampleFacts, full, least, limits } from './admit.testing.js';
 import { admitCreate } from './admit.js';
-import { hostileDocuments, ringOfDependencies } from './hostile.testing.js';
+import { hostileDocuments, makeDependencyCycle } from './hostile.testing.js';
 
 describe('a hostile document', () => {
   before(() => void admitCreate(full, exampleFacts, limits));
@@ -31,7 +31,7 @@ describe('a ring of a thousand deployments', () => {
   it('is walked through once for each dependency', () =>
     assertLinearCost({
       size: 1000,
-      prepare: ringOfDependencies,
+      prepare: makeDependencyCycle,
       run: ({ deployments, dependsOn }) => {
         expect(admitCreate({ ...least, dependsOn }, { ...exampleFacts, deployments }, limits).ok).to.equal(true);
       },

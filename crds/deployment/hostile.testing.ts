@@ -129,7 +129,7 @@ export const hostileDocuments: Readonly<Record<string, HostileDocument>> = {
 };
 
 /** A ring of deployments in which each depends on the next 32, and a document that depends on 32 of them. */
-export function ringOfDependencies(count: number) {
+export function makeDependencyCycle(count: number) {
   const started = (name: string) => ({ name, condition: 'started' as const });
   return {
     deployments: times(count, i => ({

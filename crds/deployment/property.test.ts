@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 
 import { undoAlterations } from '../rule/undo-alterations.testing.js';
-import { complaints, exampleFacts, full, limits } from './admit.testing.js';
+import { listFaults, exampleFacts, full, limits } from './admit.testing.js';
 import { admitCreate, admitUpdate } from './admit.js';
 import { mutations, soundDocument } from './arbitrary.testing.js';
 
@@ -64,7 +64,7 @@ describe('for any sound document', () => {
     fc.assert(
       fc.property(soundDocument, fc.constantFrom(...mutations), (document, { change, code, field }) => {
         const admission = admitCreate({ ...document, ...change }, exampleFacts, limits);
-        same(complaints(admission), [[code, field]]);
+        same(listFaults(admission), [[code, field]]);
       }),
       runs,
     );
@@ -95,7 +95,7 @@ describe('for any document at all', () => {
     });
     fc.assert(
       fc.property(anything, document => {
-        const found = complaints(admitCreate(document, exampleFacts, limits)).map(([, field]) => field);
+        const found = listFaults(admitCreate(document, exampleFacts, limits)).map(([, field]) => field);
         expect(new Set(found).size).to.equal(found.length);
         admitUpdate({ ...full, metadata: {} as never }, document, exampleFacts, limits);
       }),
@@ -111,7 +111,7 @@ describe('for any document at all', () => {
         const places = placesIn(document);
         const [holder, key] = places[which % places.length]!;
         holder[key] = value;
-        const found = complaints(admitCreate(document, exampleFacts, limits)).map(([, field]) => field);
+        const found = listFaults(admitCreate(document, exampleFacts, limits)).map(([, field]) => field);
         expect(new Set(found).size).to.equal(found.length);
         admitUpdate({ ...full, metadata: {} as never }, document, exampleFacts, limits);
       }),

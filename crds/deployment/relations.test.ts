@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 
 import { exampleVolumes } from '../rejections/index.js';
-import { complaints, exampleFacts, least, limits, machine1, machine2, scratch } from './admit.testing.js';
+import { listFaults, exampleFacts, least, limits, machine1, machine2, scratch } from './admit.testing.js';
 import { admitCreate } from './admit.js';
 import type { DeploymentFacts } from './deployment.js';
 
@@ -18,7 +18,7 @@ const label = 'mooring.io/data-residency-country';
 
 interface Case {
   readonly given: Fields;
-  readonly world?: Partial<DeploymentFacts>;
+  readonly facts?: Partial<DeploymentFacts>;
   readonly found?: readonly string[];
 }
 
@@ -50,13 +50,13 @@ const volumes: readonly Case[] = [
     given: { volumes: [mount(), mount({ volumeId: scratch })] },
     found: ['volume_mount_shape volumes[1].mountPath'],
   },
-  { given: one({}), world: { volumeManagement: 'off' }, found: ['volume_binding_unavailable volumes'] },
+  { given: one({}), facts: { volumeManagement: 'off' }, found: ['volume_binding_unavailable volumes'] },
   {
     given: one({ volumeId: absent }),
-    world: { volumeManagement: 'off' },
+    facts: { volumeManagement: 'off' },
     found: ['volume_binding_unavailable volumes'],
   },
-  { given: { volumes: [] }, world: { volumeManagement: 'off' } },
+  { given: { volumes: [] }, facts: { volumeManagement: 'off' } },
   { given: one({ volumeId: absent }), found: ['volume_not_found volumes[0].volumeId'] },
   { given: one({ volumeId: undefined, volume_id: absent }), found: ['volume_not_found volumes[0].volume_id'] },
   { given: one({ volumeId: object }), found: ['volume_class_not_wired volumes[0].volumeId'] },
@@ -86,15 +86,15 @@ const volumes: readonly Case[] = [
   { given: { networks: 'backend' }, found: ['field_invalid networks'] },
   { given: { networks: [5] }, found: ['field_invalid networks[0]'] },
 
-  { given: {}, world: { image: 'absent' }, found: ['image_not_found image'] },
+  { given: {}, facts: { image: 'absent' }, found: ['image_not_found image'] },
   {
     given: {},
-    world: { image: 'credential_store_unavailable' },
+    facts: { image: 'credential_store_unavailable' },
     found: ['registry_credential_store_unavailable image'],
   },
-  { given: { image: 'nginx' }, world: { image: 'absent' }, found: ['image_required image'] },
-  { given: {}, world: { image: 'unreachable' } },
-  { given: {}, world: { image: 'unchecked' } },
+  { given: { image: 'nginx' }, facts: { image: 'absent' }, found: ['image_required image'] },
+  { given: {}, facts: { image: 'unreachable' } },
+  { given: {}, facts: { image: 'unchecked' } },
 ];
 
 const placement: readonly Case[] = [
@@ -198,10 +198,10 @@ const order: readonly Case[] = [
 
 for (const [about, cases] of Object.entries({ volumes, placement, order })) {
   describe(`what a deployment says of ${about}`, () => {
-    for (const { given, world, found = [] } of cases) {
-      it(`${found[0] ?? 'accepts'}: ${JSON.stringify({ ...given, ...world }).slice(0, 120)}`, () => {
-        const admission = admitCreate({ ...least, ...given }, { ...exampleFacts, ...world }, limits);
-        expect(complaints(admission).map(([code, field]) => `${code} ${field}`)).to.deep.equal(found);
+    for (const { given, facts, found = [] } of cases) {
+      it(`${found[0] ?? 'accepts'}: ${JSON.stringify({ ...given, ...facts }).slice(0, 120)}`, () => {
+        const admission = admitCreate({ ...least, ...given }, { ...exampleFacts, ...facts }, limits);
+        expect(listFaults(admission).map(([code, field]) => `${code} ${field}`)).to.deep.equal(found);
       });
     }
   });

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 
 import { alphabets, type Charset, defaultSecretLimits, type Encoding } from '../secret/index.js';
-import { complaints, exampleFacts, least, limits } from './admit.testing.js';
+import { listFaults, exampleFacts, least, limits } from './admit.testing.js';
 import { admitCreate } from './admit.js';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -12,13 +12,13 @@ const reference = (fields: Fields = {}) => ({
   anchor: 'process',
   ...fields,
 });
-const codesOf = (document: Fields) =>
-  complaints(admitCreate({ ...least, ...document }, exampleFacts, limits)).map(([code]) => code);
+const listCodes = (document: Fields) =>
+  listFaults(admitCreate({ ...least, ...document }, exampleFacts, limits)).map(([code]) => code);
 const runs = { numRuns: 1_000 };
 
 describe('any generate block', () => {
   const { entropyFloor, bytesMin, bytesMax, encodedMax, lengthMax } = defaultSecretLimits;
-  const codes = (fields: Fields) => codesOf({ secrets: [reference({ generate: { keys: ['k'], ...fields } })] });
+  const codes = (fields: Fields) => listCodes({ secrets: [reference({ generate: { keys: ['k'], ...fields } })] });
 
   it('of bytes is accepted exactly when what it makes has enough chance and is not too long', () => {
     const edges = [15, 16, 17, 2047, 2048, 2049, 3071, 3072, 3073].map(bytes => fc.constant(bytes));
@@ -88,7 +88,7 @@ describe('any path of a secret', () => {
     fc.assert(
       fc.property(path, vault_path => {
         const isSound = /^(deployments|resources)\/[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(vault_path);
-        const codes = codesOf({ secrets: [reference({ vault_path })] });
+        const codes = listCodes({ secrets: [reference({ vault_path })] });
         expect(codes.length === 0, codes.join()).to.equal(isSound);
         for (const code of codes) expect(code).to.match(/^secret_(path|vault_path)_/);
       }),
@@ -102,7 +102,7 @@ describe('any path of a secret', () => {
       fc.property(label, name => {
         const paths = [`deployments/${name}`, `resources/${name}`];
         const secrets = paths.map((vault_path, position) => reference({ name: `S${position}`, vault_path }));
-        expect(codesOf({ secrets })).to.deep.equal(['secret_path_namespace_split']);
+        expect(listCodes({ secrets })).to.deep.equal(['secret_path_namespace_split']);
       }),
     );
   });
@@ -119,7 +119,7 @@ describe('any template', () => {
     '{{ secret.a.b }}',
   );
   const foreign = fc.constantFrom('{{secret.other.user}}', '{{secret.shop.user}}');
-  const codes = (template: string) => codesOf({ secrets: [reference()], composedSecrets: { URL: template } });
+  const codes = (template: string) => listCodes({ secrets: [reference()], composedSecrets: { URL: template } });
   const mixed = (must: fc.Arbitrary<string>, may: fc.Arbitrary<string>) =>
     fc.tuple(fc.array(may), must, fc.array(may)).map(([before, one, after]) => [...before, one, ...after].join(''));
   const cases: readonly [name: string, templates: fc.Arbitrary<string>, code: string | undefined][] = [

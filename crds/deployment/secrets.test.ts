@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 
 import { exampleVolumes } from '../rejections/index.js';
-import { complaints, exampleFacts, least, limits, scratch } from './admit.testing.js';
+import { listFaults, exampleFacts, least, limits, scratch } from './admit.testing.js';
 import { admitCreate } from './admit.js';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -219,13 +219,13 @@ const cases: ReadonlyArray<{ given: Fields; found?: readonly string[] }> = [
   },
 ];
 
-const complaintsOf = (given: Fields) =>
-  complaints(admitCreate({ ...least, ...given }, exampleFacts, limits)).map(([code, field]) => `${code} ${field}`);
+const listRejected = (given: Fields) =>
+  listFaults(admitCreate({ ...least, ...given }, exampleFacts, limits)).map(([code, field]) => `${code} ${field}`);
 
 describe('secrets of a deployment', () => {
   for (const { given, found = [] } of cases) {
     it(`${found[0] ?? 'accepts'}: ${JSON.stringify(given).slice(0, 120)}`, () => {
-      expect(complaintsOf(given)).to.deep.equal(found);
+      expect(listRejected(given)).to.deep.equal(found);
     });
   }
 

@@ -24,31 +24,31 @@ const full = {
   ttlSecondsAfterFinished: 0,
 };
 
-const faults = (given: object, world: Partial<WorkloadFacts> = {}) => {
-  const admission = admitJob(given, { ...exampleFacts, ...world }, limits);
+const faults = (given: object, facts: Partial<WorkloadFacts> = {}) => {
+  const admission = admitJob(given, { ...exampleFacts, ...facts }, limits);
   return admission.ok ? [] : admission.rejections.map(({ code, field }) => `${code} ${field}`);
 };
 
 describe('admission of a job', () => {
   const silent = [{ id: `node_${'1'.repeat(26)}`, name: 'machine-1', labels: {}, reachable: false }];
-  const cases: ReadonlyArray<{ given: object; world?: Partial<WorkloadFacts>; found: string[] }> = [
+  const cases: ReadonlyArray<{ given: object; facts?: Partial<WorkloadFacts>; found: string[] }> = [
     { given: {}, found: [] },
     { given: { kind: 'Deployment' }, found: ['manifest_wrong_kind kind'] },
     { given: { kind: undefined }, found: ['manifest_wrong_kind kind'] },
     { given: { name: 'Migrate' }, found: ['deployment_name_invalid name'] },
     { given: { name: 'etcd' }, found: ['reserved_infrastructure_name name'] },
     { given: { image: 'migrate' }, found: ['image_required image'] },
-    { given: {}, world: { image: 'absent' }, found: ['image_not_found image'] },
+    { given: {}, facts: { image: 'absent' }, found: ['image_not_found image'] },
     { given: { nodeId: 'machine-1' }, found: [] },
     { given: { nodeId: 'nowhere' }, found: ['job_node_not_found nodeId'] },
-    { given: { nodeId: 'machine-1' }, world: { nodes: [] }, found: ['job_node_candidates_unresolvable nodeId'] },
-    { given: { nodeId: 'machine-1' }, world: { nodes: silent }, found: ['job_node_candidates_unresolvable nodeId'] },
+    { given: { nodeId: 'machine-1' }, facts: { nodes: [] }, found: ['job_node_candidates_unresolvable nodeId'] },
+    { given: { nodeId: 'machine-1' }, facts: { nodes: silent }, found: ['job_node_candidates_unresolvable nodeId'] },
     {
       given: { nodeId: 'machine-1' },
-      world: { nodes: 'unreadable' },
+      facts: { nodes: 'unreadable' },
       found: ['job_node_candidates_unresolvable nodeId'],
     },
-    { given: { nodeId: undefined }, world: { nodes: [] }, found: [] },
+    { given: { nodeId: undefined }, facts: { nodes: [] }, found: [] },
     { given: { replicas: 2 }, found: ['field_unknown replicas'] },
     { given: { backoffLimit: 0 }, found: [] },
     { given: { backoffLimit: -1 }, found: ['field_invalid backoffLimit'] },
@@ -73,9 +73,9 @@ describe('admission of a job', () => {
     },
   ];
   for (const base of [least, full]) {
-    for (const { given, world, found } of cases) {
-      it(`${base === full ? 'full, ' : ''}${found[0] ?? 'accepts'}: ${JSON.stringify({ ...given, ...world }).slice(0, 90)}`, () => {
-        expect(faults({ ...base, ...given }, world)).to.deep.equal(found);
+    for (const { given, facts, found } of cases) {
+      it(`${base === full ? 'full, ' : ''}${found[0] ?? 'accepts'}: ${JSON.stringify({ ...given, ...facts }).slice(0, 90)}`, () => {
+        expect(faults({ ...base, ...given }, facts)).to.deep.equal(found);
       });
     }
   }
@@ -88,8 +88,8 @@ describe('admission of a job', () => {
 
   for (const code of ['job_node_candidates_unresolvable', 'job_node_not_found'] as const) {
     it(`${code}: the example earns it, and the fixed example is accepted`, () => {
-      const world = code === 'job_node_not_found' ? {} : { nodes: [] };
-      expect(faults(getEntry(code).example as object, world)).to.deep.equal([`${code} nodeId`]);
+      const facts = code === 'job_node_not_found' ? {} : { nodes: [] };
+      expect(faults(getEntry(code).example as object, facts)).to.deep.equal([`${code} nodeId`]);
       expect(faults(getEntry(code).fixed as object)).to.deep.equal([]);
     });
   }
@@ -135,7 +135,7 @@ describe('admission of a job', () => {
   });
 
   it('refuses one mutation with exactly its code', () => {
-    const mutations = cases.filter(({ found, world }) => found.length === 1 && world === undefined);
+    const mutations = cases.filter(({ found, facts }) => found.length === 1 && facts === undefined);
     fc.assert(
       fc.property(document, fc.constantFrom(...mutations), (sent, { given, found }) => {
         expect(faults({ ...sent, ...given })).to.deep.equal(found);

@@ -3,7 +3,7 @@
  *
  *     keys.deployment('t1', 'web')                // 'deployments/t1/web'
  *     ranges.of(ranges.deployments, 't1')         // 'deployments/t1/'
- *     keyOf(gadgetKind, 't1', 'first')            // 'gadgets/t1/first'
+ *     buildKey(gadgetKind, 't1', 'first')         // 'gadgets/t1/first'
  *
  * Every segment is checked before it becomes part of a key, so that no name can reach into another
  * tenant's range; every range ends in `/`, so that `t1` never matches `t10`.
@@ -39,7 +39,10 @@ function joinKey(range: string, ...segments: readonly (string | number)[]): stri
 }
 
 /** The key of an object of any kind that has records: the range of the kind, then the segments that it names. */
-export function keyOf({ range, keyParts }: Pick<Kind, 'range' | 'keyParts'>, ...segments: readonly string[]): string {
+export function buildKey(
+  { range, keyParts }: Pick<Kind, 'range' | 'keyParts'>,
+  ...segments: readonly string[]
+): string {
   if (range === undefined || segments.length !== keyParts?.length) throw new InvalidSegmentError();
   return joinKey(range, ...segments);
 }
@@ -77,7 +80,7 @@ export const keys = {
   rotationProgress: byTenantAndName(rotationKind.statusRange),
   scheduling: byTenantAndName('scheduling/'),
   /** `name` is the id of a node. */
-  portTurn: byTenantAndName('port-turns/'),
+  portConflict: byTenantAndName('port-turns/'),
   replica: (tenant: string, deployment: string, slot: number) => joinKey('replicas/', tenant, deployment, String(slot)),
   report: (tenant: string, nodeId: string, replica: string) => joinKey('reports/', tenant, nodeId, replica),
   nodeGrace: byTenantAndName('node-grace/'),
@@ -91,7 +94,7 @@ export const keys = {
   /** Secret material on its way into the secrets store, in step with a record. */
   intent: byTenantAndName('intents/'),
   /** Written by every write whose validation reads other objects of the same subject, so that they are serialised. */
-  turn: byTenantAndName('turns/'),
+  conflict: byTenantAndName('turns/'),
   unresolved: byTenantAndName('unresolved/'),
   delivery: (tenant: string, deployment: string, replica: string) =>
     joinKey('deliveries/', tenant, deployment, replica),

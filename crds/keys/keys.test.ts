@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 
 import { kinds } from '../kinds/index.js';
-import { InvalidSegmentError, keyOf, keys, ranges, splitKey } from './index.js';
+import { InvalidSegmentError, buildKey, keys, ranges, splitKey } from './index.js';
 
 const tenant = fc.uuid();
 const anything = fc.oneof(
@@ -36,8 +36,8 @@ describe('keys', () => {
     expect(keys.secret('t1', 'shop', 'db')).to.equal('secrets/t1/shop/db');
     expect(keys.archive('t1', 'dep_1', 7)).to.equal('archives/t1/dep_1/0000000007');
     const gadgets = { range: 'gadgets/', keyParts: ['tenant', 'name'] };
-    expect(keyOf(gadgets, 't1', 'first')).to.equal('gadgets/t1/first');
-    expect(() => keyOf(gadgets, 't1')).to.throw(InvalidSegmentError);
+    expect(buildKey(gadgets, 't1', 'first')).to.equal('gadgets/t1/first');
+    expect(() => buildKey(gadgets, 't1')).to.throw(InvalidSegmentError);
   });
 
   it('can be taken apart again', () => {

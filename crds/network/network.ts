@@ -54,16 +54,16 @@ const nodesAreKnown = rule(
 
 const nodeIsNamed = rule('network_node_required', (nodeId: unknown, at, refuse, { nodes }: NetworkFacts) =>
   nodeId === undefined && nodes !== 'unreadable' && nodes.length > 1
-    ? refuse(at, nodeId, { nodes: namesOf(nodes) })
+    ? refuse(at, nodeId, { nodes: listNames(nodes) })
     : undefined,
 );
 
 const nodeIsCandidate = rule('network_node_not_a_candidate', (nodeId: unknown, at, refuse, { nodes }: NetworkFacts) => {
   if (nodes === 'unreadable' || nodes.some(node => node.id === nodeId || node.name === nodeId)) return undefined;
-  return refuse(at, nodeId, { nodes: namesOf(nodes) });
+  return refuse(at, nodeId, { nodes: listNames(nodes) });
 });
 
-function namesOf(nodes: readonly { readonly name: string }[]): readonly string[] {
+function listNames(nodes: readonly { readonly name: string }[]): readonly string[] {
   return nodes.slice(0, LISTED).map(({ name }) => name);
 }
 

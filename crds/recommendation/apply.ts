@@ -88,11 +88,11 @@ export function checkRecommendationApply(id: string, document: unknown, facts: A
 
   const volume = facts.volumes.find(each => each.id === recommendation.volume_id);
   if (!volume) return toRefusal([reject('dvm_recommendation_volume_missing', 'volume_id', recommendation.volume_id)])!;
-  const change = changeOf(volume.id, (document as { readonly parameters: Parameters }).parameters);
+  const change = toVolumeChange(volume.id, (document as { readonly parameters: Parameters }).parameters);
   return toRefusal(outcomeRefusals(change, volume, facts)) ?? { ok: true, value: change };
 }
 
-function changeOf(volumeId: string, parameters: Parameters): VolumeChange {
+function toVolumeChange(volumeId: string, parameters: Parameters): VolumeChange {
   return parameters.action === 'set_replicas'
     ? { volumeId, action: 'set_replicas', replicas: parameters.target_replicas as number }
     : { volumeId, action: 'resize', sizeBytes: parameters.target_size_bytes as number };

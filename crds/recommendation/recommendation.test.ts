@@ -56,13 +56,13 @@ describe('a query for recommendations', () => {
 });
 
 describe('applying a recommendation', () => {
-  const cases: ReadonlyArray<{ given: unknown; id?: string; world?: Partial<ApplyFacts>; found: string[] }> = [
+  const cases: ReadonlyArray<{ given: unknown; id?: string; otherFacts?: Partial<ApplyFacts>; found: string[] }> = [
     { given: replicas(2), found: [] },
     { given: resize(9000), found: [] },
     { given: replicas(2), id: 'rec_2', found: ['dvm_recommendation_not_found id'] },
     {
       given: replicas(2),
-      world: { recommendations: [{ ...recommendation, applicable: false }] },
+      otherFacts: { recommendations: [{ ...recommendation, applicable: false }] },
       found: ['dvm_recommendation_not_applicable id'],
     },
     { given: { parameters: {} }, found: ['dvm_recommendation_unknown_action parameters.action'] },
@@ -80,16 +80,16 @@ describe('applying a recommendation', () => {
     { given: replicas(2, { force: true }), found: ['field_unknown parameters.force'] },
     { given: replicas(3), found: ['dvm_recommendation_insufficient_nodes parameters.target_replicas'] },
     { given: resize(8999), found: ['dvm_recommendation_stale_measurement parameters.target_size_bytes'] },
-    { given: replicas(2), world: { volumes: [] }, found: ['dvm_recommendation_volume_missing volume_id'] },
+    { given: replicas(2), otherFacts: { volumes: [] }, found: ['dvm_recommendation_volume_missing volume_id'] },
     {
       given: replicas(2),
-      world: { volumes: [{ ...volume, class: 'ephemeral' }] },
+      otherFacts: { volumes: [{ ...volume, class: 'ephemeral' }] },
       found: ['dvm_recommendation_apply_invalid_spec spec'],
     },
   ];
-  for (const { given, id = 'rec_1', world, found } of cases) {
+  for (const { given, id = 'rec_1', otherFacts, found } of cases) {
     it(`${found[0] ?? 'accepts'}: ${JSON.stringify(given)}`, () => {
-      expect(faults(checkRecommendationApply(id, given, { ...facts, ...world }))).to.deep.equal(found);
+      expect(faults(checkRecommendationApply(id, given, { ...facts, ...otherFacts }))).to.deep.equal(found);
     });
   }
 

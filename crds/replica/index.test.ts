@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 
 import { type Deployment, deploymentFields } from '../deployment/index.js';
-import { containerTemplate, templateHash } from './index.js';
+import { toContainerTemplate, computeTemplateHash } from './index.js';
 
 const web: Deployment = { kind: 'Deployment', name: 'web', image: 'web:1', replicas: 1, secretsVersion: 0 };
 
@@ -9,15 +9,15 @@ const db = { name: 'DB', vault_path: 'deployments/web-db', anchor: 'process', ro
 
 describe('container template', () => {
   it('holds only the fields that a container is created from', () => {
-    const template = containerTemplate({ ...web, labels: { team: 'shop' }, environment: { MODE: 'production' } });
+    const template = toContainerTemplate({ ...web, labels: { team: 'shop' }, environment: { MODE: 'production' } });
     expect(template).to.deep.equal({ image: 'web:1', environment: { MODE: 'production' }, secretsVersion: 0 });
   });
 
   it('holds secret references without anchor and rotation', () => {
-    const { secrets } = containerTemplate({ ...web, secrets: [db] });
+    const { secrets } = toContainerTemplate({ ...web, secrets: [db] });
     expect(secrets).to.deep.equal([{ name: 'DB', vault_path: 'deployments/web-db' }]);
     const other = { ...db, anchor: 'external' } as const;
-    expect(templateHash({ ...web, secrets: [db] })).to.equal(templateHash({ ...web, secrets: [other] }));
+    expect(computeTemplateHash({ ...web, secrets: [db] })).to.equal(computeTemplateHash({ ...web, secrets: [other] }));
   });
 
   const cases: readonly [name: string, change: Partial<Deployment>, recreated: boolean][] = [
@@ -36,7 +36,7 @@ describe('container template', () => {
   ];
   for (const [name, change, recreated] of cases) {
     it(`${recreated ? 'changes' : 'keeps'} its hash with ${name}`, () => {
-      expect(templateHash({ ...web, ...change }) !== templateHash(web)).to.equal(recreated);
+      expect(computeTemplateHash({ ...web, ...change }) !== computeTemplateHash(web)).to.equal(recreated);
     });
   }
 
@@ -46,8 +46,8 @@ describe('container template', () => {
       deploymentFields,
     )) {
       const changed = { ...web, [field]: values[field] ?? ['changed'] } as Deployment;
-      expect(templateHash(changed) !== templateHash(web), field).to.equal(partOf !== undefined);
-      expect(Object.keys(containerTemplate(changed)).includes(field), field).to.equal(partOf === 'template');
+      expect(computeTemplateHash(changed) !== computeTemplateHash(web), field).to.equal(partOf !== undefined);
+      expect(Object.keys(toContainerTemplate(changed)).includes(field), field).to.equal(partOf === 'template');
     }
   });
 });

@@ -74,7 +74,7 @@ export function isResolved({ template, resolved }: Replica): boolean {
 }
 
 /** What the containers of a deployment are made from: the fields that the table of fields marks as such. */
-export function containerTemplate(spec: Deployment): ContainerTemplate {
+export function toContainerTemplate(spec: Deployment): ContainerTemplate {
   const template: Record<string, unknown> = {};
   for (const field of templateFields) if (spec[field] !== undefined) template[field] = spec[field];
   // Only what a container depends on: an anchor may change without a new container.
@@ -84,6 +84,6 @@ export function containerTemplate(spec: Deployment): ContainerTemplate {
 }
 
 /** The same for two specs exactly when a container of one may serve for the other. A named node is part of it. */
-export function templateHash(spec: Deployment): string {
-  return hashSpec({ template: containerTemplate(spec), ...(spec.nodeId && { namedNode: spec.nodeId }) });
+export function computeTemplateHash(spec: Deployment): string {
+  return hashSpec({ template: toContainerTemplate(spec), ...(spec.nodeId && { namedNode: spec.nodeId }) });
 }

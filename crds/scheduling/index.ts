@@ -133,16 +133,16 @@ export interface AbridgedGroups {
  * much are the last of them merely counted.
  */
 export function abridgeGroups(groups: readonly RejectionGroup[], bytes: number): AbridgedGroups {
-  if (sizeOf(groups) <= bytes) return { groups };
+  if (measureJson(groups) <= bytes) return { groups };
 
   const kept: RejectionGroup[] = [];
-  let left = bytes - sizeOf([]);
+  let left = bytes - measureJson([]);
   let unnamed = 0;
   for (const { refusals, nodes } of groups) {
-    left -= sizeOf({ refusals, nodes: [] }) + COMMA;
+    left -= measureJson({ refusals, nodes: [] }) + COMMA;
     const named: string[][] = [];
     for (const [name = ''] of nodes) {
-      left -= sizeOf([name]) + COMMA;
+      left -= measureJson([name]) + COMMA;
       if (left >= 0) named.push([name]);
     }
     if (named.length > 0) kept.push({ refusals, nodes: named });
@@ -153,6 +153,6 @@ export function abridgeGroups(groups: readonly RejectionGroup[], bytes: number):
 
 const COMMA = 1;
 
-function sizeOf(value: unknown): number {
+function measureJson(value: unknown): number {
   return Buffer.byteLength(JSON.stringify(value));
 }

@@ -81,13 +81,15 @@ export function getAnswerName({ kind, body, answer }: Kind): string {
 
 /** Every component of answers. */
 export function renderAnswers(known: readonly Kind[] = kinds): Readonly<Record<string, JsonSchema>> {
-  const own = Object.fromEntries(known.flatMap(kind => [...Object.entries(kind.status ?? {}), ...answerOf(kind)]));
+  const own = Object.fromEntries(
+    known.flatMap(kind => [...Object.entries(kind.status ?? {}), ...listKindAnswers(kind)]),
+  );
   const single = { ...parts, ...own } as unknown as Readonly<Record<string, JsonSchema>>;
   const lists = new Set([...known.map(getAnswerName), 'Object']);
   return { ...single, ...Object.fromEntries([...lists].map(name => [`${name}List`, listSchema(name)])) };
 }
 
-function answerOf(kind: Kind): [name: string, schema: object][] {
+function listKindAnswers(kind: Kind): [name: string, schema: object][] {
   const { body, answer, status = {} } = kind;
   if (answer) return [[getAnswerName(kind), answer]];
   return body ? [[getAnswerName(kind), documentSchema(body, Object.keys(status)[0] ?? 'Object')]] : [];

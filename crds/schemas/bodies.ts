@@ -17,14 +17,14 @@ function toChangeSchema(schema: TObject): TObject {
 /** Every body that a client sends, by the name of its component. The same schemas are what bodies are checked with. */
 export function listBodies(known: readonly Kind[] = kinds): Readonly<Record<string, TObject>> {
   return {
-    ...Object.fromEntries(known.flatMap(bodiesOf)),
+    ...Object.fromEntries(known.flatMap(listKindBodies)),
     QuotaRequest: quotaRequestSchema,
     ReportBatch: reportBatchSchema,
     EnvironmentRequest: environmentRequestSchema,
   };
 }
 
-function bodiesOf({ kind, body, operations, requests = {} }: Kind): [name: string, schema: TObject][] {
+function listKindBodies({ kind, body, operations, requests = {} }: Kind): [name: string, schema: TObject][] {
   return [
     ...(body ? [[kind, body] as [string, TObject]] : []),
     ...(body && operations.includes('update') ? [[`${kind}Change`, toChangeSchema(body)] as [string, TObject]] : []),

@@ -84,7 +84,7 @@ function operation(route: RouteDescription): JsonSchema {
     security: tokens.length === 0 ? [] : [{ token: [] }],
     ...(parameters.length > 0 && { parameters }),
     ...(body && { requestBody: { required: true, content: json(`#/components/schemas/${body}`) } }),
-    responses: { ...answersOf([answer, ...otherwise]), ...refusals(codes) },
+    responses: { ...renderRouteAnswers([answer, ...otherwise]), ...refusals(codes) },
   };
 }
 
@@ -105,7 +105,7 @@ function parameter(name: string, where: 'path' | 'query' | 'header'): JsonSchema
 const DONE = { 200: 'done', 201: 'created', 202: 'accepted', 204: 'done, with nothing to say' } as const;
 
 /** One response for each status; where several answers share one, any of their forms. */
-function answersOf(answers: readonly RouteAnswer[]): Readonly<Record<string, JsonSchema>> {
+function renderRouteAnswers(answers: readonly RouteAnswer[]): Readonly<Record<string, JsonSchema>> {
   const statuses = [...new Set(answers.map(({ status }) => status))];
   return Object.fromEntries(
     statuses.map(status => {
@@ -121,7 +121,7 @@ function answersOf(answers: readonly RouteAnswer[]): Readonly<Record<string, Jso
 function refusals(codes: readonly RejectionCode[]): Readonly<Record<string, JsonSchema>> {
   const byStatus = new Map<number, RejectionCode[]>();
   for (const code of codes) {
-    for (const status of statusesOf(code)) byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
+    for (const status of listStatuses(code)) byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
   }
   const sorted = [...byStatus].sort(([a], [b]) => a - b);
   return Object.fromEntries(
@@ -133,7 +133,7 @@ function refusals(codes: readonly RejectionCode[]): Readonly<Record<string, Json
 }
 
 /** Where the status depends on the cause, those of the causes there are. */
-function statusesOf(code: RejectionCode): readonly number[] {
+function listStatuses(code: RejectionCode): readonly number[] {
   const { status } = getEntry(code);
   if (typeof status === 'number') return [status];
   const causes = [{ nodes: 'none' }, { nodes: 'unreadable' }, { in: 'body' }, { in: 'path' }];

@@ -70,14 +70,14 @@ const keysAreThere = rule('secret_generate_keys_required', ({ keys }: Loose, at,
 );
 
 const keysAreKeys = rule('secret_key_invalid', ({ keys }: Loose, at, refuse) =>
-  listOf(keys).flatMap((key, position) =>
+  toList(keys).flatMap((key, position) =>
     typeof key === 'string' && isSecretKey(key) ? [] : refuse(at.child('keys').index(position), key),
   ),
 );
 
 const keysAreDistinct = rule('secret_generate_key_duplicate', ({ keys }: Loose, at, refuse) => {
   const seen = new Set<unknown>();
-  return listOf(keys).flatMap((key, position) => {
+  return toList(keys).flatMap((key, position) => {
     const isRepeated = seen.has(key);
     seen.add(key);
     return isRepeated ? refuse(at.child('keys').index(position), key) : [];
@@ -151,7 +151,7 @@ function isByCharacters({ length, charset }: Loose): boolean {
   return length !== undefined || charset !== undefined;
 }
 
-function listOf(value: unknown): readonly unknown[] {
+function toList(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 

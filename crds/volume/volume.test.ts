@@ -17,7 +17,7 @@ const facts: VolumeFacts = {
 const sound = { name: 'data', class: 'replicated', sizeBytes: 2 ** 30 };
 
 describe('admission of a volume', () => {
-  const cases: ReadonlyArray<{ given: Record<string, unknown>; world?: Partial<VolumeFacts>; found: string[] }> = [
+  const cases: ReadonlyArray<{ given: Record<string, unknown>; otherFacts?: Partial<VolumeFacts>; found: string[] }> = [
     { given: {}, found: [] },
     { given: { class: 'object' }, found: [] },
     { given: { class: 'ephemeral', type: 'tmpfs' }, found: [] },
@@ -36,10 +36,14 @@ describe('admission of a volume', () => {
     { given: { class: 'ephemeral', replicas: 1 }, found: ['volume_replica_unsupported replicas'] },
     { given: { primaryNode: 'machine-1' }, found: [] },
     { given: { primaryNode: 'machine-9' }, found: ['node_not_a_placement_candidate primaryNode'] },
-    { given: { primaryNode: 'machine-1' }, world: { nodes: [] }, found: ['node_candidates_unresolvable primaryNode'] },
+    {
+      given: { primaryNode: 'machine-1' },
+      otherFacts: { nodes: [] },
+      found: ['node_candidates_unresolvable primaryNode'],
+    },
     {
       given: { primaryNode: 'x' },
-      world: { nodes: 'unreadable' },
+      otherFacts: { nodes: 'unreadable' },
       found: ['node_candidates_unresolvable primaryNode'],
     },
     { given: { residency: { country: 'de' } }, found: [] },
@@ -47,9 +51,9 @@ describe('admission of a volume', () => {
     { given: { residency: { region: 'mars' } }, found: ['residency_region_unknown residency.region'] },
     { given: { phase: 'Ready' }, found: ['field_unknown phase'] },
   ];
-  for (const { given, world, found } of cases) {
-    it(`${found[0] ?? 'accepts'}: ${JSON.stringify({ ...given, ...world })}`, () => {
-      const admission = admitVolume({ ...sound, ...given }, { ...facts, ...world });
+  for (const { given, otherFacts, found } of cases) {
+    it(`${found[0] ?? 'accepts'}: ${JSON.stringify({ ...given, ...otherFacts })}`, () => {
+      const admission = admitVolume({ ...sound, ...given }, { ...facts, ...otherFacts });
       const complaints = admission.ok ? [] : admission.rejections.map(({ code, field }) => `${code} ${field}`);
       expect(complaints).to.deep.equal(found);
     });
@@ -90,7 +94,7 @@ describe('admission of a volume', () => {
   });
 
   it('refuses one mutation with exactly its code', () => {
-    const mutations = cases.filter(({ found, world }) => found.length === 1 && world === undefined);
+    const mutations = cases.filter(({ found, otherFacts }) => found.length === 1 && otherFacts === undefined);
     fc.assert(
       fc.property(document, fc.constantFrom(...mutations), (sent, { given, found }) => {
         const admission = admitVolume({ ...sent, class: 'replicated', ...given }, facts);
@@ -134,7 +138,7 @@ describe('one more copy of a volume', () => {
   const cases: ReadonlyArray<{
     given: unknown;
     of?: Partial<KnownVolume>;
-    world?: Partial<VolumeFacts>;
+    otherFacts?: Partial<VolumeFacts>;
     found: string[];
   }> = [
     { given: { node_id: 'machine-2' }, found: [] },
@@ -156,13 +160,13 @@ describe('one more copy of a volume', () => {
     },
     {
       given: { node_id: 'machine-2' },
-      world: { nodes: 'unreadable' },
+      otherFacts: { nodes: 'unreadable' },
       found: ['node_candidates_unresolvable node_id'],
     },
   ];
-  for (const { given, of, world, found } of cases) {
-    it(`${found[0] ?? 'accepts'}: ${JSON.stringify({ given, of, world })}`, () => {
-      const checked = checkVolumeReplica(given, { ...facts, ...world, volume: { ...volume, ...of } });
+  for (const { given, of, otherFacts, found } of cases) {
+    it(`${found[0] ?? 'accepts'}: ${JSON.stringify({ given, of, otherFacts })}`, () => {
+      const checked = checkVolumeReplica(given, { ...facts, ...otherFacts, volume: { ...volume, ...of } });
       expect(checked.ok ? [] : checked.rejections.map(({ code, field }) => `${code} ${field}`)).to.deep.equal(found);
       if (checked.ok) expect(checked.value.nodeId).to.equal(`node_${'2'.repeat(26)}`);
     });

@@ -70,7 +70,7 @@ const FORMS = {
   memory: { read: parseMemory, form: 'bytes with a unit such as 256Mi or 1G, above zero' },
 } as const;
 
-const quantityOf = (part: keyof typeof FORMS) =>
+const checkQuantity = (part: keyof typeof FORMS) =>
   rule('resources_quantity_invalid', (resources: SentResources, at, refuse) => {
     const value = resources[part];
     if (value === undefined) return undefined;
@@ -84,7 +84,7 @@ const quantityOf = (part: keyof typeof FORMS) =>
 
 export const resourcesRules: FieldRules<Context> = {
   field: 'resources',
-  present: [quantityOf('cpu'), quantityOf('memory')],
+  present: [checkQuantity('cpu'), checkQuantity('memory')],
 };
 
 const NETWORKS_MAX = 16;

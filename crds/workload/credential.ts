@@ -23,13 +23,13 @@ const SUSPECT = /pass|secret|token|key|credential/i;
 
 function namesCredential(name: string): boolean {
   if (!SUSPECT.test(name)) return false;
-  const words = wordsOf(name.slice(0, NAME_MAX));
+  const words = splitWords(name.slice(0, NAME_MAX));
   if (ABOUT.has(words.at(-1) ?? '')) return false;
   return words.some((word, position) => NAMING.test(word) || NAMING.test(`${words[position - 1] ?? ''}${word}`));
 }
 
 /** `dbApi_KEY` → `db`, `api`, `key`. */
-function wordsOf(name: string): string[] {
+function splitWords(name: string): string[] {
   return name
     .replaceAll(/([a-z0-9])([A-Z])/g, '$1_$2')
     .toLowerCase()

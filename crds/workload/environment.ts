@@ -63,21 +63,21 @@ interface Setter {
 }
 
 /** Everything that sets a variable, as far as it is known: in the order of the fields. */
-function settersOf(document: Map, secretKeys: Readonly<Record<string, readonly string[]>>): readonly Setter[] {
+function listSetters(document: Map, secretKeys: Readonly<Record<string, readonly string[]>>): readonly Setter[] {
   const inMap = (field: string): Setter[] =>
     Object.keys((document[field] ?? {}) as Map).map(variable => ({ variable, field }));
   const entries = (Array.isArray(document['secrets']) ? document['secrets'] : []) as readonly Loose[];
   const secrets = entries.flatMap((entry, position): Setter[] => {
     const { name } = entry;
     if (typeof name !== 'string') return [];
-    const delivered = keysOf(entry, secretKeys).map(key => `${name}_${key}`);
+    const delivered = listSecretKeys(entry, secretKeys).map(key => `${name}_${key}`);
     return [...delivered, prefixMark(name)].map(variable => ({ variable, field: 'secrets', position }));
   });
   return [...inMap('environment'), ...secrets, ...inMap('composedSecrets')];
 }
 
 /** Where a client finds what sets the variable. */
-function placeOf({ variable, field, position }: Setter): FieldPath {
+function toSetterPath({ variable, field, position }: Setter): FieldPath {
   const at = FieldPath.root.child(field);
   return position === undefined ? at.child(variable) : at.index(position).child('name');
 }
@@ -88,7 +88,10 @@ function prefixMark(prefix: string): string {
 }
 
 /** The keys of an entry that are known now: those that exist, that are given and that are to be generated. */
-function keysOf({ vault_path: path, values, generate }: Loose, known: Readonly<Record<string, readonly string[]>>) {
+function listSecretKeys(
+  { vault_path: path, values, generate }: Loose,
+  known: Readonly<Record<string, readonly string[]>>,
+) {
   const existing = typeof path === 'string' && Object.hasOwn(known, path) ? known[path]! : [];
   const generated = Array.isArray(generate?.keys) ? (generate.keys as unknown[]) : [];
   return [...new Set([...existing, ...Object.keys(values ?? {}), ...generated.map(String)])];
@@ -101,7 +104,7 @@ const variablesAreDistinct = rule('environment_name_conflict', (_value: unknown,
   const first = new Map<string, Setter>();
   // One for each place: an entry of a list, or the key of a map.
   const errors = new Map<string | number, FieldError>();
-  for (const setter of settersOf(document, context.facts.secretKeys)) {
+  for (const setter of listSetters(document, context.facts.secretKeys)) {
     const other = first.get(setter.variable);
     if (!other) {
       first.set(setter.variable, setter);
@@ -109,7 +112,7 @@ const variablesAreDistinct = rule('environment_name_conflict', (_value: unknown,
     }
     const place = setter.position ?? setter.variable;
     if (errors.has(place)) continue;
-    errors.set(place, refuse(placeOf(setter), setter.variable, { other: placeOf(other).toString() }));
+    errors.set(place, refuse(toSetterPath(setter), setter.variable, { other: toSetterPath(other).toString() }));
   }
   return [...errors.values()];
 });

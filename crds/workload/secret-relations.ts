@@ -48,7 +48,7 @@ function anchorVolume({ anchor }: AnchoredEntry): string | undefined {
   return parsed?.to === 'volume' ? parsed.volumeId : undefined;
 }
 
-function mountsOf(document: Readonly<Record<string, unknown>> | undefined): readonly LooseMount[] {
+function listMounts(document: Readonly<Record<string, unknown>> | undefined): readonly LooseMount[] {
   const volumes = document?.['volumes'];
   return Array.isArray(volumes) ? (volumes as LooseMount[]) : [];
 }
@@ -57,7 +57,7 @@ const volumeIsDeclared = rule(
   'secret_anchor_volume_not_declared',
   (entries: readonly AnchoredEntry[], at, refuse, { document, isWhole }: Context) => {
     if (!isWhole('volumes')) return undefined;
-    const declared = listVolumeIds(mountsOf(document));
+    const declared = listVolumeIds(listMounts(document));
     return entries.flatMap((entry, position) => {
       const id = anchorVolume(entry);
       return id === undefined || declared.includes(id)
@@ -72,7 +72,7 @@ const volumeLasts = rule(
   (entries: readonly AnchoredEntry[], at, refuse, { document, facts }: Context) =>
     entries.flatMap((entry, position) => {
       const id = anchorVolume(entry);
-      const mount = mountsOf(document).find(each => getVolumeId(each) === id);
+      const mount = listMounts(document).find(each => getVolumeId(each) === id);
       if (id === undefined || !mount) return [];
       const type = mount.type ?? facts.volumes.find(volume => volume.id === id)?.type;
       return type === 'tmpfs' ? refuse(at.index(position).child('anchor'), entry.anchor) : [];
@@ -83,8 +83,8 @@ const volumeLasts = rule(
 function boundEntries({ stored, document, isWhole }: Context): readonly SecretReference[] {
   const entries = stored?.['secrets'];
   if (!Array.isArray(entries) || !isWhole('volumes')) return [];
-  const before = listVolumeIds(mountsOf(stored));
-  const after = listVolumeIds(mountsOf(document));
+  const before = listVolumeIds(listMounts(stored));
+  const after = listVolumeIds(listMounts(document));
   return (entries as SecretReference[]).filter(entry => {
     const id = anchorVolume(entry);
     return id !== undefined && before.includes(id) && after.includes(id);
@@ -94,7 +94,9 @@ function boundEntries({ stored, document, isWhole }: Context): readonly SecretRe
 const anchoredStay = rule('anchored_secret_dropped', (sent: unknown, at, refuse, context: Context) => {
   const entries = Array.isArray(sent) ? (sent as AnchoredEntry[]) : [];
   const dropped = boundEntries(context).filter(bound => !entries.some(entry => keeps(entry, bound)));
-  return dropped.length === 0 ? undefined : refuse(at, namesOf(entries), { secrets: dropped.map(d => d.vault_path) });
+  return dropped.length === 0
+    ? undefined
+    : refuse(at, listEntryNames(entries), { secrets: dropped.map(d => d.vault_path) });
 });
 
 /** The same credential by name or path, under the same anchor; an anchor that cannot be read is refused elsewhere. */
@@ -105,7 +107,7 @@ function keeps(entry: AnchoredEntry, bound: SecretReference): boolean {
 }
 
 /** What was sent, without anything that could be material. */
-function namesOf(entries: readonly AnchoredEntry[]): readonly unknown[] {
+function listEntryNames(entries: readonly AnchoredEntry[]): readonly unknown[] {
   return entries.map(({ name, vault_path }) => ({ name, vault_path }));
 }
 

@@ -18,7 +18,7 @@ export const POOLS = '10.213.0.0/16';
  * An engine takes the first network that the machine does not have yet. Two engines that look at the same moment would
  * take the same one, and so would one that comes back to what another has taken meanwhile.
  */
-export function addressPools(folder: string): readonly AddressPool[] {
+export function listAddressPools(folder: string): readonly AddressPool[] {
   const [from = 0] = createHash('sha256').update(folder).digest();
   return Array.from({ length: PARTS }, (_, part) => ({ base: `10.213.${(from + part) % PARTS}.0/24`, size: 26 }));
 }

@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { request } from 'undici';
 
 import { ImageUploadFault } from './faults.js';
-import { type TarEntry, tar } from './tar.js';
+import { type TarEntry, packTar } from './tar.js';
 
 const NAME = 'mooring/demo';
 const MANIFEST = 'application/vnd.docker.distribution.manifest.v2+json';
@@ -32,13 +32,13 @@ export interface DemoImageOptions {
  * It serves a page on port 8080 (or `PORT`) and has what a health check needs: `wget -q -O /dev/null http://127.0.0.1:8080/`.
  * It is built here from the machine's own busybox, so nothing is downloaded; the same input gives the same image.
  */
-export async function demoImage(registry: string, options: DemoImageOptions = {}): Promise<string> {
+export async function buildDemoImage(registry: string, options: DemoImageOptions = {}): Promise<string> {
   const { tag = '1', busybox = '/bin/busybox' } = options;
   const program = await readFile(busybox).catch(() => undefined);
   if (!program) throw new ImageUploadFault(`${busybox} is missing: install busybox-static`);
   if (needsLibraries(program)) throw new ImageUploadFault(`${busybox} needs libraries: install busybox-static`);
 
-  const layer = tar(contents(program, tag));
+  const layer = packTar(contents(program, tag));
   const packed = gzipSync(layer);
   const config = Buffer.from(JSON.stringify(imageConfig(digest(layer), tag)));
   for (const blob of [packed, config]) await uploadBlob(registry, blob);

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { Agent, request } from 'undici';
 
-import { demoImage } from './demo-image.js';
+import { buildDemoImage } from './demo-image.js';
 import { DockerdProcess } from './dockerd.js';
 import { RegistryProcess } from './registry.js';
 
@@ -42,7 +42,7 @@ describe('an engine of our own', function () {
   };
 
   const runContainer = async (): Promise<{ readonly id: string; readonly pid: number }> => {
-    const image = await demoImage(registry.address);
+    const image = await buildDemoImage(registry.address);
     await ask('POST', `/images/create?fromImage=${image}`);
     await ask('POST', '/networks/create', { Name: 'test' });
     const { Id } = await ask<{ Id: string }>('POST', '/containers/create', {
@@ -50,10 +50,10 @@ describe('an engine of our own', function () {
       HostConfig: { NetworkMode: 'test' },
     });
     await ask('POST', `/containers/${Id}/start`);
-    return { id: Id, pid: (await stateOf(Id)).Pid };
+    return { id: Id, pid: (await readState(Id)).Pid };
   };
 
-  const stateOf = async (id: string) =>
+  const readState = async (id: string) =>
     (await ask<{ State: { Running: boolean; Pid: number } }>('GET', `/containers/${id}/json`)).State;
 
   it('is taken over, not doubled, when it is started again', async () => {
@@ -77,7 +77,7 @@ describe('an engine of our own', function () {
 
   it('puts the same image into the registry twice', async () => {
     const digest = async () => {
-      const [address, name, tag] = /^([^/]+)\/(.+):(.+)$/.exec(await demoImage(registry.address))!.slice(1);
+      const [address, name, tag] = /^([^/]+)\/(.+):(.+)$/.exec(await buildDemoImage(registry.address))!.slice(1);
       const headers = { accept: 'application/vnd.docker.distribution.manifest.v2+json' };
       return (await fetch(`http://${address}/v2/${name}/manifests/${tag}`, { headers })).headers.get(
         'docker-content-digest',
@@ -94,7 +94,7 @@ describe('an engine of our own', function () {
       this.test!.title += ' skipped: iptables cannot be used here (run as root, on a kernel with netfilter)';
       this.skip();
     }
-    const image = await demoImage(registry.address);
+    const image = await buildDemoImage(registry.address);
     await ask('POST', `/images/create?fromImage=${image}`);
     for (const Name of ['here', 'there']) await ask('POST', '/networks/create', { Name });
     const start = async (network: string, more: Record<string, unknown> = {}): Promise<string> => {
@@ -124,7 +124,7 @@ describe('an engine of our own', function () {
     await dockerd.kill('SIGKILL');
     await access(`/proc/${pid}`);
     await dockerd.restart();
-    expect(await stateOf(id)).to.include({ Running: true, Pid: pid });
+    expect(await readState(id)).to.include({ Running: true, Pid: pid });
 
     await dockerd.kill('SIGKILL');
     await dockerd.destroy();

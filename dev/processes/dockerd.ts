@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 
-import { addressPools } from './address-pools.js';
-import { clearEngine, engineAnswers } from './engine-socket.js';
-import { commandOf, endProcess, sweepEngine } from './engine-sweep.js';
-import { dropsForwarded, separateNetworks } from './firewall.js';
+import { listAddressPools } from './address-pools.js';
+import { clearEngine, isEngineAnswering } from './engine-socket.js';
+import { readCommandLine, endProcess, sweepEngine } from './engine-sweep.js';
+import { isForwardDropped, separateNetworks } from './firewall.js';
 import { ProcessStartFault } from './faults.js';
 import { awaitServing, endProgram, runProgram } from './program.js';
 
@@ -82,17 +82,17 @@ export class DockerdProcess {
   async restart(): Promise<void> {
     const { folder, detached = false } = this.#options;
     await mkdir(this.#runDir, { recursive: true, mode: 0o711 });
-    const firewall = this.#options.firewall ?? (await dropsForwarded());
+    const firewall = this.#options.firewall ?? (await isForwardDropped());
     this.#separates = firewall || (await separateNetworks());
     const running = await this.#runningPid();
-    if (running !== undefined && (await engineAnswers(this.#socket))) {
+    if (running !== undefined && (await isEngineAnswering(this.#socket))) {
       this.#pid = running;
       return;
     }
     await rm(this.#pidFile, { force: true });
     await this.#forgetContainerd();
     // The file replaces the machine's own, which may name other folders.
-    const settings = { 'default-address-pools': addressPools(folder) };
+    const settings = { 'default-address-pools': listAddressPools(folder) };
     await writeFile(join(folder, 'daemon.json'), JSON.stringify(settings));
 
     const child = runProgram('dockerd', this.#arguments(firewall), { logFile: this.logFile, detached });
@@ -100,7 +100,7 @@ export class DockerdProcess {
     this.#pid = child.pid;
     try {
       const limits = { withinMs: SERVES_WITHIN_MS, logFile: this.logFile };
-      await awaitServing(child, () => engineAnswers(this.#socket), limits);
+      await awaitServing(child, () => isEngineAnswering(this.#socket), limits);
     } catch (thrown) {
       await endProgram(child, 'SIGKILL');
       throw thrown;
@@ -157,7 +157,7 @@ export class DockerdProcess {
     const written = Number(await readFile(this.#pidFile, 'utf8').catch(() => ''));
     for (const pid of [own, written]) {
       if (!pid) continue;
-      if ((await commandOf(pid)).split('\0').includes(`--data-root=${this.#places.data}`)) return pid;
+      if ((await readCommandLine(pid)).split('\0').includes(`--data-root=${this.#places.data}`)) return pid;
     }
     return undefined;
   }
@@ -170,7 +170,7 @@ export class DockerdProcess {
     const file = join(this.#runDir, 'exec/containerd/containerd.pid');
     const pid = Number(await readFile(file, 'utf8').catch(() => ''));
     const deadline = performance.now() + STOPS_WITHIN_MS;
-    while ((await commandOf(pid)).includes(this.#runDir)) {
+    while ((await readCommandLine(pid)).includes(this.#runDir)) {
       if (performance.now() > deadline) throw new ProcessStartFault(`containerd does not end: ${pid}`);
       endProcess(pid);
       await pause(20);

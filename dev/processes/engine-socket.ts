@@ -1,7 +1,7 @@
 import { Agent, request } from 'undici';
 
 /** Whether an engine answers on the socket. */
-export async function engineAnswers(socketPath: string): Promise<boolean> {
+export async function isEngineAnswering(socketPath: string): Promise<boolean> {
   return withEngine(socketPath, async ask => (await ask('GET', '/_ping')).status === 200).catch(() => false);
 }
 

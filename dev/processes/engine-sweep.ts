@@ -18,7 +18,7 @@ export interface EnginePlaces {
 export async function sweepEngine({ data, run }: EnginePlaces): Promise<void> {
   const containers = await readdir(join(data, 'containers')).catch(() => []);
   for (const pid of await processes()) {
-    const command = await commandOf(pid);
+    const command = await readCommandLine(pid);
     const group = await readFile(`/proc/${pid}/cgroup`, 'utf8').catch(() => '');
     const ours = command.includes(`${run}/`) || containers.some(id => group.includes(id));
     if (ours && pid !== process.pid) endProcess(pid);
@@ -33,7 +33,7 @@ async function processes(): Promise<readonly number[]> {
 }
 
 /** The command line of a process. Empty once it has ended, although its parent may not have collected it yet. */
-export function commandOf(pid: number): Promise<string> {
+export function readCommandLine(pid: number): Promise<string> {
   return readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
 }
 

@@ -9,7 +9,7 @@ import { type CertificateFiles, CertificateFolder, readCertificates } from '../.
 import { type Clock, sleep, systemClock } from '../../pkg/clock/index.js';
 import type { Settings } from '../../pkg/config/index.js';
 import { ProcessStartFault } from './faults.js';
-import { freePort } from './free-port.js';
+import { findFreePort } from './free-port.js';
 import { ownsPort } from './port-owner.js';
 
 const HEALTHY_WITHIN_MS = 20_000;
@@ -130,8 +130,8 @@ export class EtcdProcess {
   /** Whether ports were chosen now, so that choosing others may help. */
   async #choosePorts(): Promise<boolean> {
     const chosen = this.#clientPort === 0 || this.#peerPort === 0;
-    this.#clientPort ||= await freePort();
-    this.#peerPort ||= await freePort();
+    this.#clientPort ||= await findFreePort();
+    this.#peerPort ||= await findFreePort();
     return chosen;
   }
 

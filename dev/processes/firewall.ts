@@ -24,7 +24,7 @@ const RULES: readonly Rule[] = [
 ];
 
 /** Whether this machine drops forwarded packets that no rule lets through, traffic between containers included. */
-export async function dropsForwarded(): Promise<boolean> {
+export async function isForwardDropped(): Promise<boolean> {
   try {
     return (await iptables('--list-rules', 'FORWARD')).startsWith('-P FORWARD DROP');
   } catch {

@@ -12,7 +12,7 @@ const [LOWEST, HIGHEST] = [20_000, 29_999];
 let last = randomInt(LOWEST, HIGHEST);
 
 /** A loopback port that was free a moment ago. It may be taken by the time it is used: then choose again. */
-export async function freePort(): Promise<number> {
+export async function findFreePort(): Promise<number> {
   for (let tried = LOWEST; tried <= HIGHEST; tried++) {
     last = last === HIGHEST ? LOWEST : last + 1;
     if (await isFreePort(last)) return last;

@@ -6,11 +6,11 @@
  *
  * @module
  */
-export { demoImage } from './demo-image.js';
+export { buildDemoImage } from './demo-image.js';
 export { DockerdProcess } from './dockerd.js';
 export { EtcdProcess } from './etcd.js';
-export { dropsForwarded } from './firewall.js';
-export { freePort, isFreePort } from './free-port.js';
+export { isForwardDropped } from './firewall.js';
+export { findFreePort, isFreePort } from './free-port.js';
 export { ownsPort } from './port-owner.js';
 export { RegistryProcess } from './registry.js';
 export { TcpProxy } from './tcp-proxy.js';

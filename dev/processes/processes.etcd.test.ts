@@ -7,7 +7,7 @@ import { expect } from 'chai';
 
 import { EtcdProcess } from './etcd.js';
 import { ProcessStartFault } from './faults.js';
-import { freePort } from './free-port.js';
+import { findFreePort } from './free-port.js';
 import { ownsPort } from './port-owner.js';
 import { TcpProxy } from './tcp-proxy.js';
 
@@ -38,7 +38,7 @@ describe('processes', () => {
   });
 
   it('says so when etcd is not installed, or another program holds its port', async () => {
-    const port = await freePort();
+    const port = await findFreePort();
     const other = createServer().listen(port, '127.0.0.1');
     for (const options of [{ program: 'no-such-program' }, { clientPort: port }]) {
       const fault = await EtcdProcess.start({ dataDir: join(folder, 'b'), ...options }).catch(

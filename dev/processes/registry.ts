@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-import { freePort } from './free-port.js';
+import { findFreePort } from './free-port.js';
 import { ownsPort } from './port-owner.js';
 import { awaitServing, endProgram, runProgram } from './program.js';
 
@@ -57,7 +57,7 @@ export class RegistryProcess {
   async restart(): Promise<void> {
     for (let attempt = 1; ; attempt++) {
       const chosen = this.#port === 0;
-      this.#port ||= await freePort();
+      this.#port ||= await findFreePort();
       try {
         await this.#launch();
         return;

@@ -2,10 +2,10 @@ import { execFileSync } from 'node:child_process';
 
 import { expect } from 'chai';
 
-import { tar } from './tar.js';
+import { packTar } from './tar.js';
 
 describe('tar', () => {
-  const archive = tar([
+  const archive = packTar([
     { path: 'bin/', mode: 0o755, folder: true },
     { path: 'bin/tool', mode: 0o755, bytes: Buffer.from('x'.repeat(513)) },
     { path: 'bin/link', linkTo: 'tool' },

@@ -7,7 +7,7 @@ export type TarEntry =
   | { readonly path: string; readonly linkTo: string };
 
 /** An archive in the ustar format. The same entries always give the same bytes. */
-export function tar(entries: readonly TarEntry[]): Buffer {
+export function packTar(entries: readonly TarEntry[]): Buffer {
   return Buffer.concat([...entries.flatMap(blocks), Buffer.alloc(2 * BLOCK)]);
 }
 

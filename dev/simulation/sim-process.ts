@@ -6,11 +6,11 @@ import type { SimWorld } from './sim-world.js';
 const DEADLINE_MS = 3_000;
 
 /** Who a process talks to: a wire to one can break while the others hold. */
-export type Wire = 'store' | 'others';
+export type NetworkLink = 'store' | 'others';
 
 /** The error of a call that fails on the way. */
 export interface CallFaults {
-  readonly wire: Wire;
+  readonly wire: NetworkLink;
   /** It is certain that nothing was done. */
   readonly unreachable: () => Error;
   /** It may have been done. */
@@ -29,16 +29,16 @@ export class SimProcess {
   readonly world: SimWorld;
   readonly random: Random;
   readonly clock: Clock;
-  readonly #weather: FaultProfile;
+  readonly #faults: FaultProfile;
   readonly #ended = new AbortController();
   readonly #mourners = new Set<() => void>();
   #frozenUntil = 0;
-  readonly #cutUntil: Record<Wire, number> = { store: 0, others: 0 };
+  readonly #cutUntil: Record<NetworkLink, number> = { store: 0, others: 0 };
 
-  constructor(name: string, world: SimWorld, weather: FaultProfile) {
+  constructor(name: string, world: SimWorld, faults: FaultProfile) {
     this.name = name;
     this.world = world;
-    this.#weather = weather;
+    this.#faults = faults;
     this.random = world.random;
     this.clock = {
       now: () => world.clock.now(),
@@ -62,12 +62,12 @@ export class SimProcess {
     return () => void this.#mourners.delete(tell);
   }
 
-  get weather(): FaultProfile {
-    return this.#weather;
+  get faults(): FaultProfile {
+    return this.#faults;
   }
 
   /** Whether the process is cut off. */
-  cutOff(from: Wire): boolean {
+  cutOff(from: NetworkLink): boolean {
     return this.world.time < this.#cutUntil[from];
   }
 
@@ -85,7 +85,7 @@ export class SimProcess {
   }
 
   /** Cuts the process off on these wires, in both directions, for a while. */
-  isolate(ms: number, from: readonly Wire[] = ['store', 'others']): void {
+  isolate(ms: number, from: readonly NetworkLink[] = ['store', 'others']): void {
     for (const wire of from) this.#cutUntil[wire] = this.world.time + ms;
   }
 
@@ -107,7 +107,7 @@ export class SimProcess {
    * A request that is on its way is carried out even when the process dies meanwhile.
    */
   call<T>(label: string, effect: () => Promise<T>, faults: CallFaults): Promise<T> {
-    const { unreachable, lostReply, late, delayMs } = this.#weather;
+    const { unreachable, lostReply, late, delayMs } = this.#faults;
     const { world } = this;
     const luck = world.random.next();
     const travelMs = world.between(0, delayMs);
@@ -131,6 +131,6 @@ export class SimProcess {
 
   #answer(lost: boolean, label: string, deliver: () => void): void {
     if (lost) return;
-    this.later(this.world.between(0, this.#weather.delayMs), `${label} answered`, deliver);
+    this.later(this.world.between(0, this.#faults.delayMs), `${label} answered`, deliver);
   }
 }

@@ -19,7 +19,7 @@ export class SimWorld {
     monotonic: () => this.#time,
     after: (ms, fire) => this.after(ms, 'timer', fire),
   };
-  readonly #agenda = new EventQueue();
+  readonly #queue = new EventQueue();
   #time = 0;
 
   constructor(seed: number) {
@@ -34,7 +34,7 @@ export class SimWorld {
   /** Has something happen after `ms`. */
   after(ms: number, label: string, run: () => void): Cancel {
     const item: SimEvent = { due: this.#time + Math.max(0, ms), label, run, cancelled: false };
-    this.#agenda.add(item);
+    this.#queue.add(item);
     return () => {
       item.cancelled = true;
     };
@@ -59,7 +59,7 @@ export class SimWorld {
   async pass(ms: number, inspect: () => void = () => undefined): Promise<void> {
     const until = this.#time + ms;
     await settle();
-    for (let item = this.#agenda.take(until, this.random); item; item = this.#agenda.take(until, this.random)) {
+    for (let item = this.#queue.take(until, this.random); item; item = this.#queue.take(until, this.random)) {
       this.#time = Math.max(this.#time, item.due);
       this.trace.add(`${Math.round(this.#time)} ${item.label}`);
       item.run();

@@ -69,7 +69,7 @@ export class SimulatedConnection {
           const first = this.#resets++ === 0;
           if (first || this.#reconnecting === 'relist') receive(feed => feed.onReset(listing));
         },
-        onEvents: happenings => receive(feed => feed.onEvents(happenings)),
+        onEvents: events => receive(feed => feed.onEvents(events)),
         onConnected: up => up && receive(feed => feed.onConnected(true)),
       },
       this.#options,
@@ -85,11 +85,11 @@ export class SimulatedConnection {
   #pump(signal: AbortSignal): void {
     if (this.#pumping || this.#inbox.length === 0) return;
     this.#pumping = true;
-    const { world, weather } = this.#process;
-    const lagMs = world.chance(weather.feedLag) ? weather.feedLagMs : weather.delayMs;
+    const { world, faults } = this.#process;
+    const lagMs = world.chance(faults.feedLag) ? faults.feedLagMs : faults.delayMs;
     this.#process.later(world.between(0, lagMs), 'hears the store', () => {
       this.#pumping = false;
-      if (this.#process.cutOff('store') || world.chance(weather.feedCut)) return this.#cut(signal);
+      if (this.#process.cutOff('store') || world.chance(faults.feedCut)) return this.#cut(signal);
       this.#inbox.shift()?.(this.#feed);
       this.#pump(signal);
     });

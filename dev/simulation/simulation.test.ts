@@ -11,10 +11,10 @@ const create = (key: string) => ({ guards: [{ key, at: 0 }], puts: [{ key, bytes
 
 const setUp = (change: Partial<FaultProfile> = {}, seed = 1) => {
   const world = new SimWorld(seed);
-  const weather = { ...calm, ...change };
-  const life = new SimProcess('p', world, weather);
+  const faults = { ...calm, ...change };
+  const life = new SimProcess('p', world, faults);
   const server = new MemoryStore({ clock: world.clock });
-  return { world, weather, life, server, store: new SimulatedStore(life, server) };
+  return { world, faults, life, server, store: new SimulatedStore(life, server) };
 };
 
 const outcome = <T>(promise: Promise<T>) => {
@@ -94,29 +94,29 @@ describe('a simulated world', () => {
 });
 
 describe('a store behind a bad wire', () => {
-  const cases: readonly { name: string; weather: Partial<FaultProfile>; fault: unknown; stored: boolean }[] = [
+  const cases: readonly { name: string; faults: Partial<FaultProfile>; fault: unknown; stored: boolean }[] = [
     {
       name: 'a request that never arrives stores nothing, for certain',
-      weather: { unreachable: 1 },
+      faults: { unreachable: 1 },
       fault: StoreUnavailableFault,
       stored: false,
     },
     {
       name: 'a lost answer leaves the outcome open, and the write made',
-      weather: { lostReply: 1 },
+      faults: { lostReply: 1 },
       fault: OutcomeUnknownFault,
       stored: true,
     },
     {
       name: 'a late request is made after it was given up on',
-      weather: { late: 1 },
+      faults: { late: 1 },
       fault: OutcomeUnknownFault,
       stored: true,
     },
   ];
-  for (const { name, weather, fault, stored } of cases) {
+  for (const { name, faults, fault, stored } of cases) {
     it(name, async () => {
-      const { world, server, store } = setUp(weather);
+      const { world, server, store } = setUp(faults);
       const seen = outcome(store.commit(create('k')));
       await world.pass(10_000);
 
@@ -131,7 +131,7 @@ describe('a store behind a bad wire', () => {
     void store.follow(
       {
         onReset: ({ entries }) => told.push(`reset ${entries.length}`),
-        onEvents: ([happening]) => told.push(happening!.key),
+        onEvents: ([event]) => told.push(event!.key),
         onConnected: up => told.push(up ? 'up' : 'down'),
       },
       {},
@@ -153,7 +153,7 @@ describe('a store behind a bad wire', () => {
     void store.follow(
       {
         onReset: () => undefined,
-        onEvents: happenings => happenings.forEach(({ entry }) => told.push(`${value<number>(entry!)} ${entry!.key}`)),
+        onEvents: events => events.forEach(({ entry }) => told.push(`${value<number>(entry!)} ${entry!.key}`)),
         onConnected: () => undefined,
       },
       {},

@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 
-import { freePort } from '../../dev/processes/index.js';
+import { findFreePort } from '../../dev/processes/index.js';
 import { type CertificateFiles, CertificateFolder } from '../../pkg/certificates/index.js';
 import { EtcdMember } from './etcd-member.js';
 import { Gateway, type MemberStatus, type RawEvent } from './gateway.js';
-import { LoopbackNetwork, type MemberNetwork, NamespaceNetwork, whyNoNamespaces } from './network.js';
+import { LoopbackNetwork, type MemberNetwork, NamespaceNetwork, explainNoNamespaces } from './network.js';
 
 export interface EtcdClusterOptions {
   readonly members?: number;
@@ -60,10 +60,10 @@ export class EtcdCluster {
 
   static async start(options: EtcdClusterOptions = {}): Promise<EtcdCluster> {
     const { members = 3 } = options;
-    const network = whyNoNamespaces() === undefined ? new NamespaceNetwork(members) : new LoopbackNetwork(members);
+    const network = explainNoNamespaces() === undefined ? new NamespaceNetwork(members) : new LoopbackNetwork(members);
     const folder = mkdtempSync(join(tmpdir(), 'mooring-cluster-'));
     const ports: number[] = [];
-    for (let n = 0; n < 2 * members; n++) ports.push(network.canIsolate ? 2379 + (n % 2) : await freePort());
+    for (let n = 0; n < 2 * members; n++) ports.push(network.canIsolate ? 2379 + (n % 2) : await findFreePort());
     const cluster = new EtcdCluster(folder, network, ports, options);
     try {
       await cluster.startAll();
@@ -271,7 +271,7 @@ export class EtcdCluster {
 }
 
 /** Why snapshots cannot be saved and restored here; undefined when they can. */
-export function whyNoSnapshots(): string | undefined {
+export function explainNoSnapshots(): string | undefined {
   return spawnSync('etcdctl', ['version']).status === 0 ? undefined : 'etcdctl is not installed (Debian: etcd-client)';
 }
 

@@ -2,21 +2,21 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 import type { EtcdCluster } from './etcd-cluster.js';
 import type { ClusterFault, FaultTimes } from './faults.js';
-import { sharedNow } from './recording-client.js';
+import { readSharedClock } from './recording-client.js';
 import { StoreWorkload, type WorkloadOutcome, type WorkloadOptions } from './workload.js';
 
 export interface FaultRunOptions extends WorkloadOptions {
   readonly times: FaultTimes;
   /** How long service may take to resume. */
   readonly resumeWithinMs: number;
-  /** How long the clients work undisturbed before the fault, after service has resumed, and after the fault was mended. */
+  /** How long the clients work undisturbed before the fault, after service has resumed, and after the fault was healed. */
   readonly calmMs: number;
 }
 
 export interface FaultRunResult extends WorkloadOutcome {
   /** Milliseconds from the moment at which service could resume until every kind of it had. */
   readonly resumedAfterMs: number;
-  /** Of the leases that were asked for after service had resumed and before the fault was mended, those that were not given. */
+  /** Of the leases that were asked for after service had resumed and before the fault was healed, those that were not given. */
   readonly leasesFailed: number;
 }
 
@@ -32,15 +32,15 @@ export async function runFault(
     await pause(calmMs);
     const since = await fault.inject(workload, times);
     await workload.untilResumed(since, resumeWithinMs);
-    const resumed = sharedNow();
+    const resumed = readSharedClock();
     await pause(calmMs);
-    const mendedAt = sharedNow();
+    const healedAt = readSharedClock();
     await cluster.heal();
-    await workload.untilResumed(sharedNow(), resumeWithinMs);
+    await workload.untilResumed(readSharedClock(), resumeWithinMs);
     await pause(calmMs);
     const outcome = await workload.judge();
     const leasesFailed = outcome.records.filter(
-      record => record.kind === 'lease' && !record.isGranted && record.begin > resumed && record.end < mendedAt,
+      record => record.kind === 'lease' && !record.isGranted && record.begin > resumed && record.end < healedAt,
     ).length;
     return { ...outcome, leasesFailed, resumedAfterMs: outcome.measureResume(since) };
   } catch (thrown) {

@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 
-import { whyNoSnapshots } from './etcd-cluster.js';
-import { whyNoNamespaces } from './network.js';
-import { sharedNow } from './recording-client.js';
+import { explainNoSnapshots } from './etcd-cluster.js';
+import { explainNoNamespaces } from './network.js';
+import { readSharedClock } from './recording-client.js';
 import type { StoreWorkload } from './workload.js';
 
 /** How long the faults of a run last. */
@@ -27,21 +27,21 @@ export interface ClusterFault {
 
 /** What this machine lacks for a fault; undefined when nothing. */
 export function findObstacle({ needs }: ClusterFault): string | undefined {
-  if (needs === 'isolation') return whyNoNamespaces();
-  return needs === 'snapshots' ? whyNoSnapshots() : undefined;
+  if (needs === 'isolation') return explainNoNamespaces();
+  return needs === 'snapshots' ? explainNoSnapshots() : undefined;
 }
 
 /** More than a leader keeps for followers that are behind, so that one must be sent a snapshot. */
 const SNAPSHOT_BEHIND_ENTRIES = 5_300;
 
-/** The matrix. What each leaves broken is mended by `EtcdCluster.heal` after service has resumed, or by itself. */
+/** The matrix. What each leaves broken is healed by `EtcdCluster.heal` after service has resumed, or by itself. */
 export const faults: readonly ClusterFault[] = [
   {
     name: 'leader killed',
     members: 3,
     inject: async ({ cluster }) => {
       const leader = await cluster.leader();
-      const at = sharedNow();
+      const at = readSharedClock();
       await cluster.kill(leader);
       return at;
     },
@@ -52,7 +52,7 @@ export const faults: readonly ClusterFault[] = [
     inject: async ({ cluster }) => {
       const leader = await cluster.leader();
       cluster.freeze(leader);
-      return sharedNow();
+      return readSharedClock();
     },
   },
   {
@@ -62,7 +62,7 @@ export const faults: readonly ClusterFault[] = [
     inject: async ({ cluster }) => {
       const follower = await cluster.follower();
       cluster.network.isolate(follower);
-      return sharedNow();
+      return readSharedClock();
     },
   },
   {
@@ -72,7 +72,7 @@ export const faults: readonly ClusterFault[] = [
     inject: async ({ cluster }) => {
       const leader = await cluster.leader();
       cluster.network.isolate(leader);
-      return sharedNow();
+      return readSharedClock();
     },
   },
   {
@@ -84,7 +84,7 @@ export const faults: readonly ClusterFault[] = [
       await pause(quorumLostMs);
       gone.forEach(member => cluster.launch(member));
       await Promise.all(gone.map(member => cluster.untilServing(member)));
-      return sharedNow();
+      return readSharedClock();
     },
   },
   {
@@ -92,7 +92,7 @@ export const faults: readonly ClusterFault[] = [
     members: 1,
     inject: async ({ cluster }) => {
       for (let member = 0; member < cluster.size; member++) await cluster.restart(member);
-      return sharedNow();
+      return readSharedClock();
     },
   },
   {
@@ -106,7 +106,7 @@ export const faults: readonly ClusterFault[] = [
         proxy.mode = 'pass';
         proxy.cut();
       }
-      return sharedNow();
+      return readSharedClock();
     },
   },
   {
@@ -121,7 +121,7 @@ export const faults: readonly ClusterFault[] = [
       await cluster.untilServing(follower);
       if (!/received and saved database snapshot/.test(readFileSync(cluster.logFile(follower), 'utf8')))
         throw new Error(`no snapshot was sent; see ${cluster.logFile(follower)}`);
-      return sharedNow();
+      return readSharedClock();
     },
   },
   {
@@ -134,7 +134,7 @@ export const faults: readonly ClusterFault[] = [
       await cluster.compact(await collect(), leader);
       for (let member = 0; member < cluster.size; member++) await cluster.defragment(member);
       await cluster.disarm(leader);
-      return sharedNow();
+      return readSharedClock();
     },
   },
   {
@@ -146,7 +146,7 @@ export const faults: readonly ClusterFault[] = [
       cluster.saveSnapshot(file);
       await pause(1_000);
       await beginHistory(() => cluster.restoreSnapshot(file));
-      return sharedNow();
+      return readSharedClock();
     },
   },
 ];

@@ -20,14 +20,14 @@ import {
   StoreUnavailableFault,
 } from '../../pkg/store/index.js';
 import { EtcdCluster, TEST_ETCD_ARGUMENTS, pollUntil } from './etcd-cluster.js';
-import { whyNoNamespaces } from './network.js';
-import { openTail, type Tail } from './tail.js';
+import { explainNoNamespaces } from './network.js';
+import { followAll, type FollowRecorder } from './follow-recorder.js';
 
-const obstacle = whyNoNamespaces();
+const obstacle = explainNoNamespaces();
 const itIsolates = (title: string, test: () => Promise<void>) =>
   obstacle === undefined ? it(title, test) : it.skip(`${title} (${obstacle})`);
 
-/** Everything that follows was found by breaking real members, and failed before it was mended. */
+/** Everything that follows was found by breaking real members, and failed before it was fixed. */
 describe('what breaking three etcd members has found', function () {
   this.timeout(120_000);
   let cluster: EtcdCluster;
@@ -50,8 +50,8 @@ describe('what breaking three etcd members has found', function () {
     return store;
   }
 
-  function follow(store: EtcdStore): Tail {
-    const tail = openTail(store);
+  function follow(store: EtcdStore): FollowRecorder {
+    const tail = followAll(store);
     endings.push(() => tail.close());
     return tail;
   }

@@ -36,7 +36,7 @@ const decoded = (text = '') => Buffer.from(text, 'base64').toString();
 const IDLE_MS = 1_500;
 
 /** The first key that no longer begins with `prefix`, which ends in `/`. */
-const endOf = (prefix: string) => `${prefix.slice(0, -1)}0`;
+const computeEnd = (prefix: string) => `${prefix.slice(0, -1)}0`;
 
 /**
  * etcd's own JSON gateway, for the operator's side of a test and for the record of what is really stored: none of our
@@ -96,7 +96,11 @@ export class Gateway {
   async events(endpoint: string, prefix: string, after: number, withinMs = 30_000): Promise<readonly RawEvent[]> {
     const until = await this.put(endpoint, `${prefix}marks/end`, '{}').catch(() => Infinity);
     const body = {
-      create_request: { key: encoded(prefix), range_end: encoded(endOf(prefix)), start_revision: String(after + 1) },
+      create_request: {
+        key: encoded(prefix),
+        range_end: encoded(computeEnd(prefix)),
+        start_revision: String(after + 1),
+      },
     };
     const events: RawEvent[] = [];
     await this.#stream(endpoint, '/v3/watch', body, until === Infinity ? IDLE_MS : withinMs, line => {

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 
 import { EtcdCluster } from './etcd-cluster.js';
-import { sharedNow } from './recording-client.js';
-import { rage } from './storm.js';
+import { readSharedClock } from './recording-client.js';
+import { runStorm } from './storm.js';
 import { StoreWorkload } from './workload.js';
 
 const STORM_MS = 10_000;
@@ -21,8 +21,8 @@ for (const members of [3, 1] as const) {
       const seed = Number(process.env['MOORING_TEST_SEED'] ?? 1);
       const logs = process.env['MOORING_TEST_LOGS'] !== undefined;
       const workload = await StoreWorkload.start(cluster, { separate: true, workers: 8, pauseMs: 0, logs });
-      const troubles = await rage(workload, { seed, ms: STORM_MS });
-      await workload.untilResumed(sharedNow(), 60_000);
+      const troubles = await runStorm(workload, { seed, ms: STORM_MS });
+      await workload.untilResumed(readSharedClock(), 60_000);
       const { violations, operations, unknown } = await workload.judge();
       if (logs) console.log(operations, unknown, troubles);
       expect(violations, `seed ${seed}`).to.deep.equal([]);

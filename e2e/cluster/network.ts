@@ -60,7 +60,7 @@ function removeAbandonedNamespaces(): void {
 }
 
 /** Whether this process may make network namespaces; undefined when it may, otherwise why not. */
-export function whyNoNamespaces(): string | undefined {
+export function explainNoNamespaces(): string | undefined {
   if (process.getuid?.() !== 0) return 'network namespaces need root';
   try {
     const probe = `${PREFIX}${process.pid}-probe`;

@@ -52,7 +52,7 @@ const AFTER_FAILURE_MS = 20;
 const PROOFS = 500;
 
 /** Milliseconds of a clock that all processes of this machine share. */
-export function sharedNow(): number {
+export function readSharedClock(): number {
   return Number(process.hrtime.bigint()) / 1e6;
 }
 
@@ -95,7 +95,10 @@ export class RecordingClient {
 
   /** Waits until the cache shows a revision, and closes. */
   async finish(revision: number): Promise<ClientHistory> {
-    for (const deadline = sharedNow() + 20_000; this.#cache.revision !== revision && sharedNow() < deadline; )
+    for (
+      const deadline = readSharedClock() + 20_000;
+      this.#cache.revision !== revision && readSharedClock() < deadline;
+    )
       await sleep(systemClock, 10);
     const cached = this.#cache.list('').map(({ key, revision: at }) => [key, at] as const);
     this.#closing.abort();
@@ -116,7 +119,7 @@ export class RecordingClient {
   }
 
   #pickKey(): string {
-    const generation = Math.floor(sharedNow() / GENERATION_MS);
+    const generation = Math.floor(readSharedClock() / GENERATION_MS);
     return `data/${generation}/${Math.floor(this.#random.next() * Math.max(24, this.#options.workers * 4))}`;
   }
 
@@ -134,10 +137,10 @@ export class RecordingClient {
 
   async #recordRead(key: string, look: () => Promise<Entry | undefined>): Promise<boolean> {
     const { name: process } = this.#options;
-    const begin = sharedNow();
+    const begin = readSharedClock();
     try {
       const entry = await look();
-      const end = sharedNow();
+      const end = readSharedClock();
       const revision = entry?.revision ?? 0;
       this.#known.set(key, revision);
       this.records.push({ kind: 'read', process, begin, end, key, revision, bytes: entry?.bytes.toString() });
@@ -174,7 +177,7 @@ export class RecordingClient {
       ...(withProof ? { proof } : {}),
       deletes: writes.filter(({ bytes }) => bytes === undefined).map(({ key }) => key),
     };
-    const begin = sharedNow();
+    const begin = readSharedClock();
     let outcome: WriteOutcome;
     let revision: number | undefined;
     try {
@@ -188,7 +191,7 @@ export class RecordingClient {
         thrown instanceof LeaseGoneFault;
       outcome = nothingStored ? 'failed' : 'unknown';
     }
-    const end = sharedNow();
+    const end = readSharedClock();
     const created = fence && 'created' in fence ? { fence: fence.created } : {};
     const stored = revision === undefined ? {} : { revision };
     this.records.push({
@@ -226,9 +229,9 @@ export class RecordingClient {
   }
 
   async #recordLease(ask: () => Promise<boolean>): Promise<void> {
-    const begin = sharedNow();
+    const begin = readSharedClock();
     const isGranted = await ask().catch(() => false);
-    const end = sharedNow();
+    const end = readSharedClock();
     this.records.push({ kind: 'lease', process: this.#options.name, begin, end, isGranted });
     if (isGranted) this.progress.lease = end;
   }
@@ -280,11 +283,11 @@ export class RecordingClient {
 
   #recordFrame(frame: HistoryRecord): void {
     this.records.push(frame);
-    this.progress.tail = sharedNow();
+    this.progress.tail = readSharedClock();
   }
 
   #now(): { readonly process: string; readonly at: number } {
-    return { process: this.#options.name, at: sharedNow() };
+    return { process: this.#options.name, at: readSharedClock() };
   }
 }
 

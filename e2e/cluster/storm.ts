@@ -114,8 +114,11 @@ const troubles: readonly Trouble[] = [
   },
 ];
 
-/** Lets one trouble follow the other, chosen by a seed, and leaves everything mended. */
-export async function rage(workload: StoreWorkload, { seed, ms }: StormOptions): Promise<ReadonlyMap<string, number>> {
+/** Lets one trouble follow the other, chosen by a seed, and leaves everything healed. */
+export async function runStorm(
+  workload: StoreWorkload,
+  { seed, ms }: StormOptions,
+): Promise<ReadonlyMap<string, number>> {
   const random = seededRandom(seed);
   const lots = troubles.flatMap(trouble => Array.from({ length: trouble.weight }, () => trouble));
   const counts = new Map<string, number>();

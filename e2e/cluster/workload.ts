@@ -11,7 +11,7 @@ import {
 } from '../history/index.js';
 import { type WorkloadClient, ClientProcess, startWorkloadClient } from './clients.js';
 import { type EtcdCluster, pollUntil } from './etcd-cluster.js';
-import { type Activity, type ClientHistory, LEADER_KEY, sharedNow } from './recording-client.js';
+import { type Activity, type ClientHistory, LEADER_KEY, readSharedClock } from './recording-client.js';
 
 export interface WorkloadOptions {
   readonly clients?: number;
@@ -111,7 +111,7 @@ export class StoreWorkload {
     for (const proxy of this.links.flat()) proxy.mode = 'refuse';
     for (const proxy of this.links.flat()) proxy.cut();
     await this.collect();
-    this.#eras.at(-1)!.until = sharedNow();
+    this.#eras.at(-1)!.until = readSharedClock();
     await restore();
     this.#eras.push({ events: [], until: Infinity });
     this.#after = this.#begin;
@@ -170,11 +170,11 @@ function judgeEra(records: readonly HistoryRecord[], begin: number, { events, un
     if (record.begin >= begin && record.end <= end) return [record];
     return record.kind === 'write' ? [{ ...record, outcome: 'unknown' }] : []; // what was before may have been taken back
   });
-  const fenceOf = ({ key, bytes }: KeyChange) =>
+  const findFence = ({ key, bytes }: KeyChange) =>
     key.startsWith('led/') && bytes !== undefined ? (JSON.parse(bytes) as { readonly fence: number }).fence : undefined;
   return [
     ...checkExactlyOnce(own, events),
-    ...checkFencing(events, { leaderKey: LEADER_KEY, fenceOf }),
+    ...checkFencing(events, { leaderKey: LEADER_KEY, fenceOf: findFence }),
     // What a later history begins with was not written in it.
     ...(begin === -Infinity ? checkLinearizability(own) : []),
   ];
@@ -207,7 +207,7 @@ function compareCache(name: string, cached: ClientHistory['cached'], events: rea
 function measureResume(records: readonly HistoryRecord[], since: number): number {
   const first = new Map<string, number>();
   for (const record of records) {
-    const activity = activityOf(record);
+    const activity = describeActivity(record);
     const at = 'end' in record ? record.end : record.at;
     if (activity !== undefined && at > since && at < (first.get(activity) ?? Infinity)) first.set(activity, at);
   }
@@ -215,7 +215,7 @@ function measureResume(records: readonly HistoryRecord[], since: number): number
 }
 
 /** What a record shows to work; undefined when it shows nothing. Leading is one service of all clients together. */
-function activityOf(record: HistoryRecord): string | undefined {
+function describeActivity(record: HistoryRecord): string | undefined {
   const { kind, process } = record;
   if (kind === 'lease') return record.isGranted ? `${process} lease` : undefined;
   if (kind === 'reset' || kind === 'changes') return `${process} tail`;

@@ -26,7 +26,7 @@ export async function timeToRunning(
 }
 
 /** Milliseconds that the engine itself takes to create and start so many of the same containers at once. */
-export async function engineAlone(
+export async function timeEngineAlone(
   engine: DockerEngine,
   wish: { readonly tenant: string; readonly name: string; readonly image: string; readonly count: number },
 ): Promise<number> {

@@ -25,7 +25,7 @@ export interface Find {
 }
 
 /** A new value, different from every other, that looks different in every way of writing it down. */
-export function canary(name: string): SecretCanary {
+export function createCanary(name: string): SecretCanary {
   return { name, value: `${randomBytes(24).toString('base64url')}/+"&é${randomBytes(6).toString('hex')}` };
 }
 
@@ -33,7 +33,7 @@ export function canary(name: string): SecretCanary {
  * The ways in which a value may have been written down: as it is, in base64 at any of the three places it may have among
  * other bytes, in hex, and escaped for URLs and for JSON.
  */
-export function formsOf(value: string): ReadonlyMap<string, Buffer> {
+export function encodeForms(value: string): ReadonlyMap<string, Buffer> {
   const bytes = Buffer.from(value);
   const percent = [...bytes].map(byte => `%${byte.toString(16).padStart(2, '0')}`).join('');
   const json = JSON.stringify(value).slice(1, -1);
@@ -64,7 +64,7 @@ function base64At(bytes: Buffer, shift: number): string {
 /** Every canary in every form in every place. */
 export function findCanaries(canaries: readonly SecretCanary[], places: Iterable<Place>): readonly Find[] {
   const forms = canaries.flatMap(({ name, value }) =>
-    [...formsOf(value)].map(([form, bytes]) => ({ name, form, bytes })),
+    [...encodeForms(value)].map(([form, bytes]) => ({ name, form, bytes })),
   );
   const found: Find[] = [];
   for (const place of places) {
@@ -76,23 +76,23 @@ export function findCanaries(canaries: readonly SecretCanary[], places: Iterable
 }
 
 /** Every file below a folder: logs, states, and the database with its whole history, byte by byte. */
-export async function filesBelow(folder: string, leaveOut: readonly string[] = []): Promise<readonly Place[]> {
+export async function listFilesBelow(folder: string, leaveOut: readonly string[] = []): Promise<readonly Place[]> {
   const entries = await readdir(folder, { withFileTypes: true });
   const wanted = entries.filter(({ name }) => !leaveOut.includes(name));
-  const found = await Promise.all(wanted.map(entry => placesOf(entry, folder)));
+  const found = await Promise.all(wanted.map(entry => listPlaces(entry, folder)));
   return found.flat().map(({ name, bytes }) => ({ name: relative(folder, name), bytes }));
 }
 
-async function placesOf(entry: Dirent, folder: string): Promise<readonly Place[]> {
+async function listPlaces(entry: Dirent, folder: string): Promise<readonly Place[]> {
   const path = join(folder, entry.name);
   if (entry.isDirectory()) {
-    return (await filesBelow(path)).map(({ name, bytes }) => ({ name: join(path, name), bytes }));
+    return (await listFilesBelow(path)).map(({ name, bytes }) => ({ name: join(path, name), bytes }));
   }
   return entry.isFile() ? [{ name: path, bytes: await readFile(path) }] : [];
 }
 
 /** The command lines of all processes, those in containers included. */
-export async function commandLines(): Promise<readonly Place[]> {
+export async function readCommandLines(): Promise<readonly Place[]> {
   const processes = (await readdir('/proc')).filter(name => /^\d+$/.test(name));
   const lines = await Promise.all(
     processes.map(async pid => ({
@@ -107,14 +107,14 @@ export async function commandLines(): Promise<readonly Place[]> {
  * Where values are found that only the secrets store and the engine may have: in the files of a plane, its logs, states
  * and database with its history among them, on command lines, and in what else a story has kept.
  */
-export async function leaksIn(
+export async function findLeaks(
   plane: ControlPlane,
   canaries: readonly SecretCanary[],
   more: readonly Place[] = [],
 ): Promise<readonly Find[]> {
-  const files = await filesBelow(plane.folder, ['engine']);
+  const files = await listFilesBelow(plane.folder, ['engine']);
   for (const must of [/^etcd\//, /\.log$/]) {
     if (!files.some(({ name }) => must.test(name))) throw new Error(`there is no file ${must} to search`);
   }
-  return findCanaries(canaries, [...files, ...(await commandLines()), ...more]);
+  return findCanaries(canaries, [...files, ...(await readCommandLines()), ...more]);
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 import type { DevelopmentAccess } from '../../api/index.js';
 import { Client } from '../../pkg/client/index.js';
-import { EtcdProcess, freePort } from '../../dev/processes/index.js';
+import { EtcdProcess, findFreePort } from '../../dev/processes/index.js';
 import { toEnvironment } from '../../pkg/config/index.js';
 import { silentLogger } from '../../pkg/log/index.js';
 import { type EtcdStore, openEtcdStore } from '../../pkg/store/index.js';
@@ -51,7 +51,7 @@ export class ControlPlane {
     const folder = await mkdtemp(join(tmpdir(), 'mooring-e2e-'));
     const certificates = isOpen ? {} : { certificates: join(folder, 'certificates') };
     const etcd = await EtcdProcess.start({ dataDir: join(folder, 'etcd'), ...certificates });
-    const plane = new ControlPlane(folder, [await freePort(), await freePort()], etcd, settings);
+    const plane = new ControlPlane(folder, [await findFreePort(), await findFreePort()], etcd, settings);
     plane.api.start();
     plane.controllers.start();
     await plane.serving();

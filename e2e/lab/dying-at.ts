@@ -14,7 +14,7 @@ export interface Dying {
  * Has a process die at one point after the other while `work` is done, and starts it again each time: armed for the next
  * point, and at last unarmed. A point that is not passed is a failure.
  */
-export async function dyingAt({ part, at, whileDead }: Dying, work: () => Promise<void>): Promise<void> {
+export async function dieAt({ part, at, whileDead }: Dying, work: () => Promise<void>): Promise<void> {
   const armed = at.map(point => `${point}=kill`);
   await part.restart('SIGKILL', armed[0]);
   const deaths = async () => {

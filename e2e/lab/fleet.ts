@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 
 import type { Client } from '../../pkg/client/index.js';
-import { DockerdProcess, demoImage, RegistryProcess } from '../../dev/processes/index.js';
+import { DockerdProcess, buildDemoImage, RegistryProcess } from '../../dev/processes/index.js';
 import { Child } from './child.js';
 import type { ControlPlane } from './control-plane.js';
 import { EngineView } from './engine-view.js';
@@ -40,7 +40,7 @@ export class Fleet {
 
   /** Builds the demo image under this tag and answers its reference. */
   image(tag: string): Promise<string> {
-    return demoImage(this.registry.address, { tag });
+    return buildDemoImage(this.registry.address, { tag });
   }
 
   /** Enrols a machine of the tenant whose administrator `client` is, and waits until it is ready. */

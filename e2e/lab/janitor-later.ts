@@ -10,7 +10,7 @@ import { until } from '../../dev/testing/index.js';
 const LATER_MS = 120_000;
 
 /** Has the janitor work as if it were later than any request may take, until it has left nothing to do. */
-export async function janitorLater({ store, secrets }: SecretsView): Promise<void> {
+export async function runJanitorLater({ store, secrets }: SecretsView): Promise<void> {
   const clock: Clock = { ...systemClock, now: () => systemClock.now() + LATER_MS };
   const env = { store, clock, random: systemRandom, log: silentLogger };
   const cache = new WatchCache(env);

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { rises } from './raw-tail.js';
+import { isRising } from './raw-tail.js';
 
 describe('cursors of a raw tail', () => {
   for (const { cursors, expected } of [
@@ -10,6 +10,6 @@ describe('cursors of a raw tail', () => {
     { cursors: ['7.1', '7.0'], expected: false },
     { cursors: ['10.0', '9.0'], expected: false },
   ]) {
-    it(`${cursors.join(' ')} ${expected ? 'rise' : 'do not rise'}`, () => expect(rises(cursors)).to.equal(expected));
+    it(`${cursors.join(' ')} ${expected ? 'rise' : 'do not rise'}`, () => expect(isRising(cursors)).to.equal(expected));
   }
 });

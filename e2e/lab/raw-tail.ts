@@ -50,7 +50,7 @@ export class RawTail<T> {
 }
 
 /** Whether every cursor is after the one before it. */
-export function rises(cursors: readonly string[]): boolean {
+export function isRising(cursors: readonly string[]): boolean {
   const places = cursors.map(cursor => cursor.split('.').map(Number));
   return places.every(([revision = 0, position = 0], at) => {
     const [before = -1, within = -1] = at === 0 ? [] : places[at - 1]!;

@@ -2,7 +2,7 @@ import { createLoops, createControllers, createSecretLoops } from '../../control
 import { keys } from '../../crds/keys/index.js';
 import type { NodeNameRecord } from '../../crds/node/index.js';
 import type { StoredTenant, StoredToken } from '../../crds/tenant/index.js';
-import { Agent, type Disk, memoryDisk, SimulatedEngine } from '../../pkg/agent/index.js';
+import { Agent, type Disk, createMemoryDisk, SimulatedEngine } from '../../pkg/agent/index.js';
 import { Keyring } from '../../pkg/auth/index.js';
 import { loadSettings } from '../../pkg/config/index.js';
 import { EventLeases, EventWriter } from '../../pkg/events/index.js';
@@ -12,7 +12,7 @@ import { createMetrics } from '../../pkg/metrics/index.js';
 import { calm, type SimProcess, SimulatedStore, type FaultProfile, SimWorld } from '../../dev/simulation/index.js';
 import { encode, MemoryStore, type Store, value, WatchCache } from '../../pkg/store/index.js';
 import { type Answer, type ApiServer, Front, nobodyAnswered, type Request } from './front.js';
-import { remoteEngine } from './remote-engine.js';
+import { createRemoteEngine } from './remote-engine.js';
 import { RemoteLink } from './remote-link.js';
 import { Seat } from './seat.js';
 import type { Variant } from './variant.js';
@@ -50,7 +50,7 @@ const keyring = new Keyring([Buffer.alloc(32, 2)]);
 /** The whole system in one world: two API servers, two controllers processes, three machines of two tenants. */
 export class SimCluster {
   readonly world: SimWorld;
-  readonly weather: FaultProfile = { ...calm };
+  readonly faults: FaultProfile = { ...calm };
   /** The store itself, without delay and without failures, which no simulated process can use. */
   readonly server: MemoryStore;
   readonly vault = new Vault();
@@ -131,7 +131,7 @@ export class SimCluster {
   }
 
   #seat(name: string, boot: (life: SimProcess) => void): Seat {
-    return new Seat(name, this.world, this.weather, boot);
+    return new Seat(name, this.world, this.faults, boot);
   }
 
   #store(life: SimProcess): Store {
@@ -186,9 +186,9 @@ export class SimCluster {
     const engine = new SimulatedEngine({
       clock: world.clock,
       random: world.random,
-      latencyMs: () => world.between(0, this.weather.delayMs * 5),
+      latencyMs: () => world.between(0, this.faults.delayMs * 5),
     });
-    const disk = memoryDisk();
+    const disk = createMemoryDisk();
     const labels = { [COUNTRY]: 'DE' };
     const seat = this.#seat(`agent-${name}`, life => this.#bootAgent(life, machine, disk));
     const machine: Machine = { name, engine, seat, labels, joinToken: '' };
@@ -198,7 +198,7 @@ export class SimCluster {
   #bootAgent(life: SimProcess, { name, engine, labels, joinToken }: Machine, disk: Disk): void {
     const { clock, random } = life;
     const link = this.#variant.link?.(new RemoteLink(life, this)) ?? new RemoteLink(life, this);
-    const reached = remoteEngine(life, engine, (id, order) => this.vault.delivered(id, order));
+    const reached = createRemoteEngine(life, engine, (id, order) => this.vault.delivered(id, order));
     const env = { clock, random, link, disk, engine: this.#variant.engine?.(reached, this) ?? reached };
     const options = { name, version: '0', joinToken, labels: { ...labels } };
     void new Agent({ ...env, log: silentLogger }, options).run(forever());

@@ -49,7 +49,7 @@ export class History {
     void server.follow(
       {
         onReset: ({ entries }) => entries.forEach(entry => this.#entries.set(entry.key, entry)),
-        onEvents: happenings => this.#happened(happenings),
+        onEvents: events => this.#onEvents(events),
         onConnected: () => undefined,
       },
       {},
@@ -134,8 +134,8 @@ export class History {
     }
   }
 
-  #happened(happenings: readonly WatchEvent[]): void {
-    const changes = happenings.map(({ key, entry }) => this.#apply(key, entry));
+  #onEvents(events: readonly WatchEvent[]): void {
+    const changes = events.map(({ key, entry }) => this.#apply(key, entry));
     try {
       for (const holds of this.#invariants) holds(changes, this);
     } catch (thrown) {

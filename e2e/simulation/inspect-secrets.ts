@@ -2,7 +2,7 @@ import { expect } from 'chai';
 
 import type { History } from './history.js';
 import type { SimCluster } from './cluster.js';
-import { credentialKey } from './secrets.js';
+import { buildCredentialKey } from './secrets.js';
 
 /**
  * Must hold after every step: a container that refers to a credential has it, in a version that its replica was stamped
@@ -16,7 +16,7 @@ export function inspectSecrets({ machines, vault }: SimCluster, history: History
     if (wanted === 0 || history.givenUp.has(owner.replica)) continue;
     const [version] = versions;
     expect(history.wasStamped(owner.replica, version), `${name} has ${version}, which was never found`).to.equal(true);
-    const { live = [] } = history.get<{ live: readonly number[] }>(credentialKey(owner.tenant)) ?? {};
+    const { live = [] } = history.get<{ live: readonly number[] }>(buildCredentialKey(owner.tenant)) ?? {};
     if (state === 'running') expect(live, `accepted, and ${name} has ${version}`).to.include(version);
   }
 }

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import type { DeploymentStatus, StoredDeployment } from '../../crds/deployment/index.js';
 import { keys, ranges } from '../../crds/keys/index.js';
 import type { NodeStatus, StoredNode } from '../../crds/node/index.js';
-import { type Replica, templateHash } from '../../crds/replica/index.js';
+import { type Replica, computeTemplateHash } from '../../crds/replica/index.js';
 import type { Report } from '../../crds/report/index.js';
 import type { History } from './history.js';
 import { type SimCluster, COUNTRY, type Machine } from './cluster.js';
@@ -67,8 +67,8 @@ function expectServed(deployment: StoredDeployment, cluster: SimCluster, history
   expect(metadata.deletedAt, `${name} is to be deleted`).to.equal(undefined);
 
   // A host port can be had once a machine, and data may be in one country only: the others wait, and the status says so.
-  const nodeOf = (machine: Machine) => history.get<StoredNode>(keys.node(tenant, machine.name));
-  const machines = cluster.machines.filter(machine => mayHost(deployment, nodeOf(machine)));
+  const findNode = (machine: Machine) => history.get<StoredNode>(keys.node(tenant, machine.name));
+  const machines = cluster.machines.filter(machine => mayHost(deployment, findNode(machine)));
   const possible = machines.length === 0 ? 0 : ports ? Math.min(replicas, machines.length) : replicas;
   for (const machine of cluster.machines.filter(each => !machines.includes(each))) {
     const astray = machine.engine.containers.filter(({ owner }) => owner.deploymentUid === uid);
@@ -77,7 +77,7 @@ function expectServed(deployment: StoredDeployment, cluster: SimCluster, history
   const containers = machines
     .flatMap(({ engine }) => engine.containers)
     .filter(({ owner }) => owner.deploymentUid === uid);
-  const present = containers.filter(({ owner }) => owner.templateHash === templateHash(deployment));
+  const present = containers.filter(({ owner }) => owner.templateHash === computeTemplateHash(deployment));
   expect(containers.length, `containers of ${name}`).to.equal(possible);
   expect(present.filter(({ state }) => state === 'running').length, `running containers of ${name}`).to.equal(possible);
 

@@ -56,13 +56,13 @@ export class LineStream {
   #pump(): void {
     if (this.#pumping || this.#inbox.length === 0) return;
     this.#pumping = true;
-    const { world, weather } = this.#agent;
-    const lagMs = world.chance(weather.feedLag) ? weather.feedLagMs : weather.delayMs;
+    const { world, faults } = this.#agent;
+    const lagMs = world.chance(faults.feedLag) ? faults.feedLagMs : faults.delayMs;
     this.#agent.later(world.between(0, lagMs), 'hears an assignment', () => {
       this.#pumping = false;
       if (!this.#open) return;
       const cut = this.#agent.cutOff('others') || this.#holder.life.cutOff('others');
-      if (cut || world.chance(weather.feedCut)) return this.#break();
+      if (cut || world.chance(faults.feedCut)) return this.#break();
       this.#onLine(this.#inbox.shift()!);
       this.#pump();
     });

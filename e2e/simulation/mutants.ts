@@ -1,4 +1,4 @@
-import { decideReplicas, replicaKeeper } from '../../controllers/replica-keeper/index.js';
+import { decideReplicas, createReplicaKeeper } from '../../controllers/replica-keeper/index.js';
 import { ranges } from '../../crds/keys/index.js';
 import type { StoredNode } from '../../crds/node/index.js';
 import type { StoredTenant } from '../../crds/tenant/index.js';
@@ -11,14 +11,14 @@ export interface Mutant extends Variant {
   readonly mistake: string;
 }
 
-type Decide = NonNullable<Parameters<typeof replicaKeeper>[0]>;
+type Decide = NonNullable<Parameters<typeof createReplicaKeeper>[0]>;
 
 /** All loops, one of them another. */
 const altering = (name: string, alter: (loop: Loop) => Loop) => ({
   loops: (all: readonly Loop[]) => all.map(loop => (loop.name === name ? alter(loop) : loop)),
 });
 
-const keeping = (decide: Decide) => altering('replica-keeper', () => replicaKeeper(decide));
+const keeping = (decide: Decide) => altering('replica-keeper', () => createReplicaKeeper(decide));
 
 const clearsTooSoon: Decide = (deployment, replicas, refused) => {
   const { steps, finished } = decideReplicas(deployment, replicas, refused);

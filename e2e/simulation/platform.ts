@@ -26,7 +26,7 @@ export async function setQuota(cluster: SimCluster, tenant: string, document: ob
 }
 
 /** How much of each kind the platform says a tenant has. */
-export async function usedBy(cluster: SimCluster, tenant: string): Promise<Readonly<Record<string, number>>> {
+export async function countUsed(cluster: SimCluster, tenant: string): Promise<Readonly<Record<string, number>>> {
   const answer = await cluster.ask({ method: 'GET', path: QUOTAS, tenant, params: { tenant } });
   if (answer.told !== 'stored') throw new Error('quotas cannot be read');
   const quotas = answer.body['quotas'] as Readonly<Record<string, { readonly used: number }>>;

@@ -8,7 +8,7 @@ const faults = { wire: 'others', unreachable: broken, unknown: broken } as const
 export type OnMade = (id: string, order: ContainerSpec) => void;
 
 /** An engine as one run of an agent reaches it: the engine and the calls under way go on when the agent dies. */
-export function remoteEngine(agent: SimProcess, engine: Engine, onMade: OnMade): Engine {
+export function createRemoteEngine(agent: SimProcess, engine: Engine, onMade: OnMade): Engine {
   const call = <T>(label: string, effect: () => Promise<T>) => agent.call(`engine ${label}`, effect, faults);
   return {
     facts: () => call('facts', () => engine.facts()),
@@ -30,7 +30,7 @@ export function remoteEngine(agent: SimProcess, engine: Engine, onMade: OnMade):
       agent.onEnd(() => heard.abort());
       signal.addEventListener('abort', () => heard.abort(), { once: true });
       const hear: typeof seen = event =>
-        void agent.later(agent.world.between(0, agent.weather.delayMs), 'hears its engine', () => seen(event));
+        void agent.later(agent.world.between(0, agent.faults.delayMs), 'hears its engine', () => seen(event));
       return engine.events(nodeId, hear, heard.signal);
     },
     logs: (id, options, signal) => engine.logs(id, options, signal),

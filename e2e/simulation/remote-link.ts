@@ -83,8 +83,8 @@ export class RemoteLink implements AgentLink {
         if (answer.kind === 'ready') this.#services.handedOut(request.ticket);
         return answer;
       });
-    const { world, weather } = this.#agent;
-    if (world.chance(weather.repeated)) void ask().catch(() => undefined);
+    const { world, faults } = this.#agent;
+    if (world.chance(faults.repeated)) void ask().catch(() => undefined);
     const answer = await ask();
     if (answer.kind === 'ready') return answer.environment;
     const { status, code } = toEnvironmentRefusal(answer);

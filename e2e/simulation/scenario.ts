@@ -9,7 +9,7 @@ import { inspectSecrets } from './inspect-secrets.js';
 import { expectConverged, inspectContainers } from './inspection.js';
 import { endOrders, orderNodes } from './operators.js';
 import { exchangeMachines, settleOwners } from './owners.js';
-import { setQuota, setQuotas, usedBy } from './platform.js';
+import { setQuota, setQuotas, countUsed } from './platform.js';
 import { countAll, invariants } from './invariants.js';
 import { endRotations, useSecrets } from './secrets.js';
 import { makeTrouble } from './trouble.js';
@@ -78,7 +78,7 @@ async function tell(cluster: SimCluster, seed: number): Promise<Outcome> {
   await cluster.begin();
   await world.pass(5_000, inspect);
 
-  await weather(cluster, history, inspect);
+  await faults(cluster, history, inspect);
   // Long enough to be lost: its containers go on, and others are started in their place.
   world.pick(cluster.machines).seat.life?.kill();
   await world.pass(ABSENCE_MS, inspect);
@@ -97,10 +97,10 @@ async function tell(cluster: SimCluster, seed: number): Promise<Outcome> {
 }
 
 /** Everything goes wrong, everybody wants something, and then it is over. */
-async function weather(cluster: SimCluster, history: History, inspect: () => void): Promise<void> {
+async function faults(cluster: SimCluster, history: History, inspect: () => void): Promise<void> {
   const { world } = cluster;
   const until = world.time + STORM_MS;
-  Object.assign(cluster.weather, storm);
+  Object.assign(cluster.faults, storm);
   useCluster(cluster, history, until);
   useSecrets(cluster, until);
   makeTrouble(cluster, until);
@@ -109,7 +109,7 @@ async function weather(cluster: SimCluster, history: History, inspect: () => voi
   setQuotas(cluster, until);
   await world.pass(STORM_MS, inspect);
 
-  Object.assign(cluster.weather, calm);
+  Object.assign(cluster.faults, calm);
   cluster.start();
   await world.pass(UNDER_WAY_MS, inspect);
   await endOrders(cluster);
@@ -161,7 +161,7 @@ async function expectQuiet(cluster: SimCluster, history: History, inspect: () =>
 /** What the platform says that tenants have is what there is. */
 async function expectCounted(cluster: SimCluster, history: History, inspect: () => void): Promise<void> {
   for (const tenant of TENANTS) {
-    const counted = usedBy(cluster, tenant);
+    const counted = countUsed(cluster, tenant);
     await cluster.world.pass(100, inspect);
     expect(await counted, 'what was counted').to.include(countAll(tenant, history));
   }

@@ -4,14 +4,14 @@ import { SimProcess, type FaultProfile, type SimWorld } from '../../dev/simulati
 export class Seat {
   readonly name: string;
   readonly #world: SimWorld;
-  readonly #weather: FaultProfile;
+  readonly #faults: FaultProfile;
   readonly #boot: (life: SimProcess) => void;
   #life: SimProcess | undefined;
 
-  constructor(name: string, world: SimWorld, weather: FaultProfile, boot: (life: SimProcess) => void) {
+  constructor(name: string, world: SimWorld, faults: FaultProfile, boot: (life: SimProcess) => void) {
     this.name = name;
     this.#world = world;
-    this.#weather = weather;
+    this.#faults = faults;
     this.#boot = boot;
   }
 
@@ -23,7 +23,7 @@ export class Seat {
   start(): void {
     if (this.life) return;
     this.#world.trace.add(`${this.name} starts`);
-    this.#life = new SimProcess(this.name, this.#world, this.#weather);
+    this.#life = new SimProcess(this.name, this.#world, this.#faults);
     this.#boot(this.#life);
   }
 

@@ -23,7 +23,7 @@ export const CREDENTIAL = {
 } as const;
 
 /** Where the credential of a tenant is stored. */
-export const credentialKey = (tenant: string) => keys.secret(tenant, NAMESPACE, LABEL);
+export const buildCredentialKey = (tenant: string) => keys.secret(tenant, NAMESPACE, LABEL);
 
 /** Somebody rotates credentials, mostly in order, every few seconds until `until`; the secrets store goes away at times. */
 export function useSecrets(cluster: SimCluster, until: number): void {
@@ -51,7 +51,7 @@ export function useSecrets(cluster: SimCluster, until: number): void {
 
 /** Writes the first version, unless there is one. */
 export async function writeMissing(cluster: SimCluster, tenant: string): Promise<void> {
-  if (await cluster.server.get(credentialKey(tenant))) return;
+  if (await cluster.server.get(buildCredentialKey(tenant))) return;
   const params = { namespace: NAMESPACE, resource: LABEL };
   const document = { values: { password: cluster.world.random.uuid() } };
   await cluster.ask({ method: 'PUT', path: SECRET, tenant, params, document });

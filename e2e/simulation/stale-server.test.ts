@@ -20,7 +20,7 @@ describe('a server that has lost the store', () => {
       history.inspect();
       inspectContainers(cluster, history);
     };
-    const nodeOf = (name: string) => history.get<StoredNode>(keys.node(TENANT, name))!.id;
+    const readNodeId = (name: string) => history.get<StoredNode>(keys.node(TENANT, name))!.id;
     const wantOn = (nodeId: string, generation: number) => {
       const metadata = { tenant: TENANT, uid: 'dep_1', generation, createdAt: AT, updatedAt: AT, specHash: '' };
       const web = { metadata, kind: 'Deployment', name: 'web', image: 'web:1', replicas: 1, secretsVersion: 0, nodeId };
@@ -30,15 +30,15 @@ describe('a server that has lost the store', () => {
 
     await cluster.begin();
     await world.pass(3_000, inspect);
-    await wantOn(nodeOf('a1'), 1);
+    await wantOn(readNodeId('a1'), 1);
     await world.pass(3_000, inspect);
     seat('api-1').restart(2_000); // so that every agent listens to the other one
     await world.pass(5_000, inspect);
 
     seat('api-1').life?.isolate(60_000, ['store']);
-    await wantOn(nodeOf('a2'), 2);
+    await wantOn(readNodeId('a2'), 2);
     await world.pass(12_000, inspect);
-    expect(history.all<Replica>(ranges.replicas).map(({ nodeId }) => nodeId)).to.deep.equal([nodeOf('a2')]);
+    expect(history.all<Replica>(ranges.replicas).map(({ nodeId }) => nodeId)).to.deep.equal([readNodeId('a2')]);
 
     seat('api-2').life?.kill(); // the one that is left still believes in the first machine
     seat('agent-a1').restart(10);

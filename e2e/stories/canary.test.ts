@@ -7,18 +7,18 @@ import { expect } from 'chai';
 
 import { EtcdProcess } from '../../dev/processes/index.js';
 import { create, EtcdStore } from '../../pkg/store/index.js';
-import { canary, commandLines, filesBelow, findCanaries, formsOf } from '../lab/canary.js';
+import { createCanary, readCommandLines, listFilesBelow, findCanaries, encodeForms } from '../lab/canary.js';
 
 describe('the search for canaries', () => {
-  const planted = canary('planted');
-  const other = canary('other');
+  const planted = createCanary('planted');
+  const other = createCanary('other');
 
   it('has forms that differ from one another', () => {
-    const forms = [...formsOf(planted.value).values()].map(bytes => bytes.toString());
+    const forms = [...encodeForms(planted.value).values()].map(bytes => bytes.toString());
     expect(new Set(forms).size).to.be.at.least(10);
   });
 
-  for (const [form, bytes] of formsOf(planted.value)) {
+  for (const [form, bytes] of encodeForms(planted.value)) {
     it(`finds what is written as ${form}`, () => {
       const place = { name: 'log', bytes: Buffer.concat([Buffer.from('before '), bytes, Buffer.from(' after')]) };
       expect(findCanaries([other, planted], [place])).to.deep.include({ canary: 'planted', form, place: 'log' });
@@ -42,7 +42,7 @@ describe('the search for canaries', () => {
       await mkdir(join(folder, 'engine'));
       await writeFile(join(folder, 'a', 'b', 'log'), `value=${planted.value}`);
       await writeFile(join(folder, 'engine', 'config'), planted.value);
-      const found = findCanaries([planted], await filesBelow(folder, ['engine']));
+      const found = findCanaries([planted], await listFilesBelow(folder, ['engine']));
       expect(found).to.deep.equal([{ canary: 'planted', form: 'raw', place: 'a/b/log' }]);
     } finally {
       await rm(folder, { recursive: true, force: true });
@@ -52,7 +52,7 @@ describe('the search for canaries', () => {
   it('looks at what processes were started with', async () => {
     const child = spawn(process.execPath, ['-e', 'setTimeout(() => {}, 60_000)', planted.value], { stdio: 'ignore' });
     try {
-      expect(findCanaries([planted], await commandLines()).map(({ place }) => place)).to.deep.equal([
+      expect(findCanaries([planted], await readCommandLines()).map(({ place }) => place)).to.deep.equal([
         `/proc/${child.pid}/cmdline`,
       ]);
     } finally {
@@ -68,7 +68,7 @@ describe('the search for canaries', () => {
       await create(store, 'leaks/one', { value: planted.value });
       const at = (await store.get('leaks/one'))!.revision;
       await store.commit({ guards: [{ key: 'leaks/one', at }], puts: [], deletes: ['leaks/one'] });
-      const found = findCanaries([planted, other], await filesBelow(folder));
+      const found = findCanaries([planted, other], await listFilesBelow(folder));
       expect(found.map(({ canary: name }) => name))
         .to.include('planted')
         .and.not.to.include('other');

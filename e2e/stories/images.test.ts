@@ -4,11 +4,11 @@ import { join } from 'node:path';
 
 import { expect } from 'chai';
 
-import { demoImage, RegistryProcess } from '../../dev/processes/index.js';
+import { buildDemoImage, RegistryProcess } from '../../dev/processes/index.js';
 import { systemRandom } from '../../pkg/clock/index.js';
 import { loadSettings } from '../../pkg/config/index.js';
 import { openSecretStore, toCredentialPath, toRegistryLabel, toSecretDocument } from '../../pkg/secrets/index.js';
-import { canary, leaksIn } from '../lab/canary.js';
+import { createCanary, findLeaks } from '../lab/canary.js';
 import { ControlPlane } from '../lab/control-plane.js';
 import { TenantClient } from '../lab/tenant-client.js';
 
@@ -25,7 +25,7 @@ interface Written {
 }
 
 describe('the image of a deployment', () => {
-  const password = canary('registry password');
+  const password = createCanary('registry password');
   let plane: ControlPlane;
   let registry: RegistryProcess;
   let shop: TenantClient;
@@ -34,7 +34,7 @@ describe('the image of a deployment', () => {
   before(async () => {
     plane = await ControlPlane.start(NAMESPACES);
     registry = await serve();
-    image = await demoImage(registry.address, { tag: '1' });
+    image = await buildDemoImage(registry.address, { tag: '1' });
     shop = await TenantClient.open(plane, 'shop');
   });
   after(async () => {
@@ -70,7 +70,7 @@ describe('the image of a deployment', () => {
     expect(await codes('web', image)).to.deep.equal([true]);
     expect(await codes('next', `${registry.address}/mooring/demo:2`)).to.deep.equal([false, 'image_not_found']);
     expect(await codes('none', `${registry.address}/mooring/none:1`)).to.deep.equal([false, 'image_not_found']);
-    await demoImage(registry.address, { tag: '3' });
+    await buildDemoImage(registry.address, { tag: '3' });
     expect(await codes('next', `${registry.address}/mooring/demo:3`)).to.deep.equal([true]);
   });
 
@@ -91,7 +91,7 @@ describe('the image of a deployment', () => {
   });
 
   it('is found in a private registry by the tenant that has the password, and by no other', async () => {
-    await demoImage(registry.address, { tag: '8' });
+    await buildDemoImage(registry.address, { tag: '8' });
     await registry.kill();
     await writeFile(join(plane.folder, 'users'), usersFile(password.value));
     registry = await serve({ htpasswd: { realm: 'story', path: join(plane.folder, 'users') } });
@@ -107,6 +107,6 @@ describe('the image of a deployment', () => {
   });
 
   it('has its registry’s password sent to the registry alone', async () => {
-    expect(await leaksIn(plane, [password])).to.deep.equal([]);
+    expect(await findLeaks(plane, [password])).to.deep.equal([]);
   });
 });

@@ -32,17 +32,17 @@ describe('residency, on real engines in two countries', function () {
     await plane?.stop();
   });
 
-  const nodesOf = async ({ status }: ShownDeployment) => {
+  const listNodes = async ({ status }: ShownDeployment) => {
     const { items } = unwrap(await shop.client.all<{ id: string; name: string }>('/api/v1/nodes'));
     return status?.placements.map(({ nodeId }) => items.find(({ id }) => id === nodeId)?.name).sort();
   };
 
   it('keeps a deployment in its country, and in a region', async () => {
     await shop.apply({ name: 'local', image, replicas: 2, placement: { residency: { country: 'de' } } });
-    expect(await nodesOf(await shop.reaches('local', 'Running'))).to.deep.equal(['berlin', 'hamburg']);
+    expect(await listNodes(await shop.reaches('local', 'Running'))).to.deep.equal(['berlin', 'hamburg']);
 
     await shop.apply({ name: 'overseas', image, replicas: 2, placement: { residency: { region: 'us' } } });
-    expect(await nodesOf(await shop.reaches('overseas', 'Running'))).to.deep.equal(['boston', 'boston']);
+    expect(await listNodes(await shop.reaches('overseas', 'Running'))).to.deep.equal(['boston', 'boston']);
   });
 
   it('lets what matches nothing wait, says why of every node, and starts it when a node comes', async () => {
@@ -61,7 +61,7 @@ describe('residency, on real engines in two countries', function () {
     const { metadata } = unwrap(await shop.client.request<{ metadata: Metadata }>('GET', '/api/v1/nodes/zurich'));
     const took = Date.parse(await fleet.view.startedAt(container!.id)) - Date.parse(metadata.createdAt);
     console.log(`      started ${took} ms after the node enrolled`);
-    expect(await nodesOf(await shop.reaches('swiss', 'Running'))).to.deep.equal(['zurich']);
+    expect(await listNodes(await shop.reaches('swiss', 'Running'))).to.deep.equal(['zurich']);
   });
 
   it('waits for a dependency to be healthy before it starts', async () => {

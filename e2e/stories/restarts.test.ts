@@ -2,7 +2,7 @@ import { expect } from 'chai';
 
 import { ControlPlane } from '../lab/control-plane.js';
 import { Fleet, type EnrolledMachine } from '../lab/fleet.js';
-import { type RawLine, RawTail, rises } from '../lab/raw-tail.js';
+import { type RawLine, RawTail, isRising } from '../lab/raw-tail.js';
 import { type ShownDeployment, TenantClient } from '../lab/tenant-client.js';
 import { until } from '../../dev/testing/index.js';
 
@@ -69,11 +69,11 @@ describe('parts that are killed and come back', function () {
     await tail.stop();
 
     expect(last - first).to.equal(6);
-    expect(rises(changes().map(({ cursor }) => cursor))).to.equal(true);
+    expect(isRising(changes().map(({ cursor }) => cursor))).to.equal(true);
     // A change of the status alone repeats the generation, and is a change all the same.
     const steps = generations().map((generation, at) => generation - (generations()[at - 1] ?? first));
     expect(steps.every(step => step === 0 || step === 1)).to.equal(true);
-    expect(new Set(changes().map(({ object }) => cursorOf(object))).size).to.equal(changes().length);
+    expect(new Set(changes().map(({ object }) => readCursor(object))).size).to.equal(changes().length);
   });
 
   it('the controllers: requests made meanwhile are carried out afterwards', async () => {
@@ -109,6 +109,6 @@ function isChange({ type, object }: RawLine<ShownDeployment>): boolean {
 }
 
 /** Tells two states of a deployment apart: its own revision and what its status says. */
-function cursorOf({ metadata, status }: ShownDeployment): string {
+function readCursor({ metadata, status }: ShownDeployment): string {
   return `${metadata.revision} ${JSON.stringify(status)}`;
 }

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 
 import { type CredentialPath, toCredentialPath } from '../../pkg/secrets/index.js';
-import { type SecretCanary, canary, commandLines, filesBelow, findCanaries } from '../lab/canary.js';
+import { type SecretCanary, createCanary, readCommandLines, listFilesBelow, findCanaries } from '../lab/canary.js';
 import type { Child } from '../lab/child.js';
 import { ControlPlane } from '../lab/control-plane.js';
-import { type Dying, dyingAt } from '../lab/dying-at.js';
+import { type Dying, dieAt } from '../lab/dying-at.js';
 import { Fleet, type EnrolledMachine } from '../lab/fleet.js';
 import { LoginServer } from '../lab/login-server.js';
 import { SecretsView } from '../lab/secrets-view.js';
@@ -24,7 +24,7 @@ describe('a rotation, with a process killed at every step', function () {
   let rotation: RotationClient;
   let view: SecretsView;
   let path: CredentialPath;
-  const passwords: SecretCanary[] = [canary('first')];
+  const passwords: SecretCanary[] = [createCanary('first')];
   let password = passwords[0]!.value;
   let deaths = 0;
 
@@ -82,7 +82,7 @@ describe('a rotation, with a process killed at every step', function () {
   };
   const rotate = async (part: Child, at: Dying['at'], material = fresh()) => {
     const before = await shop.show('web');
-    await dyingAt({ part, at, whileDead }, async () => {
+    await dieAt({ part, at, whileDead }, async () => {
       const next = await staged(material);
       for (const phase of ['promote', 'verify', 'retire']) await rotation.advance(phase);
       backend.accepted.delete(password);
@@ -90,7 +90,7 @@ describe('a rotation, with a process killed at every step', function () {
     });
     await isWell(1, before);
   };
-  const fresh = (): Readonly<Record<string, unknown>> => ({ values: { password: canary('next').value } });
+  const fresh = (): Readonly<Record<string, unknown>> => ({ values: { password: createCanary('next').value } });
 
   it('loses no log-in when the agent dies', () => {
     const takingDown = ['agent.stopping', 'agent.stopped', 'agent.removed'] as const;
@@ -122,14 +122,14 @@ describe('a rotation, with a process killed at every step', function () {
     await rotation.advance('promote');
     const loops = { part: plane.controllers, at: [...changing, ...raising, ...changing, ...holding], whileDead };
     const server = { part: plane.api, at: asking, whileDead };
-    await dyingAt(loops, () => dyingAt(server, () => rotation.advance('abort')));
+    await dieAt(loops, () => dieAt(server, () => rotation.advance('abort')));
     await shop.reaches('web', 'Running');
     backend.accepted.delete(next);
     await isWell(2, before);
   });
 
   it('leaves no password anywhere but in the engine', async () => {
-    const places = [...(await filesBelow(plane.folder, ['engine'])), ...(await commandLines())];
+    const places = [...(await listFilesBelow(plane.folder, ['engine'])), ...(await readCommandLines())];
     expect(passwords).to.have.length(5);
     expect(findCanaries(passwords, places)).to.deep.equal([]);
   });

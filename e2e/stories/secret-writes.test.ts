@@ -3,9 +3,9 @@ import { expect } from 'chai';
 import { ranges } from '../../crds/keys/index.js';
 import { arm, failpoint, type FailpointName } from '../../pkg/failpoint/index.js';
 import { toCredentialPath } from '../../pkg/secrets/index.js';
-import { type SecretCanary, canary, filesBelow, findCanaries } from '../lab/canary.js';
+import { type SecretCanary, createCanary, listFilesBelow, findCanaries } from '../lab/canary.js';
 import { ControlPlane } from '../lab/control-plane.js';
-import { janitorLater } from '../lab/janitor-later.js';
+import { runJanitorLater } from '../lab/janitor-later.js';
 import { SecretsView } from '../lab/secrets-view.js';
 import { TenantClient } from '../lab/tenant-client.js';
 
@@ -46,12 +46,12 @@ describe('secret material that comes with a document, on a real etcd', () => {
   });
 
   const newPassword = () => {
-    const made = canary(`password ${passwords.length}`);
+    const made = createCanary(`password ${passwords.length}`);
     passwords.push(made);
     return made.value;
   };
-  const nameOf = (point: FailpointName) => point.replaceAll(/[._]/g, '-');
-  const pathOf = (name: string, label: string) => `deployments/${name}-${label}`;
+  const toDeploymentName = (point: FailpointName) => point.replaceAll(/[._]/g, '-');
+  const toPath = (name: string, label: string) => `deployments/${name}-${label}`;
   const document = (name: string, password: string, replicas: number) => ({
     kind: 'Deployment',
     name,
@@ -59,7 +59,7 @@ describe('secret material that comes with a document, on a real etcd', () => {
     replicas,
     secrets: CREDENTIALS.map(label => ({
       name: label.toUpperCase(),
-      vault_path: pathOf(name, label),
+      vault_path: toPath(name, label),
       anchor: 'process',
       values: { password },
     })),
@@ -69,7 +69,7 @@ describe('secret material that comes with a document, on a real etcd', () => {
   /** What both stores have: how many replicas the record asks for, and the passwords that can be read and that are current. */
   const standing = async (name: string) => {
     const shown = await shop.client.request<{ replicas: number }>('GET', `${DEPLOYMENTS}/${name}`);
-    const paths = CREDENTIALS.map(label => toCredentialPath(shop.id, pathOf(name, label)));
+    const paths = CREDENTIALS.map(label => toCredentialPath(shop.id, toPath(name, label)));
     const held = await Promise.all(
       paths.map(async path => {
         const { current, pending } = await view.state(path);
@@ -80,7 +80,7 @@ describe('secret material that comes with a document, on a real etcd', () => {
   };
   const intents = async () => (await view.store.list(ranges.intents)).entries.length;
   /** Sends a request to a server that dies of it. */
-  const dieOf = async (point: FailpointName, send: () => Promise<unknown>) => {
+  const killAt = async (point: FailpointName, send: () => Promise<unknown>) => {
     await plane.api.restart('SIGKILL', armedFor(point));
     await plane.serving();
     const answered = await send().then(
@@ -95,7 +95,7 @@ describe('secret material that comes with a document, on a real etcd', () => {
     await plane.api.restart('SIGKILL');
     await plane.serving();
     const disarm = arm(steps.map(step => `${step}=error`).join(','));
-    await janitorLater(view);
+    await runJanitorLater(view);
     // Whatever did not fail yet would fail now.
     for (const step of steps) failpoint(step);
     disarm();
@@ -104,7 +104,7 @@ describe('secret material that comes with a document, on a real etcd', () => {
 
   it('is in both stores or in neither, wherever the server dies when it is new', async () => {
     const password = newPassword();
-    for (const [point] of deaths) await dieOf(point, () => post(document(nameOf(point), password, 1)));
+    for (const [point] of deaths) await killAt(point, () => post(document(toDeploymentName(point), password, 1)));
     expect(await intents()).to.equal(deaths.length - 2);
 
     await afterTheJanitor(janitorSteps);
@@ -112,7 +112,7 @@ describe('secret material that comes with a document, on a real etcd', () => {
     const none = { values: new Map(), current: undefined, pending: undefined };
     for (const [point, outcome] of deaths) {
       const isThere = outcome === 'both';
-      expect(await standing(nameOf(point)), point).to.deep.equal({
+      expect(await standing(toDeploymentName(point)), point).to.deep.equal({
         replicas: isThere ? 1 : undefined,
         held: isThere ? [once, once] : [none, none],
       });
@@ -121,10 +121,10 @@ describe('secret material that comes with a document, on a real etcd', () => {
 
   it('is in both stores or in neither, wherever the server dies when it replaces another', async () => {
     const [before, after] = [newPassword(), newPassword()];
-    const nameFor = (point: FailpointName) => `next-${nameOf(point)}`;
+    const nameFor = (point: FailpointName) => `next-${toDeploymentName(point)}`;
     for (const [point] of deaths) expect((await post(document(nameFor(point), before, 1))).ok).to.equal(true);
     for (const [point] of deaths) {
-      await dieOf(point, () => put(nameFor(point), document(nameFor(point), after, 2)));
+      await killAt(point, () => put(nameFor(point), document(nameFor(point), after, 2)));
     }
 
     await afterTheJanitor([]);
@@ -162,7 +162,7 @@ describe('secret material that comes with a document, on a real etcd', () => {
   it('leaves no version of a write that lost the race', async () => {
     for (let round = 0; round < 10; round++) {
       const name = `raced-${round}`;
-      const passwords = [0, 1, 2].map(() => canary('raced').value);
+      const passwords = [0, 1, 2].map(() => createCanary('raced').value);
       const answers = await Promise.all(passwords.map(password => post(document(name, password, 1))));
       const winners = passwords.filter((_, position) => answers[position]?.ok);
       expect(winners).to.have.length(1);
@@ -174,6 +174,6 @@ describe('secret material that comes with a document, on a real etcd', () => {
   });
 
   it('is nowhere to be read', async () => {
-    expect(findCanaries(passwords, await filesBelow(plane.folder))).to.deep.equal([]);
+    expect(findCanaries(passwords, await listFilesBelow(plane.folder))).to.deep.equal([]);
   });
 });

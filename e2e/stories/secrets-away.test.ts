@@ -7,7 +7,7 @@ import { expect } from 'chai';
 import type { StoredEvent } from '../../crds/event/index.js';
 import { TcpProxy } from '../../dev/processes/index.js';
 import { FakeVault } from '../../pkg/secrets/vault/fake-vault.testing.js';
-import { canary, leaksIn } from '../lab/canary.js';
+import { createCanary, findLeaks } from '../lab/canary.js';
 import { ControlPlane } from '../lab/control-plane.js';
 import { Fleet } from '../lab/fleet.js';
 import { TenantClient, unwrap } from '../lab/tenant-client.js';
@@ -17,7 +17,7 @@ const PATH = 'deployments/web-db';
 
 /** The vault driver, on a server that answers as Vault's KV version 2 was seen to answer, with a wire that can be cut. */
 describe('a secrets store that is away', function () {
-  const password = canary('password');
+  const password = createCanary('password');
   let folder: string;
   let vault: FakeVault;
   let wire: TcpProxy;
@@ -64,7 +64,7 @@ describe('a secrets store that is away', function () {
     replicas: 2,
     secrets: [{ name: 'DB', vault_path: PATH, anchor: 'process' }],
   });
-  const containersOf = async (name: string) => {
+  const listContainers = async (name: string) => {
     const all = await fleet.view.containers();
     return all.filter(({ labels }) => labels['mooring.io/deployment'] === name);
   };
@@ -143,7 +143,7 @@ describe('a secrets store that is away', function () {
       const before = await standing();
       const told = (await complaints()).length;
       begin();
-      for (const { id } of await containersOf('lost')) await fleet.view.remove(id);
+      for (const { id } of await listContainers('lost')) await fleet.view.remove(id);
 
       try {
         const condition = await until('the status to say why', async () => {
@@ -156,7 +156,7 @@ describe('a secrets store that is away', function () {
         const [last, ...earlier] = (await complaints()).toReversed();
         expect(earlier).to.have.length(told);
         expect(last).to.deep.include({ severity: 'warning', reason });
-        expect(await containersOf('lost')).to.deep.equal([]);
+        expect(await listContainers('lost')).to.deep.equal([]);
         expect(await standing()).to.deep.equal(before);
       } finally {
         end();
@@ -178,6 +178,6 @@ describe('a secrets store that is away', function () {
   it('has its values in the engine alone', async () => {
     const [{ id } = { id: '' }] = await fleet.view.running('steady');
     expect(await fleet.view.environment(id)).to.include({ DB_password: password.value });
-    expect(await leaksIn(plane, [password])).to.deep.equal([]);
+    expect(await findLeaks(plane, [password])).to.deep.equal([]);
   });
 });

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 
 import { NO_VAULT, RealVault, vaultProgram } from '../../pkg/secrets/vault/real-vault.testing.js';
-import { canary, leaksIn } from '../lab/canary.js';
+import { createCanary, findLeaks } from '../lab/canary.js';
 import { ControlPlane } from '../lab/control-plane.js';
 import { Fleet } from '../lab/fleet.js';
 import { RotationClient, TenantClient, unwrap } from '../lab/tenant-client.js';
@@ -18,7 +18,7 @@ describe('secrets in a real secrets server', function () {
     return;
   }
   const program = vaultProgram;
-  const passwords = [canary('first'), canary('second')] as const;
+  const passwords = [createCanary('first'), createCanary('second')] as const;
   let folder: string;
   let vault: RealVault;
   let plane: ControlPlane;
@@ -80,7 +80,7 @@ describe('secrets in a real secrets server', function () {
   });
 
   it('are found nowhere but there and in the engine', async () => {
-    expect(await leaksIn(plane, passwords)).to.deep.equal([]);
+    expect(await findLeaks(plane, passwords)).to.deep.equal([]);
     await shop.remove('web');
   });
 });

@@ -4,7 +4,7 @@ import { expect } from 'chai';
 
 import { TcpProxy } from '../../dev/processes/index.js';
 import { toEnvironment } from '../../pkg/config/index.js';
-import { canary, findCanaries, leaksIn } from '../lab/canary.js';
+import { createCanary, findCanaries, findLeaks } from '../lab/canary.js';
 import { Child } from '../lab/child.js';
 import { ControlPlane } from '../lab/control-plane.js';
 import { Fleet, type EnrolledMachine } from '../lab/fleet.js';
@@ -16,7 +16,7 @@ import { until } from '../../dev/testing/index.js';
 const PATH = 'deployments/web-db';
 
 describe('secrets, on a real engine', function () {
-  const passwords = [canary('first'), canary('second'), canary('third')] as const;
+  const passwords = [createCanary('first'), createCanary('second'), createCanary('third')] as const;
   const heard: Buffer[] = [];
   const backend = new LoginServer();
   let plane: ControlPlane;
@@ -51,9 +51,9 @@ describe('secrets, on a real engine', function () {
 
   const write = async (path: string, values: Readonly<Record<string, string>>) =>
     unwrap(await shop.client.request('PUT', `/api/v1/secrets/${path}`, { body: { values } }));
-  const containersOf = async (name: string) =>
+  const listContainers = async (name: string) =>
     (await fleet.view.containers()).filter(({ labels }) => labels['mooring.io/deployment'] === name);
-  const reasonOf = async (name: string) => {
+  const readReason = async (name: string) => {
     const { status } = await shop.reaches(name, 'Degraded');
     return status?.conditions.find(({ type }) => type === 'SecretsResolved')?.reason;
   };
@@ -81,8 +81,8 @@ describe('secrets, on a real engine', function () {
   it('that are missing leave a deployment without a container, until they are there', async () => {
     const secrets = [{ name: 'API', vault_path: 'deployments/absent', anchor: 'process' }];
     await shop.apply({ name: 'missing', image, replicas: 1, secrets });
-    expect(await reasonOf('missing')).to.equal('secret_missing');
-    expect(await containersOf('missing')).to.deep.equal([]);
+    expect(await readReason('missing')).to.equal('secret_missing');
+    expect(await listContainers('missing')).to.deep.equal([]);
 
     await write('deployments/absent', { key: 'x' });
     await shop.reaches('missing', 'Running', 10_000);
@@ -103,8 +103,8 @@ describe('secrets, on a real engine', function () {
     await write('resources/smtp', { password: 'x' });
     const secrets = [{ name: 'SMTP', vault_path: 'resources/smtp', anchor: 'external' }];
     await shop.apply({ name: 'forbidden', image, replicas: 1, secrets });
-    expect(await reasonOf('forbidden')).to.equal('secret_forbidden');
-    expect(await containersOf('forbidden')).to.deep.equal([]);
+    expect(await readReason('forbidden')).to.equal('secret_forbidden');
+    expect(await listContainers('forbidden')).to.deep.equal([]);
 
     await strict.kill('SIGTERM');
     plane.controllers.start();
@@ -163,7 +163,7 @@ describe('secrets, on a real engine', function () {
     const events = await shop.client.all('/api/v1/events');
     expect(events.ok).to.equal(true);
     const answers = { name: 'answers of the API', bytes: Buffer.concat(heard) };
-    expect(await leaksIn(plane, passwords, [answers])).to.deep.equal([]);
+    expect(await findLeaks(plane, passwords, [answers])).to.deep.equal([]);
     await shop.remove('web');
   });
 });

@@ -1,5 +1,5 @@
 import { DockerEngine } from '../../pkg/agent/index.js';
-import { engineAlone, timeToRunning } from '../lab/apply-time.js';
+import { timeEngineAlone, timeToRunning } from '../lab/apply-time.js';
 import { ControlPlane } from '../lab/control-plane.js';
 import { Fleet } from '../lab/fleet.js';
 import { TenantClient } from '../lab/tenant-client.js';
@@ -31,7 +31,7 @@ describe('from apply to running', function () {
     await timeToRunning(shop, 'warm', { image, replicas: 1 });
     const [alone, whole]: [number[], number[]] = [[], []];
     for (let round = 1; round <= REPEATS; round++) {
-      alone.push(await engineAlone(engine, { tenant: shop.id, name: `alone-${round}`, image, count: 1 }));
+      alone.push(await timeEngineAlone(engine, { tenant: shop.id, name: `alone-${round}`, image, count: 1 }));
       whole.push(await timeToRunning(shop, `fast-${round}`, { image, replicas: 1 }));
     }
     await engine.close();

@@ -16,7 +16,7 @@ const typical = {
 };
 
 /** W17: what the rules cost for a typical deployment, with all that they look up in memory. */
-export async function admitting(rounds: number): Promise<BenchResult[]> {
+export async function measureAdmission(rounds: number): Promise<BenchResult[]> {
   admitMany();
   const { typical: cells } = await interleave(rounds, { typical: () => Promise.resolve(leastMillis()) });
   return [

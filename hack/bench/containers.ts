@@ -1,5 +1,5 @@
 import { ControlPlane } from '../../e2e/lab/control-plane.js';
-import { engineAlone, timeToRunning } from '../../e2e/lab/apply-time.js';
+import { timeEngineAlone, timeToRunning } from '../../e2e/lab/apply-time.js';
 import { Fleet } from '../../e2e/lab/fleet.js';
 import { TenantClient } from '../../e2e/lab/tenant-client.js';
 import { DockerEngine } from '../../pkg/agent/index.js';
@@ -20,11 +20,11 @@ export async function applyToRunning(rounds: number): Promise<BenchResult[]> {
     const next = () => `bench-${count++}`;
     const one = await interleave(rounds * 8, {
       ours: () => timeToRunning(shop, next(), { image, replicas: 1 }),
-      engine: () => engineAlone(engine, { tenant: shop.id, name: next(), image, count: 1 }),
+      engine: () => timeEngineAlone(engine, { tenant: shop.id, name: next(), image, count: 1 }),
     });
     const many = await interleave(rounds, {
       ours: () => timeToRunning(shop, next(), { image, replicas: 20 }),
-      engine: () => engineAlone(engine, { tenant: shop.id, name: next(), image, count: 20 }),
+      engine: () => timeEngineAlone(engine, { tenant: shop.id, name: next(), image, count: 20 }),
     });
     const shown = ({ ours, engine: alone }: { ours: number[]; engine: number[] }) =>
       `${median(ours).toFixed(0)} ms against ${median(alone).toFixed(0)} ms`;

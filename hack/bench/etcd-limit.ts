@@ -32,7 +32,7 @@ export interface Transaction {
 }
 
 /** Whether the Go program that asks etcd for its limit can be had here; it is built into the cache. */
-export async function goLimitAvailable(): Promise<boolean> {
+export async function isGoLimitAvailable(): Promise<boolean> {
   await mkdir(dirname(BINARY), { recursive: true });
   return run('go', ['build', '-o', BINARY, '.'], { cwd: SOURCE }).then(
     () => true,
@@ -41,7 +41,7 @@ export async function goLimitAvailable(): Promise<boolean> {
 }
 
 /** What etcd does with this transaction through its own client. */
-export async function etcdLimit({
+export async function runEtcdLimit({
   endpoint,
   clients,
   seconds,

@@ -1,17 +1,17 @@
 import type { EtcdProcess } from '../../dev/processes/index.js';
 import { type Change, create, EtcdStore, type Store } from '../../pkg/store/index.js';
-import { etcdLimit, goLimitAvailable, type LimitQuestion, type Transaction } from './etcd-limit.js';
+import { runEtcdLimit, isGoLimitAvailable, type LimitQuestion, type Transaction } from './etcd-limit.js';
 import { type LoadResult, quantile } from './rounds.js';
 
 /** Which client asked etcd for its limit: part of the result. */
-export async function limitClient(): Promise<string> {
-  return (await goLimitAvailable()) ? 'Go clientv3' : 'our own client, one transaction a call (Go is not installed)';
+export async function buildLimitClient(): Promise<string> {
+  return (await isGoLimitAvailable()) ? 'Go clientv3' : 'our own client, one transaction a call (Go is not installed)';
 }
 
 /** etcd's own limit for one transaction a call: through its Go client where Go is present, else through our own client. */
-export async function limitOf(etcd: EtcdProcess, question: Omit<LimitQuestion, 'endpoint'>): Promise<LoadResult> {
+export async function measureLimit(etcd: EtcdProcess, question: Omit<LimitQuestion, 'endpoint'>): Promise<LoadResult> {
   const asked = { ...question, endpoint: etcd.endpoint };
-  return (await goLimitAvailable()) ? etcdLimit(asked) : wireLimit(asked);
+  return (await isGoLimitAvailable()) ? runEtcdLimit(asked) : wireLimit(asked);
 }
 
 /** Each client is a store of its own with one change under way, so that no two travel together. */

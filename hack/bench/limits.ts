@@ -29,8 +29,8 @@ export async function holdLimits(rounds: number): Promise<BenchResult[]> {
   const lab = await ResolverLab.start(20);
   try {
     const cells = await interleave(rounds, {
-      admit: async () => (await worstOf(documents)).ms,
-      parse: async () => (await worstOf(texts)).ms,
+      admit: async () => (await measureWorst(documents)).ms,
+      parse: async () => (await measureWorst(texts)).ms,
       stamp: () => stampPaced(lab),
     });
     const row = (what: string, figures: readonly number[], limit: number): BenchResult => ({
@@ -45,7 +45,7 @@ export async function holdLimits(rounds: number): Promise<BenchResult[]> {
       larger: false,
       figures: figures.map(ms => `${ms.toFixed(1)} ms`).join(', '),
     });
-    const { name } = await worstOf(documents);
+    const { name } = await measureWorst(documents);
     return [
       row(`CPU time to refuse the worst hostile document (${name}), over 50 ms`, cells.admit, REFUSED_WITHIN_MS),
       row('CPU time to read the worst mebibyte of JSON, over 50 ms', cells.parse, REFUSED_WITHIN_MS),
@@ -56,7 +56,9 @@ export async function holdLimits(rounds: number): Promise<BenchResult[]> {
   }
 }
 
-async function worstOf(works: readonly (readonly [string, () => unknown])[]): Promise<{ name: string; ms: number }> {
+async function measureWorst(
+  works: readonly (readonly [string, () => unknown])[],
+): Promise<{ name: string; ms: number }> {
   let worst = { name: '', ms: 0 };
   for (const [name, run] of works) {
     const times: number[] = [];

@@ -5,24 +5,24 @@
  */
 import { loadavg } from 'node:os';
 
-import { admitting } from './admission.js';
+import { measureAdmission } from './admission.js';
 import { compareWith } from './against.js';
 import { applyToRunning } from './containers.js';
 import { holdLimits } from './limits.js';
-import { readsOverHttp } from './reads.js';
+import { measureReads } from './reads.js';
 import { type BenchResult, printResults } from './report.js';
-import { scheduling } from './scheduler.js';
-import { schedulingOnEtcd } from './scheduler-etcd.js';
-import { createOverHttp, storeLayer } from './writes.js';
+import { measureScheduling } from './scheduler.js';
+import { measureSchedulingOnEtcd } from './scheduler-etcd.js';
+import { createOverHttp, measureStoreLayer } from './writes.js';
 
 const workloads: Readonly<Record<string, (rounds: number) => Promise<BenchResult[]>>> = {
   w1: createOverHttp,
-  w2: storeLayer,
-  w3: scheduling,
-  w3e: schedulingOnEtcd,
+  w2: measureStoreLayer,
+  w3: measureScheduling,
+  w3e: measureSchedulingOnEtcd,
   w5: applyToRunning,
-  w8: readsOverHttp,
-  admission: admitting,
+  w8: measureReads,
+  admission: measureAdmission,
   limits: holdLimits,
 };
 

@@ -9,7 +9,7 @@ import type { EtcdProcess } from '../../dev/processes/index.js';
 import { onFreshEtcd } from './fresh.js';
 import type { BenchResult } from './report.js';
 import { type LoadResult, interleave, median, ratio } from './rounds.js';
-import { wrk } from './wrk.js';
+import { runWrk } from './wrk.js';
 
 const SECONDS = 3;
 
@@ -21,7 +21,7 @@ interface Read extends LoadResult {
 }
 
 /** W8 and W9: consistent reads against cached ones, and a list against the obvious way to answer it. */
-export async function readsOverHttp(rounds: number): Promise<BenchResult[]> {
+export async function measureReads(rounds: number): Promise<BenchResult[]> {
   return onFreshEtcd(async etcd => {
     const folder = await mkdtemp(join(tmpdir(), 'mooring-reads-'));
     const ask = (mode: Mode, path: string, connections: number) => () =>
@@ -74,7 +74,7 @@ async function read(
   const next = async <T>() => JSON.parse((await lines.next()).value as string) as T;
   const { url, token } = await next<{ url: string; token: string }>();
   const load = (seconds: number) =>
-    wrk({
+    runWrk({
       url: url + ask.path,
       connections: ask.connections,
       seconds,

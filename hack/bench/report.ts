@@ -16,7 +16,7 @@ export interface BenchResult {
 const shown = (value: number) => (value >= 100 ? value.toFixed(0) : value.toFixed(2));
 
 /** Whether the ratio keeps its floor. */
-export function keepsFloor({ ratio, floor, larger }: BenchResult): boolean {
+export function isFloorKept({ ratio, floor, larger }: BenchResult): boolean {
   return larger ? ratio.median >= floor : ratio.median <= floor;
 }
 
@@ -27,12 +27,12 @@ export function printResults(findings: readonly BenchResult[]): boolean {
     const { workload, what, ratio, floor, target, larger, figures } = finding;
     const sign = larger ? '≥' : '≤';
     console.log(
-      `${keepsFloor(finding) ? 'ok    ' : 'FAILED'} ${workload.padEnd(4)} ${shown(ratio.median).padStart(6)}  ` +
+      `${isFloorKept(finding) ? 'ok    ' : 'FAILED'} ${workload.padEnd(4)} ${shown(ratio.median).padStart(6)}  ` +
         `(${shown(ratio.low)}–${shown(ratio.high)}; floor ${sign} ${floor}, target ${sign} ${target})  ${what}`,
     );
     console.log(`                ${figures}`);
   }
-  const failed = findings.filter(finding => !keepsFloor(finding)).length;
+  const failed = findings.filter(finding => !isFloorKept(finding)).length;
   console.log(`${findings.length - failed} passed, ${failed} failed`);
   return failed === 0;
 }

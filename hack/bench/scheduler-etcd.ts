@@ -3,11 +3,11 @@ import { promisify } from 'node:util';
 
 import type { EtcdProcess } from '../../dev/processes/index.js';
 import { EtcdStore } from '../../pkg/store/index.js';
-import { limitClient, limitOf } from './etcd-own.js';
+import { buildLimitClient, measureLimit } from './etcd-own.js';
 import { onFreshEtcd } from './fresh.js';
 import type { BenchResult } from './report.js';
 import { interleave, median, ratio } from './rounds.js';
-import { nodePuts, PREFIX, started, write } from './scheduler-world.js';
+import { makeNodePuts, PREFIX, startScheduler, write } from './scheduler-state.js';
 
 const run = promisify(execFile);
 
@@ -23,8 +23,8 @@ const PLACEMENT_PUTS = [760, 520];
  * watch, finds a node among many for each, and binds it durably; the other process sees that in its own watch. Against
  * etcd's own limit for the transaction that binds.
  */
-export async function schedulingOnEtcd(rounds: number): Promise<BenchResult[]> {
-  const client = await limitClient();
+export async function measureSchedulingOnEtcd(rounds: number): Promise<BenchResult[]> {
+  const client = await buildLimitClient();
   await onFreshEtcd(etcd => placeOn(etcd, 5_000, 0)); // V8 goes on optimising the loop for several seconds
   const cells = await interleave<'middle' | 'limit' | 'misfits' | 'small' | 'large', number>(rounds, {
     middle: () => onFreshEtcd(etcd => placeOn(etcd, 5_000, 0)),
@@ -65,16 +65,17 @@ export async function schedulingOnEtcd(rounds: number): Promise<BenchResult[]> {
 }
 
 async function limit(etcd: EtcdProcess): Promise<number> {
-  return (await limitOf(etcd, { clients: 64, seconds: LIMIT_SECONDS, batch: 1, transaction: { puts: PLACEMENT_PUTS } }))
-    .perSecond;
+  return (
+    await measureLimit(etcd, { clients: 64, seconds: LIMIT_SECONDS, batch: 1, transaction: { puts: PLACEMENT_PUTS } })
+  ).perSecond;
 }
 
 /** Placements a second, as the process that wrote the deployments sees them made. */
 async function placeOn(etcd: EtcdProcess, nodes: number, misfits: number): Promise<number> {
   const store = new EtcdStore({ endpoints: [etcd.endpoint], prefix: PREFIX });
-  const machines = Array.from({ length: nodes }, (_, position) => nodePuts('tenant-0', position));
+  const machines = Array.from({ length: nodes }, (_, position) => makeNodePuts('tenant-0', position));
   await write(store, machines.flat());
-  const loop = started(store, () => undefined);
+  const loop = startScheduler(store, () => undefined);
   await loop.cache.ready;
   const script = ['--import', 'tsx', 'hack/bench/replica-writer.ts', etcd.endpoint, String(PLACED), String(misfits)];
   const { stdout } = await run(process.execPath, script);

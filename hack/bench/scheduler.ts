@@ -5,7 +5,7 @@ import { explainDeployment } from '../../pkg/fleet/index.js';
 import { value } from '../../pkg/store/index.js';
 import type { BenchResult } from './report.js';
 import { interleave, median, ratio } from './rounds.js';
-import { explainedWorld, type Placing, placeAll, policy } from './scheduler-world.js';
+import { createExplainedState, type Placing, placeAll, policy } from './scheduler-state.js';
 
 /** Placements a second of CPU time that are asked for. */
 const ASKED_PER_CPU_SECOND = 2_000;
@@ -13,7 +13,7 @@ const EXPLAINED_WITHIN_MS = 1_000;
 /** What one request to etcd may hold. */
 const STORED_AT_MOST = 1.5 * 2 ** 20;
 
-const world = (nodesEach: number, deploymentsEach: number, replicas: number) => () =>
+const placeFleet = (nodesEach: number, deploymentsEach: number, replicas: number) => () =>
   placeAll({ tenants: 1, nodesEach, deploymentsEach, replicas });
 
 const perCpuSecond = ({ placed, cpuSeconds }: Placing) => placed / cpuSeconds;
@@ -22,12 +22,12 @@ const perCpuSecond = ({ placed, cpuSeconds }: Placing) => placed / cpuSeconds;
  * W3: 10,000 replicas placed by the real loop on a store in memory, with residency, a label constraint, anti-affinity and
  * requests, over the CPU time of everything that the process does for it. And all that 10,000 nodes have to say.
  */
-export async function scheduling(rounds: number): Promise<BenchResult[]> {
+export async function measureScheduling(rounds: number): Promise<BenchResult[]> {
   const cells = await interleave<'small' | 'middle' | 'large' | 'single' | 'tenants', Placing>(rounds, {
-    small: world(1_000, 1_000, 10),
-    middle: world(5_000, 1_000, 10),
-    large: world(10_000, 1_000, 10),
-    single: world(5_000, 10_000, 1),
+    small: placeFleet(1_000, 1_000, 10),
+    middle: placeFleet(5_000, 1_000, 10),
+    large: placeFleet(10_000, 1_000, 10),
+    single: placeFleet(5_000, 10_000, 1),
     tenants: () => placeAll({ tenants: 1_000, nodesEach: 10, deploymentsEach: 2, replicas: 5 }),
   });
   const rates = (of: readonly Placing[]) => of.map(perCpuSecond);
@@ -62,7 +62,7 @@ function floored(workload: string, what: string, cells: readonly Placing[], foun
 
 /** Every node of 10,000 with every reason: as the scheduler stores it, and as the API answers it live. */
 async function explaining(rounds: number): Promise<BenchResult[]> {
-  const { cache, deployment, toldMs, stop } = await explainedWorld(10_000);
+  const { cache, deployment, toldMs, stop } = await createExplainedState(10_000);
   const [event] = cache
     .list(ranges.events)
     .filter(entry => value<StoredEvent>(entry).type === 'deployment.unschedulable');

@@ -4,11 +4,11 @@ import type { EtcdProcess } from '../../dev/processes/index.js';
 import { until } from '../../dev/testing/index.js';
 import { EtcdStore } from '../../pkg/store/index.js';
 import type { Transaction } from './etcd-limit.js';
-import { limitClient, limitOf } from './etcd-own.js';
+import { buildLimitClient, measureLimit } from './etcd-own.js';
 import { onFreshEtcd } from './fresh.js';
 import type { BenchResult } from './report.js';
 import { type LoadResult, interleave, median, quantile, ratio } from './rounds.js';
-import { wrk } from './wrk.js';
+import { runWrk } from './wrk.js';
 
 const SECONDS = 4;
 
@@ -25,11 +25,11 @@ const ONE_PUT: Transaction = { puts: [1_024] };
 
 /** W1: a validated, durable POST at 64 connections, against etcd's own limit for the same transaction. */
 export async function createOverHttp(rounds: number): Promise<BenchResult[]> {
-  const client = await limitClient();
+  const client = await buildLimitClient();
   const transaction = await onPlane(transactionOfCreate);
   const { ours, etcd } = await interleave<'ours' | 'etcd', LoadResult>(rounds, {
     ours: () => onPlane(postedDeployments),
-    etcd: () => onFreshEtcd(fresh => limitOf(fresh, { clients: 64, seconds: SECONDS, batch: 1, transaction })),
+    etcd: () => onFreshEtcd(fresh => measureLimit(fresh, { clients: 64, seconds: SECONDS, batch: 1, transaction })),
   });
   const failures = ours.reduce((sum, cell) => sum + cell.failures, 0);
   const rate = (cells: readonly LoadResult[]) => median(cells.map(cell => cell.perSecond)).toFixed(0);
@@ -79,7 +79,7 @@ async function postedDeployments(plane: ControlPlane): Promise<LoadResult> {
 }
 
 function post(plane: ControlPlane, prefix: string, seconds: number): Promise<LoadResult> {
-  return wrk({
+  return runWrk({
     url: `${plane.server}/api/v1/deployments`,
     connections: 64,
     seconds,
@@ -108,13 +108,14 @@ async function transactionOfCreate(plane: ControlPlane): Promise<Transaction> {
 }
 
 /** W2: the store layer alone, 256 changes under way, against the same batches from Go and against one a call. */
-export async function storeLayer(rounds: number): Promise<BenchResult[]> {
-  const client = await limitClient();
+export async function measureStoreLayer(rounds: number): Promise<BenchResult[]> {
+  const client = await buildLimitClient();
   const { ours, batched, single } = await interleave<'ours' | 'batched' | 'single', LoadResult>(rounds, {
     ours: () => onFreshEtcd(committed),
     batched: () =>
-      onFreshEtcd(etcd => limitOf(etcd, { clients: 2, seconds: SECONDS, batch: 100, transaction: ONE_PUT })),
-    single: () => onFreshEtcd(etcd => limitOf(etcd, { clients: 64, seconds: SECONDS, batch: 1, transaction: ONE_PUT })),
+      onFreshEtcd(etcd => measureLimit(etcd, { clients: 2, seconds: SECONDS, batch: 100, transaction: ONE_PUT })),
+    single: () =>
+      onFreshEtcd(etcd => measureLimit(etcd, { clients: 64, seconds: SECONDS, batch: 1, transaction: ONE_PUT })),
   });
   const rates = (cells: readonly LoadResult[]) => cells.map(cell => cell.perSecond);
   const shown = (cells: readonly LoadResult[]) => `${median(rates(cells)).toFixed(0)}/s`;

@@ -18,7 +18,7 @@ export interface Load {
 const MILLISECONDS: Readonly<Record<string, number>> = { us: 0.001, ms: 1, s: 1_000, m: 60_000 };
 
 /** Loads a server with Debian's wrk, which costs a fifth of what a load generator in Node costs. */
-export async function wrk(load: Load): Promise<LoadResult> {
+export async function runWrk(load: Load): Promise<LoadResult> {
   const { stdout } = await run('wrk', [
     '-t1',
     `-c${load.connections}`,

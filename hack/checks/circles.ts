@@ -1,4 +1,4 @@
-import { importsIn, resolveImport, type Source } from './source-files.js';
+import { listImports, resolveImport, type Source } from './source-files.js';
 
 /**
  * Import circles, type imports included: each group of files that reach each other is one finding, with one way round.
@@ -8,20 +8,20 @@ export function findCircles(sources: readonly Source[]): string[] {
   const known = new Set(sources.map(({ path }) => path));
   const arrows = new Map(
     sources.map(source => {
-      const targets = importsIn(source)
+      const targets = listImports(source)
         .filter(specifier => specifier.startsWith('.'))
         .map(specifier => resolveImport(source.path, specifier))
         .filter(target => known.has(target));
       return [source.path, [...new Set(targets)]];
     }),
   );
-  return groupsOf(arrows).map(group => `${group[0]}: import circle ${wayRound(group, arrows).join(' → ')}`);
+  return groupCircles(arrows).map(group => `${group[0]}: import circle ${wayRound(group, arrows).join(' → ')}`);
 }
 
 type Arrows = ReadonlyMap<string, readonly string[]>;
 
 /** Tarjan's strongly connected components, those of more than one file. */
-function groupsOf(arrows: Arrows): string[][] {
+function groupCircles(arrows: Arrows): string[][] {
   const index = new Map<string, number>();
   const stack: string[] = [];
   const groups: string[][] = [];

@@ -1,7 +1,7 @@
 import { dirname, join, normalize } from 'node:path';
 
 import { floors, homes, openToTests } from '../floors.js';
-import { importsIn, isTestCode, type Source } from './source-files.js';
+import { listImports, isTestCode, type Source } from './source-files.js';
 
 interface Room {
   readonly folder: string;
@@ -9,7 +9,7 @@ interface Room {
 }
 
 /** The room a file lives in: the longest folder of the table that its path begins with, or a folder of `<top>/*`. */
-function roomOf(path: string): Room | undefined {
+function findRoom(path: string): Room | undefined {
   const rooms = floors.flatMap((folders, floor) => folders.map(folder => ({ folder, floor })));
   const named = rooms.filter(({ folder }) => path === folder || path.startsWith(`${folder}/`));
   if (named.length > 0) return named.sort((a, b) => b.folder.length - a.folder.length)[0];
@@ -18,7 +18,7 @@ function roomOf(path: string): Room | undefined {
   return others && { folder: `${top}/${folder}`, floor: others.floor };
 }
 
-function packageOf(specifier: string): string {
+function toPackageName(specifier: string): string {
   const parts = specifier.split('/');
   return specifier.startsWith('@') ? parts.slice(0, 2).join('/') : (parts[0] as string);
 }
@@ -30,17 +30,17 @@ function isSplit(path: string): boolean {
 
 /** What one import of one file does wrong, if anything. */
 export function judgeImport(path: string, specifier: string): string | undefined {
-  const from = roomOf(path);
+  const from = findRoom(path);
   if (!from) return `${path}: its folder is on no floor of hack/floors.ts`;
 
   if (!specifier.startsWith('.')) {
-    const home = homes[packageOf(specifier)];
+    const home = homes[toPackageName(specifier)];
     const atHome = !home || home.some(folder => path.startsWith(`${folder}/`)) || path.endsWith('.test.ts');
-    return atHome ? undefined : `${path}: ${packageOf(specifier)} lives in ${home.join(', ')} only`;
+    return atHome ? undefined : `${path}: ${toPackageName(specifier)} lives in ${home.join(', ')} only`;
   }
 
   const target = normalize(join(dirname(path), specifier));
-  const to = roomOf(target);
+  const to = findRoom(target);
   if (!to) return `${path}: imports ${target}, which is on no floor`;
   if (to.folder === from.folder) return undefined;
   if (to.floor < from.floor) return undefined;
@@ -52,5 +52,5 @@ export function judgeImport(path: string, specifier: string): string | undefined
 
 /** Imports that point up or sideways, and packages away from home. */
 export function checkFloors(sources: readonly Source[]): string[] {
-  return sources.flatMap(source => importsIn(source).flatMap(specifier => judgeImport(source.path, specifier) ?? []));
+  return sources.flatMap(source => listImports(source).flatMap(specifier => judgeImport(source.path, specifier) ?? []));
 }

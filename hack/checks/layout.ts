@@ -1,4 +1,4 @@
-import { importsIn, isTestCode, resolveImport, type Source } from './source-files.js';
+import { listImports, isTestCode, resolveImport, type Source } from './source-files.js';
 
 const LIMIT = 300;
 const TEST_LIMIT = 500;
@@ -27,7 +27,7 @@ export function checkLayout(sources: readonly Source[]): string[] {
 export function findUnmarkedTestCode(sources: readonly Source[]): string[] {
   const importers = new Map<string, string[]>();
   for (const source of sources) {
-    for (const specifier of importsIn(source).filter(each => each.startsWith('.'))) {
+    for (const specifier of listImports(source).filter(each => each.startsWith('.'))) {
       const target = resolveImport(source.path, specifier);
       importers.set(target, [...(importers.get(target) ?? []), source.path]);
     }

@@ -11,7 +11,7 @@ export interface Source {
 const IMPORT = /(?:^|\n)\s*(?:import|export)\s(?:[^;'"]*?\sfrom\s)?['"]([^'"]+)['"]|import\(\s*['"]([^'"]+)['"]\s*\)/g;
 
 /** Every TypeScript file that git tracks or would track, relative to the project's root. */
-export function sourceFiles(): string[] {
+export function listSourceFiles(): string[] {
   const list = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '--', '*.ts'], {
     encoding: 'utf8',
   });
@@ -20,11 +20,11 @@ export function sourceFiles(): string[] {
 
 /** Every TypeScript file with its text. */
 export function readSources(): Source[] {
-  return sourceFiles().map(path => ({ path, text: readFileSync(path, 'utf8') }));
+  return listSourceFiles().map(path => ({ path, text: readFileSync(path, 'utf8') }));
 }
 
 /** What a file imports or re-exports, type imports included, as it is written there. */
-export function importsIn({ text }: Source): string[] {
+export function listImports({ text }: Source): string[] {
   return [...text.matchAll(IMPORT)].map(([, from, dynamic]) => (from ?? dynamic) as string);
 }
 

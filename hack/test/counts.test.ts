@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 import { expect } from 'chai';
 
-import { counted, sum } from './counts.js';
+import { readCounts, sum } from './counts.js';
 
 describe('counts of tests', () => {
   const folder = mkdtempSync(join(tmpdir(), 'mooring-counts-'));
@@ -13,18 +13,18 @@ describe('counts of tests', () => {
 
   it('are those of the runner', () => {
     writeFileSync(file, JSON.stringify({ passed: 3, failed: 0, skipped: ['one'] }));
-    expect(counted(file, 0)).to.deep.equal({ passed: 3, failed: 0, skipped: ['one'] });
+    expect(readCounts(file, 0)).to.deep.equal({ passed: 3, failed: 0, skipped: ['one'] });
   });
 
   for (const status of [1, null]) {
     it(`have a failure when the runner ended with ${status}, whatever it counted`, () => {
       writeFileSync(file, JSON.stringify({ passed: 3, failed: 0, skipped: [] }));
-      expect(counted(file, status)).to.deep.equal({ passed: 3, failed: 1, skipped: [] });
+      expect(readCounts(file, status)).to.deep.equal({ passed: 3, failed: 1, skipped: [] });
     });
   }
 
   it('are one failure when the runner died before it could count', () => {
-    expect(counted(join(folder, 'none'), 0)).to.deep.equal({ passed: 0, failed: 1, skipped: [] });
+    expect(readCounts(join(folder, 'none'), 0)).to.deep.equal({ passed: 0, failed: 1, skipped: [] });
   });
 
   it('are summed, with the reasons in order', () => {

@@ -8,7 +8,7 @@ export interface Counts {
 }
 
 /** The counts that a runner has left in a file. One that died before it could count is a failure, whatever it printed. */
-export function counted(file: string, status: number | null): Counts {
+export function readCounts(file: string, status: number | null): Counts {
   try {
     const counts = JSON.parse(readFileSync(file, 'utf8')) as Counts;
     return status === 0 ? counts : { ...counts, failed: Math.max(1, counts.failed) };

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { inLanes } from './lanes.js';
+import { runInLanes } from './lanes.js';
 
 describe('work in lanes', () => {
   it('is never more at a time than there are lanes, and answers in its own order', async () => {
@@ -13,7 +13,7 @@ describe('work in lanes', () => {
       now--;
       return number;
     });
-    expect(await inLanes(2, work)).to.deep.equal([0, 1, 2, 3, 4]);
+    expect(await runInLanes(2, work)).to.deep.equal([0, 1, 2, 3, 4]);
     expect(begun).to.deep.equal([0, 1, 2, 3, 4]);
     expect(most).to.equal(2);
   });

@@ -1,5 +1,5 @@
 /** Does all work, at most `count` at a time, each begun in its turn. Answers in the order of the work. */
-export async function inLanes<T>(count: number, work: readonly (() => Promise<T>)[]): Promise<readonly T[]> {
+export async function runInLanes<T>(count: number, work: readonly (() => Promise<T>)[]): Promise<readonly T[]> {
   const done: T[] = [];
   const left = [...work.entries()];
   const lane = async () => {

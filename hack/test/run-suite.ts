@@ -4,9 +4,9 @@ import { createRequire } from 'node:module';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { dropsForwarded } from '../../dev/processes/index.js';
-import { type Counts, counted, sum } from './counts.js';
-import { inLanes } from './lanes.js';
+import { isForwardDropped } from '../../dev/processes/index.js';
+import { type Counts, readCounts, sum } from './counts.js';
+import { runInLanes } from './lanes.js';
 import type { Programs } from './programs.js';
 import { type Part, planParts, type Suite } from './suites.js';
 
@@ -33,12 +33,12 @@ export async function runSuite(suite: Suite, programs: Programs, { live }: { liv
 async function runParts(run: Run): Promise<Counts> {
   const parts = planParts(run.suite);
   const work = (part: Part) => () => runPart(part, { ...run, live: run.live && parts.length === 1 });
-  return sum(await inLanes(await lanesFor(run.suite), parts.map(work)));
+  return sum(await runInLanes(await lanesFor(run.suite), parts.map(work)));
 }
 
 /** Engines that write firewall rules undo some of each other's: then there is one at a time. */
 async function lanesFor({ needs }: Suite): Promise<number> {
-  return needs === 'dockerd' && (await dropsForwarded()) ? 1 : availableParallelism();
+  return needs === 'dockerd' && (await isForwardDropped()) ? 1 : availableParallelism();
 }
 
 async function runPart(part: Part, { suite, programs, live }: Run): Promise<Counts> {
@@ -54,7 +54,7 @@ async function runPart(part: Part, { suite, programs, live }: Run): Promise<Coun
       environment: { MOORING_TEST_COUNTS: file },
     });
     process.stdout.write(printed);
-    return counted(file, status);
+    return readCounts(file, status);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

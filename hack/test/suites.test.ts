@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 
-import { sourceFiles } from '../checks/source-files.js';
+import { listSourceFiles } from '../checks/source-files.js';
 import { planParts, type Suite, suites } from './suites.js';
 
 describe('the suites', () => {
   it('have every file of tests, each once', () => {
-    const files = sourceFiles().filter(path => path.endsWith('.test.ts'));
+    const files = listSourceFiles().filter(path => path.endsWith('.test.ts'));
     expect(suites.flatMap(suite => planParts(suite).flat()).sort()).to.deep.equal(files);
   });
 

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 
-import { sourceFiles } from '../checks/source-files.js';
+import { listSourceFiles } from '../checks/source-files.js';
 
 /** Tests that are counted under one name. */
 export interface Suite {
@@ -72,7 +72,7 @@ export const suites: readonly Suite[] = [
 export type Part = readonly string[];
 
 /** All files of a suite, each in one part. Parts may run at the same time. */
-export function planParts(suite: Suite, files = sourceFiles()): readonly Part[] {
+export function planParts(suite: Suite, files = listSourceFiles()): readonly Part[] {
   const { first = [], processes = 1 } = suite;
   const own = files.filter(path => path.endsWith('.test.ts') && suite.has(path));
   const unknown = first.filter(path => !own.includes(path));

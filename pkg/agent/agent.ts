@@ -174,7 +174,7 @@ export class Agent {
   async #relistContainers(run: Pick<Run, 'assignments' | 'view' | 'queue'>): Promise<ReconcileResult> {
     const { assignments, view, queue } = run;
     try {
-      await removeContainersOf(this.#membership.formerNodeIds, this.#env, this.#options);
+      await removeContainers(this.#membership.formerNodeIds, this.#env, this.#options);
       await view.relist();
     } catch (thrown) {
       this.#env.log.warn('could not list containers, retrying', { error: asError(thrown) });
@@ -224,7 +224,7 @@ class Redial {
  * Removes every container of the node identities that this machine had before. Their tenant has released the machine, so
  * no other agent would remove them.
  */
-export async function removeContainersOf(
+export async function removeContainers(
   nodeIds: readonly string[],
   { engine, log }: Pick<AgentEnv, 'engine' | 'log'>,
   { stopGraceSeconds = STOP_GRACE_SECONDS }: Pick<AgentOptions, 'stopGraceSeconds'>,

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 
 import { seededRandom } from '../clock/index.js';
-import { directoryDisk } from './disk.js';
+import { createDirectoryDisk } from './disk.js';
 import { loadNodeKey } from './membership.js';
 
 describe("the agent's disk", () => {
@@ -18,7 +18,7 @@ describe("the agent's disk", () => {
   afterEach(() => rm(folder, { recursive: true, force: true }));
 
   it('writes files that only their owner can read', async () => {
-    const disk = directoryDisk(join(folder, 'state'));
+    const disk = createDirectoryDisk(join(folder, 'state'));
     await disk.write('node.json', 'one');
     await disk.write('node.json', 'two');
 
@@ -29,10 +29,10 @@ describe("the agent's disk", () => {
   });
 
   it('returns undefined for a missing file, and throws other errors', async () => {
-    expect(await directoryDisk(folder).read('node.json')).to.equal(undefined);
+    expect(await createDirectoryDisk(folder).read('node.json')).to.equal(undefined);
 
     await writeFile(join(folder, 'file'), '');
-    const thrown = await directoryDisk(join(folder, 'file'))
+    const thrown = await createDirectoryDisk(join(folder, 'file'))
       .read('node.json')
       .then(
         () => undefined,
@@ -42,7 +42,7 @@ describe("the agent's disk", () => {
   });
 
   it('stores the key of the node', async () => {
-    const disk = directoryDisk(folder);
+    const disk = createDirectoryDisk(folder);
     const first = await loadNodeKey(disk, seededRandom(1));
     const second = await loadNodeKey(disk, seededRandom(2));
 

@@ -10,7 +10,7 @@ export interface Disk {
 }
 
 /** Files in one folder, which is created when missing. */
-export function directoryDisk(folder: string): Disk {
+export function createDirectoryDisk(folder: string): Disk {
   return {
     async read(name) {
       try {
@@ -43,7 +43,7 @@ async function withFile(path: string, flags: string, work: (file: FileHandle) =>
 }
 
 /** Files in memory: for simulations, where the object outlives the agent. */
-export function memoryDisk(): Disk {
+export function createMemoryDisk(): Disk {
   const files = new Map<string, string>();
   return {
     read: name => Promise.resolve(files.get(name)),

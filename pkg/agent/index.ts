@@ -15,5 +15,5 @@
  * @module
  */
 export { Agent } from './agent.js';
-export { type Disk, memoryDisk } from './disk.js';
+export { type Disk, createMemoryDisk } from './disk.js';
 export * from './engine/index.js';

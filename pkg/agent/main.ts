@@ -16,10 +16,10 @@ import { systemClock, systemRandom } from '../clock/index.js';
 import { HttpLink } from '../link/index.js';
 import type { LogFormat, LogLevel } from '../log/index.js';
 import { runProcess } from '../process/index.js';
-import { version } from '../version/index.js';
+import { readProductVersion } from '../version/index.js';
 import { Agent } from './agent.js';
 import type { AgentOptions } from './agent-env.js';
-import { directoryDisk } from './disk.js';
+import { createDirectoryDisk } from './disk.js';
 import { DockerEngine, type Engine, SimulatedEngine } from './engine/index.js';
 
 const STOP_WITHIN_MS = 3_000;
@@ -94,10 +94,15 @@ await runProcess('agent', readFlags, async (flags, { clock, random, log: process
   const ca = flags.caFile ? { ca: readFileSync(flags.caFile, 'utf8') } : {};
   const engine = openEngine(flags);
   const link = new HttpLink({ server: flags.server, ...ca });
-  const env = { clock, random, log, engine, link, disk: directoryDisk(stateDir) };
+  const env = { clock, random, log, engine, link, disk: createDirectoryDisk(stateDir) };
   const { bavail, bsize } = await statfs('/');
   const described = { name, labels, namePrefix, controlPlane, stopGraceSeconds };
-  const options = { ...described, version: version(), diskBytes: bavail * bsize, ...joinToken(flags, process.env) };
+  const options = {
+    ...described,
+    version: readProductVersion(),
+    diskBytes: bavail * bsize,
+    ...joinToken(flags, process.env),
+  };
   // Every step can be resumed by the next agent, so the stop does not wait for a slow one.
   signal.addEventListener('abort', () => clock.after(STOP_WITHIN_MS, () => void engine.close()), { once: true });
   log.info('agent started', { address: flags.server });

@@ -15,7 +15,7 @@ import {
   formatRenewalText,
 } from '../link/index.js';
 import { silentLogger } from '../log/index.js';
-import { memoryDisk } from './disk.js';
+import { createMemoryDisk } from './disk.js';
 import { SimulatedEngine } from './engine/index.js';
 import { Membership } from './membership.js';
 
@@ -24,7 +24,7 @@ const HOUR = 3_600_000;
 /** A control plane that knows nothing but tokens. */
 class Registrar {
   readonly clock = new ManualClock();
-  readonly disk = memoryDisk();
+  readonly disk = createMemoryDisk();
   readonly enrolments: EnrolRequest[] = [];
   readonly renewals: RenewRequest[] = [];
   presented: string | undefined;

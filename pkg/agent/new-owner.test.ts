@@ -6,7 +6,7 @@ import { LinkRefusedFault, LocalLink, type NodeIdentity } from '../link/index.js
 import { DispatcherLab, LAB_NODE, nodeRecord, replica, LAB_TENANT } from '../link/dispatcher-lab.testing.js';
 import { silentLogger } from '../log/index.js';
 import { Agent } from './agent.js';
-import { memoryDisk } from './disk.js';
+import { createMemoryDisk } from './disk.js';
 import { SimulatedEngine } from './engine/index.js';
 
 const OTHER = '0b5c3a52-8d0e-4a53-9d0c-4f3c6b6f2a10';
@@ -16,7 +16,7 @@ const neighbour = replica({ uid: 'rep_9', nodeId: 'node_9', deployment: 'other',
 /** A control plane where a machine changes hands, and that machine. */
 class HandOver extends DispatcherLab {
   readonly engine = new SimulatedEngine({ clock: this.clock, random: seededRandom(7) });
-  readonly disk = memoryDisk();
+  readonly disk = createMemoryDisk();
   owner: NodeIdentity = LAB_NODE;
   enrolments = 0;
   #end = new AbortController();

@@ -2,13 +2,13 @@ import { seededRandom } from '../clock/index.js';
 import { DispatcherLab } from '../link/dispatcher-lab.testing.js';
 import { silentLogger } from '../log/index.js';
 import { Agent } from './agent.js';
-import { memoryDisk } from './disk.js';
+import { createMemoryDisk } from './disk.js';
 import { type EngineOperation, SimulatedEngine, type SimulatedEngineOptions } from './engine/index.js';
 
 /** One node: an engine and a disk that outlive its agents, a link that can be cut. */
 export class NodeLab extends DispatcherLab {
   readonly engine: SimulatedEngine;
-  readonly disk = memoryDisk();
+  readonly disk = createMemoryDisk();
   readonly wire = this.link();
   failure: SimulatedEngineOptions['failure'] | undefined;
   latencyMs: (operation: EngineOperation) => number = () => 0;

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 
 import { ManualClock } from '../clock/manual-clock.testing.js';
-import { memoryDisk } from './disk.js';
+import { createMemoryDisk } from './disk.js';
 import { StartHistory } from './start-history.js';
 
 describe('StartHistory', () => {
@@ -23,14 +23,14 @@ describe('StartHistory', () => {
   };
 
   it('has no back-off at first, then doubles it up to a minute', async () => {
-    const history = await StartHistory.load(clock, memoryDisk());
+    const history = await StartHistory.load(clock, createMemoryDisk());
 
     expect(await rests(history, 10, 9)).to.deep.equal([0, 1, 2, 4, 8, 16, 32, 60, 60].map(seconds => seconds * 1000));
     expect(history.isCrashLooping(slot)).to.equal(true);
   });
 
   it('has no back-off for a container that ran for a minute', async () => {
-    const history = await StartHistory.load(clock, memoryDisk());
+    const history = await StartHistory.load(clock, createMemoryDisk());
 
     expect(await rests(history, 61_000, 4)).to.deep.equal([0, 0, 0, 0]);
     expect(history.isCrashLooping(slot)).to.equal(false);
@@ -38,7 +38,7 @@ describe('StartHistory', () => {
   });
 
   it('survives a restart of the agent, and is deleted with the replica', async () => {
-    const disk = memoryDisk();
+    const disk = createMemoryDisk();
     const history = await StartHistory.load(clock, disk);
     await rests(history, 10, 3);
     const later = await StartHistory.load(clock, disk);
@@ -49,13 +49,13 @@ describe('StartHistory', () => {
   });
 
   it('reads the counts that earlier versions wrote', async () => {
-    const disk = memoryDisk();
+    const disk = createMemoryDisk();
     await disk.write('restarts.json', JSON.stringify({ a: { restarts: 3, quick: 1 } }));
     expect((await StartHistory.load(clock, disk)).restarts('a')).to.equal(3);
   });
 
   it('keeps the back-off of a container that runs for a minute without being healthy', async () => {
-    const history = await StartHistory.load(clock, memoryDisk());
+    const history = await StartHistory.load(clock, createMemoryDisk());
     await history.countFailure(slot);
     for (const health of ['starting', 'unhealthy'] as const) {
       history.observe('a', slot, { state: 'running', health });
@@ -69,7 +69,7 @@ describe('StartHistory', () => {
   });
 
   it('keeps a bounded number of slots, and each for a bounded time', async () => {
-    const history = await StartHistory.load(clock, memoryDisk());
+    const history = await StartHistory.load(clock, createMemoryDisk());
     for (let at = 0; at < 2_100; at++) await history.countFailure({ ...slot, slot: at });
     expect([0, 99, 100, 2_099].map(at => history.failures({ ...slot, slot: at }))).to.deep.equal([0, 0, 1, 1]);
     await clock.pass(601_000);

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 
 import { expect } from 'chai';
 
-import { testTerminal } from './fake-api.testing.js';
+import { createTestTerminal } from './fake-api.testing.js';
 import { run } from './run.js';
 
 /** What a shell asks of the command while it completes. */
@@ -16,7 +16,7 @@ const STUB = `moor() {
 `;
 
 async function scriptFor(shell: string): Promise<string> {
-  const terminal = testTerminal({});
+  const terminal = createTestTerminal({});
   expect(await run(['completion', shell], terminal)).to.equal(0);
   return terminal.printed.out;
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 
 import { findConnection } from './connection.js';
-import { testTerminal } from './fake-api.testing.js';
+import { createTestTerminal } from './fake-api.testing.js';
 import { UsageFault } from './exit-code.js';
 
 describe('findConnection', () => {
@@ -32,7 +32,7 @@ describe('findConnection', () => {
     );
   const config = () => write('.config/mooring/config.yaml', 'server: https://moor.example.com\ntoken: mtk_c\n');
   const find = (flags: Parameters<typeof findConnection>[0], environment = {}, scope?: 'platform') =>
-    findConnection(flags, testTerminal({ ...home, ...environment }), scope);
+    findConnection(flags, createTestTerminal({ ...home, ...environment }), scope);
 
   it('prefers flags, then environment, then the configuration file, then the development server', async () => {
     development();

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 import { Client } from '../client/index.js';
 import { UsageFault } from './exit-code.js';
-import { developmentFile, type Terminal } from './terminal.js';
+import { findDevelopmentFile, type Terminal } from './terminal.js';
 
 /** Flags that every command takes. */
 export interface ConnectionFlags {
@@ -106,7 +106,7 @@ async function readConfig(environment: Terminal['environment']): Promise<Connect
 }
 
 function readDevelopment(environment: Terminal['environment']): ConnectionFile | undefined {
-  const text = readIfPresent(developmentFile(environment));
+  const text = readIfPresent(findDevelopmentFile(environment));
   return text === undefined ? undefined : { ...(JSON.parse(text) as ConnectionFile), origin: 'development' };
 }
 

@@ -70,7 +70,7 @@ export class FakeApi {
 }
 
 /** A rejection as the server sends it. */
-export function refused(status: number, ...codes: readonly string[]): Reply {
+export function replyRefused(status: number, ...codes: readonly string[]): Reply {
   const rejections = codes.map(code => ({
     code,
     field: code === 'image_required' ? 'image' : 'replicas',
@@ -83,7 +83,7 @@ export function refused(status: number, ...codes: readonly string[]): Reply {
 }
 
 function notFound(path: string): Reply {
-  return refused(404, path.includes('/deployments/') ? 'deployment_not_found' : 'endpoint_not_found');
+  return replyRefused(404, path.includes('/deployments/') ? 'deployment_not_found' : 'endpoint_not_found');
 }
 
 /** A terminal for tests that records its output and answers no question. */
@@ -91,7 +91,7 @@ export interface TestTerminal extends Terminal {
   readonly printed: { out: string; err: string };
 }
 
-export function testTerminal(environment: Terminal['environment'], more: Partial<Terminal> = {}): TestTerminal {
+export function createTestTerminal(environment: Terminal['environment'], more: Partial<Terminal> = {}): TestTerminal {
   const printed = { out: '', err: '' };
   return {
     printed,

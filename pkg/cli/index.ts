@@ -22,6 +22,6 @@ export type { Paint } from './print/text.js';
 export { paint } from './print/text.js';
 export { run } from './run.js';
 export type { Terminal } from './terminal.js';
-export { homeFolder, processTerminal } from './terminal.js';
+export { findHomeFolder, createProcessTerminal } from './terminal.js';
 export type { DeploymentView, NodeView } from './views.js';
 export { assessReadiness } from './views.js';

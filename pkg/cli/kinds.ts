@@ -4,7 +4,7 @@ import { BrokenInvariantFault } from '../fault/index.js';
 import type { TokenScope } from './connection.js';
 import { UsageFault } from './exit-code.js';
 import type { Cell } from './print/table.js';
-import { formatAge, inkFor, type Paint } from './print/text.js';
+import { formatAge, choosePaint, type Paint } from './print/text.js';
 
 /** What a cell may depend on beside its object. */
 export interface CellContext {
@@ -65,7 +65,7 @@ function toKindColumn({ title, isWide, value, format, isWarning }: Column<unknow
     cell: (object, { now, ink }) => {
       const text = value(object);
       if (format === 'age') return { text: formatAge(text === '' ? undefined : text, now) };
-      if (format === 'state') return { text, paint: inkFor(ink, text) };
+      if (format === 'state') return { text, paint: choosePaint(ink, text) };
       return { text, ...(isWarning?.(object) && { paint: ink.red }) };
     },
   };
@@ -78,7 +78,7 @@ export const tenants = findKind('tenants');
 export const tokens = findKind('tokens');
 
 /** `a=1, b=2` */
-export function pairs(map: Readonly<Record<string, string>>): string {
+export function formatPairs(map: Readonly<Record<string, string>>): string {
   return Object.entries(map)
     .map(([key, value]) => `${key}=${value}`)
     .join(', ');

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 
 import { until } from '../../dev/testing/index.js';
-import { FakeApi, refused, type TestTerminal, testTerminal } from './fake-api.testing.js';
+import { FakeApi, replyRefused, type TestTerminal, createTestTerminal } from './fake-api.testing.js';
 import type { run as Run } from './run.js';
 
 const LOGS = 'GET /api/v1/deployments/web/logs';
@@ -36,10 +36,13 @@ describe('moor logs', () => {
     rmSync(folder, { recursive: true });
   });
 
-  const terminalOf = (more: Partial<TestTerminal> = {}) =>
-    testTerminal({ MOORING_SERVER: api.address, MOORING_TOKEN: 'mtk_t', HOME: folder, MOORING_HOME: folder }, more);
+  const createLogTerminal = (more: Partial<TestTerminal> = {}) =>
+    createTestTerminal(
+      { MOORING_SERVER: api.address, MOORING_TOKEN: 'mtk_t', HOME: folder, MOORING_HOME: folder },
+      more,
+    );
   const moor = async (...words: readonly string[]) => {
-    const terminal = terminalOf();
+    const terminal = createLogTerminal();
     return { code: await run(words, terminal), ...terminal.printed };
   };
 
@@ -62,7 +65,7 @@ describe('moor logs', () => {
 
   it('prints the other replicas when one is unavailable', async () => {
     api.replies.set(ONE, deployment(0, 1));
-    api.replies.set(`${LOGS}?replica=0`, refused(503, 'logs_unavailable'));
+    api.replies.set(`${LOGS}?replica=0`, replyRefused(503, 'logs_unavailable'));
     api.replies.set(`${LOGS}?replica=1`, { lines: ['hi\n'] });
 
     const { code, out, err } = await moor('logs', 'web');
@@ -80,15 +83,15 @@ describe('moor logs', () => {
 
   it('keeps following across lost connections and an unready server, and prints no line twice', async () => {
     let asked = 0;
-    api.replies.set(ONE, () => (asked < 5 ? deployment(0) : refused(404, 'deployment_not_found')));
+    api.replies.set(ONE, () => (asked < 5 ? deployment(0) : replyRefused(404, 'deployment_not_found')));
     api.replies.set(`${LOGS}?follow=true&replica=0`, () => {
       asked++;
       return { lines: ['a\nb\n', 'half a li'], cut: true };
     });
     api.replies.set(`${LOGS}?follow=true&tail=1000&replica=0`, () => {
       asked++;
-      if (asked === 2) return refused(503, 'store_unavailable');
-      if (asked === 3) return refused(404, 'resource_not_found'); // on its way to another node
+      if (asked === 2) return replyRefused(503, 'store_unavailable');
+      if (asked === 3) return replyRefused(404, 'resource_not_found'); // on its way to another node
       return asked === 4 ? { lines: ['a\n'], cut: true } : { lines: ['a\nb\nhalf a line\nc\n'] };
     });
 
@@ -100,10 +103,10 @@ describe('moor logs', () => {
     const once =
       <T>(first: T) =>
       () =>
-        asked++ < 2 ? first : refused(401, 'token_invalid');
+        asked++ < 2 ? first : replyRefused(401, 'token_invalid');
     api.replies.set(ONE, once(deployment(0)));
     api.replies.set(`${LOGS}?follow=true&replica=0`, once({ lines: ['a\n'] }));
-    api.replies.set(`${LOGS}?follow=true&tail=1000&replica=0`, refused(401, 'token_invalid'));
+    api.replies.set(`${LOGS}?follow=true&tail=1000&replica=0`, replyRefused(401, 'token_invalid'));
 
     const { code, err } = await moor('logs', 'web', '--follow');
 
@@ -137,7 +140,7 @@ describe('moor logs', () => {
 
     it('follows the log by default', async () => {
       const stop = new AbortController();
-      const terminal = terminalOf({ interrupted: stop.signal });
+      const terminal = createLogTerminal({ interrupted: stop.signal });
       const following = run(['logs', '--controllers', 'scheduler'], terminal);
       const printed = (text: string) => until(`${text} to be printed`, () => terminal.printed.out.includes(text));
 

@@ -1,10 +1,10 @@
 import { run } from './run.js';
-import { processTerminal } from './terminal.js';
+import { createProcessTerminal } from './terminal.js';
 
 // Timers of the clock do not keep a process alive; a command that waits must.
 const alive = setInterval(() => undefined, 2 ** 30);
 try {
-  process.exitCode = await run(process.argv.slice(2), processTerminal());
+  process.exitCode = await run(process.argv.slice(2), createProcessTerminal());
 } finally {
   clearInterval(alive);
 }

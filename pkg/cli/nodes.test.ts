@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 import { expect } from 'chai';
 
-import { FakeApi, refused, testTerminal } from './fake-api.testing.js';
+import { FakeApi, replyRefused, createTestTerminal } from './fake-api.testing.js';
 import type { run as Run } from './run.js';
 
 const WATCH = 'GET /api/v1/nodes?watch=true';
@@ -40,7 +40,7 @@ describe('moor nodes', () => {
 
   const moor = async (...words: readonly string[]) => {
     const environment = { MOORING_SERVER: api.address, MOORING_TOKEN: 'mtk_t', HOME: folder, MOORING_HOME: folder };
-    const terminal = testTerminal(environment);
+    const terminal = createTestTerminal(environment);
     return { code: await run(['nodes', ...words], terminal), ...terminal.printed };
   };
   const asked = () => api.got.map(({ method, path }) => `${method} ${path}`);
@@ -79,7 +79,7 @@ describe('moor nodes', () => {
   }
 
   it('prints the rejection of the server', async () => {
-    api.replies.set('POST /api/v1/nodes/n1/fence', refused(409, 'node_is_control_plane'));
+    api.replies.set('POST /api/v1/nodes/n1/fence', replyRefused(409, 'node_is_control_plane'));
     const { code, err } = await moor('fence', 'n1');
 
     expect(code).to.equal(1);

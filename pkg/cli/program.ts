@@ -1,6 +1,6 @@
 import { Command as Commander, CommanderError, InvalidArgumentError, Option } from 'commander';
 
-import { version } from '../version/index.js';
+import { readProductVersion } from '../version/index.js';
 import type { ConnectionFlags } from './connection.js';
 import { type ExitCode, exitCode, exitCodeHelp } from './exit-code.js';
 import { type OutputFormat, outputFormats } from './print/text.js';
@@ -22,7 +22,7 @@ type Options = Readonly<Record<string, never>>;
 export function createProgram(terminal: Terminal, finished: (code: ExitCode) => void): Commander {
   const program = new Commander('moor')
     .description('Declare deployments and watch them run.')
-    .version(version(), '-V, --version')
+    .version(readProductVersion(), '-V, --version')
     .option('--server <url>', 'address of the API server (MOORING_SERVER)')
     .option('--token-file <path>', 'file that holds the token (MOORING_TOKEN, MOORING_TOKEN_FILE)')
     .option('--ca-file <path>', 'certificate authority of the server (MOORING_CA_FILE)')

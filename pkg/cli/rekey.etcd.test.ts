@@ -12,7 +12,7 @@ import { sleep, systemClock, systemRandom } from '../clock/index.js';
 import { EtcdProcess } from '../../dev/processes/index.js';
 import { toCredentialPath, toSecretDocument, EmbeddedSecretStore, loadSecretKeyring } from '../secrets/index.js';
 import { EtcdStore, replace, value } from '../store/index.js';
-import { testTerminal } from './fake-api.testing.js';
+import { createTestTerminal } from './fake-api.testing.js';
 import type { run as Run } from './run.js';
 
 const TENANT = 'a2d1b2a0-0000-4000-8000-000000000001';
@@ -44,7 +44,7 @@ describe('moor admin rekey, on a real etcd', () => {
   });
 
   const keep = (...keys: readonly string[]) => writeFileSync(file, `${keys.join('\n')}\n`, { mode: 0o600 });
-  const pathOf = (number: number) => toCredentialPath(TENANT, `deployments/web-${number}`);
+  const toPath = (number: number) => toCredentialPath(TENANT, `deployments/web-${number}`);
   const secrets = () =>
     new EmbeddedSecretStore({
       store,
@@ -53,10 +53,10 @@ describe('moor admin rekey, on a real etcd', () => {
       granted: ['deployments'],
     });
   const write = (number: number, after: number) =>
-    secrets().write(pathOf(number), { document: toSecretDocument({ password: CANARY }), after, as: 'current' });
+    secrets().write(toPath(number), { document: toSecretDocument({ password: CANARY }), after, as: 'current' });
   const words = () => ['admin', 'rekey', '--etcd-endpoints', etcd.endpoint, '--secrets-key-file', file];
   const rekey = async (...more: readonly string[]) => {
-    const terminal = testTerminal({}, { random: systemRandom });
+    const terminal = createTestTerminal({}, { random: systemRandom });
     const code = await run([...words(), ...more], terminal);
     return { code, ...terminal.printed };
   };
@@ -65,7 +65,7 @@ describe('moor admin rekey, on a real etcd', () => {
     return (await Promise.all(records)).flat().map(entry => value<{ keyId: string }>(entry).keyId);
   };
   const allReadable = async () => {
-    const readings = await Promise.all(Array.from({ length: COUNT }, (_, number) => secrets().read(pathOf(number))));
+    const readings = await Promise.all(Array.from({ length: COUNT }, (_, number) => secrets().read(toPath(number))));
     return readings.every(({ kind }) => kind === 'found');
   };
 
@@ -100,7 +100,7 @@ describe('moor admin rekey, on a real etcd', () => {
       .and.to.contain('no longer used');
     keep(newer);
     expect(await allReadable()).to.equal(true);
-    expect(await secrets().state(pathOf(0))).to.have.nested.property('state.current', last);
+    expect(await secrets().state(toPath(0))).to.have.nested.property('state.current', last);
     expect((await rekey()).out).to.match(/^0 records/);
   });
 
@@ -113,8 +113,8 @@ describe('moor admin rekey, on a real etcd', () => {
 
     expect((await rekey('--discard-unreadable')).code, 'not confirmed').to.equal(1);
     expect((await rekey('--discard-unreadable', '--yes')).code).to.equal(0);
-    expect((await secrets().read(pathOf(7))).kind).to.equal('missing');
-    expect((await secrets().read(pathOf(8))).kind).to.equal('found');
+    expect((await secrets().read(toPath(7))).kind).to.equal('missing');
+    expect((await secrets().read(toPath(8))).kind).to.equal('found');
   });
 
   it('refuses a missing keyring, another driver and an unknown setting', async () => {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 import { expect } from 'chai';
 
-import { FakeApi, refused, testTerminal } from './fake-api.testing.js';
+import { FakeApi, replyRefused, createTestTerminal } from './fake-api.testing.js';
 import type { run as Run } from './run.js';
 
 const PHASES = ['stage', 'promote', 'verify', 'retire'] as const;
@@ -55,7 +55,7 @@ describe('moor rotate', () => {
   });
 
   const moor = async (...words: readonly string[]) => {
-    const terminal = testTerminal({
+    const terminal = createTestTerminal({
       MOORING_SERVER: api.address,
       MOORING_TOKEN: 'mtk_t',
       HOME: folder,
@@ -166,7 +166,7 @@ describe('moor rotate', () => {
   });
 
   it('prints the rejection of the server', async () => {
-    api.replies.set(ASK, refused(409, 'rotation_transition_invalid', 'phase'));
+    api.replies.set(ASK, replyRefused(409, 'rotation_transition_invalid', 'phase'));
     const { code, err } = await moor('--phase', 'retire');
     expect(code).to.equal(1);
     expect(err).to.contain('rotation_transition_invalid');

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 import { expect } from 'chai';
 
-import { FakeApi, refused, testTerminal } from './fake-api.testing.js';
+import { FakeApi, replyRefused, createTestTerminal } from './fake-api.testing.js';
 import type { run as Run } from './run.js';
 
 const deployment = (name: string, more: Record<string, unknown> = {}) => ({
@@ -52,8 +52,8 @@ describe('moor', () => {
     rmSync(folder, { recursive: true });
   });
 
-  const moor = async (words: readonly string[], more: Parameters<typeof testTerminal>[1] = {}) => {
-    const terminal = testTerminal(
+  const moor = async (words: readonly string[], more: Parameters<typeof createTestTerminal>[1] = {}) => {
+    const terminal = createTestTerminal(
       { MOORING_SERVER: api.address, MOORING_TOKEN: 'mtk_t', HOME: folder, MOORING_HOME: folder },
       more,
     );
@@ -146,7 +146,7 @@ describe('moor', () => {
     it('prints every rejection with its place in the file, and applies the other objects', async () => {
       api.replies.set('POST /api/v1/deployments', ({ body }) =>
         (body as { name: string }).name === 'web'
-          ? refused(422, 'image_required', 'replicas_negative')
+          ? replyRefused(422, 'image_required', 'replicas_negative')
           : { status: 201, body: deployment('other') },
       );
 
@@ -224,7 +224,7 @@ describe('moor', () => {
 
     it('prints a table with aligned columns', async () => {
       const { out } = await moor(['get', 'deployments'], {
-        clock: { ...testTerminal({}).clock, now: () => Date.parse('2026-01-01T01:30:00Z') },
+        clock: { ...createTestTerminal({}).clock, now: () => Date.parse('2026-01-01T01:30:00Z') },
       });
 
       expect(out.split('\n')).to.deep.equal([
@@ -413,7 +413,7 @@ describe('moor', () => {
       [503, 4],
     ] as const) {
       it(`are ${code} for an answer of ${status}`, async () => {
-        api.replies.set('GET /api/v1/nodes', refused(status, 'some_code'));
+        api.replies.set('GET /api/v1/nodes', replyRefused(status, 'some_code'));
 
         expect((await moor(['get', 'nodes'])).code).to.equal(code);
       });

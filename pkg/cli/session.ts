@@ -1,7 +1,7 @@
 import type { Client, RejectionAnswer, ClientRejection } from '../client/index.js';
 import { connect, type ConnectionFlags, type TokenScope } from './connection.js';
 import { type ExitCode, toExitCode } from './exit-code.js';
-import { type Paint, paint, plain } from './print/text.js';
+import { type Paint, paint, stripControls } from './print/text.js';
 import type { Terminal } from './terminal.js';
 
 /** The dependencies of one command. */
@@ -50,17 +50,17 @@ function formatRejections(refusal: RejectionAnswer, ink: Paint, locate: Locate =
 
 function formatRejection(rejection: ClientRejection, ink: Paint, locate: Locate): string {
   const place = locate(rejection.field);
-  const field = rejection.field === '' ? '(the request)' : plain(rejection.field);
+  const field = rejection.field === '' ? '(the request)' : stripControls(rejection.field);
   const rows: readonly (readonly [string, string | undefined])[] = [
     ['field', place === undefined ? field : `${field}  ${ink.dim(place)}`],
-    ['received', plain(rejection.received)],
-    ['expected', plain(rejection.expected)],
-    ['why', plain(rejection.why)],
+    ['received', stripControls(rejection.received)],
+    ['expected', stripControls(rejection.expected)],
+    ['why', stripControls(rejection.why)],
     ['fix', rejection.fix && JSON.stringify(rejection.fix)],
-    ['see', plain(rejection.doc)],
+    ['see', stripControls(rejection.doc)],
   ];
   const body = rows
     .filter(([, text]) => text !== undefined && text !== '')
     .map(([name, text]) => `    ${ink.dim(name.padEnd(9))} ${text}\n`);
-  return `  ${ink.bold(plain(rejection.code))}\n${body.join('')}`;
+  return `  ${ink.bold(stripControls(rejection.code))}\n${body.join('')}`;
 }

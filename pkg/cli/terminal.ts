@@ -25,7 +25,7 @@ export interface Terminal {
 }
 
 /** The terminal that the process runs in. */
-export function processTerminal(): Terminal {
+export function createProcessTerminal(): Terminal {
   const interrupt = new AbortController();
   process.once('SIGINT', () => interrupt.abort());
   process.once('SIGTERM', () => interrupt.abort());
@@ -96,7 +96,7 @@ export function startDeadline({ clock, interrupted }: Terminal, { timeout }: Wai
 }
 
 /** Where the all-in-one keeps everything: `MOORING_HOME`, or `.mooring` in the clone. */
-export function homeFolder(environment: Environment): string {
+export function findHomeFolder(environment: Environment): string {
   return resolve(environment['MOORING_HOME'] || join(clone, '.mooring'));
 }
 
@@ -104,11 +104,11 @@ export function homeFolder(environment: Environment): string {
  * Names the development server and its tokens, for commands run on this machine: `{server, tokens: {tenant,
  * platform}}`. Written by `moor up`, mode 0600.
  */
-export function developmentFile(environment: Environment): string {
-  return join(homeFolder(environment), 'dev.json');
+export function findDevelopmentFile(environment: Environment): string {
+  return join(findHomeFolder(environment), 'dev.json');
 }
 
 /** The log of one process of the all-in-one. */
-export function logFile(environment: Environment, name: string): string {
-  return join(homeFolder(environment), 'logs', `${name}.log`);
+export function findLogFile(environment: Environment, name: string): string {
+  return join(findHomeFolder(environment), 'logs', `${name}.log`);
 }

@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import fc from 'fast-check';
 
-import { FakeApi, refused, testTerminal } from './fake-api.testing.js';
+import { FakeApi, replyRefused, createTestTerminal } from './fake-api.testing.js';
 import { applyJsonPatch } from './json-patch.js';
 import { paint } from './print/text.js';
-import { unifiedDiff } from './print/unified-diff.js';
+import { formatUnifiedDiff } from './print/unified-diff.js';
 import type { run as Run } from './run.js';
 
 const spec = { kind: 'Deployment', name: 'web', image: 'web:1', replicas: 2 };
@@ -39,9 +39,9 @@ describe('moor, before it writes', () => {
     rmSync(folder, { recursive: true });
   });
 
-  const moor = async (words: readonly string[], more: Parameters<typeof testTerminal>[1] = {}) => {
+  const moor = async (words: readonly string[], more: Parameters<typeof createTestTerminal>[1] = {}) => {
     const environment = { MOORING_SERVER: api.address, MOORING_TOKEN: 'mtk_t', HOME: folder, MOORING_HOME: folder };
-    const terminal = testTerminal(environment, more);
+    const terminal = createTestTerminal(environment, more);
     return { code: await run(words, terminal), ...terminal.printed };
   };
   const writes = () => api.got.filter(({ method, path: at }) => method !== 'GET' && !at.includes('dryRun=true'));
@@ -81,7 +81,7 @@ describe('moor, before it writes', () => {
     });
 
     it('prints every rejection', async () => {
-      api.replies.set(`POST ${ALL}?dryRun=true`, refused(422, 'image_required', 'replicas_negative'));
+      api.replies.set(`POST ${ALL}?dryRun=true`, replyRefused(422, 'image_required', 'replicas_negative'));
       const { code, err } = await moor(['apply', '-f', path, '--dry-run']);
       expect(code).to.equal(1);
       expect(err).to.contain('image_required').and.to.contain('replicas_negative');
@@ -120,7 +120,7 @@ describe('moor, before it writes', () => {
     });
 
     it('exits above 1 when the server refuses', async () => {
-      api.replies.set(`POST ${ALL}?dryRun=true`, refused(422, 'image_required'));
+      api.replies.set(`POST ${ALL}?dryRun=true`, replyRefused(422, 'image_required'));
       expect((await moor(['diff', '-f', path])).code).to.equal(2);
     });
 
@@ -198,14 +198,14 @@ describe('applyJsonPatch', () => {
   }
 });
 
-describe('unifiedDiff', () => {
+describe('formatUnifiedDiff', () => {
   const plain = paint(false);
 
   it('adds and removes the lines that differ, and is empty for equal texts', () => {
     const text = fc.array(fc.constantFrom('a', 'b', 'c', 'd'), { maxLength: 30 }).map(lines => lines.join('\n'));
     fc.assert(
       fc.property(text, text, (before, after) => {
-        const diff = unifiedDiff(before, after, plain);
+        const diff = formatUnifiedDiff(before, after, plain);
         expect(diff === '').to.equal(before.split('\n').join() === after.split('\n').join());
         const marked = diff.split('\n').filter(line => !line.startsWith('@@'));
         const count = (mark: string) => marked.filter(line => line.startsWith(mark)).length;
@@ -218,7 +218,7 @@ describe('unifiedDiff', () => {
   it('omits lines that are far from any change', () => {
     const lines = Array.from({ length: 40 }, (_, at) => `line ${at}`);
     const after = lines.with(20, 'changed').join('\n');
-    const diff = unifiedDiff(lines.join('\n'), after, plain);
+    const diff = formatUnifiedDiff(lines.join('\n'), after, plain);
     expect(diff.split('\n')).to.have.length(10);
     expect(diff).to.match(/^@@ -18,7 \+18,7 @@\n/);
   });

@@ -19,7 +19,7 @@ describe('Client', () => {
   beforeEach(async () => {
     server = createServer((request, response) => handle(request, response)).listen(0, '127.0.0.1');
     await once(server, 'listening');
-    client = new Client({ server: addressOf(server), token: 'mtk_a', tenant: 't1', timeoutMs: 500 });
+    client = new Client({ server: formatAddress(server), token: 'mtk_a', tenant: 't1', timeoutMs: 500 });
   });
 
   afterEach(async () => {
@@ -150,7 +150,7 @@ describe('Client', () => {
   });
 });
 
-function addressOf(server: Server): string {
+function formatAddress(server: Server): string {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 

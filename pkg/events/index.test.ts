@@ -15,7 +15,7 @@ const draft: EventDraft = {
   message: 'web was created',
 };
 
-function world() {
+function createWriter() {
   let now = 1_800_000_000_000;
   const clock: Clock = { now: () => now, monotonic: () => now, after: () => () => undefined };
   const granted: number[] = [];
@@ -34,7 +34,7 @@ const read = (bytes: Buffer) => JSON.parse(bytes.toString()) as StoredEvent;
 
 describe('event writer', () => {
   it('puts events under ids that sort by time', async () => {
-    const { writer, pass } = world();
+    const { writer, pass } = createWriter();
     const first = await writer.put(draft);
     pass(1);
     const second = await writer.put(draft);
@@ -42,7 +42,7 @@ describe('event writer', () => {
   });
 
   it('keeps the order of events of one millisecond, or of a clock that was set back', async () => {
-    const { writer, pass } = world();
+    const { writer, pass } = createWriter();
     const put: string[] = [];
     for (let count = 0; count < 100; count++) put.push((await writer.put(draft)).key);
     pass(-1_000);
@@ -55,7 +55,7 @@ describe('event writer', () => {
   });
 
   it('counts a repeated event up under the same key', async () => {
-    const { writer, pass } = world();
+    const { writer, pass } = createWriter();
     const first = await writer.put(draft);
     pass(60_000);
     const repeated = await writer.again(read(first.bytes));
@@ -67,7 +67,7 @@ describe('event writer', () => {
   });
 
   it('shares one lease among the events of an hour, which outlives the retention by an hour', async () => {
-    const { writer, granted, pass } = world();
+    const { writer, granted, pass } = createWriter();
     await writer.put(draft);
     pass(HOUR_MS - 1);
     expect((await writer.put(draft)).lease).to.equal('lease-1');
@@ -77,7 +77,7 @@ describe('event writer', () => {
   });
 
   it('requests a new lease after a failed grant', async () => {
-    const { writer, fail } = world();
+    const { writer, fail } = createWriter();
     fail(true);
     const refused = await writer.put(draft).then(
       () => false,

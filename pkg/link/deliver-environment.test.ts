@@ -26,7 +26,7 @@ describe('secret delivery', () => {
     close();
     return heard;
   };
-  const ticketOf = async (uid = 'rep_1'): Promise<string> => {
+  const takeTicket = async (uid = 'rep_1'): Promise<string> => {
     const [snapshot] = await lines();
     return (snapshot?.type === 'snapshot' && snapshot.tickets?.[uid]) || '';
   };
@@ -44,7 +44,7 @@ describe('secret delivery', () => {
     await lab.assign(secretReplica());
     await lab.keep('web-db', { user: 'shop', password: 'second' });
 
-    expect(await shown(await ticketOf())).to.deep.equal({
+    expect(await shown(await takeTicket())).to.deep.equal({
       DB_user: 'shop',
       DB_password: 'first',
       URL: 'db://shop:first@db',
@@ -53,7 +53,7 @@ describe('secret delivery', () => {
 
   it('is recorded with version numbers only', async () => {
     await lab.assign(secretReplica());
-    await ask(await ticketOf());
+    await ask(await takeTicket());
     await lab.cache.barrier();
 
     const entry = lab.cache.get(keys.delivery(LAB_TENANT, 'web', 'rep_1'));
@@ -65,7 +65,7 @@ describe('secret delivery', () => {
 
   it('works once per ticket, and a second use writes one event', async () => {
     await lab.assign(secretReplica());
-    const ticket = await ticketOf();
+    const ticket = await takeTicket();
     const answers = await Promise.all([ask(ticket), ask(ticket), ask(ticket)]);
     expect(answers.map(({ kind }) => kind).toSorted()).to.deep.equal(['ready', 'ticket_used', 'ticket_used']);
     expect((await ask(ticket)).kind).to.equal('ticket_used');
@@ -78,9 +78,9 @@ describe('secret delivery', () => {
 
   it('works once per ticket, however many others were used meanwhile', async () => {
     await lab.assign(secretReplica());
-    const first = await ticketOf();
+    const first = await takeTicket();
     expect((await ask(first)).kind).to.equal('ready');
-    for (let other = 0; other < 12; other++) expect((await ask(await ticketOf())).kind).to.equal('ready');
+    for (let other = 0; other < 12; other++) expect((await ask(await takeTicket())).kind).to.equal('ready');
     expect((await ask(first)).kind).to.equal('ticket_used');
   });
 
@@ -90,27 +90,27 @@ describe('secret delivery', () => {
       await lab.cache.barrier();
       return value<Delivery>(lab.cache.get(keys.delivery(LAB_TENANT, 'web', 'rep_1'))!).uses.length;
     };
-    for (let round = 0; round < 3; round++) await ask(await ticketOf());
+    for (let round = 0; round < 3; round++) await ask(await takeTicket());
     expect(await uses()).to.equal(3);
     await lab.clock.pass(2 * TICKET_MS);
-    await ask(await ticketOf());
+    await ask(await takeTicket());
     expect(await uses()).to.equal(1);
   });
 
   it('is refused to a node that requests it too often', async () => {
     await lab.assign(secretReplica());
     const kinds: string[] = [];
-    for (let round = 0; round < 66; round++) kinds.push((await ask(await ticketOf())).kind);
+    for (let round = 0; round < 66; round++) kinds.push((await ask(await takeTicket())).kind);
     expect(kinds.filter(kind => kind === 'ready')).to.have.length(64);
     expect(kinds.at(-1)).to.equal('ticket_invalid');
     await lab.clock.pass(2 * TICKET_MS);
-    expect((await ask(await ticketOf())).kind).to.equal('ready');
+    expect((await ask(await takeTicket())).kind).to.equal('ready');
   });
 
   it('works again with a fresh ticket while no container is reported', async () => {
     await lab.assign(secretReplica());
-    expect((await ask(await ticketOf())).kind).to.equal('ready');
-    const second = await ticketOf();
+    expect((await ask(await takeTicket())).kind).to.equal('ready');
+    const second = await takeTicket();
     expect(second).not.to.equal('');
     expect((await ask(second)).kind).to.equal('ready');
 
@@ -124,7 +124,7 @@ describe('secret delivery', () => {
     } as const;
     await lab.dispatcher.report(LAB_NODE, { reports: [{ ...running, containerId: 'c1' }] });
     await lab.cache.barrier();
-    expect(await ticketOf()).to.equal('');
+    expect(await takeTicket()).to.equal('');
   });
 
   it('holds back a replica with unresolved secrets, unless it retires', async () => {
@@ -174,33 +174,33 @@ describe('secret delivery', () => {
     for (const { name, kind, ask: asked } of cases) {
       it(name, async () => {
         await lab.assign(secretReplica());
-        expect((await asked(await ticketOf())).kind).to.equal(kind);
+        expect((await asked(await takeTicket())).kind).to.equal(kind);
       });
     }
 
     it('with the ticket of another replica', async () => {
       await lab.assign(secretReplica());
       await lab.assign(secretReplica({ uid: 'rep_2', slot: 1 }));
-      expect((await ask(await ticketOf('rep_2'))).kind).to.equal('ticket_invalid');
+      expect((await ask(await takeTicket('rep_2'))).kind).to.equal('ticket_invalid');
     });
 
     it('after a minute', async () => {
       await lab.assign(secretReplica());
-      const ticket = await ticketOf();
+      const ticket = await takeTicket();
       await lab.clock.pass(60_000);
       expect((await ask(ticket)).kind).to.equal('ticket_invalid');
     });
 
     it('once the replica retires', async () => {
       await lab.assign(secretReplica());
-      const ticket = await ticketOf();
+      const ticket = await takeTicket();
       await lab.assign(secretReplica({ retiringSince: 'now' }));
       expect((await ask(ticket)).kind).to.equal('not_own');
     });
 
     it('as a whole when a stamped version was destroyed', async () => {
       await lab.assign(secretReplica({ resolved: { versions: { 'deployments/web-db': 7 }, at: '' } }));
-      expect(await ask(await ticketOf())).to.deep.include({ kind: 'unresolved', reason: 'secret_missing' });
+      expect(await ask(await takeTicket())).to.deep.include({ kind: 'unresolved', reason: 'secret_missing' });
       expect(lab.cache.get(keys.delivery(LAB_TENANT, 'web', 'rep_1'))).to.equal(undefined);
     });
   });

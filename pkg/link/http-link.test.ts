@@ -11,7 +11,7 @@ type Handler = (request: IncomingMessage, answer: ServerResponse) => void;
 
 const beat = { labels: {}, capacity: { cpu: 1, memory: 1, disk: 1 }, agentVersion: 'test' };
 
-async function bodyOf(request: IncomingMessage): Promise<string> {
+async function readBody(request: IncomingMessage): Promise<string> {
   let text = '';
   for await (const chunk of request) text += String(chunk);
   return text;
@@ -124,7 +124,7 @@ describe('HttpLink', () => {
   it('sends log lines at once to the server that requested them', async () => {
     let received: unknown[] = [];
     handler = (request, answer) => {
-      void bodyOf(request).then(text => {
+      void readBody(request).then(text => {
         received = [request.url, ...text.split('\n').filter(Boolean)];
         answer.end();
       });

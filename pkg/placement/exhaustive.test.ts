@@ -26,13 +26,13 @@ function mayHold(position: number, counts: Counts, nodes: readonly Candidate[], 
     (!what.residency || isWhereDataMayBe(what.residency.asked, here.labels)) &&
     what.constraints.every(constraint => isAsAsked(constraint, here.labels[constraint.key])) &&
     what.antiAffinity.every(({ deployment, topologyKey, own }) => {
-      const domainOf = ({ id, labels }: Candidate) => (topologyKey === 'node' ? id : labels[topologyKey]);
-      const domain = domainOf(here);
+      const findDomain = ({ id, labels }: Candidate) => (topologyKey === 'node' ? id : labels[topologyKey]);
+      const domain = findDomain(here);
       if (domain === undefined) return !own;
       const met = nodes.filter((other, at) => {
         const residents =
           (other.replicasByDeployment.get(deployment)?.all ?? 0) + (deployment === 'web' ? counts[at]! : 0);
-        return domainOf(other) === domain && residents > 0;
+        return findDomain(other) === domain && residents > 0;
       });
       return met.length === 0;
     }) &&
@@ -70,23 +70,23 @@ function most(left: number, counts: Counts, nodes: readonly Candidate[], what: W
   return best;
 }
 
-const oneOf = <T>(...values: readonly T[]) => fc.constantFrom(...values);
+const choose = <T>(...values: readonly T[]) => fc.constantFrom(...values);
 /** Mostly undefined: a workload with every requirement fits nowhere and tests little. */
 const seldom = <T>(arbitrary: fc.Arbitrary<T>) => fc.oneof({ weight: 4, arbitrary: fc.constant(undefined) }, arbitrary);
 const often = <T>(value: T, ...others: readonly T[]) =>
-  fc.oneof({ weight: 9, arbitrary: fc.constant(value) }, oneOf(...others));
+  fc.oneof({ weight: 9, arbitrary: fc.constant(value) }, choose(...others));
 
 const anyNode: fc.Arbitrary<Partial<Candidate>> = fc
   .record({
     tenant: often('t1', 't2'),
     status: often<Candidate['status']>('ready', 'failed', 'draining', 'joining', 'unknown'),
     controlPlane: often(false, true),
-    zone: oneOf(undefined, 'x', 'y'),
-    country: oneOf(undefined, 'DE', 'FR', 'US'),
-    region: oneOf(undefined, undefined, 'eu', 'us'),
-    used: fc.record({ cpu: oneOf(0, 1000, 1900), memory: oneOf(0, 3 * 2 ** 30) }),
+    zone: choose(undefined, 'x', 'y'),
+    country: choose(undefined, 'DE', 'FR', 'US'),
+    region: choose(undefined, undefined, 'eu', 'us'),
+    used: fc.record({ cpu: choose(0, 1000, 1900), memory: choose(0, 3 * 2 ** 30) }),
     port: often(false, true),
-    residents: fc.dictionary(oneOf('web', 'db'), fc.record({ all: fc.nat(2), staying: fc.constant(0) }), {
+    residents: fc.dictionary(choose('web', 'db'), fc.record({ all: fc.nat(2), staying: fc.constant(0) }), {
       maxKeys: 1,
     }),
   })
@@ -103,7 +103,7 @@ const anyNode: fc.Arbitrary<Partial<Candidate>> = fc
     }),
   );
 
-const anyConstraint: fc.Arbitrary<LabelConstraint> = oneOf<LabelConstraint>(
+const anyConstraint: fc.Arbitrary<LabelConstraint> = choose<LabelConstraint>(
   { key: 'zone', operator: 'In', values: ['x', 'z'] },
   { key: 'zone', operator: 'NotIn', values: ['x'] },
   { key: 'zone', operator: 'Exists' },
@@ -114,16 +114,16 @@ const anyWorkload: fc.Arbitrary<Workload> = fc
   .record({
     platform: fc.boolean(),
     named: seldom(fc.constant('node_n1')),
-    asked: seldom(oneOf<Residency>({ country: 'DE' }, { region: 'eu' }, { blockedCountries: ['US'] })),
+    asked: seldom(choose<Residency>({ country: 'DE' }, { region: 'eu' }, { blockedCountries: ['US'] })),
     constraint: seldom(anyConstraint),
     antiAffinity: fc.array(
-      fc.record({ deployment: oneOf('web', 'db'), topologyKey: oneOf('node', 'zone'), own: fc.boolean() }),
+      fc.record({ deployment: choose('web', 'db'), topologyKey: choose('node', 'zone'), own: fc.boolean() }),
       { maxLength: 1 },
     ),
-    cpu: seldom(oneOf(100, 600)),
+    cpu: seldom(choose(100, 600)),
     memory: seldom(fc.constant(2 ** 30)),
     port: often(false, true),
-    limit: seldom(oneOf(1, 2, 4)),
+    limit: seldom(choose(1, 2, 4)),
   })
   .map(({ platform, antiAffinity, named, asked, constraint, cpu, memory, port, limit }) =>
     makeWorkload({

@@ -7,7 +7,7 @@ import {
   countSiblings,
   resourceKinds,
   TopologyCounts,
-  withoutLastReplica,
+  removeLastReplica,
   withReplicas,
   type Workload,
 } from './model.js';
@@ -70,7 +70,7 @@ export function explainNodes(workload: Workload, candidates: readonly Candidate[
 function checkNode(present: Candidate, workload: Workload, counted: readonly Candidate[], counts: TopologyCounts) {
   const replicas = countSiblings(present, workload).all;
   const node = replicas > 0 ? withReplicas(present, workload, -1) : present;
-  const before = replicas > 0 ? withoutLastReplica(workload) : workload;
+  const before = replicas > 0 ? removeLastReplica(workload) : workload;
   const countsBefore =
     replicas > 0
       ? new TopologyCounts(

@@ -92,7 +92,7 @@ export function countSiblings(node: Candidate, { deployment }: Workload): Replic
 }
 
 /** The workload as it was before its last replica was placed: that replica does not count against the quotas. */
-export function withoutLastReplica(workload: Workload): Workload {
+export function removeLastReplica(workload: Workload): Workload {
   const quotas = workload.quotas.map(use =>
     // The deployment exists with or without the replica.
     use.kind === 'deployments' ? use : { ...use, used: use.used - use.asked },

@@ -1,7 +1,7 @@
 import { ranges } from '../../crds/keys/index.js';
 import type { Settings } from '../config/index.js';
 import { openSecretStore, type SecretStore } from '../secrets/index.js';
-import { type EtcdStore, openEtcdStore, untilReachable, WatchCache } from '../store/index.js';
+import { type EtcdStore, openEtcdStore, retryUntilReachable, WatchCache } from '../store/index.js';
 import type { ProcessEnv } from './index.js';
 
 /** The stores and the cache that server and controllers share. */
@@ -23,12 +23,12 @@ export async function openBackend(
 ): Promise<ControlPlaneBackend | undefined> {
   const { random } = env;
   const store = openEtcdStore(settings, env);
-  const secrets = await untilReachable(() => openSecretStore(settings, { store, random }), env, signal);
+  const secrets = await retryUntilReachable(() => openSecretStore(settings, { store, random }), env, signal);
   if (!secrets) {
     await store.close();
     return undefined;
   }
-  await untilReachable(() => store.reportVersion(), env, signal);
+  await retryUntilReachable(() => store.reportVersion(), env, signal);
   const cache = new WatchCache({ ...env, store, defer: setImmediate, leavesOut: [ranges.archives] });
 
   const stop = new AbortController();

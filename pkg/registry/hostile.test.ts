@@ -5,23 +5,23 @@ import { expect } from 'chai';
 import { type Clock, systemClock } from '../clock/index.js';
 import {
   answer,
-  byteServer,
+  startByteServer,
   REGISTRY_CREDENTIAL,
-  checkerOf,
+  createChecker,
   DIGEST,
-  errorsOf,
+  formatErrors,
   ForbiddenListener,
   hurriedClock,
   MANIFEST,
   ScriptedRegistry,
   REGISTRY_TENANT,
-  words,
+  splitIntoWords,
 } from './registry-lab.testing.js';
 
 const MOST_REQUESTS = 6;
 
-/** What a hostile registry knows of the world around it. */
-interface World {
+/** What a hostile registry knows about the hosts around it. */
+interface Hosts {
   /** A listener that must not be connected to. */
   readonly forbidden: number;
   /** The hostile registry itself, `host:port`. */
@@ -30,7 +30,7 @@ interface World {
   readonly other: string;
 }
 
-type Serve = (world: World, request: IncomingMessage, response: ServerResponse) => void;
+type Serve = (hosts: Hosts, request: IncomingMessage, response: ServerResponse) => void;
 
 describe('image checker and a hostile registry', () => {
   const forbidden = new ForbiddenListener();
@@ -45,7 +45,7 @@ describe('image checker and a hostile registry', () => {
   });
 
   const check = (image: string, names: Record<string, readonly string[]> = {}, clock: Clock = systemClock) =>
-    checkerOf({
+    createChecker({
       settings: { registryInsecure: [hostile.host, other.host] },
       answer: { kind: 'found', credential: REGISTRY_CREDENTIAL },
       resolve: name => Promise.resolve(names[name] ?? []),
@@ -54,12 +54,12 @@ describe('image checker and a hostile registry', () => {
 
   it('connects to the forbidden listener when it is listed as insecure, so these tests can fail', async () => {
     const settings = { registryInsecure: [`127.0.0.1:${forbidden.port}`] };
-    await checkerOf({ settings }).check(REGISTRY_TENANT, `127.0.0.1:${forbidden.port}/x:1`);
+    await createChecker({ settings }).check(REGISTRY_TENANT, `127.0.0.1:${forbidden.port}/x:1`);
     expect(forbidden.connections).to.be.above(0);
   });
 
   describe('refuses without connecting the host', () => {
-    const hosts = words(`
+    const hosts = splitIntoWords(`
       127.0.0.1:F 127.0.0.2:F 0.0.0.0:F localhost:F LOCALHOST:F localhost.localdomain:F 2130706433:F
       0x7f000001:F 0x7f.0.0.1:F 0177.0.0.1:F 017700000001:F 127.1:F 127.0.1:F [::1]:F [::]:F [::ffff:7f00:1]:F
       [::7f00:1]:F [64:ff9b::7f00:1]:F [2002:7f00:1::]:F 169.254.169.254 169.254.169.254:F [fe80::1]:F
@@ -98,7 +98,7 @@ describe('image checker and a hostile registry', () => {
       await rebound.start('127.0.0.2', inside.port);
       inside.serve = (_request, response) => answer(response, 401, { 'www-authenticate': 'Basic realm="x"' });
       const answers = [['127.0.0.1'], ['127.0.0.2'], ['127.0.0.2']];
-      const images = checkerOf({
+      const images = createChecker({
         settings: { registryInsecure: [`rebind.example:${inside.port}`] },
         answer: { kind: 'found', credential: REGISTRY_CREDENTIAL },
         resolve: () => Promise.resolve(answers.shift() ?? []),
@@ -110,21 +110,21 @@ describe('image checker and a hostile registry', () => {
     });
   });
 
-  const to = (location: (world: World) => string, status: number): Serve => {
-    return (world, _request, response) => answer(response, status, { location: location(world) });
+  const to = (location: (hosts: Hosts) => string, status: number): Serve => {
+    return (hosts, _request, response) => answer(response, status, { location: location(hosts) });
   };
-  const outside = ({ forbidden: port }: World) => `http://127.0.0.1:${port}/v2/x/manifests/1`;
-  const challenge = (header: (world: World) => string): Serve => {
-    return (world, _request, response) => answer(response, 401, { 'www-authenticate': header(world) });
+  const outside = ({ forbidden: port }: Hosts) => `http://127.0.0.1:${port}/v2/x/manifests/1`;
+  const challenge = (header: (hosts: Hosts) => string): Serve => {
+    return (hosts, _request, response) => answer(response, 401, { 'www-authenticate': header(hosts) });
   };
-  const realm = (url: (world: World) => string) => challenge(world => `Bearer realm="${url(world)}",service="s"`);
+  const realm = (url: (hosts: Hosts) => string) => challenge(hosts => `Bearer realm="${url(hosts)}",service="s"`);
   /** A token server of its own that answers as told, before a registry that wants a token. */
   const token = (serve: Serve): Serve => {
-    return (world, request, response) => {
-      if (request.url?.startsWith('/token')) serve(world, request, response);
+    return (hosts, request, response) => {
+      if (request.url?.startsWith('/token')) serve(hosts, request, response);
       else if (request.headers.authorization?.startsWith('Bearer '))
         answer(response, 200, { 'content-type': MANIFEST });
-      else realm(({ own }) => `http://${own}/token`)(world, request, response);
+      else realm(({ own }) => `http://${own}/token`)(hosts, request, response);
     };
   };
   const says = (status: number, headers: Record<string, string> = {}, body = ''): Serve => {
@@ -146,8 +146,8 @@ describe('image checker and a hostile registry', () => {
     response.on('close', () => clearInterval(dripping));
   };
   const onGet = (serve: Serve): Serve => {
-    return (world, request, response) =>
-      request.method === 'HEAD' ? answer(response, 405) : serve(world, request, response);
+    return (hosts, request, response) =>
+      request.method === 'HEAD' ? answer(response, 405) : serve(hosts, request, response);
   };
 
   const cases: ReadonlyArray<readonly [name: string, serve: Serve, reason: string]> = [
@@ -252,10 +252,10 @@ describe('image checker and a hostile registry', () => {
     ],
     ['responds 404 with HTML', says(404, { 'content-type': 'text/html' }, '<html>'), 'unintelligible'],
     ['responds 404 without a body', says(404), 'unintelligible'],
-    ['responds 404 with another error code', says(404, {}, errorsOf('DENIED')), 'unintelligible'],
+    ['responds 404 with another error code', says(404, {}, formatErrors('DENIED')), 'unintelligible'],
     ['responds 404 with malformed errors', says(404, {}, '{"errors":[null,7,"MANIFEST_UNKNOWN"]}'), 'unintelligible'],
-    ['responds 403', says(403, {}, errorsOf('DENIED')), 'denied'],
-    ['responds 429', says(429, {}, errorsOf('TOOMANYREQUESTS')), 'failing'],
+    ['responds 403', says(403, {}, formatErrors('DENIED')), 'denied'],
+    ['responds 429', says(429, {}, formatErrors('TOOMANYREQUESTS')), 'failing'],
     ['responds 500', says(500), 'failing'],
     ['responds 418', says(418), 'unintelligible'],
   ];
@@ -263,8 +263,8 @@ describe('image checker and a hostile registry', () => {
   describe('reports as unreachable a registry that', () => {
     for (const [name, serve, reason] of cases) {
       it(name, async () => {
-        const world = { forbidden: forbidden.port, own: hostile.host, other: other.host };
-        hostile.serve = (request, response) => serve(world, request, response);
+        const hosts = { forbidden: forbidden.port, own: hostile.host, other: other.host };
+        hostile.serve = (request, response) => serve(hosts, request, response);
         const found = await check(`${hostile.host}/x:1`, {}, reason === 'late' ? hurriedClock : systemClock);
 
         expect(found).to.deep.equal({ outcome: 'unreachable', reason });
@@ -289,10 +289,10 @@ describe('image checker and a hostile registry', () => {
   describe('reports as unreachable a server that sends', () => {
     for (const [name, text, reason] of bytes) {
       it(name, async () => {
-        const server = await byteServer(socket => {
+        const server = await startByteServer(socket => {
           socket.once('data', () => socket.end(text));
         });
-        const images = checkerOf({ settings: { registryInsecure: [server.host] } });
+        const images = createChecker({ settings: { registryInsecure: [server.host] } });
         const found = await images.check(REGISTRY_TENANT, `${server.host}/x:1`);
         await server.stop();
         expect(found).to.deep.equal({ outcome: 'unreachable', reason });

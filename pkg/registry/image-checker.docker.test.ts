@@ -5,20 +5,20 @@ import { join } from 'node:path';
 
 import { expect } from 'chai';
 
-import { demoImage, RegistryProcess } from '../../dev/processes/index.js';
+import { buildDemoImage, RegistryProcess } from '../../dev/processes/index.js';
 import type { CertificateFiles } from '../certificates/index.js';
 import type { CredentialLookup, RegistryCredentials } from './challenge.js';
 import type { ImageCheck } from './image-check.js';
 import type { RegistrySettings } from './policy.js';
 import {
-  byteServer,
-  checkerOf,
+  startByteServer,
+  createChecker,
   issueRegistryCertificate,
   REGISTRY_CREDENTIAL,
   REGISTRY_TENANT,
   ScriptedRegistry,
 } from './registry-lab.testing.js';
-import { ISSUER, SERVICE, tokenServer } from './token-server.testing.js';
+import { ISSUER, SERVICE, createTokenServer } from './token-server.testing.js';
 
 /** What `htpasswd -nbB robot sesame` prints. */
 const USERS = 'robot:$2y$05$abcdefghijklmnopqrstuuKcS.CYWVYVaLiiCKrrc0A5s3mGesJ9O\n';
@@ -51,7 +51,7 @@ describe('image checker on Debian’s registry', () => {
     certificates = issueRegistryCertificate(folder);
     await tokens.start();
     const open = await start();
-    await demoImage(open.address);
+    await buildDemoImage(open.address);
     const check = await ask(open.address, 'mooring/demo:1');
     digest = (check.outcome === 'present' && check.digest) || 'nothing';
     expect(digest).to.match(/^sha256:[a-f0-9]{64}$/);
@@ -70,7 +70,7 @@ describe('image checker on Debian’s registry', () => {
     known: CredentialLookup = none,
     settings: Partial<RegistrySettings> = {},
   ): Promise<ImageCheck> =>
-    checkerOf({
+    createChecker({
       settings: { registryInsecure: [host], ...settings },
       answer: known,
       resolve: name => Promise.resolve(name.endsWith('.test') ? ['127.0.0.1'] : []),
@@ -113,7 +113,7 @@ describe('image checker on Debian’s registry', () => {
   });
 
   it('finds private images with a token', async () => {
-    tokens.serve = tokenServer(certificates);
+    tokens.serve = createTokenServer(certificates);
     const realm = `http://${tokens.host}/token`;
     const token = { realm, service: SERVICE, issuer: ISSUER, rootcertbundle: certificates.ca };
     const { address } = await start({ auth: { token } });
@@ -149,7 +149,7 @@ describe('image checker on Debian’s registry', () => {
     const { address } = await start({ tls: tls(), auth: htpasswd() });
     const heard: Buffer[] = [];
     let isCut = false;
-    const between = await byteServer(socket => {
+    const between = await startByteServer(socket => {
       if (isCut) {
         socket.once('data', data => {
           heard.push(data);
@@ -168,7 +168,10 @@ describe('image checker on Debian’s registry', () => {
       },
     };
     const settings = { registryInsecure: [between.host], registryCaFile: certificates.ca };
-    const check = await checkerOf({ settings, credentials }).check(REGISTRY_TENANT, `${between.host}/mooring/demo:1`);
+    const check = await createChecker({ settings, credentials }).check(
+      REGISTRY_TENANT,
+      `${between.host}/mooring/demo:1`,
+    );
     await between.stop();
     expect(check).to.deep.equal(unreachable('no_connection'));
     expect(heard.map(data => data[0])).to.deep.equal([0x16]); // the first byte of a TLS handshake, and of no HTTP

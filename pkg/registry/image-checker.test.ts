@@ -7,10 +7,10 @@ import type { CredentialLookup } from './challenge.js';
 import {
   answer,
   REGISTRY_CREDENTIAL,
-  checkerOf,
-  credentialsOf,
+  createChecker,
+  createCredentials,
   DIGEST,
-  errorsOf,
+  formatErrors,
   hurriedClock,
   MANIFEST,
   ScriptedRegistry,
@@ -31,7 +31,7 @@ type Serve = (request: IncomingMessage, response: ServerResponse) => void;
 
 const has: Serve = (_request, response) =>
   answer(response, 200, { 'content-type': MANIFEST, 'docker-content-digest': DIGEST });
-const lacks: Serve = (_request, response) => answer(response, 404, {}, errorsOf('MANIFEST_UNKNOWN'));
+const lacks: Serve = (_request, response) => answer(response, 404, {}, formatErrors('MANIFEST_UNKNOWN'));
 
 describe('image checker', () => {
   const registry = new ScriptedRegistry();
@@ -44,7 +44,7 @@ describe('image checker', () => {
 
   const settings = () => ({ registryInsecure: [registry.host] });
   const check = (image: string, known: CredentialLookup = none) =>
-    checkerOf({ settings: settings(), answer: known }).check(REGISTRY_TENANT, `${registry.host}/${image}`);
+    createChecker({ settings: settings(), answer: known }).check(REGISTRY_TENANT, `${registry.host}/${image}`);
 
   /** Accepts requests with the right header, and challenges all others. */
   const behind = (header: string, challenge: string, inside: Serve): Serve => {
@@ -87,13 +87,13 @@ describe('image checker', () => {
 
   for (const code of ['MANIFEST_UNKNOWN', 'NAME_UNKNOWN', 'NOT_FOUND']) {
     it(`takes ${code} as proof of absence`, async () => {
-      registry.serve = (_request, response) => answer(response, 404, {}, errorsOf('X', code));
+      registry.serve = (_request, response) => answer(response, 404, {}, formatErrors('X', code));
       expect(await check('web:1')).to.deep.equal(absent);
     });
   }
 
   it('checks a reference without a host in the default registry', async () => {
-    const images = checkerOf({ settings: { ...settings(), registryDefault: registry.host } });
+    const images = createChecker({ settings: { ...settings(), registryDefault: registry.host } });
     await images.check(REGISTRY_TENANT, 'nginx:1');
     await images.check(REGISTRY_TENANT, 'shop/web:1');
     const urls = registry.requests.map(({ url }) => url);
@@ -101,7 +101,7 @@ describe('image checker', () => {
   });
 
   it('connects to no registry that is not listed', async () => {
-    const images = checkerOf({ settings: { registryAllow: ['registry.example.com'] } });
+    const images = createChecker({ settings: { registryAllow: ['registry.example.com'] } });
     const outcome = await images.check(REGISTRY_TENANT, `${registry.host}/web:1`);
     expect(outcome).to.deep.equal({ outcome: 'refused', reason: 'not_listed' });
     expect(await images.imageFact(REGISTRY_TENANT, `${registry.host}/web:1`)).to.equal('unreachable');
@@ -187,7 +187,7 @@ describe('image checker', () => {
           return Promise.resolve(none);
         },
       };
-      await checkerOf({ settings: settings(), credentials }).check(REGISTRY_TENANT, `${registry.host}/web:1`);
+      await createChecker({ settings: settings(), credentials }).check(REGISTRY_TENANT, `${registry.host}/web:1`);
       expect(asked).to.deep.equal([[REGISTRY_TENANT, registry.host]]);
     });
 
@@ -198,7 +198,7 @@ describe('image checker', () => {
     for (const [name, credentialsFor] of Object.entries(broken)) {
       it(`reports a store that ${name} as unavailable`, async () => {
         registry.serve = behind(BASIC, 'Basic realm="x"', has);
-        const images = checkerOf({ settings: settings(), credentials: { credentialsFor }, clock: hurriedClock });
+        const images = createChecker({ settings: settings(), credentials: { credentialsFor }, clock: hurriedClock });
         expect(await images.check(REGISTRY_TENANT, `${registry.host}/web:1`)).to.deep.equal(storeUnavailable);
       });
     }
@@ -207,7 +207,7 @@ describe('image checker', () => {
   describe('checking an image twice', () => {
     const lab = () => {
       const clock = new ManualClock();
-      const images = checkerOf({ settings: settings(), clock, credentials: credentialsOf(none) });
+      const images = createChecker({ settings: settings(), clock, credentials: createCredentials(none) });
       return { clock, ask: (tenant = REGISTRY_TENANT) => images.check(tenant, `${registry.host}/web:1`) };
     };
 
@@ -257,7 +257,7 @@ describe('image checker', () => {
       if (request.url?.includes('slow')) waiting.push(response);
       else has(request, response);
     };
-    const images = checkerOf({ settings: settings(), clock: hurriedClock });
+    const images = createChecker({ settings: settings(), clock: hurriedClock });
     const slow = Array.from({ length: 7 }, (_, number) =>
       images.check(REGISTRY_TENANT, `${registry.host}/slow/${number}:1`),
     );

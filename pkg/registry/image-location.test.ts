@@ -3,7 +3,7 @@ import fc from 'fast-check';
 
 import { parseImageReference } from '../../crds/grammar/index.js';
 import { isSameHost, locateImage, parseHost } from './image-location.js';
-import { words } from './registry-lab.testing.js';
+import { splitIntoWords } from './registry-lab.testing.js';
 
 const digest = `sha256:${'a'.repeat(64)}`;
 
@@ -56,7 +56,7 @@ describe('host of a registry', () => {
   }
 
   const refused: readonly string[] = [
-    ...words(`
+    ...splitIntoWords(`
       :5000 a: a:0 a:65536 a:123456 a/b a@b a?b a#b http://a 2130706433 127.1 127.0.0.256 0177.0.0.1 0x7f000001 0x7f.1
       1.2.3.4.5 a.1 a.0x a..b .a a. -a.b a-.b a_b.c café.example １.example [::1 ::1 [::g] [1.2.3.4] [::ffff:1.2.3.4]
       [fe80::1%eth0] [] [:::] [::1]a`),

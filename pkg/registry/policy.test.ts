@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { InvalidSettingFault } from '../config/index.js';
 import { parseHost } from './image-location.js';
 import { type AddressClass, classifyAddress, findRealm, mayCheck, mayConnect, parseRegistryPolicy } from './policy.js';
-import { safeSettings, words } from './registry-lab.testing.js';
+import { safeSettings, splitIntoWords } from './registry-lab.testing.js';
 
 const host = (text: string) => parseHost(text)!;
 
@@ -87,14 +87,14 @@ describe('policy of registries', () => {
 
 describe('class of an address', () => {
   const table: Readonly<Record<AddressClass, readonly string[]>> = {
-    public: words(`
+    public: splitIntoWords(`
       1.1.1.1 8.8.8.8 9.255.255.255 11.0.0.0 100.63.255.255 100.128.0.0 126.255.255.255 128.0.0.0 169.253.255.255
       169.255.0.0 172.15.255.255 172.32.0.0 192.167.255.255 192.169.0.0 198.17.255.255 198.20.0.0 223.255.255.255
       2606:4700::1111 2a00::1 2001:200::`),
-    private: words(`
+    private: splitIntoWords(`
       10.0.0.0 10.255.255.255 100.64.0.0 100.127.255.255 127.0.0.0 127.255.255.255 172.16.0.0 172.31.255.255
       192.168.0.0 192.168.255.255 ::1 fc00:: fdff:ffff::1 0:0:0:0:0:0:0:1`),
-    special: words(`
+    special: splitIntoWords(`
       0.0.0.0 0.255.255.255 169.254.0.0 169.254.169.254 192.0.0.8 192.0.2.1 192.88.99.1 198.18.0.0 198.19.255.255
       198.51.100.1 203.0.113.1 224.0.0.1 239.255.255.255 240.0.0.1 255.255.255.255 :: ::ffff:8.8.8.8 ::ffff:127.0.0.1
       ::ffff:7f00:1 ::127.0.0.1 ::8.8.8.8 64:ff9b::808:808 64:ff9b:1::1 100::1 2001::1 2001:db8::1 2002:7f00:1:: 3fff::1

@@ -83,7 +83,9 @@ export class ForbiddenListener {
 }
 
 /** A server of bare bytes. */
-export async function byteServer(serve: (socket: Socket) => void): Promise<{ host: string; stop(): Promise<void> }> {
+export async function startByteServer(
+  serve: (socket: Socket) => void,
+): Promise<{ host: string; stop(): Promise<void> }> {
   const sockets = new Set<Socket>();
   const server = createTcpServer(socket => {
     sockets.add(socket);
@@ -111,12 +113,12 @@ export const safeSettings: RegistrySettings = {
 };
 
 /** Credentials that are the same for every tenant and registry. */
-export function credentialsOf(answer: CredentialLookup): RegistryCredentials {
+export function createCredentials(answer: CredentialLookup): RegistryCredentials {
   return { credentialsFor: () => Promise.resolve(answer) };
 }
 
 /** A checker that resolves no name but those it is given. */
-export function checkerOf(options: {
+export function createChecker(options: {
   readonly settings?: Partial<RegistrySettings>;
   readonly answer?: CredentialLookup;
   readonly credentials?: RegistryCredentials;
@@ -125,7 +127,7 @@ export function checkerOf(options: {
 }): ImageChecker {
   return new ImageChecker({
     settings: { ...safeSettings, ...options.settings },
-    credentials: options.credentials ?? credentialsOf(options.answer ?? { kind: 'none' }),
+    credentials: options.credentials ?? createCredentials(options.answer ?? { kind: 'none' }),
     clock: options.clock ?? systemClock,
     resolve: options.resolve ?? (() => Promise.resolve([])),
   });
@@ -142,12 +144,12 @@ export function answer(
 }
 
 /** The body with which a registry says what went wrong. */
-export function errorsOf(...codes: readonly string[]): string {
+export function formatErrors(...codes: readonly string[]): string {
   return JSON.stringify({ errors: codes.map(code => ({ code, message: '', detail: null })) });
 }
 
 /** A list of words, for tables. */
-export function words(text: string): readonly string[] {
+export function splitIntoWords(text: string): readonly string[] {
   return text.trim().split(/\s+/);
 }
 

@@ -12,7 +12,7 @@ export const ISSUER = 'lab tokens';
 const BASIC = `Basic ${Buffer.from(`${REGISTRY_CREDENTIAL.username}:${REGISTRY_CREDENTIAL.password}`).toString('base64')}`;
 
 /** A token server: strangers may pull what is `public/…`, the robot may pull everything. */
-export function tokenServer(certificates: CertificateFiles): RequestListener {
+export function createTokenServer(certificates: CertificateFiles): RequestListener {
   return ({ url = '', headers }, response) => {
     const { authorization } = headers;
     if (authorization !== undefined && authorization !== BASIC) return answer(response, 401);

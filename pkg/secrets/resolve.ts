@@ -148,8 +148,8 @@ function composeDelivery(
   if (composition.kind === 'composed') return { kind: 'ready', versions, environment: composition.environment };
   const { missing, collisions, unusable } = composition;
   if (missing.length === 0) return { kind: 'undeliverable', collisions, unusable };
-  const pathOf = (label: string) => readings.find(({ path }) => path.label === label)?.text ?? label;
-  return { kind: 'missing', missing: missing.map(({ label, ...key }) => ({ path: pathOf(label), ...key })) };
+  const findPathText = (label: string) => readings.find(({ path }) => path.label === label)?.text ?? label;
+  return { kind: 'missing', missing: missing.map(({ label, ...key }) => ({ path: findPathText(label), ...key })) };
 }
 
 function toCause(fault: SecretStoreUnavailableFault): 'sealed' | 'login' | 'unreachable' {

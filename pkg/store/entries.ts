@@ -37,7 +37,7 @@ export class EntryList {
 function updateSorted(sorted: readonly Entry[], changed: ReadonlyMap<string, Entry | undefined>): readonly Entry[] {
   const list = sorted.slice();
   for (const [key, entry] of changed) {
-    const at = placeOf(list, key);
+    const at = findPlace(list, key);
     const found = list[at]?.key === key;
     if (entry && found) list[at] = entry;
     else if (entry) list.splice(at, 0, entry);
@@ -47,7 +47,7 @@ function updateSorted(sorted: readonly Entry[], changed: ReadonlyMap<string, Ent
 }
 
 /** Where `key` is, or would have to go. */
-function placeOf(list: readonly Entry[], key: string): number {
+function findPlace(list: readonly Entry[], key: string): number {
   let low = 0;
   let high = list.length;
   while (low < high) {
@@ -98,7 +98,7 @@ export class EntryIndex {
       this.#filed.set(label, entry);
       return;
     }
-    const file = isFile(found) ? found : fileOf(found);
+    const file = isFile(found) ? found : createFile(found);
     this.#filed.set(label, file);
     file.entries.set(entry.key, entry);
     file.list.note(entry.key, entry);
@@ -123,7 +123,7 @@ function isFile(found: Entry | File): found is File {
   return 'list' in found;
 }
 
-function fileOf(first: Entry): File {
+function createFile(first: Entry): File {
   const entries = new Map([[first.key, first]]);
   return { entries, list: new EntryList(() => entries.values()) };
 }

@@ -43,7 +43,7 @@ export {
 export type { LeaderRecord } from './leadership.js';
 export { Leadership } from './leadership.js';
 export { MemoryStore } from './memory-store.js';
-export { openEtcdStore, untilReachable } from './open-etcd-store.js';
+export { openEtcdStore, retryUntilReachable } from './open-etcd-store.js';
 export type * from './store.js';
 export {
   create,

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { ManualClock } from '../clock/manual-clock.testing.js';
 import { silentLogger } from '../log/index.js';
 import { StoreRefusedFault, StoreUnavailableFault } from './faults.js';
-import { untilReachable } from './open-etcd-store.js';
+import { retryUntilReachable } from './open-etcd-store.js';
 
 describe('untilReachable', () => {
   const clock = new ManualClock();
@@ -17,14 +17,18 @@ describe('untilReachable', () => {
   };
 
   it('retries while the store cannot be reached', async () => {
-    const coming = untilReachable(failing(new StoreUnavailableFault('away'), 3), env, new AbortController().signal);
+    const coming = retryUntilReachable(
+      failing(new StoreUnavailableFault('away'), 3),
+      env,
+      new AbortController().signal,
+    );
     await clock.pass(3_000);
     expect(await coming).to.equal('done');
   });
 
   it('does not retry a permanent fault', async () => {
     const refused = new StoreRefusedFault('no');
-    const thrown: unknown = await untilReachable(failing(refused, 1), env, new AbortController().signal).catch(
+    const thrown: unknown = await retryUntilReachable(failing(refused, 1), env, new AbortController().signal).catch(
       (fault: unknown) => fault,
     );
     expect(thrown).to.equal(refused);
@@ -32,7 +36,7 @@ describe('untilReachable', () => {
 
   it('stops when it is aborted', async () => {
     const stop = new AbortController();
-    const coming = untilReachable(failing(new StoreUnavailableFault('away'), 1_000), env, stop.signal);
+    const coming = retryUntilReachable(failing(new StoreUnavailableFault('away'), 1_000), env, stop.signal);
     await clock.pass(2_000);
     stop.abort();
     expect(await coming).to.equal(undefined);

@@ -29,7 +29,7 @@ const RETRY_MS = 1_000;
  * Does what a process must do before it serves, again and again while that fails only because the store cannot be
  * reached. Undefined when `signal` was aborted first.
  */
-export async function untilReachable<Result>(
+export async function retryUntilReachable<Result>(
   work: () => Promise<Result>,
   { clock, log }: { readonly clock: Clock; readonly log: Logger },
   signal: AbortSignal,

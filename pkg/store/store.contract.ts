@@ -106,7 +106,7 @@ export function storeContract(name: string, subject: () => StoreUnderTest): void
     ];
     for (const { name: what, change } of broken) {
       it(`will not make a change that ${what}`, async () => {
-        expect(await faultOf(store().commit(change))).to.be.instanceOf(BrokenInvariantFault);
+        expect(await catchFault(store().commit(change))).to.be.instanceOf(BrokenInvariantFault);
       });
     }
 
@@ -136,7 +136,7 @@ export function storeContract(name: string, subject: () => StoreUnderTest): void
       expect(value(before)).to.deep.equal({ n: 3 });
       await update(store(), 'update/a', same => same);
       expect((await store().get('update/a'))!.revision).to.equal(before.revision);
-      expect(await faultOf(update(store(), 'update/none', same => same))).to.be.instanceOf(MissingFault);
+      expect(await catchFault(update(store(), 'update/none', same => same))).to.be.instanceOf(MissingFault);
     });
   });
 
@@ -168,8 +168,8 @@ export function storeContract(name: string, subject: () => StoreUnderTest): void
       expect(past.entries.map(entry => value(entry))).to.deep.equal([{ n: 1 }]);
 
       await subject().compact(await store().revision());
-      expect(await faultOf(store().list('past/', then))).to.be.instanceOf(CompactedFault);
-      expect(await faultOf(store().list('past/', then + 1_000_000))).to.be.instanceOf(CompactedFault);
+      expect(await catchFault(store().list('past/', then))).to.be.instanceOf(CompactedFault);
+      expect(await catchFault(store().list('past/', then + 1_000_000))).to.be.instanceOf(CompactedFault);
     });
   });
 
@@ -200,7 +200,10 @@ export function storeContract(name: string, subject: () => StoreUnderTest): void
       await store().revoke(lease.id);
       const change = createChange('lease/gone', {});
       const onLease = { ...change, puts: change.puts.map(one => ({ ...one, lease: lease.id })) };
-      const [gone, fine] = await Promise.all([faultOf(store().commit(onLease)), create(store(), 'lease/beside', {})]);
+      const [gone, fine] = await Promise.all([
+        catchFault(store().commit(onLease)),
+        create(store(), 'lease/beside', {}),
+      ]);
       expect(gone).to.be.instanceOf(LeaseGoneFault);
       expect(fine.stored).to.equal(true);
       expect(await store().get('lease/gone')).to.equal(undefined);
@@ -230,7 +233,7 @@ export function storeContract(name: string, subject: () => StoreUnderTest): void
   followingContract(name, subject);
 }
 
-async function faultOf(promise: Promise<unknown>): Promise<unknown> {
+async function catchFault(promise: Promise<unknown>): Promise<unknown> {
   return promise.then(
     () => undefined,
     (fault: unknown) => fault,

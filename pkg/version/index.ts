@@ -15,7 +15,7 @@ function findPackageFolder(folder: string): string {
 }
 
 /** The version of this clone, from package.json: the one place that states it. */
-export function version(): string {
+export function readProductVersion(): string {
   const manifest = JSON.parse(readFileSync(join(clone, 'package.json'), 'utf8')) as { version: string };
   return manifest.version;
 }

@@ -25,7 +25,7 @@ export async function findSystemDocker(
 }
 
 /** The engine that this machine already has. */
-export function systemDockerPart(host: string): ChorePart {
+export function createSystemDockerPart(host: string): ChorePart {
   return {
     kind: 'chore',
     name: 'engine',
@@ -66,12 +66,12 @@ export async function destroyDockerd(home: Home, clock: Clock): Promise<void> {
 }
 
 /** Where the engine of this home keeps everything, whether it runs or not. */
-export function dockerdFolder(home: Home): string {
+export function findDockerdFolder(home: Home): string {
   return home.path('docker');
 }
 
 function options(home: Home, clock: Clock) {
-  return { folder: dockerdFolder(home), liveRestore: true, detached: true, clock };
+  return { folder: findDockerdFolder(home), liveRestore: true, detached: true, clock };
 }
 
 const GRACE_SECONDS = 10;
@@ -103,7 +103,7 @@ export async function stopLocalContainers(
   environment: Readonly<Record<string, string | undefined>>,
 ): Promise<number> {
   const nodes = listLocalNodes(home).flatMap(({ id }) => id ?? []);
-  if (nodes.length === 0 || existsSync(dockerdFolder(home))) return 0;
+  if (nodes.length === 0 || existsSync(findDockerdFolder(home))) return 0;
   const host = await findSystemDocker(environment);
   if (host === undefined) return 0;
 

@@ -34,7 +34,7 @@ export function toNodeName(number: number): string {
  * The agent of one node. All nodes of the all-in-one share one engine: containers of every node but the first carry
  * the node's name before their own, so that names do not collide.
  */
-export function agentPart(number: number, engine: EngineKind): ProcessPart {
+export function createAgentPart(number: number, engine: EngineKind): ProcessPart {
   const name = toNodeName(number);
   return {
     kind: 'process',

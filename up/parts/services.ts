@@ -1,4 +1,4 @@
-import { demoImage, EtcdProcess, isFreePort, RegistryProcess } from '../../dev/processes/index.js';
+import { buildDemoImage, EtcdProcess, isFreePort, RegistryProcess } from '../../dev/processes/index.js';
 import type { ChorePart, ProcessPart } from '../part.js';
 import { choosePort } from '../program.js';
 
@@ -56,7 +56,7 @@ export const demoImagePart: ChorePart = {
   remedy: 'Run "sh hack/setup.sh up" to install busybox-static.',
   recipe: ({ registry }) => JSON.stringify({ registry }),
   async run({ facts }) {
-    const image = await demoImage(facts['registry']!, { tag: DEMO_TAG });
+    const image = await buildDemoImage(facts['registry']!, { tag: DEMO_TAG });
     return { facts: { demoImage: image }, detail: image };
   },
 };

@@ -32,7 +32,7 @@ export interface AgentRoutesEnv extends TokenEnv {
 const SKEW_SECONDS = 120;
 
 /** The routes of the agents: a node's token opens these and no others, and each only for that node. */
-export function agentRoutes(env: AgentRoutesEnv): readonly Route[] {
+export function createAgentRoutes(env: AgentRoutesEnv): readonly Route[] {
   const route = (method: Method, path: string, handle: Route['handle'], body: Route['body'] = 'json') =>
     defineRoute({ node: true }, method, `/agent/v1/${path}`, handle, { query: [], body });
   return [

@@ -1,4 +1,4 @@
-import { change, describeCodes, tried, web } from './code-world.testing.js';
+import { change, describeCodes, tried, web } from './rejection-lab.testing.js';
 
 const check = (parts: Readonly<Record<string, unknown>>) =>
   web({ healthCheck: { type: 'exec', command: ['/bin/check'], ...parts } });

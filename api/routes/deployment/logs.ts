@@ -31,7 +31,7 @@ const SOON = { 'retry-after': '5' };
 const LINE_BYTES = 4 * 1024 * 1024;
 
 /** Logs: what one replica's container has written, brought by its node. */
-export function logRoutes(env: LogEnv): readonly Route[] {
+export function createLogRoutes(env: LogEnv): readonly Route[] {
   const query = ['follow', 'tail', 'replica'];
   return [defineRoute('viewer', 'GET', '/api/v1/deployments/{name}/logs', call => readLogs(env, call), { query })];
 }

@@ -12,7 +12,7 @@ import {
   tried,
   web,
   writtenByOther,
-} from './code-world.testing.js';
+} from './rejection-lab.testing.js';
 
 const bare = (request: Refusable): Refusable => ({ ...request, as: 'bare' });
 const job = (fields: Readonly<Record<string, unknown>> = {}, query = '?dryRun=true'): Refusable => ({

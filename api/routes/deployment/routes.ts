@@ -12,7 +12,7 @@ const COLLECTION = deploymentKind.path;
 const ONE = `${COLLECTION}/${deploymentKind.item}`;
 
 /** Deployments: the workloads that tenants declare, and the explanation of their placement. */
-export function deploymentRoutes(env: AdmissionEnv): readonly Route[] {
+export function createDeploymentRoutes(env: AdmissionEnv): readonly Route[] {
   return [
     defineRoute('deployer', 'POST', COLLECTION, call => createDeployment(env, call)),
     defineRoute('deployer', 'PUT', ONE, call => replaceDeployment(env, call)),

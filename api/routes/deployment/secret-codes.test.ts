@@ -9,7 +9,7 @@ import {
   tried,
   web,
   writtenByOther,
-} from './code-world.testing.js';
+} from './rejection-lab.testing.js';
 
 const one = (parts: Readonly<Record<string, unknown>>) => web({ secrets: [entry(parts)] });
 const minted = (block: Readonly<Record<string, unknown>>) => one({ generate: { keys: ['password'], ...block } });

@@ -4,7 +4,7 @@ import { keys, ranges } from '../../../crds/keys/index.js';
 import type { Alteration, Warning } from '../../../crds/rule/index.js';
 import type { Cache, Entry } from '../../../pkg/store/index.js';
 import { rejectRequest, RequestRejection } from '../../http/reply.js';
-import { cacheView, readUid, spliceDocument } from '../../http/resource.js';
+import { cacheRendered, readUid, spliceDocument } from '../../http/resource.js';
 import type { ReaderOptions } from '../kind-routes.js';
 
 const STATUS = Buffer.from(',"status":');
@@ -12,10 +12,10 @@ const DELETED = /"deletedAt":"/;
 const PENDING = encodeInitialStatus('Pending', 'accepted; not reconciled yet');
 const DELETING = encodeInitialStatus('Deleting', 'deletion is requested');
 
-const viewDeployment = cacheView((entry, status) => spliceDocument(entry, STATUS, chooseStatus(entry, status)));
+const viewDeployment = cacheRendered((entry, status) => spliceDocument(entry, STATUS, chooseStatus(entry, status)));
 
 /** A deployment without a status is shown as pending, and is found by its name or its id. */
-export function deploymentReader(cache: Cache): ReaderOptions {
+export function createDeploymentReader(cache: Cache): ReaderOptions {
   return {
     resource: { range: ranges.deployments, joined: ranges.statuses, view: viewDeployment },
     find: ({ tenant, params }) => findDeployment(cache, tenant, params['name']!),

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 
 import { optionalFields } from '../../../crds/deployment/index.js';
 import { type LabResponse, webDeployment } from '../../api-lab.testing.js';
-import { CodeWorld, entry, machine1, machine2, ready } from './code-world.testing.js';
+import { RejectionLab, entry, machine1, machine2, ready } from './rejection-lab.testing.js';
 
 /** Two values of a field, as they are stored; what it falls back to without one; and what else it needs. */
 interface FieldCase {
@@ -51,20 +51,20 @@ function others({ body }: LabResponse, field: string): Readonly<Record<string, u
   return Object.fromEntries(Object.entries(body).filter(([name]) => !aside.has(name)));
 }
 
-const metadataOf = ({ body }: LabResponse) =>
+const readMetadata = ({ body }: LabResponse) =>
   body['metadata'] as { readonly generation: number; readonly revision: string };
 
 describe('a change of a deployment over HTTP', () => {
-  const world = new CodeWorld();
+  const rejectionLab = new RejectionLab();
   let token: string;
   before(async () => {
-    await world.start();
-    token = await world.lab.tenantToken(world.lab.a);
+    await rejectionLab.start();
+    token = await rejectionLab.lab.tenantToken(rejectionLab.lab.a);
   });
-  after(() => world.stop());
+  after(() => rejectionLab.stop());
 
   const put = (name: string, body: unknown, ifMatch?: string) =>
-    world.lab.ask('PUT', `/api/v1/deployments/${name}`, {
+    rejectionLab.lab.ask('PUT', `/api/v1/deployments/${name}`, {
       token,
       body,
       ...(ifMatch !== undefined && { headers: { 'if-match': `"${ifMatch}"` } }),
@@ -82,13 +82,13 @@ describe('a change of a deployment over HTTP', () => {
       const name = `of-${field.toLowerCase()}`;
       const base = { labels: { kept: 'yes' }, environment: { KEPT: 'yes' }, ...beside };
       const body = webDeployment(name, { ...base, [field]: first });
-      const created = await world.lab.ask('POST', '/api/v1/deployments', { token, body });
+      const created = await rejectionLab.lab.ask('POST', '/api/v1/deployments', { token, body });
       expect(created.status, created.text).to.equal(201);
       const expected = (answer: LabResponse, value: unknown, generation: number) => {
         expect(answer.status, answer.text).to.equal(200);
         expect(answer.body[field]).to.deep.equal(value);
         expect(others(answer, field)).to.deep.equal(others(created, field));
-        expect(metadataOf(answer).generation).to.equal(generation);
+        expect(readMetadata(answer).generation).to.equal(generation);
       };
 
       expected(await put(name, { image: 'registry.example.com/shop/web:1.4.3' }), first, 2);
@@ -96,12 +96,12 @@ describe('a change of a deployment over HTTP', () => {
       expected(replaced, second, 3);
       const repeated = await put(name, { [field]: second });
       expected(repeated, second, 3);
-      expect(metadataOf(repeated).revision).to.equal(metadataOf(replaced).revision);
+      expect(readMetadata(repeated).revision).to.equal(readMetadata(replaced).revision);
 
-      const late = await put(name, { [field]: null }, metadataOf(created).revision);
+      const late = await put(name, { [field]: null }, readMetadata(created).revision);
       expect([late.status, late.body['code']]).to.deep.equal([412, 'revision_mismatch']);
       expected(await put(name, {}), second, 3);
-      expected(await put(name, { [field]: null }, metadataOf(replaced).revision), fallback, 4);
+      expected(await put(name, { [field]: null }, readMetadata(replaced).revision), fallback, 4);
       expected(await put(name, { [field]: null }), fallback, 4);
     });
   }
@@ -109,12 +109,12 @@ describe('a change of a deployment over HTTP', () => {
   for (const sent of [null, 0, 7]) {
     it(`leaves secretsVersion to rotations when it is sent as ${sent}`, async () => {
       const name = `version-${sent}`;
-      await world.lab.ask('POST', '/api/v1/deployments', { token, body: webDeployment(name) });
+      await rejectionLab.lab.ask('POST', '/api/v1/deployments', { token, body: webDeployment(name) });
       const answer = await put(name, { secretsVersion: sent });
 
       expect(answer.status, answer.text).to.equal(200);
       expect(answer.body['secretsVersion']).to.equal(0);
-      expect(metadataOf(answer).generation).to.equal(1);
+      expect(readMetadata(answer).generation).to.equal(1);
     });
   }
 });

@@ -16,7 +16,7 @@ import { warnAboveQuota } from '../../admission/quota.js';
 import { readSubmitted } from '../../admission/submitted.js';
 import { buildWrite, type BuiltWrite, createMetadata, updateMetadata } from '../../admission/write.js';
 import { checkIfMatch, retryOnConflict, waitUntilCached } from '../../http/concurrency.js';
-import { etagHeader, JSON_TYPE, rejectRequest, replyJsonBytes, RequestRejection } from '../../http/reply.js';
+import { buildEtagHeader, JSON_TYPE, rejectRequest, replyJsonBytes, RequestRejection } from '../../http/reply.js';
 import type { ApiCall, RouteResult } from '../../http/route.js';
 import { findStatus, loadDeployment, renderWritten } from './view.js';
 
@@ -94,7 +94,7 @@ async function store(env: AdmissionEnv, call: ApiCall, judged: JudgedDocument): 
   const warnings = [...admission.warnings, ...warnAboveQuota(env, call.tenant, spec)];
   const answer = (written: Pick<Entry, 'bytes' | 'revision'>) => {
     const body = renderWritten(written, entry && findStatus(env.cache, entry), alterations, warnings);
-    const etag = etagHeader(written.revision);
+    const etag = buildEtagHeader(written.revision);
     const headers = entry ? etag : { ...etag, location: `/api/v1/deployments/${spec.name}` };
     return { status: entry ? 200 : 201, body, type: JSON_TYPE, headers, alterations };
   };
@@ -170,7 +170,11 @@ export async function deleteDeployment(env: AdmissionEnv, call: ApiCall): Promis
 /** Undefined when a concurrent write was stored first. */
 async function deleteOnce(env: AdmissionEnv, call: ApiCall, entry: Entry): Promise<RouteResult | undefined> {
   const answer = (written: Pick<Entry, 'bytes' | 'revision'>) =>
-    replyJsonBytes(200, renderWritten(written, findStatus(env.cache, entry), [], []), etagHeader(written.revision));
+    replyJsonBytes(
+      200,
+      renderWritten(written, findStatus(env.cache, entry), [], []),
+      buildEtagHeader(written.revision),
+    );
   const stored = value<StoredDeployment>(entry);
   if (stored.metadata.deletedAt !== undefined) return answer(entry);
 

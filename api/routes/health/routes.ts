@@ -14,7 +14,7 @@ export interface HealthEnv {
 }
 
 /** Health and metrics: open, so they name no address, no tenant and no object. */
-export function healthRoutes(env: HealthEnv): readonly Route[] {
+export function createHealthRoutes(env: HealthEnv): readonly Route[] {
   const open = { method: 'GET', access: 'open', tenant: 'none', query: [], body: 'none' } as const;
   const loops = new Set<string>();
   return [

@@ -8,7 +8,7 @@ import { rejectRequest, RequestRejection } from '../../http/reply.js';
 import { type ApiCall, defineRoute, type Route, type RouteResult } from '../../http/route.js';
 
 /** Jobs: validated in a dry run; there is no loop yet that runs them. */
-export function jobRoutes(env: AdmissionEnv): readonly Route[] {
+export function createJobRoutes(env: AdmissionEnv): readonly Route[] {
   return [defineRoute('deployer', 'POST', '/api/v1/jobs', call => createJob(env, call))];
 }
 

@@ -6,7 +6,7 @@ import { rejectRequest, RequestRejection } from '../../http/reply.js';
 import { type ApiCall, defineRoute, type Route, type RouteResult, type StorageEnv } from '../../http/route.js';
 
 /** Networks: validated in a dry run; agents do not create them yet. */
-export function networkRoutes(env: StorageEnv): readonly Route[] {
+export function createNetworkRoutes(env: StorageEnv): readonly Route[] {
   return [defineRoute('deployer', 'POST', '/api/v1/networks', call => createNetwork(env, call))];
 }
 

@@ -174,7 +174,7 @@ describe('claims to a node', () => {
     });
   const claim = (tenant: string, token = platform) =>
     lab.ask('POST', '/api/v1/nodes/machine-1/claims', { token, headers: { 'X-Tenant-ID': tenant } });
-  const claimsOf = async (token: string) =>
+  const listClaims = async (token: string) =>
     ((await lab.ask('GET', '/api/v1/nodes/machine-1', { token })).body['claims'] as { tenant: string }[])?.map(
       ({ tenant }) => tenant,
     );
@@ -186,7 +186,7 @@ describe('claims to a node', () => {
     }
     expect((await release(b, lab.a)).body['code']).to.equal('tenant_mismatch');
     expect((await release(b, lab.b)).body['code']).to.equal('resource_not_found');
-    expect(await claimsOf(a)).to.deep.equal([lab.a]);
+    expect(await listClaims(a)).to.deep.equal([lab.a]);
   });
 
   it('free the node name when the only claim is released', async () => {
@@ -201,7 +201,7 @@ describe('claims to a node', () => {
     expect((await claim(lab.b, b)).body['code']).to.equal('auth_forbidden');
     expect((await claim(lab.b)).status).to.equal(201);
     expect((await claim(lab.b)).status).to.equal(200);
-    expect(await claimsOf(a)).to.deep.equal([lab.a, lab.b]);
+    expect(await listClaims(a)).to.deep.equal([lab.a, lab.b]);
     expect((await lab.ask('GET', '/api/v1/nodes/machine-1', { token: b })).status).to.equal(404);
     expect((await enrol(b)).body['code']).to.equal('node_owned_by_another_tenant');
   });
@@ -226,7 +226,7 @@ describe('claims to a node', () => {
 
     expect(mine.status).to.equal(404);
     expect(theirs.body).to.include({ name: 'machine-1', tenant: lab.b, status: 'joining' });
-    expect(await claimsOf(b)).to.deep.equal([lab.b]);
+    expect(await listClaims(b)).to.deep.equal([lab.b]);
     expect((await enrol(a)).body['code']).to.equal('node_owned_by_another_tenant');
   });
 
@@ -256,13 +256,13 @@ describe('claims to a node', () => {
     expect((await enrol(a)).body['code']).to.equal('node_owned_by_another_tenant');
     await quota(2);
     expect((await enrol(b)).status).to.equal(201);
-    expect(await claimsOf(b)).to.deep.equal([lab.b]);
+    expect(await listClaims(b)).to.deep.equal([lab.b]);
   });
 
   it('leave the node unchanged when the second claim is released', async () => {
     await claim(lab.b);
     expect((await release(b, lab.b)).status).to.equal(200);
-    expect(await claimsOf(a)).to.deep.equal([lab.a]);
+    expect(await listClaims(a)).to.deep.equal([lab.a]);
   });
 
   it('are not released while the owner runs replicas on the node', async () => {

@@ -16,7 +16,7 @@ const MOST_CLAIMS = 2;
 const NODE = '/api/v1/nodes/{nodeName}';
 
 /** Claims to a machine: the oldest owns it, a second one waits until the first is released. */
-export function nodeClaimRoutes(env: NodeEnv): readonly Route[] {
+export function createNodeClaimRoutes(env: NodeEnv): readonly Route[] {
   const body = 'none';
   return [
     defineRoute('admin', 'DELETE', '/api/v1/nodes/{id}', call => removeNode(env, call)),

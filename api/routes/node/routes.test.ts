@@ -227,7 +227,7 @@ describe('nodes', () => {
     await create(lab.store, keys.replica(lab.a, `web${slot}`, slot), replica);
     return replica;
   };
-  const linkOf = ({ token }: EnrolReply) => {
+  const openLink = ({ token }: EnrolReply) => {
     const link = new HttpLink({ server: lab.server.url });
     link.present(token);
     return link;
@@ -235,7 +235,7 @@ describe('nodes', () => {
 
   it('receive their own assignments and no others', async () => {
     const [one, two] = [await enrolled('machine-1'), await enrolled('machine-2')];
-    const link = linkOf(one);
+    const link = openLink(one);
     const lines: { type: string }[] = [];
     const stop = new AbortController();
     const open = link.assignments(line => lines.push(line), stop.signal);
@@ -280,7 +280,7 @@ describe('nodes', () => {
   it('stream the logs of a replica to the caller that requested them, and to no other', async () => {
     const [one, two] = [await enrolled('machine-1'), await enrolled('machine-2')];
     await place(one.node.id, 0);
-    const link = linkOf(one);
+    const link = openLink(one);
     const stop = new AbortController();
     const impostor: number[] = [];
     const serving = link.assignments(line => {
@@ -321,7 +321,7 @@ describe('nodes', () => {
   it('that serve too many log streams decline a request, and only their own', async () => {
     const [one, two] = [await enrolled('machine-1'), await enrolled('machine-2')];
     await place(one.node.id, 0);
-    const [link, stranger] = [linkOf(one), linkOf(two)];
+    const [link, stranger] = [openLink(one), openLink(two)];
     const stop = new AbortController();
     let impostor: unknown;
     const serving = link.assignments(line => {
@@ -350,7 +350,7 @@ describe('nodes', () => {
 
   it('that are removed lose their streams with their token', async () => {
     const one = await enrolled();
-    const link = linkOf(one);
+    const link = openLink(one);
     const broken = link
       .assignments(() => undefined, new AbortController().signal)
       .then(

@@ -10,10 +10,10 @@ import { mintToken } from '../../../pkg/auth/index.js';
 import { type Change, encode, type Entry, value } from '../../../pkg/store/index.js';
 import { replyDryRun } from '../../admission/dry-run.js';
 import { retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
-import { etagHeader, rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
+import { buildEtagHeader, rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
 import { type ApiCall, defineRoute, type Route, type RouteResult } from '../../http/route.js';
 import { storeToken, toTokenResponse } from '../token/routes.js';
-import { nodeClaimRoutes } from './claims.js';
+import { createNodeClaimRoutes } from './claims.js';
 import { enrol } from './enrol.js';
 import { loadNode, type NodeEnv, toNodeResponse } from './view.js';
 
@@ -21,7 +21,7 @@ const JOIN_SECONDS = 15 * 60;
 const NODES = nodeKind.path;
 
 /** Nodes: the machines that tenants have enrolled, and the orders of administrators about them. */
-export function nodeRoutes(env: NodeEnv): readonly Route[] {
+export function createNodeRoutes(env: NodeEnv): readonly Route[] {
   const order = (name: string, update: UpdateOrders) =>
     defineRoute('admin', 'POST', `${NODES}/{id}/${name}`, call => orderNode(env, call, update), { body: 'none' });
   return [
@@ -30,7 +30,7 @@ export function nodeRoutes(env: NodeEnv): readonly Route[] {
     order('drain', drain),
     order('undrain', undrain),
     order('fence', fence),
-    ...nodeClaimRoutes(env),
+    ...createNodeClaimRoutes(env),
   ];
 }
 
@@ -100,5 +100,5 @@ function answer(env: NodeEnv, entry: Entry): RouteResult {
   const { metadata, name } = value<StoredNode>(entry);
   const status = env.cache.get(keys.nodeStatus(metadata.tenant, name));
   const view = toNodeResponse(env, entry, status);
-  return replyJson(200, { ...view, alterations: [], warnings: [] }, etagHeader(entry.revision));
+  return replyJson(200, { ...view, alterations: [], warnings: [] }, buildEtagHeader(entry.revision));
 }

@@ -50,7 +50,7 @@ export function toNodeResponse(env: NodeViewEnv, entry: Entry, statusEntry: Entr
 }
 
 /** Nodes are shown by a view of their own, and found by id or by name. */
-export function nodeReader(env: NodeViewEnv): ReaderOptions {
+export function createNodeReader(env: NodeViewEnv): ReaderOptions {
   return {
     resource: {
       range: ranges.nodes,

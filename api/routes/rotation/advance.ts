@@ -7,7 +7,7 @@ import type { SecretIntent } from '../../../pkg/material/index.js';
 import { type SecretDocument, SecretOutcomeUnknownFault, toCredentialPath } from '../../../pkg/secrets/index.js';
 import { type Change, encode, value } from '../../../pkg/store/index.js';
 import { rejectNamespace } from '../../admission/commit.js';
-import { guardConflictKeys, putConflictKeys, secretSubject } from '../../admission/conflict-keys.js';
+import { guardConflictKeys, putConflictKeys, toSecretSubject } from '../../admission/conflict-keys.js';
 import { replyDryRun } from '../../admission/dry-run.js';
 import type { AdmissionEnv } from '../../admission/env.js';
 import { readRotation } from '../../admission/rotations.js';
@@ -32,7 +32,7 @@ export async function advanceRotation(
 ): Promise<RouteResult | undefined> {
   const { rotation, step } = request;
   if (await isStart(env, call, request)) {
-    const conflictKeys = [keys.turn(call.tenant, secretSubject(rotation.label))];
+    const conflictKeys = [keys.conflict(call.tenant, toSecretSubject(rotation.label))];
     return env.mutex.run(conflictKeys, () => startRotation(env, call, request, conflictKeys));
   }
   if (step.isRepeat) return repeatPhase(env, call, request);
@@ -102,13 +102,17 @@ async function storeRequest(
   { tenant }: ApiCall,
   { entry, rotation }: RotationRequest,
   record: RotationRecord,
-  turn = ALONE,
+  conflict = ALONE,
 ): Promise<boolean> {
   const key = keys.rotation(tenant, rotation.label);
   failpoint('rotation.asking');
   const verdict = await env.store.commit({
-    guards: [{ key, at: rotation.entry?.revision ?? 0 }, { key: entry.key, created: entry.created }, ...turn.guards],
-    puts: [{ key, bytes: encode(record) }, ...turn.puts],
+    guards: [
+      { key, at: rotation.entry?.revision ?? 0 },
+      { key: entry.key, created: entry.created },
+      ...conflict.guards,
+    ],
+    puts: [{ key, bytes: encode(record) }, ...conflict.puts],
     deletes: [],
   });
   if (!verdict.stored) return false;

@@ -63,7 +63,7 @@ describe('while a credential is rotated', () => {
     }
   };
   const verdict = ({ status, body }: LabResponse) => [status, body['code'], body['field']];
-  const generationOf = ({ body }: LabResponse) => (body['metadata'] as { generation: number }).generation;
+  const readGeneration = ({ body }: LabResponse) => (body['metadata'] as { generation: number }).generation;
   /** Asks, and expects a refusal that leaves both stores as they were. */
   const refused = async (ask: () => Promise<LabResponse>, field: string) => {
     const before = [await lab.store.revision(), await state()];
@@ -91,7 +91,7 @@ describe('while a credential is rotated', () => {
 
   for (const [name, phases] of [
     ['retired', ['stage', 'promote', 'verify', 'retire']],
-    ['turned back', ['stage', 'abort']],
+    ['conflictRevision back', ['stage', 'abort']],
   ] as const) {
     it(`it can be written once the rotation is ${name}`, async () => {
       await walk(...phases);
@@ -128,7 +128,7 @@ describe('while a credential is rotated', () => {
     it('may be applied again, and changed in everything else', async () => {
       const same = { secrets: [reference({ generate: { keys: ['password'] } })] };
       const again = await change(same);
-      expect([again.status, generationOf(again)]).to.deep.equal([200, 1]);
+      expect([again.status, readGeneration(again)]).to.deep.equal([200, 1]);
       expect((await change({ ...same, replicas: 3 })).status).to.equal(200);
       expect(
         (await change({ secrets: [reference(), reference({ name: 'O', vault_path: 'deployments/o' })] })).status,
@@ -214,17 +214,17 @@ describe('while a credential is rotated', () => {
     };
     const beginElsewhere = async () => {
       const key = keys.rotation(lab.a, 'web-db');
-      const turn = keys.turn(lab.a, 'secret.web-db');
+      const conflict = keys.conflict(lab.a, 'secret.web-db');
       const rotation = { id: 'r', path: PATH, phase: 'stage', from: 1, to: 2, material: { by: 'platform' } };
-      const turned = (await store.get(turn))?.revision ?? 0;
+      const conflictRevision = (await store.get(conflict))?.revision ?? 0;
       await store.commit({
         guards: [
           { key, at: 0 },
-          { key: turn, at: turned },
+          { key: conflict, at: conflictRevision },
         ],
         puts: [
           { key, bytes: encode({ ...rotation, deployment: 'web', by: 'me', askedAt: '' }) },
-          { key: turn, bytes: encode({}) },
+          { key: conflict, bytes: encode({}) },
         ],
         deletes: [],
       });

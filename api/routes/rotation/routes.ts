@@ -13,7 +13,7 @@ import { listSecretPathsByLabel, readRotationFacts, toRotationView } from './vie
 const SECRETS = '/api/v1/deployments/{name}/secrets';
 
 /** Rotations: a phase is requested here and carried out by the rotation phaser. */
-export function rotationRoutes(env: AdmissionEnv): readonly Route[] {
+export function createRotationRoutes(env: AdmissionEnv): readonly Route[] {
   const rotate = (call: ApiCall) => retryOnConflict(call.params['name']!, () => rotateOnce(env, call));
   return [
     defineRoute('viewer', 'GET', `${SECRETS}/rotation`, call => showRotation(env, call), { query: ['secret'] }),

@@ -13,7 +13,7 @@ const ONE = '/api/v1/secrets/{namespace}/{resource}';
 const RESOURCES = '/api/v1/secrets/resources';
 
 /** Secrets: written and deleted, and which deployments refer to them. No route answers a value. */
-export function secretRoutes(env: AdmissionEnv): readonly Route[] {
+export function createSecretRoutes(env: AdmissionEnv): readonly Route[] {
   const query = ['limit', 'continue', 'watch'];
   return [
     defineRoute('deployer', 'PUT', ONE, call => writeSecret(env, call)),

@@ -13,7 +13,7 @@ import {
   toSecretDocument,
 } from '../../../pkg/secrets/index.js';
 import { rejectNamespace } from '../../admission/commit.js';
-import { guardConflictKeys, putConflictKeys, secretSubject } from '../../admission/conflict-keys.js';
+import { guardConflictKeys, putConflictKeys, toSecretSubject } from '../../admission/conflict-keys.js';
 import { replyDryRun } from '../../admission/dry-run.js';
 import type { AdmissionEnv } from '../../admission/env.js';
 import { readQuotas } from '../../admission/quota.js';
@@ -35,7 +35,7 @@ export async function writeSecret(env: AdmissionEnv, call: ApiCall): Promise<Rou
 
   const path = toCredentialPath(tenant, `${checked.value.namespace}/${checked.value.label}`);
   if (isDryRun) return rejectWhileRotating(env.cache, path) ?? dryRunWrite(env, path, checked.value);
-  const conflictKeys = [keys.turn(tenant, secretSubject(path.label))];
+  const conflictKeys = [keys.conflict(tenant, toSecretSubject(path.label))];
   return env.mutex.run(conflictKeys, () => writeNext(env, call, path, checked.value));
 }
 
@@ -139,7 +139,7 @@ export async function deleteSecret(env: AdmissionEnv, call: ApiCall): Promise<Ro
   const path = isSecretLabel(resource) ? parseCredentialPath(call.tenant, `${namespace}/${resource}`) : undefined;
   if (!path) return rejectRequest('secret_path_shape', 'resource', resource, { granted });
 
-  const conflictKeys = [keys.turn(call.tenant, secretSubject(path.label))];
+  const conflictKeys = [keys.conflict(call.tenant, toSecretSubject(path.label))];
   return env.mutex.run(conflictKeys, () => retryOnConflict(resource, () => deleteOnce(env, call, path, conflictKeys)));
 }
 

@@ -6,7 +6,7 @@ import { replyDryRun } from '../../admission/dry-run.js';
 import type { QuotaEnv } from '../../admission/env.js';
 import { readQuotas } from '../../admission/quota.js';
 import { retryOnConflict, waitUntilCached, waitUntilStored } from '../../http/concurrency.js';
-import { etagHeader, rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
+import { buildEtagHeader, rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
 import { type ApiCall, defineRoute, type Route, type RouteResult, type StorageEnv } from '../../http/route.js';
 import type { ReaderOptions } from '../kind-routes.js';
 
@@ -17,7 +17,7 @@ const TENANTS = '/api/v1/tenants';
 const QUOTAS = `${TENANTS}/{tenant}/quotas`;
 
 /** Tenants and their quotas: written by the platform's administrators; each tenant can see its own. */
-export function tenantRoutes(env: TenantEnv): readonly Route[] {
+export function createTenantRoutes(env: TenantEnv): readonly Route[] {
   const platform = { admin: true } as const;
   return [
     defineRoute(platform, 'POST', TENANTS, call => createTenant(env, call), { tenant: 'none' }),
@@ -36,11 +36,11 @@ async function createTenant(env: TenantEnv, { document, isDryRun }: ApiCall): Pr
   const verdict = await create(env.store, keys.tenant(tenant.id), tenant);
   if (!verdict.stored) throw new ConflictFault(keys.tenant(tenant.id), 1);
   await waitUntilCached(env.cache, verdict.revision);
-  return replyJson(201, { ...tenant, alterations: [], warnings: [] }, etagHeader(verdict.revision));
+  return replyJson(201, { ...tenant, alterations: [], warnings: [] }, buildEtagHeader(verdict.revision));
 }
 
 /** Administrators of the platform see every tenant, and a tenant sees itself. */
-export function tenantReader(env: Pick<StorageEnv, 'cache'>): ReaderOptions {
+export function createTenantReader(env: Pick<StorageEnv, 'cache'>): ReaderOptions {
   const getRights = { access: { tenant: 'viewer', admin: true }, tenant: 'chosen' } as const;
   return { getRights, find: call => findTenant(env, call) };
 }
@@ -57,7 +57,7 @@ async function getQuotas(env: TenantEnv, call: ApiCall): Promise<RouteResult> {
   await env.cache.barrier();
   const entry = findTenant(env, call);
   if (entry instanceof RequestRejection) return entry;
-  return replyJson(200, toQuotaView(env, entry), etagHeader(entry.revision));
+  return replyJson(200, toQuotaView(env, entry), buildEtagHeader(entry.revision));
 }
 
 /** Replaces every limit that was set for the tenant: those that are not sent are as configured. */
@@ -74,7 +74,7 @@ async function replaceQuotas(env: TenantEnv, call: ApiCall): Promise<RouteResult
     const next = { ...tenant, ...(isSet && { quotas: checked.value }) };
     if (!(await waitUntilStored(env.cache, replace(env.store, entry, next)))) return undefined;
     const now = env.cache.get(entry.key) ?? entry;
-    return replyJson(200, { ...toQuotaView(env, now), alterations: [], warnings: [] }, etagHeader(now.revision));
+    return replyJson(200, { ...toQuotaView(env, now), alterations: [], warnings: [] }, buildEtagHeader(now.revision));
   });
 }
 

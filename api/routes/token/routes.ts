@@ -19,7 +19,7 @@ export function defineTokenIndex(cache: Cache): void {
 }
 
 /** Tokens are listed by administrators: those of a tenant, or those of the platform. */
-export function tokenReader({ cache }: Pick<TokenEnv, 'cache'>): ReaderOptions {
+export function createTokenReader({ cache }: Pick<TokenEnv, 'cache'>): ReaderOptions {
   return {
     listRights: { access: { tenant: 'admin', admin: true }, tenant: 'chosen' },
     readSource: ({ tenant }) => ({
@@ -32,7 +32,7 @@ export function tokenReader({ cache }: Pick<TokenEnv, 'cache'>): ReaderOptions {
 }
 
 /** Tokens: created and revoked by the administrators of a tenant, or by the platform's. */
-export function tokenRoutes(env: TokenEnv): readonly Route[] {
+export function createTokenRoutes(env: TokenEnv): readonly Route[] {
   const tenant = 'chosen';
   return [
     defineRoute('admin', 'POST', '/api/v1/tokens', call => createToken(env, call), { tenant }),

@@ -6,7 +6,7 @@ import { readAppliedManifests, sendManifest } from '../documents.js';
 import { type ExitCode, exitCode } from '../exit-code.js';
 import { applyJsonPatch } from '../json-patch.js';
 import { deployments } from '../kinds.js';
-import { plain } from '../print/text.js';
+import { stripControls } from '../print/text.js';
 import type { Command, Session } from '../session.js';
 import type { DeploymentView } from '../views.js';
 
@@ -96,8 +96,8 @@ async function offerFixes(
 
   terminal.err(`${formatTitle(manifest)} (${manifest.place}) can be fixed:\n`);
   for (const { code, field, fix } of fixable) {
-    terminal.err(`  ${ink.bold(plain(code))} ${plain(field)}\n`);
-    for (const step of fix ?? []) terminal.err(`    ${ink.cyan(plain(JSON.stringify(step)))}\n`);
+    terminal.err(`  ${ink.bold(stripControls(code))} ${stripControls(field)}\n`);
+    for (const step of fix ?? []) terminal.err(`    ${ink.cyan(stripControls(JSON.stringify(step)))}\n`);
   }
   const isAgreed = yes || (await terminal.confirm('Apply with these changes? [y/N] '));
   return isAgreed ? { ...manifest, value: value as ManifestDocument['value'] } : undefined;
@@ -122,11 +122,11 @@ function printDryRun(session: Session, title: string, view: DryRunView): void {
     const state = resolves
       ? ink.green('resolves')
       : ink.red(missing.length > 0 ? `lacks ${missing.join(', ')}` : 'is missing');
-    terminal.out(`  ${ink.cyan('secret')}   ${plain(path)} ${state}\n`);
+    terminal.out(`  ${ink.cyan('secret')}   ${stripControls(path)} ${state}\n`);
   }
   if (!placement) return;
   const { next, unplaced, able } = placement;
-  if (next.length > 0) terminal.out(`  ${ink.cyan('placed')}   ${plain(next.join(', '))}\n`);
+  if (next.length > 0) terminal.out(`  ${ink.cyan('placed')}   ${stripControls(next.join(', '))}\n`);
   if (unplaced > 0)
     terminal.out(
       `  ${ink.red('unplaced')} ${formatCount(unplaced, 'replica')}: ${formatCount(able, 'node')} would take one\n`,
@@ -140,10 +140,10 @@ function printRemarks(
 ): void {
   for (const { field, to, why } of alterations) {
     const value = to === undefined || to === null ? 'dropped' : `set to ${JSON.stringify(to)}`;
-    terminal.out(`  ${ink.cyan('altered')}  ${plain(`${field} ${value}: ${why}`)}\n`);
+    terminal.out(`  ${ink.cyan('altered')}  ${stripControls(`${field} ${value}: ${why}`)}\n`);
   }
   for (const { field, code, message } of warnings) {
-    terminal.err(`  ${ink.yellow('warning')}  ${plain(`${field} ${code}: ${message}`)}\n`);
+    terminal.err(`  ${ink.yellow('warning')}  ${stripControls(`${field} ${code}: ${message}`)}\n`);
   }
 }
 

@@ -42,20 +42,20 @@ interface Entry {
 }
 
 /** Every command that there is, by the words that lead to it: `nodes drain`. */
-function entriesOf(command: Commander, path = ''): readonly Entry[] {
-  const inner = command.commands.flatMap(each => entriesOf(each, `${path} ${each.name()}`.trim()));
+function listEntries(command: Commander, path = ''): readonly Entry[] {
+  const inner = command.commands.flatMap(each => listEntries(each, `${path} ${each.name()}`.trim()));
   return [{ path, command }, ...inner];
 }
 
 /** What may follow a command whatever stands behind it: the commands below it and its options. */
-function wordsOf({ path, command }: Entry): readonly string[] {
+function listWords({ path, command }: Entry): readonly string[] {
   const below = command.commands.map(each => each.name());
   const flags = command.options.flatMap(({ long }) => long ?? []);
   return [...below, ...(path === '' ? SERVERS : []), ...flags, '--help'];
 }
 
 /** Options that take one of a few values, with these. */
-function choicesOf(entries: readonly Entry[]): ReadonlyMap<string, string> {
+function listChoices(entries: readonly Entry[]): ReadonlyMap<string, string> {
   const options = entries.flatMap(({ command }) => command.options).filter(({ argChoices }) => argChoices);
   return new Map(
     options.map(({ short, long, argChoices }) => [[short, long].filter(Boolean).join('|'), argChoices!.join(' ')]),
@@ -64,7 +64,7 @@ function choicesOf(entries: readonly Entry[]): ReadonlyMap<string, string> {
 
 /** The completion script of a command line, for these kinds. */
 export function renderCompletion(program: Commander, known: readonly Kind[] = kinds): string {
-  const entries = entriesOf(program);
+  const entries = listEntries(program);
   const groups = entries.filter(({ path, command }) => path !== '' && command.commands.length > 0);
   const named = Object.entries(NAMES).map(([kind, paths]) => `${quoted(paths)}) names=${kind} ;;`);
   const kindWords = listKinds(known)
@@ -80,11 +80,11 @@ _moor() {
     ${quoted(groups.map(({ path }) => path))}) [ "$COMP_CWORD" -gt 2 ] && entry="$entry \${COMP_WORDS[2]}" && at=3 ;;
   esac
   case "$previous" in
-${lines([...choicesOf(entries)].map(([flags, values]) => `${flags}) COMPREPLY=($(compgen -W "${values}" -- "$current")); return ;;`))}
+${lines([...listChoices(entries)].map(([flags, values]) => `${flags}) COMPREPLY=($(compgen -W "${values}" -- "$current")); return ;;`))}
     ${FILES.join('|')}) compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -- "$current")); return ;;
   esac
   case "$entry" in
-${lines(entries.map(each => `"${each.path}") choices="${wordsOf(each).join(' ')}" ;;`))}
+${lines(entries.map(each => `"${each.path}") choices="${listWords(each).join(' ')}" ;;`))}
     ${SERVERS.join('|')}) choices="$(_moor_options "$entry")" ;;
   esac
   if [ "\${current#-}" != "$current" ]; then

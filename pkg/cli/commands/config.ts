@@ -1,7 +1,7 @@
 import { toFlag, loadSettings, settingsTable } from '../../config/index.js';
-import { version } from '../../version/index.js';
+import { readProductVersion } from '../../version/index.js';
 import { exitCode } from '../exit-code.js';
-import { table } from '../print/table.js';
+import { formatTable } from '../print/table.js';
 import { formatDocument, type OutputFormat } from '../print/text.js';
 import type { Command } from '../session.js';
 
@@ -25,7 +25,9 @@ export const config: Command<ConfigInput> = async ({ terminal, ink }, { config: 
     origins[key],
     output === 'wide' ? `${toFlag(key)}: ${settingsTable[key].about}` : settingsTable[key].about,
   ]);
-  terminal.out(table(['SETTING', 'VALUE', 'FROM', 'MEANING'], rows, output === 'wide' ? undefined : terminal.width));
+  terminal.out(
+    formatTable(['SETTING', 'VALUE', 'FROM', 'MEANING'], rows, output === 'wide' ? undefined : terminal.width),
+  );
   return exitCode.ok;
 };
 
@@ -36,6 +38,6 @@ function formatValue(value: string | number | boolean | readonly string[]): stri
 
 /** Prints the version of this command, of Node.js and of the platform. */
 export const printVersion: Command<Record<never, never>> = async ({ terminal }) => {
-  terminal.out(`moor ${version()} (node ${process.versions.node}, ${process.platform} ${process.arch})\n`);
+  terminal.out(`moor ${readProductVersion()} (node ${process.versions.node}, ${process.platform} ${process.arch})\n`);
   return exitCode.ok;
 };

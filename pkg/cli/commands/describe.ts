@@ -1,8 +1,8 @@
 import { formatBytes, formatCores } from '../../../crds/grammar/index.js';
 import type { Client } from '../../client/index.js';
 import { exitCode, UsageFault } from '../exit-code.js';
-import { deployments, events, findKind, type CellContext, nodes, pairs } from '../kinds.js';
-import { type Row, table } from '../print/table.js';
+import { deployments, events, findKind, type CellContext, nodes, formatPairs } from '../kinds.js';
+import { type Row, formatTable } from '../print/table.js';
 import { formatAge, paintState } from '../print/text.js';
 import type { Command } from '../session.js';
 import type { CandidateView, DeploymentView, EventView, NodeView } from '../views.js';
@@ -72,10 +72,10 @@ function describeDeployment(view: DeploymentView, events: readonly EventView[], 
       'Ports',
       ports.map(port => `${port.hostPort ? `${port.hostPort}:` : ''}${port.containerPort}/${port.protocol}`).join(', '),
     ],
-    ['Resources', resources && pairs(resources as Record<string, string>)],
+    ['Resources', resources && formatPairs(resources as Record<string, string>)],
     ['Health check', healthCheck && healthCheck.command.join(' ')],
-    ['Environment', pairs(environment)],
-    ['Labels', pairs(view.labels ?? {})],
+    ['Environment', formatPairs(environment)],
+    ['Labels', formatPairs(view.labels ?? {})],
   ];
   return [
     formatFacts(facts, look),
@@ -102,7 +102,7 @@ function describeNode(node: NodeView, events: readonly EventView[], look: CellCo
     ['Memory', `${formatBytes(node.free.memory)} of ${formatBytes(node.capacity.memory)} free`],
     ['Disk', formatBytes(node.capacity.disk)],
     ['Agent', `${node.agent.version}, last heartbeat ${formatAge(node.agent.lastHeartbeatAt ?? undefined, now)} ago`],
-    ['Labels', pairs(node.labels)],
+    ['Labels', formatPairs(node.labels)],
     ['Enrolled', `${node.metadata.createdAt} (${formatAge(node.metadata.createdAt, now)} ago)`],
   ];
   return formatFacts(facts, look) + formatEvents(events, look);
@@ -157,6 +157,6 @@ function formatSection(
   bold: (text: string) => string,
 ): string {
   if (rows.length === 0) return '';
-  const indented = table(titles, rows).replace(/^/gm, '  ').trimEnd();
+  const indented = formatTable(titles, rows).replace(/^/gm, '  ').trimEnd();
   return `${bold(`${title}:`)}\n${indented}\n`;
 }

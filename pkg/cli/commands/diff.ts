@@ -2,8 +2,8 @@ import type { Client, RejectionAnswer } from '../../client/index.js';
 import { type DryRunView, fetchCurrent, formatTitle, type ManifestDocument } from '../documents.js';
 import { readAppliedManifests, sendManifest } from '../documents.js';
 import { type ExitCode, exitCode } from '../exit-code.js';
-import { formatDocument, plain } from '../print/text.js';
-import { unifiedDiff } from '../print/unified-diff.js';
+import { formatDocument, stripControls } from '../print/text.js';
+import { formatUnifiedDiff } from '../print/unified-diff.js';
 import type { Command, Session } from '../session.js';
 import type { DeploymentView } from '../views.js';
 
@@ -21,7 +21,7 @@ async function diffOne(session: Session, client: Client, manifest: ManifestDocum
   if (!before.ok) return reportUnknown(session, manifest, before);
   const answer = await sendManifest<DryRunView>(client, manifest, before.value !== undefined, { dryRun: true });
   if (!answer.ok) return reportUnknown(session, manifest, answer);
-  const text = unifiedDiff(await formatSpec(before.value), await formatSpec(answer.value.object), session.ink);
+  const text = formatUnifiedDiff(await formatSpec(before.value), await formatSpec(answer.value.object), session.ink);
   if (text === '') return exitCode.ok;
   const title = formatTitle(manifest);
   session.terminal.out(`${session.ink.bold(`--- ${title} (stored)\n+++ ${title} (${manifest.place})`)}\n${text}`);
@@ -42,7 +42,7 @@ async function formatSpec(object: DeploymentView | Readonly<Record<string, unkno
   if (!object) return '';
   const fields = Object.entries(object).filter(([field]) => !ADDED.has(field));
   const text = await formatDocument(sortFields(Object.fromEntries(fields)), 'yaml');
-  return text.split('\n').map(plain).join('\n');
+  return text.split('\n').map(stripControls).join('\n');
 }
 
 /** The same document with its fields sorted. */

@@ -1,8 +1,8 @@
 import { type ExampleRequest, getEntry, isRejectionCode } from '../../../crds/rejections/index.js';
 import { exitCode, UsageFault } from '../exit-code.js';
 import { deployments, findKind } from '../kinds.js';
-import { type Cell, table } from '../print/table.js';
-import { formatDocument, plain } from '../print/text.js';
+import { type Cell, formatTable } from '../print/table.js';
+import { formatDocument, stripControls } from '../print/text.js';
 import type { Command } from '../session.js';
 import type { CandidateView } from '../views.js';
 
@@ -50,7 +50,7 @@ export const explainPlacement: Command<{ readonly kind: string; readonly name: s
   const { terminal, ink } = session;
   const { filters, summary, candidates } = answer.value;
   const refusing = filters.filter(filter => candidates.some(({ reasons }) => reasons.some(r => r.filter === filter)));
-  terminal.out(`${plain(answer.value.deployment)}: ${plain(summary)}\n`);
+  terminal.out(`${stripControls(answer.value.deployment)}: ${stripControls(summary)}\n`);
   if (candidates.length === 0) return exitCode.ok;
   const titles = ['NODE', 'REPLICAS', 'RANK', ...refusing.map(filter => filter.toUpperCase())];
   const rows = candidates.map(candidate => [
@@ -62,11 +62,11 @@ export const explainPlacement: Command<{ readonly kind: string; readonly name: s
       return refuses ? { text: 'no', paint: ink.red } : { text: 'ok', paint: ink.green };
     }),
   ]);
-  terminal.out(table(titles, rows));
+  terminal.out(formatTable(titles, rows));
   const lines = candidates.flatMap(({ node, whyHere, reasons }) => {
     if (whyHere !== undefined) return [`${node}: ${whyHere}`];
     return reasons.map(({ filter, message }) => `${node}: ${filter}: ${message}`);
   });
-  terminal.out(lines.map(line => `${plain(line)}\n`).join(''));
+  terminal.out(lines.map(line => `${stripControls(line)}\n`).join(''));
   return exitCode.ok;
 };

@@ -1,8 +1,8 @@
 import type { ObjectList } from '../../client/index.js';
 import { exitCode } from '../exit-code.js';
 import { events as kind, type CliKind, findKind } from '../kinds.js';
-import { table } from '../print/table.js';
-import { formatDocument, type OutputFormat, plain } from '../print/text.js';
+import { formatTable } from '../print/table.js';
+import { formatDocument, type OutputFormat, stripControls } from '../print/text.js';
 import type { Command, Session } from '../session.js';
 import { reportConnection } from '../terminal.js';
 import type { EventView } from '../views.js';
@@ -43,7 +43,7 @@ async function printObjects(
   const titles = columns.map(({ title }) => title);
   const look = { now: terminal.clock.now(), ink };
   const rows = items.map(item => columns.map(({ cell }) => cell(item, look)));
-  terminal.out(table(titles, rows, output === 'wide' ? undefined : terminal.width));
+  terminal.out(formatTable(titles, rows, output === 'wide' ? undefined : terminal.width));
 }
 
 interface EventsInput {
@@ -77,8 +77,8 @@ export const listEvents: Command<EventsInput> = async (session, { watch, type, s
 
 /** `12:04:31  deployment.running  deployment/web  2 of 2 replicas are ready` */
 function formatEvent({ ink }: Session, { lastSeenAt, type, severity, subject, count, message }: EventView): string {
-  const paintedType = (severity === 'warning' ? ink.red : ink.green)(plain(type));
+  const paintedType = (severity === 'warning' ? ink.red : ink.green)(stripControls(type));
   const repeated = count > 1 ? ink.dim(` (${count} times)`) : '';
-  const title = plain(`${subject.kind.toLowerCase()}/${subject.name}`);
-  return `${ink.dim(lastSeenAt.slice(11, 19))}  ${paintedType}  ${title}  ${plain(message)}${repeated}\n`;
+  const title = stripControls(`${subject.kind.toLowerCase()}/${subject.name}`);
+  return `${ink.dim(lastSeenAt.slice(11, 19))}  ${paintedType}  ${title}  ${stripControls(message)}${repeated}\n`;
 }

@@ -4,10 +4,10 @@ import { sleep } from '../../clock/index.js';
 import { readLines } from '../../ndjson/index.js';
 import { type ExitCode, exitCode, UsageFault } from '../exit-code.js';
 import { deployments } from '../kinds.js';
-import { type Paint, paintState, plain } from '../print/text.js';
+import { type Paint, paintState, stripControls } from '../print/text.js';
 import { printReplica } from '../replica-logs.js';
 import type { Command, Session } from '../session.js';
-import { logFile } from '../terminal.js';
+import { findLogFile } from '../terminal.js';
 import type { DeploymentView } from '../views.js';
 
 interface LogsInput {
@@ -58,7 +58,7 @@ interface LoopLogOptions {
 
 /** Prints the log lines of one loop of the all-in-one; with `follow`, also those that are written later. */
 async function printLoop({ terminal, ink }: Session, { loop, follow, tail }: LoopLogOptions): Promise<ExitCode> {
-  const path = logFile(terminal.environment, 'controllers');
+  const path = findLogFile(terminal.environment, 'controllers');
   if (getSize(path) === undefined) {
     throw new UsageFault(`there is no log at ${path}. "moor up" starts the controllers on this machine.`);
   }
@@ -96,7 +96,7 @@ function formatLogLine(line: string, loop: string, ink: Paint): readonly string[
     ([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
   );
   const head = `${ink.dim(String(time).slice(11, 23))} ${paintState(ink, String(level).padEnd(5))}`;
-  return [`${head} ${plain(String(message))} ${ink.dim(plain(details.join(' ')))}\n`];
+  return [`${head} ${stripControls(String(message))} ${ink.dim(stripControls(details.join(' ')))}\n`];
 }
 
 function parseRecord(line: string): Readonly<Record<string, unknown>> | undefined {

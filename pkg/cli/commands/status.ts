@@ -3,7 +3,7 @@ import type { Client, WatchChange } from '../../client/index.js';
 import { type ExitCode, exitCode } from '../exit-code.js';
 import { deployments } from '../kinds.js';
 import { loadNodeNames } from './describe.js';
-import { paintState, plain } from '../print/text.js';
+import { paintState, stripControls } from '../print/text.js';
 import type { Command, Session } from '../session.js';
 import { type Deadline, reportConnection, startDeadline, type WaitOptions } from '../terminal.js';
 import { type DeploymentView, assessReadiness } from '../views.js';
@@ -71,7 +71,7 @@ function formatStatusLine({ ink }: Session, { status: current, replicas, metadat
   if (!current) return `${ink.yellow('Pending')}  0/${replicas} ready`;
   const stale = current.observedGeneration < metadata.generation ? ink.dim('  (of an earlier generation)') : '';
   const placements = current.placements.map(({ replica, state, health }) => `${replica}:${state}/${health}`).join(' ');
-  const rest = plain([placements, current.message].filter(Boolean).join('  '));
+  const rest = stripControls([placements, current.message].filter(Boolean).join('  '));
   return `${paintState(ink, current.phase)}  ${current.readyReplicas}/${replicas} ready  ${rest}${stale}`;
 }
 
@@ -79,8 +79,8 @@ function formatStatusLine({ ink }: Session, { status: current, replicas, metadat
 function formatStatus(session: Session, view: DeploymentView, nodeName: (id: string) => string): string {
   const { ink } = session;
   const rows = (view.status?.placements ?? []).map(({ replica, nodeId, state, health, restarts }) => {
-    const node = plain(nodeId ? nodeName(nodeId) : 'no node yet');
-    const states = [state, health].map(word => paintState(ink, plain(word))).join('  ');
+    const node = stripControls(nodeId ? nodeName(nodeId) : 'no node yet');
+    const states = [state, health].map(word => paintState(ink, stripControls(word))).join('  ');
     return `  replica ${replica}  ${node}  ${states}  ${formatCount(restarts, 'restart')}\n`;
   });
   return `${ink.bold(view.name)}  ${formatStatusLine(session, view)}\n${rows.join('')}`;

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 
 import { formatSpan } from './text.js';
-import { table } from './table.js';
+import { formatTable } from './table.js';
 
 describe('printing', () => {
   for (const [ms, text] of [
@@ -26,7 +26,7 @@ describe('printing', () => {
         fc.array(fc.tuple(cell, cell, cell), { maxLength: 8 }),
         fc.integer({ min: 40, max: 120 }),
         (rows, width) => {
-          const lines = table(['A', 'B', 'C'], rows, width).split('\n');
+          const lines = formatTable(['A', 'B', 'C'], rows, width).split('\n');
 
           expect(lines).to.have.length(rows.length + 2);
           expect(Math.max(...lines.map(line => line.length))).to.be.at.most(width);
@@ -36,6 +36,6 @@ describe('printing', () => {
   });
 
   it('does not cut a table without a width', () => {
-    expect(table(['A'], [[{ text: 'x'.repeat(500) }]])).to.equal(`A\n${'x'.repeat(500)}\n`);
+    expect(formatTable(['A'], [[{ text: 'x'.repeat(500) }]])).to.equal(`A\n${'x'.repeat(500)}\n`);
   });
 });

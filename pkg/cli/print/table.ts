@@ -1,4 +1,4 @@
-import { plain } from './text.js';
+import { stripControls } from './text.js';
 
 /** One cell. `paint` colours it after it has been cut and padded, so that colours do not count as width. */
 export interface Cell {
@@ -17,7 +17,7 @@ const NARROWEST = 8;
  * Given a width, the widest columns are cut until every row fits on one line; a cut is marked by `…`. Without a width, for
  * programs that read the output, nothing is cut.
  */
-export function table(titles: readonly string[], rows: readonly Row[], width?: number): string {
+export function formatTable(titles: readonly string[], rows: readonly Row[], width?: number): string {
   const all = [titles, ...rows].map(row => row.map(toPlainCell));
   const natural = titles.map((_, column) => Math.max(...all.map(row => (row[column]?.text ?? '').length)));
   const widths = width === undefined ? natural : fit(natural, width);
@@ -25,7 +25,7 @@ export function table(titles: readonly string[], rows: readonly Row[], width?: n
 }
 
 function toPlainCell(cell: Cell | string): Cell {
-  return typeof cell === 'string' ? { text: plain(cell) } : { ...cell, text: plain(cell.text) };
+  return typeof cell === 'string' ? { text: stripControls(cell) } : { ...cell, text: stripControls(cell.text) };
 }
 
 function formatRow(row: readonly Cell[], widths: readonly number[]): string {

@@ -1,7 +1,7 @@
 import picocolors from 'picocolors';
 
 /** Replaces control characters: output of a server or a container must not control the terminal. */
-export function plain(text: string): string {
+export function stripControls(text: string): string {
   return text.replace(/\p{Cc}+/gu, ' ');
 }
 
@@ -51,12 +51,12 @@ const good = new Set(['Running', 'Stopped', 'ready', 'healthy', 'running', 'True
 const bad = new Set(['Failed', 'Degraded', 'Unschedulable', 'failed', 'unhealthy', 'exited', 'False', 'warning']);
 
 /** The colour for a state: green for good, red for bad, yellow for all others. */
-export function inkFor(ink: Paint, word: string): (text: string) => string {
+export function choosePaint(ink: Paint, word: string): (text: string) => string {
   if (good.has(word)) return ink.green;
   return bad.has(word) ? ink.red : ink.yellow;
 }
 
 /** A state in its colour. */
 export function paintState(ink: Paint, word: string): string {
-  return inkFor(ink, word)(word);
+  return choosePaint(ink, word)(word);
 }

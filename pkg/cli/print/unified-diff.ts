@@ -8,7 +8,7 @@ interface Line {
 const CONTEXT = 3;
 
 /** The difference between two texts in the unified format; empty when there is none. */
-export function unifiedDiff(before: string, after: string, ink: Paint): string {
+export function formatUnifiedDiff(before: string, after: string, ink: Paint): string {
   const lines = compareLines(splitLines(before), splitLines(after));
   const changed = lines.flatMap(({ mark }, at) => (mark === ' ' ? [] : [at]));
   if (changed.length === 0) return '';

@@ -45,12 +45,12 @@ import {
 import { readKeysInUse, guardSealing } from './keys-in-use.js';
 import {
   type CredentialHead,
-  headKey,
+  buildHeadKey,
   buildHeadRecord,
   openVersion,
   readHead,
   sealVersion,
-  versionKey,
+  buildVersionKey,
 } from './records.js';
 import type { SecretKeyring } from './secret-keyring.js';
 
@@ -104,14 +104,14 @@ export class EmbeddedSecretStore implements SecretStore {
       const wanted = version ?? (held && toSecretState(held.head).current);
       if (!held || wanted === undefined || !held.head.live.includes(wanted)) return missing;
 
-      const record = await this.#store.get(versionKey(path, wanted));
+      const record = await this.#store.get(buildVersionKey(path, wanted));
       if (record) {
         const document = openVersion(this.#keyring, { path, uid: held.head.uid, version: wanted }, record);
         return { kind: 'found', version: wanted, document };
       }
       // Destroyed between the two reads, unless the head still lists it.
       if ((await this.#held(path))?.entry.revision !== held.entry.revision) return undefined;
-      throw new UnreadableSecretFault(`${headKey(path)} lists a version whose record is missing`);
+      throw new UnreadableSecretFault(`${buildHeadKey(path)} lists a version whose record is missing`);
     });
   }
 
@@ -162,7 +162,7 @@ export class EmbeddedSecretStore implements SecretStore {
       const held = await this.#held(path);
       if (!held) return destroyed;
       const { key, revision } = held.entry;
-      const deletes = [key, ...held.head.live.map(version => versionKey(path, version))];
+      const deletes = [key, ...held.head.live.map(version => buildVersionKey(path, version))];
       const { stored } = await this.#store.commit({ guards: [{ key, at: revision }], puts: [], deletes });
       return stored ? destroyed : undefined;
     });
@@ -172,7 +172,7 @@ export class EmbeddedSecretStore implements SecretStore {
   async close(): Promise<void> {}
 
   async #held(path: CredentialPath): Promise<StoredHead | undefined> {
-    const entry = await this.#store.get(headKey(path));
+    const entry = await this.#store.get(buildHeadKey(path));
     return entry && { entry, head: readHead(this.#keyring, path, entry) };
   }
 
@@ -187,7 +187,7 @@ export class EmbeddedSecretStore implements SecretStore {
     const next = findSurplus(grown, this.#keep).reduce(removeVersion, grown);
     const version = next.last;
     const record = sealVersion(this.#keyring, this.#random, { path, uid, version }, write.document);
-    const put = { key: versionKey(path, version), bytes: encode(record) };
+    const put = { key: buildVersionKey(path, version), bytes: encode(record) };
     const stored = await this.#replaceHead(path, held, next, { uid, puts: [put], guards: write.guards ?? [] });
     return stored ? { kind: 'written', version } : undefined;
   }
@@ -211,13 +211,13 @@ export class EmbeddedSecretStore implements SecretStore {
     versions: Versions,
     { uid = held?.head.uid ?? '', puts = [], guards = [] }: SecretPrecondition & { readonly puts?: readonly Put[] },
   ): Promise<boolean> {
-    const key = headKey(path);
+    const key = buildHeadKey(path);
     const sealed = guardSealing(this.#keyring, await readKeysInUse(this.#store));
     const head = buildHeadRecord(this.#keyring, path, { ...versions, uid });
     const { stored } = await this.#store.commit({
       guards: [{ key, at: held?.entry.revision ?? 0 }, ...sealed.guards, ...guards],
       puts: [...puts, { key, bytes: encode(head) }, ...sealed.puts],
-      deletes: (held?.head.live ?? []).filter(old => !head.live.includes(old)).map(old => versionKey(path, old)),
+      deletes: (held?.head.live ?? []).filter(old => !head.live.includes(old)).map(old => buildVersionKey(path, old)),
     });
     if (!stored) await this.#checkGuards(guards);
     return stored;
@@ -244,7 +244,7 @@ export class EmbeddedSecretStore implements SecretStore {
     } catch (thrown) {
       throw toSecretFault(thrown);
     }
-    throw new SecretStoreUnavailableFault(`${headKey(path)} was changed by other writers in every attempt`);
+    throw new SecretStoreUnavailableFault(`${buildHeadKey(path)} was changed by other writers in every attempt`);
   }
 }
 

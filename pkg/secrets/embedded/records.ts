@@ -21,9 +21,9 @@ interface HeadRecord extends CredentialHead {
   readonly code: string;
 }
 
-export const headKey = ({ tenant, namespace, label }: CredentialPath) => keys.secret(tenant, namespace, label);
+export const buildHeadKey = ({ tenant, namespace, label }: CredentialPath) => keys.secret(tenant, namespace, label);
 
-export const versionKey = ({ tenant, namespace, label }: CredentialPath, version: number) =>
+export const buildVersionKey = ({ tenant, namespace, label }: CredentialPath, version: number) =>
   keys.secretVersion(tenant, namespace, label, version);
 
 export function buildHeadRecord(keyring: SecretKeyring, path: CredentialPath, head: CredentialHead): HeadRecord {

@@ -22,7 +22,7 @@ describe('rekeySecrets', () => {
   const rekeyWith = (keys: readonly Buffer[], more: Partial<RekeyOptions> = {}) =>
     rekeySecrets({ store, keyring: new SecretKeyring(keys), random, ...more });
   const rekey = (...keys: Buffer[]) => rekeyWith(keys);
-  const nameOf = (key: Buffer) => new SecretKeyring([key]).writing.id;
+  const nameKey = (key: Buffer) => new SecretKeyring([key]).writing.id;
   const write = (keys: readonly Buffer[], after: number, a: string) =>
     open(...keys).write(paths[0]!, { document: toSecretDocument({ a }), after, as: 'current' });
 
@@ -39,14 +39,14 @@ describe('rekeySecrets', () => {
       outcome: 'done',
       rewritten: 9,
       unreadable: [],
-      retired: [nameOf(older)],
+      retired: [nameKey(older)],
     });
     for (const path of paths) {
       const reading = await open(newer).read(path);
       expect(reading.kind === 'found' && revealDocument(reading.document)).to.deep.equal({ a: path.label });
       expect(await open(newer).state(path)).to.have.deep.property('state', { last: 2, current: 1, pending: 2 });
     }
-    expect((await readKeysInUse(store)).names).to.deep.equal([nameOf(newer)]);
+    expect((await readKeysInUse(store)).names).to.deep.equal([nameKey(newer)]);
   });
 
   it('finds nothing to do the second time', async () => {
@@ -66,7 +66,7 @@ describe('rekeySecrets', () => {
       [tenant, 'deployments/web'],
     ]);
     expect([outcome, rewritten, retired]).to.deep.equal(['unreadable', 3, []]);
-    expect((await readKeysInUse(store)).names).to.include(nameOf(older));
+    expect((await readKeysInUse(store)).names).to.include(nameKey(older));
   });
 
   it('destroys unreadable credentials only on request', async () => {
@@ -78,7 +78,7 @@ describe('rekeySecrets', () => {
     // A credential goes as a whole: its first two versions are sealed with a key that is lost.
     expect((await store.list('secrets/')).entries).to.deep.equal([]);
     expect((await store.list('secret-versions/')).entries).to.deep.equal([]);
-    expect((await readKeysInUse(store)).names).to.deep.equal([nameOf(newer)]);
+    expect((await readKeysInUse(store)).names).to.deep.equal([nameKey(newer)]);
   });
 
   it('can be stopped anywhere and continues later', async () => {
@@ -93,7 +93,7 @@ describe('rekeySecrets', () => {
       expect(outcome).to.equal('stopped');
       for (const path of paths) expect(await open(newer, older).read(path)).to.have.property('kind', 'found');
     }
-    expect(await rekey(newer, older)).to.deep.include({ outcome: 'done', retired: [nameOf(older)] });
+    expect(await rekey(newer, older)).to.deep.include({ outcome: 'done', retired: [nameKey(older)] });
   });
 
   it('does not retire a key that another process keeps sealing with', async () => {
@@ -110,8 +110,8 @@ describe('rekeySecrets', () => {
     });
     const contested = await rekeyWith([newer, older], { store: meddled });
     expect(contested).to.deep.include({ outcome: 'contested', retired: [] });
-    expect((await readKeysInUse(store)).names).to.have.members([nameOf(older), nameOf(newer)]);
-    expect(await rekey(newer, older)).to.deep.include({ outcome: 'done', retired: [nameOf(older)] });
+    expect((await readKeysInUse(store)).names).to.have.members([nameKey(older), nameKey(newer)]);
+    expect(await rekey(newer, older)).to.deep.include({ outcome: 'done', retired: [nameKey(older)] });
   });
 
   it('reads with every key of the ring while the work is half done', async () => {

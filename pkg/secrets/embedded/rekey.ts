@@ -5,13 +5,13 @@ import { type CredentialPath, toCredentialPath } from '../credential-path.js';
 import { UnreadableSecretFault } from '../faults.js';
 import { readKeysInUse, retireOtherKeys, guardSealing, type KeysInUseReading } from './keys-in-use.js';
 import {
-  headKey,
+  buildHeadKey,
   buildHeadRecord,
   isSealedWithWritingKey,
   openVersion,
   readHead,
   sealVersion,
-  versionKey,
+  buildVersionKey,
 } from './records.js';
 import type { SecretKeyring } from './secret-keyring.js';
 
@@ -108,7 +108,7 @@ async function rekeyAll(options: RekeyOptions) {
 /** Re-seals one credential, and starts over when it is changed meanwhile. Returns how many records it has re-sealed. */
 async function rekeyCredential(options: RekeyOptions, path: CredentialPath): Promise<number> {
   const { store, keyring, random } = options;
-  const entry = await store.get(headKey(path));
+  const entry = await store.get(buildHeadKey(path));
   if (!entry) return 0;
   const head = readHead(keyring, path, entry);
   let rewritten = 0;
@@ -121,7 +121,7 @@ async function rekeyCredential(options: RekeyOptions, path: CredentialPath): Pro
   };
 
   for (const version of head.live) {
-    const record = await store.get(versionKey(path, version));
+    const record = await store.get(buildVersionKey(path, version));
     const of = { path, uid: head.uid, version };
     if (!record) {
       isChanged = true;

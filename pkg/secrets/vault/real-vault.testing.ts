@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs';
 import { request } from 'undici';
 
 import { sleep, systemClock, systemRandom } from '../../clock/index.js';
-import { freePort } from '../../../dev/processes/index.js';
+import { findFreePort } from '../../../dev/processes/index.js';
 
 /** A `bao` or `vault` program: named by the environment, or put into the cache of this repository. */
 export const vaultProgram = [process.env['MOORING_BAO'], '.cache/bao'].find(
@@ -40,7 +40,7 @@ export class RealVault {
   }
 
   static async start(program: string): Promise<RealVault> {
-    const vault = new RealVault(program, await freePort());
+    const vault = new RealVault(program, await findFreePort());
     await eventually(() => vault.operate('sys/health'));
     await vault.operate('sys/policies/acl/mooring', { policy });
     await vault.operate('sys/auth/approle', { type: 'approle' });

@@ -113,7 +113,7 @@ export class EtcdClient {
         return;
       } catch (thrown) {
         const error = asError(thrown);
-        const isNews = reasonOf(this.#unreachable.get(endpoint)) !== reasonOf(error);
+        const isNews = findReason(this.#unreachable.get(endpoint)) !== findReason(error);
         this.#unreachable.set(endpoint, error);
         // Once for each member and reason: an outage may last for hours.
         log[isNews ? 'warn' : 'debug']('etcd cannot be reached', { address: endpoint, error });
@@ -124,6 +124,6 @@ export class EtcdClient {
 }
 
 /** What is at the bottom of an error. */
-function reasonOf(error: Error | undefined): string | undefined {
-  return error?.cause instanceof Error ? reasonOf(error.cause) : error?.message;
+function findReason(error: Error | undefined): string | undefined {
+  return error?.cause instanceof Error ? findReason(error.cause) : error?.message;
 }

@@ -8,7 +8,7 @@ import { CompactedFault } from '../faults.js';
 import type { Entry, FollowOptions, Listing, Revision, WatchEvent, WatchHandler } from '../store.js';
 import type { EtcdClient } from './etcd-client.js';
 import type { ClusterListing, EtcdReads } from './etcd-reads.js';
-import { rangeBelow } from './messages.js';
+import { toRangeBelow } from './messages.js';
 import { type WatchEnd, watchOnce } from './watch-stream.js';
 
 export interface EtcdFollowOptions {
@@ -119,7 +119,7 @@ export class EtcdFollow {
       return await watchOnce(
         this.#options,
         {
-          range: rangeBelow(root),
+          range: toRangeBelow(root),
           stem: root,
           from: this.#mirror.delivered + 1,
           clusterId: this.#clusterId,

@@ -118,10 +118,10 @@ const FRAME_HEADER = 9;
 const GRPC_HEADER = 5;
 
 /** Whether these bytes of a server carry the answer that a watch was created, and nothing of what it watched. */
-export function tellsCreated(bytes: Buffer): boolean {
+export function isCreatedAnswer(bytes: Buffer): boolean {
   return messagesIn(bytes).some(message => {
     try {
-      const fields = fieldsOf(message);
+      const fields = decodeFields(message);
       return fields.get(0x18) === 1 && !fields.has(0x12) && !fields.has(0x20);
     } catch {
       return false; // part of something larger
@@ -141,7 +141,7 @@ function messagesIn(bytes: Buffer): Buffer[] {
 }
 
 /** The numbers of a message, by tag; other fields count as 0. */
-function fieldsOf(message: Buffer): Map<number, number> {
+function decodeFields(message: Buffer): Map<number, number> {
   const reader = new Reader(message);
   const fields = new Map<number, number>();
   for (let tag = reader.next(); tag !== 0; tag = reader.next()) {

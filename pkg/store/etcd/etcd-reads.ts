@@ -2,7 +2,14 @@ import { CompactedFault, StoreUnavailableFault } from '../faults.js';
 import type { Entry, Listing, Revision } from '../store.js';
 import type { EtcdClient } from './etcd-client.js';
 import { AnswerLostFault, OutOfRangeFault } from './grpc.js';
-import { decodeRange, encodeRange, keyAfter, rangeBelow, type RangeRequest, type RangeResponse } from './messages.js';
+import {
+  decodeRange,
+  encodeRange,
+  computeKeyAfter,
+  toRangeBelow,
+  type RangeRequest,
+  type RangeResponse,
+} from './messages.js';
 
 /** A list, and the cluster that it is of. */
 export interface ClusterListing extends Listing {
@@ -73,7 +80,7 @@ export class EtcdReads {
   }
 
   async #pages(prefix: string, { at, keysOnly = false }: ListOptions): Promise<ClusterListing> {
-    const { key: first, end } = rangeBelow(this.#root + prefix);
+    const { key: first, end } = toRangeBelow(this.#root + prefix);
     const entries: Entry[] = [];
     let revision = at;
     for (let key = first; ; ) {
@@ -82,7 +89,7 @@ export class EtcdReads {
       for (const entry of page.entries) entries.push(entry);
       const last = page.entries.at(-1);
       if (!page.more || !last) return { entries, revision, clusterId: page.clusterId };
-      key = keyAfter(this.#root + last.key);
+      key = computeKeyAfter(this.#root + last.key);
     }
   }
 

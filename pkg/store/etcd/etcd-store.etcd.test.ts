@@ -6,7 +6,7 @@ import { type LogFields, type Logger, silentLogger } from '../../log/index.js';
 import { storeContract } from '../store.contract.js';
 import type { StoreUnderTest } from '../store.testing.js';
 import { EtcdLab } from './etcd-lab.testing.js';
-import { EtcdStore, versionWarning } from './etcd-store.js';
+import { EtcdStore, checkEtcdVersion } from './etcd-store.js';
 
 describe('EtcdStore', () => {
   let lab: EtcdLab;
@@ -42,8 +42,8 @@ describe('EtcdStore', () => {
     const version = fields?.version ?? '';
     expect(version).to.match(/^3\.\d+\.\d+/);
     expect([level, fields?.because]).to.deep.equal([
-      versionWarning(version) ? 'warn' : 'info',
-      versionWarning(version),
+      checkEtcdVersion(version) ? 'warn' : 'info',
+      checkEtcdVersion(version),
     ]);
   });
 });

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { versionWarning } from './etcd-store.js';
+import { checkEtcdVersion } from './etcd-store.js';
 
 describe('warnings about versions of etcd', () => {
   const cases: ReadonlyArray<{ version: string; warned: boolean }> = [
@@ -14,7 +14,7 @@ describe('warnings about versions of etcd', () => {
   ];
   for (const { version, warned } of cases) {
     it(`${warned ? 'warns of' : 'is content with'} ${version}`, () => {
-      expect(versionWarning(version) !== undefined).to.equal(warned);
+      expect(checkEtcdVersion(version) !== undefined).to.equal(warned);
     });
   }
 });

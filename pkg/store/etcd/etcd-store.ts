@@ -132,7 +132,7 @@ export class EtcdStore implements Store {
   /** Logs the version of the server, and warns of one with defects that we would notice. */
   async reportVersion(): Promise<void> {
     const version = decodeVersion(await this.#client.callRetrying('Maintenance/Status', encodeNothing()));
-    const because = versionWarning(version);
+    const because = checkEtcdVersion(version);
     if (because === undefined) this.#options.log.info('connected to etcd', { version });
     else this.#options.log.warn('etcd should be updated', { version, because });
   }
@@ -183,7 +183,7 @@ const DEFECTS: readonly { readonly releaseLine: string; readonly before: string;
 const OLDEST_SUPPORTED = '3.4.0';
 
 /** What is known to be wrong with a version of etcd, in one sentence; undefined when nothing is. */
-export function versionWarning(version: string): string | undefined {
+export function checkEtcdVersion(version: string): string | undefined {
   if (!semver.valid(version)) return `etcd says that its version is "${version}", which cannot be read`;
   if (semver.lt(version, OLDEST_SUPPORTED))
     return `etcd ${version} is older than ${OLDEST_SUPPORTED}, the oldest supported`;

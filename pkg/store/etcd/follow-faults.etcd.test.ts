@@ -7,7 +7,7 @@ import { keys as storeKeys } from '../../../crds/keys/index.js';
 import { create, encode, remove } from '../documents.js';
 import type { Store } from '../store.js';
 import { RecordingWatch } from '../store.testing.js';
-import { CarelessWatch, EtcdLab, tellsCreated } from './etcd-lab.testing.js';
+import { CarelessWatch, EtcdLab, isCreatedAnswer } from './etcd-lab.testing.js';
 
 const numbered = (count: number) => Array.from({ length: count }, (_, n) => `backlog/${n}`);
 
@@ -84,7 +84,7 @@ describe('following etcd through faults', () => {
 
     let cuts = 0;
     lab.proxy.onServerData = data => {
-      if (cuts < 6 && tellsCreated(data)) {
+      if (cuts < 6 && isCreatedAnswer(data)) {
         cuts++;
         setImmediate(() => lab.proxy.cut());
       }

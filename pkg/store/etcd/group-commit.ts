@@ -142,7 +142,7 @@ export class GroupCommit {
     let longest = 0;
     let looked = 0;
     for (const item of this.#waiting) {
-      const list = Math.max(longest, lengthOf(item.change));
+      const list = Math.max(longest, measureChange(item.change));
       if (
         batch.length >= most ||
         passed.length >= LOOK_PAST ||
@@ -169,7 +169,7 @@ export class GroupCommit {
   }
 }
 
-function lengthOf({ guards, puts, deletes }: EncodableChange): number {
+function measureChange({ guards, puts, deletes }: EncodableChange): number {
   return Math.max(guards.length, puts.length + deletes.length);
 }
 

@@ -234,14 +234,14 @@ export interface KeyRange {
 }
 
 /** The range of all keys below a prefix, in the order of bytes. */
-export function rangeBelow(prefix: string): KeyRange {
+export function toRangeBelow(prefix: string): KeyRange {
   const end = Buffer.from(prefix);
   end[end.length - 1]!++; // a prefix ends in `/`, never in the highest byte
   return { key: prefix, end };
 }
 
 /** The smallest key after `key`. */
-export function keyAfter(key: string): string {
+export function computeKeyAfter(key: string): string {
   return `${key}\0`;
 }
 

@@ -201,9 +201,9 @@ describe('settling a lost answer', () => {
   ];
   for (const { name, change, life, at, reads: histories } of cases) {
     it(`knows ${name}`, async () => {
-      const world = reads(life);
-      expect(await settleOutcome(change, window, world)).to.equal(at);
-      if (histories !== undefined) expect(world.histories()).to.equal(histories);
+      const history = reads(life);
+      expect(await settleOutcome(change, window, history)).to.equal(at);
+      if (histories !== undefined) expect(history.histories()).to.equal(histories);
     });
   }
 });

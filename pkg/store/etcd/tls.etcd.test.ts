@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 import { expect } from 'chai';
 
-import { EtcdProcess, freePort } from '../../../dev/processes/index.js';
+import { EtcdProcess, findFreePort } from '../../../dev/processes/index.js';
 import { type CertificateFiles, CertificateFolder, readCertificates } from '../../certificates/index.js';
 import { StoreUnavailableFault } from '../faults.js';
 import { RecordingWatch } from '../store.testing.js';
@@ -21,7 +21,7 @@ describe('etcd over TLS with a client certificate', () => {
     folder = mkdtempSync(join(tmpdir(), 'mooring-tls-'));
     const authority = new CertificateFolder({ folder, authorityName: 'ca', now: Date.now });
     files = authority.ensure('mooring', ['127.0.0.1', 'localhost'], ['server', 'client']);
-    const [plain, secure] = [await freePort(), await freePort()];
+    const [plain, secure] = [await findFreePort(), await findFreePort()];
     endpoint = `https://127.0.0.1:${secure}`;
     etcd = await EtcdProcess.start({
       dataDir: join(folder, 'data'),

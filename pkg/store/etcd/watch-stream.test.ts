@@ -5,7 +5,7 @@ import { silentLogger } from '../../log/index.js';
 import type { EtcdClient } from './etcd-client.js';
 import type { EtcdConnection, MessageHandler } from './etcd-connection.js';
 import { unframe } from './grpc.js';
-import { rangeBelow } from './messages.js';
+import { toRangeBelow } from './messages.js';
 import { BackWriter } from './protobuf.js';
 import { type WatchEnd, watchOnce } from './watch-stream.js';
 
@@ -45,7 +45,7 @@ function watch(from: number, currentRevision: () => Promise<number>) {
   };
   const client = { dial: async () => connection } as unknown as EtcdClient;
   const request = {
-    range: rangeBelow('/mooring/'),
+    range: toRangeBelow('/mooring/'),
     stem: '/mooring/',
     from,
     clusterId: CLUSTER,

@@ -5,7 +5,7 @@ import { StoreUnavailableFault } from '../faults.js';
 import type { Revision, WatchEvent } from '../store.js';
 import type { EtcdClient } from './etcd-client.js';
 import type { EtcdConnection, MessageStream } from './etcd-connection.js';
-import { type KeyRange, rangeBelow } from './messages.js';
+import { type KeyRange, toRangeBelow } from './messages.js';
 import { decodeWatch, encodeProgress, encodeWatch, type WatchResponse } from './stream-messages.js';
 
 /**
@@ -198,7 +198,7 @@ export async function readHistory(
   await watchOnce(
     options,
     {
-      range: rangeBelow(root),
+      range: toRangeBelow(root),
       stem: root,
       from: after + 1,
       clusterId: await options.clusterId(),

@@ -123,7 +123,7 @@ describe('writing to etcd through faults', () => {
     let counted = 0;
     const counting = (async () => {
       for (let n = 0; n < 60; n++) {
-        const fault = await faultOf(update<{ n: number }>(store, 'counter', current => ({ n: current.n + 1 })));
+        const fault = await catchFault(update<{ n: number }>(store, 'counter', current => ({ n: current.n + 1 })));
         if (fault && !(fault instanceof StoreUnavailableFault)) throw fault;
         if (!fault) counted++;
         await delay(10);
@@ -152,8 +152,8 @@ describe('writing to etcd through faults', () => {
       hangs = false;
     };
     const hanging = careless.get('a').then(finished, finished);
-    expect(await faultOf(store.get('a'))).to.be.instanceOf(StoreUnavailableFault);
-    expect(await faultOf(create(store, 'b', {}))).to.be.instanceOf(StoreUnavailableFault);
+    expect(await catchFault(store.get('a'))).to.be.instanceOf(StoreUnavailableFault);
+    expect(await catchFault(create(store, 'b', {}))).to.be.instanceOf(StoreUnavailableFault);
     expect(hangs, 'a client without a deadline hangs longer').to.equal(true);
 
     lab.proxy.mode = 'pass';
@@ -168,7 +168,7 @@ describe('writing to etcd through faults', () => {
     await store.revision();
     loseNextAnswer('refuse');
 
-    expect(await faultOf(create(store, 'a', {}))).to.be.instanceOf(OutcomeUnknownFault);
+    expect(await catchFault(create(store, 'a', {}))).to.be.instanceOf(OutcomeUnknownFault);
   });
 
   it('keeps every acknowledged write through kill -9 and a restart on the same data', async () => {
@@ -212,7 +212,7 @@ describe('writing to etcd through faults', () => {
     expect(value(entries[0]!)).to.have.length(6_000);
 
     const etcd3 = new Etcd3({ hosts: lab.etcd.endpoint });
-    expect(await faultOf(etcd3.getAll().prefix(lab.prefix).strings())).to.be.instanceOf(Error);
+    expect(await catchFault(etcd3.getAll().prefix(lab.prefix).strings())).to.be.instanceOf(Error);
     etcd3.close();
   });
 
@@ -225,7 +225,7 @@ describe('writing to etcd through faults', () => {
   });
 });
 
-async function faultOf(promise: PromiseLike<unknown>): Promise<unknown> {
+async function catchFault(promise: PromiseLike<unknown>): Promise<unknown> {
   return promise.then(
     () => undefined,
     (fault: unknown) => fault,

@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import { Agent as Dispatcher, request } from 'undici';
 
 import { sleep, systemClock } from '../../../clock/index.js';
-import { DockerdProcess, demoImage, freePort, RegistryProcess } from '../../../../dev/processes/index.js';
+import { DockerdProcess, buildDemoImage, findFreePort, RegistryProcess } from '../../../../dev/processes/index.js';
 import type { ContainerSpec } from '../engine.js';
 import { engineContract } from '../engine.contract.js';
 import { fixedHostConfig } from './docker-container.js';
@@ -18,7 +18,7 @@ const TENANT = '0b0f7a0e-0000-4000-8000-000000000002';
 async function openLab() {
   const folder = await mkdtemp(join(tmpdir(), 'moor-'));
   const registry = await RegistryProcess.start({ folder: join(folder, 'registry') });
-  const image = await demoImage(registry.address);
+  const image = await buildDemoImage(registry.address);
   const dockerd = await DockerdProcess.start({ folder: join(folder, 'engine') });
   const engine = new DockerEngine({ host: dockerd.host });
   return {
@@ -129,7 +129,7 @@ describe('the docker engine', () => {
   });
 
   it('publishes a port of the host', async () => {
-    const hostPort = await freePort();
+    const hostPort = await findFreePort();
     await run(0, { ports: [{ containerPort: 8080, hostPort, protocol: 'tcp' }] });
     let page = '';
     for (let turn = 0; turn < 50 && page === ''; turn++) {

@@ -68,7 +68,7 @@ const images = {
     ) as Promise<'absent' | 'credential_store_unavailable' | 'present'>,
 };
 
-/** How the world differs from the usual one. */
+/** How the lab differs from the usual one. */
 export interface WorldOptions {
   readonly settings?: Partial<Settings>;
   /** Default: every field. */
@@ -88,7 +88,7 @@ class LeavingStore extends MemoryStore {
 }
 
 /** A server with one tenant that has something of everything and one that has nothing. */
-export class CodeWorld {
+export class RejectionLab {
   readonly lab: ApiLab;
   readonly #store = new LeavingStore({ clock: systemClock });
   readonly #isAway: boolean;
@@ -189,22 +189,22 @@ export class CodeWorld {
 /** Asks every request of the tables, and looks whether each is refused as it says and leaves everything as it was. */
 export function describeCodes(title: string, tables: readonly CodeTable[], options: WorldOptions = {}): void {
   describe(`codes over HTTP: ${title}`, () => {
-    const world = new CodeWorld(options);
-    before(() => world.start());
-    after(() => world.stop());
+    const rejectionLab = new RejectionLab(options);
+    before(() => rejectionLab.start());
+    after(() => rejectionLab.stop());
 
     for (const { code, status, cases } of tables) {
       for (const [name, field, request] of cases) {
         it(`${code}: ${name}`, async () => {
-          const before = await world.stored();
-          const answer = await world.ask(request);
+          const before = await rejectionLab.stored();
+          const answer = await rejectionLab.ask(request);
           const rejections = answer.body['rejections'] as { code: string; field: string; doc: string }[];
           const found = rejections?.map(rejection => [rejection.code, rejection.field]);
 
           expect(found, answer.text).to.deep.equal([[code, field]]);
           expect(answer.status).to.equal(status);
-          expect(answer.body['doc']).to.equal(`${world.lab.server.url}/docs/codes/${code}`);
-          expect(await world.stored()).to.equal(before);
+          expect(answer.body['doc']).to.equal(`${rejectionLab.lab.server.url}/docs/codes/${code}`);
+          expect(await rejectionLab.stored()).to.equal(before);
         });
       }
     }

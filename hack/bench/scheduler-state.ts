@@ -1,9 +1,9 @@
 import { createControllers } from '../../controllers/index.js';
-import { scheduler } from '../../controllers/scheduler/index.js';
+import { createScheduler } from '../../controllers/scheduler/index.js';
 import type { StoredDeployment } from '../../crds/deployment/index.js';
 import { keys, ranges } from '../../crds/keys/index.js';
 import type { NodeStatus, StoredNode } from '../../crds/node/index.js';
-import { containerTemplate, type Replica, templateHash } from '../../crds/replica/index.js';
+import { toContainerTemplate, type Replica, computeTemplateHash } from '../../crds/replica/index.js';
 import { systemClock, systemRandom } from '../../pkg/clock/index.js';
 import { defaultPolicy, type PlacementPolicy } from '../../pkg/fleet/index.js';
 import { silentLogger } from '../../pkg/log/index.js';
@@ -39,7 +39,7 @@ const metadata = (tenant: string, uid: string) => ({
 const tenantName = (position: number) => `tenant-${position}`;
 
 /** A node in one of four countries and one of eight zones; three of the countries are in the EU. */
-export function nodePuts(tenant: string, position: number, cpu = 16_000): readonly Put[] {
+export function makeNodePuts(tenant: string, position: number, cpu = 16_000): readonly Put[] {
   const name = `machine-${String(position).padStart(6, '0')}`;
   const id = `node_${tenant}-${position}`;
   const node: StoredNode = {
@@ -60,7 +60,7 @@ export function nodePuts(tenant: string, position: number, cpu = 16_000): readon
 }
 
 /** A deployment that asks for residency, a label and anti-affinity, with all its replicas waiting. */
-export function deploymentPuts(tenant: string, name: string, change: Partial<StoredDeployment>): readonly Put[] {
+export function makeDeploymentPuts(tenant: string, name: string, change: Partial<StoredDeployment>): readonly Put[] {
   const deployment: StoredDeployment = {
     metadata: metadata(tenant, `dep_${tenant}-${name}`),
     kind: 'Deployment',
@@ -84,8 +84,8 @@ export function deploymentPuts(tenant: string, name: string, change: Partial<Sto
       deploymentUid: deployment.metadata.uid,
       slot,
       generation: 1,
-      templateHash: templateHash(deployment),
-      template: containerTemplate(deployment),
+      templateHash: computeTemplateHash(deployment),
+      template: toContainerTemplate(deployment),
       createdAt: AT,
     };
     return { key: keys.replica(tenant, name, slot), bytes: encode(replica) };
@@ -110,14 +110,14 @@ export interface Placing {
   readonly heapMebibytes: number;
 }
 
-/** Places every replica of a world of the given size with the real loop, on a store in memory. */
+/** Places every replica in a fleet of the given size with the real loop, on a store in memory. */
 export async function placeAll(size: Size): Promise<Placing> {
   const before = process.memoryUsage().heapUsed;
   const store = new MemoryStore({ clock: systemClock });
   for (let tenant = 0; tenant < size.tenants; tenant++) {
-    for (let node = 0; node < size.nodesEach; node++) await write(store, nodePuts(tenantName(tenant), node));
+    for (let node = 0; node < size.nodesEach; node++) await write(store, makeNodePuts(tenantName(tenant), node));
     for (let number = 0; number < size.deploymentsEach; number++) {
-      await write(store, deploymentPuts(tenantName(tenant), `web-${number}`, { replicas: size.replicas }));
+      await write(store, makeDeploymentPuts(tenantName(tenant), `web-${number}`, { replicas: size.replicas }));
     }
   }
   const wanted = size.tenants * size.deploymentsEach * size.replicas;
@@ -132,7 +132,7 @@ export async function placeAll(size: Size): Promise<Placing> {
 
 async function runUntil(store: MemoryStore, wanted: number): Promise<number> {
   let placed = 0;
-  const loop = started(store, (entry, all) => {
+  const loop = startScheduler(store, (entry, all) => {
     if (entry.key.startsWith(ranges.replicas) && value<Replica>(entry).nodeId !== undefined && ++placed === wanted)
       all();
   });
@@ -141,12 +141,12 @@ async function runUntil(store: MemoryStore, wanted: number): Promise<number> {
   return placed;
 }
 
-/** A world in which one deployment fits nowhere, each node with figures of its own, once the scheduler has said so. */
-export async function explainedWorld(nodes: number) {
+/** A fleet in which one deployment fits nowhere, each node with figures of its own, once the scheduler has said so. */
+export async function createExplainedState(nodes: number) {
   const store = new MemoryStore({ clock: systemClock });
-  for (let node = 0; node < nodes; node++) await write(store, nodePuts('tenant-0', node, 1_000 + node));
-  const puts = deploymentPuts('tenant-0', 'huge', { replicas: 3, resources: { cpu: '64', memory: '512Gi' } });
-  const loop = started(store, (entry, all) => {
+  for (let node = 0; node < nodes; node++) await write(store, makeNodePuts('tenant-0', node, 1_000 + node));
+  const puts = makeDeploymentPuts('tenant-0', 'huge', { replicas: 3, resources: { cpu: '64', memory: '512Gi' } });
+  const loop = startScheduler(store, (entry, all) => {
     if (entry.key.startsWith(ranges.schedulings)) all();
   });
   await loop.cache.ready;
@@ -159,7 +159,7 @@ export async function explainedWorld(nodes: number) {
 }
 
 /** The scheduler at work. `seen` resolves when `look` has called what it is given, for a change that it was shown. */
-export function started(store: Store, look: (entry: Entry, all: () => void) => void) {
+export function startScheduler(store: Store, look: (entry: Entry, all: () => void) => void) {
   const stop = new AbortController();
   const cache = new WatchCache({ store, clock: systemClock, log: silentLogger });
   const controllers = createControllers({
@@ -171,7 +171,7 @@ export function started(store: Store, look: (entry: Entry, all: () => void) => v
     holder: 'bench',
     leaderLeaseSeconds: 30,
     eventRetentionDays: 7,
-    loops: [scheduler(policy)],
+    loops: [createScheduler(policy)],
   });
   const seen = new Promise<void>(resolve => {
     cache.subscribe(({ entry }) => entry && look(entry, resolve));

@@ -2,7 +2,7 @@ import { create, type Store } from '../../pkg/store/index.js';
 import { pollUntil } from './etcd-cluster.js';
 
 /** A follower of a store that records the changes it receives, in order. */
-export interface Tail {
+export interface FollowRecorder {
   readonly keys: ReadonlySet<string>;
   readonly resets: number;
   /** Waits until a revision was received; `nudge` writes something when the revision is none of the followed keys'. */
@@ -14,7 +14,7 @@ export interface Tail {
 
 let nudges = 0;
 
-export function openTail(store: Store): Tail {
+export function followAll(store: Store): FollowRecorder {
   const keys = new Set<string>();
   const told: number[] = [];
   const stop = new AbortController();
