@@ -1,5 +1,5 @@
 import type { StoredTenant, StoredToken } from '../crds/tenant/index.js';
-import { keys } from '../crds/keys/index.js';
+import { cacheScope, keys } from '../crds/keys/index.js';
 import type { Kind } from '../crds/kind/index.js';
 import { Keyring, mintToken, type TokenDraft } from '../pkg/auth/index.js';
 import { type Clock, systemClock, systemRandom } from '../pkg/clock/index.js';
@@ -68,7 +68,7 @@ export class ApiLab {
     const { settings } = loadSettings({ environment: {} });
     this.settings = { ...settings, listen: '127.0.0.1:0', rateLimitBurst: 100_000, ...options.settings };
     this.secrets = options.secrets ?? this.#embedded();
-    this.cache = new WatchCache({ store: this.store, clock: systemClock, log: silentLogger });
+    this.cache = new WatchCache({ store: this.store, clock: systemClock, log: silentLogger, ...cacheScope });
   }
 
   #embedded(): SecretStore {

@@ -70,6 +70,9 @@ export function createApi(deps: ApiDeps): Api {
   };
 }
 
+/** An hour: no request is under way for longer. */
+const CONFLICT_KEYS_DAYS = 1 / 24;
+
 function createEnv(deps: ApiDeps, url: () => string): ApiEnv {
   const { store, cache, settings, clock, random, log, metrics } = deps;
   const eventLeases = new EventLeases(store, clock, settings.eventRetentionDays);
@@ -104,6 +107,7 @@ function createEnv(deps: ApiDeps, url: () => string): ApiEnv {
     rateLimiter: new RateLimiter(clock, settings),
     events,
     eventLeases,
+    conflictLeases: new EventLeases(store, clock, CONFLICT_KEYS_DAYS),
     lastHeartbeatAt,
     readers,
     dispatcher,

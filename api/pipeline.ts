@@ -136,7 +136,10 @@ export class Pipeline {
   }
 
   #failure(thrown: unknown, { requestId, route, tenant }: RequestProgress): RequestRejection {
-    if (thrown instanceof LeaseGoneFault) this.#env.eventLeases.discard();
+    if (thrown instanceof LeaseGoneFault) {
+      this.#env.eventLeases.discard();
+      this.#env.conflictLeases.discard();
+    }
     const foreseen = toPlatformFailure(thrown);
     const fields = { requestId, tenant, ...(route && { route: route.path }), error: asError(thrown) };
     if (foreseen) this.#env.log.warn('request failed', fields);

@@ -2,7 +2,7 @@ import { InvalidSettingFault } from '../pkg/config/index.js';
 import { defaultPolicy, type PlacementPolicy } from '../pkg/fleet/index.js';
 import type { Loop } from '../pkg/reconcile/index.js';
 import type { SecretStore } from '../pkg/secrets/index.js';
-import { createJanitor } from './janitor/index.js';
+import { createJanitor, type RetentionLimits } from './janitor/index.js';
 import { createNodeMonitor } from './node-monitor/index.js';
 import { createReplicaKeeper } from './replica-keeper/index.js';
 import { createRotationPhaser } from './rotation-phaser/index.js';
@@ -21,8 +21,8 @@ export function createLoops(policy: PlacementPolicy = defaultPolicy, nodeGraceSe
 }
 
 /** The loops that need the secrets store. Without them, deployments with secrets wait. */
-export function createSecretLoops(secrets: SecretStore): readonly Loop[] {
-  return [createSecretResolver(secrets), createRotationPhaser(secrets), createJanitor(secrets)];
+export function createSecretLoops(secrets: SecretStore, retention?: RetentionLimits): readonly Loop[] {
+  return [createSecretResolver(secrets), createRotationPhaser(secrets), createJanitor(secrets, retention)];
 }
 
 /** The names of all loops, known before the loops can be created. */

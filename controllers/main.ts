@@ -28,7 +28,7 @@ await runProcess(
     const metrics = createMetrics();
     const loops = [
       ...createLoops(toPlacementPolicy(settings), settings.nodeGraceSeconds),
-      ...createSecretLoops(secrets),
+      ...createSecretLoops(secrets, settings),
     ];
     const controllers = createControllers({
       ...env,

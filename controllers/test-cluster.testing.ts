@@ -1,6 +1,6 @@
 import type { DeploymentStatus, StoredDeployment } from '../crds/deployment/index.js';
 import type { StoredEvent } from '../crds/event/index.js';
-import { keys, ranges } from '../crds/keys/index.js';
+import { cacheScope, keys, ranges } from '../crds/keys/index.js';
 import type { NodeOrders, StoredNode } from '../crds/node/index.js';
 import { isResolved, type Replica } from '../crds/replica/index.js';
 import type { Report } from '../crds/report/index.js';
@@ -74,7 +74,7 @@ export class TestCluster {
     settings: Pick<ControllersEnv, 'nodeGraceSeconds'> = {},
   ): AbortController {
     const stop = new AbortController();
-    const cache = new WatchCache({ store, clock: this.clock, log: silentLogger });
+    const cache = new WatchCache({ store, clock: this.clock, log: silentLogger, ...cacheScope });
     const controllers = createControllers({
       store,
       cache,
@@ -180,7 +180,7 @@ export class TestCluster {
   }
 
   async #agents(): Promise<void> {
-    const cache = new WatchCache({ store: this.store, clock: this.clock, log: silentLogger });
+    const cache = new WatchCache({ store: this.store, clock: this.clock, log: silentLogger, ...cacheScope });
     cache.subscribe(({ entry }) => {
       if (!entry?.key.startsWith(ranges.replicas) || !this.agentsWork) return;
       const replica = value<Replica>(entry);

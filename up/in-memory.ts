@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { join } from 'node:path';
 
-import { ranges } from '../crds/keys/index.js';
+import { cacheScope } from '../crds/keys/index.js';
 import { bootstrap, createApi, type DevelopmentAccess, startServer } from '../api/index.js';
 import { createControllers } from '../controllers/index.js';
 import { Agent, type Engine, createMemoryDisk } from '../pkg/agent/index.js';
@@ -53,7 +53,7 @@ export async function startInMemory(options: InMemoryOptions): Promise<InMemoryM
   const { settings } = loadSettings({ environment });
   const keyring = new Keyring([random.bytes(32)]);
   const env = { clock, random, log, store: new MemoryStore({ clock }), metrics: createMetrics() };
-  const cache = new WatchCache({ ...env, leavesOut: [ranges.archives] });
+  const cache = new WatchCache({ ...env, ...cacheScope });
   const secrets = new EmbeddedSecretStore({
     store: env.store,
     random,

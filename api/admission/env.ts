@@ -22,6 +22,8 @@ export interface QuotaEnv extends PlacementEnv {
 export interface EventEnv extends StorageEnv {
   readonly events: EventWriter;
   readonly eventLeases: EventLeases;
+  /** Of conflict keys: they outlive every request, but not by much. */
+  readonly conflictLeases: EventLeases;
   readonly mutex: KeyedMutex;
 }
 

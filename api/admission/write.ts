@@ -63,7 +63,7 @@ export async function buildWrite(env: AdmissionEnv, write: DeploymentWrite): Pro
     { key, bytes },
     { key: archive, bytes: toArchiveEntry(write, metadata, text) },
     event,
-    ...(await putConflictKeys(env.eventLeases, write.conflictKeys ?? [], write.operation)),
+    ...(await putConflictKeys(env.conflictLeases, write.conflictKeys ?? [], write.operation)),
   ];
   return { change: { guards: write.guards, puts, deletes: [], proof: archive }, bytes };
 }

@@ -1,4 +1,4 @@
-import type { Cache, Entry } from '../../pkg/store/index.js';
+import { type Cache, CompactedFault, type Entry, type ListingPage, type Store } from '../../pkg/store/index.js';
 import { type QueryParams, readInteger, rejectParameter } from './query.js';
 import { replyJsonBytes, RequestRejection } from './reply.js';
 import type { Resource } from './resource.js';
@@ -46,6 +46,50 @@ export function readListSource(cache: Cache, resource: Resource, prefix: string)
     view: entry => view(entry, cache.get(joined + entry.key.slice(range.length))),
     ...(!isVolatile && { joinedEntries: cache.list(joined + prefix.slice(range.length)) }),
   };
+}
+
+/** As many entries as are read from the store at once. */
+const READ_AT_ONCE = 500;
+
+/** As much of a list that is not cached as one page of it needs, read from the store at one revision. */
+export async function readStoredSource(
+  store: Store,
+  resource: Resource,
+  prefix: string,
+  { query }: ApiCall,
+  wants: (entry: Entry) => boolean = () => true,
+): Promise<ListSource | RequestRejection> {
+  const limit = readInteger(query, 'limit', LIMIT);
+  if (limit instanceof RequestRejection) return limit;
+  const from = continuedFrom(query);
+  if (from instanceof RequestRejection) return from;
+
+  const entries: Entry[] = [];
+  let bytes = 0;
+  let revision: number | undefined;
+  for (let after: string | undefined = prefix + from; after !== undefined; ) {
+    const page: ListingPage = await readPage(store, prefix, after, revision);
+    revision = page.revision;
+    for (const entry of page.entries) {
+      if (!wants(entry)) continue;
+      entries.push(entry);
+      bytes += entry.bytes.length;
+    }
+    const isEnough = entries.length > limit || bytes > PAGE_BYTES;
+    after = page.more && !isEnough ? page.entries.at(-1)?.key : undefined;
+  }
+  return { entries, revision: revision!, prefix, view: entry => resource.view(entry, undefined) };
+}
+
+/** At the revision of the pages before, or at a newer one when that was compacted meanwhile. */
+async function readPage(store: Store, prefix: string, after: string, at: number | undefined): Promise<ListingPage> {
+  const options = { after, limit: READ_AT_ONCE };
+  try {
+    return await store.page(prefix, { ...options, at });
+  } catch (thrown) {
+    if (thrown instanceof CompactedFault && at !== undefined) return store.page(prefix, options);
+    throw thrown;
+  }
 }
 
 /** Answers one page of a list, in the order of names. */

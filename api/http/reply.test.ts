@@ -15,6 +15,7 @@ function failingStore(become: () => never): Store {
   return {
     get: key => store.get(key),
     list: (prefix, at) => store.list(prefix, at),
+    page: (prefix, options) => store.page(prefix, options),
     revision: () => store.revision(),
     follow: (feed, options, signal) => store.follow(feed, options, signal),
     grant: seconds => store.grant(seconds),

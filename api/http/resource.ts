@@ -11,6 +11,8 @@ export interface Resource {
   readonly range: string;
   /** `status/`: what is shown beside it, where it has such a thing. */
   readonly joined?: string;
+  /** Not in the cache: it is listed from the store, and only its changes are known. */
+  readonly isUncached?: true;
   /** The view depends on other objects too, so pages of it are not cached. */
   readonly isVolatile?: true;
   /** The thing as clients see it, in JSON. */

@@ -3,7 +3,14 @@ import { buildKey, ranges } from '../../crds/keys/index.js';
 import { getOperationRoute, type Kind, type KindOperation } from '../../crds/kind/index.js';
 import { kinds } from '../../crds/kinds/index.js';
 import type { Entry } from '../../pkg/store/index.js';
-import { LIST_QUERY, listPage, type ListSource, PAGE_QUERY, readListSource } from '../http/listing.js';
+import {
+  LIST_QUERY,
+  listPage,
+  type ListSource,
+  PAGE_QUERY,
+  readListSource,
+  readStoredSource,
+} from '../http/listing.js';
 import { type QueryParams, readFlag } from '../http/query.js';
 import { buildEtagHeader, rejectRequest, replyJsonBytes, RequestRejection } from '../http/reply.js';
 import { cacheRendered, type Resource, spliceDocument } from '../http/resource.js';
@@ -85,8 +92,12 @@ async function listOrWatch(env: WatchEnv, call: ApiCall, reader: KindReader): Pr
   if (wants instanceof RequestRejection) return wants;
   if (isWatch) return openWatch(env, call, resource, wants);
 
-  await env.cache.barrier();
   const prefix = isOwned(kind) ? ranges.of(kind.range, call.tenant) : kind.range;
+  if (resource.isUncached) {
+    const stored = await readStoredSource(env.store, resource, prefix, call, wants);
+    return stored instanceof RequestRejection ? stored : listPage(call, stored);
+  }
+  await env.cache.barrier();
   const source = readSource?.(call) ?? readListSource(env.cache, resource, prefix);
   return listPage(call, wants ? { ...source, wants } : source);
 }

@@ -59,6 +59,8 @@ export class WatchFrame implements WatchCursor {
   readonly current: JoinedEntry;
   /** How the thing was before; undefined when it did not exist. One of the two exists. */
   readonly before: JoinedEntry | undefined;
+  /** How much memory it keeps, roughly. */
+  readonly bytes: number;
   readonly #lines: { ndjson?: Buffer; sse?: Buffer } = {};
 
   constructor(change: CacheChange, resource: Resource, before: JoinedEntry | undefined, now: JoinedEntry | undefined) {
@@ -70,9 +72,12 @@ export class WatchFrame implements WatchCursor {
     const slash = key.lastIndexOf('/') + 1;
     this.topic = key.slice(0, slash);
     this.name = key.slice(slash);
-    this.current = shown;
-    this.before = before;
-    this.type = now ? (before ? 'modified' : 'added') : 'deleted';
+    this.current = detach(shown);
+    this.before = before && detach(before);
+    this.bytes = FRAME_BYTES + countBytes(shown) + (before ? countBytes(before) : 0);
+    // Of what is not cached the state before is unknown.
+    const existed = before !== undefined || shown.entry.created !== shown.entry.revision;
+    this.type = now ? (existed ? 'modified' : 'added') : 'deleted';
   }
 
   formatLine(format: WatchFormat): Buffer {
@@ -81,6 +86,17 @@ export class WatchFrame implements WatchCursor {
     this.#lines[format] ??= encodeFrameLine(format, this.type, cursor, this.resource.view(entry, joined));
     return this.#lines[format];
   }
+}
+
+const FRAME_BYTES = 512;
+
+function countBytes({ entry, joined }: JoinedEntry): number {
+  return entry.bytes.length + (joined?.bytes.length ?? 0);
+}
+
+/** Copies of the entries, without the parsed document and the views that are kept for as long as an entry is. */
+function detach({ entry, joined }: JoinedEntry): JoinedEntry {
+  return { entry: { ...entry }, joined: joined && { ...joined } };
 }
 
 const NO_OBJECT = Buffer.from('null');

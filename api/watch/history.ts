@@ -9,6 +9,9 @@ import {
   type WatchFrame,
 } from './frame.js';
 
+/** Frames are also dropped when they keep more memory than this: the number alone would bound it by the largest objects. */
+const MAX_BYTES = 16 * 1024 * 1024;
+
 /** Is called when frames are added, or when the history is reset. */
 export interface WatchHistoryListener {
   /** The frames from `from` on are new; they are about these topics. */
@@ -24,10 +27,13 @@ export interface WatchHistoryListener {
  */
 export class WatchHistory {
   readonly #capacity: number;
-  readonly #ring: WatchFrame[] = [];
+  readonly #ring: (WatchFrame | undefined)[] = [];
   readonly #listener: WatchHistoryListener;
+  /** Number of the oldest frame that is kept. */
+  #first = 0;
   /** Number of the next frame. */
   #next = 0;
+  #bytes = 0;
   /** The oldest cursor that a watcher can resume from. */
   #floor: WatchCursor = createCursorAfter(0);
   #revision = 0;
@@ -56,6 +62,16 @@ export class WatchHistory {
     return this.#revision;
   }
 
+  /** How many frames are kept. */
+  get size(): number {
+    return this.#next - this.#first;
+  }
+
+  /** How much memory the frames keep, roughly. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
   /** Number of the next frame. */
   get next(): number {
     return this.#next;
@@ -63,14 +79,13 @@ export class WatchHistory {
 
   /** The frame with this number; undefined when it was overwritten. */
   at(number: number): WatchFrame | undefined {
-    if (number < this.#next - this.#ring.length) return undefined;
-    return this.#ring[number % this.#capacity];
+    return number < this.#first ? undefined : this.#ring[number % this.#capacity];
   }
 
   /** Number of the first frame after a cursor; undefined when some frame after it was overwritten. */
   numberAfter(cursor: WatchCursor): number | undefined {
     if (isBefore(cursor, this.#floor)) return undefined;
-    let low = this.#next - this.#ring.length;
+    let low = this.#first;
     let high = this.#next;
     while (low < high) {
       const middle = Math.floor((low + high) / 2);
@@ -91,12 +106,20 @@ export class WatchHistory {
   }
 
   #push(frame: WatchFrame): void {
-    const slot = this.#next % this.#capacity;
-    const dropped = this.#ring[slot];
-    if (dropped) this.#floor = dropped;
-    this.#ring[slot] = frame;
+    this.#bytes += frame.bytes;
+    while (this.size === this.#capacity || (this.#bytes > MAX_BYTES && this.size > 0)) this.#drop();
+    this.#ring[this.#next % this.#capacity] = frame;
     this.#next++;
     this.#topics.add(frame.topic);
+  }
+
+  #drop(): void {
+    const slot = this.#first % this.#capacity;
+    const dropped = this.#ring[slot]!;
+    this.#floor = dropped;
+    this.#bytes -= dropped.bytes;
+    this.#ring[slot] = undefined;
+    this.#first++;
   }
 
   #reset(revision: number): void {
@@ -104,6 +127,8 @@ export class WatchHistory {
     this.#ring.length = 0;
     // Numbers are never reused, so no watcher mistakes a new frame for an old one; a full ring of them counts as lost.
     this.#next = Math.ceil((this.#next + 1) / this.#capacity) * this.#capacity;
+    this.#first = this.#next;
+    this.#bytes = 0;
     this.#floor = createCursorAfter(revision);
     this.#topics = new Set();
   }

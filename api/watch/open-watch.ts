@@ -1,11 +1,11 @@
 import { ranges } from '../../crds/keys/index.js';
-import type { Cache, Entry } from '../../pkg/store/index.js';
+import { type Cache, CompactedFault, type Entry, type ListingPage, type Store } from '../../pkg/store/index.js';
 import { rejectParameter } from '../http/query.js';
 import { NDJSON_TYPE, rejectRequest, RequestRejection, SSE_TYPE } from '../http/reply.js';
 import type { Resource } from '../http/resource.js';
 import type { ApiCall, RouteResult } from '../http/route.js';
 import type { OpenStreams } from '../stream/open-streams.js';
-import { type JoinedEntry, parseCursor, type WatchCursor, type WatchFormat } from './frame.js';
+import { createCursorAfter, type JoinedEntry, parseCursor, type WatchCursor, type WatchFormat } from './frame.js';
 import type { WatchHistory } from './history.js';
 import type { WatchHub } from './watch-hub.js';
 import type { InitialList } from './watcher.js';
@@ -13,6 +13,7 @@ import type { InitialList } from './watcher.js';
 /** What lists and watches are answered with. */
 export interface WatchEnv {
   readonly cache: Cache;
+  readonly store: Store;
   readonly streams: OpenStreams;
   readonly watchHub: WatchHub;
 }
@@ -30,7 +31,11 @@ export async function openWatch(
 
   await env.cache.barrier();
   const topic = ranges.of(resource.range, call.tenant);
-  const start = cursor ? resumeAt(env, resource, topic, cursor) : startNow(env, resource, topic);
+  const start = resource.isUncached
+    ? await startFromStore(env, topic, cursor)
+    : cursor
+      ? resumeAt(env, resource, topic, cursor)
+      : startNow(env, resource, topic);
   if (!start) return rejectRequest('watch_expired', 'after', call.query.get('after') ?? '');
 
   return {
@@ -59,6 +64,43 @@ function startNow({ cache, watchHub }: WatchEnv, resource: Resource, topic: stri
   const { history } = watchHub;
   const items = listCurrent(cache, resource, topic);
   return { from: history.next, initialList: { revision: history.revision, items } };
+}
+
+const READ_AT_ONCE = 200;
+
+/** As the others, with a list that is read from the store at the client's pace. */
+async function startFromStore(
+  env: WatchEnv,
+  topic: string,
+  cursor: WatchCursor | undefined,
+): Promise<Start | undefined> {
+  const { history } = env.watchHub;
+  if (cursor && cursor.revision > history.revision) return undefined; // of another store, or of one that was set back
+  if (cursor && cursor.name === undefined) {
+    const from = history.numberAfter(cursor);
+    return from === undefined ? undefined : { from, initialList: undefined };
+  }
+  try {
+    const after = cursor && topic + cursor.name!;
+    const initialList = await readInitialList(env.store, topic, after, cursor?.revision);
+    await env.cache.reached(initialList.revision);
+    const from = history.numberAfter(createCursorAfter(initialList.revision));
+    return from === undefined ? undefined : { from, initialList };
+  } catch (thrown) {
+    if (thrown instanceof CompactedFault) return undefined;
+    throw thrown;
+  }
+}
+
+async function readInitialList(store: Store, topic: string, after?: string, at?: number): Promise<InitialList> {
+  const page: ListingPage = await store.page(topic, { after, limit: READ_AT_ONCE, at });
+  const { entries, revision, more } = page;
+  const last = entries.at(-1)?.key;
+  return {
+    revision,
+    items: entries.map(entry => ({ entry, joined: undefined })).values(),
+    next: more && last !== undefined ? () => readInitialList(store, topic, last, revision) : undefined,
+  };
 }
 
 function resumeAt(

@@ -9,6 +9,8 @@ import type { Resource } from '../http/resource.js';
 export interface InitialList {
   readonly revision: number;
   readonly items: Iterator<JoinedEntry>;
+  /** The rest of it, where that is read from the store page by page. Undefined when nothing follows. */
+  readonly next?: (() => Promise<InitialList>) | undefined;
 }
 
 export interface WatcherOptions {
@@ -42,6 +44,7 @@ export class Watcher {
   #number: number;
   #opening: InitialList | undefined;
   #blocked = false;
+  #isLoading = false;
   #over = false;
   #batch: Buffer[] = [];
   #batched = 0;
@@ -104,9 +107,10 @@ export class Watcher {
 
   #open(): void {
     const { resource, wants, format } = this.#options;
-    while (this.#opening && !this.#blocked) {
-      const { items, revision } = this.#opening;
+    while (this.#opening && !this.#blocked && !this.#isLoading) {
+      const { items, revision, next: load } = this.#opening;
       const next = items.next();
+      if (next.done && load) return void this.#load(load);
       if (next.done) {
         this.#opening = undefined;
         this.#write(encodeFrameLine(format, 'bookmark', String(revision)));
@@ -117,6 +121,18 @@ export class Watcher {
       const name = entry.key.slice(this.#options.topic.length);
       this.#write(encodeFrameLine(format, 'added', `${revision}:${name}`, resource.view(entry, joined)));
     }
+  }
+
+  async #load(load: () => Promise<InitialList>): Promise<void> {
+    this.#isLoading = true;
+    try {
+      const list = await load();
+      if (!this.#over) this.#opening = list;
+    } catch {
+      this.#cut('reset'); // the revision of the list was compacted, or the store is away: the client lists again
+    }
+    this.#isLoading = false;
+    this.#advance();
   }
 
   #follow(): void {

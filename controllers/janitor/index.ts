@@ -1,8 +1,9 @@
 /**
  * The janitor: finishes the work that a crashed process left half done.
  *
- * Today that is secret material that came with a record. An intent says how far the write got: if the record was stored,
- * its versions become current; if it can no longer be stored, exactly these versions are destroyed.
+ * One part is secret material that came with a record. An intent says how far the write got: if the record was stored,
+ * its versions become current; if it can no longer be stored, exactly these versions are destroyed. The other is what grows
+ * with all that has happened: of the events and archives of a tenant only so many are kept.
  *
  * @module
  */
@@ -13,16 +14,21 @@ import { again, done, type Loop, type Reconcile } from '../../pkg/reconcile/inde
 import type { SecretStore } from '../../pkg/secrets/index.js';
 import { type Cache, value } from '../../pkg/store/index.js';
 import { computeRemainingMs, isContested, listClaimed, type RotationWithProgress } from './decide.js';
+import { defaultRetention, retainHistory, type RetentionLimits, retentionWakes } from './retention.js';
 
 /** How long to wait for another request that was promised a version of the same number. */
 const CONTESTED_MS = 5_000;
 
+export type { RetentionLimits };
+
 /** The loop. */
-export function createJanitor(secrets: SecretStore): Loop {
+export function createJanitor(secrets: SecretStore, limits: RetentionLimits = defaultRetention): Loop {
+  const finish = finishIntent(secrets);
+  const retain = retainHistory(limits);
   return {
     name: 'janitor',
-    wakes: [{ prefix: ranges.intents, keys: ({ key }) => [key] }],
-    reconcile: finishIntent(secrets),
+    wakes: [{ prefix: ranges.intents, keys: ({ key }) => [key] }, ...retentionWakes],
+    reconcile: (key, env, signal) => (key.startsWith(ranges.intents) ? finish : retain)(key, env, signal),
     concurrency: 4,
   };
 }

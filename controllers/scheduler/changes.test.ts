@@ -46,6 +46,7 @@ describe('changes of the scheduler', () => {
       clock,
       random,
       cache,
+      reads: store,
       log: silentLogger,
       events,
       commit: unused,

@@ -163,7 +163,7 @@ async function buildEvent(
 ): Promise<Put> {
   const { summary, unplaced, groups } = verdict;
   const data = { ...abridgeGroups(groups, MAX_GROUP_BYTES), unplaced };
-  const seen = decision.kind === 'again' ? env.cache.get(keys.event(named.tenant, decision.event)) : undefined;
+  const seen = decision.kind === 'again' ? await env.reads.get(keys.event(named.tenant, decision.event)) : undefined;
   if (seen) return env.events.again({ ...value<StoredEvent>(seen), message: summary, data });
 
   return env.events.put({

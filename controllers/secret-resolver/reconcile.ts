@@ -145,7 +145,7 @@ async function buildReport(
   const { tenant, uid } = deployment.metadata;
   const key = keys.unresolved(tenant, deployment.name);
   const before = stored && value<Unresolved>(stored);
-  const last = !isNew && before ? env.cache.get(keys.event(tenant, before.event)) : undefined;
+  const last = !isNew && before ? await env.reads.get(keys.event(tenant, before.event)) : undefined;
   const event = last
     ? await env.events.again(value<StoredEvent>(last))
     : await env.events.put({

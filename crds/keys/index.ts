@@ -133,6 +133,12 @@ export const ranges = {
     `${joinKey('secret-versions/', tenant, namespace, label)}/`,
 } as const;
 
+/**
+ * What a watch cache of all that is stored must not hold, because it grows with what has happened instead of with what exists:
+ * archives are read from the store only, and events are passed on to watches and read from the store.
+ */
+export const cacheScope = { leavesOut: [ranges.archives], passesOn: [ranges.events] } as const;
+
 /** The segments after the kind: `deployments/t/web` → `['t', 'web']`. */
 export function splitKey(key: string): string[] {
   return key.split('/').slice(1);

@@ -5,7 +5,9 @@ import {
   type FollowOptions,
   type Lease,
   type Listing,
+  type ListingPage,
   OutcomeUnknownFault,
+  type PageOptions,
   type Revision,
   type Store,
   StoreUnavailableFault,
@@ -36,6 +38,10 @@ export class SimulatedStore implements Store {
 
   list(prefix: string, at?: Revision): Promise<Listing> {
     return this.#process.call(`list ${prefix}`, () => this.#server.list(prefix, at), reading);
+  }
+
+  page(prefix: string, options: PageOptions): Promise<ListingPage> {
+    return this.#process.call(`page ${prefix}`, () => this.#server.page(prefix, options), reading);
   }
 
   revision(): Promise<Revision> {

@@ -1,5 +1,5 @@
 import { createLoops, createControllers, createSecretLoops } from '../../controllers/index.js';
-import { keys } from '../../crds/keys/index.js';
+import { cacheScope, keys } from '../../crds/keys/index.js';
 import type { NodeNameRecord } from '../../crds/node/index.js';
 import type { StoredTenant, StoredToken } from '../../crds/tenant/index.js';
 import { Agent, type Disk, createMemoryDisk, SimulatedEngine } from '../../pkg/agent/index.js';
@@ -142,7 +142,7 @@ export class SimCluster {
     const { clock, random } = life;
     const reached = this.#store(life);
     const store = this.#variant.apiStore?.(reached) ?? reached;
-    const cache = new WatchCache({ store, clock, log: silentLogger });
+    const cache = new WatchCache({ store, clock, log: silentLogger, ...cacheScope });
     const stored = this.vault.reachedOver(store, random);
     const secrets = this.#variant.apiSecrets?.(stored) ?? stored;
     const metrics = createMetrics({ processMetrics: false });
@@ -162,7 +162,7 @@ export class SimCluster {
   #bootControllers(life: SimProcess): void {
     const { clock, random } = life;
     const store = this.#store(life);
-    const cache = new WatchCache({ store, clock, log: silentLogger });
+    const cache = new WatchCache({ store, clock, log: silentLogger, ...cacheScope });
     const stored = this.vault.reachedOver(store, random);
     const secrets = this.#variant.loopSecrets?.(stored) ?? stored;
     const loops = [...createLoops(undefined, NODE_GRACE_SECONDS), ...createSecretLoops(secrets)];

@@ -87,6 +87,20 @@ describe('outbox', () => {
     expect(sent).to.deep.equal([['a running'], ['a running']]);
   });
 
+  it('keeps nothing of a replica that was removed while its report was being sent', async () => {
+    let arrive: () => void = () => undefined;
+    answer = () => new Promise(resolve => (arrive = resolve));
+    outbox.put(report('a', { state: 'removed' }));
+    await clock.pass(0);
+    outbox.forget('a');
+    arrive();
+    await clock.pass(0);
+    outbox.resendAll();
+    await clock.pass(0);
+
+    expect(sent).to.deep.equal([['a removed']]);
+  });
+
   it('retries until it succeeds, with the reports that are latest then', async () => {
     answer = () => Promise.reject(new LinkUnreachableFault('away'));
     outbox.put(report('a', { state: 'pulling' }));

@@ -88,6 +88,11 @@ export const settingsTable = {
   heartbeatSeconds: setting<number>(5, 'interval between two heartbeats of an agent'),
   leaderLeaseSeconds: setting<number>(9, 'lease of a leader: time until a loop of a dead leader is taken over'),
   eventRetentionDays: setting<number>(7, 'how long events are kept, in days'),
+  eventsPerTenant: setting<number>(10000, 'events of one tenant that are kept; the oldest are deleted first'),
+  archivesOfDeleted: setting<number>(
+    1000,
+    'configurations of deleted deployments that are kept for one tenant; those of the longest deleted go first',
+  ),
   tailBuffer: setting<number>(10000, 'changes kept in memory for watches that resume'),
   stopGraceSeconds: setting<number>(10, 'time a container has between SIGTERM and SIGKILL'),
 } as const;

@@ -1,4 +1,4 @@
-import { ranges } from '../../crds/keys/index.js';
+import { cacheScope } from '../../crds/keys/index.js';
 import type { Settings } from '../config/index.js';
 import { openSecretStore, type SecretStore } from '../secrets/index.js';
 import { type EtcdStore, openEtcdStore, retryUntilReachable, WatchCache } from '../store/index.js';
@@ -29,7 +29,7 @@ export async function openBackend(
     return undefined;
   }
   await retryUntilReachable(() => store.reportVersion(), env, signal);
-  const cache = new WatchCache({ ...env, store, defer: setImmediate, leavesOut: [ranges.archives] });
+  const cache = new WatchCache({ ...env, store, defer: setImmediate, ...cacheScope });
 
   const stop = new AbortController();
   let filling: Promise<void> = Promise.resolve();

@@ -2,7 +2,7 @@ import type { Clock, Random } from '../clock/index.js';
 import type { EventWriter } from '../events/index.js';
 import { Fault } from '../fault/index.js';
 import type { Logger } from '../log/index.js';
-import type { Cache, CacheChange, Change, Guard } from '../store/index.js';
+import type { Cache, CacheChange, Change, Guard, Store } from '../store/index.js';
 
 /** What the runtime does with the key next. After anything thrown it retries the key with a growing delay. */
 export type ReconcileResult =
@@ -20,6 +20,8 @@ export interface LoopEnv {
   readonly clock: Clock;
   readonly random: Random;
   readonly cache: Cache;
+  /** The store itself, for what the cache does not hold. */
+  readonly reads: Pick<Store, 'get' | 'page'>;
   readonly log: Logger;
   readonly events: EventWriter;
   /**

@@ -59,7 +59,7 @@ async function runLoop(loop: Loop, env: RuntimeEnv, signal: AbortSignal): Promis
     meter.leading(loop.name, true);
     try {
       const lease = async (ttlSeconds: number) => (await store.grant(ttlSeconds)).id;
-      await lead(loop, { ...env, log, commit: createFencedCommit(leader), fence, lease }, leader, {
+      await lead(loop, { ...env, log, reads: store, commit: createFencedCommit(leader), fence, lease }, leader, {
         meter,
         onFailure: env.onFailure,
         graceful: signal,

@@ -32,6 +32,18 @@ export function followingContract(name: string, subject: () => StoreUnderTest): 
       await watch.stop();
     });
 
+    it('lists nothing below what is left out, and tells what happens there', async () => {
+      for (const key of ['out-a/1', 'out-b/1', 'out-b0', 'out-c/1']) await create(store(), key, {});
+      const watch = RecordingWatch.follow(store(), { leavesOut: ['out-b/', 'out-a/'] });
+      await watch.synced();
+      const listed = [...watch.keys().keys()].filter(key => key.startsWith('out-'));
+      await create(store(), 'out-b/2', {});
+      await watch.until(() => watch.events.some(({ key }) => key === 'out-b/2'));
+
+      expect(listed).to.have.members(['out-b0', 'out-c/1']);
+      await watch.stop();
+    });
+
     it('never splits a revision, and numbers what happened in it', async () => {
       const watch = RecordingWatch.follow(store());
       await watch.synced();

@@ -55,6 +55,7 @@ function cutOff(store: Store, isCut: () => boolean): Store {
   return {
     get: async key => check().then(() => store.get(key)),
     list: (prefix, at) => store.list(prefix, at),
+    page: (prefix, options) => store.page(prefix, options),
     commit: async change => check().then(() => store.commit(change)),
     revision: () => store.revision(),
     follow: (feed, options, signal) => store.follow(feed, options, signal),

@@ -8,6 +8,8 @@ import type {
   FollowOptions,
   Lease,
   Listing,
+  ListingPage,
+  PageOptions,
   Revision,
   Store,
   Verdict,
@@ -61,6 +63,13 @@ export class MemoryStore implements Store {
     return this.#listing(prefix, at ?? this.#revision);
   }
 
+  async page(prefix: string, { after = '', limit, at, keysOnly = false }: PageOptions): Promise<ListingPage> {
+    const { entries, revision } = this.#listing(prefix, at ?? this.#revision);
+    const rest = entries.filter(({ key }) => key > after);
+    const shown = rest.slice(0, limit).map(entry => (keysOnly ? { ...entry, bytes: Buffer.alloc(0) } : entry));
+    return { entries: shown, revision, more: rest.length > limit };
+  }
+
   async revision(): Promise<Revision> {
     return this.#revision;
   }
@@ -85,11 +94,12 @@ export class MemoryStore implements Store {
     return { stored: true, revision: this.#revision };
   }
 
-  follow(handler: WatchHandler, { history = 0 }: FollowOptions, signal: AbortSignal): Promise<void> {
+  follow(handler: WatchHandler, { history = 0, leavesOut = [] }: FollowOptions, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return Promise.resolve();
     const start = Math.max(this.#revision - history, this.#log.oldest);
     const follower = new MemoryFollower(handler, this.#defer);
-    follower.reset(this.#listing('', start));
+    const { entries, revision } = this.#listing('', start);
+    follower.reset({ entries: entries.filter(({ key }) => !leavesOut.some(out => key.startsWith(out))), revision });
     for (const events of this.#log.after(start)) follower.notifyEvents(events);
     this.#followers.add(follower);
     return new Promise(resolve => {

@@ -157,6 +157,27 @@ export function storeContract(name: string, subject: () => StoreUnderTest): void
       expect(new Set(entries.map(({ key }) => key)).size).to.equal(1_203);
     });
 
+    it('reads page by page, at the revision of the first page', async () => {
+      for (const name of ['a', 'b', 'c', 'd', 'e']) await create(store(), `paged/${name}`, { name });
+      const first = await store().page('paged/', { limit: 2 });
+      await remove(store(), first.entries[0]!);
+      await create(store(), 'paged/bb', {});
+      const at = first.revision;
+      const second = await store().page('paged/', { after: 'paged/b', limit: 2, at });
+      const third = await store().page('paged/', { after: 'paged/d', limit: 2, at, keysOnly: true });
+
+      const shown = [first, second, third].map(({ entries, more }) => [entries.map(({ key }) => key.slice(6)), more]);
+      expect(shown).to.deep.equal([
+        [['a', 'b'], true],
+        [['c', 'd'], true],
+        [['e'], false],
+      ]);
+      expect(third.entries[0]!.bytes).to.have.length(0);
+      expect(third.entries[0]!.revision).to.be.greaterThan(0);
+      const now = await store().page('paged/', { limit: 9 });
+      expect(now.entries.map(({ key }) => key.slice(6))).to.deep.equal(['b', 'bb', 'c', 'd', 'e']);
+    });
+
     it('looks back, as far as history is kept', async () => {
       await create(store(), 'past/a', { n: 1 });
       const then = await store().revision();

@@ -57,6 +57,22 @@ export interface Listing {
   readonly revision: Revision;
 }
 
+export interface PageOptions {
+  /** The page begins after this key. Left out: with the first. */
+  readonly after?: string | undefined;
+  readonly limit: number;
+  /** The revision to read at, as the first page gave it. Left out: the present one. */
+  readonly at?: Revision | undefined;
+  /** Leaves the bytes of the entries empty. */
+  readonly keysOnly?: boolean;
+}
+
+/** Some of the entries below a prefix at one revision. */
+export interface ListingPage extends Listing {
+  /** Whether entries follow. */
+  readonly more: boolean;
+}
+
 /** A put or a delete of one key. `position` orders the events of one revision. */
 export interface WatchEvent {
   readonly revision: Revision;
@@ -93,6 +109,8 @@ export interface Store {
   get(key: string): Promise<Entry | undefined>;
   /** Every entry below `prefix` (which ends in `/`, or is empty), read in pages at one revision. */
   list(prefix: string, at?: Revision): Promise<Listing>;
+  /** The next entries below `prefix`, in key order: for what is too large to be listed at once, or is not cached. */
+  page(prefix: string, options: PageOptions): Promise<ListingPage>;
   commit(change: Change): Promise<Verdict>;
   /** The current revision, by a linearizable read. */
   revision(): Promise<Revision>;
@@ -116,4 +134,6 @@ export interface StoreHealth {
 export interface FollowOptions {
   /** Begin this many revisions in the past, where the store still keeps them, so that watches of clients can resume across a restart. */
   readonly history?: number;
+  /** Prefixes whose entries no listing names and no comparison checks; their events are delivered all the same. */
+  readonly leavesOut?: readonly string[];
 }

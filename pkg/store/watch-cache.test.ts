@@ -26,6 +26,7 @@ function silentStore(): { store: Store; feed: () => WatchHandler; probes: () => 
   const store: Store = {
     get: key => memory.get(key),
     list: prefix => memory.list(prefix),
+    page: (prefix, options) => memory.page(prefix, options),
     commit: change => memory.commit(change),
     revision: async () => {
       probes++;

@@ -23,6 +23,8 @@ export interface WatchCacheOptions {
   readonly defer?: (ask: () => void) => void;
   /** Prefixes of keys that are not cached: read those from the store. */
   readonly leavesOut?: readonly string[];
+  /** Prefixes of keys that are not cached either, but whose changes are told to subscribers, without what was before. */
+  readonly passesOn?: readonly string[];
 }
 
 /** The cache over any store. `run` feeds it until its signal is aborted. */
@@ -32,6 +34,7 @@ export class WatchCache implements Cache {
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #leavesOut: readonly string[];
+  readonly #passesOn: readonly string[];
   readonly #barrier: ReadBarrier;
   readonly #tree = new KeyTree();
   readonly #indexes = new Map<string, EntryIndex>();
@@ -45,11 +48,12 @@ export class WatchCache implements Cache {
   #link = new AbortController();
 
   constructor(options: WatchCacheOptions) {
-    const { store, clock, log, deadlineMs = 5_000, defer = queueMicrotask, leavesOut = [] } = options;
+    const { store, clock, log, deadlineMs = 5_000, defer = queueMicrotask, leavesOut = [], passesOn = [] } = options;
     this.#store = store;
     this.#clock = clock;
     this.#log = log;
     this.#leavesOut = leavesOut;
+    this.#passesOn = passesOn;
     this.#barrier = new ReadBarrier({
       clock,
       ask: () => store.revision(),
@@ -69,7 +73,8 @@ export class WatchCache implements Cache {
       onEvents: events => this.#applyEvents(events),
       onConnected: up => void this.#linked(up),
     };
-    return this.#store.follow(feed, options, signal);
+    const leavesOut = [...this.#leavesOut, ...this.#passesOn];
+    return this.#store.follow(feed, { ...options, leavesOut }, signal);
   }
 
   get revision(): Revision {
@@ -145,7 +150,9 @@ export class WatchCache implements Cache {
   }
 
   #reset({ entries: listed, revision }: Listing): void {
-    const entries = listed.filter(({ key }) => this.#keeps(key));
+    const entries = listed.filter(
+      ({ key }) => !startsWithAny(key, this.#leavesOut) && !startsWithAny(key, this.#passesOn),
+    );
     const present = new Set(entries.map(({ key }) => key));
     const differences: WatchEvent[] = [];
     const differs = (key: string, entry: Entry | undefined) =>
@@ -163,13 +170,8 @@ export class WatchCache implements Cache {
     if (revision === undefined || revision <= this.#revision) return; // told before: it must not undo what came after
     this.#show(
       revision,
-      events.filter(({ key }) => this.#keeps(key)),
+      events.filter(({ key }) => !startsWithAny(key, this.#leavesOut)),
     );
-  }
-
-  #keeps(key: string): boolean {
-    for (const prefix of this.#leavesOut) if (key.startsWith(prefix)) return false;
-    return true;
   }
 
   /** Applies all, then tells all: a listener never sees half of a revision. */
@@ -182,6 +184,7 @@ export class WatchCache implements Cache {
   }
 
   #set({ revision, position, key, entry }: WatchEvent): CacheChange {
+    if (startsWithAny(key, this.#passesOn)) return { revision, position, key, entry, previous: undefined };
     const previous = this.#tree.set(key, entry);
     for (const index of this.#indexes.values()) index.set(key, previous, entry);
     return { revision, position, key, entry, previous };
@@ -221,6 +224,11 @@ export class WatchCache implements Cache {
   }
 }
 
+function startsWithAny(key: string, prefixes: readonly string[]): boolean {
+  for (const prefix of prefixes) if (key.startsWith(prefix)) return true;
+  return false;
+}
+
 function enlist<T>(listeners: Set<T>, listener: T): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);
@@ -232,6 +240,7 @@ function isSame(known: Entry | undefined, entry: Entry): boolean {
 
 /** What a subscriber receives: an event, with the entry that was stored before. */
 export interface CacheChange extends WatchEvent {
+  /** Undefined also for what the cache only passes on. */
   readonly previous: Entry | undefined;
 }
 

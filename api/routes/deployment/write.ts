@@ -103,7 +103,7 @@ async function store(env: AdmissionEnv, call: ApiCall, judged: JudgedDocument): 
 
   // Material that comes with an unchanged document is guarded by its conflict keys all the same.
   const { guards, conflictKeys } = gathered;
-  const puts = isSame ? await putConflictKeys(env.eventLeases, conflictKeys, call.requestId) : [];
+  const puts = isSame ? await putConflictKeys(env.conflictLeases, conflictKeys, call.requestId) : [];
   const { change, bytes } = isSame
     ? { change: { guards, puts, deletes: [] }, bytes: entry.bytes }
     : await buildDeploymentChange(env, call, judged);

@@ -1,8 +1,9 @@
 import { expect } from 'chai';
 
-import { keys } from '../../../crds/keys/index.js';
+import type { StoredEvent } from '../../../crds/event/index.js';
+import { keys, ranges } from '../../../crds/keys/index.js';
 import { ManualClock } from '../../../pkg/clock/manual-clock.testing.js';
-import { MemoryStore } from '../../../pkg/store/index.js';
+import { encode, MemoryStore, replace, value } from '../../../pkg/store/index.js';
 import { ApiLab, type LabOptions, webDeployment } from '../../api-lab.testing.js';
 import { type TestWatchLine, WatchReader } from '../../watch/watch-reader.testing.js';
 
@@ -127,6 +128,68 @@ describe('events', () => {
     for (let replicas = 10; replicas < 30; replicas++) await scale(lab, token, 'web', replicas);
 
     await gone(await start({ store, keyring: lab.keyring }), token, cursor);
+  });
+
+  /** Stores events beside the API, as a loop would. */
+  const write = async (lab: ApiLab, count: number, more: Partial<StoredEvent> = {}) => {
+    const event = (id: string) => ({ id, type: 'node.ready', tenant: lab.a, count: 1, data: {}, ...more });
+    const puts = Array.from({ length: count }, (_, at) => `evt_${String(at).padStart(5, '0')}`).map(id => ({
+      key: keys.event(lab.a, id),
+      bytes: encode({ ...event(id), subject: { kind: 'Node', name: `n${Number(id.slice(4)) % 10}`, id } }),
+    }));
+    for (let at = 0; at < count; at += 100) {
+      const some = puts.slice(at, at + 100);
+      await lab.store.commit({ guards: some.map(({ key }) => ({ key, at: 0 })), puts: some, deletes: [] });
+    }
+  };
+
+  it('are listed from the store page by page, also those that a filter selects, and none is cached', async () => {
+    const lab = await start();
+    const token = await lab.tenantToken(lab.a);
+    await write(lab, 1_200);
+    const pages: number[] = [];
+    const ids = new Set<string>();
+    for (let next = ''; pages.length < 10; ) {
+      const { body } = await lab.ask('GET', `${PATH}?subject=n3&limit=50${next}`, { token });
+      const items = body['items'] as readonly { id: string }[];
+      pages.push(items.length);
+      for (const { id } of items) ids.add(id);
+      if (body['next'] === null) break;
+      next = `&continue=${body['next'] as string}`;
+    }
+
+    expect(pages).to.deep.equal([50, 50, 20]);
+    expect(ids.size).to.equal(120);
+    expect(lab.cache.list(ranges.events)).to.deep.equal([]);
+    for (const query of ['limit=0', 'continue=!', 'after=x']) {
+      expect((await lab.ask('GET', `${PATH}?${query}`, { token })).status, query).to.equal(400);
+    }
+  });
+
+  it('begin a watch with all of them, read page by page, and resume inside', async () => {
+    const lab = await start();
+    const token = await lab.tenantToken(lab.a);
+    await write(lab, 700);
+    const reader = await watch(lab, token, '');
+    const lines = await reader.take(701);
+    await scale(lab, token, 'none', 1);
+    const resumed = await (await watch(lab, token, `&after=${encodeURIComponent(lines[449]!.cursor)}`)).take(251);
+
+    expect(lines.map(({ type }) => type)).to.deep.equal([...Array.from({ length: 700 }, () => 'added'), 'bookmark']);
+    expect(resumed).to.deep.equal(lines.slice(450));
+  });
+
+  it('that are counted up are told as modified', async () => {
+    const lab = await start();
+    const token = await lab.tenantToken(lab.a);
+    const reader = await watch(lab, token, '');
+    await reader.take(1);
+    await write(lab, 1);
+    const key = keys.event(lab.a, 'evt_00000');
+    const stored = (await lab.store.get(key))!;
+    await replace(lab.store, stored, { ...value<StoredEvent>(stored), count: 2 });
+
+    expect((await reader.take(2)).map(({ type }) => type)).to.deep.equal(['added', 'modified']);
   });
 
   for (const [settings, days] of [

@@ -2,13 +2,12 @@ import { eventKind, type StoredEvent } from '../../../crds/event/index.js';
 import { type RejectionGroup, ungroupRejections } from '../../../crds/scheduling/index.js';
 import { type Entry, value } from '../../../pkg/store/index.js';
 import { type QueryParams, rejectParameter } from '../../http/query.js';
-import { cacheRendered } from '../../http/resource.js';
 import { parseCursor } from '../../watch/frame.js';
 import type { ReaderOptions } from '../kind-routes.js';
 
-/** Events are read like other kinds, and by their type, by their subject, and from a revision on. */
+/** Events are read like other kinds, but from the store, since they outlive what they tell of; and by their type, by their subject, and from a revision on. */
 export const eventReader: ReaderOptions = {
-  resource: { range: eventKind.range, view: cacheRendered(renderEvent) },
+  resource: { range: eventKind.range, view: renderEvent, isUncached: true },
   query: ['type', 'subject'],
   filter: (query, operation) => {
     const isSelected = createFilter(query);

@@ -126,7 +126,7 @@ async function buildHandOver(
   const node = createHandedOverNode(env, given, tenant);
   const key = keys.node(tenant, node.name);
   const puts = [{ key, bytes: encode(node) }, await env.events.put(toHandOverEvent(node))];
-  const locks = await putConflictKeys(env.eventLeases, conflictKeys, requestId);
+  const locks = await putConflictKeys(env.conflictLeases, conflictKeys, requestId);
   return { guards: [{ key, at: 0 }, ...guards], puts: [...puts, ...locks] };
 }
 

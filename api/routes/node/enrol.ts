@@ -131,7 +131,7 @@ async function storeEnrolment(
     { key: keys.nodeName(nodeName), bytes: holder?.bytes ?? encode(claims) },
     { key: keys.node(tenant, nodeName), bytes: encode(record) },
     ...(event ? [await env.events.put(event)] : []),
-    ...(await putConflictKeys(env.eventLeases, quota?.conflictKeys ?? [], requestId)),
+    ...(await putConflictKeys(env.conflictLeases, quota?.conflictKeys ?? [], requestId)),
   ];
   const guards = [
     { key: join.key, at: join.revision },

@@ -70,7 +70,7 @@ async function startRotation(
   const { path } = request.rotation;
   const stamp = createStamp(env, call, request);
   const record: RotationRecord = { id: env.random.uuid(), path, phase: 'stage', ...versions, ...stamp };
-  const puts = await putConflictKeys(env.eventLeases, conflictKeys, call.requestId);
+  const puts = await putConflictKeys(env.conflictLeases, conflictKeys, call.requestId);
   if (!(await storeRequest(env, call, request, record, { guards, puts }))) return undefined;
   return answer(env, call, request, document ? await stageValues(env, call, record, document) : []);
 }

@@ -161,7 +161,7 @@ async function deleteOnce(
 
   const view = { namespace: path.namespace, resource: path.label, path: formatVaultPath(path) };
   if (isDryRun) return replyDryRun({ before: view });
-  const puts = await putConflictKeys(env.eventLeases, conflictKeys, requestId);
+  const puts = await putConflictKeys(env.conflictLeases, conflictKeys, requestId);
   if (!(await env.store.commit({ guards, puts, deletes: [] })).stored) return undefined;
   await env.secrets.delete(path);
   return replyJson(200, { ...view, alterations: [], warnings: [] });

@@ -33,13 +33,16 @@ const COMPARE_GRACE_MS = 2_000;
 export class EtcdFollow {
   readonly #options: EtcdFollowOptions;
   readonly #handler: WatchHandler;
-  readonly #mirror = new DeliveredState();
+  readonly #mirror: DeliveredState;
+  readonly #leavesOut: readonly string[];
   #clusterId = '';
   #mustList = true;
   #history: number;
 
-  constructor(options: EtcdFollowOptions, handler: WatchHandler, { history = 0 }: FollowOptions) {
+  constructor(options: EtcdFollowOptions, handler: WatchHandler, { history = 0, leavesOut = [] }: FollowOptions) {
     this.#options = options;
+    this.#leavesOut = leavesOut;
+    this.#mirror = new DeliveredState(leavesOut);
     this.#handler = handler;
     this.#history = history;
   }
@@ -87,16 +90,17 @@ export class EtcdFollow {
 
   async #first(): Promise<ClusterListing> {
     const { reads } = this.#options;
-    if (this.#history === 0) return reads.list('');
+    const leavesOut = this.#leavesOut;
+    if (this.#history === 0) return reads.list('', { leavesOut });
     const at = Math.max(1, (await reads.revision()) - this.#history);
     const past = (await this.#listAt(at)) ?? (await this.#listAt(Math.max(at, await this.#oldestKept())));
-    return past ?? reads.list('');
+    return past ?? reads.list('', { leavesOut });
   }
 
   /** Undefined when the revision was compacted. */
   async #listAt(at: Revision): Promise<ClusterListing | undefined> {
     try {
-      return await this.#options.reads.list('', { at });
+      return await this.#options.reads.list('', { at, leavesOut: this.#leavesOut });
     } catch (thrown) {
       if (thrown instanceof CompactedFault) return undefined;
       throw thrown;
@@ -151,7 +155,7 @@ export class EtcdFollow {
       if (watch.signal.aborted) return;
       try {
         this.#mirror.beginComparison();
-        const listing = await reads.list('', { keysOnly: true });
+        const listing = await reads.list('', { keysOnly: true, leavesOut: this.#leavesOut });
         await sleep(clock, COMPARE_GRACE_MS, watch.signal);
         if (watch.signal.aborted) return;
         if (this.#mirror.agreesWith(listing)) continue;
@@ -173,10 +177,21 @@ export interface KnownEntry {
 
 /** What a follower has been told: enough to notice that it was told wrong. */
 export class DeliveredState {
+  readonly #leavesOut: readonly string[];
   readonly #revisions = new Map<string, Revision>();
   #delivered: Revision = 0;
   #anchor: KnownEntry | undefined;
   #touched: Set<string> | undefined;
+
+  /** `leavesOut` are prefixes of keys that are not remembered. */
+  constructor(leavesOut: readonly string[] = []) {
+    this.#leavesOut = leavesOut;
+  }
+
+  /** How many keys are remembered. */
+  get size(): number {
+    return this.#revisions.size;
+  }
 
   /** The last revision that was delivered in full. */
   get delivered(): Revision {
@@ -197,10 +212,11 @@ export class DeliveredState {
 
   apply(events: readonly WatchEvent[]): void {
     for (const { key, entry, revision } of events) {
+      this.#delivered = revision;
+      if (this.#leavesOut.some(prefix => key.startsWith(prefix))) continue;
       this.#touched?.add(key);
       if (entry) this.#put(entry);
       else this.#revisions.delete(key);
-      this.#delivered = revision;
     }
   }
 

@@ -1,11 +1,12 @@
 import { CompactedFault, StoreUnavailableFault } from '../faults.js';
-import type { Entry, Listing, Revision } from '../store.js';
+import type { Entry, Listing, ListingPage, PageOptions, Revision } from '../store.js';
 import type { EtcdClient } from './etcd-client.js';
 import { AnswerLostFault, OutOfRangeFault } from './grpc.js';
 import {
   decodeRange,
   encodeRange,
   computeKeyAfter,
+  type KeyRange,
   toRangeBelow,
   type RangeRequest,
   type RangeResponse,
@@ -20,6 +21,8 @@ export interface ListOptions {
   readonly at?: Revision;
   /** Leaves the bytes of the entries empty. */
   readonly keysOnly?: boolean;
+  /** Prefixes whose entries are not read. */
+  readonly leavesOut?: readonly string[];
 }
 
 const LIST_ATTEMPTS = 5;
@@ -79,25 +82,44 @@ export class EtcdReads {
     }
   }
 
-  async #pages(prefix: string, { at, keysOnly = false }: ListOptions): Promise<ClusterListing> {
+  /** One page of what is below `prefix`. */
+  async page(prefix: string, { after, limit, at, keysOnly = false }: PageOptions): Promise<ListingPage> {
     const { key: first, end } = toRangeBelow(this.#root + prefix);
+    const key = after === undefined ? first : computeKeyAfter(this.#root + after);
+    const { entries, revision, more } = await this.#page(
+      { key, end, keysOnly, ...(at === undefined ? {} : { revision: at }) },
+      limit,
+    );
+    return { entries, revision: at ?? revision, more };
+  }
+
+  async #pages(prefix: string, { at, keysOnly = false, leavesOut = [] }: ListOptions): Promise<ClusterListing> {
     const entries: Entry[] = [];
     let revision = at;
-    for (let key = first; ; ) {
-      const page = await this.#page({ key, end, keysOnly, ...(revision === undefined ? {} : { revision }) });
-      revision ??= page.revision;
-      for (const entry of page.entries) entries.push(entry);
-      const last = page.entries.at(-1);
-      if (!page.more || !last) return { entries, revision, clusterId: page.clusterId };
-      key = computeKeyAfter(this.#root + last.key);
+    let clusterId = '';
+    for (const { key: first, end } of listRangesBetween(this.#root, prefix, leavesOut)) {
+      for (let key: string | undefined = first; key !== undefined; ) {
+        const page: RangeResponse = await this.#page({
+          key,
+          end,
+          keysOnly,
+          ...(revision === undefined ? {} : { revision }),
+        });
+        revision ??= page.revision;
+        clusterId = page.clusterId;
+        for (const entry of page.entries) entries.push(entry);
+        const last = page.entries.at(-1);
+        key = page.more && last ? computeKeyAfter(this.#root + last.key) : undefined;
+      }
     }
+    return { entries, revision: revision ?? 0, clusterId };
   }
 
   /** One page, of fewer entries while so many cannot be read within the deadline of a call. */
-  async #page(ask: RangeRequest): Promise<RangeResponse> {
+  async #page(ask: RangeRequest, most = this.#pageSize): Promise<RangeResponse> {
     for (let halved = 0; ; halved++) {
       try {
-        const page = await this.#range({ ...ask, limit: this.#limit });
+        const page = await this.#range({ ...ask, limit: Math.min(most, this.#limit) });
         this.#limit = Math.min(this.#pageSize, this.#limit * 2);
         return page;
       } catch (thrown) {
@@ -123,4 +145,17 @@ export class EtcdReads {
       throw thrown;
     }
   }
+}
+
+/** The ranges below `prefix` that remain when those below other prefixes are left out, in key order. */
+function listRangesBetween(root: string, prefix: string, leavesOut: readonly string[]): readonly KeyRange[] {
+  const { key: first, end } = toRangeBelow(root + prefix);
+  const remaining: KeyRange[] = [];
+  let key = first;
+  for (const out of leavesOut.filter(each => each.startsWith(prefix)).toSorted()) {
+    const left = toRangeBelow(root + out);
+    remaining.push({ key, end: Buffer.from(left.key) });
+    key = left.end.toString('latin1');
+  }
+  return [...remaining, { key, end }];
 }

@@ -9,6 +9,8 @@ import type {
   FollowOptions,
   Lease,
   Listing,
+  ListingPage,
+  PageOptions,
   Revision,
   Store,
   StoreHealth,
@@ -97,6 +99,10 @@ export class EtcdStore implements Store {
 
   list(prefix: string, at?: Revision): Promise<Listing> {
     return this.#reads.list(prefix, at === undefined ? {} : { at });
+  }
+
+  page(prefix: string, options: PageOptions): Promise<ListingPage> {
+    return this.#reads.page(prefix, options);
   }
 
   revision(): Promise<Revision> {

@@ -1,0 +1,91 @@
+import { expect } from 'chai';
+
+import { keys, ranges } from '../../crds/keys/index.js';
+import { ManualClock } from '../../pkg/clock/manual-clock.testing.js';
+import { silentLogger } from '../../pkg/log/index.js';
+import type { LoopEnv } from '../../pkg/reconcile/index.js';
+import { type Change, create, MemoryStore, remove, WatchCache } from '../../pkg/store/index.js';
+import { listSurplusArchives, listSurplusEvents, retainHistory } from './retention.js';
+
+const TENANT = 't1';
+
+describe('retention', () => {
+  it('takes the oldest events beyond the limit', () => {
+    const events = ['evt_1', 'evt_2', 'evt_3'].map((id, at) => ({ key: keys.event(TENANT, id), revision: 9 - at }));
+    expect(listSurplusEvents(events, 3)).to.deep.equal([]);
+    expect(listSurplusEvents(events, 1)).to.deep.equal(events.slice(0, 2));
+    expect(listSurplusEvents(events, 0)).to.deep.equal(events);
+  });
+
+  it('takes archives beyond fifty of a deployment, and of deleted ones those that were written longest ago', () => {
+    const of = (uid: string, generation: number, revision: number) => ({
+      key: keys.archive(TENANT, uid, generation),
+      revision,
+    });
+    const live = Array.from({ length: 60 }, (_, at) => of('dep_live', at + 1, at + 1));
+    const deleted = [of('dep_z', 1, 100), of('dep_z', 2, 101), of('dep_a', 1, 102), of('dep_b', 1, 50)];
+    const surplus = listSurplusArchives([...live, ...deleted], new Set(['dep_live']), 2);
+
+    expect(surplus.map(({ key }) => key)).to.have.members([
+      ...live.slice(0, 10).map(({ key }) => key),
+      keys.archive(TENANT, 'dep_z', 1),
+      keys.archive(TENANT, 'dep_b', 1),
+    ]);
+  });
+
+  describe('of one tenant', () => {
+    let clock: ManualClock;
+    let store: MemoryStore;
+    let env: LoopEnv;
+    const stopped = new AbortController();
+    after(() => stopped.abort());
+
+    beforeEach(async () => {
+      clock = new ManualClock();
+      store = new MemoryStore({ clock });
+      const cache = new WatchCache({ store, clock, log: silentLogger });
+      void cache.run(stopped.signal);
+      await cache.ready;
+      const commit = async (change: Change) => void (await store.commit(change));
+      env = { cache, reads: store, clock, log: silentLogger, commit } as unknown as LoopEnv;
+    });
+
+    /** One deployment that came and went. */
+    const comeAndGo = async (number: number) => {
+      const id = String(number).padStart(5, '0');
+      const key = keys.deployment(TENANT, `d${id}`);
+      await create(store, key, { metadata: { uid: `dep_${id}` } });
+      for (const generation of [1, 2]) await create(store, keys.archive(TENANT, `dep_${id}`, generation), {});
+      for (const which of ['a', 'b', 'c']) await create(store, keys.event(TENANT, `evt_${id}${which}`), {});
+      await remove(store, (await store.get(key))!);
+    };
+    const count = async () => (await store.list('')).entries.length;
+
+    it('leaves as many keys whether a hundred deployments came and went, or four hundred', async () => {
+      const retain = retainHistory({ eventsPerTenant: 30, archivesOfDeleted: 20 });
+      const counts: number[] = [];
+      for (let number = 0; number < 400; number++) {
+        await comeAndGo(number);
+        if (number % 100 !== 99) continue;
+        await clock.pass(60_000);
+        await retain(keys.tenant(TENANT), env, stopped.signal);
+        counts.push(await count());
+      }
+
+      expect(counts).to.deep.equal([50, 50, 50, 50]);
+      const kept = (await store.list(ranges.of(ranges.events, TENANT))).entries.map(({ key }) => key);
+      expect(kept[0]).to.equal(keys.event(TENANT, 'evt_00390a'));
+    });
+
+    it('keeps what belongs to a deployment that exists, and looks once a minute', async () => {
+      const retain = retainHistory({ eventsPerTenant: 0, archivesOfDeleted: 0 });
+      await create(store, keys.deployment(TENANT, 'web'), { metadata: { uid: 'dep_web' } });
+      await create(store, keys.archive(TENANT, 'dep_web', 1), {});
+      expect(await retain(keys.tenant(TENANT), env, stopped.signal)).to.include({ kind: 'done' });
+      expect(await store.get(keys.archive(TENANT, 'dep_web', 1))).to.not.equal(undefined);
+
+      await clock.pass(20_000);
+      expect(await retain(keys.tenant(TENANT), env, stopped.signal)).to.include({ kind: 'again', afterMs: 40_000 });
+    });
+  });
+});

@@ -1,0 +1,101 @@
+import type { StoredDeployment } from '../../crds/deployment/index.js';
+import { keys, ranges, splitKey } from '../../crds/keys/index.js';
+import { again, done, type LoopEnv, type Reconcile, type Wake } from '../../pkg/reconcile/index.js';
+import { type Entry, listValues, type Revision } from '../../pkg/store/index.js';
+
+/** How much history of a tenant is kept. Events also expire by their age. */
+export interface RetentionLimits {
+  readonly eventsPerTenant: number;
+  /** Archive entries of deployments that are deleted. */
+  readonly archivesOfDeleted: number;
+}
+
+export const defaultRetention: RetentionLimits = { eventsPerTenant: 10_000, archivesOfDeleted: 1_000 };
+
+/** Archive entries of a deployment that exists. */
+const ARCHIVES_PER_DEPLOYMENT = 50;
+/** A tenant's history is looked at this often at most. */
+const LOOK_EVERY_MS = 60_000;
+const READ_AT_ONCE = 500;
+/** etcd takes 128 operations in a transaction. */
+const DELETE_AT_ONCE = 50;
+
+/** Everything that writes history of a tenant changes one of these too. */
+export const retentionWakes: readonly Wake[] = [ranges.deployments, ranges.statuses, ranges.nodeStatuses].map(
+  prefix => ({
+    prefix,
+    keys: ({ key }) => [keys.tenant(splitKey(key)[0] ?? '')],
+  }),
+);
+
+type KeyAge = Pick<Entry, 'key' | 'revision'>;
+
+/** The oldest events beyond the limit. Their keys sort by time. */
+export function listSurplusEvents<T extends KeyAge>(events: readonly T[], limit: number): readonly T[] {
+  return events.slice(0, Math.max(0, events.length - limit));
+}
+
+/**
+ * The archive entries that are not kept: beyond the newest fifty of a deployment that exists, and beyond the newest `limit`
+ * of all those of deployments that were deleted.
+ */
+export function listSurplusArchives<T extends KeyAge>(
+  archives: readonly T[],
+  existing: ReadonlySet<string>,
+  limit: number,
+): readonly T[] {
+  const counts = new Map<string, number>();
+  let ofDeleted = 0;
+  return archives
+    .toSorted((a, b) => b.revision - a.revision)
+    .filter(({ key }) => {
+      const [, uid = ''] = splitKey(key);
+      if (!existing.has(uid)) return ++ofDeleted > limit;
+      const count = (counts.get(uid) ?? 0) + 1;
+      counts.set(uid, count);
+      return count > ARCHIVES_PER_DEPLOYMENT;
+    });
+}
+
+/** Deletes the history of one tenant beyond the limits, now and then. */
+export function retainHistory({ eventsPerTenant, archivesOfDeleted }: RetentionLimits): Reconcile {
+  const looked = new Map<string, number>();
+  return async (tenantKey, env, signal) => {
+    const [tenant = ''] = splitKey(tenantKey);
+    const now = env.clock.monotonic();
+    for (const [key, at] of looked) if (now - at >= LOOK_EVERY_MS) looked.delete(key);
+    const lookedAt = looked.get(tenantKey);
+    if (lookedAt !== undefined) return again(lookedAt + LOOK_EVERY_MS - now, 'its history was looked at lately');
+
+    const archives = await readKeys(ranges.of(ranges.archives, tenant), env);
+    await env.cache.reached(archives.revision);
+    const deployments = listValues<StoredDeployment>(env.cache, ranges.of(ranges.deployments, tenant));
+    const existing = new Set(deployments.map(({ metadata }) => metadata.uid));
+    const events = await readKeys(ranges.of(ranges.events, tenant), env);
+    const surplus = [
+      ...listSurplusEvents(events.entries, eventsPerTenant),
+      ...listSurplusArchives(archives.entries, existing, archivesOfDeleted),
+    ];
+    for (let at = 0; at < surplus.length && !signal.aborted; at += DELETE_AT_ONCE) {
+      const some = surplus.slice(at, at + DELETE_AT_ONCE);
+      const guards = some.map(({ key, revision }) => ({ key, at: revision }));
+      await env.commit({ guards, puts: [], deletes: some.map(({ key }) => key) });
+    }
+    if (surplus.length > 0) env.log.info('deleted old events and archives', { tenant, count: surplus.length });
+    looked.set(tenantKey, now);
+    return done;
+  };
+}
+
+async function readKeys(
+  prefix: string,
+  { reads }: LoopEnv,
+): Promise<{ readonly entries: readonly KeyAge[]; readonly revision: Revision }> {
+  const entries: KeyAge[] = [];
+  for (let after: string | undefined; ; ) {
+    const page = await reads.page(prefix, { after, limit: READ_AT_ONCE, keysOnly: true });
+    for (const { key, revision } of page.entries) entries.push({ key, revision });
+    after = page.entries.at(-1)?.key;
+    if (!page.more || after === undefined) return { entries, revision: page.revision };
+  }
+}
