@@ -1,9 +1,13 @@
+import { createPublicKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+
+import type { StoredNode } from '../crds/node/index.js';
 import type { StoredTenant, StoredToken } from '../crds/tenant/index.js';
 import { cacheScope, keys } from '../crds/keys/index.js';
 import type { Kind } from '../crds/kind/index.js';
 import { Keyring, mintToken, type TokenDraft } from '../pkg/auth/index.js';
 import { type Clock, systemClock, systemRandom } from '../pkg/clock/index.js';
 import { loadSettings, type Settings } from '../pkg/config/index.js';
+import { type NodeCredentials, signRequest } from '../pkg/link/index.js';
 import { type Logger, silentLogger } from '../pkg/log/index.js';
 import { createMetrics } from '../pkg/metrics/index.js';
 import type { ImageFacts } from '../pkg/registry/index.js';
@@ -54,6 +58,10 @@ export class ApiLab {
   readonly clock: Clock;
   readonly settings: Settings;
   readonly secrets: SecretStore;
+  /** The keys of nodes, by their token. A node token that is not here was made by `token`, for `#nodeKey`. */
+  readonly nodeKeys = new Map<string, KeyObject>();
+  readonly #nodeKey = generateKeyPairSync('ed25519').privateKey;
+  #lastProofAt = 0;
   api!: Api;
   server!: RunningServer;
   readonly #options: LabOptions;
@@ -115,7 +123,36 @@ export class ApiLab {
     );
     const verdict = await create(this.store, keys.token(minted.stored.id), minted.stored);
     if (verdict.stored) await this.cache.reached(verdict.revision);
+    if (draft.node !== undefined && draft.kind === 'node') await this.#storeNode(minted.stored);
     return minted;
+  }
+
+  /** The node that a token speaks for, where there is none. */
+  async #storeNode({ tenant = '', node: id = '', nodeName: name = '' }: StoredToken): Promise<void> {
+    const at = new Date(0).toISOString();
+    const node: StoredNode = {
+      metadata: { tenant, uid: id, generation: 1, createdAt: at, updatedAt: at, specHash: '' },
+      id,
+      name,
+      labels: {},
+      capacity: { cpu: 1000, memory: 2 ** 30, disk: 2 ** 30 },
+      publicKey: exportPublicKey(this.#nodeKey),
+      controlPlane: false,
+      agentVersion: '0.1.0',
+    };
+    await create(this.store, keys.node(tenant, name), node);
+    await this.cache.barrier();
+  }
+
+  /** What the agent of a node has. */
+  credentials(token: string): NodeCredentials {
+    const key = this.nodeKeys.get(token) ?? this.#nodeKey;
+    return {
+      token,
+      agent: '',
+      sign: text => sign(null, Buffer.from(text), key).toString('base64'),
+      now: () => (this.#lastProofAt = Math.max(this.clock.now(), this.#lastProofAt + 1)),
+    };
   }
 
   /** A tenant's token with the role of an administrator, unless another is asked for. */
@@ -123,13 +160,18 @@ export class ApiLab {
     return (await this.token({ kind: 'tenant', tenant, role })).text;
   }
 
+  /** Sends a request. One with a node's token is signed with the node's key, as its agent does. */
   async ask(method: string, path: string, { token, body, raw, headers }: AskOptions = {}): Promise<LabResponse> {
     const sent = raw ?? (body === undefined ? undefined : JSON.stringify(body));
+    const isCovered = method === 'POST' && !path.startsWith('/agent/v1/logs/');
+    const covered = isCovered ? String(sent ?? '') : undefined;
+    const proof = token?.startsWith('mnd_') && signRequest(this.credentials(token), { method, path, body: covered });
     const response = await fetch(`${this.server.url}${path}`, {
       method,
       headers: {
         ...(sent !== undefined && { 'content-type': 'application/json' }),
         ...(token !== undefined && { authorization: `Bearer ${token}` }),
+        ...proof,
         ...headers,
       },
       ...(sent !== undefined && { body: sent }),
@@ -139,6 +181,11 @@ export class ApiLab {
     const parsed = isJson ? (JSON.parse(text) as Record<string, unknown>) : {};
     return { status: response.status, headers: response.headers, text, body: parsed };
   }
+}
+
+/** An Ed25519 public key as an agent sends it. */
+export function exportPublicKey(key: KeyObject): string {
+  return createPublicKey(key).export({ format: 'der', type: 'spki' }).toString('base64');
 }
 
 /** A deployment that is accepted as it is. */

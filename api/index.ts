@@ -28,6 +28,8 @@
  *
  * @module
  */
+export { authenticateCaller } from './access/auth-cache.js';
+export { NodeProofs } from './access/node-proof.js';
 export type { Api } from './api.js';
 export { createApi } from './api.js';
 export type { DevelopmentAccess } from './bootstrap.js';

@@ -5,6 +5,7 @@ import { asError } from '../pkg/fault/index.js';
 import { LeaseGoneFault } from '../pkg/store/index.js';
 import { AuthCache } from './access/auth-cache.js';
 import { checkAccess, resolveTenant } from './access/authorise.js';
+import { NodeProofs } from './access/node-proof.js';
 import type { ApiEnv } from './env.js';
 import { type BodyLimits, checkContentLength, checkContentType, readJsonBody } from './http/body.js';
 import type { HostFilter } from './http/hosts.js';
@@ -17,6 +18,14 @@ import { sendReply } from './http/send.js';
 
 type FoundRoute = Extract<RouteMatch, { kind: 'route' }>;
 
+interface IdentifiedCaller {
+  readonly caller: Caller;
+  /** SHA-256 of the body that was proven; undefined when it need not be. */
+  readonly digest: string | undefined;
+}
+
+/** Refused although the node's key has signed: that is no guess. */
+const SIGNED: ReadonlySet<string> = new Set(['node_proof_stale', 'node_proof_replayed']);
 const MAX_SECONDS = 30;
 const NONE: readonly string[] = [];
 const NO_DOCUMENT = { document: undefined };
@@ -29,6 +38,7 @@ export class Pipeline {
   readonly #env: ApiEnv;
   readonly #requestLog: RequestLog;
   readonly #authCache: AuthCache;
+  readonly #nodeProofs: NodeProofs;
   readonly #tree: RouteTree;
   readonly #hosts: HostFilter;
   readonly #limits: BodyLimits;
@@ -40,6 +50,7 @@ export class Pipeline {
     this.#env = env;
     this.#requestLog = new RequestLog(env);
     this.#authCache = new AuthCache(env);
+    this.#nodeProofs = new NodeProofs(env);
     this.#tree = new RouteTree(routes);
     this.#hosts = hosts;
     const { maxBodyBytes, maxBodyDepth } = env.settings;
@@ -102,8 +113,9 @@ export class Pipeline {
     const tooLarge = route.body === 'json' ? checkContentLength(request, this.#limits) : undefined;
     if (tooLarge) return tooLarge;
 
-    const caller = await this.#caller(request, route);
-    if (caller instanceof RequestRejection) return caller;
+    const identified = await this.#identify(request, route);
+    if (identified instanceof RequestRejection) return identified;
+    const { caller, digest } = identified;
     progress.caller = caller;
     const busy = this.#env.rateLimiter.check(caller);
     if (busy) return busy;
@@ -118,7 +130,7 @@ export class Pipeline {
     if (query instanceof RequestRejection) return query;
     const read =
       route.body === 'json'
-        ? (checkContentType(request) ?? (await readJsonBody(request, this.#limits, this.#env.clock)))
+        ? (checkContentType(request) ?? (await readJsonBody(request, { ...this.#limits, digest }, this.#env.clock)))
         : NO_DOCUMENT;
     if (read instanceof RequestRejection) return read;
     const isDryRun = readFlag(query, 'dryRun');
@@ -128,11 +140,19 @@ export class Pipeline {
     return route.handle({ request, requestId, caller, tenant, params, query, isDryRun, document });
   }
 
-  async #caller(request: IncomingMessage, route: Route): Promise<Caller | RequestRejection> {
-    if (route.access === 'open') return anonymous;
+  /** Who calls. A node's token counts only with a proof; `digest` is then what the body must have. */
+  async #identify(request: IncomingMessage, route: Route): Promise<IdentifiedCaller | RequestRejection> {
+    if (route.access === 'open') return { caller: anonymous, digest: undefined };
     const caller = await this.#authCache.identify(request.socket, request.headers.authorization);
-    if (!(caller instanceof RequestRejection)) return caller;
-    return this.#env.rateLimiter.checkFailedAuth(request.socket.remoteAddress ?? '') ?? caller;
+    if (caller instanceof RequestRejection) return this.#slowDown(request, caller);
+    if (caller.kind !== 'node' || !route.access.node) return { caller, digest: undefined };
+    const proof = await this.#nodeProofs.check(caller, request, route.body);
+    if (!(proof instanceof RequestRejection)) return { caller, ...proof };
+    return SIGNED.has(proof.rejections[0].code) ? proof : this.#slowDown(request, proof);
+  }
+
+  #slowDown({ socket }: IncomingMessage, refused: RequestRejection): RequestRejection {
+    return this.#env.rateLimiter.checkFailedAuth(socket.remoteAddress ?? '') ?? refused;
   }
 
   #failure(thrown: unknown, { requestId, route, tenant }: RequestProgress): RequestRejection {

@@ -6,6 +6,8 @@ import { RequestRejection } from '../http/reply.js';
 
 /** What an agent needs is a few requests a second; this is far above it and far below what would hurt. */
 const AGENT = { perSecond: 50, burst: 500 };
+/** A token lasts a day; a few more are for answers that were lost. */
+const RENEWALS = { perSecond: 1 / 30, burst: 5 };
 const GUESSING = { perSecond: 10 / 60, burst: 10 };
 
 /**
@@ -15,6 +17,7 @@ const GUESSING = { perSecond: 10 / 60, burst: 10 };
 export class RateLimiter {
   readonly #tenants: TokenBuckets;
   readonly #agents: TokenBuckets;
+  readonly #renewals: TokenBuckets;
   readonly #guesses: TokenBuckets;
   readonly #perSecond: number;
 
@@ -22,6 +25,7 @@ export class RateLimiter {
     this.#perSecond = settings.rateLimitPerSecond;
     this.#tenants = new TokenBuckets(clock, { perSecond: this.#perSecond, burst: settings.rateLimitBurst });
     this.#agents = new TokenBuckets(clock, AGENT);
+    this.#renewals = new TokenBuckets(clock, RENEWALS);
     this.#guesses = new TokenBuckets(clock, GUESSING);
   }
 
@@ -30,6 +34,11 @@ export class RateLimiter {
     if (kind === 'anonymous') return undefined;
     if (kind === 'node') return refusal(this.#agents.take(token?.node ?? id), AGENT.perSecond);
     return refusal(this.#tenants.take(tenant ?? id), this.#perSecond);
+  }
+
+  /** Takes one renewal out of a node's allowance. Only a renewal that the node has signed is counted. */
+  checkRenewal(nodeId: string): RequestRejection | undefined {
+    return refusal(this.#renewals.take(nodeId), RENEWALS.perSecond);
   }
 
   /**

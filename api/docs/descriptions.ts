@@ -176,7 +176,15 @@ export const descriptions: Readonly<Record<string, Partial<RouteNotes>>> = {
     summary: 'Renews the token of a node, against a proof of its key',
     body: 'Renewal',
     answer: object,
-    codes: [...documentCodes.request, 'auth_invalid', 'node_proof_invalid', 'renewal_time_skewed', 'rate_limited'],
+    codes: [
+      ...documentCodes.request,
+      'auth_invalid',
+      'node_proof_invalid',
+      'renewal_time_skewed',
+      'renewal_replayed',
+      'rate_limited',
+      'outcome_unknown',
+    ],
   },
 
   'GET /healthz': { summary: 'Whether the control plane is well', answer: object },

@@ -3,12 +3,15 @@ import type { IncomingMessage } from 'node:http';
 import { reject } from '../../crds/rejections/index.js';
 import type { Clock } from '../../pkg/clock/index.js';
 import { parseJson } from '../../pkg/json/index.js';
+import { digestBody } from '../../pkg/link/index.js';
 import { rejectRequest, RequestRejection } from './reply.js';
 
 export interface BodyLimits {
   readonly maxBytes: number;
   readonly maxDepth: number;
   readonly maxSeconds: number;
+  /** SHA-256 in base64 that the body must have, when the caller has signed it. */
+  readonly digest?: string | undefined;
 }
 
 /** No name that is accepted anywhere is longer; errors escape keys, which costs more than their length. */
@@ -37,6 +40,9 @@ export async function readJsonBody(
 ): Promise<{ readonly document: unknown } | RequestRejection> {
   const bytes = await readBytes(request, limits, clock);
   if (bytes instanceof RequestRejection) return bytes;
+  if (limits.digest !== undefined && digestBody(bytes) !== limits.digest) {
+    return rejectRequest('node_proof_invalid', 'body', '');
+  }
   const parsed = parseJson(bytes, { maxDepth: limits.maxDepth, maxTokens: MAX_TOKENS, maxKeyLength: MAX_KEY_LENGTH });
   if (parsed.ok) return { document: parsed.value };
   const { path, offset, message } = parsed.problem;

@@ -36,7 +36,7 @@ describe('the log of a request', () => {
     at: new Date(0).toISOString(),
   };
   const cases: readonly [path: string, body: object, message: string][] = [
-    ['/agent/v1/reports', { reports: [report] }, 'report batch refused: a report names a replica of another node'],
+    ['/agent/v1/reports', { reports: [report] }, 'report batch refused: a report names another node or another slot'],
     [
       '/agent/v1/environment',
       { replica: 'rep_1', generation: 1, ticket: 'x' },

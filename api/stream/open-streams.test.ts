@@ -36,7 +36,8 @@ describe('streams', () => {
     const { text, stored } = await lab.token({ kind: 'tenant', tenant: lab.a, role: 'viewer' });
     token = { text, id: stored.id };
     agent = new HttpLink({ server: lab.server.url });
-    agent.present((await lab.token({ kind: 'node', tenant: lab.a, node: NODE, nodeName: 'machine-1' })).text);
+    const node = await lab.token({ kind: 'node', tenant: lab.a, node: NODE, nodeName: 'machine-1' });
+    agent.present(lab.credentials(node.text));
   });
   afterEach(async () => {
     await agent.close();

@@ -19,6 +19,8 @@ export interface StoredNode {
   readonly publicKey: string;
   readonly controlPlane: boolean;
   readonly agentVersion: string;
+  /** The time in milliseconds that the last renewal of its token was signed with: the next one needs a later time. */
+  readonly renewedAt?: number;
   /** What people have decided about the machine. They stand through restarts and silence. */
   readonly orders?: NodeOrders;
 }

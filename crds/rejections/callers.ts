@@ -107,6 +107,47 @@ export const callerRejections = defineEntries('ours', {
     fixed: 'POST /agent/v1/token with a proof made by the node’s key',
   },
 
+  node_proof_required: {
+    status: 401,
+    expected: 'the header Mooring-Proof with a signature by the node’s key over this request',
+    why: 'The token of a node may be stolen, so it counts only with a proof that the caller holds the node’s key.',
+    remedy: 'Upgrade the agent: agents before this version send no proof.',
+    echo: 'never',
+    example: 'POST /agent/v1/heartbeat with Authorization: Bearer mnd_… and no Mooring-Proof',
+    fixed: 'POST /agent/v1/heartbeat with both',
+  },
+
+  node_proof_stale: {
+    status: 403,
+    expected: ({ seconds }: { seconds: number }) =>
+      `a proof made within ${seconds} seconds of the server’s time, and after the server was started`,
+    sample: { seconds: 30 },
+    why: 'An old proof may have been recorded and sent again.',
+    remedy: 'Repeat the request with a new proof. The header Mooring-Time of the answer is the server’s time.',
+    echo: 'never',
+    example: 'POST /agent/v1/heartbeat with a proof of last week',
+    fixed: 'POST /agent/v1/heartbeat with a proof of now',
+  },
+
+  node_proof_replayed: {
+    status: 403,
+    expected: 'a proof that was not used before',
+    why: 'A proof is good for one request, because a repeated one may have been recorded by someone else.',
+    remedy: 'Repeat the request with a new proof. If the agent did not repeat it, treat its connection as observed.',
+    echo: 'never',
+    example: 'POST /agent/v1/heartbeat twice with one Mooring-Proof',
+    fixed: 'POST /agent/v1/heartbeat with a new Mooring-Proof',
+  },
+
+  renewal_replayed: {
+    status: 403,
+    expected: 'a time later than that of the node’s last renewal',
+    why: 'Each renewal is good once: a repeated one may have been recorded by someone else.',
+    remedy: 'Sign again with the present time. Set the clock of the machine if it was set back.',
+    example: 'POST /agent/v1/token twice with one body',
+    fixed: 'POST /agent/v1/token with at of now',
+  },
+
   renewal_time_skewed: {
     status: 403,
     expected: ({ seconds }: { seconds: number }) => `a time within ${seconds} seconds of the server’s`,
@@ -119,10 +160,10 @@ export const callerRejections = defineEntries('ours', {
 
   report_not_own: {
     status: 403,
-    expected: 'reports of replicas that are placed on this node only',
-    why: 'An agent may report its own containers only; one foreign report discredits the whole batch.',
+    expected: 'reports of this node only, with its own nodeId',
+    why: 'An agent may report its own containers only; one report in the name of another node discredits the whole batch.',
     remedy: 'Restart the agent. If it happens again, treat the machine as compromised.',
-    example: 'POST /agent/v1/reports with a replica of another node',
-    fixed: 'POST /agent/v1/reports with the node’s own replicas',
+    example: 'POST /agent/v1/reports with the nodeId of another node',
+    fixed: 'POST /agent/v1/reports with the node’s own id',
   },
 });

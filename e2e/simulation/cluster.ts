@@ -6,7 +6,7 @@ import { Agent, type Disk, createMemoryDisk, SimulatedEngine } from '../../pkg/a
 import { Keyring } from '../../pkg/auth/index.js';
 import { loadSettings } from '../../pkg/config/index.js';
 import { EventLeases, EventWriter } from '../../pkg/events/index.js';
-import { AgentDispatcher, type NodeIdentity, Tickets } from '../../pkg/link/index.js';
+import { AgentDispatcher, Tickets } from '../../pkg/link/index.js';
 import { silentLogger } from '../../pkg/log/index.js';
 import { createMetrics } from '../../pkg/metrics/index.js';
 import { calm, type SimProcess, SimulatedStore, type FaultProfile, SimWorld } from '../../dev/simulation/index.js';
@@ -56,8 +56,6 @@ export class SimCluster {
   readonly vault = new Vault();
   readonly machines: readonly Machine[];
   readonly seats: readonly Seat[];
-  /** Whom each token of a node speaks for. */
-  readonly identities = new Map<string, NodeIdentity>();
   /** Told of every ticket for which secrets were handed out. */
   handedOut: (ticket: string) => void = () => undefined;
   readonly #variant: Variant;

@@ -1,6 +1,6 @@
-import { type Api, type ApiDeps, createApi } from '../../api/index.js';
+import { type Api, type ApiDeps, authenticateCaller, createApi, NodeProofs } from '../../api/index.js';
 import type { SimProcess } from '../../dev/simulation/index.js';
-import type { AgentDispatcher } from '../../pkg/link/index.js';
+import { type AgentDispatcher, LinkRefusedFault, type NodeIdentity } from '../../pkg/link/index.js';
 import { SecretStoreUnavailableFault } from '../../pkg/secrets/index.js';
 import { ConflictFault, StoreUnavailableFault } from '../../pkg/store/index.js';
 
@@ -21,6 +21,14 @@ export interface Request {
   readonly op?: string;
 }
 
+/** The part of an agent's request that says who sends it. */
+export interface AgentRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: 'json' | 'none';
+}
+
 /** The answer to the caller: stored, certainly not stored, or unknown. */
 export type Answer =
   | { readonly told: 'stored'; readonly body: Readonly<Record<string, unknown>> }
@@ -32,10 +40,24 @@ export const nobodyAnswered: Answer = { told: 'refused', status: 503, code: 'sto
 /** The routes of an API server, without the socket: everything behind the pipeline is the product's own. */
 export class Front {
   readonly #routes: ReadonlyMap<string, Route>;
+  readonly #deps: ApiDeps;
+  readonly #proofs: NodeProofs;
 
   /** To be called before the cache is fed. */
   constructor(deps: ApiDeps) {
+    this.#deps = deps;
+    this.#proofs = new NodeProofs(deps);
     this.#routes = new Map(createApi(deps).routes.map(route => [`${route.method} ${route.path}`, route]));
+  }
+
+  /** The node that an agent's request speaks for, by its token and its proof as the pipeline checks them. */
+  async identify({ method, path, headers, body }: AgentRequest): Promise<NodeIdentity> {
+    const caller = await authenticateCaller(this.#deps, headers['authorization']);
+    const proof =
+      'rejections' in caller ? caller : await this.#proofs.check(caller, { method, url: path, headers }, body);
+    if ('rejections' in proof) throw new LinkRefusedFault(proof.rejections[0].status, proof.rejections[0].code);
+    const { tenant = '', node = '', nodeName = '' } = ('token' in caller && caller.token) || {};
+    return { tenant, id: node, name: nodeName };
   }
 
   async ask({ method, path, tenant, params = {}, document, headers = {}, caller, op = '' }: Request): Promise<Answer> {

@@ -10,9 +10,11 @@ import {
   type HeartbeatReply,
   LinkRefusedFault,
   LinkUnreachableFault,
+  type NodeCredentials,
   type NodeIdentity,
   type RenewRequest,
   type ReportBatch,
+  signRequest,
 } from '../../pkg/link/index.js';
 import type { Secret } from '../../pkg/secrets/index.js';
 import type { SimProcess } from '../../dev/simulation/index.js';
@@ -25,8 +27,6 @@ const CALL_DEADLINE_MS = 10_000;
 export interface AgentServices {
   /** API servers that answer now. */
   readonly servers: readonly ApiServer[];
-  /** Whom each token speaks for. */
-  readonly identities: Map<string, NodeIdentity>;
   /** Told of every ticket for which secrets were handed out. */
   readonly handedOut: (ticket: string) => void;
 }
@@ -37,15 +37,15 @@ const cut = () => new LinkUnreachableFault('the link broke');
 export class RemoteLink implements AgentLink {
   readonly #agent: SimProcess;
   readonly #services: AgentServices;
-  #token = '';
+  #credentials: NodeCredentials | undefined;
 
   constructor(agent: SimProcess, services: AgentServices) {
     this.#agent = agent;
     this.#services = services;
   }
 
-  present(token: string): void {
-    this.#token = token;
+  present(credentials: NodeCredentials): void {
+    this.#credentials = credentials;
   }
 
   async enrol(document: EnrolRequest, joinToken: string): Promise<EnrolReply> {
@@ -62,23 +62,20 @@ export class RemoteLink implements AgentLink {
   }
 
   async heartbeat(beat: Heartbeat): Promise<HeartbeatReply> {
-    const node = this.#node();
-    const reply = await this.#call('heartbeat', ({ dispatcher }) => dispatcher.heartbeat(node, beat));
+    const reply = await this.#callAs('heartbeat', beat, ({ dispatcher }, node) => dispatcher.heartbeat(node, beat));
     if (!reply) throw new LinkRefusedFault(404, 'resource_not_found');
     return reply;
   }
 
   async report(batch: ReportBatch): Promise<void> {
-    const node = this.#node();
-    const intake = await this.#call('report', ({ dispatcher }) => dispatcher.report(node, batch));
+    const intake = await this.#callAs('reports', batch, ({ dispatcher }, node) => dispatcher.report(node, batch));
     if (!intake.accepted) throw new LinkRefusedFault(403, 'auth_forbidden');
   }
 
   /** Somebody on the wire repeats the request now and then, at another server and at the same time. */
   async environment(request: EnvironmentRequest): Promise<ReadonlyMap<string, Secret>> {
-    const node = this.#node();
     const ask = () =>
-      this.#call('environment', async ({ dispatcher }) => {
+      this.#callAs('environment', request, async ({ dispatcher }, node) => {
         const answer = await dispatcher.environment(node, request);
         if (answer.kind === 'ready') this.#services.handedOut(request.ticket);
         return answer;
@@ -92,12 +89,10 @@ export class RemoteLink implements AgentLink {
   }
 
   /** Lines arrive in order and late, until the stream breaks, the server dies or the agent does. */
-  assignments(onLine: (line: AssignmentLine) => void, signal: AbortSignal): Promise<void> {
-    const server = this.#reach();
-    if (server) return new LineStream(this.#agent, server, onLine).run(this.#node(), signal);
-    return new Promise((_resolve, reject) => {
-      this.#agent.later(100, 'finds no server', () => reject(cut()));
-    });
+  async assignments(onLine: (line: AssignmentLine) => void, signal: AbortSignal): Promise<void> {
+    const { server, node } = await this.#callAs('assignments', undefined, async (server, node) => ({ server, node }));
+    if (!server.life.alive) throw cut();
+    await new LineStream(this.#agent, server, onLine).run(node, signal);
   }
 
   sendLogs(): Promise<void> {
@@ -112,18 +107,32 @@ export class RemoteLink implements AgentLink {
     return Promise.resolve();
   }
 
-  #node(): NodeIdentity {
-    const node = this.#services.identities.get(this.#token);
-    if (!node) throw new LinkRefusedFault(401, 'auth_invalid');
-    return node;
-  }
-
   #recognised(answer: Answer): EnrolReply {
     if (answer.told === 'unknown') throw cut();
     if (answer.told === 'refused') throw new LinkRefusedFault(answer.status, answer.code);
-    const reply = answer.body as unknown as EnrolReply;
-    this.#services.identities.set(reply.token, reply.node);
-    return reply;
+    return answer.body as unknown as EnrolReply;
+  }
+
+  /** A request with the agent's token and proof, which the server checks as the product does. */
+  #callAs<T>(
+    name: string,
+    document: unknown,
+    effect: (server: ApiServer, node: NodeIdentity) => Promise<T>,
+  ): Promise<T> {
+    const credentials = this.#credentials;
+    if (!credentials) throw new LinkRefusedFault(401, 'auth_invalid');
+    const method = document === undefined ? 'GET' : 'POST';
+    const path = `/agent/v1/${name}`;
+    const headers = signRequest(credentials, {
+      method,
+      path,
+      body: document === undefined ? undefined : JSON.stringify(document),
+    });
+    return this.#call(name, async server => {
+      const body = document === undefined ? 'none' : 'json';
+      const node = await server.front.identify({ method, path, headers, body });
+      return effect(server, node);
+    });
   }
 
   #reach(): ApiServer | undefined {

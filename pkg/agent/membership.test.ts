@@ -11,6 +11,7 @@ import {
   formatEnrolmentText,
   LinkRefusedFault,
   LinkUnreachableFault,
+  type NodeCredentials,
   type RenewRequest,
   formatRenewalText,
 } from '../link/index.js';
@@ -28,6 +29,8 @@ class Registrar {
   readonly enrolments: EnrolRequest[] = [];
   readonly renewals: RenewRequest[] = [];
   presented: string | undefined;
+  /** The time of the next proof. */
+  now: () => number = () => 0;
   enrol: (request: EnrolRequest) => Promise<EnrolReply> = () => Promise.resolve(this.reply('first'));
   renew: () => Promise<EnrolReply> = () => Promise.resolve(this.reply('renewed'));
 
@@ -38,8 +41,9 @@ class Registrar {
 
   membership(joinToken?: string): Membership {
     const link = {
-      present: (token: string) => {
+      present: ({ token, now }: NodeCredentials) => {
         this.presented = token;
+        this.now = now;
       },
       enrol: (request: EnrolRequest) => {
         this.enrolments.push(request);
@@ -140,6 +144,38 @@ describe('membership', () => {
         : Promise.reject(new LinkRefusedFault(401, 'auth_invalid'));
 
     expect(await membership.authorised(call)).to.equal('done');
+  });
+
+  it('adopts the server’s time when its own is refused, and repeats the call', async () => {
+    const membership = registrar.membership('join');
+    await membership.join(signal);
+    const serverTime = registrar.clock.now() + 10 * HOUR;
+    const times: number[] = [];
+    const call = () => {
+      times.push(registrar.now());
+      return times.length > 1 ? Promise.resolve('done') : Promise.reject(stale);
+    };
+    const stale = new LinkRefusedFault(403, 'node_proof_stale', serverTime);
+
+    expect(await membership.authorised(call)).to.equal('done');
+    expect(times[1]).to.equal(serverTime);
+    expect(registrar.now(), 'no time is given twice').to.equal(serverTime + 1);
+    expect(registrar.renewals).to.have.length(0);
+  });
+
+  it('signs each renewal with a later time, also after a restart with the clock set back', async () => {
+    await registrar.membership('join').join(signal);
+    const renewed = async () => {
+      const membership = registrar.membership('join');
+      await membership.join(signal);
+      const call = () => Promise.reject(new LinkRefusedFault(401, 'auth_invalid'));
+      await membership.authorised(call).catch(() => undefined);
+    };
+    await renewed();
+    await renewed();
+    const [first, second] = registrar.renewals as [RenewRequest, RenewRequest];
+
+    expect(second.at).to.be.greaterThan(first.at);
   });
 
   it('does not renew its token after other refusals', async () => {

@@ -17,11 +17,15 @@ const KEY_FILE = 'node-key.pem';
 const RENEW_AT = 0.67;
 const RETRY = { firstMs: 500, capMs: 30_000 };
 const FORMER_IDS_MAX = 8;
+/** The control plane knows the node and refuses only the time of the request. */
+const TIME_CODES: ReadonlySet<string> = new Set(['renewal_time_skewed', 'renewal_replayed']);
 
 /** The enrolment on disk: the node's identity and its token. */
 interface StoredEnrolment extends EnrolReply {
   /** Wall time in milliseconds at which the token was received. */
   readonly receivedAt: number;
+  /** The time that the last renewal was signed with: the next one needs a later time. */
+  readonly renewedAt?: number;
   readonly former?: readonly string[];
 }
 
@@ -39,6 +43,9 @@ export class Membership {
   #enrolment: StoredEnrolment | undefined;
   #renewal: Promise<void> | undefined;
   #left = new AbortController();
+  /** What the server's clock is ahead of this machine's, as far as it matters. */
+  #offsetMs = 0;
+  #lastTime = 0;
 
   constructor(env: AgentEnv, options: AgentOptions) {
     this.#env = env;
@@ -74,14 +81,18 @@ export class Membership {
     return undefined;
   }
 
-  /** Makes a call, and repeats it once with a fresh token when the control plane rejects the token or the node. */
+  /**
+   * Makes a call, and repeats it once: with a fresh token when the control plane rejects the token or the node, with the
+   * server's time when it rejects the agent's.
+   */
   async authorised<T>(call: () => Promise<T>): Promise<T> {
     const { left } = this;
     try {
       return await call();
     } catch (thrown) {
-      if (!isTokenRejected(thrown)) throw thrown;
-      await this.#refresh();
+      const isCorrected = this.#correctTime(thrown);
+      if (!isCorrected && !isTokenRejected(thrown)) throw thrown;
+      if (!isCorrected) await this.#refresh();
       if (left.aborted) throw thrown; // the call belongs to the former node identity
       return call();
     }
@@ -103,6 +114,21 @@ export class Membership {
     }
   }
 
+  /** Adopts the time of a server that refused this machine's. A node with a wrong clock stays a node. */
+  #correctTime(thrown: unknown): boolean {
+    if (!(thrown instanceof LinkRefusedFault) || thrown.serverTime === undefined) return false;
+    this.#offsetMs = thrown.serverTime - this.#env.clock.now();
+    this.#lastTime = 0;
+    this.#env.log.warn('the clock of this machine differs from the server’s', { ms: this.#offsetMs });
+    return true;
+  }
+
+  /** The server's time as far as it is known, and later than every time that was given before. */
+  #nextTime(after = 0): number {
+    this.#lastTime = Math.max(this.#env.clock.now() + this.#offsetMs, this.#lastTime + 1, after + 1);
+    return this.#lastTime;
+  }
+
   #renewInMs(): number {
     if (!this.#enrolment) return RETRY.capMs;
     const { receivedAt, expiresAt } = this.#enrolment;
@@ -118,16 +144,23 @@ export class Membership {
   }
 
   async #renew(): Promise<void> {
-    const key = await this.#ownKey();
-    const at = this.#env.clock.now();
-    const nodeId = this.#enrolment?.node.id ?? '';
     try {
-      await this.#save(await this.#env.link.renew({ nodeId, at, proof: key.sign(formatRenewalText(nodeId, at)) }));
+      await this.#renewOnce().catch(thrown => {
+        if (!this.#correctTime(thrown)) throw thrown;
+        return this.#renewOnce();
+      });
     } catch (thrown) {
-      const isForgotten = thrown instanceof LinkRefusedFault && !thrown.retriable;
+      const isForgotten = thrown instanceof LinkRefusedFault && !thrown.retriable && !TIME_CODES.has(thrown.code);
       if (!isForgotten || this.#options.joinToken === undefined) throw thrown;
       await this.#enrol();
     }
+  }
+
+  async #renewOnce(): Promise<void> {
+    const key = await this.#ownKey();
+    const nodeId = this.#enrolment?.node.id ?? '';
+    const at = this.#nextTime(this.#enrolment?.renewedAt);
+    await this.#save(await this.#env.link.renew({ nodeId, at, proof: key.sign(formatRenewalText(nodeId, at)) }), at);
   }
 
   async #enrol(): Promise<void> {
@@ -156,7 +189,7 @@ export class Membership {
     return this.#key;
   }
 
-  async #save({ node, token, expiresAt }: EnrolReply): Promise<void> {
+  async #save({ node, token, expiresAt }: EnrolReply, renewedAt?: number): Promise<void> {
     const before = this.#enrolment;
     const isOtherNode = before !== undefined && before.node.id !== node.id;
     const former = isOtherNode ? [...this.formerNodeIds, before.node.id].slice(-FORMER_IDS_MAX) : this.formerNodeIds;
@@ -165,9 +198,10 @@ export class Membership {
       token,
       expiresAt,
       receivedAt: this.#env.clock.now(),
+      ...(renewedAt !== undefined && { renewedAt }),
       ...(former.length > 0 && { former }),
     };
-    this.#env.link.present(token);
+    await this.#present(token);
     await this.#env.disk.write(FILE, JSON.stringify(this.#enrolment));
     if (isOtherNode) this.#left.abort();
   }
@@ -176,14 +210,19 @@ export class Membership {
     const text = await this.#env.disk.read(FILE);
     if (text === undefined) return undefined;
     const stored = JSON.parse(text) as StoredEnrolment;
-    this.#env.link.present(stored.token);
+    await this.#present(stored.token);
     return stored;
+  }
+
+  async #present(token: string): Promise<void> {
+    const { sign } = await this.#ownKey();
+    this.#env.link.present({ token, sign, now: () => this.#nextTime(), agent: '' });
   }
 }
 
 /** Whether the control plane rejected the token, or does not know the node. */
 function isTokenRejected(thrown: unknown): boolean {
-  if (!(thrown instanceof LinkRefusedFault)) return false;
+  if (!(thrown instanceof LinkRefusedFault) || thrown.code === 'node_proof_required') return false;
   return thrown.status === 401 || thrown.code === 'resource_not_found';
 }
 

@@ -132,15 +132,16 @@ describe('AgentDispatcher', () => {
       expect(await lab.dispatcher.report(LAB_NODE, { reports })).to.deep.equal({ accepted: true });
     });
 
-    const foreign: ReadonlyArray<{ name: string; other: Partial<Report> }> = [
-      { name: 'of a replica of another node', other: { replica: 'rep_elsewhere', slot: 1 } },
-      { name: 'of a replica of another tenant', other: { replica: 'rep_foreign' } },
-      { name: 'of a replica that is not placed', other: { replica: 'rep_unplaced', slot: 2 } },
-      { name: 'in the name of another node', other: { nodeId: 'node_2' } },
-      { name: 'that gives a replica another deployment', other: { deployment: 'db' } },
+    const foreign: ReadonlyArray<{ name: string; other: Partial<Report>; accepted: boolean }> = [
+      { name: 'of a replica of another node', other: { replica: 'rep_elsewhere', slot: 1 }, accepted: true },
+      { name: 'of a replica of another tenant', other: { replica: 'rep_foreign' }, accepted: true },
+      { name: 'of a replica that is not placed', other: { replica: 'rep_unplaced', slot: 2 }, accepted: true },
+      { name: 'of a replica that does not exist', other: { replica: 'rep_absent', slot: 2 }, accepted: true },
+      { name: 'in the name of another node', other: { nodeId: 'node_2' }, accepted: false },
+      { name: 'that gives a replica another deployment', other: { deployment: 'db' }, accepted: false },
     ];
-    for (const { name, other } of foreign) {
-      it(`refuses the whole batch for one report ${name}`, async () => {
+    for (const { name, other, accepted } of foreign) {
+      it(`${accepted ? 'stores nothing of a' : 'refuses the whole batch for one'} report ${name}`, async () => {
         const { nodeId: _, ...unplaced } = replica({ uid: 'rep_unplaced', slot: 2 });
         await lab.assign(replica());
         await lab.assign(replica({ uid: 'rep_elsewhere', slot: 1, nodeId: 'node_2' }));
@@ -149,9 +150,10 @@ describe('AgentDispatcher', () => {
 
         const intake = await lab.dispatcher.report(LAB_NODE, { reports: [report(), report(other)] });
 
-        expect(intake.accepted).to.equal(false);
+        expect(intake.accepted).to.equal(accepted);
         await lab.cache.barrier();
-        expect(lab.report('rep_1')).to.equal(undefined);
+        expect(lab.report('rep_1') !== undefined).to.equal(accepted);
+        if (other.replica) expect(lab.report(other.replica)).to.equal(undefined);
       });
     }
 

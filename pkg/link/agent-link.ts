@@ -4,6 +4,7 @@ import type { Replica } from '../../crds/replica/index.js';
 import type { ReportBatch } from '../../crds/report/index.js';
 import { Fault } from '../fault/index.js';
 import type { Secret } from '../secrets/index.js';
+import type { NodeCredentials } from './request-proof.js';
 
 export type { EnvironmentRequest, ReportBatch };
 
@@ -14,7 +15,8 @@ export type { EnvironmentRequest, ReportBatch };
  * refuses the request. All methods but `environment` are idempotent.
  */
 export interface AgentLink {
-  present(token: string): void;
+  /** What every request from now on is authenticated with. */
+  present(credentials: NodeCredentials): void;
   enrol(request: EnrolRequest, joinToken: string): Promise<EnrolReply>;
   /** A fresh token for the holder of the node's key; needs no valid token. */
   renew(request: RenewRequest): Promise<EnrolReply>;
@@ -40,11 +42,14 @@ export class LinkRefusedFault extends Fault {
   readonly status: number;
   /** The code of the rejection, when the response carried one. */
   readonly code: string;
+  /** The server's wall time in milliseconds, when it refused the agent's. */
+  readonly serverTime: number | undefined;
 
-  constructor(status: number, code: string) {
+  constructor(status: number, code: string, serverTime?: number) {
     super(`the control plane answered ${status} ${code}`);
     this.status = status;
     this.code = code;
+    this.serverTime = serverTime;
   }
 
   /** The same request may succeed later only when the server was overloaded or failing. */

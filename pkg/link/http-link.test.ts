@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
@@ -34,7 +35,7 @@ describe('HttpLink', () => {
     await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
     address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     link = new HttpLink({ server: `${address}/` });
-    link.present('mnd_token');
+    link.present({ token: 'mnd_token', agent: '', sign: () => 'signature', now: () => 7 });
   });
 
   afterEach(async () => {
@@ -43,15 +44,21 @@ describe('HttpLink', () => {
     await new Promise(resolve => server.close(resolve));
   });
 
-  it('sends the presented token', async () => {
-    let seen: (string | undefined)[] = [];
+  it('sends the presented token, and a proof over the request', async () => {
+    const texts: string[] = [];
+    link.present({ token: 'mnd_token', agent: 'run-1', now: () => 7, sign: text => (texts.push(text), 'signature') });
+    let seen: unknown[] = [];
     handler = (request, answer) => {
-      seen = [request.method, request.url, request.headers.authorization];
+      const { authorization, 'mooring-proof': proof, 'mooring-agent': agent } = request.headers;
+      seen = [request.method, request.url, authorization, proof, agent];
       answer.end('{"failedAfterMs":30000}');
     };
 
     expect(await link.heartbeat(beat)).to.deep.equal({ failedAfterMs: 30_000 });
-    expect(seen).to.deep.equal(['POST', '/agent/v1/heartbeat', 'Bearer mnd_token']);
+    const digest = createHash('sha256').update(JSON.stringify(beat)).digest('base64');
+    const proof = `v1.7.${digest}.signature`;
+    expect(seen).to.deep.equal(['POST', '/agent/v1/heartbeat', 'Bearer mnd_token', proof, 'run-1']);
+    expect(texts).to.deep.equal([`mooring-request\nPOST\n/agent/v1/heartbeat\nmnd_token\nrun-1\n7\n${digest}`]);
   });
 
   it('renews without a token, and enrols with the join token', async () => {

@@ -22,6 +22,7 @@ import {
   type ReportBatch,
   SILENCE_LIMIT_MS,
 } from './agent-link.js';
+import { type NodeCredentials, signRequest, TIME_HEADER } from './request-proof.js';
 
 type Response = Awaited<ReturnType<typeof request>>;
 
@@ -39,7 +40,7 @@ export interface HttpLinkOptions {
 export class HttpLink implements AgentLink {
   readonly #server: string;
   readonly #dispatcher: Agent;
-  #token = '';
+  #credentials: NodeCredentials | undefined;
 
   constructor({ server, ca }: HttpLinkOptions) {
     this.#server = server.replace(/\/+$/, '');
@@ -50,28 +51,28 @@ export class HttpLink implements AgentLink {
     });
   }
 
-  present(token: string): void {
-    this.#token = token;
+  present(credentials: NodeCredentials): void {
+    this.#credentials = credentials;
   }
 
   enrol(body: EnrolRequest, joinToken: string): Promise<EnrolReply> {
-    return this.#post<EnrolReply>('/api/v1/nodes', body, joinToken);
+    return this.#post<EnrolReply>('/api/v1/nodes', body, { authorization: `Bearer ${joinToken}` });
   }
 
   renew(body: RenewRequest): Promise<EnrolReply> {
-    return this.#post<EnrolReply>('/agent/v1/token', body, undefined);
+    return this.#post<EnrolReply>('/agent/v1/token', body, {});
   }
 
   heartbeat(body: Heartbeat): Promise<HeartbeatReply> {
-    return this.#post<HeartbeatReply>('/agent/v1/heartbeat', body, this.#token);
+    return this.#post<HeartbeatReply>('/agent/v1/heartbeat', body);
   }
 
   async report(body: ReportBatch): Promise<void> {
-    await this.#post('/agent/v1/reports', body, this.#token);
+    await this.#post('/agent/v1/reports', body);
   }
 
   async environment(body: EnvironmentRequest): Promise<ReadonlyMap<string, Secret>> {
-    const { environment } = await this.#post<EnvironmentReply>('/agent/v1/environment', body, this.#token);
+    const { environment } = await this.#post<EnvironmentReply>('/agent/v1/environment', body);
     return new Map(Object.entries(environment).map(([name, text]) => [name, new Secret(text)]));
   }
 
@@ -79,7 +80,7 @@ export class HttpLink implements AgentLink {
     try {
       const answer = await this.#ask(`${this.#server}/agent/v1/assignments`, {
         method: 'GET',
-        headers: this.#headers(this.#token),
+        headers: this.#prove('GET', '/agent/v1/assignments'),
         bodyTimeout: SILENCE_LIMIT_MS,
         signal,
       });
@@ -92,10 +93,11 @@ export class HttpLink implements AgentLink {
 
   async sendLogs({ id, server }: LogRequest, lines: AsyncIterable<LogLine>, signal: AbortSignal): Promise<void> {
     const body = Readable.from(encodeLines(lines), { objectMode: false, signal });
+    const url = logsUrl(server, id);
     try {
-      const answer = await this.#ask(logsUrl(server, id), {
+      const answer = await this.#ask(url, {
         method: 'POST',
-        headers: { ...this.#headers(this.#token), 'content-type': 'application/x-ndjson' },
+        headers: { ...this.#prove('POST', new URL(url).pathname), 'content-type': 'application/x-ndjson' },
         body,
         headersTimeout: 0,
         signal,
@@ -109,20 +111,22 @@ export class HttpLink implements AgentLink {
   }
 
   async declineLogs({ id, server }: LogRequest): Promise<void> {
-    await this.#call(logsUrl(server, id), { method: 'DELETE', headers: this.#headers(this.#token) });
+    const url = logsUrl(server, id);
+    await this.#call(url, { method: 'DELETE', headers: this.#prove('DELETE', new URL(url).pathname) });
   }
 
   close(): Promise<void> {
     return this.#dispatcher.destroy();
   }
 
-  #headers(token: string | undefined): Record<string, string> {
-    return token === undefined ? {} : { authorization: `Bearer ${token}` };
+  #prove(method: string, path: string, body?: string): Record<string, string> {
+    return this.#credentials ? signRequest(this.#credentials, { method, path, body }) : {};
   }
 
-  #post<Reply>(path: string, body: unknown, token: string | undefined): Promise<Reply> {
-    const headers = { ...this.#headers(token), 'content-type': 'application/json' };
-    return this.#call<Reply>(`${this.#server}${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+  #post<Reply>(path: string, document: unknown, credentials?: Record<string, string>): Promise<Reply> {
+    const body = JSON.stringify(document);
+    const headers = { ...(credentials ?? this.#prove('POST', path, body)), 'content-type': 'application/json' };
+    return this.#call<Reply>(`${this.#server}${path}`, { method: 'POST', headers, body });
   }
 
   async #call<Reply>(url: string, options: Parameters<typeof request>[1]): Promise<Reply> {
@@ -137,7 +141,8 @@ export class HttpLink implements AgentLink {
   async #ask(url: string, options: Parameters<typeof request>[1]): Promise<Response> {
     const answer = await request(url, { ...options, dispatcher: this.#dispatcher });
     if (answer.statusCode < 300) return answer;
-    throw new LinkRefusedFault(answer.statusCode, await readCode(answer));
+    const time = Number(answer.headers[TIME_HEADER]);
+    throw new LinkRefusedFault(answer.statusCode, await readCode(answer), time > 0 ? time : undefined);
   }
 }
 

@@ -2,7 +2,7 @@
  * The link between the control plane and a node's agent.
  *
  * Agents connect to the API server and never hold etcd credentials. An agent receives its own assignments; it sends
- * heartbeats and reports about its own containers. One report about another node's container refuses the whole batch.
+ * heartbeats and reports about its own containers. A report in the name of another node refuses the whole batch.
  *
  * `AgentLink` is the interface that an agent uses; `HttpLink` implements it over HTTP, `LocalLink` inside one process.
  *
@@ -24,4 +24,5 @@ export { toLabelsChangedEvent } from './heartbeat.js';
 export { HttpLink } from './http-link.js';
 export { LocalLink } from './local-link.js';
 export { REPLICA_ALLOWANCE, ReportBudget } from './report-budget.js';
+export * from './request-proof.js';
 export { Tickets } from './tickets.js';

@@ -18,6 +18,7 @@ import {
   type ReportBatch,
 } from './agent-link.js';
 import { toEnvironmentRefusal } from './deliver-environment.js';
+import type { NodeCredentials } from './request-proof.js';
 
 /** What the dispatcher leaves to the API: enrolment and authentication of nodes. */
 export interface Registrar extends Pick<AgentLink, 'enrol' | 'renew'> {
@@ -45,7 +46,7 @@ export class LocalLink implements AgentLink {
     else if (this.#cut.signal.aborted) this.#cut = new AbortController();
   }
 
-  present(token: string): void {
+  present({ token }: NodeCredentials): void {
     this.#token = token;
   }
 

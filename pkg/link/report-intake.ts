@@ -11,7 +11,7 @@ import { type ReportBudget, toNodeAllowance } from './report-budget.js';
 const ATTEMPTS = 5;
 
 /**
- * Whether a batch was accepted. A refused batch names the replica that does not belong to the node, or how long the node
+ * Whether a batch was accepted. A refused batch names the replica whose report speaks for another node, or how long the node
  * must wait because its reports have changed too often.
  */
 export type ReportIntake =
@@ -22,9 +22,11 @@ export type ReportIntake =
 /**
  * Stores the reports that changed, each guarded by the existence of its replica.
  *
- * One report about a replica of another node refuses the whole batch, and so does a node that is over its budget of
- * writes: what it sends is repeated until it fits, so only the latest state of a replica is written. A report about a deleted replica is the end of a
- * removal: the stored report is deleted too.
+ * A report in the name of another node, or about another place of a replica, refuses the whole batch, and so does a node
+ * that is over its budget of writes: what it sends is repeated until it fits, so only the latest state of a replica is
+ * written. A report about a replica of another node is answered like one about a deleted replica, so that an agent cannot
+ * find out which replicas exist: nothing of it is stored, and what was stored under this node is deleted. That is also the
+ * end of every removal.
  */
 export async function storeReports(
   env: DispatcherEnv,
@@ -32,13 +34,12 @@ export async function storeReports(
   reports: readonly Report[],
   budget: ReportBudget,
 ): Promise<ReportIntake> {
-  if (!reports.every(report => classifyReport(env, node, report) === 'own')) await env.cache.barrier(); // the cache may be behind
-
-  const foreign = reports.find(report => classifyReport(env, node, report) === 'foreign');
-  if (foreign) {
-    const about = { tenant: node.tenant, node: node.name, replica: foreign.replica };
-    env.log.warn('report batch refused: a report names a replica of another node', about);
-    return { accepted: false, replica: foreign.replica };
+  if (!reports.every(report => findOwnReplica(env, node, report))) await env.cache.barrier(); // the cache may be behind
+  const misattributed = reports.find(report => isMisattributed(env, node, report));
+  if (misattributed) {
+    const about = { tenant: node.tenant, node: node.name, replica: misattributed.replica };
+    env.log.warn('report batch refused: a report names another node or another slot', about);
+    return { accepted: false, replica: misattributed.replica };
   }
   const allowance = toNodeAllowance(env.cache.by(REPLICAS_BY_NODE, node.id).length);
   const writes = reports.filter(report => !isStored(env, node, report)).length;
@@ -54,27 +55,31 @@ export async function storeReports(
   return { accepted: true };
 }
 
-function classifyReport({ cache }: DispatcherEnv, node: NodeIdentity, report: Report): 'own' | 'foreign' | 'gone' {
-  if (report.nodeId !== node.id) return 'foreign';
-  const [entry] = cache.by(REPLICAS_BY_UID, report.replica);
-  if (!entry) return 'gone';
+/** Whether a report speaks for another node, or gives a replica of this node another place. */
+function isMisattributed(env: DispatcherEnv, node: NodeIdentity, report: Report): boolean {
+  if (report.nodeId !== node.id) return true;
+  const entry = findOwnReplica(env, node, report);
+  const replica = entry && readReplica(entry);
+  return replica !== undefined && (replica.deployment !== report.deployment || replica.slot !== report.slot);
+}
 
-  const { tenant, nodeId, deployment, slot } = readReplica(entry);
-  const own = tenant === node.tenant && nodeId === node.id;
-  return own && deployment === report.deployment && slot === report.slot ? 'own' : 'foreign';
+/** The replica of a report, when it exists and is placed on the node. */
+function findOwnReplica({ cache }: DispatcherEnv, node: NodeIdentity, report: Report): Entry | undefined {
+  const [entry] = cache.by(REPLICAS_BY_UID, report.replica);
+  const replica = entry && readReplica(entry);
+  return replica?.tenant === node.tenant && replica.nodeId === node.id ? entry : undefined;
 }
 
 /** Whether the report would cause no write. */
-function isStored({ cache }: DispatcherEnv, node: NodeIdentity, report: Report): boolean {
-  const held = cache.get(keys.report(node.tenant, node.id, report.replica));
-  const [replica] = cache.by(REPLICAS_BY_UID, report.replica);
-  return replica ? held !== undefined && isUpToDate(held, report) : !held;
+function isStored(env: DispatcherEnv, node: NodeIdentity, report: Report): boolean {
+  const held = env.cache.get(keys.report(node.tenant, node.id, report.replica));
+  return findOwnReplica(env, node, report) ? held !== undefined && isUpToDate(held, report) : !held;
 }
 
 async function storeReport(env: DispatcherEnv, node: NodeIdentity, report: Report): Promise<void> {
   const key = keys.report(node.tenant, node.id, report.replica);
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
-    const [replica] = env.cache.by(REPLICAS_BY_UID, report.replica);
+    const replica = findOwnReplica(env, node, report);
     const held = env.cache.get(key);
     if (isStored(env, node, report)) return;
 

@@ -1,4 +1,5 @@
 import { checkEnvironmentRequest } from '../../../crds/delivery/index.js';
+import { keys } from '../../../crds/keys/index.js';
 import { checkHeartbeat, checkRenewal, type StoredNode } from '../../../crds/node/index.js';
 import { reject } from '../../../crds/rejections/index.js';
 import { checkReportBatch } from '../../../crds/report/index.js';
@@ -7,17 +8,19 @@ import {
   type EnvironmentReply,
   formatRenewalText,
   type NodeIdentity,
+  TIME_HEADER,
   toEnvironmentRefusal,
 } from '../../../pkg/link/index.js';
-import { value } from '../../../pkg/store/index.js';
+import { encode, type Entry, value } from '../../../pkg/store/index.js';
 import type { RateLimiter } from '../../access/rate-limiter.js';
+import { retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
 import { NDJSON_TYPE, rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
 import { type ApiCall, defineRoute, type Method, type Route, type RouteResult } from '../../http/route.js';
 import type { AssignmentStreams } from '../../stream/assignments.js';
 import type { LogRendezvous } from '../../stream/logs.js';
-import { isProofValid, mintNodeToken } from '../node/enrol.js';
+import { isProofValid, mintNodeToken, TOKENS_PER_NODE } from '../node/enrol.js';
 import { findNodeById } from '../node/view.js';
-import { storeToken, type TokenEnv } from '../token/routes.js';
+import { listOlderNodeTokens, putToken, type TokenEnv } from '../token/routes.js';
 
 /** What agents are served with. */
 export interface AgentRoutesEnv extends TokenEnv {
@@ -111,19 +114,46 @@ function declineLogs(env: AgentRoutesEnv, call: ApiCall): RouteResult {
   return env.logs.decline(id, readNode(call).id) ? replyJson(200, {}) : rejectRequest('resource_not_found', 'id', id);
 }
 
+/**
+ * Renews the token of a node. The time of the renewal is stored with the node and must be later than the last one, so that a
+ * recorded request is worth nothing; of the node's tokens the newest two are valid.
+ */
 async function renewToken(env: AgentRoutesEnv, { document, request }: ApiCall): Promise<RouteResult> {
   const checked = checkRenewal(document);
   if (!checked.ok) return new RequestRejection(checked.rejections);
   const { nodeId, at, proof } = checked.value;
-  if (Math.abs(env.clock.now() - at) > SKEW_SECONDS * 1000) {
-    return rejectRequest('renewal_time_skewed', 'at', at, { seconds: SKEW_SECONDS });
+  const now = env.clock.now();
+  if (Math.abs(now - at) > SKEW_SECONDS * 1000) {
+    const refusal = reject('renewal_time_skewed', 'at', at, { seconds: SKEW_SECONDS });
+    return new RequestRejection(refusal, { [TIME_HEADER]: String(now) });
   }
-  const entry = findNodeById(env.cache, nodeId) ?? (await env.cache.barrier(), findNodeById(env.cache, nodeId));
-  const node = entry && value<StoredNode>(entry);
-  if (!node || !isProofValid(formatRenewalText(nodeId, at), node.publicKey, proof)) {
-    const refusal = rejectRequest('node_proof_invalid', 'proof', proof);
-    return env.rateLimiter.checkFailedAuth(request.socket.remoteAddress ?? '') ?? refusal;
+  const forged = rejectRequest('node_proof_invalid', 'proof', proof);
+  const known = findNodeById(env.cache, nodeId) ?? (await env.cache.barrier(), findNodeById(env.cache, nodeId));
+  if (!known || !isProofValid(formatRenewalText(nodeId, at), value<StoredNode>(known).publicKey, proof)) {
+    return env.rateLimiter.checkFailedAuth(request.socket.remoteAddress ?? '') ?? forged;
   }
-  const { stored, reply } = mintNodeToken(env, { id: node.id, name: node.name, tenant: node.metadata.tenant }, node.id);
-  return (await storeToken(env, stored)) ? replyJson(200, reply) : rejectRequest('node_proof_invalid', 'proof', proof);
+  return retryOnConflict(nodeId, async () => {
+    await env.cache.barrier();
+    const entry = findNodeById(env.cache, nodeId);
+    const node = entry && value<StoredNode>(entry);
+    if (!node || node.publicKey !== value<StoredNode>(known).publicKey) return forged;
+    if (at <= (node.renewedAt ?? 0)) return rejectRequest('renewal_replayed', 'at', at);
+    return env.rateLimiter.checkRenewal(nodeId) ?? storeRenewal(env, entry, { ...node, renewedAt: at });
+  });
+}
+
+/** One transaction stores the new token and the time, and revokes what is older. Undefined when the node has changed. */
+async function storeRenewal(env: AgentRoutesEnv, entry: Entry, node: StoredNode): Promise<RouteResult | undefined> {
+  const { id, name, metadata } = node;
+  const { stored, reply } = mintNodeToken(env, { id, name, tenant: metadata.tenant }, id);
+  const write = env.store.commit({
+    guards: [
+      { key: entry.key, at: entry.revision },
+      { key: keys.tenant(metadata.tenant), exists: true },
+    ],
+    puts: [{ key: entry.key, bytes: encode(node) }, await putToken(env.store, stored, env.clock.now())],
+    deletes: listOlderNodeTokens(env.cache, id, TOKENS_PER_NODE - 1),
+    proof: keys.token(stored.id),
+  });
+  return (await waitUntilStored(env.cache, write)) ? replyJson(200, reply) : undefined;
 }

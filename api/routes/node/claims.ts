@@ -10,6 +10,7 @@ import { checkNodeQuota } from '../../admission/quota.js';
 import { retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
 import { rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
 import { type ApiCall, defineRoute, type Route, type RouteResult } from '../../http/route.js';
+import { listOlderNodeTokens } from '../token/routes.js';
 import { loadNode, type NodeEnv } from './view.js';
 
 const MOST_CLAIMS = 2;
@@ -52,10 +53,11 @@ async function releaseClaim(env: NodeEnv, call: ApiCall, name: string, reason: s
     if (busy) return busy;
 
     const rest = claims.filter(each => each.tenant !== tenant);
-    if (isDryRun) return replyDryRun({ before: { name, claims }, after: { name, claims: rest } });
+    const own = claims.filter(each => each.tenant === tenant);
+    if (isDryRun) return replyDryRun({ before: { name, claims: own }, after: { name, claims: [] } });
     const change = await buildRelease(env, call, { record, rest, owned, name, reason });
     if (!(await waitUntilStored(env.cache, env.store.commit(change)))) return undefined;
-    return replyJson(200, { name, tenant, claims: rest, alterations: [], warnings: [] });
+    return replyJson(200, { name, tenant, claims: [], alterations: [], warnings: [] });
   });
 }
 
@@ -97,6 +99,7 @@ async function buildRelease(
   const handOver = node && rest[0] && (await buildHandOver(env, node, rest[0].tenant, requestId));
   if (owned) deletes.push(owned.key);
   if (owned && alive) deletes.push(alive.key);
+  if (node) deletes.push(...listOlderNodeTokens(env.cache, node.id, 0));
   const subject = { kind: 'Node', name, id: node?.id ?? name } as const;
   const message = owned ? `node ${name} was released` : `the claim to node ${name} was released`;
   puts.push(await env.events.put({ type: 'node.claim_released', tenant, subject, reason, message }));
@@ -132,16 +135,17 @@ async function buildHandOver(
 
 /**
  * The machine as its next owner's node: of another id, because what was said and stored of the old one is not the new
- * owner's, and without a key, because the old owner may have a copy of it. It is joining until its agent enrols with a
+ * owner's; without labels, which the old owner chose; and without a key, of which the old owner may have a copy. It is joining until its agent enrols with a
  * join token of the new owner.
  */
 function createHandedOverNode({ clock, random }: NodeEnv, given: StoredNode, tenant: string): StoredNode {
-  const { orders: _, ...node } = given;
+  const { orders: _, renewedAt: __, ...node } = given;
   const id = createTypedId('node', count => random.bytes(count));
   const now = new Date(clock.now()).toISOString();
   return {
     ...node,
     id,
+    labels: {},
     publicKey: '',
     metadata: { ...node.metadata, tenant, uid: id, generation: 1, createdAt: now, updatedAt: now },
   };

@@ -13,10 +13,13 @@ import { checkNodeQuota, listNodeConflictKeys, type NodeQuota } from '../../admi
 import { retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
 import { rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
 import type { ApiCall, RouteResult } from '../../http/route.js';
-import { putToken, type TokenEnv } from '../token/routes.js';
+import { listOlderNodeTokens, putToken, type TokenEnv } from '../token/routes.js';
 import type { NodeEnv } from './view.js';
 
 const NODE_TOKEN_SECONDS = 24 * 3600;
+
+/** The one in use, and the one whose answer may have been lost. */
+export const TOKENS_PER_NODE = 2;
 
 /** What an enrolment is decided by, read from the store itself. */
 interface EnrolmentState {
@@ -140,7 +143,8 @@ async function storeEnrolment(
     { key: keys.tenant(tenant), exists: true },
     ...(quota?.guards ?? []),
   ] as const;
-  const write = env.store.commit({ guards, puts, deletes: [], proof: keys.token(stored.id) });
+  const deletes = before ? listOlderNodeTokens(env.cache, before.id, TOKENS_PER_NODE - 1) : [];
+  const write = env.store.commit({ guards, puts, deletes, proof: keys.token(stored.id) });
   return (await waitUntilStored(env.cache, write)) ? reply : undefined;
 }
 
@@ -156,8 +160,9 @@ function buildNode(env: NodeEnv, tenant: string, enrolment: Enrolment, before: S
     updatedAt: now,
     specHash: hashSpec({ labels, capacity, agentVersion }),
   };
-  const orders = before?.orders;
-  return { metadata, id, name, labels, capacity, publicKey, controlPlane, agentVersion, ...(orders && { orders }) };
+  const { orders, renewedAt } = before ?? {};
+  const advertised = { labels, capacity, publicKey, controlPlane, agentVersion };
+  return { metadata, id, name, ...advertised, ...(renewedAt && { renewedAt }), ...(orders && { orders }) };
 }
 
 function toEnrolledEvent(tenant: string, { id, name, labels, capacity }: StoredNode) {

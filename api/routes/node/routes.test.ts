@@ -47,8 +47,11 @@ describe('nodes', () => {
     ...more,
   });
   const enrol = (token: string, body: object) => lab.ask('POST', '/api/v1/nodes', { token, body });
-  const enrolled = async (nodeName = 'machine-1', key = newKey()) =>
-    (await enrol(await joinToken(), enrolment(key, nodeName))).body as unknown as EnrolReply;
+  const enrolled = async (nodeName = 'machine-1', key = newKey()) => {
+    const reply = (await enrol(await joinToken(), enrolment(key, nodeName))).body as unknown as EnrolReply;
+    lab.nodeKeys.set(reply.token, key.privateKey);
+    return reply;
+  };
 
   it('join with a token of their tenant, and are shown with their free capacity', async () => {
     const { node } = await enrolled();
@@ -192,6 +195,7 @@ describe('nodes', () => {
     expect([other.body['code'], unknown.body['code']]).to.deep.equal(['node_proof_invalid', 'node_proof_invalid']);
     expect(stale.body['code']).to.equal('renewal_time_skewed');
     const token = good.body['token'] as string;
+    lab.nodeKeys.set(token, key.privateKey);
     const beat = { labels: {}, capacity, agentVersion: '0.1.0' };
     expect((await lab.ask('POST', '/agent/v1/heartbeat', { token, body: beat })).status).to.equal(200);
   });
@@ -229,7 +233,7 @@ describe('nodes', () => {
   };
   const openLink = ({ token }: EnrolReply) => {
     const link = new HttpLink({ server: lab.server.url });
-    link.present(token);
+    link.present(lab.credentials(token));
     return link;
   };
 
@@ -253,7 +257,7 @@ describe('nodes', () => {
     expect(body['free']).to.include({ cpu: 3500, memory: 7 * 2 ** 30 });
   });
 
-  it('report their own replicas; a batch with a replica of another node is refused whole', async () => {
+  it('report their own replicas; one of another node is answered like one that does not exist', async () => {
     const [one, two] = [await enrolled('machine-1'), await enrolled('machine-2')];
     const [mine, theirs] = [await place(one.node.id, 0), await place(two.node.id, 1)];
     const report = ({ uid, deployment, slot }: Replica) => ({
@@ -268,12 +272,16 @@ describe('nodes', () => {
       at: new Date(0).toISOString(),
     });
     const send = (reports: object[]) => lab.ask('POST', '/agent/v1/reports', { token: one.token, body: { reports } });
-    const both = await send([report(mine), report(theirs)]);
+    const absent = await send([{ ...report(theirs), replica: 'rep_9' }]);
+    const foreign = await send([report(theirs)]);
+    const inName = await send([report(mine), { ...report(mine), nodeId: two.node.id }]);
     const key = keys.report(lab.a, one.node.id, mine.uid);
 
-    expect([both.status, both.body['code']]).to.deep.equal([403, 'report_not_own']);
+    expect([foreign.status, foreign.text]).to.deep.equal([absent.status, absent.text]);
+    expect(await lab.store.get(keys.report(lab.a, one.node.id, theirs.uid))).to.equal(undefined);
+    expect([inName.status, inName.body['code']]).to.deep.equal([403, 'report_not_own']);
     expect(await lab.store.get(key)).to.equal(undefined);
-    expect((await send([report(mine)])).status).to.equal(200);
+    expect((await send([report(mine), report(theirs)])).status).to.equal(200);
     expect(await lab.store.get(key)).to.not.equal(undefined);
   });
 

@@ -26,7 +26,7 @@ export interface NodeViewEnv {
   readonly lastHeartbeatAt: ReadonlyMap<string, number>;
 }
 
-/** A node as clients see it: with its status, the capacity that no replica requests, and its claims, the owner's first. */
+/** A node as clients see it: with its status, the capacity that no replica requests, and the tenant's claim. */
 export function toNodeResponse(env: NodeViewEnv, entry: Entry, statusEntry: Entry | undefined) {
   const node = value<StoredNode>(entry);
   const { metadata, id, name, labels, capacity, controlPlane, agentVersion } = node;
@@ -82,9 +82,11 @@ const LOST = {
   fence: 'fenced by an administrator',
 } as const;
 
+/** The claim of the tenant that the node belongs to. Who else waits for the machine is not its business. */
 function listClaims(cache: Cache, { name, metadata }: StoredNode): readonly NodeClaim[] {
   const record = cache.get(keys.nodeName(name));
-  return record ? value<NodeNameRecord>(record).claims : [{ tenant: metadata.tenant, since: metadata.createdAt }];
+  if (!record) return [{ tenant: metadata.tenant, since: metadata.createdAt }];
+  return value<NodeNameRecord>(record).claims.filter(({ tenant }) => tenant === metadata.tenant);
 }
 
 function computeFree(cache: Cache, nodeId: string, { cpu, memory, disk }: Capacity): Capacity {

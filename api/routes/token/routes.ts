@@ -9,12 +9,14 @@ import { type ApiCall, defineRoute, type Route, type RouteResult, type StorageEn
 import type { ReaderOptions } from '../kind-routes.js';
 
 const BY_TENANT = 'api.tokens-by-tenant';
+const BY_NODE = 'api.tokens-by-node';
 /** The index key of the platform's own tokens: no tenant can have this id. */
 const PLATFORM = '';
 const TOKEN_ID = /^[0-9A-Za-z]{16}$/;
 
-/** Indexes tokens by their tenant. To be called once, before the cache is filled. */
+/** Indexes tokens by their tenant and by their node. To be called once, before the cache is filled. */
 export function defineTokenIndex(cache: Cache): void {
+  cache.defineIndex(BY_NODE, ranges.tokens, entry => [value<StoredToken>(entry).node ?? []].flat());
   cache.defineIndex(BY_TENANT, ranges.tokens, entry => [value<StoredToken>(entry).tenant ?? PLATFORM]);
 }
 
@@ -100,6 +102,15 @@ export type TokenResponse = Omit<StoredToken, 'digest' | 'usedBy'> & { readonly 
 export function toTokenResponse(stored: StoredToken): TokenResponse {
   const { digest: _, usedBy, ...token } = stored;
   return token.kind === 'join' ? { ...token, used: usedBy !== undefined } : token;
+}
+
+/**
+ * The keys of a node's tokens but the newest `keep`. A writer that deletes them guards the record of the node and has
+ * waited for the cache, so that no token is made meanwhile that it does not see.
+ */
+export function listOlderNodeTokens(cache: Cache, nodeId: string, keep: number): readonly string[] {
+  const newestFirst = cache.by(BY_NODE, nodeId).toSorted((a, b) => b.created - a.created);
+  return newestFirst.slice(keep).map(({ key }) => key);
 }
 
 /** How long the record of a token outlives the token. */

@@ -1,0 +1,162 @@
+import { createPublicKey, type KeyObject, verify } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+
+import type { StoredNode } from '../../crds/node/index.js';
+import { reject } from '../../crds/rejections/index.js';
+import type { Clock } from '../../pkg/clock/index.js';
+import { NODES_BY_ID } from '../../pkg/fleet/index.js';
+import {
+  AGENT_HEADER,
+  formatProofText,
+  NO_DIGEST,
+  parseProof,
+  PROOF_HEADER,
+  PROOF_WINDOW_MS,
+  TIME_HEADER,
+} from '../../pkg/link/index.js';
+import { type Cache, value } from '../../pkg/store/index.js';
+import type { BodyRule, Caller } from '../http/route.js';
+import { rejectRequest, RequestRejection } from '../http/reply.js';
+
+export interface NodeProofEnv {
+  readonly cache: Cache;
+  readonly clock: Clock;
+}
+
+/** A request whose proof is good. `digest` is what the body must have; undefined for one that is not covered. */
+export interface ProofResult {
+  readonly digest: string | undefined;
+}
+
+const BEARER = /^Bearer (.*)$/i;
+
+/**
+ * Proof of possession: a request with a node's token counts only with a signature by the node's key over this very request.
+ *
+ * A proof is good for `PROOF_WINDOW_MS` and is accepted once by a server. Proofs from before the server started are
+ * refused, because it does not know which of them were used.
+ */
+export class NodeProofs {
+  readonly #env: NodeProofEnv;
+  readonly #startedAt: number;
+  readonly #keys = new WeakMap<StoredNode, KeyObject>();
+  readonly #windows = new Map<string, ReplayWindow>();
+  #sweepAt: number;
+
+  constructor(env: NodeProofEnv) {
+    this.#env = env;
+    this.#startedAt = env.clock.now();
+    this.#sweepAt = this.#startedAt;
+  }
+
+  /** Checks the proof of a request of a node. The node must still exist, with the key that signed. */
+  async check(
+    caller: Caller,
+    request: Pick<IncomingMessage, 'method' | 'url' | 'headers'>,
+    body: BodyRule,
+  ): Promise<ProofResult | RequestRejection> {
+    const { headers, method = '', url = '' } = request;
+    const header = headers[PROOF_HEADER];
+    if (header === undefined) return rejectRequest('node_proof_required', 'Mooring-Proof', '');
+    const proof = typeof header === 'string' ? parseProof(header) : undefined;
+    const agent = headers[AGENT_HEADER] ?? '';
+    const isCovered = (proof?.digest !== NO_DIGEST) === (body === 'json');
+    if (!proof || !isCovered || typeof agent !== 'string') return rejectInvalid();
+
+    const node = await this.#findNode(caller);
+    if (!node) return rejectRequest('auth_invalid', 'Authorization', '');
+    const token = BEARER.exec(headers.authorization ?? '')?.[1] ?? '';
+    const text = formatProofText({ method, path: url, token, agent }, proof);
+    if (!this.#isSigned(node, text, proof.signature)) return rejectInvalid();
+
+    const now = this.#env.clock.now();
+    if (Math.abs(now - proof.at) > PROOF_WINDOW_MS || proof.at < this.#startedAt) return rejectStale(now);
+    if (!this.#windowOf(node.id, now).admit(proof.at, now)) {
+      return rejectRequest('node_proof_replayed', 'Mooring-Proof', '');
+    }
+    return { digest: body === 'json' ? proof.digest : undefined };
+  }
+
+  async #findNode({ token }: Caller): Promise<StoredNode | undefined> {
+    const { cache } = this.#env;
+    const find = () => {
+      const entry = cache.by(NODES_BY_ID, token?.node ?? '')[0];
+      return entry && value<StoredNode>(entry);
+    };
+    const known = find();
+    if (known) return known;
+    await cache.barrier(); // a node that has just enrolled at another server
+    return find();
+  }
+
+  #isSigned(node: StoredNode, text: string, signature: string): boolean {
+    try {
+      let key = this.#keys.get(node);
+      if (!key) {
+        key = createPublicKey({ key: Buffer.from(node.publicKey, 'base64'), format: 'der', type: 'spki' });
+        this.#keys.set(node, key);
+      }
+      return verify(null, Buffer.from(text), key, Buffer.from(signature, 'base64'));
+    } catch {
+      return false; // a node that was handed over has no key yet
+    }
+  }
+
+  #windowOf(nodeId: string, now: number): ReplayWindow {
+    if (now - this.#sweepAt > PROOF_WINDOW_MS) {
+      this.#sweepAt = now;
+      for (const [id, window] of this.#windows) if (window.isIdle(now)) this.#windows.delete(id);
+    }
+    const known = this.#windows.get(nodeId);
+    if (known) return known;
+    const opened = new ReplayWindow();
+    this.#windows.set(nodeId, opened);
+    return opened;
+  }
+}
+
+function rejectInvalid(): RequestRejection {
+  return rejectRequest('node_proof_invalid', 'Mooring-Proof', '');
+}
+
+/** The server's time lets an agent correct its own: a machine whose clock is wrong stays a node. */
+function rejectStale(now: number): RequestRejection {
+  const refusal = reject('node_proof_stale', 'Mooring-Proof', '', { seconds: PROOF_WINDOW_MS / 1000 });
+  return new RequestRejection(refusal, { [TIME_HEADER]: String(now) });
+}
+
+/** More than the rate limit of a node allows in two windows. */
+const REMEMBERED_MAX = 4_096;
+
+/**
+ * The times of a node's proofs that were used. An agent gives no time to two proofs, so a time identifies a proof.
+ *
+ * It is bounded: when it is full the oldest time is forgotten, and nothing as old as it is accepted any more.
+ */
+export class ReplayWindow {
+  readonly #used = new Set<number>();
+  #floor = Number.NEGATIVE_INFINITY;
+  #newest = Number.NEGATIVE_INFINITY;
+
+  /** Notes a time. False when a proof of it was used, or may have been. */
+  admit(at: number, now: number): boolean {
+    this.#forget(now - PROOF_WINDOW_MS);
+    if (at <= this.#floor || this.#used.has(at)) return false;
+    this.#used.add(at);
+    this.#newest = Math.max(this.#newest, at);
+    return true;
+  }
+
+  /** Whether every time it remembers is too old to be accepted anyway. */
+  isIdle(now: number): boolean {
+    return this.#newest < now - PROOF_WINDOW_MS;
+  }
+
+  #forget(expired: number): void {
+    for (const at of this.#used) {
+      if (at >= expired && this.#used.size < REMEMBERED_MAX) return;
+      this.#used.delete(at);
+      if (at >= expired) this.#floor = Math.max(this.#floor, at);
+    }
+  }
+}
