@@ -4,6 +4,7 @@ import { type DeploymentLimits, emptyFacts, optionalFields, supportedFields } fr
 import { ranges } from '../crds/keys/index.js';
 import type { StoredNode } from '../crds/node/index.js';
 import { defaultSecretLimits } from '../crds/secret/index.js';
+import { parseReservedHostPorts } from '../pkg/config/index.js';
 import { EventLeases, EventWriter } from '../pkg/events/index.js';
 import { defineFleetIndexes, TenantUsage, toPlacementPolicy } from '../pkg/fleet/index.js';
 import { AgentDispatcher, defineDispatcherIndexes, Tickets } from '../pkg/link/index.js';
@@ -97,6 +98,7 @@ function createEnv(deps: ApiDeps, url: () => string): ApiEnv {
     retriesFloor: settings.healthCheckRetriesFloor,
     timeoutFloor: settings.healthCheckTimeoutFloor,
     reservedNames: settings.reservedNames,
+    reservedHostPorts: parseReservedHostPorts(settings),
     secrets: defaultSecretLimits,
   };
   const readers = listReaders({ cache, lastHeartbeatAt }, deps.kinds);

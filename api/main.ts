@@ -17,7 +17,7 @@ import { createRegistryCredentials } from '../pkg/secrets/index.js';
 import { retryUntilReachable } from '../pkg/store/index.js';
 import { createApi } from './api.js';
 import { bootstrap } from './bootstrap.js';
-import { startServer } from './server.js';
+import { findInheritedSocket, startServer } from './server.js';
 
 await runProcess(
   'server',
@@ -25,6 +25,7 @@ await runProcess(
     'bootstrap-file': 'for development: create the first tenants and tokens, and keep them in this file',
   }),
   async (settings, env, signal) => {
+    const inherited = findInheritedSocket(process.env);
     const keyring = openKeyring(settings.keyFile, env.random);
     const backend = await openBackend(settings, env, signal);
     if (!backend) return;
@@ -52,7 +53,7 @@ await runProcess(
     if (file !== undefined) await retryUntilReachable(() => bootstrap({ ...env, store, keyring, file }), env, signal);
     await Promise.race([cache.ready, aborted]);
     if (!signal.aborted) {
-      const server = await startServer(api, settings);
+      const server = await startServer(api, settings, inherited);
       env.log.info('server started', { address: server.url });
       await aborted;
       await server.close();

@@ -38,8 +38,25 @@ const OPTIONS = {
 const MAX_CONNECTIONS = 10_000;
 const CLOSE_MS = 5_000;
 
-/** Listens as the settings say. Throws when other machines could reach it without TLS. */
-export async function startServer(api: Api, settings: Settings): Promise<RunningServer> {
+/** The first descriptor that systemd, or the supervisor of `moor up`, hands over. */
+const FIRST_HANDED_OVER = 3;
+
+/**
+ * The descriptor of a listening socket that was handed to this process, as `sd_listen_fds(3)` describes it. The port stays
+ * taken while the process is restarted, and connections wait for the next one. `LISTEN_PID` may be missing: a supervisor
+ * that is no systemd cannot know it before the process runs.
+ */
+export function findInheritedSocket({
+  LISTEN_FDS: count,
+  LISTEN_PID: pid = String(process.pid),
+}: Readonly<Record<string, string | undefined>>): number | undefined {
+  if (count === undefined || count === '0' || pid !== String(process.pid)) return undefined;
+  if (count === '1') return FIRST_HANDED_OVER;
+  throw new InvalidSettingFault(`LISTEN_FDS: must be 1, since the server listens on one socket; got ${count}`);
+}
+
+/** Listens as the settings say, or on an inherited socket. Throws when other machines could reach it without TLS. */
+export async function startServer(api: Api, settings: Settings, inherited?: number): Promise<RunningServer> {
   const { host, port: asked } = parseListen(settings.listen);
   const tls = readTls(settings);
   if (!tls && !isLoopback(host)) {
@@ -51,10 +68,16 @@ export async function startServer(api: Api, settings: Settings): Promise<Running
   server.maxConnections = MAX_CONNECTIONS;
   server.on('request', (request, response) => api.handle(request, response));
   rejectMalformedRequests(server, api);
-  server.listen(asked, host);
+  if (inherited === undefined) server.listen(asked, host);
+  else server.listen({ fd: inherited });
   await once(server, 'listening');
 
-  const { port } = server.address() as AddressInfo;
+  const { address, port } = server.address() as AddressInfo;
+  const isElsewhere = (asked !== 0 && port !== asked) || isLoopback(address) !== isLoopback(host);
+  if (inherited !== undefined && isElsewhere) {
+    server.close();
+    throw new InvalidSettingFault(`setting "listen": ${settings.listen} is not where the inherited socket listens`);
+  }
   const url = `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
   api.setUrl(url);
   return { url, port, close: () => close(server, api) };

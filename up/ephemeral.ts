@@ -58,5 +58,5 @@ async function openEngine(kind: EngineKind, { clock, random, environment }: Term
   if (kind === 'simulated') return new SimulatedEngine({ clock, random });
   const host = await findSystemDocker(environment);
   if (host === undefined) throw new PartFault('no container engine answers: start Docker, or omit --engine');
-  return new DockerEngine({ host, clock });
+  return new DockerEngine({ host, hostPortAddress: '127.0.0.1', clock });
 }

@@ -49,7 +49,7 @@ export interface InMemoryMooring {
 /** Runs the API server, the loops and the agents here, on a store in memory. Resolves when every node is ready. */
 export async function startInMemory(options: InMemoryOptions): Promise<InMemoryMooring> {
   const { clock, random, log, port, folder } = options;
-  const environment = { MOORING_LISTEN: `127.0.0.1:${port}` };
+  const environment = { MOORING_LISTEN: `127.0.0.1:${port}`, MOORING_RESERVED_HOST_PORTS: String(port) };
   const { settings } = loadSettings({ environment });
   const keyring = new Keyring([random.bytes(32)]);
   const env = { clock, random, log, store: new MemoryStore({ clock }), metrics: createMetrics() };

@@ -1,5 +1,6 @@
 import type { Clock } from '../pkg/clock/index.js';
 import { Fault } from '../pkg/fault/index.js';
+import type { HeldSockets } from './held-sockets.js';
 import type { Home, PartFacts } from './home.js';
 
 /** What a part is given when it starts. */
@@ -11,6 +12,8 @@ export interface PartEnv {
   readonly facts: PartFacts;
   /** Facts of the last process of this part: it keeps its port where it can. */
   readonly previous: PartFacts;
+  /** Ports that stay taken while a part is restarted. */
+  readonly sockets: HeldSockets;
 }
 
 /** The result of starting a part: facts for the parts after it, and a detail to print. */

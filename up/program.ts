@@ -7,6 +7,7 @@ import { findFreePort, isFreePort } from '../dev/processes/index.js';
 import { BrokenAnswerFault, UnreachableFault } from '../pkg/client/index.js';
 import { type Clock, sleep } from '../pkg/clock/index.js';
 import { clone } from '../pkg/version/index.js';
+import type { HeldSocket } from './held-sockets.js';
 import { PartFault } from './part.js';
 import { terminateProcess, identifyProcess } from './os-process.js';
 
@@ -24,16 +25,18 @@ export interface BackgroundProgram {
   /** Added to the environment of this process. A secret goes here, never among the arguments. */
   readonly environment: Readonly<Record<string, string>>;
   readonly logFile: string;
+  /** A socket to listen on, handed over as systemd does: as descriptor 3. */
+  readonly socket?: HeldSocket;
 }
 
 /** Starts a program that outlives this process, and resolves with its process id. */
-export function startProgram({ main, argv, environment, logFile }: BackgroundProgram): Promise<number> {
+export function startProgram({ main, argv, environment, logFile, socket }: BackgroundProgram): Promise<number> {
   const log = openSync(logFile, 'a', 0o600);
   const child = spawn(process.execPath, [...programArguments(main), ...argv], {
     cwd: clone,
     detached: true,
-    stdio: ['ignore', log, log],
-    env: { ...process.env, ...environment },
+    stdio: ['ignore', log, log, ...(socket?.handle ? [socket.handle] : [])],
+    env: { ...process.env, ...environment, ...(socket?.handle && { LISTEN_FDS: '1' }) },
   });
   closeSync(log);
   child.unref();

@@ -1,6 +1,7 @@
 import { backoffMs, type Clock, sleep } from '../pkg/clock/index.js';
 import { asError } from '../pkg/fault/index.js';
 import type { Logger } from '../pkg/log/index.js';
+import { HeldSockets } from './held-sockets.js';
 import type { Home, PartFacts, UpPlan } from './home.js';
 import { terminateProcess, identifyProcess, isAlive } from './os-process.js';
 import { ProgressRecorder } from './progress.js';
@@ -32,6 +33,7 @@ export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #backoff = new StartBackoff();
   readonly #chores = new Map<string, { readonly recipe: string; readonly result: StartResult }>();
+  readonly #sockets = new HeldSockets();
   #facts: PartFacts = {};
 
   constructor(options: SupervisorOptions) {
@@ -131,7 +133,7 @@ export class Supervisor {
 
   #env(previous: PartFacts): PartEnv {
     const { home, clock, environment } = this.#options;
-    return { home, clock, environment, facts: this.#facts, previous };
+    return { home, clock, environment, facts: this.#facts, previous, sockets: this.#sockets };
   }
 
   /** Ends processes that the plan no longer has. Their records stay until they are gone. */

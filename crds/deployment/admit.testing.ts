@@ -9,6 +9,10 @@ export const limits: DeploymentLimits = {
   ...workloadLimits,
   maxReplicas: 100,
   retriesFloor: 3,
+  reservedHostPorts: [
+    { first: 2379, last: 2380 },
+    { first: 7070, last: 7070 },
+  ],
   timeoutFloor: '10s',
   supportedFields: new Set(optionalFields),
 };

@@ -11,7 +11,7 @@ const nodes = exampleFacts.nodes === 'unreadable' ? [] : exampleFacts.nodes;
 const port = fc.record(
   {
     containerPort: fc.integer({ min: 1, max: 65_535 }),
-    hostPort: fc.integer({ min: 1, max: 65_535 }),
+    hostPort: fc.integer({ min: 8_000, max: 65_535 }), // below lie the reserved ones
     protocol: fc.constantFrom('tcp', 'udp'),
   },
   { requiredKeys: ['containerPort'], noNullPrototype: true },

@@ -88,6 +88,13 @@ const cases: ReadonlyArray<{ given: Record<string, unknown>; code?: string; fiel
     code: 'port_duplicate',
     field: 'ports[1].hostPort',
   },
+  { given: { ports: [{ containerPort: 7070, hostPort: 7071 }, { containerPort: 2379 }] } },
+  { given: { ports: [{ containerPort: 1, hostPort: 7070 }] }, code: 'host_port_reserved', field: 'ports[0].hostPort' },
+  {
+    given: { ports: [{ containerPort: 1 }, { containerPort: 2, hostPort: 2380, protocol: 'udp' }] },
+    code: 'host_port_reserved',
+    field: 'ports[1].hostPort',
+  },
 
   { given: { nodeId: 'machine-1' } },
   { given: { nodeId: 'machine-9' }, code: 'node_not_a_placement_candidate', field: 'nodeId' },

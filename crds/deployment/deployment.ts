@@ -1,3 +1,4 @@
+import type { PortRange } from '../grammar/index.js';
 import type { Condition, Metadata } from '../meta/index.js';
 import type {
   PlacementSpec,
@@ -126,6 +127,8 @@ export interface DeploymentLimits extends WorkloadLimits {
   readonly maxReplicas: number;
   readonly retriesFloor: number;
   readonly timeoutFloor: string;
+  /** Host ports of the platform itself. */
+  readonly reservedHostPorts: readonly PortRange[];
   /**
    * The fields that this control plane carries out from end to end. Any other is refused as unknown: what is stored and
    * then not done would be worse.

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 
-import { FieldPath } from '../grammar/index.js';
+import { FieldPath, formatPortRange, isPortWithin } from '../grammar/index.js';
 import { type Announce, annotate, type FieldError, type FieldRules, rule } from '../rule/index.js';
 import type { DeploymentContext, DeploymentFacts, Port } from './deployment.js';
 
@@ -115,7 +115,18 @@ function repeats(values: readonly (string | number | undefined)[]): number[] {
   });
 }
 
-export const portsRules: FieldRules<DeploymentContext> = { field: 'ports', present: [portsAreDistinct] };
+const hostPortsAreFree = rule('host_port_reserved', (ports: PortsInput, at, refuse, { limits }: DeploymentContext) =>
+  ports.flatMap(({ hostPort }, position) =>
+    hostPort !== undefined && isPortWithin(hostPort, limits.reservedHostPorts)
+      ? [refuse(place(at, position, 'hostPort'), hostPort, { reserved: limits.reservedHostPorts.map(formatPortRange) })]
+      : [],
+  ),
+);
+
+export const portsRules: FieldRules<DeploymentContext> = {
+  field: 'ports',
+  present: [portsAreDistinct, hostPortsAreFree],
+};
 
 /** The ports to store: the protocol filled in, announced. */
 export function completePorts(ports: PortsInput, announce: Announce): readonly Port[] {

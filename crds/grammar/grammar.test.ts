@@ -14,6 +14,7 @@ import {
   isSameSpelling,
   isTypedId,
   parseMemory,
+  parsePortRange,
   findNearestName,
   parseDuration,
   createTypedId,
@@ -211,7 +212,7 @@ describe('typed id', () => {
 
 describe('cost of reading hostile text', () => {
   const units = ['a', 'a-', '-', '1', '1s', '.'];
-  const readers = { isDnsLabelText, parseDuration, parseCpu, parseMemory, isLabelKey, isLabelValue };
+  const readers = { isDnsLabelText, parseDuration, parseCpu, parseMemory, parsePortRange, isLabelKey, isLabelValue };
   for (const [name, read] of Object.entries(readers)) {
     it(`of ${name} stays in proportion to the text`, async () => {
       for (const unit of units) {

@@ -44,6 +44,7 @@ export {
   parseDuration,
   parseMemory,
 } from './quantity.js';
+export { formatPortRange, isPortWithin, parsePortRange, type PortRange } from './port-range.js';
 export { escapePointer, FieldPath, unescapePointer } from './field-path.js';
 export type { ImageReference } from './image-reference.js';
 export { isPinned, parseImageReference } from './image-reference.js';

@@ -65,6 +65,15 @@ export const fieldRejections = defineEntries('ours', {
     }),
   },
 
+  host_port_reserved: {
+    expected: ({ reserved }: { reserved: readonly string[] }) => `any host port except ${reserved.join(', ')}`,
+    sample: { reserved: ['2379-2380', '7070'] },
+    why: 'The platform itself listens there: a container on that port would receive what is sent to the platform.',
+    remedy: 'Choose another host port, or leave it out.',
+    example: exampleDeployment({ ports: [{ containerPort: 8080, hostPort: 7070 }] }),
+    fixed: exampleDeployment({ ports: [{ containerPort: 8080, hostPort: 8080 }] }),
+  },
+
   resources_quantity_invalid: {
     expected: ({ form }: { form: string }) => form,
     sample: { form: 'thousandths of a core such as 500m, or cores such as 1.5, above zero' },

@@ -81,6 +81,10 @@ export class EtcdProcess {
     return this.#clientPort;
   }
 
+  get peerPort(): number {
+    return this.#peerPort;
+  }
+
   get pid(): number | undefined {
     return this.#child?.pid;
   }

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -7,11 +7,16 @@ import { promisify } from 'node:util';
 
 import { expect } from 'chai';
 
-import { EtcdProcess } from '../../dev/processes/index.js';
+import { EtcdProcess, isFreePort } from '../../dev/processes/index.js';
 import { systemClock, systemRandom } from '../../pkg/clock/index.js';
 import { loadSettings } from '../../pkg/config/index.js';
 import { silentLogger } from '../../pkg/log/index.js';
 import { create, openEtcdStore } from '../../pkg/store/index.js';
+
+interface ServerRecord {
+  readonly process: { readonly pid: number };
+  readonly facts: { readonly server: string; readonly serverPort: string };
+}
 
 /** The tokens of a tenant, as a stranger would rewrite them: base64, as the JSON gateway wants it. */
 const PUT = JSON.stringify({ key: btoa('/mooring/tokens/x'), value: btoa('{}') });
@@ -83,6 +88,36 @@ describe('the all-in-one, attacked from the machine that it runs on', function (
     const { allowed } = await ask('GET', '/version', 'own', { origin: 'http://attacker.example' });
 
     expect(allowed).to.equal(undefined);
+  });
+
+  it('leaves the port of the API server to no other program, and no connection unanswered, while it restarts', async () => {
+    const record = () => JSON.parse(readFileSync(path('run', 'part-server.json'), 'utf8')) as ServerRecord;
+    const { process: killed, facts } = record();
+    const port = Number(facts.serverPort);
+    process.kill(killed.pid, 'SIGKILL');
+    let wasFree = false;
+    while (record().process.pid === killed.pid) {
+      const [answer, isFree] = await Promise.all([fetch(`${facts.server}/readyz`), isFreePort(port)]);
+      await answer.arrayBuffer();
+      wasFree ||= isFree;
+    }
+
+    expect(wasFree).to.equal(false);
+    expect(record().facts).to.deep.equal(facts);
+  });
+
+  it('gives no container a port that it listens on itself', async () => {
+    for (const name of ['server', 'etcd']) {
+      const { facts } = JSON.parse(readFileSync(path('run', `part-${name}.json`), 'utf8')) as { facts: object };
+      for (const [key, hostPort] of Object.entries(facts).filter(([key]) => key.endsWith('Port'))) {
+        const ports = [{ containerPort: 80, hostPort: Number(hostPort) }];
+        const document = { kind: 'Deployment', name: 'thief', image: 'registry.example.com/thief:1.0.0', ports };
+        writeFileSync(path('thief.json'), JSON.stringify(document));
+        const refused = await moor('apply', '-f', path('thief.json')).catch(({ stderr }: { stderr: string }) => stderr);
+        expect(refused, key).to.contain('host_port_reserved').and.to.contain('ports[0].hostPort');
+      }
+    }
+    expect(await moor('get', 'deployments', '-o', 'name')).to.equal('');
   });
 
   it('keeps every key and certificate to its owner', () => {

@@ -1,3 +1,4 @@
+import type { PortRange } from '../../crds/grammar/index.js';
 import type { Capacity } from '../../crds/node/index.js';
 import type { Clock, Random } from '../clock/index.js';
 import type { AgentLink } from '../link/index.js';
@@ -30,6 +31,8 @@ export interface AgentOptions {
   /** Prefix of container names, for agents that share one engine. */
   readonly namePrefix?: string;
   readonly stopGraceSeconds?: number;
+  /** Host ports that no container gets. */
+  readonly reservedHostPorts?: readonly PortRange[];
   readonly heartbeatMs?: number;
   /** How often all containers are listed again, even without an event. */
   readonly relistMs?: number;

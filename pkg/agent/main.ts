@@ -8,10 +8,12 @@
  */
 import { readFileSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
+import { isIP } from 'node:net';
 import { hostname } from 'node:os';
 
 import { Command, InvalidArgumentError, Option } from 'commander';
 
+import { parsePortRange, type PortRange } from '../../crds/grammar/index.js';
 import { systemClock, systemRandom } from '../clock/index.js';
 import { HttpLink } from '../link/index.js';
 import type { LogFormat, LogLevel } from '../log/index.js';
@@ -20,6 +22,7 @@ import { readProductVersion } from '../version/index.js';
 import { Agent } from './agent.js';
 import type { AgentOptions } from './agent-env.js';
 import { createDirectoryDisk } from './disk.js';
+import { findLocalPorts } from './host-ports.js';
 import { DockerEngine, type Engine, SimulatedEngine } from './engine/index.js';
 
 const STOP_WITHIN_MS = 3_000;
@@ -36,6 +39,8 @@ interface AgentFlags {
   readonly namePrefix: string;
   readonly controlPlane: boolean;
   readonly stopGraceSeconds: number;
+  readonly reservedHostPorts: readonly PortRange[];
+  readonly hostPortAddress: string;
   readonly logLevel: LogLevel;
   readonly logFormat: LogFormat;
 }
@@ -73,14 +78,29 @@ function readFlags(argv: readonly string[], environment: NodeJS.ProcessEnv): Age
     .option('--name-prefix <text>', 'goes before container names, where agents share an engine', '')
     .option('--control-plane', 'this machine runs the control plane itself', false)
     .option('--stop-grace-seconds <seconds>', 'time between SIGTERM and SIGKILL', wholeSeconds, 10)
+    .option('--reserved-host-ports <ports>', 'host ports that no container gets, as 7070,2379-2380', portRanges, [])
+    .option('--host-port-address <address>', 'address that host ports listen at; empty: every one', ipAddress, '')
     .addOption(new Option('--log-level <level>').choices(['error', 'warn', 'info', 'debug']).default('info'))
     .addOption(new Option('--log-format <format>').choices(['json', 'pretty']).default('json'));
   return command.parse(argv, { from: 'user' }).opts<AgentFlags>();
 }
 
-function openEngine({ engine, dockerHost }: AgentFlags): Engine {
+function portRanges(text: string): readonly PortRange[] {
+  return text.split(',').map(each => {
+    const range = parsePortRange(each);
+    if (!range) throw new InvalidArgumentError('must be ports and ranges, separated by commas, as 7070,2379-2380');
+    return range;
+  });
+}
+
+function ipAddress(text: string): string {
+  if (text !== '' && isIP(text) === 0) throw new InvalidArgumentError('must be an IP address');
+  return text;
+}
+
+function openEngine({ engine, dockerHost, hostPortAddress }: AgentFlags): Engine {
   if (engine === 'simulated') return new SimulatedEngine({ clock: systemClock, random: systemRandom });
-  return new DockerEngine({ host: dockerHost, clock: systemClock });
+  return new DockerEngine({ host: dockerHost, hostPortAddress, clock: systemClock });
 }
 
 function joinToken({ joinTokenFile }: AgentFlags, environment: NodeJS.ProcessEnv): Pick<AgentOptions, 'joinToken'> {
@@ -96,7 +116,9 @@ await runProcess('agent', readFlags, async (flags, { clock, random, log: process
   const link = new HttpLink({ server: flags.server, ...ca });
   const env = { clock, random, log, engine, link, disk: createDirectoryDisk(stateDir) };
   const { bavail, bsize } = await statfs('/');
-  const described = { name, labels, namePrefix, controlPlane, stopGraceSeconds };
+  // A container on the port of the control plane or of the engine would be taken for it.
+  const reservedHostPorts = [...flags.reservedHostPorts, ...findLocalPorts([flags.server, flags.dockerHost])];
+  const described = { name, labels, namePrefix, controlPlane, stopGraceSeconds, reservedHostPorts };
   const options = {
     ...described,
     version: readProductVersion(),

@@ -9,6 +9,7 @@ import {
   ImagePullFault,
   NameConflictFault,
 } from './engine/index.js';
+import { HostPortReservedFault } from './host-ports.js';
 import { normaliseMessage } from './normalise-message.js';
 
 /** Everything that the next step of one replica depends on. */
@@ -80,5 +81,6 @@ export function toStepFailure(step: ReplicaStep['kind'], error: Error): StepFail
 function toReason(step: ReplicaStep['kind'], error: Error): string {
   if (error instanceof ImagePullFault || error instanceof ImageMissingFault) return 'image_pull_failed';
   if (error instanceof NameConflictFault) return 'name_conflict';
+  if (error instanceof HostPortReservedFault) return 'host_port_reserved';
   return error instanceof EngineRefusedFault ? `${step}_failed` : 'agent_failed';
 }

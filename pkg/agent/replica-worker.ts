@@ -9,6 +9,7 @@ import { type AgentEnv, type AgentOptions, STOP_GRACE_SECONDS } from './agent-en
 import type { Assignments } from './assignments.js';
 import { buildContainerSpec } from './container-spec.js';
 import type { ContainerView } from './container-view.js';
+import { checkHostPorts } from './host-ports.js';
 import { EngineRefusedFault, ImageMissingFault } from './engine/index.js';
 import { decideNextStep, MissingTicketFault, type ReplicaStep, toStepFailure } from './next-step.js';
 import type { Outbox } from './outbox.js';
@@ -123,6 +124,7 @@ export class ReplicaWorker {
       log.info('pulling image', { replica: uid, image });
       return this.#reportIfSlow(uid, 'pulling', () => engine.pull(image));
     }
+    checkHostPorts(replica, this.#options.reservedHostPorts ?? []);
     if (step === 'create') {
       const secrets = await this.#fetchSecrets(replica);
       failpoint('agent.secrets_fetched');

@@ -20,6 +20,7 @@ export {
   parseCompactionInterval,
   parseQuotaSettings,
   parseRegionSettings,
+  parseReservedHostPorts,
   toEnvironment,
 } from './settings.js';
 export { settingsTable, toFlag };

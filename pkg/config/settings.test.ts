@@ -12,6 +12,7 @@ import {
   parseCompactionInterval,
   parseQuotaSettings,
   parseRegionSettings,
+  parseReservedHostPorts,
 } from './settings.js';
 import { toEnvironmentVariable, toFlag } from './settings.js';
 
@@ -82,6 +83,24 @@ describe('setting regions', () => {
   for (const text of ['eu', 'eu=', 'eu=DE|UK', 'EU=DE', 'eu=DE|', '=DE', 'eu=DE=FR']) {
     it(`refuses ${text}`, () => {
       expect(() => parseRegionSettings(readSettings({ MOORING_REGIONS: text }))).to.throw(InvalidSettingFault);
+    });
+  }
+});
+
+describe('setting reservedHostPorts', () => {
+  it('is parsed as ports and ranges', () => {
+    expect(parseReservedHostPorts(readSettings())).to.deep.equal([]);
+    const custom = readSettings({ MOORING_RESERVED_HOST_PORTS: '7070,2379-2380' });
+    expect(parseReservedHostPorts(custom)).to.deep.equal([
+      { first: 7070, last: 7070 },
+      { first: 2379, last: 2380 },
+    ]);
+  });
+
+  for (const text of ['0', '65536', '80-79', '7070/tcp', '-1', '1-', 'all', ' 80']) {
+    it(`refuses ${text}`, () => {
+      const custom = readSettings({ MOORING_RESERVED_HOST_PORTS: text });
+      expect(() => parseReservedHostPorts(custom)).to.throw(InvalidSettingFault);
     });
   }
 });

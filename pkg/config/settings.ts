@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 
 import { defaultQuotas, mergeQuotas, parseQuota, quotaKinds, type TenantQuotas } from '../../crds/kinds/index.js';
+import { parsePortRange, type PortRange } from '../../crds/grammar/index.js';
 import { defaultRegions, isCountry, type Regions } from '../../crds/residency/index.js';
 import { Fault } from '../fault/index.js';
 
@@ -35,6 +36,10 @@ export const settingsTable = {
   healthCheckRetriesFloor: setting<number>(3, 'smallest healthCheck.retries'),
   healthCheckTimeoutFloor: setting<string>('10s', 'smallest healthCheck.timeout'),
   reservedNames: setting<readonly string[]>(['etcd'], 'deployment names that tenants may not use'),
+  reservedHostPorts: setting<readonly string[]>(
+    [],
+    'host ports that tenants may not use, because the platform listens there, as 7070 or 2379-2380',
+  ),
   secretsDriver: setting<string>('embedded', 'where secrets are stored: embedded (encrypted, in etcd) or vault'),
   secretsKeyFile: setting<string>(
     '',
@@ -197,6 +202,17 @@ export function parseCompactionInterval(settings: Pick<Settings, 'etcdCompactEve
   if (seconds === 0 || isSound) return seconds * 1_000;
   const range = `from ${COMPACT_EVERY_MIN_SECONDS} to ${COMPACT_EVERY_MAX_SECONDS}`;
   throw new InvalidSettingFault(`setting "etcdCompactEverySeconds": must be ${range}, or 0 to leave it to others`);
+}
+
+/** The host ports of the platform itself. One that cannot be parsed is a fault, never a port that is free. */
+export function parseReservedHostPorts({
+  reservedHostPorts,
+}: Pick<Settings, 'reservedHostPorts'>): readonly PortRange[] {
+  return reservedHostPorts.map(text => {
+    const range = parsePortRange(text);
+    if (range) return range;
+    throw new InvalidSettingFault(`setting "reservedHostPorts": "${text}" must be a port or a range, as 2379-2380`);
+  });
 }
 
 const NO_LIMIT = 'unlimited';

@@ -4,7 +4,7 @@ import { Client } from '../../pkg/client/index.js';
 import type { DevelopmentAccess } from '../../api/index.js';
 import { type Home, type PartFacts, readJson, toDevelopment } from '../home.js';
 import { PartFault, type ProcessPart } from '../part.js';
-import { choosePort, startProgram, waitUntilServing } from '../program.js';
+import { startProgram, waitUntilServing } from '../program.js';
 
 const USUAL_PORT = 7070;
 
@@ -15,9 +15,10 @@ export const serverPart: ProcessPart = {
   title: 'API server',
   remedy: 'Read the log; "moor down" and "moor up" start afresh.',
   graceMs: 10_000,
-  recipe: ({ etcd, registry }) => JSON.stringify({ etcd, registry }),
-  async start({ home, clock, facts, previous }) {
-    const port = await choosePort([Number(previous['serverPort'] ?? 0), USUAL_PORT]);
+  recipe: ({ etcd, etcdPeerPort, registry }) => JSON.stringify({ etcd, etcdPeerPort, registry }),
+  async start({ home, clock, facts, previous, sockets }) {
+    const socket = await sockets.hold('server', [Number(previous['serverPort'] ?? 0), USUAL_PORT]);
+    const { port } = socket;
     const server = `http://127.0.0.1:${port}`;
     const logFile = home.log('server');
     const tokens = home.path('tokens.json');
@@ -27,12 +28,14 @@ export const serverPart: ProcessPart = {
       environment: {
         ...toEnvironment(home.settings.read() ?? {}),
         MOORING_LISTEN: `127.0.0.1:${port}`,
+        MOORING_RESERVED_HOST_PORTS: listReservedPorts({ ...facts, serverPort: String(port) }).join(),
         // Our own registry is on loopback, without TLS. Without a registry no image is pulled, so none is checked.
         ...(facts['registry'] === undefined
           ? { MOORING_REGISTRY_CHECK: 'false' }
           : { MOORING_REGISTRY_INSECURE: facts['registry'] }),
       },
       logFile,
+      socket,
     });
     const client = new Client({ server, timeoutMs: 2_000 });
     try {
@@ -42,6 +45,10 @@ export const serverPart: ProcessPart = {
         logFile,
         serves: async () => (await client.stream('/readyz')).ok && (await ownsPort(pid, port)),
       });
+    } catch (thrown) {
+      // Another program may listen there since: then a port of its own helps.
+      if (!(await ownsPort(process.pid, port))) sockets.release('server');
+      throw thrown;
     } finally {
       client.close();
     }
@@ -52,6 +59,11 @@ export const serverPart: ProcessPart = {
     return { pid, facts: { server, serverPort: String(port) }, detail: `${server}${moved}` };
   },
 };
+
+/** The ports that the parts listen on: no container may have them. */
+export function listReservedPorts(facts: PartFacts): readonly string[] {
+  return ['serverPort', 'etcdPort', 'etcdPeerPort', 'registryPort'].flatMap(name => facts[name] ?? []);
+}
 
 /** The reconcile loops. They are up when the API server reports a leader for each. */
 export const controllersPart: ProcessPart = {

@@ -7,7 +7,7 @@ import type { Client } from '../../pkg/client/index.js';
 import type { EngineKind, LocalNode } from '../home.js';
 import { type ChorePart, PartFault, type ProcessPart } from '../part.js';
 import { startProgram, waitUntilServing } from '../program.js';
-import { openClient } from './control-plane.js';
+import { listReservedPorts, openClient } from './control-plane.js';
 import { stopContainers } from './engine.js';
 
 /** Mints the token with which one node may enrol. */
@@ -42,7 +42,8 @@ export function createAgentPart(number: number, engine: EngineKind): ProcessPart
     title: `agent of ${name}`,
     remedy: 'Read the log; "moor down" and "moor up" start afresh.',
     graceMs: 15_000,
-    recipe: facts => JSON.stringify({ engine, docker: facts['docker'], server: facts['server'] }),
+    recipe: facts =>
+      JSON.stringify({ engine, docker: facts['docker'], server: facts['server'], ports: listReservedPorts(facts) }),
     async start({ home, clock, facts }) {
       const logFile = home.log(`agent-${number}`);
       const since = clock.now();
@@ -56,6 +57,8 @@ export function createAgentPart(number: number, engine: EngineKind): ProcessPart
             `--state-dir=${state}`,
             `--engine=${engine}`,
             `--server=${facts['server']}`,
+            `--reserved-host-ports=${listReservedPorts(facts).join()}`,
+            '--host-port-address=127.0.0.1',
             ...(facts['docker'] === undefined ? [] : [`--docker-host=${facts['docker']}`]),
             ...(number === 1 ? [] : [`--name-prefix=${name}-`]),
           ],

@@ -16,11 +16,16 @@ export const etcdPart: ProcessPart = {
   async start({ home, clock, previous }) {
     const certificates = home.path('certificates', 'etcd');
     const options = { dataDir: home.path('etcd'), logFile: home.log('etcd'), certificates, detached: true, clock };
-    const port = Number(previous['etcdPort'] ?? 0);
-    const isKept = port > 0 && (await isFreePort(port));
-    const etcd = await EtcdProcess.start({ ...options, ...(isKept && { clientPort: port }) });
+    const [clientPort, peerPort] = await Promise.all(
+      ['etcdPort', 'etcdPeerPort'].map(async name => {
+        const port = Number(previous[name] ?? 0);
+        return port > 0 && (await isFreePort(port)) ? port : undefined;
+      }),
+    );
+    const kept = { ...(clientPort && { clientPort }), ...(peerPort && { peerPort }) };
+    const etcd = await EtcdProcess.start({ ...options, ...kept });
     home.settings.write({ ...etcd.access, keyFile: home.path('keys') });
-    const facts = { etcd: etcd.endpoint, etcdPort: String(etcd.port) };
+    const facts = { etcd: etcd.endpoint, etcdPort: String(etcd.port), etcdPeerPort: String(etcd.peerPort) };
     return { pid: etcd.pid!, facts, detail: etcd.endpoint };
   },
 };

@@ -101,8 +101,11 @@ export const fixedHostConfig = {
   CgroupParent: '',
 } as const;
 
-/** The body of `POST /containers/create`: the only place where secret values are written out. */
-export function buildContainerBody(spec: ContainerSpec): Record<string, unknown> {
+/**
+ * The body of `POST /containers/create`: the only place where secret values are written out. Host ports listen at
+ * `address`; empty: at every address of the machine.
+ */
+export function buildContainerBody(spec: ContainerSpec, address = ''): Record<string, unknown> {
   const ports = spec.ports.map(port => ({ ...port, name: `${port.containerPort}/${port.protocol}` }));
   const published = ports.filter(({ hostPort }) => hostPort !== undefined);
   return {
@@ -119,7 +122,9 @@ export function buildContainerBody(spec: ContainerSpec): Record<string, unknown>
     HostConfig: {
       ...fixedHostConfig,
       NetworkMode: spec.network,
-      PortBindings: Object.fromEntries(published.map(({ name, hostPort }) => [name, [{ HostPort: String(hostPort) }]])),
+      PortBindings: Object.fromEntries(
+        published.map(({ name, hostPort }) => [name, [{ HostIp: address, HostPort: String(hostPort) }]]),
+      ),
     },
     NetworkingConfig: { EndpointsConfig: { [spec.network]: { Aliases: [spec.alias] } } },
   };

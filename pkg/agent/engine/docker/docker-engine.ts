@@ -30,6 +30,8 @@ const PULL_SILENCE_MS = 300_000;
 export interface DockerEngineOptions {
   /** `unix:///var/run/docker.sock` or `tcp://host:port`. */
   readonly host: string;
+  /** The address of this machine that host ports listen at. Default: every one. */
+  readonly hostPortAddress?: string;
   readonly clock?: Clock;
 }
 
@@ -38,8 +40,10 @@ export class DockerEngine implements Engine {
   readonly #api: DockerApi;
   readonly #clock: Clock;
   readonly #networks: TenantNetworks;
+  readonly #hostPortAddress: string;
 
-  constructor({ host, clock = systemClock }: DockerEngineOptions) {
+  constructor({ host, hostPortAddress = '', clock = systemClock }: DockerEngineOptions) {
+    this.#hostPortAddress = hostPortAddress;
     this.#api = new DockerApi(host);
     this.#clock = clock;
     this.#networks = new TenantNetworks(this.#api);
@@ -144,7 +148,7 @@ export class DockerEngine implements Engine {
     try {
       return await this.#api.call('POST', '/containers/create', {
         query: { name: spec.name },
-        body: buildContainerBody(spec),
+        body: buildContainerBody(spec, this.#hostPortAddress),
         expected: [404, 409],
         answerWithinMs: SLOW_CALL_MS,
       });
