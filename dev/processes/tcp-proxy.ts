@@ -17,6 +17,8 @@ interface Pair {
   readonly server: Socket;
   /** What the client sent and the server has not got yet. It is delivered even when the client has gone. */
   readonly held: Buffer[];
+  /** Neither side hears anything more, and neither is told. */
+  isForgotten: boolean;
 }
 
 /**
@@ -31,10 +33,10 @@ export class TcpProxy {
   /** How bytes are treated from now on, on open connections too. */
   mode: ProxyMode = 'pass';
   /**
-   * Looks at each piece of the server's answer before the client gets it. It says whether to hand the piece on;
-   * it may cut the connection instead.
+   * Looks at each piece of the server's answer before the client gets it. It says whether to hand the piece on, or which
+   * part of it; it may cut the connection instead.
    */
-  onServerData: ((data: Buffer, connection: number) => boolean) | undefined;
+  onServerData: ((data: Buffer, connection: number) => boolean | Buffer) | undefined;
 
   private constructor(target: () => ProxyTarget) {
     this.#target = target;
@@ -66,6 +68,11 @@ export class TcpProxy {
       server.destroy();
     }
     this.#pairs.clear();
+  }
+
+  /** Lets every open connection go silent for good, as a network does that was away for long. New ones are carried. */
+  forget(): void {
+    for (const pair of this.#pairs) pair.isForgotten = true;
   }
 
   /** Delivers what was held back. */
@@ -101,15 +108,18 @@ export class TcpProxy {
       return;
     }
     const server = connect(this.#target());
-    const pair: Pair = { client, server, held: [] };
+    const pair: Pair = { client, server, held: [], isForgotten: false };
     this.#pairs.add(pair);
 
     client.on('data', data => {
+      if (pair.isForgotten) return;
       if (this.mode === 'hold' || pair.held.length > 0) pair.held.push(data);
       else if (this.mode !== 'blackhole') server.write(data);
     });
     server.on('data', data => {
-      if (this.mode !== 'blackhole' && (this.onServerData?.(data, connection) ?? true)) client.write(data);
+      if (this.mode === 'blackhole' || pair.isForgotten) return;
+      const part = this.onServerData?.(data, connection) ?? true;
+      if (part !== false) client.write(part === true ? data : part);
     });
     const end = () => {
       client.destroy();

@@ -103,8 +103,8 @@ export const faults: readonly ClusterFault[] = [
       await pause(clientCutMs);
       await cluster.compact(await collect());
       for (const proxy of links[0]!) {
+        proxy.forget(); // the client has to find out by itself
         proxy.mode = 'pass';
-        proxy.cut();
       }
       return readSharedClock();
     },

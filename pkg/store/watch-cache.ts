@@ -11,7 +11,7 @@ import type { Entry, FollowOptions, Listing, Revision, Store, WatchEvent, WatchH
 const BARRIER = keys.barrier();
 
 /** Between two attempts to show that nothing was missed. */
-const PROVE_AGAIN_MS = 1_000;
+const PROVE_AGAIN_MS = 250;
 
 export interface WatchCacheOptions {
   readonly store: Store;

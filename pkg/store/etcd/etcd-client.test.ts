@@ -1,14 +1,16 @@
 import http2, { type Http2Server, type ServerHttp2Stream } from 'node:http2';
-import type { AddressInfo } from 'node:net';
+import net, { type AddressInfo } from 'node:net';
 
 import { expect } from 'chai';
 
+import { until } from '../../../dev/testing/index.js';
 import { systemClock, systemRandom } from '../../clock/index.js';
+import { ManualClock } from '../../clock/manual-clock.testing.js';
 import { type Logger, silentLogger } from '../../log/index.js';
 import { StoreUnavailableFault } from '../faults.js';
 import { EtcdClient } from './etcd-client.js';
 import { EtcdReads } from './etcd-reads.js';
-import { AnswerLostFault, toFault } from './grpc.js';
+import { AnswerLostFault, ExhaustedFault, toFault } from './grpc.js';
 import { BackWriter } from './protobuf.js';
 
 const { NGHTTP2_REFUSED_STREAM } = http2.constants;
@@ -89,6 +91,23 @@ describe('client of etcd', () => {
     expect(warnings[0]).to.contain('ECONNREFUSED');
   });
 
+  it('keeps its connection when etcd answers that a limit is reached: another member would say the same', async () => {
+    react = (stream, call) => (call === 1 ? fail(stream, 8, 'no space') : answer(stream, rangeAnswer(3)));
+    const full = await client.callOnce('KV/Txn', Buffer.alloc(5)).catch((thrown: unknown) => thrown);
+    expect(full).to.be.instanceOf(ExhaustedFault);
+    expect(await client.callOnce('KV/Range', Buffer.alloc(5))).to.be.instanceOf(Buffer);
+    expect(sessions).to.equal(1);
+  });
+
+  it('warns of a dead member once, however often the others are reached meanwhile', async () => {
+    react = (stream, _, session) => (session < 4 ? fail(stream, 14, 'no leader') : answer(stream, rangeAnswer(3)));
+    const half = open(['http://127.0.0.1:1', endpoint]);
+    for (let n = 0; n < 4; n++) await half.callOnce('KV/Range', Buffer.alloc(5)).catch(() => undefined);
+    half.close();
+    expect(sessions).to.equal(4);
+    expect(warnings).to.have.length(1);
+  });
+
   it('retries a request that etcd denies, because an operator can fix permissions', () => {
     for (const status of [7, 16]) expect(toFault(status, 'permission denied').retriable).to.equal(true);
   });
@@ -117,5 +136,40 @@ describe('client of etcd', () => {
     expect(reads.seen).to.equal(90);
     await reads.revision();
     expect(reads.seen).to.equal(40);
+  });
+});
+
+describe('client of etcd after an outage', () => {
+  it('is connected again at once when the network heals, though earlier attempts are still waited for', async () => {
+    const [clock, http, sockets] = [new ManualClock(), http2.createServer(), new Set<net.Socket>()];
+    let [isHealed, attempts] = [false, 0];
+    // Until the network heals, connections are taken and nothing is ever said on them.
+    const server = net.createServer(socket => {
+      attempts++;
+      sockets.add(socket.on('error', () => undefined));
+      if (isHealed) http.emit('connection', socket);
+    });
+    http.on('stream', stream => answer(stream, rangeAnswer(3)));
+    await new Promise<void>(resolve => void server.listen(0, '127.0.0.1', resolve));
+    const endpoints = [`http://127.0.0.1:${(server.address() as AddressInfo).port}`];
+    const options = { tls: () => ({}), clock, random: systemRandom, log: silentLogger, callDeadlineMs: 60_000 };
+    const client = new EtcdClient({ endpoints, ...options });
+    let isDone = false;
+    const call = client.callOnce('KV/Range', Buffer.alloc(5)).finally(() => {
+      isDone = true;
+    });
+    const pass = async (ms: number) => {
+      const before = attempts;
+      await clock.pass(ms);
+      await until('another attempt', () => attempts > before || isDone);
+    };
+    for (let passed = 0; passed < 8_000; passed += 250) await pass(250);
+
+    isHealed = true;
+    await pass(250);
+    await call;
+    for (const socket of sockets) socket.destroy();
+    client.close();
+    server.close();
   });
 });

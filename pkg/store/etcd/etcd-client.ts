@@ -16,7 +16,10 @@ export interface EtcdClientOptions {
 }
 
 const CONNECT_WITHIN_MS = 1_000;
-const BACKOFF = { firstMs: 20, capMs: 1_000 };
+/** A member that has not answered by then is still waited for, but the next one is tried beside it. */
+const TRY_NEXT_AFTER_MS = 250;
+/** After a failure. Short at its longest, so that service resumes soon after a network has healed. */
+const BACKOFF = { firstMs: 20, capMs: 250 };
 const CALL_ATTEMPTS = 2;
 
 /**
@@ -31,8 +34,8 @@ export class EtcdClient {
   #connection: EtcdConnection | undefined;
   #connecting: Promise<void> | undefined;
   #nextEndpoint = 0;
-  /** Why each member could not be reached when that was last tried, until one can. */
-  readonly #unreachable = new Map<string, Error>();
+  /** Why each member could not be reached, until it can: each reason is told once. */
+  readonly #unreachable = new Map<string, Map<string, Error>>();
 
   constructor(options: EtcdClientOptions) {
     this.#options = options;
@@ -40,8 +43,12 @@ export class EtcdClient {
 
   /** A connection of its own, for streams: what is silent on one says nothing about the other. Its user closes it. */
   async dial(): Promise<EtcdConnection> {
-    const { tls, clock } = this.#options;
-    return EtcdConnection.open({ endpoint: this.#next(), tls: tls(), clock, connectWithinMs: CONNECT_WITHIN_MS });
+    const { clock, callDeadlineMs } = this.#options;
+    const giveUp = new AbortController();
+    const cancel = clock.after(callDeadlineMs, () => giveUp.abort());
+    const connection = await this.#reach(AbortSignal.any([giveUp.signal, this.#closed.signal]));
+    cancel();
+    return connection ?? this.#unreached();
   }
 
   /** Sends a request that must not be sent twice. */
@@ -85,9 +92,12 @@ export class EtcdClient {
     const waited = new AbortController();
     await Promise.race([this.#connecting, sleep(clock, callDeadlineMs, waited.signal)]);
     waited.abort();
-    if (this.#connection?.usable) return this.#connection;
+    return this.#connection?.usable ? this.#connection : this.#unreached();
+  }
+
+  #unreached(): never {
     throw new StoreUnavailableFault('no member of etcd can be reached', {
-      cause: [...this.#unreachable.values()].at(-1),
+      cause: [...this.#unreachable.values()].flatMap(reasons => [...reasons.values()]).at(-1),
     });
   }
 
@@ -96,34 +106,62 @@ export class EtcdClient {
     return endpoints[this.#nextEndpoint++ % endpoints.length]!;
   }
 
-  /** Tries one member after the other until one answers. */
   async #connect(): Promise<void> {
-    const { tls, clock, random, log } = this.#options;
-    for (let failures = 1; !this.#closed.signal.aborted; failures++) {
-      const endpoint = this.#next();
-      try {
-        this.#connection = await EtcdConnection.open({
-          endpoint,
-          tls: tls(),
-          clock,
-          connectWithinMs: CONNECT_WITHIN_MS,
-        });
-        this.#unreachable.clear();
-        if (this.#closed.signal.aborted) this.#connection.close();
-        return;
-      } catch (thrown) {
-        const error = asError(thrown);
-        const isNews = findReason(this.#unreachable.get(endpoint)) !== findReason(error);
-        this.#unreachable.set(endpoint, error);
-        // Once for each member and reason: an outage may last for hours.
-        log[isNews ? 'warn' : 'debug']('etcd cannot be reached', { address: endpoint, error });
-      }
-      await sleep(clock, backoffMs(failures, BACKOFF, random), this.#closed.signal);
+    this.#connection = await this.#reach(this.#closed.signal);
+    if (this.#closed.signal.aborted) this.#connection?.close();
+  }
+
+  /**
+   * Tries one member after the other, beside those that have not answered yet, until one answers or `signal` is aborted. So a
+   * member that is silent, or was until a moment ago, delays nobody.
+   */
+  async #reach(signal: AbortSignal): Promise<EtcdConnection | undefined> {
+    const { clock, random } = this.#options;
+    const settled = new AbortController();
+    const settle = () => settled.abort();
+    signal.addEventListener('abort', settle, { once: true });
+    if (signal.aborted) settle();
+    let reached: EtcdConnection | undefined;
+    for (let failures = 0; !settled.signal.aborted; ) {
+      const attempt = this.#open(this.#next()).then(connection => {
+        if (settled.signal.aborted) connection?.close();
+        else reached = connection;
+        if (reached) settle();
+        return connection !== undefined;
+      });
+      const hasFailed = await Promise.race([attempt.then(isOpen => !isOpen), this.#waitForNext(settled.signal)]);
+      if (hasFailed) await sleep(clock, backoffMs(++failures, BACKOFF, random), settled.signal);
+    }
+    signal.removeEventListener('abort', settle);
+    return reached;
+  }
+
+  async #waitForNext(settled: AbortSignal): Promise<false> {
+    await sleep(this.#options.clock, TRY_NEXT_AFTER_MS, settled);
+    return false;
+  }
+
+  /** Undefined when the member cannot be reached. */
+  async #open(endpoint: string): Promise<EtcdConnection | undefined> {
+    const { tls, clock, log } = this.#options;
+    try {
+      const options = { endpoint, tls: tls(), clock, connectWithinMs: CONNECT_WITHIN_MS };
+      const connection = await EtcdConnection.open(options);
+      this.#unreachable.delete(endpoint);
+      return connection;
+    } catch (thrown) {
+      const error = asError(thrown);
+      const reasons = this.#unreachable.get(endpoint) ?? new Map<string, Error>();
+      this.#unreachable.set(endpoint, reasons);
+      const level = reasons.has(findReason(error)) ? 'debug' : 'warn'; // an outage may last for hours
+      reasons.set(findReason(error), error);
+      log[level]('etcd cannot be reached', { address: endpoint, error });
+      return undefined;
     }
   }
 }
 
 /** What is at the bottom of an error. */
-function findReason(error: Error | undefined): string | undefined {
-  return error?.cause instanceof Error ? findReason(error.cause) : error?.message;
+function findReason(error: Error): string {
+  return error.cause instanceof Error ? findReason(error.cause) : error.message;
 }

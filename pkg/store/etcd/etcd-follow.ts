@@ -23,7 +23,7 @@ export interface EtcdFollowOptions {
   readonly compareEveryMs: number;
 }
 
-const BACKOFF = { firstMs: 50, capMs: 2_000 };
+const BACKOFF = { firstMs: 50, capMs: 500 };
 /** A stream that lasted this long was a good one: the next failure is a new one. */
 const GOOD_STREAM_MS = 5_000;
 /** How long events may be under way before a list is compared with them. */

@@ -117,27 +117,28 @@ const DATA_FRAME = 0;
 const FRAME_HEADER = 9;
 const GRPC_HEADER = 5;
 
-/** Whether these bytes of a server carry the answer that a watch was created, and nothing of what it watched. */
-export function isCreatedAnswer(bytes: Buffer): boolean {
-  return messagesIn(bytes).some(message => {
-    try {
-      const fields = decodeFields(message);
-      return fields.get(0x18) === 1 && !fields.has(0x12) && !fields.has(0x20);
-    } catch {
-      return false; // part of something larger
-    }
-  });
+/**
+ * These bytes of a server up to and with the answer that a watch was created; undefined when they do not carry it. Events may
+ * follow it in the same piece.
+ */
+export function cutAfterCreated(bytes: Buffer): Buffer | undefined {
+  for (let at = 0; at + FRAME_HEADER <= bytes.length; ) {
+    const end = at + FRAME_HEADER + bytes.readUIntBE(at, 3);
+    const payload = bytes.subarray(at + FRAME_HEADER, end);
+    const isMessage = bytes[at + 3] === DATA_FRAME && payload.length > GRPC_HEADER;
+    if (isMessage && isCreatedAnswer(payload.subarray(GRPC_HEADER))) return bytes.subarray(0, end);
+    at = end;
+  }
+  return undefined;
 }
 
-function messagesIn(bytes: Buffer): Buffer[] {
-  const messages: Buffer[] = [];
-  for (let at = 0; at + FRAME_HEADER <= bytes.length; ) {
-    const length = bytes.readUIntBE(at, 3);
-    const payload = bytes.subarray(at + FRAME_HEADER, at + FRAME_HEADER + length);
-    if (bytes[at + 3] === DATA_FRAME && payload.length > GRPC_HEADER) messages.push(payload.subarray(GRPC_HEADER));
-    at += FRAME_HEADER + length;
+function isCreatedAnswer(message: Buffer): boolean {
+  try {
+    const fields = decodeFields(message);
+    return fields.get(0x18) === 1 && !fields.has(0x12) && !fields.has(0x20);
+  } catch {
+    return false; // part of something larger
   }
-  return messages;
 }
 
 /** The numbers of a message, by tag; other fields count as 0. */
