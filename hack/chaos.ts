@@ -70,7 +70,12 @@ function describeRun(fault: string, members: number): string {
   return `${fault} on ${members} member${members === 1 ? '' : 's'}`;
 }
 
-function note(row: Row, { violations, operations, unknown }: WorkloadOutcome, resumedAfterMs: number): void {
+function note(
+  row: Row,
+  { violations, operations, unknown }: WorkloadOutcome,
+  resumedAfterMs: number,
+  resumeWithinMs = RESUMED_WITHIN_MS,
+): void {
   const count = (promise: string) => violations.filter(violation => violation.promise === promise).length;
   row.operations += operations;
   row.unknown += unknown;
@@ -82,7 +87,7 @@ function note(row: Row, { violations, operations, unknown }: WorkloadOutcome, re
   const seconds = (resumedAfterMs / 1_000).toFixed(1);
   console.log(`${where}: ${operations} operations, ${violations.length} broken promises, resumed after ${seconds} s`);
   for (const { promise, because } of violations) failures.push(`${where}: ${promise}: ${because}`);
-  if (resumedAfterMs > RESUMED_WITHIN_MS) failures.push(`${where}: service resumed after ${seconds} s`);
+  if (resumedAfterMs > resumeWithinMs) failures.push(`${where}: service resumed after ${seconds} s`);
 }
 
 async function runFaults(cluster: EtcdCluster, fault: ClusterFault): Promise<void> {
@@ -92,7 +97,7 @@ async function runFaults(cluster: EtcdCluster, fault: ClusterFault): Promise<voi
     const row = measureRow(fault.name, cluster.size);
     const options = { times: TIMES, resumeWithinMs: GIVE_UP_AFTER_MS, calmMs: 2_000, separate: true, pauseMs: 0 };
     const result = await runFault(cluster, fault, options);
-    note(row, result, result.resumedAfterMs);
+    note(row, result, result.resumedAfterMs, fault.resumeWithinMs);
     if (result.leasesFailed === 0) continue;
     row.others++;
     failures.push(`${describeRun(fault.name, cluster.size)}: ${result.leasesFailed} leases were not given`);

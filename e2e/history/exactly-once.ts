@@ -5,8 +5,10 @@ import { StoredState } from './stored-state.js';
  * Compares what clients were told with what etcd stored: an acknowledged change is there at its revision, with all its
  * keys; a change whose outcome is unknown at most once, and with all its keys or none; a refused one not at all. Each
  * change is known by the revision it was guarded at, because on one key only one change can follow a revision: so this
- * holds for identical bytes too. Keys that no client wrote are left aside. Several clients may be told that they deleted a
- * key at the same revision: a lost answer to a delete is settled by whether the key was deleted as it was guarded.
+ * holds for identical bytes too. Keys that no client wrote are left aside.
+ *
+ * Changes that put nothing of their own (deletes, bytes that others write too) cannot be told apart once an answer is lost:
+ * several clients may be told that theirs was made at the same revision. Of those that are proven only one may be.
  */
 export function checkExactlyOnce(history: readonly HistoryRecord[], storedEvents: readonly KeyChange[]): Violation[] {
   const stored = new StoredState(storedEvents);
@@ -24,9 +26,9 @@ export function checkExactlyOnce(history: readonly HistoryRecord[], storedEvents
       }
       if (stored.revisionBefore(key, event.revision) !== guardedAt)
         report('nothing refused', `${describe(record)} on ${key} was stored though its guard did not hold`);
-      if (claims.has(event) && bytes !== undefined)
+      if (record.isProven && claims.get(event)?.isProven)
         report('nothing lost', `${describe(record)} and another one claim the same change of ${key}`);
-      claims.set(event, record);
+      if (!claims.get(event)?.isProven) claims.set(event, record);
     }
   }
 

@@ -57,6 +57,10 @@ describe('linearizability check', () => {
       ],
     ],
     [
+      'one change that two clients with identical bytes were told of',
+      [write([0, 5], { revision: 2 }), write([1, 4], { revision: 2 }), read([6, 7], 2, 'x')],
+    ],
+    [
       'a delete and a new key',
       [
         write([0, 1], { revision: 2 }),
@@ -87,6 +91,10 @@ describe('linearizability check', () => {
     [
       'two acknowledged writes behind one guard',
       [write([0, 1], { revision: 2 }), write([0, 1], { at: 0, revision: 3, bytes: 'y' })],
+    ],
+    [
+      'one change that two clients were told of, each proven by something of its own',
+      [1, 2].map(() => ({ ...write([0, 5], { revision: 2 }), isProven: true })),
     ],
     ['a refusal that nothing explains', [write([0, 1], { at: 0 })]],
     ['an unknown write that is undone', [write([0, 1], { outcome: 'unknown' }), read([2, 3], 2, 'x'), read([4, 5], 0)]],

@@ -31,18 +31,15 @@ export function checkLinearizability(history: readonly HistoryRecord[]): Violati
     else keys.set(key, [operation]);
   };
   let unacknowledged = 0;
-  const deleted = new Set<string>();
-  /** Whether another client was told that it made the very same delete: see `checkExactlyOnce`. */
-  const isRepeatedDelete = ({ writes, outcome, revision }: WriteRecord) => {
-    if (outcome !== 'stored' || writes.some(({ bytes }) => bytes !== undefined)) return false;
-    const change = `${revision} ${writes.map(({ key }) => key).join()}`;
-    return deleted.size === deleted.add(change).size;
-  };
+  const made = new Set<string>();
+  /** Whether another client was told that it made the very same change of a key: see `checkExactlyOnce`. */
+  const isRepeated = (key: string, { outcome, revision, isProven = false }: WriteRecord) =>
+    outcome === 'stored' && !isProven && made.size === made.add(`${revision} ${key}`).size;
   for (const record of history) {
     if (record.kind === 'read') add(record.key, readOperation(record));
     if (record.kind !== 'write') continue;
-    if (isRepeatedDelete(record)) continue;
-    for (const [key, operation] of writeOperations(record, () => --unacknowledged)) add(key, operation);
+    for (const [key, operation] of writeOperations(record, () => --unacknowledged))
+      if (!isRepeated(key, record)) add(key, operation);
   }
   return [...keys].flatMap(([key, operations]) => checkKey(key, operations));
 }

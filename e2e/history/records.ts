@@ -31,6 +31,8 @@ export interface WriteRecord {
   readonly outcome: WriteOutcome;
   /** Only of a stored change. */
   readonly revision?: number;
+  /** It also put something of its own, so that it cannot be taken for another one with the same bytes. */
+  readonly isProven?: boolean;
   /** The create revision of the leader's key that the change was guarded by. */
   readonly fence?: number;
 }

@@ -17,7 +17,7 @@ const event = (revision: number, key: string, bytes: string | undefined = 'x', c
 });
 const deleted = (revision: number, key: string): KeyChange => ({ revision, key, bytes: undefined, created: 0 });
 
-type Told = Partial<Pick<WriteRecord, 'outcome' | 'revision' | 'fence'>>;
+type Told = Partial<Pick<WriteRecord, 'outcome' | 'revision' | 'fence' | 'isProven'>>;
 
 function change(told: Told, ...writes: readonly (readonly [key: string, guardedAt: number, bytes?: string | null])[]) {
   const record: WriteRecord = {
@@ -52,6 +52,14 @@ describe('exactly-once check', () => {
     expect(
       checkExactlyOnce([change({ revision: 2 }, ['a', 0]), removal, removal], [event(2, 'a'), deleted(3, 'a')]),
     ).to.deep.equal([]);
+  });
+
+  it('accepts two acknowledgements of one change with identical bytes, of which one at most is proven', () => {
+    for (const isProven of [true, false]) {
+      const history = [change({ revision: 2, isProven }, ['a', 0]), change({ revision: 2 }, ['a', 0])];
+      expect(checkExactlyOnce(history, [event(2, 'a')])).to.deep.equal([]);
+      expect(checkExactlyOnce(history.toReversed(), [event(2, 'a')])).to.deep.equal([]);
+    }
   });
 
   const broken: readonly (readonly [string, string, readonly WriteRecord[], readonly KeyChange[]])[] = [
@@ -102,9 +110,9 @@ describe('exactly-once check', () => {
       [event(2, 'a'), event(3, 'a', 'y')],
     ],
     [
-      'two acknowledgements of one change',
+      'two acknowledgements of one change, each proven by something of its own',
       'nothing lost',
-      [change({ revision: 2 }, ['a', 0]), change({ revision: 2 }, ['a', 0])],
+      [change({ revision: 2, isProven: true }, ['a', 0]), change({ revision: 2, isProven: true }, ['a', 0])],
       [event(2, 'a')],
     ],
   ];

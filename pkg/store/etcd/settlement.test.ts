@@ -187,6 +187,46 @@ describe('settling a lost answer', () => {
       at: 13,
     },
     {
+      name: 'a create whose bytes another writer wrote later, behind another guard',
+      change: create,
+      life: {
+        k: [
+          [12, 'theirs'],
+          [13, 'ours'],
+        ],
+      },
+      at: undefined,
+    },
+    {
+      name: 'a change of two keys of which another writer wrote one, with the same bytes',
+      change: { ...archived, guards: [{ key: 'k', at: 5 }], proof: 'k' },
+      life: {
+        k: [
+          [5, 'old'],
+          [13, 'ours'],
+        ],
+      },
+      at: undefined,
+    },
+    {
+      name: 'a change whose other guard did not hold when another writer wrote the same bytes',
+      change: { ...create, guards: [...create.guards, { key: 'fence', at: 7 }] },
+      life: { k: [[12, 'ours']], fence: [[9, 'another leader']] },
+      at: undefined,
+    },
+    {
+      name: 'the last of two creates with the same bytes and a removal between them',
+      change: create,
+      life: {
+        k: [
+          [12, 'ours'],
+          [13, undefined],
+          [14, 'ours'],
+        ],
+      },
+      at: 14,
+    },
+    {
       name: 'a removal of one key by another writer',
       change: removeBoth,
       life: {

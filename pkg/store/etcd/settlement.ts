@@ -18,6 +18,10 @@ export interface SettlementWindow {
 /**
  * At which revision a change was made; undefined when it was not. It must be certain that it cannot be made after
  * the window.
+ *
+ * What is found is the very change: all its guards held before that revision, and everything that it writes was written at it.
+ * Two changes that are the same in every guard and every byte cannot be told apart, and only one of them can be made: both
+ * are answered as made. A writer that must know whether it was he puts something of his own (`Change.proof`).
  */
 export async function settleOutcome(
   change: Change,
@@ -26,37 +30,32 @@ export async function settleOutcome(
 ): Promise<Revision | undefined> {
   const proof = findProof(change);
   if (proof) {
-    const entry = await reads.entry(proof.key);
-    if (entry && inside(entry.revision, window) && entry.bytes.equals(proof.bytes)) return entry.revision;
+    const { revision = 0, bytes } = (await reads.entry(proof.key)) ?? {};
+    const isProven = inside(revision, window) && bytes?.equals(proof.bytes);
+    if (isProven && (await wasMadeAt(revision, change, reads))) return revision;
   }
   const guard = findOnceGuard(change)!;
   const untouched = !('at' in guard && guard.at === 0) && isGuardMet(guard, await reads.entry(guard.key));
   if (untouched) return undefined; // had the change been made, this guard would no longer hold
 
   // It may have been made and then overwritten or deleted by another writer: only the history can tell.
-  const history = await reads.history(window.after, window.until);
-  if (!proof) return deletedAt(change, history, await reads.entry(guard.key, window.after), reads);
-  return history.find(({ key, entry }) => key === proof.key && entry?.bytes.equals(proof.bytes))?.revision;
-}
-
-/** When the guarded key was deleted while its guard held, together with all other keys that the change deletes. */
-async function deletedAt(
-  change: Change,
-  history: readonly WatchEvent[],
-  atFirst: Entry | undefined,
-  reads: SettlementReads,
-): Promise<Revision | undefined> {
-  const guard = findOnceGuard(change)!;
-  let before = atFirst;
-  for (const { key, entry, revision } of history) {
-    if (key !== guard.key) continue;
-    if (!entry && isGuardMet(guard, before)) {
-      const left = await Promise.all(change.deletes.map(deleted => reads.entry(deleted, revision)));
-      return left.every(found => found === undefined) ? revision : undefined;
-    }
-    before = entry;
+  const key = proof?.key ?? guard.key;
+  for (const event of await reads.history(window.after, window.until)) {
+    const isLike = event.key === key && (proof ? event.entry?.bytes.equals(proof.bytes) : !event.entry);
+    if (isLike && (await wasMadeAt(event.revision, change, reads))) return event.revision;
   }
   return undefined;
+}
+
+/** Whether this change, or one that is the same in every guard and every byte, was made at a revision. */
+async function wasMadeAt(revision: Revision, change: Change, { entry }: SettlementReads): Promise<boolean> {
+  const { guards, puts, deletes } = change;
+  const before = await Promise.all(guards.map(({ key }) => entry(key, revision - 1)));
+  if (!guards.every((guard, n) => isGuardMet(guard, before[n]))) return false;
+  const put = await Promise.all(puts.map(({ key }) => entry(key, revision)));
+  const isPut = puts.every(({ bytes }, n) => put[n]?.revision === revision && put[n].bytes.equals(bytes));
+  const left = isPut ? await Promise.all(deletes.map(key => entry(key, revision))) : [];
+  return isPut && left.every(found => found === undefined);
 }
 
 function inside(revision: Revision, { after, until }: SettlementWindow): boolean {
