@@ -72,7 +72,7 @@ describe('requests', () => {
     });
   }
 
-  it('of any hostile body are answered below 500', async () => {
+  it('are answered below 500, however hostile their body', async () => {
     const names = ['constructor', '💣', 'a\u202eb', '%s%s%n', "'; DROP TABLE", '{{7*7}}', '../../etc', ' web', 'web\n'];
     for (const name of names) {
       const body = { ...webDeployment(), name, environment: { [name]: name }, labels: { [name]: name }, [name]: name };
@@ -220,7 +220,7 @@ describe('requests', () => {
     expect(answer).to.include(' 400 ').and.to.include('tenant_header_invalid');
   });
 
-  it('that are not HTTP end only their own connection', async () => {
+  it('end only their own connection when they are not HTTP', async () => {
     for (const text of [
       '\0\0\0\r\n\r\n',
       'GET\r\n\r\n',

@@ -28,7 +28,7 @@ describe('controllers', () => {
   };
   const put = (spec: StoredDeployment) => cluster.put(keys.deployment(TENANT, spec.name), spec);
   const readNodeStatus = (name: string) => cluster.get<NodeStatus>(keys.nodeStatus(TENANT, name));
-  const silence = async (name: string) => {
+  const stopHeartbeats = async (name: string) => {
     await cluster.store.revoke(leases[name]!);
     await cluster.clock.pass(1000);
   };
@@ -42,18 +42,30 @@ describe('controllers', () => {
 
   it('replace the replicas of a failed node after its grace period and not before', async () => {
     await begin();
-    await silence('one');
-    expect(await readNodeStatus('one')).to.deep.include({ status: 'failed', reason: 'silent' });
+    await stopHeartbeats('one');
+    expect(await readNodeStatus('one')).to.deep.include({ status: 'failed', reason: 'heartbeat_missed' });
     expect((await cluster.status())?.phase).to.equal('Degraded');
     await cluster.clock.pass(GRACE_MS - 5000);
     expect(await places()).to.deep.equal(['node_one', 'node_two']);
 
     await cluster.clock.pass(10_000);
-    expect(await readNodeStatus('one')).to.include({ lost: 'silence' });
+    expect(await readNodeStatus('one')).to.include({ lost: 'heartbeat_missed' });
     expect(await places()).to.deep.equal(['node_two', 'node_two']);
     expect(await cluster.status()).to.include({ phase: 'Running', readyReplicas: 2 });
     expect(await events('node.lost')).to.have.length(1);
     expect((await cluster.all(ranges.reports)).length).to.equal(2);
+  });
+
+  it('understand a status in the words of an earlier release', async () => {
+    await begin();
+    await stopHeartbeats('one');
+    await cluster.clock.pass(GRACE_MS + 5000);
+    const { lost: _, ...status } = (await readNodeStatus('one'))!;
+    await cluster.put(keys.nodeStatus(TENANT, 'one'), { ...status, reason: 'silent', lost: 'silence' });
+    await cluster.clock.pass(5000);
+    expect(await readNodeStatus('one'), 'it is not written again').to.include({ reason: 'silent', lost: 'silence' });
+    expect(await places()).to.deep.equal(['node_two', 'node_two']);
+    expect(await events('node.lost')).to.have.length(1);
   });
 
   it('wait for a failed node as long as the setting says', async () => {
@@ -61,15 +73,15 @@ describe('controllers', () => {
     await cluster.clock.pass(1000);
     await put(makeDeployment());
     await cluster.clock.pass(2000);
-    await silence('one');
+    await stopHeartbeats('one');
     await cluster.clock.pass(10_000);
-    expect(await readNodeStatus('one')).to.include({ lost: 'silence' });
+    expect(await readNodeStatus('one')).to.include({ lost: 'heartbeat_missed' });
     expect(await places()).to.deep.equal(['node_two', 'node_two']);
   });
 
   it('keep the replicas of a node that is back in time', async () => {
     await begin();
-    await silence('one');
+    await stopHeartbeats('one');
     leases['one'] = await cluster.enrol('one');
     await cluster.clock.pass(GRACE_MS * 2);
 
@@ -80,9 +92,9 @@ describe('controllers', () => {
 
   it('keep the replicas of a lost node until other nodes can take them', async () => {
     await begin();
-    await Promise.all([silence('one'), silence('two')]);
+    await Promise.all([stopHeartbeats('one'), stopHeartbeats('two')]);
     await cluster.clock.pass(GRACE_MS * 2);
-    expect(await readNodeStatus('one')).to.include({ lost: 'silence' });
+    expect(await readNodeStatus('one')).to.include({ lost: 'heartbeat_missed' });
     expect(await places()).to.deep.equal(['node_one', 'node_two']);
 
     await cluster.enrol('three');
@@ -95,7 +107,7 @@ describe('controllers', () => {
     await begin({ replicas: 1, volumes });
     const [at] = await places();
     const name = at === 'node_one' ? 'one' : 'two';
-    await silence(name);
+    await stopHeartbeats(name);
     await cluster.clock.pass(GRACE_MS * 2);
     expect(await places()).to.deep.equal([at]);
 
@@ -108,7 +120,7 @@ describe('controllers', () => {
     await begin({ replicas: 1 });
     const [at] = await places();
     cluster.agentsWork = false;
-    await silence(at === 'node_one' ? 'one' : 'two');
+    await stopHeartbeats(at === 'node_one' ? 'one' : 'two');
     await put(makeDeployment({ metadata: { ...makeMetadata('dep_1', 2), deletedAt: ORDER.since } }));
     await cluster.clock.pass(5000);
     expect(await cluster.all(ranges.replicas)).to.have.length(1);

@@ -90,7 +90,7 @@ describe('a rotation', () => {
     expect(await cluster.state()).to.deep.equal({ last: 2, current: 1, pending: 2 });
   });
 
-  it('with a new version too large for the secrets store reports that and can be aborted', async () => {
+  it('reports a new version that is too large for the secrets store, and can be aborted', async () => {
     await begin();
     const keys = Array.from({ length: 64 }, (_, position) => `key_${position}`);
     const generation = { keys, by: 'bytes', bytes: 32, encoding: 'hex' } as const;
@@ -101,7 +101,7 @@ describe('a rotation', () => {
     expect(await cluster.state()).to.deep.equal({ last: 1, current: 1 });
   });
 
-  it('whose current version cannot be decrypted reports that and continues when it can', async () => {
+  it('reports a current version that cannot be decrypted, and continues when it can', async () => {
     await begin();
     const [record] = (await cluster.store.list(ranges.secretVersions)).entries;
     await cluster.put(record!.key, {});
@@ -113,7 +113,7 @@ describe('a rotation', () => {
     expect(await cluster.progress()).to.include({ phase: 'stage', holds: true });
   });
 
-  it('that was only staged is aborted without recreating containers', async () => {
+  it('is aborted without recreating containers when it was only staged', async () => {
     await begin();
     await cluster.reach('stage');
     await cluster.reach('abort');
@@ -121,7 +121,7 @@ describe('a rotation', () => {
     expect(await cluster.raised()).to.deep.equal(['web 0 0', 'worker 0 0']);
   });
 
-  it('whose values were never sent reports that and can be aborted', async () => {
+  it('reports values that were never sent, and can be aborted', async () => {
     await begin();
     await cluster.ask('stage', { by: 'caller' });
     await cluster.clock.pass(120_000);
@@ -132,7 +132,7 @@ describe('a rotation', () => {
     expect(await cluster.raised()).to.deep.equal(['web 0 0', 'worker 0 0']);
   });
 
-  it('whose version number was taken by another write reports that, keeps that version, and can be aborted', async () => {
+  it('reports a version number that another write has taken, keeps that version, and can be aborted', async () => {
     await begin();
     cluster.secretsAreAway = true;
     await cluster.ask('stage');
@@ -144,7 +144,7 @@ describe('a rotation', () => {
     expect(await cluster.state()).to.deep.equal({ last: 2, current: 2, previous: 1 });
   });
 
-  it('whose staged version was destroyed reports that and can be aborted', async () => {
+  it('reports a staged version that was destroyed, and can be aborted', async () => {
     await begin();
     await cluster.reach('stage');
     await destroyVersion(cluster.secrets, path, 2);

@@ -61,7 +61,7 @@ function nodePuts(position: number): readonly Put[] {
     controlPlane: false,
     agentVersion: '0',
   };
-  const status: NodeStatus = { id: node.id, status: 'ready', reason: 'heard', since: AT };
+  const status: NodeStatus = { id: node.id, status: 'ready', reason: 'heartbeat_received', since: AT };
   return [
     { key: keys.node(TENANT, name), bytes: encode(node) },
     { key: keys.nodeStatus(TENANT, name), bytes: encode(status) },

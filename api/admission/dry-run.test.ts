@@ -90,14 +90,14 @@ describe('dry runs', () => {
     expect([stale.status, stale.body['code']]).to.deep.equal([412, 'revision_mismatch']);
   });
 
-  it('of a deletion answer the object that would be deleted', async () => {
+  it('answer a deletion with the object that would be deleted', async () => {
     const before = await rejectionLab.stored();
     const { body } = await rejectionLab.ask({ method: 'DELETE', path: '/api/v1/deployments/cache?dryRun=true' });
     expect([body['change'], body['object']]).to.deep.equal(['delete', null]);
     expect(await rejectionLab.stored()).to.equal(before);
   });
 
-  it('of a job and of a network are answered', async () => {
+  it('judge jobs and networks', async () => {
     const job = { kind: 'Job', name: 'once', image: 'web:1', nodeId: 'machine-2', secrets: [entry()] };
     const tried = await rejectionLab.ask({ path: '/api/v1/jobs?dryRun=true', body: job });
     expect(tried.body['object']).to.deep.include({ name: 'once', backoffLimit: 3 });

@@ -71,7 +71,7 @@ describe('lists', () => {
     expect((await events('type=deployment.created&limit=500')).length).to.be.at.least(25);
   });
 
-  it('of many objects are built from cached bytes', async () => {
+  it('are built from cached bytes when they have many objects', async () => {
     const first = await lab.ask('GET', '/api/v1/deployments?limit=500', { token });
     const again = await lab.ask('GET', '/api/v1/deployments?limit=500', { token });
     await lab.ask('PUT', '/api/v1/deployments/n05', { token, body: { replicas: 9 } });

@@ -118,7 +118,7 @@ describe('streams', () => {
     reader.close();
   });
 
-  it('are dropped when the connection closes before their pipelined turn', async () => {
+  it('are dropped when the connection closes before their pipelined request is served', async () => {
     const leave = await ask(WATCH, WATCH, WATCH);
     await until('an open watch', async () => (await openNow('watch')) > 0);
     await leave();
@@ -132,7 +132,7 @@ describe('streams', () => {
     expect([status, text, await openNow('watch')]).to.deep.equal([200, '', 0]);
   });
 
-  it('of logs release the agent when the reader disconnects before the agent dials in', async () => {
+  it('release the agent when the reader of logs disconnects before the agent dials in', async () => {
     await place();
     const leave = await ask(LOGS);
     await asked();
@@ -142,7 +142,7 @@ describe('streams', () => {
     expect(await openNow('logs')).to.equal(0);
   });
 
-  it('of logs release the agent when the reader of a silent container disconnects', async () => {
+  it('release the agent when the reader of a container without output disconnects', async () => {
     await place();
     const leave = await ask(LOGS);
     const sent = send(quiet);
@@ -153,7 +153,7 @@ describe('streams', () => {
     expect(await openNow('logs')).to.equal(0);
   });
 
-  it('of logs release the agent when the connection closes before their pipelined turn', async () => {
+  it('release the agent when the connection closes before a pipelined request for logs is served', async () => {
     await place();
     const leave = await ask(WATCH, LOGS);
     const sent = send(quiet);
@@ -178,7 +178,7 @@ describe('streams', () => {
     await until('every watch to be closed', async () => (await openNow('watch')) === 0);
   });
 
-  it('of logs leave no listener behind however often they wait for the reader', async () => {
+  it('leave no listener behind, however often logs wait for the reader', async () => {
     await place();
     const reading = lab.ask('GET', LOGS, { token: token.text });
     const request = await asked();
@@ -196,7 +196,7 @@ describe('streams', () => {
     expect(most).to.be.within(1, 5);
   });
 
-  it('of logs that ended with their token write no later line', async () => {
+  it('write no later line of logs after their token has ended', async () => {
     await place();
     const reading = lab.ask('GET', LOGS, { token: token.text });
     const talking = async function* () {
@@ -214,7 +214,7 @@ describe('streams', () => {
     await until('every log stream to be closed', async () => (await openNow('logs')) === 0);
   });
 
-  it('of logs release the agent after a HEAD request', async () => {
+  it('release the agent after a HEAD request for logs', async () => {
     await place();
     const head = lab.ask('HEAD', LOGS, { token: token.text });
     await send(quiet);

@@ -52,7 +52,7 @@ export function finishIntent(secrets: SecretStore): Reconcile {
     const guards = [env.fence];
     const outcome = await completeIntent({ secrets, commit: change => env.commit(change), guards, claimed }, entry);
     if (outcome === 'again') return again(0, 'the intent is marked; its versions are destroyed next');
-    env.log.info('finished an intent', { tenant, deployment: intent.subject, because: intent.state });
+    env.log.info('finished an intent', { tenant, deployment: intent.subject, phase: intent.state });
     return done;
   };
 }

@@ -1,6 +1,12 @@
 import { expect } from 'chai';
 
-import type { NodeCondition, NodeOrders, NodeStatus, StoredNode } from '../../crds/node/index.js';
+import {
+  type NodeCondition,
+  type NodeOrders,
+  type NodeStatus,
+  type StoredNode,
+  toNodeStatus,
+} from '../../crds/node/index.js';
 import { decideNode, type NodeDecision } from './decide.js';
 
 const BEFORE = '2030-01-01T00:00:00.000Z';
@@ -30,17 +36,17 @@ const written = (status: NodeCondition, reason: string, more: Partial<NodeStatus
 interface Given {
   readonly controlPlane?: boolean;
   readonly orders?: NodeOrders;
-  readonly heardAs?: string;
+  readonly presentAs?: string;
   readonly written?: NodeStatus;
   readonly inGrace?: boolean;
   readonly residents?: number;
 }
 
-const decide = ({ controlPlane, orders, heardAs, written: before, inGrace = false, residents = 0 }: Given) =>
+const decide = ({ controlPlane, orders, presentAs, written: before, inGrace = false, residents = 0 }: Given) =>
   decideNode(
     {
       node: node(controlPlane, orders),
-      presence: heardAs === undefined ? undefined : { id: heardAs, lease: '1', since: BEFORE },
+      presence: presentAs === undefined ? undefined : { id: presentAs, lease: '1', since: BEFORE },
       written: before,
       inGrace,
       residents,
@@ -57,60 +63,64 @@ describe('decideNode', () => {
     event?: string;
     grace?: NodeDecision['grace'];
   })[] = [
-    { name: 'a node that was never heard is joining', status: 'joining' },
-    { name: 'a joining node stays so', written: written('joining', 'not_heard_yet') },
+    { name: 'a node that never sent a heartbeat is joining', status: 'joining' },
+    { name: 'a joining node stays so', written: written('joining', 'no_heartbeat_yet') },
     {
-      name: 'a node that is heard is ready',
-      heardAs: 'node_1',
-      written: written('joining', 'not_heard_yet'),
+      name: 'a node that sends heartbeats is ready',
+      presentAs: 'node_1',
+      written: written('joining', 'no_heartbeat_yet'),
       status: 'ready',
       event: 'node.ready',
     },
-    { name: 'a ready node that is heard stays so', heardAs: 'node_1', written: written('ready', 'heard') },
     {
-      name: 'a ready node that is not heard has failed, and has time to come back',
-      written: written('ready', 'heard'),
+      name: 'a ready node that sends heartbeats stays so',
+      presentAs: 'node_1',
+      written: written('ready', 'heartbeat_received'),
+    },
+    {
+      name: 'a ready node without heartbeats has failed, and has time to come back',
+      written: written('ready', 'heartbeat_received'),
       status: 'failed',
       event: 'node.failed',
       grace: 'begins',
     },
     {
       name: 'time to come back that is left of an earlier failure begins anew',
-      written: written('ready', 'heard'),
+      written: written('ready', 'heartbeat_received'),
       inGrace: true,
       status: 'failed',
       event: 'node.failed',
       grace: 'begins',
     },
-    { name: 'a failed node stays so in its grace', written: written('failed', 'silent'), inGrace: true },
+    { name: 'a failed node stays so in its grace', written: written('failed', 'heartbeat_missed'), inGrace: true },
     {
       name: 'a failed node that did not come back in time is lost',
-      written: written('failed', 'silent'),
+      written: written('failed', 'heartbeat_missed'),
       status: 'failed',
-      lost: 'silence',
+      lost: 'heartbeat_missed',
       event: 'node.lost',
     },
-    { name: 'a lost node stays so', written: written('failed', 'silent', { lost: 'silence' }) },
+    { name: 'a lost node stays so', written: written('failed', 'heartbeat_missed', { lost: 'heartbeat_missed' }) },
     {
-      name: 'a failed node that is heard again is ready, and its grace is over',
-      heardAs: 'node_1',
-      written: written('failed', 'silent'),
+      name: 'a failed node that sends heartbeats again is ready, and its grace is over',
+      presentAs: 'node_1',
+      written: written('failed', 'heartbeat_missed'),
       inGrace: true,
       status: 'ready',
       event: 'node.ready',
       grace: 'ends',
     },
     {
-      name: 'a lost node that is heard again is ready',
-      heardAs: 'node_1',
-      written: written('failed', 'silent', { lost: 'silence' }),
+      name: 'a lost node that sends heartbeats again is ready',
+      presentAs: 'node_1',
+      written: written('failed', 'heartbeat_missed', { lost: 'heartbeat_missed' }),
       status: 'ready',
       event: 'node.ready',
     },
     {
       name: 'a machine that is off is lost at once',
       orders: { fence: ORDER },
-      written: written('ready', 'heard'),
+      written: written('ready', 'heartbeat_received'),
       status: 'failed',
       reason: 'fenced',
       lost: 'fence',
@@ -119,7 +129,7 @@ describe('decideNode', () => {
     {
       name: 'a failed machine that is off need not be waited for',
       orders: { fence: ORDER },
-      written: written('failed', 'silent'),
+      written: written('failed', 'heartbeat_missed'),
       inGrace: true,
       status: 'failed',
       lost: 'fence',
@@ -129,14 +139,14 @@ describe('decideNode', () => {
     {
       name: 'a lost machine that is off is lost for certain, with no second event',
       orders: { fence: ORDER },
-      written: written('failed', 'silent', { lost: 'silence' }),
+      written: written('failed', 'heartbeat_missed', { lost: 'heartbeat_missed' }),
       status: 'failed',
       lost: 'fence',
     },
     {
-      name: 'a machine that is heard is not off',
+      name: 'a machine that sends heartbeats is not off',
       orders: { fence: ORDER },
-      heardAs: 'node_1',
+      presentAs: 'node_1',
       written: written('failed', 'fenced', { lost: 'fence' }),
       status: 'ready',
       event: 'node.ready',
@@ -144,23 +154,23 @@ describe('decideNode', () => {
     {
       name: 'a node that is to be emptied is draining',
       orders: { drain: ORDER },
-      heardAs: 'node_1',
+      presentAs: 'node_1',
       residents: 2,
-      written: written('ready', 'heard'),
+      written: written('ready', 'heartbeat_received'),
       status: 'draining',
       reason: 'draining',
     },
     {
       name: 'a draining node stays so',
       orders: { drain: ORDER },
-      heardAs: 'node_1',
+      presentAs: 'node_1',
       residents: 1,
       written: written('draining', 'draining'),
     },
     {
       name: 'an empty draining node is drained',
       orders: { drain: ORDER },
-      heardAs: 'node_1',
+      presentAs: 'node_1',
       written: written('draining', 'draining'),
       status: 'draining',
       reason: 'drained',
@@ -169,19 +179,19 @@ describe('decideNode', () => {
     {
       name: 'a drained node stays so',
       orders: { drain: ORDER },
-      heardAs: 'node_1',
+      presentAs: 'node_1',
       written: written('draining', 'drained'),
     },
     {
       name: 'a node that need not be emptied any more is ready',
-      heardAs: 'node_1',
+      presentAs: 'node_1',
       residents: 1,
       written: written('draining', 'draining'),
       status: 'ready',
       event: 'node.ready',
     },
     {
-      name: 'a draining node that is not heard has failed',
+      name: 'a draining node without heartbeats has failed',
       orders: { drain: ORDER },
       written: written('draining', 'draining'),
       status: 'failed',
@@ -190,25 +200,30 @@ describe('decideNode', () => {
     },
     {
       name: 'the presence of an earlier node of the name does not count',
-      heardAs: 'node_0',
-      written: written('ready', 'heard'),
+      presentAs: 'node_0',
+      written: written('ready', 'heartbeat_received'),
       status: 'failed',
       event: 'node.failed',
       grace: 'begins',
     },
     {
       name: 'what was written of an earlier node of the name does not count',
-      written: written('ready', 'heard', { id: 'node_0' }),
+      written: written('ready', 'heartbeat_received', { id: 'node_0' }),
       status: 'joining',
     },
-    { name: 'the control plane’s node is ready unheard', controlPlane: true, status: 'ready', event: 'node.ready' },
+    {
+      name: 'the control plane’s node is ready without heartbeats',
+      controlPlane: true,
+      status: 'ready',
+      event: 'node.ready',
+    },
     { name: 'the control plane’s node never fails', controlPlane: true, written: written('ready', 'platform_record') },
     {
       name: 'the control plane’s node can be emptied',
       controlPlane: true,
       orders: { drain: ORDER },
       residents: 1,
-      written: written('ready', 'heard'),
+      written: written('ready', 'heartbeat_received'),
       status: 'draining',
     },
   ];
@@ -224,6 +239,31 @@ describe('decideNode', () => {
       if (given.reason) expect(decision?.status.reason).to.equal(given.reason);
       const changed = decision && decision.status.status !== given.written?.status;
       if (decision && given.written?.id === 'node_1') expect(decision.status.since).to.equal(changed ? NOW : BEFORE);
+    });
+  }
+});
+
+describe('toNodeStatus', () => {
+  const cases: readonly [former: object, present: object][] = [
+    [{ reason: 'heard' }, { reason: 'heartbeat_received' }],
+    [{ reason: 'not_heard_yet' }, { reason: 'no_heartbeat_yet' }],
+    [{ reason: 'silent' }, { reason: 'heartbeat_missed' }],
+    [
+      { reason: 'silent', lost: 'silence' },
+      { reason: 'heartbeat_missed', lost: 'heartbeat_missed' },
+    ],
+    [
+      { reason: 'fenced', lost: 'fence' },
+      { reason: 'fenced', lost: 'fence' },
+    ],
+    [{ reason: 'drained' }, { reason: 'drained' }],
+  ];
+  for (const [former, present] of cases) {
+    it(`reads ${JSON.stringify(former)} as ${JSON.stringify(present)}`, () => {
+      expect(toNodeStatus({ ...written('failed', ''), ...former })).to.deep.equal({
+        ...written('failed', ''),
+        ...present,
+      });
     });
   }
 });

@@ -46,15 +46,16 @@ export function decideNode(facts: NodeObservation, now: string): NodeDecision | 
 type DerivedStatus = Pick<NodeStatus, 'status' | 'reason' | 'lost'>;
 
 function deriveStatus({ node, presence, written: own, inGrace, residents }: NodeObservation): DerivedStatus {
-  const heard = presence?.id === node.id;
-  if (node.orders?.fence && !heard) return { status: 'failed', reason: 'fenced', lost: 'fence' };
-  if (heard || node.controlPlane) {
+  const isPresent = presence?.id === node.id;
+  if (node.orders?.fence && !isPresent) return { status: 'failed', reason: 'fenced', lost: 'fence' };
+  if (isPresent || node.controlPlane) {
     if (node.orders?.drain) return { status: 'draining', reason: residents === 0 ? 'drained' : 'draining' };
-    return { status: 'ready', reason: heard ? 'heard' : 'platform_record' };
+    return { status: 'ready', reason: isPresent ? 'heartbeat_received' : 'platform_record' };
   }
-  if (!own || own.status === 'joining') return { status: 'joining', reason: 'not_heard_yet' };
-  if (own.status === 'failed' && !inGrace) return { status: 'failed', reason: 'silent', lost: 'silence' };
-  return { status: 'failed', reason: 'silent' };
+  if (!own || own.status === 'joining') return { status: 'joining', reason: 'no_heartbeat_yet' };
+  if (own.status === 'failed' && !inGrace)
+    return { status: 'failed', reason: 'heartbeat_missed', lost: 'heartbeat_missed' };
+  return { status: 'failed', reason: 'heartbeat_missed' };
 }
 
 function graceFor(own: NodeStatus | undefined, next: DerivedStatus, inGrace: boolean): NodeDecision['grace'] {
@@ -94,6 +95,7 @@ function describeChange(
 }
 
 const LOST = {
-  silence: 'The node has not returned within its grace period: replicas that can run elsewhere are started there.',
+  heartbeat_missed:
+    'The node has not returned within its grace period: replicas that can run elsewhere are started there.',
   fence: 'An administrator has declared the machine off: its replicas are started elsewhere.',
 } as const;

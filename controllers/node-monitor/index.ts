@@ -7,7 +7,7 @@
  * @module
  */
 import { keys, type ObjectName, ranges } from '../../crds/keys/index.js';
-import type { NodePresence, NodeStatus, StoredNode } from '../../crds/node/index.js';
+import { type NodePresence, type NodeStatus, type StoredNode, toNodeStatus } from '../../crds/node/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import { NODES_BY_ID, REPLICAS_BY_NODE } from '../../pkg/fleet/index.js';
 import { done, type Loop, type LoopEnv, type Reconcile, type Wake } from '../../pkg/reconcile/index.js';
@@ -74,7 +74,7 @@ function monitorNode(graceSeconds: number): Reconcile {
       {
         node,
         presence: records.alive && value<NodePresence>(records.alive),
-        written: records.status && value<NodeStatus>(records.status),
+        written: records.status && toNodeStatus(value<NodeStatus>(records.status)),
         inGrace: records.grace !== undefined,
         residents: env.cache.by(REPLICAS_BY_NODE, node.id).length,
       },
@@ -84,7 +84,7 @@ function monitorNode(graceSeconds: number): Reconcile {
 
     await env.commit(await buildStatusChange(decision, named, records, graceSeconds, env));
     const { status, reason } = decision.status;
-    env.log.info('node changed status', { tenant: named.tenant, node: named.name, because: `${status}, ${reason}` });
+    env.log.info('node changed status', { tenant: named.tenant, node: named.name, phase: status, because: reason });
     return done;
   };
 }

@@ -14,7 +14,7 @@ import { isDeepStrictEqual } from 'node:util';
 
 import type { StoredDeployment } from '../../crds/deployment/index.js';
 import { keys, type ObjectName, ranges, splitKey } from '../../crds/keys/index.js';
-import type { NodeStatus, StoredNode } from '../../crds/node/index.js';
+import { type NodeStatus, type StoredNode, toNodeStatus } from '../../crds/node/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import { isReady, type Report } from '../../crds/report/index.js';
 import type { Regions } from '../../crds/residency/index.js';
@@ -120,7 +120,7 @@ function observeNode(
   cache: Cache,
 ): Pick<ObservedReplica, 'node' | 'lost' | 'draining'> {
   const entry = cache.get(keys.nodeStatus(metadata.tenant, name));
-  const status = entry && value<NodeStatus>(entry);
+  const status = entry && toNodeStatus(value<NodeStatus>(entry));
   if (status?.id !== id) return { node: 'well' };
   if (status.status === 'draining') return { node: 'well', draining: true };
   if (status.status !== 'failed') return { node: 'well' };

@@ -21,10 +21,11 @@ const web = (change: Partial<StoredDeployment> = {}): StoredDeployment => ({
 const writes = web({ volumes: [{ volumeId: 'vol_1', type: 'volume', mountPath: '/d', readOnly: false, subPath: '' }] });
 const deleted = web({ metadata: { ...web().metadata, deletedAt: AT } });
 
-type Where = 'well' | 'starting' | 'draining' | 'draining idle' | 'failed' | 'silence' | 'fence' | 'nowhere';
+type Where = 'well' | 'starting' | 'draining' | 'draining idle' | 'failed' | 'heartbeat_missed' | 'fence' | 'nowhere';
 
 const seen = (slot: number, where: Where, { of = web(), retiring = false } = {}): ObservedReplica => {
-  const node = where === 'nowhere' ? 'nowhere' : ['failed', 'silence', 'fence'].includes(where) ? 'failed' : 'well';
+  const node =
+    where === 'nowhere' ? 'nowhere' : ['failed', 'heartbeat_missed', 'fence'].includes(where) ? 'failed' : 'well';
   const runs = !['starting', 'draining idle', 'nowhere'].includes(where);
   return {
     replica: {
@@ -43,7 +44,7 @@ const seen = (slot: number, where: Where, { of = web(), retiring = false } = {})
     revision: 5,
     node,
     misplaced: false,
-    ...((where === 'silence' || where === 'fence') && { lost: { by: where, still } satisfies NodeLoss }),
+    ...((where === 'heartbeat_missed' || where === 'fence') && { lost: { by: where, still } satisfies NodeLoss }),
     ...(where.startsWith('draining') && { draining: true }),
     report: runs
       ? {
@@ -86,25 +87,25 @@ describe('replica keeper decides for lost and draining nodes', () => {
     },
     {
       name: 'to clear a lost replica that another node can take',
-      replicas: [seen(0, 'silence'), seen(1, 'well')],
+      replicas: [seen(0, 'heartbeat_missed'), seen(1, 'well')],
       spare: 1,
       steps: ['clear 0'],
     },
     {
       name: 'to keep a lost replica that no other node can take',
-      replicas: [seen(0, 'silence'), seen(1, 'well')],
+      replicas: [seen(0, 'heartbeat_missed'), seen(1, 'well')],
       steps: [],
     },
     {
       name: 'to clear as many lost replicas as other nodes can take',
-      replicas: [seen(0, 'silence'), seen(1, 'silence')],
+      replicas: [seen(0, 'heartbeat_missed'), seen(1, 'heartbeat_missed')],
       spare: 1,
       steps: ['clear 0'],
     },
     {
       name: 'to keep a lost replica that writes to a volume',
       deployment: writes,
-      replicas: [seen(0, 'silence', { of: writes }), seen(1, 'well', { of: writes })],
+      replicas: [seen(0, 'heartbeat_missed', { of: writes }), seen(1, 'well', { of: writes })],
       spare: 1,
       steps: [],
     },
@@ -116,19 +117,19 @@ describe('replica keeper decides for lost and draining nodes', () => {
     },
     {
       name: 'to clear a retiring replica on a lost node',
-      replicas: [seen(0, 'silence', { retiring: true }), seen(1, 'well')],
+      replicas: [seen(0, 'heartbeat_missed', { retiring: true }), seen(1, 'well')],
       steps: ['clear 0'],
     },
     {
       name: 'to wait for a retiring replica on a lost node that writes to a volume',
       deployment: writes,
-      replicas: [seen(0, 'silence', { of: writes, retiring: true }), seen(1, 'well', { of: writes })],
+      replicas: [seen(0, 'heartbeat_missed', { of: writes, retiring: true }), seen(1, 'well', { of: writes })],
       steps: [],
     },
     {
       name: 'to end a deletion on a lost node',
       deployment: deleted,
-      replicas: [seen(0, 'silence')],
+      replicas: [seen(0, 'heartbeat_missed')],
       steps: ['clear 0'],
     },
     {

@@ -178,7 +178,7 @@ async function changeSecret(
     : secrets.destroy(path, version, { ...condition, uid: await recordDoomed(subject, version, { env, uid }) }));
   if (outcome.kind === 'forbidden') return FORBIDDEN;
   if (outcome.kind === 'missing') return GONE;
-  env.log.info('secret version changed', { ...about, because: step.kind, version: `${version}` });
+  env.log.info('secret version changed', { ...about, phase: step.kind, version: `${version}` });
   return undefined;
 }
 
@@ -208,7 +208,7 @@ async function raiseConsumer(
     await raiseSecretsVersion(subject, ledger, { entry, deployment: value<StoredDeployment>(entry) }, env),
   );
   failpoint('rotation.raised');
-  env.log.info('secrets version raised', { tenant: subject.named.tenant, deployment: consumer.name, because: ledger });
+  env.log.info('secrets version raised', { tenant: subject.named.tenant, deployment: consumer.name, phase: ledger });
 }
 
 async function abortUnused(subject: RotationSubject, env: LoopEnv): Promise<void> {
@@ -241,7 +241,7 @@ async function completePhase(subject: RotationSubject, env: LoopEnv): Promise<Re
   env.log.info('a phase of a rotation is complete', {
     tenant: subject.named.tenant,
     key: subject.named.name,
-    because: subject.rotation.phase,
+    phase: subject.rotation.phase,
   });
   return done;
 }

@@ -199,7 +199,7 @@ describe('status roller', () => {
       conditions: ['True', 'False', 'True'],
     },
     {
-      name: 'a node is not heard, whatever it said last',
+      name: 'a node sends no heartbeats, whatever it reported last',
       replicas: [seen(0), seen(1, { node: 'failed' })],
       phase: 'Degraded',
       conditions: ['True', 'False', 'True'],

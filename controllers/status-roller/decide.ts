@@ -121,7 +121,7 @@ function describePlaced({ refused, placed, wanted }: ReplicaSummary): ConditionS
 function describeAvailable({ serving, wanted, rolling }: ReplicaSummary): ConditionState {
   const message = `${serving} of ${wanted} replicas ready`;
   const needed = rolling ? Math.max(1, wanted - 1) : wanted;
-  if (wanted === 0) return { status: 'True', reason: 'NoneAskedFor', message };
+  if (wanted === 0) return { status: 'True', reason: 'ScaledToZero', message };
   if (serving >= needed) return { status: 'True', reason: 'EnoughReady', message };
   return { status: 'False', reason: 'TooFewReady', message };
 }
@@ -142,7 +142,11 @@ function describeSecrets({ unresolved, unstamped }: ReplicaSummary): ConditionSt
   if (unresolved) return { status: 'False', reason: unresolved.reason, message: unresolved.message };
   if (unstamped > 0) {
     const replicas = unstamped === 1 ? '1 replica' : `${unstamped} replicas`;
-    return { status: 'Unknown', reason: 'NotLookedUp', message: `the secrets of ${replicas} were not looked up yet` };
+    return {
+      status: 'Unknown',
+      reason: 'ResolutionPending',
+      message: `the secrets of ${replicas} were not looked up yet`,
+    };
   }
   return { status: 'True', reason: 'AllResolved', message: 'every secret that it refers to was found' };
 }

@@ -74,7 +74,7 @@ function rollDeployment({ regions }: PlacementPolicy): Reconcile {
     const puts = await Promise.all(drafts.map(draft => events.put(draft)));
     await commit({ guards, puts: [{ key, bytes: encode(status) }, ...puts], deletes: [] });
     if (own?.phase !== status.phase) {
-      log.info('deployment changed phase', { tenant, deployment: name, because: status.phase });
+      log.info('deployment changed phase', { tenant, deployment: name, phase: status.phase });
     }
     return done;
   };

@@ -8,8 +8,8 @@ function accepted(admission: ReturnType<typeof admitCreate>) {
   return admission;
 }
 
-describe('all faults at once', () => {
-  it('answers them in the order of the specification, one for each field', () => {
+describe('a create with several faults', () => {
+  it('is refused with all of them, in the order of the specification, one for each field', () => {
     const document = {
       bogus: 1,
       labels: { 'a b': 'x' },
@@ -42,7 +42,7 @@ describe('all faults at once', () => {
     ]);
   });
 
-  it('never repeats what may be a credential', () => {
+  it('is refused without quoting what may be a credential', () => {
     const canary = 'hunter2-canary';
     const document = {
       ...least,
@@ -77,7 +77,7 @@ describe('all faults at once', () => {
 describe('a named node', () => {
   const named = { ...least, nodeId: 'machine-2' };
 
-  it('is stored by its id, announced', () => {
+  it('is stored by its id, and the alteration is announced', () => {
     const { spec, alterations } = accepted(admitCreate(named, exampleFacts, limits));
     expect(spec.nodeId).to.equal(`node_${'2'.repeat(26)}`);
     expect(alterations).to.deep.include({
@@ -105,8 +105,8 @@ describe('a named node', () => {
   }
 });
 
-describe('what is announced', () => {
-  it('is every default', () => {
+describe('alterations of a create', () => {
+  it('name every default', () => {
     const document = { ...least, ports: [{ containerPort: 80 }], healthCheck: { command: ['x'] } };
     const { spec, alterations } = accepted(admitCreate(document, exampleFacts, limits));
     expect(spec).to.deep.include({ replicas: 1, secretsVersion: 0 });
@@ -118,20 +118,20 @@ describe('what is announced', () => {
     ]);
   });
 
-  it('is nothing when nothing was changed', () => {
+  it('are none when nothing was changed', () => {
     const { spec, alterations } = accepted(admitCreate(full, exampleFacts, limits));
     expect(spec).to.deep.equal(full);
     expect(alterations).to.deep.equal([]);
   });
 
-  it('is a secretsVersion that a client cannot choose', () => {
+  it('name a secretsVersion that the client sent and cannot choose', () => {
     const { spec, alterations } = accepted(admitCreate({ ...full, secretsVersion: 7 }, exampleFacts, limits));
     expect(spec.secretsVersion).to.equal(0);
     expect(alterations).to.have.length(1);
     expect(alterations[0]).to.include({ field: 'secretsVersion', from: 7, to: 0 });
   });
 
-  it('is what only the server sets', () => {
+  it('name fields that only the server sets', () => {
     const document = { ...full, metadata: { uid: 'x' }, status: {}, alterations: [], warnings: [] };
     const { alterations } = accepted(admitCreate(document, exampleFacts, limits));
     expect(alterations.map(({ field }) => field)).to.deep.equal(['metadata', 'status', 'alterations', 'warnings']);
@@ -147,7 +147,7 @@ describe('an update', () => {
     expect(spec).to.deep.equal({ ...rest, environment: { NEW: '1' }, replicas: 5 });
   });
 
-  it('of what GET answers changes nothing', () => {
+  it('changes nothing when it sends back what GET answered', () => {
     const body = {
       ...stored,
       metadata: { ...stored.metadata, revision: '4711' },
@@ -166,7 +166,7 @@ describe('an update', () => {
     ]);
   });
 
-  it('that removes replicas falls back to the default, announced', () => {
+  it('falls back to the default when it removes replicas, and announces that', () => {
     const { spec, alterations } = accepted(put({ replicas: null }));
     expect(spec.replicas).to.equal(1);
     expect(alterations[0]).to.include({ field: 'replicas', to: 1 });
@@ -207,7 +207,7 @@ describe('an update', () => {
     });
   }
 
-  it('is not held up by what stands already, when the facts have changed since', () => {
+  it('is not refused for stored fields when the facts have changed since', () => {
     const strict = { ...limits, maxReplicas: 1, retriesFloor: 9, reservedNames: ['web'] };
     for (const nodes of ['unreadable' as const, []]) {
       expect(listFaults(admitUpdate(stored, { labels: {} }, { ...exampleFacts, nodes }, strict))).to.deep.equal([]);

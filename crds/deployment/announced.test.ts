@@ -21,7 +21,7 @@ function announced(given: Fields): string[] {
     .map(({ field: place, from, to }) => `${place}: ${JSON.stringify(from)} → ${JSON.stringify(to)}`);
 }
 
-describe('what is announced of the newer fields', () => {
+describe('alterations of the fields of a create', () => {
   const id = exampleVolumes.ready;
   const cases: ReadonlyArray<{ given: Fields; found: string[] }> = [
     {
@@ -60,13 +60,13 @@ describe('what is announced of the newer fields', () => {
     },
   ];
   for (const { given, found } of cases) {
-    it(JSON.stringify(given).slice(0, 90), () => {
+    it(`are announced for ${JSON.stringify(given).slice(0, 90)}`, () => {
       expect(announced(given)).to.deep.equal(found);
     });
   }
 });
 
-describe('what is warned of', () => {
+describe('warnings of a create', () => {
   const germany = { placement: { residency: { country: 'DE' } } };
   const france = { placement: { residency: { country: 'FR' } } };
   const cases: ReadonlyArray<{ name: string; given: Fields; facts?: Partial<DeploymentFacts>; found: object[] }> = [
@@ -121,7 +121,7 @@ describe('what is warned of', () => {
   }
 });
 
-describe('the patch that is offered', () => {
+describe('the fix of a rejection', () => {
   const label = 'mooring.io/data-residency-country';
   const pointer = '/labels/mooring.io~1data-residency-country';
   const cases: ReadonlyArray<{ given: Fields; fix: object[] }> = [
@@ -166,7 +166,7 @@ describe('the patch that is offered', () => {
     },
   ];
   for (const { given, fix } of cases) {
-    it(`fixes ${JSON.stringify(given).slice(0, 90)}`, () => {
+    it(`repairs ${JSON.stringify(given).slice(0, 90)}`, () => {
       const admission = admitCreate({ ...least, ...given }, exampleFacts, limits);
       expect(admission.ok ? [] : admission.rejections[0].fix).to.deep.equal(fix);
     });
@@ -241,7 +241,7 @@ describe('an update of related fields', () => {
     expect(put({ nodeId: 'machine-2' }, {}, writer)).to.deep.equal(['volume_primary_mismatch nodeId']);
   });
 
-  it('cannot take away a check that others wait for', () => {
+  it('cannot remove a health check that dependents wait for', () => {
     expect(put({ healthCheck: null }, { deployments: [...exampleFacts.deployments, waiter] })).to.deep.equal([
       'health_check_needed healthCheck',
     ]);
@@ -253,7 +253,7 @@ describe('an update of related fields', () => {
     expect(put({ image: 'nginx:1' }, { image: 'absent' })).to.deep.equal(['image_not_found image']);
   });
 
-  it('of the residency brings its labels along, though the old ones were sent back', () => {
+  it('renders new labels for a changed residency, although the old ones were sent back', () => {
     const residency = { country: 'FR' };
     const edited = { placement: { ...full.placement, residency } };
     const admission = admitUpdate(stored, edited, exampleFacts, limits);
@@ -268,7 +268,7 @@ describe('an update of related fields', () => {
     ]);
   });
 
-  it('is not held up by volumes and regions that have gone', () => {
+  it('is not refused for volumes and regions that are gone', () => {
     const gone = { volumes: [], regions: { enforced: true, declared: [] }, networks: [], deployments: [] };
     expect(put({ labels: {} }, gone)).to.deep.equal([]);
   });

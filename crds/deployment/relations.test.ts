@@ -197,7 +197,7 @@ const order: readonly Case[] = [
 ];
 
 for (const [about, cases] of Object.entries({ volumes, placement, order })) {
-  describe(`what a deployment says of ${about}`, () => {
+  describe(`a deployment with ${about}`, () => {
     for (const { given, facts, found = [] } of cases) {
       it(`${found[0] ?? 'accepts'}: ${JSON.stringify({ ...given, ...facts }).slice(0, 120)}`, () => {
         const admission = admitCreate({ ...least, ...given }, { ...exampleFacts, ...facts }, limits);

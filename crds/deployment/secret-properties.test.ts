@@ -20,7 +20,7 @@ describe('any generate block', () => {
   const { entropyFloor, bytesMin, bytesMax, encodedMax, lengthMax } = defaultSecretLimits;
   const codes = (fields: Fields) => listCodes({ secrets: [reference({ generate: { keys: ['k'], ...fields } })] });
 
-  it('of bytes is accepted exactly when what it makes has enough chance and is not too long', () => {
+  it('with bytes is accepted exactly when its value has enough entropy and is not too long', () => {
     const edges = [15, 16, 17, 2047, 2048, 2049, 3071, 3072, 3073].map(bytes => fc.constant(bytes));
     const bytesSent = fc.oneof(fc.integer({ min: -1, max: 5_000 }), ...edges);
     const encodings = fc.constantFrom<Encoding>('hex', 'base64', 'base64url');
@@ -36,7 +36,7 @@ describe('any generate block', () => {
     );
   });
 
-  it('of characters is accepted exactly when so many of its alphabet have enough chance', () => {
+  it('with characters is accepted exactly when its length in that alphabet has enough entropy', () => {
     const charsets = fc.constantFrom(...(Object.keys(alphabets) as Charset[]));
     const lengths = fc.oneof(fc.integer({ min: -1, max: 40 }), fc.integer({ min: 4_090, max: 4_100 }));
     fc.assert(

@@ -273,12 +273,12 @@ describe('material that comes with a deployment', () => {
     expect(alterations.map(({ field }) => field)).to.include.members(['secrets[0].values', 'secrets[0].generate']);
   });
 
-  it('is drawn from bytes when nothing is said', () => {
+  it('is generated from bytes by default', () => {
     const generation = { keys: ['password'], by: 'bytes', bytes: 32, encoding: 'base64url' };
     expect(accepted(generate({})).material[0]?.generation).to.deep.equal(generation);
   });
 
-  it('of a credential that data hangs on is minted once, announced', () => {
+  it('is generated once for a credential that is anchored to a volume, and announced', () => {
     const anchored = {
       secrets: [
         entry({

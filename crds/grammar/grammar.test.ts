@@ -214,7 +214,7 @@ describe('cost of reading hostile text', () => {
   const units = ['a', 'a-', '-', '1', '1s', '.'];
   const readers = { isDnsLabelText, parseDuration, parseCpu, parseMemory, parsePortRange, isLabelKey, isLabelValue };
   for (const [name, read] of Object.entries(readers)) {
-    it(`of ${name} stays in proportion to the text`, async () => {
+    it(`takes time in proportion to the text for ${name}`, async () => {
       for (const unit of units) {
         const prepare = (size: number) => `${unit.repeat(size / unit.length)}!`;
         await assertLinearCost<string>({ size: 200_000, prepare, run: read });

@@ -30,7 +30,7 @@ describe('keys', () => {
     expect(keys.deployment('t10', 'web').startsWith(ranges.of(ranges.deployments, 't1'))).to.equal(false);
   });
 
-  it('of every kind follow from its descriptor', () => {
+  it('follow from the descriptor of every kind', () => {
     const all: Readonly<Record<string, unknown>> = ranges;
     for (const kind of kinds) if ('range' in kind) expect(all[kind.plural]).to.equal(kind.range);
     expect(keys.secret('t1', 'shop', 'db')).to.equal('secrets/t1/shop/db');

@@ -3,7 +3,7 @@
  *
  * Three keys with three writers: `nodes/<tenant>/<name>` (the API: who it is and what it advertises),
  * `node-status/<tenant>/<name>` (the node monitor: whether it is well) and `alive/<tenant>/<name>` (on the
- * node's lease: present while its agent is heard). `node-names/<name>` says whose the name is.
+ * node's lease: present while its agent sends heartbeats). `node-names/<name>` says whose the name is.
  *
  * What an agent says of its machine is checked here. At enrolment a person is watching, so what may not stand is
  * refused; in a heartbeat it is left out and announced, because a refused heartbeat would take a whole node away.
@@ -28,4 +28,5 @@ export type {
   NodeStatus,
   StoredNode,
 } from './node.js';
+export { toNodeStatus } from './node.js';
 export { nodeKind } from './kind.js';

@@ -29,7 +29,7 @@ export interface StoredNode {
 export interface NodeOrders {
   /** It is to be emptied, and to be given nothing new. */
   readonly drain?: NodeOrder;
-  /** The machine is off for certain: nothing runs there. Ends when its agent is heard again. */
+  /** The machine is off for certain: nothing runs there. Ends with the next heartbeat of its agent. */
   readonly fence?: NodeOrder;
 }
 
@@ -58,14 +58,29 @@ export type NodeCondition = 'joining' | 'ready' | 'draining' | 'failed';
 export interface NodeStatus {
   readonly id: string;
   readonly status: NodeCondition;
-  /** One word: `heard`, `silent`, `fenced`, `draining`, `drained` … */
+  /** One word: `heartbeat_received`, `heartbeat_missed`, `fenced`, `draining`, `drained` … */
   readonly reason: string;
   readonly since: string;
   /**
-   * Set while what is on the node counts as lost: `silence` is a judgement that a machine which is merely cut off would
-   * contradict, `fence` an administrator's word.
+   * Set while what is on the node counts as lost: `heartbeat_missed` is a judgement that a machine which is merely
+   * cut off would contradict, `fence` an administrator's word.
    */
-  readonly lost?: 'silence' | 'fence';
+  readonly lost?: 'heartbeat_missed' | 'fence';
+}
+
+/** Words of earlier releases, which may still be stored. */
+const FORMER_WORDS: Readonly<Record<string, string>> = {
+  heard: 'heartbeat_received',
+  not_heard_yet: 'no_heartbeat_yet',
+  silent: 'heartbeat_missed',
+  silence: 'heartbeat_missed',
+};
+
+/** A stored status in the words of this release. */
+export function toNodeStatus(stored: NodeStatus): NodeStatus {
+  const { reason, lost, ...rest } = stored;
+  const toWord = <Word extends string>(word: Word) => (FORMER_WORDS[word] ?? word) as Word;
+  return { ...rest, reason: toWord(reason), ...(lost && { lost: toWord(lost) }) };
 }
 
 /** Value of `alive/<tenant>/<name>`. */

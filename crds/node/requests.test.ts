@@ -75,7 +75,7 @@ describe('a heartbeat', () => {
     expect(checkHeartbeat(heartbeat)).to.deep.equal({ ok: true, value: heartbeat, alterations: [] });
   });
 
-  it('loses labels that may not stand, and the node stays', () => {
+  it('loses labels that are not allowed, and is accepted', () => {
     const given = { ...heartbeat, labels: { disk: 'ssd', 'mooring.io/control-plane': 'true', 'a b': 'c' } };
     const checked = checkHeartbeat(given);
     expect(checked.ok && checked.value.labels).to.deep.equal({ disk: 'ssd' });
@@ -85,14 +85,14 @@ describe('a heartbeat', () => {
     ]);
   });
 
-  it('that boasts is brought down to what a machine can have', () => {
+  it('is brought down to what a machine can have when it claims more', () => {
     const given = { ...heartbeat, capacity: { ...heartbeat.capacity, cpu: Number.MAX_SAFE_INTEGER } };
     const checked = checkHeartbeat(given);
     expect(checked.ok && checked.value.capacity.cpu).to.equal(1_024_000);
     expect(checked.ok && checked.alterations[0]?.field).to.equal('capacity.cpu');
   });
 
-  it('is refused when it has not its form', () => {
+  it('is refused when a field has the wrong type', () => {
     expect(faults(checkHeartbeat({ ...heartbeat, capacity: 'much' }))).to.deep.equal(['field_invalid capacity']);
   });
 });

@@ -71,7 +71,7 @@ describe('countries', () => {
     expect(letters.flatMap(a => letters.map(b => a + b)).filter(isCountry)).to.have.length(249);
   });
 
-  it('of every region exist', () => {
+  it('are known for every region', () => {
     expect(defaultRegions.flatMap(({ countries }) => countries).filter(code => !isCountry(code))).to.deep.equal([]);
   });
 });

@@ -48,7 +48,7 @@ describe('a step of a rotation', () => {
     expect(rejectOvertakenStep('verify', waiting).code).to.equal('rotation_transition_invalid');
   });
 
-  it('that is the present one already is a repeat', () => {
+  it('is a repeat when it names the current phase', () => {
     const checked = check({ phase: 'promote' }, at('promote', { waitsFor: 'x' }));
     expect(checked.ok && checked.value).to.deep.equal({ label: 'web-db', phase: 'promote', isRepeat: true });
   });

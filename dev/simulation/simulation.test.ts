@@ -71,7 +71,7 @@ describe('a simulated world', () => {
     expect(lines).to.deep.equal(['first', 'asked']);
   });
 
-  it('what a killed process had asked for is done all the same', async () => {
+  it('a request of a killed process is carried out all the same', async () => {
     const { world, life, server, store } = setUp({ delayMs: 50 });
     const seen = outcome(store.commit(create('k')));
     life.kill();

@@ -28,7 +28,7 @@ const itIsolates = (title: string, test: () => Promise<void>) =>
   obstacle === undefined ? it(title, test) : it.skip(`${title} (${obstacle})`);
 
 /** Everything that follows was found by breaking real members, and failed before it was fixed. */
-describe('what breaking three etcd members has found', function () {
+describe('three etcd members, broken on purpose', function () {
   this.timeout(120_000);
   let cluster: EtcdCluster;
   let prefixes = 0;

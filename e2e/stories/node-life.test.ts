@@ -96,7 +96,7 @@ describe('the life of nodes', () => {
     await shop.reaches('web', 'Running');
   };
 
-  it('an agent that is killed: its replicas run elsewhere, and are removed when it returns', async () => {
+  it('replicas of a killed agent run elsewhere, and are removed from its node when it returns', async () => {
     await onOne();
     watch.forget();
     await one!.agent.kill('SIGKILL');
@@ -104,7 +104,7 @@ describe('the life of nodes', () => {
     expect(await events('node.lost')).to.equal(1);
   });
 
-  it('an empty node is used again, and another is emptied without a gap', async () => {
+  it('an empty node is used again, and another is drained without a gap', async () => {
     watch.forget();
     await order('shop-2', 'drain');
     await until('everything to have left', async () => (await node('shop-2')).schedulable.reason === 'drained');
@@ -120,7 +120,7 @@ describe('the life of nodes', () => {
     await status('shop-2', 'ready');
   });
 
-  it('a node is emptied of what has a health check: the old container goes when the new one is healthy', async () => {
+  it('a drain removes a container with a health check once its replacement is healthy', async () => {
     // It takes three seconds until a container of it is healthy.
     const healthCheck = { type: 'exec', command: ['sleep 2'], interval: '1s', retries: 3 };
     await shop.apply({ name: 'checked', image: await fleet.image('1'), healthCheck });
@@ -143,7 +143,7 @@ describe('the life of nodes', () => {
     await until('it to be gone', async () => (await fleet.view.running('checked')).length === 0);
   });
 
-  it('an agent that hangs past its grace and goes on: the same', async () => {
+  it('replicas of an agent that hangs past its grace period run elsewhere, and are removed when it continues', async () => {
     await order('shop-1', 'drain');
     await until('web to have left', async () => (await runningOn('shop-1')).length === 0);
     expect(await runningOn('shop-1', 'pinned'), 'what can be nowhere else').to.have.length(1);
@@ -154,7 +154,7 @@ describe('the life of nodes', () => {
     await returns('paused', () => one!.agent.resume());
   });
 
-  it('a machine that dies with its containers: they run elsewhere, never twice; the rest when it is back', async () => {
+  it('containers of a machine that dies run elsewhere and never twice; those that cannot move start when it is back', async () => {
     await spread();
     watch.forget();
     const { id } = await node('shop-1');
@@ -177,7 +177,7 @@ describe('the life of nodes', () => {
     expect(watch.doubled).to.deep.equal([]);
   });
 
-  it('a machine that is off: its replicas run elsewhere once it is fenced', async () => {
+  it('replicas of a machine that is off run elsewhere once it is fenced', async () => {
     await two!.agent.kill('SIGKILL');
     await order('shop-2', 'fence');
     await until('both replicas to run on the other node', async () => (await runningOn('shop-1')).length === 2);
@@ -188,7 +188,7 @@ describe('the life of nodes', () => {
     await shop.reaches('web', 'Running');
   });
 
-  it('a node that is empty can be deleted; one that is used cannot', async () => {
+  it('an empty node can be deleted, and one with replicas cannot', async () => {
     const busy = await shop.client.request('DELETE', '/api/v1/nodes/shop-1');
     expect(busy.ok ? '' : busy.rejections[0]?.code).to.equal('node_in_use');
     unwrap(await shop.client.request('DELETE', '/api/v1/nodes/shop-2'));

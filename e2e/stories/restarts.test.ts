@@ -6,7 +6,7 @@ import { type RawLine, RawTail, isRising } from '../lab/raw-tail.js';
 import { type ShownDeployment, TenantClient } from '../lab/tenant-client.js';
 import { until } from '../../dev/testing/index.js';
 
-describe('parts that are killed and come back', function () {
+describe('a process that is killed and started again', function () {
   let plane: ControlPlane;
   let fleet: Fleet;
   let shop: TenantClient;
@@ -32,7 +32,7 @@ describe('parts that are killed and come back', function () {
     return since.sort();
   };
 
-  it('an agent: no container is restarted because it was', async () => {
+  it('an agent restarts no container', async () => {
     const before = await standing();
     await machine.agent.restart('SIGKILL');
     await shop.change('web', { replicas: 3 });
@@ -42,7 +42,7 @@ describe('parts that are killed and come back', function () {
     expect(await standing()).to.deep.equal(before);
   });
 
-  it('an agent that was away while its deployment was deleted removes what it finds', async () => {
+  it('an agent removes containers of a deployment that was deleted meanwhile', async () => {
     await shop.apply({ name: 'brief', image: await fleet.image('1') });
     await shop.reaches('brief', 'Running');
     await machine.agent.kill('SIGKILL');
@@ -52,7 +52,7 @@ describe('parts that are killed and come back', function () {
     await until('brief to be gone', async () => (await fleet.view.running('brief')).length === 0);
   });
 
-  it('the API server, during a watch: the tail resumes without gap or duplicate', async () => {
+  it('the API server lets a watch resume without gap or duplicate', async () => {
     const tail = new RawTail<ShownDeployment>(shop.client, '/api/v1/deployments');
     await until('the tail to begin', async () => tail.lines.some(({ type }) => type === 'bookmark'));
     const first = (await shop.show('web')).metadata.generation;
@@ -76,7 +76,7 @@ describe('parts that are killed and come back', function () {
     expect(new Set(changes().map(({ object }) => readCursor(object))).size).to.equal(changes().length);
   });
 
-  it('the controllers: requests made meanwhile are carried out afterwards', async () => {
+  it('the controllers carry out requests that were made meanwhile', async () => {
     await plane.controllers.kill('SIGKILL');
     await shop.change('web', { replicas: 3 });
     plane.controllers.start();
@@ -84,7 +84,7 @@ describe('parts that are killed and come back', function () {
     expect(await fleet.view.running('web')).to.have.length(3);
   });
 
-  it('etcd: nothing is lost and nothing restarted', async () => {
+  it('etcd loses nothing, and no container is restarted', async () => {
     const before = await standing();
     await plane.etcd.kill('SIGKILL');
     await until('the loss to be noticed', async () => (await fetch(`${plane.server}/healthz`)).status === 503);
@@ -95,7 +95,7 @@ describe('parts that are killed and come back', function () {
     await shop.reaches('web', 'Running');
   });
 
-  it('the engine: the same replicas run again', async () => {
+  it('the engine runs the same replicas again', async () => {
     await fleet.engine.kill('SIGKILL');
     await fleet.engine.restart();
     await until('both replicas to run', async () => (await fleet.view.running('web')).length === 2);

@@ -16,7 +16,7 @@ import { until } from '../../dev/testing/index.js';
 const PATH = 'deployments/web-db';
 
 /** The vault driver, on a server that answers as Vault's KV version 2 was seen to answer, with a wire that can be cut. */
-describe('a secrets store that is away', function () {
+describe('an unavailable secrets store', function () {
   const password = createCanary('password');
   let folder: string;
   let vault: FakeVault;
@@ -139,7 +139,7 @@ describe('a secrets store that is away', function () {
   ];
 
   for (const { name, begin, end, reason, says } of troubles) {
-    it(`that ${name}: what runs goes on, nothing new is made, and the deployment recovers by itself`, async () => {
+    it(`that ${name} leaves running containers alone, starts none, and the deployment recovers by itself`, async () => {
       const before = await standing();
       const told = (await complaints()).length;
       begin();
@@ -166,7 +166,7 @@ describe('a secrets store that is away', function () {
     });
   }
 
-  it('has a document refused that refers to it, and nothing is stored', async () => {
+  it('causes documents that refer to it to be refused, and nothing is stored', async () => {
     vault.sealed = true;
     const body = { kind: 'Deployment', ...consumer('late') };
     const refused = await shop.client.request('POST', '/api/v1/deployments', { body });
@@ -175,7 +175,7 @@ describe('a secrets store that is away', function () {
     expect((await plane.storedKeys()).filter(key => key.includes('late'))).to.deep.equal([]);
   });
 
-  it('has its values in the engine alone', async () => {
+  it('leaves its values in the engine alone', async () => {
     const [{ id } = { id: '' }] = await fleet.view.running('steady');
     expect(await fleet.view.environment(id)).to.include({ DB_password: password.value });
     expect(await findLeaks(plane, [password])).to.deep.equal([]);

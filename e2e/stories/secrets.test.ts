@@ -78,7 +78,7 @@ describe('secrets, on a real engine', function () {
     expect(backend.logins.denied).to.equal(0);
   });
 
-  it('that are missing leave a deployment without a container, until they are there', async () => {
+  it('leave a deployment without a container while they are missing', async () => {
     const secrets = [{ name: 'API', vault_path: 'deployments/absent', anchor: 'process' }];
     await shop.apply({ name: 'missing', image, replicas: 1, secrets });
     expect(await readReason('missing')).to.equal('secret_missing');
@@ -89,7 +89,7 @@ describe('secrets, on a real engine', function () {
     await shop.remove('missing');
   });
 
-  it('that the policy forbids do the same, until it grants them', async () => {
+  it('leave a deployment without a container while the policy forbids them', async () => {
     await plane.controllers.kill('SIGTERM');
     const strict = new Child('controllers', {
       environment: {

@@ -52,7 +52,7 @@ export function makeNodePuts(tenant: string, position: number, cpu = 16_000): re
     controlPlane: false,
     agentVersion: '0',
   };
-  const status: NodeStatus = { id, status: 'ready', reason: 'heard', since: AT };
+  const status: NodeStatus = { id, status: 'ready', reason: 'heartbeat_received', since: AT };
   return [
     { key: keys.node(tenant, name), bytes: encode(node) },
     { key: keys.nodeStatus(tenant, name), bytes: encode(status) },

@@ -244,7 +244,7 @@ export class ReplicaWorker {
     view.markUncertain(uid);
     const failure = toStepFailure(step.kind, error);
     const code = failure?.reason ?? error.name;
-    this.#env.log.warn('container step failed, retrying', { replica: uid, because: step.kind, code, error });
+    this.#env.log.warn('container step failed, retrying', { replica: uid, phase: step.kind, code, error });
     if (failure) this.#report(uid, 'failed', failure);
     const slot = this.#findSlot(uid);
     if (!failure || !slot || !isStart(step.kind)) throw error;

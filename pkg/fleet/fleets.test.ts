@@ -123,7 +123,7 @@ describe('TenantFleets', () => {
   });
 
   it('places on a node that replaced another of its name while the watch was broken', async () => {
-    const ready = { status: 'ready', reason: 'heard', since: AT };
+    const ready = { status: 'ready', reason: 'heartbeat_received', since: AT };
     await put(keys.node('t1', 'a'), node('t1', 'a', 1000));
     await put(keys.nodeStatus('t1', 'a'), { id: 'node_a', ...ready });
     const fleets = new TenantFleets(cache);

@@ -38,7 +38,10 @@ export interface LogFields {
   readonly pid?: number;
   readonly address?: string;
   readonly version?: string;
+  /** Why: a cause in words, or the code of one. */
   readonly because?: string;
+  /** What something has become, or what it is about to do. */
+  readonly phase?: string;
   readonly alterations?: readonly { readonly field: string; readonly why: string }[];
   readonly error?: Error;
 }

@@ -43,7 +43,7 @@ describe('openSecretStore', () => {
     expect(await (await open({})).read(web)).to.have.property('kind', 'found');
   });
 
-  describe('of Vault', () => {
+  describe('for Vault', () => {
     let vault: FakeVault;
     before(async () => {
       vault = await FakeVault.start();

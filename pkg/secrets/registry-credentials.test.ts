@@ -70,7 +70,7 @@ describe('credentials for registries', () => {
     ['[::1]:5000', '1-5000'],
   ] as const;
   for (const [host, label] of labels) {
-    it(`of ${host} are at ${label}`, () => {
+    it(`for ${host} are stored at ${label}`, () => {
       expect(toRegistryLabel(host)).to.equal(label);
     });
   }

@@ -38,7 +38,7 @@ describe('explaining placement', () => {
       agentVersion: '0',
     };
     await create(lab.store, keys.node(tenant, name), record);
-    await create(lab.store, keys.nodeStatus(tenant, name), { id, status, reason: 'heard', since: AT });
+    await create(lab.store, keys.nodeStatus(tenant, name), { id, status, reason: 'heartbeat_received', since: AT });
   };
   const store = (more: object = {}) => {
     const metadata = { tenant: lab.a, uid: 'dep_1', generation: 1, createdAt: AT, updatedAt: AT, specHash: '' };

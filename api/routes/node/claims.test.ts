@@ -40,7 +40,7 @@ describe('node orders and deletion', () => {
     lab.nodeKeys.set(reply.token, own.privateKey);
     return reply;
   };
-  const heard = ({ token }: EnrolReply) =>
+  const sendHeartbeat = ({ token }: EnrolReply) =>
     lab.ask('POST', '/agent/v1/heartbeat', { token, body: { labels: {}, capacity, agentVersion: '0.1.0' } });
   const shown = async (id = 'machine-1', token = admin) =>
     (await lab.ask('GET', `/api/v1/nodes/${id}`, { token })).body;
@@ -58,7 +58,12 @@ describe('node orders and deletion', () => {
       nodeId,
     });
   const say = (status: Partial<NodeStatus>) =>
-    create(lab.store, keys.nodeStatus(lab.a, 'machine-1'), { status: 'ready', reason: 'heard', since: '', ...status });
+    create(lab.store, keys.nodeStatus(lab.a, 'machine-1'), {
+      status: 'ready',
+      reason: 'heartbeat_received',
+      since: '',
+      ...status,
+    });
 
   it('drain a node, show it as draining at once, and undrain it', async () => {
     const { node } = await enrolled();
@@ -88,14 +93,14 @@ describe('node orders and deletion', () => {
 
   it('fence a node until its next heartbeat', async () => {
     const reply = await enrolled();
-    await heard(reply);
+    await sendHeartbeat(reply);
     expect(await lab.store.get(keys.alive(lab.a, 'machine-1'))).to.not.equal(undefined);
     const fenced = await post('machine-1/fence');
 
     expect(fenced.status).to.equal(200);
     expect((await stored())?.orders).to.have.nested.property('fence.by');
     expect(await lab.store.get(keys.alive(lab.a, 'machine-1'))).to.equal(undefined);
-    await heard(reply);
+    await sendHeartbeat(reply);
     expect(await stored()).to.not.have.property('orders');
     expect(await lab.store.get(keys.alive(lab.a, 'machine-1'))).to.not.equal(undefined);
   });
@@ -131,7 +136,7 @@ describe('node orders and deletion', () => {
 
   it('delete a node, but not one that sends heartbeats and runs replicas', async () => {
     const reply = await enrolled();
-    await heard(reply);
+    await sendHeartbeat(reply);
     await place(reply.node.id);
     const busy = await remove();
     expect([busy.status, busy.body['code']]).to.deep.equal([409, 'node_in_use']);
@@ -146,7 +151,7 @@ describe('node orders and deletion', () => {
     expect((await remove()).status).to.equal(200);
     expect((await remove()).body['code']).to.equal('resource_not_found');
     expect(await lab.store.get(keys.nodeName('machine-1'))).to.equal(undefined);
-    expect((await heard(reply)).status).to.equal(401);
+    expect((await sendHeartbeat(reply)).status).to.equal(401);
     expect((await enrol('machine-1', await lab.tenantToken(lab.b))).status).to.equal(201);
   });
 
@@ -202,7 +207,7 @@ describe('claims to a node', () => {
     expect((await enrol(b)).status).to.equal(201);
   });
 
-  it('of a second tenant are recorded by administrators only, and grant no access', async () => {
+  it('can be recorded for a second tenant, by administrators only, and grant it no access', async () => {
     expect((await claim(lab.b, b)).body['code']).to.equal('auth_forbidden');
     expect((await claim(lab.b)).status).to.equal(201);
     expect((await claim(lab.b)).status).to.equal(200);

@@ -160,7 +160,7 @@ describe('nodes', () => {
     expect((await enrol(await joinToken(), enrolment(newKey()))).body['code']).to.equal('node_key_mismatch');
   });
 
-  it('that enrol under one name at the same time have one owner', async () => {
+  it('have one owner when two enrol under one name at the same time', async () => {
     const b = await lab.tenantToken(lab.b);
     const tokens = await Promise.all(Array.from({ length: 50 }, (_, n) => joinToken({}, n % 2 === 0 ? admin : b)));
     const answers = await Promise.all(tokens.map(token => enrol(token, enrolment(newKey()))));
@@ -169,7 +169,7 @@ describe('nodes', () => {
     expect(answers.filter(({ status }) => status === 409)).to.have.length(49);
   });
 
-  it('of another tenant are answered like nodes that do not exist', async () => {
+  it('are hidden from other tenants: the answer is that of a node that does not exist', async () => {
     const { node } = await enrolled();
     const token = await lab.tenantToken(lab.b);
     for (const id of [node.id, 'machine-1', 'machine-2', `node_${'0'.repeat(26)}`]) {
@@ -318,7 +318,7 @@ describe('nodes', () => {
     await until('no log request to be left', () => lab.cache.list('log-requests/').length === 0);
   });
 
-  it('that do not answer leave the logs unavailable', async () => {
+  it('answer logs_unavailable when the agent does not deliver the logs', async () => {
     const { node } = await enrolled();
     await place(node.id, 0);
     const { status, body } = await lab.ask('GET', '/api/v1/deployments/web0/logs', { token: admin });
@@ -326,7 +326,7 @@ describe('nodes', () => {
     expect([status, body['code']]).to.deep.equal([503, 'logs_unavailable']);
   });
 
-  it('that serve too many log streams decline a request, and only their own', async () => {
+  it('decline a log stream when they serve too many, and only for their own replicas', async () => {
     const [one, two] = [await enrolled('machine-1'), await enrolled('machine-2')];
     await place(one.node.id, 0);
     const [link, stranger] = [openLink(one), openLink(two)];
@@ -349,14 +349,14 @@ describe('nodes', () => {
     expect(impostor).to.include({ status: 404 });
   });
 
-  it('that have no replica of a deployment have no logs of it', async () => {
+  it('answer no logs of a deployment without a replica on them', async () => {
     await lab.ask('POST', '/api/v1/deployments', { token: admin, body: webDeployment('unplaced') });
     const { status, body } = await lab.ask('GET', '/api/v1/deployments/unplaced/logs', { token: admin });
 
     expect([status, body['code']]).to.deep.equal([404, 'resource_not_found']);
   });
 
-  it('that are removed lose their streams with their token', async () => {
+  it('lose their streams and their token when they are removed', async () => {
     const one = await enrolled();
     const link = openLink(one);
     const broken = link

@@ -1,12 +1,13 @@
 import { isDnsLabel } from '../../../crds/grammar/index.js';
 import { keys, ranges } from '../../../crds/keys/index.js';
-import type {
-  Capacity,
-  NodeClaim,
-  NodeNameRecord,
-  NodePresence,
-  NodeStatus,
-  StoredNode,
+import {
+  type Capacity,
+  type NodeClaim,
+  type NodeNameRecord,
+  type NodePresence,
+  type NodeStatus,
+  type StoredNode,
+  toNodeStatus,
 } from '../../../crds/node/index.js';
 import { listReplicasOn, NODES_BY_ID, sumRequests } from '../../../pkg/fleet/index.js';
 import { type Cache, type Entry, value } from '../../../pkg/store/index.js';
@@ -30,7 +31,7 @@ export interface NodeViewEnv {
 export function toNodeResponse(env: NodeViewEnv, entry: Entry, statusEntry: Entry | undefined) {
   const node = value<StoredNode>(entry);
   const { metadata, id, name, labels, capacity, controlPlane, agentVersion } = node;
-  const written = statusEntry && value<NodeStatus>(statusEntry);
+  const written = statusEntry && toNodeStatus(value<NodeStatus>(statusEntry));
   const seen = written?.id === id ? written : undefined;
   const { tenant } = metadata;
   return {
@@ -78,7 +79,7 @@ function readSchedulable(node: StoredNode, seen: NodeStatus | undefined) {
 }
 
 const LOST = {
-  silence: 'its replicas are started on other nodes where they can be',
+  heartbeat_missed: 'its replicas are started on other nodes where they can be',
   fence: 'fenced by an administrator',
 } as const;
 

@@ -120,7 +120,7 @@ describe('the material of a rotation', () => {
     ['is away', away],
     ['forbids it', forbidden],
   ] as const) {
-    it(`that cannot be staged is reported as missing, not refused: the store ${name}`, async () => {
+    it(`is reported as missing, not refused, when it cannot be staged: the store ${name}`, async () => {
       const first = await withSecrets({ write }, () => rotate({ phase: 'stage', values: { password: 'new' } }));
       expect([first.status, first.body['phase'], first.body['holds']]).to.deep.equal([200, 'stage', false]);
       expect(warnings(first)).to.deep.equal([OWED]);
@@ -155,7 +155,7 @@ describe('the material of a rotation', () => {
     });
   });
 
-  describe('that is external for any deployment', () => {
+  describe('when one deployment refers to the secret as external', () => {
     beforeEach(() => deploy('outside', 'external'));
     const external = 'secret_external_not_writable';
 
@@ -183,7 +183,7 @@ describe('the material of a rotation', () => {
     }
   });
 
-  describe('that is sent again', () => {
+  describe('when it is sent again', () => {
     const IGNORED = 'rotation_material_ignored';
     const cases: readonly [name: string, first: object, second: object, found: readonly string[]][] = [
       ['the same values', { values: { password: 'a' } }, { values: { password: 'a' } }, []],
@@ -205,7 +205,7 @@ describe('the material of a rotation', () => {
     }
   });
 
-  it('that arrives after the rotation was aborted leaves no version', async () => {
+  it('leaves no version when it arrives after the rotation was aborted', async () => {
     const write = lab.secrets.write.bind(lab.secrets);
     const late = async (at: CredentialPath, version: NewVersion) => {
       await rotate({ phase: 'abort' });
@@ -218,7 +218,7 @@ describe('the material of a rotation', () => {
     expect((await put({ values: { password: 'other' } })).status).to.equal(200);
   });
 
-  it('that arrives after another rotation recorded the version stays with that rotation', async () => {
+  it('stays with another rotation that has recorded the version before it arrives', async () => {
     await rotate({ phase: 'stage', values: { password: 'new' } });
     await say({});
     const write = lab.secrets.write.bind(lab.secrets);

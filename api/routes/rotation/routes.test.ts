@@ -154,7 +154,7 @@ describe('rotation over HTTP', () => {
     expect((await rotate({ phase: 'stage' })).status).to.equal(200);
   });
 
-  it('of one of several secrets must name the secret, and leaves the others alone', async () => {
+  it('must name the secret when the deployment has several, and leaves the others alone', async () => {
     await lab.ask('PUT', '/api/v1/secrets/deployments/smtp', { token, body: { values: { password: 'x' } } });
     await deploy('two', [{ vault_path: PATH }, { vault_path: 'deployments/smtp' }]);
     expect((await rotate({ phase: 'stage' }, 'two')).body['field']).to.equal('secret');
@@ -180,7 +180,7 @@ describe('rotation over HTTP', () => {
     expect((await show()).body).to.deep.include({ secret: 'smtp', phase: 'stage' });
   });
 
-  it('of an external secret needs values', async () => {
+  it('needs values for an external secret', async () => {
     await deploy('outside', [{ vault_path: PATH, anchor: 'external' }]);
     const refused = await rotate({ phase: 'stage' }, 'outside');
     expect([refused.status, refused.body['code'], refused.body['field']]).to.deep.equal([
@@ -191,7 +191,7 @@ describe('rotation over HTTP', () => {
     expect((await rotate({ phase: 'stage', values: { password: VALUE } }, 'outside')).status).to.equal(200);
   });
 
-  it('of a secret without a version needs values or a generation', async () => {
+  it('needs values or a generation for a secret without a version', async () => {
     await deploy('fresh', [{ vault_path: 'deployments/fresh' }]);
     expect((await rotate({ phase: 'stage' }, 'fresh')).body['code']).to.equal('secret_write_empty');
     expect((await rotate({ phase: 'stage', generate: { keys: ['password'] } }, 'fresh')).status).to.equal(200);

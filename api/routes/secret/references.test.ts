@@ -108,7 +108,7 @@ describe('references of deployments to a secret', () => {
     expect((await values())['password']).not.to.equal('old');
   });
 
-  describe('that a change drops are answered with a warning:', () => {
+  describe('are answered with a warning when a change drops them:', () => {
     const smtp = { name: 'SMTP', vault_path: 'deployments/smtp', anchor: 'process' };
     beforeEach(() => deploy('web', { secrets: [reference('process'), smtp] }));
     const dropped = (answer: LabResponse) =>

@@ -54,7 +54,7 @@ describe('secrets over HTTP', () => {
     expect(entries.filter(({ bytes }) => bytes.includes('secret.written'))).to.have.length(2);
   });
 
-  it('of a namespace called resources are reachable beside the list of that path', async () => {
+  it('are reachable in a namespace called resources, beside the list at that path', async () => {
     expect((await put('resources/smtp', { values: { host: 'mail' } })).status).to.equal(201);
     const list = await lab.ask('GET', '/api/v1/secrets/resources', { token });
     expect(list.body['items']).to.deep.equal([]);
@@ -124,7 +124,7 @@ describe('secrets over HTTP', () => {
     expect([other.status, other.body['code']]).to.deep.equal([404, 'resource_not_found']);
   });
 
-  describe('that come with a deployment', () => {
+  describe('sent with a deployment', () => {
     it('are written, stripped from the record, and announced', async () => {
       const created = await post('web', {
         secrets: [entry({ values: { password: VALUE }, generate: { keys: ['salt'] } })],

@@ -69,14 +69,14 @@ describe('quotas', () => {
     });
   }
 
-  it('of another tenant are answered like quotas of a tenant that does not exist', async () => {
+  it('are hidden from other tenants: the answer is that of a tenant that does not exist', async () => {
     const absent = '0b5c3a52-8d0e-4a53-9d0c-4f3c6b6f2a10';
     expect((await read(b, lab.a)).body['code']).to.equal('resource_not_found');
     expect((await read(b, absent)).body['code']).to.equal('resource_not_found');
     expect((await set({}, platform, absent)).body['code']).to.equal('resource_not_found');
   });
 
-  it('that are reached do not refuse a deployment: it is stored with a warning', async () => {
+  it('refuse no deployment when they are reached: it is stored with a warning', async () => {
     await Promise.all([run(0), run(1)]);
     expect(codes(await make('web', 1))).to.deep.equal([]);
     const beyond = await make('db', 2);
@@ -98,7 +98,7 @@ describe('quotas', () => {
     });
   };
 
-  it('of secrets refuse a new secret, and accept a new version of an existing one', async () => {
+  it('refuse a secret above their number, and accept a new version of an existing one', async () => {
     const write = (name: string, query = '') =>
       lab.ask('PUT', `/api/v1/secrets/deployments/${name}${query}`, { token: a, body: { values: { key: 'x' } } });
     await set({ secrets: 1 });
@@ -116,7 +116,7 @@ describe('quotas', () => {
     expect((await write('two')).status).to.equal(201);
   });
 
-  it('of nodes refuse a new node, and accept another enrolment of an existing one', async () => {
+  it('refuse a node above their number, and accept another enrolment of an existing one', async () => {
     expect((await enrol('one')).status).to.equal(201);
     const second = await enrol('two');
     expect([second.status, second.body['code']]).to.deep.equal([409, 'quota_reached']);
@@ -125,7 +125,7 @@ describe('quotas', () => {
     expect((await enrol('two')).status).to.equal(201);
   });
 
-  it('of nodes hold when many nodes join at once, at several servers', async () => {
+  it('hold when many nodes join at once, at several servers', async () => {
     const { store, keyring } = lab;
     const other = await new ApiLab({ store, keyring }).start();
     await set({ nodes: 5 });

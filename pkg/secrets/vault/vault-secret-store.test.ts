@@ -230,7 +230,7 @@ describe('vault secret store', () => {
       expect(vault.logins).to.equal(1);
     });
 
-    it('that is refused throws SecretStoreLoginFault', async () => {
+    it('throws SecretStoreLoginFault when it is refused', async () => {
       store = open({ login: { ...approle, secretId: () => new Secret('wrong') } });
       expect(await fails(store.read(web))).to.be.instanceOf(SecretStoreLoginFault);
     });
