@@ -11,6 +11,7 @@ import { parseCompactionInterval } from '../pkg/config/index.js';
 import { toPlacementPolicy } from '../pkg/fleet/index.js';
 import { createMetrics } from '../pkg/metrics/index.js';
 import { openBackend } from '../pkg/process/control-plane.js';
+import { AlarmEvents } from '../pkg/process/alarm-events.js';
 import { listenForMetrics, readSettings, runProcess } from '../pkg/process/index.js';
 import { StoreMonitor } from '../pkg/process/store-monitor.js';
 import { compactPeriodically } from '../pkg/store/index.js';
@@ -45,7 +46,14 @@ await runProcess(
     backend.fillCache();
     env.log.info('controllers started');
     const compacting = compactPeriodically({ ...env, store, everyMs: parseCompactionInterval(settings) }, signal);
-    const monitor = new StoreMonitor({ ...env, store, metrics, quotaBytes: settings.etcdQuotaBytes });
+    const alarms = new AlarmEvents({ ...env, store, eventRetentionDays: settings.eventRetentionDays });
+    const monitor = new StoreMonitor({
+      ...env,
+      store,
+      metrics,
+      quotaBytes: settings.etcdQuotaBytes,
+      announce: raised => alarms.announce(raised),
+    });
     await Promise.all([controllers.run(signal), compacting, monitor.run(signal)]);
     listener?.close();
     await backend.close();

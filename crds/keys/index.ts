@@ -103,6 +103,8 @@ export const keys = {
   barrier: () => 'barrier',
   /** The revision that the store is compacted to next. */
   compaction: () => 'compaction',
+  /** The alarms of the store that were announced as events. */
+  alarms: () => 'alarms',
   /** Put to close an epoch of a writer: batches that carry its id are not made any more. */
   epoch: (id: string) => joinKey('epochs/', id),
 } as const;

@@ -13,7 +13,7 @@ export const tenantKind = defineKind({
   range: 'tenants/',
   keyParts: ['id'],
   requests: { TenantRequest: tenantRequestSchema },
-  events: ['quota.reached'],
+  events: ['quota.reached', 'store.alarm_raised', 'store.alarm_cleared'],
   path: '/api/v1/tenants',
   item: '{tenant}',
   operations: ['list', 'get', 'create'],

@@ -17,10 +17,16 @@ describe('monitor of the store', () => {
 
     expect(monitor.report).to.equal(undefined);
     await monitor.look();
-    expect(monitor.report).to.deep.equal({ databaseBytes: 100, alarms: [], quotaBytes: 1_000 });
+    expect(monitor.report).to.deep.equal({
+      databaseBytes: 100,
+      alarms: [],
+      quotaBytes: 1_000,
+      nearsQuota: false,
+    });
     health = { databaseBytes: 900, alarms: [] };
     await monitor.look();
     await monitor.look();
+    expect(monitor.report).to.have.property('nearsQuota', true);
     health = { databaseBytes: 1_000, alarms: ['NOSPACE'] };
     await monitor.look();
     expect(await metrics.text())

@@ -7,6 +7,8 @@ import type { StoreHealth } from '../store/index.js';
 /** How full the store is, and whether it takes data. */
 export interface StoreReport extends StoreHealth {
   readonly quotaBytes: number;
+  /** So full that an operator must act before etcd takes no more data. */
+  readonly nearsQuota: boolean;
 }
 
 export interface StoreMonitorOptions {
@@ -15,6 +17,8 @@ export interface StoreMonitorOptions {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly quotaBytes: number;
+  /** Announces the alarms that are raised; called at every look. Left out: another process does it. */
+  readonly announce?: (alarms: readonly string[]) => Promise<void>;
 }
 
 const LOOK_EVERY_MS = 15_000;
@@ -48,25 +52,30 @@ export class StoreMonitor {
     const { store, log, metrics, quotaBytes } = this.#options;
     try {
       const health = await store.health();
-      this.#report = { ...health, quotaBytes };
+      this.#report = { ...health, quotaBytes, nearsQuota: health.databaseBytes >= WARN_FROM * quotaBytes };
       metrics.set('mooring_store_database_bytes', {}, health.databaseBytes);
       metrics.set('mooring_store_quota_bytes', {}, quotaBytes);
       metrics.set('mooring_store_alarms', {}, health.alarms.length);
       this.#warn(this.#report);
     } catch (thrown) {
       log.debug('the size of the store cannot be read', { error: asError(thrown) });
+      return;
+    }
+    try {
+      await this.#options.announce?.(this.#report.alarms);
+    } catch (thrown) {
+      log.debug('the alarms of the store could not be announced, retrying', { error: asError(thrown) });
     }
   }
 
   /** Once for each thing that is wrong, until it changes. */
-  #warn({ alarms, databaseBytes, quotaBytes }: StoreReport): void {
+  #warn({ alarms, databaseBytes, nearsQuota }: StoreReport): void {
     const { log } = this.#options;
-    const isFilling = databaseBytes >= WARN_FROM * quotaBytes;
-    const wrong = [...alarms, ...(isFilling ? ['filling'] : [])].join();
+    const wrong = [...alarms, ...(nearsQuota ? ['filling'] : [])].join();
     if (wrong === this.#warned) return;
     this.#warned = wrong;
     if (alarms.length > 0) log.error('etcd has raised an alarm; see docs/OPERATIONS.md', { because: alarms.join() });
-    else if (isFilling)
+    else if (nearsQuota)
       log.warn('etcd nears its quota: defragment it; see docs/OPERATIONS.md', { count: databaseBytes });
     else log.info('etcd has space again', { count: databaseBytes });
   }
