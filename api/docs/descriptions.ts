@@ -1,145 +1,21 @@
-import { getOperationRoute, type Kind, type KindOperation } from '../../crds/kind/index.js';
-import type { RejectionCode } from '../../crds/rejections/index.js';
-import { getAnswerName, type RouteDescription } from '../../crds/schemas/index.js';
+import {
+  getOperationRoute,
+  type Kind,
+  type KindAction,
+  type KindOperation,
+  type RouteNotes,
+} from '../../crds/kind/index.js';
+import { documentCodes } from '../../crds/rejections/index.js';
+import { getAnswerName } from '../../crds/schemas/index.js';
 import type { Route } from '../http/route.js';
-import { documentCodes } from './route-codes.js';
-
-/** What the route table does not say of a route: what it is for, what it takes and answers, and what it refuses. */
-export type RouteNotes = Pick<RouteDescription, 'summary' | 'body' | 'answer' | 'otherwise' | 'headers'> & {
-  readonly codes?: readonly RejectionCode[];
-};
 
 const ok = { status: 200 } as const;
 const object = { status: 200, component: 'Object' } as const;
-const list = { status: 200, component: 'ObjectList' } as const;
-const made = { status: 201, component: 'Object' } as const;
 const ifMatch = ['If-Match'] as const;
-const nodeCodes = ['resource_not_found', 'outcome_unknown'] as const;
 
-/**
- * What the descriptor of a kind does not say of a route, as `METHOD path`: the codes of writes, and all about routes that
- * are no operation of a kind. A route that neither describes keeps the document from being made.
- */
-export const descriptions: Readonly<Record<string, Partial<RouteNotes>>> = {
-  'POST /api/v1/deployments': { codes: documentCodes.deploymentCreate },
-  'PUT /api/v1/deployments/{name}': { codes: documentCodes.deploymentChange },
-  'DELETE /api/v1/deployments/{name}': {
-    codes: [
-      'deployment_not_found',
-      'revision_mismatch',
-      'outcome_unknown',
-      'secret_material_would_persist',
-      'secret_generate_would_persist',
-    ],
-  },
-  'GET /api/v1/deployments/{name}/explain': {
-    summary: 'Says of every node why it takes or refuses the deployment',
-    answer: object,
-    codes: ['deployment_not_found'],
-  },
-  'GET /api/v1/deployments/{name}/logs': {
-    summary: 'What the containers of a deployment print',
-    answer: ok,
-    codes: ['deployment_not_found', 'logs_unavailable', 'logs_too_many'],
-  },
+/** Routes that belong to no kind, as `METHOD path`. A route that neither this nor a kind describes keeps the document from being made. */
+export const descriptions: Readonly<Record<string, RouteNotes>> = {
   'GET /api/v1/scheduler/regions': { summary: 'The declared regions, and whether they are enforced', answer: object },
-
-  'PUT /api/v1/secrets/{namespace}/{resource}': {
-    body: 'SecretWrite',
-    answer: made,
-    otherwise: [object],
-    codes: documentCodes.secretWrite,
-  },
-  'DELETE /api/v1/secrets/{namespace}/{resource}': {
-    codes: [
-      'secret_in_use',
-      'secret_rotation_open',
-      'secret_path_namespace',
-      'secret_path_shape',
-      'secret_store_unavailable',
-      'secret_unreadable',
-      'outcome_unknown',
-    ],
-  },
-  'GET /api/v1/secrets/resources': { summary: 'Every credential that the tenant refers to', answer: list },
-  'GET /api/v1/secrets/resources/{name}/consumers': {
-    summary: 'The deployments that refer to a credential, and the keys that they use',
-    answer: object,
-  },
-
-  'GET /api/v1/deployments/{name}/secrets/rotation': {
-    summary: 'How far the rotation of a credential is',
-    answer: object,
-    codes: ['deployment_not_found', 'field_invalid'],
-  },
-  'POST /api/v1/deployments/{name}/secrets/rotate': {
-    summary: 'Asks for the next phase of a rotation',
-    headers: ifMatch,
-    body: 'RotationRequest',
-    answer: object,
-    codes: documentCodes.rotation,
-  },
-
-  'POST /api/v1/jobs': { codes: documentCodes.job },
-  'POST /api/v1/networks': { codes: documentCodes.network },
-
-  'POST /api/v1/nodes/join-tokens': {
-    summary: 'Mints a token with which one machine may enrol',
-    body: 'JoinTokenRequest',
-    answer: made,
-    codes: documentCodes.request,
-  },
-  'POST /api/v1/nodes': {
-    body: 'Enrolment',
-    codes: [
-      ...documentCodes.request,
-      'label_invalid',
-      'node_label_reserved',
-      'node_owned_by_another_tenant',
-      'node_key_mismatch',
-      'join_token_used',
-      'join_token_bound_to_other_name',
-      'quota_reached',
-      'outcome_unknown',
-    ],
-  },
-  'POST /api/v1/nodes/{id}/drain': {
-    summary: 'Gives a node no more work and moves what can be moved',
-    answer: object,
-    codes: [...nodeCodes, 'node_is_control_plane'],
-  },
-  'POST /api/v1/nodes/{id}/undrain': { summary: 'Lets a node take work again', answer: object, codes: nodeCodes },
-  'POST /api/v1/nodes/{id}/fence': {
-    summary: 'Declares that nothing runs on a node any more',
-    answer: object,
-    codes: [...nodeCodes, 'node_is_control_plane', 'node_in_use'],
-  },
-  'DELETE /api/v1/nodes/{id}': {
-    codes: [...nodeCodes, 'node_in_use', 'node_is_control_plane', 'revision_mismatch'],
-  },
-  'DELETE /api/v1/nodes/{nodeName}/claim': {
-    summary: 'Releases the tenant’s own claim on a node',
-    headers: ['X-Tenant-ID'],
-    answer: object,
-    codes: [...nodeCodes, 'node_claim_release_no_tenant', 'node_in_use'],
-  },
-  'POST /api/v1/nodes/{nodeName}/claims': {
-    summary: 'Records a second claim on a node',
-    answer: made,
-    codes: [...nodeCodes, 'node_claims_full'],
-  },
-
-  'POST /api/v1/tenants': { codes: documentCodes.request },
-  'GET /api/v1/tenants/{tenant}/quotas': { summary: 'What a tenant may have, and what it has', answer: object },
-  'PUT /api/v1/tenants/{tenant}/quotas': {
-    summary: 'Sets what a tenant may have',
-    body: 'QuotaRequest',
-    answer: object,
-    codes: [...documentCodes.request, ...nodeCodes],
-  },
-  'POST /api/v1/tokens': { codes: documentCodes.request },
-  'DELETE /api/v1/tokens/{id}': { codes: nodeCodes },
-
   'POST /agent/v1/heartbeat': {
     summary: 'An agent says that it is there',
     body: 'Heartbeat',
@@ -186,7 +62,6 @@ export const descriptions: Readonly<Record<string, Partial<RouteNotes>>> = {
       'outcome_unknown',
     ],
   },
-
   'GET /healthz': { summary: 'Whether the control plane is well', answer: object },
   'GET /livez': { summary: 'Whether this server runs', answer: object },
   'GET /readyz': { summary: 'Whether this server can serve', answer: object },
@@ -201,19 +76,16 @@ export const descriptions: Readonly<Record<string, Partial<RouteNotes>>> = {
   'GET /openapi.json': { summary: 'This interface, for programs', answer: object },
 };
 
-/** What the descriptor of a kind says of a route: what the operation does, what it takes, and what it answers. */
-export function describeOperation({ method, path }: Route, known: readonly Kind[]): Partial<RouteNotes> {
-  for (const kind of known) {
-    const operation = kind.operations.find(each => {
-      const route = getOperationRoute(kind, each);
-      return kind.path !== undefined && route.method === method && route.path === path;
-    });
-    if (operation) {
-      const notes = describers[operation](kind);
-      return { ...notes, summary: kind.summaries?.[operation] ?? notes.summary };
-    }
-  }
-  return {};
+/** What the descriptor of a kind says of a route: what it does, what it takes, what it answers, what it refuses with. */
+export function describeKindRoute({ method, path }: Route, known: readonly Kind[]): Partial<RouteNotes> {
+  const owner = known.find(kind => path === kind.path || path.startsWith(`${kind.path}/`));
+  const operation = owner?.operations.find(each => {
+    const route = getOperationRoute(owner, each);
+    return route.method === method && route.path === path;
+  });
+  if (owner?.path === undefined) return {};
+  if (operation) return { ...describers[operation](owner), ...owner.routes?.[operation] };
+  return owner.routes?.[`${method} ${path.slice(owner.path.length)}` as KindAction] ?? {};
 }
 
 const describeList = (kind: Kind): RouteNotes => {

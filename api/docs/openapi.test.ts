@@ -1,7 +1,8 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { expect } from 'chai';
 
-import { getOperationRoute, type Kind } from '../../crds/kind/index.js';
+import { gadgetKind } from '../../crds/kind/gadget.testing.js';
+import type { Kind } from '../../crds/kind/index.js';
 import { kinds } from '../../crds/kinds/index.js';
 import { isRejectionCode } from '../../crds/rejections/index.js';
 import { ApiLab } from '../api-lab.testing.js';
@@ -31,19 +32,37 @@ describe('the OpenAPI document', () => {
     );
     expect(named.toSorted()).to.deep.equal(lab.api.routes.map(({ method, path }) => `${method} ${path}`).toSorted());
     expect(named).to.include.members(Object.keys(descriptions));
+    const actions = (kinds as readonly Kind[]).flatMap(({ path, routes = {} }) =>
+      Object.keys(routes).flatMap(key => (key.includes(' ') ? [key.replace(' ', ` ${path}`)] : [])),
+    );
+    expect(named).to.include.members(actions);
     for (const methods of Object.values(paths)) {
       for (const { responses } of Object.values(methods)) expect(Object.keys(responses)).to.include('400');
     }
   });
 
-  it('describes how kinds are read by their descriptors alone', () => {
-    const reads = kinds.flatMap((kind: Kind) =>
-      (['list', 'get'] as const)
-        .filter(each => kind.operations.includes(each))
-        .map(each => getOperationRoute(kind, each)),
+  it('describes the routes of kinds by their descriptors alone', () => {
+    const paths = kinds.flatMap(({ path }: Kind) => path ?? []);
+    for (const route of Object.keys(descriptions)) {
+      expect(
+        paths.some(path => route.includes(` ${path}`)),
+        route,
+      ).to.equal(false);
+    }
+  });
+
+  it('describes writes and other actions of a kind that only has a descriptor', () => {
+    const row = lab.api.routes.find(({ method, path }) => method === 'POST' && path === '/api/v1/networks')!;
+    const known = [...kinds, gadgetKind];
+    const create = describeRoute({ ...row, path: '/api/v1/gadgets' }, known);
+    expect(create).to.include({ summary: 'Creates a gadget', body: 'Gadget' });
+    expect(create.codes).to.include.members(['quota_reached', 'request_malformed']);
+    expect(describeRoute({ ...row, path: '/api/v1/gadgets/{name}/polish' }, known).summary).to.equal(
+      'Polishes a gadget',
     );
-    expect(reads).to.have.length.above(6);
-    for (const { method, path } of reads) expect(descriptions).not.to.have.property(`${method} ${path}`);
+    expect(() => describeRoute({ ...row, path: '/api/v1/gadgets/{name}/paint' }, known)).to.throw(
+      'is described neither',
+    );
   });
 
   it('has no reference that leads nowhere', async () => {

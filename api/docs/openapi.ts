@@ -1,11 +1,11 @@
-import type { Kind } from '../../crds/kind/index.js';
+import type { Kind, RouteAnswer } from '../../crds/kind/index.js';
 import { kinds } from '../../crds/kinds/index.js';
-import { type JsonSchema, renderOpenApi, type RouteAnswer, type RouteDescription } from '../../crds/schemas/index.js';
+import type { RejectionCode } from '../../crds/rejections/index.js';
+import { type JsonSchema, renderOpenApi, type RouteDescription } from '../../crds/schemas/index.js';
 import { BrokenInvariantFault } from '../../pkg/fault/index.js';
 import { readProductVersion } from '../../pkg/version/index.js';
 import { listTokenKinds, type Route } from '../http/route.js';
-import { listPipelineCodes } from './route-codes.js';
-import { describeOperation, descriptions } from './descriptions.js';
+import { describeKindRoute, descriptions } from './descriptions.js';
 import { escapeHtml, renderPage } from './html.js';
 
 /** The OpenAPI document of these routes. Throws when one of them is not described. */
@@ -22,10 +22,10 @@ const DRY_RUN: RouteAnswer = { status: 200, component: 'DryRun' };
 /** All that is to be said of one route: its row, its description, and what the pipeline may refuse it with. */
 export function describeRoute(route: Route, known: readonly Kind[] = kinds): RouteDescription {
   const { method, path, access, query, tenant } = route;
-  const notes = { ...describeOperation(route, known), ...descriptions[`${method} ${path}`] };
+  const notes = descriptions[`${method} ${path}`] ?? describeKindRoute(route, known);
   const { summary, answer, codes = [], headers = [], otherwise = [], ...rest } = notes;
   if (summary === undefined || !answer) {
-    throw new BrokenInvariantFault(`${method} ${path} is not described in api/docs/descriptions.ts`);
+    throw new BrokenInvariantFault(`${method} ${path} is described neither by a kind nor in api/docs/descriptions.ts`);
   }
   const chooses = tenant !== 'none' && !headers.includes('X-Tenant-ID') ? ['X-Tenant-ID'] : [];
   return {
@@ -40,6 +40,26 @@ export function describeRoute(route: Route, known: readonly Kind[] = kinds): Rou
     headers: [...headers, ...chooses],
     codes: [...new Set([...codes, ...listPipelineCodes(route)])],
   };
+}
+
+/** What the pipeline itself may refuse a call of this route with, before the route is asked. */
+function listPipelineCodes({ access, tenant, query, body }: Route): readonly RejectionCode[] {
+  return [
+    'request_malformed',
+    'request_too_large',
+    'request_stalled',
+    'expectation_unsupported',
+    'host_unknown',
+    'query_parameter_unknown',
+    'store_unavailable',
+    'internal_failure',
+    ...(query.length > 0 ? (['query_parameter_invalid'] as const) : []),
+    ...(access === 'open' ? [] : (['auth_required', 'auth_invalid', 'auth_forbidden', 'rate_limited'] as const)),
+    ...(tenant === 'none'
+      ? []
+      : (['tenant_mismatch', 'tenant_header_required', 'tenant_header_invalid', 'resource_not_found'] as const)),
+    ...(body === 'json' ? (['media_type_unsupported'] as const) : []),
+  ];
 }
 
 /** The interface as a page: every endpoint, what it takes, who may call it, and every code that it refuses with. */

@@ -7,12 +7,13 @@
  *
  * @module
  */
-import { keys, ranges, splitKey } from '../../crds/keys/index.js';
+import { keys, ranges, splitKey, toStatusKey } from '../../crds/keys/index.js';
 import {
   type RotationRecord,
   isRotationOpen,
   readRotationState,
   type RotationProgress,
+  rotationKind,
 } from '../../crds/rotation/index.js';
 import type { Loop, Wake } from '../../pkg/reconcile/index.js';
 import type { SecretStore } from '../../pkg/secrets/index.js';
@@ -53,7 +54,7 @@ function openRotations(prefix: string): Wake {
 }
 
 function isUnderWay(entry: Entry, cache: Cache): boolean {
-  const recorded = cache.get(ranges.rotationProgress + entry.key.slice(ranges.rotations.length));
+  const recorded = cache.get(toStatusKey(rotationKind, entry.key));
   const progress = recorded && value<RotationProgress>(recorded);
   return isRotationOpen(readRotationState(value<RotationRecord>(entry), progress));
 }

@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 
 import { defineColumns, defineKind } from '../kind/index.js';
+import { documentCodes } from '../rejections/index.js';
 import type { DeploymentStatus, StoredDeployment } from './deployment.js';
 import { deploymentSchema } from './fields.js';
 
@@ -89,7 +90,42 @@ export const deploymentKind = defineKind({
   path: '/api/v1/deployments',
   item: '{name}',
   operations: ['list', 'watch', 'get', 'create', 'update', 'delete'],
-  summaries: { delete: 'Requests the deletion of a deployment and its containers' },
+  routes: {
+    create: { codes: documentCodes.deploymentCreate },
+    update: { codes: documentCodes.deploymentChange },
+    delete: {
+      summary: 'Requests the deletion of a deployment and its containers',
+      codes: [
+        'deployment_not_found',
+        'revision_mismatch',
+        'outcome_unknown',
+        'secret_material_would_persist',
+        'secret_generate_would_persist',
+      ],
+    },
+    'GET /{name}/explain': {
+      summary: 'Says of every node why it takes or refuses the deployment',
+      answer: { status: 200, component: 'Object' },
+      codes: ['deployment_not_found'],
+    },
+    'GET /{name}/logs': {
+      summary: 'What the containers of a deployment print',
+      answer: { status: 200 },
+      codes: ['deployment_not_found', 'logs_unavailable', 'logs_too_many'],
+    },
+    'GET /{name}/secrets/rotation': {
+      summary: 'How far the rotation of a credential is',
+      answer: { status: 200, component: 'Object' },
+      codes: ['deployment_not_found', 'field_invalid'],
+    },
+    'POST /{name}/secrets/rotate': {
+      summary: 'Asks for the next phase of a rotation',
+      headers: ['If-Match'],
+      body: 'RotationRequest',
+      answer: { status: 200, component: 'Object' },
+      codes: documentCodes.rotation,
+    },
+  },
   notFound: 'deployment_not_found',
   nameField: 'name',
   columns: defineColumns<DeploymentView>([

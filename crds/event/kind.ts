@@ -37,7 +37,7 @@ export const eventKind = defineKind({
   events: [],
   path: '/api/v1/events',
   operations: ['list', 'watch'],
-  summaries: { list: 'Lists the tenant’s events, oldest first, or follows them' },
+  routes: { list: { summary: 'Lists the tenant’s events, oldest first, or follows them' } },
   nameField: 'id',
   columns: defineColumns<StoredEvent>([
     { title: 'LAST SEEN', value: ({ lastSeenAt }) => lastSeenAt, format: 'age' },

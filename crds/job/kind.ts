@@ -1,4 +1,5 @@
 import { defineKind } from '../kind/index.js';
+import { documentCodes } from '../rejections/index.js';
 import { jobSchema } from './admit.js';
 
 /** Containers that run to their end. */
@@ -16,6 +17,9 @@ export const jobKind = defineKind({
   events: [],
   path: '/api/v1/jobs',
   operations: ['create'],
+  routes: {
+    create: { codes: documentCodes.job },
+  },
   nameField: 'name',
   columns: [],
 });

@@ -47,6 +47,12 @@ export function buildKey(
   return joinKey(range, ...segments);
 }
 
+/** The key of the status of an object, from the key of the object: the same segments in the kind's range of statuses. */
+export function toStatusKey({ range, statusRange }: Pick<Kind, 'range' | 'statusRange'>, key: string): string {
+  if (range === undefined || statusRange === undefined || !key.startsWith(range)) throw new InvalidSegmentError();
+  return statusRange + key.slice(range.length);
+}
+
 /** A deployment, named without its kind. Also what the queues of most loops carry, as `<tenant>/<name>`. */
 export interface ObjectName {
   readonly tenant: string;

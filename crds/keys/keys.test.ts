@@ -1,8 +1,9 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 
+import { gadgetKind } from '../kind/gadget.testing.js';
 import { kinds } from '../kinds/index.js';
-import { InvalidSegmentError, buildKey, keys, ranges, splitKey } from './index.js';
+import { InvalidSegmentError, buildKey, keys, ranges, splitKey, toStatusKey } from './index.js';
 
 const tenant = fc.uuid();
 const anything = fc.oneof(
@@ -35,9 +36,19 @@ describe('keys', () => {
     for (const kind of kinds) if ('range' in kind) expect(all[kind.plural]).to.equal(kind.range);
     expect(keys.secret('t1', 'shop', 'db')).to.equal('secrets/t1/shop/db');
     expect(keys.archive('t1', 'dep_1', 7)).to.equal('archives/t1/dep_1/0000000007');
-    const gadgets = { range: 'gadgets/', keyParts: ['tenant', 'name'] };
-    expect(buildKey(gadgets, 't1', 'first')).to.equal('gadgets/t1/first');
-    expect(() => buildKey(gadgets, 't1')).to.throw(InvalidSegmentError);
+    expect(buildKey(gadgetKind, 't1', 'first')).to.equal('gadgets/t1/first');
+    expect(() => buildKey(gadgetKind, 't1')).to.throw(InvalidSegmentError);
+  });
+
+  it('give the status of an object the segments of the object', () => {
+    for (const kind of kinds) {
+      if (!('statusRange' in kind)) continue;
+      expect(toStatusKey(kind, `${kind.range}t1/first`)).to.equal(`${kind.statusRange}t1/first`);
+    }
+    expect(toStatusKey({ ...gadgetKind, statusRange: 'gadget-status/' }, 'gadgets/t1/first')).to.equal(
+      'gadget-status/t1/first',
+    );
+    expect(() => toStatusKey(gadgetKind, 'gadgets/t1/first'), 'it has none').to.throw(InvalidSegmentError);
   });
 
   it('can be taken apart again', () => {

@@ -18,7 +18,11 @@ export const gadgetKind = defineKind({
   kubernetes: { shortNames: ['mgdg'] },
   events: ['gadget.broken'],
   path: '/api/v1/gadgets',
-  operations: ['list', 'watch', 'get'],
+  operations: ['list', 'watch', 'get', 'create'],
+  routes: {
+    create: { codes: ['field_invalid', 'quota_reached'] },
+    'POST /{name}/polish': { summary: 'Polishes a gadget', answer: { status: 200, component: 'Object' } },
+  },
   nameField: 'name',
   columns: defineColumns<{ readonly name: string; readonly size: number }>([
     { title: 'NAME', value: ({ name }) => name },

@@ -24,6 +24,31 @@ export interface OperationRoute {
   readonly path: string;
 }
 
+/** What an endpoint answers when all is well. */
+export interface RouteAnswer {
+  readonly status: 200 | 201 | 202 | 204;
+  /** None for text and streams. */
+  readonly component?: string;
+}
+
+/** What the API document says of a route, beside what the route table says. */
+export interface RouteNotes {
+  readonly summary: string;
+  /** Names of headers it reads, beside `Authorization`. */
+  readonly headers?: readonly string[];
+  /** The component of the body. */
+  readonly body?: string;
+  /** What it answers when all is well. */
+  readonly answer: RouteAnswer;
+  /** What else it may answer when all is well. */
+  readonly otherwise?: readonly RouteAnswer[];
+  /** What it may refuse with, beside what every route may. */
+  readonly codes?: readonly RejectionCode[];
+}
+
+/** A route below the path of a kind that is none of the common operations: `POST /{id}/drain`. */
+export type KindAction = `${OperationRoute['method']} /${string}`;
+
 /** One column of a table of objects. `View` is the object as the API shows it. */
 export interface Column<View> {
   readonly title: string;
@@ -90,8 +115,11 @@ export interface Kind {
   /** The parameters that follow the path of one object; `{name}` when absent. */
   readonly item?: string;
   readonly operations: readonly KindOperation[];
-  /** What an operation does, where the sentence that all kinds share says too little. */
-  readonly summaries?: Readonly<Partial<Record<KindOperation, string>>>;
+  /**
+   * What the API document says of its routes: of an operation what differs from other kinds, such as the codes of a
+   * write, and all about its other actions.
+   */
+  readonly routes?: Readonly<Partial<Record<KindOperation, Partial<RouteNotes>>> & Record<KindAction, RouteNotes>>;
   /** What a client who names an object that does not exist is refused with. */
   readonly notFound?: Extract<RejectionCode, `${'resource' | 'deployment' | 'volume_snapshot'}_not_found`>;
   /** The columns of the table of objects; a kind without columns is not listed by the command line. */

@@ -1,4 +1,5 @@
-import { archiveKind, backupKind } from '../backup/index.js';
+import { archiveKind } from '../archive/index.js';
+import { backupKind } from '../backup/index.js';
 import { deploymentKind } from '../deployment/index.js';
 import { eventKind } from '../event/index.js';
 import { jobKind } from '../job/index.js';
@@ -9,7 +10,8 @@ import { recommendationKind } from '../recommendation/index.js';
 import { rotationKind } from '../rotation/index.js';
 import { secretKind } from '../secret/index.js';
 import { snapshotKind } from '../snapshot/index.js';
-import { tenantKind, tokenKind } from '../tenant/index.js';
+import { tenantKind } from '../tenant/index.js';
+import { tokenKind } from '../token/index.js';
 import { volumeKind } from '../volume/index.js';
 
 /** Every kind: the one list in which a new kind is entered. Quotas are answered in this order. */

@@ -1,4 +1,5 @@
 import { defineKind } from '../kind/index.js';
+import { documentCodes } from '../rejections/index.js';
 import { networkSchema } from './network.js';
 
 /** Networks that containers of one node may join. */
@@ -18,6 +19,9 @@ export const networkKind = defineKind({
   events: [],
   path: '/api/v1/networks',
   operations: ['create'],
+  routes: {
+    create: { codes: documentCodes.network },
+  },
   nameField: 'name',
   columns: [],
 });

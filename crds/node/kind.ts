@@ -1,5 +1,6 @@
 import { formatBytes, formatCores } from '../grammar/index.js';
 import { defineColumns, defineKind } from '../kind/index.js';
+import { documentCodes } from '../rejections/index.js';
 import type { Metadata } from '../meta/index.js';
 import type { Capacity, NodeCondition } from './node.js';
 import { enrolmentSchema, heartbeatSchema, joinTokenRequestSchema, renewalSchema } from './requests.js';
@@ -47,10 +48,59 @@ export const nodeKind = defineKind({
   path: '/api/v1/nodes',
   item: '{id}',
   operations: ['list', 'watch', 'get', 'create', 'delete'],
-  summaries: {
-    get: 'Shows a node, by its id or its name',
-    create: 'Enrols a machine, with a join token',
-    delete: 'Deletes a node on which nothing runs',
+  routes: {
+    get: { summary: 'Shows a node, by its id or its name' },
+    create: {
+      summary: 'Enrols a machine, with a join token',
+      body: 'Enrolment',
+      codes: [
+        ...documentCodes.request,
+        'label_invalid',
+        'node_label_reserved',
+        'node_owned_by_another_tenant',
+        'node_key_mismatch',
+        'join_token_used',
+        'join_token_bound_to_other_name',
+        'quota_reached',
+        'outcome_unknown',
+      ],
+    },
+    delete: {
+      summary: 'Deletes a node on which nothing runs',
+      codes: ['resource_not_found', 'outcome_unknown', 'node_in_use', 'node_is_control_plane', 'revision_mismatch'],
+    },
+    'POST /join-tokens': {
+      summary: 'Mints a token with which one machine may enrol',
+      body: 'JoinTokenRequest',
+      answer: { status: 201, component: 'Object' },
+      codes: documentCodes.request,
+    },
+    'POST /{id}/drain': {
+      summary: 'Gives a node no more work and moves what can be moved',
+      answer: { status: 200, component: 'Object' },
+      codes: ['resource_not_found', 'outcome_unknown', 'node_is_control_plane'],
+    },
+    'POST /{id}/undrain': {
+      summary: 'Lets a node take work again',
+      answer: { status: 200, component: 'Object' },
+      codes: ['resource_not_found', 'outcome_unknown'],
+    },
+    'POST /{id}/fence': {
+      summary: 'Declares that nothing runs on a node any more',
+      answer: { status: 200, component: 'Object' },
+      codes: ['resource_not_found', 'outcome_unknown', 'node_is_control_plane', 'node_in_use'],
+    },
+    'DELETE /{nodeName}/claim': {
+      summary: 'Releases the tenant’s own claim on a node',
+      headers: ['X-Tenant-ID'],
+      answer: { status: 200, component: 'Object' },
+      codes: ['resource_not_found', 'outcome_unknown', 'node_claim_release_no_tenant', 'node_in_use'],
+    },
+    'POST /{nodeName}/claims': {
+      summary: 'Records a second claim on a node',
+      answer: { status: 201, component: 'Object' },
+      codes: ['resource_not_found', 'outcome_unknown', 'node_claims_full'],
+    },
   },
   notFound: 'resource_not_found',
   nameField: 'name',

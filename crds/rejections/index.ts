@@ -13,6 +13,7 @@
  */
 export type { ParamsOf, PlainCode, RejectionCode } from './catalogue.js';
 export { catalogue, catalogueGroups, getEntry, isRejectionCode } from './catalogue.js';
+export { documentCodes } from './document-codes.js';
 export type { ExampleRequest, SpecSection } from './entry.js';
 export { exampleVolumes } from './entry.js';
 export type { PatchStep, Rejection, RejectionRecord, Rejections } from './rejection.js';

@@ -16,5 +16,5 @@ export { listBodies } from './bodies.js';
 export { renderCrds } from './crd.js';
 export type { JsonSchema } from './json-schema.js';
 export { renderJsonSchemas } from './json-schema.js';
-export type { RouteAnswer, RouteDescription } from './open-api.js';
+export type { RouteDescription } from './open-api.js';
 export { renderComponents, renderOpenApi } from './open-api.js';

@@ -1,35 +1,19 @@
 import { catalogue, getEntry, type RejectionCode } from '../rejections/index.js';
-import type { Kind } from '../kind/index.js';
+import type { Kind, RouteAnswer, RouteNotes } from '../kind/index.js';
 import { kinds } from '../kinds/index.js';
 import { renderAnswers } from './answers.js';
 import { listBodies } from './bodies.js';
 import { type JsonSchema, toPublicSchema } from './json-schema.js';
 
-/** What an endpoint answers when all is well. */
-export interface RouteAnswer {
-  readonly status: 200 | 201 | 202 | 204;
-  /** None for text and streams. */
-  readonly component?: string;
-}
-
 /** One endpoint, as far as the document speaks of it. */
-export interface RouteDescription {
+export interface RouteDescription extends RouteNotes {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** With parameters in braces: `/api/v1/deployments/{name}`. */
   readonly path: string;
-  readonly summary: string;
   /** Kinds of token it takes; none when anybody may call it. */
   readonly tokens: readonly string[];
   /** Names of query parameters. */
   readonly query: readonly string[];
-  /** Names of headers it reads, beside `Authorization`. */
-  readonly headers?: readonly string[];
-  /** The component of the body. */
-  readonly body?: string;
-  /** What it answers when all is well. */
-  readonly answer: RouteAnswer;
-  /** What else it may answer when all is well. */
-  readonly otherwise?: readonly RouteAnswer[];
   /** Every code it may refuse with. */
   readonly codes: readonly RejectionCode[];
 }

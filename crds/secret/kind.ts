@@ -1,4 +1,5 @@
 import { defineKind } from '../kind/index.js';
+import { documentCodes } from '../rejections/index.js';
 import { secretWriteSchema } from './write.js';
 
 /** Credentials, in versions. */
@@ -25,9 +26,34 @@ export const secretKind = defineKind({
   path: '/api/v1/secrets',
   item: '{namespace}/{resource}',
   operations: ['update', 'delete'],
-  summaries: {
-    update: 'Writes the next version of a credential; no value is ever answered',
-    delete: 'Destroys a credential that nothing refers to',
+  routes: {
+    update: {
+      summary: 'Writes the next version of a credential; no value is ever answered',
+      body: 'SecretWrite',
+      answer: { status: 201, component: 'Object' },
+      otherwise: [{ status: 200, component: 'Object' }],
+      codes: documentCodes.secretWrite,
+    },
+    delete: {
+      summary: 'Destroys a credential that nothing refers to',
+      codes: [
+        'secret_in_use',
+        'secret_rotation_open',
+        'secret_path_namespace',
+        'secret_path_shape',
+        'secret_store_unavailable',
+        'secret_unreadable',
+        'outcome_unknown',
+      ],
+    },
+    'GET /resources': {
+      summary: 'Every credential that the tenant refers to',
+      answer: { status: 200, component: 'ObjectList' },
+    },
+    'GET /resources/{name}/consumers': {
+      summary: 'The deployments that refer to a credential, and the keys that they use',
+      answer: { status: 200, component: 'Object' },
+    },
   },
   nameField: 'name',
   columns: [],

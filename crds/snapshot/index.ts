@@ -6,8 +6,9 @@
  * @module
  */
 import { FieldPath } from '../grammar/index.js';
-import { defineKind } from '../kind/index.js';
 import { type Rejection, reject } from '../rejections/index.js';
+
+export { snapshotKind } from './kind.js';
 
 /** The answer to every request for a snapshot. The body is not looked at. */
 export function rejectSnapshot(volumeId: string): Rejection {
@@ -22,19 +23,3 @@ export function rejectSnapshot(volumeId: string): Rejection {
 export function rejectSnapshotLookup(snapshot: string): Rejection {
   return reject('volume_snapshot_not_found', 'snapshots/{snap}', snapshot);
 }
-
-/** Snapshots of volumes. */
-export const snapshotKind = defineKind({
-  kind: 'Snapshot',
-  singular: 'snapshot',
-  plural: 'snapshots',
-  shortNames: [],
-  description: 'A frozen copy of a volume. No release makes one: creation is refused.',
-  scope: 'tenant',
-  isSupported: false,
-  events: [],
-  operations: [],
-  notFound: 'volume_snapshot_not_found',
-  nameField: 'id',
-  columns: [],
-});

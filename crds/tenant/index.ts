@@ -11,5 +11,5 @@
  * @module
  */
 export type { Role, StoredTenant, StoredToken, TokenKind, TokenRequest } from './tenant.js';
-export { checkTenantRequest, checkTokenRequest } from './tenant.js';
-export { tenantKind, tokenKind } from './kind.js';
+export { checkTenantRequest, checkTokenRequest, tokenRequestSchema } from './tenant.js';
+export { tenantKind } from './kind.js';

@@ -52,7 +52,7 @@ export function createProgram(terminal: Terminal, finished: (code: ExitCode) => 
 function addReading(program: Commander, run: Run): void {
   program
     .command('get <kind> [name]')
-    .description('list deployments, nodes, events, tenants or tokens, or show one')
+    .description('list the objects of a kind, or show one')
     .addOption(outputOption())
     .action((kind: string, name: string | undefined, { output }: { output: OutputFormat }) =>
       run(async () => (await import('./commands/get.js')).get, { kind, name, output }),

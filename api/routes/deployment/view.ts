@@ -1,6 +1,6 @@
-import type { DeploymentStatus } from '../../../crds/deployment/index.js';
+import { deploymentKind, type DeploymentStatus } from '../../../crds/deployment/index.js';
 import { isDnsLabel, isTypedId } from '../../../crds/grammar/index.js';
-import { keys, ranges } from '../../../crds/keys/index.js';
+import { keys, ranges, toStatusKey } from '../../../crds/keys/index.js';
 import type { Alteration, Warning } from '../../../crds/rule/index.js';
 import type { Cache, Entry } from '../../../pkg/store/index.js';
 import { rejectRequest, RequestRejection } from '../../http/reply.js';
@@ -86,5 +86,5 @@ export async function loadDeployment(cache: Cache, tenant: string, name: string)
 
 /** The status that belongs to a deployment, if there is one yet. */
 export function findStatus(cache: Cache, { key }: Entry): Entry | undefined {
-  return cache.get(ranges.statuses + key.slice(ranges.deployments.length));
+  return cache.get(toStatusKey(deploymentKind, key));
 }

@@ -1,5 +1,4 @@
-import type { RejectionCode } from '../../crds/rejections/index.js';
-import type { Route } from '../http/route.js';
+import type { RejectionCode } from './catalogue.js';
 
 const codes = (...list: readonly RejectionCode[]): readonly RejectionCode[] => list;
 
@@ -105,7 +104,7 @@ const deployment = codes(
   'depends_on_duplicate',
 );
 
-/** What the documents of each kind are refused with. */
+/** What the documents of each kind are refused with, for the descriptors of kinds. */
 export const documentCodes = {
   deploymentCreate: codes(...deployment, 'deployment_already_exists', 'outcome_unknown'),
   deploymentChange: codes(
@@ -159,17 +158,3 @@ export const documentCodes = {
   ),
   request: fields,
 } as const;
-
-/** What the pipeline itself may refuse a call of this route with, before the route is asked. */
-export function listPipelineCodes({ access, tenant, query, body }: Route): readonly RejectionCode[] {
-  return [
-    ...codes('request_malformed', 'request_too_large', 'request_stalled', 'expectation_unsupported'),
-    ...codes('host_unknown', 'query_parameter_unknown', 'store_unavailable', 'internal_failure'),
-    ...(query.length > 0 ? codes('query_parameter_invalid') : []),
-    ...(access === 'open' ? [] : codes('auth_required', 'auth_invalid', 'auth_forbidden', 'rate_limited')),
-    ...(tenant === 'none'
-      ? []
-      : codes('tenant_mismatch', 'tenant_header_required', 'tenant_header_invalid', 'resource_not_found')),
-    ...(body === 'json' ? codes('media_type_unsupported') : []),
-  ];
-}

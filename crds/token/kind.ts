@@ -1,0 +1,36 @@
+import { defineColumns, defineKind } from '../kind/index.js';
+import { documentCodes } from '../rejections/index.js';
+import { type StoredToken, tokenRequestSchema } from '../tenant/index.js';
+
+/** What speaks for a tenant, a node or the platform. */
+export const tokenKind = defineKind({
+  kind: 'Token',
+  singular: 'token',
+  plural: 'tokens',
+  shortNames: [],
+  description: 'A bearer token; its secret is shown once, and only a digest of it is stored.',
+  scope: 'tenant',
+  isSupported: true,
+  range: 'tokens/',
+  keyParts: ['id'],
+  requests: { TokenRequest: tokenRequestSchema },
+  events: [],
+  path: '/api/v1/tokens',
+  item: '{id}',
+  operations: ['list', 'create', 'delete'],
+  routes: {
+    list: { summary: 'Lists tokens, without their secrets' },
+    create: { summary: 'Mints a token; its text is answered once and not stored', codes: documentCodes.request },
+    delete: { summary: 'Revokes a token at once', codes: ['resource_not_found', 'outcome_unknown'] },
+  },
+  notFound: 'resource_not_found',
+  nameField: 'id',
+  columns: defineColumns<Omit<StoredToken, 'digest'>>([
+    { title: 'ID', value: ({ id }) => id },
+    { title: 'KIND', value: ({ kind }) => kind },
+    { title: 'ROLE', value: ({ role }) => role ?? '-' },
+    { title: 'EXPIRES', value: ({ expiresAt }) => expiresAt },
+    { title: 'DESCRIPTION', value: ({ description }) => description },
+    { title: 'TENANT', isWide: true, value: ({ tenant }) => tenant ?? '-' },
+  ]),
+});
