@@ -66,15 +66,19 @@ export class EtcdFollow {
     }
   }
 
-  /** A store that was wiped and filled again may have the same cluster id and a higher revision: ask it for what we know. */
+  /**
+   * Whether the store still has what was delivered. One that was restored or wiped and filled again may have a higher revision,
+   * and the same cluster id when its members kept their addresses and their token: so it is also asked for what we know.
+   */
   async #sameHistory(): Promise<boolean> {
-    const { anchor } = this.#mirror;
-    if (!anchor) return true;
+    const { recent, delivered } = this.#mirror;
+    const { reads } = this.#options;
     try {
-      const entry = await this.#options.reads.entry(anchor.key, anchor.revision);
-      return entry?.revision === anchor.revision;
+      if ((await reads.clusterId()) !== this.#clusterId) return false;
+      const found = await Promise.all(recent.map(({ key }) => reads.entry(key, delivered)));
+      return recent.every((known, n) => isSameEntry(known, found[n]));
     } catch (thrown) {
-      if (thrown instanceof CompactedFault) return false;
+      if (thrown instanceof CompactedFault) return false; // also when the store has not come so far
       throw thrown;
     }
   }
@@ -169,18 +173,15 @@ export class EtcdFollow {
   }
 }
 
-/** Something that was delivered and that the store must still confirm. */
-export interface KnownEntry {
-  readonly key: string;
-  readonly revision: Revision;
-}
+/** Entries that the store must still confirm when a watch resumes: one alone may stand in another history too. */
+const RECENT = 5;
 
 /** What a follower has been told: enough to notice that it was told wrong. */
 export class DeliveredState {
   readonly #leavesOut: readonly string[];
   readonly #revisions = new Map<string, Revision>();
   #delivered: Revision = 0;
-  #anchor: KnownEntry | undefined;
+  #recent: Entry[] = [];
   #touched: Set<string> | undefined;
 
   /** `leavesOut` are prefixes of keys that are not remembered. */
@@ -198,15 +199,15 @@ export class DeliveredState {
     return this.#delivered;
   }
 
-  /** The newest entry that was delivered. */
-  get anchor(): KnownEntry | undefined {
-    return this.#anchor;
+  /** The newest entries that were delivered and still stand. */
+  get recent(): readonly Entry[] {
+    return this.#recent.filter(({ key, revision }) => this.#revisions.get(key) === revision);
   }
 
   reset({ entries, revision }: Listing): void {
     this.#revisions.clear();
-    this.#anchor = undefined;
-    for (const entry of entries) this.#put(entry);
+    this.#recent = entries.toSorted((a, b) => a.revision - b.revision).slice(-RECENT);
+    for (const { key, revision: at } of entries) this.#revisions.set(key, at);
     this.#delivered = revision;
   }
 
@@ -215,7 +216,7 @@ export class DeliveredState {
       this.#delivered = revision;
       if (this.#leavesOut.some(prefix => key.startsWith(prefix))) continue;
       this.#touched?.add(key);
-      if (entry) this.#put(entry);
+      if (entry) this.#remember(entry);
       else this.#revisions.delete(key);
     }
   }
@@ -240,9 +241,12 @@ export class DeliveredState {
     return known === untouched;
   }
 
-  #put(entry: Entry): void {
-    const { key, revision } = entry;
-    this.#revisions.set(key, revision);
-    if (!this.#anchor || revision >= this.#anchor.revision) this.#anchor = entry;
+  #remember(entry: Entry): void {
+    this.#revisions.set(entry.key, entry.revision);
+    if (this.#recent.push(entry) > RECENT) this.#recent.shift();
   }
+}
+
+function isSameEntry(known: Entry, found: Entry | undefined): boolean {
+  return found?.revision === known.revision && found.created === known.created && found.bytes.equals(known.bytes);
 }

@@ -50,6 +50,30 @@ describe('following etcd through faults', () => {
     return { watch, careless };
   }
 
+  it('sends a new snapshot when another history has the same last change at the same revision', async () => {
+    const watch = RecordingWatch.follow(lab.proxied());
+    await watch.synced();
+    await createEach(lab.direct(), ['old', 'last']);
+    await watch.until(() => watch.keys().has('last'));
+    const { revision } = (await lab.direct().get('last'))!;
+
+    lab.proxy.mode = 'refuse';
+    lab.proxy.cut();
+    await lab.etcd.kill('SIGKILL');
+    rmSync(lab.dataDir, { recursive: true });
+    await lab.etcd.restart();
+    const direct = lab.direct();
+    for (let n = 0; (await direct.revision()) < revision - 1; n++) await createEach(direct, [`filler/${n}`]);
+    await createEach(direct, ['last', 'next']);
+    expect((await direct.get('last'))!.revision).to.equal(revision);
+    lab.proxy.mode = 'pass';
+    await watch.until(() => watch.keys().has('next'));
+
+    expect(watch.keys().has('old')).to.equal(false);
+    expect(watch.resets).to.equal(2);
+    await watch.stop();
+  });
+
   it('sends a new snapshot when the store was wiped and refilled beyond the last revision', async () => {
     const watch = RecordingWatch.follow(lab.proxied());
     await watch.synced();
