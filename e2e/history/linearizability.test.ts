@@ -61,6 +61,14 @@ describe('linearizability check', () => {
       [write([0, 5], { revision: 2 }), write([1, 4], { revision: 2 }), read([6, 7], 2, 'x')],
     ],
     [
+      'one change that two clients with identical bytes were told of, of which the first has a proof',
+      [{ ...write([0, 5], { revision: 2 }), isProven: true }, write([1, 4], { revision: 2 }), read([6, 7], 2, 'x')],
+    ],
+    [
+      'one change that two clients with identical bytes were told of, of which the second has a proof',
+      [write([0, 5], { revision: 2 }), { ...write([1, 4], { revision: 2 }), isProven: true }, read([6, 7], 2, 'x')],
+    ],
+    [
       'a delete and a new key',
       [
         write([0, 1], { revision: 2 }),

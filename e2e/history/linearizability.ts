@@ -31,10 +31,16 @@ export function checkLinearizability(history: readonly HistoryRecord[]): Violati
     else keys.set(key, [operation]);
   };
   let unacknowledged = 0;
-  const made = new Set<string>();
+  /** The changes of a key that clients were told of, and whether one of those who were has a proof. */
+  const made = new Map<string, boolean>();
   /** Whether another client was told that it made the very same change of a key: see `checkExactlyOnce`. */
-  const isRepeated = (key: string, { outcome, revision, isProven = false }: WriteRecord) =>
-    outcome === 'stored' && !isProven && made.size === made.add(`${revision} ${key}`).size;
+  const isRepeated = (key: string, { outcome, revision, isProven = false }: WriteRecord) => {
+    if (outcome !== 'stored') return false;
+    const change = `${revision} ${key}`;
+    const before = made.get(change);
+    made.set(change, isProven || before === true);
+    return before !== undefined && !(before && isProven);
+  };
   for (const record of history) {
     if (record.kind === 'read') add(record.key, readOperation(record));
     if (record.kind !== 'write') continue;
@@ -77,6 +83,15 @@ function writeOperations(record: WriteRecord, nextUnacknowledged: () => number):
   });
 }
 
+/** As many as a person can compare. */
+const FEW = 30;
+
+function listFew(operations: readonly Operation[]): string {
+  if (operations.length > FEW) return '';
+  const lines = operations.map(({ begin, end, describe }) => `${begin.toFixed(1)} to ${end.toFixed(1)}: ${describe}`);
+  return `; ${lines.join('; ')}`;
+}
+
 interface Step {
   readonly operation: number;
   readonly state: KeyState;
@@ -114,7 +129,8 @@ function checkKey(key: string, unsorted: readonly Operation[]): Violation[] {
     }
     const last = steps.pop();
     if (!last) {
-      const because = `${key}: no order of its ${operations.length} operations explains them; ${deepest} of ${required} could be placed, the last one: ${stuckAt || 'none'}`;
+      const placed = `${deepest} of ${required} could be placed, the last one: ${stuckAt || 'none'}`;
+      const because = `${key}: no order of its ${operations.length} operations explains them; ${placed}${listFew(operations)}`;
       return [{ promise: 'linearizable', because }];
     }
     isDone[last.operation] = 0;
