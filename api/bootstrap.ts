@@ -5,6 +5,7 @@ import { keys, ranges } from '../crds/keys/index.js';
 import type { StoredTenant, StoredToken } from '../crds/tenant/index.js';
 import { type Keyring, mintToken, parseToken, type TokenDraft, verifyToken } from '../pkg/auth/index.js';
 import type { Clock, Random } from '../pkg/clock/index.js';
+import { Fault } from '../pkg/fault/index.js';
 import { create, type Store, value } from '../pkg/store/index.js';
 
 /** What a development set-up is used with. */
@@ -29,6 +30,11 @@ export interface BootstrapOptions {
 /** What is kept beside the tokens, so that their records can be made again without their secrets. */
 interface BootstrapFile extends DevelopmentAccess {
   readonly records: readonly StoredToken[];
+}
+
+/** The file that the tokens are kept in cannot be read. */
+class DamagedFileFault extends Fault {
+  readonly retriable = false;
 }
 
 const LIFE_SECONDS = 365 * 24 * 3600;
@@ -58,13 +64,25 @@ async function ensure(store: Store, key: string, document: StoredTenant | Stored
 /** What the file says, if all of it can still be used. */
 function readBootstrapFile({ file, keyring, clock }: BootstrapOptions): BootstrapFile | undefined {
   if (!existsSync(file)) return undefined;
-  const access = JSON.parse(readFileSync(file, 'utf8')) as BootstrapFile;
+  const access = parseBootstrapFile(readFileSync(file, 'utf8'));
+  if (!access)
+    throw new DamagedFileFault(`${file} is damaged: remove it, and new tokens are written at the next start`);
   const isGood = [access.adminToken, access.tenantToken].every(text => {
     const parsed = parseToken(text);
     const record = access.records.find(({ id }) => id === parsed?.id);
     return parsed && verifyToken(parsed, record, keyring, clock.now()).ok;
   });
   return isGood ? access : undefined;
+}
+
+function parseBootstrapFile(text: string): BootstrapFile | undefined {
+  try {
+    const { platform, tenant, adminToken, tenantToken, records } = JSON.parse(text) as Partial<BootstrapFile>;
+    const isWhole = platform?.id && tenant?.id && adminToken && tenantToken && Array.isArray(records);
+    return isWhole ? { platform, tenant, adminToken, tenantToken, records } : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 async function createBootstrapFile(options: BootstrapOptions): Promise<BootstrapFile> {

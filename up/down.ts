@@ -10,7 +10,7 @@ import { findSupervisor } from './supervise.js';
 
 /** Stops everything that `moor up` started in this home. With `purge`, removes the data too. */
 export async function down(home: Home, { purge }: { purge: boolean }, terminal: Terminal): Promise<ExitCode> {
-  if (!home.plan.read()) {
+  if (!home.plan.exists()) {
     terminal.out('Mooring is not set up here: nothing to stop.\n');
     return exitCode.ok;
   }

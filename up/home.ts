@@ -1,8 +1,20 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 
 import type { DevelopmentAccess } from '../api/index.js';
 import type { Settings } from '../pkg/config/index.js';
+import { findHomeFault, makeFolder, readDocument, toHomeFault } from './home-fault.js';
 import type { ProcessIdentity } from './os-process.js';
 
 const LOG_LIMIT_BYTES = 10 * 1024 * 1024;
@@ -76,7 +88,19 @@ export class Home {
 
   /** Makes the folder, readable by its owner only: it holds tokens. */
   create(): void {
-    for (const name of ['run', 'logs']) mkdirSync(join(this.folder, name), { recursive: true, mode: 0o700 });
+    try {
+      for (const name of ['run', 'logs']) makeFolder(join(this.folder, name));
+    } catch (thrown) {
+      throw toHomeFault(thrown, this.folder) ?? thrown;
+    }
+  }
+
+  /** Throws when a first process could not work here: no room, no permission, a damaged file. */
+  check(): void {
+    const fault = findHomeFault(this.folder);
+    if (fault) throw fault;
+    this.plan.read();
+    this.tokens.read();
   }
 
   path(...names: readonly string[]): string {
@@ -92,36 +116,57 @@ export class Home {
   }
 
   readonly plan = {
-    read: () => readJson<UpPlan>(this.path('plan.json')),
+    exists: () => existsSync(this.path('plan.json')),
+    read: () =>
+      readDocument<UpPlan>(
+        this.path('plan.json'),
+        'remove it, and run "moor up --nodes <count>" with the number of nodes that there were',
+        ({ nodes, engine }) => Number.isInteger(nodes) && (engine === 'docker' || engine === 'simulated'),
+      ),
     write: (plan: UpPlan) => writeJson(this.path('plan.json'), plan),
   };
 
+  /** The first tokens, which the server keeps there. */
+  readonly tokens = {
+    read: () =>
+      readDocument<DevelopmentAccess>(
+        this.path('tokens.json'),
+        'remove it, and run "moor up": the server writes new tokens',
+        ({ tenant, tenantToken, adminToken }) => [tenant?.id, tenantToken, adminToken].every(isText),
+      ),
+  };
+
   readonly progress = {
-    read: () => readJson<PlanProgress>(this.path('run', 'progress.json')),
+    read: () => readRecord<PlanProgress>(this.path('run', 'progress.json')),
     write: (progress: PlanProgress) => writeJson(this.path('run', 'progress.json'), progress),
   };
 
   /** Read by commands on this machine: see `findDevelopmentFile` in `pkg/cli`. */
   readonly development = {
-    read: () => readJson<Development>(this.path('dev.json')),
+    read: () =>
+      readDocument<Development>(
+        this.path('dev.json'),
+        'run "moor down" and "moor up", which write it anew',
+        ({ server, tokens }) => [server, tokens?.tenant].every(isText),
+      ),
     write: (development: Development) => writeJson(this.path('dev.json'), development),
     remove: () => removeFile(this.path('dev.json')),
   };
 
   /** Settings of the server and of the controllers, for `--config`: `moor admin` takes them too. */
   readonly settings = {
-    read: () => readJson<Partial<Settings>>(this.path('settings.json')),
+    read: () => readRecord<Partial<Settings>>(this.path('settings.json')),
     write: (settings: Partial<Settings>) => writeJson(this.path('settings.json'), settings),
   };
 
   readonly supervisor = {
-    read: () => readJson<ProcessIdentity>(this.path('run', 'supervisor.json')),
+    read: () => readRecord<ProcessIdentity>(this.path('run', 'supervisor.json')),
     remove: () => removeFile(this.path('run', 'supervisor.json')),
   };
 
   /** The processes that were started. */
   readonly records = {
-    read: (name: string) => readJson<PartRecord>(this.path('run', `part-${name}.json`)),
+    read: (name: string) => readRecord<PartRecord>(this.path('run', `part-${name}.json`)),
     write: (record: PartRecord) => writeJson(this.path('run', `part-${record.name}.json`), record),
     remove: (name: string) => removeFile(this.path('run', `part-${name}.json`)),
     names: (): readonly string[] =>
@@ -138,8 +183,8 @@ export interface LocalNode {
 /** Every node that was ever started in this home and not removed since. */
 export function listLocalNodes(home: Home): readonly LocalNode[] {
   return listFolder(home.path('agents')).map(name => {
-    const state = readJson<{ readonly node: { readonly id: string } }>(home.path('agents', name, 'node.json'));
-    return { name, id: state?.node.id };
+    const state = readRecord<{ readonly node?: { readonly id: string } }>(home.path('agents', name, 'node.json'));
+    return { name, id: state?.node?.id };
   });
 }
 
@@ -149,20 +194,36 @@ function listFolder(path: string): readonly string[] {
 
 /** Writes a document atomically, readable by its owner only: readers see the old one or the new one, also after a crash. */
 export function writeJson(path: string, value: unknown): void {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  makeFolder(dirname(path));
   const draft = `${path}.${process.pid}.new`;
-  writeFileSync(draft, `${JSON.stringify(value, null, 2)}\n`, { mode: 0o600 });
-  renameSync(draft, path);
+  try {
+    const file = openSync(draft, 'w', 0o600);
+    try {
+      writeSync(file, `${JSON.stringify(value, null, 2)}\n`);
+      fsyncSync(file); // or a power cut could leave an empty file under its name
+    } finally {
+      closeSync(file);
+    }
+    renameSync(draft, path);
+  } catch (thrown) {
+    rmSync(draft, { force: true });
+    throw toHomeFault(thrown, dirname(path)) ?? thrown;
+  }
 }
 
-/** Reads a document. Undefined when the file does not exist. */
-export function readJson<T>(path: string): T | undefined {
+/** Reads what can be made again. Undefined when the file does not exist or is damaged. */
+function readRecord<T>(path: string): T | undefined {
   try {
-    return JSON.parse(readFileSync(path, 'utf8')) as T;
+    return (JSON.parse(readFileSync(path, 'utf8')) as T | null) ?? undefined;
   } catch (thrown) {
-    if ((thrown as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw thrown;
+    const isAbsent = (thrown as NodeJS.ErrnoException).code === 'ENOENT';
+    if (isAbsent || thrown instanceof SyntaxError) return undefined;
+    throw toHomeFault(thrown, dirname(path)) ?? thrown;
   }
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === 'string' && value !== '';
 }
 
 function removeFile(path: string): void {

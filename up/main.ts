@@ -15,6 +15,7 @@ import { Fault } from '../pkg/fault/index.js';
 import { down } from './down.js';
 import type { EphemeralOptions } from './ephemeral.js';
 import { type EngineKind, Home } from './home.js';
+import { toHomeFault } from './home-fault.js';
 import { up } from './up.js';
 
 const MOST_NODES = 20;
@@ -66,10 +67,12 @@ try {
   await program.parseAsync();
 } catch (thrown) {
   if (thrown instanceof CommanderError) process.exitCode = thrown.exitCode === 0 ? exitCode.ok : exitCode.usage;
-  else if (thrown instanceof Fault) {
-    terminal.err(`moor: ${thrown.message}\n`);
+  else {
+    const fault = thrown instanceof Fault ? thrown : toHomeFault(thrown, home.folder);
+    if (!fault) throw thrown;
+    terminal.err(`moor: ${fault.message}\n`);
     process.exitCode = exitCode.refused;
-  } else throw thrown;
+  }
 } finally {
   clearInterval(alive);
 }

@@ -42,13 +42,22 @@ export class Supervisor {
 
   /** Carries out the plan on disk, as it is at each pass, until aborted or until another supervisor has the claim. */
   async run(signal: AbortSignal): Promise<void> {
-    const { home, clock, isInCharge } = this.#options;
+    const { home, clock, log, isInCharge } = this.#options;
+    let lastFailure = '';
     let recorder: ProgressRecorder | undefined;
     while (!signal.aborted && isInCharge()) {
-      const plan = home.plan.read();
-      if (plan) {
-        recorder ??= new ProgressRecorder(home, clock, plan);
-        await this.#pass(plan, recorder, signal);
+      try {
+        const plan = home.plan.read();
+        if (plan) {
+          recorder ??= new ProgressRecorder(home, clock, plan);
+          await this.#pass(plan, recorder, signal);
+        }
+        lastFailure = '';
+      } catch (thrown) {
+        // What is on disk cannot be read or written. The parts go on, and so does this, once it can be again.
+        const error = asError(thrown);
+        if (error.message !== lastFailure) log.error('a pass failed', { error });
+        lastFailure = error.message;
       }
       await sleep(clock, LOOK_EVERY_MS, signal);
     }

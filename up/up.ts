@@ -4,12 +4,15 @@ import { silentLogger } from '../pkg/log/index.js';
 import { findExampleFile, runDemo } from './demo.js';
 import type { EngineKind, Home, UpPlan, PlanProgress } from './home.js';
 import { identifyProcess, isAlive, type ProcessIdentity, terminateProcess } from './os-process.js';
+import { findHomeFault } from './home-fault.js';
+import { checkEngine } from './parts/engine.js';
 import { startProgram } from './program.js';
 import { ProgressPrinter } from './progress.js';
 import { stopParts } from './down.js';
 import { findSupervisor, superviseHome } from './supervise.js';
 
 const LOOK_EVERY_MS = 100;
+const LOOK_AT_HOME_EVERY_MS = 2_000;
 
 export interface UpOptions {
   /** Undefined: as before, or the default. */
@@ -22,13 +25,15 @@ export interface UpOptions {
 /** Brings everything up on this machine, or adjusts what runs to these options. */
 export async function up(home: Home, options: UpOptions, terminal: Terminal): Promise<ExitCode> {
   home.create();
+  const running = findSupervisor(home) !== undefined;
+  if (!running) home.check();
   const before = home.plan.read();
   const plan: UpPlan = {
     id: terminal.random.uuid(),
     nodes: options.nodes ?? before?.nodes ?? 1,
     engine: options.engine ?? before?.engine ?? 'docker',
   };
-  const running = findSupervisor(home) !== undefined;
+  if (!running && plan.engine === 'docker') await checkEngine(home, terminal.environment);
   home.plan.write(plan);
   terminal.out(running ? `Mooring is already running in ${home.folder}\n` : `Starting Mooring in ${home.folder}\n`);
   if (running && before && before.nodes !== plan.nodes) terminal.out(`  nodes: ${before.nodes} → ${plan.nodes}\n`);
@@ -88,6 +93,7 @@ async function followProgress(
   const { clock, interrupted } = terminal;
   const printer = new ProgressPrinter(terminal);
   const startBy = clock.monotonic() + 15_000;
+  let lookAt = clock.monotonic() + LOOK_AT_HOME_EVERY_MS;
   try {
     while (!interrupted.aborted) {
       const progress = home.progress.read();
@@ -96,7 +102,12 @@ async function followProgress(
         if (progress.outcome !== 'working') return progress;
       }
       const isSupervised = findSupervisor(home) !== undefined || (started !== undefined && isAlive(started));
-      if (clock.monotonic() > startBy && !isSupervised) return undefined;
+      if (!isSupervised && (started !== undefined || clock.monotonic() > startBy)) return undefined;
+      if (clock.monotonic() > lookAt) {
+        // The progress cannot be recorded there either.
+        if (findHomeFault(home.folder)) return undefined;
+        lookAt = clock.monotonic() + LOOK_AT_HOME_EVERY_MS;
+      }
       await sleep(clock, LOOK_EVERY_MS, interrupted);
     }
     return undefined;
@@ -112,16 +123,19 @@ async function reportFailure(
   started: StartedSupervisor | undefined,
   terminal: Terminal,
 ): Promise<ExitCode> {
-  for (const { title, detail, remedy } of progress?.steps.filter(({ state }) => state === 'failed') ?? []) {
+  const fault = terminal.interrupted.aborted ? undefined : findHomeFault(home.folder);
+  for (const { title, detail, remedy } of (fault ? undefined : progress)?.steps.filter(
+    ({ state }) => state === 'failed',
+  ) ?? []) {
     terminal.err(`\n${title}: ${detail ?? 'failed'}\n  ${remedy ?? ''}\n`);
   }
-  if (!progress && !terminal.interrupted.aborted) {
+  if (!progress && !fault && !terminal.interrupted.aborted) {
     terminal.err(`\nThe supervisor ended unexpectedly. Its log is ${home.path('logs', 'supervisor.log')}\n`);
   }
   if (started?.identity) await terminateProcess(started.identity, { clock: terminal.clock, graceMs: 5_000 });
   await started?.ended;
   if (started) await stopParts(home, terminal.clock, () => undefined);
-  terminal.err(`\nMooring is not up. Logs are in ${home.path('logs')}\n`);
+  terminal.err(fault ? `moor: ${fault.message}\n` : `\nMooring is not up. Logs are in ${home.path('logs')}\n`);
   return terminal.interrupted.aborted ? exitCode.interrupted : exitCode.refused;
 }
 

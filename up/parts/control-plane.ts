@@ -1,8 +1,7 @@
 import { ownsPort } from '../../dev/processes/index.js';
 import { toEnvironment } from '../../pkg/config/index.js';
 import { Client } from '../../pkg/client/index.js';
-import type { DevelopmentAccess } from '../../api/index.js';
-import { type Home, type PartFacts, readJson, toDevelopment } from '../home.js';
+import { type Home, type PartFacts, toDevelopment } from '../home.js';
 import { PartFault, type ProcessPart } from '../part.js';
 import { startProgram, waitUntilServing } from '../program.js';
 
@@ -52,7 +51,7 @@ export const serverPart: ProcessPart = {
     } finally {
       client.close();
     }
-    const access = readJson<DevelopmentAccess>(tokens);
+    const access = home.tokens.read();
     if (!access) throw new PartFault(`${tokens} is missing: the server did not write its first tokens`);
     home.development.write(toDevelopment(server, access));
     const moved = port === USUAL_PORT ? '' : ` (${USUAL_PORT} is taken by another program)`;

@@ -24,6 +24,18 @@ export async function findSystemDocker(
   }
 }
 
+/** Throws when no container engine answers and this user can start none. */
+export async function checkEngine(
+  home: Home,
+  environment: Readonly<Record<string, string | undefined>>,
+): Promise<void> {
+  const isRoot = process.getuid?.() === 0;
+  if (isRoot || (!existsSync(findDockerdFolder(home)) && (await findSystemDocker(environment)) !== undefined)) return;
+  throw new PartFault(
+    'no container engine answers, and only root can start one: start Docker, run "moor up" as root, or use "moor up --engine simulated"',
+  );
+}
+
 /** The engine that this machine already has. */
 export function createSystemDockerPart(host: string): ChorePart {
   return {
