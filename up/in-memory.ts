@@ -15,7 +15,7 @@ import { HttpLink } from '../pkg/link/index.js';
 import type { Logger } from '../pkg/log/index.js';
 import { createMetrics } from '../pkg/metrics/index.js';
 import { EmbeddedSecretStore, SecretKeyring } from '../pkg/secrets/index.js';
-import { MemoryStore, WatchCache } from '../pkg/store/index.js';
+import { MemoryStore, type Store, WatchCache } from '../pkg/store/index.js';
 import { stopContainers } from './parts/engine.js';
 import { PartFault } from './part.js';
 import { mintJoinToken, fetchNode } from './parts/nodes.js';
@@ -29,6 +29,8 @@ export interface InMemoryOptions {
   readonly port: number;
   readonly nodes: number;
   readonly engine: Engine;
+  /** Left out: one in memory. */
+  readonly store?: Store;
   /** For the tokens, which must be in a file. */
   readonly folder: string;
 }
@@ -52,7 +54,7 @@ export async function startInMemory(options: InMemoryOptions): Promise<InMemoryM
   const environment = { MOORING_LISTEN: `127.0.0.1:${port}`, MOORING_RESERVED_HOST_PORTS: String(port) };
   const { settings } = loadSettings({ environment });
   const keyring = new Keyring([random.bytes(32)]);
-  const env = { clock, random, log, store: new MemoryStore({ clock }), metrics: createMetrics() };
+  const env = { clock, random, log, store: options.store ?? new MemoryStore({ clock }), metrics: createMetrics() };
   const cache = new WatchCache({ ...env, ...cacheScope });
   const secrets = new EmbeddedSecretStore({
     store: env.store,

@@ -107,6 +107,8 @@ export const keys = {
   leader: (loop: string) => joinKey('leaders/', loop),
   /** Written by a read barrier to make the watch deliver something. */
   barrier: () => 'barrier',
+  /** That the store was restored from a backup, and when. */
+  restoreEpoch: () => 'restore-epoch',
   /** The revision that the store is compacted to next. */
   compaction: () => 'compaction',
   /** The alarms of the store that were announced as events. */

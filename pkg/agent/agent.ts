@@ -144,7 +144,7 @@ export class Agent {
   #onLine({ assignments, queue, view, outbox, streamer }: Run, line: AssignmentLine): void {
     switch (line.type) {
       case 'snapshot':
-        assignments.replaceAll(line.replicas, line.tickets);
+        assignments.replaceAll(line.replicas, line.tickets, line.restoreEpoch);
         outbox.resendAll();
         for (const uid of new Set([...assignments.uids, ...view.uids])) queue.add(uid);
         return;

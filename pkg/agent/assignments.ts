@@ -9,19 +9,30 @@ export type DesiredState = 'run' | 'retire' | 'nothing' | 'unknown' | 'outdated'
 /** A slot of a deployment, and the generation that fills it. */
 type Slot = Pick<Replica, 'deploymentUid' | 'slot' | 'generation'>;
 
+/** A slot that has a container, with the restore epoch in which that was created. */
+type FilledSlot = Slot & { readonly restoreEpoch?: number };
+
 const slotKey = ({ deploymentUid, slot }: Slot): string => `${deploymentUid}/${slot}`;
 
 /**
  * The replicas assigned to this node, as last received from the control plane.
  *
  * It only moves forward: a retired replica stays retired, and no generation of a slot is accepted that is older than one
- * already seen. So a control plane restored from an old backup cannot roll the node back.
+ * already seen. So a control plane restored from an old backup cannot roll the node back, until an operator declares the restore:
+ * then the restore epoch rises, and what was seen before it no longer counts.
  */
 export class Assignments {
   #wanted = new Map<string, Replica>();
   #tickets = new Map<string, string>();
   #newest = new Map<string, number>();
+  #containers: readonly FilledSlot[] = [];
+  #restoreEpoch = 0;
   #isReceived = false;
+
+  /** The highest restore epoch that was received. */
+  get restoreEpoch(): number {
+    return this.#restoreEpoch;
+  }
 
   get uids(): readonly string[] {
     return [...this.#wanted.keys()];
@@ -31,11 +42,17 @@ export class Assignments {
     return this.#wanted.get(uid);
   }
 
-  replaceAll(replicas: readonly Replica[], tickets: Readonly<Record<string, string>> = {}): void {
-    const before = this.#wanted;
+  replaceAll(replicas: readonly Replica[], tickets: Readonly<Record<string, string>> = {}, restoreEpoch = 0): void {
+    const isRestored = restoreEpoch > this.#restoreEpoch;
+    const before = isRestored ? new Map<string, Replica>() : this.#wanted;
     this.#tickets = new Map(Object.entries(tickets));
     this.#wanted = new Map();
     this.#isReceived = true;
+    if (isRestored) {
+      this.#restoreEpoch = restoreEpoch;
+      this.#newest = new Map();
+      this.witness(this.#containers);
+    }
     for (const replica of replicas) this.#put(replica, before.get(replica.uid));
   }
 
@@ -60,10 +77,12 @@ export class Assignments {
    * Learns the newest generation of each slot from the node's containers. A slot without assignment and container is
    * forgotten: nothing is left that could be rolled back.
    */
-  witness(containers: readonly Slot[]): void {
+  witness(containers: readonly FilledSlot[]): void {
     const before = this.#newest;
+    this.#containers = containers;
     this.#newest = new Map();
-    for (const slot of [...containers, ...this.#wanted.values()]) {
+    const counted = containers.filter(({ restoreEpoch = 0 }) => restoreEpoch >= this.#restoreEpoch);
+    for (const slot of [...counted, ...this.#wanted.values()]) {
       const place = slotKey(slot);
       this.#newest.set(place, Math.max(slot.generation, this.#newest.get(place) ?? before.get(place) ?? 0));
     }

@@ -15,6 +15,7 @@ function containerName({ deployment, slot, uid }: Replica, { prefix, others }: C
 export interface ContainerSpecInput {
   readonly nodeId: string;
   readonly prefix: string;
+  readonly restoreEpoch?: number;
   /** The other containers of the node. */
   readonly others: readonly ContainerStatus[];
   readonly secrets: ReadonlyMap<string, Secret>;
@@ -22,7 +23,7 @@ export interface ContainerSpecInput {
 
 /** The container that runs a replica on a node. Requests of cpu and memory are not limits. */
 export function buildContainerSpec(replica: Replica, parts: ContainerSpecInput): ContainerSpec {
-  const { nodeId, secrets } = parts;
+  const { nodeId, secrets, restoreEpoch = 0 } = parts;
   const { image, entrypoint, command, environment = {}, healthCheck, ports = [] } = replica.template;
   const { tenant, deployment, deploymentUid, uid, slot, generation, templateHash } = replica;
   return {
@@ -36,6 +37,16 @@ export function buildContainerSpec(replica: Replica, parts: ContainerSpecInput):
     ports,
     network: `mooring-${tenant}`,
     alias: deployment,
-    owner: { nodeId, tenant, deployment, deploymentUid, replica: uid, slot, generation, templateHash },
+    owner: {
+      nodeId,
+      tenant,
+      deployment,
+      deploymentUid,
+      replica: uid,
+      slot,
+      generation,
+      templateHash,
+      ...(restoreEpoch > 0 && { restoreEpoch }),
+    },
   };
 }

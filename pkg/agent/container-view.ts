@@ -1,3 +1,4 @@
+import type { Replica } from '../../crds/replica/index.js';
 import type { Engine, ContainerStatus } from './engine/index.js';
 
 /**
@@ -36,6 +37,14 @@ export class ContainerView {
 
   get(uid: string): ContainerStatus | undefined {
     return this.#seen.get(uid);
+  }
+
+  /** Whether the slot of a replica has another container than its own: after a restore it may, but never two at once. */
+  hasOtherOf(replica: Pick<Replica, 'uid' | 'deploymentUid' | 'slot'> | undefined): boolean {
+    if (!replica) return false;
+    const { uid, deploymentUid, slot } = replica;
+    const isOther = ({ owner }: ContainerStatus) => owner.replica !== uid && owner.deploymentUid === deploymentUid;
+    return this.containers.some(container => isOther(container) && container.owner.slot === slot);
   }
 
   /** Called for an engine event: the container is inspected before the next decision. */

@@ -21,19 +21,33 @@ export interface NextStepInput {
   readonly imageMissing: boolean;
   /** How long the slot must still wait before its next start. */
   readonly backoffMs: number;
+  /** Another container of the same slot is still on this node. */
+  readonly isSlotTaken?: boolean;
 }
 
 /** The next action. `settled`, `leave` and `refuse` end the work until something changes. */
 export type ReplicaStep = { readonly kind: PlainStep } | { readonly kind: 'backoff'; readonly ms: number };
 
-type PlainStep = 'pull' | 'create' | 'start' | 'restart' | 'stop' | 'remove' | 'gone' | 'settled' | 'refuse' | 'leave';
+type PlainStep =
+  | 'pull'
+  | 'create'
+  | 'start'
+  | 'restart'
+  | 'stop'
+  | 'remove'
+  | 'gone'
+  | 'settled'
+  | 'refuse'
+  | 'leave'
+  | 'wait';
 
 /**
  * Decides the next step that brings one replica's container to its desired state.
  *
  * A pure function of the current knowledge, so it may be called again after any step, failure or restart.
  */
-export function decideNextStep({ wanted, container, imageMissing, backoffMs }: NextStepInput): ReplicaStep {
+export function decideNextStep(input: NextStepInput): ReplicaStep {
+  const { wanted, container, imageMissing, backoffMs, isSlotTaken = false } = input;
   switch (wanted) {
     case 'unknown':
       return { kind: 'leave' };
@@ -46,6 +60,7 @@ export function decideNextStep({ wanted, container, imageMissing, backoffMs }: N
     case 'run':
       if (container?.state === 'running') return { kind: 'settled' };
       if (backoffMs > 0) return { kind: 'backoff', ms: backoffMs };
+      if (isSlotTaken) return { kind: 'wait' };
       if (!container) return { kind: imageMissing ? 'pull' : 'create' };
       return { kind: container.state === 'created' ? 'start' : 'restart' };
   }

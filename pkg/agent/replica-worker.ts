@@ -67,6 +67,7 @@ export class ReplicaWorker {
         container,
         imageMissing,
         backoffMs,
+        isSlotTaken: view.hasOtherOf(assignments.get(uid)),
       });
       try {
         const next = await this.#take(uid, step);
@@ -95,9 +96,11 @@ export class ReplicaWorker {
         this.#report(uid, 'failed', {
           reason: 'assignment_outdated',
           message:
-            'this node already received a newer generation of this slot; the control plane may have been restored from an old backup',
+            'this node already received a newer generation of this slot; if etcd was restored from a backup, run moor admin restore',
         });
         return done;
+      case 'wait':
+        return again(SLOW_STEP_MS, 'another container of the slot has to be removed first');
       case 'gone':
         return this.#onGone(uid);
       case 'pull':
@@ -129,7 +132,14 @@ export class ReplicaWorker {
       const secrets = await this.#fetchSecrets(replica);
       failpoint('agent.secrets_fetched');
       const { namePrefix: prefix = '' } = this.#options;
-      const order = buildContainerSpec(replica, { nodeId: node.id, prefix, others: view.containers, secrets });
+      const { restoreEpoch } = assignments;
+      const order = buildContainerSpec(replica, {
+        nodeId: node.id,
+        prefix,
+        others: view.containers,
+        secrets,
+        restoreEpoch,
+      });
       const id = await this.#reportIfSlow(uid, 'creating', () => engine.create(order));
       failpoint('agent.created');
       const { name, owner } = order;

@@ -224,9 +224,14 @@ function addList(group: Commander, run: Run): void {
 
 /** Commands about the installation itself. Those of `admin` use the settings of the servers instead of a token. */
 function addSelf(program: Commander, run: Run): void {
-  program
-    .command('admin')
-    .description('commands for operators, on a machine of the control plane and with its settings')
+  const admin = program.command('admin').description('commands for operators, on a machine of the control plane');
+  admin
+    .command('restore')
+    .description('declare that etcd was restored from a backup, so that agents accept what it says')
+    .argument('[settings...]', 'settings of the servers, such as --etcd-endpoints')
+    .allowUnknownOption()
+    .action((settings: string[]) => run(async () => (await import('./commands/restore.js')).restore, { settings }));
+  admin
     .command('rekey')
     .description('seal every secret again with the first key of the keyring, without downtime')
     .option('--discard-unreadable', 'destroy the secrets that no key of the keyring opens')

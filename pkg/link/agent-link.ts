@@ -111,6 +111,8 @@ export type AssignmentLine =
       readonly type: 'snapshot';
       readonly replicas: readonly Replica[];
       readonly tickets?: Readonly<Record<string, string>>;
+      /** Risen when the store was restored from a backup: an older generation of a slot than one seen before is then right. */
+      readonly restoreEpoch?: number;
     }
   | { readonly type: 'set'; readonly replica: Replica; readonly ticket?: string }
   | { readonly type: 'drop'; readonly uid: string }

@@ -6,9 +6,15 @@ import { asError } from '../fault/index.js';
 import { REPLICAS_BY_NODE } from '../fleet/index.js';
 import { type CacheChange, value } from '../store/index.js';
 import { type DispatcherEnv, readReplica } from './dispatcher-env.js';
+import { readRestoreEpoch } from './restore-epoch.js';
 import type { AssignmentLine, LogRequest, NodeIdentity } from './agent-link.js';
 
 type OnLine = (line: AssignmentLine) => void;
+
+interface OpenStreamsOfNode {
+  readonly node: NodeIdentity;
+  readonly listeners: Set<OnLine>;
+}
 
 const RETRY_MS = 500;
 
@@ -21,7 +27,7 @@ const RETRY_MS = 500;
  */
 export class AssignmentFeed {
   readonly #env: DispatcherEnv;
-  readonly #open = new Map<string, Set<OnLine>>();
+  readonly #open = new Map<string, OpenStreamsOfNode>();
   readonly #unsubscribe: () => void;
 
   constructor(env: DispatcherEnv) {
@@ -34,7 +40,7 @@ export class AssignmentFeed {
     void this.#begin(node, onLine, closed.signal);
     return () => {
       closed.abort();
-      const listeners = this.#open.get(node.id);
+      const listeners = this.#open.get(node.id)?.listeners;
       listeners?.delete(onLine);
       if (listeners?.size === 0) this.#open.delete(node.id);
     };
@@ -54,7 +60,9 @@ export class AssignmentFeed {
       }
       if (closed.aborted) return;
     }
-    this.#open.set(node.id, (this.#open.get(node.id) ?? new Set()).add(onLine));
+    const streams = this.#open.get(node.id) ?? { node, listeners: new Set() };
+    streams.listeners.add(onLine);
+    this.#open.set(node.id, streams);
     onLine(this.#snapshot(node));
     for (const entry of cache.list(ranges.logRequestsOf(node.tenant, node.id))) {
       onLine({ type: 'logs', request: value<LogRequest>(entry) });
@@ -68,7 +76,13 @@ export class AssignmentFeed {
       const ticket = this.#ticketFor(replica);
       return ticket === undefined ? [] : [[replica.uid, ticket] as const];
     });
-    return { type: 'snapshot', replicas, ...(tickets.length > 0 && { tickets: Object.fromEntries(tickets) }) };
+    const restoreEpoch = readRestoreEpoch(this.#env.cache);
+    return {
+      type: 'snapshot',
+      replicas,
+      ...(tickets.length > 0 && { tickets: Object.fromEntries(tickets) }),
+      ...(restoreEpoch !== undefined && { restoreEpoch }),
+    };
   }
 
   /** A replica with unresolved secrets must not get a container, so it is sent only when it retires. */
@@ -97,6 +111,9 @@ export class AssignmentFeed {
       const after = entry && readReplica(entry);
       if (before?.nodeId && before.uid !== after?.uid) this.#send(before.nodeId, { type: 'drop', uid: before.uid });
       if (after?.nodeId && this.#isDue(after)) this.#sendReplica(after, after.nodeId);
+    } else if (entry && key === keys.restoreEpoch()) {
+      this.#env.log.warn('a restore of the store was declared: agents take its assignments as they are');
+      for (const { node } of this.#open.values()) this.#send(node.id, this.#snapshot(node));
     } else if (entry && key.startsWith(ranges.logRequests)) {
       const [, nodeId = ''] = splitKey(key);
       this.#send(nodeId, { type: 'logs', request: value<LogRequest>(entry) });
@@ -110,6 +127,6 @@ export class AssignmentFeed {
   }
 
   #send(nodeId: string, line: AssignmentLine): void {
-    for (const onLine of this.#open.get(nodeId) ?? []) onLine(line);
+    for (const onLine of this.#open.get(nodeId)?.listeners ?? []) onLine(line);
   }
 }

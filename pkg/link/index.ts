@@ -23,6 +23,7 @@ export { defineDispatcherIndexes } from './dispatcher-env.js';
 export { toLabelsChangedEvent } from './heartbeat.js';
 export { HttpLink } from './http-link.js';
 export { LocalLink } from './local-link.js';
+export { declareRestore } from './restore-epoch.js';
 export { REPLICA_ALLOWANCE, ReportBudget } from './report-budget.js';
 export * from './request-proof.js';
 export { Tickets } from './tickets.js';

@@ -13,6 +13,8 @@ export interface Ownership {
   readonly slot: number;
   readonly generation: number;
   readonly templateHash: string;
+  /** The restore epoch in which it was created, where there was one. */
+  readonly restoreEpoch?: number;
 }
 
 /** Everything a driver needs to create one container. Security settings are fixed by the driver. */

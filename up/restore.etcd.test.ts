@@ -1,0 +1,115 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { expect } from 'chai';
+
+import type { DeploymentStatus } from '../crds/deployment/index.js';
+import { EtcdProcess, findFreePort } from '../dev/processes/index.js';
+import { until } from '../dev/testing/index.js';
+import { SimulatedEngine } from '../pkg/agent/index.js';
+import { Client } from '../pkg/client/index.js';
+import { systemClock, systemRandom } from '../pkg/clock/index.js';
+import { silentLogger } from '../pkg/log/index.js';
+import { EtcdStore } from '../pkg/store/index.js';
+import { type InMemoryMooring, startInMemory } from './in-memory.js';
+
+const command = new URL('../moor', import.meta.url).pathname;
+
+interface Shown {
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly metadata: { readonly generation: number };
+  readonly status: DeploymentStatus | null;
+}
+
+describe('a restored etcd', () => {
+  const env = { clock: systemClock, random: systemRandom };
+  const engine = new SimulatedEngine({ ...env, latencyMs: () => 20 });
+  let folder: string;
+  let etcd: EtcdProcess;
+  let store: EtcdStore;
+  let mooring: InMemoryMooring;
+  let client: Client;
+  /** The most containers that one slot has had at once. */
+  let most = 0;
+
+  before(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'moor-restore-'));
+    etcd = await EtcdProcess.start({ dataDir: join(folder, 'data') });
+    store = new EtcdStore({ endpoints: [etcd.endpoint], prefix: '/mooring/' });
+    const port = await findFreePort();
+    mooring = await startInMemory({ ...env, log: silentLogger, engine, folder, nodes: 1, port, store });
+    client = new Client({ server: mooring.url, token: mooring.access.tenantToken });
+  });
+
+  after(async () => {
+    client.close();
+    await mooring.stop();
+    await store.close();
+    await etcd.kill('SIGKILL');
+    rmSync(folder, { recursive: true });
+  });
+
+  const etcdctl = (...words: readonly string[]) =>
+    execFileSync('etcdctl', words, { env: { ...process.env, ETCDCTL_API: '3' }, stdio: 'pipe' });
+  const write = async (name: string, round: string) => {
+    const body = { kind: 'Deployment', name, image: 'registry.example.com/web:1', replicas: 2, environment: { round } };
+    const path = '/api/v1/deployments';
+    const made = await client.request('POST', path, { body });
+    if (!made.ok) expect((await client.request('PUT', `${path}/${name}`, { body })).ok).to.equal(true);
+  };
+  const countContainers = () => {
+    const slots = new Map<string, number>();
+    for (const { owner, state } of engine.containers) {
+      const slot = `${owner.deploymentUid}/${owner.slot}`;
+      if (state === 'running') slots.set(slot, (slots.get(slot) ?? 0) + 1);
+    }
+    most = Math.max(most, 0, ...slots.values());
+  };
+  const reaches = (name: string, what: string, isReached: (shown: Shown) => boolean) =>
+    until(`${name} to be ${what}`, async () => {
+      countContainers();
+      const answer = await client.request<Shown>('GET', `/api/v1/deployments/${name}`);
+      return answer.ok && isReached(answer.value);
+    });
+  const runs = (name: string, round: string) =>
+    reaches(name, `running ${round}`, ({ environment, metadata, status }) => {
+      const isCurrent = status?.observedGeneration === metadata.generation && status.phase === 'Running';
+      return isCurrent && environment?.['round'] === round;
+    });
+
+  it('is taken by agents once the restore is declared, with never two containers of a slot', async () => {
+    for (const name of ['kept', 'changed', 'deleted']) await write(name, 'first');
+    for (const name of ['kept', 'changed', 'deleted']) await runs(name, 'first');
+    const backup = join(folder, 'backup.db');
+    etcdctl('--endpoints', etcd.endpoint, 'snapshot', 'save', backup);
+    await write('changed', 'second');
+    await write('later', 'second');
+    await client.request('DELETE', '/api/v1/deployments/deleted');
+    await runs('changed', 'second');
+    await runs('later', 'second');
+
+    await etcd.kill('SIGKILL');
+    rmSync(join(folder, 'data'), { recursive: true });
+    etcdctl('snapshot', 'restore', backup, '--data-dir', join(folder, 'data'));
+    await etcd.restart();
+    const isRefused = ({ environment, status }: Shown) =>
+      environment?.['round'] === 'first' && status?.phase === 'Degraded' && /moor admin restore/.test(status.message);
+    await reaches('changed', 'refused by the agent', isRefused);
+
+    for (const _ of ['once', 'and again']) {
+      const said = execFileSync(command, ['admin', 'restore', '--etcd-endpoints', etcd.endpoint], { encoding: 'utf8' });
+      expect(said).to.contain('the restore is declared');
+    }
+    for (const name of ['kept', 'changed', 'deleted']) await runs(name, 'first');
+    await until('the containers of what was created later to go', () => {
+      countContainers();
+      return engine.containers.length === 6;
+    });
+    expect(most, 'containers of one slot').to.equal(1);
+    await write('changed', 'third');
+    await runs('changed', 'third');
+    expect(most, 'containers of one slot').to.equal(1);
+  });
+});
