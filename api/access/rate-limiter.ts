@@ -53,7 +53,7 @@ export class RateLimiter {
 function refusal(waitSeconds: number, perSecond: number): RequestRejection | undefined {
   if (waitSeconds === 0) return undefined;
   const wait = String(Math.max(1, Math.ceil(waitSeconds)));
-  return new RequestRejection(reject('rate_limited', '', '', { perSecond }), { 'retry-after': wait });
+  return new RequestRejection(reject('rate_limited', 'Authorization', '', { perSecond }), { 'retry-after': wait });
 }
 
 interface Bucket {

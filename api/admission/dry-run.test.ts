@@ -117,7 +117,13 @@ describe('dry runs', () => {
       ['feature_not_available', 'rollout'],
     ]);
     const refused = await bare.ask(web({ rollout: { maxSurge: 1 } }));
-    expect(refused.body['code']).to.equal('field_unknown');
+    expect([refused.status, refused.body['code'], refused.body['field']]).to.deep.equal([
+      501,
+      'feature_not_available',
+      'rollout',
+    ]);
+    const bareList = await bare.ask(web({ rollout: null }));
+    expect([bareList.body['code'], bareList.body['field']]).to.deep.equal(['feature_not_available', 'rollout']);
     await bare.stop();
   });
 });

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 
 import type { DeploymentFacts, KnownImage, KnownNode } from '../../crds/deployment/index.js';
-import { isPinned, isTypedId, parseImageReference } from '../../crds/grammar/index.js';
+import { isDnsLabel, isPinned, isTypedId, parseImageReference } from '../../crds/grammar/index.js';
 import { keys, ranges } from '../../crds/keys/index.js';
 import type { NodePresence, StoredNode } from '../../crds/node/index.js';
 import type { KnownVolume, StoredVolume } from '../../crds/volume/index.js';
@@ -37,7 +37,10 @@ export async function gatherFacts(
   const conflictKeys = listConflictKeys(tenant, submitted);
   const { fields } = submitted;
   const needsNodes = fields['nodeId'] !== undefined || hasResidency(submitted);
-  const needsRecords = conflictKeys.length > 0 || RELATIONS.some(field => fields[field] !== undefined);
+  const needsRecords =
+    conflictKeys.length > 0 ||
+    RELATIONS.some(field => fields[field] !== undefined) ||
+    isAwaited(cache, tenant, submitted);
   if (!needsRecords && !needsNodes && !env.images) return { facts: staticFacts, conflictKeys, guards: NONE };
 
   const isReadable = needsRecords || needsNodes ? await refreshCache(cache, needsRecords) : true;
@@ -63,6 +66,21 @@ export function guardNode(cache: Cache, tenant: string, nodeId: string | undefin
 /** The nodes of a tenant as they are now, or that they could not be read. */
 export async function readNodes(cache: Cache, tenant: string): Promise<DeploymentFacts['nodes']> {
   return (await refreshCache(cache, false)) ? listNodes(cache, tenant) : 'unreadable';
+}
+
+/** Whether deployments wait for the health of a new one that has no check. */
+function isAwaited(cache: Cache, tenant: string, submitted: SubmittedDocument): boolean {
+  const { stored, fields } = submitted;
+  if (stored !== undefined || (fields['healthCheck'] ?? undefined) !== undefined) return false;
+  const name = readName(submitted);
+  const waiting = name === undefined ? [] : listDependents(cache, tenant, name).map(toKnownDeployment);
+  return waiting.some(({ dependsOn }) => dependsOn.some(each => each.name === name && each.condition === 'healthy'));
+}
+
+/** The name that a document has or gives, where it is one. */
+function readName({ stored, fields }: SubmittedDocument): string | undefined {
+  const name = stored?.name ?? fields['name'];
+  return typeof name === 'string' && isDnsLabel(name) ? name : undefined;
 }
 
 const NONE: readonly Guard[] = [];
@@ -136,7 +154,7 @@ function listNodes(cache: Cache, tenant: string): readonly KnownNode[] {
 
 /** The deployments that the document's relations lead to, and those that have a relation to it. */
 function listRelatedDeployments(cache: Cache, tenant: string, submitted: SubmittedDocument) {
-  const name = submitted.stored?.name;
+  const name = readName(submitted);
   const entries = [
     ...walkDependencies(cache, tenant, listDependencies(submitted)),
     ...listSecretPaths(submitted).flatMap(({ label }) => listSecretUsers(cache, tenant, label)),

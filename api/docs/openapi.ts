@@ -47,6 +47,7 @@ function listPipelineCodes({ access, tenant, query, body }: Route): readonly Rej
   return [
     'request_malformed',
     'request_too_large',
+    'request_headers_too_large',
     'request_stalled',
     'expectation_unsupported',
     'host_unknown',

@@ -27,8 +27,12 @@ export function checkIfMatch(
   return undefined;
 }
 
+/** A revision without quotes is no entity tag, but what the body of an answer shows, and nothing else can be meant. */
 function matches(header: string, current: string): boolean {
-  return header.split(',').some(tag => tag.trim() === '*' || tag.trim() === `"${current}"`);
+  return header
+    .split(',')
+    .map(tag => tag.trim())
+    .some(tag => tag === '*' || tag === current || tag === `"${current}"`);
 }
 
 const ATTEMPTS = 8;

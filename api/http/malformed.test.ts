@@ -61,7 +61,7 @@ describe('a malformed request', () => {
       name: 'too many headers',
       text: () => `GET /livez HTTP/1.1\r\n${HOST}X: ${'x'.repeat(20_000)}\r\n\r\n`,
       status: 431,
-      code: 'request_too_large',
+      code: 'request_headers_too_large',
     },
     {
       name: 'an expectation that nobody fulfils',

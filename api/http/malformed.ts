@@ -30,11 +30,9 @@ export function rejectUnparsable(
   limits: HeadLimits,
 ): RequestRejection | undefined {
   if (code === 'HPE_HEADER_OVERFLOW') {
-    const params = { max: limits.maxBytes, part: 'head' } as const;
-    return new RequestRejection(
-      reject('request_too_large', 'headers', `more than ${limits.maxBytes} bytes`, params),
-      CLOSE,
-    );
+    const received = `more than ${limits.maxBytes} bytes`;
+    const params = { max: limits.maxBytes };
+    return new RequestRejection(reject('request_headers_too_large', 'headers', received, params), CLOSE);
   }
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
     return new RequestRejection(reject('request_stalled', 'headers', '', { seconds: limits.maxSeconds }), CLOSE);

@@ -13,7 +13,7 @@ export function parseQuery(text: string, known: readonly string[]): QueryParams 
   if (text === '') return NOTHING;
   const query = new Map<string, string>();
   for (const [name, value] of new URLSearchParams(text)) {
-    if (!known.includes(name)) return rejectRequest('query_parameter_unknown', name, value, { known });
+    if (!known.includes(name)) return rejectRequest('query_parameter_unknown', name || 'query', value, { known });
     if (query.has(name)) return rejectParameter(name, value, 'the parameter once');
     query.set(name, value);
   }

@@ -113,8 +113,8 @@ export function toPlatformFailure(thrown: unknown): RequestRejection | undefined
     return rejectRequest('field_invalid', 'secrets', '', { wanted: 'material that the secrets store takes' });
   }
   const [, code] = FAILURES.find(([fault]) => thrown instanceof fault) ?? [];
-  return code && new RequestRejection(reject(code, '', ''), SOON);
+  return code && new RequestRejection(reject(code, 'request', ''), SOON);
 }
 
 /** The answer to an unexpected error; the details are in the log. */
-export const internalFailure = rejectRequest('internal_failure', '', '');
+export const internalFailure = rejectRequest('internal_failure', 'request', '');

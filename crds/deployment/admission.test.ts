@@ -118,21 +118,24 @@ describe('alterations of a create', () => {
     ]);
   });
 
-  it('are none when nothing was changed', () => {
-    const { spec, alterations } = accepted(admitCreate(full, exampleFacts, limits));
-    expect(spec).to.deep.equal(full);
-    expect(alterations).to.deep.equal([]);
+  it('is nothing when nothing was changed', () => {
+    const { metadata: _, ...sent } = stored;
+    const { spec, alterations } = accepted(admitCreate(stored, exampleFacts, limits));
+    expect(spec).to.deep.equal(sent);
+    expect(alterations.map(({ field }) => field)).to.deep.equal(['metadata']);
   });
 
-  it('name a secretsVersion that the client sent and cannot choose', () => {
-    const { spec, alterations } = accepted(admitCreate({ ...full, secretsVersion: 7 }, exampleFacts, limits));
+  it('is a secretsVersion that a client cannot choose', () => {
+    const { spec, alterations } = accepted(
+      admitCreate({ ...least, secretsVersion: 7, replicas: 1 }, exampleFacts, limits),
+    );
     expect(spec.secretsVersion).to.equal(0);
     expect(alterations).to.have.length(1);
     expect(alterations[0]).to.include({ field: 'secretsVersion', from: 7, to: 0 });
   });
 
-  it('name fields that only the server sets', () => {
-    const document = { ...full, metadata: { uid: 'x' }, status: {}, alterations: [], warnings: [] };
+  it('is what only the server sets', () => {
+    const document = { ...stored, metadata: { uid: 'x' }, status: {}, alterations: [], warnings: [] };
     const { alterations } = accepted(admitCreate(document, exampleFacts, limits));
     expect(alterations.map(({ field }) => field)).to.deep.equal(['metadata', 'status', 'alterations', 'warnings']);
   });
@@ -143,7 +146,7 @@ describe('an update', () => {
 
   it('keeps what was not sent, replaces what was, removes what is null', () => {
     const { spec } = accepted(put({ environment: { NEW: '1' }, labels: null, replicas: 5 }));
-    const { labels: _, ...rest } = full;
+    const { labels: _, metadata: _metadata, ...rest } = stored;
     expect(spec).to.deep.equal({ ...rest, environment: { NEW: '1' }, replicas: 5 });
   });
 
@@ -199,7 +202,7 @@ describe('an update', () => {
     { given: { nodeId: 'nowhere' }, found: [['node_not_a_placement_candidate', 'nodeId']] },
     { given: { metadata: { revision: 5 } }, found: [['field_invalid', 'metadata.revision']] },
     { given: { metadata: 'x' }, found: [] },
-    { given: [], found: [['field_invalid', '']] },
+    { given: [], found: [['field_invalid', 'body']] },
   ];
   for (const { given, found } of refusals) {
     it(`${JSON.stringify(given)} → ${found[0]?.[0] ?? 'accepted'}`, () => {

@@ -56,11 +56,6 @@ export const full = {
   resources: { cpu: '500m', memory: '256Mi' },
   placement: {
     residency: { country: 'DE', region: 'eu', blockedCountries: ['US', 'CN'] },
-    labels: {
-      'mooring.io/data-residency-country': 'DE',
-      'mooring.io/data-residency-region': 'eu',
-      'mooring.io/blocked-countries': 'US,CN',
-    },
     constraints: [
       { key: 'disk', operator: 'In', values: ['ssd'] },
       { key: 'gpu', operator: 'DoesNotExist' },
@@ -81,6 +76,13 @@ export const full = {
   labels: { team: 'shop', 'example.com/tier': 'front' },
 } as const;
 
+/** The labels that the residency of `full` is stored as. */
+export const renderedLabels = {
+  'mooring.io/data-residency-country': 'DE',
+  'mooring.io/data-residency-region': 'eu',
+  'mooring.io/blocked-countries': 'US,CN',
+} as const;
+
 /** What is stored after `full` was accepted. */
 export const stored: StoredDeployment = {
   metadata: {
@@ -92,6 +94,7 @@ export const stored: StoredDeployment = {
     specHash: '0'.repeat(32),
   },
   ...full,
+  placement: { ...full.placement, labels: renderedLabels },
 };
 
 /** Code and field of everything that was refused; empty when it was accepted. */

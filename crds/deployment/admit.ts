@@ -19,7 +19,7 @@ import type {
   DeploymentLimits,
   StoredDeployment,
 } from './deployment.js';
-import { completeDeployment, getDeploymentValidator, isKnownField } from './fields.js';
+import { completeDeployment, getDeploymentValidator, isKnownField, isUnsupportedField } from './fields.js';
 
 /** What becomes of a document. */
 export type DeploymentAdmission = Admission<
@@ -39,7 +39,10 @@ export function admitCreate(document: unknown, facts: DeploymentFacts, limits: D
 
   const sent = splitDocument(document, limits.supportedFields);
   const listed = normalizeDependencies(sent.fields);
-  const rejections = listed.asSent(validate(listed.fields, createContext(facts, limits, nameIn(sent.fields))));
+  const isSentBack = document['metadata'] !== undefined;
+  const context = createContext(facts, limits, nameIn(sent.fields));
+  const found = validate(listed.fields, sound => ({ ...context(sound), isSentBack }));
+  const rejections = listed.asSent(found);
   return toRefusal([...rejections, ...sent.rejections]) ?? accepted(sent, listed, { facts, limits });
 }
 
@@ -175,10 +178,11 @@ export function splitDocument(
   const removed = names.filter(
     name => document[name] === null && isKnownField(name, supported) && !READ_ONLY.has(name),
   );
+  const unsupported = names.filter(name => isUnsupportedField(name, supported));
   const revision = revisionIn(document['metadata']);
   const isReadable = revision === undefined || typeof revision === 'string';
   return {
-    fields: without(document, [...readOnly, ...removed]),
+    fields: without(document, [...readOnly, ...removed, ...unsupported]),
     removed,
     ...(typeof revision === 'string' ? { ifMatch: revision } : {}),
     alterations: readOnly.map(field => ({
@@ -187,8 +191,11 @@ export function splitDocument(
       to: null,
       why: 'set by the server only',
     })),
-    // A guard that cannot be read must not be passed over: the client relies on it.
-    rejections: isReadable ? [] : [reject('field_invalid', REVISION, revision, { wanted: 'a revision, as a string' })],
+    rejections: [
+      ...unsupported.map(field => reject('feature_not_available', field, document[field], { what: field })),
+      // A guard that cannot be read must not be passed over: the client relies on it.
+      ...(isReadable ? [] : [reject('field_invalid', REVISION, revision, { wanted: 'a revision, as a string' })]),
+    ],
   };
 }
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 
 import { exampleVolumes } from '../rejections/index.js';
-import { exampleFacts, full, least, limits, machine1, stored } from './admit.testing.js';
+import { exampleFacts, full, least, limits, machine1, renderedLabels, stored } from './admit.testing.js';
 import { admitCreate, admitUpdate } from './admit.js';
 import type { DeploymentFacts } from './deployment.js';
 
@@ -89,6 +89,21 @@ describe('warnings of a create', () => {
       found: [{ code: 'residency_no_matching_node', field: 'placement.residency', advertised: ['DE', 'us'] }],
     },
     {
+      name: 'residency that no node can satisfy, with the country and the region of one node',
+      given: france,
+      facts: {
+        nodes: [
+          {
+            id: machine1,
+            name: 'machine-1',
+            labels: { 'mooring.io/country': 'DE', 'mooring.io/geo-region': 'eu' },
+            reachable: true,
+          },
+        ],
+      },
+      found: [{ code: 'residency_no_matching_node', field: 'placement.residency', advertised: ['DE', 'eu'] }],
+    },
+    {
       name: 'residency that only a silent node could satisfy',
       given: germany,
       facts: {
@@ -144,6 +159,34 @@ describe('the fix of a rejection', () => {
       fix: [{ op: 'remove', path: pointer }],
     },
     {
+      given: { labels: { 'Mooring.io/Data-Residency-Country': 'DE', team: 'shop' } },
+      fix: [
+        { op: 'remove', path: '/labels/Mooring.io~1Data-Residency-Country' },
+        { op: 'add', path: '/placement', value: { residency: { country: 'DE' } } },
+      ],
+    },
+    {
+      given: { placement: { labels: { 'MOORING.io/data-residency-region': 'eu' } } },
+      fix: [
+        { op: 'remove', path: '/placement/labels' },
+        { op: 'add', path: '/placement/residency', value: { region: 'eu' } },
+      ],
+    },
+    {
+      given: { placement: { residency: { country: 'DE' }, labels: { [label]: 'DE' } } },
+      fix: [{ op: 'remove', path: '/placement/labels' }],
+    },
+    {
+      given: {
+        environment: { URL: 'postgres://{{secret.db.user}}@db' },
+        secrets: [{ name: 'DB', vault_path: 'deployments/db', anchor: 'process' }],
+      },
+      fix: [
+        { op: 'add', path: '/composedSecrets', value: {} },
+        { op: 'move', from: '/environment/URL', path: '/composedSecrets/URL' },
+      ],
+    },
+    {
       given: { placement: { residency: { country: 'uk' } } },
       fix: [{ op: 'replace', path: '/placement/residency/country', value: 'GB' }],
     },
@@ -165,6 +208,25 @@ describe('the fix of a rejection', () => {
       fix: [{ op: 'remove', path: '/nodeId' }],
     },
   ];
+
+  const uncertain: readonly Fields[] = [
+    { labels: { 'mooring.io/data-residency-city': 'Berlin' } },
+    { labels: { [label]: 'DE', 'mooring.io/data-residency-city': 'Berlin' } },
+    { labels: { [label]: 'DE', 'Mooring.io/data-residency-country': 'FR' } },
+    { labels: { [label]: 'Germany' } },
+    { labels: { [label]: 'FR' }, placement: { residency: { country: 'DE' } } },
+    { placement: { labels: { [label]: 'DE', disk: 'ssd' } } },
+    { placement: { residency: { country: 'DE' }, labels: { [label]: 'FR' } } },
+    { environment: { URL: '{{secret.undeclared.user}}' } },
+  ];
+  for (const given of uncertain) {
+    it(`is missing where it would lose something: ${JSON.stringify(given).slice(0, 90)}`, () => {
+      const admission = admitCreate({ ...least, ...given }, exampleFacts, limits);
+      if (admission.ok) throw new Error('accepted');
+      expect(admission.rejections.flatMap(({ fix }) => fix ?? [])).to.deep.equal([]);
+    });
+  }
+
   for (const { given, fix } of cases) {
     it(`repairs ${JSON.stringify(given).slice(0, 90)}`, () => {
       const admission = admitCreate({ ...least, ...given }, exampleFacts, limits);
@@ -255,16 +317,16 @@ describe('an update of related fields', () => {
 
   it('renders new labels for a changed residency, although the old ones were sent back', () => {
     const residency = { country: 'FR' };
-    const edited = { placement: { ...full.placement, residency } };
+    const edited = { placement: { ...stored.placement, residency } };
     const admission = admitUpdate(stored, edited, exampleFacts, limits);
     if (!admission.ok) throw new Error(JSON.stringify(admission.rejections));
     const labels = { 'mooring.io/data-residency-country': 'FR' };
     expect(admission.spec.placement).to.deep.include({ residency, labels });
     expect(admission.alterations.map(({ field, to }) => [field, to])).to.deep.equal([['placement.labels', labels]]);
-    const without = admitUpdate(stored, { placement: { labels: full.placement.labels } }, exampleFacts, limits);
+    const without = admitUpdate(stored, { placement: { labels: renderedLabels } }, exampleFacts, limits);
     expect(without.ok && without.spec.placement).to.deep.equal({});
     expect(put({ placement: { residency, labels: { a: 'b' } } })).to.deep.equal([
-      'residency_label_handwritten placement.labels',
+      'residency_label_conflict placement.labels',
     ]);
   });
 

@@ -107,6 +107,13 @@ const cases: ReadonlyArray<{ given: Record<string, unknown>; code?: string; fiel
   { given: { healthCheck: { type: '' } }, code: 'healthcheck_type_inert', field: 'healthCheck.type' },
   { given: { healthCheck: { command: ['NONE'] } }, code: 'healthcheck_type_inert', field: 'healthCheck.type' },
   { given: check({ command: ['NONE'] }), code: 'healthcheck_type_inert', field: 'healthCheck.type' },
+  { given: check({ command: null }), code: 'healthcheck_command_missing', field: 'healthCheck.command' },
+  {
+    given: { environment: { URL: 'postgres://{{secret.web-db.user}}@db' } },
+    code: 'secret_template_in_environment',
+    field: 'environment.URL',
+  },
+  { given: { environment: { GREETING: 'hello {{name}}' } } },
   { given: check({ type: 'http' }), code: 'healthcheck_type_unsupported', field: 'healthCheck.type' },
   { given: { healthCheck: { type: 'tcp' } }, code: 'healthcheck_type_unsupported', field: 'healthCheck.type' },
   { given: check({ type: 'EXEC' }), code: 'healthcheck_type_unsupported', field: 'healthCheck.type' },
@@ -196,7 +203,7 @@ describe('admission of a new deployment', () => {
 
   for (const document of [null, undefined, [], 'web', 5, true]) {
     it(`refuses ${JSON.stringify(document)} as a whole`, () => {
-      expect(listFaults(admitCreate(document, exampleFacts, limits))).to.deep.equal([['field_invalid', '']]);
+      expect(listFaults(admitCreate(document, exampleFacts, limits))).to.deep.equal([['field_invalid', 'body']]);
     });
   }
 });
@@ -207,16 +214,20 @@ describe('a control plane that does not support every field', () => {
   for (const field of optionalFields) {
     const isKnown = supportedFields.has(field);
 
-    it(`${isKnown ? 'knows' : 'knows nothing of'} ${field}`, () => {
+    it(`${isKnown ? 'knows' : 'does not carry out'} ${field}`, () => {
       const document = { ...least, [field]: full[field as keyof typeof full] };
-      const found = listFaults(admitCreate(document, exampleFacts, basic)).filter(([code]) => code === 'field_unknown');
-      expect(found).to.deep.equal(isKnown ? [] : [['field_unknown', field]]);
+      const found = listFaults(admitCreate(document, exampleFacts, basic)).filter(
+        ([code]) => code === 'field_unknown' || code === 'feature_not_available',
+      );
+      expect(found).to.deep.equal(isKnown ? [] : [['feature_not_available', field]]);
     });
   }
 
-  it('does not remove what it does not know', () => {
-    expect(listFaults(admitCreate({ ...least, volumes: null }, exampleFacts, basic))).to.deep.equal([
-      ['field_unknown', 'volumes'],
-    ]);
-  });
+  for (const volumes of [null, []]) {
+    it(`refuses volumes: ${JSON.stringify(volumes)} with the code of the dry run`, () => {
+      expect(listFaults(admitCreate({ ...least, volumes }, exampleFacts, basic))).to.deep.equal([
+        ['feature_not_available', 'volumes'],
+      ]);
+    });
+  }
 });

@@ -124,6 +124,11 @@ export function isKnownField(field: string, supported: ReadonlySet<string>): boo
   return Object.hasOwn(table, field) && (table[field]!.required === true || supported.has(field));
 }
 
+/** Whether a field exists that a control plane that supports these does not carry out. */
+export function isUnsupportedField(field: string, supported: ReadonlySet<string>): boolean {
+  return Object.hasOwn(table, field) && !isKnownField(field, supported);
+}
+
 /** The schema of a deployment with only the supported optional fields. */
 export function restrictSchema(supported: ReadonlySet<string>): typeof deploymentSchema {
   const properties = Object.entries(deploymentSchema.properties).filter(([field]) => isKnownField(field, supported));

@@ -25,12 +25,17 @@ export const healthCheckSchema = Type.Object(
 /** A health check as a client may send it: nothing is known of its parts yet. */
 type SentHealthCheck = { readonly [Part in keyof HealthCheck]?: unknown };
 
+/** `null` removes a field, so it is none. */
+function isMissing(command: unknown): command is null | undefined {
+  return command === undefined || command === null;
+}
+
 const INERT = new Set(['', 'none', 'disabled']);
 
 const typeIsNotInert = rule('healthcheck_type_inert', ({ type, command }: SentHealthCheck, at, refuse) => {
   const named = typeof type === 'string' && INERT.has(type.trim().toLowerCase());
   const none = Array.isArray(command) && command.length === 1 && command[0] === 'NONE';
-  const empty = type === undefined && command === undefined;
+  const empty = type === undefined && isMissing(command);
   return named || none || empty ? refuse(at.child('type'), none && !named ? command : type) : undefined;
 });
 
@@ -39,7 +44,7 @@ const typeIsExec = rule('healthcheck_type_unsupported', ({ type }: SentHealthChe
 );
 
 const commandIsList = rule('field_invalid', ({ command }: SentHealthCheck, at, refuse) => {
-  if (command === undefined || Array.isArray(command)) return undefined;
+  if (isMissing(command) || Array.isArray(command)) return undefined;
   const place = at.child('command');
   const wanted = 'a list of strings: one element holding a shell line, or one element per argument';
   const error = refuse(place, command, { wanted });
@@ -49,7 +54,7 @@ const commandIsList = rule('field_invalid', ({ command }: SentHealthCheck, at, r
 
 const commandIsThere = rule('healthcheck_command_missing', ({ type, command }: SentHealthCheck, at, refuse) => {
   // Without a type there is a complaint about the type already.
-  if (command === undefined) return type === 'exec' ? refuse(at.child('command'), command) : undefined;
+  if (isMissing(command)) return type === 'exec' ? refuse(at.child('command'), command) : undefined;
   return Array.isArray(command) && command.every(isBlank) ? refuse(at.child('command'), command) : undefined;
 });
 
@@ -108,7 +113,8 @@ export const healthCheckRules: FieldRules<DeploymentContext> = {
 const waitersCanSeeIt = rule(
   'health_check_needed',
   (check: undefined, at, refuse, { facts, name, stored }: DeploymentContext) => {
-    if (stored?.['healthCheck'] === undefined) return undefined;
+    // One that stands without a check was accepted so: an unrelated change of it is not stopped.
+    if (stored !== undefined && stored['healthCheck'] === undefined) return undefined;
     const waiting = facts.deployments.filter(({ dependsOn }) =>
       dependsOn.some(dependency => dependency.name === name && dependency.condition === 'healthy'),
     );
@@ -116,7 +122,7 @@ const waitersCanSeeIt = rule(
   },
 );
 
-/** A check that others wait for may change, but not go. */
+/** A check that others wait for must be there: it may change, but not go. */
 export const waitersRules: FieldRules<DeploymentContext> = {
   field: 'healthCheck',
   absent: waitersCanSeeIt,

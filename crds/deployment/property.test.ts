@@ -53,8 +53,10 @@ describe('for any sound document', () => {
       fc.property(soundDocument, document => {
         const first = admitCreate(document, exampleFacts, limits);
         if (!first.ok) throw new Error('refused');
-        const again = admitCreate(first.spec, exampleFacts, limits);
-        same(again, { ...first, alterations: [], material: [] });
+        const again = admitCreate({ ...first.spec, metadata: {} }, exampleFacts, limits);
+        if (!again.ok) throw new Error('refused when it is sent back');
+        const more = again.alterations.filter(({ field }) => field !== 'metadata');
+        same({ ...again, alterations: more }, { ...first, alterations: [], material: [] });
       }),
       runs,
     );

@@ -119,10 +119,18 @@ const placement: readonly Case[] = [
   },
   { given: residency({ blockedCountries: 'US' }), found: ['field_invalid placement.residency.blockedCountries'] },
   { given: residency({ continent: 'x' }), found: ['field_unknown placement.residency.continent'] },
-  { given: placed({ residency: { country: 'DE' }, labels: { [label]: 'DE' } }) },
+  {
+    given: placed({ residency: { country: 'DE' }, labels: { [label]: 'DE' } }),
+    found: ['residency_label_conflict placement.labels'],
+  },
+  { given: { ...placed({ residency: { country: 'DE' }, labels: { [label]: 'DE' } }), metadata: { uid: 'x' } } },
+  {
+    given: { ...placed({ residency: { country: 'DE' }, labels: { [label]: 'FR' } }), metadata: { uid: 'x' } },
+    found: ['residency_label_conflict placement.labels'],
+  },
   {
     given: placed({ residency: { country: 'DE' }, labels: { [label]: 'FR' } }),
-    found: ['residency_label_handwritten placement.labels'],
+    found: ['residency_label_conflict placement.labels'],
   },
   { given: placed({ labels: { [label]: 'DE' } }), found: ['residency_label_handwritten placement.labels'] },
   { given: { labels: { [label]: 'DE' } }, found: [`residency_label_handwritten labels.${label}`] },
@@ -224,5 +232,44 @@ describe('a cycle', () => {
     const expected = admission.ok ? [] : admission.rejections.map(rejection => rejection.expected);
     expect(expected[0]).to.contain('web → b → c → d → web');
     expect(expected[1]).to.contain('web → d → web');
+  });
+});
+
+describe('a deployment that others wait for', () => {
+  const waiter = {
+    name: 'shop',
+    dependsOn: [{ name: 'web', condition: 'healthy' }] as const,
+    hasHealthCheck: false,
+    secretPaths: [],
+    externalPaths: [],
+  };
+  const facts = { ...exampleFacts, deployments: [...exampleFacts.deployments, waiter] };
+
+  it('is refused without a health check when it is created after them', () => {
+    expect(listFaults(admitCreate(least, facts, limits))).to.deep.equal([['health_check_needed', 'healthCheck']]);
+  });
+
+  it('is accepted with a health check', () => {
+    const healthCheck = { type: 'exec', command: ['/bin/check'] };
+    expect(listFaults(admitCreate({ ...least, healthCheck }, facts, limits))).to.deep.equal([]);
+  });
+});
+
+describe('the received value', () => {
+  const received = (fields: object) => {
+    const admission = admitCreate({ ...least, ...fields }, exampleFacts, limits);
+    return admission.ok ? [] : admission.rejections.map(each => each.received);
+  };
+
+  it('shows text in quotes where a number belongs', () => {
+    expect(received({ replicas: '3' })).to.deep.equal(['"3"']);
+    expect(received({ replicas: 300 })).to.deep.equal(['300']);
+    expect(received({ replicas: 'many' })).to.deep.equal(['many']);
+    expect(received({ dependsOn: '["db"]' })).to.deep.equal(['"[\\"db\\"]"']);
+    expect(received({ placement: { antiAffinity: { self: 'true' } } })).to.deep.equal(['"true"']);
+  });
+
+  it('shows text as it is where text belongs', () => {
+    expect(received({ name: '3' })).to.deep.equal(['3']);
   });
 });

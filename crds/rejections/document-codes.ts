@@ -19,6 +19,7 @@ const workload = codes(
   'plaintext_credential_in_environment',
   'environment_name_invalid',
   'environment_name_conflict',
+  'secret_template_in_environment',
   'resources_quantity_invalid',
   'residency_label_handwritten',
   'residency_label_conflict',

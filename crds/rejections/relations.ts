@@ -100,6 +100,22 @@ export const relationRejections = defineEntries('ours', {
     }),
   },
 
+  secret_template_in_environment: {
+    expected: ({ variable }: { variable: string }) => `a constant; a template belongs in composedSecrets.${variable}`,
+    sample: { variable: 'DATABASE_URL' },
+    why: 'Placeholders are filled in for composedSecrets only; from environment the container would get their text.',
+    remedy: 'Move the variable to composedSecrets.',
+    echo: 'never',
+    example: exampleDeployment({
+      environment: { DATABASE_URL: 'postgres://{{secret.web-db.user}}@db/shop' },
+      secrets: [exampleSecret()],
+    }),
+    fixed: exampleDeployment({
+      composedSecrets: { DATABASE_URL: 'postgres://{{secret.web-db.user}}@db/shop' },
+      secrets: [exampleSecret()],
+    }),
+  },
+
   network_not_found: {
     expected: ({ known }: { known: readonly string[] }) =>
       known.length === 0 ? 'a network of this tenant, which has none' : `a network of this tenant: ${known.join(', ')}`,

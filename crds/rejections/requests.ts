@@ -1,12 +1,6 @@
 import { formatCount } from '../grammar/index.js';
 import { defineEntries } from './entry.js';
 
-/** The limit that a request exceeds: of its body, unless `part` says otherwise. */
-interface Size {
-  readonly max: number;
-  readonly part?: 'head' | 'body';
-}
-
 /** Ours: what any API refuses before it reads a document. */
 export const requestRejections = defineEntries('ours', {
   request_malformed: {
@@ -22,13 +16,23 @@ export const requestRejections = defineEntries('ours', {
   },
 
   request_too_large: {
-    status: ({ part }: Size) => (part === 'head' ? 431 : 413),
-    expected: ({ max, part }: Size) => `${part === 'head' ? 'headers' : 'a body'} of at most ${max} bytes`,
+    status: 413,
+    expected: ({ max }: { max: number }) => `a body of at most ${max} bytes`,
     sample: { max: 1048576 },
     why: 'The size of a request is limited, because every request is held in memory.',
     remedy: 'Send less in one request.',
     example: 'POST /api/v1/deployments with a body of 5 MiB',
     fixed: 'POST /api/v1/deployments with a body of 5 KiB',
+  },
+
+  request_headers_too_large: {
+    status: 431,
+    expected: ({ max }: { max: number }) => `headers of at most ${max} bytes`,
+    sample: { max: 16384 },
+    why: 'The size of the headers is limited, because they are held in memory before the caller is known.',
+    remedy: 'Send fewer or shorter headers, and a shorter query.',
+    example: 'GET /api/v1/deployments with 1 MiB of cookies',
+    fixed: 'GET /api/v1/deployments without cookies',
   },
 
   request_stalled: {
@@ -102,8 +106,9 @@ export const requestRejections = defineEntries('ours', {
     expected: ({ what }: { what: string }) =>
       `${what} with ?dryRun=true, which validates the document and stores nothing`,
     sample: { what: 'a job' },
-    why: 'This release does not implement this kind, so it does not store it either.',
-    remedy: 'Validate the document with ?dryRun=true, and send it again to a release that implements the kind.',
+    why: 'This release does not implement this kind or field, so it does not store it either.',
+    remedy:
+      'Leave the field out; or validate the document with ?dryRun=true, and send it to a release that implements it.',
     example: 'POST /api/v1/jobs',
     fixed: 'POST /api/v1/jobs?dryRun=true',
   },

@@ -16,6 +16,7 @@ export { completeResidency, defaultRegions, isCountry, residencyRules, residency
 export {
   checkResidency,
   isResidencyLabel,
+  isTypedInFull,
   nodeCountryLabel,
   nodeRegionLabel,
   parseResidencyLabels,

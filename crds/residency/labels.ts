@@ -1,4 +1,4 @@
-import type { Regions, Residency } from './residency.js';
+import { isCountry, type Regions, type Residency } from './residency.js';
 
 type Labels = Readonly<Record<string, string>>;
 
@@ -26,16 +26,31 @@ export function isResidencyLabel(key: string): boolean {
   return plain.startsWith(PREFIX) || plain === BLOCKED;
 }
 
-/** The typed block that says the same as hand-written labels do. */
+/** The typed block that says the same as hand-written labels do, whichever case their keys are written in. */
 export function parseResidencyLabels(labels: Labels): Residency {
-  const country = labels[COUNTRY];
-  const region = labels[REGION];
-  const blocked = labels[BLOCKED]?.split(',').map(code => code.trim());
+  const plain = new Map(Object.entries(labels).map(([key, value]) => [key.toLowerCase(), value]));
+  const country = plain.get(COUNTRY);
+  const region = plain.get(REGION);
+  const blocked = plain
+    .get(BLOCKED)
+    ?.split(',')
+    .map(code => code.trim());
   return {
     ...(country !== undefined && { country }),
     ...(region !== undefined && { region }),
     ...(blocked && { blockedCountries: blocked.filter(Boolean) }),
   };
+}
+
+const KNOWN: ReadonlySet<string> = new Set([COUNTRY, REGION, BLOCKED]);
+
+/** Whether the typed block of these labels says all that they say, and would be accepted. */
+export function isTypedInFull(labels: Labels, { declared }: Regions): boolean {
+  const keys = Object.keys(labels).map(key => key.toLowerCase());
+  if (new Set(keys).size < keys.length || !keys.every(key => KNOWN.has(key))) return false;
+  const { country, region, blockedCountries = [] } = parseResidencyLabels(labels);
+  const countries = country === undefined ? blockedCountries : [country, ...blockedCountries];
+  return countries.every(isCountry) && (region === undefined || declared.some(({ name }) => name === region));
 }
 
 /** One part of a residency that a node does not meet: what is required, and what the node reports. */

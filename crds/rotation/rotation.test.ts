@@ -59,6 +59,13 @@ describe('a step of a rotation', () => {
     { given: {}, facts: idle, found: ['rotation_transition_invalid phase'] },
     { given: { phase: 'begin' }, facts: idle, found: ['rotation_transition_invalid phase'] },
     { given: { phase: 5 }, facts: idle, found: ['rotation_transition_invalid phase'] },
+    { given: { phase: 'idle' }, facts: idle, found: ['rotation_transition_invalid phase'] },
+    { given: { phase: 'idle' }, facts: at('promote'), found: ['rotation_transition_invalid phase'] },
+    { given: { phase: 'stage', values: {} }, facts: idle, found: ['secret_write_empty values'] },
+    { given: { phase: 'stage', values: null }, facts: idle, found: ['secret_write_empty values'] },
+    { given: { phase: 'stage', values: {} }, facts: external, found: ['secret_write_empty values'] },
+    { given: { phase: 'stage', values: {}, generate: { keys: ['a'] } }, facts: idle, found: [] },
+    { given: { phase: 'stage', values: ['x'] }, facts: idle, found: ['field_invalid values'] },
     { given: { phase: 'stage', secret: 'other' }, facts: idle, found: ['field_invalid secret'] },
     { given: { phase: 'stage' }, facts: two, found: ['field_invalid secret'] },
     { given: { phase: 'stage', secret: 'mail' }, facts: two, found: [] },
@@ -92,7 +99,7 @@ describe('a step of a rotation', () => {
       found: ['secret_key_provided_and_generated generate.keys[0]'],
     },
     { given: { phase: 'stage', force: true }, facts: idle, found: ['field_unknown force'] },
-    { given: null, facts: idle, found: ['field_invalid '] },
+    { given: null, facts: idle, found: ['field_invalid body'] },
   ];
   for (const { given, facts, found } of cases) {
     it(`${found[0] ?? 'accepts'}: ${JSON.stringify(given)}`, () => {

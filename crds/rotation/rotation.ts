@@ -16,12 +16,13 @@ import {
   type GenerateInput,
   generateRules,
   generateSchema,
+  hasNoValues,
   type Generation,
   type MaterialContext,
   type SecretLimits,
   toGeneration,
   valuesRules,
-  valuesSchema,
+  writtenValuesSchema,
 } from '../secret/index.js';
 
 /** The phases of a rotation, in order; after the last it is `idle` again. */
@@ -71,7 +72,7 @@ export const rotationSchema = Type.Object(
         ...annotate({ 'x-expected': 'the label of a secret', 'x-quoted': true }),
       }),
     ),
-    values: Type.Optional(valuesSchema),
+    values: Type.Optional(writtenValuesSchema),
     generate: Type.Optional(generateSchema),
   },
   { additionalProperties: false, ...annotate({ 'x-redact': 'throughout' }) },
@@ -83,7 +84,7 @@ export function getNextPhase(state: RotationState): RotationPhase {
 }
 
 function isRepeat(phase: unknown, { state, isTurnedBack = false }: RotationFacts): boolean {
-  return phase === state || (phase === 'abort' && isTurnedBack);
+  return (phase === state && state !== 'idle') || (phase === 'abort' && isTurnedBack);
 }
 
 interface Context extends MaterialContext {
@@ -113,13 +114,16 @@ const secretIsOneOfTheirs = rule('field_invalid', (secret: unknown, at, refuse, 
 const materialIsForStaging = rule('field_invalid', (material: unknown, at, refuse, { document }: Context) =>
   document['phase'] === 'stage'
     ? undefined
-    : refuse(at, Object.keys(material as object), { wanted: 'no material after stage' }),
+    : refuse(at, Object.keys(material ?? {}), { wanted: 'no material after stage' }),
 );
 
-const externalIsSupplied = rule('secret_write_empty', (values: unknown, at, refuse, context: Context) => {
+const materialIsThere = rule('secret_write_empty', (values: unknown, at, refuse, context: Context) => {
   const { document, facts } = context;
-  const begins = document['phase'] === 'stage' && (facts.state === 'idle' || facts.state === 'retire');
-  return begins && isExternal(context) && values === undefined ? refuse(at, values) : undefined;
+  if (document['phase'] !== 'stage' || !hasNoValues(values)) return undefined;
+  // A step that announces values and brings none would rotate nothing.
+  if (values === null || (values !== undefined && document['generate'] === undefined)) return refuse(at, values);
+  const begins = facts.state === 'idle' || facts.state === 'retire';
+  return begins && isExternal(context) ? refuse(at, values) : undefined;
 });
 
 const externalIsNotMinted = rule('secret_external_not_writable', (generate: unknown, at, refuse, context: Context) =>
@@ -137,7 +141,7 @@ const keysAreApart = rule('secret_key_provided_and_generated', (generate: unknow
 const fields: readonly FieldRules<Context>[] = [
   { field: 'phase', absent: phaseFollows, present: [phaseFollows] },
   { field: 'secret', absent: secretIsOneOfTheirs, present: [secretIsOneOfTheirs] },
-  { field: 'values', absent: externalIsSupplied, present: [materialIsForStaging, ...valuesRules] },
+  { field: 'values', absent: materialIsThere, present: [materialIsForStaging, materialIsThere, ...valuesRules] },
   { field: 'generate', present: [materialIsForStaging, externalIsNotMinted, ...generateRules, keysAreApart] },
 ];
 

@@ -97,8 +97,8 @@ describe('a validator', () => {
       given: { first: 'good', map: many(6) },
       found: ['field_invalid map'],
     },
-    { name: 'says one thing of a document that is too large', given: many(1000), found: ['field_invalid '] },
-    { name: 'says one thing of a document that is none', given: [], found: ['field_invalid '] },
+    { name: 'says one thing of a document that is too large', given: many(1000), found: ['field_invalid body'] },
+    { name: 'says one thing of a document that is none', given: [], found: ['field_invalid body'] },
   ];
   for (const { name, given, found: expected } of cases) {
     it(name, () => {

@@ -41,7 +41,7 @@ export function createValidator<Facts>(schema: TObject, fields: readonly FieldRu
   return (document, facts, asks = () => true) => {
     const schemaErrors = shape(document).filter(({ pointer }) => pointer === '' || asks(outerName(pointer)));
     const invalidFields = new Set(schemaErrors.map(({ pointer }) => outerName(pointer)));
-    if (schemaErrors[0]?.pointer === '') return [schemaErrors[0].error().rejection];
+    if (schemaErrors[0]?.pointer === '') return [{ ...schemaErrors[0].error().rejection, field: 'body' }];
 
     const byRules = schemaErrors.filter(error => error.byRules);
     const broken = schemaErrors.filter(error => !error.byRules);
@@ -66,7 +66,9 @@ export function createValidator<Facts>(schema: TObject, fields: readonly FieldRu
       .map(place => ({ place, rank: rank(place.at()) }))
       .sort((a, b) => compare(a.rank, b.rank))
       .slice(0, REJECTIONS_MAX)
-      .map(({ place }) => redacted(place.error().rejection, place.at(), document));
+      .map(({ place }) =>
+        quoteText(schema, redacted(place.error().rejection, place.at(), document), place.at(), document),
+      );
   };
 }
 
@@ -165,6 +167,24 @@ export function createRedaction(
     const value = valueAt(document, at);
     return isCovered(schema as SchemaNode, at, value) ? redactReceived(rejection, value) : rejection;
   };
+}
+
+/** Text where something else belongs, in quotes: `"3"` is no number, and must not look like one. */
+function quoteText(schema: SchemaNode, rejection: Rejection, at: FieldPath, document: unknown): Rejection {
+  const value = valueAt(document, at);
+  if (typeof value !== 'string' || rejection.received !== value || !LOOKS_TYPED.test(value)) return rejection;
+  const type = findSchema(schema, at)?.type;
+  return type === undefined || type === 'string' ? rejection : { ...rejection, received: JSON.stringify(value) };
+}
+
+/** What begins like a number, a truth value, a list or an object in JSON. */
+const LOOKS_TYPED = /^\s*(?:[-+.\d[{]|(?:true|false|null)\s*$)/i;
+
+function findSchema(schema: SchemaNode, { parts }: FieldPath): SchemaNode | undefined {
+  return parts.reduce<SchemaNode | undefined>(
+    (here, part) => (typeof part === 'number' ? here?.items : here?.properties?.[part]),
+    schema,
+  );
 }
 
 function isCovered(schema: SchemaNode, { parts }: FieldPath, value: unknown): boolean {

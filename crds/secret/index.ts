@@ -17,5 +17,12 @@ export { alphabets, generateRules, generateSchema, toGeneration } from './genera
 export type { SecretWrite } from './write.js';
 export { checkSecretWrite, guardPersisted } from './write.js';
 export type { MaterialContext, SecretLimits } from './values.js';
-export { defaultSecretLimits, findProvidedAndGenerated, valuesRules, valuesSchema } from './values.js';
+export {
+  defaultSecretLimits,
+  findProvidedAndGenerated,
+  hasNoValues,
+  valuesRules,
+  valuesSchema,
+  writtenValuesSchema,
+} from './values.js';
 export { secretKind } from './kind.js';

@@ -26,6 +26,9 @@ describe('a write of secret material', () => {
     { given: { values: { user: 'x' }, generate: { keys: ['password'] } }, found: [] },
     { given: {}, found: ['secret_write_empty values'] },
     { given: { values: {} }, found: ['secret_write_empty values'] },
+    { given: { values: null }, found: ['secret_write_empty values'] },
+    { given: { values: null, generate: { keys: ['a'] } }, found: ['secret_write_empty values'] },
+    { given: { values: [] }, found: ['field_invalid values'] },
     { given: { values: {}, generate: { keys: ['a'] } }, found: [] },
     { given: { generate: {} }, found: ['secret_generate_keys_required generate.keys'] },
     { given: { generate: [] }, found: ['field_invalid generate'] },
@@ -67,8 +70,8 @@ describe('a write of secret material', () => {
     { given: { values: many(5, 'x'.repeat(60_000)) }, found: ['field_invalid values'] },
     { given: { values: many(10_000) }, found: ['field_invalid values'] },
     { given: { value: { a: 'x' } }, found: ['secret_write_empty values', 'field_unknown value'] },
-    { given: null, found: ['field_invalid '] },
-    { given: [], found: ['field_invalid '] },
+    { given: null, found: ['field_invalid body'] },
+    { given: [], found: ['field_invalid body'] },
   ];
   for (const { given, found } of cases) {
     it(`${found[0] ?? 'accepts'}: ${JSON.stringify(given).slice(0, 80)}`, () => {

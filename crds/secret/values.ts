@@ -49,7 +49,25 @@ export const valuesRules: readonly Rule<never, MaterialContext>[] = [
   valuesAreThere,
   valuesAreShort,
   documentFits,
-];
+].map(inner => ({
+  ...inner,
+  check: (values, at, facts) => (isMap(values) ? inner.check(values, at, facts) : undefined),
+}));
+
+function isMap(values: unknown): values is Values {
+  return typeof values === 'object' && values !== null && !Array.isArray(values);
+}
+
+/** `values` of a write of one credential, where an empty one has a code of its own. */
+export const writtenValuesSchema = Type.Unsafe<Record<string, string>>({
+  ...valuesSchema,
+  ...annotate({ 'x-rules': true }),
+});
+
+/** Whether a write brings nothing: no values, none in the map, or `null` in their place. */
+export function hasNoValues(values: unknown): boolean {
+  return values === undefined || values === null || (isMap(values) && Object.keys(values).length === 0);
+}
 
 /** Keys that are both given and to be generated. */
 export function findProvidedAndGenerated(

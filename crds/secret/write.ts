@@ -6,10 +6,11 @@ import { annotate, type CheckResult, createValidator, type FieldRules, rule, toR
 import { type GenerateInput, generateRules, generateSchema, type Generation, toGeneration } from './generate.js';
 import {
   findProvidedAndGenerated,
+  hasNoValues,
   type MaterialContext,
   type SecretLimits,
   valuesRules,
-  valuesSchema,
+  writtenValuesSchema,
 } from './values.js';
 
 /** Material for one credential, ready for the secrets store. */
@@ -22,7 +23,7 @@ export interface SecretWrite {
 
 /** `PUT /api/v1/secrets/{namespace}/{resource}`. */
 export const secretWriteSchema = Type.Object(
-  { values: Type.Optional(valuesSchema), generate: Type.Optional(generateSchema) },
+  { values: Type.Optional(writtenValuesSchema), generate: Type.Optional(generateSchema) },
   { additionalProperties: false, ...annotate({ 'x-redact': 'throughout' }) },
 );
 
@@ -35,8 +36,8 @@ const keysAreApart = rule('secret_key_provided_and_generated', (generate: unknow
 );
 
 const somethingIsThere = rule('secret_write_empty', (values: unknown, at, refuse, { document }: Context) => {
-  const isEmpty = values === undefined || Object.keys(values as object).length === 0;
-  return isEmpty && document['generate'] === undefined ? refuse(at, values) : undefined;
+  const isEmpty = values === null || (hasNoValues(values) && document['generate'] === undefined);
+  return isEmpty ? refuse(at, values) : undefined;
 });
 
 const fields: readonly FieldRules<Context>[] = [

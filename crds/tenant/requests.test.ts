@@ -13,7 +13,7 @@ describe('a request for a tenant', () => {
     { given: { name: 'a'.repeat(64) }, found: ['field_invalid name'] },
     { given: { name: 'shop\n' }, found: ['field_invalid name'] },
     { given: { name: 'shop', platform: true }, found: ['field_unknown platform'] },
-    { given: null, found: ['field_invalid '] },
+    { given: null, found: ['field_invalid body'] },
   ];
   for (const { given, found } of cases) {
     it(`${JSON.stringify(given)} → ${found[0] ?? 'accepted'}`, () => {
@@ -49,9 +49,9 @@ describe('a request for a token', () => {
     { given: { tenant: 'shop' }, found: ['field_invalid tenant'] },
     { given: { description: 'x'.repeat(201) }, found: ['field_invalid description'] },
     { given: { rule: 'viewer' }, found: ['field_unknown rule'] },
-    { given: [], found: ['field_invalid '] },
-    { given: null, found: ['field_invalid '] },
-    { given: 'admin', found: ['field_invalid '] },
+    { given: [], found: ['field_invalid body'] },
+    { given: null, found: ['field_invalid body'] },
+    { given: 'admin', found: ['field_invalid body'] },
   ];
   for (const { given, found } of cases) {
     it(`${JSON.stringify(given)} → ${found[0] ?? 'accepted'}`, () => {

@@ -59,6 +59,8 @@ export interface WorkloadContext extends WellFormedDocument {
   readonly limits: WorkloadLimits;
   /** The workload's name as sent or stored, for wording and to tell it from others. */
   readonly name: string;
+  /** The document carries the metadata of a stored object: a client sends back what it has read. */
+  readonly isSentBack?: boolean;
   /** What is stored, when this is an update. */
   readonly stored?: { readonly name: string } & Readonly<Record<string, unknown>>;
 }

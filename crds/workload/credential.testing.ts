@@ -29,6 +29,7 @@ export const innocentNames: readonly string[] = `
   CONFIG_PATH LOCALE CURRENCY THEME HTTP_PROXY HTTPS_PROXY NO_PROXY SSL_CERT_FILE TLS_CERT
   TLS_MIN_VERSION COMMIT_SHA BUILD_ID BUILD_DATE RELEASE REGION ZONE CLUSTER NAMESPACE
   POD_NAME TENANT SHARD_COUNT REPLICA_ID PASSWD_FILE tokenCount secretName apiKeyHeader maxTokens
+  SECRET_ROTATION_DAYS NO_PASSWORD NO_PASSWD ALLOW_EMPTY_PASSWORD OLDPWD OLD_PWD PASS_COUNT PASSWORD_MAX_AGE TOKEN_CACHE_SECONDS
 `
   .trim()
   .split(/\s+/);
@@ -44,6 +45,7 @@ export const credentialNames: readonly string[] = `
   SENDGRID_API_KEY OPENAI_API_KEY apiKey x-api-key MAPS_APIKEY API_KEYS PRIVATE_KEY PRIVATEKEY SSH_PRIVATE_KEY
   TLS_PRIVATE_KEY privateKey CREDENTIAL CREDENTIALS GOOGLE_CREDENTIALS AWS_CREDENTIALS ACCESS_KEY ACCESSKEY AWS_ACCESS_KEY_ID
   MINIO_ACCESS_KEY accessKey S3_ACCESS_KEY
+  DB_PASS SMTP_PASS dbPass PASS MYSQL_PWD PASSPHRASE SSH_KEY_PASSPHRASE password1 DB_PASSWORD2 DB_PASS1 pAsSwOrD sEcReT
 `
   .trim()
   .split(/\s+/);
@@ -89,6 +91,9 @@ export const credentialValues: readonly string[] = [
   'amqp://guest:guest@rabbit:5672/%2f',
   'mongodb+srv://admin:s3cr3t@cluster.example.com/shop?retryWrites=true',
   'https://user:pass@example.com/',
+  'Server=db;User Id=sa;Password=hunter2;',
+  'Server=db;Uid=sa;Pwd=hunter2;Database=shop',
+  'host=db user=shop password=hunter2',
   'smtp://mailer:p%40ss@mail.example.com:587',
 ];
 
@@ -101,6 +106,9 @@ export const innocentValues: readonly string[] = [
   'postgres://db.internal/shop',
   'redis://cache:6379/0',
   'a:b@c',
+  'Server=db;Integrated Security=true;Password=;',
+  'password: see the handbook',
+  'Server=db;Password=${DB_PASSWORD};',
   'user:pass',
   'mail@example.com',
   'sk-short',

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 
-import { FieldPath } from '../grammar/index.js';
-import { annotate, type FieldError, type FieldRules, mapSchema, rule } from '../rule/index.js';
+import { FieldPath, findPlaceholders, parseSecretPath, parseTemplate } from '../grammar/index.js';
+import { annotate, attachFix, type FieldError, type FieldRules, mapSchema, rule } from '../rule/index.js';
 import type { WorkloadContext as Context } from './context.js';
 import { isCredential } from './credential.js';
 
@@ -41,9 +41,37 @@ const holdsNoCredential = rule(
       .map(([name, value]) => refuse(at.child(name), value, { name: context.name })),
 );
 
+const PLACEHOLDER = /\{\{\s*secret\./;
+
+/** Nothing fills in a placeholder here: the container would get its text. */
+const holdsNoTemplate = rule(
+  'secret_template_in_environment',
+  (environment: Environment, at, refuse, context: Context) =>
+    Object.entries(environment)
+      .filter(([, value]) => PLACEHOLDER.test(value))
+      .map(([name, value]) => {
+        const error = refuse(at.child(name), value, { variable: name });
+        if (!resolvesIn(context.document, value)) return error;
+        const composed = FieldPath.root.child('composedSecrets');
+        const move = { op: 'move', from: at.child(name).toPointer(), path: composed.child(name).toPointer() } as const;
+        const isFirst = context.document['composedSecrets'] === undefined;
+        return isFirst
+          ? attachFix(error, { op: 'add', path: composed.toPointer(), value: {} }, move)
+          : attachFix(error, move);
+      }),
+);
+
+/** Whether a value is a template of which every secret is declared. */
+function resolvesIn(document: Map, value: string): boolean {
+  const entries = (Array.isArray(document['secrets']) ? document['secrets'] : []) as readonly Loose[];
+  const declared = entries.map(({ vault_path: path }) => typeof path === 'string' && parseSecretPath(path)?.label);
+  const parts = parseTemplate(value);
+  return parts !== undefined && findPlaceholders(parts).every(({ resource }) => declared.includes(resource));
+}
+
 export const environmentRules: FieldRules<Context> = {
   field: 'environment',
-  present: [holdsNoCredential, environmentNamesRule],
+  present: [holdsNoCredential, holdsNoTemplate, environmentNamesRule],
 };
 
 type Map = Readonly<Record<string, unknown>>;

@@ -2,7 +2,13 @@ import { Type } from 'typebox';
 
 import { DNS_LABEL_MAX, isDnsLabelText, isLabelKey, isLabelValue } from '../grammar/index.js';
 import type { PatchStep } from '../rejections/index.js';
-import { isResidencyLabel, parseResidencyLabels } from '../residency/index.js';
+import {
+  isResidencyLabel,
+  isTypedInFull,
+  parseResidencyLabels,
+  renderResidencyLabels,
+  type Residency,
+} from '../residency/index.js';
 import { annotate, attachFix, type FieldRules, fixByRemoval, rule } from '../rule/index.js';
 import type { WorkloadContext as Context } from './context.js';
 
@@ -34,7 +40,8 @@ const labelsAreWellFormed = rule('label_invalid', (labels: Labels, at, refuse) =
 
 export const labelsRules: FieldRules<Context> = { field: 'labels', present: [labelsAreFree, labelsAreWellFormed] };
 
-const residencyIsTyped = rule('residency_label_handwritten', (labels: Labels, at, refuse, { document }: Context) => {
+const residencyIsTyped = rule('residency_label_handwritten', (labels: Labels, at, refuse, context: Context) => {
+  const { document, facts } = context;
   const placement = document['placement'] as Placement | undefined;
   const written = Object.keys(labels).filter(isResidencyLabel);
   if (written.length === 0 || placement?.residency !== undefined) return undefined;
@@ -46,19 +53,26 @@ const residencyIsTyped = rule('residency_label_handwritten', (labels: Labels, at
       ? { op: 'add', path: '/placement', value: { residency: block } }
       : { op: 'add', path: '/placement/residency', value: block };
   const removals = written.map(key => ({ op: 'remove', path: at.child(key).toPointer() }) as const);
+  const stated = Object.fromEntries(written.map(key => [key, labels[key]!]));
+  if (!isTypedInFull(stated, facts.regions)) return errors;
   // One patch fixes them all, so only the first error carries it.
   return [attachFix(errors[0]!, ...removals, add), ...errors.slice(1)];
 });
 
-const residencyIsSaidOnce = rule('residency_label_conflict', (labels: Labels, at, refuse, { document }: Context) =>
-  (document['placement'] as Placement | undefined)?.residency === undefined
-    ? undefined
-    : Object.keys(labels)
-        .filter(isResidencyLabel)
-        .map(key => fixByRemoval(refuse(at.child(key), labels[key]))),
-);
+const residencyIsSaidOnce = rule('residency_label_conflict', (labels: Labels, at, refuse, { document }: Context) => {
+  const residency = (document['placement'] as Placement | undefined)?.residency;
+  if (residency === undefined) return undefined;
+  const rendered = renderResidencyLabels(residency);
+  return Object.keys(labels)
+    .filter(isResidencyLabel)
+    .map(key => {
+      const error = refuse(at.child(key), labels[key]);
+      // A label that says something else may be the one that is meant.
+      return rendered[key] === labels[key] ? fixByRemoval(error) : error;
+    });
+});
 
-type Placement = { readonly residency?: unknown };
+type Placement = { readonly residency?: Residency };
 
 /** Residency stands in `placement`, not here. Asked when either changes. */
 export const residencyLabelRules: FieldRules<Context> = {

@@ -8,6 +8,7 @@ import {
   completeResidency,
   nodeCountryLabel,
   nodeRegionLabel,
+  isTypedInFull,
   parseResidencyLabels,
   renderResidencyLabels,
   type Residency,
@@ -20,6 +21,7 @@ import {
   type Announce,
   attachFix,
   type FieldRules,
+  fixByRemoval,
   forEachEntry,
   forPart,
   mapSchema,
@@ -95,24 +97,36 @@ export const placementSchema = Type.Object(
 export type PlacementInput = Static<typeof placementSchema>;
 
 /**
- * What is stored in `labels` can be sent back, also beside another residency; anything else there was written by hand.
+ * Whether `labels` is what the server has answered: what is stored, also beside another residency, or what a document
+ * that is sent back as a new one has with it. Anything else there was written by hand.
  */
-const labelsAreRendered = rule(
-  'residency_label_handwritten',
-  ({ labels, residency }: PlacementInput, at, refuse, { stored }: Context) => {
-    if (labels === undefined) return undefined;
-    const rendered = renderResidencyLabels(completeResidency(residency ?? {}, at, () => undefined));
-    const standing = (stored?.['placement'] as PlacementSpec | undefined)?.labels;
-    if (isDeepStrictEqual({ ...labels }, rendered) || isDeepStrictEqual({ ...labels }, standing)) return undefined;
+function isAnswered({ labels, residency }: PlacementInput, { stored, isSentBack = false }: Context): boolean {
+  const standing = (stored?.['placement'] as PlacementSpec | undefined)?.labels;
+  return isDeepStrictEqual({ ...labels }, standing) || (isSentBack && rendersTo(residency, labels));
+}
 
-    const place = at.child('labels');
-    const block = residency ?? parseResidencyLabels(labels);
-    const error = refuse(place, labels, { block: JSON.stringify(block) });
-    const remove = { op: 'remove', path: place.toPointer() } as const;
-    const typed = { op: 'add', path: at.child('residency').toPointer(), value: block } as const;
-    return residency === undefined ? attachFix(error, remove, typed) : attachFix(error, remove);
-  },
-);
+function rendersTo(residency: PlacementInput['residency'], labels: PlacementInput['labels']): boolean {
+  const rendered = renderResidencyLabels(completeResidency(residency ?? {}, AT, () => undefined));
+  return isDeepStrictEqual({ ...labels }, rendered);
+}
+
+const labelsAreRendered = rule('residency_label_handwritten', (sent: PlacementInput, at, refuse, context: Context) => {
+  const { labels, residency } = sent;
+  if (labels === undefined || residency !== undefined || isAnswered(sent, context)) return undefined;
+  const place = at.child('labels');
+  const block = parseResidencyLabels(labels);
+  const error = refuse(place, labels, { block: JSON.stringify(block) });
+  if (!isTypedInFull(labels, context.facts.regions)) return error;
+  const remove = { op: 'remove', path: place.toPointer() } as const;
+  return attachFix(error, remove, { op: 'add', path: at.child('residency').toPointer(), value: block });
+});
+
+const labelsAreNotRepeated = rule('residency_label_conflict', (sent: PlacementInput, at, refuse, context: Context) => {
+  const { labels, residency } = sent;
+  if (labels === undefined || residency === undefined || isAnswered(sent, context)) return undefined;
+  const error = refuse(at.child('labels'), labels);
+  return rendersTo(residency, labels) ? fixByRemoval(error) : error;
+});
 
 /** A constraint of which only the parts that have their shape are there. */
 type SentConstraint = Partial<NonNullable<PlacementInput['constraints']>[number]>;
@@ -154,6 +168,7 @@ export const placementRules: FieldRules<Context> = {
   present: [
     ...residencyRules.map(residency => forPart('residency', residency)),
     labelsAreRendered,
+    labelsAreNotRepeated,
     forPart('constraints', forEachEntry(constraintsAreSound)),
     forPart('antiAffinity', antiAffinityIsSound),
   ],
@@ -198,7 +213,9 @@ export function warnResidency(residency: Residency | undefined, facts: WorkloadF
 
   const reachable = nodes.filter(node => node.reachable);
   if (reachable.some(({ labels }) => checkResidency(residency, labels, regions).length === 0)) return [];
-  const advertised = reachable.flatMap(({ labels }) => labels[nodeCountryLabel] ?? labels[nodeRegionLabel] ?? []);
+  const advertised = reachable.flatMap(({ labels }) =>
+    [labels[nodeCountryLabel], labels[nodeRegionLabel]].filter(each => each !== undefined),
+  );
   const message = 'no reachable node advertises a label that satisfies this residency: the workload waits';
   return [{ code: 'residency_no_matching_node', field, message, advertised: [...new Set(advertised)].sort() }];
 }

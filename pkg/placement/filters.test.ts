@@ -100,7 +100,7 @@ const cases: readonly Case[] = [
     workload: residency({ region: 'eu' }),
     refused: ['residency'],
     required: 'region eu',
-    reported: 'region US',
+    reported: 'country US',
   },
   {
     name: 'reject a node in a blocked country',

@@ -1,5 +1,5 @@
 import { formatAmount } from '../../crds/grammar/index.js';
-import { checkResidency } from '../../crds/residency/index.js';
+import { checkResidency, nodeCountryLabel, nodeRegionLabel } from '../../crds/residency/index.js';
 import { type FilterRejection, type RejectedNode, toFilterRejection } from '../../crds/scheduling/index.js';
 import type { LabelConstraint } from '../../crds/workload/index.js';
 import {
@@ -72,9 +72,11 @@ const residency: Filter = {
 function describeResidency({ asked, regions }: ResidencyRule, labels: Labels): readonly [string, string] {
   if (!regions.enforced) return ['residency enforcement', 'switched off in the settings of the control plane'];
   const unmet = checkResidency(asked, labels, regions);
-  const list = (which: 'required' | 'reported') =>
-    unmet.map(each => `${each.part === 'region' ? 'region' : 'country'} ${each[which]}`).join('; ');
-  return [list('required'), list('reported')];
+  const required = unmet.map(each => `${each.part === 'region' ? 'region' : 'country'} ${each.required}`);
+  // A node without a region is judged by its country.
+  const isByRegion = labels[nodeRegionLabel] !== undefined || labels[nodeCountryLabel] === undefined;
+  const reported = unmet.map(each => `${each.part === 'region' && isByRegion ? 'region' : 'country'} ${each.reported}`);
+  return [required.join('; '), [...new Set(reported)].join('; ')];
 }
 
 /** Requires the labels that the deployment declares as constraints. */

@@ -123,9 +123,9 @@ describeCodes('placement, nodes, networks, jobs (7.4)', [
     code: 'feature_not_available',
     status: 501,
     cases: [
-      ['a job', '', job({}, '')],
-      ['a job on a node', '', job({ nodeId: 'machine-1' }, '')],
-      ['a network', '', network({}, '')],
+      ['a job', 'kind', job({}, '')],
+      ['a job on a node', 'kind', job({ nodeId: 'machine-1' }, '')],
+      ['a network', 'path', network({}, '')],
     ],
   },
 ]);

@@ -75,6 +75,8 @@ export interface WorldOptions {
   readonly supportedFields?: ReadonlySet<string>;
   /** The store does not say how far it is, so it is unknown whether the cache is up to date. */
   readonly isAway?: boolean;
+  /** A deployment that another waits for to be healthy, and that is not there. */
+  readonly waitedFor?: string;
 }
 
 /** A store that can stop saying how far it is. */
@@ -92,11 +94,14 @@ export class RejectionLab {
   readonly lab: ApiLab;
   readonly #store = new LeavingStore({ clock: systemClock });
   readonly #isAway: boolean;
+  readonly #waitedFor: string | undefined;
   #tokens: Readonly<Record<'rich' | 'bare', string>> = { rich: '', bare: '' };
 
-  constructor({ settings = {}, supportedFields = new Set(optionalFields), isAway = false }: WorldOptions = {}) {
+  constructor(options: WorldOptions = {}) {
+    const { settings = {}, supportedFields = new Set(optionalFields), isAway = false, waitedFor } = options;
     this.lab = new ApiLab({ store: this.#store, images, supportedFields, settings });
     this.#isAway = isAway;
+    this.#waitedFor = waitedFor;
   }
 
   async start(): Promise<void> {
@@ -113,6 +118,10 @@ export class RejectionLab {
     await create(this.lab.store, keys.network(a, 'backend'), { name: 'backend' });
     await this.#accept('/api/v1/deployments', 'POST', web({ name: 'cache' }).body);
     if (this.lab.settings.volumeManagement) await this.#deployments();
+    if (this.#waitedFor !== undefined) {
+      const dependsOn = [{ name: this.#waitedFor, condition: 'healthy' }];
+      await this.#accept('/api/v1/deployments', 'POST', web({ name: 'patient', dependsOn }).body);
+    }
     await this.lab.cache.barrier();
     this.#store.isAway = this.#isAway;
   }

@@ -16,7 +16,7 @@ const check = { type: 'exec', command: ['/bin/check'], retries: 3, timeout: '10s
 const mount = { volumeId: ready, type: 'volume', mountPath: '/data', readOnly: true };
 const secret = entry({ rotation: 'restart' });
 const rollout = { maxSurge: 1, maxUnavailable: 0, progressDeadline: '10m', autoRollback: true };
-const german = { residency: { country: 'DE' }, labels: { 'mooring.io/data-residency-country': 'DE' } };
+const onFast = { constraints: [{ key: 'disk', operator: 'In', values: ['nvme'] }] };
 const onDisks = { constraints: [{ key: 'disk', operator: 'In', values: ['ssd'] }] };
 
 const cases: readonly FieldCase[] = [
@@ -39,7 +39,7 @@ const cases: readonly FieldCase[] = [
   { field: 'volumes', values: [[mount], [{ ...mount, mountPath: '/srv', subPath: 'web' }]] },
   { field: 'networks', values: [['backend'], []] },
   { field: 'resources', values: [{ cpu: '500m', memory: '256Mi' }, { cpu: '1' }] },
-  { field: 'placement', values: [onDisks, german] },
+  { field: 'placement', values: [onDisks, onFast] },
   { field: 'dependsOn', values: [[{ name: 'db', condition: 'healthy' }], [{ name: 'cache', condition: 'started' }]] },
   { field: 'rollout', values: [rollout, { ...rollout, maxSurge: 2, canary: { replicas: 1, hold: '5m' } }] },
   { field: 'labels', values: [{ team: 'shop', tier: 'front' }, { team: 'mail' }] },

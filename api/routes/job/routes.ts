@@ -17,7 +17,7 @@ async function createJob(env: AdmissionEnv, { isDryRun, tenant, document }: ApiC
   const admission = admitJob(document, facts, env.dryRunLimits);
   if (!admission.ok) return new RequestRejection(admission.rejections);
   const { spec, alterations, warnings, material } = admission;
-  if (!isDryRun) return rejectRequest('feature_not_available', '', spec.name, { what: 'a job' });
+  if (!isDryRun) return rejectRequest('feature_not_available', 'kind', spec.name, { what: 'a job' });
 
   await env.cache.barrier();
   const secrets = dryRunSecrets(spec, material, facts.secretKeys);

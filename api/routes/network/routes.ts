@@ -17,6 +17,6 @@ async function createNetwork(env: StorageEnv, { isDryRun, tenant, document }: Ap
   if (env.cache.get(keys.network(tenant, spec.name))) {
     return rejectRequest('resource_already_exists', 'name', spec.name);
   }
-  if (!isDryRun) return rejectRequest('feature_not_available', '', spec.name, { what: 'a network' });
+  if (!isDryRun) return rejectRequest('feature_not_available', 'path', spec.name, { what: 'a network' });
   return replyDryRun({ after: spec, alterations });
 }

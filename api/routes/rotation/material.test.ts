@@ -102,7 +102,7 @@ describe('the material of a rotation', () => {
           'secret_path_namespace',
           'namespace',
         ],
-        ['a store that is away', { values: { a: 'b' } }, () => ({ read: away }), 'secret_store_unavailable', ''],
+        ['a store that is away', { values: { a: 'b' } }, () => ({ read: away }), 'secret_store_unavailable', 'request'],
       ];
     for (const [name, body, change, code, at] of cases) {
       for (const query of ['', '?dryRun=true']) {
