@@ -12,7 +12,7 @@ import { createMetrics } from '../pkg/metrics/index.js';
 import { openBackend } from '../pkg/process/control-plane.js';
 import { readSettings, runProcess } from '../pkg/process/index.js';
 import { StoreMonitor } from '../pkg/process/store-monitor.js';
-import { ImageChecker } from '../pkg/registry/index.js';
+import { addPlatformLogins, ImageChecker, RegistryLogins } from '../pkg/registry/index.js';
 import { createRegistryCredentials } from '../pkg/secrets/index.js';
 import { retryUntilReachable } from '../pkg/store/index.js';
 import { createApi } from './api.js';
@@ -26,6 +26,7 @@ await runProcess(
   }),
   async (settings, env, signal) => {
     const inherited = findInheritedSocket(process.env);
+    const logins = new RegistryLogins(settings.registryLoginsFile);
     const keyring = openKeyring(settings.keyFile, env.random);
     const backend = await openBackend(settings, env, signal);
     if (!backend) return;
@@ -42,7 +43,11 @@ await runProcess(
       keyring,
       secrets,
       ...(settings.registryCheck && {
-        images: new ImageChecker({ ...env, settings, credentials: createRegistryCredentials(secrets) }),
+        images: new ImageChecker({
+          ...env,
+          settings,
+          credentials: addPlatformLogins(createRegistryCredentials(secrets), logins),
+        }),
       }),
     });
 

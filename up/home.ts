@@ -78,6 +78,10 @@ export function toDevelopment(server: string, { tenant, tenantToken, adminToken 
   return { server, tenant, tokens: { tenant: tenantToken, platform: adminToken } };
 }
 
+interface RegistryLoginFile {
+  readonly auths: Readonly<Record<string, { readonly auth: string }>>;
+}
+
 /** The folder where the all-in-one keeps its state. */
 export class Home {
   readonly folder: string;
@@ -157,6 +161,13 @@ export class Home {
   readonly settings = {
     read: () => readRecord<Partial<Settings>>(this.path('settings.json')),
     write: (settings: Partial<Settings>) => writeJson(this.path('settings.json'), settings),
+  };
+
+  /** As `docker login` writes it. */
+  readonly registryLogins = {
+    path: () => this.path('registry', 'config.json'),
+    read: () => readRecord<RegistryLoginFile>(this.path('registry', 'config.json')),
+    write: (logins: RegistryLoginFile) => writeJson(this.path('registry', 'config.json'), logins),
   };
 
   readonly supervisor = {

@@ -4,6 +4,7 @@ import { gzipSync } from 'node:zlib';
 
 import { request } from 'undici';
 
+import type { RegistryLogin } from '../../pkg/registry/index.js';
 import { ImageUploadFault } from './faults.js';
 import { type TarEntry, packTar } from './tar.js';
 
@@ -22,6 +23,8 @@ wait
 export interface DemoImageOptions {
   /** Default `1`. The page that the image serves names it. */
   readonly tag?: string;
+  /** Where the registry requires one. */
+  readonly login?: RegistryLogin;
   /** A statically linked busybox: Debian's package `busybox-static`. */
   readonly busybox?: string;
 }
@@ -33,7 +36,7 @@ export interface DemoImageOptions {
  * It is built here from the machine's own busybox, so nothing is downloaded; the same input gives the same image.
  */
 export async function buildDemoImage(registry: string, options: DemoImageOptions = {}): Promise<string> {
-  const { tag = '1', busybox = '/bin/busybox' } = options;
+  const { tag = '1', busybox = '/bin/busybox', login } = options;
   const program = await readFile(busybox).catch(() => undefined);
   if (!program) throw new ImageUploadFault(`${busybox} is missing: install busybox-static`);
   if (needsLibraries(program)) throw new ImageUploadFault(`${busybox} needs libraries: install busybox-static`);
@@ -41,8 +44,9 @@ export async function buildDemoImage(registry: string, options: DemoImageOptions
   const layer = packTar(contents(program, tag));
   const packed = gzipSync(layer);
   const config = Buffer.from(JSON.stringify(imageConfig(digest(layer), tag)));
-  for (const blob of [packed, config]) await uploadBlob(registry, blob);
-  await uploadManifest(registry, tag, manifest(config, packed));
+  const upload = new Upload(registry, login);
+  for (const blob of [packed, config]) await upload.addBlob(blob);
+  await upload.addManifest(tag, manifest(config, packed));
   return `${registry}/${NAME}:${tag}`;
 }
 
@@ -82,31 +86,43 @@ function manifest(config: Buffer, layer: Buffer): Buffer {
   );
 }
 
-async function uploadBlob(registry: string, blob: Buffer): Promise<void> {
-  const known = await ask('HEAD', `http://${registry}/v2/${NAME}/blobs/${digest(blob)}`);
-  if (known.status === 200) return;
+/** Puts the parts of an image into a registry. */
+class Upload {
+  readonly #origin: string;
+  readonly #headers: Readonly<Record<string, string>>;
 
-  const upload = await ask('POST', `http://${registry}/v2/${NAME}/blobs/uploads/`);
-  if (upload.status !== 202) throw new ImageUploadFault(`the registry answered ${upload.status} to an upload`);
-  const place = new URL(upload.location, `http://${registry}`);
-  place.searchParams.set('digest', digest(blob));
-  const stored = await ask('PUT', place.href, blob, 'application/octet-stream');
-  if (stored.status !== 201) throw new ImageUploadFault(`the registry answered ${stored.status} to a layer`);
-}
+  constructor(registry: string, login: RegistryLogin | undefined) {
+    this.#origin = `http://${registry}`;
+    const text = login && Buffer.from(`${login.username}:${login.password}`).toString('base64');
+    this.#headers = text === undefined ? {} : { authorization: `Basic ${text}` };
+  }
 
-async function uploadManifest(registry: string, tag: string, bytes: Buffer): Promise<void> {
-  const { status } = await ask('PUT', `http://${registry}/v2/${NAME}/manifests/${tag}`, bytes, MANIFEST);
-  if (status !== 201) throw new ImageUploadFault(`the registry answered ${status} to a manifest`);
-}
+  async addBlob(blob: Buffer): Promise<void> {
+    const known = await this.#ask('HEAD', `/v2/${NAME}/blobs/${digest(blob)}`);
+    if (known.status === 200) return;
 
-async function ask(method: 'HEAD' | 'POST' | 'PUT', url: string, body?: Buffer, type?: string) {
-  try {
-    const headers = type === undefined ? {} : { 'content-type': type };
-    const answer = await request(url, { method, headers, body: body ?? null });
-    await answer.body.dump();
-    return { status: answer.statusCode, location: String(answer.headers['location']) };
-  } catch (thrown) {
-    throw new ImageUploadFault('the registry could not be reached', { cause: thrown });
+    const begun = await this.#ask('POST', `/v2/${NAME}/blobs/uploads/`);
+    if (begun.status !== 202) throw new ImageUploadFault(`the registry answered ${begun.status} to an upload`);
+    const place = new URL(begun.location, this.#origin);
+    place.searchParams.set('digest', digest(blob));
+    const stored = await this.#ask('PUT', `${place.pathname}${place.search}`, blob, 'application/octet-stream');
+    if (stored.status !== 201) throw new ImageUploadFault(`the registry answered ${stored.status} to a layer`);
+  }
+
+  async addManifest(tag: string, bytes: Buffer): Promise<void> {
+    const { status } = await this.#ask('PUT', `/v2/${NAME}/manifests/${tag}`, bytes, MANIFEST);
+    if (status !== 201) throw new ImageUploadFault(`the registry answered ${status} to a manifest`);
+  }
+
+  async #ask(method: 'HEAD' | 'POST' | 'PUT', path: string, body?: Buffer, type?: string) {
+    try {
+      const headers = { ...this.#headers, ...(type !== undefined && { 'content-type': type }) };
+      const answer = await request(new URL(path, this.#origin), { method, headers, body: body ?? null });
+      await answer.body.dump();
+      return { status: answer.statusCode, location: String(answer.headers['location']) };
+    } catch (thrown) {
+      throw new ImageUploadFault('the registry could not be reached', { cause: thrown });
+    }
   }
 }
 

@@ -1,7 +1,10 @@
-import type { ChildProcess } from 'node:child_process';
+import { type ChildProcess, execFileSync } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
+import type { RegistryLogin } from '../../pkg/registry/index.js';
+import { ProcessStartFault } from './faults.js';
 import { findFreePort } from './free-port.js';
 import { ownsPort } from './port-owner.js';
 import { awaitServing, endProgram, runProgram } from './program.js';
@@ -16,6 +19,8 @@ export interface RegistryOptions {
   readonly port?: number;
   /** Who is let in, in the words of its own configuration. Default: everybody. */
   readonly auth?: Readonly<Record<string, unknown>>;
+  /** The one user that is let in, instead of `auth`. */
+  readonly login?: RegistryLogin;
   /** Files of a certificate and of its key. Default: it speaks without TLS. */
   readonly tls?: { readonly certificate: string; readonly key: string };
   /** Lets the registry outlive this process. */
@@ -75,9 +80,9 @@ export class RegistryProcess {
   }
 
   async #launch(): Promise<void> {
-    const { folder, auth, tls, detached = false } = this.#options;
+    await mkdir(this.#options.folder, { recursive: true });
+    const { folder, auth = await this.#createUsers(), tls, detached = false } = this.#options;
     const settings = join(folder, 'registry.yml');
-    await mkdir(folder, { recursive: true });
     // JSON is YAML.
     await writeFile(
       settings,
@@ -95,14 +100,35 @@ export class RegistryProcess {
     await awaitServing(child, () => this.#serves(child), limits);
   }
 
+  /** The configuration for `login`. The registry takes passwords hashed with bcrypt only. */
+  async #createUsers(): Promise<Readonly<Record<string, unknown>> | undefined> {
+    const { folder, login } = this.#options;
+    if (!login) return undefined;
+    const path = join(folder, 'users');
+    await writeFile(path, `${login.username}:${hashPassword(login.password)}\n`, { mode: 0o600 });
+    return { htpasswd: { realm: 'mooring', path } };
+  }
+
   async #serves({ pid }: ChildProcess): Promise<boolean> {
     if (pid === undefined || !(await ownsPort(pid, this.#port))) return false;
     if (this.#options.tls) return true;
     try {
       const { status } = await fetch(`http://${this.address}/v2/`, { signal: AbortSignal.timeout(1_000) });
-      return status === (this.#options.auth ? 401 : 200);
+      return status === (this.#options.auth || this.#options.login ? 401 : 200);
     } catch {
       return false; // nothing listens yet
     }
   }
+}
+
+const SALT_LETTERS = './ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
+
+/** What `htpasswd -B` writes. Perl is part of every Debian, and asks the library that the system itself hashes with. */
+function hashPassword(password: string): string {
+  const letters = Array.from({ length: 21 }, () => SALT_LETTERS[randomInt(SALT_LETTERS.length)]);
+  const script = 'local $/; print crypt(<STDIN>, $ARGV[0])';
+  const argv = ['-e', script, `$2y$05$${letters.join('')}u`];
+  const hash = execFileSync('perl', argv, { input: password, encoding: 'utf8', env: {} });
+  if (/^\$2y\$05\$[\w./]{53}$/.test(hash)) return hash;
+  throw new ProcessStartFault('perl hashed no password with bcrypt: install perl-base and libcrypt1');
 }

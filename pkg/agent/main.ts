@@ -17,6 +17,7 @@ import { parsePortRange, type PortRange } from '../../crds/grammar/index.js';
 import { systemClock, systemRandom } from '../clock/index.js';
 import { HttpLink } from '../link/index.js';
 import type { LogFormat, LogLevel } from '../log/index.js';
+import { RegistryLogins } from '../registry/index.js';
 import { runProcess } from '../process/index.js';
 import { readProductVersion } from '../version/index.js';
 import { Agent } from './agent.js';
@@ -41,6 +42,7 @@ interface AgentFlags {
   readonly stopGraceSeconds: number;
   readonly reservedHostPorts: readonly PortRange[];
   readonly hostPortAddress: string;
+  readonly registryLoginsFile: string;
   readonly logLevel: LogLevel;
   readonly logFormat: LogFormat;
 }
@@ -80,6 +82,7 @@ function readFlags(argv: readonly string[], environment: NodeJS.ProcessEnv): Age
     .option('--stop-grace-seconds <seconds>', 'time between SIGTERM and SIGKILL', wholeSeconds, 10)
     .option('--reserved-host-ports <ports>', 'host ports that no container gets, as 7070,2379-2380', portRanges, [])
     .option('--host-port-address <address>', 'address that host ports listen at; empty: every one', ipAddress, '')
+    .option('--registry-logins-file <path>', 'logins for registries, as docker login writes it', '')
     .addOption(new Option('--log-level <level>').choices(['error', 'warn', 'info', 'debug']).default('info'))
     .addOption(new Option('--log-format <format>').choices(['json', 'pretty']).default('json'));
   return command.parse(argv, { from: 'user' }).opts<AgentFlags>();
@@ -98,9 +101,10 @@ function ipAddress(text: string): string {
   return text;
 }
 
-function openEngine({ engine, dockerHost, hostPortAddress }: AgentFlags): Engine {
+function openEngine({ engine, dockerHost, hostPortAddress, registryLoginsFile }: AgentFlags): Engine {
   if (engine === 'simulated') return new SimulatedEngine({ clock: systemClock, random: systemRandom });
-  return new DockerEngine({ host: dockerHost, hostPortAddress, clock: systemClock });
+  const logins = new RegistryLogins(registryLoginsFile);
+  return new DockerEngine({ host: dockerHost, hostPortAddress, logins, clock: systemClock });
 }
 
 function joinToken({ joinTokenFile }: AgentFlags, environment: NodeJS.ProcessEnv): Pick<AgentOptions, 'joinToken'> {

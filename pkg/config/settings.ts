@@ -67,6 +67,10 @@ export const settingsTable = {
     'registries that may be contacted without TLS and at private addresses',
   ),
   registryRealms: setting<readonly string[]>([], 'token servers of registries on other hosts, as registry=host'),
+  registryLoginsFile: setting<string>(
+    '',
+    'file of mode 0600 with logins for tenants that have none of their own, as docker login writes it',
+  ),
   registryCaFile: setting<string>('', 'file with CA certificates of registries, beside the public CAs'),
   regions: setting<readonly string[]>(
     defaultRegions.map(({ name, countries }) => `${name}=${countries.join('|')}`),

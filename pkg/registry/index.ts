@@ -17,3 +17,4 @@
 export type { RegistryCredentials } from './challenge.js';
 export type { ImageFact } from './image-check.js';
 export { ImageChecker, type ImageFacts } from './image-checker.js';
+export { addPlatformLogins, type RegistryLogin, RegistryLogins } from './registry-logins.js';

@@ -31,7 +31,10 @@ export const serverPart: ProcessPart = {
         // Our own registry is on loopback, without TLS. Without a registry no image is pulled, so none is checked.
         ...(facts['registry'] === undefined
           ? { MOORING_REGISTRY_CHECK: 'false' }
-          : { MOORING_REGISTRY_INSECURE: facts['registry'] }),
+          : {
+              MOORING_REGISTRY_INSECURE: facts['registry'],
+              MOORING_REGISTRY_LOGINS_FILE: home.registryLogins.path(),
+            }),
       },
       logFile,
       socket,

@@ -1,4 +1,7 @@
 import { buildDemoImage, EtcdProcess, isFreePort, RegistryProcess } from '../../dev/processes/index.js';
+import { systemRandom } from '../../pkg/clock/index.js';
+import { type RegistryLogin, RegistryLogins } from '../../pkg/registry/index.js';
+import type { Home } from '../home.js';
 import type { ChorePart, ProcessPart } from '../part.js';
 import { choosePort } from '../program.js';
 
@@ -36,22 +39,34 @@ export const USUAL_REGISTRY = '127.0.0.1:7071';
 const USUAL_PORT = 7071;
 const DEMO_TAG = '1.0.0';
 
-/** An image registry on loopback, so that nothing is fetched from elsewhere. */
+/** An image registry on loopback, so that nothing is fetched from elsewhere. Who has no login neither reads nor writes. */
 export const registryPart: ProcessPart = {
   kind: 'process',
   name: 'registry',
   title: 'image registry',
   remedy: 'Run "sh hack/setup.sh up" to install docker-registry, or read the log.',
   graceMs: 5_000,
-  recipe: () => '',
+  recipe: () => 'with a login',
   async start({ home, previous }) {
     const port = await choosePort([Number(previous['registryPort'] ?? 0), USUAL_PORT]);
-    const registry = await RegistryProcess.start({ folder: home.path('registry'), port, detached: true });
+    const login = openLogin(home, `127.0.0.1:${port}`);
+    const registry = await RegistryProcess.start({ folder: home.path('registry'), port, login, detached: true });
     const facts = { registry: registry.address, registryPort: String(port) };
     const moved = port === USUAL_PORT ? '' : ` (${USUAL_PORT} is taken by another program)`;
     return { pid: registry.pid!, facts, detail: `${registry.address}${moved}` };
   },
 };
+
+/**
+ * The login for the registry of this home, in a file for the engine and for Docker's own command
+ * (`docker --config <home>/registry push …`). The password is made once, at random.
+ */
+function openLogin(home: Home, registry: string): RegistryLogin {
+  const stored = home.registryLogins.read()?.auths ?? {};
+  const auth = Object.values(stored)[0]?.auth ?? btoa(`mooring:${systemRandom.bytes(24).toString('base64url')}`);
+  home.registryLogins.write({ auths: { [registry]: { auth } } });
+  return new RegistryLogins(home.registryLogins.path()).find(registry)!;
+}
 
 /** The image of the demo and of the examples, built from this machine's busybox. */
 export const demoImagePart: ChorePart = {
@@ -60,8 +75,9 @@ export const demoImagePart: ChorePart = {
   title: 'demo image',
   remedy: 'Run "sh hack/setup.sh up" to install busybox-static.',
   recipe: ({ registry }) => JSON.stringify({ registry }),
-  async run({ facts }) {
-    const image = await buildDemoImage(facts['registry']!, { tag: DEMO_TAG });
+  async run({ home, facts }) {
+    const login = openLogin(home, facts['registry']!);
+    const image = await buildDemoImage(facts['registry']!, { tag: DEMO_TAG, login });
     return { facts: { demoImage: image }, detail: image };
   },
 };

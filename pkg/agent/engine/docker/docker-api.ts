@@ -10,6 +10,7 @@ type DockerResponse = Awaited<ReturnType<typeof request>>;
 export interface DockerCall {
   readonly query?: Readonly<Record<string, string>>;
   readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
   /** Statuses above 299 that the caller handles. Every other one is thrown. */
   readonly expected?: readonly number[];
   readonly answerWithinMs?: number;
@@ -101,7 +102,7 @@ export class DockerApi {
         dispatcher: this.#dispatcher,
         headersTimeout: call.answerWithinMs ?? ANSWER_LIMIT_MS,
         bodyTimeout: call.silenceMs ?? ANSWER_LIMIT_MS,
-        headers: call.body === undefined ? {} : { 'content-type': 'application/json' },
+        headers: { ...call.headers, ...(call.body !== undefined && { 'content-type': 'application/json' }) },
         body: call.body === undefined ? null : JSON.stringify(call.body),
         ...(call.signal ? { signal: call.signal } : {}),
       });

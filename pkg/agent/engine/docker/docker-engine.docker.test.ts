@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -7,7 +7,8 @@ import { Agent as Dispatcher, request } from 'undici';
 
 import { sleep, systemClock } from '../../../clock/index.js';
 import { DockerdProcess, buildDemoImage, findFreePort, RegistryProcess } from '../../../../dev/processes/index.js';
-import type { ContainerSpec } from '../engine.js';
+import { RegistryLogins } from '../../../registry/index.js';
+import { type ContainerSpec, ImagePullFault } from '../engine.js';
 import { engineContract } from '../engine.contract.js';
 import { fixedHostConfig } from './docker-container.js';
 import { DockerEngine } from './docker-engine.js';
@@ -17,10 +18,14 @@ const TENANT = '0b0f7a0e-0000-4000-8000-000000000002';
 /** A real engine and a real registry, both our own. */
 async function openLab() {
   const folder = await mkdtemp(join(tmpdir(), 'moor-'));
-  const registry = await RegistryProcess.start({ folder: join(folder, 'registry') });
-  const image = await buildDemoImage(registry.address);
+  const login = { username: 'robot', password: 'sesame' };
+  const registry = await RegistryProcess.start({ folder: join(folder, 'registry'), login });
+  const image = await buildDemoImage(registry.address, { login });
+  const auths = { [registry.address]: { auth: btoa(`${login.username}:${login.password}`) } };
+  await writeFile(join(folder, 'logins.json'), JSON.stringify({ auths }));
+  const logins = new RegistryLogins(join(folder, 'logins.json'));
   const dockerd = await DockerdProcess.start({ folder: join(folder, 'engine') });
-  const engine = new DockerEngine({ host: dockerd.host });
+  const engine = new DockerEngine({ host: dockerd.host, hostPortAddress: '127.0.0.1', logins });
   return {
     engine,
     dockerd,
@@ -128,9 +133,18 @@ describe('the docker engine', () => {
     expect(await output(id)).to.include('Moored.');
   });
 
-  it('publishes a port of the host', async () => {
+  it('pulls nothing without the login that a registry requires', async () => {
+    const stranger = new DockerEngine({ host: lab.dockerd.host });
+    const fault = await stranger.pull(lab.absentImage).catch((thrown: unknown) => thrown);
+    await stranger.close();
+
+    expect(fault).to.be.instanceOf(ImagePullFault);
+    expect((fault as Error).message).to.match(/no basic auth credentials|unauthorized|authentication required/);
+  });
+
+  it('publishes a port of the host, at the configured address alone', async () => {
     const hostPort = await findFreePort();
-    await run(0, { ports: [{ containerPort: 8080, hostPort, protocol: 'tcp' }] });
+    const id = await run(0, { ports: [{ containerPort: 8080, hostPort, protocol: 'tcp' }] });
     let page = '';
     for (let turn = 0; turn < 50 && page === ''; turn++) {
       const answer = await fetch(`http://127.0.0.1:${hostPort}/`).catch(() => undefined);
@@ -139,6 +153,9 @@ describe('the docker engine', () => {
     }
 
     expect(page).to.include('Moored.');
+    const { HostConfig } = await inspectRaw(id);
+    const bindings = [{ HostIp: '127.0.0.1', HostPort: String(hostPort) }];
+    expect(HostConfig['PortBindings']).to.deep.equal({ '8080/tcp': bindings });
   });
 
   it('gives a container its environment and takes down how it ended', async () => {

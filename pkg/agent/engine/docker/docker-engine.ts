@@ -14,6 +14,7 @@ import {
   NameConflictFault,
   type OnEngineEvent,
 } from '../engine.js';
+import type { RegistryLogins } from '../../../registry/index.js';
 import { DockerApi } from './docker-api.js';
 import {
   buildContainerBody,
@@ -32,6 +33,8 @@ export interface DockerEngineOptions {
   readonly host: string;
   /** The address of this machine that host ports listen at. Default: every one. */
   readonly hostPortAddress?: string;
+  /** Logins for registries that require one. Default: none. */
+  readonly logins?: RegistryLogins;
   readonly clock?: Clock;
 }
 
@@ -41,9 +44,11 @@ export class DockerEngine implements Engine {
   readonly #clock: Clock;
   readonly #networks: TenantNetworks;
   readonly #hostPortAddress: string;
+  readonly #logins: RegistryLogins | undefined;
 
-  constructor({ host, hostPortAddress = '', clock = systemClock }: DockerEngineOptions) {
+  constructor({ host, hostPortAddress = '', logins, clock = systemClock }: DockerEngineOptions) {
     this.#hostPortAddress = hostPortAddress;
+    this.#logins = logins;
     this.#api = new DockerApi(host);
     this.#clock = clock;
     this.#networks = new TenantNetworks(this.#api);
@@ -73,11 +78,22 @@ export class DockerEngine implements Engine {
     return status !== 404;
   }
 
+  /** The login for the registry of an image, as the engine wants it. */
+  #authorize(image: string): Readonly<Record<string, string>> {
+    const [host = ''] = image.split('/');
+    const login = this.#logins?.find(host);
+    if (!login) return {};
+    const auth = Buffer.from(JSON.stringify({ ...login, serveraddress: host })).toString('base64');
+    // The alphabet for URLs, but padded.
+    return { 'x-registry-auth': auth.replaceAll('+', '-').replaceAll('/', '_') };
+  }
+
   async pull(image: string): Promise<void> {
     if (await this.hasImage(image)) return;
     try {
       const stream = await this.#api.open('POST', '/images/create', {
         query: { fromImage: image },
+        headers: this.#authorize(image),
         answerWithinMs: SLOW_CALL_MS,
         silenceMs: PULL_SILENCE_MS,
       });
