@@ -52,10 +52,15 @@ export class ControlPlane {
     const certificates = isOpen ? {} : { certificates: join(folder, 'certificates') };
     const etcd = await EtcdProcess.start({ dataDir: join(folder, 'etcd'), ...certificates });
     const plane = new ControlPlane(folder, [await findFreePort(), await findFreePort()], etcd, settings);
-    plane.api.start();
-    plane.controllers.start();
-    await plane.serving();
-    return plane;
+    try {
+      plane.api.start();
+      plane.controllers.start();
+      await plane.serving();
+      return plane;
+    } catch (thrown) {
+      await plane.stop(); // or its processes would outlive the test
+      throw thrown;
+    }
   }
 
   get access(): DevelopmentAccess {
