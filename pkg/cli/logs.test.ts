@@ -53,6 +53,15 @@ describe('moor logs', () => {
     expect((await moor('logs', 'web', '--tail', '5', '--replica', '1')).out).to.equal('hello\nworld\n');
   });
 
+  it('does not let the output of a container control a terminal', async () => {
+    api.replies.set(ONE, deployment(0));
+    api.replies.set(`${LOGS}?replica=0`, { lines: ['a\u001b]0;title\u0007\tb\u009b2Jc\n'] });
+    const terminal = terminalOf({ width: 80 });
+    await run(['logs', 'web'], terminal);
+
+    expect(terminal.printed.out).to.equal('a ]0;title \tb 2Jc\n');
+  });
+
   it('prints every replica, each line with the name of its replica', async () => {
     api.replies.set(ONE, deployment(0, 2));
     api.replies.set(`${LOGS}?replica=0`, { lines: ['hello\n', 'world\n'] });

@@ -295,6 +295,22 @@ describe('moor', () => {
       expect((await moor(['status', 'web'])).out).to.contain('replica 0  attic');
     });
 
+    it('does not let what tenants and nodes wrote add lines or control the terminal', async () => {
+      const hostile = 'x\u001b[2Jy\nUid: forged\u009b1Az';
+      const state = { ...status('Running', 2), message: hostile };
+      const object = deployment('web', { labels: { a: hostile }, command: [hostile], status: state });
+      api.replies.set(one, { status: 200, body: object });
+
+      const { out } = await moor(['describe', 'deployment', 'web']);
+
+      expect(out)
+        .to.match(/^Message: +x \[2Jy Uid: forged 1Az$/m)
+        .and.match(/^Labels: +a=x \[2Jy Uid/m);
+      expect(out)
+        .to.not.match(/(?!\n)\p{Cc}/u)
+        .and.not.match(/^Uid: forged/m);
+    });
+
     it('follows until ready', async () => {
       api.replies.set(watch, {
         lines: [

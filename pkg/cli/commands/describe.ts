@@ -3,7 +3,7 @@ import type { Client } from '../../client/index.js';
 import { exitCode, UsageFault } from '../exit-code.js';
 import { deployments, events, findKind, type CellContext, nodes, formatPairs } from '../kinds.js';
 import { type Row, formatTable } from '../print/table.js';
-import { formatAge, paintState } from '../print/text.js';
+import { choosePaint, formatAge, stripControls } from '../print/text.js';
 import type { Command } from '../session.js';
 import type { CandidateView, DeploymentView, EventView, NodeView } from '../views.js';
 
@@ -48,7 +48,7 @@ export async function loadNodeNames(client: Client): Promise<(id: string) => str
 
 const EVENTS_SHOWN = 15;
 
-type Fact = readonly [name: string, value: string | undefined];
+type Fact = readonly [name: string, value: string | undefined, paint?: (text: string) => string];
 
 type DeploymentContext = CellContext & { readonly nodeName: (id: string) => string };
 
@@ -56,10 +56,11 @@ type DeploymentContext = CellContext & { readonly nodeName: (id: string) => stri
 function describeDeployment(view: DeploymentView, events: readonly EventView[], look: DeploymentContext): string {
   const { metadata, status, healthCheck, ports = [], environment = {}, resources } = view;
   const { ink, now } = look;
+  const phase = status?.phase ?? 'Pending';
   const facts: readonly Fact[] = [
     ['Name', view.name],
     ['Uid', metadata.uid],
-    ['Phase', paintState(ink, status?.phase ?? 'Pending')],
+    ['Phase', phase, choosePaint(ink, phase)],
     ['Message', status?.message],
     ['Replicas', `${status?.readyReplicas ?? 0} of ${view.replicas} ready, ${status?.updatedReplicas ?? 0} up to date`],
     ['Generation', `${metadata.generation} (observed: ${status?.observedGeneration ?? 0})`],
@@ -92,7 +93,7 @@ function describeNode(node: NodeView, events: readonly EventView[], look: CellCo
   const facts: readonly Fact[] = [
     ['Name', node.name],
     ['Id', node.id],
-    ['Status', paintState(ink, node.status)],
+    ['Status', node.status, choosePaint(ink, node.status)],
     [
       'Schedulable',
       `${node.schedulable.value ? 'yes' : 'no'}${node.schedulable.reason ? `: ${node.schedulable.reason}` : ''}`,
@@ -111,7 +112,9 @@ function describeNode(node: NodeView, events: readonly EventView[], look: CellCo
 function formatFacts(facts: readonly Fact[], { ink }: CellContext): string {
   return facts
     .filter(([, value]) => value !== undefined && value !== '')
-    .map(([name, value]) => `${ink.bold(`${name}:`.padEnd(15))} ${value}\n`)
+    .map(([name, value = '', paint = (text: string) => text]) => {
+      return `${ink.bold(`${name}:`.padEnd(15))} ${paint(stripControls(value))}\n`;
+    })
     .join('');
 }
 

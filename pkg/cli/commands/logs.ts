@@ -4,7 +4,7 @@ import { sleep } from '../../clock/index.js';
 import { readLines } from '../../ndjson/index.js';
 import { type ExitCode, exitCode, UsageFault } from '../exit-code.js';
 import { deployments } from '../kinds.js';
-import { type Paint, paintState, stripControls } from '../print/text.js';
+import { type Paint, paintState, stripControls, stripLogControls } from '../print/text.js';
 import { printReplica } from '../replica-logs.js';
 import type { Command, Session } from '../session.js';
 import { findLogFile } from '../terminal.js';
@@ -36,7 +36,9 @@ export const logs: Command<LogsInput> = async (session, input) => {
 
   const printOne = (number: number): Promise<ExitCode> => {
     const prefix = replicas.length > 1 ? ink.cyan(`${name}-${number} | `) : '';
-    const print = (line: string) => terminal.out(`${prefix}${line}\n`);
+    // A program gets the bytes as they are; a terminal would obey them.
+    const show = terminal.width === undefined ? (line: string) => line : stripLogControls;
+    const print = (line: string) => terminal.out(`${prefix}${show(line)}\n`);
     return printReplica(session, client, { deployment: name, replica: number, follow, tail, print });
   };
   const codes: ExitCode[] = follow ? await Promise.all(replicas.map(printOne)) : [];

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { parse } from 'yaml';
 
-import { formatSpan } from './text.js';
+import { formatDocument, formatSpan, stripControls, stripLogControls } from './text.js';
 import { formatTable } from './table.js';
 
 describe('printing', () => {
@@ -38,4 +39,24 @@ describe('printing', () => {
   it('does not cut a table without a width', () => {
     expect(formatTable(['A'], [[{ text: 'x'.repeat(500) }]])).to.equal(`A\n${'x'.repeat(500)}\n`);
   });
+
+  /** Clears the screen, sets the title by C1, adds a line three ways, and turns the order of letters. */
+  const HOSTILE = 'a\u001b[2Jb\u009d0;title\u009cc\r\nd\u2028e\u0085f\u202eg\u007fh';
+  const CONTROL = /(?!\n)[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/u;
+
+  it('replaces what would control the terminal', () => {
+    expect(stripControls(HOSTILE)).to.equal('a [2Jb 0;title c d e f g h');
+    expect(stripLogControls(`x\ty\u001b[31mz`)).to.equal('x\ty [31mz');
+    expect(formatTable(['A'], [[HOSTILE]]).split('\n')).to.have.length(3);
+  });
+
+  for (const format of ['json', 'yaml'] as const) {
+    it(`escapes it in ${format}, which reads back as it was`, async () => {
+      const document = { [HOSTILE]: { deep: [HOSTILE, 'two\nlines'] }, tabs: 'a\tb' };
+      const text = await formatDocument(document, format);
+
+      expect(text).to.not.match(CONTROL);
+      expect(format === 'json' ? JSON.parse(text) : parse(text)).to.deep.equal(document);
+    });
+  }
 });

@@ -1,8 +1,20 @@
 import picocolors from 'picocolors';
 
-/** Replaces control characters: output of a server or a container must not control the terminal. */
+/** Control characters of both sets (C0 and C1), line and paragraph separators, and marks that turn the order of letters. */
+const CONTROLS = '\\p{Cc}\\p{Zl}\\p{Zp}\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069';
+const CONTROL_RUNS = new RegExp(`[${CONTROLS}]+`, 'gu');
+const CONTROL_RUNS_IN_LOGS = new RegExp(`(?!\\t)[${CONTROLS}]+?`, 'gu');
+/** Those that neither JSON nor YAML escape by themselves; C0 they do. */
+const CONTROLS_IN_TEXT = new RegExp(`(?![\\x00-\\x1f])[${CONTROLS}]`, 'gu');
+
+/** Replaces control characters: what tenants, nodes and containers wrote must not control the terminal, nor add lines. */
 export function stripControls(text: string): string {
-  return text.replace(/\p{Cc}+/gu, ' ');
+  return text.replace(CONTROL_RUNS, ' ');
+}
+
+/** The same for a line of a log, whose tabs are kept. */
+export function stripLogControls(line: string): string {
+  return line.replace(CONTROL_RUNS_IN_LOGS, ' ');
 }
 
 /** Output formats. `table` and `wide` are for people; the others are for programs. */
@@ -11,9 +23,18 @@ export type OutputFormat = (typeof outputFormats)[number];
 
 /** A whole document, for programs. */
 export async function formatDocument(value: unknown, format: 'json' | 'yaml'): Promise<string> {
-  if (format === 'json') return `${JSON.stringify(value, null, 2)}\n`;
+  const json = `${JSON.stringify(value, null, 2)}\n`;
+  if (format === 'json') return json.replace(CONTROLS_IN_TEXT, escapeCharacter);
   const { stringify } = await import('yaml');
-  return stringify(value, { lineWidth: 0 });
+  // Only what stands in quotation marks can be escaped.
+  const isHostile = /\\u00[01]|\\[bf]/.test(json) || json.search(CONTROLS_IN_TEXT) >= 0;
+  if (!isHostile) return stringify(value, { lineWidth: 0 });
+  const quoted = stringify(value, { lineWidth: 0, defaultStringType: 'QUOTE_DOUBLE', defaultKeyType: 'QUOTE_DOUBLE' });
+  return quoted.replace(CONTROLS_IN_TEXT, escapeCharacter);
+}
+
+function escapeCharacter(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
 const units = [
