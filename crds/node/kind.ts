@@ -67,7 +67,8 @@ export const nodeKind = defineKind({
     },
     delete: {
       summary: 'Deletes a node on which nothing runs',
-      codes: ['resource_not_found', 'outcome_unknown', 'node_in_use', 'node_is_control_plane', 'revision_mismatch'],
+      headers: ['If-Match'],
+      codes: ['resource_not_found', 'outcome_unknown', 'node_in_use', 'revision_mismatch'],
     },
     'POST /join-tokens': {
       summary: 'Mints a token with which one machine may enrol',
@@ -88,7 +89,7 @@ export const nodeKind = defineKind({
     'POST /{id}/fence': {
       summary: 'Declares that nothing runs on a node any more',
       answer: { status: 200, component: 'Object' },
-      codes: ['resource_not_found', 'outcome_unknown', 'node_is_control_plane', 'node_in_use'],
+      codes: ['resource_not_found', 'outcome_unknown', 'node_is_control_plane'],
     },
     'DELETE /{nodeName}/claim': {
       summary: 'Releases the tenant’s own claim on a node',

@@ -155,6 +155,16 @@ describe('node orders and deletion', () => {
     expect((await enrol('machine-1', await lab.tenantToken(lab.b))).status).to.equal(201);
   });
 
+  it('delete a node only at the revision that If-Match names', async () => {
+    await enrolled();
+    const shown = await lab.ask('GET', '/api/v1/nodes/machine-1', { token: admin });
+    const removeAt = (tag: string) =>
+      lab.ask('DELETE', '/api/v1/nodes/machine-1', { token: admin, headers: { 'if-match': tag } });
+    const refused = await removeAt('"1"');
+    expect([refused.status, refused.body['code']]).to.deep.equal([412, 'revision_mismatch']);
+    expect((await removeAt(shown.headers.get('etag')!)).status).to.equal(200);
+  });
+
   it('answer a node of another tenant like one that does not exist', async () => {
     await enrolled();
     expect((await remove('machine-1', await lab.tenantToken(lab.b))).body['code']).to.equal('resource_not_found');

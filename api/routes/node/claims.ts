@@ -7,7 +7,7 @@ import { type Change, encode, type Entry, type Put, replace, value } from '../..
 import { putConflictKeys } from '../../admission/conflict-keys.js';
 import { replyDryRun } from '../../admission/dry-run.js';
 import { checkNodeQuota } from '../../admission/quota.js';
-import { retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
+import { checkIfMatch, retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
 import { rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
 import { type ApiCall, defineRoute, type Route, type RouteResult } from '../../http/route.js';
 import { listOlderNodeTokens } from '../token/routes.js';
@@ -30,27 +30,37 @@ export function createNodeClaimRoutes(env: NodeEnv): readonly Route[] {
 async function removeNode(env: NodeEnv, call: ApiCall): Promise<RouteResult> {
   const entry = await loadNode(env, call);
   if (entry instanceof RequestRejection) return entry;
-  return releaseClaim(env, call, value<StoredNode>(entry).name, 'node_deleted');
+  const ifMatch = call.request.headers['if-match'];
+  return releaseClaim(env, call, { name: value<StoredNode>(entry).name, reason: 'node_deleted', ifMatch });
 }
 
 async function releaseNamed(env: NodeEnv, call: ApiCall): Promise<RouteResult> {
   const header = call.request.headers['x-tenant-id'];
   const checked = checkClaimRelease(typeof header === 'string' ? header : undefined);
   if (!checked.ok) return new RequestRejection(checked.rejections);
-  return releaseClaim(env, call, call.params['nodeName']!, 'released');
+  return releaseClaim(env, call, { name: call.params['nodeName']!, reason: 'released', ifMatch: undefined });
+}
+
+interface ReleaseRequest {
+  readonly name: string;
+  readonly reason: string;
+  /** The revision of the node that the client has seen. */
+  readonly ifMatch: string | undefined;
 }
 
 /** Releases the tenant's claim to a name. With the owner's claim the node is deleted, or passes to the next claim. */
-async function releaseClaim(env: NodeEnv, call: ApiCall, name: string, reason: string): Promise<RouteResult> {
+async function releaseClaim(env: NodeEnv, call: ApiCall, request: ReleaseRequest): Promise<RouteResult> {
   const { tenant, isDryRun } = call;
+  const { name, reason, ifMatch } = request;
   return retryOnConflict(name, async () => {
     await env.cache.barrier();
     const record = isDnsLabel(name) ? env.cache.get(keys.nodeName(name)) : undefined;
     const claims = record ? value<NodeNameRecord>(record).claims : [];
     if (!record || !claims.some(each => each.tenant === tenant)) return rejectUnknownName(name);
     const owned = claims[0]?.tenant === tenant ? env.cache.get(keys.node(tenant, name)) : undefined;
-    const busy = owned && rejectIfInUse(env, value<StoredNode>(owned));
-    if (busy) return busy;
+    const refusal =
+      owned && (checkIfMatch(ifMatch, undefined, owned.revision) ?? rejectIfInUse(env, value<StoredNode>(owned)));
+    if (refusal) return refusal;
 
     const rest = claims.filter(each => each.tenant !== tenant);
     const own = claims.filter(each => each.tenant === tenant);
