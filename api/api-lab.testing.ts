@@ -74,7 +74,13 @@ export class ApiLab {
     this.keyring = options.keyring ?? new Keyring([systemRandom.bytes(32)]);
     this.store = options.store ?? new MemoryStore({ clock: systemClock });
     const { settings } = loadSettings({ environment: {} });
-    this.settings = { ...settings, listen: '127.0.0.1:0', rateLimitBurst: 100_000, ...options.settings };
+    this.settings = {
+      ...settings,
+      listen: '127.0.0.1:0',
+      rateLimitBurst: 100_000,
+      openRateBurst: 100_000,
+      ...options.settings,
+    };
     this.secrets = options.secrets ?? this.#embedded();
     this.cache = new WatchCache({ store: this.store, clock: systemClock, log: silentLogger, ...cacheScope });
   }

@@ -9,7 +9,9 @@ import { EventLeases, EventWriter } from '../pkg/events/index.js';
 import { defineFleetIndexes, TenantUsage, toPlacementPolicy } from '../pkg/fleet/index.js';
 import { AgentDispatcher, defineDispatcherIndexes, Tickets } from '../pkg/link/index.js';
 import { value } from '../pkg/store/index.js';
+import { ConnectionGate } from './access/connections.js';
 import { RateLimiter } from './access/rate-limiter.js';
+import { Seats } from './access/seats.js';
 import { KeyedMutex } from './admission/conflict-keys.js';
 import { defineRelationIndexes } from './admission/relations.js';
 import type { ApiDeps, ApiEnv } from './env.js';
@@ -28,6 +30,8 @@ import { WatchHub } from './watch/watch-hub.js';
 /** The API, without the socket it listens on. */
 export interface Api {
   readonly routes: readonly Route[];
+  /** Which connections are kept. */
+  readonly connections: ConnectionGate;
   /** Answers one request. Never rejects. */
   handle(request: IncomingMessage, response: ServerResponse): void;
   /** Answers bytes that could not be parsed as a request. */
@@ -54,9 +58,11 @@ export function createApi(deps: ApiDeps): Api {
   const env = createEnv(deps, () => url);
   const routes = createRoutes(env);
   checkRoutes(routes);
-  const pipeline = new Pipeline(env, routes, createHostFilter(settings));
+  const connections = new ConnectionGate(env.seats);
+  const pipeline = new Pipeline({ ...env, connections }, routes, createHostFilter(settings));
   return {
     routes,
+    connections,
     handle: (request, response) => void pipeline.handle(request, response),
     reject: (response, refused) => pipeline.reject(response, refused),
     setUrl: at => {
@@ -107,6 +113,7 @@ function createEnv(deps: ApiDeps, url: () => string): ApiEnv {
   return {
     ...deps,
     rateLimiter: new RateLimiter(clock, settings),
+    seats: new Seats(settings, metrics),
     events,
     eventLeases,
     conflictLeases: new EventLeases(store, clock, CONFLICT_KEYS_DAYS),

@@ -8,6 +8,7 @@ import type { ImageFacts } from '../pkg/registry/index.js';
 import type { StoreReport } from '../pkg/process/store-monitor.js';
 import type { SecretStore } from '../pkg/secrets/index.js';
 import type { Cache, Store } from '../pkg/store/index.js';
+import type { Seats } from './access/seats.js';
 import type { RoutesEnv } from './routes/index.js';
 
 /** What the API is created with. */
@@ -33,4 +34,6 @@ export interface ApiDeps {
 }
 
 /** Everything that the pipeline and the handlers work with. */
-export interface ApiEnv extends ApiDeps, RoutesEnv {}
+export interface ApiEnv extends ApiDeps, RoutesEnv {
+  readonly seats: Seats;
+}

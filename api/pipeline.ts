@@ -5,16 +5,30 @@ import { asError } from '../pkg/fault/index.js';
 import { LeaseGoneFault } from '../pkg/store/index.js';
 import { AuthCache } from './access/auth-cache.js';
 import { checkAccess, resolveTenant } from './access/authorise.js';
+import type { ConnectionGate } from './access/connections.js';
 import { NodeProofs } from './access/node-proof.js';
+import { toSeatHolder, toSeatKind } from './access/seats.js';
 import type { ApiEnv } from './env.js';
 import { type BodyLimits, checkContentLength, checkContentType, readJsonBody } from './http/body.js';
-import type { HostFilter } from './http/hosts.js';
+import { holdBack, limitExchange, onceClosed } from './http/deadlines.js';
+import { type HostFilter, toAddressKey } from './http/hosts.js';
 import { parseQuery, readFlag } from './http/query.js';
 import { internalFailure, rejectRequest, RequestRejection, toPlatformFailure, toRejectionReply } from './http/reply.js';
-import { RequestLog, type RequestProgress } from './http/request-log.js';
+import { isShed, RequestLog, type RequestProgress } from './http/request-log.js';
 import { type RouteMatch, RouteTree } from './http/route-tree.js';
 import { anonymous, type Caller, type Route, type RouteResult } from './http/route.js';
 import { sendReply } from './http/send.js';
+
+/** What the pipeline works with. */
+export interface PipelineEnv extends ApiEnv {
+  readonly connections: ConnectionGate;
+}
+
+/** A request, and where its answer goes. */
+interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+}
 
 type FoundRoute = Extract<RouteMatch, { kind: 'route' }>;
 
@@ -27,6 +41,10 @@ interface IdentifiedCaller {
 /** Refused although the node's key has signed: that is no guess. */
 const SIGNED: ReadonlySet<string> = new Set(['node_proof_stale', 'node_proof_replayed']);
 const MAX_SECONDS = 30;
+/** For bodies of callers that have not proven anything, or only that they may join. */
+const OPEN_MAX_SECONDS = 10;
+/** What `Retry-After` says at least. */
+const HOLD_BACK_MS = 1_000;
 const NONE: readonly string[] = [];
 const NO_DOCUMENT = { document: undefined };
 
@@ -35,26 +53,29 @@ const NO_DOCUMENT = { document: undefined };
  * body; and only then the route's own look-up inside the tenant.
  */
 export class Pipeline {
-  readonly #env: ApiEnv;
+  readonly #env: PipelineEnv;
   readonly #requestLog: RequestLog;
   readonly #authCache: AuthCache;
   readonly #nodeProofs: NodeProofs;
   readonly #tree: RouteTree;
   readonly #hosts: HostFilter;
   readonly #limits: BodyLimits;
+  readonly #openLimits: BodyLimits;
   readonly #idPrefix: string;
   #requests = 0;
 
   /** `hosts` decides which Host headers are accepted. */
-  constructor(env: ApiEnv, routes: readonly Route[], hosts: HostFilter) {
+  constructor(env: PipelineEnv, routes: readonly Route[], hosts: HostFilter) {
     this.#env = env;
     this.#requestLog = new RequestLog(env);
     this.#authCache = new AuthCache(env);
     this.#nodeProofs = new NodeProofs(env);
     this.#tree = new RouteTree(routes);
     this.#hosts = hosts;
-    const { maxBodyBytes, maxBodyDepth } = env.settings;
+    const { maxBodyBytes, maxBodyDepth, openMaxBodyBytes } = env.settings;
     this.#limits = { maxBytes: maxBodyBytes, maxDepth: maxBodyDepth, maxSeconds: MAX_SECONDS };
+    const openMaxBytes = Math.min(openMaxBodyBytes, maxBodyBytes);
+    this.#openLimits = { maxBytes: openMaxBytes, maxDepth: maxBodyDepth, maxSeconds: OPEN_MAX_SECONDS };
     this.#idPrefix = `req_${env.random.bytes(6).toString('hex')}`;
   }
 
@@ -63,7 +84,7 @@ export class Pipeline {
     const progress = this.#begin(request.method ?? 'GET');
     let outcome: RouteResult;
     try {
-      outcome = await this.#outcome(request, progress);
+      outcome = this.#seatStream(await this.#outcome(request, response, progress), request, progress);
     } catch (thrown) {
       if (response.destroyed || request.errored) return; // the client has gone
       outcome = this.#failure(thrown, progress);
@@ -79,45 +100,78 @@ export class Pipeline {
   #begin(method: string): RequestProgress {
     const requestId = `${this.#idPrefix}${(++this.#requests).toString(36)}`;
     const startedAt = this.#env.clock.monotonic();
-    return { requestId, method, startedAt, route: undefined, caller: anonymous, tenant: '' };
+    const nothing = { route: undefined, caller: anonymous, tenant: '', release: () => undefined, isClosed: false };
+    return { requestId, method, startedAt, ...nothing };
   }
 
   #answer(response: ServerResponse, outcome: RouteResult, progress: RequestProgress): void {
     const reply = outcome instanceof RequestRejection ? toRejectionReply(outcome, this.#env.baseUrl()) : outcome;
-    sendReply(response, reply, progress.requestId, progress.method === 'HEAD');
+    const bytes = sendReply(response, reply, progress.requestId, progress.method === 'HEAD');
+    limitExchange(response, bytes, this.#env.clock);
+    if (outcome instanceof RequestRejection) this.#holdBack(response, outcome, progress);
     this.#requestLog.record(progress, reply.status, outcome);
   }
 
-  async #outcome(request: IncomingMessage, progress: RequestProgress): Promise<RouteResult> {
+  /** Agents are not held back: the same connection carries their heartbeats. Nor is a proxy, which speaks for many. */
+  #holdBack(response: ServerResponse, { rejections }: RequestRejection, { caller }: RequestProgress): void {
+    if (!isShed(rejections[0].code) || caller.kind === 'node') return;
+    const { socket } = response.req;
+    if (!this.#authCache.isSole(socket, caller)) return;
+    onceClosed(response, () => holdBack(socket, HOLD_BACK_MS, this.#env.clock));
+  }
+
+  /** A stream leaves its seat among the requests, which are short, and takes one among the streams. */
+  #seatStream(outcome: RouteResult, { socket }: IncomingMessage, progress: RequestProgress): RouteResult {
+    if (outcome instanceof RequestRejection || 'body' in outcome || progress.caller.kind === 'node') return outcome;
+    const holder = toSeatHolder(progress.caller, toAddressKey(socket.remoteAddress));
+    const seat = this.#env.seats.take('streams', holder);
+    if (seat instanceof RequestRejection) {
+      outcome.abandon?.();
+      return seat;
+    }
+    progress.release();
+    progress.release = () => {
+      progress.release = () => undefined;
+      seat();
+    };
+    if (progress.isClosed) progress.release();
+    return outcome;
+  }
+
+  async #outcome(request: IncomingMessage, response: ServerResponse, progress: RequestProgress): Promise<RouteResult> {
     const { url = '/', headers } = request;
     const { method } = progress;
-    const strange = this.#hosts.check(headers.host);
+    const strange = this.#hosts.check(headers.host, request.rawHeaders);
     if (strange) return strange;
     const mark = url.indexOf('?');
     const path = mark < 0 ? url : url.slice(0, mark);
     const found = this.#tree.find(method, path);
     if (found.kind === 'nothing') return rejectRequest('endpoint_not_found', 'path', path);
-    if (found.kind === 'route') return this.#admitted(request, found, mark < 0 ? '' : url.slice(mark + 1), progress);
+    if (found.kind === 'route') {
+      return this.#admitted({ request, response }, found, mark < 0 ? '' : url.slice(mark + 1), progress);
+    }
     const { allowed } = found;
     const refusal = reject('method_not_allowed', 'method', method, { methods: allowed });
     return new RequestRejection(refusal, { allow: allowed.join(', ') });
   }
 
   async #admitted(
-    request: IncomingMessage,
+    { request, response }: Exchange,
     { route, params }: FoundRoute,
     search: string,
     progress: RequestProgress,
   ): Promise<RouteResult> {
     progress.route = route;
-    const tooLarge = route.body === 'json' ? checkContentLength(request, this.#limits) : undefined;
+    const limits = isJoinable(route) ? this.#openLimits : this.#limits;
+    const tooLarge = route.body === 'json' ? checkContentLength(request, limits) : undefined;
     if (tooLarge) return tooLarge;
 
     const identified = await this.#identify(request, route);
     if (identified instanceof RequestRejection) return identified;
     const { caller, digest } = identified;
     progress.caller = caller;
-    const busy = this.#env.rateLimiter.check(caller);
+    const address = toAddressKey(request.socket.remoteAddress);
+    const busy = this.#env.rateLimiter.check(caller, address) ?? this.#seat({ request, response }, limits, progress);
     if (busy) return busy;
 
     const tenant = await resolveTenant(caller, route.tenant, tenantHeaders(request), this.#env.cache);
@@ -130,7 +184,7 @@ export class Pipeline {
     if (query instanceof RequestRejection) return query;
     const read =
       route.body === 'json'
-        ? (checkContentType(request) ?? (await readJsonBody(request, { ...this.#limits, digest }, this.#env.clock)))
+        ? (checkContentType(request) ?? (await readJsonBody(request, { ...limits, digest }, this.#env.clock)))
         : NO_DOCUMENT;
     if (read instanceof RequestRejection) return read;
     const isDryRun = readFlag(query, 'dryRun');
@@ -140,19 +194,49 @@ export class Pipeline {
     return route.handle({ request, requestId, caller, tenant, params, query, isDryRun, document });
   }
 
+  /** Takes a seat, and room for the body, until the answer is out. Gives the refusal when there is none. */
+  #seat({ request, response }: Exchange, limits: BodyLimits, progress: RequestProgress): RequestRejection | undefined {
+    const { seats } = this.#env;
+    const { caller, route } = progress;
+    const seat = seats.take(toSeatKind(caller), toSeatHolder(caller, toAddressKey(request.socket.remoteAddress)));
+    if (seat instanceof RequestRejection) return seat;
+    const room =
+      route?.body === 'json' ? seats.takeBody(Number(request.headers['content-length'] ?? limits.maxBytes)) : undefined;
+    if (room instanceof RequestRejection) {
+      seat();
+      return room;
+    }
+    progress.release = () => {
+      progress.release = () => undefined;
+      seat();
+      room?.();
+    };
+    onceClosed(response, () => {
+      progress.isClosed = true;
+      progress.release();
+    });
+    return undefined;
+  }
+
   /** Who calls. A node's token counts only with a proof; `digest` is then what the body must have. */
   async #identify(request: IncomingMessage, route: Route): Promise<IdentifiedCaller | RequestRejection> {
     if (route.access === 'open') return { caller: anonymous, digest: undefined };
     const caller = await this.#authCache.identify(request.socket, request.headers.authorization);
     if (caller instanceof RequestRejection) return this.#slowDown(request, caller);
-    if (caller.kind !== 'node' || !route.access.node) return { caller, digest: undefined };
+    if (caller.kind !== 'node' || !route.access.node) {
+      this.#env.connections.prove(request.socket);
+      return { caller, digest: undefined };
+    }
     const proof = await this.#nodeProofs.check(caller, request, route.body);
-    if (!(proof instanceof RequestRejection)) return { caller, ...proof };
+    if (!(proof instanceof RequestRejection)) {
+      this.#env.connections.prove(request.socket);
+      return { caller, ...proof };
+    }
     return SIGNED.has(proof.rejections[0].code) ? proof : this.#slowDown(request, proof);
   }
 
   #slowDown({ socket }: IncomingMessage, refused: RequestRejection): RequestRejection {
-    return this.#env.rateLimiter.checkFailedAuth(socket.remoteAddress ?? '') ?? refused;
+    return this.#env.rateLimiter.checkFailedAuth(toAddressKey(socket.remoteAddress)) ?? refused;
   }
 
   #failure(thrown: unknown, { requestId, route, tenant }: RequestProgress): RequestRejection {
@@ -166,6 +250,11 @@ export class Pipeline {
     else this.#env.log.error('request failed', fields);
     return foreseen ?? internalFailure;
   }
+}
+
+/** Whether callers of a route have proven nothing, or only that they may join. */
+function isJoinable({ access }: Route): boolean {
+  return access === 'open' || access.join === true;
 }
 
 /** Every `X-Tenant-ID` that was sent: Node would join two of them into one. */

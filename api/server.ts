@@ -35,7 +35,6 @@ const OPTIONS = {
   keepAlive: true,
   noDelay: true,
 };
-const MAX_CONNECTIONS = 10_000;
 const CLOSE_MS = 5_000;
 
 /** The first descriptor that systemd, or the supervisor of `moor up`, hands over. */
@@ -64,8 +63,10 @@ export async function startServer(api: Api, settings: Settings, inherited?: numb
       `setting "listen": ${host} can be reached from other machines; set tlsCertFile and tlsKeyFile`,
     );
   }
-  const server: Server = tls ? createSecureServer({ ...OPTIONS, ...tls }) : createServer(OPTIONS);
-  server.maxConnections = MAX_CONNECTIONS;
+  const server: Server = tls
+    ? createSecureServer({ ...OPTIONS, ...tls, handshakeTimeout: HEAD_LIMITS.maxSeconds * 1000 })
+    : createServer(OPTIONS);
+  server.on('connection', socket => api.connections.admit(socket));
   server.on('request', (request, response) => api.handle(request, response));
   rejectMalformedRequests(server, api);
   if (inherited === undefined) server.listen(asked, host);

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 
 import { keys } from '../../crds/keys/index.js';
-import { Keyring, mintToken } from '../../pkg/auth/index.js';
-import { systemClock, systemRandom } from '../../pkg/clock/index.js';
+import { formatToken, Keyring, mintToken } from '../../pkg/auth/index.js';
+import { type Random, systemClock, systemRandom } from '../../pkg/clock/index.js';
 import { silentLogger } from '../../pkg/log/index.js';
 import { create, MemoryStore, remove, WatchCache } from '../../pkg/store/index.js';
 import { AuthCache, type AuthResult } from './auth-cache.js';
@@ -38,12 +38,12 @@ describe('the auth cache', () => {
   });
   afterEach(() => stop.abort());
 
-  async function token() {
+  async function token(random: Random = systemRandom) {
     const draft = { kind: 'admin', description: '', createdBy: '', lifeSeconds: LIFE_SECONDS } as const;
     const { text, stored } = mintToken(draft, {
       keyring,
       clock: { ...systemClock, now: () => now },
-      random: systemRandom,
+      random,
     });
     await create(store, keys.token(stored.id), stored);
     await cache.barrier();
@@ -70,6 +70,22 @@ describe('the auth cache', () => {
     expect(await readId(acquaintances.identify(connection, second.header))).to.equal(second.stored.id);
     expect(await readId(acquaintances.identify(connection, undefined))).to.equal('auth_required');
     expect(await readId(acquaintances.identify(connection, `${first.header}x`))).to.equal('auth_invalid');
+  });
+
+  it('does the same work for an unknown id as for a known one with a wrong secret', async () => {
+    const [id, other] = [systemRandom.bytes(12), systemRandom.bytes(12)];
+    await token({ ...systemRandom, bytes: count => (count === id.length ? id : systemRandom.bytes(count)) });
+    let barriers = 0;
+    const barrier = cache.barrier.bind(cache);
+    cache.barrier = () => (barriers++, barrier());
+    const work: (readonly number[])[] = [];
+    for (const presented of [id, other]) {
+      [proven, barriers] = [0, 0];
+      const header = `Bearer ${formatToken('admin', presented, systemRandom.bytes(32))}`;
+      expect(await readId(acquaintances.identify({}, header))).to.equal('auth_invalid');
+      work.push([proven, barriers]);
+    }
+    expect(work[0]).to.deep.equal(work[1]);
   });
 
   it('refuses a known connection once its token is revoked', async () => {

@@ -36,9 +36,10 @@ export function authenticateCaller(
     const verified = verifyToken(presented, stored, env.keyring, env.clock.now());
     return verified.ok ? toCaller(verified.token) : refusal('auth_invalid', header);
   };
-  // A cache that has lost its watch might miss a revocation, and one that lags a token just made.
-  const known = env.cache.connected && env.cache.get(keys.token(presented.id)) !== undefined;
-  return known ? check() : env.cache.barrier().then(check);
+  // A cache that has lost its watch might miss a revocation, and one that lags a token just made. A wrong secret of a known
+  // id takes the same way as an unknown id: the time of the answer does not say which ids exist.
+  const known = env.cache.connected ? check() : undefined;
+  return known && 'kind' in known ? known : env.cache.barrier().then(check);
 }
 
 function toCaller(token: StoredToken): Caller {
@@ -65,6 +66,8 @@ interface AuthCacheEntry {
 export class AuthCache {
   readonly #env: AuthenticationEnv;
   readonly #met = new WeakMap<object, AuthCacheEntry>();
+  /** Connections on which several tokens were presented: those of a proxy. */
+  readonly #shared = new WeakSet<object>();
 
   constructor(env: AuthenticationEnv) {
     this.#env = env;
@@ -79,6 +82,12 @@ export class AuthCache {
     return identified;
   }
 
+  /** Whether nobody but this caller has presented a token on a connection. */
+  isSole(connection: object, { id }: Caller): boolean {
+    const met = this.#met.get(connection);
+    return met === undefined || (met.caller.id === id && !this.#shared.has(connection));
+  }
+
   #stands({ key, until, caller }: AuthCacheEntry): boolean {
     const { cache, clock } = this.#env;
     const entry = cache.connected ? cache.get(key) : undefined;
@@ -88,6 +97,7 @@ export class AuthCache {
   #meet(connection: object, header: string | undefined, identified: AuthResult): void {
     if (header === undefined || !('token' in identified) || !identified.token) return;
     const { id, expiresAt } = identified.token;
+    if (this.#met.has(connection) && this.#met.get(connection)?.caller.id !== id) this.#shared.add(connection);
     this.#met.set(connection, { header, caller: identified, key: keys.token(id), until: Date.parse(expiresAt) });
   }
 }

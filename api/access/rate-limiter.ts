@@ -12,26 +12,33 @@ const GUESSING = { perSecond: 10 / 60, burst: 10 };
 
 /**
  * How many requests each caller may make. Tenants, nodes and administrators have allowances of their own, so no tenant can use
- * up what keeps nodes alive, and the open routes of health have none to use up.
+ * up what keeps nodes alive; on open routes each address has one.
  */
 export class RateLimiter {
   readonly #tenants: TokenBuckets;
   readonly #agents: TokenBuckets;
   readonly #renewals: TokenBuckets;
   readonly #guesses: TokenBuckets;
+  readonly #open: TokenBuckets;
   readonly #perSecond: number;
+  readonly #openPerSecond: number;
 
-  constructor(clock: Clock, settings: Pick<Settings, 'rateLimitPerSecond' | 'rateLimitBurst'>) {
+  constructor(
+    clock: Clock,
+    settings: Pick<Settings, 'rateLimitPerSecond' | 'rateLimitBurst' | 'openRatePerSecond' | 'openRateBurst'>,
+  ) {
     this.#perSecond = settings.rateLimitPerSecond;
     this.#tenants = new TokenBuckets(clock, { perSecond: this.#perSecond, burst: settings.rateLimitBurst });
     this.#agents = new TokenBuckets(clock, AGENT);
     this.#renewals = new TokenBuckets(clock, RENEWALS);
     this.#guesses = new TokenBuckets(clock, GUESSING);
+    this.#openPerSecond = settings.openRatePerSecond;
+    this.#open = new TokenBuckets(clock, { perSecond: this.#openPerSecond, burst: settings.openRateBurst });
   }
 
-  /** Takes one request out of the caller's allowance. */
-  check({ kind, id, tenant, token }: Caller): RequestRejection | undefined {
-    if (kind === 'anonymous') return undefined;
+  /** Takes one request out of the caller's allowance; of a caller without a token, out of that of its address. */
+  check({ kind, id, tenant, token }: Caller, address: string): RequestRejection | undefined {
+    if (kind === 'anonymous') return refusal(this.#open.take(address), this.#openPerSecond);
     if (kind === 'node') return refusal(this.#agents.take(token?.node ?? id), AGENT.perSecond);
     return refusal(this.#tenants.take(tenant ?? id), this.#perSecond);
   }

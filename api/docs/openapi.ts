@@ -54,8 +54,11 @@ function listPipelineCodes({ access, tenant, query, body }: Route): readonly Rej
     'query_parameter_unknown',
     'store_unavailable',
     'internal_failure',
+    'rate_limited',
+    'concurrency_limited',
+    'server_overloaded',
     ...(query.length > 0 ? (['query_parameter_invalid'] as const) : []),
-    ...(access === 'open' ? [] : (['auth_required', 'auth_invalid', 'auth_forbidden', 'rate_limited'] as const)),
+    ...(access === 'open' ? [] : (['auth_required', 'auth_invalid', 'auth_forbidden'] as const)),
     ...(tenant === 'none'
       ? []
       : (['tenant_mismatch', 'tenant_header_required', 'tenant_header_invalid', 'resource_not_found'] as const)),

@@ -13,16 +13,23 @@ export function createDocRoutes(
   all: () => readonly Route[],
 ): readonly Route[] {
   const open = { method: 'GET', access: 'open', tenant: 'none', query: [], body: 'none' } as const;
+  // Anyone may ask, and both are large: they are built once for each address of the server.
+  const openApi = buildOnce(baseUrl => replyJson(200, buildOpenApi(all(), baseUrl, env.kinds)));
+  const page = buildOnce(() => html(renderApiPage(all().map(route => describeRoute(route, env.kinds)))));
   return [
-    { ...open, path: '/openapi.json', handle: () => replyJson(200, buildOpenApi(all(), env.baseUrl(), env.kinds)) },
-    {
-      ...open,
-      path: '/docs/api',
-      handle: () => html(renderApiPage(all().map(route => describeRoute(route, env.kinds)))),
-    },
+    { ...open, path: '/openapi.json', handle: () => openApi(env.baseUrl()) },
+    { ...open, path: '/docs/api', handle: () => page('') },
     { ...open, path: '/docs/codes', handle: index },
     { ...open, path: '/docs/codes/{code}', handle: one },
   ];
+}
+
+function buildOnce(build: (baseUrl: string) => WholeReply): (baseUrl: string) => WholeReply {
+  let built: { readonly baseUrl: string; readonly reply: WholeReply } | undefined;
+  return baseUrl => {
+    if (built?.baseUrl !== baseUrl) built = { baseUrl, reply: build(baseUrl) };
+    return built.reply;
+  };
 }
 
 function index(call: ApiCall): RouteResult {

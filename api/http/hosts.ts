@@ -25,6 +25,17 @@ export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || host === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(host);
 }
 
+/** What requests of one client are counted under: its address, of IPv6 the network of 64 bits, which is one site's. */
+export function toAddressKey(address = ''): string {
+  if (!address.includes(':')) return address;
+  if (address.startsWith('::ffff:')) return address.slice('::ffff:'.length);
+  const [head = '', tail] = address.split('::', 2);
+  const before = head === '' ? [] : head.split(':');
+  const after = tail ? tail.split(':') : [];
+  const zeros = Array<string>(tail === undefined ? 0 : Math.max(0, 8 - before.length - after.length)).fill('0');
+  return `${[...before, ...zeros, ...after].slice(0, 4).join(':')}::/64`;
+}
+
 /**
  * Which names a server on loopback answers to. A page of a stranger can make a browser call this port under a name of
  * its own; the `Host` header gives it away.
@@ -38,10 +49,21 @@ export class HostFilter {
     this.#names = configured && new Set([...LOOPBACK_NAMES, ...configured]);
   }
 
-  check(header: string | undefined): RequestRejection | undefined {
+  /** `rawHeaders` are names and values in turn, as they came: of two `Host` headers Node would show the first only. */
+  check(header: string | undefined, rawHeaders: readonly string[] = []): RequestRejection | undefined {
     if (header === undefined) return rejectMalformed('Host', undefined, 'the Host header is missing');
+    if (countHosts(rawHeaders) > 1) return rejectMalformed('Host', header, 'the Host header was sent twice');
     const host = header.toLowerCase().replace(/:\d{1,5}$/, '');
     if (!this.#names || this.#names.has(host) || isLoopback(host)) return undefined;
     return new RequestRejection(reject('host_unknown', 'Host', header), { connection: 'close' });
   }
+}
+
+function countHosts(rawHeaders: readonly string[]): number {
+  let count = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]!;
+    if (name.length === 4 && name.toLowerCase() === 'host') count++;
+  }
+  return count;
 }

@@ -11,6 +11,17 @@ export interface RequestProgress {
   route: Route | undefined;
   caller: Caller;
   tenant: string;
+  /** Gives back what the request holds of the server. */
+  release: () => void;
+  isClosed: boolean;
+}
+
+/** Refusals of a caller that sends too much, or of a server that has too much to do. */
+const SHED: ReadonlySet<string> = new Set(['rate_limited', 'concurrency_limited', 'server_overloaded']);
+
+/** Whether a refusal with this code asks the client to come back later, because there is too much to do. */
+export function isShed(code: string): boolean {
+  return SHED.has(code);
 }
 
 /** Counts, times and logs what was answered. */
@@ -35,7 +46,9 @@ export class RequestLog {
     const ms = clock.monotonic() - startedAt;
     this.#count(method, path, status);
     const isWrite = route !== undefined && method !== 'GET' && method !== 'HEAD' && !path.startsWith('/agent/');
-    const level = isWrite ? 'info' : 'debug';
+    const shed = outcome instanceof RequestRejection && isShed(outcome.rejections[0].code);
+    // A server that refuses most of what comes has no time to write it down; the metrics count it.
+    const level = isWrite && !shed ? 'info' : 'debug';
     const fields = { requestId, method, route: path, status, ms: Math.round(ms * 10) / 10, tenant, token: caller.id };
     if (outcome instanceof RequestRejection) {
       const [{ code }] = outcome.rejections;

@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 
 import type { Reply, StreamReply, WholeReply } from './reply.js';
 
@@ -17,10 +17,19 @@ const ALWAYS = [
 const POLICY = 'content-security-policy';
 const NOTHING_LOADS = "default-src 'none'; frame-ancestors 'none'";
 
-/** Sends an answer. `headOnly` leaves out what a HEAD request does not want. */
-export function sendReply(response: ServerResponse, reply: Reply, requestId: string, headOnly: boolean): void {
+/**
+ * Sends an answer. `headOnly` leaves out what a HEAD request does not want. Gives the length of its body; undefined when
+ * that is not known.
+ */
+export function sendReply(
+  response: ServerResponse,
+  reply: Reply,
+  requestId: string,
+  headOnly: boolean,
+): number | undefined {
   if (response.headersSent) return abandon(reply); // the request body broke meanwhile, and that was answered
   const headers = [...ALWAYS, 'x-request-id', requestId, 'content-type', reply.type];
+  if (isEndless(response.req) && reply.headers?.['connection'] === undefined) headers.push('connection', 'close');
   if (reply.headers?.[POLICY] === undefined) headers.push(POLICY, NOTHING_LOADS);
   for (const name in reply.headers) headers.push(name, reply.headers[name]!);
   if (!('body' in reply)) {
@@ -29,9 +38,10 @@ export function sendReply(response: ServerResponse, reply: Reply, requestId: str
       response.end();
       abandon(reply);
     } else openInTurn(response, reply);
-    return;
+    return undefined;
   }
-  headers.push('content-length', String(measureBody(reply)));
+  const bytes = measureBody(reply);
+  headers.push('content-length', String(bytes));
   response.writeHead(reply.status, headers);
   if (headOnly) response.end();
   else if (Buffer.isBuffer(reply.body)) response.end(reply.body);
@@ -39,9 +49,15 @@ export function sendReply(response: ServerResponse, reply: Reply, requestId: str
     for (const part of reply.body as readonly Buffer[]) response.write(part);
     response.end();
   }
+  return bytes;
 }
 
-function abandon(reply: Reply): void {
+/** Whether the rest of a body is not worth waiting for, because no one knows how long it is. */
+function isEndless(request: IncomingMessage): boolean {
+  return request.headers['transfer-encoding'] !== undefined && !request.complete;
+}
+
+function abandon(reply: Reply): undefined {
   if (!('body' in reply)) reply.abandon?.();
 }
 

@@ -11,6 +11,15 @@ export const failures = defineEntries('failure', {
     fixed: 'POST /api/v1/deployments once etcd is back',
   },
 
+  server_overloaded: {
+    status: 503,
+    expected: 'the same request, once fewer requests are under way',
+    why: 'The server has as many requests under way as it can carry, so it did not begin this one.',
+    remedy: 'Repeat the request after the time in Retry-After. If it lasts, run another API server.',
+    example: 'POST /api/v1/deployments while 160 other requests are under way',
+    fixed: 'POST /api/v1/deployments a second later',
+  },
+
   secret_store_unavailable: {
     status: 503,
     expected: 'the same request, once the secrets store answers again',

@@ -157,9 +157,21 @@ export const requestRejections = defineEntries('ours', {
         ? `at most ${formatCount(Math.round(perSecond * 60), 'request')} a minute`
         : `at most ${formatCount(perSecond, 'request')} a second`,
     sample: { perSecond: 200 },
-    why: 'The tenant sends more requests a second than its limit allows.',
+    why: 'The tenant, or on open endpoints the address, sends more requests a second than its limit allows.',
     remedy: 'Wait as long as Retry-After says, and prefer a watch to polling.',
     example: 'GET /api/v1/deployments, 1000 times a second',
     fixed: 'GET /api/v1/deployments?watch=true, once',
+  },
+
+  concurrency_limited: {
+    status: 429,
+    expected: ({ limit, what, scope }: { limit: number; what: 'request' | 'stream'; scope: string }) =>
+      `at most ${formatCount(limit, what)} of one ${scope} at the same time`,
+    sample: { limit: 100, what: 'stream', scope: 'token' },
+    why: 'So many requests or streams of this caller are open already, and the server keeps room for others.',
+    remedy:
+      'Close watches and logs that are not read any more, send fewer requests at once, and wait as Retry-After says.',
+    example: 'GET /api/v1/deployments?watch=true, opened 1000 times',
+    fixed: 'GET /api/v1/deployments?watch=true, opened once and shared',
   },
 });

@@ -35,6 +35,12 @@ export class Child {
     this.#exited = new Promise(end => started.once('exit', end));
   }
 
+  /** The id of the process while it runs. */
+  get pid(): number {
+    if (this.#process?.pid === undefined) throw new Error(`${this.#program} is not running`);
+    return this.#process.pid;
+  }
+
   /** Waits until it has been killed, by itself or by another process. */
   async died(of: string, withinMs: number): Promise<void> {
     await until(`${this.#program} to die of ${of}`, async () => this.#process?.signalCode === 'SIGKILL', withinMs);

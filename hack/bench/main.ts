@@ -9,6 +9,7 @@ import { measureAdmission } from './admission.js';
 import { compareWith } from './against.js';
 import { applyToRunning } from './containers.js';
 import { holdLimits } from './limits.js';
+import { measureOverload } from './overload.js';
 import { measureReads } from './reads.js';
 import { type BenchResult, printResults } from './report.js';
 import { measureScheduling } from './scheduler.js';
@@ -24,6 +25,7 @@ const workloads: Readonly<Record<string, (rounds: number) => Promise<BenchResult
   w8: measureReads,
   admission: measureAdmission,
   limits: holdLimits,
+  overload: measureOverload,
 };
 
 const rounds = Number(process.env['ROUNDS'] ?? 3);

@@ -56,7 +56,7 @@ describe('moor logs', () => {
   it('does not let the output of a container control a terminal', async () => {
     api.replies.set(ONE, deployment(0));
     api.replies.set(`${LOGS}?replica=0`, { lines: ['a\u001b]0;title\u0007\tb\u009b2Jc\n'] });
-    const terminal = terminalOf({ width: 80 });
+    const terminal = createLogTerminal({ width: 80 });
     await run(['logs', 'web'], terminal);
 
     expect(terminal.printed.out).to.equal('a ]0;title \tb 2Jc\n');

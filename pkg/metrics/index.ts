@@ -45,6 +45,17 @@ export const metricsTable = {
     help: 'Open streams (watches, logs and assignments), by kind.',
     labels: ['kind'],
   },
+  mooring_seats_taken: {
+    kind: 'gauge',
+    help: 'Requests under way, streams and connections that are open, by the kind of seats they take.',
+    labels: ['kind'],
+  },
+  mooring_seats_refused_total: {
+    kind: 'counter',
+    help: 'Requests, streams and connections refused because as many were open, by kind and by what is counted.',
+    labels: ['kind', 'scope'],
+  },
+  mooring_request_body_bytes: { kind: 'gauge', help: 'Bytes reserved for bodies of requests under way.', labels: [] },
   mooring_tails_cut_total: { kind: 'counter', help: 'Watches that the server ended, by reason.', labels: ['because'] },
   mooring_queue_depth: { kind: 'gauge', help: 'Keys in the work queue of the loop.', labels: ['loop'] },
   mooring_queue_wait_seconds: {

@@ -14,6 +14,7 @@ describe('health of the server', () => {
     const routes = createHealthRoutes({
       cache,
       metrics: createMetrics({ processMetrics: false }),
+      seats: { publish: () => undefined },
       storeReport: () => report,
     });
     const route = routes.find(({ path }) => path === '/healthz')!;

@@ -9,6 +9,8 @@ import type { Route, RouteResult } from '../../http/route.js';
 export interface HealthEnv {
   readonly cache: Cache;
   readonly metrics: Metrics;
+  /** Brings the metrics of what is open up to date. */
+  readonly seats: { publish(): void };
   /** How full the store is; undefined while that is not known. Left out: it is never known. */
   readonly storeReport?: () => StoreReport | undefined;
 }
@@ -49,6 +51,7 @@ function ready({ cache }: HealthEnv): RouteResult {
   return cache.connected ? replyJson(200, { status: 'ok' }) : replyJson(503, { status: 'degraded' });
 }
 
-async function metrics({ metrics: measured }: HealthEnv): Promise<RouteResult> {
+async function metrics({ metrics: measured, seats }: HealthEnv): Promise<RouteResult> {
+  seats.publish();
   return { status: 200, type: measured.contentType, body: Buffer.from(await measured.text()) };
 }

@@ -1,0 +1,184 @@
+import { execFileSync } from 'node:child_process';
+
+import { expect } from 'chai';
+
+import { resolveTenant } from '../../api/access/authorise.js';
+import { checkIfMatch } from '../../api/http/concurrency.js';
+import { HostFilter, isLoopback, parseListen, toAddressKey } from '../../api/http/hosts.js';
+import { parseQuery } from '../../api/http/query.js';
+import { RouteTree } from '../../api/http/route-tree.js';
+import { anonymous, defineRoute } from '../../api/http/route.js';
+import { isProofValid } from '../../api/routes/node/enrol.js';
+import { parseCursor } from '../../api/watch/frame.js';
+import * as grammar from '../../crds/grammar/index.js';
+import { splitKey } from '../../crds/keys/index.js';
+import { parseQuota } from '../../crds/kinds/index.js';
+import { isRejectionCode, reject } from '../../crds/rejections/index.js';
+import { isCountry, isResidencyLabel, parseResidencyLabels } from '../../crds/residency/index.js';
+import { isCredential } from '../../crds/workload/credential.js';
+import { assertLinearCost, measureCpu } from '../../dev/testing/index.js';
+import { parseToken } from '../../pkg/auth/index.js';
+import { parseRejectionAnswer } from '../../pkg/client/answer.js';
+import { parseJson } from '../../pkg/json/index.js';
+import { parseProof } from '../../pkg/link/request-proof.js';
+import { readDocuments, readLines } from '../../pkg/ndjson/index.js';
+import { parseChallenges } from '../../pkg/registry/challenge.js';
+import { parseHost } from '../../pkg/registry/image-location.js';
+import { parseCredentialPath } from '../../pkg/secrets/index.js';
+import type { Cache } from '../../pkg/store/index.js';
+
+const TENANT = '0b5c3a52-8d0e-4a53-9d0c-4f3c6b6f2a10';
+const noCache = { get: () => undefined, barrier: async () => undefined } as unknown as Cache;
+const routes = new RouteTree(
+  ['/a/{b}', '/a/{b}/c/{d}', '/{a}/{b}/{c}'].map(path => defineRoute('viewer', 'GET', path, () => reply)),
+);
+const reply = { status: 200, type: '', body: Buffer.alloc(0) };
+const hosts = new HostFilter(['http://moor.example']);
+
+async function* inPieces(text: string, size: number): AsyncGenerator<Buffer> {
+  const bytes = Buffer.from(text);
+  for (let from = 0; from < bytes.length; from += size) yield bytes.subarray(from, from + size);
+}
+
+async function consume(items: AsyncIterable<unknown>): Promise<void> {
+  for await (const item of items) void item;
+}
+
+/** Every reader of a text that a caller, a node, a registry or an engine writes. A new one is entered here. */
+const grammars: Readonly<Record<string, (text: string) => unknown>> = {
+  isCountry,
+  isCredential: text => [isCredential('A', text), isCredential(text, 'x')],
+  isDnsLabel: grammar.isDnsLabel,
+  isDnsLabelText: grammar.isDnsLabelText,
+  isLabelKey: grammar.isLabelKey,
+  isLabelValue: grammar.isLabelValue,
+  isLoopback,
+  isProofValid: text => [isProofValid('x', text, ''), isProofValid(text, 'x', text)],
+  isRejectionCode,
+  isRelativePath: grammar.isRelativePath,
+  isResidencyLabel,
+  isSameSpelling: text => grammar.isSameSpelling(text, 'healthCheck'),
+  isSecretKey: grammar.isSecretKey,
+  isSecretLabel: grammar.isSecretLabel,
+  parseAnchor: grammar.parseAnchor,
+  parseChallenges,
+  parseCpu: grammar.parseCpu,
+  parseCredentialPath: text => parseCredentialPath(TENANT, text),
+  parseCursor,
+  parseDuration: grammar.parseDuration,
+  parseHost,
+  parseImageReference: grammar.parseImageReference,
+  parseJson: text => [parseJson(Buffer.from(text)), parseJson(Buffer.from(`{"${text}":[${text}]}`))],
+  parseListen: text => attempt(() => parseListen(text)),
+  parseMemory: grammar.parseMemory,
+  parsePortRange: grammar.parsePortRange,
+  parseProof,
+  parseQuery: text => parseQuery(text, ['a', 'after']),
+  parseQuota: text => parseQuota('cpu', text),
+  parseRejectionAnswer: text => parseRejectionAnswer(429, { code: text, rejections: [text] }, text),
+  parseResidencyLabels: text => parseResidencyLabels({ [text]: text, 'mooring.dev/countries': text }),
+  parseSecretPath: grammar.parseSecretPath,
+  parseTemplate: text => {
+    const parts = grammar.parseTemplate(text);
+    return parts && grammar.findPlaceholders(parts);
+  },
+  parseToken,
+  splitKey: text => attempt(() => splitKey(text)),
+  'cursor and path of a request': text => routes.find('GET', `/a/${text}`),
+  'field path': text => grammar.FieldPath.ofPointer(`/${grammar.escapePointer(text)}`, {}).toString(),
+  'Host header': text => hosts.check(text),
+  'If-Match header': text => checkIfMatch(text, undefined, 7),
+  'lines of JSON': async text => {
+    await consume(readLines(inPieces(text, 1024)));
+    await consume(readDocuments(inPieces(`"${text.replaceAll(/["\\]/g, '')}"\n`, 1024))).catch(() => undefined);
+  },
+  'nearest name': text => grammar.findNearestName(text, ['replicas', 'healthCheck']),
+  'quotation of a refused value': text => reject('field_invalid', text, text, { wanted: text }),
+  'remote address': text => toAddressKey(text),
+  'tenant header': text => resolveTenant(anonymous, 'own', [text, text], noCache),
+  'typed id': text => grammar.isTypedId('dep', text),
+};
+
+/** Texts that they do not read, or that are read elsewhere in this table. */
+const exempt: Readonly<Record<string, string>> = {
+  isFields: 'looks at the type of a value only',
+  isShed: 'a code of ours',
+  isAuthentic: 'compares codes of one length',
+  parseAddress: 'of names that certificates are issued for',
+  parseReservedHostPorts: 'of the operator’s settings',
+  parseCompactionInterval: 'of the operator’s settings',
+  parseKvMetadata: 'a document that was read as JSON',
+  parseKvVersion: 'a document that was read as JSON',
+  parseKvWrite: 'a document that was read as JSON',
+  parseQueueKey: 'a key that a loop made',
+  parseQuotaSettings: 'of the operator’s settings',
+  parseRegionSettings: 'of the operator’s settings',
+  parseRegistryPolicy: 'of the operator’s settings',
+  parseRequests: 'quantities that were admitted, by parseCpu and parseMemory',
+  parseSecretDocument: 'a document that was read as JSON',
+};
+
+/** What breaks careless readers: long runs, and pairs that almost match, repeated. */
+const pieces: readonly string[] = Array.from('aA01-_./:@,= \t\n"\\%~[{\0é\u{1f600}').concat(
+  ['a-', '-a', 'a.', 'a/', '../', '//', 'a:', '1s', '1h1m', '1.', '1e', '::', 'ffff:', 'sha256:', '@sha256:'],
+  ['{{', '}}', '{{secret.', '{{secret.a.b}}', '{"a":', '["', '\\u0041', '":"', '://a:eyJ', '://a@', 'eyJ.'],
+  ['a=b&', 'a=', '%41', '%zz', 'Bearer a=",', 'a="\\"'],
+);
+/** Before and after a run, so that the beginning is accepted and the end is not. */
+const frames: readonly (readonly [string, string])[] = [
+  ['', ''],
+  ['a', '!'],
+  ['"', ''],
+  ['mtk_', ''],
+];
+
+const SIZE = 1 << 16;
+/** Far more than a reader needs for one text in proportion to its length: only then is its growth looked at. */
+const SUSPICIOUS_MS = 25;
+
+function attempt(work: () => unknown): unknown {
+  try {
+    return work();
+  } catch {
+    return undefined;
+  }
+}
+
+describe('readers of untrusted text', () => {
+  for (const [name, read] of Object.entries(grammars)) {
+    it(`${name} costs in proportion to its text, whatever the text is`, async () => {
+      for (const piece of pieces) {
+        for (const [before, after] of frames) {
+          const prepare = (size: number) => before + piece.repeat(Math.ceil(size / piece.length)) + after;
+          // A size at which even the square is bearable comes first, the largest last.
+          for (const size of [SIZE / 16, SIZE]) {
+            const text = prepare(size);
+            if ((await measureCpu(1, () => read(text))) < SUSPICIOUS_MS) continue;
+            await assertLinearCost({ size, prepare, run: read }).catch((error: unknown) => {
+              throw new Error(`${name} of ${JSON.stringify(before + piece)}…`, { cause: error });
+            });
+          }
+        }
+      }
+    });
+  }
+
+  it('are all in this table', () => {
+    const exported =
+      'export (async )?function\\*? (parse[A-Z][A-Za-z]*|is[A-Z][A-Za-z]*\\((text|given|name|key|value|path|host|code)\\b|split[A-Z][A-Za-z]*\\([a-z]+: string)';
+    const places = [
+      'crds/*.ts',
+      'pkg/*.ts',
+      'api/*.ts',
+      'controllers/*.ts',
+      ':!*.test.ts',
+      ':!*.testing.ts',
+      ':!pkg/cli/*',
+      ':!pkg/store/*',
+    ];
+    const found = execFileSync('git', ['grep', '-ohE', exported, '--', ...places], { encoding: 'utf8' });
+    const names = [...found.matchAll(/function\*? (\w+)/g)].map(([, name]) => name!);
+    expect(names).to.include('parseToken');
+    expect([...new Set(names)].filter(name => !(name in grammars) && !(name in exempt))).to.deep.equal([]);
+  });
+});
