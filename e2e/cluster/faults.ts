@@ -18,6 +18,8 @@ export interface FaultTimes {
 /** Something that happens to a cluster while clients work on it. */
 export interface ClusterFault {
   readonly name: string;
+  /** What breaks: the members and the network between them, or what they keep. */
+  readonly about: 'members' | 'data';
   /** Fewest members that it makes sense with. */
   readonly members: 1 | 3;
   readonly needs?: 'isolation' | 'snapshots';
@@ -40,6 +42,7 @@ const SNAPSHOT_BEHIND_ENTRIES = 5_300;
 export const faults: readonly ClusterFault[] = [
   {
     name: 'leader killed',
+    about: 'members',
     members: 3,
     inject: async ({ cluster }) => {
       const leader = await cluster.leader();
@@ -50,6 +53,7 @@ export const faults: readonly ClusterFault[] = [
   },
   {
     name: 'leader frozen',
+    about: 'members',
     members: 3,
     inject: async ({ cluster }) => {
       const leader = await cluster.leader();
@@ -59,6 +63,7 @@ export const faults: readonly ClusterFault[] = [
   },
   {
     name: 'follower isolated',
+    about: 'members',
     members: 3,
     needs: 'isolation',
     inject: async ({ cluster }) => {
@@ -69,6 +74,7 @@ export const faults: readonly ClusterFault[] = [
   },
   {
     name: 'leader isolated',
+    about: 'members',
     members: 3,
     needs: 'isolation',
     inject: async ({ cluster }) => {
@@ -79,6 +85,7 @@ export const faults: readonly ClusterFault[] = [
   },
   {
     name: 'quorum lost',
+    about: 'members',
     members: 1,
     inject: async ({ cluster }, { quorumLostMs }) => {
       const gone = Array.from({ length: Math.ceil(cluster.size / 2) }, (_, member) => member);
@@ -91,6 +98,7 @@ export const faults: readonly ClusterFault[] = [
   },
   {
     name: 'members restarted one after the other',
+    about: 'members',
     members: 1,
     inject: async ({ cluster }) => {
       for (let member = 0; member < cluster.size; member++) await cluster.restart(member);
@@ -99,6 +107,7 @@ export const faults: readonly ClusterFault[] = [
   },
   {
     name: 'compaction while a watcher lags',
+    about: 'data',
     members: 1,
     resumeWithinMs: 1_000,
     inject: async ({ cluster, collect, links }, { clientCutMs }) => {
@@ -114,6 +123,7 @@ export const faults: readonly ClusterFault[] = [
   },
   {
     name: 'snapshot installed on a member far behind',
+    about: 'data',
     members: 3,
     inject: async ({ cluster }) => {
       const leader = await cluster.leader();
@@ -129,6 +139,7 @@ export const faults: readonly ClusterFault[] = [
   },
   {
     name: 'quota reached',
+    about: 'data',
     members: 1,
     inject: async ({ cluster, collect }) => {
       const leader = await cluster.leader();
@@ -142,6 +153,7 @@ export const faults: readonly ClusterFault[] = [
   },
   {
     name: 'older snapshot restored',
+    about: 'data',
     members: 1,
     needs: 'snapshots',
     inject: async ({ cluster, beginHistory }) => {

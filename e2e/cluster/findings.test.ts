@@ -104,9 +104,14 @@ describe('three etcd members, broken on purpose', function () {
     const proxy = await balance(() => member);
     const store = open({ endpoints: [`https://127.0.0.1:${proxy.port}`] });
     await create(store, 'a', {});
-    cluster.network.isolate(member);
+    const isolated = member;
+    cluster.network.isolate(isolated);
     member = (member + 1) % cluster.size;
-    await pause(6_000); // until the member knows that it has no leader: then it answers every call at once, with an error
+    // Then it answers every call at once, with an error.
+    await pollUntil('the member to know that it has no leader', 20_000, async () => {
+      const { leaderId } = await cluster.status(isolated);
+      return leaderId === '0' || undefined;
+    });
     let answered = 0;
     for (let n = 0; n < 20; n++)
       await store.get('a').then(
@@ -177,11 +182,11 @@ describe('three etcd members, broken on purpose', function () {
   });
 
   it('answers every change within bounded time while no member answers', async () => {
-    const store = open();
+    const store = open({ callDeadlineMs: 1_000, settleWithinMs: 1_500 });
     await create(store, 'a', {});
     for (let member = 0; member < cluster.size; member++) cluster.freeze(member);
     const waits: Promise<unknown>[] = [];
-    for (let n = 0; n < 60; n++) {
+    for (let n = 0; n < 30; n++) {
       // All change one key, so that each must wait for those before it.
       waits.push(create(store, 'contended', { n }).catch((thrown: unknown) => thrown));
       await pause(100);

@@ -48,7 +48,7 @@ export const suites: readonly Suite[] = [
     timeoutMs: 180_000,
     needs: 'etcd',
     sideBySide: true,
-    first: ['e2e/cluster/faults.test.ts'],
+    first: ['e2e/cluster/member-faults.test.ts', 'e2e/cluster/data-faults.test.ts'],
   },
   {
     name: 'security',

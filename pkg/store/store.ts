@@ -43,7 +43,8 @@ export interface Change {
   readonly deletes: readonly string[];
   /**
    * The put whose bytes prove afterwards that this very change was made: unique, and not soon overwritten.
-   * Left out, it is the first put.
+   * Left out, it is the first put. Where its bytes are not unique, a change of another writer with the same guards and the
+   * same bytes may be taken for this one when an answer is lost.
    */
   readonly proof?: string;
 }

@@ -21,7 +21,8 @@ export interface SettlementWindow {
  *
  * What is found is the very change: all its guards held before that revision, and everything that it writes was written at it.
  * Two changes that are the same in every guard and every byte cannot be told apart, and only one of them can be made: both
- * are answered as made. A writer that must know whether it was he puts something of his own (`Change.proof`).
+ * may be answered as made, even when the other one was made a moment before ours was sent. A writer that must know whether it
+ * was he puts something of his own (`Change.proof`).
  */
 export async function settleOutcome(
   change: Change,

@@ -2,22 +2,28 @@ import { expect } from 'chai';
 
 import { EtcdCluster, TEST_ETCD_ARGUMENTS } from './etcd-cluster.js';
 import { runFault } from './fault-run.js';
-import { faults, findObstacle } from './faults.js';
+import { type ClusterFault, faults, findObstacle } from './faults.js';
 
 const times = { quorumLostMs: 6_000, clientCutMs: 5_000 };
 
 /** Another etcd than the system's, tested in the same way. */
 const other = process.env['MOORING_ETCD_BIN'];
-if (other === undefined)
-  describe('store on another etcd', () => {
-    it.skip('keeps every promise (MOORING_ETCD_BIN does not name one)');
-  });
 
-for (const program of ['etcd', ...(other === undefined ? [] : [other])])
-  for (const members of [3, 1] as const) testFaults(program, members);
+/**
+ * Tests the faults of one kind on three members and on one. Each kind is a file of its own, because files run side by side and
+ * every fault takes its time.
+ */
+export function testFaults(about: ClusterFault['about']): void {
+  if (other === undefined)
+    describe(`store on another etcd, faults of ${about}`, () => {
+      it.skip('keeps every promise (MOORING_ETCD_BIN does not name one)');
+    });
+  for (const program of ['etcd', ...(other === undefined ? [] : [other])])
+    for (const members of [3, 1] as const) testFaultsOn(program, members, about);
+}
 
-function testFaults(program: string, members: 1 | 3): void {
-  describe(`store on ${members} ${program} member${members === 1 ? '' : 's'} with TLS`, function () {
+function testFaultsOn(program: string, members: 1 | 3, about: ClusterFault['about']): void {
+  describe(`store on ${members} ${program} member${members === 1 ? '' : 's'} with TLS, faults of ${about}`, function () {
     this.timeout(180_000);
     let cluster: EtcdCluster;
 
@@ -26,7 +32,7 @@ function testFaults(program: string, members: 1 | 3): void {
     });
     after(() => cluster.stop());
 
-    for (const fault of faults.filter(({ members: fewest }) => fewest <= members)) {
+    for (const fault of faults.filter(each => each.about === about && each.members <= members)) {
       const lacking = findObstacle(fault);
       const title = `keeps every promise: ${fault.name}`;
       if (lacking !== undefined) {
