@@ -4,12 +4,19 @@ import { reject } from '../crds/rejections/index.js';
 import { asError } from '../pkg/fault/index.js';
 import { LeaseGoneFault } from '../pkg/store/index.js';
 import { AuthCache } from './access/auth-cache.js';
-import { checkAccess, resolveTenant } from './access/authorise.js';
+import { announceTenant, checkAccess, resolveTenant } from './access/authorise.js';
 import type { ConnectionGate } from './access/connections.js';
 import { NodeProofs } from './access/node-proof.js';
 import { toSeatHolder, toSeatKind } from './access/seats.js';
 import type { ApiEnv } from './env.js';
-import { type BodyLimits, checkContentLength, checkContentType, readJsonBody } from './http/body.js';
+import {
+  type BodyLimits,
+  checkAuthorizationOnce,
+  checkContentLength,
+  checkContentType,
+  checkNoBody,
+  readJsonBody,
+} from './http/body.js';
 import { holdBack, limitExchange, onceClosed } from './http/deadlines.js';
 import { type HostFilter, toAddressKey } from './http/hosts.js';
 import { parseQuery, readFlag } from './http/query.js';
@@ -185,13 +192,14 @@ export class Pipeline {
     const read =
       route.body === 'json'
         ? (checkContentType(request) ?? (await readJsonBody(request, { ...limits, digest }, this.#env.clock)))
-        : NO_DOCUMENT;
+        : (checkNoBody(request) ?? NO_DOCUMENT);
     if (read instanceof RequestRejection) return read;
     const isDryRun = readFlag(query, 'dryRun');
     if (isDryRun instanceof RequestRejection) return isDryRun;
     const { requestId } = progress;
     const { document } = read;
-    return route.handle({ request, requestId, caller, tenant, params, query, isDryRun, document });
+    const outcome = await route.handle({ request, requestId, caller, tenant, params, query, isDryRun, document });
+    return announceTenant(outcome, tenantHeaders(request)[0], tenant);
   }
 
   /** Takes a seat, and room for the body, until the answer is out. Gives the refusal when there is none. */
@@ -221,6 +229,8 @@ export class Pipeline {
   /** Who calls. A node's token counts only with a proof; `digest` is then what the body must have. */
   async #identify(request: IncomingMessage, route: Route): Promise<IdentifiedCaller | RequestRejection> {
     if (route.access === 'open') return { caller: anonymous, digest: undefined };
+    const twice = checkAuthorizationOnce(request);
+    if (twice) return twice;
     const caller = await this.#authCache.identify(request.socket, request.headers.authorization);
     if (caller instanceof RequestRejection) return this.#slowDown(request, caller);
     if (caller.kind !== 'node' || !route.access.node) {

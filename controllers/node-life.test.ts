@@ -126,6 +126,18 @@ describe('controllers', () => {
     expect(await cluster.all(ranges.replicas)).to.have.length(1);
     await cluster.clock.pass(GRACE_MS * 2);
     expect(await cluster.all(ranges.deployments)).to.deep.equal([]);
+    expect(await cluster.all(ranges.replicas)).to.deep.equal([]);
+    const [deleted] = await events('deployment.deleted');
+    expect(deleted?.message).to.include(`left behind on ${at!.slice('node_'.length)}`);
+    expect(deleted?.message).not.to.include('all its containers');
+  });
+
+  it('announce that all containers are gone only when they are', async () => {
+    await begin({ replicas: 2 });
+    await put(makeDeployment({ metadata: { ...makeMetadata('dep_1', 2), deletedAt: ORDER.since } }));
+    await cluster.clock.pass(5000);
+    const [deleted] = await events('deployment.deleted');
+    expect(deleted?.message).to.equal('The deployment and all its containers were removed.');
   });
 
   it('drain a node, announce it once, and use the node again', async () => {

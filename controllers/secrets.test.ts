@@ -8,7 +8,7 @@ import type { Replica } from '../crds/replica/index.js';
 import type { Report } from '../crds/report/index.js';
 import { toCredentialPath, toSecretDocument } from '../pkg/secrets/index.js';
 import { destroyVersion } from '../pkg/secrets/destroy-version.testing.js';
-import { makeDeployment, TENANT, TestCluster } from './test-cluster.testing.js';
+import { AT, makeDeployment, TENANT, TestCluster } from './test-cluster.testing.js';
 
 const PATH = 'deployments/web-db';
 const web = (change: Partial<StoredDeployment> = {}) =>
@@ -36,6 +36,19 @@ describe('controllers, for a deployment with secrets,', () => {
   const unresolved = () => cluster.get<Unresolved>(keys.unresolved(TENANT, 'web'));
   const events = async () =>
     (await cluster.all<StoredEvent>(ranges.events)).filter(({ type }) => type === 'secret.unresolved');
+
+  it('do not call material missing that is being written with its document', async () => {
+    const path = toCredentialPath(TENANT, PATH);
+    await cluster.secrets.write(path, { document: toSecretDocument({ password: 'x' }), after: 0, as: 'pending' });
+    const writes = [{ path: PATH, version: 1 }];
+    const intent = { state: 'stored', tenant: TENANT, subject: 'web', operation: 'op', at: AT, writes };
+    await cluster.put(keys.intent(TENANT, 'op_1'), intent);
+    await cluster.put(keys.deployment(TENANT, 'web'), web());
+    await cluster.clock.pass(60_000);
+
+    expect((await events()).map(({ message }) => message)).to.deep.equal([]);
+    expect((await replicas()).every(({ resolved }) => resolved !== undefined)).to.equal(true);
+  });
 
   it('stamp its replicas with the versions found, and no value', async () => {
     await write({ user: 'shop', password: 'canary-1' });

@@ -71,7 +71,7 @@ export class TestCluster {
     holder: string,
     policy?: PlacementPolicy,
     store: Store = this.store,
-    settings: Pick<ControllersEnv, 'nodeGraceSeconds'> = {},
+    settings: Partial<Pick<ControllersEnv, 'nodeGraceSeconds' | 'log'>> = {},
   ): AbortController {
     const stop = new AbortController();
     const cache = new WatchCache({ store, clock: this.clock, log: silentLogger, ...cacheScope });

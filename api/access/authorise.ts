@@ -1,7 +1,9 @@
 import { keys } from '../../crds/keys/index.js';
+import type { Alteration } from '../../crds/rule/index.js';
+import { TENANT_LOWERED } from '../../crds/tenant/index.js';
 import type { Cache } from '../../pkg/store/index.js';
-import { rejectRequest, RequestRejection } from '../http/reply.js';
-import { type Access, type Caller, includesRole, type TenantRule } from '../http/route.js';
+import { JSON_TYPE, rejectRequest, RequestRejection } from '../http/reply.js';
+import { type Access, type Caller, includesRole, type RouteResult, type TenantRule } from '../http/route.js';
 
 /** Refuses a caller whose kind of token, or whose role, the route does not accept. */
 export function checkAccess(caller: Caller, access: Access): RequestRejection | undefined {
@@ -23,7 +25,7 @@ function describeAccess(access: Exclude<Access, 'open'>): string {
 }
 
 const HEADER = 'X-Tenant-ID';
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 /**
  * The tenant a call is about: always the token's own, except for an administrator, who names one. The header can
@@ -57,6 +59,16 @@ export function resolveTenant(
 function parseHeader(headers: readonly string[]): string | RequestRejection | undefined {
   const [first, second] = headers;
   if (first === undefined) return undefined;
-  if (second === undefined && UUID.test(first)) return first;
+  if (second === undefined && UUID.test(first)) return first.toLowerCase();
   return rejectRequest('tenant_header_invalid', HEADER, headers.join(', '));
+}
+
+/** Announces in a reply that the tenant was named in capitals. */
+export function announceTenant(outcome: RouteResult, sent: string | undefined, tenant: string): RouteResult {
+  if (sent === undefined || sent === tenant || sent.toLowerCase() !== tenant) return outcome;
+  if (outcome instanceof RequestRejection || !('body' in outcome) || outcome.type !== JSON_TYPE) return outcome;
+  const bytes = Buffer.isBuffer(outcome.body) ? outcome.body : Buffer.concat(outcome.body);
+  const body = JSON.parse(bytes.toString()) as { readonly alterations?: readonly Alteration[] };
+  const alterations = [...(body.alterations ?? []), { field: HEADER, from: sent, to: tenant, why: TENANT_LOWERED }];
+  return { ...outcome, body: Buffer.from(JSON.stringify({ ...body, alterations })), alterations };
 }

@@ -42,7 +42,11 @@ describe('dry runs', () => {
     expect(body['object']).to.deep.include({ name: 'trial', nodeId: `node_${'1'.repeat(26)}` });
     const altered = list(body['alterations']).map(({ field }) => field);
     expect(altered).to.include.members(['secrets[0].generate', 'volumes[0].volumeId', 'dependsOn', 'healthCheck.type']);
-    expect(list(body['warnings']).map(({ code }) => code)).to.deep.equal(['dependency_absent']);
+    expect(list(body['warnings']).map(({ code }) => code)).to.deep.equal([
+      'dependency_absent',
+      'secret_missing',
+      'secret_missing',
+    ]);
     expect(list(body['secrets']).map(({ path, resolves, missing }) => [path, resolves, missing])).to.deep.equal([
       ['deployments/web-db', true, []],
       ['deployments/db-admin', false, ['hint']],

@@ -79,6 +79,7 @@ export async function dryRunDeployment(
     warnings: [
       ...warnings,
       ...warnAboveQuota(env, tenant, spec),
+      ...warnUnresolved(spec, material, facts.secretKeys),
       ...warnUnsupported(spec, env.deploymentLimits.supportedFields),
     ],
     more: {
@@ -138,6 +139,26 @@ export function dryRunSecrets(
     const resolves = reason !== 'secret_missing' && missing.length === 0;
     return { path, resolves, reason, keys, missing: [...new Set(missing)] };
   });
+}
+
+/** Warns of the references that do not resolve: the deployment is stored, and its replicas wait for the secrets. */
+export function warnUnresolved(
+  spec: Pick<Deployment, 'secrets' | 'composedSecrets'>,
+  material: readonly SecretWrite[],
+  existing: Readonly<Record<string, readonly string[]>>,
+): readonly Warning[] {
+  const { secrets = [] } = spec;
+  return dryRunSecrets(spec, material, existing)
+    .filter(({ resolves }) => !resolves)
+    .map(({ path, reason, missing }) => {
+      const position = secrets.findIndex(({ vault_path }) => vault_path === path);
+      const what =
+        reason === 'secret_missing'
+          ? `there is no secret ${path}`
+          : `secret ${path} does not have the ${missing.length === 1 ? 'key' : 'keys'} ${missing.join(', ')}`;
+      const message = `${what}; no container is created until PUT /api/v1/secrets/${path} has written it`;
+      return { code: 'secret_missing', field: `secrets[${position}].vault_path`, message };
+    });
 }
 
 /** An explanation of placement as clients see it: with the filters that rejected a node, not with those it passed. */

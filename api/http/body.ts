@@ -25,10 +25,36 @@ export function checkContentLength(request: IncomingMessage, limits: BodyLimits)
   return Number(length ?? 0) > limits.maxBytes ? tooLarge(length, limits) : undefined;
 }
 
-/** Refuses a body that is not plain JSON. */
+/** Refuses a body where none is read: what it asks for would be ignored. */
+export function checkNoBody({ method, headers }: IncomingMessage): RequestRejection | undefined {
+  if (method !== 'DELETE') return undefined;
+  if (headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0) return undefined;
+  const params = { form: 'a DELETE without a body', problem: 'the body would be ignored' };
+  return new RequestRejection(reject('request_malformed', 'body', '', params), CLOSE);
+}
+
+/** Refuses an `Authorization` that was sent twice: Node shows the first, and a proxy may have judged the other. */
+export function checkAuthorizationOnce({ rawHeaders }: IncomingMessage): RequestRejection | undefined {
+  let count = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]!;
+    if (name.length === AUTHORIZATION.length && name.toLowerCase() === AUTHORIZATION) count++;
+  }
+  if (count < 2) return undefined;
+  const params = { form: 'one HTTP/1.1 request', problem: 'the Authorization header was sent twice' };
+  return new RequestRejection(reject('request_malformed', 'Authorization', '', params), CLOSE);
+}
+
+const AUTHORIZATION = 'authorization';
+const CHARSET = /;\s*charset\s*=\s*"?([^";\s]*)/i;
+
+/** Refuses a body that is not plain JSON in UTF-8. */
 export function checkContentType({ headers }: IncomingMessage): RequestRejection | undefined {
-  const [type = ''] = (headers['content-type'] ?? '').split(';', 1);
-  if (headers['content-encoding'] === undefined && type.trim().toLowerCase() === 'application/json') return undefined;
+  const content = headers['content-type'] ?? '';
+  const [type = ''] = content.split(';', 1);
+  const charset = CHARSET.exec(content)?.[1]?.toLowerCase() ?? 'utf-8';
+  const isJson = type.trim().toLowerCase() === 'application/json' && (charset === 'utf-8' || charset === 'utf8');
+  if (headers['content-encoding'] === undefined && isJson) return undefined;
   return new RequestRejection(reject('media_type_unsupported', 'Content-Type', headers['content-type'] ?? ''), CLOSE);
 }
 

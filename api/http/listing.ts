@@ -67,7 +67,7 @@ export async function readStoredSource(
   const entries: Entry[] = [];
   let bytes = 0;
   let revision: number | undefined;
-  for (let after: string | undefined = prefix + from; after !== undefined; ) {
+  for (let after: string | undefined = prefix + from.name; after !== undefined; ) {
     const page: ListingPage = await readPage(store, prefix, after, revision);
     revision = page.revision;
     for (const entry of page.entries) {
@@ -100,9 +100,11 @@ export function listPage({ query }: ApiCall, source: ListSource): RouteResult {
   if (from instanceof RequestRejection) return from;
 
   const { items, next } =
-    source.joinedEntries && !source.wants ? kept(source, from, limit) : makePage(source, from, limit);
-  const continued = next === undefined ? 'null' : `"${encodeToken(next)}"`;
-  return replyJsonBytes(200, [OPEN, items, Buffer.from(`],"revision":"${source.revision}","next":${continued}}`)]);
+    source.joinedEntries && !source.wants ? kept(source, from.name, limit) : makePage(source, from.name, limit);
+  // A watch from the revision of the first page also shows what has changed while the others were read.
+  const revision = Math.min(from.revision, source.revision);
+  const continued = next === undefined ? 'null' : `"${encodeToken({ name: next, revision })}"`;
+  return replyJsonBytes(200, [OPEN, items, Buffer.from(`],"revision":"${revision}","next":${continued}}`)]);
 }
 
 const NOTHING: readonly Entry[] = [];
@@ -145,16 +147,27 @@ function placeAfter(entries: readonly Entry[], key: string): number {
   return low;
 }
 
-function encodeToken(name: string): string {
-  return Buffer.from(name).toString('base64url');
+/** Where a list goes on, and the revision of its first page: all pages of one list carry it. */
+interface PageStart {
+  /** The last name of the page before. */
+  readonly name: string;
+  readonly revision: number;
 }
 
-function continuedFrom(query: QueryParams): string | RequestRejection {
+const FIRST_PAGE: PageStart = { name: '', revision: Number.POSITIVE_INFINITY };
+const TOKEN = /^(\d{1,15}):([A-Za-z0-9][A-Za-z0-9._-]{0,252})$/;
+
+function encodeToken({ name, revision }: PageStart): string {
+  return Buffer.from(`${revision}:${name}`).toString('base64url');
+}
+
+function continuedFrom(query: QueryParams): PageStart | RequestRejection {
   const token = query.get('continue');
-  if (token === undefined) return '';
-  const name = Buffer.from(token, 'base64url').toString('utf8');
-  const isOurs = /^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$/.test(name) && encodeToken(name) === token;
-  return isOurs ? name : rejectParameter('continue', token, 'the next of the page before');
+  if (token === undefined) return FIRST_PAGE;
+  const [, revision, name] = TOKEN.exec(Buffer.from(token, 'base64url').toString('utf8')) ?? [];
+  const start = name === undefined ? undefined : { name, revision: Number(revision) };
+  if (start && encodeToken(start) === token) return start;
+  return rejectParameter('continue', token, 'the next of the page before');
 }
 
 /** A page of a list. */

@@ -11,7 +11,7 @@ import {
   readListSource,
   readStoredSource,
 } from '../http/listing.js';
-import { type QueryParams, readFlag } from '../http/query.js';
+import { type QueryParams, readFlag, rejectParameter } from '../http/query.js';
 import { buildEtagHeader, rejectRequest, replyJsonBytes, RequestRejection } from '../http/reply.js';
 import { cacheRendered, type Resource, spliceDocument } from '../http/resource.js';
 import type { ApiCall, Route, RouteResult } from '../http/route.js';
@@ -34,6 +34,10 @@ export interface ReaderOptions {
   readonly readSource?: (call: ApiCall) => ListSource;
   /** The object that a call names. */
   readonly find?: (call: ApiCall) => Entry | RequestRejection;
+  /** Which objects a caller may see, where that does not follow from their keys. */
+  readonly isVisible?: (call: ApiCall, entry: Entry) => boolean;
+  /** `after` also selects from the list, not only from a watch. */
+  readonly listsAfter?: true;
   readonly listRights?: RouteRights;
   readonly getRights?: RouteRights;
 }
@@ -85,14 +89,17 @@ export function readRoutes(env: WatchEnv, reader: KindReader): readonly Route[] 
 }
 
 async function listOrWatch(env: WatchEnv, call: ApiCall, reader: KindReader): Promise<RouteResult> {
-  const { kind, resource, filter, readSource } = reader;
+  const { kind, resource, filter, readSource, isVisible, listsAfter = false } = reader;
   const isWatch = readFlag(call.query, 'watch');
   if (isWatch instanceof RequestRejection) return isWatch;
-  const wants = filter?.(call.query, isWatch ? 'watch' : 'list');
-  if (wants instanceof RequestRejection) return wants;
-  if (isWatch) return openWatch(env, call, resource, wants);
-
+  const misplaced = rejectMisplaced(call.query, isWatch ? PAGE_QUERY : listsAfter ? [] : ['after'], isWatch);
+  if (misplaced) return misplaced;
+  const selects = filter?.(call.query, isWatch ? 'watch' : 'list');
+  if (selects instanceof RequestRejection) return selects;
+  const wants = isVisible ? (entry: Entry) => isVisible(call, entry) && (selects?.(entry) ?? true) : selects;
   const prefix = isOwned(kind) ? ranges.of(kind.range, call.tenant) : kind.range;
+  if (isWatch) return openWatch(env, call, { resource, topic: prefix, ...(wants && { wants }) });
+
   if (resource.isUncached) {
     const stored = await readStoredSource(env.store, resource, prefix, call, wants);
     return stored instanceof RequestRejection ? stored : listPage(call, stored);
@@ -100,6 +107,14 @@ async function listOrWatch(env: WatchEnv, call: ApiCall, reader: KindReader): Pr
   await env.cache.barrier();
   const source = readSource?.(call) ?? readListSource(env.cache, resource, prefix);
   return listPage(call, wants ? { ...source, wants } : source);
+}
+
+/** Refuses a parameter that would be ignored: the page of a watch, or the cursor of a list. */
+function rejectMisplaced(query: QueryParams, names: readonly string[], isWatch: boolean): RequestRejection | undefined {
+  const name = names.find(each => query.has(each));
+  if (name === undefined) return undefined;
+  const wanted = isWatch ? `no ${name} together with watch=true` : `${name} together with watch=true`;
+  return rejectParameter(name, query.get(name)!, wanted);
 }
 
 async function show(env: WatchEnv, call: ApiCall, { kind, resource, find }: KindReader): Promise<RouteResult> {

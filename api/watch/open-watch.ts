@@ -1,4 +1,3 @@
-import { ranges } from '../../crds/keys/index.js';
 import { type Cache, CompactedFault, type Entry, type ListingPage, type Store } from '../../pkg/store/index.js';
 import { rejectParameter } from '../http/query.js';
 import { NDJSON_TYPE, rejectRequest, RequestRejection, SSE_TYPE } from '../http/reply.js';
@@ -18,19 +17,24 @@ export interface WatchEnv {
   readonly watchHub: WatchHub;
 }
 
+/** What is watched: the objects of a resource whose keys begin with `topic`, as far as they are wanted. */
+export interface WatchTarget {
+  readonly resource: Resource;
+  readonly topic: string;
+  readonly wants?: (entry: Entry) => boolean;
+}
+
 /** Answers a watch: from the cursor that the client names, or from the current state on. */
 export async function openWatch(
   env: WatchEnv,
   call: ApiCall,
-  resource: Resource,
-  wants: (entry: Entry) => boolean = () => true,
+  { resource, topic, wants = () => true }: WatchTarget,
 ): Promise<RouteResult> {
   const format: WatchFormat = (call.request.headers.accept ?? '').includes('text/event-stream') ? 'sse' : 'ndjson';
   const cursor = readCursor(call, format);
   if (cursor instanceof RequestRejection) return cursor;
 
   await env.cache.barrier();
-  const topic = ranges.of(resource.range, call.tenant);
   const start = resource.isUncached
     ? await startFromStore(env, topic, cursor)
     : cursor

@@ -13,6 +13,7 @@
 import { isDeepStrictEqual } from 'node:util';
 
 import type { StoredDeployment } from '../../crds/deployment/index.js';
+import { isDnsLabel } from '../../crds/grammar/index.js';
 import { keys, type ObjectName, ranges, splitKey } from '../../crds/keys/index.js';
 import { type NodeStatus, type StoredNode, toNodeStatus } from '../../crds/node/index.js';
 import type { Replica } from '../../crds/replica/index.js';
@@ -181,7 +182,10 @@ export function listUnmetDependencies(
   cache: Cache,
 ): readonly UnmetDependency[] {
   return dependsOn.flatMap(({ name, condition }) => {
-    const because = explainUnmet(condition, readDeployment({ tenant: metadata.tenant, name }, cache));
+    // A record of an older release may hold any name: it is never met, and must not stop the loops.
+    const because = isDnsLabel(name)
+      ? explainUnmet(condition, readDeployment({ tenant: metadata.tenant, name }, cache))
+      : 'is no name of a deployment: remove it from dependsOn';
     return because === undefined ? [] : [{ name, condition, because }];
   });
 }

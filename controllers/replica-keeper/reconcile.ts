@@ -1,5 +1,5 @@
 import type { StoredDeployment } from '../../crds/deployment/index.js';
-import { keys, type ObjectName } from '../../crds/keys/index.js';
+import { keys, type ObjectName, splitKey } from '../../crds/keys/index.js';
 import { toContainerTemplate, type Replica, computeTemplateHash } from '../../crds/replica/index.js';
 import type { SchedulingReport } from '../../crds/scheduling/index.js';
 import type { EventDraft } from '../../pkg/events/index.js';
@@ -38,19 +38,20 @@ export function keepReplicas(policy: PlacementPolicy, decide = decideReplicas): 
     const reading = fleet ? readDeployment(named, env.cache, policy.regions) : first;
     const { steps, finished } = decide(reading.deployment, reading.replicas, {
       refused: countRefused(reading, env.cache),
-      held: reading.deployment !== undefined && listUnmetDependencies(reading.deployment, env.cache).length > 0,
+      held: isHeld(reading, env.cache),
       spare: fleet ? countSpare(reading, fleet, { cache: env.cache, policy }) : 0,
     });
 
-    if (finished) {
-      await env.commit(await removeDeployment(named, reading, env));
-      env.log.info('deployment removed', { tenant: named.tenant, deployment: named.name });
+    const abandoned = reading.deployment?.metadata.deletedAt ? listAbandoned(steps) : [];
+    if (finished || (abandoned.length > 0 && abandoned.length === reading.replicas.length)) {
+      await env.commit(await removeDeployment(named, reading, abandoned, env));
+      env.log.info('deployment removed', { tenant: named.tenant, deployment: named.name, count: abandoned.length });
       return done;
     }
     const moved = steps.flatMap(step => (isMove(step) ? [step.seen] : []));
     const event = moved.length > 0 ? await env.events.put(draftResidencyEvent(moved)) : undefined;
     await waitForAll(
-      steps.map(async step => {
+      without(steps, abandoned).map(async step => {
         // All replicas that are moved together share one event, which is committed with the first of them.
         const events = event && isMove(step) && step.seen === moved[0] ? [event] : [];
         await env.commit(buildStep(step, reading, events, env));
@@ -62,8 +63,30 @@ export function keepReplicas(policy: PlacementPolicy, decide = decideReplicas): 
   };
 }
 
+/** Replicas on lost nodes that are cleared with their deployment: well below what the store takes in one transaction. */
+const ABANDONED_AT_ONCE = 20;
+
+/**
+ * Replicas whose containers may still run on nodes that are lost or removed. Of a deleted deployment they are cleared
+ * last, together with it, so that its last event can name what was left behind.
+ */
+function listAbandoned(steps: readonly SlotStep[]): readonly ObservedReplica[] {
+  const clears = steps.flatMap(step => (step.kind === 'clear' ? [step.seen] : []));
+  return clears.filter(({ lost, node }) => lost !== undefined || node === 'gone').slice(0, ABANDONED_AT_ONCE);
+}
+
+function without(steps: readonly SlotStep[], held: readonly ObservedReplica[]): readonly SlotStep[] {
+  return steps.filter(step => step.kind !== 'clear' || !held.includes(step.seen));
+}
+
 function isMove(step: SlotStep): step is Extract<SlotStep, { readonly kind: 'retire' }> {
   return step.kind === 'retire' && step.because === RESIDENCY_VIOLATED;
+}
+
+/** A deployment that is being deleted waits for nothing. */
+function isHeld({ deployment }: ObservedDeployment, cache: LoopEnv['cache']): boolean {
+  if (!deployment || deployment.metadata.deletedAt) return false;
+  return listUnmetDependencies(deployment, cache).length > 0;
 }
 
 /** How many replicas the scheduler reports no node for. */
@@ -167,22 +190,37 @@ function draftResidencyEvent(moved: readonly ObservedReplica[]): EventDraft {
   };
 }
 
-/** The change that deletes a deployment without replicas, with its status and its scheduling report. */
+/** The change that deletes a deployment, with its status, its scheduling report and the replicas that are abandoned. */
 async function removeDeployment(
   { tenant, name }: ObjectName,
-  { deployment, unchanged }: ObservedDeployment,
+  reading: ObservedDeployment,
+  abandoned: readonly ObservedReplica[],
   env: LoopEnv,
 ): Promise<Change> {
+  const { deployment, unchanged } = reading;
+  const clears = abandoned.map(seen => buildStep({ kind: 'clear', seen }, reading, [], env));
+  const nodes = [
+    ...new Set(abandoned.map(({ replica, lost }) => (lost ? splitKey(lost.still.key)[1]! : replica.nodeId!))),
+  ];
   const event = await env.events.put({
     type: 'deployment.deleted',
     tenant,
     subject: { kind: 'Deployment', name, id: deployment!.metadata.uid },
     reason: 'deleted',
-    message: 'The deployment and all its containers were removed.',
+    message:
+      abandoned.length === 0
+        ? 'The deployment and all its containers were removed.'
+        : `The deployment was removed. Containers may be left behind on ${nodes.join(', ')}: the agent there did not confirm their removal. It removes them when it returns.`,
+    ...(abandoned.length > 0 && { severity: 'warning' as const, data: { leftBehind: nodes } }),
   });
   return {
-    guards: [unchanged],
+    guards: [unchanged, ...clears.flatMap(({ guards }) => guards.filter(({ key }) => key !== unchanged.key))],
     puts: [event],
-    deletes: [keys.deployment(tenant, name), keys.status(tenant, name), keys.scheduling(tenant, name)],
+    deletes: [
+      keys.deployment(tenant, name),
+      keys.status(tenant, name),
+      keys.scheduling(tenant, name),
+      ...clears.flatMap(({ deletes }) => deletes),
+    ],
   };
 }

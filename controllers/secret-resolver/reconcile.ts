@@ -4,6 +4,7 @@ import type { StoredEvent } from '../../crds/event/index.js';
 import { keys, type ObjectName, ranges, splitKey } from '../../crds/keys/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import { failpoint } from '../../pkg/failpoint/index.js';
+import type { SecretIntent } from '../../pkg/material/index.js';
 import { again, done, type LoopEnv, type Reconcile, type ReconcileResult } from '../../pkg/reconcile/index.js';
 import {
   collectReferences,
@@ -120,6 +121,10 @@ async function reportUnresolved(
 ): Promise<ReconcileResult> {
   const { deployment, replicas } = subject;
   const { tenant, uid } = deployment.metadata;
+  // Material that comes with a document becomes current right after it: until then it is not missing.
+  if (explanation.reason === 'secret_missing' && isBeingWritten(deployment, env.cache)) {
+    return again(BEING_WRITTEN_MS, 'its secrets are being written');
+  }
   const stored = env.cache.get(keys.unresolved(tenant, deployment.name));
   const report = stored && value<Unresolved>(stored);
   const own = report?.uid === uid ? report : undefined;
@@ -132,6 +137,15 @@ async function reportUnresolved(
   }
   const retryMs = computeRetryMs(own?.since ?? new Date(now).toISOString(), now);
   return again(retryMs, 'the secrets store does not announce its recovery');
+}
+
+/** How soon to look again for material that is being written: nothing announces it. */
+const BEING_WRITTEN_MS = 500;
+
+function isBeingWritten({ metadata, secrets = [] }: StoredDeployment, cache: LoopEnv['cache']): boolean {
+  const paths = new Set(secrets.map(({ vault_path: path }) => path));
+  const intents = cache.list(ranges.of(ranges.intents, metadata.tenant)).map(entry => value<SecretIntent>(entry));
+  return intents.some(({ writes }) => writes.some(({ path }) => paths.has(path)));
 }
 
 /** The change that stores why replicas have no secrets, with a new event or one more count of the last. */

@@ -34,7 +34,8 @@ export function rollStatus({ enforced, previous, now, ...input }: StatusInput): 
   const status: DeploymentStatus = {
     uid,
     ...derivePhase(deployment, summary),
-    replicas: summary.records,
+    // A replica without a node is no container: an unschedulable deployment has none.
+    replicas: replicas.filter(({ replica }) => replica.nodeId !== undefined).length,
     readyReplicas: summary.serving,
     updatedReplicas: summary.updated.length,
     observedGeneration: generation,

@@ -24,6 +24,7 @@ import {
 } from '../reading/index.js';
 import { draftStatusEvents, rollStatus } from './decide.js';
 import { summariseReplicas } from './summary.js';
+import { orUnusable } from './unusable.js';
 
 export function createStatusRoller(policy: PlacementPolicy = defaultPolicy): Loop {
   return {
@@ -58,19 +59,23 @@ function rollDeployment({ regions }: PlacementPolicy): Reconcile {
     }
 
     const previous = stored && value<DeploymentStatus>(stored);
-    const input = {
-      deployment,
-      replicas,
-      scheduling: readValue<SchedulingReport>(cache, keys.scheduling(tenant, name)),
-      unmet: listUnmetDependencies(deployment, cache),
-      unresolved: readValue<Unresolved>(cache, keys.unresolved(tenant, name)),
-    };
     const now = new Date(clock.now()).toISOString();
-    const status = rollStatus({ ...input, enforced: regions.enforced, previous, now });
+    const derive = () => {
+      const input = {
+        deployment,
+        replicas,
+        scheduling: readValue<SchedulingReport>(cache, keys.scheduling(tenant, name)),
+        unmet: listUnmetDependencies(deployment, cache),
+        unresolved: readValue<Unresolved>(cache, keys.unresolved(tenant, name)),
+      };
+      const status = rollStatus({ ...input, enforced: regions.enforced, previous, now });
+      const before = previous?.uid === status.uid ? previous : undefined;
+      return { status, drafts: draftStatusEvents(deployment, before, status, summariseReplicas(input)) };
+    };
+    const { status, drafts } = orUnusable(derive, { deployment, previous, now });
     if (status === previous) return done;
 
     const own = previous?.uid === status.uid ? previous : undefined;
-    const drafts = draftStatusEvents(deployment, own, status, summariseReplicas(input));
     const puts = await Promise.all(drafts.map(draft => events.put(draft)));
     await commit({ guards, puts: [{ key, bytes: encode(status) }, ...puts], deletes: [] });
     if (own?.phase !== status.phase) {

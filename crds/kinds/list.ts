@@ -38,6 +38,9 @@ export type KnownKind = (typeof kinds)[number];
 /** The types of events that this release emits. */
 export type EventType = KnownKind['events'][number];
 
+/** The same, as a list. */
+export const eventTypes: readonly string[] = kinds.flatMap(({ events }): readonly string[] => events);
+
 /** The kinds that events are about. */
 export type EventSubjectKind = Extract<KnownKind, { readonly events: readonly [string, ...string[]] }>['kind'];
 

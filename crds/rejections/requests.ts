@@ -56,8 +56,8 @@ export const requestRejections = defineEntries('ours', {
 
   media_type_unsupported: {
     status: 415,
-    expected: 'Content-Type: application/json, without Content-Encoding',
-    why: 'Request bodies are read as JSON only.',
+    expected: 'Content-Type: application/json, in UTF-8 and without Content-Encoding',
+    why: 'Request bodies are read as JSON in UTF-8 only.',
     remedy: 'Set Content-Type to application/json and send JSON.',
     example: 'POST /api/v1/deployments with Content-Type: text/xml',
     fixed: 'POST /api/v1/deployments with Content-Type: application/json',

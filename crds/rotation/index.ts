@@ -26,6 +26,7 @@ export {
   isRotationOpen,
   readRotationState,
   rejectOvertakenStep,
+  ROTATION_PHASER,
   rotationPhases,
 } from './rotation.js';
 export { rotationKind } from './kind.js';

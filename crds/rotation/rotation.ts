@@ -228,7 +228,8 @@ export function isRotationOpen({ state, waitsFor }: RotationStatus): boolean {
   return waitsFor !== undefined || (state !== 'idle' && state !== 'retire');
 }
 
-const NOT_LOOKED_AT = 'the rotation phaser';
+/** What a phase waits for until the rotation phaser has looked at it. */
+export const ROTATION_PHASER = 'the rotation phaser';
 
 /**
  * Where a rotation stands, from what was asked for and how far that is. One that was turned back is idle again; one that
@@ -241,5 +242,5 @@ export function readRotationState(
   if (!asked) return { state: 'idle' };
   const own = progress?.id === asked.id && progress.phase === asked.phase ? progress : undefined;
   const state = asked.phase === 'abort' ? 'idle' : asked.phase;
-  return own?.holds ? { state } : { state, waitsFor: own?.waitsFor ?? NOT_LOOKED_AT };
+  return own?.holds ? { state } : { state, waitsFor: own?.waitsFor ?? ROTATION_PHASER };
 }

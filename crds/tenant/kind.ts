@@ -17,7 +17,7 @@ export const tenantKind = defineKind({
   events: ['quota.reached', 'store.alarm_raised', 'store.alarm_cleared'],
   path: '/api/v1/tenants',
   item: '{tenant}',
-  operations: ['list', 'get', 'create'],
+  operations: ['list', 'watch', 'get', 'create'],
   routes: {
     create: { codes: documentCodes.request },
     'GET /{tenant}/quotas': {

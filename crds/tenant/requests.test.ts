@@ -24,13 +24,29 @@ describe('a request for a tenant', () => {
 
 describe('a request for a token', () => {
   it('asks for the least when it says nothing', () => {
+    const announced = (field: string, to: unknown) => ({ field, from: null, to, why: 'default' });
     expect(checkTokenRequest({})).to.deep.equal({
       ok: true,
-      value: { kind: 'tenant', role: 'viewer', description: '', expiresInSeconds: 90 * 86_400 },
+      value: {
+        kind: 'tenant',
+        role: 'viewer',
+        description: '',
+        expiresInSeconds: 90 * 86_400,
+        alterations: [
+          announced('kind', 'tenant'),
+          announced('role', 'viewer'),
+          announced('expiresInSeconds', 90 * 86_400),
+        ],
+      },
     });
     expect(checkTokenRequest({ kind: 'admin' })).to.deep.equal({
       ok: true,
-      value: { kind: 'admin', description: '', expiresInSeconds: 43_200 },
+      value: {
+        kind: 'admin',
+        description: '',
+        expiresInSeconds: 43_200,
+        alterations: [announced('expiresInSeconds', 43_200)],
+      },
     });
   });
 

@@ -1,6 +1,15 @@
 import { type Static, Type } from 'typebox';
 
-import { annotate, type CheckResult, createBodyCheck, createValidator, rule, toRefusal } from '../rule/index.js';
+import {
+  type Alteration,
+  annotate,
+  type CheckResult,
+  createBodyCheck,
+  createValidator,
+  recordAlterations,
+  rule,
+  toRefusal,
+} from '../rule/index.js';
 
 /** `tenants/<uuid>`. */
 export interface StoredTenant {
@@ -34,6 +43,8 @@ export interface StoredToken {
   readonly createdAt: string;
   readonly createdBy: string;
   readonly expiresAt: string;
+  /** Of a join token that an administrator of the platform has issued: it may also enrol the node of the control plane. */
+  readonly platform?: true;
   /** A join token is used up by one public key, which alone may repeat the enrolment. */
   readonly usedBy?: string;
 }
@@ -76,7 +87,7 @@ export const tokenRequestSchema = Type.Object(
     ),
     tenant: Type.Optional(
       Type.String({
-        pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$',
+        pattern: '^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}$',
         ...annotate({ 'x-expected': 'the UUID of a tenant' }),
       }),
     ),
@@ -99,6 +110,8 @@ export interface TokenRequest {
   readonly tenant?: string;
   readonly description: string;
   readonly expiresInSeconds: number;
+  /** Everything that the client did not send. */
+  readonly alterations: readonly Alteration[];
 }
 
 type TokenKindFacts = { readonly kind: TokenRequest['kind'] };
@@ -120,20 +133,31 @@ const validate = createValidator<TokenKindFacts>(tokenRequestSchema, [
   { field: 'expiresInSeconds', present: [livesNotTooLong] },
 ]);
 
+/** Why the id of a tenant is announced as altered. */
+export const TENANT_LOWERED = 'the id of a tenant is written in lower case';
+
 /** `POST /api/v1/tokens`. */
 export function checkTokenRequest(document: unknown): CheckResult<TokenRequest> {
   const asked = (document ?? {}) as Static<typeof tokenRequestSchema>;
   const kind = asked.kind === 'admin' ? 'admin' : 'tenant';
   const refusal = toRefusal(validate(document, () => ({ kind })));
   if (refusal) return refusal;
+  const { alterations, announce } = recordAlterations();
+  const withDefault = <Value>(field: string, sent: Value | undefined, fallback: Value): Value => {
+    if (sent === undefined) announce(field, null, fallback, 'default');
+    return sent ?? fallback;
+  };
+  const tenant = asked.tenant?.toLowerCase();
+  if (tenant !== asked.tenant) announce('tenant', asked.tenant, tenant, TENANT_LOWERED);
   return {
     ok: true,
     value: {
-      kind,
-      ...(kind === 'tenant' && { role: asked.role ?? 'viewer' }),
-      ...(asked.tenant !== undefined && { tenant: asked.tenant }),
+      kind: withDefault('kind', asked.kind, kind),
+      ...(kind === 'tenant' && { role: withDefault('role', asked.role, 'viewer') }),
+      ...(tenant !== undefined && { tenant }),
       description: asked.description ?? '',
-      expiresInSeconds: asked.expiresInSeconds ?? LIFE[kind].usual,
+      expiresInSeconds: withDefault('expiresInSeconds', asked.expiresInSeconds, LIFE[kind].usual),
+      alterations,
     },
   };
 }

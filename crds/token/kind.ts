@@ -17,7 +17,7 @@ export const tokenKind = defineKind({
   events: [],
   path: '/api/v1/tokens',
   item: '{id}',
-  operations: ['list', 'create', 'delete'],
+  operations: ['list', 'watch', 'create', 'delete'],
   routes: {
     list: { summary: 'Lists tokens, without their secrets' },
     create: { summary: 'Mints a token; its text is answered once and not stored', codes: documentCodes.request },

@@ -43,7 +43,7 @@ describe('the life of a deployment, on a real engine', function () {
     expect(status?.readyReplicas).to.equal(2);
     expect(new Set(status?.placements.map(({ nodeId }) => nodeId)).size).to.equal(2);
     const running = await fleet.view.running('web');
-    expect(running.map(({ name }) => name).sort()).to.deep.equal(['shop-1-web', 'shop-2-web-1']);
+    expect(running.map(({ name }) => name).sort()).to.deep.equal(['shop-1-web', 'shop-2-web.1']);
     expect(running.every(({ status: health }) => health.includes('(healthy)'))).to.equal(true);
   });
 

@@ -32,20 +32,20 @@ describe('agent', () => {
     await lab.assign(replica({ uid: 'rep_2', slot: 1 }));
     await lab.clock.pass(0);
 
-    expect(lab.running).to.deep.equal(['web running', 'web-1 running']);
+    expect(lab.running).to.deep.equal(['web running', 'web.1 running']);
     expect(lab.report('rep_1')).to.include({ state: 'running', health: 'none', restarts: 0, nodeId: 'node_1' });
     const container = lab.engine.containers.find(({ owner }) => owner.replica === 'rep_1');
     expect(lab.report('rep_1')?.containerId).to.equal(container?.id);
   });
 
-  it('runs a second replica beside a deployment of the same container name', async () => {
+  it('gives a second replica a name that no deployment can have', async () => {
     await begin();
     await lab.assign(replica({ slot: 1 }));
     await lab.clock.pass(1_000);
     await lab.assign(replica({ uid: 'rep_2', deployment: 'web-1', deploymentUid: 'dep_2' }));
     await lab.clock.pass(1_000);
 
-    expect(lab.running).to.deep.equal(['web-1 running', 'web-1.rep_2 running']);
+    expect(lab.running).to.deep.equal(['web-1 running', 'web.1 running']);
     for (const uid of ['rep_1', 'rep_2']) expect(lab.report(uid)?.state).to.equal('running');
   });
 

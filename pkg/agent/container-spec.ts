@@ -3,11 +3,11 @@ import type { Secret } from '../secrets/index.js';
 import type { ContainerSpec, ContainerStatus } from './engine/index.js';
 
 /**
- * `<name>` for the first replica and `<name>-<slot>` for the others. The deployment `web-1` collides with the second
- * replica of `web`: the later container gets `.<uid>` appended, and no deployment name contains a dot.
+ * `<name>` for the first replica and `<name>.<slot>` for the others: the engine resolves names of containers like aliases,
+ * and no deployment name contains a dot. A container of an older release may have the name: `.<uid>` is then appended.
  */
 function containerName({ deployment, slot, uid }: Replica, { prefix, others }: ContainerSpecInput): string {
-  const name = `${prefix}${deployment}${slot === 0 ? '' : `-${slot}`}`;
+  const name = `${prefix}${deployment}${slot === 0 ? '' : `.${slot}`}`;
   const isTaken = others.some(other => other.name === name && other.owner.deployment !== deployment);
   return isTaken ? `${name}.${uid}` : name;
 }

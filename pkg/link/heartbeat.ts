@@ -17,11 +17,11 @@ export async function recordAdvertisement(env: DispatcherEnv, node: NodeIdentity
     const held = env.cache.get(key);
     const stored = held && value<StoredNode>(held);
     if (held && stored?.id === node.id) {
-      // An agent that does not send the flag leaves it unchanged.
-      const { labels, capacity, agentVersion, controlPlane = stored.controlPlane } = beat;
+      // Whether the control plane runs on the node was decided when it enrolled, and not by its agent.
+      const { labels, capacity, agentVersion } = beat;
       const advertised = { labels, capacity, agentVersion };
       const before = { labels: stored.labels, capacity: stored.capacity, agentVersion: stored.agentVersion };
-      if (controlPlane === stored.controlPlane && isDeepStrictEqual(advertised, before)) return true;
+      if (isDeepStrictEqual(advertised, before)) return true;
 
       const metadata = {
         ...stored.metadata,
@@ -29,7 +29,7 @@ export async function recordAdvertisement(env: DispatcherEnv, node: NodeIdentity
         updatedAt: new Date(env.clock.now()).toISOString(),
         specHash: hashSpec(advertised),
       };
-      const updated: StoredNode = { ...stored, metadata, ...advertised, controlPlane };
+      const updated: StoredNode = { ...stored, metadata, ...advertised };
       const puts: Put[] = [{ key, bytes: encode(updated) }];
       const event = toLabelsChangedEvent(stored, updated);
       if (event) puts.push(await env.events.put(event));

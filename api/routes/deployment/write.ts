@@ -9,7 +9,7 @@ import { hashSpec } from '../../../crds/meta/index.js';
 import { type Entry, value } from '../../../pkg/store/index.js';
 import { commitWithMaterial } from '../../admission/commit.js';
 import { listConflictKeys, putConflictKeys } from '../../admission/conflict-keys.js';
-import { type AdmittedDeployment, dryRunDeployment, replyDryRun } from '../../admission/dry-run.js';
+import { type AdmittedDeployment, dryRunDeployment, replyDryRun, warnUnresolved } from '../../admission/dry-run.js';
 import type { AdmissionEnv } from '../../admission/env.js';
 import { type GatheredFacts, gatherFacts, guardNode } from '../../admission/facts.js';
 import { warnAboveQuota } from '../../admission/quota.js';
@@ -91,7 +91,11 @@ async function judge(
 async function store(env: AdmissionEnv, call: ApiCall, judged: JudgedDocument): Promise<RouteResult | undefined> {
   const { entry, admission, gathered } = judged;
   const { spec, alterations, material } = admission;
-  const warnings = [...admission.warnings, ...warnAboveQuota(env, call.tenant, spec)];
+  const warnings = [
+    ...admission.warnings,
+    ...warnAboveQuota(env, call.tenant, spec),
+    ...warnUnresolved(spec, material, gathered.facts.secretKeys),
+  ];
   const answer = (written: Pick<Entry, 'bytes' | 'revision'>) => {
     const body = renderWritten(written, entry && findStatus(env.cache, entry), alterations, warnings);
     const etag = buildEtagHeader(written.revision);

@@ -1,4 +1,5 @@
 import { eventKind, type StoredEvent } from '../../../crds/event/index.js';
+import { eventTypes } from '../../../crds/kinds/index.js';
 import { type RejectionGroup, ungroupRejections } from '../../../crds/scheduling/index.js';
 import { type Entry, value } from '../../../pkg/store/index.js';
 import { type QueryParams, rejectParameter } from '../../http/query.js';
@@ -9,7 +10,12 @@ import type { ReaderOptions } from '../kind-routes.js';
 export const eventReader: ReaderOptions = {
   resource: { range: eventKind.range, view: renderEvent, isUncached: true },
   query: ['type', 'subject'],
+  listsAfter: true,
   filter: (query, operation) => {
+    const type = query.get('type');
+    if (type !== undefined && !eventTypes.includes(type)) {
+      return rejectParameter('type', type, `one of ${eventTypes.join(', ')}`);
+    }
     const isSelected = createFilter(query);
     const after = operation === 'list' ? query.get('after') : undefined;
     if (after === undefined) return isSelected;

@@ -95,7 +95,7 @@ function checkState(
   tenant: string,
   enrolment: Enrolment,
 ): RequestRejection | undefined {
-  const { usedBy, nodeName } = value<StoredToken>(join);
+  const { usedBy, nodeName, platform = false } = value<StoredToken>(join);
   const isOtherName = nodeName !== undefined && nodeName !== enrolment.nodeName;
   if (usedBy !== undefined && (usedBy !== enrolment.publicKey || isOtherName)) {
     return rejectRequest('join_token_used', 'Authorization', '');
@@ -103,6 +103,12 @@ function checkState(
   if (isOtherName) return rejectRequest('join_token_bound_to_other_name', 'nodeName', enrolment.nodeName, { nodeName });
   if (holder && value<NodeNameRecord>(holder).claims[0]?.tenant !== tenant) {
     return rejectRequest('node_owned_by_another_tenant', 'nodeName', enrolment.nodeName);
+  }
+  // What runs on this node is the platform's to say: the node takes no work of its tenant, and never counts as failed.
+  const isControlPlane = node !== undefined && value<StoredNode>(node).controlPlane;
+  if (enrolment.controlPlane && !platform && !isControlPlane) {
+    const needed = 'a join token that an administrator of the platform has issued';
+    return rejectRequest('auth_forbidden', 'controlPlane', true, { needed });
   }
   // A machine that was handed over is bound to no key until its new owner's agent brings one.
   const bound = node && value<StoredNode>(node).publicKey;

@@ -73,6 +73,26 @@ describe('nodes', () => {
     expect((await lab.ask('GET', '/api/v1/nodes', { token: admin })).body['items']).to.deep.equal([body]);
   });
 
+  it('of the control plane join with a token of the platform only', async () => {
+    const key = newKey();
+    const body = enrolment(key, 'machine-1', { controlPlane: true });
+    const before = await lab.store.list('nodes/');
+    const refused = await enrol(await joinToken(), body);
+    expect([refused.status, refused.body['code'], refused.body['field']]).to.deep.equal([
+      403,
+      'auth_forbidden',
+      'controlPlane',
+    ]);
+    expect((await lab.store.list('nodes/')).entries).to.deep.equal(before.entries);
+
+    const platform = (await lab.token({ kind: 'admin' })).text;
+    const headers = { 'x-tenant-id': lab.a };
+    const join = await lab.ask('POST', '/api/v1/nodes/join-tokens', { token: platform, body: {}, headers });
+    expect((await enrol(join.body['token'] as string, body)).status).to.equal(201);
+    const { body: shown } = await lab.ask('GET', '/api/v1/nodes/machine-1', { token: admin });
+    expect(shown['controlPlane']).to.equal(true);
+  });
+
   it('record one event when they enrol', async () => {
     await enrolled();
     const { body } = await lab.ask('GET', '/api/v1/events?type=node.enrolled', { token: admin });

@@ -45,6 +45,7 @@ async function createJoinToken(env: NodeEnv, { tenant, document, caller, isDryRu
     createdBy: caller.id,
     lifeSeconds: JOIN_SECONDS,
     ...(nodeName !== undefined && { nodeName }),
+    ...(caller.kind === 'admin' && { platform: true as const }),
   } as const;
   if (isDryRun) return replyDryRun({ after: draft });
   const minted = mintToken(draft, env);

@@ -1,6 +1,11 @@
 import { keys, ranges } from '../../../crds/keys/index.js';
-import { checkRotation, rejectOvertakenStep, type RotationRecord } from '../../../crds/rotation/index.js';
-import type { Warning } from '../../../crds/rule/index.js';
+import {
+  checkRotation,
+  rejectOvertakenStep,
+  ROTATION_PHASER,
+  type RotationRecord,
+} from '../../../crds/rotation/index.js';
+import type { Alteration, Warning } from '../../../crds/rule/index.js';
 import { failpoint } from '../../../pkg/failpoint/index.js';
 import { asError, Fault } from '../../../pkg/fault/index.js';
 import type { SecretIntent } from '../../../pkg/material/index.js';
@@ -15,6 +20,7 @@ import { waitUntilCached } from '../../http/concurrency.js';
 import { replyJson, RequestRejection } from '../../http/reply.js';
 import type { ApiCall, RouteResult } from '../../http/route.js';
 import {
+  announceMinted,
   isVersionTaken,
   mergeMaterial,
   planStart,
@@ -48,7 +54,8 @@ export async function dryRunAdvance(env: AdmissionEnv, call: ApiCall, request: R
   if (start instanceof RequestRejection) return start;
   const before = toRotationView(env.cache, deployment, rotation);
   const isSame = step.isRepeat && !isStarting;
-  return replyDryRun({ before, after: isSame ? before : { ...before, phase: step.phase, holds: false } });
+  const after = isSame ? before : { ...before, phase: step.phase, holds: false };
+  return replyDryRun({ before, after, alterations: announceMinted(start?.minted) });
 }
 
 async function isStart(env: AdmissionEnv, { tenant }: ApiCall, { rotation, step }: RotationRequest): Promise<boolean> {
@@ -66,13 +73,14 @@ async function startRotation(
   const guards = guardConflictKeys(env.cache, conflictKeys);
   const start = await checkStart(env, call, request);
   if (start instanceof RequestRejection) return start;
-  const { document, ...versions } = start;
+  const { document, minted, ...versions } = start;
   const { path } = request.rotation;
   const stamp = createStamp(env, call, request);
   const record: RotationRecord = { id: env.random.uuid(), path, phase: 'stage', ...versions, ...stamp };
   const puts = await putConflictKeys(env.conflictLeases, conflictKeys, call.requestId);
   if (!(await storeRequest(env, call, request, record, { guards, puts }))) return undefined;
-  return answer(env, call, request, document ? await stageValues(env, call, record, document) : []);
+  const warnings = document ? await stageValues(env, call, record, document) : [];
+  return answer(env, call, request, warnings, { alterations: announceMinted(minted), isStaged: warnings.length === 0 });
 }
 
 /** A rotation that starts again is checked like a first `stage`. */
@@ -179,7 +187,10 @@ function answer(
   { tenant }: ApiCall,
   { deployment, rotation: { label, path } }: RotationRequest,
   warnings: readonly Warning[] = [],
+  { alterations = [], isStaged = false }: { alterations?: readonly Alteration[]; isStaged?: boolean } = {},
 ): RouteResult {
   const view = toRotationView(cache, deployment, readRotation(cache, tenant, label, path));
-  return replyJson(200, { ...view, alterations: [], warnings });
+  // The phaser may have looked before the values of this request were written.
+  const seen = isStaged && view.waitsFor !== null ? { ...view, waitsFor: ROTATION_PHASER } : view;
+  return replyJson(200, { ...seen, alterations, warnings });
 }

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 
 import type { RotationMaterial, RotationRecord, RotationStep } from '../../../crds/rotation/index.js';
-import type { Warning } from '../../../crds/rule/index.js';
+import type { Alteration, Warning } from '../../../crds/rule/index.js';
 import { failpoint } from '../../../pkg/failpoint/index.js';
 import { mergeDocument } from '../../../pkg/material/index.js';
 import {
@@ -20,6 +20,16 @@ import { readRotation, type StoredRotation } from '../../admission/rotations.js'
 export interface RotationStart extends Pick<RotationRecord, 'from' | 'to' | 'material'> {
   /** The values that the caller sent: they exist in this request and nowhere else. */
   readonly document?: SecretDocument;
+  /** Every key of the present version, where the request says nothing of material: all of them are minted anew. */
+  readonly minted?: readonly string[];
+}
+
+/** Announces what a `stage` without material does. */
+export function announceMinted(minted: readonly string[] | undefined): readonly Alteration[] {
+  if (!minted) return [];
+  const why =
+    'a stage without values or generate mints every key of the present version anew, also those that were supplied';
+  return [{ field: 'generate', from: null, to: { keys: minted }, why }];
 }
 
 /**
@@ -41,7 +51,14 @@ export async function planStart(
 
   const document = await mergeMaterial(env, tenant, { path: rotation.path, from: current }, { ...step, generation });
   if (document instanceof RequestRejection) return document;
-  return { from: current, to: last + 1, material, ...(step.values && { document }) };
+  const isMintedWhole = material.by === 'platform' && !material.generation;
+  return {
+    from: current,
+    to: last + 1,
+    material,
+    ...(step.values && { document }),
+    ...(isMintedWhole && { minted: [...document.keys()].sort() }),
+  };
 }
 
 /** Where the new version comes from. A rotation that starts again without material keeps its first choice. */

@@ -112,12 +112,12 @@ describe('references of deployments to a secret', () => {
     const smtp = { name: 'SMTP', vault_path: 'deployments/smtp', anchor: 'process' };
     beforeEach(() => deploy('web', { secrets: [reference('process'), smtp] }));
     const dropped = (answer: LabResponse) =>
-      (answer.body['warnings'] as { code: string; field: string; message: string }[]).map(
-        ({ code, field, message }) => {
+      (answer.body['warnings'] as { code: string; field: string; message: string }[])
+        .filter(({ code }) => code !== 'secret_missing')
+        .map(({ code, field, message }) => {
           expect([code, field]).to.deep.equal(['secret_reference_dropped', 'secrets']);
           return ['DB', 'SMTP'].filter(name => message.includes(`${name} (deployments/`)).join();
-        },
-      );
+        });
 
     const cases: readonly [name: string, body: object, found: readonly string[]][] = [
       ['a shorter list', { secrets: [smtp] }, ['DB']],

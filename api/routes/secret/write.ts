@@ -1,6 +1,7 @@
-import { isSecretLabel, parseAnchor } from '../../../crds/grammar/index.js';
+import type { StoredDeployment } from '../../../crds/deployment/index.js';
+import { findPlaceholders, isSecretLabel, parseAnchor, parseTemplate } from '../../../crds/grammar/index.js';
 import { keys } from '../../../crds/keys/index.js';
-import { recordAlterations } from '../../../crds/rule/index.js';
+import { recordAlterations, type Warning } from '../../../crds/rule/index.js';
 import { checkSecretWrite, type SecretWrite } from '../../../crds/secret/index.js';
 import { GENERATE_KEPT } from '../../../crds/workload/index.js';
 import {
@@ -12,12 +13,13 @@ import {
   toCredentialPath,
   toSecretDocument,
 } from '../../../pkg/secrets/index.js';
+import { value } from '../../../pkg/store/index.js';
 import { rejectNamespace } from '../../admission/commit.js';
 import { guardConflictKeys, putConflictKeys, toSecretSubject } from '../../admission/conflict-keys.js';
 import { replyDryRun } from '../../admission/dry-run.js';
 import type { AdmissionEnv } from '../../admission/env.js';
 import { readQuotas } from '../../admission/quota.js';
-import { listAnchors, listSecretUserNames } from '../../admission/relations.js';
+import { listAnchors, listSecretUserNames, listSecretUsers } from '../../admission/relations.js';
 import { rejectWhileRotating } from '../../admission/rotations.js';
 import { retryOnConflict } from '../../http/concurrency.js';
 import { rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
@@ -55,7 +57,8 @@ async function writeNext(
     if (written.kind === 'conflict') return undefined;
     await recordEvent(env, call, path, written.version);
     const view = toSecretView(path, document, written.version);
-    return replyJson(last === 0 ? 201 : 200, { ...view, alterations, warnings: [] });
+    const warnings = warnMissingKeys(env, path, document);
+    return replyJson(last === 0 ? 201 : 200, { ...view, alterations, warnings });
   });
 }
 
@@ -66,7 +69,8 @@ async function dryRunWrite(env: AdmissionEnv, path: CredentialPath, write: Secre
   if (plan instanceof RequestRejection) return plan;
   const { last, document, alterations } = plan;
   const before = reading.kind === 'found' && { before: toSecretView(path, reading.document, reading.version) };
-  return replyDryRun({ ...before, after: toSecretView(path, document, last + 1), alterations });
+  const warnings = warnMissingKeys(env, path, document);
+  return replyDryRun({ ...before, after: toSecretView(path, document, last + 1), alterations, warnings });
 }
 
 /** The document to write. Material that a volume was set up with is kept: only a rotation generates it again. */
@@ -101,6 +105,20 @@ function rejectAboveQuota(env: AdmissionEnv, { tenant, label }: CredentialPath):
   const { secrets: limit } = readQuotas(env, tenant);
   if (limit === undefined || env.usage.of(tenant).secrets < limit) return undefined;
   return rejectRequest('quota_reached', 'resource', label, { kind: 'secrets', limit });
+}
+
+/** Warns of the keys that templates of deployments use and that the new version does not hold. */
+function warnMissingKeys({ cache }: AdmissionEnv, path: CredentialPath, document: SecretDocument): readonly Warning[] {
+  return listSecretUsers(cache, path.tenant, path.label).flatMap(entry => {
+    const { name, composedSecrets = {} } = value<StoredDeployment>(entry);
+    const used = Object.values(composedSecrets).flatMap(template => findPlaceholders(parseTemplate(template) ?? []));
+    const missing = used.filter(({ resource, key }) => resource === path.label && !document.has(key));
+    return [...new Set(missing.map(({ key }) => key))].map(key => ({
+      code: 'secret_key_in_use',
+      field: 'values',
+      message: `a template of deployment ${name} uses the key ${key}, which this version does not hold; no new container of it is created until it does`,
+    }));
+  });
 }
 
 /** The public part of a credential: the names of its keys, and how often it was written. */

@@ -47,7 +47,7 @@ export function createTenantReader(env: Pick<StorageEnv, 'cache'>): ReaderOption
 
 /** The tenant that the path names, where the caller may see it. */
 function findTenant({ cache }: Pick<StorageEnv, 'cache'>, { caller, params }: ApiCall): Entry | RequestRejection {
-  const id = params['tenant']!;
+  const id = params['tenant']!.toLowerCase();
   const isVisible = UUID.test(id) && (caller.kind === 'admin' || caller.tenant === id);
   const entry = isVisible ? cache.get(keys.tenant(id)) : undefined;
   return entry ?? rejectRequest('resource_not_found', 'tenant', id);

@@ -22,13 +22,16 @@ export function defineTokenIndex(cache: Cache): void {
 
 /** Tokens are listed by administrators: those of a tenant, or those of the platform. */
 export function createTokenReader({ cache }: Pick<TokenEnv, 'cache'>): ReaderOptions {
+  const view = (entry: Entry) => Buffer.from(JSON.stringify(toTokenResponse(value<StoredToken>(entry))));
   return {
+    resource: { range: ranges.tokens, view },
+    isVisible: ({ tenant }, entry) => (value<StoredToken>(entry).tenant ?? PLATFORM) === (tenant || PLATFORM),
     listRights: { access: { tenant: 'admin', admin: true }, tenant: 'chosen' },
     readSource: ({ tenant }) => ({
       entries: cache.by(BY_TENANT, tenant || PLATFORM),
       revision: cache.revision,
       prefix: ranges.tokens,
-      view: entry => Buffer.from(JSON.stringify(toTokenResponse(value<StoredToken>(entry)))),
+      view,
     }),
   };
 }
@@ -51,10 +54,11 @@ async function createToken(env: TokenEnv, call: ApiCall): Promise<RouteResult> {
 
   const owner = { ...(role !== undefined && { role }), ...(tenant !== undefined && { tenant }) };
   const draft = { kind, description, createdBy: call.caller.id, lifeSeconds, ...owner };
-  if (call.isDryRun) return replyDryRun({ after: draft });
+  const { alterations } = checked.value;
+  if (call.isDryRun) return replyDryRun({ after: draft, alterations });
   const minted = mintToken(draft, env);
   if (!(await storeToken(env, minted.stored))) return rejectRequest('resource_not_found', 'tenant', tenant ?? '');
-  return replyJson(201, { token: minted.text, ...toTokenResponse(minted.stored), alterations: [], warnings: [] });
+  return replyJson(201, { token: minted.text, ...toTokenResponse(minted.stored), alterations, warnings: [] });
 }
 
 /** The tenant of a new token; undefined for a token of the platform. */
