@@ -106,7 +106,7 @@ export class ApiLab {
     this.#fed = cache.run(this.#feeding.signal, { history: settings.tailBuffer });
     await cache.ready;
     for (const id of [this.a, this.b]) await this.tenant(id);
-    this.server = await startServer(this.api, settings);
+    this.server = await startServer(this.api, settings, { clock, log });
     return this;
   }
 

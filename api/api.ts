@@ -36,8 +36,8 @@ export interface Api {
   handle(request: IncomingMessage, response: ServerResponse): void;
   /** Answers bytes that could not be parsed as a request. */
   reject(response: ServerResponse, refused: RequestRejection): void;
-  /** Sets the URL of the server once it listens; links to the documentation and agents use it. */
-  setUrl(url: string): void;
+  /** Sets the URL of the server once it listens: for links to the documentation, and for agents. */
+  setUrl(url: string, agentUrl?: string): void;
   /** Ends every stream in good order. Requests under way are answered. */
   close(): void;
 }
@@ -54,8 +54,12 @@ export function createApi(deps: ApiDeps): Api {
   defineDeploymentIndex(cache);
   defineTokenIndex(cache);
 
-  let url = '';
-  const env = createEnv(deps, () => url);
+  let [url, agentUrl] = ['', ''];
+  const env = createEnv(
+    deps,
+    () => url,
+    () => agentUrl,
+  );
   const routes = createRoutes(env);
   checkRoutes(routes);
   const connections = new ConnectionGate(env.seats);
@@ -65,8 +69,8 @@ export function createApi(deps: ApiDeps): Api {
     connections,
     handle: (request, response) => void pipeline.handle(request, response),
     reject: (response, refused) => pipeline.reject(response, refused),
-    setUrl: at => {
-      url = at;
+    setUrl: (at, forAgents = at) => {
+      [url, agentUrl] = [at, forAgents];
     },
     close: () => {
       env.watchHub.close();
@@ -80,7 +84,7 @@ export function createApi(deps: ApiDeps): Api {
 /** An hour: no request is under way for longer. */
 const CONFLICT_KEYS_DAYS = 1 / 24;
 
-function createEnv(deps: ApiDeps, url: () => string): ApiEnv {
+function createEnv(deps: ApiDeps, url: () => string, agentUrl: () => string): ApiEnv {
   const { store, cache, settings, clock, random, log, metrics } = deps;
   const eventLeases = new EventLeases(store, clock, settings.eventRetentionDays);
   const events = new EventWriter(eventLeases, clock, random);
@@ -136,6 +140,6 @@ function createEnv(deps: ApiDeps, url: () => string): ApiEnv {
     placementPolicy,
     usage: new TenantUsage(cache),
     baseUrl: () => settings.baseUrl || url(),
-    agentUrl: () => settings.advertise || url(),
+    agentUrl: () => settings.advertise || agentUrl(),
   };
 }

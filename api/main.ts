@@ -58,7 +58,7 @@ await runProcess(
     if (file !== undefined) await retryUntilReachable(() => bootstrap({ ...env, store, keyring, file }), env, signal);
     await Promise.race([cache.ready, aborted]);
     if (!signal.aborted) {
-      const server = await startServer(api, settings, inherited);
+      const server = await startServer(api, settings, { ...env, inherited });
       env.log.info('server started', { address: server.url });
       await aborted;
       await server.close();

@@ -1,14 +1,16 @@
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 
+import { type Clock, systemClock } from '../pkg/clock/index.js';
 import { InvalidSettingFault, type Settings } from '../pkg/config/index.js';
+import { type Logger, silentLogger } from '../pkg/log/index.js';
 import type { Api } from './api.js';
 import { isLoopback, parseListen } from './http/hosts.js';
 import type { RequestRejection } from './http/reply.js';
+import { acceptTls, followTls, readTls } from './http/tls.js';
 import { findResponse, rejectExpectation, rejectMalformed, rejectUnparsable } from './http/malformed.js';
 
 /** A server that listens. */
@@ -37,6 +39,14 @@ const OPTIONS = {
 };
 const CLOSE_MS = 5_000;
 
+/** What a server is started with, besides the settings. */
+export interface ServerEnv {
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** The descriptor of a socket that listens already. */
+  readonly inherited?: number | undefined;
+}
+
 /** The first descriptor that systemd, or the supervisor of `moor up`, hands over. */
 const FIRST_HANDED_OVER = 3;
 
@@ -55,7 +65,11 @@ export function findInheritedSocket({
 }
 
 /** Listens as the settings say, or on an inherited socket. Throws when other machines could reach it without TLS. */
-export async function startServer(api: Api, settings: Settings, inherited?: number): Promise<RunningServer> {
+export async function startServer(
+  api: Api,
+  settings: Settings,
+  { inherited, ...env }: ServerEnv = { clock: systemClock, log: silentLogger },
+): Promise<RunningServer> {
   const { host, port: asked } = parseListen(settings.listen);
   const tls = readTls(settings);
   if (!tls && !isLoopback(host)) {
@@ -63,10 +77,16 @@ export async function startServer(api: Api, settings: Settings, inherited?: numb
       `setting "listen": ${host} can be reached from other machines; set tlsCertFile and tlsKeyFile`,
     );
   }
-  const server: Server = tls
-    ? createSecureServer({ ...OPTIONS, ...tls, handshakeTimeout: HEAD_LIMITS.maxSeconds * 1000 })
-    : createServer(OPTIONS);
-  server.on('connection', socket => api.connections.admit(socket));
+  const { plainHttp } = settings;
+  if (plainHttp && !isLoopback(host)) {
+    throw new InvalidSettingFault(`setting "plainHttp": ${host} can be reached from other machines; use TLS only`);
+  }
+  const handshakeTimeout = HEAD_LIMITS.maxSeconds * 1000;
+  const secure = tls && !plainHttp ? createSecureServer({ ...OPTIONS, ...tls, handshakeTimeout }) : undefined;
+  const server: Server = secure ?? createServer(OPTIONS);
+  const context = secure ?? (tls && acceptTls(server, tls, handshakeTimeout));
+  const unfollow = context && followTls(context, settings, env);
+  server.prependListener('connection', socket => api.connections.admit(socket));
   server.on('request', (request, response) => api.handle(request, response));
   rejectMalformedRequests(server, api);
   if (inherited === undefined) server.listen(asked, host);
@@ -76,12 +96,18 @@ export async function startServer(api: Api, settings: Settings, inherited?: numb
   const { address, port } = server.address() as AddressInfo;
   const isElsewhere = (asked !== 0 && port !== asked) || isLoopback(address) !== isLoopback(host);
   if (inherited !== undefined && isElsewhere) {
+    unfollow?.();
     server.close();
     throw new InvalidSettingFault(`setting "listen": ${settings.listen} is not where the inherited socket listens`);
   }
-  const url = `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
-  api.setUrl(url);
-  return { url, port, close: () => close(server, api) };
+  const authority = `${host.includes(':') ? `[${host}]` : host}:${port}`;
+  const url = `${secure ? 'https' : 'http'}://${authority}`;
+  api.setUrl(url, tls ? `https://${authority}` : url);
+  const end = () => {
+    unfollow?.();
+    return close(server, api);
+  };
+  return { url, port, close: end };
 }
 
 /** Answers malformed requests with an id and a code, in place of Node's bare answer. */
@@ -109,12 +135,4 @@ async function close(server: Server, api: Api): Promise<void> {
   const cut = setTimeout(() => server.closeAllConnections(), CLOSE_MS);
   await closed;
   clearTimeout(cut);
-}
-
-function readTls({ tlsCertFile, tlsKeyFile }: Settings) {
-  if (tlsCertFile === '' && tlsKeyFile === '') return undefined;
-  if (tlsCertFile === '' || tlsKeyFile === '') {
-    throw new InvalidSettingFault('settings "tlsCertFile" and "tlsKeyFile": must be set together');
-  }
-  return { cert: readFileSync(tlsCertFile), key: readFileSync(tlsKeyFile), minVersion: 'TLSv1.2' as const };
 }

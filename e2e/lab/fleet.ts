@@ -48,6 +48,7 @@ export class Fleet {
     const join_ = unwrap(await client.request<{ token: string }>('POST', '/api/v1/nodes/join-tokens', { body: {} }));
     const argv = [
       `--server=${this.#server}`,
+      '--plain-http',
       `--name=${name}`,
       `--state-dir=${join(this.#plane.folder, `agent-${name}`)}`,
       `--docker-host=${this.engine.host}`,

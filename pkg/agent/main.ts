@@ -15,22 +15,24 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 
 import { parsePortRange, type PortRange } from '../../crds/grammar/index.js';
 import { systemClock, systemRandom } from '../clock/index.js';
-import { HttpLink } from '../link/index.js';
+import { InvalidSettingFault } from '../config/index.js';
+import { HttpLink, parseJoinToken } from '../link/index.js';
 import type { LogFormat, LogLevel } from '../log/index.js';
 import { RegistryLogins } from '../registry/index.js';
 import { runProcess } from '../process/index.js';
 import { readProductVersion } from '../version/index.js';
 import { Agent } from './agent.js';
-import type { AgentOptions } from './agent-env.js';
 import { createDirectoryDisk } from './disk.js';
 import { findLocalPorts } from './host-ports.js';
 import { DockerEngine, type Engine, SimulatedEngine } from './engine/index.js';
+import { loadServerAuthority } from './trust.js';
 
 const STOP_WITHIN_MS = 3_000;
 
 interface AgentFlags {
   readonly server: string;
   readonly caFile?: string;
+  readonly plainHttp: boolean;
   readonly name: string;
   readonly stateDir: string;
   readonly labels: Readonly<Record<string, string>>;
@@ -65,6 +67,7 @@ function readFlags(argv: readonly string[], environment: NodeJS.ProcessEnv): Age
     .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
     .requiredOption('--server <url>', 'address of the API server', environment['MOORING_SERVER'])
     .option('--ca-file <path>', 'certificate authority to trust, when the server’s is not a public one')
+    .option('--plain-http', 'accept a server without TLS, which cannot be authenticated: for tests only', false)
     .option('--name <name>', 'name of this node', hostname().toLowerCase().split('.')[0])
     .option('--state-dir <folder>', 'where the node’s key and token are kept', '/var/lib/mooring')
     .option('--labels <key=value,…>', 'labels to advertise; may be repeated', collectLabels, {})
@@ -107,18 +110,29 @@ function openEngine({ engine, dockerHost, hostPortAddress, registryLoginsFile }:
   return new DockerEngine({ host: dockerHost, hostPortAddress, logins, clock: systemClock });
 }
 
-function joinToken({ joinTokenFile }: AgentFlags, environment: NodeJS.ProcessEnv): Pick<AgentOptions, 'joinToken'> {
-  const token = joinTokenFile ? readFileSync(joinTokenFile, 'utf8').trim() : environment['MOORING_JOIN_TOKEN'];
-  return token ? { joinToken: token } : {};
+/** The join token may carry the fingerprint of the server’s authority: `mjn_…@sha256:…`. */
+function readJoinToken({ joinTokenFile }: AgentFlags, environment: NodeJS.ProcessEnv) {
+  const text = joinTokenFile ? readFileSync(joinTokenFile, 'utf8').trim() : environment['MOORING_JOIN_TOKEN'];
+  return text ? parseJoinToken(text) : undefined;
 }
 
 await runProcess('agent', readFlags, async (flags, { clock, random, log: processLog }, signal) => {
   const { name, labels, namePrefix, controlPlane, stopGraceSeconds, stateDir } = flags;
   const log = processLog.with({ node: name });
-  const ca = flags.caFile ? { ca: readFileSync(flags.caFile, 'utf8') } : {};
+  if (!flags.server.startsWith('https:') && !flags.plainHttp) {
+    throw new InvalidSettingFault(
+      '--server: must begin with https://, since an agent sends its token to no server that it cannot authenticate',
+    );
+  }
+  const join = readJoinToken(flags, process.env);
+  const disk = createDirectoryDisk(stateDir);
+  const ca = flags.caFile
+    ? readFileSync(flags.caFile, 'utf8')
+    : await loadServerAuthority({ clock, random, log, disk }, flags.server, join?.pin, signal);
+  if (signal.aborted) return;
   const engine = openEngine(flags);
-  const link = new HttpLink({ server: flags.server, ...ca });
-  const env = { clock, random, log, engine, link, disk: createDirectoryDisk(stateDir) };
+  const link = new HttpLink({ server: flags.server, ...(ca !== undefined && { ca }) });
+  const env = { clock, random, log, engine, link, disk };
   const { bavail, bsize } = await statfs('/');
   // A container on the port of the control plane or of the engine would be taken for it.
   const reservedHostPorts = [...flags.reservedHostPorts, ...findLocalPorts([flags.server, flags.dockerHost])];
@@ -127,7 +141,7 @@ await runProcess('agent', readFlags, async (flags, { clock, random, log: process
     ...described,
     version: readProductVersion(),
     diskBytes: bavail * bsize,
-    ...joinToken(flags, process.env),
+    ...(join && { joinToken: join.token }),
   };
   // Every step can be resumed by the next agent, so the stop does not wait for a slow one.
   signal.addEventListener('abort', () => clock.after(STOP_WITHIN_MS, () => void engine.close()), { once: true });

@@ -402,6 +402,16 @@ describe('moor', () => {
     expect(api.got[0]?.body).to.deep.equal({ nodeName: 'n1' });
   });
 
+  it('prints a join token with the fingerprint of the server, where it has one', async () => {
+    const caFingerprint = `sha256:${'0'.repeat(64)}`;
+    api.replies.set('POST /api/v1/nodes/join-tokens', { status: 201, body: { token: 'mjn_x', caFingerprint } });
+
+    const { out, err } = await moor(['nodes', 'join-token']);
+
+    expect(out).to.equal(`mjn_x@${caFingerprint}\n`);
+    expect(err).to.match(/--server https:\/\/127\.0\.0\.1:\d+/);
+  });
+
   describe('exit codes', () => {
     for (const [what, words, code] of [
       ['an unknown command', ['gett'], 2],

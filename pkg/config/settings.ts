@@ -27,6 +27,8 @@ export const settingsTable = {
   advertise: setting<string>('', 'URL of this API server for agents; default: from listen'),
   tlsCertFile: setting<string>('', 'file with the certificate of the API server; required off loopback'),
   tlsKeyFile: setting<string>('', 'file with the key of that certificate'),
+  tlsCaFile: setting<string>('', 'file with the CA of that certificate, for agents to pin; empty: a public CA'),
+  plainHttp: setting<boolean>(false, 'whether plain HTTP is answered beside TLS, on loopback only'),
   baseUrl: setting<string>('', 'URL that documentation links begin with; default: from listen'),
   keyFile: setting<string>('.mooring/keys', 'file of mode 0600 with the pepper of the token digests'),
   metricsListen: setting<string>('', 'host:port where the controllers serve metrics; empty: nowhere'),

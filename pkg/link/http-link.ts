@@ -139,6 +139,10 @@ export class HttpLink implements AgentLink {
   }
 
   async #ask(url: string, options: Parameters<typeof request>[1]): Promise<Response> {
+    // A server that was authenticated must not send the agent to one that is not.
+    if (this.#server.startsWith('https:') && !url.startsWith('https:')) {
+      throw new LinkUnreachableFault('a log stream was requested without TLS: set "advertise" of the server to https');
+    }
     const answer = await request(url, { ...options, dispatcher: this.#dispatcher });
     if (answer.statusCode < 300) return answer;
     const time = Number(answer.headers[TIME_HEADER]);

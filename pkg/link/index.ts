@@ -26,4 +26,5 @@ export { LocalLink } from './local-link.js';
 export { declareRestore } from './restore-epoch.js';
 export { REPLICA_ALLOWANCE, ReportBudget } from './report-budget.js';
 export * from './request-proof.js';
+export { fetchPinnedAuthority, hasPinnedKey, parseJoinToken } from './server-pin.js';
 export { Tickets } from './tickets.js';

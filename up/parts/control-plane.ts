@@ -1,5 +1,6 @@
 import { ownsPort } from '../../dev/processes/index.js';
 import { toEnvironment } from '../../pkg/config/index.js';
+import { CertificateFolder } from '../../pkg/certificates/index.js';
 import { Client } from '../../pkg/client/index.js';
 import { type Home, type PartFacts, toDevelopment } from '../home.js';
 import { PartFault, type ProcessPart } from '../part.js';
@@ -14,13 +15,15 @@ export const serverPart: ProcessPart = {
   title: 'API server',
   remedy: 'Read the log; "moor down" and "moor up" start afresh.',
   graceMs: 10_000,
-  recipe: ({ etcd, etcdPeerPort, registry }) => JSON.stringify({ etcd, etcdPeerPort, registry }),
+  recipe: ({ etcd, etcdPeerPort, registry }) => JSON.stringify({ etcd, etcdPeerPort, registry, tls: true }),
   async start({ home, clock, facts, previous, sockets }) {
     const socket = await sockets.hold('server', [Number(previous['serverPort'] ?? 0), USUAL_PORT]);
     const { port } = socket;
     const server = `http://127.0.0.1:${port}`;
     const logFile = home.log('server');
     const tokens = home.path('tokens.json');
+    const authority = { folder: home.path('certificates', 'server'), authorityName: 'mooring', now: () => clock.now() };
+    const tls = new CertificateFolder(authority).ensure('server', ['127.0.0.1', '::1', 'localhost'], ['server']);
     const pid = await startProgram({
       main: 'api/main.ts',
       argv: ['--bootstrap-file', tokens],
@@ -28,6 +31,11 @@ export const serverPart: ProcessPart = {
         ...toEnvironment(home.settings.read() ?? {}),
         MOORING_LISTEN: `127.0.0.1:${port}`,
         MOORING_RESERVED_HOST_PORTS: listReservedPorts({ ...facts, serverPort: String(port) }).join(),
+        // Agents use TLS and know the authority; people use plain HTTP on the same port.
+        MOORING_TLS_CERT_FILE: tls.cert,
+        MOORING_TLS_KEY_FILE: tls.key,
+        MOORING_TLS_CA_FILE: tls.ca,
+        MOORING_PLAIN_HTTP: 'true',
         // Our own registry is on loopback, without TLS. Without a registry no image is pulled, so none is checked.
         ...(facts['registry'] === undefined
           ? { MOORING_REGISTRY_CHECK: 'false' }
@@ -58,7 +66,8 @@ export const serverPart: ProcessPart = {
     if (!access) throw new PartFault(`${tokens} is missing: the server did not write its first tokens`);
     home.development.write(toDevelopment(server, access));
     const moved = port === USUAL_PORT ? '' : ` (${USUAL_PORT} is taken by another program)`;
-    return { pid, facts: { server, serverPort: String(port) }, detail: `${server}${moved}` };
+    const agentFacts = { agentServer: `https://127.0.0.1:${port}`, serverCa: tls.ca };
+    return { pid, facts: { server, serverPort: String(port), ...agentFacts }, detail: `${server}${moved}` };
   },
 };
 

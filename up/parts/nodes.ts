@@ -43,7 +43,12 @@ export function createAgentPart(number: number, engine: EngineKind): ProcessPart
     remedy: 'Read the log; "moor down" and "moor up" start afresh.',
     graceMs: 15_000,
     recipe: facts =>
-      JSON.stringify({ engine, docker: facts['docker'], server: facts['server'], ports: listReservedPorts(facts) }),
+      JSON.stringify({
+        engine,
+        docker: facts['docker'],
+        server: facts['agentServer'],
+        ports: listReservedPorts(facts),
+      }),
     async start({ home, clock, facts }) {
       const logFile = home.log(`agent-${number}`);
       const since = clock.now();
@@ -56,7 +61,8 @@ export function createAgentPart(number: number, engine: EngineKind): ProcessPart
             `--name=${name}`,
             `--state-dir=${state}`,
             `--engine=${engine}`,
-            `--server=${facts['server']}`,
+            `--server=${facts['agentServer']}`,
+            `--ca-file=${facts['serverCa']}`,
             `--reserved-host-ports=${listReservedPorts(facts).join()}`,
             '--host-port-address=127.0.0.1',
             ...(facts['registry'] === undefined ? [] : [`--registry-logins-file=${home.registryLogins.path()}`]),

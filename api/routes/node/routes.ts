@@ -12,6 +12,7 @@ import { replyDryRun } from '../../admission/dry-run.js';
 import { retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
 import { buildEtagHeader, rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
 import { type ApiCall, defineRoute, type Route, type RouteResult } from '../../http/route.js';
+import { readAuthorityPin } from '../../http/tls.js';
 import { storeToken, toTokenResponse } from '../token/routes.js';
 import { createNodeClaimRoutes } from './claims.js';
 import { enrol } from './enrol.js';
@@ -50,7 +51,14 @@ async function createJoinToken(env: NodeEnv, { tenant, document, caller, isDryRu
   if (isDryRun) return replyDryRun({ after: draft });
   const minted = mintToken(draft, env);
   if (!(await storeToken(env, minted.stored))) return rejectRequest('resource_not_found', 'X-Tenant-ID', tenant);
-  return replyJson(201, { token: minted.text, ...toTokenResponse(minted.stored), alterations: [], warnings: [] });
+  const caFingerprint = readAuthorityPin(env.settings);
+  return replyJson(201, {
+    token: minted.text,
+    ...(caFingerprint !== undefined && { caFingerprint }),
+    ...toTokenResponse(minted.stored),
+    alterations: [],
+    warnings: [],
+  });
 }
 
 /** Gives the orders that a node has after another one. The same object when the order changes nothing. */

@@ -9,6 +9,7 @@ import {
   type StoredNode,
   toNodeStatus,
 } from '../../../crds/node/index.js';
+import type { Settings } from '../../../pkg/config/index.js';
 import { listReplicasOn, NODES_BY_ID, sumRequests } from '../../../pkg/fleet/index.js';
 import { type Cache, type Entry, value } from '../../../pkg/store/index.js';
 import type { EventEnv, QuotaEnv } from '../../admission/env.js';
@@ -18,7 +19,9 @@ import { rejectRequest, RequestRejection } from '../../http/reply.js';
 import type { ReaderOptions } from '../kind-routes.js';
 
 /** What nodes are enrolled, drained, fenced and shown with. */
-export interface NodeEnv extends EventEnv, QuotaEnv, TokenEnv, NodeViewEnv {}
+export interface NodeEnv extends EventEnv, QuotaEnv, TokenEnv, NodeViewEnv {
+  readonly settings: Settings;
+}
 
 /** What a node is shown with. */
 export interface NodeViewEnv {

@@ -9,6 +9,8 @@ interface MintedToken {
   /** The token itself, shown only in this answer. */
   readonly token: string;
   readonly expiresAt: string;
+  /** Of the authority that vouches for the server, where agents must pin one. */
+  readonly caFingerprint?: string;
 }
 
 interface JoinTokenInput {
@@ -29,9 +31,11 @@ export const createJoinToken: Command<JoinTokenInput> = async (session, { name, 
     return exitCode.ok;
   }
   // Standard output holds the token and nothing else, so that it can be piped.
-  terminal.out(`${answer.value.token}\n`);
+  const { token, caFingerprint } = answer.value;
+  terminal.out(`${token}${caFingerprint === undefined ? '' : `@${caFingerprint}`}\n`);
   terminal.err(`${ink.dim(`valid once, until ${answer.value.expiresAt}. On the machine that joins:`)}\n`);
-  const agent = `moor agent --server ${client.server.origin}${name ? ` --name ${name}` : ''}`;
+  const server = caFingerprint === undefined ? client.server.origin : `https://${client.server.host}`;
+  const agent = `moor agent --server ${server}${name ? ` --name ${name}` : ''}`;
   terminal.err(`  MOORING_JOIN_TOKEN=… ${agent}\n`);
   return exitCode.ok;
 };
