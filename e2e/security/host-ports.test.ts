@@ -30,7 +30,8 @@ describe('a deployment that asks for a host port of the platform', () => {
     const { token } = unwrap(
       await client.request<{ token: string }>('POST', '/api/v1/nodes/join-tokens', { body: {} }),
     );
-    const argv = ['--name=shared', '--engine=simulated', `--server=${plane.server}`, '--reserved-host-ports=9000-9001'];
+    const server = [`--server=${plane.server}`, '--plain-http'];
+    const argv = ['--name=shared', '--engine=simulated', ...server, '--reserved-host-ports=9000-9001'];
     agent = new Child('agent', {
       argv: [...argv, `--state-dir=${join(plane.folder, 'agent')}`],
       environment: { MOORING_JOIN_TOKEN: token },

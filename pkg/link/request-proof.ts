@@ -16,7 +16,7 @@ export interface NodeCredentials {
 /** The header that carries the proof of an agent's request. */
 export const PROOF_HEADER = 'mooring-proof';
 
-/** The header that tells runs of agents with one identity apart; see `formatIncarnation`. */
+/** The header that tells runs of agents with one identity apart. It is signed; servers do not judge by it yet. */
 export const AGENT_HEADER = 'mooring-agent';
 
 /** The server's wall time in milliseconds, in the answer to a proof that is too old or too new. */
