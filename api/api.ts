@@ -4,10 +4,10 @@ import { type DeploymentLimits, emptyFacts, optionalFields, supportedFields } fr
 import { ranges } from '../crds/keys/index.js';
 import type { StoredNode } from '../crds/node/index.js';
 import { defaultSecretLimits } from '../crds/secret/index.js';
-import { parseReservedHostPorts } from '../pkg/config/index.js';
+import { parseContainerDefaults, parseReservedHostPorts, type Settings } from '../pkg/config/index.js';
 import { EventLeases, EventWriter } from '../pkg/events/index.js';
 import { defineFleetIndexes, TenantUsage, toPlacementPolicy } from '../pkg/fleet/index.js';
-import { AgentDispatcher, defineDispatcherIndexes, Tickets } from '../pkg/link/index.js';
+import { AgentDispatcher, defineDispatcherIndexes, type NodePolicy, Tickets } from '../pkg/link/index.js';
 import { value } from '../pkg/store/index.js';
 import { ConnectionGate } from './access/connections.js';
 import { RateLimiter } from './access/rate-limiter.js';
@@ -84,6 +84,10 @@ export function createApi(deps: ApiDeps): Api {
 /** An hour: no request is under way for longer. */
 const CONFLICT_KEYS_DAYS = 1 / 24;
 
+function toNodePolicy({ registryAllow, registryInsecure, registryDefault }: Settings): NodePolicy {
+  return { registries: { allow: registryAllow, insecure: registryInsecure, default: registryDefault } };
+}
+
 function createEnv(deps: ApiDeps, url: () => string, agentUrl: () => string): ApiEnv {
   const { store, cache, settings, clock, random, log, metrics } = deps;
   const eventLeases = new EventLeases(store, clock, settings.eventRetentionDays);
@@ -99,6 +103,7 @@ function createEnv(deps: ApiDeps, url: () => string, agentUrl: () => string): Ap
     clock,
     log,
     failedAfterSeconds: settings.nodeFailedAfterSeconds,
+    nodePolicy: toNodePolicy(settings),
     delivery: { secrets: deps.secrets, tickets: new Tickets({ keyring: deps.keyring, clock, random }) },
   });
   const streams = new OpenStreams({ cache, clock, metrics });
@@ -110,6 +115,7 @@ function createEnv(deps: ApiDeps, url: () => string, agentUrl: () => string): Ap
     reservedNames: settings.reservedNames,
     reservedHostPorts: parseReservedHostPorts(settings),
     secrets: defaultSecretLimits,
+    containerDefaults: parseContainerDefaults(settings),
   };
   const readers = listReaders({ cache, lastHeartbeatAt }, deps.kinds);
   const watched = readers.filter(({ kind }) => kind.operations.includes('watch'));

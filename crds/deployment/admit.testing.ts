@@ -53,7 +53,9 @@ export const full = {
     { volumeId: exampleVolumes.writtenByOther, type: 'bind', mountPath: '/srv/assets', readOnly: true },
   ],
   networks: ['backend'],
-  resources: { cpu: '500m', memory: '256Mi' },
+  resources: { cpu: '500m', memory: '256Mi', limits: { cpu: '1', memory: '512Mi', pids: 256 } },
+  user: '1000:1000',
+  readOnlyRootFilesystem: true,
   placement: {
     residency: { country: 'DE', region: 'eu', blockedCountries: ['US', 'CN'] },
     constraints: [

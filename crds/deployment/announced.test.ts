@@ -335,3 +335,39 @@ describe('an update of related fields', () => {
     expect(put({ labels: {} }, gone)).to.deep.equal([]);
   });
 });
+
+describe('defaults of the platform for containers', () => {
+  const containerDefaults = { cpu: '1', memory: '512Mi', user: '1000:1000', readOnlyRootFilesystem: true };
+  const admit = (given: Fields) => {
+    const admission = admitCreate({ ...least, ...given }, exampleFacts, { ...limits, containerDefaults });
+    if (!admission.ok) throw new Error(JSON.stringify(admission.rejections));
+    const { resources, user, readOnlyRootFilesystem } = admission.spec;
+    const announcements = admission.alterations.filter(({ why }) => why === 'default of the platform');
+    return { resources, user, readOnlyRootFilesystem, fields: announcements.map(({ field }) => field) };
+  };
+
+  it('are stored and announced where a deployment says nothing', () => {
+    expect(admit({})).to.deep.equal({
+      resources: { limits: { cpu: '1', memory: '512Mi' } },
+      user: '1000:1000',
+      readOnlyRootFilesystem: true,
+      fields: ['resources.limits.cpu', 'resources.limits.memory', 'user', 'readOnlyRootFilesystem'],
+    });
+  });
+
+  it('leave alone what a deployment says', () => {
+    const own = { resources: { limits: { cpu: '2', memory: '1Gi' } }, user: '0', readOnlyRootFilesystem: false };
+    expect(admit(own)).to.deep.equal({ ...own, fields: [] });
+  });
+
+  it('are not below what a deployment requests', () => {
+    expect(admit({ resources: { cpu: '4' } }).resources).to.deep.equal({
+      cpu: '4',
+      limits: { cpu: '4', memory: '512Mi' },
+    });
+  });
+
+  it('are none where the platform names none', () => {
+    expect(accepted({}).spec).not.to.have.any.keys('resources', 'user', 'readOnlyRootFilesystem');
+  });
+});

@@ -35,6 +35,9 @@ export interface Deployment {
   readonly placement?: PlacementSpec;
   readonly dependsOn?: readonly Dependency[];
   readonly rollout?: Rollout;
+  /** `user` or `user:group`, by id or by name of the image; absent: the image's own. */
+  readonly user?: string;
+  readonly readOnlyRootFilesystem?: boolean;
   readonly labels?: Readonly<Record<string, string>>;
 }
 

@@ -9,6 +9,7 @@ import type { DeploymentFacts } from './deployment.js';
 const ownFacts: Readonly<Record<string, Partial<DeploymentFacts>>> = {
   node_candidates_unresolvable: { nodes: [] },
   image_not_found: { image: 'absent' },
+  image_registry_refused: { image: 'refused' },
   registry_credential_store_unavailable: { image: 'credential_store_unavailable' },
   volume_binding_unavailable: { volumeManagement: 'off' },
 };

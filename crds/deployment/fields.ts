@@ -23,16 +23,22 @@ import { completeRollout, rolloutRules, rolloutSchema } from './rollout.js';
 import {
   completeNodeId,
   completePorts,
+  completeReadOnly,
   completeSecretsVersion,
+  completeUser,
   kindRules,
   kindSchema,
   nodeIdRules,
   portsRules,
   portsSchema,
+  readOnlyRules,
+  readOnlySchema,
   replicasRules,
   replicasSchema,
   secretsVersionRules,
   secretsVersionSchema,
+  userRules,
+  userSchema,
 } from './simple-fields.js';
 
 /** What the completion of a deployment may look at. */
@@ -87,6 +93,22 @@ export const deploymentFields = {
   placement,
   dependsOn: { schema: dependsOnSchema, isSupported: true, rules: [dependsOnRules], complete: completeDependencies },
   rollout: { schema: rolloutSchema, isSupported: false, rules: [rolloutRules], complete: completeRollout },
+  user: {
+    schema: userSchema,
+    isSupported: true,
+    rules: [userRules],
+    complete: completeUser,
+    isComputed: true,
+    partOf: 'template',
+  },
+  readOnlyRootFilesystem: {
+    schema: readOnlySchema,
+    isSupported: true,
+    rules: [readOnlyRules],
+    complete: completeReadOnly,
+    isComputed: true,
+    partOf: 'template',
+  },
   labels: { schema: labelsSchema, isSupported: true, rules: [labelsRules, residencyLabelRules] },
 } as const satisfies Readonly<Record<keyof Deployment, Field<DeploymentContext, DeploymentCompletion>>>;
 

@@ -17,6 +17,7 @@
  * @module
  */
 export type {
+  ContainerDefaults,
   KnownDeployment,
   KnownImage,
   KnownNode,
@@ -24,6 +25,7 @@ export type {
   ResourceRequests,
 } from '../workload/index.js';
 export { emptyFacts } from '../workload/index.js';
+export { isContainerUser } from './simple-fields.js';
 export type { DeploymentAdmission } from './admit.js';
 export { admitCreate, admitUpdate, toSpec } from './admit.js';
 export type {

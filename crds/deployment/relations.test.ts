@@ -93,6 +93,8 @@ const volumes: readonly Case[] = [
     found: ['registry_credential_store_unavailable image'],
   },
   { given: { image: 'nginx' }, facts: { image: 'absent' }, found: ['image_required image'] },
+  { given: {}, facts: { image: 'refused' }, found: ['image_registry_refused image'] },
+  { given: { image: `sha256:${'a'.repeat(64)}` }, found: ['image_required image'] },
   { given: {}, facts: { image: 'unreachable' } },
   { given: {}, facts: { image: 'unchecked' } },
 ];

@@ -77,6 +77,10 @@ const accepted: ReadonlyArray<{ text: string; name: string; domain?: string; tag
 const refused: readonly string[] = [
   '',
   ':justtag',
+  sha256,
+  sha512,
+  'sha256:abcdef123456',
+  `sha256:abc@${sha256}`,
   `@${sha256}`,
   `repo@sha256:${'f'.repeat(34)}`,
   `repo@sha256:${'F'.repeat(64)}`,

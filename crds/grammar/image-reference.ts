@@ -29,7 +29,7 @@ export function parseImageReference(text: string): ImageReference | undefined {
   if (!match) return undefined;
 
   const [, name = '', domain, , tag, digest] = match;
-  if (name.length > NAME_MAX) return undefined;
+  if (name.length > NAME_MAX || isLocalId(name)) return undefined;
   if (digest !== undefined && !isDigest(digest)) return undefined;
   return {
     name,
@@ -42,6 +42,11 @@ export function parseImageReference(text: string): ImageReference | undefined {
 /** Whether a reference names one image for good: by a digest, or by a tag other than `latest`. */
 export function isPinned(reference: ImageReference): boolean {
   return reference.tag !== 'latest' && (reference.tag !== undefined || reference.digest !== undefined);
+}
+
+/** `sha256:…` is no tag of an image: engines take it, and each beginning of it, for the id of any image they have. */
+function isLocalId(name: string): boolean {
+  return Object.hasOwn(DIGEST_DIGITS, name);
 }
 
 function isDigest(text: string): boolean {

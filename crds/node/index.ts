@@ -18,6 +18,7 @@
 export type { Enrolment } from './requests.js';
 export { checkClaimRelease, checkEnrolment, checkHeartbeat, checkJoinTokenRequest, checkRenewal } from './requests.js';
 export type {
+  AdvertisedCondition,
   Capacity,
   NodeClaim,
   NodeCondition,

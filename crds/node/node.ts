@@ -21,8 +21,18 @@ export interface StoredNode {
   readonly agentVersion: string;
   /** The time in milliseconds that the last renewal of its token was signed with: the next one needs a later time. */
   readonly renewedAt?: number;
+  /** What the agent found on its machine. */
+  readonly conditions?: readonly AdvertisedCondition[];
   /** What people have decided about the machine. They stand through restarts and silence. */
   readonly orders?: NodeOrders;
+}
+
+/** Something about the machine that operators should see, in Kubernetes' shape. */
+export interface AdvertisedCondition {
+  readonly type: string;
+  readonly status: 'True' | 'False' | 'Unknown';
+  readonly reason: string;
+  readonly message: string;
 }
 
 /** What an administrator has decided about a node. */

@@ -128,9 +128,31 @@ export const enrolmentSchema = Type.Object(
   { additionalProperties: false },
 );
 
+const conditionSchema = Type.Object(
+  {
+    type: Type.String({
+      pattern: '^[A-Z][A-Za-z]{0,63}$',
+      ...annotate({ 'x-expected': 'a word such as LinkLocalBlocked' }),
+    }),
+    status: Type.Enum(['True', 'False', 'Unknown'], { type: 'string' }),
+    reason: Type.String({
+      pattern: '^[a-z][a-z0-9_]{0,63}$',
+      ...annotate({ 'x-expected': 'a word such as firewall_rule' }),
+    }),
+    message: Type.String({ maxLength: 512 }),
+  },
+  { additionalProperties: false },
+);
+
 /** `POST /agent/v1/heartbeat`. */
 export const heartbeatSchema = Type.Object(
-  { labels: labelsSchema, capacity: capacitySchema, agentVersion, controlPlane: Type.Optional(Type.Boolean()) },
+  {
+    labels: labelsSchema,
+    capacity: capacitySchema,
+    agentVersion,
+    controlPlane: Type.Optional(Type.Boolean()),
+    conditions: Type.Optional(Type.Array(conditionSchema, { maxItems: 16 })),
+  },
   { additionalProperties: false },
 );
 

@@ -70,6 +70,15 @@ export const deploymentRejections = defineEntries('7.1', {
     fixed: exampleDeployment(),
   },
 
+  image_registry_refused: {
+    expected: 'an image of a registry that the operator has listed, or that has public addresses only',
+    why: 'The tenant chooses the host, so neither the control plane nor a node contacts one that is private, link-local or not listed.',
+    remedy:
+      'Push the image to an allowed registry, or ask the operator to add this one to registryAllow or registryInsecure.',
+    example: exampleDeployment({ image: '10.0.0.1:5000/shop/web:1.4.2' }),
+    fixed: exampleDeployment(),
+  },
+
   registry_credential_store_unavailable: {
     status: 503,
     expected: 'the same request, once the credential store answers again',

@@ -25,6 +25,8 @@ export interface ContainerTemplate {
   readonly healthCheck?: HealthCheck;
   readonly ports?: readonly Port[];
   readonly resources?: ResourceRequests;
+  readonly user?: string;
+  readonly readOnlyRootFilesystem?: boolean;
   /** References only: what they stand for is looked up when the container is made. */
   readonly secrets?: readonly DeliveredReference[];
   /** Variables made from secrets, as templates. */

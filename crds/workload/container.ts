@@ -1,8 +1,8 @@
 import { type Static, Type } from 'typebox';
 
-import { isPinned, parseCpu, parseImageReference, parseMemory } from '../grammar/index.js';
-import { annotate, type FieldRules, fixByValue, rule, type Warning } from '../rule/index.js';
-import type { KnownImage, WorkloadContext as Context } from './context.js';
+import { FieldPath, isPinned, parseCpu, parseImageReference, parseMemory } from '../grammar/index.js';
+import { type Announce, annotate, type FieldRules, fixByValue, rule, type Warning } from '../rule/index.js';
+import type { KnownImage, WorkloadContext as Context, WorkloadLimits } from './context.js';
 
 export const imageSchema = Type.String(annotate({ 'x-rules': true }));
 
@@ -16,6 +16,10 @@ const imageExists = rule('image_not_found', (image: unknown, at, refuse, { facts
   facts.image === 'absent' ? refuse(at, image) : undefined,
 );
 
+const registryIsAllowed = rule('image_registry_refused', (image: unknown, at, refuse, { facts }: Context) =>
+  facts.image === 'refused' ? refuse(at, image) : undefined,
+);
+
 const registryCouldBeAsked = rule(
   'registry_credential_store_unavailable',
   (image: unknown, at, refuse, { facts }: Context) =>
@@ -25,7 +29,7 @@ const registryCouldBeAsked = rule(
 export const imageRules: FieldRules<Context> = {
   field: 'image',
   absent: imageIsPinned,
-  present: [imageIsPinned, imageExists, registryCouldBeAsked],
+  present: [imageIsPinned, imageExists, registryIsAllowed, registryCouldBeAsked],
 };
 
 /** An image that could not be looked for is stored all the same: the registry may be back before a node needs it. */
@@ -55,28 +59,55 @@ export const wordsSchema = Type.Array(wordSchema, {
 
 const byRules = annotate({ 'x-rules': true });
 
-export const resourcesSchema = Type.Object(
-  { cpu: Type.Optional(Type.String(byRules)), memory: Type.Optional(Type.String(byRules)) },
-  { additionalProperties: false, ...annotate({ 'x-expected': 'an object with cpu and memory' }) },
+/** The platform bounds the processes of every container, so a tenant can only lower it. */
+const PIDS_MAX = 512;
+
+const limitsSchema = Type.Object(
+  {
+    cpu: Type.Optional(Type.String(byRules)),
+    memory: Type.Optional(Type.String(byRules)),
+    pids: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: PIDS_MAX,
+        ...annotate({ 'x-expected': `an integer from 1 to ${PIDS_MAX}` }),
+      }),
+    ),
+  },
+  { additionalProperties: false, ...annotate({ 'x-expected': 'an object with cpu, memory and pids' }) },
 );
 
-/** What a replica requests of a node: it informs placement; nothing is reserved. */
+export const resourcesSchema = Type.Object(
+  {
+    cpu: Type.Optional(Type.String(byRules)),
+    memory: Type.Optional(Type.String(byRules)),
+    limits: Type.Optional(limitsSchema),
+  },
+  { additionalProperties: false, ...annotate({ 'x-expected': 'an object with cpu, memory and limits' }) },
+);
+
+/** What a replica requests of a node, which informs placement, and the limits that its container is held to. */
 export type ResourceRequests = Readonly<Static<typeof resourcesSchema>>;
 
-type SentResources = { readonly [Part in keyof ResourceRequests]?: unknown };
+type SentQuantities = { readonly cpu?: unknown; readonly memory?: unknown };
+type SentResources = SentQuantities & { readonly limits?: SentQuantities };
 
 const FORMS = {
   cpu: { read: parseCpu, form: 'thousandths of a core such as 500m, or cores such as 1.5, above zero' },
   memory: { read: parseMemory, form: 'bytes with a unit such as 256Mi or 1G, above zero' },
 } as const;
 
-const checkQuantity = (part: keyof typeof FORMS) =>
-  rule('resources_quantity_invalid', (resources: SentResources, at, refuse) => {
-    const value = resources[part];
+const checkQuantity = (part: keyof typeof FORMS, of?: 'limits') =>
+  rule('resources_quantity_invalid', (resources: SentResources, root, refuse) => {
+    const value = (of ? resources[of] : resources)?.[part];
     if (value === undefined) return undefined;
     const { read, form } = FORMS[part];
-    if (typeof value === 'string' && (read(value) ?? 0) > 0) return undefined;
-
+    const at = of ? root.child(of) : root;
+    if (typeof value === 'string' && (read(value) ?? 0) > 0) {
+      const request = of && resources[part];
+      const isBelow = typeof request === 'string' && (read(value) ?? 0) < (read(request) ?? 0);
+      return isBelow ? refuse(at.child(part), value, { form: `no less than the request of ${request}` }) : undefined;
+    }
     const error = refuse(at.child(part), value, { form });
     const isMeant = typeof value === 'number' && (read(String(value)) ?? 0) > 0;
     return isMeant ? fixByValue(error, String(value)) : error;
@@ -84,8 +115,34 @@ const checkQuantity = (part: keyof typeof FORMS) =>
 
 export const resourcesRules: FieldRules<Context> = {
   field: 'resources',
-  present: [checkQuantity('cpu'), checkQuantity('memory')],
+  present: [
+    checkQuantity('cpu'),
+    checkQuantity('memory'),
+    checkQuantity('cpu', 'limits'),
+    checkQuantity('memory', 'limits'),
+  ],
 };
+
+/** Adds the limits of the platform where none is named: never below the request. */
+export function completeResources(
+  sent: ResourceRequests | undefined,
+  announce: Announce,
+  { limits: { containerDefaults = {} } }: { readonly limits: Pick<WorkloadLimits, 'containerDefaults'> },
+): ResourceRequests | undefined {
+  const added: Record<string, string> = {};
+  for (const part of ['cpu', 'memory'] as const) {
+    const fallback = containerDefaults[part];
+    if (fallback === undefined || sent?.limits?.[part] !== undefined) continue;
+    const { read } = FORMS[part];
+    const request = sent?.[part];
+    added[part] = request !== undefined && (read(request) ?? 0) > (read(fallback) ?? 0) ? request : fallback;
+    announce(FieldPath.root.child('resources').child('limits').child(part), null, added[part], PLATFORM_DEFAULT);
+  }
+  return Object.keys(added).length === 0 ? sent : { ...sent, limits: { ...sent?.limits, ...added } };
+}
+
+/** Why a field has a value that nobody sent. */
+export const PLATFORM_DEFAULT = 'default of the platform';
 
 const NETWORKS_MAX = 16;
 

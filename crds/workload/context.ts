@@ -24,7 +24,14 @@ export interface KnownDeployment {
 }
 
 /** What is known of the image: whether the registry holds it, or why that is not known. */
-export type KnownImage = 'present' | 'absent' | 'unreachable' | 'credential_store_unavailable' | 'unchecked';
+export type KnownImage =
+  | 'present'
+  | 'absent'
+  | 'unreachable'
+  /** The platform's policy forbids to contact its registry. */
+  | 'refused'
+  | 'credential_store_unavailable'
+  | 'unchecked';
 
 /** What the API has looked up before the rules are asked. */
 export interface WorkloadFacts {
@@ -46,8 +53,20 @@ export interface WorkloadFacts {
   readonly rotating: readonly string[];
 }
 
+/** The platform's defaults for containers. */
+export interface ContainerDefaults {
+  /** Limit of CPU, such as `500m`. */
+  readonly cpu?: string;
+  /** Limit of memory, such as `512Mi`. */
+  readonly memory?: string;
+  readonly user?: string;
+  readonly readOnlyRootFilesystem?: boolean;
+}
+
 /** The limits that rules of every workload measure against. Set by configuration, never by a tenant. */
 export interface WorkloadLimits {
+  /** What containers get whose deployment does not say. */
+  readonly containerDefaults?: ContainerDefaults;
   readonly reservedNames: readonly string[];
   readonly secrets: SecretLimits;
 }

@@ -1,7 +1,14 @@
 import type { Field } from '../rule/index.js';
 import type { SecretWrite } from '../secret/index.js';
 import { completeMounts, completeSecrets } from './complete.js';
-import { imageRules, imageSchema, resourcesRules, resourcesSchema, wordsSchema } from './container.js';
+import {
+  completeResources,
+  imageRules,
+  imageSchema,
+  resourcesRules,
+  resourcesSchema,
+  wordsSchema,
+} from './container.js';
 import type { WorkloadContext, WorkloadFacts, WorkloadLimits } from './context.js';
 import { environmentRules, environmentSchema, variablesRules } from './environment.js';
 import { nameRules, nameSchema } from './labels.js';
@@ -66,6 +73,13 @@ export const workloadFields = {
     rules: [volumesRules, writerRules],
     complete: completeMounts,
   },
-  resources: { schema: resourcesSchema, isSupported: true, rules: [resourcesRules], partOf: 'template' },
+  resources: {
+    schema: resourcesSchema,
+    isSupported: true,
+    rules: [resourcesRules],
+    complete: completeResources,
+    isComputed: true,
+    partOf: 'template',
+  },
   placement: { schema: placementSchema, isSupported: true, rules: [placementRules], complete: completePlacement },
 } as const satisfies Readonly<Record<string, WorkloadField>>;

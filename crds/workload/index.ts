@@ -9,6 +9,7 @@
  * @module
  */
 export type {
+  ContainerDefaults,
   KnownDeployment,
   KnownImage,
   KnownNode,
@@ -18,7 +19,7 @@ export type {
 } from './context.js';
 export { emptyFacts } from './context.js';
 export type { ResourceRequests } from './container.js';
-export { networksRules, networksSchema, warnImage, WORDS_MAX, wordSchema } from './container.js';
+export { networksRules, networksSchema, PLATFORM_DEFAULT, warnImage, WORDS_MAX, wordSchema } from './container.js';
 export { GENERATE_KEPT } from './complete.js';
 export type { WorkloadCompletion } from './fields.js';
 export { workloadFields } from './fields.js';

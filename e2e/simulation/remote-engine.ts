@@ -12,10 +12,12 @@ export function createRemoteEngine(agent: SimProcess, engine: Engine, onMade: On
   const call = <T>(label: string, effect: () => Promise<T>) => agent.call(`engine ${label}`, effect, faults);
   return {
     facts: () => call('facts', () => engine.facts()),
+    conditions: () => engine.conditions(),
     list: nodeId => call('list', () => engine.list(nodeId)),
     inspect: id => call('inspect', () => engine.inspect(id)),
     hasImage: image => call('holds', () => engine.hasImage(image)),
     pull: image => call('pull', () => engine.pull(image)),
+    pruneImages: () => call('prune', () => engine.pruneImages()),
     create: order =>
       call(`create ${order.name}`, async () => {
         const id = await engine.create(order);

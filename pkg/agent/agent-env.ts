@@ -3,6 +3,7 @@ import type { Capacity } from '../../crds/node/index.js';
 import type { Clock, Random } from '../clock/index.js';
 import type { AgentLink } from '../link/index.js';
 import type { Logger } from '../log/index.js';
+import type { HostResolver } from '../registry/index.js';
 import type { Disk } from './disk.js';
 import type { Engine } from './engine/index.js';
 
@@ -14,6 +15,8 @@ export interface AgentEnv {
   readonly link: AgentLink;
   readonly log: Logger;
   readonly disk: Disk;
+  /** Finds the addresses of registries before a pull. Without it they are not checked: nothing real is contacted. */
+  readonly resolve?: HostResolver;
 }
 
 /** Default time between SIGTERM and SIGKILL. */

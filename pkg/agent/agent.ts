@@ -5,7 +5,7 @@ import { done, type ReconcileResult, WorkQueue } from '../reconcile/index.js';
 import { type AgentEnv, type AgentOptions, readCapacity, STOP_GRACE_SECONDS } from './agent-env.js';
 import { Assignments } from './assignments.js';
 import { ContainerView } from './container-view.js';
-import type { OnEngineEvent } from './engine/index.js';
+import type { EngineCondition, OnEngineEvent } from './engine/index.js';
 import { LogStreamer } from './log-streamer.js';
 import { Membership } from './membership.js';
 import { Outbox } from './outbox.js';
@@ -13,6 +13,8 @@ import { ReplicaWorker } from './replica-worker.js';
 import { StartHistory } from './start-history.js';
 
 const EVERYTHING = 'everything';
+/** The former node identities whose images have been removed. */
+const PRUNED_FILE = 'pruned.json';
 const STOP_GRACE_MS = 5_000;
 const RESEND_MS = 300_000;
 const REDIAL_MS = 1_000;
@@ -45,6 +47,7 @@ export class Agent {
   readonly #env: AgentEnv;
   readonly #options: AgentOptions;
   readonly #membership: Membership;
+  readonly #warned = new Set<string>();
 
   constructor(env: AgentEnv, options: AgentOptions) {
     this.#env = env;
@@ -110,7 +113,9 @@ export class Agent {
       let waitMs = heartbeatMs;
       try {
         known ??= await readCapacity(engine, this.#options);
-        const beat = { labels, capacity: known, agentVersion: version, controlPlane };
+        const conditions = engine.conditions();
+        this.#warnOf(conditions);
+        const beat = { labels, capacity: known, agentVersion: version, controlPlane, conditions };
         const { failedAfterMs } = await this.#membership.authorised(() => link.heartbeat(beat));
         waitMs = Math.min(heartbeatMs, failedAfterMs / 4);
         failures = 0;
@@ -121,6 +126,17 @@ export class Agent {
         waitMs = backoffMs(failures, isRefused ? BEAT_AGAIN.refused : BEAT_AGAIN.away, random);
       }
       await sleep(clock, waitMs, signal);
+    }
+  }
+
+  /** Warns once of each condition that does not hold. */
+  #warnOf(conditions: readonly EngineCondition[]): void {
+    for (const { type, status, message } of conditions) {
+      if (status === 'True') this.#warned.delete(type);
+      else if (!this.#warned.has(type)) {
+        this.#warned.add(type);
+        this.#env.log.warn(message, { code: type });
+      }
     }
   }
 
@@ -144,6 +160,7 @@ export class Agent {
   #onLine({ assignments, queue, view, outbox, streamer }: Run, line: AssignmentLine): void {
     switch (line.type) {
       case 'snapshot':
+        assignments.setPolicy(line.policy ?? {});
         assignments.replaceAll(line.replicas, line.tickets, line.restoreEpoch);
         outbox.resendAll();
         for (const uid of new Set([...assignments.uids, ...view.uids])) queue.add(uid);
@@ -174,7 +191,7 @@ export class Agent {
   async #relistContainers(run: Pick<Run, 'assignments' | 'view' | 'queue'>): Promise<ReconcileResult> {
     const { assignments, view, queue } = run;
     try {
-      await removeContainers(this.#membership.formerNodeIds, this.#env, this.#options);
+      await this.#clearFormerNodes();
       await view.relist();
     } catch (thrown) {
       this.#env.log.warn('could not list containers, retrying', { error: asError(thrown) });
@@ -183,6 +200,20 @@ export class Agent {
     assignments.witness(view.containers.map(({ owner }) => owner));
     for (const uid of new Set([...assignments.uids, ...view.uids])) queue.add(uid);
     return done;
+  }
+
+  /** Removes what the machine's former owners left: containers each time, images once. */
+  async #clearFormerNodes(): Promise<void> {
+    const { engine, disk, log } = this.#env;
+    const { formerNodeIds: former } = this.#membership;
+    if (former.length === 0) return;
+    await removeContainers(former, this.#env, this.#options);
+    const pruned = JSON.parse((await disk.read(PRUNED_FILE)) ?? '[]') as readonly string[];
+    if (former.every(id => pruned.includes(id))) return;
+
+    await engine.pruneImages();
+    await disk.write(PRUNED_FILE, JSON.stringify(former));
+    log.info('removed the images of former node identities');
   }
 
   async #every(ms: number, signal: AbortSignal, act: () => void): Promise<void> {

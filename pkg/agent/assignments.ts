@@ -1,4 +1,5 @@
 import type { Replica } from '../../crds/replica/index.js';
+import type { NodePolicy } from '../link/index.js';
 
 /**
  * The desired state of a replica: it runs, it retires, or `nothing` because it is no longer assigned here. `unknown` until
@@ -28,6 +29,7 @@ export class Assignments {
   #containers: readonly FilledSlot[] = [];
   #restoreEpoch = 0;
   #isReceived = false;
+  #policy: NodePolicy = {};
 
   /** The highest restore epoch that was received. */
   get restoreEpoch(): number {
@@ -40,6 +42,15 @@ export class Assignments {
 
   get(uid: string): Replica | undefined {
     return this.#wanted.get(uid);
+  }
+
+  /** The settings of the platform, as of the last snapshot. */
+  get policy(): NodePolicy {
+    return this.#policy;
+  }
+
+  setPolicy(policy: NodePolicy): void {
+    this.#policy = policy;
   }
 
   replaceAll(replicas: readonly Replica[], tickets: Readonly<Record<string, string>> = {}, restoreEpoch = 0): void {

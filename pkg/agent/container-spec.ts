@@ -1,6 +1,8 @@
+import type { ResourceRequests } from '../../crds/deployment/index.js';
+import { parseCpu, parseMemory } from '../../crds/grammar/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import type { Secret } from '../secrets/index.js';
-import type { ContainerSpec, ContainerStatus } from './engine/index.js';
+import type { ContainerLimits, ContainerSpec, ContainerStatus } from './engine/index.js';
 
 /**
  * `<name>` for the first replica and `<name>.<slot>` for the others: the engine resolves names of containers like aliases,
@@ -21,10 +23,11 @@ export interface ContainerSpecInput {
   readonly secrets: ReadonlyMap<string, Secret>;
 }
 
-/** The container that runs a replica on a node. Requests of cpu and memory are not limits. */
+/** The container that runs a replica on a node. Requests of cpu and memory inform placement only; `limits` are held. */
 export function buildContainerSpec(replica: Replica, parts: ContainerSpecInput): ContainerSpec {
   const { nodeId, secrets, restoreEpoch = 0 } = parts;
   const { image, entrypoint, command, environment = {}, healthCheck, ports = [] } = replica.template;
+  const { user, readOnlyRootFilesystem, resources } = replica.template;
   const { tenant, deployment, deploymentUid, uid, slot, generation, templateHash } = replica;
   return {
     name: containerName(replica, parts),
@@ -35,6 +38,9 @@ export function buildContainerSpec(replica: Replica, parts: ContainerSpecInput):
     secrets,
     ...(healthCheck ? { healthCheck } : {}),
     ports,
+    ...(user === undefined ? {} : { user }),
+    ...(readOnlyRootFilesystem ? { readOnlyRootFilesystem } : {}),
+    ...(resources?.limits ? { limits: parseLimits(resources.limits) } : {}),
     network: `mooring-${tenant}`,
     alias: deployment,
     owner: {
@@ -49,4 +55,9 @@ export function buildContainerSpec(replica: Replica, parts: ContainerSpecInput):
       ...(restoreEpoch > 0 && { restoreEpoch }),
     },
   };
+}
+
+function parseLimits({ cpu, memory, pids }: NonNullable<ResourceRequests['limits']>): ContainerLimits {
+  const [millicores, bytes] = [cpu && parseCpu(cpu), memory && parseMemory(memory)];
+  return { ...(millicores && { cpu: millicores }), ...(bytes && { memory: bytes }), ...(pids && { pids }) };
 }

@@ -18,7 +18,7 @@ import { systemClock, systemRandom } from '../clock/index.js';
 import { InvalidSettingFault } from '../config/index.js';
 import { HttpLink, parseJoinToken } from '../link/index.js';
 import type { LogFormat, LogLevel } from '../log/index.js';
-import { RegistryLogins } from '../registry/index.js';
+import { RegistryLogins, systemResolver } from '../registry/index.js';
 import { runProcess } from '../process/index.js';
 import { readProductVersion } from '../version/index.js';
 import { Agent } from './agent.js';
@@ -132,7 +132,8 @@ await runProcess('agent', readFlags, async (flags, { clock, random, log: process
   if (signal.aborted) return;
   const engine = openEngine(flags);
   const link = new HttpLink({ server: flags.server, ...(ca !== undefined && { ca }) });
-  const env = { clock, random, log, engine, link, disk };
+  const resolve = flags.engine === 'docker' ? { resolve: systemResolver } : {};
+  const env = { clock, random, log, engine, link, disk, ...resolve };
   const { bavail, bsize } = await statfs('/');
   // A container on the port of the control plane or of the engine would be taken for it.
   const reservedHostPorts = [...flags.reservedHostPorts, ...findLocalPorts([flags.server, flags.dockerHost])];

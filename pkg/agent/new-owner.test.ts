@@ -95,6 +95,26 @@ describe('agent of a machine with a new owner', () => {
     expect(lab.cache.get(keys.report(OTHER, NEXT.id, 'rep_2'))).to.not.equal(undefined);
   });
 
+  it('removes the images of the old owner once, before the new owner’s containers are created', async () => {
+    await lab.stopAgent();
+    await lab.handOver();
+    await lab.engine.pull('registry.test/private:1');
+    let prunes = 0;
+    const prune = lab.engine.pruneImages.bind(lab.engine);
+    lab.engine.pruneImages = () => {
+      prunes++;
+      return prune();
+    };
+    await lab.startAgent(OTHER);
+    await lab.clock.pass(60_000);
+    expect([await lab.engine.hasImage('registry.test/private:1'), prunes]).to.deep.equal([false, 1]);
+
+    await lab.stopAgent();
+    await lab.startAgent(OTHER);
+    await lab.clock.pass(60_000);
+    expect(prunes).to.equal(1);
+  });
+
   it('creates no container for the new owner before the old owner’s are removed', async () => {
     await lab.stopAgent();
     await lab.handOver();
@@ -116,6 +136,7 @@ describe('agent of a machine with a new owner', () => {
     await lab.handOver();
     await lab.startAgent(OTHER);
     await lab.clock.pass(60_000);
+    await lab.engine.pull('registry.test/web:1');
     const order = { image: 'registry.test/web:1', environment: {}, ports: [], network: '', alias: '' };
     for (const each of [replica({ uid: 'rep_late' }), neighbour]) {
       const { uid, nodeId = '', ...owner } = each;

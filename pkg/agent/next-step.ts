@@ -94,7 +94,8 @@ export function toStepFailure(step: ReplicaStep['kind'], error: Error): StepFail
 }
 
 function toReason(step: ReplicaStep['kind'], error: Error): string {
-  if (error instanceof ImagePullFault || error instanceof ImageMissingFault) return 'image_pull_failed';
+  if (error instanceof ImagePullFault) return error.isRefused ? 'image_refused' : 'image_pull_failed';
+  if (error instanceof ImageMissingFault) return 'image_pull_failed';
   if (error instanceof NameConflictFault) return 'name_conflict';
   if (error instanceof HostPortReservedFault) return 'host_port_reserved';
   return error instanceof EngineRefusedFault ? `${step}_failed` : 'agent_failed';

@@ -1,6 +1,7 @@
 import { seededRandom } from '../clock/index.js';
 import { DispatcherLab } from '../link/dispatcher-lab.testing.js';
 import { silentLogger } from '../log/index.js';
+import type { HostResolver } from '../registry/index.js';
 import { Agent } from './agent.js';
 import { createMemoryDisk } from './disk.js';
 import { type EngineOperation, SimulatedEngine, type SimulatedEngineOptions } from './engine/index.js';
@@ -11,6 +12,7 @@ export class NodeLab extends DispatcherLab {
   readonly disk = createMemoryDisk();
   readonly wire = this.link();
   failure: SimulatedEngineOptions['failure'] | undefined;
+  resolve: HostResolver | undefined;
   latencyMs: (operation: EngineOperation) => number = () => 0;
   #agent: { readonly end: AbortController; readonly ended: Promise<void> } | undefined;
 
@@ -27,7 +29,15 @@ export class NodeLab extends DispatcherLab {
 
   async startAgent(): Promise<void> {
     const { clock, engine, disk, wire: link } = this;
-    const env = { clock, random: seededRandom(3), engine, link, disk, log: silentLogger };
+    const env = {
+      clock,
+      random: seededRandom(3),
+      engine,
+      link,
+      disk,
+      log: silentLogger,
+      ...(this.resolve && { resolve: this.resolve }),
+    };
     const end = new AbortController();
     const ended = new Agent(env, { name: 'n1', version: 'test', joinToken: 'join' }).run(end.signal);
     this.#agent = { end, ended };

@@ -11,6 +11,7 @@ import { buildContainerSpec } from './container-spec.js';
 import type { ContainerView } from './container-view.js';
 import { checkHostPorts } from './host-ports.js';
 import { EngineRefusedFault, ImageMissingFault } from './engine/index.js';
+import { demandImageAllowed } from './image-policy.js';
 import { decideNextStep, MissingTicketFault, type ReplicaStep, toStepFailure } from './next-step.js';
 import type { Outbox } from './outbox.js';
 import type { SlotTemplate, StartHistory } from './start-history.js';
@@ -123,6 +124,8 @@ export class ReplicaWorker {
     if (!replica) return; // unassigned meanwhile: the next decision differs
     const { image } = replica.template;
 
+    const { registries } = assignments.policy;
+    if (step !== 'restart') await demandImageAllowed(this.#env, registries, { image, isPull: step === 'pull' });
     if (step === 'pull') {
       log.info('pulling image', { replica: uid, image });
       return this.#reportIfSlow(uid, 'pulling', () => engine.pull(image));
@@ -255,6 +258,7 @@ export class ReplicaWorker {
     const failure = toStepFailure(step.kind, error);
     const code = failure?.reason ?? error.name;
     this.#env.log.warn('container step failed, retrying', { replica: uid, phase: step.kind, code, error });
+    if (error.cause instanceof Error) this.#env.log.debug('what the engine said', { replica: uid, error: error.cause });
     if (failure) this.#report(uid, 'failed', failure);
     const slot = this.#findSlot(uid);
     if (!failure || !slot || !isStart(step.kind)) throw error;

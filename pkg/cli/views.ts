@@ -1,7 +1,7 @@
 import type { Deployment, DeploymentStatus } from '../../crds/deployment/index.js';
 import type { StoredEvent } from '../../crds/event/index.js';
 import type { Metadata } from '../../crds/meta/index.js';
-import type { Capacity, NodeCondition } from '../../crds/node/index.js';
+import type { AdvertisedCondition, Capacity, NodeCondition } from '../../crds/node/index.js';
 import type { Alteration, Warning } from '../../crds/rule/index.js';
 import type { StoredTenant } from '../../crds/tenant/index.js';
 
@@ -23,6 +23,7 @@ export interface NodeView {
   readonly capacity: Capacity;
   readonly free: Capacity;
   readonly agent: { readonly version: string; readonly lastHeartbeatAt?: string | null };
+  readonly conditions?: readonly AdvertisedCondition[];
   readonly metadata: Metadata;
 }
 

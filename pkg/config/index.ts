@@ -14,6 +14,7 @@ import { parseArgs } from 'node:util';
 import { toFlag, InvalidSettingFault, settingsTable } from './settings.js';
 
 export type { Settings } from './settings.js';
+export { parseContainerDefaults } from './container-defaults.js';
 export {
   InvalidSettingFault,
   loadSettings,

@@ -124,6 +124,22 @@ export const settingsTable = {
     'configurations of deleted deployments that are kept for one tenant; those of the longest deleted go first',
   ),
   tailBuffer: setting<number>(10000, 'changes kept in memory for watches that resume'),
+  defaultCpuLimit: setting<string>(
+    '',
+    'CPU limit of containers whose deployment names none, such as 500m; empty: none',
+  ),
+  defaultMemoryLimit: setting<string>(
+    '',
+    'memory limit of containers whose deployment names none, such as 512Mi; empty: none',
+  ),
+  defaultUser: setting<string>(
+    '',
+    "user of containers whose deployment names none, such as 1000:1000; empty: the image's own",
+  ),
+  defaultReadOnlyRootFilesystem: setting<boolean>(
+    false,
+    'whether the root file system is read-only unless the deployment says otherwise',
+  ),
   stopGraceSeconds: setting<number>(10, 'time a container has between SIGTERM and SIGKILL'),
 } as const;
 

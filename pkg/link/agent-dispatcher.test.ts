@@ -71,6 +71,23 @@ describe('AgentDispatcher', () => {
       expect(isControlPlane()).to.equal(false);
     });
 
+    it('stores the conditions of the machine when they change, and keeps them when a heartbeat omits them', async () => {
+      const stored = () => value<StoredNode>(lab.cache.get(keys.node(LAB_TENANT, LAB_NODE.name))!).conditions;
+      const condition = {
+        type: 'LinkLocalBlocked',
+        status: 'False',
+        reason: 'firewall_unavailable',
+        message: 'm',
+      } as const;
+      await lab.dispatcher.heartbeat(LAB_NODE, { ...beat, conditions: [condition] });
+      const first = await lab.store.revision();
+      await lab.dispatcher.heartbeat(LAB_NODE, { ...beat, conditions: [condition] });
+      await lab.dispatcher.heartbeat(LAB_NODE, beat);
+      expect([stored(), await lab.store.revision()]).to.deep.equal([[condition], first]);
+      await lab.dispatcher.heartbeat(LAB_NODE, { ...beat, conditions: [] });
+      expect(stored()).to.equal(undefined);
+    });
+
     it('stores changed labels together with their event', async () => {
       await lab.dispatcher.heartbeat(LAB_NODE, { ...beat, labels: { disk: 'ssd' } });
 

@@ -1,8 +1,9 @@
 import type { EnvironmentRequest } from '../../crds/delivery/index.js';
-import type { Capacity } from '../../crds/node/index.js';
+import type { AdvertisedCondition, Capacity } from '../../crds/node/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import type { ReportBatch } from '../../crds/report/index.js';
 import { Fault } from '../fault/index.js';
+import type { RegistryRules } from '../registry/index.js';
 import type { Secret } from '../secrets/index.js';
 import type { NodeCredentials } from './request-proof.js';
 
@@ -78,8 +79,9 @@ export interface EnrolReply {
   readonly expiresAt: string;
 }
 
-/** `POST /agent/v1/heartbeat`: what the agent's configuration says now. */
+/** `POST /agent/v1/heartbeat`: what the agent's configuration says now, and what it found on its machine. */
 export interface Heartbeat {
+  readonly conditions?: readonly AdvertisedCondition[];
   readonly labels: Readonly<Record<string, string>>;
   readonly capacity: Capacity;
   readonly agentVersion: string;
@@ -113,11 +115,18 @@ export type AssignmentLine =
       readonly tickets?: Readonly<Record<string, string>>;
       /** Risen when the store was restored from a backup: an older generation of a slot than one seen before is then right. */
       readonly restoreEpoch?: number;
+      readonly policy?: NodePolicy;
     }
   | { readonly type: 'set'; readonly replica: Replica; readonly ticket?: string }
   | { readonly type: 'drop'; readonly uid: string }
   | { readonly type: 'logs'; readonly request: LogRequest }
   | { readonly type: 'ping' };
+
+/** The settings of the platform that agents carry out. */
+export interface NodePolicy {
+  /** Which registries images may come from. */
+  readonly registries?: RegistryRules;
+}
 
 /** The response to `POST /agent/v1/environment`: the secret variables. Never logged, never stored. */
 export interface EnvironmentReply {

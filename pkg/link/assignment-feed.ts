@@ -77,11 +77,13 @@ export class AssignmentFeed {
       return ticket === undefined ? [] : [[replica.uid, ticket] as const];
     });
     const restoreEpoch = readRestoreEpoch(this.#env.cache);
+    const { nodePolicy: policy } = this.#env;
     return {
       type: 'snapshot',
       replicas,
       ...(tickets.length > 0 && { tickets: Object.fromEntries(tickets) }),
       ...(restoreEpoch !== undefined && { restoreEpoch }),
+      ...(policy && { policy }),
     };
   }
 

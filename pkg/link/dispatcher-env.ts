@@ -6,6 +6,7 @@ import { defineFleetIndexes } from '../fleet/index.js';
 import type { Logger } from '../log/index.js';
 import type { SecretStore } from '../secrets/index.js';
 import { type Cache, type Entry, type Store, value } from '../store/index.js';
+import type { NodePolicy } from './agent-link.js';
 import type { Tickets } from './tickets.js';
 
 export interface DeliveryEnv {
@@ -22,6 +23,8 @@ export interface DispatcherEnv {
   readonly log: Logger;
   /** A node without a heartbeat for this long counts as failed. */
   readonly failedAfterSeconds: number;
+  /** Sent to agents with their assignments. */
+  readonly nodePolicy?: NodePolicy | undefined;
   /** Without it, replicas that refer to secrets are not sent to agents. */
   readonly delivery?: DeliveryEnv;
 }

@@ -11,6 +11,7 @@ import { toCredentialPath, toSecretDocument, EmbeddedSecretStore, SecretKeyring 
 import { encode, MemoryStore, value, WatchCache } from '../store/index.js';
 import { defineDispatcherIndexes } from './dispatcher-env.js';
 import { LocalLink } from './local-link.js';
+import type { NodePolicy } from './agent-link.js';
 import { AgentDispatcher } from './agent-dispatcher.js';
 import { Tickets } from './tickets.js';
 
@@ -33,12 +34,18 @@ export class DispatcherLab {
     clock: this.clock,
     random: seededRandom(3),
   });
+  /** Set before an agent starts. */
+  nodePolicy: NodePolicy | undefined;
   readonly dispatcher: AgentDispatcher;
   readonly #end = new AbortController();
 
   constructor() {
     defineDispatcherIndexes(this.cache);
+    const readPolicy = () => this.nodePolicy;
     this.dispatcher = new AgentDispatcher({
+      get nodePolicy() {
+        return readPolicy();
+      },
       store: this.store,
       cache: this.cache,
       events: new EventWriter(new EventLeases(this.store, this.clock, 7), this.clock, seededRandom(1)),

@@ -18,10 +18,9 @@ export async function recordAdvertisement(env: DispatcherEnv, node: NodeIdentity
     const stored = held && value<StoredNode>(held);
     if (held && stored?.id === node.id) {
       // Whether the control plane runs on the node was decided when it enrolled, and not by its agent.
-      const { labels, capacity, agentVersion } = beat;
-      const advertised = { labels, capacity, agentVersion };
-      const before = { labels: stored.labels, capacity: stored.capacity, agentVersion: stored.agentVersion };
-      if (isDeepStrictEqual(advertised, before)) return true;
+      const { labels, capacity, agentVersion, conditions = stored.conditions ?? [] } = beat;
+      const advertised = { labels, capacity, agentVersion, ...(conditions.length > 0 && { conditions }) };
+      if (isDeepStrictEqual(advertised, pickAdvertised(stored))) return true;
 
       const metadata = {
         ...stored.metadata,
@@ -29,7 +28,8 @@ export async function recordAdvertisement(env: DispatcherEnv, node: NodeIdentity
         updatedAt: new Date(env.clock.now()).toISOString(),
         specHash: hashSpec(advertised),
       };
-      const updated: StoredNode = { ...stored, metadata, ...advertised };
+      const { conditions: _former, ...rest } = stored;
+      const updated: StoredNode = { ...rest, metadata, ...advertised };
       const puts: Put[] = [{ key, bytes: encode(updated) }];
       const event = toLabelsChangedEvent(stored, updated);
       if (event) puts.push(await env.events.put(event));
@@ -95,4 +95,9 @@ function removeFence(entry: Entry | undefined): { readonly guard: Guard; readonl
   const { fence: _, ...rest } = orders;
   const returned: StoredNode = { ...node, ...(Object.keys(rest).length > 0 && { orders: rest }) };
   return { guard: { key: entry.key, at: entry.revision }, put: { key: entry.key, bytes: encode(returned) } };
+}
+
+/** What a heartbeat can change. */
+function pickAdvertised({ labels, capacity, agentVersion, conditions }: StoredNode) {
+  return { labels, capacity, agentVersion, ...(conditions && { conditions }) };
 }

@@ -41,12 +41,8 @@ export type RefusedReason =
   /** The host is invalid. */
   | 'host';
 
-export type ImageFact = 'present' | 'absent' | 'unreachable' | 'credential_store_unavailable';
-
-/** For admission, an image of a forbidden registry is unknown like that of an unreachable one. */
-export function toImageFact({ outcome }: ImageCheck): ImageFact {
-  return outcome === 'refused' ? 'unreachable' : outcome;
-}
+/** What admission is told. */
+export type ImageFact = ImageCheck['outcome'];
 
 export function toUnreachable(reason: UnreachableReason): ImageCheck {
   return { outcome: 'unreachable', reason };

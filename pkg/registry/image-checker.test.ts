@@ -104,7 +104,7 @@ describe('image checker', () => {
     const images = createChecker({ settings: { registryAllow: ['registry.example.com'] } });
     const outcome = await images.check(REGISTRY_TENANT, `${registry.host}/web:1`);
     expect(outcome).to.deep.equal({ outcome: 'refused', reason: 'not_listed' });
-    expect(await images.imageFact(REGISTRY_TENANT, `${registry.host}/web:1`)).to.equal('unreachable');
+    expect(await images.imageFact(REGISTRY_TENANT, `${registry.host}/web:1`)).to.equal('refused');
     expect(registry.requests).to.have.lengthOf(0);
   });
 

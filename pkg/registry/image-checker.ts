@@ -5,14 +5,7 @@ import { parseImageReference } from '../../crds/grammar/index.js';
 import type { Clock } from '../clock/index.js';
 import { InvalidSettingFault } from '../config/index.js';
 import type { CredentialLookup, RegistryCredentials } from './challenge.js';
-import {
-  type ImageCheck,
-  ImageCheckCache,
-  type ImageFact,
-  toImageFact,
-  toRefused,
-  toUnreachable,
-} from './image-check.js';
+import { type ImageCheck, ImageCheckCache, type ImageFact, toRefused, toUnreachable } from './image-check.js';
 import { type ImageLocation, locateImage } from './image-location.js';
 import { checkImage } from './manifest.js';
 import { mayCheck, parseRegistryPolicy, type RegistryPolicy, type RegistrySettings } from './policy.js';
@@ -55,7 +48,7 @@ export class ImageChecker implements ImageFacts {
   }
 
   async imageFact(tenant: string, reference: string): Promise<ImageFact> {
-    return toImageFact(await this.check(tenant, reference));
+    return (await this.check(tenant, reference)).outcome;
   }
 
   /** Checks an image within five seconds, and never throws. Concurrent checks of the same image share one request. */

@@ -9,6 +9,8 @@
  *     const images = new ImageChecker({ settings, credentials, clock });
  *     await images.imageFact(tenant, 'registry.example.com/shop/web:1.4.2');   // 'present'
  *
+ * `PullPolicy` holds the pulls of a node's engine to the same rules.
+ *
  * It leaves to others where credentials are stored (`RegistryCredentials`), what happens to a deployment whose image is
  * absent or unknown, and pulling.
  *
@@ -18,3 +20,5 @@ export type { RegistryCredentials } from './challenge.js';
 export type { ImageFact } from './image-check.js';
 export { ImageChecker, type ImageFacts } from './image-checker.js';
 export { addPlatformLogins, type RegistryLogin, RegistryLogins } from './registry-logins.js';
+export { PullPolicy, type RegistryRules } from './pull-policy.js';
+export { type HostResolver, systemResolver } from './transport.js';

@@ -64,8 +64,14 @@ export const entry = (parts: Readonly<Record<string, unknown>> = {}) => ({
 const images = {
   imageFact: (_tenant: string, image: string) =>
     Promise.resolve(
-      image.includes('gone') ? 'absent' : image.includes('locked') ? 'credential_store_unavailable' : 'present',
-    ) as Promise<'absent' | 'credential_store_unavailable' | 'present'>,
+      image.includes('gone')
+        ? 'absent'
+        : image.includes('locked')
+          ? 'credential_store_unavailable'
+          : image.startsWith('10.')
+            ? 'refused'
+            : 'present',
+    ) as Promise<'absent' | 'refused' | 'credential_store_unavailable' | 'present'>,
 };
 
 /** How the lab differs from the usual one. */

@@ -33,7 +33,7 @@ export interface NodeViewEnv {
 /** A node as clients see it: with its status, the capacity that no replica requests, and the tenant's claim. */
 export function toNodeResponse(env: NodeViewEnv, entry: Entry, statusEntry: Entry | undefined) {
   const node = value<StoredNode>(entry);
-  const { metadata, id, name, labels, capacity, controlPlane, agentVersion } = node;
+  const { metadata, id, name, labels, capacity, controlPlane, agentVersion, conditions = [] } = node;
   const written = statusEntry && toNodeStatus(value<NodeStatus>(statusEntry));
   const seen = written?.id === id ? written : undefined;
   const { tenant } = metadata;
@@ -50,6 +50,7 @@ export function toNodeResponse(env: NodeViewEnv, entry: Entry, statusEntry: Entr
     free: computeFree(env.cache, id, capacity),
     agent: { version: agentVersion, lastHeartbeatAt: findLastHeartbeat(env, id, tenant, name) },
     claims: listClaims(env.cache, node),
+    conditions,
   };
 }
 

@@ -17,6 +17,16 @@ export interface Ownership {
   readonly restoreEpoch?: number;
 }
 
+/** What a container may use at most. */
+export interface ContainerLimits {
+  /** In thousandths of a core. */
+  readonly cpu?: number;
+  /** In bytes; no swap beside it. */
+  readonly memory?: number;
+  /** Processes; the driver's own limit stays where it is lower. */
+  readonly pids?: number;
+}
+
 /** Everything a driver needs to create one container. Security settings are fixed by the driver. */
 export interface ContainerSpec {
   readonly name: string;
@@ -28,6 +38,10 @@ export interface ContainerSpec {
   readonly secrets?: ReadonlyMap<string, Secret>;
   readonly healthCheck?: HealthCheck;
   readonly ports: readonly Port[];
+  /** `user` or `user:group`; absent: the image's own. */
+  readonly user?: string;
+  readonly readOnlyRootFilesystem?: boolean;
+  readonly limits?: ContainerLimits;
   /** Bridge network of the tenant; created when missing. */
   readonly network: string;
   /** DNS name on that network. */
@@ -72,6 +86,14 @@ export interface LogChunk {
   readonly bytes: Buffer;
 }
 
+/** What an engine knows of its machine that an operator should see. The words are those of Kubernetes. */
+export interface EngineCondition {
+  readonly type: 'LinkLocalBlocked';
+  readonly status: 'True' | 'False';
+  readonly reason: string;
+  readonly message: string;
+}
+
 /**
  * A container engine.
  *
@@ -81,11 +103,15 @@ export interface LogChunk {
  */
 export interface Engine {
   facts(): Promise<EngineFacts>;
+  /** As of the last call of `facts` or `create`. */
+  conditions(): readonly EngineCondition[];
   list(nodeId: string): Promise<readonly ContainerStatus[]>;
   inspect(id: string): Promise<ContainerStatus | undefined>;
   hasImage(image: string): Promise<boolean>;
   /** Makes sure that the image is present. Throws `ImagePullFault` when the registry does not deliver it. */
   pull(image: string): Promise<void>;
+  /** Removes every image that no container uses. */
+  pruneImages(): Promise<void>;
   create(spec: ContainerSpec): Promise<string>;
   start(id: string): Promise<void>;
   stop(id: string, graceSeconds: number): Promise<void>;
@@ -141,8 +167,42 @@ export class ImageMissingFault extends Fault {
   }
 }
 
+/**
+ * Why an image cannot be had, in fixed words. What the engine says is not repeated: it may quote what another host
+ * responded, and a tenant can choose that host.
+ */
+const PULL_FAILURES = {
+  not_found: 'the registry has no such image, or hides it: push it, or check its name and tag',
+  denied: 'the registry denied access to the image',
+  unreachable: 'the registry could not be reached',
+  timed_out: 'the registry did not respond in time',
+  untrusted: 'the registry does not use TLS, or its certificate is not trusted',
+  rate_limited: 'the registry refused more requests for now',
+  disk_full: 'the disk of the node is full',
+  wrong_platform: 'the image does not exist for the platform of the node',
+  unusable: 'the registry responded with something that is not an image',
+  not_listed: 'the registry of the image is not one that the operator allows',
+  address: 'the registry of the image has a private or link-local address, which the operator has not allowed',
+  host: 'the image names no valid registry, or is the id of an image on the node',
+  failed: 'the container engine could not pull the image; the log of the engine says why',
+} as const;
+
+export type PullFailure = keyof typeof PULL_FAILURES;
+
+/** The image is not allowed here, or the registry does not deliver it. */
 export class ImagePullFault extends Fault {
   readonly retriable = true;
+  readonly failure: PullFailure;
+
+  constructor(failure: PullFailure, options?: ErrorOptions) {
+    super(PULL_FAILURES[failure], options);
+    this.failure = failure;
+  }
+
+  /** Whether the operator's policy forbids the image. */
+  get isRefused(): boolean {
+    return this.failure === 'not_listed' || this.failure === 'address' || this.failure === 'host';
+  }
 }
 
 /** The name is taken by something that must not be removed. */

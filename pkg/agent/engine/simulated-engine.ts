@@ -5,6 +5,7 @@ import {
   type ContainerSpec,
   type ContainerStatus,
   type Engine,
+  type EngineCondition,
   type EngineFacts,
   EngineRefusedFault,
   EngineUnreachableFault,
@@ -41,6 +42,7 @@ interface Listener {
 
 interface SimulatedContainer {
   status: ContainerStatus;
+  readonly image: string;
   readonly hasHealthCheck: boolean;
   /** Counts the starts, so that a timer of an earlier run is recognised. */
   runs: number;
@@ -101,6 +103,10 @@ export class SimulatedEngine implements Engine {
     return this.#call('facts', () => ({ name: 'simulated', version: '1', apiVersion: '1', cpu, memory }));
   }
 
+  conditions(): readonly EngineCondition[] {
+    return [];
+  }
+
   list(nodeId: string): Promise<readonly ContainerStatus[]> {
     return this.#call('list', () => this.containers.filter(({ owner }) => owner.nodeId === nodeId));
   }
@@ -115,9 +121,16 @@ export class SimulatedEngine implements Engine {
 
   pull(image: string): Promise<void> {
     return this.#call('pull', () => {
-      if (!(this.#options.registryHasImage?.(image) ?? true)) throw new ImagePullFault(`no such image: ${image}`);
+      if (!(this.#options.registryHasImage?.(image) ?? true)) throw new ImagePullFault('not_found');
       if (!this.#images.has(image)) this.#changes++;
       this.#images.add(image);
+    });
+  }
+
+  pruneImages(): Promise<void> {
+    return this.#call('remove', () => {
+      const used = new Set([...this.#containers.values()].map(({ image }) => image));
+      for (const image of this.#images) if (!used.has(image)) this.#images.delete(image);
     });
   }
 
@@ -134,7 +147,7 @@ export class SimulatedEngine implements Engine {
       const id = this.#options.random.bytes(32).toString('hex');
       const { name, owner, healthCheck } = spec;
       const status = { id, name, owner, state: 'created', health: 'none', exitCode: undefined } as const;
-      const container = { status, hasHealthCheck: healthCheck !== undefined, runs: 0 };
+      const container = { status, image: spec.image, hasHealthCheck: healthCheck !== undefined, runs: 0 };
       this.#containers.set(id, container);
       this.#notify(container);
       return id;

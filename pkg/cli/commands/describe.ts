@@ -54,7 +54,8 @@ type DeploymentContext = CellContext & { readonly nodeName: (id: string) => stri
 
 /** A deployment: its spec, its status, its placements and its events. */
 function describeDeployment(view: DeploymentView, events: readonly EventView[], look: DeploymentContext): string {
-  const { metadata, status, healthCheck, ports = [], environment = {}, resources } = view;
+  const { metadata, status, healthCheck, ports = [], environment = {}, resources = {} } = view;
+  const { limits, ...requests } = resources;
   const { ink, now } = look;
   const phase = status?.phase ?? 'Pending';
   const facts: readonly Fact[] = [
@@ -73,7 +74,10 @@ function describeDeployment(view: DeploymentView, events: readonly EventView[], 
       'Ports',
       ports.map(port => `${port.hostPort ? `${port.hostPort}:` : ''}${port.containerPort}/${port.protocol}`).join(', '),
     ],
-    ['Resources', resources && formatPairs(resources as Record<string, string>)],
+    ['Requests', resources && formatPairs(requests as Record<string, string>)],
+    ['Limits', limits && formatPairs(limits as Record<string, string>)],
+    ['User', view.user],
+    ['Root file system', view.readOnlyRootFilesystem ? 'read-only' : undefined],
     ['Health check', healthCheck && healthCheck.command.join(' ')],
     ['Environment', formatPairs(environment)],
     ['Labels', formatPairs(view.labels ?? {})],
@@ -99,6 +103,10 @@ function describeNode(node: NodeView, events: readonly EventView[], look: CellCo
       `${node.schedulable.value ? 'yes' : 'no'}${node.schedulable.reason ? `: ${node.schedulable.reason}` : ''}`,
     ],
     ['Control plane', node.controlPlane ? 'yes' : 'no'],
+    [
+      'Conditions',
+      (node.conditions ?? []).map(({ type, status, message }) => `${type}=${status}: ${message}`).join('; '),
+    ],
     ['CPU', `${formatCores(node.free.cpu)} of ${formatCores(node.capacity.cpu)} cores free`],
     ['Memory', `${formatBytes(node.free.memory)} of ${formatBytes(node.capacity.memory)} free`],
     ['Disk', formatBytes(node.capacity.disk)],

@@ -112,6 +112,7 @@ export function buildContainerBody(spec: ContainerSpec, address = ''): Record<st
   const published = ports.filter(({ hostPort }) => hostPort !== undefined);
   return {
     Image: spec.image,
+    ...(spec.user === undefined ? {} : { User: spec.user }),
     ...(spec.entrypoint ? { Entrypoint: spec.entrypoint } : {}),
     ...(spec.command ? { Cmd: spec.command } : {}),
     ...(spec.healthCheck ? { Healthcheck: buildHealthConfig(spec.healthCheck) } : {}),
@@ -123,12 +124,26 @@ export function buildContainerBody(spec: ContainerSpec, address = ''): Record<st
     ExposedPorts: Object.fromEntries(ports.map(({ name }) => [name, {}])),
     HostConfig: {
       ...fixedHostConfig,
+      ...buildLimits(spec),
       NetworkMode: spec.network,
       PortBindings: Object.fromEntries(
         published.map(({ name, hostPort }) => [name, [{ HostIp: address, HostPort: String(hostPort) }]]),
       ),
     },
     NetworkingConfig: { EndpointsConfig: { [spec.network]: { Aliases: [spec.alias] } } },
+  };
+}
+
+/** With a read-only root file system, `/tmp` and `/run` stay writable, in memory and bounded. */
+const SCRATCH = { '/tmp': 'rw,noexec,nosuid,nodev,size=64m', '/run': 'rw,noexec,nosuid,nodev,size=16m' };
+
+function buildLimits({ limits = {}, readOnlyRootFilesystem = false }: ContainerSpec): Record<string, unknown> {
+  const { cpu, memory, pids } = limits;
+  return {
+    ...(cpu === undefined ? {} : { NanoCpus: cpu * 1e6 }),
+    ...(memory === undefined ? {} : { Memory: memory, MemorySwap: memory }),
+    ...(pids === undefined ? {} : { PidsLimit: Math.min(pids, fixedHostConfig.PidsLimit) }),
+    ...(readOnlyRootFilesystem ? { ReadonlyRootfs: true, Tmpfs: SCRATCH } : {}),
   };
 }
 

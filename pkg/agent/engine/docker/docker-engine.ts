@@ -5,10 +5,10 @@ import {
   type ContainerSpec,
   type ContainerStatus,
   type Engine,
+  type EngineCondition,
   type EngineFacts,
   EngineRefusedFault,
   ImageMissingFault,
-  ImagePullFault,
   type LogChunk,
   type ContainerLogOptions,
   NameConflictFault,
@@ -16,13 +16,10 @@ import {
 } from '../engine.js';
 import type { RegistryLogins } from '../../../registry/index.js';
 import { DockerApi } from './docker-api.js';
-import {
-  buildContainerBody,
-  type ContainerInspection,
-  NODE_LABEL,
-  readContainerStatus,
-  TENANT_LABEL,
-} from './docker-container.js';
+import { buildContainerBody, type ContainerInspection, NODE_LABEL, readContainerStatus } from './docker-container.js';
+import { BRIDGE_PREFIX, LinkLocalBarrier } from './link-local.js';
+import { TenantNetworks } from './tenant-networks.js';
+import { toPullFault } from './pull-failure.js';
 import { followEvents, readLogFrames } from './docker-streams.js';
 
 const SLOW_CALL_MS = 120_000;
@@ -45,19 +42,31 @@ export class DockerEngine implements Engine {
   readonly #networks: TenantNetworks;
   readonly #hostPortAddress: string;
   readonly #logins: RegistryLogins | undefined;
+  readonly #isLocal: boolean;
+  #linkLocal: LinkLocalBarrier | undefined;
 
   constructor({ host, hostPortAddress = '', logins, clock = systemClock }: DockerEngineOptions) {
     this.#hostPortAddress = hostPortAddress;
     this.#logins = logins;
     this.#api = new DockerApi(host);
     this.#clock = clock;
-    this.#networks = new TenantNetworks(this.#api);
+    this.#networks = new TenantNetworks(this.#api, bridge => this.#blockLinkLocal(bridge));
+    this.#isLocal = host.startsWith('unix://');
   }
 
   async facts(): Promise<EngineFacts> {
     const { engine, api } = await this.#api.version();
-    const { body } = await this.#api.call<{ NCPU: number; MemTotal: number }>('GET', '/info');
+    const { body } = await this.#api.call<EngineInfo>('GET', '/info');
+    // The bridges of a rootless engine are not in the machine's own network, where the rules would stand.
+    this.#linkLocal ??= new LinkLocalBarrier(this.#isLocal && !body.SecurityOptions?.includes('name=rootless'));
+    await this.#linkLocal.block(BRIDGE_PREFIX);
     return { name: 'docker', version: engine, apiVersion: api, cpu: body.NCPU * 1000, memory: body.MemTotal };
+  }
+
+  conditions(): readonly EngineCondition[] {
+    const isBlocked = this.#linkLocal?.isBlocked;
+    if (isBlocked === undefined) return [];
+    return [isBlocked ? LINK_LOCAL_BLOCKED : LINK_LOCAL_OPEN];
   }
 
   async list(nodeId: string): Promise<readonly ContainerStatus[]> {
@@ -100,11 +109,16 @@ export class DockerEngine implements Engine {
       // The engine responds 200 before it contacts the registry: errors come in the stream.
       for await (const progress of readDocuments(stream)) {
         const { error } = progress as { readonly error?: string };
-        if (error !== undefined) throw new ImagePullFault(error);
+        if (error !== undefined) throw toPullFault(error);
       }
     } catch (thrown) {
-      throw thrown instanceof EngineRefusedFault ? new ImagePullFault(thrown.message, { cause: thrown }) : thrown;
+      throw thrown instanceof EngineRefusedFault ? toPullFault(thrown.message) : thrown;
     }
+  }
+
+  async pruneImages(): Promise<void> {
+    const filters = JSON.stringify({ dangling: ['false'] });
+    await this.#api.call('POST', '/images/prune', { query: { filters }, answerWithinMs: SLOW_CALL_MS });
   }
 
   async create(spec: ContainerSpec): Promise<string> {
@@ -177,6 +191,11 @@ export class DockerEngine implements Engine {
     }
   }
 
+  async #blockLinkLocal(bridge: string): Promise<void> {
+    if (!this.#linkLocal) await this.facts();
+    if (!bridge.startsWith(BRIDGE_PREFIX)) await this.#linkLocal?.block(bridge);
+  }
+
   #inspect(idOrName: string): Promise<{ status: number; body: ContainerInspection }> {
     return this.#api.call<ContainerInspection>('GET', `/containers/${idOrName}/json`, { expected: [404] });
   }
@@ -202,55 +221,24 @@ function hasSecret(text: string, secrets: ContainerSpec['secrets']): boolean {
   return [...(secrets?.values() ?? [])].some(secret => text.includes(secret.reveal()));
 }
 
-interface Network {
-  readonly Id: string;
-  readonly Name: string;
-  readonly Created: string;
-  readonly Labels: Readonly<Record<string, string>> | null;
+/** The fields that we read of `GET /info`. */
+interface EngineInfo {
+  readonly NCPU: number;
+  readonly MemTotal: number;
+  readonly SecurityOptions?: readonly string[] | null;
 }
 
-/** Creates each tenant's bridge network when it is first needed, and remembers that it exists. */
-class TenantNetworks {
-  readonly #api: DockerApi;
-  readonly #ensured = new Map<string, Promise<void>>();
+const LINK_LOCAL_BLOCKED: EngineCondition = {
+  type: 'LinkLocalBlocked',
+  status: 'True',
+  reason: 'firewall_rule',
+  message: 'containers cannot reach link-local addresses',
+};
 
-  constructor(api: DockerApi) {
-    this.#api = api;
-  }
-
-  ensure(name: string, tenant: string): Promise<void> {
-    const known = this.#ensured.get(name);
-    if (known) return known;
-
-    const ensured = this.#ensure(name, tenant);
-    this.#ensured.set(name, ensured);
-    ensured.catch(() => this.#ensured.delete(name));
-    return ensured;
-  }
-
-  /** Called when networks may have been deleted: they are checked again on next use. */
-  forget(): void {
-    this.#ensured.clear();
-  }
-
-  async #ensure(name: string, tenant: string): Promise<void> {
-    if ((await this.#named(name)).length === 0) {
-      await this.#api.call('POST', '/networks/create', {
-        body: { Name: name, Driver: 'bridge', CheckDuplicate: true, Labels: { [TENANT_LABEL]: tenant } },
-        expected: [409],
-      });
-    }
-    const [oldest, ...twins] = await this.#named(name);
-    if (oldest?.Labels?.[TENANT_LABEL] !== tenant) throw new NameConflictFault(name);
-    // Engines before 25 let two agents create the same name at the same moment. All agents keep the oldest.
-    for (const { Id } of twins) await this.#api.call('DELETE', `/networks/${Id}`, { expected: [403, 404, 409] });
-  }
-
-  async #named(name: string): Promise<readonly Network[]> {
-    const filters = JSON.stringify({ name: [name] });
-    const { body } = await this.#api.call<readonly Network[]>('GET', '/networks', { query: { filters } });
-    return body
-      .filter(({ Name }) => Name === name)
-      .toSorted((a, b) => a.Created.localeCompare(b.Created) || a.Id.localeCompare(b.Id));
-  }
-}
+const LINK_LOCAL_OPEN: EngineCondition = {
+  type: 'LinkLocalBlocked',
+  status: 'False',
+  reason: 'firewall_unavailable',
+  message:
+    'the agent cannot write iptables rules on the machine of the engine, so containers may reach link-local addresses, where clouds serve credentials: run the agent as root beside the engine, or block them otherwise',
+};
