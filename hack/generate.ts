@@ -4,12 +4,14 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
+import { renderConformance } from './conformance/render.js';
 import { renderCodesReference } from './generate-codes.js';
 import { renderKindsReference } from './generate-kinds.js';
 import { renderManifestFiles } from './generate-manifests.js';
 
 const files: Readonly<Record<string, string>> = {
   'docs/codes.md': renderCodesReference(),
+  'docs/conformance.md': renderConformance(),
   'docs/KINDS.md': renderKindsReference(),
   ...renderManifestFiles(),
 };

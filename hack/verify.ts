@@ -6,6 +6,7 @@ import { spawn } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 
 import { findCircles } from './checks/circles.js';
+import { judgeConformance } from './checks/conformance.js';
 import { checkFailpoints } from './checks/failpoints.js';
 import { checkFloors } from './checks/floors.js';
 import { findUnlistedKinds } from './checks/kinds.js';
@@ -13,6 +14,7 @@ import { checkLayout, findUnmarkedTestCode } from './checks/layout.js';
 import { findSharedNames } from './checks/names.js';
 import { readSources } from './checks/source-files.js';
 import { findAssertedTimes } from './checks/times.js';
+import { sentences } from './conformance/index.js';
 import { runInLanes } from './test/lanes.js';
 
 interface Check {
@@ -50,6 +52,7 @@ const checks: readonly Check[] = [
   { name: 'layout', run: () => checkLayout(sources) },
   { name: 'test code', run: () => findUnmarkedTestCode(sources) },
   { name: 'times', run: () => findAssertedTimes(sources) },
+  { name: 'conformance', run: () => judgeConformance(sentences, sources) },
   { name: 'failpoints', run: () => checkFailpoints(sources) },
 ];
 

@@ -88,6 +88,24 @@ describe('agent', () => {
   });
 
   describe('after a restart', () => {
+    it('advertises the labels of its own configuration, as they are now', async () => {
+      lab = new NodeLab();
+      await lab.start();
+      const advertised: string[] = [];
+      const send = lab.wire.heartbeat.bind(lab.wire);
+      lab.wire.heartbeat = beat => {
+        advertised.push(beat.labels['mooring.io/country'] ?? 'nothing');
+        return send(beat);
+      };
+      for (const country of ['DE', 'FR']) {
+        await lab.startAgent({ 'mooring.io/country': country });
+        await lab.clock.pass(6_000);
+        await lab.stopAgent();
+      }
+
+      expect(advertised.join(' ')).to.match(/^(DE )+(FR ?)+$/);
+    });
+
     it('adopts running containers without changing them', async () => {
       await begin();
       await lab.assign(replica());

@@ -27,7 +27,7 @@ export class NodeLab extends DispatcherLab {
     });
   }
 
-  async startAgent(): Promise<void> {
+  async startAgent(labels: Readonly<Record<string, string>> = {}): Promise<void> {
     const { clock, engine, disk, wire: link } = this;
     const env = {
       clock,
@@ -39,7 +39,7 @@ export class NodeLab extends DispatcherLab {
       ...(this.resolve && { resolve: this.resolve }),
     };
     const end = new AbortController();
-    const ended = new Agent(env, { name: 'n1', version: 'test', joinToken: 'join' }).run(end.signal);
+    const ended = new Agent(env, { name: 'n1', version: 'test', joinToken: 'join', labels }).run(end.signal);
     this.#agent = { end, ended };
     await this.clock.pass(100);
   }

@@ -54,6 +54,12 @@ const cases: readonly Case[] = [
     workload: { platform: true },
     refused: [],
   },
+  {
+    name: 'reject the control plane’s node although the deployment names it',
+    node: { controlPlane: true },
+    workload: { namedNode: 'node_a' },
+    refused: ['control_plane'],
+  },
   { name: 'accept the named node', workload: { namedNode: 'node_a' }, refused: [] },
   {
     name: 'reject every node but the named one',

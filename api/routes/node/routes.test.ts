@@ -174,10 +174,13 @@ describe('nodes', () => {
 
   it('cannot take a name from another tenant, nor from another machine', async () => {
     await enrolled();
-    const theirs = await joinToken({}, await lab.tenantToken(lab.b));
+    const [theirs, ours] = [await joinToken({}, await lab.tenantToken(lab.b)), await joinToken()];
+    const before = await lab.store.revision();
+    const taken = await enrol(theirs, enrolment(newKey()));
 
-    expect((await enrol(theirs, enrolment(newKey()))).body['code']).to.equal('node_owned_by_another_tenant');
-    expect((await enrol(await joinToken(), enrolment(newKey()))).body['code']).to.equal('node_key_mismatch');
+    expect(taken.body).to.include({ code: 'node_owned_by_another_tenant', field: 'nodeName' });
+    expect((await enrol(ours, enrolment(newKey()))).body['code']).to.equal('node_key_mismatch');
+    expect(await lab.store.revision()).to.equal(before);
   });
 
   it('have one owner when two enrol under one name at the same time', async () => {

@@ -16,6 +16,11 @@ describe('health check for the engine', () => {
       config: { Test: ['CMD', '/bin/check', '--fast now'] },
     },
     {
+      name: 'leaves retries and timeout to the runtime where they are omitted',
+      given: { command: ['true'], interval: '5s' },
+      config: { Test: ['CMD-SHELL', 'true'], Interval: 5_000_000_000 },
+    },
+    {
       name: 'counts time in nanoseconds',
       given: { command: ['true'], interval: '5s', timeout: '1m30s', startPeriod: '250ms', retries: 4 },
       config: {

@@ -182,6 +182,17 @@ describe('the docker engine', () => {
     expect(health).to.equal('unhealthy');
   });
 
+  it('kills a health check that exceeds its timeout with SIGKILL', async () => {
+    const command = ["trap '' TERM INT HUP; echo $$ > /tmp/check; while :; do sleep 1; done"];
+    const healthCheck = { type: 'exec', command, interval: '1s', timeout: '1s', retries: 3 } as const;
+    const watching =
+      'until pid=$(cat /tmp/check 2>/dev/null) && [ -n "$pid" ]; do sleep 0.1; done; ' +
+      'echo begun; while kill -0 $pid 2>/dev/null; do sleep 0.2; done; echo killed';
+    const id = await run(0, { healthCheck, entrypoint: ['/bin/sh', '-c'], command: [watching] });
+
+    expect(await output(id)).to.match(/begun\s+killed/);
+  });
+
   it('makes one network however many ask for it at once', async () => {
     const network = 'mooring-together';
     const engines = Array.from({ length: 4 }, () => new DockerEngine({ host: lab.dockerd.host }));

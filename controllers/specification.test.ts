@@ -1,0 +1,106 @@
+import { expect } from 'chai';
+
+import type { StoredDeployment } from '../crds/deployment/index.js';
+import type { StoredEvent } from '../crds/event/index.js';
+import { keys, ranges } from '../crds/keys/index.js';
+import type { StoredNode } from '../crds/node/index.js';
+import type { Report } from '../crds/report/index.js';
+import { defaultPolicy } from '../pkg/fleet/index.js';
+import { makeDeployment, makeMetadata, TENANT, TestCluster } from './test-cluster.testing.js';
+
+/** Sentences of the specification about placement that no other test says. */
+describe('the specification, carried out by the controllers:', () => {
+  let cluster: TestCluster;
+  beforeEach(() => {
+    cluster = new TestCluster();
+  });
+  afterEach(() => cluster.close());
+
+  const put = async (spec: StoredDeployment) => {
+    await cluster.put(keys.deployment(TENANT, spec.name), spec);
+    await cluster.clock.pass(3000);
+  };
+  const begin = async (...nodes: readonly string[]) => {
+    cluster.controllers('a');
+    for (const name of nodes) await cluster.enrol(name);
+    await cluster.clock.pass(2000);
+  };
+  const containers = async () => (await cluster.all<Report>(ranges.reports)).length;
+  const unschedulable = async () =>
+    (await cluster.all<StoredEvent>(ranges.events)).filter(({ type }) => type === 'deployment.unschedulable').length;
+
+  const filters: readonly [name: string, change: Partial<StoredDeployment>][] = [
+    ['a label constraint', { placement: { constraints: [{ key: 'disk', operator: 'In', values: ['ssd'] }] } }],
+    ['a named node', { nodeId: 'node_gone' }],
+    [
+      'an anti-affinity',
+      { placement: { antiAffinity: { self: false, deployments: ['other'], topologyKey: 'example.com/rack' } } },
+    ],
+    ['a request for more than any node has', { resources: { cpu: '1500m' } }],
+  ];
+  for (const [name, change] of filters) {
+    it(`${name} that no node satisfies leaves no place to run, no container, and an event`, async () => {
+      await begin('n1', 'n2');
+      await put(makeDeployment({ replicas: 1, ...change }));
+
+      expect(await cluster.status()).to.include({ phase: 'Unschedulable', replicas: 0, readyReplicas: 0 });
+      expect(await cluster.whereabouts()).to.deep.equal(['nowhere']);
+      expect([await containers(), await unschedulable()]).to.deep.equal([0, 1]);
+    });
+  }
+
+  it('a request larger than what any single node has free is not split over several', async () => {
+    await begin('n1', 'n2');
+    await put(makeDeployment({ replicas: 1, resources: { cpu: '1500m' } }));
+    expect(await cluster.whereabouts()).to.deep.equal(['nowhere']);
+
+    await put(makeDeployment({ metadata: makeMetadata('dep_1', 2), replicas: 2, resources: { cpu: '750m' } }));
+    expect((await cluster.whereabouts()).toSorted()).to.deep.equal(['node_n1', 'node_n2']);
+  });
+
+  it('the node that the control plane runs on keeps what is placed on it, accepts nothing new, and is no fault', async () => {
+    await begin('n1');
+    await put(makeDeployment({ replicas: 1 }));
+    const lease = await cluster.enrol('n1');
+    const record = await cluster.get<StoredNode>(keys.node(TENANT, 'n1'));
+    await cluster.put(keys.node(TENANT, 'n1'), { ...record, controlPlane: true });
+    await cluster.clock.pass(2000);
+    await cluster.store.revoke(lease);
+    await put(makeDeployment({ metadata: makeMetadata('dep_1', 2) }));
+
+    expect(await cluster.whereabouts()).to.deep.equal(['node_n1', 'nowhere']);
+    expect(await cluster.get(keys.nodeStatus(TENANT, 'n1'))).to.include({ status: 'ready' });
+    expect(await cluster.status()).to.include({ readyReplicas: 1 });
+    const types = (await cluster.all<StoredEvent>(ranges.events)).map(({ type }) => type);
+    expect(types).to.not.include('node.failed').and.not.include('deployment.degraded');
+
+    const named = { metadata: makeMetadata('dep_other'), name: 'other', replicas: 1, nodeId: 'node_n1' };
+    await put(makeDeployment(named));
+    expect(await cluster.whereabouts('other'), 'nothing on a deployment overrides this').to.deep.equal(['nowhere']);
+  });
+
+  it('a quota that is lowered below what runs stops no container, and lets no new one start', async () => {
+    cluster.controllers('a', { ...defaultPolicy, quotas: { containers: 3 } });
+    await cluster.enrol('n1');
+    await cluster.clock.pass(2000);
+    await put(makeDeployment({ replicas: 3 }));
+    expect(await containers()).to.equal(3);
+
+    await cluster.put(keys.tenant(TENANT), { id: TENANT, name: 't', platform: false, quotas: { containers: 1 } });
+    await cluster.clock.pass(60_000);
+    expect(await cluster.status()).to.include({ phase: 'Running', readyReplicas: 3 });
+    await put(makeDeployment({ metadata: makeMetadata('dep_1', 2), replicas: 4 }));
+    expect(await cluster.whereabouts()).to.deep.equal(['node_n1', 'node_n1', 'node_n1', 'nowhere']);
+    expect(await containers()).to.equal(3);
+  });
+
+  it('a deployment with replicas 0 is stopped, and neither deleted nor forgotten', async () => {
+    await begin('n1');
+    await put(makeDeployment());
+    await put(makeDeployment({ metadata: makeMetadata('dep_1', 2), replicas: 0 }));
+
+    expect(await cluster.status()).to.include({ phase: 'Stopped' });
+    expect(await cluster.whereabouts()).to.deep.equal([]);
+    expect(await cluster.get(keys.deployment(TENANT, 'web'))).to.include({ name: 'web', replicas: 0 });
+  });
+});

@@ -1,0 +1,62 @@
+/** What the specification describes and Mooring does not do yet. */
+export type UnbuiltFeature =
+  | 'archives'
+  | 'backups'
+  | 'dashboard'
+  | 'jobs'
+  | 'networks'
+  | 'platform record'
+  | 'recommendations'
+  | 'reverse proxy'
+  | 'snapshots'
+  | 'volumes';
+
+/** A test that would fail if a sentence were false. */
+export interface TestReference {
+  readonly file: string;
+  /** As it stands in the source: of a title that is a template, the text between its quotes. */
+  readonly title: string;
+  /** Of a table of cases under one title, the case: its text in the source. */
+  readonly row?: string;
+}
+
+/** An assertion of the specification that can be false, in its own words, shortened where they are long. */
+export interface Sentence {
+  readonly section: string;
+  readonly text: string;
+  readonly tests: readonly TestReference[];
+  /** The feature that it is about does not exist: there is nothing to test. */
+  readonly notBuilt?: UnbuiltFeature;
+  /** It is carried out and tested, but no client meets it before this feature is switched on. */
+  readonly awaits?: UnbuiltFeature;
+  /** Of a code of section 7: the code, and the field as the specification names it. */
+  readonly rejection?: { readonly code: string; readonly field: string };
+}
+
+/** A sentence before it is known which section it stands in. */
+export type SectionRow = Omit<Sentence, 'section'>;
+
+/** Names tests of one file. */
+export function testsIn(file: string): (title: string, row?: string) => TestReference {
+  return (title, row) => ({ file, title, ...(row !== undefined && { row }) });
+}
+
+/** A sentence that holds, with the tests that would catch it. */
+export function holds(text: string, ...tests: readonly TestReference[]): SectionRow {
+  return { text, tests };
+}
+
+/** A sentence that holds for everybody once a feature is there. */
+export function holdsWith(awaits: UnbuiltFeature, text: string, ...tests: readonly TestReference[]): SectionRow {
+  return { text, tests, awaits };
+}
+
+/** A sentence about something that does not exist yet. */
+export function notBuilt(feature: UnbuiltFeature, text: string): SectionRow {
+  return { text, tests: [], notBuilt: feature };
+}
+
+/** The sentences of one section. */
+export function inSection(section: string, ...rows: readonly SectionRow[]): readonly Sentence[] {
+  return rows.map(row => ({ section, ...row }));
+}
