@@ -23,7 +23,7 @@ import { createNetworkRoutes } from './network/routes.js';
 import { createNodeRoutes } from './node/routes.js';
 import { type NodeEnv, createNodeReader, type NodeViewEnv } from './node/view.js';
 import { createRotationRoutes } from './rotation/routes.js';
-import { createSecretRoutes } from './secret/routes.js';
+import { createSecretReader, createSecretRoutes } from './secret/routes.js';
 import { createTenantReader, createTenantRoutes } from './tenant/routes.js';
 import { createTokenReader, createTokenRoutes } from './token/routes.js';
 
@@ -44,6 +44,7 @@ export function listReaders(env: NodeViewEnv, known?: readonly Kind[]): readonly
     deployments: createDeploymentReader(env.cache),
     events: eventReader,
     nodes: createNodeReader(env),
+    secrets: createSecretReader(env),
     tenants: createTenantReader(env),
     tokens: createTokenReader(env),
   };

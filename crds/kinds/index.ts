@@ -16,6 +16,7 @@ export {
   checkQuotaRequest,
   defaultQuotas,
   listCountedRanges,
+  formatQuota,
   mergeQuotas,
   parseQuota,
   quotaKinds,

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 
-import { parseCpu, parseMemory } from '../grammar/index.js';
+import { formatBytes, formatCores, parseCpu, parseMemory } from '../grammar/index.js';
 import type { Kind, Quota } from '../kind/index.js';
 import { annotate, createBodyCheck } from '../rule/index.js';
 import { kinds } from './list.js';
@@ -42,6 +42,13 @@ export function parseQuota(name: QuotaKind, text: string): number | undefined {
   if (unit === 'cores') return parseCpu(text);
   if (unit === 'bytes') return parseMemory(text);
   return /^\d{1,9}$/.test(text) ? Number(text) : undefined;
+}
+
+/** An amount of one quota, for people. */
+export function formatQuota(name: QuotaKind, amount: number): string {
+  const { unit } = quotas[name];
+  if (unit === 'cores') return formatCores(amount);
+  return unit === 'bytes' ? formatBytes(amount) : String(amount);
 }
 
 /** What holds for a tenant: its own where the platform has set it (null lifts a limit), the configured otherwise. */

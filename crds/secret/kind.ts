@@ -1,6 +1,14 @@
-import { defineKind } from '../kind/index.js';
+import { defineColumns, defineKind } from '../kind/index.js';
 import { documentCodes } from '../rejections/index.js';
 import { secretWriteSchema } from './write.js';
+
+/** A credential as the API lists it. */
+interface SecretView {
+  readonly path: string;
+  /** Null where the platform's own store does not hold it. */
+  readonly version: number | null;
+  readonly deployments: readonly string[];
+}
 
 /** Credentials, in versions. */
 export const secretKind = defineKind({
@@ -25,8 +33,23 @@ export const secretKind = defineKind({
   ],
   path: '/api/v1/secrets',
   item: '{namespace}/{resource}',
-  operations: ['update', 'delete'],
+  operations: ['list', 'update', 'delete'],
   routes: {
+    list: {
+      summary: 'Lists the credentials that the tenant has stored or refers to; no value is ever answered',
+      answer: { status: 200, component: 'ObjectList' },
+    },
+    'GET /{namespace}/{resource}': {
+      summary: 'Shows the names of a credential’s keys and its consumers; no value is ever answered',
+      answer: { status: 200, component: 'Object' },
+      codes: [
+        'resource_not_found',
+        'secret_path_namespace',
+        'secret_path_shape',
+        'secret_store_unavailable',
+        'secret_unreadable',
+      ],
+    },
     update: {
       summary: 'Writes the next version of a credential; no value is ever answered',
       body: 'SecretWrite',
@@ -55,6 +78,10 @@ export const secretKind = defineKind({
       answer: { status: 200, component: 'Object' },
     },
   },
-  nameField: 'name',
-  columns: [],
+  nameField: 'path',
+  columns: defineColumns<SecretView>([
+    { title: 'PATH', value: ({ path }) => path },
+    { title: 'VERSION', value: ({ version }) => (version === null ? '-' : String(version)) },
+    { title: 'USED BY', value: ({ deployments }) => deployments.join(', ') || '-' },
+  ]),
 });

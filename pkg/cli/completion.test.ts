@@ -10,6 +10,7 @@ const STUB = `moor() {
   case "$*" in
     "get deployments -o name") printf 'deployment/web\\ndeployment/shop\\n' ;;
     "get nodes -o name") echo node/attic ;;
+    "get secrets -o name") echo secret/deployments/web-db ;;
     "up --help") printf '  --nodes <count>   agents\\n  -h, --help\\n' ;;
   esac
 }
@@ -32,6 +33,8 @@ const cases: readonly { readonly typed: readonly string[]; readonly offered: rea
   { typed: ['nodes', 'dr'], offered: ['drain'] },
   { typed: ['nodes', 'drain', 'at'], offered: ['attic'] },
   { typed: ['nodes', 'drain', 'attic', '--w'], offered: ['--wait'] },
+  { typed: ['secrets', 'write', ''], offered: ['deployments/web-db'] },
+  { typed: ['secrets', 'generate', 'deployments/web-db', '--by'], offered: ['--bytes'] },
   { typed: ['tokens', 'create', '--role', 'dep'], offered: ['deployer'] },
   { typed: ['explain', 'dep'], offered: ['deployment'] },
   { typed: ['explain', 'deployment', 's'], offered: ['shop'] },

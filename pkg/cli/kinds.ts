@@ -20,6 +20,8 @@ export interface CliKind {
   readonly speaker: TokenScope;
   readonly columns: readonly KindColumn[];
   readonly nameOf: (object: unknown) => string;
+  /** The path of one object, by its name. */
+  readonly pathOf: (name: string) => string;
 }
 
 /** A column of a table on a terminal. */
@@ -54,8 +56,15 @@ function toCliKind(kind: Kind): CliKind {
     path: kind.path,
     speaker: kind.scope,
     columns: (kind.columns as readonly Column<unknown>[]).map(toKindColumn),
+    pathOf: name => `${kind.path}/${encodeName(name, kind)}`,
     nameOf: object => String((object as Readonly<Record<string, unknown>>)[kind.nameField]),
   };
+}
+
+/** A name that has as many parts as the path of an object: `deployments/web-db` for `{namespace}/{resource}`. */
+function encodeName(name: string, { item = '{name}' }: Kind): string {
+  const parts = name.split('/');
+  return parts.length === item.split('/').length ? parts.map(encodeURIComponent).join('/') : encodeURIComponent(name);
 }
 
 function toKindColumn({ title, isWide, value, format, isWarning }: Column<unknown>): KindColumn {
@@ -73,6 +82,7 @@ function toKindColumn({ title, isWide, value, format, isWarning }: Column<unknow
 
 export const deployments = findKind('deployments');
 export const nodes = findKind('nodes');
+export const secrets = findKind('secrets');
 export const events = findKind('events');
 export const tenants = findKind('tenants');
 export const tokens = findKind('tokens');

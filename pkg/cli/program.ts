@@ -1,17 +1,13 @@
-import { Command as Commander, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { Command as Commander, type CommanderError } from 'commander';
 
 import { readProductVersion } from '../version/index.js';
 import type { ConnectionFlags } from './connection.js';
 import { type ExitCode, exitCode, exitCodeHelp } from './exit-code.js';
-import { type OutputFormat, outputFormats } from './print/text.js';
-import { type Command, openSession } from './session.js';
+import { addGroups } from './groups.js';
+import { type Options, outputOption, parseCount, parseDurationOption, type Run } from './options.js';
+import type { OutputFormat } from './print/text.js';
+import { openSession } from './session.js';
 import type { Terminal } from './terminal.js';
-
-/** Loads a command and runs it with its input. */
-type Run = <Input>(load: () => Promise<Command<Input>>, input: Input) => Promise<void>;
-
-/** Options as commander passes them: absent when they were not given. Each command declares those that it takes. */
-type Options = Readonly<Record<string, never>>;
 
 /**
  * The command line, as commander sees it.
@@ -43,8 +39,7 @@ export function createProgram(terminal: Terminal, finished: (code: ExitCode) => 
   };
   addReading(program, run);
   addWriting(program, run);
-  addNodes(program, run);
-  addAccess(program, run);
+  addGroups(program, run);
   addSelf(program, run);
   return program;
 }
@@ -155,73 +150,6 @@ function addWriting(program: Commander, run: Run): void {
     );
 }
 
-function addNodes(program: Commander, run: Run): void {
-  const nodes = program.command('nodes').description('manage the machines that run containers');
-  const order = async () => (await import('./commands/node-order.js')).orderNode;
-  addList(nodes, run);
-  nodes
-    .command('join-token')
-    .description('mint a token with which one machine may enrol')
-    .option('--name <node>', 'the only name it may enrol under')
-    .addOption(outputOption())
-    .action((options: { output: OutputFormat }) =>
-      run(async () => (await import('./commands/access.js')).createJoinToken, options),
-    );
-  nodes
-    .command('drain <name>')
-    .description('empty a node: its replicas are started elsewhere first')
-    .option('--wait', 'wait until no replica is left on it')
-    .option('--timeout <duration>', 'with --wait: give up waiting after this long', parseDurationOption)
-    .action((name: string, options: Options) => run(order, { order: 'drain', name, ...options }));
-  nodes
-    .command('undrain <name>')
-    .description('make a node schedulable again')
-    .action((name: string) => run(order, { order: 'undrain', name }));
-  nodes
-    .command('fence <name>')
-    .description('confirm that the machine is off: its replicas are started elsewhere at once')
-    .action((name: string) => run(order, { order: 'fence', name }));
-}
-
-function addAccess(program: Commander, run: Run): void {
-  const access = () => import('./commands/access.js');
-
-  const tenants = program.command('tenants').description('manage tenants (needs an administrator’s token)');
-  addList(tenants, run);
-  tenants
-    .command('create <name>')
-    .description('create a tenant')
-    .action((name: string) => run(async () => (await access()).createTenant, { name }));
-
-  const tokens = program.command('tokens').description('manage the tokens of a tenant');
-  addList(tokens, run);
-  tokens
-    .command('create')
-    .description('mint a token')
-    .addOption(
-      new Option('--role <role>', 'role of the token').choices(['viewer', 'deployer', 'admin']).default('deployer'),
-    )
-    .option('--description <text>', 'what it is for')
-    .option('--expires <duration>', 'how long it is valid, such as 720h', parseDurationOption)
-    .action((options: { role: string }) =>
-      run(async () => (await access()).createToken, { ...options, tenant: program.opts<ConnectionFlags>().tenant }),
-    );
-  tokens
-    .command('revoke <id>')
-    .description('revoke a token at once')
-    .action((id: string) => run(async () => (await access()).revokeToken, { id }));
-}
-
-function addList(group: Commander, run: Run): void {
-  group
-    .command('list')
-    .description('list all')
-    .addOption(outputOption())
-    .action(({ output }: { output: OutputFormat }) =>
-      run(async () => (await import('./commands/get.js')).get, { kind: group.name(), output }),
-    );
-}
-
 /** Commands about the installation itself. Those of `admin` use the settings of the servers instead of a token. */
 function addSelf(program: Commander, run: Run): void {
   const admin = program.command('admin').description('commands for operators, on a machine of the control plane');
@@ -259,27 +187,6 @@ function addSelf(program: Commander, run: Run): void {
     .action((shell: string) =>
       run(async () => (await import('./commands/completion.js')).completion, { shell, program }),
     );
-}
-
-/** `-o`, of every command that prints objects. */
-function outputOption(): Option {
-  return new Option('-o, --output <format>', 'output format').choices(outputFormats).default('table');
-}
-
-/** Parses `90s`, `5m`, `1h30m` to milliseconds. */
-function parseDurationOption(text: string): number {
-  const units: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
-  if (!/^(\d+(ms|s|m|h))+$/.test(text)) throw new InvalidArgumentError('Write it as 90s, 5m or 1h30m.');
-  return [...text.matchAll(/(\d+)([a-z]+)/g)].reduce(
-    (sum, [, amount, unit]) => sum + Number(amount) * units[unit!]!,
-    0,
-  );
-}
-
-/** Parses a whole number that is not negative. */
-function parseCount(text: string): number {
-  if (/^\d{1,9}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('Must be a whole number, 0 or more.');
 }
 
 /** The exit code for an error of commander. A request for help is no error. */

@@ -1,13 +1,17 @@
 import type { StoredDeployment } from '../../../crds/deployment/index.js';
+import { keys, ranges } from '../../../crds/keys/index.js';
 import { findPlaceholders, isSecretLabel, parseSecretPath, parseTemplate } from '../../../crds/grammar/index.js';
-import { encode, value } from '../../../pkg/store/index.js';
+import { formatVaultPath, readKeyNames } from '../../../pkg/secrets/index.js';
+import { type Cache, encode, type Entry, value } from '../../../pkg/store/index.js';
+import { rejectNamespace } from '../../admission/commit.js';
 import type { AdmissionEnv } from '../../admission/env.js';
-import { listAllSecretUsers, listSecretUsers } from '../../admission/relations.js';
+import { listAllSecretUsers, listSecretUserNames, listSecretUsers } from '../../admission/relations.js';
 import { listPage } from '../../http/listing.js';
 import { readFlag, rejectParameter } from '../../http/query.js';
 import { rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
 import { type ApiCall, defineRoute, type Route, type RouteResult } from '../../http/route.js';
-import { deleteSecret, writeSecret } from './write.js';
+import type { ReaderOptions } from '../kind-routes.js';
+import { deleteSecret, parsePath, writeSecret } from './write.js';
 
 const ONE = '/api/v1/secrets/{namespace}/{resource}';
 const RESOURCES = '/api/v1/secrets/resources';
@@ -16,6 +20,7 @@ const RESOURCES = '/api/v1/secrets/resources';
 export function createSecretRoutes(env: AdmissionEnv): readonly Route[] {
   const query = ['limit', 'continue', 'watch'];
   return [
+    defineRoute('viewer', 'GET', ONE, call => showSecret(env, call)),
     defineRoute('deployer', 'PUT', ONE, call => writeSecret(env, call)),
     defineRoute('deployer', 'DELETE', ONE, call => deleteSecret(env, call)),
     defineRoute('viewer', 'GET', RESOURCES, call => listReferenced(env, call), { query }),
@@ -23,8 +28,55 @@ export function createSecretRoutes(env: AdmissionEnv): readonly Route[] {
   ];
 }
 
-/** The items of this list are computed from deployments, so they have no revision of their own. */
+/** The items of these lists are computed from deployments, so they have no revision of their own. */
 const UNSTORED = { revision: 0, created: 0 };
+
+/** Credentials are listed by path: those that the platform's own store holds, and those that deployments refer to. */
+export function createSecretReader({ cache }: { readonly cache: Cache }): ReaderOptions {
+  return {
+    readSource: ({ tenant }) => ({
+      entries: listSecrets(cache, tenant),
+      revision: cache.revision,
+      prefix: '',
+      view: ({ bytes }) => bytes,
+    }),
+  };
+}
+
+function listSecrets(cache: Cache, tenant: string): readonly Entry[] {
+  const prefix = ranges.of(ranges.secrets, tenant);
+  const stored = new Map(cache.list(prefix).map(entry => [entry.key.slice(prefix.length), entry]));
+  const users = new Map<string, string[]>();
+  for (const entry of listAllSecretUsers(cache, tenant)) {
+    const { name, secrets = [] } = value<StoredDeployment>(entry);
+    for (const path of new Set(secrets.map(({ vault_path }) => vault_path))) {
+      users.set(path, [...(users.get(path) ?? []), name]);
+    }
+  }
+  return [...new Set([...stored.keys(), ...users.keys()])].sort().map(path => {
+    const [namespace, resource] = path.split('/');
+    const head = stored.get(path);
+    const version = head ? value<{ readonly last: number }>(head).last : null;
+    const view = { namespace, resource, path, version, deployments: users.get(path) ?? [] };
+    return { key: path, bytes: encode(view), ...UNSTORED };
+  });
+}
+
+/** The values are read, to prove that they can be, and dropped. */
+async function showSecret(env: AdmissionEnv, call: ApiCall): Promise<RouteResult> {
+  const path = parsePath(env, call);
+  if (path instanceof RequestRejection) return path;
+  await env.cache.barrier();
+  if (!env.cache.get(keys.tenant(call.tenant))) return rejectRequest('resource_not_found', 'X-Tenant-ID', call.tenant);
+  const reading = await readKeyNames(env.secrets, path);
+  if (reading.kind === 'forbidden') return rejectNamespace(env, path);
+  if (reading.kind === 'missing') return rejectRequest('resource_not_found', 'resource', path.label);
+  const name = formatVaultPath(path);
+  const { keys: names, version } = reading;
+  const deployments = listSecretUserNames(env.cache, call.tenant, name);
+  const { namespace, label } = path;
+  return replyJson(200, { namespace, resource: label, path: name, keys: names, version, deployments });
+}
 
 async function listReferenced({ cache }: AdmissionEnv, call: ApiCall): Promise<RouteResult> {
   const isWatch = readFlag(call.query, 'watch');

@@ -151,14 +151,21 @@ async function recordEvent(
 
 /** Destroys a credential with all its versions, unless a deployment refers to it. */
 export async function deleteSecret(env: AdmissionEnv, call: ApiCall): Promise<RouteResult> {
-  const { namespace = '', resource = '' } = call.params;
+  const path = parsePath(env, call);
+  if (path instanceof RequestRejection) return path;
+  const conflictKeys = [keys.conflict(call.tenant, toSecretSubject(path.label))];
+  return env.mutex.run(conflictKeys, () =>
+    retryOnConflict(path.label, () => deleteOnce(env, call, path, conflictKeys)),
+  );
+}
+
+/** The credential that the path of a call names. */
+export function parsePath(env: AdmissionEnv, { params, tenant }: ApiCall): CredentialPath | RequestRejection {
+  const { namespace = '', resource = '' } = params;
   const granted = env.staticFacts.secretsPolicy.namespaces;
   if (!granted.includes(namespace)) return rejectRequest('secret_path_namespace', 'namespace', namespace, { granted });
-  const path = isSecretLabel(resource) ? parseCredentialPath(call.tenant, `${namespace}/${resource}`) : undefined;
-  if (!path) return rejectRequest('secret_path_shape', 'resource', resource, { granted });
-
-  const conflictKeys = [keys.conflict(call.tenant, toSecretSubject(path.label))];
-  return env.mutex.run(conflictKeys, () => retryOnConflict(resource, () => deleteOnce(env, call, path, conflictKeys)));
+  const path = isSecretLabel(resource) ? parseCredentialPath(tenant, `${namespace}/${resource}`) : undefined;
+  return path ?? rejectRequest('secret_path_shape', 'resource', resource, { granted });
 }
 
 /** Undefined when a reference may have been stored meanwhile. */

@@ -13,6 +13,7 @@ import type { ReaderOptions } from '../kind-routes.js';
 type TenantEnv = StorageEnv & QuotaEnv;
 
 const UUID = /^[0-9a-f-]{36}$/;
+const SELF = 'self';
 const TENANTS = '/api/v1/tenants';
 const QUOTAS = `${TENANTS}/{tenant}/quotas`;
 
@@ -22,7 +23,7 @@ export function createTenantRoutes(env: TenantEnv): readonly Route[] {
   return [
     defineRoute(platform, 'POST', TENANTS, call => createTenant(env, call), { tenant: 'none' }),
     defineRoute('viewer', 'GET', QUOTAS, call => getQuotas(env, call), { tenant: 'chosen' }),
-    defineRoute(platform, 'PUT', QUOTAS, call => replaceQuotas(env, call), { tenant: 'none' }),
+    defineRoute(platform, 'PUT', QUOTAS, call => replaceQuotas(env, call), { tenant: 'chosen' }),
   ];
 }
 
@@ -45,9 +46,14 @@ export function createTenantReader(env: Pick<StorageEnv, 'cache'>): ReaderOption
   return { getRights, find: call => findTenant(env, call) };
 }
 
-/** The tenant that the path names, where the caller may see it. */
-function findTenant({ cache }: Pick<StorageEnv, 'cache'>, { caller, params }: ApiCall): Entry | RequestRejection {
-  const id = params['tenant']!.toLowerCase();
+/** The tenant that the path names, where the caller may see it; `self` is the tenant that the call is about. */
+function findTenant(
+  { cache }: Pick<StorageEnv, 'cache'>,
+  { caller, params, tenant }: ApiCall,
+): Entry | RequestRejection {
+  const named = params['tenant']!.toLowerCase();
+  if (named === SELF && tenant === '') return rejectRequest('tenant_header_required', 'X-Tenant-ID', '');
+  const id = named === SELF ? tenant : named;
   const isVisible = UUID.test(id) && (caller.kind === 'admin' || caller.tenant === id);
   const entry = isVisible ? cache.get(keys.tenant(id)) : undefined;
   return entry ?? rejectRequest('resource_not_found', 'tenant', id);

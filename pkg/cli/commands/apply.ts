@@ -133,7 +133,8 @@ function printDryRun(session: Session, title: string, view: DryRunView): void {
     );
 }
 
-function printRemarks(
+/** Prints what the server changed and what it warns of. */
+export function printRemarks(
   { terminal, ink }: Session,
   alterations: readonly Alteration[],
   warnings: readonly Warning[],

@@ -28,6 +28,7 @@ const NAMES = {
   deployments: ['status', 'logs', 'scale', 'rotate'],
   nodes: ['nodes drain', 'nodes undrain', 'nodes fence'],
   tokens: ['tokens revoke'],
+  secrets: ['secrets show', 'secrets write', 'secrets generate', 'secrets delete', 'secrets consumers'],
 } as const;
 /** Commands whose next word is a kind, and then a name. */
 const KINDS = ['get', 'describe', 'delete'];
@@ -106,7 +107,7 @@ ${lines(named, 6)}
   COMPREPLY=($(compgen -W "$choices" -- "$current"))
 }
 _moor_names() {
-  "\${COMP_WORDS[0]}" get "$1" -o name 2>/dev/null | sed 's|.*/||'
+  "\${COMP_WORDS[0]}" get "$1" -o name 2>/dev/null | sed 's|^[^/]*/||'
 }
 _moor_options() {
   "\${COMP_WORDS[0]}" "$1" --help 2>/dev/null | sed -n 's/^  *\\(-[a-zA-Z], \\)\\{0,1\\}\\(--[a-z-]*\\).*/\\2/p'

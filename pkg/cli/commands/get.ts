@@ -18,9 +18,7 @@ export const get: Command<GetInput> = async (session, { kind: word, name, output
   const kind = findKind(word);
   const client = await session.connect(kind.speaker);
   const answer =
-    name === undefined
-      ? await client.all<unknown>(kind.path)
-      : await client.request<unknown>('GET', `${kind.path}/${encodeURIComponent(name)}`);
+    name === undefined ? await client.all<unknown>(kind.path) : await client.request<unknown>('GET', kind.pathOf(name));
   if (!answer.ok) return session.reportRejection(answer);
   const items = name === undefined ? (answer.value as ObjectList<unknown>).items : [answer.value];
   await printObjects(session, kind, items, answer.value, output);
