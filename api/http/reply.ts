@@ -18,7 +18,9 @@ import {
   ConflictFault,
   LeaseGoneFault,
   OutcomeUnknownFault,
+  MAX_REQUEST_BYTES,
   SecretMaterialFault,
+  StoreTooLargeFault,
   StoreUnavailableFault,
 } from '../../pkg/store/index.js';
 
@@ -111,6 +113,9 @@ export function toPlatformFailure(thrown: unknown): RequestRejection | undefined
   if (thrown instanceof SecretMaterialFault) return new RequestRejection(thrown.rejection);
   if (thrown instanceof SecretDocumentFault || thrown instanceof SecretStoreRefusedFault) {
     return rejectRequest('field_invalid', 'secrets', '', { wanted: 'material that the secrets store takes' });
+  }
+  if (thrown instanceof StoreTooLargeFault) {
+    return rejectRequest('document_too_large', 'body', 'more than the database takes', { max: MAX_REQUEST_BYTES });
   }
   const [, code] = FAILURES.find(([fault]) => thrown instanceof fault) ?? [];
   return code && new RequestRejection(reject(code, 'request', ''), SOON);

@@ -41,6 +41,37 @@ export function withNode({ seen, node }: Assignment): Replica {
   return { ...seen.replica, nodeId: node.id };
 }
 
+function toReplicaKey({ replica }: ObservedReplica): string {
+  return keys.replica(replica.tenant, replica.deployment, replica.slot);
+}
+
+/** Replicas placed by one transaction: well below how many changes the store takes in one. */
+const PLACED_AT_ONCE = 20;
+
+/** Bytes of replicas placed by one transaction. The rest of what the store takes is for their nodes, keys and event. */
+const MAX_BATCH_BYTES = MAX_REQUEST_BYTES - 2 ** 18;
+
+/** Splits placements into as few transactions as the store takes: each replica holds its whole template. */
+export function splitIntoBatches(
+  assignments: readonly Assignment[],
+  cache: Pick<LoopEnv['cache'], 'get'>,
+): readonly (readonly Assignment[])[] {
+  const batches: Assignment[][] = [];
+  let bytes = 0;
+  for (const assignment of assignments) {
+    const size = cache.get(toReplicaKey(assignment.seen))?.bytes.length ?? 0;
+    const last = batches.at(-1);
+    if (last && last.length < PLACED_AT_ONCE && bytes + size <= MAX_BATCH_BYTES) {
+      last.push(assignment);
+      bytes += size;
+    } else {
+      batches.push([assignment]);
+      bytes = size;
+    }
+  }
+  return batches;
+}
+
 /** The change that gives each replica its node, with one event for all of them. */
 export async function buildPlacements(
   assignments: readonly Assignment[],
@@ -56,7 +87,6 @@ export async function buildPlacements(
     message: where.map(({ replica, node }) => `replica ${replica} on ${node}`).join(', '),
     data: { placements: where },
   });
-  const toReplicaKey = ({ replica }: ObservedReplica) => keys.replica(replica.tenant, replica.deployment, replica.slot);
   const claims = assignments.flatMap(({ portGuard, seen }) =>
     portGuard ? [{ portGuard, taken: { by: seen.replica.uid } }] : [],
   );

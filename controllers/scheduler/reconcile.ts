@@ -11,6 +11,7 @@ import {
   guardAsRead,
   type ReportWithEvent,
   type SchedulingSubject,
+  splitIntoBatches,
   storeReport,
   toReport,
   updateReport,
@@ -18,9 +19,6 @@ import {
 } from './changes.js';
 import { type Assignment, decideSchedule, isReported, listUnplaced, type ScheduleDecision } from './decide.js';
 import { SchedulerState } from './state.js';
-
-/** Replicas placed by one transaction: well below what the store takes in one. */
-const PLACED_AT_ONCE = 20;
 
 /** How soon to reconcile again while placements of other deployments are not confirmed. */
 const UNCONFIRMED_RETRY_MS = 1_000;
@@ -93,8 +91,7 @@ async function assign(
 ): Promise<void> {
   const release = state.fleets.assume(assignments.map(withNode));
   try {
-    for (let from = 0; from < assignments.length; from += PLACED_AT_ONCE) {
-      const some = assignments.slice(from, from + PLACED_AT_ONCE);
+    for (const some of splitIntoBatches(assignments, env.cache)) {
       await env.commit(await buildPlacements(some, subject, env));
       for (const { seen, node } of some) {
         env.log.info('replica placed', { ...toFields(subject), replica: seen.replica.uid, node: node.name });

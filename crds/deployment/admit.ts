@@ -20,6 +20,7 @@ import type {
   StoredDeployment,
 } from './deployment.js';
 import { completeDeployment, getDeploymentValidator, isKnownField, isUnsupportedField } from './fields.js';
+import { rejectOversized } from './size.js';
 
 /** What becomes of a document. */
 export type DeploymentAdmission = Admission<
@@ -95,11 +96,14 @@ function accepted(
   const material: SecretWrite[] = [];
   const completion = { facts, limits, material, secretsVersion: stored?.secretsVersion ?? 0 };
   const spec = completeDeployment(listed.fields, completion, announce);
+  const all = [...asOneList(alterations, listed, spec), ...sent.alterations];
+  const oversized = rejectOversized(spec, all, stored && toSpec(stored));
+  if (oversized) return refused([oversized]);
   const { ifMatch } = sent;
   return {
     ok: true,
     spec,
-    alterations: [...asOneList(alterations, listed, spec), ...sent.alterations],
+    alterations: all,
     warnings: [
       ...warnImage(facts.image),
       ...warnResidency(spec.placement?.residency, facts),

@@ -41,3 +41,4 @@ export type {
 } from './deployment.js';
 export { deploymentFields, optionalFields, supportedFields, templateFields } from './fields.js';
 export { deploymentKind } from './kind.js';
+export { DEPLOYMENT_BYTES_MAX } from './size.js';

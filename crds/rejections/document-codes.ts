@@ -86,6 +86,7 @@ const deployment = codes(
   ...workload,
   ...references,
   ...mounts,
+  'document_too_large',
   'replicas_negative',
   'replicas_out_of_range',
   'secrets_version_negative',

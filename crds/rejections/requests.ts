@@ -25,6 +25,15 @@ export const requestRejections = defineEntries('ours', {
     fixed: 'POST /api/v1/deployments with a body of 5 KiB',
   },
 
+  document_too_large: {
+    expected: ({ max }: { max: number }) => `a document of at most ${max} bytes as it is stored`,
+    sample: { max: 262144 },
+    why: 'A document and all that is made from it must fit into one write to the database.',
+    remedy: 'Shorten the field that is named: keep large configuration in the image or in a volume.',
+    example: 'POST /api/v1/deployments with 500 KiB of environment',
+    fixed: 'POST /api/v1/deployments with 50 KiB of environment',
+  },
+
   request_headers_too_large: {
     status: 431,
     expected: ({ max }: { max: number }) => `headers of at most ${max} bytes`,

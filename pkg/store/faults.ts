@@ -27,6 +27,9 @@ export class StoreRefusedFault extends Fault {
   readonly retriable = false;
 }
 
+/** The request is larger than the store takes. Nothing was stored. */
+export class StoreTooLargeFault extends StoreRefusedFault {}
+
 /** A put named a lease that has ended. Nothing was stored. */
 export class LeaseGoneFault extends Fault {
   readonly retriable = true;

@@ -38,6 +38,7 @@ export {
   OutcomeUnknownFault,
   SecretMaterialFault,
   StoreRefusedFault,
+  StoreTooLargeFault,
   StoreUnavailableFault,
 } from './faults.js';
 export type { LeaderRecord } from './leadership.js';

@@ -1,5 +1,11 @@
 import { Fault } from '../../fault/index.js';
-import { LeaseGoneFault, StoreForbiddenFault, StoreRefusedFault, StoreUnavailableFault } from '../faults.js';
+import {
+  LeaseGoneFault,
+  StoreForbiddenFault,
+  StoreRefusedFault,
+  StoreTooLargeFault,
+  StoreUnavailableFault,
+} from '../faults.js';
 
 /** The status codes of gRPC that etcd answers with and that decide something here. */
 export const grpcStatus = {
@@ -36,11 +42,15 @@ export class OutOfRangeFault extends Fault {
   readonly retriable = false;
 }
 
+/** What gRPC says of a message that it did not read. */
+const UNREAD = /message larger than max/;
+
 /**
  * What a status other than OK means.
  *
  * Only those that etcd gives before it proposes a request are certain. UNAVAILABLE is not: "request timed out" is one.
- * RESOURCE_EXHAUSTED is not: when the quota is reached, etcd makes the change first and complains then.
+ * RESOURCE_EXHAUSTED is not: when the quota is reached, etcd makes the change first and complains then. But the same status
+ * comes from gRPC itself for a message that it did not read, because it is larger than etcd's limit.
  */
 export function toFault(status: number, message: string): Fault {
   const text = `etcd: ${message} (gRPC status ${status})`;
@@ -50,11 +60,12 @@ export function toFault(status: number, message: string): Fault {
     case grpcStatus.outOfRange:
       return new OutOfRangeFault(text);
     case grpcStatus.resourceExhausted:
-      return new ExhaustedFault(text);
+      return UNREAD.test(message) ? new StoreTooLargeFault(text) : new ExhaustedFault(text);
     case grpcStatus.permissionDenied:
     case grpcStatus.unauthenticated:
       return new StoreForbiddenFault(text);
     case grpcStatus.invalidArgument:
+      return message.includes('request is too large') ? new StoreTooLargeFault(text) : new StoreRefusedFault(text);
     case grpcStatus.failedPrecondition:
     case grpcStatus.unimplemented:
       return new StoreRefusedFault(text);

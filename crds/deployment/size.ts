@@ -1,0 +1,40 @@
+import { reject, type Rejection } from '../rejections/index.js';
+import type { Alteration } from '../rule/index.js';
+import type { Deployment } from './deployment.js';
+
+/**
+ * How large a deployment may be as it is stored. One write holds it twice, in its record and in its archive, beside the
+ * alterations, which are limited likewise: together half of what etcd takes in one request with its default settings.
+ */
+export const DEPLOYMENT_BYTES_MAX = 256 * 1024;
+
+/**
+ * Refuses a deployment that is too large to be stored, at its largest field. One that was stored by an earlier version, and
+ * does not grow, is accepted: it can be scaled and made smaller.
+ */
+export function rejectOversized(
+  spec: Deployment,
+  alterations: readonly Alteration[],
+  before: Deployment | undefined,
+): Rejection | undefined {
+  const bytes = measure(spec);
+  if (bytes > DEPLOYMENT_BYTES_MAX && !(before && bytes <= measure(before))) {
+    return refuse(findLargest(Object.entries(spec)), bytes);
+  }
+  const announced = measure(alterations);
+  if (announced <= DEPLOYMENT_BYTES_MAX) return undefined;
+  return refuse(findLargest(alterations.map(({ field, from, to }) => [field, [from, to]])), announced);
+}
+
+function refuse(field: string, bytes: number): Rejection {
+  return reject('document_too_large', field, `${bytes} bytes`, { max: DEPLOYMENT_BYTES_MAX });
+}
+
+function measure(document: unknown): number {
+  return Buffer.byteLength(JSON.stringify(document));
+}
+
+function findLargest(parts: readonly (readonly [name: string, part: unknown])[]): string {
+  const sizes = parts.map(([name, part]) => ({ name, bytes: part === undefined ? 0 : measure(part) }));
+  return sizes.reduce((largest, each) => (each.bytes > largest.bytes ? each : largest)).name;
+}
