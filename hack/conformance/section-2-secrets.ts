@@ -1,5 +1,5 @@
 import { CODE_TITLE } from '../checks/conformance.js';
-import { holds, holdsWith, inSection, type Sentence, testsIn } from './sentence.js';
+import { holds, holdsWith, inSection, notBuilt, type Sentence, testsIn } from './sentence.js';
 
 const http = testsIn('api/specification.test.ts');
 const codes = testsIn('api/routes/deployment/secret-codes.test.ts');
@@ -140,9 +140,10 @@ export const secretSentences: readonly Sentence[] = [
       announced('goes with its volume'),
       announced('is free once its volume goes'),
     ),
-    holds(
+    // Decision 12: a container that is recreated keeps the material; a write or a rotation mints it anew.
+    notBuilt(
+      'minting with each container',
       'Anchor rule 4: process means the material is recreated with the container',
-      references('with the anchor process, let it be generated again'),
     ),
     holds(
       'Anchor rule 4: external means it is managed outside',

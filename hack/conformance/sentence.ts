@@ -4,6 +4,7 @@ export type UnbuiltFeature =
   | 'backups'
   | 'dashboard'
   | 'jobs'
+  | 'minting with each container'
   | 'networks'
   | 'platform record'
   | 'recommendations'
