@@ -18,7 +18,6 @@ import { type Loop, type LoopMeter, type RuntimeEnv, runLoops } from '../pkg/rec
 import type { SecretStore } from '../pkg/secrets/index.js';
 import { LeaseGoneFault } from '../pkg/store/index.js';
 import { createLoops, createSecretLoops } from './list.js';
-import { reportUnusable } from './report-unusable.js';
 import { defineIndexes } from './reading/index.js';
 
 export { createLoops, createSecretLoops };
@@ -70,7 +69,7 @@ export function createControllers({
       };
       await Promise.race([env.cache.ready, untilAborted(signal)]);
       const all = loops ?? [...createLoops(policy, nodeGraceSeconds), ...(secrets ? createSecretLoops(secrets) : [])];
-      await runLoops(all.map(reportUnusable), runtime, signal);
+      await runLoops(all, runtime, signal);
     },
   };
 }

@@ -5,6 +5,7 @@ import type { SecretStore } from '../pkg/secrets/index.js';
 import { createJanitor, type RetentionLimits } from './janitor/index.js';
 import { createNodeMonitor } from './node-monitor/index.js';
 import { createReplicaKeeper } from './replica-keeper/index.js';
+import { reportUnusable } from './report-unusable.js';
 import { createRotationPhaser } from './rotation-phaser/index.js';
 import { createScheduler } from './scheduler/index.js';
 import { createSecretResolver } from './secret-resolver/index.js';
@@ -12,17 +13,17 @@ import { createStatusRoller } from './status-roller/index.js';
 
 /** New instances of every loop that needs no secrets store: a loop may keep state in memory. */
 export function createLoops(policy: PlacementPolicy = defaultPolicy, nodeGraceSeconds?: number): readonly Loop[] {
-  return [
-    createReplicaKeeper(undefined, policy),
-    createScheduler(policy),
-    createStatusRoller(policy),
-    createNodeMonitor(nodeGraceSeconds),
-  ];
+  const ofDeployments = [createReplicaKeeper(undefined, policy), createScheduler(policy), createStatusRoller(policy)];
+  return [...ofDeployments.map(reportUnusable), createNodeMonitor(nodeGraceSeconds)];
 }
 
 /** The loops that need the secrets store. Without them, deployments with secrets wait. */
 export function createSecretLoops(secrets: SecretStore, retention?: RetentionLimits): readonly Loop[] {
-  return [createSecretResolver(secrets), createRotationPhaser(secrets), createJanitor(secrets, retention)];
+  return [
+    reportUnusable(createSecretResolver(secrets)),
+    createRotationPhaser(secrets),
+    createJanitor(secrets, retention),
+  ];
 }
 
 /** The names of all loops, known before the loops can be created. */

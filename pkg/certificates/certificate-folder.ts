@@ -1,5 +1,5 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject, X509Certificate } from 'node:crypto';
-import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { chmodSync, closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
 
@@ -149,6 +149,12 @@ function readText(path: string): string | undefined {
 /** Readers see the old file or the new one, also after a crash. */
 function writePrivate(path: string, content: string | Buffer): void {
   const draft = `${path}.${process.pid}.new`;
-  writeFileSync(draft, content, { mode: PRIVATE_FILE });
+  const file = openSync(draft, 'w', PRIVATE_FILE);
+  try {
+    writeFileSync(file, content);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
   renameSync(draft, path);
 }

@@ -75,8 +75,9 @@ export class EtcdFollow {
     const { reads } = this.#options;
     try {
       if ((await reads.clusterId()) !== this.#clusterId) return false;
-      const found = await Promise.all(recent.map(({ key }) => reads.entry(key, delivered)));
-      return recent.every((known, n) => isSameEntry(known, found[n]));
+      const isConfirmed = async ([key, known]: readonly [string, Entry | undefined]) =>
+        isSameEntry(known, await reads.entry(key, delivered));
+      return (await Promise.all([...recent].map(isConfirmed))).every(Boolean);
     } catch (thrown) {
       if (thrown instanceof CompactedFault) return false; // also when the store has not come so far
       throw thrown;
@@ -173,7 +174,7 @@ export class EtcdFollow {
   }
 }
 
-/** Entries that the store must still confirm when a watch resumes: one alone may stand in another history too. */
+/** Keys whose state the store must still confirm when a watch resumes: one alone may be the same in another history too. */
 const RECENT = 5;
 
 /** What a follower has been told: enough to notice that it was told wrong. */
@@ -181,7 +182,7 @@ export class DeliveredState {
   readonly #leavesOut: readonly string[];
   readonly #revisions = new Map<string, Revision>();
   #delivered: Revision = 0;
-  #recent: Entry[] = [];
+  readonly #recent = new Map<string, Entry | undefined>();
   #touched: Set<string> | undefined;
 
   /** `leavesOut` are prefixes of keys that are not remembered. */
@@ -199,14 +200,17 @@ export class DeliveredState {
     return this.#delivered;
   }
 
-  /** The newest entries that were delivered and still stand. */
-  get recent(): readonly Entry[] {
-    return this.#recent.filter(({ key, revision }) => this.#revisions.get(key) === revision);
+  /** The keys that changed last, each with its entry; undefined when it was deleted. */
+  get recent(): ReadonlyMap<string, Entry | undefined> {
+    return this.#recent;
   }
 
   reset({ entries, revision }: Listing): void {
     this.#revisions.clear();
-    this.#recent = entries.toSorted((a, b) => a.revision - b.revision).slice(-RECENT);
+    this.#recent.clear();
+    for (const entry of entries.toSorted((a, b) => a.revision - b.revision).slice(-RECENT)) {
+      this.#recent.set(entry.key, entry);
+    }
     for (const { key, revision: at } of entries) this.#revisions.set(key, at);
     this.#delivered = revision;
   }
@@ -216,8 +220,9 @@ export class DeliveredState {
       this.#delivered = revision;
       if (this.#leavesOut.some(prefix => key.startsWith(prefix))) continue;
       this.#touched?.add(key);
-      if (entry) this.#remember(entry);
+      if (entry) this.#revisions.set(key, entry.revision);
       else this.#revisions.delete(key);
+      this.#remember(key, entry);
     }
   }
 
@@ -241,12 +246,15 @@ export class DeliveredState {
     return known === untouched;
   }
 
-  #remember(entry: Entry): void {
-    this.#revisions.set(entry.key, entry.revision);
-    if (this.#recent.push(entry) > RECENT) this.#recent.shift();
+  #remember(key: string, entry: Entry | undefined): void {
+    this.#recent.delete(key); // it moves to the end
+    this.#recent.set(key, entry);
+    const [oldest] = this.#recent.keys();
+    if (this.#recent.size > RECENT && oldest !== undefined) this.#recent.delete(oldest);
   }
 }
 
-function isSameEntry(known: Entry, found: Entry | undefined): boolean {
-  return found?.revision === known.revision && found.created === known.created && found.bytes.equals(known.bytes);
+function isSameEntry(known: Entry | undefined, found: Entry | undefined): boolean {
+  if (!known || !found) return known === found;
+  return found.revision === known.revision && found.created === known.created && found.bytes.equals(known.bytes);
 }
