@@ -204,6 +204,7 @@ describe('rate limits', () => {
     const refused = await ask(a);
 
     expect([refused.status, refused.body['code']]).to.deep.equal([429, 'rate_limited']);
+    expect(refused.body['field']).to.equal('Authorization');
     expect(Number(refused.headers.get('retry-after'))).to.be.at.least(1);
     expect((await ask(b)).status).to.equal(200);
     expect((await lab.ask('GET', '/healthz')).status).to.equal(200);

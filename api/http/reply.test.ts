@@ -51,7 +51,7 @@ describe('failures of the platform', () => {
       const answer = await lab.ask('POST', '/api/v1/deployments', { token, body: webDeployment() });
       await lab.stop();
 
-      expect([answer.status, answer.body['code']]).to.deep.equal([status, code]);
+      expect([answer.status, answer.body['code'], answer.body['field']]).to.deep.equal([status, code, 'request']);
       expect(answer.headers.get('retry-after')).to.equal(retry);
       expect(answer.text).to.not.include('detail');
     });

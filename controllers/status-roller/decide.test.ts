@@ -265,6 +265,13 @@ describe('status roller', () => {
     ]);
   });
 
+  it('counts no replica that has no node yet', () => {
+    const waiting = roll([seen(0), seen(1, { node: 'nowhere' })]);
+    expect([waiting.replicas, waiting.placements.length]).to.deep.equal([1, 2]);
+    const unschedulable = roll([seen(0, { node: 'nowhere' }), seen(1, { node: 'nowhere' })]);
+    expect([unschedulable.replicas, unschedulable.readyReplicas]).to.deep.equal([0, 0]);
+  });
+
   it('returns the stored status when nothing has changed', () => {
     const previous = roll([seen(0), seen(1)]);
     expect(roll([seen(0), seen(1)], web(), { previous, now: '2031-01-01T00:00:00.000Z' })).to.equal(previous);

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 
 import { optionalFields } from '../../../crds/deployment/index.js';
 import { keys } from '../../../crds/keys/index.js';
-import type { RotationProgress, RotationRecord } from '../../../crds/rotation/index.js';
+import { ROTATION_PHASER, type RotationProgress, type RotationRecord } from '../../../crds/rotation/index.js';
 import { toCredentialPath } from '../../../pkg/secrets/index.js';
 import { encode, value } from '../../../pkg/store/index.js';
 import { ApiLab, webDeployment } from '../../api-lab.testing.js';
@@ -78,6 +78,24 @@ describe('rotation over HTTP', () => {
     expect(record).to.deep.include({ from: 1, to: 2, path: PATH, phase: 'stage' });
     expect(record?.material).to.deep.include({ by: 'platform' });
     expect(await state()).to.deep.equal({ last: 1, current: 1 });
+  });
+
+  it('announces the keys that a stage without material mints, those that were supplied included', async () => {
+    for (const query of ['?dryRun=true', '']) {
+      const { body } = await rotate({ phase: 'stage' }, 'web', query);
+      const [minted, ...others] = body['alterations'] as { field: string; from: unknown; to: unknown }[];
+      expect(others).to.deep.equal([]);
+      expect(minted).to.deep.include({ field: 'generate', from: null, to: { keys: ['password', 'user'] } });
+    }
+    const named = await rotate({ phase: 'stage', generate: { keys: ['password'] } });
+    expect(named.body['alterations']).to.deep.equal([]);
+  });
+
+  it('does not ask for values again that it has just been given', async () => {
+    const { body } = await rotate({ phase: 'stage', values: { password: VALUE } });
+    expect(body['warnings']).to.deep.equal([]);
+    expect(body['waitsFor']).to.equal(ROTATION_PHASER);
+    expect(body['alterations']).to.deep.equal([]);
   });
 
   it('stages the values of the caller over the current ones, and shows no value', async () => {
