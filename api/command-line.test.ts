@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 
 import { ApiLab, webDeployment } from './api-lab.testing.js';
+import { keys } from '../crds/keys/index.js';
+import { create, replace, value } from '../pkg/store/index.js';
 import { toCredentialPath } from '../pkg/secrets/index.js';
 import { createTestTerminal } from '../pkg/cli/fake-api.testing.js';
 import type { run as Run } from '../pkg/cli/run.js';
@@ -148,6 +150,90 @@ describe('moor, on a real server:', () => {
       await moorAs(token, ['secrets', 'write', 'resources/smtp', '--from', 'host=-'], CANARY);
       expect((await moor('secrets', 'delete', 'resources/smtp')).out).to.equal('secret/resources/smtp deleted\n');
       expect((await moor('secrets', 'show', 'resources/smtp')).code).to.equal(3);
+    });
+  });
+
+  describe('describe node', () => {
+    const at = '2026-01-02T03:04:05.000Z';
+    const report = {
+      deployment: 'web',
+      slot: 0,
+      nodeId: 'node_1',
+      templateHash: 'h',
+      state: 'running',
+      health: 'healthy',
+    };
+    beforeEach(async () => {
+      await lab.token({ kind: 'node', tenant: lab.a, node: 'node_1', nodeName: 'attic' });
+    });
+    const place = async (deployment: string, slot: number, template: object) => {
+      const replica = { uid: `rep_${deployment}_${slot}`, tenant: lab.a, deployment, slot, nodeId: 'node_1', template };
+      await create(lab.store, keys.replica(lab.a, deployment, slot), replica);
+    };
+
+    it('lists what runs on it with requests and host ports, and tells heartbeat and report apart', async () => {
+      await place('web', 1, { image: 'web:1' });
+      const ports = [
+        { containerPort: 80, hostPort: 8080, protocol: 'tcp' },
+        { containerPort: 81, protocol: 'tcp' },
+      ];
+      await place('web', 0, { image: 'web:1', resources: { cpu: '250m', memory: '64Mi' }, ports });
+      await create(lab.store, keys.report(lab.a, 'node_1', 'rep_web_0'), {
+        ...report,
+        replica: 'rep_web_0',
+        restarts: 3,
+        at,
+      });
+      const { code, out } = await moor('describe', 'node', 'attic');
+      expect(code).to.equal(0);
+      expect(out)
+        .to.match(/^Last heartbeat: never$/m)
+        .and.to.match(/^Last report: +2026-01-02T03:04:05.000Z \(\d+d ago\)$/m);
+      expect(out).to.match(/^CPU: +0\.75 of 1 cores free$/m);
+      expect(out).to.match(/^ +web +0 +running +healthy +3 +250m +64Mi +8080\/tcp +\d+d/m);
+      expect(out).to.match(/^ +web +1 +pending +none +0 +- +- +- +never$/m);
+    });
+
+    it('says that nothing runs on it, and hides nodes of others', async () => {
+      expect((await moor('describe', 'node', 'attic')).out).to.match(/^Replicas: +none$/m);
+      expect((await moorAs(await lab.tenantToken(lab.b), ['describe', 'node', 'attic'])).code).to.equal(3);
+      const other = await lab.tenantToken(lab.b);
+      expect((await lab.ask('GET', '/api/v1/nodes/attic/replicas', { token: other })).status).to.equal(404);
+    });
+
+    it('shows its conditions', async () => {
+      const key = keys.node(lab.a, 'attic');
+      const condition = {
+        type: 'LinkLocalBlocked',
+        status: 'False',
+        reason: 'no_rule',
+        message: 'iptables is missing',
+      };
+      const entry = (await lab.store.get(key))!;
+      await replace(lab.store, entry, { ...value<object>(entry), conditions: [condition] });
+      expect((await moor('describe', 'node', 'attic')).out).to.match(
+        /LinkLocalBlocked +False +no_rule +iptables is missing/,
+      );
+    });
+  });
+
+  describe('config --running', () => {
+    it('shows the settings of the server in use, to administrators of the platform only', async () => {
+      const { text: platform } = await lab.token({ kind: 'admin' });
+      const { code, out } = await moorAs(platform, ['config', '--running']);
+      expect(code).to.equal(0);
+      expect(out).to.match(/^quotas +deployments=1,cpu=1500m,memory=2Gi +set /m);
+      expect(out).to.match(/^secretsDriver +embedded +default /m);
+      expect((await moor('config', '--running')).code).to.equal(6);
+      expect((await moorAs(platform, ['config', '--running', '--config', 'x'])).code).to.equal(2);
+    });
+
+    it('hides credentials that stand in an address', async () => {
+      const other = await new ApiLab({ settings: { vaultAddress: `https://me:${CANARY}@vault.example.com` } }).start();
+      const { text: platform } = await other.token({ kind: 'admin' });
+      const { text } = await other.ask('GET', '/api/v1/config', { token: platform });
+      await other.stop();
+      expect(text).to.contain('https://…@vault.example.com').and.not.to.contain(CANARY);
     });
   });
 

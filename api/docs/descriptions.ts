@@ -62,6 +62,7 @@ export const descriptions: Readonly<Record<string, RouteNotes>> = {
       'outcome_unknown',
     ],
   },
+  'GET /api/v1/config': { summary: 'The settings that this server runs with', answer: object },
   'GET /healthz': { summary: 'Whether the control plane is well', answer: object },
   'GET /livez': { summary: 'Whether this server runs', answer: object },
   'GET /readyz': { summary: 'Whether this server can serve', answer: object },

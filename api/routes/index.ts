@@ -16,6 +16,7 @@ import { type LogEnv, createLogRoutes } from './deployment/logs.js';
 import { createDeploymentRoutes } from './deployment/routes.js';
 import { createDeploymentReader } from './deployment/view.js';
 import { eventReader } from './event/reader.js';
+import { type ConfigEnv, createConfigRoutes } from './health/config.js';
 import { type HealthEnv, createHealthRoutes } from './health/routes.js';
 import { createJobRoutes } from './job/routes.js';
 import { createReaders, type KindReader, readRoutes } from './kind-routes.js';
@@ -28,7 +29,7 @@ import { createTenantReader, createTenantRoutes } from './tenant/routes.js';
 import { createTokenReader, createTokenRoutes } from './token/routes.js';
 
 /** Everything that the handlers work with. Each names the part that it needs. */
-export interface RoutesEnv extends AdmissionEnv, AgentRoutesEnv, HealthEnv, LogEnv, NodeEnv, WatchEnv {
+export interface RoutesEnv extends AdmissionEnv, AgentRoutesEnv, ConfigEnv, HealthEnv, LogEnv, NodeEnv, WatchEnv {
   readonly lastHeartbeatAt: Map<string, number>;
   /** What `listReaders` gives. */
   readonly readers: readonly KindReader[];
@@ -66,6 +67,7 @@ export function createRoutes(env: RoutesEnv): readonly Route[] {
     ...createTokenRoutes(env),
     ...createAgentRoutes(env),
     ...createHealthRoutes(env),
+    ...createConfigRoutes(env),
     ...createDocRoutes(env, () => routes),
   ];
   return routes;

@@ -136,6 +136,12 @@ export const deploymentKind = defineKind({
     { title: 'IMAGE', value: ({ image }) => image },
     { title: 'GENERATION', isWide: true, value: ({ metadata }) => String(metadata.generation) },
     { title: 'UID', isWide: true, value: ({ metadata }) => metadata.uid },
-    { title: 'MESSAGE', isWide: true, value: ({ status }) => status?.message ?? '' },
+    {
+      title: 'MESSAGE',
+      isWide: true,
+      value: ({ status }) => status?.message ?? '',
+      isWarning: ({ status }) =>
+        status?.phase !== undefined && status.phase !== 'Running' && status.phase !== 'Stopped',
+    },
   ]),
 });

@@ -53,11 +53,11 @@ export type KindAction = `${OperationRoute['method']} /${string}`;
 export interface Column<View> {
   readonly title: string;
   readonly value: (view: View) => string;
-  /** Shown with `-o wide` only. */
+  /** Shown with `-o wide` only, and in every table for objects that need attention. */
   readonly isWide?: true;
   /** `age`: the value is a time, shown as the time since then. `state`: a state, which may be coloured. */
   readonly format?: 'age' | 'state';
-  /** Whether the cell needs attention. */
+  /** Whether the object needs attention: the cell is marked, and shown without `-o wide` too. */
   readonly isWarning?: (view: View) => boolean;
 }
 

@@ -10,6 +10,8 @@ interface NodeView {
   readonly id: string;
   readonly name: string;
   readonly status: NodeCondition;
+  readonly schedulable: { readonly value: boolean; readonly reason: string };
+  readonly controlPlane: boolean;
   readonly labels: Readonly<Record<string, string>>;
   readonly capacity: Capacity;
   readonly free: Capacity;
@@ -76,6 +78,11 @@ export const nodeKind = defineKind({
       answer: { status: 201, component: 'Object' },
       codes: documentCodes.request,
     },
+    'GET /{id}/replicas': {
+      summary: 'What is placed on a node, with requests and host ports, as its agent last reported it',
+      answer: { status: 200, component: 'Object' },
+      codes: ['resource_not_found'],
+    },
     'POST /{id}/drain': {
       summary: 'Gives a node no more work and moves what can be moved',
       answer: { status: 200, component: 'Object' },
@@ -124,6 +131,12 @@ export const nodeKind = defineKind({
         Object.entries(labels)
           .map(([key, value]) => `${key}=${value}`)
           .join(', '),
+    },
+    {
+      title: 'MESSAGE',
+      isWide: true,
+      value: ({ schedulable }) => schedulable.reason,
+      isWarning: ({ schedulable, controlPlane }) => !schedulable.value && !controlPlane,
     },
   ]),
 });

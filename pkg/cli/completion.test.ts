@@ -24,6 +24,8 @@ async function scriptFor(shell: string): Promise<string> {
 
 const cases: readonly { readonly typed: readonly string[]; readonly offered: readonly string[] }[] = [
   { typed: ['get', 'dep'], offered: ['deployments'] },
+  { typed: ['get', 'al'], offered: ['all'] },
+  { typed: ['describe', 'al'], offered: [''] },
   { typed: ['get', 'deployments', ''], offered: ['web', 'shop'] },
   { typed: ['get', 'deployments', '--o'], offered: ['--output'] },
   { typed: ['get', 'nodes', '-o', ''], offered: ['table', 'wide', 'json', 'yaml', 'name'] },

@@ -27,8 +27,9 @@ export interface CliKind {
 /** A column of a table on a terminal. */
 export interface KindColumn {
   readonly title: string;
-  /** Shown with `-o wide` only. */
+  /** Shown with `-o wide` only, and for objects that need attention. */
   readonly wide?: true;
+  readonly isWarning: (object: unknown) => boolean;
   readonly cell: (object: unknown, look: CellContext) => Cell;
 }
 
@@ -71,6 +72,7 @@ function toKindColumn({ title, isWide, value, format, isWarning }: Column<unknow
   return {
     title,
     ...(isWide && { wide: isWide }),
+    isWarning: object => isWarning?.(object) ?? false,
     cell: (object, { now, ink }) => {
       const text = value(object);
       if (format === 'age') return { text: formatAge(text === '' ? undefined : text, now) };

@@ -47,7 +47,7 @@ export function createProgram(terminal: Terminal, finished: (code: ExitCode) => 
 function addReading(program: Commander, run: Run): void {
   program
     .command('get <kind> [name]')
-    .description('list the objects of a kind, or show one')
+    .description('list the objects of a kind, or of all with "all", or show one')
     .addOption(outputOption())
     .action((kind: string, name: string | undefined, { output }: { output: OutputFormat }) =>
       run(async () => (await import('./commands/get.js')).get, { kind, name, output }),
@@ -173,6 +173,7 @@ function addSelf(program: Commander, run: Run): void {
     .command('config')
     .description('print every setting of the servers, its value, and where it was read')
     .option('--config <path>', 'configuration file (MOORING_CONFIG)')
+    .option('--running', 'instead: those that the API server in use runs with (needs an administrator’s token)')
     .addOption(outputOption())
     .action((options: { output: OutputFormat }) =>
       run(async () => (await import('./commands/config.js')).config, options),

@@ -235,6 +235,54 @@ describe('moor', () => {
       ]);
     });
 
+    it('prints the message of those that are not as asked, and of no other', async () => {
+      const ill = deployment('ill', { status: { ...status('Degraded', 1), message: 'exit code 1' } });
+      api.replies.set('GET /api/v1/deployments', { status: 200, body: { items: [deployment('web'), ill] } });
+      const { out } = await moor(['get', 'deployments']);
+      expect(out.split('\n')[0]).to.match(/ IMAGE +MESSAGE$/);
+      expect(out)
+        .to.match(/^ill .* exit code 1$/m)
+        .and.match(/^web .*:1\.0\.0$/m);
+    });
+
+    it('prints every message with -o wide', async () => {
+      expect((await moor(['get', 'deployments', '-o', 'wide'])).out).to.match(/^web .* 2 ready$/m);
+    });
+
+    describe('all', () => {
+      const none = { status: 200, body: { items: [] } };
+      beforeEach(() => {
+        api.replies.set('GET /api/v1/nodes', none);
+        api.replies.set('GET /api/v1/secrets', {
+          status: 200,
+          body: { items: [{ path: 'deployments/db', version: 2, deployments: ['web'] }] },
+        });
+      });
+
+      it('prints a table for each kind of which there is something', async () => {
+        const { code, out } = await moor(['get', 'all']);
+        expect(code).to.equal(0);
+        expect(out).to.match(
+          /^deployments:\nNAME .*\nweb .*\na-longer-name .*\n\nsecrets:\nPATH .*\ndeployments\/db +2 +web\n$/,
+        );
+      });
+
+      it('prints names, and one document', async () => {
+        const { out } = await moor(['get', 'all', '-o', 'name']);
+        expect(out).to.equal('deployment/web\ndeployment/a-longer-name\nsecret/deployments/db\n');
+        const document = JSON.parse((await moor(['get', 'all', '-o', 'json'])).out) as object;
+        expect(Object.keys(document)).to.deep.equal(['deployments', 'nodes', 'secrets']);
+      });
+
+      it('says so when there is nothing, takes no name, and fails with the first refusal', async () => {
+        expect((await moor(['get', 'all', 'web'])).code).to.equal(2);
+        api.replies.set('GET /api/v1/nodes', replyRefused(403, 'auth_forbidden'));
+        expect((await moor(['get', 'all'])).code).to.equal(6);
+        for (const path of ['deployments', 'nodes', 'secrets']) api.replies.set(`GET /api/v1/${path}`, none);
+        expect((await moor(['get', 'all'])).err).to.equal('no deployments, no nodes, no secrets\n');
+      });
+    });
+
     it('cuts a table to the width of the terminal', async () => {
       const { out } = await moor(['get', 'deployments'], { width: 50 });
 

@@ -16,6 +16,7 @@ import { readAuthorityPin } from '../../http/tls.js';
 import { storeToken, toTokenResponse } from '../token/routes.js';
 import { createNodeClaimRoutes } from './claims.js';
 import { enrol } from './enrol.js';
+import { listNodeReplicas } from './replicas.js';
 import { loadNode, type NodeEnv, toNodeResponse } from './view.js';
 
 const JOIN_SECONDS = 15 * 60;
@@ -28,6 +29,7 @@ export function createNodeRoutes(env: NodeEnv): readonly Route[] {
   return [
     defineRoute('admin', 'POST', `${NODES}/join-tokens`, call => createJoinToken(env, call)),
     defineRoute({ join: true }, 'POST', NODES, call => enrol(env, call), { query: [] }),
+    defineRoute('viewer', 'GET', `${NODES}/{id}/replicas`, call => listNodeReplicas(env, call)),
     order('drain', drain),
     order('undrain', undrain),
     order('fence', fence),

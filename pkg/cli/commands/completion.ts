@@ -93,7 +93,7 @@ ${lines(entries.map(each => `"${each.path}") choices="${listWords(each).join(' '
   elif [ "$COMP_CWORD" -eq "$at" ]; then
     case "$entry" in
 ${lines(named, 6)}
-      ${KINDS.join('|')}) choices="${kindWords}" ;;
+      ${KINDS.join('|')}) choices="${kindWords}"; [ "$entry" = get ] && choices="$choices all" ;;
       explain) choices="deployment" ;;
       completion) choices="bash zsh" ;;
     esac

@@ -1,10 +1,10 @@
-import { formatBytes, formatCores } from '../../../crds/grammar/index.js';
 import type { Client } from '../../client/index.js';
 import { exitCode, UsageFault } from '../exit-code.js';
 import { deployments, events, findKind, type CellContext, nodes, formatPairs } from '../kinds.js';
-import { type Row, formatTable } from '../print/table.js';
-import { choosePaint, formatAge, stripControls } from '../print/text.js';
+import { type Fact, formatEvents, formatFacts, formatSection } from '../print/sections.js';
+import { choosePaint, formatAge } from '../print/text.js';
 import type { Command } from '../session.js';
+import { describeNode, type NodeReplicasView } from './describe-node.js';
 import type { CandidateView, DeploymentView, EventView, NodeView } from '../views.js';
 
 interface DescribeInput {
@@ -25,8 +25,11 @@ export const describe: Command<DescribeInput> = async (session, { kind: word, na
 
   const recent = await fetchEvents(client, answer.value.name);
   const look = { now: session.terminal.clock.now(), ink: session.ink };
-  if (kind.path === nodes.path) session.terminal.out(describeNode(answer.value as NodeView, recent, look));
-  else {
+  if (kind.path === nodes.path) {
+    const replicas = await client.request<NodeReplicasView>('GET', `${path}/replicas`);
+    if (!replicas.ok) return session.reportRejection(replicas);
+    session.terminal.out(describeNode(answer.value as NodeView, replicas.value, recent, look));
+  } else {
     const nodeName = await loadNodeNames(client);
     session.terminal.out(describeDeployment(answer.value as DeploymentView, recent, { ...look, nodeName }));
   }
@@ -45,10 +48,6 @@ export async function loadNodeNames(client: Client): Promise<(id: string) => str
   const names = new Map(answer.ok ? answer.value.items.map(({ id, name }) => [id, name]) : []);
   return id => names.get(id) ?? id;
 }
-
-const EVENTS_SHOWN = 15;
-
-type Fact = readonly [name: string, value: string | undefined, paint?: (text: string) => string];
 
 type DeploymentContext = CellContext & { readonly nodeName: (id: string) => string };
 
@@ -91,41 +90,6 @@ function describeDeployment(view: DeploymentView, events: readonly EventView[], 
   ].join('');
 }
 
-/** A node: its identity, its status, its free resources and its events. */
-function describeNode(node: NodeView, events: readonly EventView[], look: CellContext): string {
-  const { ink, now } = look;
-  const facts: readonly Fact[] = [
-    ['Name', node.name],
-    ['Id', node.id],
-    ['Status', node.status, choosePaint(ink, node.status)],
-    [
-      'Schedulable',
-      `${node.schedulable.value ? 'yes' : 'no'}${node.schedulable.reason ? `: ${node.schedulable.reason}` : ''}`,
-    ],
-    ['Control plane', node.controlPlane ? 'yes' : 'no'],
-    [
-      'Conditions',
-      (node.conditions ?? []).map(({ type, status, message }) => `${type}=${status}: ${message}`).join('; '),
-    ],
-    ['CPU', `${formatCores(node.free.cpu)} of ${formatCores(node.capacity.cpu)} cores free`],
-    ['Memory', `${formatBytes(node.free.memory)} of ${formatBytes(node.capacity.memory)} free`],
-    ['Disk', formatBytes(node.capacity.disk)],
-    ['Agent', `${node.agent.version}, last heartbeat ${formatAge(node.agent.lastHeartbeatAt ?? undefined, now)} ago`],
-    ['Labels', formatPairs(node.labels)],
-    ['Enrolled', `${node.metadata.createdAt} (${formatAge(node.metadata.createdAt, now)} ago)`],
-  ];
-  return formatFacts(facts, look) + formatEvents(events, look);
-}
-
-function formatFacts(facts: readonly Fact[], { ink }: CellContext): string {
-  return facts
-    .filter(([, value]) => value !== undefined && value !== '')
-    .map(([name, value = '', paint = (text: string) => text]) => {
-      return `${ink.bold(`${name}:`.padEnd(15))} ${paint(stripControls(value))}\n`;
-    })
-    .join('');
-}
-
 function formatConditions({ status }: DeploymentView, { ink, now }: CellContext): string {
   const rows = (status?.conditions ?? []).map(({ type, status: holds, reason, message, lastTransitionTime }) => [
     type,
@@ -152,22 +116,4 @@ function formatScheduling({ status }: DeploymentView, events: readonly EventView
   const candidates = (event?.data['candidates'] ?? []) as readonly Pick<CandidateView, 'node' | 'reasons'>[];
   const rows = candidates.flatMap(({ node, reasons }) => reasons.map(({ filter, message }) => [node, filter, message]));
   return formatSection('Why no node fits', ['NODE', 'FILTER', 'REASON'], rows, text => text);
-}
-
-function formatEvents(events: readonly EventView[], { ink, now }: CellContext): string {
-  const rows = events
-    .slice(-EVENTS_SHOWN)
-    .map(({ lastSeenAt, type, count, message }) => [formatAge(lastSeenAt, now), type, String(count), message]);
-  return formatSection('Events', ['LAST SEEN', 'TYPE', 'COUNT', 'MESSAGE'], rows, ink.bold);
-}
-
-function formatSection(
-  title: string,
-  titles: readonly string[],
-  rows: readonly Row[],
-  bold: (text: string) => string,
-): string {
-  if (rows.length === 0) return '';
-  const indented = formatTable(titles, rows).replace(/^/gm, '  ').trimEnd();
-  return `${bold(`${title}:`)}\n${indented}\n`;
 }

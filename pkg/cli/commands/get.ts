@@ -1,6 +1,6 @@
 import type { ObjectList } from '../../client/index.js';
-import { exitCode } from '../exit-code.js';
-import { events as kind, type CliKind, findKind } from '../kinds.js';
+import { type ExitCode, exitCode, UsageFault } from '../exit-code.js';
+import { events as kind, type CliKind, findKind, listKinds } from '../kinds.js';
 import { formatTable } from '../print/table.js';
 import { formatDocument, type OutputFormat, stripControls } from '../print/text.js';
 import type { Command, Session } from '../session.js';
@@ -13,8 +13,12 @@ interface GetInput {
   readonly output: OutputFormat;
 }
 
-/** Lists one kind, or shows one object of it. */
+/** Kinds of which `all` shows nothing: they describe others, or can be listed by administrators only. */
+const LEFT_OUT_OF_ALL: ReadonlySet<string> = new Set(['events', 'tokens']);
+
+/** Lists one kind or, with `all`, those of the tenant, or shows one object. */
 export const get: Command<GetInput> = async (session, { kind: word, name, output }) => {
+  if (word === 'all') return getAll(session, name, output);
   const kind = findKind(word);
   const client = await session.connect(kind.speaker);
   const answer =
@@ -24,6 +28,32 @@ export const get: Command<GetInput> = async (session, { kind: word, name, output
   await printObjects(session, kind, items, answer.value, output);
   return exitCode.ok;
 };
+
+async function getAll(session: Session, name: string | undefined, output: OutputFormat): Promise<ExitCode> {
+  if (name !== undefined) throw new UsageFault('"get all" takes no name: "moor get <kind> <name>" shows one object.');
+  const kinds = listKinds().filter(({ speaker, names }) => speaker === 'tenant' && !LEFT_OUT_OF_ALL.has(names[1]!));
+  const client = await session.connect();
+  const found: (readonly [CliKind, readonly unknown[]])[] = [];
+  for (const each of kinds) {
+    const answer = await client.all<unknown>(each.path);
+    if (!answer.ok) return session.reportRejection(answer);
+    found.push([each, answer.value.items]);
+  }
+
+  const { terminal, ink } = session;
+  if (output === 'json' || output === 'yaml') {
+    const document = Object.fromEntries(found.map(([{ names }, items]) => [names[1]!, items]));
+    terminal.out(await formatDocument(document, output));
+    return exitCode.ok;
+  }
+  const present = found.filter(([, items]) => items.length > 0);
+  if (present.length === 0) terminal.err(`no ${kinds.map(({ names }) => names[1]).join(', no ')}\n`);
+  for (const [position, [each, items]] of present.entries()) {
+    if (output !== 'name') terminal.out(`${position > 0 ? '\n' : ''}${ink.bold(`${each.names[1]}:`)}\n`);
+    await printObjects(session, each, items, items, output);
+  }
+  return exitCode.ok;
+}
 
 /** Prints objects of one kind: as a table, as names, or as the `document` that the server answered. */
 async function printObjects(
@@ -37,11 +67,14 @@ async function printObjects(
   if (output === 'name') return terminal.out(items.map(item => `${kind.names[0]}/${kind.nameOf(item)}\n`).join(''));
   if (items.length === 0) return terminal.err(`no ${kind.names[1]}\n`);
 
-  const columns = kind.columns.filter(({ wide }) => wide !== true || output === 'wide');
+  const isWide = output === 'wide';
+  const columns = kind.columns.filter(({ wide, isWarning }) => isWide || !wide || items.some(isWarning));
   const titles = columns.map(({ title }) => title);
   const look = { now: terminal.clock.now(), ink };
-  const rows = items.map(item => columns.map(({ cell }) => cell(item, look)));
-  terminal.out(formatTable(titles, rows, output === 'wide' ? undefined : terminal.width));
+  const rows = items.map(item =>
+    columns.map(({ cell, wide, isWarning }) => (isWide || !wide || isWarning(item) ? cell(item, look) : '')),
+  );
+  terminal.out(formatTable(titles, rows, isWide ? undefined : terminal.width));
 }
 
 interface EventsInput {
