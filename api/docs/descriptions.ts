@@ -42,6 +42,12 @@ export const descriptions: Readonly<Record<string, RouteNotes>> = {
       'outcome_unknown',
     ],
   },
+  'POST /agent/v1/gone-nodes': {
+    summary: 'Tells an agent which of these nodes its tenant does not have',
+    body: 'GoneNodesRequest',
+    answer: object,
+    codes: documentCodes.request,
+  },
   'GET /agent/v1/assignments': { summary: 'What is to run on the agent’s node, as it changes', answer: ok },
   'POST /agent/v1/logs/{id}': { summary: 'An agent delivers the output that was asked for', answer: ok },
   'DELETE /agent/v1/logs/{id}': {

@@ -16,7 +16,14 @@
  * @module
  */
 export type { Enrolment } from './requests.js';
-export { checkClaimRelease, checkEnrolment, checkHeartbeat, checkJoinTokenRequest, checkRenewal } from './requests.js';
+export {
+  checkClaimRelease,
+  checkEnrolment,
+  checkGoneNodesRequest,
+  checkHeartbeat,
+  checkJoinTokenRequest,
+  checkRenewal,
+} from './requests.js';
 export type {
   AdvertisedCondition,
   Capacity,

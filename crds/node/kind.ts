@@ -3,7 +3,13 @@ import { defineColumns, defineKind } from '../kind/index.js';
 import { documentCodes } from '../rejections/index.js';
 import type { Metadata } from '../meta/index.js';
 import type { Capacity, NodeCondition } from './node.js';
-import { enrolmentSchema, heartbeatSchema, joinTokenRequestSchema, renewalSchema } from './requests.js';
+import {
+  enrolmentSchema,
+  goneNodesRequestSchema,
+  heartbeatSchema,
+  joinTokenRequestSchema,
+  renewalSchema,
+} from './requests.js';
 
 /** A node as the API shows it, as far as its table reads it. */
 interface NodeView {
@@ -37,9 +43,11 @@ export const nodeKind = defineKind({
     Enrolment: enrolmentSchema,
     Heartbeat: heartbeatSchema,
     Renewal: renewalSchema,
+    GoneNodesRequest: goneNodesRequestSchema,
   },
   events: [
     'node.enrolled',
+    'node.key_replaced',
     'node.ready',
     'node.failed',
     'node.lost',

@@ -166,6 +166,16 @@ export const renewalSchema = Type.Object(
   { additionalProperties: false },
 );
 
+/** `POST /agent/v1/gone-nodes`: an agent asks which nodes, whose containers it has found, its tenant no longer has. */
+export const goneNodesRequestSchema = Type.Object(
+  {
+    ids: Type.Array(Type.String({ pattern: '^node_[0-9A-Za-z_]{1,59}$', ...annotate({ 'x-expected': 'a node id' }) }), {
+      maxItems: 100,
+    }),
+  },
+  { additionalProperties: false },
+);
+
 /** `POST /api/v1/nodes/join-tokens`. */
 export const joinTokenRequestSchema = Type.Object(
   { nodeName: Type.Optional(dnsLabelSchema) },
@@ -194,6 +204,9 @@ export const checkHeartbeat = (document: unknown): NormalizeResult<NodeHeartbeat
 
 /** Checks `POST /agent/v1/token`. */
 export const checkRenewal = createBodyCheck(renewalSchema);
+
+/** Checks `POST /agent/v1/gone-nodes`. */
+export const checkGoneNodesRequest = createBodyCheck(goneNodesRequestSchema);
 
 /** Checks `POST /api/v1/nodes/join-tokens`. */
 export const checkJoinTokenRequest = createBodyCheck(joinTokenRequestSchema);

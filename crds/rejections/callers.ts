@@ -92,7 +92,8 @@ export const callerRejections = defineEntries('ours', {
     status: 409,
     expected: 'the key that the node of this name was enrolled with, or another name',
     why: 'The request is signed with another key than the one this node enrolled with, as it would be with a copied token.',
-    remedy: 'Restore the agent’s key, choose another nodeName, or delete the node first.',
+    remedy:
+      'Restore the agent’s key or choose another nodeName. If the key is lost, enrol with a join token made for this name (moor nodes join-token --name) once the node sends no heartbeats.',
     example: 'POST /api/v1/nodes with a new key and the name of an enrolled node',
     fixed: 'POST /api/v1/nodes with the key it was enrolled with',
   },

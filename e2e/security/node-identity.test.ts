@@ -7,10 +7,11 @@ import { expect } from 'chai';
 
 import { ApiLab, exportPublicKey } from '../../api/api-lab.testing.js';
 import { keys } from '../../crds/keys/index.js';
+import type { NodePresence } from '../../crds/node/index.js';
 import { EtcdProcess } from '../../dev/processes/index.js';
 import { systemClock } from '../../pkg/clock/index.js';
 import { type EnrolReply, formatEnrolmentText, formatRenewalText, signRequest } from '../../pkg/link/index.js';
-import { EtcdStore } from '../../pkg/store/index.js';
+import { EtcdStore, value } from '../../pkg/store/index.js';
 
 const capacity = { cpu: 4000, memory: 8 * 2 ** 30, disk: 100 * 2 ** 30 };
 const beat = { labels: {}, capacity, agentVersion: '0.1.0' };
@@ -163,6 +164,48 @@ describe('the identity of a node', () => {
 
     expect([answer.status, answer.body['code'], reports.status]).to.deep.equal([401, 'auth_invalid', 401]);
     expect(await store.get(keys.alive(lab.a, node.name))).to.equal(undefined);
+  });
+
+  it('passes to another key only by a join token for that name, once, and while no agent has the node', async () => {
+    const [lost, found, b] = [await enrolled(), newKey(), await lab.tenantToken(lab.b)];
+    const { id, name } = lost.node;
+    const codeOf = async (key: KeyObject, join: string) => (await enrol(name, key, join)).body['code'];
+    await lab.ask('POST', HEARTBEAT, { token: lost.token, body: beat });
+    const join = await joinToken({ nodeName: name });
+
+    expect(await codeOf(found, join), 'while it is heard').to.equal('node_key_mismatch');
+    const alive = (await store.get(keys.alive(lab.a, name)))!;
+    await store.revoke(value<NodePresence>(alive).lease);
+    expect(await codeOf(found, await joinToken()), 'by any join token').to.equal('node_key_mismatch');
+    const foreign = await joinToken({ nodeName: name }, b);
+    expect(await codeOf(found, foreign), 'by another tenant').to.equal('node_owned_by_another_tenant');
+
+    const { status, reply } = await enrol(name, found, join);
+    expect([status, reply.node]).to.deep.equal([200, lost.node]);
+    const beats = [];
+    for (const token of [lost.token, reply.token]) beats.push(await lab.ask('POST', HEARTBEAT, { token, body: beat }));
+    expect(beats.map(each => each.status)).to.deep.equal([401, 200]);
+    expect((await renewAt(id, lost.key, Date.now())).body['code']).to.equal('node_proof_invalid');
+    const { body } = await lab.ask('GET', '/api/v1/events?type=node.key_replaced', { token: admin });
+    expect((body['items'] as { subject: object }[]).map(({ subject }) => subject)).to.deep.equal([
+      { kind: 'Node', name, id },
+    ]);
+
+    await store.revoke(value<NodePresence>((await store.get(keys.alive(lab.a, name)))!).lease);
+    expect(await codeOf(lost.key, join), 'by a join token that was used').to.equal('join_token_used');
+  });
+
+  it('tells an agent which nodes its tenant has lost, and nothing about those of others', async () => {
+    const b = await lab.tenantToken(lab.b);
+    const [own, other, deleted] = [await enrolled(), await enrolled(), await enrolled()];
+    const { reply: theirs } = await enrol(`machine-${++machines}`, newKey(), await joinToken({}, b));
+    await lab.ask('DELETE', `/api/v1/nodes/${deleted.node.id}`, { token: admin });
+    const ids = [other, deleted, theirs].map(({ node }) => node.id);
+    const { status, body } = await lab.ask('POST', '/agent/v1/gone-nodes', { token: own.token, body: { ids } });
+    const refused = await lab.ask('POST', '/agent/v1/gone-nodes', { token: own.token, body: { ids: ['../x'] } });
+
+    expect([status, body]).to.deep.equal([200, { gone: [deleted.node.id, theirs.node.id] }]);
+    expect([refused.status, refused.body['code']]).to.deep.equal([422, 'field_invalid']);
   });
 
   it('is not shared with those who claim the machine: neither sees the other, nor the labels of the old owner', async () => {

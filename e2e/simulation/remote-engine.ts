@@ -14,6 +14,7 @@ export function createRemoteEngine(agent: SimProcess, engine: Engine, onMade: On
     facts: () => call('facts', () => engine.facts()),
     conditions: () => engine.conditions(),
     list: nodeId => call('list', () => engine.list(nodeId)),
+    listNodeIds: tenant => call('list nodes', () => engine.listNodeIds(tenant)),
     inspect: id => call('inspect', () => engine.inspect(id)),
     hasImage: image => call('holds', () => engine.hasImage(image)),
     pull: image => call('pull', () => engine.pull(image)),

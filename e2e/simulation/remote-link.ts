@@ -72,6 +72,10 @@ export class RemoteLink implements AgentLink {
     if (!intake.accepted) throw new LinkRefusedFault(403, 'auth_forbidden');
   }
 
+  findGoneNodes(ids: readonly string[]): Promise<readonly string[]> {
+    return this.#callAs('gone-nodes', { ids }, ({ dispatcher }, node) => dispatcher.findGoneNodes(node, ids));
+  }
+
   /** Somebody on the wire repeats the request now and then, at another server and at the same time. */
   async environment(request: EnvironmentRequest): Promise<ReadonlyMap<string, Secret>> {
     const ask = () =>

@@ -2,12 +2,13 @@ import { backoffMs, type Clock, sleep } from '../clock/index.js';
 import { asError } from '../fault/index.js';
 import { type AssignmentLine, LinkRefusedFault, type NodeIdentity } from '../link/index.js';
 import { done, type ReconcileResult, WorkQueue } from '../reconcile/index.js';
-import { type AgentEnv, type AgentOptions, readCapacity, STOP_GRACE_SECONDS } from './agent-env.js';
+import { type AgentEnv, type AgentOptions, readCapacity } from './agent-env.js';
 import { Assignments } from './assignments.js';
 import { ContainerView } from './container-view.js';
 import type { EngineCondition, OnEngineEvent } from './engine/index.js';
 import { LogStreamer } from './log-streamer.js';
 import { Membership } from './membership.js';
+import { removeContainers, removeOrphans } from './orphans.js';
 import { Outbox } from './outbox.js';
 import { ReplicaWorker } from './replica-worker.js';
 import { StartHistory } from './start-history.js';
@@ -17,6 +18,7 @@ const EVERYTHING = 'everything';
 const PRUNED_FILE = 'pruned.json';
 const STOP_GRACE_MS = 5_000;
 const RESEND_MS = 300_000;
+const ORPHANS_MS = 300_000;
 const REDIAL_MS = 1_000;
 const RECONNECT = { firstMs: 200, capMs: 5_000 };
 const WORK_BACKOFF = { firstMs: 250, capMs: 60_000 };
@@ -72,6 +74,7 @@ export class Agent {
       this.#followAssignments(run),
       this.#watchEngine(run),
       this.#every(this.#options.relistMs ?? 30_000, signal, () => run.rounds.add(EVERYTHING)),
+      this.#removeOrphans(node, signal),
       this.#every(RESEND_MS, signal, () => run.outbox.resendAll()),
     ]);
     await Promise.all([run.queue.stop(STOP_GRACE_MS), run.rounds.stop(STOP_GRACE_MS)]);
@@ -216,6 +219,27 @@ export class Agent {
     log.info('removed the images of former node identities');
   }
 
+  /** Removes what deleted nodes of the tenant have left on the engine: at once, then every few minutes. */
+  async #removeOrphans(node: NodeIdentity, signal: AbortSignal): Promise<void> {
+    const { link, clock, random, log } = this.#env;
+    const findGone = (ids: readonly string[]) => this.#membership.authorised(() => link.findGoneNodes(ids));
+    for (let failures = 0; !signal.aborted; ) {
+      let waitMs = ORPHANS_MS;
+      try {
+        await removeOrphans(node, findGone, this.#env, this.#options);
+        failures = 0;
+      } catch (thrown) {
+        failures++;
+        log.warn('could not look for containers of deleted nodes, retrying', {
+          attempt: failures,
+          error: asError(thrown),
+        });
+        waitMs = backoffMs(failures, WORK_BACKOFF, random);
+      }
+      await sleep(clock, waitMs, signal);
+    }
+  }
+
   async #every(ms: number, signal: AbortSignal, act: () => void): Promise<void> {
     while (!signal.aborted) {
       await sleep(this.#env.clock, ms, signal);
@@ -248,23 +272,5 @@ class Redial {
     if (now - this.#last < REDIAL_MS) return;
     this.#last = now;
     this.#current.abort();
-  }
-}
-
-/**
- * Removes every container of the node identities that this machine had before. Their tenant has released the machine, so
- * no other agent would remove them.
- */
-export async function removeContainers(
-  nodeIds: readonly string[],
-  { engine, log }: Pick<AgentEnv, 'engine' | 'log'>,
-  { stopGraceSeconds = STOP_GRACE_SECONDS }: Pick<AgentOptions, 'stopGraceSeconds'>,
-): Promise<void> {
-  for (const nodeId of nodeIds) {
-    for (const { id, owner, state } of await engine.list(nodeId)) {
-      if (state === 'running') await engine.stop(id, stopGraceSeconds);
-      await engine.remove(id);
-      log.info('removed a container of a former node identity', { replica: owner.replica, container: id });
-    }
   }
 }

@@ -1,4 +1,6 @@
 import type { EnvironmentRequest } from '../../crds/delivery/index.js';
+import { ranges } from '../../crds/keys/index.js';
+import { NODES_BY_ID } from '../fleet/index.js';
 import { AssignmentFeed } from './assignment-feed.js';
 import { deliverEnvironment, type EnvironmentResult } from './deliver-environment.js';
 import type { DispatcherEnv } from './dispatcher-env.js';
@@ -48,6 +50,14 @@ export class AgentDispatcher {
     const { delivery, ...env } = this.#env;
     if (!delivery) return Promise.resolve({ kind: 'not_own' });
     return deliverEnvironment({ ...env, log, delivery }, node, request);
+  }
+
+  /** Which of these ids are no node of the tenant now. */
+  async findGoneNodes({ tenant }: NodeIdentity, ids: readonly string[]): Promise<readonly string[]> {
+    const { cache } = this.#env;
+    await cache.barrier(); // a node may have enrolled at another server just now
+    const own = ranges.of(ranges.nodes, tenant);
+    return ids.filter(id => !cache.by(NODES_BY_ID, id).some(({ key }) => key.startsWith(own)));
   }
 
   close(): void {

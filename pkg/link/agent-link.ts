@@ -27,6 +27,8 @@ export interface AgentLink {
   /** The secret variables of one container that is about to be created. Works once per ticket. */
   environment(request: EnvironmentRequest): Promise<ReadonlyMap<string, Secret>>;
   report(batch: ReportBatch): Promise<void>;
+  /** Which of these node ids the tenant of this node no longer has, so that nobody else removes their containers. */
+  findGoneNodes(ids: readonly string[]): Promise<readonly string[]>;
   /** Sends container output to the server that requested it, until it ends or `signal` is aborted. */
   sendLogs(request: LogRequest, lines: AsyncIterable<LogLine>, signal: AbortSignal): Promise<void>;
   /** Tells the server that the agent has no free log stream, so that the request fails at once. */

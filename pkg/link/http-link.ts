@@ -71,6 +71,10 @@ export class HttpLink implements AgentLink {
     await this.#post('/agent/v1/reports', body);
   }
 
+  async findGoneNodes(ids: readonly string[]): Promise<readonly string[]> {
+    return (await this.#post<{ readonly gone: readonly string[] }>('/agent/v1/gone-nodes', { ids })).gone;
+  }
+
   async environment(body: EnvironmentRequest): Promise<ReadonlyMap<string, Secret>> {
     const { environment } = await this.#post<EnvironmentReply>('/agent/v1/environment', body);
     return new Map(Object.entries(environment).map(([name, text]) => [name, new Secret(text)]));

@@ -89,6 +89,10 @@ export class LocalLink implements AgentLink {
     throw new LinkRefusedFault(status, code);
   }
 
+  async findGoneNodes(ids: readonly string[]): Promise<readonly string[]> {
+    return this.#dispatcher.findGoneNodes(this.#node(), ids);
+  }
+
   async sendLogs(request: LogRequest, lines: AsyncIterable<LogLine>): Promise<void> {
     this.#demandUp();
     await this.#registrar.takeLogs?.(request, lines);

@@ -1,6 +1,6 @@
 import { checkEnvironmentRequest } from '../../../crds/delivery/index.js';
 import { keys } from '../../../crds/keys/index.js';
-import { checkHeartbeat, checkRenewal, type StoredNode } from '../../../crds/node/index.js';
+import { checkGoneNodesRequest, checkHeartbeat, checkRenewal, type StoredNode } from '../../../crds/node/index.js';
 import { reject } from '../../../crds/rejections/index.js';
 import { checkReportBatch } from '../../../crds/report/index.js';
 import {
@@ -41,6 +41,7 @@ export function createAgentRoutes(env: AgentRoutesEnv): readonly Route[] {
   return [
     route('POST', 'heartbeat', call => receiveHeartbeat(env, call)),
     route('POST', 'reports', call => receiveReports(env, call)),
+    route('POST', 'gone-nodes', call => findGoneNodes(env, call)),
     route('GET', 'assignments', call => openAssignments(env, call), 'none'),
     route('POST', 'environment', call => deliverEnvironment(env, call)),
     route('POST', 'logs/{id}', call => receiveLogs(env, call), 'stream'),
@@ -77,6 +78,13 @@ async function receiveReports(env: AgentRoutesEnv, call: ApiCall): Promise<Route
   const { perSecond, waitMs } = intake;
   const rejection = reject('rate_limited', 'reports', '', { perSecond });
   return new RequestRejection(rejection, { 'retry-after': String(Math.ceil(waitMs / 1000)) });
+}
+
+/** A node of another tenant is answered like one that never was. */
+async function findGoneNodes(env: AgentRoutesEnv, call: ApiCall): Promise<RouteResult> {
+  const checked = checkGoneNodesRequest(call.document);
+  if (!checked.ok) return new RequestRejection(checked.rejections);
+  return replyJson(200, { gone: await env.dispatcher.findGoneNodes(readNode(call), checked.value.ids) });
 }
 
 /** The only answer that contains secret values. */

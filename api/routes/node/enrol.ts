@@ -26,6 +26,8 @@ interface EnrolmentState {
   readonly join: Entry;
   readonly holder: Entry | undefined;
   readonly node: Entry | undefined;
+  /** The presence of its agent. */
+  readonly alive: Entry | undefined;
   /** Whether the tenant may have one more node. Undefined for a node that exists. */
   readonly quota: NodeQuota | undefined;
 }
@@ -33,6 +35,9 @@ interface EnrolmentState {
 /**
  * Enrols a machine: one transaction uses up the join token, takes the name, and writes the node and its token. The same
  * key may repeat it with the same join token, so that a lost answer burns nothing.
+ *
+ * A machine that has lost its key comes back under its name with a join token that was made for that name, once the node
+ * sends no heartbeats: it is the same node with another key, and nothing that the old key was given counts any more.
  */
 export async function enrol(env: NodeEnv, call: ApiCall): Promise<RouteResult> {
   const checked = checkEnrolment(call.document);
@@ -80,21 +85,19 @@ export function mintNodeToken(
 
 async function readState(env: NodeEnv, call: ApiCall, name: string): Promise<EnrolmentState | RequestRejection> {
   const { store, cache } = env;
-  const [join, holder, node] = await Promise.all([
+  const [join, holder, node, alive] = await Promise.all([
     store.get(keys.token(call.caller.id)),
     store.get(keys.nodeName(name)),
     store.get(keys.node(call.tenant, name)),
+    store.get(keys.alive(call.tenant, name)),
     cache.barrier(),
   ]);
   if (!join) return rejectRequest('auth_invalid', 'Authorization', '');
-  return { join, holder, node, quota: node ? undefined : checkNodeQuota(env, call.tenant) };
+  return { join, holder, node, alive, quota: node ? undefined : checkNodeQuota(env, call.tenant) };
 }
 
-function checkState(
-  { join, holder, node, quota }: EnrolmentState,
-  tenant: string,
-  enrolment: Enrolment,
-): RequestRejection | undefined {
+function checkState(state: EnrolmentState, tenant: string, enrolment: Enrolment): RequestRejection | undefined {
+  const { join, holder, node, quota } = state;
   const { usedBy, nodeName, platform = false } = value<StoredToken>(join);
   const isOtherName = nodeName !== undefined && nodeName !== enrolment.nodeName;
   if (usedBy !== undefined && (usedBy !== enrolment.publicKey || isOtherName)) {
@@ -110,13 +113,27 @@ function checkState(
     const needed = 'a join token that an administrator of the platform has issued';
     return rejectRequest('auth_forbidden', 'controlPlane', true, { needed });
   }
-  // A machine that was handed over is bound to no key until its new owner's agent brings one.
-  const bound = node && value<StoredNode>(node).publicKey;
-  if (bound && bound !== enrolment.publicKey) {
+  if (isOtherKey(node, enrolment) && !mayReplaceKey(state)) {
     return rejectRequest('node_key_mismatch', 'publicKey', enrolment.publicKey);
   }
   if (quota?.reached === undefined) return undefined;
   return rejectRequest('quota_reached', 'nodeName', tenant, { kind: 'nodes', limit: quota.reached });
+}
+
+/** Whether the node is bound to another key. One that was handed over is bound to none until its new owner's agent brings one. */
+function isOtherKey(node: Entry | undefined, { publicKey }: Enrolment): boolean {
+  const bound = node && value<StoredNode>(node).publicKey;
+  return bound !== undefined && bound !== '' && bound !== publicKey;
+}
+
+/**
+ * Whether an administrator has said that this very machine may come back with another key, and no agent has the node now.
+ * A join token for any machine is not enough, nor one that was used, nor a tenant's for the control plane's own node.
+ */
+function mayReplaceKey({ join, node, alive }: EnrolmentState): boolean {
+  const { usedBy, nodeName, platform = false } = value<StoredToken>(join);
+  const isControlPlane = node !== undefined && value<StoredNode>(node).controlPlane;
+  return nodeName !== undefined && usedBy === undefined && alive === undefined && (platform || !isControlPlane);
 }
 
 /** Undefined when the state has changed since it was read. */
@@ -124,22 +141,27 @@ async function storeEnrolment(
   env: NodeEnv,
   { tenant, caller, requestId }: ApiCall,
   enrolment: Enrolment,
-  { join, holder, node, quota }: EnrolmentState,
+  { join, holder, node, alive, quota }: EnrolmentState,
 ): Promise<EnrolReply | undefined> {
   const { nodeName, publicKey } = enrolment;
   const before = node && value<StoredNode>(node);
+  const isRecovered = isOtherKey(node, enrolment);
   const record = buildNode(env, tenant, enrolment, before);
   const { id, metadata } = record;
   const { stored, reply } = mintNodeToken(env, { id, name: nodeName, tenant }, caller.id);
   const used: StoredToken = { ...value<StoredToken>(join), usedBy: publicKey, nodeName };
   const claims: NodeNameRecord = { claims: [{ tenant, since: metadata.createdAt }] };
-  const event = before ? toLabelsChangedEvent(before, record) : toEnrolledEvent(tenant, record);
+  const drafts = [
+    ...(before ? [toLabelsChangedEvent(before, record)] : [toEnrolledEvent(tenant, record)]),
+    ...(isRecovered ? [toKeyReplacedEvent(tenant, record)] : []),
+  ];
+  const events = drafts.filter(draft => draft !== undefined).map(draft => env.events.put(draft));
   const puts: readonly Put[] = [
     await putToken(env.store, stored, env.clock.now()),
     await putToken(env.store, used, env.clock.now()),
     { key: keys.nodeName(nodeName), bytes: holder?.bytes ?? encode(claims) },
     { key: keys.node(tenant, nodeName), bytes: encode(record) },
-    ...(event ? [await env.events.put(event)] : []),
+    ...(await Promise.all(events)),
     ...(await putConflictKeys(env.conflictLeases, quota?.conflictKeys ?? [], requestId)),
   ];
   const guards = [
@@ -147,9 +169,10 @@ async function storeEnrolment(
     { key: keys.nodeName(nodeName), at: holder?.revision ?? 0 },
     { key: keys.node(tenant, nodeName), at: node?.revision ?? 0 },
     { key: keys.tenant(tenant), exists: true },
+    ...(isRecovered ? [{ key: keys.alive(tenant, nodeName), at: alive?.revision ?? 0 }] : []),
     ...(quota?.guards ?? []),
   ] as const;
-  const deletes = before ? listOlderNodeTokens(env.cache, before.id, TOKENS_PER_NODE - 1) : [];
+  const deletes = before ? listOlderNodeTokens(env.cache, before.id, isRecovered ? 0 : TOKENS_PER_NODE - 1) : [];
   const write = env.store.commit({ guards, puts, deletes, proof: keys.token(stored.id) });
   return (await waitUntilStored(env.cache, write)) ? reply : undefined;
 }
@@ -166,7 +189,8 @@ function buildNode(env: NodeEnv, tenant: string, enrolment: Enrolment, before: S
     updatedAt: now,
     specHash: hashSpec({ labels, capacity, agentVersion }),
   };
-  const { orders, renewedAt } = before ?? {};
+  const { orders } = before ?? {};
+  const renewedAt = before?.publicKey === publicKey ? before.renewedAt : undefined;
   const advertised = { labels, capacity, publicKey, controlPlane, agentVersion };
   return { metadata, id, name, ...advertised, ...(renewedAt && { renewedAt }), ...(orders && { orders }) };
 }
@@ -179,5 +203,16 @@ function toEnrolledEvent(tenant: string, { id, name, labels, capacity }: StoredN
     reason: 'enrolled',
     message: `node ${name} joined`,
     data: { labels, capacity },
+  } as const;
+}
+
+function toKeyReplacedEvent(tenant: string, { id, name }: StoredNode) {
+  return {
+    type: 'node.key_replaced',
+    tenant,
+    subject: { kind: 'Node', name, id },
+    severity: 'warning',
+    reason: 'enrolled_again',
+    message: `node ${name} came back with another key, by a join token made for it; its old key and tokens are revoked`,
   } as const;
 }

@@ -175,6 +175,14 @@ export function engineContract(name: string, open: () => Promise<EngineUnderTest
       expect(await engine.list('node_2')).to.have.length(1);
     });
 
+    it('names the nodes that have containers of a tenant, and those of no other tenant', async () => {
+      await run();
+      await run({ name: 'other-web', owner: owner({ nodeId: 'node_2', replica: 'rep_2' }) });
+
+      expect([...(await engine.listNodeIds(TENANT))].toSorted()).to.deep.equal(['node_1', 'node_2']);
+      expect(await engine.listNodeIds('0b0f7a0e-0000-4000-8000-00000000000f')).to.deep.equal([]);
+    });
+
     it('replaces the container of an older replica of the slot', async () => {
       const old = await run();
       const id = await run({ owner: owner({ replica: 'rep_2', generation: 2 }) });

@@ -106,6 +106,8 @@ export interface Engine {
   /** As of the last call of `facts` or `create`. */
   conditions(): readonly EngineCondition[];
   list(nodeId: string): Promise<readonly ContainerStatus[]>;
+  /** Ids of all nodes whose containers for this tenant are on the engine. */
+  listNodeIds(tenant: string): Promise<readonly string[]>;
   inspect(id: string): Promise<ContainerStatus | undefined>;
   hasImage(image: string): Promise<boolean>;
   /** Makes sure that the image is present. Throws `ImagePullFault` when the registry does not deliver it. */

@@ -111,6 +111,11 @@ export class SimulatedEngine implements Engine {
     return this.#call('list', () => this.containers.filter(({ owner }) => owner.nodeId === nodeId));
   }
 
+  listNodeIds(tenant: string): Promise<readonly string[]> {
+    const owners = () => this.containers.map(({ owner }) => owner).filter(owner => owner.tenant === tenant);
+    return this.#call('list', () => [...new Set(owners().map(({ nodeId }) => nodeId))]);
+  }
+
   inspect(id: string): Promise<ContainerStatus | undefined> {
     return this.#call('inspect', () => this.#containers.get(id)?.status);
   }

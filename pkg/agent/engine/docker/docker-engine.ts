@@ -16,7 +16,14 @@ import {
 } from '../engine.js';
 import type { RegistryLogins } from '../../../registry/index.js';
 import { DockerApi } from './docker-api.js';
-import { buildContainerBody, type ContainerInspection, NODE_LABEL, readContainerStatus } from './docker-container.js';
+import {
+  buildContainerBody,
+  type ContainerInspection,
+  NODE_LABEL,
+  readContainerStatus,
+  readOwner,
+  TENANT_LABEL,
+} from './docker-container.js';
 import { BRIDGE_PREFIX, LinkLocalBarrier } from './link-local.js';
 import { TenantNetworks } from './tenant-networks.js';
 import { toPullFault } from './pull-failure.js';
@@ -75,6 +82,16 @@ export class DockerEngine implements Engine {
     const { body } = await this.#api.call<readonly { Id: string }[]>('GET', '/containers/json', { query });
     const containers = await Promise.all(body.map(({ Id }) => this.inspect(Id)));
     return containers.filter(container => container !== undefined);
+  }
+
+  async listNodeIds(tenant: string): Promise<readonly string[]> {
+    const query = { all: 'true', filters: JSON.stringify({ label: [`${TENANT_LABEL}=${tenant}`] }) };
+    const { body } = await this.#api.call<readonly { Labels?: Readonly<Record<string, string>> }[]>(
+      'GET',
+      '/containers/json',
+      { query },
+    );
+    return [...new Set(body.flatMap(({ Labels }) => readOwner(Labels)?.nodeId ?? []))];
   }
 
   async inspect(id: string): Promise<ContainerStatus | undefined> {

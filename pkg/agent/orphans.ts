@@ -1,0 +1,49 @@
+import type { NodeIdentity } from '../link/index.js';
+import { type AgentEnv, type AgentOptions, STOP_GRACE_SECONDS } from './agent-env.js';
+
+type OrphansEnv = Pick<AgentEnv, 'engine' | 'log'>;
+type OrphansOptions = Pick<AgentOptions, 'stopGraceSeconds'>;
+
+/** What the control plane can be asked about: anything else in a label is not an id that it gave. */
+const NODE_ID = /^node_[0-9A-Za-z_]{1,59}$/;
+const ASKED_MAX = 100;
+
+/**
+ * Removes the containers of nodes that the tenant of this node no longer has.
+ *
+ * An agent that has lost its state folder, and whose node was deleted, does not know its former id: nobody else would remove
+ * what it has left. Agents may share an engine, so only what the control plane calls gone is removed. Containers of other tenants
+ * are not looked at.
+ */
+export async function removeOrphans(
+  node: NodeIdentity,
+  findGone: (ids: readonly string[]) => Promise<readonly string[]>,
+  env: OrphansEnv,
+  options: OrphansOptions,
+): Promise<void> {
+  const found = await env.engine.listNodeIds(node.tenant);
+  const others = found.filter(id => id !== node.id && NODE_ID.test(id)).slice(0, ASKED_MAX);
+  if (others.length === 0) return;
+  const gone = new Set(await findGone(others));
+  const orphaned = others.filter(id => gone.has(id));
+  await removeContainers(orphaned, env, { ...options, tenant: node.tenant });
+}
+
+/**
+ * Removes every container of these nodes, which this machine was before or which were deleted; only those of `tenant` where
+ * it is given.
+ */
+export async function removeContainers(
+  nodeIds: readonly string[],
+  { engine, log }: OrphansEnv,
+  { stopGraceSeconds = STOP_GRACE_SECONDS, tenant }: OrphansOptions & { readonly tenant?: string },
+): Promise<void> {
+  for (const nodeId of nodeIds) {
+    for (const { id, owner, state } of await engine.list(nodeId)) {
+      if (tenant !== undefined && owner.tenant !== tenant) continue;
+      if (state === 'running') await engine.stop(id, stopGraceSeconds);
+      await engine.remove(id);
+      log.info('removed a container of a node that is no more', { replica: owner.replica, container: id });
+    }
+  }
+}
