@@ -173,13 +173,15 @@ export class Pipeline {
     const tooLarge = route.body === 'json' ? checkContentLength(request, limits) : undefined;
     if (tooLarge) return tooLarge;
 
-    const identified = await this.#identify(request, route);
+    const identified = await this.#identify(request, route, progress);
     if (identified instanceof RequestRejection) return identified;
     const { caller, digest } = identified;
     progress.caller = caller;
     const address = toAddressKey(request.socket.remoteAddress);
-    const busy = this.#env.rateLimiter.check(caller, address) ?? this.#seat({ request, response }, limits, progress);
+    const exchange = { request, response };
+    const busy = this.#env.rateLimiter.check(caller, address) ?? this.#seat(exchange, route, limits, progress);
     if (busy) return busy;
+    if (caller.kind !== 'anonymous') this.#env.connections.prove(request.socket);
 
     const tenant = await resolveTenant(caller, route.tenant, tenantHeaders(request), this.#env.cache);
     if (tenant instanceof RequestRejection) return tenant;
@@ -203,13 +205,20 @@ export class Pipeline {
   }
 
   /** Takes a seat, and room for the body, until the answer is out. Gives the refusal when there is none. */
-  #seat({ request, response }: Exchange, limits: BodyLimits, progress: RequestProgress): RequestRejection | undefined {
+  #seat(
+    { request, response }: Exchange,
+    route: Route,
+    { maxBytes }: BodyLimits,
+    progress: RequestProgress,
+  ): RequestRejection | undefined {
     const { seats } = this.#env;
-    const { caller, route } = progress;
-    const seat = seats.take(toSeatKind(caller), toSeatHolder(caller, toAddressKey(request.socket.remoteAddress)));
+    const { caller } = progress;
+    const kind = toSeatKind(caller, route);
+    if (!kind) return undefined;
+    const seat = seats.take(kind, toSeatHolder(caller, toAddressKey(request.socket.remoteAddress)));
     if (seat instanceof RequestRejection) return seat;
-    const room =
-      route?.body === 'json' ? seats.takeBody(Number(request.headers['content-length'] ?? limits.maxBytes)) : undefined;
+    const bytes = Number(request.headers['content-length'] ?? maxBytes);
+    const room = route.body === 'json' ? seats.takeBody(caller, bytes) : undefined;
     if (room instanceof RequestRejection) {
       seat();
       return room;
@@ -227,21 +236,25 @@ export class Pipeline {
   }
 
   /** Who calls. A node's token counts only with a proof; `digest` is then what the body must have. */
-  async #identify(request: IncomingMessage, route: Route): Promise<IdentifiedCaller | RequestRejection> {
+  async #identify(
+    request: IncomingMessage,
+    route: Route,
+    progress: RequestProgress,
+  ): Promise<IdentifiedCaller | RequestRejection> {
     if (route.access === 'open') return { caller: anonymous, digest: undefined };
     const twice = checkAuthorizationOnce(request);
     if (twice) return twice;
     const caller = await this.#authCache.identify(request.socket, request.headers.authorization);
     if (caller instanceof RequestRejection) return this.#slowDown(request, caller);
-    if (caller.kind !== 'node' || !route.access.node) {
-      this.#env.connections.prove(request.socket);
-      return { caller, digest: undefined };
+    if (caller.kind !== 'node') return { caller, digest: undefined };
+    // Before rate and seats: a token that was stolen without its key must cost the node nothing.
+    const forbidden = checkAccess(caller, route.access);
+    if (forbidden) {
+      progress.caller = caller;
+      return forbidden;
     }
     const proof = await this.#nodeProofs.check(caller, request, route.body);
-    if (!(proof instanceof RequestRejection)) {
-      this.#env.connections.prove(request.socket);
-      return { caller, ...proof };
-    }
+    if (!(proof instanceof RequestRejection)) return { caller, ...proof };
     return SIGNED.has(proof.rejections[0].code) ? proof : this.#slowDown(request, proof);
   }
 

@@ -2,10 +2,10 @@ import { reject } from '../../crds/rejections/index.js';
 import type { Settings } from '../../pkg/config/index.js';
 import type { Metrics } from '../../pkg/metrics/index.js';
 import { RequestRejection } from '../http/reply.js';
-import type { Caller } from '../http/route.js';
+import type { Caller, Route } from '../http/route.js';
 
 /** What seats are taken for: each has places of its own, so that none can use up those of another. */
-export type SeatKind = 'requests' | 'streams' | 'agents' | 'open' | 'connections';
+export type SeatKind = 'requests' | 'streams' | 'agents' | 'open' | 'openBodies' | 'connections';
 
 /** What is counted together. */
 export type SeatScope = 'token' | 'tenant' | 'address' | 'node' | 'server';
@@ -20,8 +20,11 @@ const SCOPES: readonly SeatScope[] = ['node', 'token', 'tenant', 'address', 'ser
 const SEATS_PER_NODE = 128;
 const OPEN_PER_ADDRESS = 32;
 const OPEN_PER_SERVER = 128;
+/** Each holds `openMaxBodyBytes` at most. Many addresses must not keep nodes from renewing their tokens. */
+const OPEN_BODIES_PER_SERVER = 2_048;
+const MIB = 1024 * 1024;
 /** Every request under way may hold a body; this is what they may hold together. */
-const BODY_BYTES = 64 * 1024 * 1024;
+const BODY_BYTES = { node: 8 * MIB, token: 8 * MIB, tenant: 16 * MIB, server: 64 * MIB };
 
 type SeatLimits = Readonly<Partial<Record<SeatScope, number>>>;
 
@@ -71,6 +74,7 @@ export class SeatCounter {
 
 type SeatSettings = Pick<
   Settings,
+  | 'maxBodyBytes'
   | 'requestsPerServer'
   | 'requestsPerTenant'
   | 'requestsPerToken'
@@ -86,15 +90,24 @@ type SeatSettings = Pick<
 /**
  * How many requests and streams may be under way at the same time. Those of tenants are bounded per token, per tenant, per
  * address and in all; agents have seats of their own, one set a node, so that no tenant can keep a heartbeat out; an
- * administrator is bounded per token only, so that an overloaded server can still be looked at.
+ * administrator is bounded per token only, so that an overloaded server can still be looked at. The same holds for the
+ * bytes of bodies.
  */
 export class Seats {
   readonly #counters: Readonly<Record<SeatKind, SeatCounter>>;
-  readonly #bodyBytes = new SeatCounter({ server: BODY_BYTES });
+  readonly #bodyBytes: SeatCounter;
   readonly #metrics: Metrics;
 
   constructor(settings: SeatSettings, metrics: Metrics) {
     this.#metrics = metrics;
+    const { node, token, tenant, server } = BODY_BYTES;
+    const atLeastOne = (bytes: number) => Math.max(bytes, settings.maxBodyBytes);
+    this.#bodyBytes = new SeatCounter({
+      node: atLeastOne(node),
+      token: atLeastOne(token),
+      tenant: atLeastOne(tenant),
+      server: atLeastOne(server),
+    });
     this.#counters = {
       requests: new SeatCounter({
         token: settings.requestsPerToken,
@@ -110,6 +123,7 @@ export class Seats {
       }),
       agents: new SeatCounter({ node: SEATS_PER_NODE }),
       open: new SeatCounter({ address: OPEN_PER_ADDRESS, server: OPEN_PER_SERVER }),
+      openBodies: new SeatCounter({ address: OPEN_PER_ADDRESS, server: OPEN_BODIES_PER_SERVER }),
       connections: new SeatCounter({
         address: settings.connectionsPerAddress,
         server: settings.connectionsPerServer,
@@ -126,11 +140,13 @@ export class Seats {
   }
 
   /** Takes room for the body of a request under way. */
-  takeBody(bytes: number): (() => void) | RequestRejection {
-    const holder: SeatHolder = { server: '' };
-    if (!this.#bodyBytes.take(holder, bytes)) return () => this.#bodyBytes.release(holder, bytes);
-    this.#metrics.count('mooring_seats_refused_total', { kind: 'bodies', scope: 'server' });
-    return overloaded();
+  takeBody(caller: Caller, bytes: number): (() => void) | RequestRejection {
+    // Bodies without a token are small, and their seats are the bound.
+    const holder = caller.kind === 'anonymous' ? {} : toSeatHolder(caller, '');
+    const full = this.#bodyBytes.take(holder, bytes);
+    if (!full) return () => this.#bodyBytes.release(holder, bytes);
+    this.#metrics.count('mooring_seats_refused_total', { kind: 'bodies', scope: full.scope });
+    return toRefusal('bodies', full);
   }
 
   /** Brings the metrics up to date: they are read far less often than seats are taken. */
@@ -142,10 +158,12 @@ export class Seats {
   }
 }
 
-/** Which kind of seats a caller's requests take. */
-export function toSeatKind({ kind }: Caller): 'requests' | 'agents' | 'open' {
+/** Which kind of seats the requests of a caller to a route take; none is for probes. */
+export function toSeatKind({ kind }: Caller, route: Route): SeatKind | undefined {
   if (kind === 'node') return 'agents';
-  return kind === 'anonymous' ? 'open' : 'requests';
+  if (kind !== 'anonymous') return 'requests';
+  if (route.isProbe) return undefined;
+  return route.body === 'none' ? 'open' : 'openBodies';
 }
 
 /** In which scopes a caller is counted. */
@@ -168,8 +186,11 @@ function overloaded(): RequestRejection {
   return new RequestRejection(reject('server_overloaded', '', ''), SOON);
 }
 
-function toRefusal(kind: SeatKind, { scope, limit }: { readonly scope: SeatScope; readonly limit: number }) {
+function toRefusal(
+  kind: SeatKind | 'bodies',
+  { scope, limit }: { readonly scope: SeatScope; readonly limit: number },
+): RequestRejection {
   if (scope === 'server') return overloaded();
-  const what = kind === 'streams' ? 'stream' : 'request';
+  const what = kind === 'streams' ? 'stream' : kind === 'bodies' ? 'body byte' : 'request';
   return new RequestRejection(reject('concurrency_limited', '', '', { limit, what, scope }), SOON);
 }

@@ -40,6 +40,8 @@ export interface Route {
   /** The query parameters it knows. Any other is refused. */
   readonly query: readonly string[];
   readonly body: BodyRule;
+  /** Whether it tells if the server is alive: it is then answered however many requests are under way. */
+  readonly isProbe?: true;
   readonly handle: (call: ApiCall) => RouteResult | Promise<RouteResult>;
 }
 

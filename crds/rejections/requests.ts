@@ -174,10 +174,10 @@ export const requestRejections = defineEntries('ours', {
 
   concurrency_limited: {
     status: 429,
-    expected: ({ limit, what, scope }: { limit: number; what: 'request' | 'stream'; scope: string }) =>
+    expected: ({ limit, what, scope }: { limit: number; what: 'request' | 'stream' | 'body byte'; scope: string }) =>
       `at most ${formatCount(limit, what)} of one ${scope} at the same time`,
     sample: { limit: 100, what: 'stream', scope: 'token' },
-    why: 'So many requests or streams of this caller are open already, and the server keeps room for others.',
+    why: 'So many requests, streams or bytes of bodies of this caller are under way already, and the server keeps room for others.',
     remedy:
       'Close watches and logs that are not read any more, send fewer requests at once, and wait as Retry-After says.',
     example: 'GET /api/v1/deployments?watch=true, opened 1000 times',

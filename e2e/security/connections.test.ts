@@ -2,10 +2,12 @@ import { expect } from 'chai';
 
 import { ApiLab, type LabOptions } from '../../api/api-lab.testing.js';
 import { until } from '../../dev/testing/index.js';
+import { systemRandom } from '../../pkg/clock/index.js';
 import { ManualClock } from '../../pkg/clock/manual-clock.testing.js';
 import { RawConnection, requestText } from './raw-connection.js';
 
 const DEPLOYMENTS = '/api/v1/deployments';
+const BEAT = { labels: {}, capacity: { cpu: 1, memory: 1, disk: 1 }, agentVersion: '0.1.0' };
 const WATCH = `${DEPLOYMENTS}?watch=true`;
 
 describe('connections and seats under attack', () => {
@@ -103,7 +105,7 @@ describe('connections and seats under attack', () => {
     connection.send(
       requestText('POST', '/agent/v1/token', { 'Content-Length': 900, 'Content-Type': 'application/json' }),
     );
-    await until('the request to be read', async () => (await measured('mooring_seats_taken{kind="open"}')) === 2);
+    await until('the request to be read', async () => (await measured('mooring_seats_taken{kind="openBodies"}')) === 1);
     await clock.pass(11_000);
     await connection.closed();
     expect(connection.received).to.include('request_stalled');
@@ -194,18 +196,73 @@ describe('connections and seats under attack', () => {
     await until('the seats to be free', async () => (await measured('mooring_seats_taken{kind="requests"}')) === 0);
   });
 
-  it('bodies under way together are bounded', async () => {
-    await start({ requestsPerToken: 0, requestsPerTenant: 0, requestsPerAddress: 0, requestsPerServer: 0 });
-    const deployer = await lab.tenantToken(lab.a, 'deployer');
-    const head = { 'Content-Length': 1 << 20, 'Content-Type': 'application/json', ...bearer(deployer) };
-    const connections = await Promise.all(Array.from({ length: 64 }, () => open()));
-    for (const connection of connections) connection.send(requestText('POST', DEPLOYMENTS, head));
-    await until('64 bodies', async () => (await measured('mooring_request_body_bytes')) === 64 << 20);
-    const more = await open();
-    more.send(requestText('POST', DEPLOYMENTS, head));
-    expect(await more.answered()).to.deep.equal([503]);
-    for (const connection of connections) connection.close();
+  /** Sends the head of a request whose body of a mebibyte never comes. */
+  const drip = async (text: string) => {
+    const connection = await open();
+    const head = { 'Content-Length': 1 << 20, 'Content-Type': 'application/json', ...bearer(text) };
+    connection.send(requestText('POST', DEPLOYMENTS, head));
+    return connection;
+  };
+
+  it('bodies under way are bounded for a token and a tenant, and keep no heartbeat and no other tenant out', async () => {
+    await start();
+    const [one, two] = [await lab.tenantToken(lab.a), await lab.tenantToken(lab.a)];
+    const node = await lab.token({ kind: 'node', tenant: lab.a, node: 'node_1', nodeName: 'machine-1' });
+    await Promise.all(Array.from({ length: 10 }, () => drip(one)));
+    await until('the bodies of the token', async () => (await measured('mooring_request_body_bytes')) === 8 << 20);
+    const more = await drip(one);
+    expect(await more.answered()).to.deep.equal([429]);
+    expect(more.received).to.include('at most 8388608 body bytes of one token at the same time');
+    await Promise.all(Array.from({ length: 10 }, () => drip(two)));
+    await until('the bodies of the tenant', async () => (await measured('mooring_request_body_bytes')) === 16 << 20);
+
+    const others = await Promise.all([
+      lab.ask('POST', '/agent/v1/heartbeat', { token: node.text, body: BEAT }),
+      lab.ask('POST', DEPLOYMENTS, { token: await lab.tenantToken(lab.b), body: {} }),
+      lab.ask('POST', '/api/v1/tenants', { token: (await lab.token({ kind: 'admin' })).text, body: {} }),
+    ]);
+    expect(others.map(({ status }) => status)).to.deep.equal([200, 422, 422]);
+    for (const connection of opened) connection.close();
     await until('the room to be free', async () => (await measured('mooring_request_body_bytes')) === 0);
+  });
+
+  it('bodies of all tenants together are bounded, and keep no heartbeat and no renewal out', async () => {
+    await start();
+    const node = await lab.token({ kind: 'node', tenant: lab.a, node: 'node_1', nodeName: 'machine-1' });
+    for (let count = 0; count < 4; count++) {
+      const tenant = systemRandom.uuid();
+      await lab.tenant(tenant);
+      for (const text of [await lab.tenantToken(tenant), await lab.tenantToken(tenant)]) {
+        await Promise.all(Array.from({ length: 8 }, () => drip(text)));
+      }
+    }
+    await until('64 bodies', async () => (await measured('mooring_request_body_bytes')) === 64 << 20);
+    expect(await (await drip(await lab.tenantToken(lab.b))).answered()).to.deep.equal([503]);
+    expect((await lab.ask('POST', '/agent/v1/heartbeat', { token: node.text, body: BEAT })).status).to.equal(200);
+    expect((await lab.ask('POST', '/agent/v1/token', { body: {} })).status).to.equal(422);
+  });
+
+  it('bodies that drip into open endpoints keep no probe out', async () => {
+    await start();
+    const head = { 'Content-Length': 900, 'Content-Type': 'application/json' };
+    const connections = await Promise.all(Array.from({ length: 40 }, () => open()));
+    for (const connection of connections) connection.send(requestText('POST', '/agent/v1/token', head));
+    await until('the seats to be taken', async () => (await measured('mooring_seats_taken{kind="openBodies"}')) === 32);
+    for (const path of ['/livez', '/readyz', '/healthz', '/metrics', '/docs/codes']) {
+      expect((await lab.ask('GET', path)).status, path).to.equal(200);
+    }
+  });
+
+  it('a stolen token of a node alone uses up nothing of the node', async () => {
+    await start({ connectionsPerServer: 3 });
+    const { text } = await lab.token({ kind: 'node', tenant: lab.a, node: 'node_1', nodeName: 'machine-1' });
+    const connection = await open();
+    connection.send(requestText('GET', DEPLOYMENTS, bearer(text)).repeat(600));
+    expect(new Set(await connection.answered(600))).to.deep.equal(new Set([403]));
+    expect(connection.received).to.include('auth_forbidden');
+    expect((await lab.ask('POST', '/agent/v1/heartbeat', { token: text, body: BEAT })).status).to.equal(200);
+    for (let count = 0; count < 3; count++) await open();
+    await connection.closed();
   });
 
   it('a client that repeats a refused request at once is not read for a second', async () => {

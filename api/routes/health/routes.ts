@@ -20,9 +20,9 @@ export function createHealthRoutes(env: HealthEnv): readonly Route[] {
   const open = { method: 'GET', access: 'open', tenant: 'none', query: [], body: 'none' } as const;
   const loops = new Set<string>();
   return [
-    { ...open, path: '/healthz', handle: () => health(env, loops) },
-    { ...open, path: '/livez', handle: () => replyJson(200, { status: 'ok' }) },
-    { ...open, path: '/readyz', handle: () => ready(env) },
+    { ...open, isProbe: true, path: '/healthz', handle: () => health(env, loops) },
+    { ...open, isProbe: true, path: '/livez', handle: () => replyJson(200, { status: 'ok' }) },
+    { ...open, isProbe: true, path: '/readyz', handle: () => ready(env) },
     { ...open, path: '/metrics', handle: () => metrics(env) },
   ];
 }
