@@ -38,7 +38,7 @@ const BEARER = /^Bearer (.*)$/i;
  */
 export class NodeProofs {
   readonly #env: NodeProofEnv;
-  readonly #startedAt: number;
+  #startedAt: number;
   readonly #keys = new WeakMap<StoredNode, KeyObject>();
   readonly #windows = new Map<string, ReplayWindow>();
   #sweepAt: number;
@@ -70,6 +70,8 @@ export class NodeProofs {
     if (!this.#isSigned(node, text, proof.signature)) return rejectInvalid();
 
     const now = this.#env.clock.now();
+    // The clock was ahead when the server started: what was signed then is out of the window by now.
+    if (this.#startedAt > now + PROOF_WINDOW_MS) this.#startedAt = now;
     if (Math.abs(now - proof.at) > PROOF_WINDOW_MS || proof.at < this.#startedAt) return rejectStale(now);
     if (!this.#windowOf(node.id, now).admit(proof.at, now)) {
       return rejectRequest('node_proof_replayed', 'Mooring-Proof', '');
@@ -131,7 +133,8 @@ const REMEMBERED_MAX = 4_096;
 /**
  * The times of a node's proofs that were used. An agent gives no time to two proofs, so a time identifies a proof.
  *
- * It is bounded: when it is full the oldest time is forgotten, and nothing as old as it is accepted any more.
+ * It is bounded: when it is full the oldest time is forgotten, and nothing as old as it is accepted any more. Times that are
+ * too far ahead to be accepted are from before the clock was set back, and count for nothing.
  */
 export class ReplayWindow {
   readonly #used = new Set<number>();
@@ -140,23 +143,30 @@ export class ReplayWindow {
 
   /** Notes a time. False when a proof of it was used, or may have been. */
   admit(at: number, now: number): boolean {
-    this.#forget(now - PROOF_WINDOW_MS);
+    this.#forget(now);
     if (at <= this.#floor || this.#used.has(at)) return false;
     this.#used.add(at);
     this.#newest = Math.max(this.#newest, at);
     return true;
   }
 
-  /** Whether every time it remembers is too old to be accepted anyway. */
+  /** Whether every time it remembers is too old, or too far ahead, to be accepted anyway. */
   isIdle(now: number): boolean {
-    return this.#newest < now - PROOF_WINDOW_MS;
+    return isOutside(this.#newest, now);
   }
 
-  #forget(expired: number): void {
+  #forget(now: number): void {
+    if (this.#floor > now && isOutside(this.#floor, now)) this.#floor = Number.NEGATIVE_INFINITY;
+    if (this.#newest > now && isOutside(this.#newest, now)) this.#newest = Number.NEGATIVE_INFINITY;
     for (const at of this.#used) {
-      if (at >= expired && this.#used.size < REMEMBERED_MAX) return;
+      const isExpired = isOutside(at, now);
+      if (!isExpired && this.#used.size < REMEMBERED_MAX) return;
       this.#used.delete(at);
-      if (at >= expired) this.#floor = Math.max(this.#floor, at);
+      if (!isExpired) this.#floor = Math.max(this.#floor, at);
     }
   }
+}
+
+function isOutside(at: number, now: number): boolean {
+  return Math.abs(now - at) > PROOF_WINDOW_MS;
 }

@@ -11,7 +11,7 @@ import type { NodePresence } from '../../crds/node/index.js';
 import { EtcdProcess } from '../../dev/processes/index.js';
 import { systemClock } from '../../pkg/clock/index.js';
 import { type EnrolReply, formatEnrolmentText, formatRenewalText, signRequest } from '../../pkg/link/index.js';
-import { EtcdStore, value } from '../../pkg/store/index.js';
+import { encode, EtcdStore, value } from '../../pkg/store/index.js';
 
 const capacity = { cpu: 4000, memory: 8 * 2 ** 30, disk: 100 * 2 ** 30 };
 const beat = { labels: {}, capacity, agentVersion: '0.1.0' };
@@ -140,6 +140,18 @@ describe('the identity of a node', () => {
       statuses.push((await lab.ask('POST', HEARTBEAT, { token: each, body: beat })).status);
     }
     expect(statuses).to.deep.equal([401, 200, 200]);
+  });
+
+  it('is renewed although a server whose clock was ahead has stored the time of a renewal', async () => {
+    const { key, node } = await enrolled();
+    const [at, where] = [Date.now(), keys.node(lab.a, node.name)];
+    const entry = (await store.get(where))!;
+    const ahead = { ...(JSON.parse(entry.bytes.toString()) as object), renewedAt: at + 10 * 365 * 86_400_000 };
+    const [guards, puts] = [[{ key: where, at: entry.revision }], [{ key: where, bytes: encode(ahead) }]];
+    await store.commit({ guards, puts, deletes: [], proof: where });
+
+    expect((await renewAt(node.id, key, at)).status).to.equal(200);
+    expect((await renewAt(node.id, key, at)).body['code']).to.equal('renewal_replayed');
   });
 
   it('is renewed at a bounded rate, whoever signs', async () => {

@@ -178,6 +178,18 @@ describe('membership', () => {
     expect(second.at).to.be.greaterThan(first.at);
   });
 
+  it('forgets the time of a renewal that was signed while a clock was far ahead', async () => {
+    await registrar.membership('join').join(signal);
+    const stored = JSON.parse((await registrar.disk.read('node.json'))!) as object;
+    const renewedAt = registrar.clock.now() + 10_000 * HOUR;
+    await registrar.disk.write('node.json', JSON.stringify({ ...stored, renewedAt }));
+    const membership = registrar.membership();
+    await membership.join(signal);
+    await membership.authorised(() => Promise.reject(new LinkRefusedFault(401, 'auth_invalid'))).catch(() => undefined);
+
+    expect(registrar.renewals[0]!.at).to.be.closeTo(registrar.clock.now(), 1_000);
+  });
+
   it('does not renew its token after other refusals', async () => {
     const membership = registrar.membership('join');
     await membership.join(signal);

@@ -7,6 +7,7 @@ import {
   formatEnrolmentText,
   LinkRefusedFault,
   type NodeIdentity,
+  RENEWAL_SKEW_MS,
   formatRenewalText,
 } from '../link/index.js';
 import { type AgentEnv, type AgentOptions, readCapacity } from './agent-env.js';
@@ -159,7 +160,9 @@ export class Membership {
   async #renewOnce(): Promise<void> {
     const key = await this.#ownKey();
     const nodeId = this.#enrolment?.node.id ?? '';
-    const at = this.#nextTime(this.#enrolment?.renewedAt);
+    const renewedAt = this.#enrolment?.renewedAt ?? 0;
+    const isAhead = renewedAt > this.#env.clock.now() + this.#offsetMs + RENEWAL_SKEW_MS; // the clock was wrong then
+    const at = this.#nextTime(isAhead ? 0 : renewedAt);
     await this.#save(await this.#env.link.renew({ nodeId, at, proof: key.sign(formatRenewalText(nodeId, at)) }), at);
   }
 

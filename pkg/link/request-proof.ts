@@ -25,6 +25,9 @@ export const TIME_HEADER = 'mooring-time';
 /** How far the time of a proof may be from the server's. */
 export const PROOF_WINDOW_MS = 30_000;
 
+/** How far the time of a renewal may be from the server's. A time that is further ahead was made with a wrong clock. */
+export const RENEWAL_SKEW_MS = 120_000;
+
 /** In place of a digest, for a request without a body or with a streamed one. */
 export const NO_DIGEST = '-';
 

@@ -8,6 +8,7 @@ import {
   type EnvironmentReply,
   formatRenewalText,
   type NodeIdentity,
+  RENEWAL_SKEW_MS,
   TIME_HEADER,
   toEnvironmentRefusal,
 } from '../../../pkg/link/index.js';
@@ -31,8 +32,6 @@ export interface AgentRoutesEnv extends TokenEnv {
   /** When each node last sent a heartbeat to this server, in wall time. */
   readonly lastHeartbeatAt: Map<string, number>;
 }
-
-const SKEW_SECONDS = 120;
 
 /** The routes of the agents: a node's token opens these and no others, and each only for that node. */
 export function createAgentRoutes(env: AgentRoutesEnv): readonly Route[] {
@@ -131,8 +130,8 @@ async function renewToken(env: AgentRoutesEnv, { document, request }: ApiCall): 
   if (!checked.ok) return new RequestRejection(checked.rejections);
   const { nodeId, at, proof } = checked.value;
   const now = env.clock.now();
-  if (Math.abs(now - at) > SKEW_SECONDS * 1000) {
-    const refusal = reject('renewal_time_skewed', 'at', at, { seconds: SKEW_SECONDS });
+  if (Math.abs(now - at) > RENEWAL_SKEW_MS) {
+    const refusal = reject('renewal_time_skewed', 'at', at, { seconds: RENEWAL_SKEW_MS / 1000 });
     return new RequestRejection(refusal, { [TIME_HEADER]: String(now) });
   }
   const forged = rejectRequest('node_proof_invalid', 'proof', proof);
@@ -145,7 +144,9 @@ async function renewToken(env: AgentRoutesEnv, { document, request }: ApiCall): 
     const entry = findNodeById(env.cache, nodeId);
     const node = entry && value<StoredNode>(entry);
     if (!node || node.publicKey !== value<StoredNode>(known).publicKey) return forged;
-    if (at <= (node.renewedAt ?? 0)) return rejectRequest('renewal_replayed', 'at', at);
+    const { renewedAt = 0 } = node;
+    // A server whose clock was ahead may have stored a time that is still to come: it must not lock the node out.
+    if (at <= renewedAt && renewedAt <= now + RENEWAL_SKEW_MS) return rejectRequest('renewal_replayed', 'at', at);
     return env.rateLimiter.checkRenewal(nodeId) ?? storeRenewal(env, entry, { ...node, renewedAt: at });
   });
 }
