@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { reject } from '../crds/rejections/index.js';
 import { asError } from '../pkg/fault/index.js';
 import { LeaseGoneFault } from '../pkg/store/index.js';
-import { AuthCache } from './access/auth-cache.js';
+import { AuthCache, isNodeToken } from './access/auth-cache.js';
 import { announceTenant, checkAccess, resolveTenant } from './access/authorise.js';
 import type { ConnectionGate } from './access/connections.js';
 import { NodeProofs } from './access/node-proof.js';
@@ -45,8 +45,6 @@ interface IdentifiedCaller {
   readonly digest: string | undefined;
 }
 
-/** Refused although the node's key has signed: that is no guess. */
-const SIGNED: ReadonlySet<string> = new Set(['node_proof_stale', 'node_proof_replayed']);
 const MAX_SECONDS = 30;
 /** For bodies of callers that have not proven anything, or only that they may join. */
 const OPEN_MAX_SECONDS = 10;
@@ -179,9 +177,9 @@ export class Pipeline {
     progress.caller = caller;
     const address = toAddressKey(request.socket.remoteAddress);
     const exchange = { request, response };
-    const busy = this.#env.rateLimiter.check(caller, address) ?? this.#seat(exchange, route, limits, progress);
+    const busy = this.#checkRate(route, caller, address) ?? this.#seat(exchange, route, limits, progress);
     if (busy) return busy;
-    if (caller.kind !== 'anonymous') this.#env.connections.prove(request.socket);
+    if (caller.kind !== 'anonymous') this.#env.connections.prove(request.socket, caller);
 
     const tenant = await resolveTenant(caller, route.tenant, tenantHeaders(request), this.#env.cache);
     if (tenant instanceof RequestRejection) return tenant;
@@ -202,6 +200,11 @@ export class Pipeline {
     const { document } = read;
     const outcome = await route.handle({ request, requestId, caller, tenant, params, query, isDryRun, document });
     return announceTenant(outcome, tenantHeaders(request)[0], tenant);
+  }
+
+  /** An open route with a body counts only what is not signed, and does so itself. */
+  #checkRate({ access, body }: Route, caller: Caller, address: string): RequestRejection | undefined {
+    return access === 'open' && body !== 'none' ? undefined : this.#env.rateLimiter.check(caller, address);
   }
 
   /** Takes a seat, and room for the body, until the answer is out. Gives the refusal when there is none. */
@@ -254,11 +257,12 @@ export class Pipeline {
       return forbidden;
     }
     const proof = await this.#nodeProofs.check(caller, request, route.body);
-    if (!(proof instanceof RequestRejection)) return { caller, ...proof };
-    return SIGNED.has(proof.rejections[0].code) ? proof : this.#slowDown(request, proof);
+    return proof instanceof RequestRejection ? proof : { caller, ...proof };
   }
 
-  #slowDown({ socket }: IncomingMessage, refused: RequestRejection): RequestRejection {
+  /** A node is told that its token is refused, whoever guesses from its address: without the key a token is worth nothing. */
+  #slowDown({ socket, headers }: IncomingMessage, refused: RequestRejection): RequestRejection {
+    if (isNodeToken(headers.authorization)) return refused;
     return this.#env.rateLimiter.checkFailedAuth(toAddressKey(socket.remoteAddress)) ?? refused;
   }
 

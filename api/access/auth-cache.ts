@@ -42,6 +42,11 @@ export function authenticateCaller(
   return known && 'kind' in known ? known : env.cache.barrier().then(check);
 }
 
+/** Whether a header has the form of a node's token, valid or not. */
+export function isNodeToken(header = ''): boolean {
+  return parseToken(BEARER.exec(header)?.[1] ?? '')?.kind === 'node';
+}
+
 function toCaller(token: StoredToken): Caller {
   return { kind: token.kind, id: token.id, tenant: token.tenant, role: token.role, token };
 }

@@ -50,7 +50,7 @@ export class RateLimiter {
 
   /**
    * Slows down guessing: after ten failures a minute from one address, further ones are rejected. A request whose
-   * token is valid is never counted here, so a caller cannot lock out another.
+   * token is valid, or has the form of a node's, is never counted here, so a caller cannot lock out another.
    */
   checkFailedAuth(address: string): RequestRejection | undefined {
     return refusal(this.#guesses.take(address), GUESSING.perSecond);

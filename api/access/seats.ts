@@ -17,7 +17,7 @@ export type SeatHolder = Readonly<Partial<Record<SeatScope, string>>>;
 const SCOPES: readonly SeatScope[] = ['node', 'token', 'tenant', 'address', 'server'];
 
 /** The log streams of an agent, and what it sends beside them. */
-const SEATS_PER_NODE = 128;
+export const SEATS_PER_NODE = 128;
 const OPEN_PER_ADDRESS = 32;
 const OPEN_PER_SERVER = 128;
 /** Each holds `openMaxBodyBytes` at most. Many addresses must not keep nodes from renewing their tokens. */

@@ -1,8 +1,11 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 
+import { CompactedFault, type Entry, type PageOptions, type Store } from '../../pkg/store/index.js';
 import { ApiLab, webDeployment } from '../api-lab.testing.js';
-import { PageCache } from './listing.js';
+import { listPage, PageCache, readStoredSource } from './listing.js';
+import type { WholeReply } from './reply.js';
+import type { ApiCall } from './route.js';
 
 interface Page {
   readonly items: readonly { readonly name: string }[];
@@ -80,6 +83,57 @@ describe('lists', () => {
     expect(again.text).to.equal(first.text);
     const items = changed.body['items'] as { name: string; replicas: number }[];
     expect(items.find(({ name }) => name === 'n05')?.replicas).to.equal(9);
+  });
+});
+
+describe('lists that are read from the store', () => {
+  const PREFIX = 'events/t/';
+
+  /** A store with so many events of so many bytes. Every read after the first finds its revision compacted. */
+  const openStore = (count: number, bytes: number) => {
+    const entries = Array.from({ length: count }, (_, n): Entry => {
+      const key = PREFIX + String(n).padStart(6, '0');
+      return { key, bytes: Buffer.from(JSON.stringify({ n, pad: 'x'.repeat(bytes) })), revision: n, created: n };
+    });
+    const reads: number[] = [];
+    const page = async (_: string, { after = '', limit, at }: PageOptions) => {
+      if (at !== undefined) throw new CompactedFault(at);
+      const rest = entries.filter(({ key }) => key > after);
+      reads.push(rest.length);
+      return { entries: rest.slice(0, limit), more: rest.length > limit, revision: 1_000 + reads.length };
+    };
+    return { store: { page } as unknown as Store, reads };
+  };
+  const readAll = async (store: Store, wants?: (entry: Entry) => boolean) => {
+    const resource = { range: 'events/', view: ({ bytes }: Entry) => bytes };
+    const pages: { items: { n: number }[]; revision: string; next: string | null }[] = [];
+    do {
+      const next = pages.at(-1)?.next;
+      const call = { query: new Map([['limit', '500'], ...(next ? [['continue', next] as const] : [])]) };
+      const source = await readStoredSource(store, resource, PREFIX, call as unknown as ApiCall, wants);
+      const { body } = listPage(call as unknown as ApiCall, source as never) as WholeReply;
+      pages.push(JSON.parse(Buffer.concat([body].flat()).toString()) as (typeof pages)[number]);
+    } while (pages.at(-1)!.next !== null);
+    return pages;
+  };
+
+  it('go on behind a page that ended early because of its size', async () => {
+    const pages = await readAll(openStore(1_000, 17_000).store);
+    expect(pages.flatMap(({ items }) => items.map(({ n }) => n))).to.deep.equal([...Array(1_000).keys()]);
+    expect(pages.length).to.be.greaterThan(1);
+  });
+
+  it('carry the revision of the first read, also when it was compacted meanwhile', async () => {
+    const [page] = await readAll(openStore(1_200, 10).store, ({ revision }) => revision % 10 === 0);
+    expect(page!.revision).to.equal('1001');
+  });
+
+  it('are read in bounded steps although nothing matches', async () => {
+    const { store, reads } = openStore(10_000, 10);
+    const pages = await readAll(store, ({ revision }) => revision === 9_000);
+    expect(pages.flatMap(({ items }) => items)).to.have.length(1);
+    expect(pages).to.have.length(5);
+    expect(reads).to.have.length(20);
   });
 });
 

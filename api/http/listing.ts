@@ -30,6 +30,8 @@ export interface ListSource {
   /** The entries that are joined into the view. Pages are cached only where this is given. */
   readonly joinedEntries?: readonly Entry[];
   readonly wants?: (entry: Entry) => boolean;
+  /** The last key that was looked at, when the list goes on behind it. */
+  readonly readUpTo?: string;
 }
 
 /** The objects of one kind under a prefix of its range, as the cache has them now. */
@@ -50,8 +52,13 @@ export function readListSource(cache: Cache, resource: Resource, prefix: string)
 
 /** As many entries as are read from the store at once. */
 const READ_AT_ONCE = 500;
+/** How often the store is read for one answer: a filter that nothing matches must not read the whole list. */
+const READS_PER_PAGE = 4;
 
-/** As much of a list that is not cached as one page of it needs, read from the store at one revision. */
+/**
+ * As much of a list that is not cached as one page of it needs, read from the store at one revision. With a filter a page may
+ * be short, or empty, although others follow.
+ */
 export async function readStoredSource(
   store: Store,
   resource: Resource,
@@ -66,19 +73,24 @@ export async function readStoredSource(
 
   const entries: Entry[] = [];
   let bytes = 0;
+  let first: number | undefined;
   let revision: number | undefined;
-  for (let after: string | undefined = prefix + from.name; after !== undefined; ) {
+  let after = prefix + from.name;
+  for (let reads = 1; ; reads++) {
     const page: ListingPage = await readPage(store, prefix, after, revision);
     revision = page.revision;
+    first ??= revision; // a watch from here on misses nothing, also when a later part had to be read at a newer revision
     for (const entry of page.entries) {
       if (!wants(entry)) continue;
       entries.push(entry);
       bytes += entry.bytes.length;
     }
-    const isEnough = entries.length > limit || bytes > PAGE_BYTES;
-    after = page.more && !isEnough ? page.entries.at(-1)?.key : undefined;
+    const source = { entries, revision: first, prefix, view: (entry: Entry) => resource.view(entry, undefined) };
+    const last = page.entries.at(-1)?.key;
+    if (!page.more || last === undefined) return source;
+    if (entries.length > limit || bytes > PAGE_BYTES || reads === READS_PER_PAGE) return { ...source, readUpTo: last };
+    after = last;
   }
-  return { entries, revision: revision!, prefix, view: entry => resource.view(entry, undefined) };
 }
 
 /** At the revision of the pages before, or at a newer one when that was compacted meanwhile. */
@@ -116,7 +128,8 @@ function kept(source: ListSource, from: string, limit: number): ListPage {
   return pages.page(`${limit} ${from}`, joinedEntries, () => makePage(source, from, limit));
 }
 
-function makePage({ entries, prefix, view, wants, joinedEntries }: ListSource, from: string, limit: number): ListPage {
+function makePage(source: ListSource, from: string, limit: number): ListPage {
+  const { entries, prefix, view, wants, joinedEntries, readUpTo } = source;
   const parts: Buffer[] = [];
   let bytes = 0;
   let count = 0;
@@ -132,7 +145,7 @@ function makePage({ entries, prefix, view, wants, joinedEntries }: ListSource, f
     count++;
     last = entry.key.slice(prefix.length);
   }
-  return { joinedEntries, items: Buffer.concat(parts, bytes), next: undefined };
+  return { joinedEntries, items: Buffer.concat(parts, bytes), next: readUpTo?.slice(prefix.length) };
 }
 
 /** Index of the first entry whose key is greater. */

@@ -1,8 +1,13 @@
 import { expect } from 'chai';
 
 import { ApiLab } from '../../api/api-lab.testing.js';
+import { mintToken } from '../../pkg/auth/index.js';
+import { systemRandom } from '../../pkg/clock/index.js';
 import { ManualClock } from '../../pkg/clock/manual-clock.testing.js';
+import { formatRenewalText } from '../../pkg/link/index.js';
 import { RawConnection, requestText } from './raw-connection.js';
+
+const NODE = `node_${'1'.repeat(26)}`;
 
 describe('endpoints without a token under attack', () => {
   const clock = new ManualClock();
@@ -22,13 +27,37 @@ describe('endpoints without a token under attack', () => {
       '1',
     ]);
     expect(refused.body['expected']).to.equal('at most 1 request a second');
-    const renewal = await lab.ask('POST', '/agent/v1/token', { body: {}, headers: { connection: 'close' } });
-    expect(renewal.body['code']).to.equal('rate_limited');
+    const node = await lab.token({ kind: 'node', tenant: lab.a, node: NODE, nodeName: 'machine-1' });
+    const at = clock.now();
+    const proof = lab.credentials(node.text).sign(formatRenewalText(NODE, at));
+    const renew = (body: object) => lab.ask('POST', '/agent/v1/token', { body, headers: { connection: 'close' } });
+    const forged = { nodeId: NODE, at, proof: proof.replace(/^./, first => (first === 'A' ? 'B' : 'A')) };
+    for (const body of [{}, forged, { ...forged, nodeId: 'node_22222222222222222222222222' }]) {
+      expect((await renew(body)).body['code']).to.equal('rate_limited');
+    }
+    expect((await renew({ nodeId: NODE, at, proof })).status, 'what a node has signed').to.equal(200);
 
     const token = await lab.tenantToken(lab.a);
     expect((await lab.ask('GET', '/api/v1/deployments', { token })).status).to.equal(200);
     await clock.pass(1_000);
     expect((await lab.ask('GET', '/livez')).status).to.equal(200);
+  });
+
+  it('do not hide from a node that its token is refused, whoever guesses from its address', async () => {
+    const draft = {
+      kind: 'node',
+      tenant: lab.a,
+      node: 'node_9',
+      nodeName: 'x',
+      description: '',
+      createdBy: 'lab',
+    } as const;
+    const parts = { keyring: lab.keyring, clock, random: systemRandom };
+    const unknown = mintToken({ ...draft, lifeSeconds: 3600 }, parts).text;
+    const headers = { connection: 'close' };
+    const ask = async (token: string) => (await lab.ask('GET', '/agent/v1/assignments', { token, headers })).status;
+    for (let count = 0; count < 10; count++) expect(await ask('guess')).to.equal(401);
+    expect([await ask('guess'), await ask(unknown)]).to.deep.equal([429, 401]);
   });
 
   it('take small bodies only, and so does enrolment', async () => {

@@ -15,8 +15,9 @@ import {
 import { encode, type Entry, value } from '../../../pkg/store/index.js';
 import type { RateLimiter } from '../../access/rate-limiter.js';
 import { retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
+import { toAddressKey } from '../../http/hosts.js';
 import { NDJSON_TYPE, rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
-import { type ApiCall, defineRoute, type Method, type Route, type RouteResult } from '../../http/route.js';
+import { anonymous, type ApiCall, defineRoute, type Method, type Route, type RouteResult } from '../../http/route.js';
 import type { AssignmentStreams } from '../../stream/assignments.js';
 import type { LogRendezvous } from '../../stream/logs.js';
 import { isProofValid, mintNodeToken, TOKENS_PER_NODE } from '../node/enrol.js';
@@ -126,24 +127,33 @@ function declineLogs(env: AgentRoutesEnv, call: ApiCall): RouteResult {
  * recorded request is worth nothing; of the node's tokens the newest two are valid.
  */
 async function renewToken(env: AgentRoutesEnv, { document, request }: ApiCall): Promise<RouteResult> {
+  const address = toAddressKey(request.socket.remoteAddress);
+  // What the node has signed is counted for the node; anything else for its address, which others may share.
+  const checkUnsigned = () => env.rateLimiter.check(anonymous, address);
   const checked = checkRenewal(document);
-  if (!checked.ok) return new RequestRejection(checked.rejections);
+  if (!checked.ok) return checkUnsigned() ?? new RequestRejection(checked.rejections);
   const { nodeId, at, proof } = checked.value;
+  const forged = rejectRequest('node_proof_invalid', 'proof', proof);
+  let known = findNodeById(env.cache, nodeId);
+  if (!known) {
+    const busy = checkUnsigned();
+    if (busy) return busy;
+    await env.cache.barrier();
+    known = findNodeById(env.cache, nodeId);
+    if (!known) return forged;
+  }
+  const { publicKey } = value<StoredNode>(known);
+  if (!isProofValid(formatRenewalText(nodeId, at), publicKey, proof)) return checkUnsigned() ?? forged;
   const now = env.clock.now();
   if (Math.abs(now - at) > RENEWAL_SKEW_MS) {
     const refusal = reject('renewal_time_skewed', 'at', at, { seconds: RENEWAL_SKEW_MS / 1000 });
     return new RequestRejection(refusal, { [TIME_HEADER]: String(now) });
   }
-  const forged = rejectRequest('node_proof_invalid', 'proof', proof);
-  const known = findNodeById(env.cache, nodeId) ?? (await env.cache.barrier(), findNodeById(env.cache, nodeId));
-  if (!known || !isProofValid(formatRenewalText(nodeId, at), value<StoredNode>(known).publicKey, proof)) {
-    return env.rateLimiter.checkFailedAuth(request.socket.remoteAddress ?? '') ?? forged;
-  }
   return retryOnConflict(nodeId, async () => {
     await env.cache.barrier();
     const entry = findNodeById(env.cache, nodeId);
     const node = entry && value<StoredNode>(entry);
-    if (!node || node.publicKey !== value<StoredNode>(known).publicKey) return forged;
+    if (!node || node.publicKey !== publicKey) return forged;
     const { renewedAt = 0 } = node;
     // A server whose clock was ahead may have stored a time that is still to come: it must not lock the node out.
     if (at <= renewedAt && renewedAt <= now + RENEWAL_SKEW_MS) return rejectRequest('renewal_replayed', 'at', at);
