@@ -3,8 +3,9 @@ import { expect } from 'chai';
 import type { StoredDeployment } from '../crds/deployment/index.js';
 import type { StoredEvent } from '../crds/event/index.js';
 import { keys, ranges } from '../crds/keys/index.js';
-import type { NodeOrders, NodeStatus, StoredNode } from '../crds/node/index.js';
+import type { NodeOrders, NodePresence, NodeStatus, StoredNode } from '../crds/node/index.js';
 import { defaultPolicy } from '../pkg/fleet/index.js';
+import { encode, value } from '../pkg/store/index.js';
 import { makeDeployment, makeMetadata, TENANT, TestCluster } from './test-cluster.testing.js';
 
 const ORDER = { by: 'tok_1', since: '2030-01-01T00:00:00.000Z' };
@@ -54,6 +55,34 @@ describe('controllers', () => {
     expect(await cluster.status()).to.include({ phase: 'Running', readyReplicas: 2 });
     expect(await events('node.lost')).to.have.length(1);
     expect((await cluster.all(ranges.reports)).length).to.equal(2);
+  });
+
+  it('claim nothing of replicas whose node does not see its containers, and move none of them', async () => {
+    await begin();
+    const key = keys.alive(TENANT, 'one');
+    const setPresence = async (more: object) => {
+      const stored = (await cluster.store.get(key))!;
+      const { unobservedSince: _, ...presence } = value<NodePresence>(stored);
+      const puts = [{ key, bytes: encode({ ...presence, ...more }), lease: leases['one']! }];
+      await cluster.store.commit({ guards: [{ key, at: stored.revision }], puts, deletes: [] });
+      await cluster.clock.pass(1000);
+    };
+    const before = await places();
+    await setPresence({ unobservedSince: ORDER.since });
+
+    const status = (await cluster.status())!;
+    expect(status).to.include({ phase: 'Degraded', readyReplicas: 1 });
+    expect(status.conditions.find(({ type }) => type === 'Available')).to.include({ status: 'Unknown' });
+    const unseen = status.placements.find(({ nodeId }) => nodeId === 'node_one');
+    expect(unseen).to.include({ state: 'unknown', health: 'unknown' });
+    expect(await readNodeStatus('one')).to.include({ status: 'ready', unobservedSince: ORDER.since });
+    expect(await events('node.unobserved')).to.have.length(1);
+    await cluster.clock.pass(2 * GRACE_MS);
+    expect(await places()).to.deep.equal(before);
+
+    await setPresence({});
+    expect(await cluster.status()).to.include({ phase: 'Running', readyReplicas: 2 });
+    expect(await events('node.observed')).to.have.length(1);
   });
 
   it('understand a status in the words of an earlier release', async () => {

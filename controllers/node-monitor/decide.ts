@@ -33,7 +33,9 @@ export function decideNode(facts: NodeObservation, now: string): NodeDecision | 
   const { node, written } = facts;
   const own = written?.id === node.id ? written : undefined;
   const next = deriveStatus({ ...facts, written: own });
-  if (own?.status === next.status && own.reason === next.reason && own.lost === next.lost) return undefined;
+  if (own?.status === next.status && own.reason === next.reason && own.lost === next.lost) {
+    if (own.unobservedSince === next.unobservedSince) return undefined;
+  }
 
   const since = own?.status === next.status ? own.since : now;
   return {
@@ -43,9 +45,15 @@ export function decideNode(facts: NodeObservation, now: string): NodeDecision | 
   };
 }
 
-type DerivedStatus = Pick<NodeStatus, 'status' | 'reason' | 'lost'>;
+type DerivedStatus = Pick<NodeStatus, 'status' | 'reason' | 'lost' | 'unobservedSince'>;
 
-function deriveStatus({ node, presence, written: own, inGrace, residents }: NodeObservation): DerivedStatus {
+function deriveStatus(facts: NodeObservation): DerivedStatus {
+  const { node, presence } = facts;
+  const unobservedSince = presence?.id === node.id ? presence.unobservedSince : undefined;
+  return { ...deriveCondition(facts), ...(unobservedSince !== undefined && { unobservedSince }) };
+}
+
+function deriveCondition({ node, presence, written: own, inGrace, residents }: NodeObservation): DerivedStatus {
   const isPresent = presence?.id === node.id;
   if (node.orders?.fence && !isPresent) return { status: 'failed', reason: 'fenced', lost: 'fence' };
   if (isPresent || node.controlPlane) {
@@ -71,7 +79,7 @@ function draftEvent(node: StoredNode, own: NodeStatus | undefined, next: Derived
     type,
     tenant: node.metadata.tenant,
     subject: { kind: 'Node', name: node.name, id: node.id },
-    severity: next.status === 'failed' ? 'warning' : 'info',
+    severity: next.status === 'failed' || type === 'node.unobserved' ? 'warning' : 'info',
     reason: next.reason,
     message,
     data: { from: own?.status ?? null },
@@ -80,12 +88,15 @@ function draftEvent(node: StoredNode, own: NodeStatus | undefined, next: Derived
 
 function describeChange(
   own: NodeStatus | undefined,
-  { status, reason, lost }: DerivedStatus,
+  { status, reason, lost, unobservedSince }: DerivedStatus,
 ): readonly [EventDraft['type'], string] | undefined {
   if (lost) return own?.lost ? undefined : ['node.lost', LOST[lost]];
   if (reason === 'drained')
     return ['node.drained', 'The node is drained: no replica is left on it, and it takes no work.'];
-  if (own?.status === status) return undefined;
+  if (own?.status === status) {
+    if (unobservedSince !== undefined) return own.unobservedSince === undefined ? UNOBSERVED : undefined;
+    return own.unobservedSince === undefined ? undefined : OBSERVED;
+  }
   if (status === 'failed')
     return [
       'node.failed',
@@ -93,6 +104,12 @@ function describeChange(
     ];
   return status === 'ready' ? ['node.ready', 'The node is ready and takes work.'] : undefined;
 }
+
+const UNOBSERVED = [
+  'node.unobserved',
+  'The node’s agent cannot see its containers: their state is unknown. Check the container engine of the machine.',
+] as const;
+const OBSERVED = ['node.observed', 'The node’s agent sees its containers again.'] as const;
 
 const LOST = {
   heartbeat_missed:

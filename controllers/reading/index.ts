@@ -64,8 +64,11 @@ export function defineIndexes(cache: Cache): void {
   });
 }
 
-/** The state of a replica's node: `nowhere` means that it has none, `gone` that its node was removed. */
-export type ReplicaNodeState = 'nowhere' | 'well' | 'failed' | 'gone';
+/**
+ * The state of a replica's node: `nowhere` means that it has none, `gone` that its node was removed, `unobserved` that its agent
+ * sends heartbeats but cannot see its containers.
+ */
+export type ReplicaNodeState = 'nowhere' | 'well' | 'unobserved' | 'failed' | 'gone';
 
 /** How a node was lost, with the guard that it still is: a replica on a node that has just returned is kept. */
 export interface NodeLoss {
@@ -88,7 +91,7 @@ export interface ObservedReplica {
   readonly misplaced: boolean;
 }
 
-/** Whether the replica does its work. A report from a node whose agent sends no heartbeats does not count. */
+/** Whether the replica does its work. A report counts only while the agent sends heartbeats and sees its containers. */
 export function isServing({ report, node }: ObservedReplica): boolean {
   return node === 'well' && isReady(report);
 }
@@ -123,8 +126,9 @@ function observeNode(
   const entry = cache.get(keys.nodeStatus(metadata.tenant, name));
   const status = entry && toNodeStatus(value<NodeStatus>(entry));
   if (status?.id !== id) return { node: 'well' };
-  if (status.status === 'draining') return { node: 'well', draining: true };
-  if (status.status !== 'failed') return { node: 'well' };
+  const node = status.unobservedSince === undefined ? 'well' : 'unobserved';
+  if (status.status === 'draining') return { node, draining: true };
+  if (status.status !== 'failed') return { node };
   if (!status.lost) return { node: 'failed' };
   return { node: 'failed', lost: { by: status.lost, still: { key: entry!.key, at: entry!.revision } } };
 }
@@ -276,7 +280,8 @@ export const wakeOnNodeStatusChange: Wake = {
     const { after, before } = readChange<NodeStatus>(change);
     const isOther = after?.id !== before?.id;
     const matters = isOther || after?.status !== before?.status || after?.lost !== before?.lost;
-    return matters ? listDeploymentsOn([after?.id, before?.id], cache) : [];
+    const isSeen = (status: NodeStatus | undefined) => status?.unobservedSince === undefined;
+    return matters || isSeen(after) !== isSeen(before) ? listDeploymentsOn([after?.id, before?.id], cache) : [];
   },
 };
 

@@ -51,19 +51,19 @@ export function rollStatus({ enforced, previous, now, ...input }: StatusInput): 
 }
 
 function toReplicaStatus(seen: ObservedReplica): ReplicaStatus {
-  const { replica, report } = seen;
+  const { replica, report, node } = seen;
   return {
     replica: replica.slot,
     nodeId: replica.nodeId ?? null,
     state: describeState(seen),
-    health: report?.health ?? 'none',
+    health: node === 'unobserved' && report ? 'unknown' : (report?.health ?? 'none'),
     restarts: report?.restarts ?? 0,
     containerId: report?.containerId ?? null,
   };
 }
 
 function describeState({ replica, report, node }: ObservedReplica): string {
-  if (node === 'failed' || node === 'gone') return 'unknown';
+  if (node === 'failed' || node === 'gone' || node === 'unobserved') return 'unknown';
   if (replica.retiringSince && report?.state !== 'removed') return 'stopping';
   if (node === 'nowhere') return 'unplaced';
   return report?.state ?? 'assigned';
@@ -119,11 +119,13 @@ function describePlaced({ refused, placed, wanted }: ReplicaSummary): ConditionS
 }
 
 /** Counts serving replicas of any template: a roll-out that goes well never loses availability. */
-function describeAvailable({ serving, wanted, rolling }: ReplicaSummary): ConditionState {
+function describeAvailable({ serving, wanted, rolling, failing }: ReplicaSummary): ConditionState {
   const message = `${serving} of ${wanted} replicas ready`;
   const needed = rolling ? Math.max(1, wanted - 1) : wanted;
   if (wanted === 0) return { status: 'True', reason: 'ScaledToZero', message };
   if (serving >= needed) return { status: 'True', reason: 'EnoughReady', message };
+  const unobserved = failing.filter(({ node }) => node === 'unobserved').length;
+  if (serving + unobserved >= needed) return { status: 'Unknown', reason: 'ContainersUnobserved', message };
   return { status: 'False', reason: 'TooFewReady', message };
 }
 

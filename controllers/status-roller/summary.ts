@@ -95,7 +95,7 @@ export function isHeld({ unmet, staying }: ReplicaSummary): boolean {
 
 /** Whether the container fails, as opposed to not being started yet. */
 function isFailing({ node, report }: ObservedReplica): boolean {
-  if (node === 'failed') return true;
+  if (node === 'failed' || node === 'unobserved') return true;
   return report?.state === 'failed' || report?.state === 'exited' || report?.health === 'unhealthy';
 }
 
@@ -134,6 +134,7 @@ function describeLeftovers(containers: number): string {
 function describeFailure({ replica, report, node }: ObservedReplica): string {
   const who = `replica ${replica.slot}`;
   if (node === 'failed') return `${who} is on a node whose agent sends no heartbeats`;
+  if (node === 'unobserved') return `${who} is on a node whose agent cannot see its containers`;
   if (report?.message) return `${who}: ${report.message}`;
   return `${who} is ${report?.health === 'unhealthy' ? 'unhealthy' : (report?.state ?? 'unknown')}`;
 }
@@ -141,5 +142,6 @@ function describeFailure({ replica, report, node }: ObservedReplica): string {
 /** Why one replica fails, in one word for programs. */
 export function toFailureReason({ report, node }: ObservedReplica): string {
   if (node === 'failed') return 'node_failed';
+  if (node === 'unobserved') return 'containers_unobserved';
   return report?.reason ?? (report?.health === 'unhealthy' ? 'unhealthy' : (report?.state ?? 'unknown'));
 }

@@ -51,6 +51,8 @@ export const nodeKind = defineKind({
     'node.ready',
     'node.failed',
     'node.lost',
+    'node.unobserved',
+    'node.observed',
     'node.labels_changed',
     'node.drained',
     'node.claim_released',

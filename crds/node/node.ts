@@ -76,6 +76,8 @@ export interface NodeStatus {
    * cut off would contradict, `fence` an administrator's word.
    */
   readonly lost?: 'heartbeat_missed' | 'fence';
+  /** Set while the agent cannot see its containers, for example because its engine does not answer: their state is unknown. */
+  readonly unobservedSince?: string;
 }
 
 /** Words of earlier releases, which may still be stored. */
@@ -98,4 +100,6 @@ export interface NodePresence {
   readonly id: string;
   readonly lease: string;
   readonly since: string;
+  /** Set while the agent sends heartbeats but has not seen its containers for too long. */
+  readonly unobservedSince?: string;
 }

@@ -152,6 +152,7 @@ export const heartbeatSchema = Type.Object(
     agentVersion,
     controlPlane: Type.Optional(Type.Boolean()),
     conditions: Type.Optional(Type.Array(conditionSchema, { maxItems: 16 })),
+    containersSeenMsAgo: Type.Optional(Type.Integer({ minimum: 0 })),
   },
   { additionalProperties: false },
 );

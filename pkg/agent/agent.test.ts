@@ -1,8 +1,10 @@
 import { expect } from 'chai';
 
 import { keys } from '../../crds/keys/index.js';
+import type { NodePresence } from '../../crds/node/index.js';
 import type { Replica } from '../../crds/replica/index.js';
-import { replica, secretReplica, LAB_TENANT } from '../link/dispatcher-lab.testing.js';
+import { value } from '../store/index.js';
+import { LAB_NODE, replica, secretReplica, LAB_TENANT } from '../link/dispatcher-lab.testing.js';
 import { EngineUnreachableFault, type SimulatedEngineOptions } from './engine/index.js';
 import { NodeLab } from './node-lab.testing.js';
 
@@ -221,6 +223,27 @@ describe('agent', () => {
       lab.engine.setReachable(true);
       await lab.clock.pass(0);
       expect(lab.report('rep_1')?.state).to.equal('removed');
+    });
+
+    it('is unreachable for long, says with its heartbeats that it does not see its containers', async () => {
+      await begin();
+      await lab.assign(replica());
+      await lab.clock.pass(0);
+      const isUnobserved = () => {
+        const entry = lab.cache.get(keys.alive(LAB_TENANT, LAB_NODE.name));
+        return entry && value<NodePresence>(entry).unobservedSince !== undefined;
+      };
+      await lab.clock.pass(120_000);
+      expect(isUnobserved()).to.equal(false);
+      lab.engine.setReachable(false);
+      await lab.clock.pass(40_000);
+      expect(isUnobserved()).to.equal(false);
+      await lab.clock.pass(50_000);
+      expect(isUnobserved()).to.equal(true);
+
+      lab.engine.setReachable(true);
+      await lab.clock.pass(10_000);
+      expect(isUnobserved()).to.equal(false);
     });
 
     it('was restarted, starts all containers again', async () => {

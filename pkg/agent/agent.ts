@@ -29,6 +29,8 @@ interface Run {
   readonly node: NodeIdentity;
   readonly assignments: Assignments;
   readonly view: ContainerView;
+  /** When the containers were last listed, by the monotonic clock. */
+  readonly seen: { at: number };
   readonly outbox: Outbox;
   readonly queue: WorkQueue;
   /** Lists all containers: one list at a time, retried until the engine responds. */
@@ -69,7 +71,7 @@ export class Agent {
   async #serve(node: NodeIdentity, signal: AbortSignal): Promise<void> {
     const run = await this.#prepare(node, signal);
     await Promise.all([
-      this.#heartbeats(signal),
+      this.#heartbeats(run),
       this.#membership.keepTokenFresh(signal),
       this.#followAssignments(run),
       this.#watchEngine(run),
@@ -84,6 +86,7 @@ export class Agent {
     const { clock, random, link, engine, disk } = this.#env;
     const assignments = new Assignments();
     const view = new ContainerView(engine, node.id);
+    const seen = { at: clock.monotonic() };
     const outbox = new Outbox(
       this.#env,
       reports => this.#membership.authorised(() => link.report({ reports })),
@@ -103,12 +106,12 @@ export class Agent {
     const { concurrency = 8 } = this.#options;
     const queue = new WorkQueue(uid => worker.work(uid), { clock, random, concurrency, backoff: WORK_BACKOFF });
     const streamer = new LogStreamer(this.#env, view, signal);
-    const relist = () => this.#relistContainers({ assignments, view, queue });
+    const relist = () => this.#relistContainers({ assignments, view, queue, seen });
     const rounds = new WorkQueue(relist, { clock, random, backoff: RECONNECT });
-    return { node, assignments, view, outbox, queue, rounds, streamer, dial, signal };
+    return { node, assignments, view, seen, outbox, queue, rounds, streamer, dial, signal };
   }
 
-  async #heartbeats(signal: AbortSignal): Promise<void> {
+  async #heartbeats({ signal, seen }: Run): Promise<void> {
     const { link, clock, engine, random, log } = this.#env;
     const { labels = {}, version, controlPlane = false, heartbeatMs = 5_000 } = this.#options;
     let known: Awaited<ReturnType<typeof readCapacity>> | undefined;
@@ -118,7 +121,9 @@ export class Agent {
         known ??= await readCapacity(engine, this.#options);
         const conditions = engine.conditions();
         this.#warnOf(conditions);
-        const beat = { labels, capacity: known, agentVersion: version, controlPlane, conditions };
+        const containersSeenMsAgo = Math.max(0, Math.round(clock.monotonic() - seen.at));
+        const advertised = { labels, capacity: known, agentVersion: version, controlPlane };
+        const beat = { ...advertised, conditions, containersSeenMsAgo };
         const { failedAfterMs } = await this.#membership.authorised(() => link.heartbeat(beat));
         waitMs = Math.min(heartbeatMs, failedAfterMs / 4);
         failures = 0;
@@ -191,8 +196,9 @@ export class Agent {
     await this.#env.engine.events(run.node.id, onEvent, run.signal);
   }
 
-  async #relistContainers(run: Pick<Run, 'assignments' | 'view' | 'queue'>): Promise<ReconcileResult> {
+  async #relistContainers(run: Pick<Run, 'assignments' | 'view' | 'queue' | 'seen'>): Promise<ReconcileResult> {
     const { assignments, view, queue } = run;
+    const requestedAt = this.#env.clock.monotonic();
     try {
       await this.#clearFormerNodes();
       await view.relist();
@@ -200,6 +206,7 @@ export class Agent {
       this.#env.log.warn('could not list containers, retrying', { error: asError(thrown) });
       throw thrown; // a failed list means unknown, not "no containers"
     }
+    run.seen.at = requestedAt;
     assignments.witness(view.containers.map(({ owner }) => owner));
     for (const uid of new Set([...assignments.uids, ...view.uids])) queue.add(uid);
     return done;

@@ -57,6 +57,24 @@ describe('AgentDispatcher', () => {
       expect(presence()?.id).to.equal(LAB_NODE.id);
     });
 
+    it('marks a node whose agent does not see its containers once, and until it sees them', async () => {
+      await lab.dispatcher.heartbeat(LAB_NODE, beat);
+      await lab.dispatcher.heartbeat(LAB_NODE, { ...beat, containersSeenMsAgo: 74_000 });
+      expect(presence()?.unobservedSince).to.equal(undefined);
+      await lab.dispatcher.heartbeat(LAB_NODE, { ...beat, containersSeenMsAgo: 76_000 });
+      await lab.clock.pass(0);
+      const since = presence()?.unobservedSince;
+      expect(since).to.equal(new Date(lab.clock.now() - 76_000).toISOString());
+      const before = await lab.store.revision();
+      await lab.clock.pass(5_000);
+      await lab.dispatcher.heartbeat(LAB_NODE, { ...beat, containersSeenMsAgo: 81_000 });
+      expect(await lab.store.revision()).to.equal(before);
+
+      await lab.dispatcher.heartbeat(LAB_NODE, { ...beat, containersSeenMsAgo: 100 });
+      await lab.clock.pass(0);
+      expect(presence()).to.include({ id: LAB_NODE.id }).and.not.have.property('unobservedSince');
+    });
+
     it('makes a node present again after its lease expired', async () => {
       await lab.dispatcher.heartbeat(LAB_NODE, beat);
       await lab.clock.pass(60_000);

@@ -31,7 +31,7 @@ export class AgentDispatcher {
    */
   async heartbeat(node: NodeIdentity, beat: Heartbeat): Promise<HeartbeatReply | undefined> {
     if (!(await recordAdvertisement(this.#env, node, beat))) return undefined;
-    await renewPresence(this.#env, node);
+    await renewPresence(this.#env, node, beat);
     return { failedAfterMs: this.#env.failedAfterSeconds * 1000 };
   }
 

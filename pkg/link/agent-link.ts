@@ -88,6 +88,8 @@ export interface Heartbeat {
   readonly capacity: Capacity;
   readonly agentVersion: string;
   readonly controlPlane?: boolean;
+  /** How long ago the agent last listed its containers; left out by older agents. */
+  readonly containersSeenMsAgo?: number;
 }
 
 export interface HeartbeatReply {

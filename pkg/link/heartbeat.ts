@@ -10,6 +10,11 @@ import type { Heartbeat, NodeIdentity } from './agent-link.js';
 
 const ATTEMPTS = 5;
 
+/**
+ * What an agent has not seen for longer is not claimed any more. It lists its containers every 30 s, so one list may be late.
+ */
+export const OBSERVED_WITHIN_MS = 75_000;
+
 /** Stores labels, capacity and version of the node when they changed. False when the node does not exist. */
 export async function recordAdvertisement(env: DispatcherEnv, node: NodeIdentity, beat: Heartbeat): Promise<boolean> {
   const key = keys.node(node.tenant, node.name);
@@ -64,12 +69,25 @@ export function toLabelsChangedEvent(before: StoredNode, after: StoredNode): Eve
  *
  * The record names its lease, so every server can renew it. Only a node whose lease has expired gets a new one.
  */
-export async function renewPresence(env: DispatcherEnv, node: NodeIdentity): Promise<void> {
+export async function renewPresence(
+  env: DispatcherEnv,
+  node: NodeIdentity,
+  { containersSeenMsAgo = 0 }: Pick<Heartbeat, 'containersSeenMsAgo'> = {},
+): Promise<void> {
   const { store, cache, clock, failedAfterSeconds } = env;
   const key = keys.alive(node.tenant, node.name);
   const entry = cache.get(key);
   const known = entry && value<NodePresence>(entry);
-  if (known?.id === node.id && (await store.keepAlive(known.lease))) return;
+  const isUnobserved = containersSeenMsAgo > OBSERVED_WITHIN_MS;
+  if (entry && known?.id === node.id && (await store.keepAlive(known.lease))) {
+    const { unobservedSince, ...rest } = known;
+    if (isUnobserved === (unobservedSince !== undefined)) return;
+    const seenAt = new Date(clock.now() - containersSeenMsAgo).toISOString();
+    const bytes = encode({ ...rest, ...(isUnobserved && { unobservedSince: seenAt }) });
+    const puts = [{ key, bytes, lease: known.lease }];
+    await store.commit({ guards: [{ key, at: entry.revision }], puts, deletes: [] }); // if not stored, the next heartbeat repeats it
+    return;
+  }
 
   const lease = await store.grant(failedAfterSeconds);
   const current = await store.get(key);
