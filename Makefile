@@ -29,6 +29,11 @@ chaos: ## The store on one and three etcd members while everything breaks; a tab
 	@sh hack/setup.sh test
 	@node --import=tsx hack/chaos.ts
 
+.PHONY: churn
+churn: ## Deployments come and go and nodes are lost; memory of every process and the size of etcd must not grow (MOORING_CHURN_MINUTES)
+	@sh hack/setup.sh test
+	@node --import=tsx hack/churn.ts
+
 .PHONY: verify
 verify: ## Types, lint, format, import floors, layout, asserted times, rejection codes, generated files
 	@sh hack/setup.sh verify
