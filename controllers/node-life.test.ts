@@ -79,9 +79,13 @@ describe('controllers', () => {
     expect(await events('node.unobserved')).to.have.length(1);
     await cluster.clock.pass(2 * GRACE_MS);
     expect(await places()).to.deep.equal(before);
+    await put(makeDeployment({ metadata: makeMetadata('dep_2'), name: 'late', nodeId: 'node_one', replicas: 1 }));
+    await cluster.clock.pass(2000);
+    expect(await cluster.whereabouts('late')).to.deep.equal(['nowhere']);
 
     await setPresence({});
     expect(await cluster.status()).to.include({ phase: 'Running', readyReplicas: 2 });
+    expect(await cluster.whereabouts('late')).to.deep.equal(['node_one']);
     expect(await events('node.observed')).to.have.length(1);
   });
 

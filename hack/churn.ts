@@ -64,8 +64,12 @@ async function prepare(): Promise<Stage> {
       await tenant.client.request<{ token: string }>('POST', '/api/v1/nodes/join-tokens', { body: {} }),
     );
     const argv = [
-      ...[`--server=${plane.server}`, `--name=${name}`, '--engine=simulated', '--stop-grace-seconds=1'],
-      ...[`--state-dir=${join(plane.folder, `agent-${name}`)}`, '--log-level=error'],
+      `--server=${plane.server}`,
+      `--name=${name}`,
+      `--state-dir=${join(plane.folder, `agent-${name}`)}`,
+      '--engine=simulated',
+      '--stop-grace-seconds=1',
+      '--log-level=error',
     ];
     const logFile = join(plane.folder, `agent-${name}.log`);
     const agent = new Child('agent', { argv, environment: { MOORING_JOIN_TOKEN: token }, logFile });

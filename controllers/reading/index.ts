@@ -64,10 +64,7 @@ export function defineIndexes(cache: Cache): void {
   });
 }
 
-/**
- * The state of a replica's node: `nowhere` means that it has none, `gone` that its node was removed, `unobserved` that its agent
- * sends heartbeats but cannot see its containers.
- */
+/** The state of a replica's node: `nowhere`: it has none, `gone`: it was removed, `unobserved`: its agent sees no containers. */
 export type ReplicaNodeState = 'nowhere' | 'well' | 'unobserved' | 'failed' | 'gone';
 
 /** How a node was lost, with the guard that it still is: a replica on a node that has just returned is kept. */
@@ -278,10 +275,8 @@ export const wakeOnNodeStatusChange: Wake = {
   prefix: ranges.nodeStatuses,
   keys: (change, cache) => {
     const { after, before } = readChange<NodeStatus>(change);
-    const isOther = after?.id !== before?.id;
-    const matters = isOther || after?.status !== before?.status || after?.lost !== before?.lost;
-    const isSeen = (status: NodeStatus | undefined) => status?.unobservedSince === undefined;
-    return matters || isSeen(after) !== isSeen(before) ? listDeploymentsOn([after?.id, before?.id], cache) : [];
+    const matters = (['id', 'status', 'lost', 'unobservedSince'] as const).some(at => after?.[at] !== before?.[at]);
+    return matters ? listDeploymentsOn([after?.id, before?.id], cache) : [];
   },
 };
 

@@ -49,7 +49,7 @@ export const wakeOnReadinessChange: Wake = {
   prefix: ranges.nodeStatuses,
   keys: (change, cache) => {
     const { after, before } = readChange<NodeStatus>(change);
-    const matters = after?.status !== before?.status || after?.id !== before?.id;
+    const matters = (['id', 'status', 'unobservedSince'] as const).some(at => after?.[at] !== before?.[at]);
     return matters ? wakeWaiting(change, cache) : [];
   },
 };

@@ -1,6 +1,13 @@
 import { backoffMs, type Clock, sleep } from '../clock/index.js';
 import { asError } from '../fault/index.js';
-import { type AssignmentLine, LinkRefusedFault, type NodeIdentity } from '../link/index.js';
+import {
+  type AgentLink,
+  type AssignmentLine,
+  type Heartbeat,
+  type HeartbeatReply,
+  LinkRefusedFault,
+  type NodeIdentity,
+} from '../link/index.js';
 import { done, type ReconcileResult, WorkQueue } from '../reconcile/index.js';
 import { type AgentEnv, type AgentOptions, readCapacity } from './agent-env.js';
 import { Assignments } from './assignments.js';
@@ -124,7 +131,7 @@ export class Agent {
         const containersSeenMsAgo = Math.max(0, Math.round(clock.monotonic() - seen.at));
         const advertised = { labels, capacity: known, agentVersion: version, controlPlane };
         const beat = { ...advertised, conditions, containersSeenMsAgo };
-        const { failedAfterMs } = await this.#membership.authorised(() => link.heartbeat(beat));
+        const { failedAfterMs } = await this.#membership.authorised(() => sendHeartbeat(link, beat));
         waitMs = Math.min(heartbeatMs, failedAfterMs / 4);
         failures = 0;
       } catch (thrown) {
@@ -252,6 +259,17 @@ export class Agent {
       await sleep(this.#env.clock, ms, signal);
       if (!signal.aborted) act();
     }
+  }
+}
+
+/** A server of an earlier release refuses what it does not know: then without what is new, for a heartbeat must not be missed. */
+async function sendHeartbeat(link: AgentLink, beat: Heartbeat): Promise<HeartbeatReply> {
+  try {
+    return await link.heartbeat(beat);
+  } catch (thrown) {
+    if (!(thrown instanceof LinkRefusedFault && thrown.code === 'field_unknown')) throw thrown;
+    const { conditions: _, containersSeenMsAgo: __, ...known } = beat;
+    return await link.heartbeat(known);
   }
 }
 

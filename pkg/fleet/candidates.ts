@@ -82,7 +82,7 @@ export function toCandidate(node: StoredNode, cache: Cache, assumed?: ReadonlyMa
     id,
     name,
     tenant: metadata.tenant,
-    status: status?.id === id ? status.status : 'unknown',
+    status: status?.id === id ? describeReadiness(status) : 'unknown',
     controlPlane,
     labels,
     capacity,
@@ -91,6 +91,11 @@ export function toCandidate(node: StoredNode, cache: Cache, assumed?: ReadonlyMa
     replicas: replicas.length,
     replicasByDeployment,
   };
+}
+
+/** A node whose agent cannot see its containers cannot start any either. */
+function describeReadiness({ status, unobservedSince }: NodeStatus): Candidate['status'] {
+  return status === 'ready' && unobservedSince !== undefined ? 'unobserved' : status;
 }
 
 /** The replicas on a node. A replica counts until its record is deleted: until then its container may exist. */

@@ -70,6 +70,11 @@ describe('AgentDispatcher', () => {
       await lab.dispatcher.heartbeat(LAB_NODE, { ...beat, containersSeenMsAgo: 81_000 });
       expect(await lab.store.revision()).to.equal(before);
 
+      await lab.clock.pass(60_000);
+      expect(presence(), 'the lease has expired').to.equal(undefined);
+      await lab.dispatcher.heartbeat(LAB_NODE, { ...beat, containersSeenMsAgo: 141_000 });
+      await lab.clock.pass(0);
+      expect(presence()?.unobservedSince).to.equal(since);
       await lab.dispatcher.heartbeat(LAB_NODE, { ...beat, containersSeenMsAgo: 100 });
       await lab.clock.pass(0);
       expect(presence()).to.include({ id: LAB_NODE.id }).and.not.have.property('unobservedSince');

@@ -79,11 +79,12 @@ export async function renewPresence(
   const entry = cache.get(key);
   const known = entry && value<NodePresence>(entry);
   const isUnobserved = containersSeenMsAgo > OBSERVED_WITHIN_MS;
+  const seenAt = new Date(clock.now() - containersSeenMsAgo).toISOString();
+  const mark = isUnobserved ? { unobservedSince: seenAt } : {};
   if (entry && known?.id === node.id && (await store.keepAlive(known.lease))) {
     const { unobservedSince, ...rest } = known;
     if (isUnobserved === (unobservedSince !== undefined)) return;
-    const seenAt = new Date(clock.now() - containersSeenMsAgo).toISOString();
-    const bytes = encode({ ...rest, ...(isUnobserved && { unobservedSince: seenAt }) });
+    const bytes = encode({ ...rest, ...mark });
     const puts = [{ key, bytes, lease: known.lease }];
     await store.commit({ guards: [{ key, at: entry.revision }], puts, deletes: [] }); // if not stored, the next heartbeat repeats it
     return;
@@ -93,7 +94,8 @@ export async function renewPresence(
   const current = await store.get(key);
   const nodeKey = keys.node(node.tenant, node.name);
   const unfenced = removeFence(await store.get(nodeKey));
-  const presence: NodePresence = { id: node.id, lease: lease.id, since: new Date(clock.now()).toISOString() };
+  const since = new Date(clock.now()).toISOString();
+  const presence: NodePresence = { id: node.id, lease: lease.id, since, ...mark };
 
   const verdict = await store.commit({
     guards: [{ key, at: current?.revision ?? 0 }, unfenced?.guard ?? { key: nodeKey, exists: true }],

@@ -24,8 +24,8 @@ export interface Candidate {
   readonly id: string;
   readonly name: string;
   readonly tenant: string;
-  /** `unknown` until the node monitor has written a status. */
-  readonly status: NodeCondition | 'unknown';
+  /** `unknown` until the node monitor has written a status, `unobserved` while the agent cannot see its containers. */
+  readonly status: NodeCondition | 'unobserved' | 'unknown';
   /** The control plane's own node: it takes only the platform's workloads. */
   readonly controlPlane: boolean;
   readonly labels: Readonly<Record<string, string>>;

@@ -107,6 +107,15 @@ describe('node orders and deletion', () => {
     expect(await lab.store.get(keys.alive(lab.a, 'machine-1'))).to.not.equal(undefined);
   });
 
+  it('show a node whose agent cannot see its containers as one that takes no work', async () => {
+    const { node } = await enrolled();
+    const since = '2030-01-01T00:00:00.000Z';
+    await say({ id: node.id, status: 'ready', reason: 'ready', unobservedSince: since });
+
+    expect(await shown()).to.deep.include({ status: 'ready', unobservedSince: since });
+    expect((await shown())['schedulable']).to.have.property('value', false);
+  });
+
   it('refuse to fence the node that runs the control plane', async () => {
     await enrolled('machine-1', { controlPlane: true });
 

@@ -44,6 +44,7 @@ export function toNodeResponse(env: NodeViewEnv, entry: Entry, statusEntry: Entr
     tenant,
     status: readStatus(node, seen),
     schedulable: readSchedulable(node, seen),
+    ...(seen?.unobservedSince !== undefined && { unobservedSince: seen.unobservedSince }),
     controlPlane,
     labels,
     capacity,
@@ -78,10 +79,12 @@ function readSchedulable(node: StoredNode, seen: NodeStatus | undefined) {
   const status = readStatus(node, seen);
   if (status === 'draining') return { value: false, reason: seen?.reason === 'drained' ? 'drained' : 'draining' };
   if (node.controlPlane) return { value: false, reason: 'the control plane runs on this node' };
+  if (status === 'ready' && seen?.unobservedSince !== undefined) return { value: false, reason: UNOBSERVED };
   if (status === 'ready') return { value: true, reason: 'ready' };
   return { value: false, reason: seen?.lost ? `${status}: ${LOST[seen.lost]}` : status };
 }
 
+const UNOBSERVED = 'its agent cannot see its containers: check the container engine of the machine';
 const LOST = {
   heartbeat_missed: 'its replicas are started on other nodes where they can be',
   fence: 'fenced by an administrator',
