@@ -1,0 +1,131 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { expect } from 'chai';
+
+import { createControllers } from '../controllers/index.js';
+import { createJanitor } from '../controllers/janitor/index.js';
+import { cacheScope, ranges } from '../crds/keys/index.js';
+import { EtcdProcess, findFreePort } from '../dev/processes/index.js';
+import { until } from '../dev/testing/index.js';
+import { SimulatedEngine } from '../pkg/agent/index.js';
+import { Client } from '../pkg/client/index.js';
+import { systemClock, systemRandom } from '../pkg/clock/index.js';
+import { silentLogger } from '../pkg/log/index.js';
+import { EmbeddedSecretStore, SecretKeyring } from '../pkg/secrets/index.js';
+import { EtcdStore, WatchCache } from '../pkg/store/index.js';
+import { type InMemoryMooring, startInMemory } from './in-memory.js';
+
+const LIMITS = { eventsPerTenant: 40, archivesOfDeleted: 20 };
+/** Names of deployments: enough that the limits are reached by the first. */
+const FEW = Array.from({ length: 40 }, (_, at) => `few-${at}`);
+const MANY = Array.from({ length: 200 }, (_, at) => `many-${at}`);
+const AT_ONCE = 16;
+
+describe('deployments that come and go', () => {
+  const env = { clock: systemClock, random: systemRandom, log: silentLogger };
+  let folder: string;
+  let etcd: EtcdProcess;
+  let store: EtcdStore;
+  let mooring: InMemoryMooring;
+  let client: Client;
+
+  before(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'moor-turnover-'));
+    etcd = await EtcdProcess.start({ dataDir: join(folder, 'data') });
+    store = new EtcdStore({ endpoints: [etcd.endpoint], prefix: '/mooring/' });
+    const port = await findFreePort();
+    const engine = new SimulatedEngine(env);
+    mooring = await startInMemory({ ...env, engine, folder, nodes: 1, port, store });
+    client = new Client({ server: mooring.url, token: mooring.access.tenantToken });
+  });
+
+  after(async () => {
+    client?.close();
+    await mooring?.stop();
+    await store?.close();
+    await etcd?.kill('SIGKILL');
+    rmSync(folder, { recursive: true });
+  });
+
+  const path = '/api/v1/deployments';
+  const turnOver = async (name: string) => {
+    const body = { kind: 'Deployment', name, image: 'registry.example.com/web:1', replicas: 1 };
+    expect((await client.request('POST', path, { body })).ok, `${name} is created`).to.equal(true);
+    const change = { body: { ...body, environment: { ROUND: '2' } } };
+    expect((await client.request('PUT', `${path}/${name}`, change)).ok, `${name} is changed`).to.equal(true);
+    expect((await client.request('DELETE', `${path}/${name}`)).ok, `${name} is deleted`).to.equal(true);
+    await until(`${name} to be gone`, async () => (await client.request('GET', `${path}/${name}`)).status === 404);
+  };
+  const turnOverAll = async (names: readonly string[]) => {
+    const waiting = [...names];
+    const work = async () => {
+      for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) await turnOver(name);
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, work));
+  };
+  const listKeys = async (range: string) => (await store.list(range)).entries.map(({ key }) => key);
+
+  /** Has the janitor look at the history at once, with small limits. */
+  const runJanitor = async () => {
+    const cache = new WatchCache({ ...env, store, ...cacheScope });
+    const keyring = new SecretKeyring([Buffer.alloc(32, 1)]);
+    const secrets = new EmbeddedSecretStore({ store, keyring, random: systemRandom, granted: [] });
+    const loops = [{ ...createJanitor(secrets, LIMITS), name: 'small-janitor' }];
+    const lease = { holder: 'test', leaderLeaseSeconds: 9, eventRetentionDays: 1 };
+    const controllers = createControllers({ ...env, ...lease, store, cache, loops });
+    const [working, feeding] = [new AbortController(), new AbortController()];
+    const ended = [cache.run(feeding.signal), controllers.run(working.signal)];
+    try {
+      await until('the history to be bounded', async () => {
+        const [events, archives] = [await listKeys(ranges.events), await listKeys(ranges.archives)];
+        return events.length <= LIMITS.eventsPerTenant && archives.length <= LIMITS.archivesOfDeleted;
+      });
+    } finally {
+      working.abort();
+      await ended[1];
+      feeding.abort();
+      await ended[0];
+    }
+  };
+
+  /** How many keys of each range are there for good: one with a lease goes by itself. */
+  const countLasting = () => {
+    const words = ['--endpoints', etcd.endpoint, 'get', '--prefix', '/mooring/', '--keys-only', '-w', 'json'];
+    const answer = execFileSync('etcdctl', words, { env: { ...process.env, ETCDCTL_API: '3' }, encoding: 'utf8' });
+    const { kvs } = JSON.parse(answer) as { kvs: readonly { readonly key: string; readonly lease?: number }[] };
+    const counts: Record<string, number> = {};
+    for (const { key, lease } of kvs) {
+      const [, , range = ''] = Buffer.from(key, 'base64').toString().split('/');
+      if (!lease) counts[range] = (counts[range] ?? 0) + 1;
+    }
+    return counts;
+  };
+
+  /** What etcd still holds in its index, deleted keys included until they are compacted. */
+  const countIndexed = async () => {
+    await store.compact(await store.revision());
+    const live = await store.list('');
+    return until('etcd to have compacted', async () => {
+      const metrics = await (await fetch(`${etcd.endpoint}/metrics`)).text();
+      const keys = Number(/^etcd_debugging_mvcc_keys_total (\S+)/m.exec(metrics)?.[1]);
+      return keys <= live.entries.length + AT_ONCE ? keys : undefined;
+    });
+  };
+
+  it('leave as many keys in etcd whether they were few or many', async () => {
+    await turnOverAll(FEW);
+    await runJanitor();
+    const before = countLasting();
+    await turnOverAll(MANY);
+    await runJanitor();
+
+    expect(countLasting()).to.deep.equal(before);
+    expect(before).to.include({ archives: LIMITS.archivesOfDeleted });
+    for (const range of [ranges.deployments, ranges.statuses, ranges.replicas, ranges.reports, ranges.intents])
+      expect(await listKeys(range), range).to.deep.equal([]);
+    await countIndexed();
+  });
+});
