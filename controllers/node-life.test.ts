@@ -123,6 +123,34 @@ describe('controllers', () => {
     expect(await cluster.all('node-grace/')).to.deep.equal([]);
   });
 
+  it('use a lost node again within two seconds of its return, and bring nothing back to it', async () => {
+    await begin();
+    await stopHeartbeats('one');
+    await cluster.clock.pass(GRACE_MS + 5000);
+    expect(await places()).to.deep.equal(['node_two', 'node_two']);
+
+    leases['one'] = await cluster.enrol('one');
+    await cluster.clock.pass(1000);
+    expect(await readNodeStatus('one'))
+      .to.include({ status: 'ready' })
+      .and.not.have.property('lost');
+    await put(makeDeployment({ metadata: makeMetadata('dep_2'), name: 'late', nodeId: 'node_one', replicas: 1 }));
+    await cluster.clock.pass(1000);
+    expect(await cluster.whereabouts('late')).to.deep.equal(['node_one']);
+    expect(await places()).to.deep.equal(['node_two', 'node_two']);
+  });
+
+  it('replace the replicas of a fenced node within two seconds, without its grace period', async () => {
+    await begin();
+    await stopHeartbeats('one');
+    expect(await places()).to.deep.equal(['node_one', 'node_two']);
+    await order('one', { fence: ORDER });
+    await cluster.clock.pass(1000);
+
+    expect(await places()).to.deep.equal(['node_two', 'node_two']);
+    expect(await cluster.status()).to.include({ phase: 'Running', readyReplicas: 2 });
+  });
+
   it('keep the replicas of a lost node until other nodes can take them', async () => {
     await begin();
     await Promise.all([stopHeartbeats('one'), stopHeartbeats('two')]);

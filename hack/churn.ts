@@ -65,6 +65,7 @@ async function prepare(): Promise<Stage> {
     );
     const argv = [
       `--server=${plane.server}`,
+      '--plain-http',
       `--name=${name}`,
       `--state-dir=${join(plane.folder, `agent-${name}`)}`,
       '--engine=simulated',
@@ -75,6 +76,12 @@ async function prepare(): Promise<Stage> {
     const agent = new Child('agent', { argv, environment: { MOORING_JOIN_TOKEN: token }, logFile });
     agent.start();
     agents.set(name, agent);
+  }
+  for (const name of NODES) {
+    await until(`node ${name} to be ready`, async () => {
+      const node = await tenant.client.request<{ status: string }>('GET', `/api/v1/nodes/${name}`);
+      return node.ok && node.value.status === 'ready';
+    });
   }
   return { plane, tenant, agents };
 }

@@ -1,13 +1,6 @@
 import { backoffMs, type Clock, sleep } from '../clock/index.js';
 import { asError } from '../fault/index.js';
-import {
-  type AgentLink,
-  type AssignmentLine,
-  type Heartbeat,
-  type HeartbeatReply,
-  LinkRefusedFault,
-  type NodeIdentity,
-} from '../link/index.js';
+import { type AssignmentLine, type Heartbeat, LinkRefusedFault, type NodeIdentity } from '../link/index.js';
 import { done, type ReconcileResult, WorkQueue } from '../reconcile/index.js';
 import { type AgentEnv, type AgentOptions, readCapacity } from './agent-env.js';
 import { Assignments } from './assignments.js';
@@ -119,7 +112,7 @@ export class Agent {
   }
 
   async #heartbeats({ signal, seen }: Run): Promise<void> {
-    const { link, clock, engine, random, log } = this.#env;
+    const { clock, engine, random, log } = this.#env;
     const { labels = {}, version, controlPlane = false, heartbeatMs = 5_000 } = this.#options;
     let known: Awaited<ReturnType<typeof readCapacity>> | undefined;
     for (let failures = 0; !signal.aborted; ) {
@@ -131,7 +124,7 @@ export class Agent {
         const containersSeenMsAgo = Math.max(0, Math.round(clock.monotonic() - seen.at));
         const advertised = { labels, capacity: known, agentVersion: version, controlPlane };
         const beat = { ...advertised, conditions, containersSeenMsAgo };
-        const { failedAfterMs } = await this.#membership.authorised(() => sendHeartbeat(link, beat));
+        const { failedAfterMs } = await this.#membership.authorised(() => sendHeartbeat(this.#env, beat));
         waitMs = Math.min(heartbeatMs, failedAfterMs / 4);
         failures = 0;
       } catch (thrown) {
@@ -263,7 +256,7 @@ export class Agent {
 }
 
 /** A server of an earlier release refuses what it does not know: then without what is new, for a heartbeat must not be missed. */
-async function sendHeartbeat(link: AgentLink, beat: Heartbeat): Promise<HeartbeatReply> {
+async function sendHeartbeat({ link }: AgentEnv, beat: Heartbeat) {
   try {
     return await link.heartbeat(beat);
   } catch (thrown) {
