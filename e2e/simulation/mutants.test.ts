@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { mutants } from './mutants.js';
 import { BrokenPromiseError, runScenario } from './scenario.js';
 
-const WITHIN_SEEDS = 150;
+const WITHIN_SEEDS = 250;
 
 describe('the simulation notices', () => {
   for (const { mistake, ...variant } of mutants) {
