@@ -46,13 +46,9 @@ describe('a document that is too large for the database', () => {
     const { token } = unwrap(
       await client.request<{ token: string }>('POST', '/api/v1/nodes/join-tokens', { body: {} }),
     );
+    const server = [`--server=${plane.server}`, '--plain-http'];
     agent = new Child('agent', {
-      argv: [
-        '--name=one',
-        '--engine=simulated',
-        `--server=${plane.server}`,
-        `--state-dir=${join(plane.folder, 'agent')}`,
-      ],
+      argv: ['--name=one', '--engine=simulated', ...server, `--state-dir=${join(plane.folder, 'agent')}`],
       environment: { MOORING_JOIN_TOKEN: token },
       logFile: join(plane.folder, 'agent.log'),
     });
