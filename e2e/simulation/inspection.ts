@@ -37,6 +37,16 @@ export function inspectContainers({ machines }: SimCluster, history: History): n
   return left.filter(slot => slots.has(slot)).length;
 }
 
+/** Throws where a status says more of a container on this machine than that its state is unknown. */
+export function expectUnclaimed(machine: string, history: History): void {
+  for (const { uid, placements } of history.all<DeploymentStatus>(ranges.statuses)) {
+    for (const { nodeId, state } of placements.filter(each => each.nodeId !== null)) {
+      if (history.node(nodeId!)?.name !== machine) continue;
+      expect(state, `what is claimed of ${uid} on ${machine}, whose engine does not answer`).to.equal('unknown');
+    }
+  }
+}
+
 /** Throws unless everything is as the users ask for, and nothing else is left. */
 export function expectConverged(cluster: SimCluster, history: History): void {
   const deployments = history.all<StoredDeployment>(ranges.deployments);

@@ -169,6 +169,10 @@ export const mutants: readonly Mutant[] = [
       ),
   },
   {
+    mistake: 'what an agent does not see is claimed',
+    link: link => instead(link, 'heartbeat', beat => link.heartbeat({ ...beat, containersSeenMsAgo: 0 })),
+  },
+  {
     mistake: 'a container is made without the secrets that could not be had',
     link: link =>
       instead(link, 'environment', request => link.environment(request).catch(() => new Map<string, never>())),

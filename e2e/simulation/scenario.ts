@@ -6,7 +6,7 @@ import { calm, storm } from '../../dev/simulation/index.js';
 import { History } from './history.js';
 import { SimCluster, TENANTS } from './cluster.js';
 import { inspectSecrets } from './inspect-secrets.js';
-import { expectConverged, inspectContainers } from './inspection.js';
+import { expectConverged, expectUnclaimed, inspectContainers } from './inspection.js';
 import { endOrders, orderNodes } from './operators.js';
 import { exchangeMachines, settleOwners } from './owners.js';
 import { setQuota, setQuotas, countUsed } from './platform.js';
@@ -20,6 +20,8 @@ const STORM_MS = 60_000;
 /** No request is on its way for longer. */
 const UNDER_WAY_MS = 6_000;
 const ABSENCE_MS = 30_000;
+/** Longer than an agent may go without seeing its containers, and a new leader takes. */
+const UNOBSERVED_MS = 110_000;
 const CONVERGE_WITHIN_MS = 150_000;
 /** The event of a persistent cause may be counted up once within a minute. */
 const AFTERMATH_MS = 75_000;
@@ -79,6 +81,7 @@ async function tell(cluster: SimCluster, seed: number): Promise<Outcome> {
   await world.pass(5_000, inspect);
 
   await faults(cluster, history, inspect);
+  if (seed % 3 === 0) await loseEngine(cluster, history, inspect);
   // Long enough to be lost: its containers go on, and others are started in their place.
   world.pick(cluster.machines).seat.life?.kill();
   await world.pass(ABSENCE_MS, inspect);
@@ -113,6 +116,18 @@ async function faults(cluster: SimCluster, history: History, inspect: () => void
   cluster.start();
   await world.pass(UNDER_WAY_MS, inspect);
   await endOrders(cluster);
+}
+
+/** An engine does not answer for long: nothing may be claimed of its containers. */
+async function loseEngine(cluster: SimCluster, history: History, inspect: () => void): Promise<void> {
+  const { world, machines } = cluster;
+  const busy = machines.filter(({ engine }) => engine.containers.length > 0);
+  if (busy.length === 0) return;
+  const { engine, name } = world.pick(busy);
+  engine.setReachable(false);
+  await world.pass(UNOBSERVED_MS, inspect);
+  expectUnclaimed(name, history);
+  engine.setReachable(true);
 }
 
 async function converge(cluster: SimCluster, history: History, inspect: () => void): Promise<number> {
