@@ -21,6 +21,7 @@ export class LineStream {
 
   /** Hands over lines until `signal` is aborted; throws when the stream breaks or the server dies. */
   run(node: NodeIdentity, signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return Promise.resolve(); // while the stream was being opened
     return new Promise((resolve, reject) => {
       const finish = () => {
         this.#end();

@@ -16,14 +16,14 @@ export function orderNodes(cluster: SimCluster, until: number): void {
   });
 }
 
-/** Takes back every order, at once and without fail. */
+/** Takes back every order that stands. One that is still under way may come later. */
 export async function endOrders(cluster: SimCluster): Promise<void> {
   for (const { name } of cluster.machines) {
     const owner = await cluster.ownerOf(name);
     const entry = owner && (await cluster.server.get(keys.node(owner, name)));
     if (!entry) continue;
-    const { orders: _, ...node } = value<StoredNode>(entry);
-    await cluster.put(entry.key, node);
+    const { orders, ...node } = value<StoredNode>(entry);
+    if (orders) await cluster.put(entry.key, node);
   }
 }
 

@@ -136,6 +136,7 @@ async function converge(cluster: SimCluster, history: History, inspect: () => vo
   for (;;) {
     for (const tenant of TENANTS) void setQuota(cluster, tenant, {});
     void endRotations(cluster);
+    await endOrders(cluster); // a request of the storm may have been settled since
     await settleOwners(cluster);
     await world.pass(1_000, inspect);
     try {
