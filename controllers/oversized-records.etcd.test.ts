@@ -22,6 +22,7 @@ import {
   WatchCache,
 } from '../pkg/store/index.js';
 import { createControllers } from './index.js';
+import { reportUnusable } from './report-unusable.js';
 import { createScheduler } from './scheduler/index.js';
 import { AT, makeDeployment, makeMetadata, TENANT } from './test-cluster.testing.js';
 
@@ -58,7 +59,7 @@ describe('a record that is too large for a real etcd', () => {
     const [fed, stop] = [new AbortController(), new AbortController()];
     const env = { store, cache, clock: systemClock, random: systemRandom, log: silentLogger };
     const lead = { holder: 'oversized', leaderLeaseSeconds: 9, eventRetentionDays: 1 };
-    const controllers = createControllers({ ...env, ...lead, loops: [createScheduler()] });
+    const controllers = createControllers({ ...env, ...lead, loops: [reportUnusable(createScheduler())] });
     const running = [cache.run(fed.signal), controllers.run(stop.signal)];
     const node: StoredNode = {
       metadata: makeMetadata('node_1'),
