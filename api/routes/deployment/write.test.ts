@@ -42,6 +42,8 @@ const cases: readonly FieldCase[] = [
   { field: 'placement', values: [onDisks, onFast] },
   { field: 'dependsOn', values: [[{ name: 'db', condition: 'healthy' }], [{ name: 'cache', condition: 'started' }]] },
   { field: 'rollout', values: [rollout, { ...rollout, maxSurge: 2, canary: { replicas: 1, hold: '5m' } }] },
+  { field: 'user', values: ['1000:1000', '2000'] },
+  { field: 'readOnlyRootFilesystem', values: [true, false] },
   { field: 'labels', values: [{ team: 'shop', tier: 'front' }, { team: 'mail' }] },
 ];
 

@@ -7,7 +7,8 @@ describe('toPullFault', () => {
   const cases: ReadonlyArray<readonly [text: string, failure: PullFailure]> = [
     ['manifest for r.example/a:1 not found: manifest unknown: manifest unknown', 'not_found'],
     ['pull access denied for a, repository does not exist or may require docker login', 'denied'],
-    ['Head "https://r.example/v2/": no basic auth credentials: unauthorized', 'denied'],
+    ['Head "https://r.example/v2/": no basic auth credentials', 'denied'],
+    ['Head "https://r.example/v2/": unauthorized: authentication required', 'denied'],
     ['Get "http://10.0.0.1/v2/": dial tcp 10.0.0.1:80: connect: connection refused', 'unreachable'],
     ['Get "https://r.example/v2/": dial tcp: lookup r.example: no such host', 'unreachable'],
     ['Get "https://r.example/v2/": net/http: TLS handshake timeout', 'timed_out'],

@@ -7,7 +7,7 @@ const forms: readonly (readonly [form: RegExp, failure: PullFailure])[] = [
   [/no matching manifest for|no match for platform/i, 'wrong_platform'],
   [/x509|tls: |http response to https client|certificate/i, 'untrusted'],
   [/timeout|timed out|deadline exceeded/i, 'timed_out'],
-  [/denied|unauthorized|authentication required|forbidden|\b40[13]\b/i, 'denied'],
+  [/denied|unauthorized|authentication required|no basic auth credentials|forbidden|\b40[13]\b/i, 'denied'],
   [/dial tcp|no such host|connection refused|connection reset|no route to host|unreachable|\bEOF\b/i, 'unreachable'],
   [/manifest unknown|name unknown|not found|does not exist|\b404\b/i, 'not_found'],
   [/media type|verification failed|unexpected|invalid|error parsing|unknown: |mismatch/i, 'unusable'],
