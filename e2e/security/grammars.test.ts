@@ -10,6 +10,7 @@ import { RouteTree } from '../../api/http/route-tree.js';
 import { anonymous, defineRoute } from '../../api/http/route.js';
 import { isProofValid } from '../../api/routes/node/enrol.js';
 import { parseCursor } from '../../api/watch/frame.js';
+import { isContainerUser } from '../../crds/deployment/simple-fields.js';
 import * as grammar from '../../crds/grammar/index.js';
 import { splitKey } from '../../crds/keys/index.js';
 import { parseQuota } from '../../crds/kinds/index.js';
@@ -21,6 +22,7 @@ import { parseToken } from '../../pkg/auth/index.js';
 import { parseRejectionAnswer } from '../../pkg/client/answer.js';
 import { parseJson } from '../../pkg/json/index.js';
 import { parseProof } from '../../pkg/link/request-proof.js';
+import { parseJoinToken } from '../../pkg/link/server-pin.js';
 import { readDocuments, readLines } from '../../pkg/ndjson/index.js';
 import { parseChallenges } from '../../pkg/registry/challenge.js';
 import { parseHost } from '../../pkg/registry/image-location.js';
@@ -46,6 +48,7 @@ async function consume(items: AsyncIterable<unknown>): Promise<void> {
 
 /** Every reader of a text that a caller, a node, a registry or an engine writes. A new one is entered here. */
 const grammars: Readonly<Record<string, (text: string) => unknown>> = {
+  isContainerUser,
   isCountry,
   isCredential: text => [isCredential('A', text), isCredential(text, 'x')],
   isDnsLabel: grammar.isDnsLabel,
@@ -68,6 +71,7 @@ const grammars: Readonly<Record<string, (text: string) => unknown>> = {
   parseDuration: grammar.parseDuration,
   parseHost,
   parseImageReference: grammar.parseImageReference,
+  parseJoinToken,
   parseJson: text => [parseJson(Buffer.from(text)), parseJson(Buffer.from(`{"${text}":[${text}]}`))],
   parseListen: text => attempt(() => parseListen(text)),
   parseMemory: grammar.parseMemory,
@@ -105,6 +109,8 @@ const exempt: Readonly<Record<string, string>> = {
   isShed: 'a code of ours',
   isAuthentic: 'compares codes of one length',
   parseAddress: 'of names that certificates are issued for',
+  parseContainerDefaults: 'of the operator’s settings',
+  parsePath: 'its parts are read by isSecretLabel and parseCredentialPath',
   parseReservedHostPorts: 'of the operator’s settings',
   parseCompactionInterval: 'of the operator’s settings',
   parseKvMetadata: 'a document that was read as JSON',
