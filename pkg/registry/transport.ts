@@ -97,8 +97,14 @@ const TRIES = 2;
  * Names that a tenant chose go to the DNS servers directly. The system's resolver blocks one of few threads until it is
  * done, so some names on a slow server would stop everything else that needs a thread.
  */
-export const systemResolver: HostResolver = (name, listed, signal) =>
-  listed ? resolveBySystem(name) : resolveByDns(name, signal);
+export const systemResolver: HostResolver = async (name, listed, signal) => {
+  if (listed) return resolveBySystem(name);
+  return LOCALHOST.test(name) ? LOOPBACK : resolveByDns(name, signal);
+};
+
+/** Names that mean this machine by definition (RFC 6761): DNS servers need not know them, but engines do. */
+const LOCALHOST = /(?:^|\.)localhost\.?$/i;
+const LOOPBACK = ['127.0.0.1', '::1'];
 
 async function resolveBySystem(name: string): Promise<readonly string[]> {
   return (await lookup(name, { all: true })).map(({ address }) => address);
