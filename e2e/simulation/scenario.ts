@@ -12,7 +12,7 @@ import { exchangeMachines, settleOwners } from './owners.js';
 import { setQuota, setQuotas, countUsed } from './platform.js';
 import { countAll, invariants } from './invariants.js';
 import { endRotations, useSecrets } from './secrets.js';
-import { makeTrouble } from './trouble.js';
+import { ENGINE_AWAY_MS, makeTrouble } from './trouble.js';
 import { put, useCluster } from './users.js';
 import type { Variant } from './variant.js';
 
@@ -121,6 +121,7 @@ async function faults(cluster: SimCluster, history: History, inspect: () => void
 /** An engine does not answer for long: nothing may be claimed of its containers. */
 async function loseEngine(cluster: SimCluster, history: History, inspect: () => void): Promise<void> {
   const { world, machines } = cluster;
+  await world.pass(ENGINE_AWAY_MS, inspect); // an engine that the storm took away may come back until then
   const busy = machines.filter(({ engine }) => engine.containers.length > 0);
   if (busy.length === 0) return;
   const { engine, name } = world.pick(busy);

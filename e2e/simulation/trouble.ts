@@ -23,10 +23,13 @@ const crash: Trouble = ({ world, machines }) => {
 
 const restartEngine: Trouble = ({ world, machines }) => world.pick(machines).engine.restart();
 
+/** How long the engine of a machine may not answer in the storm. */
+export const ENGINE_AWAY_MS = 8_000;
+
 const hideEngine: Trouble = ({ world, machines }) => {
   const { engine } = world.pick(machines);
   engine.setReachable(false);
-  world.after(world.between(100, 8_000), 'an engine is back', () => engine.setReachable(true));
+  world.after(world.between(100, ENGINE_AWAY_MS), 'an engine is back', () => engine.setReachable(true));
 };
 
 const troubles: readonly Trouble[] = [
