@@ -12,7 +12,8 @@ import { findStrays } from './os-process.js';
 
 const moorPath = fileURLToPath(new URL('../moor', import.meta.url));
 const NOBODY = 65_534;
-const isRoot = process.getuid?.() === 0;
+const itAsRoot = (title: string, test: Mocha.AsyncFunc) =>
+  process.getuid?.() === 0 ? it(title, test) : it.skip(`${title} (run the tests as root)`);
 
 /** How `moor up` ended: one that spins or waits for ever is found by the time limit of the test. */
 interface Ending {
@@ -78,10 +79,13 @@ describe('moor up on a home that cannot be used', function () {
     await expectOneLine(folder, up(folder), /tokens\.json is damaged: remove it, and run "moor up"/);
   });
 
-  (isRoot ? it : it.skip)('ends with the remedy when the disk is full', async () => {
+  itAsRoot('ends with the remedy when the disk is full', async function () {
     const home = join(folder, 'small');
     mkdirSync(home);
-    if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', home]).status !== 0) return;
+    if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', home]).status !== 0) {
+      this.test!.title += ' (no file system can be mounted here: run the tests with CAP_SYS_ADMIN)';
+      this.skip();
+    }
     try {
       await expectOneLine(
         home,
@@ -96,7 +100,7 @@ describe('moor up on a home that cannot be used', function () {
     }
   });
 
-  (isRoot ? it : it.skip)('ends with the remedy when another user owns it', async () => {
+  itAsRoot('ends with the remedy when another user owns it', async () => {
     chmodSync(folder, 0o755);
     mkdirSync(join(folder, 'home'), { mode: 0o700 });
     const home = join(folder, 'home');
@@ -108,7 +112,7 @@ describe('moor up on a home that cannot be used', function () {
     );
   });
 
-  (isRoot ? it : it.skip)('ends with the remedy when no engine answers and the user is not root', async () => {
+  itAsRoot('ends with the remedy when no engine answers and the user is not root', async () => {
     chmodSync(folder, 0o777);
     const home = join(folder, 'home');
 

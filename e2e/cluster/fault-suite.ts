@@ -16,7 +16,7 @@ const other = process.env['MOORING_ETCD_BIN'];
 export function testFaults(about: ClusterFault['about']): void {
   if (other === undefined)
     describe(`store on another etcd, faults of ${about}`, () => {
-      it.skip('keeps every promise (MOORING_ETCD_BIN does not name one)');
+      it.skip('keeps every promise (set MOORING_ETCD_BIN to the path of an etcd 3.5 or 3.6)');
     });
   for (const program of ['etcd', ...(other === undefined ? [] : [other])])
     for (const members of [3, 1] as const) testFaultsOn(program, members, about);

@@ -110,7 +110,11 @@ describe('what a container on the docker engine can do', function () {
 
     before(async function () {
       await engine.facts();
-      if (!engine.conditions().some(({ status }) => status === 'True')) this.skip();
+      if (!engine.conditions().some(({ status }) => status === 'True')) {
+        const reason = ' (iptables cannot be used here: run as root, on a kernel with netfilter)';
+        for (const test of this.test!.parent!.tests) test.title += reason;
+        this.skip();
+      }
       await run('ip', ['address', 'add', `${ADDRESS}/32`, 'dev', 'lo']);
       server = createServer(socket => socket.on('error', () => undefined).end('credentials\n'));
       await new Promise<void>(resolve => server?.listen(0, '0.0.0.0', resolve));
