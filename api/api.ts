@@ -7,6 +7,7 @@ import { defaultSecretLimits } from '../crds/secret/index.js';
 import { parseContainerDefaults, parseReservedHostPorts, type Settings } from '../pkg/config/index.js';
 import { EventLeases, EventWriter } from '../pkg/events/index.js';
 import { defineFleetIndexes, TenantUsage, toPlacementPolicy } from '../pkg/fleet/index.js';
+import { createRegistryCredentials } from '../pkg/secrets/index.js';
 import { AgentDispatcher, defineDispatcherIndexes, type NodePolicy, Tickets } from '../pkg/link/index.js';
 import { value } from '../pkg/store/index.js';
 import { ConnectionGate } from './access/connections.js';
@@ -104,7 +105,14 @@ function createEnv(deps: ApiDeps, url: () => string, agentUrl: () => string): Ap
     log,
     failedAfterSeconds: settings.nodeFailedAfterSeconds,
     nodePolicy: toNodePolicy(settings),
-    delivery: { secrets: deps.secrets, tickets: new Tickets({ keyring: deps.keyring, clock, random }) },
+    delivery: {
+      secrets: deps.secrets,
+      tickets: new Tickets({ keyring: deps.keyring, clock, random }),
+      registries: {
+        credentials: createRegistryCredentials(deps.secrets),
+        defaultRegistry: settings.registryDefault,
+      },
+    },
   });
   const streams = new OpenStreams({ cache, clock, metrics });
   const placementPolicy = toPlacementPolicy(settings);

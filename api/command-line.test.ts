@@ -194,6 +194,17 @@ describe('moor, on a real server:', () => {
       expect(out).to.match(/^ +web +1 +pending +none +0 +- +- +- +never$/m);
     });
 
+    it('shows the versions of its agent and of its engine, which an older agent does not name', async () => {
+      const older = (await moor('describe', 'node', 'attic')).out;
+      expect(older).not.to.match(/^Engine:/m);
+      const entry = (await lab.store.get(keys.node(lab.a, 'attic')))!;
+      const named = { agentVersion: '1.7.3', engine: { name: 'docker', version: '29.1.0' } };
+      await replace(lab.store, entry, { ...value<object>(entry), ...named });
+      expect((await moor('describe', 'node', 'attic')).out)
+        .to.match(/^Agent: +1\.7\.3$/m)
+        .and.to.match(/^Engine: +docker 29\.1\.0$/m);
+    });
+
     it('says that nothing runs on it, and hides nodes of others', async () => {
       expect((await moor('describe', 'node', 'attic')).out).to.match(/^Replicas: +none$/m);
       expect((await moorAs(await lab.tenantToken(lab.b), ['describe', 'node', 'attic'])).code).to.equal(3);

@@ -2,14 +2,14 @@ import { spawn } from 'node:child_process';
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 
 import { expect } from 'chai';
 
 import { systemClock, systemRandom } from '../pkg/clock/index.js';
 import { EtcdProcess } from '../dev/processes/index.js';
+import { clone } from '../pkg/version/index.js';
 
-const moor = fileURLToPath(new URL('../moor', import.meta.url));
+const moor = join(clone, 'moor');
 
 describe('a process with a secrets keyring, on a real etcd', () => {
   let folder: string;

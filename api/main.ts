@@ -28,7 +28,7 @@ await runProcess(
     const inherited = findInheritedSocket(process.env);
     const logins = new RegistryLogins(settings.registryLoginsFile);
     const keyring = openKeyring(settings.keyFile, env.random);
-    const backend = await openBackend(settings, env, signal);
+    const backend = await openBackend('server', settings, env, signal);
     if (!backend) return;
     const { store, secrets, cache } = backend;
     const metrics = createMetrics();

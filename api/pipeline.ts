@@ -7,18 +7,12 @@ import { AuthCache, isNodeToken } from './access/auth-cache.js';
 import { announceTenant, checkAccess, resolveTenant } from './access/authorise.js';
 import type { ConnectionGate } from './access/connections.js';
 import { NodeProofs } from './access/node-proof.js';
-import { toSeatHolder, toSeatKind } from './access/seats.js';
+import { type SeatKind, toSeatHolder, toSeatKind } from './access/seats.js';
 import type { ApiEnv } from './env.js';
-import {
-  type BodyLimits,
-  checkAuthorizationOnce,
-  checkContentLength,
-  checkContentType,
-  checkNoBody,
-  readJsonBody,
-} from './http/body.js';
+import { type BodyLimits, checkContentLength, checkContentType, checkNoBody, readJsonBody } from './http/body.js';
 import { holdBack, limitExchange, onceClosed } from './http/deadlines.js';
 import { type HostFilter, toAddressKey } from './http/hosts.js';
+import { checkAuthorizationOnce } from './http/malformed.js';
 import { parseQuery, readFlag } from './http/query.js';
 import { internalFailure, rejectRequest, RequestRejection, toPlatformFailure, toRejectionReply } from './http/reply.js';
 import { isShed, RequestLog, type RequestProgress } from './http/request-log.js';
@@ -218,7 +212,7 @@ export class Pipeline {
     const { caller } = progress;
     const kind = toSeatKind(caller, route);
     if (!kind) return undefined;
-    const seat = seats.take(kind, toSeatHolder(caller, toAddressKey(request.socket.remoteAddress)));
+    const seat = this.#takeSeat(request, route, caller, kind);
     if (seat instanceof RequestRejection) return seat;
     const bytes = Number(request.headers['content-length'] ?? maxBytes);
     const room = route.body === 'json' ? seats.takeBody(caller, bytes) : undefined;
@@ -236,6 +230,20 @@ export class Pipeline {
       progress.release();
     });
     return undefined;
+  }
+
+  /** Others at the address of a node must not keep its renewals out: what the node has signed has seats of its own. */
+  #takeSeat(
+    request: IncomingMessage,
+    { body }: Route,
+    caller: Caller,
+    kind: SeatKind,
+  ): (() => void) | RequestRejection {
+    const { seats } = this.#env;
+    const seat = seats.take(kind, toSeatHolder(caller, toAddressKey(request.socket.remoteAddress)));
+    if (!(seat instanceof RequestRejection) || kind !== 'openBodies') return seat;
+    const node = this.#nodeProofs.findSigner(request, body);
+    return node === undefined ? seat : seats.take('agents', { node });
   }
 
   /** Who calls. A node's token counts only with a proof; `digest` is then what the body must have. */

@@ -67,7 +67,7 @@ describe('controllers together', () => {
 
     expect((await cluster.status())?.phase).to.equal('Unschedulable');
     expect((await cluster.get<SchedulingReport>(keys.scheduling(TENANT, 'web')))?.summary).to.equal(
-      '0 of 1 nodes: 1 ready',
+      '0 of 1 node: 1 not ready',
     );
     const [event] = (await cluster.all<StoredEvent>(ranges.events)).filter(
       ({ type }) => type === 'deployment.unschedulable',
@@ -78,7 +78,7 @@ describe('controllers together', () => {
     await cluster.enrol('n2');
     await cluster.clock.pass(2000);
     expect((await cluster.status())?.readyReplicas).to.equal(1);
-    expect((await cluster.status())?.message).to.include('0 of 2 nodes: 1 ready, 1 resources');
+    expect((await cluster.status())?.message).to.include('0 of 2 nodes: 1 not ready, 1 resources');
 
     await cluster.enrol('n3');
     await cluster.clock.pass(2000);

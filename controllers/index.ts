@@ -68,7 +68,8 @@ export function createControllers({
         },
       };
       await Promise.race([env.cache.ready, untilAborted(signal)]);
-      const all = loops ?? [...createLoops(policy, nodeGraceSeconds), ...(secrets ? createSecretLoops(secrets) : [])];
+      const times = nodeGraceSeconds === undefined ? {} : { nodeGraceSeconds };
+      const all = loops ?? [...createLoops(policy, times), ...(secrets ? createSecretLoops(secrets) : [])];
       await runLoops(all, runtime, signal);
     },
   };

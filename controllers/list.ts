@@ -11,9 +11,19 @@ import { createScheduler } from './scheduler/index.js';
 import { createSecretResolver } from './secret-resolver/index.js';
 import { createStatusRoller } from './status-roller/index.js';
 
+/** Settings of the loops, in seconds. Left out: the defaults. */
+export interface LoopTimes {
+  readonly nodeGraceSeconds?: number;
+  readonly rolloutSettleSeconds?: number;
+}
+
 /** New instances of every loop that needs no secrets store: a loop may keep state in memory. */
-export function createLoops(policy: PlacementPolicy = defaultPolicy, nodeGraceSeconds?: number): readonly Loop[] {
-  const ofDeployments = [createReplicaKeeper(undefined, policy), createScheduler(policy), createStatusRoller(policy)];
+export function createLoops(
+  policy: PlacementPolicy = defaultPolicy,
+  { nodeGraceSeconds, rolloutSettleSeconds }: LoopTimes = {},
+): readonly Loop[] {
+  const keeper = createReplicaKeeper(undefined, policy, rolloutSettleSeconds);
+  const ofDeployments = [keeper, createScheduler(policy), createStatusRoller(policy)];
   return [...ofDeployments.map(reportUnusable), createNodeMonitor(nodeGraceSeconds)];
 }
 

@@ -23,14 +23,11 @@ await runProcess(
   readSettings('moor controllers', { only: 'run only these loops, separated by commas' }),
   async (settings, env, signal) => {
     const names = selectLoops(settings.options.only);
-    const backend = await openBackend(settings, env, signal);
+    const backend = await openBackend('controllers', settings, env, signal);
     if (!backend) return;
     const { store, secrets, cache } = backend;
     const metrics = createMetrics();
-    const loops = [
-      ...createLoops(toPlacementPolicy(settings), settings.nodeGraceSeconds),
-      ...createSecretLoops(secrets, settings),
-    ];
+    const loops = [...createLoops(toPlacementPolicy(settings), settings), ...createSecretLoops(secrets, settings)];
     const controllers = createControllers({
       ...env,
       store,

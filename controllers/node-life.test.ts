@@ -75,8 +75,8 @@ describe('controllers', () => {
     expect(status.conditions.find(({ type }) => type === 'Available')).to.include({ status: 'Unknown' });
     const unseen = status.placements.find(({ nodeId }) => nodeId === 'node_one');
     expect(unseen).to.include({ state: 'unknown', health: 'unknown' });
-    expect(await readNodeStatus('one')).to.include({ status: 'ready', unobservedSince: ORDER.since });
-    expect(await events('node.unobserved')).to.have.length(1);
+    expect(await readNodeStatus('one')).to.include({ status: 'unready', unobservedSince: ORDER.since });
+    expect(await events('node.engine_unreachable')).to.have.length(1);
     await cluster.clock.pass(2 * GRACE_MS);
     expect(await places()).to.deep.equal(before);
     await put(makeDeployment({ metadata: makeMetadata('dep_2'), name: 'late', nodeId: 'node_one', replicas: 1 }));
@@ -86,7 +86,7 @@ describe('controllers', () => {
     await setPresence({});
     expect(await cluster.status()).to.include({ phase: 'Running', readyReplicas: 2 });
     expect(await cluster.whereabouts('late')).to.deep.equal(['node_one']);
-    expect(await events('node.observed')).to.have.length(1);
+    expect(await events('node.engine_recovered')).to.have.length(1);
   });
 
   it('understand a status in the words of an earlier release', async () => {

@@ -78,9 +78,9 @@ describe('controllers', () => {
 
     await cluster.order('small', draining);
     await cluster.clock.pass(5000);
-    expect((await cluster.status())?.message, 'the status does not wait').to.include('1 ready');
+    expect((await cluster.status())?.message, 'the status does not wait').to.include('1 not ready');
     await cluster.clock.pass(60_000);
-    expect((await events('deployment.unschedulable')).at(-1)?.message).to.include('1 ready');
+    expect((await events('deployment.unschedulable')).at(-1)?.message).to.include('1 not ready');
   });
 
   it('store the report without its event when the store refuses the event, and are woken by it', async () => {
@@ -118,7 +118,7 @@ describe('controllers', () => {
     for (const { reasons } of told) expect(reasons.at(-1)?.required).to.equal('country DE');
     const message = (await cluster.status())?.message ?? '';
     expect(message)
-      .to.include('0 of 2 nodes: 2 residency, 1 ready')
+      .to.include('0 of 2 nodes: 1 not ready and residency, 1 residency')
       .and.not.match(/french|nowhere/);
   });
 

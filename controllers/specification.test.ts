@@ -64,6 +64,9 @@ describe('the specification, carried out by the controllers:', () => {
     const lease = await cluster.enrol('n1');
     const record = await cluster.get<StoredNode>(keys.node(TENANT, 'n1'));
     await cluster.put(keys.node(TENANT, 'n1'), { ...record, controlPlane: true });
+    const platform = keys.platform('n1', 'server-1');
+    await cluster.put(keys.nodeName('n1'), { claims: [{ tenant: TENANT, since: record!.metadata.createdAt }] });
+    await cluster.put(platform, { program: 'server', since: record!.metadata.createdAt });
     await cluster.clock.pass(2000);
     await cluster.store.revoke(lease);
     await put(makeDeployment({ metadata: makeMetadata('dep_1', 2) }));
@@ -71,8 +74,26 @@ describe('the specification, carried out by the controllers:', () => {
     expect(await cluster.whereabouts()).to.deep.equal(['node_n1', 'nowhere']);
     expect(await cluster.get(keys.nodeStatus(TENANT, 'n1'))).to.include({ status: 'ready' });
     expect(await cluster.status()).to.include({ readyReplicas: 1 });
-    const types = (await cluster.all<StoredEvent>(ranges.events)).map(({ type }) => type);
-    expect(types).to.not.include('node.failed').and.not.include('deployment.degraded');
+    const types = async () => (await cluster.all<StoredEvent>(ranges.events)).map(({ type }) => type);
+    expect(await types())
+      .to.not.include('node.failed')
+      .and.not.include('deployment.degraded');
+
+    // Its liveness is read from the platform’s own record while fresh; afterwards its containers are unknown.
+    await cluster.erase(platform);
+    await cluster.clock.pass(2000);
+    expect(await cluster.get(keys.nodeStatus(TENANT, 'n1'))).to.include({
+      status: 'ready',
+      reason: 'platform_record_stale',
+    });
+    const [first] = (await cluster.status())!.placements;
+    expect(first).to.include({ nodeName: 'n1', state: 'unknown', health: 'unknown', reason: 'node_failed' });
+    expect(await types())
+      .to.not.include('node.failed')
+      .and.not.include('node.engine_unreachable');
+    await cluster.put(platform, { program: 'server', since: record!.metadata.createdAt });
+    await cluster.clock.pass(2000);
+    expect(await cluster.status()).to.include({ readyReplicas: 1 });
 
     const named = { metadata: makeMetadata('dep_other'), name: 'other', replicas: 1, nodeId: 'node_n1' };
     await put(makeDeployment(named));

@@ -4,7 +4,6 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 
 import { expect } from 'chai';
 
@@ -13,10 +12,10 @@ import { EtcdProcess } from '../dev/processes/index.js';
 import { until } from '../dev/testing/index.js';
 import { EtcdStore, type LeaderRecord, value } from '../pkg/store/index.js';
 import type { SecretStore } from '../pkg/secrets/index.js';
+import { programArguments } from '../pkg/version/index.js';
 import { createLoops, createSecretLoops } from './list.js';
 
 const LOOPS = createLoops().length + createSecretLoops({} as SecretStore).length;
-const MAIN = fileURLToPath(new URL('main.ts', import.meta.url));
 
 /** Two controllers processes on a real etcd. Each loop must have a leader all the time, whatever becomes of one of them. */
 describe('controllers processes', () => {
@@ -38,7 +37,7 @@ describe('controllers processes', () => {
   });
 
   const start = (...more: string[]): ChildProcess => {
-    const argv = ['--import=tsx', MAIN, '--etcd-endpoints', etcd.endpoint, ...more];
+    const argv = [...programArguments('controllers/main.ts'), '--etcd-endpoints', etcd.endpoint, ...more];
     const child = spawn(process.execPath, argv, { stdio: ['ignore', 'ignore', 'pipe'] });
     started.push(child);
     return child;

@@ -61,6 +61,8 @@ export class TestCluster {
   agentsWork = true;
   /** What agents say of the health of a deployment's containers. */
   readonly health = new Map<string, Report['health']>();
+  /** The same by replica, before what is said of the deployment. */
+  healthOf: (replica: Replica) => Report['health'] | undefined = () => undefined;
 
   constructor() {
     void this.#agents();
@@ -155,7 +157,7 @@ export class TestCluster {
 
   /** Has the agent of the replica say how its container is now. */
   report(replica: Replica): Promise<void> {
-    const health = this.health.get(replica.deployment) ?? 'none';
+    const health = this.healthOf(replica) ?? this.health.get(replica.deployment) ?? 'none';
     return this.put(keys.report(TENANT, replica.nodeId!, replica.uid), { ...makeReport(replica), health });
   }
 
@@ -175,6 +177,7 @@ export class TestCluster {
       promote: (...asked) => answer(() => secrets.promote(...asked)),
       destroy: (...asked) => answer(() => secrets.destroy(...asked)),
       delete: path => answer(() => secrets.delete(path)),
+      list: where => answer(() => secrets.list(where)),
       close: () => secrets.close(),
     };
   }

@@ -15,6 +15,9 @@ describe('docs/KINDS.md', () => {
       '| Columns | NAME, [SIZE] |',
       '`gadgets` (5 by default)',
       '| Events | `gadget.broken` |',
+      '| `name` | required |  |',
+      '| `size` | `3` | replaces the containers |',
+      '| `colour` |  | not supported by this release |',
     ]) {
       expect(text).to.include(part);
     }

@@ -29,7 +29,22 @@ function renderKind(kind: Kind): readonly string[] {
   const shown = rows
     .filter(([, values]) => values.length > 0)
     .map(([title, values]) => `| ${title} | ${values.join(', ')} |`);
-  return [`## ${kind.kind}`, '', description, '', '| | |', '|---|---|', ...shown, ''];
+  return [`## ${kind.kind}`, '', description, '', '| | |', '|---|---|', ...shown, '', ...renderFields(kind)];
+}
+
+function renderFields({ fields = {} }: Kind): readonly string[] {
+  const rows = Object.entries(fields).map(([name, { required, isSupported, default: value, isComputed, partOf }]) => {
+    const absent = required
+      ? 'required'
+      : value !== undefined
+        ? quote(JSON.stringify(value))
+        : isComputed
+          ? 'set by the platform'
+          : '';
+    const note = isSupported ? (partOf ? 'replaces the containers' : '') : 'not supported by this release';
+    return `| ${quote(name)} | ${absent} | ${note} |`;
+  });
+  return rows.length > 0 ? ['| Field | When it is not sent | A change of it |', '|---|---|---|', ...rows, ''] : [];
 }
 
 function listOperations(kind: Kind): readonly string[] {

@@ -38,12 +38,12 @@ install_npm_packages() {
 # The mark is as old as the beginning: what is changed meanwhile is compiled next time.
 build() {
   . "$root/hack/built.sh"
-  if is_built; then return; fi
+  if is_built api controllers crds dev e2e hack pkg up; then return; fi
   mkdir -p "$root/.cache"
   fresh=$(mktemp -d "$root/.cache/dist-XXXXXX")
   touch "$fresh/.built"
   log=$(mktemp)
-  if ! (cd "$root" && node node_modules/typescript/bin/tsc -p . --noCheck --noEmit false --outDir "$fresh" >"$log" 2>&1); then
+  if ! (cd "$root" && node node_modules/typescript/bin/tsc -p . --noCheck --noEmit false --sourceMap --sourceRoot "$root" --outDir "$fresh" >"$log" 2>&1); then
     cat "$log" >&2
     rm -rf "$log" "$fresh"
     fail 'The programs could not be compiled.' 'Mend what is named above, then run this again.'

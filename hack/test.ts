@@ -1,5 +1,5 @@
 /**
- * `make test`: every suite, and one line of counts at the end. Suites that compute run one after the other, and beside
+ * `make test`: every suite, and counts at the end with the name of each test that was skipped or failed. Suites that compute run one after the other, and beside
  * them, one after the other, those that wait for programs.
  *
  * A suite that cannot run on this machine is skipped by name, never counted as passed. Names on the command line choose
@@ -17,8 +17,13 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal
 async function verify(): Promise<Counts> {
   const { status, printed } = await programs.run(['--import=tsx', 'hack/verify.ts'], { live: false });
   process.stdout.write(printed);
-  const [, passed = '0', failed = '0'] = /^(\d+) passed, (\d+) failed$/m.exec(printed) ?? [];
-  return { passed: Number(passed), failed: status === 0 ? 0 : Math.max(1, Number(failed)), skipped: [] };
+  const [, passed = '0'] = /^(\d+) passed, \d+ failed$/m.exec(printed) ?? [];
+  const failed = Array.from(printed.matchAll(/^FAILED (.+)$/gm), ([, name]) => `verify ${name}`);
+  return {
+    passed: Number(passed),
+    failed: status === 0 || failed.length > 0 ? failed : [`verify ended with status ${status}`],
+    skipped: [],
+  };
 }
 
 interface Step {
@@ -50,7 +55,7 @@ async function runTrack(steps: readonly Step[]): Promise<readonly StepResult[]> 
     console.log(`\n== ${name} begins`);
     const counts = await run().catch((thrown: unknown): Counts => {
       console.error(thrown);
-      return { passed: 0, failed: 1, skipped: [] };
+      return { passed: 0, failed: [`suite ${name}: ${String(thrown)}`], skipped: [] };
     });
     results.push({ name, counts, seconds: (Date.now() - begun) / 1000 });
     console.log(`\n== ${name} has ended`);
@@ -64,10 +69,11 @@ console.log('');
 for (const { name, counts, seconds } of results) {
   const { passed, failed, skipped } = counts;
   console.log(
-    `${name.padEnd(12)} ${passed} passed, ${failed} failed, ${skipped.length} skipped  (${seconds.toFixed(0)} s)`,
+    `${name.padEnd(12)} ${passed} passed, ${failed.length} failed, ${skipped.length} skipped  (${seconds.toFixed(0)} s)`,
   );
 }
 const { passed, failed, skipped } = sum(results.map(({ counts }) => counts));
 for (const reason of skipped) console.log(`skipped: ${reason}`);
-console.log(`${passed} passed, ${failed} failed, ${skipped.length} skipped`);
-process.exitCode = failed === 0 && !programs.isEnding ? 0 : 1;
+for (const test of failed) console.log(`failed: ${test}`);
+console.log(`${passed} passed, ${failed.length} failed, ${skipped.length} skipped`);
+process.exitCode = failed.length === 0 && !programs.isEnding ? 0 : 1;

@@ -3,8 +3,10 @@
  * and ends with a line of counts. Names on the command line choose checks: `npx tsx hack/verify.ts circles names`.
  */
 import { spawn } from 'node:child_process';
+import { readdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 
+import { reasons } from '../crds/reasons/index.js';
 import { findCircles } from './checks/circles.js';
 import { judgeConformance } from './checks/conformance.js';
 import { checkFailpoints } from './checks/failpoints.js';
@@ -12,6 +14,7 @@ import { checkFloors } from './checks/floors.js';
 import { findUnlistedKinds } from './checks/kinds.js';
 import { checkLayout, findUnmarkedTestCode } from './checks/layout.js';
 import { findSharedNames } from './checks/names.js';
+import { findUnusedReasons } from './checks/reasons.js';
 import { readSources } from './checks/source-files.js';
 import { findAssertedTimes } from './checks/times.js';
 import { sentences } from './conformance/index.js';
@@ -52,8 +55,9 @@ const checks: readonly Check[] = [
   { name: 'layout', run: () => checkLayout(sources) },
   { name: 'test code', run: () => findUnmarkedTestCode(sources) },
   { name: 'times', run: () => findAssertedTimes(sources) },
-  { name: 'conformance', run: () => judgeConformance(sentences, sources) },
+  { name: 'conformance', run: () => judgeConformance(sentences, sources, readdirSync('docs/adr')) },
   { name: 'failpoints', run: () => checkFailpoints(sources) },
+  { name: 'reasons', run: () => findUnusedReasons(sources, Object.keys(reasons)) },
 ];
 
 const named = process.argv.slice(2);

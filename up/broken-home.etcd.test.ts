@@ -3,14 +3,14 @@ import { once } from 'node:events';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 
 import { expect } from 'chai';
 
+import { clone } from '../pkg/version/index.js';
 import { makeFolder } from './home-fault.js';
 import { findStrays } from './os-process.js';
 
-const moorPath = fileURLToPath(new URL('../moor', import.meta.url));
+const moorPath = join(clone, 'moor');
 const NOBODY = 65_534;
 const itAsRoot = (title: string, test: Mocha.AsyncFunc) =>
   process.getuid?.() === 0 ? it(title, test) : it.skip(`${title} (run the tests as root)`);

@@ -2,12 +2,13 @@ import { execFile, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
 import { expect } from 'chai';
 
-const moorPath = fileURLToPath(new URL('../moor', import.meta.url));
+import { clone } from '../pkg/version/index.js';
+
+const moorPath = join(clone, 'moor');
 
 describe('moor up --ephemeral', () => {
   const folder = mkdtempSync(join(tmpdir(), 'moor-ephemeral-'));

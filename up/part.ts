@@ -35,6 +35,8 @@ interface PartCommon {
 export interface ProcessPart extends PartCommon {
   readonly kind: 'process';
   readonly graceMs: number;
+  /** What must be done once a day while it runs, and may be done at any time: its certificates are renewed. */
+  maintain?(env: Pick<PartEnv, 'home' | 'clock'>): void;
   /** Starts it and resolves when it serves. The process must outlive the one that started it. */
   start(env: PartEnv): Promise<StartResult & { readonly pid: number }>;
 }

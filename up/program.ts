@@ -1,12 +1,10 @@
 import { spawn } from 'node:child_process';
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 
 import { findFreePort, isFreePort } from '../dev/processes/index.js';
 import { BrokenAnswerFault, UnreachableFault } from '../pkg/client/index.js';
 import { type Clock, sleep } from '../pkg/clock/index.js';
-import { clone } from '../pkg/version/index.js';
+import { clone, programArguments } from '../pkg/version/index.js';
 import type { HeldSocket } from './held-sockets.js';
 import { PartFault } from './part.js';
 import { terminateProcess, identifyProcess } from './os-process.js';
@@ -44,13 +42,6 @@ export function startProgram({ main, argv, environment, logFile, socket }: Backg
     child.once('error', reject);
     child.once('spawn', () => resolve(child.pid!));
   });
-}
-
-/** The arguments for Node that run a program as this one runs: compiled, or from source. */
-function programArguments(main: string): readonly string[] {
-  const path = fileURLToPath(new URL(`../${main}`, import.meta.url));
-  if (import.meta.url.endsWith('.js')) return [path.replace(/\.ts$/, '.js')];
-  return ['--import', join(clone, 'node_modules/tsx/dist/loader.mjs'), path];
 }
 
 const PATIENCE_MS = 30_000;

@@ -13,9 +13,10 @@ import { Client } from '../pkg/client/index.js';
 import { systemClock, systemRandom } from '../pkg/clock/index.js';
 import { silentLogger } from '../pkg/log/index.js';
 import { EtcdStore } from '../pkg/store/index.js';
+import { clone } from '../pkg/version/index.js';
 import { type InMemoryMooring, startInMemory } from './in-memory.js';
 
-const command = new URL('../moor', import.meta.url).pathname;
+const command = join(clone, 'moor');
 
 interface Shown {
   readonly environment?: Readonly<Record<string, string>>;
@@ -79,6 +80,17 @@ describe('a restored etcd', () => {
       return isCurrent && environment?.['round'] === round;
     });
 
+  const readRevision = async () => {
+    const list = await client.request<{ readonly revision: string }>('GET', '/api/v1/deployments');
+    return list.ok ? list.value.revision : '';
+  };
+  const watchAfter = async (cursor: string) => {
+    const url = `${mooring.url}/api/v1/deployments?watch=true&after=${cursor}`;
+    const answer = await fetch(url, { headers: { authorization: `Bearer ${mooring.access.tenantToken}` } });
+    await answer.body?.cancel();
+    return answer.status;
+  };
+
   it('is taken by agents once the restore is declared, with never two containers of a slot', async () => {
     for (const name of ['kept', 'changed', 'deleted']) await write(name, 'first');
     for (const name of ['kept', 'changed', 'deleted']) await runs(name, 'first');
@@ -90,6 +102,7 @@ describe('a restored etcd', () => {
     await runs('changed', 'second');
     await runs('later', 'second');
 
+    const abandoned = await readRevision();
     await etcd.kill('SIGKILL');
     rmSync(join(folder, 'data'), { recursive: true });
     etcdctl('snapshot', 'restore', backup, '--data-dir', join(folder, 'data'));
@@ -111,5 +124,11 @@ describe('a restored etcd', () => {
     await write('changed', 'third');
     await runs('changed', 'third');
     expect(most, 'containers of one slot').to.equal(1);
+
+    for (let round = 0; Number.parseInt(await readRevision(), 10) <= Number(abandoned); round++) {
+      await write('kept', `round ${round}`);
+    }
+    expect(await watchAfter(abandoned), 'a cursor of the abandoned history').to.equal(410);
+    expect(await watchAfter(await readRevision())).to.equal(200);
   });
 });

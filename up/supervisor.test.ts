@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { X509Certificate } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -11,6 +12,8 @@ import { silentLogger } from '../pkg/log/index.js';
 import { Home, type PlanProgress } from './home.js';
 import { terminateProcess, isAlive } from './os-process.js';
 import type { ProcessPart, PartStages } from './part.js';
+import { serverPart } from './parts/control-plane.js';
+import { etcdPart } from './parts/services.js';
 import { stopParts } from './down.js';
 import { Supervisor } from './supervisor.js';
 
@@ -35,6 +38,7 @@ function sleeper(name: string, recipe = 'r', starts: string[] = []): ProcessPart
 describe('Supervisor', () => {
   let home: Home;
   let isInCharge: boolean;
+  let skippedMs = 0;
   let stages: PartStages;
   let stop: AbortController;
   let running: Promise<void>;
@@ -56,12 +60,13 @@ describe('Supervisor', () => {
     stop = new AbortController();
     stages = [];
     isInCharge = true;
+    skippedMs = 0;
   };
   const supervise = (wanted: PartStages) => {
     stages = wanted;
     running = new Supervisor({
       home,
-      clock: systemClock,
+      clock: { ...systemClock, now: () => systemClock.now() + skippedMs },
       log: silentLogger,
       environment: {},
       isInCharge: () => isInCharge,
@@ -155,6 +160,59 @@ describe('Supervisor', () => {
     expect(second).to.include({ name: 'b', state: 'waiting' });
     broken = false;
     await up();
+  });
+
+  it('maintains what runs once a day, and again soon when that fails', async () => {
+    const days: number[] = [];
+    let isBroken = false;
+    const maintained: ProcessPart = {
+      ...sleeper('a'),
+      maintain: ({ clock }) => {
+        days.push(Math.floor((clock.now() - start) / 86_400_000));
+        if (isBroken) throw new Error('no luck');
+      },
+    };
+    const passes = async (count = 3) => {
+      const before = looks;
+      await until('the supervisor to look', () => looks >= before + count);
+    };
+    let looks = 0;
+    const start = systemClock.now();
+    const counted = { ...maintained, recipe: () => (looks++, 'r') };
+    supervise([[[counted]]]);
+    await until('a to be maintained', () => days.length === 1);
+    skippedMs = 23 * 3_600_000;
+    await passes();
+    expect(days, 'before a day is over').to.have.length(1);
+    isBroken = true;
+    skippedMs = 25 * 3_600_000;
+    await until('a to be maintained again', () => days.length === 2);
+    await passes();
+    expect(days, 'right after a failure').to.have.length(2);
+    skippedMs += 601_000;
+    await until('the failure to be repeated', () => days.length === 3);
+    expect(outcome(), 'what runs goes on').to.equal('up');
+  });
+
+  it('renews the certificates of the server and of etcd when half of their life is over', () => {
+    const parts = [serverPart, etcdPart];
+    const read = () =>
+      ['server/server.pem', 'etcd/etcd.pem', 'etcd/mooring.pem'].map(
+        name => new X509Certificate(readFileSync(home.path('certificates', ...name.split('/')))),
+      );
+    const maintainAfter = (ms: number) => {
+      const clock = { ...systemClock, now: () => systemClock.now() + ms };
+      for (const part of parts) part.maintain?.({ home, clock });
+      return read();
+    };
+    supervise([]);
+    const [first, later, renewed] = [0, 180, 185].map(days => maintainAfter(days * 86_400_000));
+    const toSerials = (all: readonly X509Certificate[] = []) => all.map(({ serialNumber }) => serialNumber);
+    const toKeys = (all: readonly X509Certificate[] = []) =>
+      all.map(({ publicKey }) => publicKey.export({ type: 'spki', format: 'pem' }));
+    expect(toSerials(later)).to.deep.equal(toSerials(first));
+    for (const [index, serial] of toSerials(renewed).entries()) expect(serial).to.not.equal(toSerials(first)[index]);
+    expect(toKeys(renewed)).to.deep.equal(toKeys(first));
   });
 
   it('never ends a process that only has the same id', async () => {

@@ -11,6 +11,9 @@ const LOOK_EVERY_MS = 500;
 const RESTART_BACKOFF = { firstMs: 500, capMs: 30_000 };
 /** A process that lived this long is not in a crash loop. */
 const HEALTHY_AFTER_MS = 30_000;
+/** How often a part that runs is maintained, and how soon again when that failed. In wall time, as certificates expire. */
+const MAINTAIN_EVERY_MS = 86_400_000;
+const MAINTAIN_AGAIN_MS = 600_000;
 
 export interface SupervisorOptions {
   readonly home: Home;
@@ -34,6 +37,8 @@ export class Supervisor {
   readonly #backoff = new StartBackoff();
   readonly #chores = new Map<string, { readonly recipe: string; readonly result: StartResult }>();
   readonly #sockets = new HeldSockets();
+  /** When each part is due to be maintained. */
+  readonly #maintainAt = new Map<string, number>();
   #facts: PartFacts = {};
 
   constructor(options: SupervisorOptions) {
@@ -92,7 +97,10 @@ export class Supervisor {
     const { clock, log } = this.#options;
     const recipe = part.recipe(this.#facts);
     const running = part.kind === 'process' ? await this.#findRunning(part, recipe) : this.#findFinished(part, recipe);
-    if (running) return running;
+    if (running) {
+      if (part.kind === 'process') this.#maintain(part);
+      return running;
+    }
     if (this.#backoff.waitMs(part.name, clock.monotonic()) > 0) return undefined;
 
     recorder.working(part);
@@ -107,6 +115,26 @@ export class Supervisor {
       recorder.failed(part, error.message);
       return undefined;
     }
+  }
+
+  /** A failure is told and repeated; what runs goes on. */
+  #maintain(part: ProcessPart): void {
+    const { home, clock, log } = this.#options;
+    const now = clock.now();
+    const dueAt = this.#maintainAt.get(part.name) ?? now;
+    // A clock that was set back must not put it off for longer than a day.
+    if (now < dueAt && dueAt - now <= MAINTAIN_EVERY_MS) return;
+    let nextMs = MAINTAIN_EVERY_MS;
+    try {
+      part.maintain?.({ home, clock });
+    } catch (thrown) {
+      nextMs = MAINTAIN_AGAIN_MS;
+      log.error('part could not be maintained, retrying in ten minutes', {
+        process: part.name,
+        error: asError(thrown),
+      });
+    }
+    this.#maintainAt.set(part.name, now + nextMs);
   }
 
   async #findRunning(part: ProcessPart, recipe: string): Promise<StartResult | undefined> {

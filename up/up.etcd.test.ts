@@ -2,15 +2,15 @@ import { execFile } from 'node:child_process';
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
 import { expect } from 'chai';
 
+import { clone } from '../pkg/version/index.js';
 import { Home } from './home.js';
 import { isAlive } from './os-process.js';
 
-const moorPath = fileURLToPath(new URL('../moor', import.meta.url));
+const moorPath = join(clone, 'moor');
 
 describe('moor up, on a real etcd and a simulated engine', function () {
   this.timeout(180_000);

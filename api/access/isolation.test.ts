@@ -13,6 +13,7 @@ function said({ status, text, headers }: LabResponse, name: string): string {
 
 const bodies: Readonly<Record<string, { readonly body: unknown }>> = {
   'POST /api/v1/deployments/{name}/secrets/rotate': { body: { phase: 'stage' } },
+  'POST /api/v1/archives/deployments/{name}/rollback': { body: { revision: 1 } },
 };
 
 describe('isolation of tenants', () => {
@@ -31,6 +32,8 @@ describe('isolation of tenants', () => {
     theirs['id'] = { foreign: token.body['id'] as string, absent: 'AAAAAAAAAAAAAAAA' };
     await lab.ask('PUT', '/api/v1/secrets/deployments/secret', { token: b, body: { values: { a: 'b' } } });
     theirs['resource'] = theirs['name'];
+    const backup = await lab.ask('POST', '/api/v1/backups', { token: b, body: { deploymentName: 'secret' } });
+    theirs['backupId'] = { foreign: backup.body['id'] as string, absent: `bak_${'7'.repeat(26)}` };
     await theirNode();
     theirs['nodeName'] = theirs['name'];
     theirs['tenant'] = { foreign: lab.b, absent: '11111111-1111-4111-8111-111111111111' };
@@ -56,8 +59,9 @@ describe('isolation of tenants', () => {
       // A secret that is written is the writer's own, whatever others have.
       const makesOwn = method === 'PUT' && parameter === 'resource';
       if (parameter === undefined || makesOwn || path.startsWith('/docs/') || path.startsWith('/agent/')) continue;
-      const isNodes = path.startsWith('/api/v1/nodes/') && parameter === 'id';
-      for (const which of parameter === 'name' ? ['name', 'uid'] : [isNodes ? 'nodeId' : parameter]) {
+      const ids = { nodes: 'nodeId', backups: 'backupId' } as const;
+      const idOf = parameter === 'id' ? ids[path.split('/')[3] as keyof typeof ids] : undefined;
+      for (const which of parameter === 'name' ? ['name', 'uid'] : [idOf ?? parameter]) {
         const pair = theirs[which];
         expect(pair, `${path} has no foreign id in this test`).to.not.equal(undefined);
         const ask = (id: string) =>
@@ -80,7 +84,7 @@ describe('isolation of tenants', () => {
 
   it('shows nothing of another tenant in any list', async () => {
     const b = await lab.tenantToken(lab.b);
-    const lists = ['/api/v1/deployments', '/api/v1/events', '/api/v1/nodes', '/api/v1/tokens'];
+    const lists = ['deployments', 'events', 'nodes', 'tokens', 'backups'].map(kind => `/api/v1/${kind}`);
     for (const path of lists) {
       const { status, text } = await lab.ask('GET', path, { token: a });
 

@@ -1,4 +1,4 @@
-import { createPublicKey, type KeyObject, verify } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 
 import type { StoredNode } from '../../crds/node/index.js';
@@ -8,10 +8,15 @@ import { NODES_BY_ID } from '../../pkg/fleet/index.js';
 import {
   AGENT_HEADER,
   formatProofText,
+  isSignedBy,
   NO_DIGEST,
+  NODE_HEADER,
+  parseAgentRun,
+  parseNodeKey,
   parseProof,
   PROOF_HEADER,
   PROOF_WINDOW_MS,
+  type RequestProof,
   TIME_HEADER,
 } from '../../pkg/link/index.js';
 import { type Cache, value } from '../../pkg/store/index.js';
@@ -27,6 +32,8 @@ export interface NodeProofEnv {
 export interface ProofResult {
   readonly digest: string | undefined;
 }
+
+type SignedRequest = Pick<IncomingMessage, 'method' | 'url' | 'headers'>;
 
 const BEARER = /^Bearer (.*)$/i;
 
@@ -50,58 +57,56 @@ export class NodeProofs {
   }
 
   /** Checks the proof of a request of a node. The node must still exist, with the key that signed. */
-  async check(
-    caller: Caller,
-    request: Pick<IncomingMessage, 'method' | 'url' | 'headers'>,
-    body: BodyRule,
-  ): Promise<ProofResult | RequestRejection> {
-    const { headers, method = '', url = '' } = request;
-    const header = headers[PROOF_HEADER];
-    if (header === undefined) return rejectRequest('node_proof_required', 'Mooring-Proof', '');
-    const proof = typeof header === 'string' ? parseProof(header) : undefined;
-    const agent = headers[AGENT_HEADER] ?? '';
-    const isCovered = (proof?.digest !== NO_DIGEST) === (body === 'json');
-    if (!proof || !isCovered || typeof agent !== 'string') return rejectInvalid();
-
-    const node = await this.#findNode(caller);
+  async check(caller: Caller, request: SignedRequest, body: BodyRule): Promise<ProofResult | RequestRejection> {
+    if (request.headers[PROOF_HEADER] === undefined) {
+      return rejectRequest('node_proof_required', 'Mooring-Proof', '');
+    }
+    const proof = readProof(request, body);
+    if (!proof) return rejectInvalid();
+    const id = caller.token?.node ?? '';
+    let node = this.#findNode(id);
+    if (!node) await this.#env.cache.barrier(); // a node that has just enrolled at another server
+    node ??= this.#findNode(id);
     if (!node) return rejectRequest('auth_invalid', 'Authorization', '');
-    const token = BEARER.exec(headers.authorization ?? '')?.[1] ?? '';
-    const text = formatProofText({ method, path: url, token, agent }, proof);
-    if (!this.#isSigned(node, text, proof.signature)) return rejectInvalid();
+    const token = BEARER.exec(request.headers.authorization ?? '')?.[1] ?? '';
+    return this.#admit(node, request, proof, token) ?? { digest: body === 'json' ? proof.digest : undefined };
+  }
 
+  /** The node that has signed a request to a route without a token; undefined when none has, or when it was sent before. */
+  findSigner(request: SignedRequest, body: BodyRule): string | undefined {
+    const proof = readProof(request, body);
+    const node = proof && this.#findNode(String(request.headers[NODE_HEADER] ?? ''));
+    return node && !this.#admit(node, request, proof, '') ? node.id : undefined;
+  }
+
+  /** Verifies a proof and uses it up; gives the refusal when it is not good. */
+  #admit(
+    node: StoredNode,
+    { headers, method = '', url = '' }: SignedRequest,
+    proof: RequestProof,
+    token: string,
+  ): RequestRejection | undefined {
+    const agent = String(headers[AGENT_HEADER] ?? '');
+    const text = formatProofText({ method, path: url, token, agent }, proof);
+    if (!isSignedBy(this.#readKey(node), text, proof.signature)) return rejectInvalid();
     const now = this.#env.clock.now();
     // The clock was ahead when the server started: what was signed then is out of the window by now.
     if (this.#startedAt > now + PROOF_WINDOW_MS) this.#startedAt = now;
     if (Math.abs(now - proof.at) > PROOF_WINDOW_MS || proof.at < this.#startedAt) return rejectStale(now);
-    if (!this.#windowOf(node.id, now).admit(proof.at, now)) {
-      return rejectRequest('node_proof_replayed', 'Mooring-Proof', '');
-    }
-    return { digest: body === 'json' ? proof.digest : undefined };
+    if (this.#windowOf(node.id, now).admit(proof.at, now)) return undefined;
+    return rejectRequest('node_proof_replayed', 'Mooring-Proof', '');
   }
 
-  async #findNode({ token }: Caller): Promise<StoredNode | undefined> {
-    const { cache } = this.#env;
-    const find = () => {
-      const entry = cache.by(NODES_BY_ID, token?.node ?? '')[0];
-      return entry && value<StoredNode>(entry);
-    };
-    const known = find();
-    if (known) return known;
-    await cache.barrier(); // a node that has just enrolled at another server
-    return find();
+  #findNode(id: string): StoredNode | undefined {
+    const entry = this.#env.cache.by(NODES_BY_ID, id)[0];
+    return entry && value<StoredNode>(entry);
   }
 
-  #isSigned(node: StoredNode, text: string, signature: string): boolean {
-    try {
-      let key = this.#keys.get(node);
-      if (!key) {
-        key = createPublicKey({ key: Buffer.from(node.publicKey, 'base64'), format: 'der', type: 'spki' });
-        this.#keys.set(node, key);
-      }
-      return verify(null, Buffer.from(text), key, Buffer.from(signature, 'base64'));
-    } catch {
-      return false; // a node that was handed over has no key yet
-    }
+  /** To parse a key costs as much as to verify with it. */
+  #readKey(node: StoredNode): KeyObject | undefined {
+    const known = this.#keys.get(node) ?? parseNodeKey(node.publicKey);
+    if (known) this.#keys.set(node, known);
+    return known;
   }
 
   #windowOf(nodeId: string, now: number): ReplayWindow {
@@ -115,6 +120,14 @@ export class NodeProofs {
     this.#windows.set(nodeId, opened);
     return opened;
   }
+}
+
+/** The proof of a request, where it covers what it must and names its run as agents do. */
+function readProof({ headers }: SignedRequest, body: BodyRule): RequestProof | undefined {
+  const { [PROOF_HEADER]: header, [AGENT_HEADER]: agent = '' } = headers;
+  const proof = typeof header === 'string' ? parseProof(header) : undefined;
+  const isRunNamed = agent === '' || (typeof agent === 'string' && parseAgentRun(agent) !== undefined);
+  return isRunNamed && (proof?.digest !== NO_DIGEST) === (body === 'json') ? proof : undefined;
 }
 
 function rejectInvalid(): RequestRejection {

@@ -10,11 +10,11 @@ import {
 import { escapePointer, findPlaceholders, parseSecretPath, parseTemplate } from '../../crds/grammar/index.js';
 import { ranges } from '../../crds/keys/index.js';
 import type { PatchStep } from '../../crds/rejections/index.js';
-import { type Replica, computeTemplateHash } from '../../crds/replica/index.js';
+import { isUpToDate, type Replica } from '../../crds/replica/index.js';
 import type { Alteration, Warning } from '../../crds/rule/index.js';
 import type { SecretWrite } from '../../crds/secret/index.js';
-import { explainDeployment, previewPlacement } from '../../pkg/fleet/index.js';
-import { type Explanation, filters, summariseRejections } from '../../pkg/placement/index.js';
+import { type DeploymentExplanation, explainDeployment, previewPlacement } from '../../pkg/fleet/index.js';
+import { filters, summariseRejections } from '../../pkg/placement/index.js';
 import { type Entry, value } from '../../pkg/store/index.js';
 import { replyJson, type WholeReply } from '../http/reply.js';
 import type { AdmissionEnv } from './env.js';
@@ -71,7 +71,6 @@ export async function dryRunDeployment(
   await env.cache.barrier();
   const before = entry && toSpec(value<StoredDeployment>(entry));
   const replicas = listReplicas(env, tenant, spec.name);
-  const isRecreated = before !== undefined && computeTemplateHash(before) !== computeTemplateHash(spec);
   return replyDryRun({
     ...(before && { before }),
     after: spec,
@@ -83,7 +82,9 @@ export async function dryRunDeployment(
       ...warnUnsupported(spec, env.deploymentLimits.supportedFields),
     ],
     more: {
-      recreated: isRecreated ? replicas.map(({ slot, nodeId }) => ({ replica: slot, nodeId: nodeId ?? null })) : [],
+      recreated: replicas
+        .filter(replica => !isUpToDate(replica, spec))
+        .map(({ slot, nodeId }) => ({ replica: slot, nodeId: nodeId ?? null })),
       secrets: dryRunSecrets(spec, material, facts.secretKeys),
       placement: previewWorkload(env, tenant, spec, replicas.filter(({ nodeId }) => nodeId !== undefined).length),
     },
@@ -95,7 +96,7 @@ export function previewWorkload(env: AdmissionEnv, tenant: string, spec: Deploym
   const reading = { cache: env.cache, policy: env.placementPolicy };
   const preview = previewPlacement(spec, tenant, Math.max(0, spec.replicas - placed), reading);
   return {
-    ...toExplanationView(explainDeployment(spec, tenant, reading)),
+    ...toExplanationView(explainDeployment(spec, tenant, reading, 'are replaced')),
     next: preview.nodes.map(({ name }) => name),
     unplaced: preview.unplaced,
   };
@@ -108,7 +109,8 @@ function listReplicas({ cache }: AdmissionEnv, tenant: string, name: string): re
 
 /** Fields that are validated but not supported yet: without `dryRun` they are refused. */
 function warnUnsupported(spec: Deployment, supportedFields: ReadonlySet<string>): readonly Warning[] {
-  return Object.keys(spec)
+  const sent = [...Object.keys(spec), ...(spec.rollout?.canary ? ['rollout.canary'] : [])];
+  return sent
     .filter(field => !REQUIRED.includes(field) && !supportedFields.has(field))
     .map(field => ({
       code: 'feature_not_available',
@@ -162,10 +164,14 @@ export function warnUnresolved(
 }
 
 /** An explanation of placement as clients see it: with the filters that rejected a node, not with those it passed. */
-export function toExplanationView({ nodes, able }: Explanation) {
+export function toExplanationView({ nodes, able, findHolders }: DeploymentExplanation) {
   const candidates = nodes.map(({ verdicts, ...node }) => ({
     ...node,
-    reasons: verdicts.flatMap(({ reason }) => reason ?? []),
+    reasons: verdicts.flatMap(({ reason }) => {
+      if (!reason) return [];
+      const inTheWay = findHolders(node.nodeId, reason.filter);
+      return [{ ...reason, ...(inTheWay.length > 0 && { inTheWay }) }];
+    }),
   }));
   const refused = candidates.filter(({ reasons }) => reasons.length > 0);
   return { filters: filters.map(({ name }) => name), able, summary: summariseRejections(able, refused), candidates };

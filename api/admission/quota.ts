@@ -41,28 +41,31 @@ function countPlaced(cache: Cache, tenant: string, name: string): number {
   return replicas.filter(({ nodeId, retiringSince }) => nodeId !== undefined && !retiringSince).length;
 }
 
-/** Whether a tenant may have one node more. */
-export interface NodeQuota {
+/** The kinds of which a tenant may not create more than its quota. */
+export type CountedKind = 'nodes' | 'backups';
+
+/** Whether a tenant may have one object more. */
+export interface CountQuota {
   /** The limit of a tenant that may not. */
   readonly reached: number | undefined;
-  /** The conflict keys of a new node, so that concurrent enrolments cannot exceed the quota. None without a quota. */
+  /** The conflict keys of a new object, so that concurrent creates cannot exceed the quota. None without a quota. */
   readonly conflictKeys: readonly string[];
   /** Guards that fail when the count or the quota has changed since. */
   readonly guards: readonly Guard[];
 }
 
-/** The conflict keys of new nodes of a tenant. */
-export function listNodeConflictKeys(env: QuotaEnv, tenant: string): readonly string[] {
-  return readQuotas(env, tenant).nodes === undefined ? [] : [keys.conflict(tenant, 'nodes')];
+/** The conflict keys of new objects of a tenant. */
+export function listCountConflictKeys(env: QuotaEnv, tenant: string, kind: CountedKind): readonly string[] {
+  return readQuotas(env, tenant)[kind] === undefined ? [] : [keys.conflict(tenant, kind)];
 }
 
 /** Judges by one revision of the cache: the count, the quota and the guards belong together. */
-export function checkNodeQuota(env: QuotaEnv, tenant: string): NodeQuota {
-  const { nodes: limit } = readQuotas(env, tenant);
+export function checkCountQuota(env: QuotaEnv, tenant: string, kind: CountedKind): CountQuota {
+  const limit = readQuotas(env, tenant)[kind];
   const key = keys.tenant(tenant);
-  const conflictKeys = listNodeConflictKeys(env, tenant);
+  const conflictKeys = listCountConflictKeys(env, tenant, kind);
   return {
-    reached: limit === undefined || env.usage.of(tenant).nodes < limit ? undefined : limit,
+    reached: limit === undefined || env.usage.of(tenant)[kind] < limit ? undefined : limit,
     conflictKeys,
     guards: [...guardConflictKeys(env.cache, conflictKeys), { key, at: env.cache.get(key)?.revision ?? 0 }],
   };

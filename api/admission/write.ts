@@ -1,27 +1,30 @@
-import type { Deployment } from '../../crds/deployment/index.js';
+import { type Deployment, formatChanges, summariseChanges } from '../../crds/deployment/index.js';
 import { createTypedId } from '../../crds/grammar/index.js';
 import { keys } from '../../crds/keys/index.js';
-import { hashText, type Metadata, toCanonicalText } from '../../crds/meta/index.js';
-import type { Alteration } from '../../crds/rule/index.js';
-import type { Change, Guard } from '../../pkg/store/index.js';
+import type { EventDraft } from '../../pkg/events/index.js';
+import type { Metadata } from '../../crds/meta/index.js';
+import { buildRevision, findHistory, nextMetadata, type RevisionCause } from '../../pkg/history/index.js';
+import type { Change, Guard, Put } from '../../pkg/store/index.js';
+import { type Caller, describeCaller } from '../http/route.js';
 import type { AdmissionEnv } from './env.js';
 import { putConflictKeys } from './conflict-keys.js';
 
 /** A deployment to be written, and why. */
-export interface DeploymentWrite {
-  readonly kind: keyof typeof EVENTS;
+export interface DeploymentWrite extends Omit<RevisionCause, 'by'> {
+  readonly change: keyof typeof EVENTS;
   /** The metadata, once the hash of the spec is known. */
   readonly metadata: (specHash: string) => Metadata;
   readonly spec: Deployment;
-  readonly alterations: readonly Alteration[];
-  /** Public id of the caller's token. */
-  readonly by: string;
-  /** The request, as the archive names it. */
-  readonly operation: string;
+  /** What is stored now, of a change. */
+  readonly before?: Deployment;
+  readonly caller: Caller;
   /** What must still hold when it is stored. */
   readonly guards: readonly Guard[];
   /** The conflict keys that it changes. */
   readonly conflictKeys?: readonly string[];
+  /** Further drafts of events, and puts, of the same transaction. */
+  readonly events?: readonly EventDraft[];
+  readonly puts?: readonly Put[];
 }
 
 /** A change to commit, with the bytes of the deployment in it. */
@@ -30,73 +33,83 @@ export interface BuiltWrite {
   readonly bytes: Buffer;
 }
 
-/** Metadata of a new deployment. */
-export function createMetadata({ clock, random }: AdmissionEnv, tenant: string, specHash: string): Metadata {
+/** The id of a new deployment. */
+export function createDeploymentId({ random }: AdmissionEnv): string {
+  return createTypedId('dep', count => random.bytes(count));
+}
+
+/** Metadata of a new deployment. Its revisions continue `after` the last one of its name. */
+export function createMetadata(
+  { clock }: AdmissionEnv,
+  { tenant, uid, after }: { readonly tenant: string; readonly uid: string; readonly after: number },
+  specHash: string,
+): Metadata {
   const now = new Date(clock.now()).toISOString();
-  return {
-    tenant,
-    uid: createTypedId('dep', count => random.bytes(count)),
-    generation: 1,
-    createdAt: now,
-    updatedAt: now,
-    specHash,
-  };
+  return { tenant, uid, generation: after + 1, createdAt: now, updatedAt: now, specHash };
 }
 
 /** Metadata of the next configuration of a deployment. */
 export function updateMetadata({ clock }: AdmissionEnv, before: Metadata, specHash: string): Metadata {
-  const updatedAt = new Date(clock.now()).toISOString();
-  return { ...before, generation: before.generation + 1, updatedAt, specHash };
+  return nextMetadata(before, specHash, clock.now());
+}
+
+/** The last revision of a name that has no deployment now, and the guard that fails when there is a later one. */
+export function readLastRevision({ cache }: AdmissionEnv, tenant: string, name: string) {
+  const key = keys.formerDeployments(tenant, name);
+  const history = findHistory(cache, tenant, name);
+  const guard: Guard = { key, at: cache.get(key)?.revision ?? 0 };
+  return { lastRevision: history?.deployments.at(-1)?.lastRevision ?? 0, guard };
 }
 
 /** The one change that stores a deployment, its archive entry and its event, together or not at all. */
 export async function buildWrite(env: AdmissionEnv, write: DeploymentWrite): Promise<BuiltWrite> {
-  const { spec } = write;
-  const text = toCanonicalText(spec);
-  const metadata = write.metadata(hashText(text));
-  const key = keys.deployment(metadata.tenant, spec.name);
-  const archive = keys.archive(metadata.tenant, metadata.uid, metadata.generation);
-  // Metadata first: answers are spliced from these bytes.
-  const bytes = Buffer.from(`{"metadata":${JSON.stringify(metadata)},${text.slice(1)}`);
-  const event = await env.events.put(toEvent(write, metadata));
-  const puts = [
-    { key, bytes },
-    { key: archive, bytes: toArchiveEntry(write, metadata, text) },
-    event,
-    ...(await putConflictKeys(env.conflictLeases, write.conflictKeys ?? [], write.operation)),
-  ];
-  return { change: { guards: write.guards, puts, deletes: [], proof: archive }, bytes };
-}
-
-function toArchiveEntry(write: DeploymentWrite, metadata: Metadata, text: string): Buffer {
-  const { kind, spec, alterations, by, operation } = write;
-  const entry = {
-    revision: metadata.generation,
-    at: metadata.updatedAt,
-    by,
+  const { spec, metadata: toMetadata, caller, guards, conflictKeys = [], events = [] } = write;
+  const { change, operation, alterations, reason, fromRevision, fromBackup } = write;
+  const { metadata, bytes, puts } = buildRevision(spec, toMetadata, {
+    change,
+    by: caller.id,
     operation,
-    change: kind,
-    specHash: metadata.specHash,
-    secretsVersion: spec.secretsVersion,
     alterations,
-  };
-  return Buffer.from(`${JSON.stringify(entry).slice(0, -1)},"spec":${text}}`);
+    ...(reason !== undefined && { reason }),
+    ...(fromRevision !== undefined && { fromRevision }),
+    ...(fromBackup !== undefined && { fromBackup }),
+  });
+  const drafts = [toEvent(write, metadata), ...events];
+  const all = [
+    ...puts,
+    ...(await Promise.all(drafts.map(draft => env.events.put(draft)))),
+    ...(write.puts ?? []),
+    ...(await putConflictKeys(env.conflictLeases, conflictKeys, operation)),
+  ];
+  return { change: { guards, puts: all, deletes: [], proof: puts[1].key }, bytes };
 }
 
 const EVENTS = {
   create: { type: 'deployment.created', reason: 'created', done: 'was created' },
   update: { type: 'deployment.updated', reason: 'updated', done: 'was changed' },
+  rollback: { type: 'deployment.rolled_back', reason: 'rolled_back', done: 'was rolled back' },
+  restore: { type: 'deployment.updated', reason: 'restored', done: 'was restored from a backup' },
   delete: { type: 'deployment.updated', reason: 'deletion_requested', done: 'is being deleted' },
 } as const;
 
-function toEvent({ kind, spec }: DeploymentWrite, metadata: Metadata) {
-  const { type, reason, done } = EVENTS[kind];
+/** Says what was changed, and by whom; no value that looks like a credential is in it. */
+function toEvent({ change, spec, before, caller, fromRevision, fromBackup }: DeploymentWrite, metadata: Metadata) {
+  const { type, reason, done } = EVENTS[change];
+  const summary = before && summariseChanges(before, spec);
+  const changes = summary && formatChanges(summary);
+  const source = fromRevision === undefined ? '' : ` to revision ${fromRevision}`;
   return {
     type,
     tenant: metadata.tenant,
     subject: { kind: 'Deployment', name: spec.name, id: metadata.uid } as const,
     reason,
-    message: `deployment ${spec.name} ${done}`,
-    data: { generation: metadata.generation },
+    message: `deployment ${spec.name} ${done}${source} by ${describeCaller(caller)}${changes ? `: ${changes}` : ''}`,
+    data: {
+      generation: metadata.generation,
+      by: caller.id,
+      ...(fromRevision !== undefined && { fromRevision }),
+      ...(fromBackup !== undefined && { fromBackup }),
+      ...(summary && { changes: summary.changes, ...(summary.more > 0 && { moreChanges: summary.more }) }),
+    },
   };
 }

@@ -33,19 +33,6 @@ export function checkNoBody({ method, headers }: IncomingMessage): RequestReject
   return new RequestRejection(reject('request_malformed', 'body', '', params), CLOSE);
 }
 
-/** Refuses an `Authorization` that was sent twice: Node shows the first, and a proxy may have judged the other. */
-export function checkAuthorizationOnce({ rawHeaders }: IncomingMessage): RequestRejection | undefined {
-  let count = 0;
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at]!;
-    if (name.length === AUTHORIZATION.length && name.toLowerCase() === AUTHORIZATION) count++;
-  }
-  if (count < 2) return undefined;
-  const params = { form: 'one HTTP/1.1 request', problem: 'the Authorization header was sent twice' };
-  return new RequestRejection(reject('request_malformed', 'Authorization', '', params), CLOSE);
-}
-
-const AUTHORIZATION = 'authorization';
 const CHARSET = /;\s*charset\s*=\s*"?([^";\s]*)/i;
 
 /** Refuses a body that is not plain JSON in UTF-8. */

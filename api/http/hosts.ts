@@ -1,7 +1,7 @@
 import { reject } from '../../crds/rejections/index.js';
 import { InvalidSettingFault, type Settings } from '../../pkg/config/index.js';
 import { RequestRejection } from './reply.js';
-import { rejectMalformed } from './malformed.js';
+import { countHeader, rejectMalformed } from './malformed.js';
 
 /** `127.0.0.1:7070`, `[::1]:0`. */
 export function parseListen(text: string): { readonly host: string; readonly port: number } {
@@ -52,18 +52,9 @@ export class HostFilter {
   /** `rawHeaders` are names and values in turn, as they came: of two `Host` headers Node would show the first only. */
   check(header: string | undefined, rawHeaders: readonly string[] = []): RequestRejection | undefined {
     if (header === undefined) return rejectMalformed('Host', undefined, 'the Host header is missing');
-    if (countHosts(rawHeaders) > 1) return rejectMalformed('Host', header, 'the Host header was sent twice');
+    if (countHeader(rawHeaders, 'host') > 1) return rejectMalformed('Host', header, 'the Host header was sent twice');
     const host = header.toLowerCase().replace(/:\d{1,5}$/, '');
     if (!this.#names || this.#names.has(host) || isLoopback(host)) return undefined;
     return new RequestRejection(reject('host_unknown', 'Host', header), { connection: 'close' });
   }
-}
-
-function countHosts(rawHeaders: readonly string[]): number {
-  let count = 0;
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at]!;
-    if (name.length === 4 && name.toLowerCase() === 'host') count++;
-  }
-  return count;
 }

@@ -30,6 +30,8 @@ export interface ListSource {
   /** The entries that are joined into the view. Pages are cached only where this is given. */
   readonly joinedEntries?: readonly Entry[];
   readonly wants?: (entry: Entry) => boolean;
+  /** The restore epoch of the store, which is part of the revision as clients get it. */
+  readonly epoch?: number | undefined;
   /** The last key that was looked at, when the list goes on behind it. */
   readonly readUpTo?: string;
 }
@@ -104,6 +106,11 @@ async function readPage(store: Store, prefix: string, after: string, at: number 
   }
 }
 
+/** A cursor as clients get it: the place, and the restore epoch where a restore was ever declared. */
+export function formatCursor(place: string, epoch: number | undefined): string {
+  return epoch === undefined ? place : `${place}~${epoch.toString(36)}`;
+}
+
 /** Answers one page of a list, in the order of names. */
 export function listPage({ query }: ApiCall, source: ListSource): RouteResult {
   const limit = readInteger(query, 'limit', LIMIT);
@@ -116,7 +123,8 @@ export function listPage({ query }: ApiCall, source: ListSource): RouteResult {
   // A watch from the revision of the first page also shows what has changed while the others were read.
   const revision = Math.min(from.revision, source.revision);
   const continued = next === undefined ? 'null' : `"${encodeToken({ name: next, revision })}"`;
-  return replyJsonBytes(200, [OPEN, items, Buffer.from(`],"revision":"${revision}","next":${continued}}`)]);
+  const shown = formatCursor(String(revision), source.epoch);
+  return replyJsonBytes(200, [OPEN, items, Buffer.from(`],"revision":"${shown}","next":${continued}}`)]);
 }
 
 const NOTHING: readonly Entry[] = [];

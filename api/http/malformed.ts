@@ -49,6 +49,22 @@ export function rejectMalformed(field: string, received: string | undefined, pro
   );
 }
 
+/** How often a header was sent. `rawHeaders` are names and values in turn, as they came: Node shows the first only. */
+export function countHeader(rawHeaders: readonly string[], header: string): number {
+  let count = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]!;
+    if (name.length === header.length && name.toLowerCase() === header) count++;
+  }
+  return count;
+}
+
+/** Refuses an `Authorization` that was sent twice: a proxy may have judged the other one. */
+export function checkAuthorizationOnce({ rawHeaders }: IncomingMessage): RequestRejection | undefined {
+  if (countHeader(rawHeaders, 'authorization') < 2) return undefined;
+  return rejectMalformed('Authorization', '', 'the Authorization header was sent twice');
+}
+
 /** Rejects an `Expect` header other than `100-continue`. */
 export function rejectExpectation({ headers }: IncomingMessage): RequestRejection {
   return new RequestRejection(reject('expectation_unsupported', 'Expect', headers.expect), CLOSE);

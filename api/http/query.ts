@@ -45,3 +45,15 @@ export function readFlag(query: QueryParams, name: string): boolean | RequestRej
 export function rejectParameter(name: string, received: string, wanted: string): RequestRejection {
   return rejectRequest('query_parameter_invalid', name, received, { wanted });
 }
+
+/** Refuses a parameter that would be ignored: the page of a watch, or the cursor of a list. */
+export function rejectMisplaced(
+  query: QueryParams,
+  names: readonly string[],
+  isWatch: boolean,
+): RequestRejection | undefined {
+  const name = names.find(each => query.has(each));
+  if (name === undefined) return undefined;
+  const wanted = isWatch ? `no ${name} together with watch=true` : `${name} together with watch=true`;
+  return rejectParameter(name, query.get(name)!, wanted);
+}

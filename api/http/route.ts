@@ -112,6 +112,16 @@ export interface Caller {
   readonly token: StoredToken | undefined;
 }
 
+const DESCRIPTION_SHOWN = 80;
+
+/** Who is calling, for people: by the public id and the description of the token, never by the token. */
+export function describeCaller({ kind, id, token }: Caller): string {
+  // How the platform describes its tokens is not the tenants' business.
+  if (kind === 'admin') return `an administrator of the platform (token ${id})`;
+  const description = token?.description.slice(0, DESCRIPTION_SHOWN) ?? '';
+  return description === '' ? `token ${id}` : `token ${id} (${description})`;
+}
+
 /** The caller of an open route. */
 export const anonymous: Caller = { kind: 'anonymous', id: '', tenant: undefined, role: undefined, token: undefined };
 

@@ -1,4 +1,4 @@
-import { createHash, X509Certificate } from 'node:crypto';
+import { X509Certificate } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
@@ -7,6 +7,7 @@ import { createServer as createTlsServer, type SecureContextOptions, type Server
 import type { Clock } from '../../pkg/clock/index.js';
 import { InvalidSettingFault, type Settings } from '../../pkg/config/index.js';
 import { asError } from '../../pkg/fault/index.js';
+import { toPin } from '../../pkg/link/index.js';
 import type { Logger } from '../../pkg/log/index.js';
 
 type TlsSettings = Pick<Settings, 'tlsCertFile' | 'tlsKeyFile' | 'tlsCaFile'>;
@@ -29,12 +30,7 @@ export function readTls({ tlsCertFile, tlsKeyFile, tlsCaFile }: TlsSettings): Se
 
 /** `sha256:` and the digest of the authority's public key, as agents pin it; undefined when no authority is set. */
 export function readAuthorityPin({ tlsCaFile }: Pick<Settings, 'tlsCaFile'>): string | undefined {
-  if (tlsCaFile === '') return undefined;
-  const { publicKey } = new X509Certificate(readFileSync(tlsCaFile));
-  const digest = createHash('sha256')
-    .update(publicKey.export({ type: 'spki', format: 'der' }))
-    .digest('hex');
-  return `sha256:${digest}`;
+  return tlsCaFile === '' ? undefined : toPin(new X509Certificate(readFileSync(tlsCaFile)));
 }
 
 /**

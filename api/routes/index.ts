@@ -12,6 +12,8 @@ import { createDocRoutes } from '../docs/routes.js';
 import type { Route } from '../http/route.js';
 import type { WatchEnv } from '../watch/open-watch.js';
 import { type AgentRoutesEnv, createAgentRoutes } from './agent/routes.js';
+import { createArchiveRoutes } from './archive/routes.js';
+import { createBackupRoutes } from './backup/routes.js';
 import { type LogEnv, createLogRoutes } from './deployment/logs.js';
 import { createDeploymentRoutes } from './deployment/routes.js';
 import { createDeploymentReader } from './deployment/view.js';
@@ -57,6 +59,8 @@ export function createRoutes(env: RoutesEnv): readonly Route[] {
   const routes: readonly Route[] = [
     ...env.readers.flatMap(reader => readRoutes(env, reader)),
     ...createDeploymentRoutes(env),
+    ...createArchiveRoutes(env),
+    ...createBackupRoutes(env),
     ...createLogRoutes(env),
     ...createSecretRoutes(env),
     ...createRotationRoutes(env),

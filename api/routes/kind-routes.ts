@@ -2,6 +2,7 @@ import { isDnsLabel } from '../../crds/grammar/index.js';
 import { buildKey, ranges } from '../../crds/keys/index.js';
 import { getOperationRoute, type Kind, type KindOperation } from '../../crds/kind/index.js';
 import { kinds } from '../../crds/kinds/index.js';
+import { readRestoreEpoch } from '../../pkg/link/index.js';
 import type { Entry } from '../../pkg/store/index.js';
 import {
   LIST_QUERY,
@@ -11,7 +12,7 @@ import {
   readListSource,
   readStoredSource,
 } from '../http/listing.js';
-import { type QueryParams, readFlag, rejectParameter } from '../http/query.js';
+import { type QueryParams, readFlag, rejectMisplaced } from '../http/query.js';
 import { buildEtagHeader, rejectRequest, replyJsonBytes, RequestRejection } from '../http/reply.js';
 import { cacheRendered, type Resource, spliceDocument } from '../http/resource.js';
 import type { ApiCall, Route, RouteResult } from '../http/route.js';
@@ -102,19 +103,13 @@ async function listOrWatch(env: WatchEnv, call: ApiCall, reader: KindReader): Pr
 
   if (resource.isUncached) {
     const stored = await readStoredSource(env.store, resource, prefix, call, wants);
-    return stored instanceof RequestRejection ? stored : listPage(call, stored);
+    if (stored instanceof RequestRejection) return stored;
+    return listPage(call, { ...stored, epoch: readRestoreEpoch(env.cache) });
   }
   await env.cache.barrier();
   const source = readSource?.(call) ?? readListSource(env.cache, resource, prefix);
-  return listPage(call, wants ? { ...source, wants } : source);
-}
-
-/** Refuses a parameter that would be ignored: the page of a watch, or the cursor of a list. */
-function rejectMisplaced(query: QueryParams, names: readonly string[], isWatch: boolean): RequestRejection | undefined {
-  const name = names.find(each => query.has(each));
-  if (name === undefined) return undefined;
-  const wanted = isWatch ? `no ${name} together with watch=true` : `${name} together with watch=true`;
-  return rejectParameter(name, query.get(name)!, wanted);
+  const epoch = readRestoreEpoch(env.cache);
+  return listPage(call, wants ? { ...source, wants, epoch } : { ...source, epoch });
 }
 
 async function show(env: WatchEnv, call: ApiCall, { kind, resource, find }: KindReader): Promise<RouteResult> {

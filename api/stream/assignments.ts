@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 
 import type { Clock } from '../../pkg/clock/index.js';
-import type { AgentDispatcher, AssignmentLine, NodeIdentity } from '../../pkg/link/index.js';
+import type { AgentDispatcher, AgentIdentity, AssignmentLine } from '../../pkg/link/index.js';
 import type { Caller } from '../http/route.js';
 import { type OpenStreams, repeatEvery } from './open-streams.js';
 
@@ -32,22 +32,24 @@ export class AssignmentStreams {
   }
 
   /** Sends a node's assignments until one side leaves. */
-  open(node: NodeIdentity, caller: Caller, out: ServerResponse): void {
+  open(node: AgentIdentity, caller: Caller, out: ServerResponse): void {
     this.#open.add(out);
-    const unsubscribe = this.#env.dispatcher.assignments(node, line => {
+    const onLine = (line: AssignmentLine) => {
       if (out.writableLength > UNREAD_BYTES) out.destroy();
       else out.write(encodeLine(line));
-    });
+    };
+    const end = () => {
+      leave();
+      out.end();
+    };
+    const unsubscribe = this.#env.dispatcher.assignments(node, onLine, end);
     const leave = () => {
       this.#open.delete(out);
       unsubscribe();
       forget();
     };
     // What has ended takes no more lines, though an agent that does not read can keep it from closing.
-    const forget = this.#env.streams.add('assignments', caller, () => {
-      leave();
-      out.end();
-    });
+    const forget = this.#env.streams.add('assignments', caller, end);
     out.once('close', leave);
   }
 

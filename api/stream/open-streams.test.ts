@@ -15,8 +15,13 @@ const NODE = 'node_1';
 const WATCH = '/api/v1/deployments?watch=true';
 const LOGS = '/api/v1/deployments/web/logs?follow=true';
 
-/** A container that says nothing. */
-const quiet = { [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => undefined) }) };
+/** What an agent sends of a container that prints nothing. */
+const quiet = {
+  async *[Symbol.asyncIterator](): AsyncGenerator<LogLine> {
+    yield { stream: 'stdout', text: '', begin: {} };
+    await new Promise<never>(() => undefined);
+  },
+};
 
 describe('streams', () => {
   let lab: ApiLab;
@@ -91,6 +96,7 @@ describe('streams', () => {
       createdAt: new Date(0).toISOString(),
     };
     await create(lab.store, keys.replica(lab.a, 'web', 0), replica);
+    await create(lab.store, keys.alive(lab.a, 'machine-1'), { id: NODE }); // its heartbeats arrive
   };
   const asked = async (): Promise<LogRequest> => {
     await until('a log request', () => lab.cache.list(ranges.logRequests).length > 0);

@@ -1,4 +1,5 @@
 import type { CacheChange, Entry } from '../../pkg/store/index.js';
+import { formatCursor } from '../http/listing.js';
 import type { Resource } from '../http/resource.js';
 
 /**
@@ -11,9 +12,11 @@ export interface WatchCursor {
   readonly position: number;
   /** Only inside a list: it had been delivered up to here. */
   readonly name?: string;
+  /** The restore epoch it was given in: a store that was restored counts from an older revision again. */
+  readonly epoch?: number;
 }
 
-const FORM = /^(\d{1,15})(?:\.(\d{1,9})|:([A-Za-z0-9][A-Za-z0-9._-]{0,252}))?$/;
+const FORM = /^(\d{1,15})(?:\.(\d{1,9})|:([A-Za-z0-9][A-Za-z0-9._-]{0,252}))?(?:~([0-9a-z]{1,11}))?$/;
 
 /** The place after everything that happened at a revision. */
 export function createCursorAfter(revision: number): WatchCursor {
@@ -22,10 +25,14 @@ export function createCursorAfter(revision: number): WatchCursor {
 
 /** Reads a cursor that a client sent back. */
 export function parseCursor(text: string): WatchCursor | undefined {
-  const [, revision, position, name] = FORM.exec(text) ?? [];
+  const [, revision, position, name, epoch] = FORM.exec(text) ?? [];
   if (revision === undefined) return undefined;
-  if (position !== undefined) return { revision: Number(revision), position: Number(position) };
-  return name === undefined ? createCursorAfter(Number(revision)) : { ...createCursorAfter(Number(revision)), name };
+  return {
+    ...createCursorAfter(Number(revision)),
+    ...(position !== undefined && { position: Number(position) }),
+    ...(name !== undefined && { name }),
+    ...(epoch !== undefined && { epoch: Number.parseInt(epoch, 36) }),
+  };
 }
 
 /** Whether the first place is before the second. */
@@ -80,8 +87,8 @@ export class WatchFrame implements WatchCursor {
     this.type = now ? (existed ? 'modified' : 'added') : 'deleted';
   }
 
-  formatLine(format: WatchFormat): Buffer {
-    const cursor = `${this.revision}.${this.position}`;
+  formatLine(format: WatchFormat, epoch: number | undefined): Buffer {
+    const cursor = formatCursor(`${this.revision}.${this.position}`, epoch);
     const { entry, joined } = this.current;
     this.#lines[format] ??= encodeFrameLine(format, this.type, cursor, this.resource.view(entry, joined));
     return this.#lines[format];

@@ -1,3 +1,4 @@
+import { readRestoreEpoch } from '../../pkg/link/index.js';
 import type { Cache } from '../../pkg/store/index.js';
 import type { Resource } from '../http/resource.js';
 import {
@@ -26,6 +27,7 @@ export interface WatchHistoryListener {
  * Frames are numbered in order and the oldest are overwritten. A watcher holds a number, not a queue.
  */
 export class WatchHistory {
+  readonly #cache: Cache;
   readonly #capacity: number;
   readonly #ring: (WatchFrame | undefined)[] = [];
   readonly #listener: WatchHistoryListener;
@@ -42,6 +44,7 @@ export class WatchHistory {
   #notified = 0;
 
   constructor(cache: Cache, resources: readonly Resource[], capacity: number, listener: WatchHistoryListener) {
+    this.#cache = cache;
     this.#capacity = Math.max(1, capacity);
     this.#listener = listener;
     this.#floor = createCursorAfter(cache.revision);
@@ -60,6 +63,11 @@ export class WatchHistory {
   /** The revision up to which everything has been numbered. */
   get revision(): number {
     return this.#revision;
+  }
+
+  /** The restore epoch of the store: cursors of another one count for nothing. */
+  get epoch(): number | undefined {
+    return readRestoreEpoch(this.#cache);
   }
 
   /** How many frames are kept. */

@@ -2,6 +2,7 @@ import { connect, type Socket } from 'node:net';
 
 import { expect } from 'chai';
 
+import { declareRestore } from '../../pkg/link/index.js';
 import { ApiLab, webDeployment } from '../api-lab.testing.js';
 import { WatchReader } from './watch-reader.testing.js';
 
@@ -43,6 +44,34 @@ describe('watches over HTTP', () => {
 
     expect(seen(opening)).to.deep.equal(['added a 2', 'added b 2', 'bookmark']);
     expect(seen(following)).to.deep.equal(['modified a 5', 'added c 2']);
+  });
+
+  it('do not take a cursor or a revision from before a restore for a place in the restored history', async () => {
+    await make('a');
+    const before = await watch();
+    const cursors = (await before.take(2)).map(({ cursor }) => cursor);
+    const list = (await lab.ask('GET', PATH, { token })).body['revision'] as string;
+    const status = async (after: string) => {
+      const headers = { authorization: `Bearer ${token}` };
+      const response = await fetch(`${lab.server.url}${PATH}?watch=true&after=${after}`, { headers });
+      await response.body?.cancel();
+      return response.status;
+    };
+    expect([await status(cursors[1]!), await status(list)]).to.deep.equal([200, 200]);
+    await declareRestore(lab.store, lab.clock);
+    for (const replicas of [3, 4, 5]) await scale('a', replicas);
+    for (const after of [...cursors, list]) expect(await status(after), after).to.equal(410);
+
+    const reader = await watch();
+    const [added, bookmark] = await reader.take(2);
+    const newList = (await lab.ask('GET', PATH, { token })).body['revision'] as string;
+    for (const after of [added!.cursor, bookmark!.cursor, newList]) {
+      expect(after).to.match(/~[0-9a-z]+$/);
+      expect(await status(after), after).to.equal(200);
+    }
+    await scale('a', 6);
+    const resumed = await watch(`&after=${bookmark!.cursor}`);
+    expect(seen(await resumed.take(1))).to.deep.equal(['modified a 6']);
   });
 
   it('resume exactly after any line', async () => {

@@ -30,17 +30,20 @@ export async function openWatch(
   call: ApiCall,
   { resource, topic, wants = () => true }: WatchTarget,
 ): Promise<RouteResult> {
-  const format: WatchFormat = (call.request.headers.accept ?? '').includes('text/event-stream') ? 'sse' : 'ndjson';
+  const format = readFormat(call);
   const cursor = readCursor(call, format);
   if (cursor instanceof RequestRejection) return cursor;
 
   await env.cache.barrier();
+  const expired = () => rejectRequest('watch_expired', 'after', call.query.get('after') ?? '');
+  // Revisions begin again at that of the backup when a store is restored: the same number is another place.
+  if (cursor && cursor.epoch !== env.watchHub.history.epoch) return expired();
   const start = resource.isUncached
     ? await startFromStore(env, topic, cursor)
     : cursor
       ? resumeAt(env, resource, topic, cursor)
       : startNow(env, resource, topic);
-  if (!start) return rejectRequest('watch_expired', 'after', call.query.get('after') ?? '');
+  if (!start) return expired();
 
   return {
     status: 200,
@@ -52,7 +55,16 @@ export async function openWatch(
   };
 }
 
-function readCursor({ query, request }: ApiCall, format: WatchFormat): WatchCursor | RequestRejection | undefined {
+/** The form of lines that the client accepts. */
+export function readFormat({ request }: ApiCall): WatchFormat {
+  return (request.headers.accept ?? '').includes('text/event-stream') ? 'sse' : 'ndjson';
+}
+
+/** The place after which a client wants to go on. */
+export function readCursor(
+  { query, request }: ApiCall,
+  format: WatchFormat,
+): WatchCursor | RequestRejection | undefined {
   const last = request.headers['last-event-id'];
   const text = (format === 'sse' && typeof last === 'string' ? last : undefined) ?? query.get('after');
   if (text === undefined) return undefined;

@@ -3,6 +3,7 @@ import type { Clock } from '../../pkg/clock/index.js';
 import type { Metrics } from '../../pkg/metrics/index.js';
 import { repeatEvery } from '../stream/open-streams.js';
 import { WatchHistory } from './history.js';
+import { formatCursor } from '../http/listing.js';
 import { encodeFrameLine } from './frame.js';
 import type { Resource } from '../http/resource.js';
 import { Watcher, type WatcherOptions } from './watcher.js';
@@ -65,7 +66,7 @@ export class WatchHub {
   }
 
   #tick(): void {
-    const cursor = String(this.history.revision);
+    const cursor = formatCursor(String(this.history.revision), this.history.epoch);
     const bookmark = {
       ndjson: encodeFrameLine('ndjson', 'bookmark', cursor),
       sse: encodeFrameLine('sse', 'bookmark', cursor),

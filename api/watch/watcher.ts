@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 
 import type { Entry } from '../../pkg/store/index.js';
 import type { WatchHistory } from './history.js';
+import { formatCursor } from '../http/listing.js';
 import { type JoinedEntry, encodeFrameLine, type WatchFormat, type WatchFrame } from './frame.js';
 import type { Resource } from '../http/resource.js';
 
@@ -106,20 +107,21 @@ export class Watcher {
   }
 
   #open(): void {
-    const { resource, wants, format } = this.#options;
+    const { resource, wants, format, history } = this.#options;
     while (this.#opening && !this.#blocked && !this.#isLoading) {
       const { items, revision, next: load } = this.#opening;
       const next = items.next();
       if (next.done && load) return void this.#load(load);
       if (next.done) {
         this.#opening = undefined;
-        this.#write(encodeFrameLine(format, 'bookmark', String(revision)));
+        this.#write(encodeFrameLine(format, 'bookmark', formatCursor(String(revision), history.epoch)));
         return;
       }
       const { entry, joined } = next.value;
       if (!wants(entry)) continue;
       const name = entry.key.slice(this.#options.topic.length);
-      this.#write(encodeFrameLine(format, 'added', `${revision}:${name}`, resource.view(entry, joined)));
+      const cursor = formatCursor(`${revision}:${name}`, history.epoch);
+      this.#write(encodeFrameLine(format, 'added', cursor, resource.view(entry, joined)));
     }
   }
 
@@ -141,7 +143,7 @@ export class Watcher {
       const frame: WatchFrame | undefined = history.at(this.#number);
       if (!frame) return this.#cut('slow');
       this.#number++;
-      if (frame.topic === topic && wants(frame.current.entry)) this.#write(frame.formatLine(format));
+      if (frame.topic === topic && wants(frame.current.entry)) this.#write(frame.formatLine(format, history.epoch));
     }
   }
 
@@ -171,7 +173,7 @@ export class Watcher {
     if (this.#over) return;
     const { out, format, history } = this.#options;
     this.#flush();
-    out.end(encodeFrameLine(format, 'gone', String(history.revision)));
+    out.end(encodeFrameLine(format, 'gone', formatCursor(String(history.revision), history.epoch)));
     out.socket?.setTimeout(DRAIN_MS, () => out.socket?.destroy());
     this.#end(because);
   }

@@ -33,6 +33,20 @@ describe('retention', () => {
     ]);
   });
 
+  it('takes the oldest of archives that one restore has written at once', () => {
+    const imported = Array.from({ length: 50 }, (_, at) => ({
+      key: keys.archive(TENANT, 'dep_a', at + 1),
+      revision: 7,
+    }));
+    const restored = { key: keys.archive(TENANT, 'dep_a', 51), revision: 7 };
+    for (const order of [
+      [...imported, restored],
+      [restored, ...imported.toReversed()],
+    ]) {
+      expect(listSurplusArchives(order, new Set(['dep_a']), 2)).to.deep.equal([imported[0]]);
+    }
+  });
+
   describe('of one tenant', () => {
     let clock: ManualClock;
     let store: MemoryStore;
@@ -58,6 +72,8 @@ describe('retention', () => {
       for (const generation of [1, 2]) await create(store, keys.archive(TENANT, `dep_${id}`, generation), {});
       for (const which of ['a', 'b', 'c']) await create(store, keys.event(TENANT, `evt_${id}${which}`), {});
       await remove(store, (await store.get(key))!);
+      const former = { deployments: [{ uid: `dep_${id}`, lastRevision: 2, deletedAt: '' }] };
+      await create(store, keys.formerDeployments(TENANT, `d${id}`), former);
     };
     const count = async () => (await store.list('')).entries.length;
 
@@ -72,9 +88,33 @@ describe('retention', () => {
         counts.push(await count());
       }
 
-      expect(counts).to.deep.equal([50, 50, 50, 50]);
+      // The records of the ten names whose archives are left, beside events and archives.
+      expect(counts).to.deep.equal([60, 60, 60, 60]);
+      const former = (await store.list(ranges.of(ranges.formerDeployments, TENANT))).entries;
+      expect(former.map(({ key }) => key))
+        .to.include(keys.formerDeployments(TENANT, 'd00399'))
+        .and.to.have.length(10);
       const kept = (await store.list(ranges.of(ranges.events, TENANT))).entries.map(({ key }) => key);
       expect(kept[0]).to.equal(keys.event(TENANT, 'evt_00390a'));
+    });
+
+    it('keeps the record of a deployment that came and went while it looked', async () => {
+      const retain = retainHistory({ eventsPerTenant: 100, archivesOfDeleted: 100 });
+      await comeAndGo(1);
+      await env.cache.barrier();
+      let isChanged = false;
+      const page: LoopEnv['reads']['page'] = async (prefix, options) => {
+        const found = await store.page(prefix, options);
+        if (prefix !== ranges.of(ranges.archives, TENANT) || isChanged) return found;
+        isChanged = true;
+        await comeAndGo(2);
+        await env.cache.barrier();
+        return found;
+      };
+      await retain(keys.tenant(TENANT), { ...env, reads: { ...env.reads, page } }, stopped.signal);
+      for (const name of ['d00001', 'd00002']) {
+        expect(await store.get(keys.formerDeployments(TENANT, name)), name).to.not.equal(undefined);
+      }
     });
 
     it('keeps what belongs to a deployment that exists, and looks once a minute', async () => {

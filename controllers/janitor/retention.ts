@@ -1,7 +1,9 @@
+import type { FormerDeployments } from '../../crds/archive/index.js';
 import type { StoredDeployment } from '../../crds/deployment/index.js';
 import { keys, ranges, splitKey } from '../../crds/keys/index.js';
+import { REVISIONS_KEPT } from '../../pkg/history/index.js';
 import { again, done, type LoopEnv, type Reconcile, type Wake } from '../../pkg/reconcile/index.js';
-import { type Entry, listValues, type Revision } from '../../pkg/store/index.js';
+import { type Entry, listValues, type Revision, value } from '../../pkg/store/index.js';
 
 /** How much history of a tenant is kept. Events also expire by their age. */
 export interface RetentionLimits {
@@ -12,8 +14,6 @@ export interface RetentionLimits {
 
 export const defaultRetention: RetentionLimits = { eventsPerTenant: 10_000, archivesOfDeleted: 1_000 };
 
-/** Archive entries of a deployment that exists. */
-const ARCHIVES_PER_DEPLOYMENT = 50;
 /** A tenant's history is looked at this often at most. */
 const LOOK_EVERY_MS = 60_000;
 const READ_AT_ONCE = 500;
@@ -36,7 +36,7 @@ export function listSurplusEvents<T extends KeyAge>(events: readonly T[], limit:
 }
 
 /**
- * The archive entries that are not kept: beyond the newest fifty of a deployment that exists, and beyond the newest `limit`
+ * The archive entries that are not kept: beyond the newest fifty of a deployment, and beyond the newest `limit`
  * of all those of deployments that were deleted.
  */
 export function listSurplusArchives<T extends KeyAge>(
@@ -46,15 +46,25 @@ export function listSurplusArchives<T extends KeyAge>(
 ): readonly T[] {
   const counts = new Map<string, number>();
   let ofDeleted = 0;
-  return archives
-    .toSorted((a, b) => b.revision - a.revision)
-    .filter(({ key }) => {
-      const [, uid = ''] = splitKey(key);
-      if (!existing.has(uid)) return ++ofDeleted > limit;
-      const count = (counts.get(uid) ?? 0) + 1;
-      counts.set(uid, count);
-      return count > ARCHIVES_PER_DEPLOYMENT;
-    });
+  return archives.toSorted(compareNewestFirst).filter(({ key }) => {
+    const [, uid = ''] = splitKey(key);
+    const count = (counts.get(uid) ?? 0) + 1;
+    counts.set(uid, count);
+    return count > REVISIONS_KEPT || (!existing.has(uid) && ++ofDeleted > limit);
+  });
+}
+
+/** A restore writes many at once: of these, the keys tell which is newer. */
+function compareNewestFirst(a: KeyAge, b: KeyAge): number {
+  return b.revision - a.revision || (a.key < b.key ? 1 : -1);
+}
+
+/** The records of deleted deployments of which no archive entry is left. */
+export function listSurplusFormer(former: readonly Entry[], archives: readonly KeyAge[]): readonly Entry[] {
+  const kept = new Set(archives.map(({ key }) => splitKey(key)[1]));
+  return former.filter(
+    entry => !(value<Partial<FormerDeployments>>(entry).deployments ?? []).some(({ uid }) => kept.has(uid)),
+  );
 }
 
 /** Deletes the history of one tenant beyond the limits, now and then. */
@@ -67,14 +77,19 @@ export function retainHistory({ eventsPerTenant, archivesOfDeleted }: RetentionL
     const lookedAt = looked.get(tenantKey);
     if (lookedAt !== undefined) return again(lookedAt + LOOK_EVERY_MS - now, 'its history was looked at lately');
 
+    // Before the archives: a record has them from its beginning, so that those of every record seen here are read.
+    const former = env.cache.list(ranges.of(ranges.formerDeployments, tenant));
     const archives = await readKeys(ranges.of(ranges.archives, tenant), env);
     await env.cache.reached(archives.revision);
     const deployments = listValues<StoredDeployment>(env.cache, ranges.of(ranges.deployments, tenant));
     const existing = new Set(deployments.map(({ metadata }) => metadata.uid));
     const events = await readKeys(ranges.of(ranges.events, tenant), env);
+    const surplusArchives = new Set(listSurplusArchives(archives.entries, existing, archivesOfDeleted));
+    const kept = archives.entries.filter(entry => !surplusArchives.has(entry));
     const surplus = [
       ...listSurplusEvents(events.entries, eventsPerTenant),
-      ...listSurplusArchives(archives.entries, existing, archivesOfDeleted),
+      ...surplusArchives,
+      ...listSurplusFormer(former, kept),
     ];
     for (let at = 0; at < surplus.length && !signal.aborted; at += DELETE_AT_ONCE) {
       const some = surplus.slice(at, at + DELETE_AT_ONCE);

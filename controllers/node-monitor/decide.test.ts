@@ -25,7 +25,7 @@ const node = (controlPlane = false, orders?: NodeOrders): StoredNode => ({
   ...(orders && { orders }),
 });
 
-const written = (status: NodeCondition, reason: string, more: Partial<NodeStatus> = {}): NodeStatus => ({
+const written = (status: NodeCondition, reason: NodeStatus['reason'], more: Partial<NodeStatus> = {}): NodeStatus => ({
   id: 'node_1',
   status,
   reason,
@@ -40,19 +40,25 @@ interface Given {
   readonly written?: NodeStatus;
   readonly inGrace?: boolean;
   readonly residents?: number;
+  readonly hasPlatformRecord?: boolean;
+  readonly unobserved?: boolean;
 }
 
-const decide = ({ controlPlane, orders, presentAs, written: before, inGrace = false, residents = 0 }: Given) =>
-  decideNode(
+const decide = ({ controlPlane, orders, presentAs, written: before, ...given }: Given) => {
+  const { inGrace = false, residents = 0, hasPlatformRecord = false, unobserved } = given;
+  const mark = unobserved && { unobservedSince: BEFORE };
+  return decideNode(
     {
       node: node(controlPlane, orders),
-      presence: presentAs === undefined ? undefined : { id: presentAs, lease: '1', since: BEFORE },
+      presence: presentAs === undefined ? undefined : { id: presentAs, lease: '1', since: BEFORE, ...mark },
       written: before,
       inGrace,
       residents,
+      hasPlatformRecord,
     },
     NOW,
   );
+};
 
 describe('decideNode', () => {
   const cases: readonly (Given & {
@@ -62,6 +68,7 @@ describe('decideNode', () => {
     lost?: NodeStatus['lost'];
     event?: string;
     grace?: NodeDecision['grace'];
+    unobservedSince?: string;
   })[] = [
     { name: 'a node that never sent a heartbeat is joining', status: 'joining' },
     { name: 'a joining node stays so', written: written('joining', 'no_heartbeat_yet') },
@@ -215,9 +222,65 @@ describe('decideNode', () => {
       name: 'the control plane’s node is ready without heartbeats',
       controlPlane: true,
       status: 'ready',
+      reason: 'platform_record_stale',
       event: 'node.ready',
     },
-    { name: 'the control plane’s node never fails', controlPlane: true, written: written('ready', 'platform_record') },
+    {
+      name: 'the liveness of the control plane’s node is read from the platform’s own record while that is fresh',
+      controlPlane: true,
+      hasPlatformRecord: true,
+      written: written('ready', 'platform_record_stale', { unobservedSince: BEFORE, isSilent: true }),
+      status: 'ready',
+      reason: 'platform_record',
+    },
+    {
+      name: 'the platform’s own record counts before heartbeats',
+      controlPlane: true,
+      hasPlatformRecord: true,
+      presentAs: 'node_1',
+      written: written('ready', 'platform_record'),
+    },
+    {
+      name: 'heartbeats count when the platform’s own record is not fresh',
+      controlPlane: true,
+      presentAs: 'node_1',
+      written: written('ready', 'platform_record'),
+      status: 'ready',
+      reason: 'heartbeat_received',
+    },
+    {
+      name: 'the platform’s own record says nothing of another node',
+      hasPlatformRecord: true,
+      written: written('ready', 'heartbeat_received'),
+      status: 'failed',
+      event: 'node.failed',
+      grace: 'begins',
+    },
+    {
+      name: 'the control plane’s node never fails',
+      controlPlane: true,
+      written: written('ready', 'platform_record'),
+      status: 'ready',
+      reason: 'platform_record_stale',
+      unobservedSince: NOW,
+    },
+    {
+      name: 'the control plane’s node stays as it is while nothing is heard of it',
+      controlPlane: true,
+      written: written('ready', 'platform_record_stale', { unobservedSince: BEFORE, isSilent: true }),
+    },
+    {
+      name: 'the engine of the control plane’s node does not answer: it stays ready, and nothing is known of its containers',
+      controlPlane: true,
+      hasPlatformRecord: true,
+      presentAs: 'node_1',
+      unobserved: true,
+      written: written('ready', 'platform_record'),
+      status: 'ready',
+      reason: 'platform_record',
+      event: 'node.engine_unreachable',
+      unobservedSince: BEFORE,
+    },
     {
       name: 'the control plane’s node can be emptied',
       controlPlane: true,
@@ -237,6 +300,7 @@ describe('decideNode', () => {
       expect(decision?.event?.type).to.equal(given.event);
       expect(decision?.grace).to.equal(given.grace);
       if (given.reason) expect(decision?.status.reason).to.equal(given.reason);
+      if (given.unobservedSince) expect(decision?.status.unobservedSince).to.equal(given.unobservedSince);
       const changed = decision && decision.status.status !== given.written?.status;
       if (decision && given.written?.id === 'node_1') expect(decision.status.since).to.equal(changed ? NOW : BEFORE);
     });
@@ -260,8 +324,8 @@ describe('toNodeStatus', () => {
   ];
   for (const [former, present] of cases) {
     it(`reads ${JSON.stringify(former)} as ${JSON.stringify(present)}`, () => {
-      expect(toNodeStatus({ ...written('failed', ''), ...former })).to.deep.equal({
-        ...written('failed', ''),
+      expect(toNodeStatus({ ...written('failed', 'fenced'), ...former })).to.deep.equal({
+        ...written('failed', 'fenced'),
         ...present,
       });
     });

@@ -1,4 +1,5 @@
 import type { NodePresence, NodeStatus, StoredNode } from '../../crds/node/index.js';
+import { describeSilentEngine } from '../../crds/reasons/index.js';
 import type { EventDraft } from '../../pkg/events/index.js';
 
 /** All that is known of one node. */
@@ -11,6 +12,8 @@ export interface NodeObservation {
   readonly inGrace: boolean;
   /** How many replicas are on it, those on their way out included. */
   readonly residents: number;
+  /** A process of the control plane keeps a fresh record that it runs on the node. */
+  readonly hasPlatformRecord?: boolean;
 }
 
 /** What is to be written about a node. */
@@ -26,16 +29,19 @@ export interface NodeDecision {
  *
  * A node is present while its lease lasts: when the presence key is gone, the time that an operator allows between
  * heartbeats is over. A node that never sent a heartbeat is joining, not failed. The replicas on a failed node count as lost
- * when its grace period is over, or at once when an administrator declares the machine off. The control plane's own node is
- * never marked failed.
+ * when its grace period is over, or at once when an administrator declares the machine off.
+ *
+ * The liveness of the control plane's own node is read from the platform's own record while that is fresh, else from
+ * heartbeats. It is never marked failed; without both, only the state of its containers is unknown.
  */
 export function decideNode(facts: NodeObservation, now: string): NodeDecision | undefined {
   const { node, written } = facts;
   const own = written?.id === node.id ? written : undefined;
-  const next = deriveStatus({ ...facts, written: own });
-  if (own?.status === next.status && own.reason === next.reason && own.lost === next.lost) {
-    if (own.unobservedSince === next.unobservedSince) return undefined;
-  }
+  const next = deriveStatus({ ...facts, written: own }, now);
+  const isSame = (['status', 'reason', 'lost', 'unobservedSince', 'isSilent'] as const).every(
+    field => own?.[field] === next[field],
+  );
+  if (own && isSame) return undefined;
 
   const since = own?.status === next.status ? own.since : now;
   return {
@@ -45,20 +51,31 @@ export function decideNode(facts: NodeObservation, now: string): NodeDecision | 
   };
 }
 
-type DerivedStatus = Pick<NodeStatus, 'status' | 'reason' | 'lost' | 'unobservedSince'>;
+type DerivedStatus = Omit<NodeStatus, 'id' | 'since'>;
 
-function deriveStatus(facts: NodeObservation): DerivedStatus {
-  const { node, presence } = facts;
-  const unobservedSince = presence?.id === node.id ? presence.unobservedSince : undefined;
-  return { ...deriveCondition(facts), ...(unobservedSince !== undefined && { unobservedSince }) };
+function deriveStatus(facts: NodeObservation, now: string): DerivedStatus {
+  const { node, presence, written: own, hasPlatformRecord } = facts;
+  const isPresent = presence?.id === node.id;
+  const unobservedSince = isPresent ? presence.unobservedSince : undefined;
+  const condition = deriveCondition(facts);
+  if (node.controlPlane && !isPresent && !hasPlatformRecord) {
+    return { ...condition, unobservedSince: own?.unobservedSince ?? now, isSilent: true };
+  }
+  return { ...condition, ...(unobservedSince !== undefined && { unobservedSince }) };
 }
 
-function deriveCondition({ node, presence, written: own, inGrace, residents }: NodeObservation): DerivedStatus {
+function deriveCondition(facts: NodeObservation): DerivedStatus {
+  const { node, presence, written: own, inGrace, residents, hasPlatformRecord } = facts;
   const isPresent = presence?.id === node.id;
   if (node.orders?.fence && !isPresent) return { status: 'failed', reason: 'fenced', lost: 'fence' };
   if (isPresent || node.controlPlane) {
     if (node.orders?.drain) return { status: 'draining', reason: residents === 0 ? 'drained' : 'draining' };
-    return { status: 'ready', reason: isPresent ? 'heartbeat_received' : 'platform_record' };
+    // The control plane's own node is never counted as impaired.
+    if (presence?.unobservedSince !== undefined && isPresent && !node.controlPlane) {
+      return { status: 'unready', reason: 'engine_unreachable' };
+    }
+    if (node.controlPlane && hasPlatformRecord) return { status: 'ready', reason: 'platform_record' };
+    return { status: 'ready', reason: isPresent ? 'heartbeat_received' : 'platform_record_stale' };
   }
   if (!own || own.status === 'joining') return { status: 'joining', reason: 'no_heartbeat_yet' };
   if (own.status === 'failed' && !inGrace)
@@ -79,7 +96,7 @@ function draftEvent(node: StoredNode, own: NodeStatus | undefined, next: Derived
     type,
     tenant: node.metadata.tenant,
     subject: { kind: 'Node', name: node.name, id: node.id },
-    severity: next.status === 'failed' || type === 'node.unobserved' ? 'warning' : 'info',
+    severity: next.status === 'failed' || type === 'node.engine_unreachable' ? 'warning' : 'info',
     reason: next.reason,
     message,
     data: { from: own?.status ?? null },
@@ -88,15 +105,17 @@ function draftEvent(node: StoredNode, own: NodeStatus | undefined, next: Derived
 
 function describeChange(
   own: NodeStatus | undefined,
-  { status, reason, lost, unobservedSince }: DerivedStatus,
+  { status, reason, lost, unobservedSince, isSilent }: DerivedStatus,
 ): readonly [EventDraft['type'], string] | undefined {
   if (lost) return own?.lost ? undefined : ['node.lost', LOST[lost]];
-  if (reason === 'drained')
-    return ['node.drained', 'The node is drained: no replica is left on it, and it takes no work.'];
-  if (own?.status === status) {
-    if (unobservedSince !== undefined) return own.unobservedSince === undefined ? UNOBSERVED : undefined;
-    return own.unobservedSince === undefined ? undefined : OBSERVED;
+  // That the control plane's own node is silent is not a fault of its engine, and no event.
+  const isObservable = status !== 'failed' && !isSilent && !own?.isSilent;
+  if (isObservable && (own?.unobservedSince === undefined) !== (unobservedSince === undefined)) {
+    return unobservedSince === undefined ? ENGINE_RECOVERED : ENGINE_UNREACHABLE;
   }
+  if (reason === 'drained' && own?.reason !== 'drained')
+    return ['node.drained', 'The node is drained: no replica is left on it, and it takes no work.'];
+  if (own?.status === status) return undefined;
   if (status === 'failed')
     return [
       'node.failed',
@@ -105,11 +124,14 @@ function describeChange(
   return status === 'ready' ? ['node.ready', 'The node is ready and takes work.'] : undefined;
 }
 
-const UNOBSERVED = [
-  'node.unobserved',
-  'The node’s agent cannot see its containers: their state is unknown. Check the container engine of the machine.',
+const ENGINE_UNREACHABLE = [
+  'node.engine_unreachable',
+  `${describeSilentEngine('The container engine of the node')}. Until then the state of its containers is unknown, and the node takes no new work.`,
 ] as const;
-const OBSERVED = ['node.observed', 'The node’s agent sees its containers again.'] as const;
+const ENGINE_RECOVERED = [
+  'node.engine_recovered',
+  'The container engine of the node answers again, and its containers have been listed.',
+] as const;
 
 const LOST = {
   heartbeat_missed:

@@ -1,17 +1,23 @@
 /**
- * The node monitor: writes whether each node is joining, ready, draining or failed, and when its replicas count as lost.
+ * The node monitor: writes whether each node is joining, ready, unready, draining or failed, and when its replicas count as lost.
  *
  * Presence is a key on the node's lease, and so is the grace period of a failed node: missing heartbeats are noticed by the
  * store and not by a timer here, so a controller that was down or slow never takes its own absence for a node's.
  *
  * @module
  */
-import { keys, type ObjectName, ranges } from '../../crds/keys/index.js';
-import { type NodePresence, type NodeStatus, type StoredNode, toNodeStatus } from '../../crds/node/index.js';
+import { keys, type ObjectName, ranges, splitKey } from '../../crds/keys/index.js';
+import {
+  type NodeNameRecord,
+  type NodePresence,
+  type NodeStatus,
+  type StoredNode,
+  toNodeStatus,
+} from '../../crds/node/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import { NODES_BY_ID, REPLICAS_BY_NODE } from '../../pkg/fleet/index.js';
 import { done, type Loop, type LoopEnv, type Reconcile, type Wake } from '../../pkg/reconcile/index.js';
-import { type Change, encode, type Entry, type Guard, type Put, value } from '../../pkg/store/index.js';
+import { type Change, encode, type Entry, type Guard, type Put, readValue, value } from '../../pkg/store/index.js';
 import { formatQueueKey, parseQueueKey, readChange, wakeItself } from '../reading/index.js';
 import { decideNode, type NodeDecision } from './decide.js';
 
@@ -27,6 +33,7 @@ export function createNodeMonitor(graceSeconds = GRACE_SECONDS): Loop {
       wakeItself(ranges.nodeStatuses),
       wakeItself(ranges.nodeGraces),
       wakeDrainedNode,
+      wakePlatformNode,
     ],
     reconcile: monitorNode(graceSeconds),
     concurrency: 16,
@@ -42,6 +49,18 @@ const wakeDrainedNode: Wake = {
     const nodes = cache.by(NODES_BY_ID, (before?.nodeId ?? after?.nodeId)!).map(entry => value<StoredNode>(entry));
     const draining = nodes.filter(({ orders }) => orders?.drain);
     return draining.map(({ metadata, name }) => formatQueueKey({ tenant: metadata.tenant, name }));
+  },
+};
+
+/** Wakes the node that a process of the control plane runs on when its record appears or ends. */
+const wakePlatformNode: Wake = {
+  prefix: ranges.platform,
+  keys: ({ key }, cache) => {
+    const [name = ''] = splitKey(key);
+    const {
+      claims: [owner],
+    } = readValue<NodeNameRecord>(cache, keys.nodeName(name)) ?? { claims: [] };
+    return owner ? [formatQueueKey({ tenant: owner.tenant, name })] : [];
   },
 };
 
@@ -77,6 +96,7 @@ function monitorNode(graceSeconds: number): Reconcile {
         written: records.status && toNodeStatus(value<NodeStatus>(records.status)),
         inGrace: records.grace !== undefined,
         residents: env.cache.by(REPLICAS_BY_NODE, node.id).length,
+        hasPlatformRecord: node.controlPlane && env.cache.list(ranges.platformOn(node.name)).length > 0,
       },
       new Date(env.clock.now()).toISOString(),
     );

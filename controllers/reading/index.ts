@@ -4,20 +4,19 @@
  * Everything read carries the guards of its sources, so that a decision can only be committed while they are unchanged.
  *
  * `readDeployment` reads; `wakeItself`, `wakeReported` and the others are wakes that several loops share; `defineIndexes`
- * must be called before the cache is fed.
- *
- * It decides nothing and writes nothing: that is left to each loop.
+ * must be called before the cache is fed. What to do is left to each loop.
  *
  * @module
  */
 import { isDeepStrictEqual } from 'node:util';
 
+import type { Delivery } from '../../crds/delivery/index.js';
 import type { StoredDeployment } from '../../crds/deployment/index.js';
 import { isDnsLabel } from '../../crds/grammar/index.js';
 import { keys, type ObjectName, ranges, splitKey } from '../../crds/keys/index.js';
 import { type NodeStatus, type StoredNode, toNodeStatus } from '../../crds/node/index.js';
 import type { Replica } from '../../crds/replica/index.js';
-import { isReady, type Report } from '../../crds/report/index.js';
+import type { Report } from '../../crds/report/index.js';
 import type { Regions } from '../../crds/residency/index.js';
 import {
   defaultPolicy,
@@ -28,15 +27,15 @@ import {
 } from '../../pkg/fleet/index.js';
 import { type ResidencyRule, satisfiesResidency } from '../../pkg/placement/index.js';
 import type { Wake } from '../../pkg/reconcile/index.js';
-import {
-  type Cache,
-  type CacheChange,
-  type Entry,
-  type Guard,
-  readValue,
-  type Revision,
-  value,
-} from '../../pkg/store/index.js';
+import { type Cache, type CacheChange, type Entry, type Guard, readValue, value } from '../../pkg/store/index.js';
+import { carryReason, type UnmetDependency } from './dependencies.js';
+import { isServing, type ObservedReplica } from './observed.js';
+import { deriveQueueKey, formatQueueKey, parseQueueKey } from './queue-key.js';
+
+export { deriveQueueKey, formatQueueKey, parseQueueKey };
+export * from './observed.js';
+export * from './trouble.js';
+export type { UnmetDependency };
 
 /** Deployments by each deployment that they depend on, as `<tenant>/<name>`. */
 const DEPENDENTS = 'controllers.dependents';
@@ -64,40 +63,6 @@ export function defineIndexes(cache: Cache): void {
   });
 }
 
-/** The state of a replica's node: `nowhere`: it has none, `gone`: it was removed, `unobserved`: its agent sees no containers. */
-export type ReplicaNodeState = 'nowhere' | 'well' | 'unobserved' | 'failed' | 'gone';
-
-/** How a node was lost, with the guard that it still is: a replica on a node that has just returned is kept. */
-export interface NodeLoss {
-  readonly by: NonNullable<NodeStatus['lost']>;
-  readonly still: Guard;
-}
-
-/** One replica with the report of its container and the state of its node. */
-export interface ObservedReplica {
-  readonly replica: Replica;
-  /** Of the replica's record, for the guard of a change to it. */
-  readonly revision: Revision;
-  readonly report: Report | undefined;
-  readonly node: ReplicaNodeState;
-  /** Set when the replicas on the node count as lost. The node is then `failed`. */
-  readonly lost?: NodeLoss;
-  /** Its node is being drained. */
-  readonly draining?: true;
-  /** Its node breaks the residency of the deployment. */
-  readonly misplaced: boolean;
-}
-
-/** Whether the replica does its work. A report counts only while the agent sends heartbeats and sees its containers. */
-export function isServing({ report, node }: ObservedReplica): boolean {
-  return node === 'well' && isReady(report);
-}
-
-/** Whether the scheduler still has to find a node for the replica. */
-export function isWaiting(replica: Replica): boolean {
-  return replica.nodeId === undefined && replica.retiringSince === undefined;
-}
-
 function observeReplica(entry: Entry, cache: Cache, residency?: ResidencyRule): ObservedReplica {
   const replica = value<Replica>(entry);
   const { revision } = entry;
@@ -111,7 +76,7 @@ function observeReplica(entry: Entry, cache: Cache, residency?: ResidencyRule): 
     replica,
     revision,
     report: readValue<Report>(cache, keys.report(tenant, nodeId, uid)),
-    ...(node ? observeNode(node, cache) : { node: 'gone' }),
+    ...(node ? { nodeName: node.name, ...observeNode(node, cache) } : { node: 'gone' }),
     misplaced: isChecked && !satisfiesResidency(residency, node.labels),
   };
 }
@@ -119,15 +84,19 @@ function observeReplica(entry: Entry, cache: Cache, residency?: ResidencyRule): 
 function observeNode(
   { id, metadata, name }: StoredNode,
   cache: Cache,
-): Pick<ObservedReplica, 'node' | 'lost' | 'draining'> {
+): Pick<ObservedReplica, 'node' | 'nodeSince' | 'isSilent' | 'lost' | 'draining'> {
   const entry = cache.get(keys.nodeStatus(metadata.tenant, name));
   const status = entry && toNodeStatus(value<NodeStatus>(entry));
   if (status?.id !== id) return { node: 'well' };
-  const node = status.unobservedSince === undefined ? 'well' : 'unobserved';
-  if (status.status === 'draining') return { node, draining: true };
-  if (status.status !== 'failed') return { node };
-  if (!status.lost) return { node: 'failed' };
-  return { node: 'failed', lost: { by: status.lost, still: { key: entry!.key, at: entry!.revision } } };
+  const { unobservedSince: nodeSince, since, lost: by, isSilent } = status;
+  const seen =
+    nodeSince === undefined
+      ? ({ node: 'well' } as const)
+      : ({ node: 'unobserved', nodeSince, ...(isSilent && { isSilent }) } as const);
+  if (status.status === 'draining') return { ...seen, draining: true };
+  if (status.status !== 'failed') return seen;
+  const still = { key: entry!.key, at: entry!.revision };
+  return { node: 'failed', nodeSince: since, ...(by && { lost: { by, still } }) };
 }
 
 /** One deployment with its replicas, as the cache shows them. */
@@ -164,20 +133,7 @@ export function readDeployment(
   };
 }
 
-/** Whether replicas may move to another node: not when they write to a volume. */
-export function isMovable({ volumes = [] }: StoredDeployment): boolean {
-  return volumes.every(({ readOnly }) => readOnly);
-}
-
-/** A dependency that does not hold, and why. */
-export interface UnmetDependency {
-  readonly name: string;
-  readonly condition: 'healthy' | 'started';
-  /** For people: `does not exist`. */
-  readonly because: string;
-}
-
-/** The dependencies of a deployment that do not hold now. */
+/** The dependencies of a deployment that do not hold now, each with its own reason. */
 export function listUnmetDependencies(
   { metadata, dependsOn = [] }: StoredDeployment,
   cache: Cache,
@@ -185,7 +141,7 @@ export function listUnmetDependencies(
   return dependsOn.flatMap(({ name, condition }) => {
     // A record of an older release may hold any name: it is never met, and must not stop the loops.
     const because = isDnsLabel(name)
-      ? explainUnmet(condition, readDeployment({ tenant: metadata.tenant, name }, cache))
+      ? explainUnmet(condition, readDeployment({ tenant: metadata.tenant, name }, cache), cache)
       : 'is no name of a deployment: remove it from dependsOn';
     return because === undefined ? [] : [{ name, condition, because }];
   });
@@ -195,17 +151,30 @@ export function listUnmetDependencies(
  * `healthy` needs a health check that passes in every replica: a container that merely runs proves nothing. `started`
  * needs one running container.
  */
-function explainUnmet(condition: UnmetDependency['condition'], { deployment, replicas }: ObservedDeployment) {
-  if (!deployment || deployment.metadata.deletedAt) return 'does not exist';
-  if (deployment.replicas === 0) return 'is stopped';
+function explainUnmet(
+  condition: UnmetDependency['condition'],
+  { deployment, replicas }: ObservedDeployment,
+  cache: Cache,
+): string | undefined {
+  if (!deployment || deployment.metadata.deletedAt) return 'does not exist: create it, or remove it from dependsOn';
+  if (deployment.replicas === 0) return 'is stopped: ask for replicas of it, or remove it from dependsOn';
   const { uid } = deployment.metadata;
   const own = replicas.filter(({ replica }) => replica.deploymentUid === uid && !replica.retiringSince);
   if (condition === 'started') {
     const hasStarted = own.some(({ report, node }) => node === 'well' && report?.state === 'running');
-    return hasStarted ? undefined : 'has not started';
+    return hasStarted ? undefined : `has not started${carryReason(deployment, cache)}`;
   }
   const healthy = own.filter(seen => isServing(seen) && seen.report?.health === 'healthy').length;
-  return healthy >= deployment.replicas ? undefined : `is not healthy: ${healthy} of ${deployment.replicas} replicas`;
+  if (healthy >= deployment.replicas) return undefined;
+  return `is not healthy: ${healthy} of ${deployment.replicas} replicas${carryReason(deployment, cache)}`;
+}
+
+/** The names of the deployments that wait for the health of another. */
+export function listHealthWaiters({ metadata, name }: StoredDeployment, cache: Cache): readonly string[] {
+  return cache.by(DEPENDENTS, `${metadata.tenant}/${name}`).flatMap(entry => {
+    const { name: waiter, dependsOn = [] } = value<StoredDeployment>(entry);
+    return dependsOn.some(each => each.name === name && each.condition === 'healthy') ? [waiter] : [];
+  });
 }
 
 /** The deployments that refer to a credential. */
@@ -213,26 +182,24 @@ export function listConsumers(tenant: string, path: string, cache: Cache): reado
   return cache.by(CONSUMERS, `${tenant}/${path}`);
 }
 
+/** A replica with some version of a credential. */
+export interface SecretHolder extends ObservedReplica {
+  /**
+   * The version that was last given out for its container. It may differ from the one that the replica is stamped with: an
+   * agent that had already fetched one version when the stamp was renewed makes the container with that.
+   */
+  readonly delivered?: number;
+}
+
 /** The replicas whose containers have, or are to have, some version of a credential. */
-export function listHolders(tenant: string, path: string, cache: Cache): readonly ObservedReplica[] {
-  return cache.by(HOLDERS, `${tenant}/${path}`).map(entry => observeReplica(entry, cache));
-}
-
-/** The queue key of a deployment, a node or a rotation: `<tenant>/<name>`. */
-export function formatQueueKey({ tenant, name }: ObjectName): string {
-  return `${tenant}/${name}`;
-}
-
-/** The object that a queue key names. */
-export function parseQueueKey(key: string): ObjectName {
-  const [tenant = '', name = ''] = key.split('/');
-  return { tenant, name };
-}
-
-/** The queue key for what is stored at `<kind>/<tenant>/<name>` or below it. */
-export function deriveQueueKey(storeKey: string): string {
-  const [tenant = '', name = ''] = splitKey(storeKey);
-  return formatQueueKey({ tenant, name });
+export function listHolders(tenant: string, path: string, cache: Cache): readonly SecretHolder[] {
+  return cache.by(HOLDERS, `${tenant}/${path}`).map(entry => {
+    const seen = observeReplica(entry, cache);
+    const { deployment, uid } = seen.replica;
+    const record = cache.get(keys.delivery(tenant, deployment, uid));
+    const delivered = record && value<Delivery>(record).uses.findLast(({ versions }) => path in versions);
+    return delivered ? { ...seen, delivered: delivered.versions[path]! } : seen;
+  });
 }
 
 /** The documents after and before a change. */
@@ -275,7 +242,9 @@ export const wakeOnNodeStatusChange: Wake = {
   prefix: ranges.nodeStatuses,
   keys: (change, cache) => {
     const { after, before } = readChange<NodeStatus>(change);
-    const matters = (['id', 'status', 'lost', 'unobservedSince'] as const).some(at => after?.[at] !== before?.[at]);
+    const matters = (['id', 'status', 'lost', 'unobservedSince', 'isSilent'] as const).some(
+      at => after?.[at] !== before?.[at],
+    );
     return matters ? listDeploymentsOn([after?.id, before?.id], cache) : [];
   },
 };

@@ -1,6 +1,7 @@
-import type { StoredDeployment } from '../../crds/deployment/index.js';
-import { computeTemplateHash } from '../../crds/replica/index.js';
-import { isMovable, isServing, type ObservedReplica } from '../reading/index.js';
+import { getRolloutBounds, type StoredDeployment } from '../../crds/deployment/index.js';
+import { isUpToDate, type Replica } from '../../crds/replica/index.js';
+import { countUnsettledMs, isMovable, isServing, type ObservedReplica } from '../reading/index.js';
+import { listEmptySlots, planRollout } from './plan-rollout.js';
 
 /** Why a replica is retired whose node breaks the residency of its deployment. */
 export const RESIDENCY_VIOLATED = 'residency_violated';
@@ -9,16 +10,23 @@ export interface ReplicaDecision {
   readonly steps: readonly SlotStep[];
   /** No replica of a deleted deployment is left: its own record can be deleted. */
   readonly finished: boolean;
+  /** A rollout waits so long for a replica to have settled; nothing else would wake it then. */
+  readonly settlesInMs?: number;
 }
 
 /** What a decision depends on beside the replicas themselves. */
 export interface KeeperInput {
   /** Replicas that the scheduler reports no node for: a roll-out does not wait for them. */
   readonly refused?: number;
+  /** Nothing keeps them from a node but host ports and replicas that stand there already. */
+  readonly crowded?: boolean;
   /** A dependency of the deployment is not met. */
   readonly held?: boolean;
   /** How many replicas the nodes would take beyond those that wait already; negative when not even those. */
   readonly spare?: number;
+  /** In milliseconds, and how long a container without a health check must run until a rollout counts on it. */
+  readonly now?: number;
+  readonly settleMs?: number;
 }
 
 /**
@@ -26,10 +34,9 @@ export interface KeeperInput {
  *
  * A slot is filled only when it is empty, and emptied only when its container is removed or its node is lost, so there are
  * never two containers of one slot on nodes with a live agent. Scaling down retires the highest slots. A changed template
- * replaces one serving replica after the other, each only while all the others serve; replicas that do not serve are
- * replaced at once, because nothing is lost. A replica on a node that breaks the residency is retired at once, unless it
- * writes to a volume: that would lose more than it fixes. A draining node loses one replica at a time, each when a
- * replacement in another slot serves.
+ * is rolled out within the bounds of the deployment (`planRollout`). A replica on a node that breaks the residency is retired
+ * at once, unless it writes to a volume: that would lose more than it fixes. A draining node loses one replica at a time, each
+ * when a replacement in another slot serves; while a template is rolled out, that empties it first.
  *
  * While a dependency is not met, the deployment does not start; once started it stays up, but no serving replica is
  * retired for a new one.
@@ -37,7 +44,7 @@ export interface KeeperInput {
 export function decideReplicas(
   deployment: StoredDeployment | undefined,
   replicas: readonly ObservedReplica[],
-  { refused = 0, held = false, spare = 0 }: KeeperInput = {},
+  { refused = 0, crowded = false, held = false, spare = 0, now = 0, settleMs = 0 }: KeeperInput = {},
 ): ReplicaDecision {
   const wanted = deployment && !deployment.metadata.deletedAt ? deployment : undefined;
   const steps: SlotStep[] = [];
@@ -52,25 +59,60 @@ export function decideReplicas(
   }
   if (!wanted) return { steps, finished: deployment !== undefined && replicas.length === 0 };
 
-  const isLeaving = ({ draining }: ObservedReplica) => draining === true && isMovable(wanted);
-  const ranked = [...kept.filter(seen => !isLeaving(seen)), ...kept.filter(isLeaving)];
-  const most = wanted.replicas + (kept.some(isLeaving) ? 1 : 0);
-  steps.push(...ranked.slice(most).map(seen => stepOut(seen, 'scaled_down', wanted)));
+  const settling = { now, settleMs };
+  const isRolling = wanted.replicas > 0 && kept.some(({ replica }) => !isUpToDate(replica, wanted));
+  if (isRolling && !(held && kept.length === 0)) {
+    const plan = planRollout({ deployment: wanted, records: replicas, kept, refused, crowded, held, ...settling });
+    const moves = plan.map(step => (step.kind === 'fill' ? step : stepOut(step.seen, 'template_changed', wanted)));
+    const isPaused = wanted.rollout?.paused === true && moves.length === 0 && steps.length === 0;
+    const drain = isPaused
+      ? planDrain(
+          kept.filter(seen => isLeaving(seen, wanted)),
+          kept,
+          wanted.replicas,
+          spare,
+        )
+      : [];
+    const waits = kept.filter(isServing).map(seen => countUnsettledMs(seen, settling));
+    const next = Math.min(...waits.filter(ms => ms > 0));
+    return {
+      steps: [...steps, ...moves, ...drain],
+      finished: false,
+      ...(Number.isFinite(next) && { settlesInMs: next }),
+    };
+  }
+  return { steps: [...steps, ...keepCount(wanted, kept, replicas, { held, spare })], finished: false };
+}
+
+function isLeaving({ draining }: ObservedReplica, deployment: StoredDeployment): boolean {
+  return draining === true && isMovable(deployment);
+}
+
+/** Keeps the number of replicas, while all of them are made from the present template. */
+function keepCount(
+  wanted: StoredDeployment,
+  kept: readonly ObservedReplica[],
+  replicas: readonly ObservedReplica[],
+  { held, spare }: Required<Pick<KeeperInput, 'held' | 'spare'>>,
+): readonly SlotStep[] {
+  const leavers = kept.filter(seen => isLeaving(seen, wanted));
+  const ranked = [...kept.filter(seen => !leavers.includes(seen)), ...leavers];
+  const most = wanted.replicas + (leavers.length > 0 ? 1 : 0);
+  const steps: SlotStep[] = ranked.slice(most).map(seen => stepOut(seen, 'scaled_down', wanted));
 
   const staying = ranked.slice(0, most);
   const taken = new Set(replicas.map(({ replica }) => replica.slot));
-  const missing = held && kept.length === 0 ? 0 : wanted.replicas - staying.length;
+  // Those that retire still count: a replica that must not exist twice is not started beside them.
+  const room = wanted.replicas + getRolloutBounds(wanted).surge - replicas.length;
+  const missing = held && kept.length === 0 ? 0 : Math.min(room, wanted.replicas - staying.length);
   steps.push(
     ...listEmptySlots(wanted.replicas, taken)
       .slice(0, Math.max(0, missing))
       .map(slot => ({ kind: 'fill', slot }) as const),
   );
-
-  const outdated = staying.filter(({ replica }) => replica.templateHash !== computeTemplateHash(wanted));
-  if (outdated.length > 0) steps.push(...rollForward(outdated, staying, { refused, held, wanted }));
-  else if (staying.length === replicas.length)
-    steps.push(...planDrain(staying.filter(isLeaving), staying, wanted.replicas, spare));
-  return { steps, finished: false };
+  if (staying.length < replicas.length) return steps;
+  const leaving = staying.filter(seen => leavers.includes(seen));
+  return [...steps, ...planDrain(leaving, staying, wanted.replicas, spare)];
 }
 
 /** Why the replica has to go. Undefined when it may stay for now, outdated or not. */
@@ -113,39 +155,14 @@ function stepOut(seen: ObservedReplica, because: string, deployment: StoredDeplo
   return isWithoutContainer(seen, deployment) ? { kind: 'clear', seen } : { kind: 'retire', seen, because };
 }
 
-interface Rolling extends Required<Pick<KeeperInput, 'refused' | 'held'>> {
-  readonly wanted: StoredDeployment;
-}
-
-/** Retires replicas of an older template as far as allowed now, those on draining nodes first. */
-function rollForward(
-  outdated: readonly ObservedReplica[],
-  staying: readonly ObservedReplica[],
-  { refused, held, wanted }: Rolling,
-): readonly SlotStep[] {
-  const idle = outdated.filter(seen => !isServing(seen));
-  if (idle.length > 0) return idle.map(seen => stepOut(seen, 'template_changed', wanted));
-
-  const waiting = staying.filter(({ node }) => node === 'nowhere').length;
-  const serving = staying.filter(isServing).length;
-  const allServe = waiting <= refused && serving + waiting === staying.length && staying.length >= wanted.replicas;
-  const next = outdated.find(({ draining }) => draining) ?? outdated[0];
-  return next && allServe && !held ? [stepOut(next, 'template_changed', wanted)] : [];
-}
-
 /** The next small step for one slot. */
 export type SlotStep =
-  /** Put a new replica into an empty slot. */
-  | { readonly kind: 'fill'; readonly slot: number }
+  /** Put a new replica into an empty slot, of the present template or made like another one. */
+  | { readonly kind: 'fill'; readonly slot: number; readonly like?: Replica }
   /** Have the agent stop and remove the container of this replica. */
   | { readonly kind: 'retire'; readonly seen: ObservedReplica; readonly because: string }
   /** Delete the record of a replica that has no container, or none that counts: its slot is then empty. */
   | { readonly kind: 'clear'; readonly seen: ObservedReplica };
-
-/** The empty slots below `end`, the lowest first. */
-function listEmptySlots(end: number, taken: ReadonlySet<number>): readonly number[] {
-  return Array.from({ length: end }, (_, slot) => slot).filter(slot => !taken.has(slot));
-}
 
 /**
  * Moves one replica at a time off draining nodes.
@@ -175,5 +192,6 @@ function planDrain(
   if (others >= wanted || costsNothing) return [{ kind: 'retire', seen: next, because: 'node_draining' }];
 
   const [slot] = listEmptySlots(staying.length + 1, new Set(staying.map(({ replica }) => replica.slot)));
-  return !isReplaced && spare > 0 && slot !== undefined ? [{ kind: 'fill', slot }] : [];
+  // A replica of an older template is replaced by one of the same: a rollout that is paused goes no further by a drain.
+  return !isReplaced && spare > 0 && slot !== undefined ? [{ kind: 'fill', slot, like: next.replica }] : [];
 }

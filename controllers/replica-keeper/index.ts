@@ -21,25 +21,34 @@ import { keepReplicas } from './reconcile.js';
 
 export { decideReplicas };
 
+/** How long a container without a health check has to run until a rollout counts on it, unless a setting says otherwise. */
+const SETTLE_SECONDS = 3;
+
 /** `decide` is replaced only by simulations. */
-export function createReplicaKeeper(decide = decideReplicas, policy: PlacementPolicy = defaultPolicy): Loop {
+export function createReplicaKeeper(
+  decide = decideReplicas,
+  policy: PlacementPolicy = defaultPolicy,
+  settleSeconds = SETTLE_SECONDS,
+): Loop {
   return {
     name: 'replica-keeper',
     wakes: [
       withDependents(wakeItself(ranges.deployments)),
       withDependents(wakeItself(ranges.replicas)),
       wakeItself(ranges.schedulings),
+      wakeItself(ranges.rollouts),
       withDependents(wakeReported((before, after) => toRelevantState(before) !== toRelevantState(after))),
       withDependents(wakeOnNodeChange),
       withDependents(wakeOnNodeStatusChange),
     ],
-    reconcile: keepReplicas(policy, decide),
+    reconcile: keepReplicas(policy, settleSeconds * 1000, decide),
     concurrency: 16,
   };
 }
 
 /** The part of a report that decisions of this loop depend on. */
 function toRelevantState(report: Report | undefined): string {
-  if (isReady(report)) return `ready ${report?.health}`;
-  return report?.state === 'removed' || report?.state === 'running' ? report.state : '';
+  if (isReady(report)) return `ready ${report?.health} ${report?.health === 'none' ? (report.since ?? '') : ''}`;
+  if (report?.state === 'failed' || report?.reason === 'crash_loop') return 'broken';
+  return report?.state === 'removed' || report?.state === 'running' ? `${report.state} ${report.health}` : '';
 }

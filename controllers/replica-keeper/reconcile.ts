@@ -1,12 +1,15 @@
 import type { StoredDeployment } from '../../crds/deployment/index.js';
 import { keys, type ObjectName, splitKey } from '../../crds/keys/index.js';
 import { toContainerTemplate, type Replica, computeTemplateHash } from '../../crds/replica/index.js';
+import type { Reason } from '../../crds/reasons/index.js';
+import type { RolloutRecord } from '../../crds/rollout/index.js';
 import type { SchedulingReport } from '../../crds/scheduling/index.js';
 import type { EventDraft } from '../../pkg/events/index.js';
 import { type PlacementPolicy, type PlacementSources, TenantFleets, toWorkload } from '../../pkg/fleet/index.js';
+import { putFormerDeployment } from '../../pkg/history/index.js';
 import type { NodeFleet } from '../../pkg/placement/index.js';
 import { again, done, type LoopEnv, type Reconcile } from '../../pkg/reconcile/index.js';
-import { type Change, encode, type Put, readValue } from '../../pkg/store/index.js';
+import { type Change, encode, type Put, readValue, value } from '../../pkg/store/index.js';
 import {
   isWaiting,
   listUnmetDependencies,
@@ -15,7 +18,9 @@ import {
   parseQueueKey,
   readDeployment,
 } from '../reading/index.js';
-import { decideReplicas, RESIDENCY_VIOLATED, type SlotStep } from './decide.js';
+import { decideReplicas, type KeeperInput, RESIDENCY_VIOLATED, type SlotStep } from './decide.js';
+import { judgeRollout, type RolloutJudgement } from './judge-rollout.js';
+import { recordComplete, recordFailure, recordRolloutProgress } from './record-rollout.js';
 
 /** How often to look for another node for replicas whose node is lost or draining. */
 const UPROOTED_MS = 5_000;
@@ -28,18 +33,22 @@ const UPROOTED_MS = 5_000;
  *
  * `decide` is replaced only by simulations, to prove that they detect wrong decisions.
  */
-export function keepReplicas(policy: PlacementPolicy, decide = decideReplicas): Reconcile {
+export function keepReplicas(policy: PlacementPolicy, settleMs: number, decide = decideReplicas): Reconcile {
   let fleets: TenantFleets | undefined;
+  let term: Pick<LoopEnv, 'fence'> & { readonly since: number };
   return async (key, env) => {
+    if (term?.fence !== env.fence) term = { fence: env.fence, since: env.clock.now() };
     const named = parseQueueKey(key);
     const first = readDeployment(named, env.cache, policy.regions);
     const isUprooted = first.replicas.some(({ lost, draining }) => lost ?? draining);
     const fleet = isUprooted ? await (fleets ??= new TenantFleets(env.cache)).read(named.tenant) : undefined;
     const reading = fleet ? readDeployment(named, env.cache, policy.regions) : first;
-    const { steps, finished } = decide(reading.deployment, reading.replicas, {
-      refused: countRefused(reading, env.cache),
+    const { steps, finished, settlesInMs } = decide(reading.deployment, reading.replicas, {
+      ...readRefusals(reading, env.cache),
       held: isHeld(reading, env.cache),
       spare: fleet ? countSpare(reading, fleet, { cache: env.cache, policy }) : 0,
+      now: env.clock.now(),
+      settleMs,
     });
 
     const abandoned = reading.deployment?.metadata.deletedAt ? listAbandoned(steps) : [];
@@ -58,9 +67,47 @@ export function keepReplicas(policy: PlacementPolicy, decide = decideReplicas): 
         logStep(step, env.log.with({ tenant: named.tenant, deployment: named.name }));
       }),
     );
+    const deadlineInMs =
+      steps.length === 0 ? await advanceRollout(reading, { settleMs, watchedSince: term.since }, env) : undefined;
     // Capacity that becomes free on other nodes does not wake this deployment.
-    return isUprooted ? again(UPROOTED_MS, 'replicas wait for another node') : done;
+    if (isUprooted) return again(UPROOTED_MS, 'replicas wait for another node');
+    const next = Math.min(settlesInMs ?? Infinity, deadlineInMs ?? Infinity);
+    return Number.isFinite(next) ? again(next, 'a rollout waits for its replicas') : done;
   };
+}
+
+/** Records that a rollout is complete, has failed or has come further. Answers when its deadline is over, while it is neither. */
+async function advanceRollout(
+  { deployment, replicas, unchanged }: ObservedDeployment,
+  times: Pick<RolloutJudgement, 'settleMs' | 'watchedSince'>,
+  env: LoopEnv,
+): Promise<number | undefined> {
+  if (!deployment) return undefined;
+  const { tenant, uid } = deployment.metadata;
+  const stored = env.cache.get(keys.rollout(tenant, deployment.name));
+  const known = stored && value<RolloutRecord>(stored);
+  const record = known?.uid === uid ? known : undefined;
+  const now = env.clock.now();
+  const scheduling = readValue<SchedulingReport>(env.cache, keys.scheduling(tenant, deployment.name));
+  const held = isHeld({ deployment }, env.cache);
+  const refused = scheduling?.uid === uid ? scheduling.summary : undefined;
+  const verdict = judgeRollout({ deployment, replicas, record, held, refused, now, ...times });
+  if (verdict.kind === 'open') return verdict.inMs;
+
+  const subject = { deployment, unchanged, stored, record };
+  if (verdict.kind === 'complete') {
+    await env.commit(recordComplete(subject, now));
+    return undefined;
+  }
+  if (verdict.kind !== 'failed') {
+    const isWaiting = verdict.kind === 'waits';
+    await env.commit(recordRolloutProgress(subject, isWaiting ? undefined : verdict.progress));
+    return isWaiting ? undefined : verdict.inMs;
+  }
+  await env.commit(await recordFailure(subject, verdict.failure, env));
+  const { revision, reason: code } = verdict.failure;
+  env.log.warn('rollout failed', { tenant, deployment: deployment.name, revision, code });
+  return undefined;
 }
 
 /** Replicas on lost nodes that are cleared with their deployment: well below what the store takes in one transaction. */
@@ -84,17 +131,32 @@ function isMove(step: SlotStep): step is Extract<SlotStep, { readonly kind: 'ret
 }
 
 /** A deployment that is being deleted waits for nothing. */
-function isHeld({ deployment }: ObservedDeployment, cache: LoopEnv['cache']): boolean {
+function isHeld({ deployment }: Pick<ObservedDeployment, 'deployment'>, cache: LoopEnv['cache']): boolean {
   if (!deployment || deployment.metadata.deletedAt) return false;
   return listUnmetDependencies(deployment, cache).length > 0;
 }
 
-/** How many replicas the scheduler reports no node for. */
-function countRefused({ deployment }: ObservedDeployment, cache: LoopEnv['cache']): number {
-  if (!deployment) return 0;
-  const { tenant, uid } = deployment.metadata;
-  const report = readValue<SchedulingReport>(cache, keys.scheduling(tenant, deployment.name));
-  return report?.uid === uid ? report.unplaced : 0;
+/** How many replicas the scheduler reports no node for, and whether room could be made for them. */
+function readRefusals(
+  { deployment }: ObservedDeployment,
+  cache: LoopEnv['cache'],
+): Pick<KeeperInput, 'refused' | 'crowded'> {
+  if (!deployment) return {};
+  const { metadata, name, placement } = deployment;
+  const report = readValue<SchedulingReport>(cache, keys.scheduling(metadata.tenant, name));
+  if (report?.uid !== metadata.uid) return {};
+  const { refusing = report.filters, unplaced } = report;
+  // Replicas of other deployments stay where they are.
+  const excludesOthers = (placement?.antiAffinity?.deployments ?? []).length > 0;
+  const crowded = refusing.some(isCrowding) && refusing.every(filter => isCrowding(filter) || LASTING.has(filter));
+  return { refused: unplaced, crowded: crowded && !excludesOthers };
+}
+
+/** Filters that refuse a node for good, or for now, whatever stands there. */
+const LASTING: ReadonlySet<Reason> = new Set<Reason>(['ready', 'tenant', 'control_plane']);
+
+function isCrowding(filter: Reason): boolean {
+  return filter === 'port' || filter === 'anti_affinity';
 }
 
 /** Waits for all steps and then throws if one failed: no step may still run when the reconcile ends. */
@@ -142,7 +204,7 @@ function buildStep(
 ): Change {
   const now = new Date(env.clock.now()).toISOString();
   if (step.kind === 'fill') {
-    const replica = newReplica(step.slot, deployment!, env.random.uuid(), now);
+    const replica = newReplica(step, deployment!, env.random.uuid(), now);
     const key = keys.replica(replica.tenant, replica.deployment, step.slot);
     return { guards: [{ key, at: 0 }, unchanged], puts: [{ key, bytes: encode(replica) }], deletes: [] };
   }
@@ -159,7 +221,13 @@ function buildStep(
   return { guards: [...guards, ...(lost ? [lost.still] : [])], puts: [], deletes: [key, ...reports] };
 }
 
-function newReplica(slot: number, deployment: StoredDeployment, uid: string, createdAt: string): Replica {
+/** The generation is always the present one: an agent accepts no older one of a slot than it has seen. */
+function newReplica(
+  { slot, like }: Extract<SlotStep, { readonly kind: 'fill' }>,
+  deployment: StoredDeployment,
+  uid: string,
+  createdAt: string,
+): Replica {
   return {
     uid,
     tenant: deployment.metadata.tenant,
@@ -167,8 +235,8 @@ function newReplica(slot: number, deployment: StoredDeployment, uid: string, cre
     deploymentUid: deployment.metadata.uid,
     slot,
     generation: deployment.metadata.generation,
-    templateHash: computeTemplateHash(deployment),
-    template: toContainerTemplate(deployment),
+    templateHash: like?.templateHash ?? computeTemplateHash(deployment),
+    template: like?.template ?? toContainerTemplate(deployment),
     createdAt,
   };
 }
@@ -215,11 +283,12 @@ async function removeDeployment(
   });
   return {
     guards: [unchanged, ...clears.flatMap(({ guards }) => guards.filter(({ key }) => key !== unchanged.key))],
-    puts: [event],
+    puts: [event, putFormerDeployment(env.cache, deployment!)],
     deletes: [
       keys.deployment(tenant, name),
       keys.status(tenant, name),
       keys.scheduling(tenant, name),
+      keys.rollout(tenant, name),
       ...clears.flatMap(({ deletes }) => deletes),
     ],
   };

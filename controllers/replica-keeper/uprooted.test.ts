@@ -9,6 +9,9 @@ import { type KeeperInput, decideReplicas } from './decide.js';
 const AT = '2030-01-01T00:00:00.000Z';
 const still = { key: 'node-status/t1/n1', at: 7 };
 
+/** Without surge: what a rollout does with it is in `plan-rollout.test.ts`. */
+const rollout = { maxSurge: 0, maxUnavailable: 1, progressDeadline: '10m', autoRollback: true };
+
 const web = (change: Partial<StoredDeployment> = {}): StoredDeployment => ({
   metadata: { tenant: 't1', uid: 'dep_1', generation: 1, createdAt: AT, updatedAt: AT, specHash: 'h' },
   kind: 'Deployment',
@@ -16,6 +19,7 @@ const web = (change: Partial<StoredDeployment> = {}): StoredDeployment => ({
   image: 'web:1',
   replicas: 2,
   secretsVersion: 0,
+  rollout,
   ...change,
 });
 const writes = web({ volumes: [{ volumeId: 'vol_1', type: 'volume', mountPath: '/d', readOnly: false, subPath: '' }] });

@@ -1,9 +1,9 @@
 import { type StoredDeployment, toSpec } from '../../crds/deployment/index.js';
 import { keys, type ObjectName } from '../../crds/keys/index.js';
-import { hashSpec } from '../../crds/meta/index.js';
 import type { RotationRecord, RotationProgress } from '../../crds/rotation/index.js';
 import type { Generation } from '../../crds/secret/index.js';
 import type { Random } from '../../pkg/clock/index.js';
+import { buildRevision, nextMetadata } from '../../pkg/history/index.js';
 import { mergeDocument } from '../../pkg/material/index.js';
 import type { LoopEnv } from '../../pkg/reconcile/index.js';
 import {
@@ -65,24 +65,13 @@ export async function raiseSecretsVersion(
   env: LoopEnv,
 ): Promise<Change> {
   const spec = { ...toSpec(deployment), secretsVersion: deployment.secretsVersion + 1 };
-  const updatedAt = new Date(env.clock.now()).toISOString();
-  const { generation } = deployment.metadata;
-  const metadata = { ...deployment.metadata, generation: generation + 1, updatedAt, specHash: hashSpec(spec) };
+  const { metadata, puts } = buildRevision(spec, hash => nextMetadata(deployment.metadata, hash, env.clock.now()), {
+    change: 'rotate',
+    by: subject.rotation.by,
+    operation: subject.rotation.id,
+    alterations: [],
+  });
   const { tenant, uid } = metadata;
-  const archive: Put = {
-    key: keys.archive(tenant, uid, metadata.generation),
-    bytes: encode({
-      revision: metadata.generation,
-      at: updatedAt,
-      by: subject.rotation.by,
-      operation: subject.rotation.id,
-      change: 'rotate',
-      specHash: metadata.specHash,
-      secretsVersion: spec.secretsVersion,
-      alterations: [],
-      spec,
-    }),
-  };
   const event = await env.events.put({
     type: 'deployment.updated',
     tenant,
@@ -94,8 +83,7 @@ export async function raiseSecretsVersion(
   const done = { ...subject.progress?.[ledger], [uid]: spec.secretsVersion };
   return recordProgress(subject, toProgress(subject, env, { [ledger]: done }), {
     guards: [{ key: entry.key, at: entry.revision }],
-    // Metadata first: answers are spliced from these bytes.
-    puts: [{ key: entry.key, bytes: encode({ metadata, ...spec }) }, archive, event],
+    puts: [...puts, event],
   });
 }
 

@@ -198,6 +198,11 @@ describe('decidePhaserStep', () => {
       'wait',
     ],
     [
+      'retire waits for a container that was given the old version before its replica was stamped anew',
+      input({ ...done, rotation: rotation('retire'), holders: [{ ...on(2, 2), delivered: 1 }] }),
+      'wait',
+    ],
+    [
       'retire of a first version destroys nothing',
       input({ ...done, rotation: rotation('retire', { from: 0 }) }),
       'hold',
@@ -236,6 +241,17 @@ describe('decidePhaserStep', () => {
         rotation: rotation('abort'),
         versions: { last: 2, current: 1, pending: 2 },
         progress: { ...raised, returned: { dep_web: 3 } },
+      }),
+      'wait',
+    ],
+    [
+      'abort keeps the new version while a container has it that was stamped with the old one meanwhile',
+      input({
+        ...done,
+        rotation: rotation('abort'),
+        versions: { last: 2, current: 1, pending: 2 },
+        progress: { ...raised, returned: { dep_web: 3 } },
+        holders: [{ ...on(1, 3), delivered: 2 }],
       }),
       'wait',
     ],

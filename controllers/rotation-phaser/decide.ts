@@ -1,7 +1,7 @@
 import type { StoredDeployment } from '../../crds/deployment/index.js';
 import type { RotationRecord, RotationProgress } from '../../crds/rotation/index.js';
 import type { SecretState } from '../../pkg/secrets/index.js';
-import { isServing, type ObservedReplica } from '../reading/index.js';
+import { isServing, type ObservedReplica, type SecretHolder } from '../reading/index.js';
 
 /** Everything that the next step of a rotation depends on. */
 export interface PhaserInput {
@@ -15,7 +15,7 @@ export interface PhaserInput {
   /** Deployments that refer to the credential and are to stay. */
   readonly consumers: readonly StoredDeployment[];
   /** Replicas whose containers have, or are to have, some version of it. */
-  readonly holders: readonly ObservedReplica[];
+  readonly holders: readonly SecretHolder[];
 }
 
 /** The one thing to do next. */
@@ -106,7 +106,7 @@ function decideAbort(input: PhaserInput): PhaserStep {
   }
   if (versions.current === rotation.to) return rotation.from > 0 ? { kind: 'promote', to: rotation.from } : hold;
 
-  const isNew = (seen: ObservedReplica) => readVersion(seen, rotation) === rotation.to && mayRun(seen);
+  const isNew = (seen: SecretHolder) => listVersions(seen, rotation).includes(rotation.to) && mayRun(seen);
   const due = consumers.find(({ metadata: { uid } }) => {
     if (progress?.returned[uid] !== undefined) return false;
     return (
@@ -133,23 +133,28 @@ function describeMissing({ rotation, consumers, holders }: PhaserInput): string 
   return older && `${formatReplica(older)}, which still has the old version`;
 }
 
-function isReadyWith(seen: ObservedReplica, { secretsVersion }: StoredDeployment, rotation: RotationRecord): boolean {
+function isReadyWith(seen: SecretHolder, { secretsVersion }: StoredDeployment, rotation: RotationRecord): boolean {
   const { replica } = seen;
-  const isNew = replica.template.secretsVersion === secretsVersion && readVersion(seen, rotation) >= rotation.to;
+  const isNew =
+    replica.template.secretsVersion === secretsVersion &&
+    listVersions(seen, rotation).every(version => version >= rotation.to);
   return isNew && replica.retiringSince === undefined && isServing(seen);
 }
 
 /** Whether the replica may have a container with a version before the staged one. */
-function hasOlder(seen: ObservedReplica, rotation: RotationRecord): boolean {
-  return seen.replica.resolved !== undefined && readVersion(seen, rotation) < rotation.to && mayRun(seen);
+function hasOlder(seen: SecretHolder, rotation: RotationRecord): boolean {
+  const isStamped = seen.replica.resolved !== undefined;
+  return isStamped && listVersions(seen, rotation).some(version => version < rotation.to) && mayRun(seen);
 }
 
 function mayRun({ report }: ObservedReplica): boolean {
   return report?.state !== 'removed';
 }
 
-function readVersion({ replica }: ObservedReplica, { path }: RotationRecord): number {
-  return replica.resolved?.versions[path] ?? 0;
+/** The versions that the container may have: the one last given out for it, and the one it would be given now. */
+function listVersions({ replica, delivered }: SecretHolder, { path }: RotationRecord): readonly number[] {
+  const stamped = replica.resolved?.versions[path] ?? 0;
+  return delivered === undefined ? [stamped] : [stamped, delivered];
 }
 
 function formatReplica({ replica }: ObservedReplica): string {

@@ -7,7 +7,7 @@ import {
   ungroupRejections,
 } from '../../crds/scheduling/index.js';
 import type { StoredDeployment } from '../../crds/deployment/index.js';
-import { computeTemplateHash } from '../../crds/replica/index.js';
+import { computeTemplateHash, toContainerTemplate } from '../../crds/replica/index.js';
 import type { Candidate, PlacementResult, Workload } from '../../pkg/placement/index.js';
 import type { ObservedDeployment, ObservedReplica } from '../reading/index.js';
 import { decideReport, decideSchedule, listUnplaced, mergeReport, type ScheduleInput, toVerdict } from './decide.js';
@@ -47,7 +47,7 @@ describe('scheduler decides what to say', () => {
 
   it('keeps every candidate, by name, with a summary', () => {
     expect(ungroupRejections(verdict.groups).map(({ node }) => node)).to.deep.equal(['a', 'b']);
-    expect(verdict.summary).to.equal('0 of 2 nodes: 1 ready, 1 resources');
+    expect(verdict.summary).to.equal('0 of 2 nodes: 1 not ready, 1 resources');
     expect(verdict.filters).to.deep.equal(['ready', 'resources']);
   });
 
@@ -136,7 +136,7 @@ describe('scheduler decides what to say', () => {
     const record = mergeReport(standing(), changed)!;
     expect(record).to.deep.include({
       unplaced: 3,
-      summary: '0 of 1 nodes: 1 quota',
+      summary: '0 of 1 node: 1 quota',
       filters: ['quota', 'ready', 'resources'],
       cause: verdict.cause,
       event: 'evt_1',
@@ -165,7 +165,7 @@ describe('scheduler decision', () => {
     const decision = decideSchedule(input());
     expect(decision.assignments).to.deep.equal([{ seen: seen(0), node: node('a') }]);
     expect(decision.report.kind).to.equal('new');
-    expect(decision.verdict).to.include({ unplaced: 1, summary: '0 of 1 nodes: 1 ready' });
+    expect(decision.verdict).to.include({ unplaced: 1, summary: '0 of 1 node: 1 not ready' });
   });
 
   it('clears the report when every replica has a node', () => {
@@ -195,13 +195,21 @@ describe('scheduler decision', () => {
     replicas: 2,
     secretsVersion: 0,
   } as StoredDeployment;
-  const own = { deploymentUid: 'dep_1', templateHash: computeTemplateHash(deployment) };
+  const template = toContainerTemplate(deployment);
+  const own = { deploymentUid: 'dep_1', templateHash: computeTemplateHash(deployment), template };
+  const older = { ...own, templateHash: 'old', template: { ...template, image: 'web:0' } };
+  const paused = {
+    ...deployment,
+    rollout: { maxSurge: 1, maxUnavailable: 0, progressDeadline: '10m', autoRollback: true, paused: true },
+  };
   const deleted = { ...deployment, metadata: { ...deployment.metadata, deletedAt: 'now' } };
   const cases: readonly [string, StoredDeployment | undefined, Partial<ObservedReplica['replica']>, number][] = [
     ['a replica of the present template without a node', deployment, own, 1],
     ['no replica with a node', deployment, { ...own, nodeId: 'n' }, 0],
     ['no replica that retires', deployment, { ...own, retiringSince: 'now' }, 0],
-    ['no replica of an older template', deployment, { ...own, templateHash: 'old' }, 0],
+    ['no replica of an older template', deployment, older, 0],
+    ['a replica of an older template while the rollout is paused', paused, older, 1],
+    ['a replica that was made for a named node, once none is named', deployment, { ...own, templateHash: 'named' }, 1],
     ['no replica of an earlier deployment of the name', deployment, { ...own, deploymentUid: 'dep_0' }, 0],
     ['no replica of a deployment that is being deleted', deleted, own, 0],
     ['no replica without a deployment', undefined, own, 0],

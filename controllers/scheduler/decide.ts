@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 
 import { hashSpec } from '../../crds/meta/index.js';
-import { computeTemplateHash } from '../../crds/replica/index.js';
+import { isUpToDate } from '../../crds/replica/index.js';
 import { groupRejections, type RejectionGroup, type SchedulingReport } from '../../crds/scheduling/index.js';
 import {
   type Candidate,
@@ -50,15 +50,16 @@ export interface ScheduleDecision {
 }
 
 /**
- * The replicas of a deployment that are placed now. Only those of its present template: the replica keeper is about to
- * replace the others.
+ * The replicas of a deployment that are placed now. Only those that may serve for its present template: the replica keeper is
+ * about to replace the others, unless the rollout is paused. Then it keeps them, and makes more of them.
  */
 export function listUnplaced({ deployment, replicas }: ObservedDeployment): readonly ObservedReplica[] {
   if (!deployment || deployment.metadata.deletedAt) return [];
-  const present = computeTemplateHash(deployment);
   const { uid } = deployment.metadata;
+  const isPaused = deployment.rollout?.paused === true;
   return replicas.filter(
-    ({ replica }) => isWaiting(replica) && replica.deploymentUid === uid && replica.templateHash === present,
+    ({ replica }) =>
+      isWaiting(replica) && replica.deploymentUid === uid && (isPaused || isUpToDate(replica, deployment)),
   );
 }
 
@@ -104,12 +105,13 @@ export function toVerdict(
   if (unplaced === 0) return undefined;
   const groups = groupRejections(refused.toSorted((a, b) => (a.node < b.node ? -1 : 1)));
   const cause = groups.map(({ refusals, nodes }) => [refusals, nodes.map(([node]) => node)]);
-  const filters = new Set(groups.flatMap(({ refusals }) => refusals.map(({ filter }) => filter)));
+  const filters = [...new Set(groups.flatMap(({ refusals }) => refusals.map(({ filter }) => filter)))].sort();
   return {
     uid,
     unplaced,
     summary: summariseRejections(0, refused),
-    filters: [...filters].sort(),
+    filters,
+    refusing: filters,
     residencyUnmet: residency !== undefined && isResidencyUnmet(refused),
     cause: hashSpec(cause),
     details: hashSpec([unplaced, groups]),
@@ -143,8 +145,8 @@ export function decideReport(
  * event. Undefined when nothing differs.
  */
 export function mergeReport(stored: SchedulingReport, verdict: SchedulingVerdict): SchedulingReport | undefined {
-  const { unplaced, summary, residencyUnmet } = verdict;
+  const { unplaced, summary, residencyUnmet, filters: refusing } = verdict;
   const filters = [...new Set([...stored.filters, ...verdict.filters])].sort();
-  const report: SchedulingReport = { ...stored, unplaced, summary, residencyUnmet, filters };
+  const report: SchedulingReport = { ...stored, unplaced, summary, residencyUnmet, filters, refusing };
   return isDeepStrictEqual(report, stored) ? undefined : report;
 }

@@ -44,7 +44,7 @@ const node = (name: string, change: Partial<StoredNode> = {}): StoredNode => ({
 const status = (name: string, is: NodeStatus['status'], since = AT): NodeStatus => ({
   id: `node_${name}`,
   status: is,
-  reason: '',
+  reason: 'heartbeat_received',
   since,
 });
 const german = { residency: { country: 'DE' } };
@@ -77,7 +77,7 @@ describe('scheduler is woken', () => {
   };
   const waiting = async (
     name: string,
-    filters: readonly string[],
+    filters: SchedulingReport['filters'],
     more: Partial<StoredDeployment> = {},
     tenant = 't1',
   ) => {
@@ -180,12 +180,12 @@ describe('scheduler is woken', () => {
     expect(woken).to.deep.equal(['t1/limited']);
   });
 
-  it('by a tenant’s record: only what waits for a quota', async () => {
+  it('by a tenant’s record: everything of it that waits', async () => {
     await waiting('web', ['quota']);
     await waiting('other', ['resources']);
     listen(wakeOnTenantChange);
     await put(keys.tenant('t1'), { id: 't1', quotas: { containers: 5 } });
-    expect(woken).to.deep.equal(['t1/web']);
+    expect(woken).to.have.members(['t1/web', 't1/other']);
   });
 
   it('by a deployment that keeps apart, or no longer does: only those that it names', async () => {

@@ -82,10 +82,10 @@ export function wakeOnFreedCapacity(policy: PlacementPolicy): Wake {
 
 const waitsForQuota = ({ report }: WaitingDeployment) => report.filters.includes('quota');
 
-/** Wakes the deployments that wait for a quota when the record of their tenant changes. */
+/** Wakes the deployments that wait for a node when the record of their tenant changes: a quota may have become one more cause, or none. */
 export const wakeOnTenantChange: Wake = {
   prefix: ranges.tenants,
-  keys: (change, cache) => wakeWaiting(change, cache, waitsForQuota),
+  keys: (change, cache) => wakeWaiting(change, cache),
 };
 
 /** Wakes the deployments that wait for a quota when another deployment is removed. */

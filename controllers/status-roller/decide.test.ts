@@ -72,7 +72,7 @@ const deleted = web({ metadata: { ...web().metadata, deletedAt: THEN } });
 const refused: SchedulingReport = {
   uid: 'dep_1',
   unplaced: 1,
-  summary: '0 of 1 nodes: 1 ready',
+  summary: '0 of 1 node: 1 not ready',
   filters: ['ready'],
   residencyUnmet: false,
   cause: 'c',
@@ -205,8 +205,8 @@ describe('status roller', () => {
       conditions: ['True', 'False', 'True'],
     },
     {
-      name: 'an old one serves while a new one starts',
-      replicas: [seen(0, { report: { state: 'creating' } }), seen(1, { of: old })],
+      name: 'the old ones serve while a new one starts beside them',
+      replicas: [seen(0, { of: old }), seen(1, { of: old }), seen(2, { report: { state: 'creating' } })],
       phase: 'Progressing',
       conditions: ['True', 'True', 'True'],
     },
@@ -322,6 +322,64 @@ describe('status roller', () => {
     });
   }
 
+  const stalls: readonly [name: string, replica: ObservedReplica, reason: string | undefined, says?: RegExp][] = [
+    ['an image is pulled', seen(1, { report: { state: 'pulling' } }), undefined],
+    [
+      'a pull gets nothing',
+      seen(1, { report: { state: 'pulling', since: THEN, reason: 'pull_stuck', message: 'check the registry' } }),
+      'PullingTooLong',
+      /^replica 1 has been pulling its image since 2030-01-01T00:00:00\.000Z: check the registry$/,
+    ],
+    ['a container is created', seen(1, { report: { state: 'creating' } }), undefined],
+    [
+      'the engine does not create it',
+      seen(1, { report: { state: 'creating', since: THEN, reason: 'create_stuck', message: 'look at the engine' } }),
+      'CreatingTooLong',
+      /^replica 1 has been creating since .*: look at the engine$/,
+    ],
+    ['a container is removed', seen(1, { retiring: true }), undefined],
+    [
+      'the engine does not stop it',
+      seen(1, { retiring: true, report: { state: 'stopping', reason: 'stop_failed', message: 'cannot kill' } }),
+      'StoppingTooLong',
+      /^replica 1 has been stopping since 2030-01-01T00:00:00\.000Z: cannot kill$/,
+    ],
+  ];
+  for (const [name, replica, reason, says] of stalls) {
+    it(`${reason === undefined ? 'has no condition Stalled' : `sets the condition Stalled (${reason})`} while ${name}`, () => {
+      const stalled = roll([seen(0), replica]).conditions.find(({ type }) => type === 'Stalled');
+      expect(stalled?.reason).to.equal(reason);
+      if (says) expect(stalled).to.have.property('message').that.matches(says);
+      if (reason) expect(stalled?.status).to.equal('True');
+    });
+  }
+
+  it('names the node of each replica, also of one that was deleted under it', () => {
+    const before = roll([{ ...seen(0), nodeName: 'attic' }, seen(1)]);
+    expect(before.placements.map(({ nodeId, nodeName }) => [nodeId, nodeName])).to.deep.equal([
+      ['node_1', 'attic'],
+      ['node_1', undefined],
+    ]);
+    const after = roll([seen(0, { node: 'gone' })], web({ replicas: 1 }), { previous: before });
+    expect(after.placements[0]).to.include({
+      nodeName: 'attic',
+      message: 'its node attic was deleted: it is replaced',
+    });
+  });
+
+  it('shows image, generation and user of each replica, which differ while it is rolled out', () => {
+    const { placements } = roll([
+      seen(0, { of: old, report: { user: '' } }),
+      { ...seen(1, { report: { user: '1000:1000' } }), replica: { ...seen(1).replica, generation: 2 } },
+      seen(2, { report: 'none' }),
+    ]);
+    expect(placements.map(({ image, generation, user }) => [image, generation, user])).to.deep.equal([
+      ['web:0', 1, ''],
+      ['web:1', 2, '1000:1000'],
+      ['web:1', 1, undefined],
+    ]);
+  });
+
   it('reports dependencies of a deployment that has some', () => {
     expect(holds(roll([]), 'DependenciesHealthy')).to.equal(undefined);
     expect(holds(roll([], dependent), 'DependenciesHealthy')).to.equal('True');
@@ -366,7 +424,7 @@ describe('status roller announces', () => {
     ['scaled down', running, roll([seen(0), seen(1)], web({ replicas: 1 })), []],
     ['waiting', undefined, roll([], dependent, { unmet: [absent] }), ['deployment.waiting']],
   ];
-  const nothing = summariseReplicas({ deployment: web(), replicas: [], scheduling: undefined, unmet: [] });
+  const nothing = summariseReplicas({ deployment: web(), replicas: [], scheduling: undefined, unmet: [], now: NOW });
 
   for (const [name, from, to, events] of cases) {
     it(name, () => {
@@ -376,7 +434,7 @@ describe('status roller announces', () => {
 
   it('the reason of a degraded deployment', () => {
     const replicas = [seen(0), seen(1, { report: { state: 'exited', reason: 'crash_loop' } })];
-    const standing = summariseReplicas({ deployment: web(), replicas, scheduling: undefined, unmet: [] });
+    const standing = summariseReplicas({ deployment: web(), replicas, scheduling: undefined, unmet: [], now: NOW });
     expect(draftStatusEvents(web(), running, degraded, standing)[0]).to.include({
       reason: 'crash_loop',
       severity: 'warning',

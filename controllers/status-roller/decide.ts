@@ -1,10 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 
-import type { DeploymentStatus, ReplicaStatus, StoredDeployment } from '../../crds/deployment/index.js';
+import type { DeploymentStatus, StoredDeployment } from '../../crds/deployment/index.js';
 import type { EventType } from '../../crds/kinds/index.js';
 import type { Condition } from '../../crds/meta/index.js';
+import type { Reason } from '../../crds/reasons/index.js';
 import type { EventDraft } from '../../pkg/events/index.js';
-import { isMovable, type ObservedReplica } from '../reading/index.js';
+import { isMovable } from '../reading/index.js';
+import { describeRotation, type OpenRotation } from './rotations.js';
 import {
   derivePhase,
   describeUnmet,
@@ -12,24 +14,29 @@ import {
   isHeld,
   type ReplicaSummary,
   type SummaryInput,
+  describeStalled,
   summariseReplicas,
-  toFailureReason,
 } from './summary.js';
+import { nameNodes, toReplicaStatuses } from './replica-statuses.js';
+import { toRolloutStatus } from './rollout-status.js';
 
 /** Everything that a status is derived from. */
 export interface StatusInput extends SummaryInput {
   /** Whether residency is enforced. */
   readonly enforced: boolean;
+  /** The rotations under way of credentials that it refers to. */
+  readonly rotations?: readonly OpenRotation[];
   /** The status that is stored. */
   readonly previous: DeploymentStatus | undefined;
-  readonly now: string;
 }
 
 /** The status of a deployment. Returns `previous` itself when nothing has changed. */
-export function rollStatus({ enforced, previous, now, ...input }: StatusInput): DeploymentStatus {
-  const { deployment, replicas } = input;
+export function rollStatus({ enforced, rotations = [], previous, ...given }: StatusInput): DeploymentStatus {
+  const { deployment, now } = given;
   const { uid, generation } = deployment.metadata;
   const own = previous?.uid === uid ? previous : undefined;
+  const replicas = nameNodes(given.replicas, own);
+  const input = { ...given, replicas };
   const summary = summariseReplicas(input);
   const status: DeploymentStatus = {
     uid,
@@ -44,29 +51,20 @@ export function rollStatus({ enforced, previous, now, ...input }: StatusInput): 
       deployment.secretsVersion,
       ...replicas.map(({ replica }) => replica.template.secretsVersion),
     ),
-    placements: replicas.map(toReplicaStatus),
-    conditions: buildConditions(deployment, summary, { previous: own?.conditions ?? [], generation, now, enforced }),
+    placements: toReplicaStatuses(input),
+    rollout: toRolloutStatus(deployment, summary, replicas, input.rollout),
+    conditions: buildConditions(deployment, summary, {
+      previous: own?.conditions ?? [],
+      generation,
+      now,
+      enforced,
+      rotations,
+    }),
+    ...(summary.refused?.refusing && { refusedBy: summary.refused.refusing }),
+    // A changed deployment has causes of its own.
+    ...(own?.events && own.observedGeneration === generation && { events: own.events }),
   };
   return own && isDeepStrictEqual(own, status) ? own : status;
-}
-
-function toReplicaStatus(seen: ObservedReplica): ReplicaStatus {
-  const { replica, report, node } = seen;
-  return {
-    replica: replica.slot,
-    nodeId: replica.nodeId ?? null,
-    state: describeState(seen),
-    health: node === 'unobserved' && report ? 'unknown' : (report?.health ?? 'none'),
-    restarts: report?.restarts ?? 0,
-    containerId: report?.containerId ?? null,
-  };
-}
-
-function describeState({ replica, report, node }: ObservedReplica): string {
-  if (node === 'failed' || node === 'gone' || node === 'unobserved') return 'unknown';
-  if (replica.retiringSince && report?.state !== 'removed') return 'stopping';
-  if (node === 'nowhere') return 'unplaced';
-  return report?.state ?? 'assigned';
 }
 
 /** A condition without its type, time and generation. */
@@ -78,6 +76,7 @@ interface ConditionContext {
   readonly now: string;
   /** Whether residency is enforced. */
   readonly enforced: boolean;
+  readonly rotations: readonly OpenRotation[];
 }
 
 /** Reason of the condition `Progressing` while replicas of an older template are replaced. */
@@ -88,21 +87,23 @@ const VIOLATED = 'Violated';
 
 /**
  * The conditions of a deployment. A condition keeps the time of its last change while its status stays the same. Those about
- * secrets, residency and dependencies exist only where the deployment declares some.
+ * secrets, residency and dependencies exist only where the deployment declares some, `Rotating` only during a rotation.
  */
 function buildConditions(
-  { placement, dependsOn = [], secrets = [] }: StoredDeployment,
+  { placement, dependsOn = [], secrets = [], rollout }: StoredDeployment,
   summary: ReplicaSummary,
-  { previous, generation, now, enforced }: ConditionContext,
+  { previous, generation, now, enforced, rotations }: ConditionContext,
 ): readonly Condition[] {
   const before = new Map(previous.map(condition => [condition.type, condition]));
   const states: Readonly<Record<string, ConditionState | false | undefined>> = {
     Placed: describePlaced(summary),
     Available: describeAvailable(summary),
-    Progressing: describeProgressing(summary, before.get('Progressing')),
+    Progressing: describeProgressing(summary, before.get('Progressing'), rollout?.paused === true),
+    Stalled: describeStall(summary),
     SecretsResolved: secrets.length > 0 && describeSecrets(summary),
     ResidencySatisfied: placement?.residency && describeResidency(summary, enforced),
     DependenciesHealthy: dependsOn.length > 0 && describeDependencies(summary),
+    Rotating: rotations.length > 0 && describeRotations(rotations),
   };
   return Object.entries(states).flatMap(([type, state]) => {
     if (!state) return [];
@@ -112,6 +113,15 @@ function buildConditions(
   });
 }
 
+/** Present only while an image is pulled, or a container created or removed, for longer than that should take. */
+function describeStall({ stalled: [first] }: ReplicaSummary): ConditionState | undefined {
+  if (!first) return undefined;
+  const { replica, report } = first.seen;
+  const whileUp = report?.state === 'pulling' ? 'PullingTooLong' : 'CreatingTooLong';
+  const reason = replica.retiringSince ? 'StoppingTooLong' : whileUp;
+  return { status: 'True', reason, message: describeStalled(first) };
+}
+
 function describePlaced({ refused, placed, wanted }: ReplicaSummary): ConditionState {
   if (refused) return { status: 'False', reason: 'Unschedulable', message: refused.summary };
   if (placed === wanted) return { status: 'True', reason: 'AllPlaced', message: 'every replica has a node' };
@@ -119,20 +129,25 @@ function describePlaced({ refused, placed, wanted }: ReplicaSummary): ConditionS
 }
 
 /** Counts serving replicas of any template: a roll-out that goes well never loses availability. */
-function describeAvailable({ serving, wanted, rolling, failing }: ReplicaSummary): ConditionState {
+function describeAvailable({ serving, wanted, needed, failing }: ReplicaSummary): ConditionState {
   const message = `${serving} of ${wanted} replicas ready`;
-  const needed = rolling ? Math.max(1, wanted - 1) : wanted;
   if (wanted === 0) return { status: 'True', reason: 'ScaledToZero', message };
   if (serving >= needed) return { status: 'True', reason: 'EnoughReady', message };
-  const unobserved = failing.filter(({ node }) => node === 'unobserved').length;
+  const unobserved = failing.filter(({ seen }) => seen.node === 'unobserved').length;
   if (serving + unobserved >= needed) return { status: 'Unknown', reason: 'ContainersUnobserved', message };
   return { status: 'False', reason: 'TooFewReady', message };
 }
 
-function describeProgressing(summary: ReplicaSummary, before: Condition | undefined): ConditionState {
+function describeProgressing(
+  summary: ReplicaSummary,
+  before: Condition | undefined,
+  isPaused: boolean,
+): ConditionState {
   if (isComplete(summary)) {
     return { status: 'False', reason: 'Complete', message: 'every replica is up to date and ready' };
   }
+  if (summary.failed) return { status: 'False', reason: 'ProgressDeadlineExceeded', message: summary.failed.message };
+  if (isPaused && summary.rolling) return { status: 'Unknown', reason: 'Paused', message: 'the rollout is paused' };
   // The last new replica of a roll-out starts when no old one is left: it still belongs to the roll-out.
   const wasRolling = before?.status === 'True' && before.reason === ROLLING_OUT;
   const reason = summary.rolling || wasRolling ? ROLLING_OUT : 'Adjusting';
@@ -173,8 +188,17 @@ function describeDependencies({ unmet }: ReplicaSummary): ConditionState {
   return { status: 'True', reason: 'Met', message: 'every dependency is met' };
 }
 
+function describeRotations(rotations: readonly OpenRotation[]): ConditionState {
+  const isWaiting = rotations.some(({ waitsFor }) => waitsFor !== undefined);
+  const reason = isWaiting ? 'PhaseIncomplete' : 'NextPhaseNotRequested';
+  return { status: 'True', reason, message: rotations.map(describeRotation).join('. ') };
+}
+
+/** The types of events of deployments whose last part is a reason, which "moor explain" knows. */
+type DeploymentEvent = Extract<EventType, `deployment.${Reason}`>;
+
 /**
- * The events of a change of status: one for a new phase, one for a roll-out that has ended, and one for replicas that
+ * The events of a change of status: one for a new phase or for another cause of the same one, one for a roll-out that has ended, and one for replicas that
  * break the residency and cannot be moved. The replica keeper writes the event of those that it moves.
  */
 export function draftStatusEvents(
@@ -183,19 +207,20 @@ export function draftStatusEvents(
   status: DeploymentStatus,
   summary: ReplicaSummary,
 ): readonly EventDraft[] {
-  const draft = (type: EventType, change: Partial<EventDraft> = {}): EventDraft => ({
+  const draft = (type: DeploymentEvent, change: Partial<EventDraft> = {}): EventDraft => ({
     type,
     tenant: deployment.metadata.tenant,
     subject: { kind: 'Deployment', name: deployment.name, id: deployment.metadata.uid },
-    reason: type.split('.')[1]!,
+    reason: type.slice('deployment.'.length) as Reason,
     message: status.message,
     data: { phase: status.phase, from: previous?.phase ?? null, generation: status.observedGeneration },
     ...change,
   });
 
   const events: EventDraft[] = [];
-  const event = previous?.phase === status.phase ? undefined : derivePhaseEvent(previous, status, summary);
-  if (event) events.push(draft(...event));
+  const event = derivePhaseEvent(previous, status, summary);
+  const phaseEvent = event && draft(...event);
+  if (phaseEvent && (previous?.phase !== status.phase || isOtherCause(phaseEvent, status))) events.push(phaseEvent);
   if (isRolling(previous) && !isRolling(status) && status.phase === 'Running') {
     events.push(draft('deployment.rollout_completed'));
   }
@@ -210,12 +235,15 @@ function derivePhaseEvent(
   previous: DeploymentStatus | undefined,
   { phase }: DeploymentStatus,
   summary: ReplicaSummary,
-): readonly [type: EventType, change?: Partial<EventDraft>] | undefined {
+): readonly [type: DeploymentEvent, change?: Partial<EventDraft>] | undefined {
   switch (phase) {
     case 'Running': {
       const wasImpaired = previous?.phase === 'Degraded' || previous?.phase === 'Failed';
       return [wasImpaired ? 'deployment.recovered' : 'deployment.running'];
     }
+    case 'Pending':
+      // Of a new deployment, its creation says it.
+      return previous && ['deployment.progressing', { reason: 'placing' }];
     case 'Progressing':
       return ['deployment.progressing'];
     case 'Stopped':
@@ -224,12 +252,19 @@ function derivePhaseEvent(
       return ['deployment.waiting', { reason: isHeld(summary) ? 'dependency' : 'residency' }];
     case 'Degraded': {
       const [failing] = summary.failing;
-      const reason = summary.unresolved?.reason ?? (failing && toFailureReason(failing));
+      const reason = summary.unresolved?.reason ?? failing?.reason;
       return ['deployment.degraded', { severity: 'warning', ...(reason !== undefined && { reason }) }];
     }
     default:
       return undefined;
   }
+}
+
+/** Whether a phase that lasts has another cause by now than its last event names. */
+function isOtherCause({ type, reason }: EventDraft, { events = [] }: DeploymentStatus): boolean {
+  if (type !== 'deployment.degraded' && type !== 'deployment.waiting') return false;
+  const last = events.findLast(announced => announced.type === type);
+  return last !== undefined && last.reason !== reason;
 }
 
 function isRolling(status: DeploymentStatus | undefined): boolean {

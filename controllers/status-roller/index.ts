@@ -8,12 +8,15 @@
 import type { Unresolved } from '../../crds/delivery/index.js';
 import type { DeploymentStatus } from '../../crds/deployment/index.js';
 import { keys, ranges } from '../../crds/keys/index.js';
+import type { RolloutRecord } from '../../crds/rollout/index.js';
 import type { SchedulingReport } from '../../crds/scheduling/index.js';
 import { defaultPolicy, type PlacementPolicy } from '../../pkg/fleet/index.js';
-import { done, type Loop, type Reconcile } from '../../pkg/reconcile/index.js';
+import { again, done, type Loop, type Reconcile, type ReconcileResult } from '../../pkg/reconcile/index.js';
 import { encode, readValue, value } from '../../pkg/store/index.js';
 import {
+  findStopDue,
   listUnmetDependencies,
+  type ObservedReplica,
   parseQueueKey,
   readDeployment,
   wakeItself,
@@ -22,7 +25,9 @@ import {
   wakeReported,
   withDependents,
 } from '../reading/index.js';
+import { announceAll } from './announce.js';
 import { draftStatusEvents, rollStatus } from './decide.js';
+import { listOpenRotations, wakeOnRotation, wakeOnRotationProgress } from './rotations.js';
 import { summariseReplicas } from './summary.js';
 import { orUnusable } from './unusable.js';
 
@@ -31,9 +36,12 @@ export function createStatusRoller(policy: PlacementPolicy = defaultPolicy): Loo
     name: 'status-roller',
     wakes: [
       withDependents(wakeItself(ranges.deployments)),
-      wakeItself(ranges.statuses),
+      withDependents(wakeItself(ranges.statuses)),
+      wakeOnRotation,
+      wakeOnRotationProgress,
       wakeItself(ranges.schedulings),
       wakeItself(ranges.unresolved),
+      wakeItself(ranges.rollouts),
       withDependents(wakeItself(ranges.replicas)),
       withDependents(wakeReported()),
       withDependents(wakeOnNodeChange),
@@ -46,7 +54,7 @@ export function createStatusRoller(policy: PlacementPolicy = defaultPolicy): Loo
 
 /** Writes the status of one deployment when it differs from the stored one, with the events of the change. */
 function rollDeployment({ regions }: PlacementPolicy): Reconcile {
-  return async (queueKey, { cache, clock, commit, events, log }) => {
+  return async (queueKey, { cache, clock, commit, events, reads, log }) => {
     const named = parseQueueKey(queueKey);
     const { tenant, name } = named;
     const { deployment, replicas, same } = readDeployment(named, cache, regions);
@@ -58,6 +66,11 @@ function rollDeployment({ regions }: PlacementPolicy): Reconcile {
       return done;
     }
 
+    // A phase that the scheduler or the secret resolver has just contradicted, with an event of its own, is not told after it.
+    const reported = [keys.scheduling(tenant, name), keys.unresolved(tenant, name)].map(each => ({
+      key: each,
+      at: cache.get(each)?.revision ?? 0,
+    }));
     const previous = stored && value<DeploymentStatus>(stored);
     const now = new Date(clock.now()).toISOString();
     const derive = () => {
@@ -67,20 +80,32 @@ function rollDeployment({ regions }: PlacementPolicy): Reconcile {
         scheduling: readValue<SchedulingReport>(cache, keys.scheduling(tenant, name)),
         unmet: listUnmetDependencies(deployment, cache),
         unresolved: readValue<Unresolved>(cache, keys.unresolved(tenant, name)),
+        rollout: readValue<RolloutRecord>(cache, keys.rollout(tenant, name)),
+        now,
       };
-      const status = rollStatus({ ...input, enforced: regions.enforced, previous, now });
+      const rotations = listOpenRotations(deployment, cache);
+      const status = rollStatus({ ...input, rotations, enforced: regions.enforced, previous });
       const before = previous?.uid === status.uid ? previous : undefined;
       return { status, drafts: draftStatusEvents(deployment, before, status, summariseReplicas(input)) };
     };
     const { status, drafts } = orUnusable(derive, { deployment, previous, now });
-    if (status === previous) return done;
+    const next = findNextLook(replicas, clock.now());
+    if (status === previous) return next;
 
     const own = previous?.uid === status.uid ? previous : undefined;
-    const puts = await Promise.all(drafts.map(draft => events.put(draft)));
-    await commit({ guards, puts: [{ key, bytes: encode(status) }, ...puts], deletes: [] });
+    const announced = await announceAll(drafts, status, now, { events, reads });
+    const puts = [{ key, bytes: encode(announced.status) }, ...announced.puts];
+    await commit({ guards: [...guards, ...reported], puts, deletes: [] });
     if (own?.phase !== status.phase) {
       log.info('deployment changed phase', { tenant, deployment: name, phase: status.phase });
     }
-    return done;
+    return next;
   };
+}
+
+/** A container that is to be removed is looked at again when that takes too long: nothing else would wake this loop. */
+function findNextLook(replicas: readonly ObservedReplica[], now: number): ReconcileResult {
+  const due = replicas.flatMap(({ replica, report }) => (report?.state === 'removed' ? [] : [findStopDue(replica)]));
+  const waits = due.map(at => at - now).filter(ms => ms > 0);
+  return waits.length === 0 ? done : again(Math.min(...waits), 'a container is being removed');
 }

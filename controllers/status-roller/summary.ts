@@ -1,8 +1,20 @@
 import type { Unresolved } from '../../crds/delivery/index.js';
-import type { DeploymentPhase, StoredDeployment } from '../../crds/deployment/index.js';
-import { isResolved, computeTemplateHash } from '../../crds/replica/index.js';
+import { type DeploymentPhase, getRolloutBounds, type StoredDeployment } from '../../crds/deployment/index.js';
+import { isResolved, isUpToDate } from '../../crds/replica/index.js';
+import type { RolloutFailure, RolloutRecord } from '../../crds/rollout/index.js';
 import type { SchedulingReport } from '../../crds/scheduling/index.js';
-import { isServing, type ObservedReplica, type UnmetDependency } from '../reading/index.js';
+import {
+  explainTrouble,
+  isServing,
+  type ObservedReplica,
+  type ReplicaTrouble,
+  type UnmetDependency,
+} from '../reading/index.js';
+
+/** A replica that is not as it should be. */
+export interface TroubledReplica extends ReplicaTrouble {
+  readonly seen: ObservedReplica;
+}
 
 /** The replicas of one deployment, counted: the basis of its status. */
 export interface ReplicaSummary {
@@ -11,12 +23,20 @@ export interface ReplicaSummary {
   readonly records: number;
   /** Staying replicas of the present template. */
   readonly updated: readonly ObservedReplica[];
-  /** Replicas that are not retiring, of any template, at most as many as wanted. */
+  /** Replicas that are not retiring, of any template, at most as many as wanted, those that serve first. */
   readonly staying: readonly ObservedReplica[];
   /** Those of them that serve. */
   readonly serving: number;
+  /** How many have to serve, while a change is rolled out. */
+  readonly needed: number;
   /** Those of them whose container fails. */
-  readonly failing: readonly ObservedReplica[];
+  readonly failing: readonly TroubledReplica[];
+  /** New replicas beside them that a rollout waits for, of which something is wrong. */
+  readonly awaited: readonly TroubledReplica[];
+  /** Those of them of which something is wrong, without being failing yet. */
+  readonly troubled: readonly TroubledReplica[];
+  /** Replicas, leaving ones included, whose container the engine does not finish to create or to remove. */
+  readonly stalled: readonly TroubledReplica[];
   /** Those of them that have a node. */
   readonly placed: number;
   /** Replicas that are retiring, surplus, or made from an older template. */
@@ -32,6 +52,8 @@ export interface ReplicaSummary {
   readonly unresolved: Unresolved | undefined;
   /** Those of the staying replicas whose secrets were not looked up yet, or not found. */
   readonly unstamped: number;
+  /** Why the rollout of the present revision has failed, when it missed its deadline. */
+  readonly failed: RolloutFailure | undefined;
 }
 
 /** What the summary is counted from. */
@@ -43,6 +65,9 @@ export interface SummaryInput {
   readonly unmet: readonly UnmetDependency[];
   /** The secret resolver's stored report. */
   readonly unresolved?: Unresolved | undefined;
+  /** What the replica keeper has recorded of the rollout. */
+  readonly rollout?: RolloutRecord | undefined;
+  readonly now: string;
 }
 
 export function summariseReplicas({
@@ -51,30 +76,47 @@ export function summariseReplicas({
   scheduling,
   unmet,
   unresolved,
+  rollout,
+  now,
 }: SummaryInput): ReplicaSummary {
-  const { uid, deletedAt } = deployment.metadata;
+  const { uid, deletedAt, generation } = deployment.metadata;
   const wanted = deletedAt ? 0 : deployment.replicas;
-  const present = computeTemplateHash(deployment);
-  const isPresent = ({ replica }: ObservedReplica) => replica.deploymentUid === uid && replica.templateHash === present;
+  const isPresent = ({ replica }: ObservedReplica) => replica.deploymentUid === uid && isUpToDate(replica, deployment);
   const own = replicas.filter(({ replica }) => !replica.retiringSince && replica.deploymentUid === uid);
-  // While a node is drained there may be one replica more than wanted: it counts only when it serves.
-  const staying = [...own.filter(isServing), ...own.filter(seen => !isServing(seen))].slice(0, wanted);
-  const updated = staying.filter(isPresent);
+  // During a rollout or a drain there may be more replicas than wanted: the others count only when they serve.
+  const present = own.filter(isPresent);
+  const ranked = [...present, ...own.filter(seen => !present.includes(seen))];
+  const servingFirst = (among: readonly ObservedReplica[]) =>
+    [...among.filter(isServing), ...among.filter(seen => !isServing(seen))].slice(0, wanted);
+  const staying = servingFirst(ranked);
+  const updated = servingFirst(present);
+  const rolling = replicas.some(seen => !isPresent(seen));
+  const listTroubled = (among: readonly ObservedReplica[]): readonly TroubledReplica[] =>
+    among.flatMap(seen => {
+      const trouble = explainTrouble(seen, now);
+      return trouble ? [{ ...trouble, seen }] : [];
+    });
+  const troubled = listTroubled(staying);
   return {
     wanted,
     records: replicas.length,
     updated,
     staying,
     serving: staying.filter(isServing).length,
-    failing: staying.filter(isFailing),
+    needed: rolling ? Math.max(1, wanted - getRolloutBounds(deployment).unavailable) : wanted,
+    awaited: listTroubled(updated.filter(seen => !staying.includes(seen))),
+    failing: troubled.filter(({ seen }) => isFailing(seen)),
+    troubled: troubled.filter(({ seen }) => !isFailing(seen)),
+    stalled: listTroubled(replicas).filter(isStalled),
     placed: staying.filter(({ node }) => node !== 'nowhere').length,
     leaving: replicas.length - updated.length,
-    rolling: replicas.some(seen => !isPresent(seen)),
+    rolling,
     refused: scheduling?.uid === uid ? scheduling : undefined,
     misplaced: replicas.filter(({ misplaced, report }) => misplaced && report?.state !== 'removed'),
     unmet,
     unresolved: unresolved?.uid === uid ? unresolved : undefined,
     unstamped: staying.filter(({ replica }) => !isResolved(replica)).length,
+    failed: rollout?.uid === uid && rollout.failed?.revision === generation ? rollout.failed : undefined,
   };
 }
 
@@ -96,7 +138,22 @@ export function isHeld({ unmet, staying }: ReplicaSummary): boolean {
 /** Whether the container fails, as opposed to not being started yet. */
 function isFailing({ node, report }: ObservedReplica): boolean {
   if (node === 'failed' || node === 'unobserved') return true;
+  const isComingUp = report?.state === 'creating' || report?.state === 'pulling';
+  if (isComingUp && report.reason !== undefined) return true;
   return report?.state === 'failed' || report?.state === 'exited' || report?.health === 'unhealthy';
+}
+
+/** Whether the engine or the agent does not finish a step that should take seconds. */
+function isStalled({ seen: { node, report, replica }, reason }: TroubledReplica): boolean {
+  if (node !== 'well') return false;
+  const state = report?.state;
+  return (
+    reason === 'stop_overdue' ||
+    reason === 'pull_stuck' ||
+    state === 'creating' ||
+    state === 'stopping' ||
+    replica.retiringSince !== undefined
+  );
 }
 
 /** The phase of a deployment, and the same in one sentence: an obstacle comes first, then the progress. */
@@ -104,21 +161,23 @@ export function derivePhase(
   { metadata }: StoredDeployment,
   summary: ReplicaSummary,
 ): { readonly phase: DeploymentPhase; readonly message: string } {
-  const { wanted, records, serving, failing, refused, placed, unresolved, leaving } = summary;
+  const { wanted, records, serving, failing, troubled, awaited, refused, placed, unresolved, leaving } = summary;
   const ready = `${serving} of ${wanted} replicas ready`;
 
-  if (metadata.deletedAt) return { phase: 'Deleting', message: describeLeftovers(records) };
+  if (metadata.deletedAt) return { phase: 'Deleting', message: describeLeftovers(records, summary) };
   if (wanted === 0 && records === 0) return { phase: 'Stopped', message: 'stopped: 0 replicas are requested' };
-  if (wanted === 0) return { phase: 'Progressing', message: describeLeftovers(records) };
+  if (wanted === 0) return { phase: 'Progressing', message: describeLeftovers(records, summary) };
   if (isHeld(summary)) return { phase: 'Waiting', message: describeUnmet(summary.unmet) };
+  if (summary.failed && !isServed(summary)) return { phase: 'Failed', message: `${ready}; ${summary.failed.message}` };
   if (refused)
     return { phase: refused.residencyUnmet ? 'Waiting' : 'Unschedulable', message: `${refused.summary}; ${ready}` };
   if (unresolved) return { phase: 'Degraded', message: `${ready}; ${unresolved.message}` };
   if (failing[0]) return { phase: 'Degraded', message: `${ready}; ${describeFailure(failing[0])}` };
   if (isServed(summary))
-    return { phase: 'Running', message: leaving === 0 ? ready : `${ready}; ${describeLeftovers(leaving)}` };
+    return { phase: 'Running', message: leaving === 0 ? ready : `${ready}; ${describeLeftovers(leaving, summary)}` };
   if (placed === 0) return { phase: 'Pending', message: 'accepted; its replicas are being placed' };
-  return { phase: 'Progressing', message: ready };
+  const trouble = troubled[0] ?? awaited[0];
+  return { phase: 'Progressing', message: trouble ? `${ready}; ${describeFailure(trouble)}` : ready };
 }
 
 /** What a deployment waits for, for people. */
@@ -126,22 +185,19 @@ export function describeUnmet(unmet: readonly UnmetDependency[]): string {
   return `waits for ${unmet.map(({ name, because }) => `${name}, which ${because}`).join('; ')}`;
 }
 
-function describeLeftovers(containers: number): string {
-  return `${containers} ${containers === 1 ? 'container' : 'containers'} left to remove`;
+function describeLeftovers(containers: number, { stalled: [first] }: ReplicaSummary): string {
+  const left = `${containers} ${containers === 1 ? 'container' : 'containers'} left to remove`;
+  return first ? `${left}; ${describeStalled(first)}` : left;
+}
+
+/** A step that does not end, for people. */
+export function describeStalled({ seen: { replica, report }, message }: TroubledReplica): string {
+  const since = replica.retiringSince ?? report?.since;
+  const step = replica.retiringSince ? 'stopping' : report?.state === 'pulling' ? 'pulling its image' : 'creating';
+  return `replica ${replica.slot} has been ${step}${since === undefined ? '' : ` since ${since}`}: ${message}`;
 }
 
 /** Why one replica fails, for people. */
-function describeFailure({ replica, report, node }: ObservedReplica): string {
-  const who = `replica ${replica.slot}`;
-  if (node === 'failed') return `${who} is on a node whose agent sends no heartbeats`;
-  if (node === 'unobserved') return `${who} is on a node whose agent cannot see its containers`;
-  if (report?.message) return `${who}: ${report.message}`;
-  return `${who} is ${report?.health === 'unhealthy' ? 'unhealthy' : (report?.state ?? 'unknown')}`;
-}
-
-/** Why one replica fails, in one word for programs. */
-export function toFailureReason({ report, node }: ObservedReplica): string {
-  if (node === 'failed') return 'node_failed';
-  if (node === 'unobserved') return 'containers_unobserved';
-  return report?.reason ?? (report?.health === 'unhealthy' ? 'unhealthy' : (report?.state ?? 'unknown'));
+function describeFailure({ seen, message }: TroubledReplica): string {
+  return `replica ${seen.replica.slot}: ${message}`;
 }

@@ -56,6 +56,7 @@ function describeUnusable(error: Error, { deployment, previous, now }: UnusableI
     secretsVersion: own?.secretsVersion ?? 0,
     placements: own?.placements ?? [],
     conditions: [condition],
+    ...(own?.events && { events: own.events }),
   };
   if (own && isDeepStrictEqual(own, status)) return { status: own, drafts: [] };
   const draft: EventDraft = {

@@ -1,6 +1,10 @@
 /**
- * Archives: earlier generations of deployments, a kind whose name and keys are settled, and which no release answers yet.
+ * Archives: every accepted configuration of a deployment, also after its deletion.
+ *
+ * Writing and reading them is `pkg/history`; which of them are kept is the janitor's.
  *
  * @module
  */
-export { archiveKind } from './kind.js';
+export type { ArchiveChange, ArchivedRevision, FormerDeployment, FormerDeployments } from './archive.js';
+export { archiveChanges } from './archive.js';
+export { archiveKind, checkRollbackRequest } from './kind.js';

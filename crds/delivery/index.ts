@@ -13,6 +13,7 @@
  */
 import { type Static, Type } from 'typebox';
 
+import type { Reason } from '../reasons/index.js';
 import { annotate, createBodyCheck } from '../rule/index.js';
 
 /** One time that the variables of a replica were given out. */
@@ -38,12 +39,15 @@ export interface Delivery {
 }
 
 /** Why secrets cannot be had, in one word. */
-export type UnresolvedReason =
-  | 'secret_forbidden'
-  | 'secret_missing'
-  | 'secret_store_unavailable'
-  | 'secret_unreadable'
-  | 'secret_undeliverable';
+export const unresolvedReasons = [
+  'secret_forbidden',
+  'secret_missing',
+  'secret_store_unavailable',
+  'secret_unreadable',
+  'secret_undeliverable',
+] as const satisfies readonly Reason[];
+
+export type UnresolvedReason = (typeof unresolvedReasons)[number];
 
 /** `unresolved/<tenant>/<deployment>`: why replicas have no secrets, and so no container. Written by the secret resolver. */
 export interface Unresolved {

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 
+import { hashSpec } from '../meta/index.js';
 import { listFaults, exampleFacts, full, least, limits, stored } from './admit.testing.js';
 import { admitCreate, admitUpdate, toSpec } from './admit.js';
 
@@ -120,7 +121,8 @@ describe('alterations of a create', () => {
 
   it('is nothing when nothing was changed', () => {
     const { metadata: _, ...sent } = stored;
-    const { spec, alterations } = accepted(admitCreate(stored, exampleFacts, limits));
+    const document = { ...sent, metadata: { ...stored.metadata, specHash: hashSpec(sent) } };
+    const { spec, alterations } = accepted(admitCreate(document, exampleFacts, limits));
     expect(spec).to.deep.equal(sent);
     expect(alterations.map(({ field }) => field)).to.deep.equal(['metadata']);
   });
@@ -135,7 +137,9 @@ describe('alterations of a create', () => {
   });
 
   it('is what only the server sets', () => {
-    const document = { ...stored, metadata: { uid: 'x' }, status: {}, alterations: [], warnings: [] };
+    const { metadata: _, ...sent } = stored;
+    const metadata = { uid: 'x', specHash: hashSpec(sent) };
+    const document = { ...sent, metadata, status: {}, alterations: [], warnings: [] };
     const { alterations } = accepted(admitCreate(document, exampleFacts, limits));
     expect(alterations.map(({ field }) => field)).to.deep.equal(['metadata', 'status', 'alterations', 'warnings']);
   });

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 
 import { FieldPath, isDnsLabel } from '../grammar/index.js';
+import { hashSpec } from '../meta/index.js';
 import { describeValue, reject, type Rejection, type Rejections } from '../rejections/index.js';
 import {
   type Admission,
@@ -19,7 +20,7 @@ import type {
   DeploymentLimits,
   StoredDeployment,
 } from './deployment.js';
-import { completeDeployment, getDeploymentValidator, isKnownField, isUnsupportedField } from './fields.js';
+import { CANARY_PART, completeDeployment, getDeploymentValidator, isKnownField, isUnsupportedField } from './fields.js';
 import { rejectOversized } from './size.js';
 
 /** What becomes of a document. */
@@ -33,18 +34,32 @@ export type DeploymentAdmission = Admission<
   }
 >;
 
-/** Judges a document that asks for a new deployment. */
-export function admitCreate(document: unknown, facts: DeploymentFacts, limits: DeploymentLimits): DeploymentAdmission {
+/**
+ * Judges a document that asks for a new deployment. `secretsVersion` is that of the deployment that it brings back, where it
+ * does: nothing lowers it.
+ */
+export function admitCreate(
+  document: unknown,
+  facts: DeploymentFacts,
+  limits: DeploymentLimits,
+  secretsVersion = 0,
+): DeploymentAdmission {
   const validate = getDeploymentValidator(limits.supportedFields);
   if (!isObject(document)) return refused(validate(document, createContext(facts, limits, NAMELESS)));
 
   const sent = splitDocument(document, limits.supportedFields);
   const listed = normalizeDependencies(sent.fields);
-  const isSentBack = document['metadata'] !== undefined;
+  const isSentBack = isReturnedByGet(document);
   const context = createContext(facts, limits, nameIn(sent.fields));
   const found = validate(listed.fields, sound => ({ ...context(sound), isSentBack }));
   const rejections = listed.asSent(found);
-  return toRefusal([...rejections, ...sent.rejections]) ?? accepted(sent, listed, { facts, limits });
+  return toRefusal([...rejections, ...sent.rejections]) ?? accepted(sent, listed, { facts, limits, secretsVersion });
+}
+
+/** Whether a document is exactly what GET has returned: it carries the hash of its own spec. */
+function isReturnedByGet(document: Readonly<Record<string, unknown>>): boolean {
+  const { metadata, status: _status, alterations: _alterations, warnings: _warnings, ...spec } = document;
+  return isObject(metadata) && metadata['specHash'] === hashSpec(spec);
 }
 
 /**
@@ -71,7 +86,10 @@ export function admitUpdate(
   const changes = (field: string) => !isDeepStrictEqual(before.get(field), listed.fields[field]);
   const context = createContext(facts, limits, stored.name, stored);
   const rejections = listed.asSent(validate(listed.fields, context, changes));
-  return toRefusal([...rejections, ...sent.rejections]) ?? accepted(sent, listed, { facts, limits, stored });
+  return (
+    toRefusal([...rejections, ...sent.rejections]) ??
+    accepted(sent, listed, { facts, limits, stored, secretsVersion: stored.secretsVersion })
+  );
 }
 
 /** What a stored deployment asks for, without what the server has added. */
@@ -80,9 +98,23 @@ export function toSpec(stored: StoredDeployment): Deployment {
   return spec;
 }
 
+/**
+ * The document that asks for exactly this spec, in place of the stored one or as a new deployment. What the server sets is
+ * left out: the residency labels, and `secretsVersion`, which only a rotation moves.
+ */
+export function toReplacement(spec: Deployment, stored?: StoredDeployment): Readonly<Record<string, unknown>> {
+  const { secretsVersion: _, placement, ...fields } = spec;
+  const { labels: __, ...written } = placement ?? {};
+  const document: Record<string, unknown> = { ...fields, ...(placement && { placement: written }) };
+  const surplus = Object.keys(stored ? toSpec(stored) : {}).filter(field => !Object.hasOwn(spec, field));
+  for (const field of surplus) document[field] = null;
+  return document;
+}
+
 interface AdmissionInput {
   readonly facts: DeploymentFacts;
   readonly limits: DeploymentLimits;
+  readonly secretsVersion: number;
   /** When this is an update. */
   readonly stored?: StoredDeployment;
 }
@@ -90,11 +122,11 @@ interface AdmissionInput {
 function accepted(
   sent: DocumentParts,
   listed: DependencyList,
-  { facts, limits, stored }: AdmissionInput,
+  { facts, limits, stored, secretsVersion }: AdmissionInput,
 ): DeploymentAdmission {
   const { alterations, announce } = recordAlterations();
   const material: SecretWrite[] = [];
-  const completion = { facts, limits, material, secretsVersion: stored?.secretsVersion ?? 0 };
+  const completion = { facts, limits, material, secretsVersion };
   const spec = completeDeployment(listed.fields, completion, announce);
   const all = [...asOneList(alterations, listed, spec), ...sent.alterations];
   const oversized = rejectOversized(spec, all, stored && toSpec(stored));
@@ -105,7 +137,7 @@ function accepted(
     spec,
     alterations: all,
     warnings: [
-      ...warnImage(facts.image),
+      ...warnImage(facts.image, spec.image),
       ...warnResidency(spec.placement?.residency, facts),
       ...warnDependencies(spec.dependsOn, facts),
       ...warnDroppedSecrets(stored?.secrets, spec.secrets),
@@ -197,6 +229,9 @@ export function splitDocument(
     })),
     rejections: [
       ...unsupported.map(field => reject('feature_not_available', field, document[field], { what: field })),
+      ...(hasCanary(document['rollout']) && supported.has('rollout') && !supported.has(CANARY_PART)
+        ? [reject('feature_not_available', CANARY, document['rollout'].canary, { what: CANARY_PART })]
+        : []),
       // A guard that cannot be read must not be passed over: the client relies on it.
       ...(isReadable ? [] : [reject('field_invalid', REVISION, revision, { wanted: 'a revision, as a string' })]),
     ],
@@ -209,6 +244,12 @@ function without(document: Readonly<Record<string, unknown>>, names: readonly st
   const rest = { ...document };
   for (const name of names) delete rest[name];
   return rest;
+}
+
+const CANARY = FieldPath.root.child('rollout').child('canary');
+
+function hasCanary(rollout: unknown): rollout is { readonly canary: unknown } {
+  return isObject(rollout) && rollout['canary'] !== undefined;
 }
 
 const REVISION = FieldPath.root.child('metadata').child('revision');

@@ -78,6 +78,22 @@ describe('warnings of a create', () => {
       found: [{ code: 'image_registry_unreachable', field: 'image' }],
     },
     {
+      name: 'a registry that requires a login, with the secret that is looked for',
+      given: { image: 'registry.example.com:5000/shop/web:1' },
+      facts: { image: 'login_required' },
+      found: [
+        { code: 'image_registry_login_required', field: 'image', secret: 'registries/registry-example-com-5000' },
+      ],
+    },
+    {
+      name: 'a login that the registry refuses',
+      given: { image: 'registry.example.com:5000/shop/web:1' },
+      facts: { image: 'credential_refused' },
+      found: [
+        { code: 'image_registry_credential_refused', field: 'image', secret: 'registries/registry-example-com-5000' },
+      ],
+    },
+    {
       name: 'residency that is not enforced',
       given: germany,
       facts: { regions: { ...exampleFacts.regions, enforced: false } },

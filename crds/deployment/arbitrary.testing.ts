@@ -119,8 +119,12 @@ const dependsOn = fc.oneof(
 
 const rollout = fc.record(
   {
-    maxSurge: fc.integer({ min: 1, max: 100 }),
-    maxUnavailable: fc.integer({ min: 0, max: 100 }),
+    maxSurge: fc.oneof(
+      fc.integer({ min: 1, max: 100 }),
+      fc.integer({ min: 1, max: 100 }).map(share => `${share}%`),
+    ),
+    maxUnavailable: fc.oneof(fc.integer({ min: 0, max: 100 }), fc.constant('25%')),
+    paused: fc.boolean(),
     progressDeadline: duration(10, 3600),
     autoRollback: fc.boolean(),
     canary: fc.record(

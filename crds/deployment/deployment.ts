@@ -1,5 +1,8 @@
 import type { PortRange } from '../grammar/index.js';
 import type { Condition, Metadata } from '../meta/index.js';
+import type { Reason } from '../reasons/index.js';
+import type { ContainerEnd, FailedCheck, RetrySchedule } from '../report/index.js';
+import type { RolloutFailure } from '../rollout/index.js';
 import type {
   PlacementSpec,
   ResourceRequests,
@@ -35,6 +38,12 @@ export interface Deployment {
   readonly placement?: PlacementSpec;
   readonly dependsOn?: readonly Dependency[];
   readonly rollout?: Rollout;
+  /** How long a container has to end after the signal, before it is killed; absent: what the agent is set to. */
+  readonly stopGracePeriod?: string;
+  /** Runs in the container before the signal, within the same time. */
+  readonly preStop?: readonly string[];
+  /** A restart was asked for: another time replaces every container, as a changed image does. */
+  readonly restartedAt?: string;
   /** `user` or `user:group`, by id or by name of the image; absent: the image's own. */
   readonly user?: string;
   readonly readOnlyRootFilesystem?: boolean;
@@ -67,14 +76,16 @@ export interface Dependency {
 
 /** How a new revision replaces the old one. */
 export interface Rollout {
-  /** Replicas that may run beyond the wanted number while replacing. */
-  readonly maxSurge: number;
+  /** Replicas that may run beyond the wanted number while replacing: a number, or a percentage such as `25%`. */
+  readonly maxSurge: number | string;
   /** Wanted replicas that may be missing while replacing. */
-  readonly maxUnavailable: number;
+  readonly maxUnavailable: number | string;
   /** How long a rollout may go without progress. */
   readonly progressDeadline: string;
   /** Whether a rollout that misses its deadline goes back to the revision before. */
   readonly autoRollback: boolean;
+  /** While it is true, no replica is replaced. */
+  readonly paused?: boolean;
   readonly canary?: Canary;
 }
 
@@ -105,10 +116,28 @@ export type DeploymentPhase =
 export interface ReplicaStatus {
   readonly replica: number;
   readonly nodeId: string | null;
+  /** Kept when the node is deleted, while the replica is still on it. */
+  readonly nodeName?: string;
   readonly state: string;
   readonly health: string;
   readonly restarts: number;
   readonly containerId: string | null;
+  /** What the replica was made from: while a change is rolled out, not every replica runs the same. */
+  readonly image?: string;
+  readonly generation?: number;
+  /** The user that its container runs as; empty: root. */
+  readonly user?: string;
+  /** Since when it has been in this state. */
+  readonly since?: string;
+  /** Why it is not as it should be: one word for programs, and cause and remedy for people. */
+  readonly reason?: Reason;
+  readonly message?: string;
+  /** How its container ended last. Only some replicas carry output, so that a status stays small. */
+  readonly lastEnd?: ContainerEnd;
+  readonly failedCheck?: FailedCheck;
+  readonly retry?: RetrySchedule;
+  /** Why it stays on its node although that node is lost, drained or does not answer. */
+  readonly notMoved?: string;
 }
 
 /** `status/<tenant>/<name>`: what the status roller has seen. */
@@ -123,6 +152,34 @@ export interface DeploymentStatus {
   readonly secretsVersion: number;
   readonly placements: readonly ReplicaStatus[];
   readonly conditions: readonly Condition[];
+  /** How far the rollout of the present revision is. Absent in a status of an earlier release. */
+  readonly rollout?: RolloutStatus;
+  /** While replicas have no node: the filters that refuse nodes. None where the tenant has no nodes. */
+  readonly refusedBy?: readonly Reason[];
+  /** The last event of each cause of this generation: one that returns soon counts its event up. */
+  readonly events?: readonly AnnouncedEvent[];
+}
+
+/** The rollout of a deployment as its status shows it. */
+export interface RolloutStatus {
+  readonly state: 'complete' | 'progressing' | 'paused' | 'failed';
+  /** The revision that is rolled out. */
+  readonly revision: number;
+  /** The last revision that was complete: a rollout that fails goes back to its template. */
+  readonly completedRevision?: number;
+  /** What it waits for. */
+  readonly waitsFor?: string;
+  /** The last rollout that missed its deadline, of this revision or of an earlier one. */
+  readonly failure?: RolloutFailure;
+}
+
+/** An event that told of a status. */
+export interface AnnouncedEvent {
+  readonly type: string;
+  readonly reason: string;
+  readonly id: string;
+  /** When it was last written. */
+  readonly at: string;
 }
 
 /** The limits that rules measure against. Set by configuration, never by a tenant. */

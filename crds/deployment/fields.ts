@@ -21,6 +21,14 @@ import type { Deployment, DeploymentContext } from './deployment.js';
 import { completeHealthCheck, healthCheckRules, healthCheckSchema, waitersRules } from './health-check.js';
 import { completeRollout, rolloutRules, rolloutSchema } from './rollout.js';
 import {
+  preStopRules,
+  preStopSchema,
+  restartedAtRules,
+  restartedAtSchema,
+  stopGracePeriodRules,
+  stopGracePeriodSchema,
+} from './stopping.js';
+import {
   completeNodeId,
   completePorts,
   completeReadOnly,
@@ -92,7 +100,15 @@ export const deploymentFields = {
   resources,
   placement,
   dependsOn: { schema: dependsOnSchema, isSupported: true, rules: [dependsOnRules], complete: completeDependencies },
-  rollout: { schema: rolloutSchema, isSupported: false, rules: [rolloutRules], complete: completeRollout },
+  rollout: { schema: rolloutSchema, isSupported: true, rules: [rolloutRules], complete: completeRollout },
+  stopGracePeriod: {
+    schema: stopGracePeriodSchema,
+    isSupported: true,
+    rules: [stopGracePeriodRules],
+    partOf: 'template',
+  },
+  preStop: { schema: preStopSchema, isSupported: true, rules: [preStopRules], partOf: 'template' },
+  restartedAt: { schema: restartedAtSchema, isSupported: true, rules: [restartedAtRules], partOf: 'template' },
   user: {
     schema: userSchema,
     isSupported: true,
@@ -117,11 +133,17 @@ const table: Readonly<Record<string, Field<DeploymentContext, DeploymentCompleti
 /** A deployment as a client sends it. */
 export const deploymentSchema = toFieldSchema(deploymentFields);
 
-/** Every field that may be left out. */
-export const optionalFields: readonly string[] = Object.keys(table).filter(field => !table[field]!.required);
+/** A part of a field that no release carries out yet. */
+export const CANARY_PART = 'rollout.canary';
+
+/** Every field that may be left out, and parts of fields that are supported apart from them. */
+export const optionalFields: readonly string[] = [
+  ...Object.keys(table).filter(field => !table[field]!.required),
+  CANARY_PART,
+];
 
 /** The optional fields that this release carries out. The others are judged in a dry run and refused otherwise. */
-export const supportedFields: ReadonlySet<string> = new Set(optionalFields.filter(field => table[field]!.isSupported));
+export const supportedFields: ReadonlySet<string> = new Set(optionalFields.filter(field => table[field]?.isSupported));
 
 /** The fields that containers are made from. */
 export const templateFields = (Object.keys(table) as (keyof Deployment)[]).filter(

@@ -16,6 +16,8 @@
  *
  * @module
  */
+export { formatChanges, summariseChanges } from './changes.js';
+export { createInitialStatus, type DeploymentStep, listSteps, listWaitingSteps } from './steps.js';
 export type {
   ContainerDefaults,
   KnownDeployment,
@@ -27,18 +29,22 @@ export type {
 export { emptyFacts } from '../workload/index.js';
 export { isContainerUser } from './simple-fields.js';
 export type { DeploymentAdmission } from './admit.js';
-export { admitCreate, admitUpdate, toSpec } from './admit.js';
+export { admitCreate, admitUpdate, toReplacement, toSpec } from './admit.js';
 export type {
   Deployment,
   DeploymentFacts,
   DeploymentLimits,
   DeploymentPhase,
+  AnnouncedEvent,
   DeploymentStatus,
   HealthCheck,
   Port,
   ReplicaStatus,
+  RolloutStatus,
   StoredDeployment,
 } from './deployment.js';
-export { deploymentFields, optionalFields, supportedFields, templateFields } from './fields.js';
+export { deploymentFields, deploymentSchema, optionalFields, supportedFields, templateFields } from './fields.js';
+export { getStopGrace } from './stopping.js';
 export { deploymentKind } from './kind.js';
+export { getProgressDeadline, getRolloutBounds, isExclusive, type RolloutBounds } from './rollout.js';
 export { DEPLOYMENT_BYTES_MAX } from './size.js';

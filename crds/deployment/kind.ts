@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { defineColumns, defineKind } from '../kind/index.js';
 import { documentCodes } from '../rejections/index.js';
 import type { DeploymentStatus, StoredDeployment } from './deployment.js';
-import { deploymentSchema } from './fields.js';
+import { deploymentFields, deploymentSchema } from './fields.js';
 
 interface DeploymentView extends StoredDeployment {
   /** None until the status roller has looked at it. */
@@ -13,6 +13,13 @@ interface DeploymentView extends StoredDeployment {
 const text = Type.String();
 const count = Type.Integer({ minimum: 0 });
 const nullable = Type.Unsafe<unknown>({ type: ['string', 'null'] });
+const time = Type.String({ format: 'date-time' });
+const output = {
+  exitCode: Type.Integer(),
+  at: time,
+  output: Type.Optional(text),
+  isWithheld: Type.Optional(Type.Boolean()),
+};
 const open = (properties: Parameters<typeof Type.Object>[0], description: string) =>
   Type.Object(properties, { description });
 
@@ -30,7 +37,29 @@ const statusSchema = open(
     secretsVersion: count,
     placements: Type.Array(
       open(
-        { replica: count, nodeId: nullable, state: text, health: text, restarts: count, containerId: nullable },
+        {
+          replica: count,
+          nodeId: nullable,
+          nodeName: Type.Optional(text),
+          state: text,
+          health: text,
+          restarts: count,
+          containerId: nullable,
+          image: Type.Optional(text),
+          generation: Type.Optional(count),
+          user: Type.Optional(text),
+          since: Type.Optional(time),
+          reason: Type.Optional(text),
+          message: Type.Optional(text),
+          lastEnd: Type.Optional(
+            open({ ...output, oomKilled: Type.Optional(Type.Boolean()) }, 'how its container ended last'),
+          ),
+          failedCheck: Type.Optional(
+            open({ ...output, timedOut: Type.Optional(Type.Boolean()) }, 'its last health check, when it failed'),
+          ),
+          retry: Type.Optional(open({ at: time, everySeconds: Type.Optional(count) }, 'when the next attempt follows')),
+          notMoved: Type.Optional(text),
+        },
         'one replica as it is seen',
       ),
     ),
@@ -45,6 +74,41 @@ const statusSchema = open(
           observedGeneration: count,
         },
         'one aspect of an object’s state',
+      ),
+    ),
+    rollout: Type.Optional(
+      open(
+        {
+          state: Type.Enum(['complete', 'progressing', 'paused', 'failed'], { type: 'string' }),
+          revision: count,
+          completedRevision: Type.Optional(count),
+          waitsFor: Type.Optional(text),
+          failure: Type.Optional(
+            open(
+              {
+                revision: count,
+                at: time,
+                reason: text,
+                message: text,
+                replica: Type.Optional(count),
+                exitCode: Type.Optional(Type.Integer()),
+                output: Type.Optional(text),
+                rolledBackTo: Type.Optional(count),
+              },
+              'the last rollout that missed its deadline',
+            ),
+          ),
+        },
+        'how far the rollout of the present revision is',
+      ),
+    ),
+    refusedBy: Type.Optional(Type.Array(text)),
+    events: Type.Optional(
+      Type.Array(
+        open(
+          { type: text, reason: text, id: text, at: Type.String({ format: 'date-time' }) },
+          'the last event of a cause',
+        ),
       ),
     ),
   },
@@ -69,6 +133,7 @@ export const deploymentKind = defineKind({
     cpu: { unit: 'cores' },
     memory: { unit: 'bytes' },
   },
+  fields: deploymentFields,
   body: deploymentSchema,
   status: { DeploymentStatus: statusSchema },
   kubernetes: { shortNames: ['mdeploy'] },
@@ -84,6 +149,8 @@ export const deploymentKind = defineKind({
     'deployment.recovered',
     'deployment.stopped',
     'deployment.rollout_completed',
+    'deployment.rollout_failed',
+    'deployment.rolled_back',
     'deployment.residency_violated',
     'deployment.deleted',
   ],
@@ -104,14 +171,26 @@ export const deploymentKind = defineKind({
       ],
     },
     'GET /{name}/explain': {
-      summary: 'Says of every node why it takes or refuses the deployment',
+      summary:
+        'Says why the deployment is not as asked: step by step, and of every node why it takes or refuses a replica',
       answer: { status: 200, component: 'Object' },
       codes: ['deployment_not_found'],
     },
     'GET /{name}/logs': {
       summary: 'What the containers of a deployment print',
       answer: { status: 200 },
-      codes: ['deployment_not_found', 'logs_unavailable', 'logs_too_many'],
+      codes: [
+        'deployment_not_found',
+        'query_parameter_invalid',
+        'resource_not_found',
+        'logs_replica_not_placed',
+        'logs_no_container',
+        'logs_not_kept',
+        'logs_node_silent',
+        'logs_engine_unreachable',
+        'logs_unavailable',
+        'logs_too_many',
+      ],
     },
     'GET /{name}/secrets/rotation': {
       summary: 'How far the rotation of a credential is',

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 
+import { hashSpec } from '../meta/index.js';
 import { exampleVolumes } from '../rejections/index.js';
 import { listFaults, exampleFacts, least, limits, machine1, machine2, scratch } from './admit.testing.js';
 import { admitCreate } from './admit.js';
@@ -15,6 +16,8 @@ const constraint = (fields: Fields) =>
   placed({ constraints: [{ key: 'disk', operator: 'In', values: ['ssd'], ...fields }] });
 const apart = (antiAffinity: unknown) => placed({ antiAffinity });
 const label = 'mooring.io/data-residency-country';
+/** As GET returns it: with the hash of what it says. */
+const sentBack = (fields: Fields) => ({ ...fields, metadata: { specHash: hashSpec({ ...least, ...fields }) } });
 
 interface Case {
   readonly given: Fields;
@@ -125,9 +128,17 @@ const placement: readonly Case[] = [
     given: placed({ residency: { country: 'DE' }, labels: { [label]: 'DE' } }),
     found: ['residency_label_conflict placement.labels'],
   },
-  { given: { ...placed({ residency: { country: 'DE' }, labels: { [label]: 'DE' } }), metadata: { uid: 'x' } } },
+  { given: sentBack(placed({ residency: { country: 'DE' }, labels: { [label]: 'DE' } })) },
   {
-    given: { ...placed({ residency: { country: 'DE' }, labels: { [label]: 'FR' } }), metadata: { uid: 'x' } },
+    given: { ...placed({ residency: { country: 'DE' }, labels: { [label]: 'DE' } }), metadata: { uid: 'x' } },
+    found: ['residency_label_conflict placement.labels'],
+  },
+  {
+    given: { ...sentBack(placed({ residency: { country: 'DE' }, labels: { [label]: 'DE' } })), replicas: 7 },
+    found: ['residency_label_conflict placement.labels'],
+  },
+  {
+    given: sentBack(placed({ residency: { country: 'DE' }, labels: { [label]: 'FR' } })),
     found: ['residency_label_conflict placement.labels'],
   },
   {
@@ -190,11 +201,23 @@ const order: readonly Case[] = [
   { given: { dependsOn: [{ name: 'worker' }] }, found: ['depends_on_cycle dependsOn[0].name'] },
   { given: { dependsOn: { worker: 'started' } }, found: ['depends_on_cycle dependsOn.worker'] },
 
+  { given: { stopGracePeriod: '0s', preStop: ['/bin/drain'], restartedAt: '2026-01-31T12:00:00Z' } },
+  { given: { stopGracePeriod: '61m' }, found: ['field_invalid stopGracePeriod'] },
+  { given: { stopGracePeriod: 10 }, found: ['field_invalid stopGracePeriod'] },
+  { given: { preStop: [] }, found: ['field_invalid preStop'] },
+  { given: { preStop: 'sleep 1' }, found: ['field_invalid preStop'] },
+  { given: { restartedAt: 'now' }, found: ['field_invalid restartedAt'] },
   { given: { rollout: {} } },
   { given: { rollout: { maxSurge: 0, maxUnavailable: 1 } } },
   { given: { rollout: { maxSurge: 0 } }, found: ['field_invalid rollout.maxUnavailable'] },
   { given: { rollout: { maxSurge: -1 } }, found: ['field_invalid rollout.maxSurge'] },
-  { given: { rollout: { maxSurge: '25%' } }, found: ['field_invalid rollout.maxSurge'] },
+  { given: { rollout: { maxSurge: '25%', maxUnavailable: '0%', paused: true } } },
+  { given: { rollout: { maxSurge: '101%' } }, found: ['field_invalid rollout.maxSurge'] },
+  { given: { rollout: { maxSurge: '1.5%' } }, found: ['field_invalid rollout.maxSurge'] },
+  { given: { rollout: { maxSurge: 1.5 } }, found: ['field_invalid rollout.maxSurge'] },
+  { given: { rollout: { maxUnavailable: 10_001 } }, found: ['field_invalid rollout.maxUnavailable'] },
+  { given: { rollout: { maxSurge: '0%', maxUnavailable: 0 } }, found: ['field_invalid rollout.maxUnavailable'] },
+  { given: { rollout: { paused: 'yes' } }, found: ['field_invalid rollout.paused'] },
   { given: { rollout: { progressDeadline: '10s' } } },
   { given: { rollout: { progressDeadline: '9s' } }, found: ['field_invalid rollout.progressDeadline'] },
   { given: { rollout: { progressDeadline: 60 } }, found: ['field_invalid rollout.progressDeadline'] },

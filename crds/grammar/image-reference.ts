@@ -53,3 +53,14 @@ function isDigest(text: string): boolean {
   const [algorithm = '', digits = ''] = text.split(':');
   return digits.length === DIGEST_DIGITS[algorithm];
 }
+
+/** The namespace of the tenants' logins to registries. */
+export const REGISTRIES = 'registries';
+
+/** The label of the login for a registry, given as `name[:port]`: `registry-example-com-5000`. */
+export function toRegistryLabel(host: string): string {
+  return host
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-|-$/g, '');
+}

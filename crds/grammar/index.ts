@@ -47,4 +47,4 @@ export {
 export { formatPortRange, isPortWithin, parsePortRange, type PortRange } from './port-range.js';
 export { escapePointer, FieldPath, unescapePointer } from './field-path.js';
 export type { ImageReference } from './image-reference.js';
-export { isPinned, parseImageReference } from './image-reference.js';
+export { isPinned, parseImageReference, REGISTRIES, toRegistryLabel } from './image-reference.js';

@@ -109,7 +109,7 @@ function accept(document: unknown, facts: WorkloadFacts, limits: WorkloadLimits)
   const { alterations, announce } = recordAlterations();
   const material: SecretWrite[] = [];
   const spec = complete(document as Readonly<Record<string, unknown>>, { facts, limits, material }, announce);
-  const warnings = [...warnImage(facts.image), ...warnResidency(spec.placement?.residency, facts)];
+  const warnings = [...warnImage(facts.image, spec.image), ...warnResidency(spec.placement?.residency, facts)];
   return { ok: true, spec, alterations, warnings, material };
 }
 

@@ -1,6 +1,6 @@
 import { defineKind } from '../kind/index.js';
 import { documentCodes } from '../rejections/index.js';
-import { jobSchema } from './admit.js';
+import { jobFields, jobSchema } from './admit.js';
 
 /** Containers that run to their end. */
 export const jobKind = defineKind({
@@ -12,6 +12,7 @@ export const jobKind = defineKind({
   scope: 'tenant',
   isSupported: false,
   quotas: { jobs: { default: 200, unit: 'count' } },
+  fields: jobFields,
   body: jobSchema,
   kubernetes: { shortNames: ['mjob'] },
   events: [],

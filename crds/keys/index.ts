@@ -90,6 +90,8 @@ export const keys = {
   replica: (tenant: string, deployment: string, slot: number) => joinKey('replicas/', tenant, deployment, String(slot)),
   report: (tenant: string, nodeId: string, replica: string) => joinKey('reports/', tenant, nodeId, replica),
   nodeGrace: byTenantAndName('node-grace/'),
+  /** The record of a tenant that is being deleted, moved aside so that nothing is created for it. */
+  tenantRemoval: (id: string) => joinKey('tenant-removals/', id),
   nodeName: (name: string) => joinKey('node-names/', name),
   alive: byTenantAndName('alive/'),
   logRequest: (tenant: string, nodeId: string, id: string) => joinKey('log-requests/', tenant, nodeId, id),
@@ -102,9 +104,17 @@ export const keys = {
   /** Written by every write whose validation reads other objects of the same subject, so that they are serialised. */
   conflict: byTenantAndName('turns/'),
   unresolved: byTenantAndName('unresolved/'),
+  /** How far the rollout of a deployment is. */
+  rollout: byTenantAndName('rollouts/'),
+  /** Which deleted deployments had a name. */
+  formerDeployments: byTenantAndName('former-deployments/'),
+  /** What a backup holds beside what lists show of it. */
+  backupContent: byTenantAndName('backup-contents/'),
   delivery: (tenant: string, deployment: string, replica: string) =>
     joinKey('deliveries/', tenant, deployment, replica),
   leader: (loop: string) => joinKey('leaders/', loop),
+  /** That a process of the control plane runs on the node of this name. */
+  platform: (node: string, processId: string) => joinKey('platform/', node, processId),
   /** Written by a read barrier to make the watch deliver something. */
   barrier: () => 'barrier',
   /** That the store was restored from a backup, and when. */
@@ -129,15 +139,22 @@ export const ranges = {
   reports: 'reports/',
   nodeGraces: 'node-grace/',
   alive: 'alive/',
+  nodeNames: 'node-names/',
   logRequests: 'log-requests/',
   secretVersions: 'secret-versions/',
   intents: 'intents/',
   unresolved: 'unresolved/',
+  rollouts: 'rollouts/',
   deliveries: 'deliveries/',
+  formerDeployments: 'former-deployments/',
+  backupContents: 'backup-contents/',
   leaders: 'leaders/',
+  platform: 'platform/',
   of: (range: string, tenant: string) => `${joinKey(range, tenant)}/`,
+  archivesOf: (tenant: string, uid: string) => `${joinKey(kindRanges.archives, tenant, uid)}/`,
   replicasOf: (tenant: string, deployment: string) => `${joinKey('replicas/', tenant, deployment)}/`,
   logRequestsOf: (tenant: string, nodeId: string) => `${joinKey('log-requests/', tenant, nodeId)}/`,
+  platformOn: (node: string) => `${joinKey('platform/', node)}/`,
   deliveriesOf: (tenant: string, deployment: string) => `${joinKey('deliveries/', tenant, deployment)}/`,
   secretVersionsOf: (tenant: string, namespace: string, label: string) =>
     `${joinKey('secret-versions/', tenant, namespace, label)}/`,
@@ -145,9 +162,9 @@ export const ranges = {
 
 /**
  * What a watch cache of all that is stored must not hold, because it grows with what has happened instead of with what exists:
- * archives are read from the store only, and events are passed on to watches and read from the store.
+ * archives and the contents of backups are read from the store only, and events are passed on to watches and read from the store.
  */
-export const cacheScope = { leavesOut: [ranges.archives], passesOn: [ranges.events] } as const;
+export const cacheScope = { leavesOut: [ranges.archives, ranges.backupContents], passesOn: [ranges.events] } as const;
 
 /** The segments after the kind: `deployments/t/web` → `['t', 'web']`. */
 export function splitKey(key: string): string[] {

@@ -1,6 +1,13 @@
 import { Type } from 'typebox';
 
+import { type Field, toFieldSchema } from '../rule/index.js';
 import { defineColumns, defineKind } from './index.js';
+
+const fields = {
+  name: { schema: Type.String(), required: true, isSupported: true, rules: [] },
+  size: { schema: Type.Integer(), isSupported: true, rules: [], default: 3, partOf: 'template' },
+  colour: { schema: Type.String(), isSupported: false, rules: [] },
+} as const satisfies Readonly<Record<string, Field<object, object>>>;
 
 /** A made-up kind that has a descriptor and nothing else: tests show with it what follows from a descriptor alone. */
 export const gadgetKind = defineKind({
@@ -14,7 +21,8 @@ export const gadgetKind = defineKind({
   range: 'gadgets/',
   keyParts: ['tenant', 'name'],
   quotas: { gadgets: { default: 5, unit: 'count', countsRecords: true } },
-  body: Type.Object({ name: Type.String(), size: Type.Integer() }, { additionalProperties: false }),
+  fields,
+  body: toFieldSchema(fields),
   kubernetes: { shortNames: ['mgdg'] },
   events: ['gadget.broken'],
   path: '/api/v1/gadgets',

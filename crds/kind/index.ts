@@ -14,6 +14,7 @@
 import type { TObject, TSchema } from 'typebox';
 
 import type { RejectionCode } from '../rejections/index.js';
+import type { FieldTable } from '../rule/index.js';
 
 /** What can be done with a kind over the API. `watch` is the stream of its list. */
 export type KindOperation = 'list' | 'watch' | 'get' | 'create' | 'update' | 'delete';
@@ -94,7 +95,9 @@ export interface Kind {
   readonly statusRange?: string;
   readonly quotas?: Readonly<Record<string, Quota>>;
 
-  /** The document that a client writes; answers show it with metadata and status. */
+  /** Every field of its document: schema, rules, default, completion, and what a change of it replaces. */
+  readonly fields?: FieldTable<never, never>;
+  /** The document that a client writes: the schema of its fields. Answers show it with metadata and status. */
   readonly body?: TObject;
   /** The status in answers, by the name of its component. */
   readonly status?: Readonly<Record<string, TSchema>>;

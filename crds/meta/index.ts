@@ -6,12 +6,14 @@
 import { hash } from 'node:crypto';
 import stringify from 'safe-stable-stringify';
 
+import type { Reason } from '../reasons/index.js';
+
 /** One aspect of an object's state, in the shape that Kubernetes made common. */
 export interface Condition {
   readonly type: string;
   readonly status: 'True' | 'False' | 'Unknown';
   /** One word for programs. */
-  readonly reason: string;
+  readonly reason: Reason;
   /** One sentence for people. */
   readonly message: string;
   readonly lastTransitionTime: string;

@@ -19,6 +19,8 @@ export type { Enrolment } from './requests.js';
 export {
   checkClaimRelease,
   checkEnrolment,
+  checkDoublesRequest,
+  checkGoneDeploymentsRequest,
   checkGoneNodesRequest,
   checkHeartbeat,
   checkJoinTokenRequest,
@@ -26,6 +28,7 @@ export {
 } from './requests.js';
 export type {
   AdvertisedCondition,
+  AdvertisedEngine,
   Capacity,
   NodeClaim,
   NodeCondition,
@@ -36,5 +39,5 @@ export type {
   NodeStatus,
   StoredNode,
 } from './node.js';
-export { toNodeStatus } from './node.js';
+export { CONTAINERS_SEEN_WITHIN_MS, isEngineDown, listNodeConditions, toNodeStatus } from './node.js';
 export { nodeKind } from './kind.js';

@@ -1,4 +1,5 @@
 import type { Metadata } from '../meta/index.js';
+import { ENGINE_REMEDY, type Reason } from '../reasons/index.js';
 
 /** What a node has. cpu in thousandths of a core, the others in bytes. */
 export interface Capacity {
@@ -21,16 +22,25 @@ export interface StoredNode {
   readonly agentVersion: string;
   /** The time in milliseconds that the last renewal of its token was signed with: the next one needs a later time. */
   readonly renewedAt?: number;
+  /** The engine that the agent drives; left out by older agents. */
+  readonly engine?: AdvertisedEngine;
   /** What the agent found on its machine. */
   readonly conditions?: readonly AdvertisedCondition[];
   /** What people have decided about the machine. They stand through restarts and silence. */
   readonly orders?: NodeOrders;
 }
 
+/** A container engine, as its agent names it. */
+export interface AdvertisedEngine {
+  readonly name: string;
+  readonly version: string;
+}
+
 /** Something about the machine that operators should see, in Kubernetes' shape. */
 export interface AdvertisedCondition {
   readonly type: string;
   readonly status: 'True' | 'False' | 'Unknown';
+  /** A `Reason`, or the word of an agent of another release. */
   readonly reason: string;
   readonly message: string;
 }
@@ -61,15 +71,15 @@ export interface NodeClaim {
   readonly since: string;
 }
 
-/** Whether a node can be given work. */
-export type NodeCondition = 'joining' | 'ready' | 'draining' | 'failed';
+/** Whether a node can be given work: `unready` while its agent sends heartbeats, but its container engine does not answer. */
+export type NodeCondition = 'joining' | 'ready' | 'unready' | 'draining' | 'failed';
 
 /** `node-status/<tenant>/<name>`. */
 export interface NodeStatus {
   readonly id: string;
   readonly status: NodeCondition;
   /** One word: `heartbeat_received`, `heartbeat_missed`, `fenced`, `draining`, `drained` … */
-  readonly reason: string;
+  readonly reason: Reason;
   readonly since: string;
   /**
    * Set while what is on the node counts as lost: `heartbeat_missed` is a judgement that a machine which is merely
@@ -78,10 +88,15 @@ export interface NodeStatus {
   readonly lost?: 'heartbeat_missed' | 'fence';
   /** Set while the agent cannot see its containers, for example because its engine does not answer: their state is unknown. */
   readonly unobservedSince?: string;
+  /**
+   * Only of the control plane's own node, which never counts as failed: neither its agent nor the control plane on it is
+   * heard, and `unobservedSince` says since when.
+   */
+  readonly isSilent?: true;
 }
 
 /** Words of earlier releases, which may still be stored. */
-const FORMER_WORDS: Readonly<Record<string, string>> = {
+const FORMER_WORDS: Readonly<Record<string, Reason>> = {
   heard: 'heartbeat_received',
   not_heard_yet: 'no_heartbeat_yet',
   silent: 'heartbeat_missed',
@@ -102,4 +117,53 @@ export interface NodePresence {
   readonly since: string;
   /** Set while the agent sends heartbeats but has not seen its containers for too long. */
   readonly unobservedSince?: string;
+  /** The run of the agent that has the node, and this lease alone. Agents of earlier releases name none. */
+  readonly run?: string;
+  readonly rival?: RivalAgent;
+}
+
+/** A second agent with the identity of a node, which was refused. */
+export interface RivalAgent {
+  /** Its latest run. */
+  readonly run: string;
+  readonly since: string;
+  /** When it was last refused, to the minute. */
+  readonly at: string;
+  /** That the node has two agents is certain, because the other one has sent a heartbeat since, and was announced. */
+  readonly isAnnounced?: true;
+}
+
+/** An agent lists its containers every 30 s, so one list may be late: what it has not seen for longer is not claimed any more. */
+export const CONTAINERS_SEEN_WITHIN_MS = 75_000;
+
+/** The condition that says whether the container engine of a node answers. */
+const ENGINE_READY = 'EngineReady';
+
+/** Whether an agent says that its container engine does not answer. */
+export function isEngineDown(conditions: readonly AdvertisedCondition[] = []): boolean {
+  return conditions.some(({ type, status }) => type === ENGINE_READY && status === 'False');
+}
+
+/** The conditions of a node as they stand now: what an agent said before it fell silent is not known any more. */
+export function listNodeConditions(
+  { conditions = [] }: Pick<StoredNode, 'conditions'>,
+  status: NodeStatus | undefined,
+): readonly AdvertisedCondition[] {
+  const others = conditions.filter(({ type }) => type !== ENGINE_READY);
+  const advertised = conditions.find(({ type }) => type === ENGINE_READY);
+  return [...others, judgeEngine(advertised, status)];
+}
+
+function judgeEngine(advertised: AdvertisedCondition | undefined, status: NodeStatus | undefined): AdvertisedCondition {
+  const type = ENGINE_READY;
+  if (!status || status.isSilent || status.status === 'joining' || status.status === 'failed') {
+    const message = 'the agent sends no heartbeats, so nothing is known of its container engine';
+    return { type, status: 'Unknown', reason: status?.reason ?? 'no_heartbeat_yet', message };
+  }
+  if (advertised) return advertised;
+  if (status.unobservedSince === undefined) {
+    return { type, status: 'True', reason: 'engine_answers', message: 'the agent sees its containers' };
+  }
+  const message = `the agent has not seen its containers since ${status.unobservedSince}: ${ENGINE_REMEDY}`;
+  return { type, status: 'False', reason: 'containers_unlisted', message };
 }

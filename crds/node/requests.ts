@@ -144,6 +144,13 @@ const conditionSchema = Type.Object(
   { additionalProperties: false },
 );
 
+const engineWord = Type.String({
+  pattern: '^[0-9A-Za-z.+~_ -]{1,64}$',
+  ...annotate({ 'x-expected': 'a name or a version such as 27.5.1' }),
+});
+
+const engineSchema = Type.Object({ name: engineWord, version: engineWord }, { additionalProperties: false });
+
 /** `POST /agent/v1/heartbeat`. */
 export const heartbeatSchema = Type.Object(
   {
@@ -152,6 +159,7 @@ export const heartbeatSchema = Type.Object(
     agentVersion,
     controlPlane: Type.Optional(Type.Boolean()),
     conditions: Type.Optional(Type.Array(conditionSchema, { maxItems: 16 })),
+    engine: Type.Optional(engineSchema),
     containersSeenMsAgo: Type.Optional(Type.Integer({ minimum: 0 })),
   },
   { additionalProperties: false },
@@ -173,6 +181,31 @@ export const goneNodesRequestSchema = Type.Object(
     ids: Type.Array(Type.String({ pattern: '^node_[0-9A-Za-z_]{1,59}$', ...annotate({ 'x-expected': 'a node id' }) }), {
       maxItems: 100,
     }),
+  },
+  { additionalProperties: false },
+);
+
+/** `POST /agent/v1/doubles`: an agent that was refused asks which of its containers double those of the agent that has its node. */
+export const doublesRequestSchema = Type.Object(
+  {
+    containers: Type.Array(
+      Type.Object(
+        { replica: Type.String({ maxLength: 64 }), containerId: Type.String({ maxLength: 128 }) },
+        { additionalProperties: false },
+      ),
+      { maxItems: 500 },
+    ),
+  },
+  { additionalProperties: false },
+);
+
+/** `POST /agent/v1/gone-deployments`: an agent asks which deployments, whose logs it has kept, its tenant no longer has. */
+export const goneDeploymentsRequestSchema = Type.Object(
+  {
+    uids: Type.Array(
+      Type.String({ pattern: '^[0-9A-Za-z_]{1,64}$', ...annotate({ 'x-expected': 'the id of a deployment' }) }),
+      { maxItems: 200 },
+    ),
   },
   { additionalProperties: false },
 );
@@ -208,6 +241,12 @@ export const checkRenewal = createBodyCheck(renewalSchema);
 
 /** Checks `POST /agent/v1/gone-nodes`. */
 export const checkGoneNodesRequest = createBodyCheck(goneNodesRequestSchema);
+
+/** Checks `POST /agent/v1/doubles`. */
+export const checkDoublesRequest = createBodyCheck(doublesRequestSchema);
+
+/** Checks `POST /agent/v1/gone-deployments`. */
+export const checkGoneDeploymentsRequest = createBodyCheck(goneDeploymentsRequestSchema);
 
 /** Checks `POST /api/v1/nodes/join-tokens`. */
 export const checkJoinTokenRequest = createBodyCheck(joinTokenRequestSchema);

@@ -66,6 +66,25 @@ export const failures = defineEntries('failure', {
     fixed: 'GET /api/v1/deployments/web/logs once one of them has ended',
   },
 
+  logs_node_silent: {
+    status: 503,
+    expected: 'the same request, once heartbeats of the node arrive again',
+    why: 'The node that the replica is placed on sends no heartbeats, so its agent cannot bring the log.',
+    remedy:
+      'Look at the node with moor describe node: start its agent, or wait until the replica is placed on another node.',
+    example: 'GET /api/v1/deployments/web/logs while the machine is off',
+    fixed: 'GET /api/v1/deployments/web/logs once the machine is back',
+  },
+
+  logs_engine_unreachable: {
+    status: 503,
+    expected: 'the same request, once the container engine of the node answers',
+    why: 'The agent of the node answers, but the container engine that has the log does not.',
+    remedy: 'Look at the node with moor describe node, and restart the container engine on it.',
+    example: 'GET /api/v1/deployments/web/logs while the container engine hangs',
+    fixed: 'GET /api/v1/deployments/web/logs once the container engine answers',
+  },
+
   internal_failure: {
     status: 500,
     expected: 'the same request, once the fault is fixed',

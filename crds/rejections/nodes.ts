@@ -14,6 +14,16 @@ export const nodeRejections = defineEntries('ours', {
     fixed: 'POST /api/v1/nodes/machine-1/drain, then DELETE /api/v1/nodes/machine-1 once it is empty',
   },
 
+  node_held_by_another_agent: {
+    status: 409,
+    expected: 'the agent that has the node, or none that has sent a heartbeat lately',
+    why: 'Two agents with one identity would run every container of the node twice. A copied machine or state folder has the identity of the original.',
+    remedy:
+      'On a copy: stop the agent, remove its state folder and enrol it under a name of its own. On the original: wait until the lease of the other agent ends, 30 seconds after it is stopped.',
+    example: 'POST /agent/v1/heartbeat from a copy of the machine',
+    fixed: 'POST /agent/v1/heartbeat once the other agent is stopped',
+  },
+
   node_is_control_plane: {
     status: 409,
     expected: 'a node that the control plane does not run on',

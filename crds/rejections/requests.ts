@@ -140,6 +140,78 @@ export const requestRejections = defineEntries('ours', {
     fixed: 'POST /api/v1/deployments, once web is gone',
   },
 
+  revision_not_found: {
+    status: ({ in: place }: { in: 'body' | 'path'; kept: string }) => (place === 'body' ? 422 : 404),
+    expected: ({ kept }: { in: 'body' | 'path'; kept: string }) => `a revision that is kept: ${kept}`,
+    sample: { in: 'body', kept: '3 to 52' },
+    why: 'The deployment has never had that revision, or it is older than those that are kept.',
+    remedy: 'Look at those that are kept with moor history, and name one of them.',
+    example: 'POST /api/v1/archives/deployments/web/rollback with {"revision": 99}',
+    fixed: 'POST /api/v1/archives/deployments/web/rollback with {"revision": 3}',
+  },
+
+  backup_checksum_mismatch: {
+    expected: 'the checksum of what the backup holds',
+    why: 'The backup is not what was backed up: a part of it was changed or lost.',
+    remedy: 'Export or copy it again, or use another backup.',
+    example: 'POST /api/v1/backups/import with a file in which a replica was edited',
+    fixed: 'POST /api/v1/backups/import with the file as it was exported',
+  },
+
+  backup_already_exists: {
+    status: 409,
+    expected: 'a backup whose id the tenant does not have, or the same backup again',
+    why: 'The tenant has another backup of this id.',
+    remedy: 'Compare the two, and delete the one that is not needed.',
+    example: 'POST /api/v1/backups/import of two different files with one id',
+    fixed: 'POST /api/v1/backups/import of a file, twice',
+  },
+
+  logs_replica_not_placed: {
+    status: 409,
+    expected: 'the number of a replica that has a node',
+    why: 'The replica has no node yet, so it has no container that could print anything, and no log of an earlier one is kept.',
+    remedy: 'See why with moor explain deployment, and ask again when it is placed.',
+    example: 'GET /api/v1/deployments/web/logs while no node accepts web',
+    fixed: 'GET /api/v1/deployments/web/logs once web is placed',
+  },
+
+  logs_no_container: {
+    status: 409,
+    expected: 'the number of a replica that has a container',
+    why: 'The node has not created the container of the replica yet, and has kept no log of an earlier one.',
+    remedy: 'See what it waits for with moor describe deployment, and ask again when it is created.',
+    example: 'GET /api/v1/deployments/web/logs while the image of web is pulled',
+    fixed: 'GET /api/v1/deployments/web/logs once the container is created',
+  },
+
+  logs_not_kept: {
+    status: 404,
+    expected: 'previous for a replica of which a container has been removed',
+    why: 'No reachable node has the log of a removed container of this replica: there was none, or its node keeps newer ones.',
+    remedy: 'Read the current container without previous.',
+    example: 'GET /api/v1/deployments/web/logs?previous=true of a deployment that was never changed',
+    fixed: 'GET /api/v1/deployments/web/logs',
+  },
+
+  tenant_in_use: {
+    status: 409,
+    expected: 'a tenant without deployments, nodes, secrets, volumes, networks, backups and tokens',
+    why: 'A tenant is deleted only when nothing of it is left, because what is left would belong to nobody.',
+    remedy: 'Delete what is named first, or let moor tenants delete --cascade do it.',
+    example: 'DELETE /api/v1/tenants/{tenant} while it has a deployment',
+    fixed: 'DELETE /api/v1/tenants/{tenant} once its deployments, nodes, secrets and tokens are gone',
+  },
+
+  tenant_of_platform: {
+    status: 409,
+    expected: 'a tenant other than that of the platform',
+    why: 'The tenant of the platform owns the node that the control plane runs on, and is made again at each start.',
+    remedy: 'Delete another tenant.',
+    example: 'DELETE /api/v1/tenants/{tenant} with the id of the platform’s tenant',
+    fixed: 'DELETE /api/v1/tenants/{tenant} with the id of another',
+  },
+
   revision_mismatch: {
     status: 412,
     expected: ({ current }: { current: string }) => `the current revision, ${current}`,

@@ -27,6 +27,10 @@ export interface ContainerTemplate {
   readonly resources?: ResourceRequests;
   readonly user?: string;
   readonly readOnlyRootFilesystem?: boolean;
+  readonly stopGracePeriod?: string;
+  readonly preStop?: readonly string[];
+  /** Only tells containers of one restart from those of another. */
+  readonly restartedAt?: string;
   /** References only: what they stand for is looked up when the container is made. */
   readonly secrets?: readonly DeliveredReference[];
   /** Variables made from secrets, as templates. */
@@ -88,4 +92,19 @@ export function toContainerTemplate(spec: Deployment): ContainerTemplate {
 /** The same for two specs exactly when a container of one may serve for the other. A named node is part of it. */
 export function computeTemplateHash(spec: Deployment): string {
   return hashSpec({ template: toContainerTemplate(spec), ...(spec.nodeId && { namedNode: spec.nodeId }) });
+}
+
+/** Hashes of a spec that is compared with each of its replicas. A spec never changes. */
+const hashes = new WeakMap<Deployment, { readonly whole: string; readonly template: string }>();
+
+/**
+ * Whether the container of a replica may serve for a spec: it is made from the same template, and is on the node that the spec
+ * names, if it names one. To name the node where a replica is already, or none any more, replaces nothing.
+ */
+export function isUpToDate({ templateHash, template, nodeId }: Replica, spec: Deployment): boolean {
+  const hash = hashes.get(spec) ?? { whole: computeTemplateHash(spec), template: hashSpec(toContainerTemplate(spec)) };
+  hashes.set(spec, hash);
+  if (templateHash === hash.whole) return true;
+  if (spec.nodeId !== undefined && spec.nodeId !== nodeId) return false;
+  return hashSpec(template) === hash.template;
 }

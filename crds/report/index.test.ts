@@ -28,6 +28,8 @@ describe('checkReportBatch', () => {
     { given: { slot: -1 }, found: ['field_invalid reports[0].slot'] },
     { given: { reason: 'Because Of This' }, found: ['field_invalid reports[0].reason'] },
     { given: { at: 'now' }, found: ['field_invalid reports[0].at'] },
+    { given: { retry: { at: '2026-13-01T00:00:00Z' } }, found: ['field_invalid reports[0].retry.at'] },
+    { given: { since: '2026-01-31T25:00:00Z' }, found: ['field_invalid reports[0].since'] },
     { given: { environment: {} }, found: ['field_unknown reports[0].environment'] },
   ];
   for (const { given, found } of cases) {

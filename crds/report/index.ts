@@ -19,6 +19,37 @@ export type ContainerState = 'pulling' | 'creating' | 'running' | 'exited' | 'fa
 /** `none` means that no health check was declared: running is then all that is asked. */
 export type ContainerHealth = 'none' | 'starting' | 'healthy' | 'unhealthy';
 
+/**
+ * How a container ended last, and what it wrote at the end. The agent has removed the values of the container's secrets
+ * from the output; whoever may read this may read the log of the container as well.
+ */
+export interface ContainerEnd {
+  readonly exitCode: number;
+  readonly at: string;
+  /** The kernel killed it, because it reached its memory limit. */
+  readonly oomKilled?: true;
+  /** The last lines of its log. */
+  readonly output?: string;
+  /** There was output, but it could not be cleared of secret values. */
+  readonly isWithheld?: true;
+}
+
+/** The last health check of a container, when it failed. */
+export interface FailedCheck {
+  readonly exitCode: number;
+  readonly at: string;
+  /** It was killed because it did not end in time. */
+  readonly timedOut?: true;
+  readonly output?: string;
+  readonly isWithheld?: true;
+}
+
+/** When the next attempt follows; after that one every so many seconds, while the cause stays the same. */
+export interface RetrySchedule {
+  readonly at: string;
+  readonly everySeconds?: number;
+}
+
 /** `reports/<tenant>/<nodeId>/<replica uid>`. */
 export interface Report {
   readonly replica: string;
@@ -31,11 +62,39 @@ export interface Report {
   readonly restarts: number;
   readonly containerId?: string;
   readonly exitCode?: number;
-  /** One word for programs when something is wrong: `image_pull_failed`, `create_failed`, `crash_loop` … */
+  /** One word for programs when something is wrong: a `Reason`, or the word of an agent of another release. */
   readonly reason?: string;
   /** For people. Never holds output of the container: it might hold a secret. */
   readonly message?: string;
+  /** Since when the container has been in this state. */
+  readonly since?: string;
+  /** The user that the container runs as, from its image or the deployment; empty: root. */
+  readonly user?: string;
+  readonly lastEnd?: ContainerEnd;
+  readonly failedCheck?: FailedCheck;
+  /** Set while a failed step waits for its next attempt. */
+  readonly retry?: RetrySchedule;
   readonly at: string;
+}
+
+/** The time of the next attempt, in milliseconds. It may have passed when the schedule names one attempt only. */
+export function findNextRetry({ at, everySeconds }: RetrySchedule, now: number): number {
+  const first = Date.parse(at);
+  if (everySeconds === undefined || now < first) return first;
+  const every = everySeconds * 1000;
+  return first + (Math.floor((now - first) / every) + 1) * every;
+}
+
+/** How something ended, without what it wrote. */
+export function withoutOutput<Ended extends { readonly output?: string }>(ended: Ended): Omit<Ended, 'output'> {
+  const { output: _, ...rest } = ended;
+  return rest;
+}
+
+/** What is new since the first release: an older server refuses a report that has it. */
+export function withoutDetails(report: Report): Report {
+  const { since: _since, user: _user, lastEnd: _end, failedCheck: _check, retry: _retry, ...known } = report;
+  return known;
 }
 
 /** Whether a container does its work: it runs, and its health check, if it has one, passes. */
@@ -51,6 +110,37 @@ const segment = Type.String({
   ...annotate({ 'x-expected': 'a name or an id' }),
 });
 
+const time = Type.String({
+  // Within the calendar and the clock: whoever reads it may compute with it.
+  pattern: '^\\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\\d|3[01])T(?:[01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(?:\\.\\d{1,9})?Z$',
+  ...annotate({ 'x-expected': 'a time such as 2026-01-31T12:00:00.000Z' }),
+});
+
+/** The longest output that a report carries, in characters. */
+export const OUTPUT_MAX = 2048;
+
+const outputFields = {
+  exitCode: Type.Integer(),
+  at: time,
+  output: Type.Optional(Type.String({ maxLength: OUTPUT_MAX, ...annotate({ 'x-redact': true }) })),
+  isWithheld: Type.Optional(Type.Literal(true)),
+};
+
+const endSchema = Type.Object(
+  { ...outputFields, oomKilled: Type.Optional(Type.Literal(true)) },
+  { additionalProperties: false },
+);
+
+const failedCheckSchema = Type.Object(
+  { ...outputFields, timedOut: Type.Optional(Type.Literal(true)) },
+  { additionalProperties: false },
+);
+
+const retrySchema = Type.Object(
+  { at: time, everySeconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400 })) },
+  { additionalProperties: false },
+);
+
 const reportSchema = Type.Object(
   {
     replica: segment,
@@ -65,10 +155,12 @@ const reportSchema = Type.Object(
     exitCode: Type.Optional(Type.Integer()),
     reason: Type.Optional(Type.String({ pattern: '^[a-z][a-z0-9_]{0,63}$' })),
     message: Type.Optional(Type.String({ maxLength: 2048 })),
-    at: Type.String({
-      pattern: '^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}(?:\\.\\d{1,9})?Z$',
-      ...annotate({ 'x-expected': 'a time such as 2026-01-31T12:00:00.000Z' }),
-    }),
+    since: Type.Optional(time),
+    user: Type.Optional(Type.String({ maxLength: 256 })),
+    lastEnd: Type.Optional(endSchema),
+    failedCheck: Type.Optional(failedCheckSchema),
+    retry: Type.Optional(retrySchema),
+    at: time,
   },
   { additionalProperties: false },
 );

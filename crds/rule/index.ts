@@ -16,7 +16,7 @@
  */
 export type { Alteration, Announce, FieldError, FieldRules, Refuse, Rule, Warning } from './rule.js';
 export { attachFix, fixByRemoval, fixByValue, forEachEntry, forPart, recordAlterations, rule } from './rule.js';
-export type { Field } from './field.js';
+export type { Field, FieldTable } from './field.js';
 export { createCompletion, listFieldRules, toFieldSchema } from './field.js';
 export { annotate, dnsLabelSchema, labelsSchema, mapSchema, nodeReferenceSchema } from './annotations.js';
 export type { Admission, CheckResult, Validator, WellFormedDocument } from './validator.js';

@@ -120,6 +120,8 @@ export interface Warning {
   readonly message: string;
   /** `residency_no_matching_node`: what the tenant's nodes report instead. */
   readonly advertised?: readonly string[];
+  /** `image_registry_login_required`, `image_registry_credential_refused`: the path of the secret that the login is read from. */
+  readonly secret?: string;
 }
 
 /** Notes one difference between what was sent and what is to be stored. */

@@ -11,6 +11,7 @@
  *
  * @module
  */
+import { describeSilentEngine, type Reason } from '../reasons/index.js';
 
 /** `scheduling/<tenant>/<deployment>`. */
 export interface SchedulingReport {
@@ -18,10 +19,12 @@ export interface SchedulingReport {
   readonly uid: string;
   /** Replicas that wait for a node. */
   readonly unplaced: number;
-  /** `0 of 3 nodes: 2 resources, 1 ready`. */
+  /** `0 of 3 nodes: 2 resources, 1 not ready`. */
   readonly summary: string;
   /** The filters that reject a node now, or have since the event: other changes cannot help. */
-  readonly filters: readonly string[];
+  readonly filters: readonly Reason[];
+  /** The filters that reject a node now; those that have no node at all have none. Absent in reports of earlier releases. */
+  readonly refusing?: readonly Reason[];
   /** No node that can be reached satisfies the residency that the deployment asks for. */
   readonly residencyUnmet: boolean;
   /** Hash of which filters of which nodes refuse what, as the event has it: another cause is another event. */
@@ -36,7 +39,7 @@ export interface SchedulingReport {
 /** Why one node may not host one replica, as data and in words an operator can act on. */
 export interface FilterRejection {
   /** The filter that rejected the node. */
-  readonly filter: string;
+  readonly filter: Reason;
   readonly required: string;
   readonly reported: string;
   readonly message: string;
@@ -52,10 +55,15 @@ type Words = (required: string, reported: string) => string;
 
 const requires: Words = (required, reported) => `requires ${required}, the node reports ${reported}`;
 
+function describeUnready(reported: string): string {
+  if (reported !== 'unready') return `the node is ${reported}`;
+  return describeSilentEngine('the container engine of the node');
+}
+
 /** The words of the filters that say more than what is required and what is reported. */
-const words: ReadonlyMap<string, Words> = new Map<string, Words>([
+const words: ReadonlyMap<Reason, Words> = new Map<Reason, Words>([
   ['tenant', () => 'the node belongs to another tenant'],
-  ['ready', (_required, reported) => `the node is ${reported}`],
+  ['ready', (_required, reported) => describeUnready(reported)],
   ['control_plane', () => 'the control plane runs on this node, so it takes no new work but the platform’s'],
   ['named_node', required => `the deployment names the node ${required}`],
   ['anti_affinity', (required, reported) => `must be ${required}: ${reported}`],
@@ -65,7 +73,7 @@ const words: ReadonlyMap<string, Words> = new Map<string, Words>([
 ]);
 
 /** A reason, its words included: they follow from the data, so that they need not be stored beside it. */
-export function toFilterRejection(filter: string, required: string, reported: string): FilterRejection {
+export function toFilterRejection(filter: Reason, required: string, reported: string): FilterRejection {
   return { filter, required, reported, message: (words.get(filter) ?? requires)(required, reported) };
 }
 
@@ -76,12 +84,12 @@ export function toFilterRejection(filter: string, required: string, reported: st
  * common is written once, and of each node only its name and what it reported.
  */
 export interface RejectionGroup {
-  readonly refusals: readonly { readonly filter: string; readonly required: string }[];
+  readonly refusals: readonly { readonly filter: Reason; readonly required: string }[];
   /** Each a name, and what the node reported to each of the filters above, unless there was no room for it. */
   readonly nodes: readonly (readonly string[])[];
 }
 
-/** Writes down once what nodes have in common. Nothing is lost by it: `ungrouped` gives all of it back. */
+/** Writes down once what nodes have in common. Nothing is lost by it: `ungroupRejections` gives all of it back. */
 export function groupRejections(refused: readonly RejectedNode[]): readonly RejectionGroup[] {
   const groups = new Map<string, { readonly refusals: RejectionGroup['refusals']; readonly nodes: string[][] }>();
   for (const { node, reasons } of refused) {

@@ -93,6 +93,9 @@ const INT32_MAX = 2 ** 31 - 1;
 function structural(schema: JsonSchema): JsonSchema | undefined {
   if (schema['x-transient'] === true) return undefined;
   const { const: only, pattern, additionalProperties, maximum, type, 'x-expected': expected } = schema;
+  if (Array.isArray(type)) {
+    return { 'x-kubernetes-int-or-string': true, ...(typeof expected === 'string' && { description: expected }) };
+  }
   const kept = KEPT.filter(keyword => schema[keyword] !== undefined).map(
     keyword => [keyword, schema[keyword]] as const,
   );

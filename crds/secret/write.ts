@@ -84,6 +84,8 @@ const RESOURCE = FieldPath.root.child('resource');
 
 /** Where a record may hold the description of a workload. */
 const HOLDERS = ['spec', 'template'] as const;
+/** Where it may hold several. */
+const LISTS = ['revisions'] as const;
 
 const CODES = { values: 'secret_material_would_persist', generate: 'secret_generate_would_persist' } as const;
 
@@ -95,7 +97,9 @@ const CODES = { values: 'secret_material_would_persist', generate: 'secret_gener
 export function guardPersisted(record: unknown): Rejection | undefined {
   if (typeof record !== 'object' || record === null) return undefined;
   const fields = record as Readonly<Record<string, unknown>>;
-  return guardEntries(fields['secrets']) ?? first(HOLDERS.map(holder => guardPersisted(fields[holder])));
+  const listed = LISTS.flatMap(list => (Array.isArray(fields[list]) ? (fields[list] as readonly unknown[]) : []));
+  const held = [...HOLDERS.map(holder => fields[holder]), ...listed];
+  return guardEntries(fields['secrets']) ?? first(held.map(guardPersisted));
 }
 
 function guardEntries(secrets: unknown): Rejection | undefined {

@@ -14,12 +14,18 @@ export const tenantKind = defineKind({
   range: 'tenants/',
   keyParts: ['id'],
   requests: { TenantRequest: tenantRequestSchema },
-  events: ['quota.reached', 'store.alarm_raised', 'store.alarm_cleared'],
+  events: ['quota.reached', 'quota.changed', 'store.alarm_raised', 'store.alarm_cleared'],
   path: '/api/v1/tenants',
   item: '{tenant}',
-  operations: ['list', 'watch', 'get', 'create'],
+  operations: ['list', 'watch', 'get', 'create', 'delete'],
   routes: {
     create: { codes: documentCodes.request },
+    delete: { codes: ['resource_not_found', 'tenant_in_use', 'tenant_of_platform', 'outcome_unknown'] },
+    'GET /{tenant}/remains': {
+      summary: 'What a tenant still has, which must be deleted before it can be',
+      answer: { status: 200, component: 'Object' },
+      codes: ['resource_not_found'],
+    },
     'GET /{tenant}/quotas': {
       summary: 'What a tenant may have, and what it has',
       answer: { status: 200, component: 'Object' },

@@ -1,6 +1,14 @@
 import { type Static, Type } from 'typebox';
 
-import { FieldPath, isPinned, parseCpu, parseImageReference, parseMemory } from '../grammar/index.js';
+import {
+  FieldPath,
+  isPinned,
+  parseCpu,
+  parseImageReference,
+  parseMemory,
+  REGISTRIES,
+  toRegistryLabel,
+} from '../grammar/index.js';
 import { type Announce, annotate, type FieldRules, fixByValue, rule, type Warning } from '../rule/index.js';
 import type { KnownImage, WorkloadContext as Context, WorkloadLimits } from './context.js';
 
@@ -33,10 +41,31 @@ export const imageRules: FieldRules<Context> = {
 };
 
 /** An image that could not be looked for is stored all the same: the registry may be back before a node needs it. */
-export function warnImage(known: KnownImage): readonly Warning[] {
-  if (known !== 'unreachable') return [];
-  const message = 'the registry could not be reached, so it is unknown whether it holds this image';
-  return [{ code: 'image_registry_unreachable', field: 'image', message }];
+export function warnImage(known: KnownImage, image: string): readonly Warning[] {
+  const secret = toRegistrySecretName(image);
+  switch (known) {
+    case 'unreachable': {
+      const message = 'the registry could not be reached, so it is unknown whether it holds this image';
+      return [{ code: 'image_registry_unreachable', field: 'image', message }];
+    }
+    case 'login_required': {
+      const message = `the registry requires a login, and there is none: nodes cannot pull this image before the secret ${secret} has its host, username and password`;
+      return [{ code: 'image_registry_login_required', field: 'image', message, secret }];
+    }
+    case 'credential_refused': {
+      const message = `the registry refuses the login of the secret ${secret}: nodes cannot pull this image before that has the right username and password`;
+      return [{ code: 'image_registry_credential_refused', field: 'image', message, secret }];
+    }
+    default:
+      return [];
+  }
+}
+
+/** Where the tenant's login for the registry of an image is looked for: `registries/registry-example-com-5000`. */
+function toRegistrySecretName(image: string): string {
+  const { domain } = parseImageReference(image) ?? {};
+  const isHost = domain !== undefined && (/[.:A-Z]/.test(domain) || domain === 'localhost');
+  return !isHost ? 'registries/<host of the registry>' : `${REGISTRIES}/${toRegistryLabel(domain)}`;
 }
 
 /** Most arguments of one command line. */

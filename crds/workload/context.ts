@@ -28,6 +28,10 @@ export type KnownImage =
   | 'present'
   | 'absent'
   | 'unreachable'
+  /** The registry requires a login, and the tenant has none for it. */
+  | 'login_required'
+  /** The registry refuses the login of the tenant. */
+  | 'credential_refused'
   /** The platform's policy forbids to contact its registry. */
   | 'refused'
   | 'credential_store_unavailable'

@@ -20,6 +20,7 @@ export type {
 export { emptyFacts } from './context.js';
 export type { ResourceRequests } from './container.js';
 export { networksRules, networksSchema, PLATFORM_DEFAULT, warnImage, WORDS_MAX, wordSchema } from './container.js';
+export { isCredential } from './credential.js';
 export { GENERATE_KEPT } from './complete.js';
 export type { WorkloadCompletion } from './fields.js';
 export { workloadFields } from './fields.js';

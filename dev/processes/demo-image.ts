@@ -27,6 +27,8 @@ export interface DemoImageOptions {
   readonly login?: RegistryLogin;
   /** A statically linked busybox: Debian's package `busybox-static`. */
   readonly busybox?: string;
+  /** Its programs are marked as being for another architecture: no machine runs them. */
+  readonly isForeign?: boolean;
 }
 
 /**
@@ -41,7 +43,7 @@ export async function buildDemoImage(registry: string, options: DemoImageOptions
   if (!program) throw new ImageUploadFault(`${busybox} is missing: install busybox-static`);
   if (needsLibraries(program)) throw new ImageUploadFault(`${busybox} needs libraries: install busybox-static`);
 
-  const layer = packTar(contents(program, tag));
+  const layer = packTar(contents(options.isForeign ? markAsForeign(program) : program, tag));
   const packed = gzipSync(layer);
   const config = Buffer.from(JSON.stringify(imageConfig(digest(layer), tag)));
   const upload = new Upload(registry, login);
@@ -135,6 +137,14 @@ function needsLibraries(program: Buffer): boolean {
     program.readUInt16LE(0x38),
   ];
   return Array.from({ length: count }, (_, part) => program.readUInt32LE(offset + part * size)).includes(INTERPRETER);
+}
+
+/** The program with another machine in its ELF header. */
+function markAsForeign(program: Buffer): Buffer {
+  const MACHINE = 0x12;
+  const marked = Buffer.from(program);
+  marked.writeUInt16LE(0xffff, MACHINE);
+  return marked;
 }
 
 function digest(bytes: Buffer): string {

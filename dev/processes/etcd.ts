@@ -44,6 +44,18 @@ interface EtcdCertificates {
   readonly client: CertificateFiles;
 }
 
+/**
+ * The certificates of an etcd on loopback and of its clients: issued where they are missing, and again when half of their life is
+ * over. etcd reads its files at every handshake.
+ */
+export function ensureEtcdCertificates(folder: string, clock: Clock): EtcdCertificates {
+  const authority = new CertificateFolder({ folder, authorityName: 'mooring etcd', now: () => clock.now() });
+  return {
+    server: authority.ensure('etcd', ['127.0.0.1', 'localhost'], ['server', 'client']),
+    client: authority.ensure('mooring', [], ['client']),
+  };
+}
+
 /** One etcd member on loopback, run by us. */
 export class EtcdProcess {
   readonly #options: EtcdOptions;
@@ -186,11 +198,7 @@ export class EtcdProcess {
   #renewCertificates(): EtcdCertificates | undefined {
     const { certificates: folder } = this.#options;
     if (folder === undefined) return undefined;
-    const authority = new CertificateFolder({ folder, authorityName: 'mooring etcd', now: () => this.#clock.now() });
-    return {
-      server: authority.ensure('etcd', ['127.0.0.1', 'localhost'], ['server', 'client']),
-      client: authority.ensure('mooring', [], ['client']),
-    };
+    return ensureEtcdCertificates(folder, this.#clock);
   }
 
   #arguments(): string[] {

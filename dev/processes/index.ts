@@ -8,7 +8,7 @@
  */
 export { buildDemoImage } from './demo-image.js';
 export { DockerdProcess } from './dockerd.js';
-export { EtcdProcess } from './etcd.js';
+export { ensureEtcdCertificates, EtcdProcess } from './etcd.js';
 export { isForwardDropped } from './firewall.js';
 export { findFreePort, isFreePort } from './free-port.js';
 export { ownsPort } from './port-owner.js';

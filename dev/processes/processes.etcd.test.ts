@@ -1,11 +1,15 @@
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { connect } from 'node:tls';
 
 import { expect } from 'chai';
 
-import { EtcdProcess } from './etcd.js';
+import { readCertificates } from '../../pkg/certificates/index.js';
+import { systemClock } from '../../pkg/clock/index.js';
+import { ensureEtcdCertificates, EtcdProcess } from './etcd.js';
 import { ProcessStartFault } from './faults.js';
 import { findFreePort } from './free-port.js';
 import { ownsPort } from './port-owner.js';
@@ -35,6 +39,24 @@ describe('processes', () => {
     await proxy.stop();
     await etcd.kill();
     expect(await ownsPort(process.pid, etcd.port)).to.equal(false);
+  });
+
+  it('shows a renewed certificate to the next client of an etcd that runs', async () => {
+    const certificates = join(folder, 'certificates');
+    const etcd = await EtcdProcess.start({ dataDir: join(folder, 'tls'), certificates });
+    const { cert, key } = readCertificates(ensureEtcdCertificates(certificates, systemClock).client);
+    const readSerial = async () => {
+      const socket = connect({ port: etcd.port, host: '127.0.0.1', rejectUnauthorized: false, cert, key });
+      await once(socket, 'secureConnect');
+      const { serialNumber } = socket.getPeerCertificate();
+      socket.destroy();
+      return serialNumber;
+    };
+    const before = await readSerial();
+    ensureEtcdCertificates(certificates, { ...systemClock, now: () => systemClock.now() + 190 * 86_400_000 });
+
+    expect(await readSerial()).to.not.equal(before);
+    await etcd.kill('SIGKILL');
   });
 
   it('says so when etcd is not installed, or another program holds its port', async () => {

@@ -2,9 +2,9 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 
 import type { HistoryRecord } from '../history/index.js';
+import { programArguments } from '../../pkg/version/index.js';
 import type { Order } from './client-process.js';
 import { type ClientHistory, type Progress, RecordingClient, type RecordingClientOptions } from './recording-client.js';
 
@@ -31,7 +31,7 @@ export function startWorkloadClient(options: RecordingClientOptions): WorkloadCl
   };
 }
 
-const PROGRAM = fileURLToPath(new URL('client-process.ts', import.meta.url));
+const PROGRAM = programArguments('e2e/cluster/client-process.ts');
 
 /** A client in a process of its own. */
 export class ClientProcess implements WorkloadClient {
@@ -42,7 +42,7 @@ export class ClientProcess implements WorkloadClient {
   constructor(options: RecordingClientOptions, folder: string) {
     this.#file = join(folder, `${options.name}.ndjson`);
     const argument = JSON.stringify({ ...options, file: this.#file });
-    this.#child = fork(PROGRAM, [argument], { execArgv: ['--import=tsx'] });
+    this.#child = fork(PROGRAM.at(-1)!, [argument], { execArgv: PROGRAM.slice(0, -1) });
     this.#child.on('message', (message: { readonly progress?: Progress }) => {
       if (message.progress) this.#progress = message.progress;
     });

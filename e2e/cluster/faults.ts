@@ -38,6 +38,9 @@ export function findObstacle({ needs }: ClusterFault): string | undefined {
 /** More than a leader keeps for followers that are behind, so that one must be sent a snapshot. */
 const SNAPSHOT_BEHIND_ENTRIES = 5_300;
 
+/** Compactions of one run, and what passes between two. */
+const [COMPACTIONS, COMPACT_EVERY_MS] = [15, 200] as const;
+
 /** The matrix. What each leaves broken is healed by `EtcdCluster.heal` after service has resumed, or by itself. */
 export const faults: readonly ClusterFault[] = [
   {
@@ -117,6 +120,20 @@ export const faults: readonly ClusterFault[] = [
       for (const proxy of links[0]!) {
         proxy.forget(); // the client has to find out by itself
         proxy.mode = 'pass';
+      }
+      return readSharedClock();
+    },
+  },
+  {
+    name: 'compaction every 200 ms under load',
+    about: 'data',
+    members: 1,
+    inject: async ({ cluster, collect }) => {
+      for (let [round, compacted] = [0, 0]; round < COMPACTIONS; round++) {
+        const newest = await collect();
+        if (newest > compacted) await cluster.compact(newest);
+        compacted = newest;
+        await pause(COMPACT_EVERY_MS);
       }
       return readSharedClock();
     },

@@ -38,15 +38,17 @@ export class ControlPlane {
       ...toEnvironment(etcd.access),
       MOORING_KEY_FILE: join(folder, 'keys'),
       MOORING_LISTEN: `127.0.0.1:${port}`,
-      MOORING_REGISTRY_INSECURE: `127.0.0.1:${registryPort}`,
       ...settings,
+      MOORING_REGISTRY_INSECURE: [`127.0.0.1:${registryPort}`, settings['MOORING_REGISTRY_INSECURE'] ?? []]
+        .flat()
+        .join(),
     };
     const argv = ['--bootstrap-file', join(folder, 'access.json')];
     this.api = new Child('server', { argv, environment, logFile: join(folder, 'api.log') });
     this.controllers = new Child('controllers', { environment, logFile: join(folder, 'controllers.log') });
   }
 
-  /** `settings` are environment variables that both processes get. Where `isOpen`, etcd asks for no certificates. */
+  /** `settings` are environment variables that both processes get; insecure registries are added to its own. Where `isOpen`, etcd asks for no certificates. */
   static async start(settings: Readonly<Record<string, string>> = {}, { isOpen = false } = {}): Promise<ControlPlane> {
     const folder = await mkdtemp(join(tmpdir(), 'mooring-e2e-'));
     const certificates = isOpen ? {} : { certificates: join(folder, 'certificates') };

@@ -61,6 +61,18 @@ export class EngineView {
     return this.#order('POST', `/containers/${id}/kill`);
   }
 
+  /** What a container has printed, as the engine gives it. */
+  async log(id: string): Promise<string> {
+    const path = `http://engine/containers/${id}/logs?stdout=true&stderr=true`;
+    const { body } = await request(path, { dispatcher: this.#dispatcher });
+    const bytes = Buffer.from(await body.arrayBuffer());
+    const texts: Buffer[] = [];
+    for (let at = 0; at < bytes.length; at += 8 + bytes.readUInt32BE(at + 4)) {
+      texts.push(bytes.subarray(at + 8, at + 8 + bytes.readUInt32BE(at + 4)));
+    }
+    return Buffer.concat(texts).toString('utf8');
+  }
+
   /** Where containers of a network reach this machine. */
   async gateway(network: string): Promise<string> {
     const { IPAM } = await this.#get<{ IPAM: { Config: { Gateway: string }[] } }>(`/networks/${network}`);

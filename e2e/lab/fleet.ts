@@ -1,3 +1,4 @@
+import { cp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import type { Client } from '../../pkg/client/index.js';
@@ -44,29 +45,60 @@ export class Fleet {
   }
 
   /** Enrols a machine of the tenant whose administrator `client` is, and waits until it is ready. */
-  async enrol(client: Client, name: string, labels: Readonly<Record<string, string>> = {}): Promise<EnrolledMachine> {
+  async enrol(
+    client: Client,
+    name: string,
+    labels: Readonly<Record<string, string>> = {},
+    { engineHost = this.engine.host, flags = [] }: { engineHost?: string; flags?: readonly string[] } = {},
+  ): Promise<EnrolledMachine> {
     const join_ = unwrap(await client.request<{ token: string }>('POST', '/api/v1/nodes/join-tokens', { body: {} }));
-    const argv = [
-      `--server=${this.#server}`,
-      '--plain-http',
-      `--name=${name}`,
-      `--state-dir=${join(this.#plane.folder, `agent-${name}`)}`,
-      `--docker-host=${this.engine.host}`,
-      `--name-prefix=${name}-`,
-      ...Object.entries(labels).map(([key, value]) => `--labels=${key}=${value}`),
-    ];
-    const agent = new Child('agent', {
-      argv,
-      environment: { MOORING_JOIN_TOKEN: join_.token },
-      logFile: join(this.#plane.folder, `agent-${name}.log`),
-    });
-    agent.start();
-    const machine = { name, agent };
-    this.#machines.push(machine);
+    const machine = this.#start(name, name, engineHost, { token: join_.token, labels, flags });
     await until(`node ${name} to be ready`, async () => {
       const node = await client.request<{ status: string }>('GET', `/api/v1/nodes/${name}`);
       return node.ok && node.value.status === 'ready';
     });
+    return machine;
+  }
+
+  /** Starts an agent on a copy of a machine's state folder, and on an engine of its own. */
+  async copy({ name }: EnrolledMachine, engineHost: string): Promise<EnrolledMachine> {
+    const folder = (of: string) => join(this.#plane.folder, `agent-${of}`);
+    await cp(folder(name), folder(`${name}-copy`), { recursive: true });
+    return this.#start(name, `${name}-copy`, engineHost, { token: '', labels: {}, flags: [] });
+  }
+
+  /** Starts a machine whose agent was killed without its state folder, by a join token that is made for its name. */
+  async enrolAgain(client: Client, { name }: EnrolledMachine): Promise<EnrolledMachine> {
+    await rm(join(this.#plane.folder, `agent-${name}`), { recursive: true });
+    const body = { nodeName: name };
+    const { token } = unwrap(await client.request<{ token: string }>('POST', '/api/v1/nodes/join-tokens', { body }));
+    return this.#start(name, name, this.engine.host, { token, labels: {}, flags: [] });
+  }
+
+  #start(
+    name: string,
+    folder: string,
+    engineHost: string,
+    { token, labels, flags }: { token: string; labels: Readonly<Record<string, string>>; flags: readonly string[] },
+  ): EnrolledMachine {
+    const argv = [
+      `--server=${this.#server}`,
+      '--plain-http',
+      `--name=${name}`,
+      `--state-dir=${join(this.#plane.folder, `agent-${folder}`)}`,
+      `--docker-host=${engineHost}`,
+      `--name-prefix=${name}-`,
+      ...flags,
+      ...Object.entries(labels).map(([key, value]) => `--labels=${key}=${value}`),
+    ];
+    const agent = new Child('agent', {
+      argv,
+      environment: { MOORING_JOIN_TOKEN: token },
+      logFile: join(this.#plane.folder, `agent-${folder}.log`),
+    });
+    agent.start();
+    const machine = { name, agent };
+    this.#machines.push(machine);
     return machine;
   }
 

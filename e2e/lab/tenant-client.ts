@@ -13,10 +13,13 @@ export interface ShownDeployment extends StoredDeployment {
 export class TenantClient {
   readonly id: string;
   readonly client: Client;
+  /** Of an administrator of the tenant. */
+  readonly token: string;
 
-  private constructor(id: string, client: Client) {
+  private constructor(id: string, client: Client, token: string) {
     this.id = id;
     this.client = client;
+    this.token = token;
   }
 
   /** A new tenant, with an administrator's token. It speaks to `server`, where that is not the API server itself. */
@@ -26,7 +29,7 @@ export class TenantClient {
     const body = { role: 'admin', description: 'story' };
     const headers = { 'X-Tenant-ID': tenant.id };
     const token = unwrap(await admin.request<{ token: string }>('POST', '/api/v1/tokens', { body, headers }));
-    return new TenantClient(tenant.id, plane.client(token.token, server));
+    return new TenantClient(tenant.id, plane.client(token.token, server), token.token);
   }
 
   async apply(document: { readonly name: string } & Record<string, unknown>): Promise<ShownDeployment> {

@@ -4,6 +4,7 @@ import { ApiLab, type LabOptions } from '../../api/api-lab.testing.js';
 import { until } from '../../dev/testing/index.js';
 import { systemRandom } from '../../pkg/clock/index.js';
 import { ManualClock } from '../../pkg/clock/manual-clock.testing.js';
+import { formatRenewalText, NODE_HEADER, signOpenRequest } from '../../pkg/link/index.js';
 import { RawConnection, requestText } from './raw-connection.js';
 
 const DEPLOYMENTS = '/api/v1/deployments';
@@ -251,6 +252,28 @@ describe('connections and seats under attack', () => {
     for (const path of ['/livez', '/readyz', '/healthz', '/metrics', '/docs/codes']) {
       expect((await lab.ask('GET', path)).status, path).to.equal(200);
     }
+  });
+
+  it('bodies that drip into open endpoints from the address of a node do not keep its renewals out', async () => {
+    await start();
+    const id = `node_${'1'.repeat(26)}`;
+    const { text } = await lab.token({ kind: 'node', tenant: lab.a, node: id, nodeName: 'machine-1' });
+    const head = { 'Content-Length': 900, 'Content-Type': 'application/json' };
+    const connections = await Promise.all(Array.from({ length: 40 }, () => open()));
+    for (const connection of connections) connection.send(requestText('POST', '/agent/v1/token', head));
+    await until('the seats to be taken', async () => (await measured('mooring_seats_taken{kind="openBodies"}')) === 32);
+    const credentials = lab.credentials(text);
+    const renew = (sent?: Record<string, string>) => {
+      const at = credentials.now();
+      const body = { nodeId: id, at, proof: credentials.sign(formatRenewalText(id, at)) };
+      const request = { method: 'POST', path: '/agent/v1/token', body: JSON.stringify(body) };
+      const headers = sent ?? signOpenRequest(credentials, id, request);
+      return { headers, answer: lab.ask('POST', '/agent/v1/token', { body, headers }) };
+    };
+    const signed = renew();
+    expect((await signed.answer).status, 'what the node has signed').to.equal(200);
+    const forged = { ...renew().headers, [NODE_HEADER]: `node_${'2'.repeat(26)}` };
+    for (const headers of [{}, signed.headers, forged]) expect((await renew(headers).answer).status).to.equal(429);
   });
 
   it('a stolen token of a node alone uses up nothing of the node', async () => {

@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { execFileSync } from 'node:child_process';
 
 import { expect } from 'chai';
@@ -8,8 +9,8 @@ import { HostFilter, isLoopback, parseListen, toAddressKey } from '../../api/htt
 import { parseQuery } from '../../api/http/query.js';
 import { RouteTree } from '../../api/http/route-tree.js';
 import { anonymous, defineRoute } from '../../api/http/route.js';
-import { isProofValid } from '../../api/routes/node/enrol.js';
 import { parseCursor } from '../../api/watch/frame.js';
+import { parseLogCursor } from '../../api/routes/deployment/log-stream.js';
 import { isContainerUser } from '../../crds/deployment/simple-fields.js';
 import * as grammar from '../../crds/grammar/index.js';
 import { splitKey } from '../../crds/keys/index.js';
@@ -18,17 +19,23 @@ import { isRejectionCode, reject } from '../../crds/rejections/index.js';
 import { isCountry, isResidencyLabel, parseResidencyLabels } from '../../crds/residency/index.js';
 import { isCredential } from '../../crds/workload/credential.js';
 import { assertLinearCost, measureCpu } from '../../dev/testing/index.js';
+import { isEngineWord } from '../../pkg/agent/agent-env.js';
+import { parseEngineTime } from '../../pkg/agent/engine/docker/docker-streams.js';
+import { parsePosition } from '../../pkg/agent/log-reader.js';
 import { parseToken } from '../../pkg/auth/index.js';
 import { parseRejectionAnswer } from '../../pkg/client/answer.js';
 import { parseJson } from '../../pkg/json/index.js';
-import { parseProof } from '../../pkg/link/request-proof.js';
+import { parseAgentRun } from '../../pkg/link/agent-run.js';
+import { isSignedBy, parseNodeKey, parseProof } from '../../pkg/link/request-proof.js';
 import { parseJoinToken } from '../../pkg/link/server-pin.js';
 import { readDocuments, readLines } from '../../pkg/ndjson/index.js';
 import { parseChallenges } from '../../pkg/registry/challenge.js';
 import { parseHost } from '../../pkg/registry/image-location.js';
 import { parseCredentialPath } from '../../pkg/secrets/index.js';
+import { parseKvList } from '../../pkg/secrets/vault/kv-answers.js';
 import type { Cache } from '../../pkg/store/index.js';
 
+const NODE_KEY = generateKeyPairSync('ed25519').publicKey;
 const TENANT = '0b5c3a52-8d0e-4a53-9d0c-4f3c6b6f2a10';
 const noCache = { get: () => undefined, barrier: async () => undefined } as unknown as Cache;
 const routes = new RouteTree(
@@ -53,28 +60,35 @@ const grammars: Readonly<Record<string, (text: string) => unknown>> = {
   isCredential: text => [isCredential('A', text), isCredential(text, 'x')],
   isDnsLabel: grammar.isDnsLabel,
   isDnsLabelText: grammar.isDnsLabelText,
+  isEngineWord,
   isLabelKey: grammar.isLabelKey,
   isLabelValue: grammar.isLabelValue,
   isLoopback,
-  isProofValid: text => [isProofValid('x', text, ''), isProofValid(text, 'x', text)],
+  isSignedBy: text => isSignedBy(NODE_KEY, text, text),
   isRejectionCode,
   isRelativePath: grammar.isRelativePath,
   isResidencyLabel,
   isSameSpelling: text => grammar.isSameSpelling(text, 'healthCheck'),
   isSecretKey: grammar.isSecretKey,
   isSecretLabel: grammar.isSecretLabel,
+  parseAgentRun,
   parseAnchor: grammar.parseAnchor,
   parseChallenges,
   parseCpu: grammar.parseCpu,
   parseCredentialPath: text => parseCredentialPath(TENANT, text),
   parseCursor,
   parseDuration: grammar.parseDuration,
+  parseEngineTime,
   parseHost,
   parseImageReference: grammar.parseImageReference,
   parseJoinToken,
   parseJson: text => [parseJson(Buffer.from(text)), parseJson(Buffer.from(`{"${text}":[${text}]}`))],
+  parseKvList: text => parseKvList({ data: { keys: [text] } }),
+  parseLogCursor,
   parseListen: text => attempt(() => parseListen(text)),
   parseMemory: grammar.parseMemory,
+  parseNodeKey,
+  parsePosition,
   parsePortRange: grammar.parsePortRange,
   parseProof,
   parseQuery: text => parseQuery(text, ['a', 'after']),

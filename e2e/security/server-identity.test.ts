@@ -15,6 +15,7 @@ import { until } from '../../dev/testing/index.js';
 import { CertificateFolder } from '../../pkg/certificates/index.js';
 import { systemClock } from '../../pkg/clock/index.js';
 import { fetchPinnedAuthority, HttpLink, parseJoinToken } from '../../pkg/link/index.js';
+import { clone } from '../../pkg/version/index.js';
 
 const HOSTS = ['127.0.0.1', 'localhost'];
 const beat = { labels: {}, capacity: { cpu: 1, memory: 1, disk: 1 }, agentVersion: 'test' };
@@ -127,7 +128,7 @@ describe('the identity of the server', () => {
 
   it('is needed by every agent: one that is given a plain address does not start', async () => {
     const argv = ['agent', '--server', lab.server.url, '--state-dir', join(folder, 'agent'), '--engine', 'simulated'];
-    const agent = spawn(join(import.meta.dirname, '../../moor'), argv, { stdio: ['ignore', 'ignore', 'pipe'] });
+    const agent = spawn(join(clone, 'moor'), argv, { stdio: ['ignore', 'ignore', 'pipe'] });
     let said = '';
     agent.stderr.on('data', (bytes: Buffer) => (said += bytes.toString()));
     const [code] = (await once(agent, 'exit')) as [number];

@@ -2,7 +2,7 @@ import { createLoops, createControllers, createSecretLoops } from '../../control
 import { cacheScope, keys } from '../../crds/keys/index.js';
 import type { NodeNameRecord } from '../../crds/node/index.js';
 import type { StoredTenant, StoredToken } from '../../crds/tenant/index.js';
-import { Agent, type Disk, createMemoryDisk, SimulatedEngine } from '../../pkg/agent/index.js';
+import { Agent, createMemoryDisk, type ProcessTable, SimulatedEngine } from '../../pkg/agent/index.js';
 import { Keyring } from '../../pkg/auth/index.js';
 import { loadSettings } from '../../pkg/config/index.js';
 import { EventLeases, EventWriter } from '../../pkg/events/index.js';
@@ -15,7 +15,7 @@ import { type Answer, type ApiServer, Front, nobodyAnswered, type Request } from
 import { createRemoteEngine } from './remote-engine.js';
 import { RemoteLink } from './remote-link.js';
 import { Seat } from './seat.js';
-import type { Variant } from './variant.js';
+import type { Pace, Variant } from './variant.js';
 import { Vault } from './vault.js';
 
 /** A signal that is never aborted: a simulated process does not stop, it dies. */
@@ -30,6 +30,8 @@ export interface Machine {
   readonly labels: Record<string, string>;
   /** What its agent enrols with, from its next start on. */
   joinToken: string;
+  /** What its agent has stored. */
+  readonly files: Map<string, string>;
 }
 
 /** Short, so that a storm is long enough for nodes to be lost. */
@@ -56,16 +58,19 @@ export class SimCluster {
   readonly vault = new Vault();
   readonly machines: readonly Machine[];
   readonly seats: readonly Seat[];
+  readonly pace: Pace;
   /** Told of every ticket for which secrets were handed out. */
   handedOut: (ticket: string) => void = () => undefined;
   readonly #variant: Variant;
   readonly #servers = new Map<string, ApiServer>();
+  readonly #lives = new Map<Machine, readonly SimProcess[]>();
   #tokens = 0;
 
   constructor(seed: number, variant: Variant = {}) {
     this.world = new SimWorld(seed);
     this.server = new MemoryStore({ clock: this.world.clock });
     this.#variant = variant;
+    this.pace = variant.pace ?? {};
     this.machines = Object.keys(MACHINES).map(name => this.#machine(name));
     this.seats = [
       ...['api-1', 'api-2'].map(name => this.#seat(name, life => this.#bootApi(life))),
@@ -163,7 +168,7 @@ export class SimCluster {
     const cache = new WatchCache({ store, clock, log: silentLogger, ...cacheScope });
     const stored = this.vault.reachedOver(store, random);
     const secrets = this.#variant.loopSecrets?.(stored) ?? stored;
-    const loops = [...createLoops(undefined, NODE_GRACE_SECONDS), ...createSecretLoops(secrets)];
+    const loops = [...createLoops(undefined, { nodeGraceSeconds: NODE_GRACE_SECONDS }), ...createSecretLoops(secrets)];
     const controllers = createControllers({
       store,
       cache,
@@ -179,25 +184,45 @@ export class SimCluster {
     void controllers.run(forever());
   }
 
-  #machine(name: string): Machine {
+  /** A copy of a machine: its state folder and an engine without containers. It is not among the machines. */
+  copy({ name, labels, files }: Machine): Machine {
+    const copy = this.#machine(name, `copy-${name}`, new Map(files));
+    Object.assign(copy.labels, labels);
+    return copy;
+  }
+
+  /** Which agents run on a machine, as each of them sees it. */
+  #listProcesses(life: SimProcess, machine: Machine): ProcessTable {
+    const lives = this.#lives.get(machine) ?? [];
+    this.#lives.set(machine, [...lives, life]);
+    return {
+      boot: machine.seat.name,
+      self: String(lives.length),
+      isRunning: name => this.#lives.get(machine)?.[Number(name)]?.alive ?? false,
+    };
+  }
+
+  #machine(name: string, title = `agent-${name}`, files = new Map<string, string>()): Machine {
     const { world } = this;
     const engine = new SimulatedEngine({
       clock: world.clock,
       random: world.random,
       latencyMs: () => world.between(0, this.faults.delayMs * 5),
     });
-    const disk = createMemoryDisk();
     const labels = { [COUNTRY]: 'DE' };
-    const seat = this.#seat(`agent-${name}`, life => this.#bootAgent(life, machine, disk));
-    const machine: Machine = { name, engine, seat, labels, joinToken: '' };
+    const seat = this.#seat(title, life => this.#bootAgent(life, machine));
+    const machine: Machine = { name, engine, seat, labels, joinToken: '', files };
     return machine;
   }
 
-  #bootAgent(life: SimProcess, { name, engine, labels, joinToken }: Machine, disk: Disk): void {
+  #bootAgent(life: SimProcess, machine: Machine): void {
+    const { name, engine, labels, joinToken, files } = machine;
     const { clock, random } = life;
+    const disk = createMemoryDisk(files);
+    const processes = this.#listProcesses(life, machine);
     const link = this.#variant.link?.(new RemoteLink(life, this)) ?? new RemoteLink(life, this);
     const reached = createRemoteEngine(life, engine, (id, order) => this.vault.delivered(id, order));
-    const env = { clock, random, link, disk, engine: this.#variant.engine?.(reached, this) ?? reached };
+    const env = { clock, random, link, disk, processes, engine: this.#variant.engine?.(reached, this) ?? reached };
     const options = { name, version: '0', joinToken, labels: { ...labels } };
     void new Agent({ ...env, log: silentLogger }, options).run(forever());
   }

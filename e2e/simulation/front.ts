@@ -1,6 +1,12 @@
 import { type Api, type ApiDeps, authenticateCaller, createApi, NodeProofs } from '../../api/index.js';
 import type { SimProcess } from '../../dev/simulation/index.js';
-import { type AgentDispatcher, LinkRefusedFault, type NodeIdentity } from '../../pkg/link/index.js';
+import {
+  AGENT_HEADER,
+  type AgentDispatcher,
+  type AgentIdentity,
+  LinkRefusedFault,
+  parseAgentRun,
+} from '../../pkg/link/index.js';
 import { SecretStoreUnavailableFault } from '../../pkg/secrets/index.js';
 import { ConflictFault, StoreUnavailableFault } from '../../pkg/store/index.js';
 
@@ -51,13 +57,13 @@ export class Front {
   }
 
   /** The node that an agent's request speaks for, by its token and its proof as the pipeline checks them. */
-  async identify({ method, path, headers, body }: AgentRequest): Promise<NodeIdentity> {
+  async identify({ method, path, headers, body }: AgentRequest): Promise<AgentIdentity> {
     const caller = await authenticateCaller(this.#deps, headers['authorization']);
     const proof =
       'rejections' in caller ? caller : await this.#proofs.check(caller, { method, url: path, headers }, body);
     if ('rejections' in proof) throw new LinkRefusedFault(proof.rejections[0].status, proof.rejections[0].code);
     const { tenant = '', node = '', nodeName = '' } = ('token' in caller && caller.token) || {};
-    return { tenant, id: node, name: nodeName };
+    return { tenant, id: node, name: nodeName, run: parseAgentRun(headers[AGENT_HEADER] ?? '') };
   }
 
   async ask({ method, path, tenant, params = {}, document, headers = {}, caller, op = '' }: Request): Promise<Answer> {

@@ -30,7 +30,7 @@ export type Invariant = (changes: readonly StoreChange[], history: History) => v
  * a write that was acknowledged is there once, one that was refused never, one with an unknown outcome at most once.
  */
 export class History {
-  /** Uids of replicas whose record was removed because their node was lost or gone: a container may be left of them. */
+  /** Uids of replicas whose record went with their node, or with a restore of the store: a container may be left of them. */
   readonly givenUp = new Set<string>();
   readonly #entries = new Map<string, Entry>();
   readonly #nodes = new Map<string, StoredNode>();
@@ -48,7 +48,7 @@ export class History {
     this.#invariants = invariants;
     void server.follow(
       {
-        onReset: ({ entries }) => entries.forEach(entry => this.#entries.set(entry.key, entry)),
+        onReset: ({ entries }) => this.#reset(entries),
         onEvents: events => this.#onEvents(events),
         onConnected: () => undefined,
       },
@@ -131,6 +131,17 @@ export class History {
       if (told === 'stored' && wish.kind !== 'delete') expect(times, `${wish.op} was acknowledged`).to.equal(1);
       if (told === 'refused') expect(times, `${wish.op} was refused`).to.equal(0);
       expect(times, `${wish.op} was asked for once`).to.be.at.most(1);
+    }
+  }
+
+  /** The store was restored: what became of a replica that it does not know any more is unknown to it. */
+  #reset(entries: readonly Entry[]): void {
+    this.#entries.clear();
+    for (const entry of entries) this.#entries.set(entry.key, entry);
+    const known = new Set(this.all<Replica>(ranges.replicas).map(({ uid }) => uid));
+    for (const uid of this.#replicas.keys()) {
+      if (known.has(uid)) this.givenUp.delete(uid);
+      else this.givenUp.add(uid);
     }
   }
 

@@ -10,7 +10,7 @@ import { type SimCluster, COUNTRY, type Machine } from './cluster.js';
 import { expectRotated } from './secrets.js';
 
 /**
- * Must hold after every step: never two running containers of one slot that was not given up, never a container on a
+ * Must hold after every step: never two running containers of one slot that was not given up, nor any two on one machine, never a container on a
  * machine that was not the node it was made for, and never containers of two tenants running on one machine. Answers how
  * many containers run that were given up with their node, beside another one of their slot: that is what a node costs
  * which was lost and in truth ran.
@@ -22,6 +22,8 @@ export function inspectContainers({ machines }: SimCluster, history: History): n
     const running = engine.containers.filter(({ state }) => state === 'running');
     const tenants = new Set(running.map(({ owner }) => owner.tenant));
     expect(tenants.size, `tenants that ${machine} serves`).to.be.at.most(1);
+    const own = running.map(({ owner }) => `${owner.deploymentUid} slot ${owner.slot}`);
+    expect(new Set(own).size, `slots that ${machine} runs once: ${own.join()}`).to.equal(own.length);
     for (const { owner, name } of running) {
       const made = history.node(owner.nodeId);
       expect([made?.metadata.tenant, made?.name], `${name} on ${machine}`).to.deep.equal([owner.tenant, machine]);
@@ -37,11 +39,12 @@ export function inspectContainers({ machines }: SimCluster, history: History): n
   return left.filter(slot => slots.has(slot)).length;
 }
 
-/** Throws where a status says more of a container on this machine than that its state is unknown. */
+/** Throws where a status says more of a container on this machine than that its state and its health are unknown. */
 export function expectUnclaimed(machine: string, history: History): void {
   for (const { uid, placements } of history.all<DeploymentStatus>(ranges.statuses)) {
-    for (const { nodeId, state } of placements.filter(each => each.nodeId !== null)) {
+    for (const { nodeId, state, health } of placements.filter(each => each.nodeId !== null)) {
       if (history.node(nodeId!)?.name !== machine) continue;
+      expect(health, `health that is claimed of ${uid} on ${machine}`).to.not.equal('healthy');
       expect(state, `what is claimed of ${uid} on ${machine}, whose engine does not answer`).to.equal('unknown');
     }
   }

@@ -1,13 +1,22 @@
 import { expect } from 'chai';
 
-import type { StoredDeployment } from '../../crds/deployment/index.js';
+import type { ArchivedRevision } from '../../crds/archive/index.js';
+import {
+  type DeploymentStatus,
+  getRolloutBounds,
+  listSteps,
+  type StoredDeployment,
+} from '../../crds/deployment/index.js';
+import type { StoredEvent } from '../../crds/event/index.js';
 import { parseCpu } from '../../crds/grammar/index.js';
 import { keys, ranges, splitKey } from '../../crds/keys/index.js';
 import type { NodeNameRecord, NodeStatus, StoredNode } from '../../crds/node/index.js';
+import { findReason } from '../../crds/reasons/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import type { Report } from '../../crds/report/index.js';
 import type { StoredTenant } from '../../crds/tenant/index.js';
 import { value } from '../../pkg/store/index.js';
+import { isTrueOf } from '../agreement/contradictions.js';
 import type { History, Invariant, StoreChange } from './history.js';
 
 /**
@@ -120,5 +129,69 @@ function olderDeployments(key: string, history: History): number {
   return all.filter(({ created }) => created < (own?.created ?? 0)).length;
 }
 
+/** A status agrees with the events of its transaction, and gives only reasons that can be explained, in its steps too. */
+const tellsOneStory: Invariant = (changes, history) => {
+  for (const { key, entry } of changes) {
+    if (!entry || !key.startsWith(ranges.statuses)) continue;
+    const status = value<DeploymentStatus>(entry);
+    const [tenant = '', name = ''] = splitKey(key);
+    const deployment = history.get<StoredDeployment>(keys.deployment(tenant, name));
+    if (deployment?.metadata.uid !== status.uid || deployment.metadata.generation !== status.observedGeneration)
+      continue;
+    const events = changes.flatMap(change =>
+      change.entry && change.key.startsWith(ranges.events) ? [value<StoredEvent>(change.entry)] : [],
+    );
+    const steps = listSteps(deployment, status);
+    const untrue = events.filter(({ type }) => !isTrueOf(type, status.phase)).map(({ type }) => type);
+    expect(untrue, `events of ${name}, which is ${status.phase}`).to.deep.equal([]);
+    const given = [...status.conditions, ...status.placements, ...steps, ...events].flatMap(
+      ({ reason }) => reason ?? [],
+    );
+    expect(
+      given.filter(word => !findReason(word)),
+      `reasons of ${name}`,
+    ).to.deep.equal([]);
+  }
+};
+
+/** The revisions of a name are numbered without gaps, also across its deletion, and no number is used twice. */
+const numbersRevisions: Invariant = (changes, history) => {
+  for (const { key, before, entry } of changes) {
+    if (!entry || before || !key.startsWith(ranges.archives)) continue;
+    const [tenant = ''] = splitKey(key);
+    const { revision, spec } = value<ArchivedRevision>(entry);
+    const others = history
+      .entries(ranges.of(ranges.archives, tenant))
+      .filter(other => other.key !== key)
+      .map(other => value<ArchivedRevision>(other))
+      .filter(other => other.spec.name === spec.name);
+    const last = Math.max(0, ...others.map(other => other.revision));
+    expect(revision, `the number of a revision of ${spec.name}`).to.equal(last + 1);
+  }
+};
+
+/** A drain may add one replica to those of a rollout. */
+const DRAIN_SURPLUS = 1;
+
+/** No replica is created beyond what the rollout of its deployment allows: the wanted number, the surge, and one for a drain. */
+const keepsSurge: Invariant = (changes, history) => {
+  for (const { key, before, entry } of changes) {
+    if (!key.startsWith(ranges.replicas) || before || !entry) continue;
+    const { tenant, deployment: name } = value<Replica>(entry);
+    const deployment = history.get<StoredDeployment>(keys.deployment(tenant, name));
+    if (!deployment) continue;
+    const most = deployment.replicas + getRolloutBounds(deployment).surge + DRAIN_SURPLUS;
+    const all = history.entries(ranges.replicasOf(tenant, name)).length;
+    expect(all, `replicas of ${name} at once`).to.be.at.most(most);
+  }
+};
+
 /** What no transaction may break. */
-export const invariants: readonly Invariant[] = [keepsSlots, keepsClaims, keepsQuotas];
+export const invariants: readonly Invariant[] = [
+  keepsSlots,
+  keepsClaims,
+  keepsQuotas,
+  tellsOneStory,
+  numbersRevisions,
+  keepsSurge,
+];

@@ -1,4 +1,4 @@
-import { type AssignmentLine, LinkUnreachableFault, type NodeIdentity } from '../../pkg/link/index.js';
+import { type AgentIdentity, type AssignmentLine, LinkUnreachableFault } from '../../pkg/link/index.js';
 import type { SimProcess } from '../../dev/simulation/index.js';
 import type { ApiServer } from './front.js';
 
@@ -20,7 +20,7 @@ export class LineStream {
   }
 
   /** Hands over lines until `signal` is aborted; throws when the stream breaks or the server dies. */
-  run(node: NodeIdentity, signal: AbortSignal): Promise<void> {
+  run(node: AgentIdentity, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return Promise.resolve(); // while the stream was being opened
     return new Promise((resolve, reject) => {
       const finish = () => {
@@ -34,10 +34,11 @@ export class LineStream {
         this.#holder.life.onEnd(() => this.#break()),
         this.#agent.onEnd(() => this.#end()),
       ];
-      const close = this.#holder.dispatcher.assignments(node, line => {
+      const onLine = (line: AssignmentLine) => {
         this.#inbox.push(line);
         this.#pump();
-      });
+      };
+      const close = this.#holder.dispatcher.assignments(node, onLine, () => this.#break());
       this.#forget = [...this.#forget, close];
     });
   }

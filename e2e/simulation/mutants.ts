@@ -3,12 +3,14 @@ import { ranges } from '../../crds/keys/index.js';
 import type { StoredNode } from '../../crds/node/index.js';
 import type { StoredTenant } from '../../crds/tenant/index.js';
 import type { Loop, LoopEnv, Wake } from '../../pkg/reconcile/index.js';
-import { type Cache, type Change, encode, type Guard, type Store, value } from '../../pkg/store/index.js';
+import { type Cache, type Change, encode, type Guard, type Put, type Store, value } from '../../pkg/store/index.js';
 import type { Variant } from './variant.js';
 
 /** A mistake that a developer could make, and the code that makes it. */
 export interface Mutant extends Variant {
   readonly mistake: string;
+  /** A seed at which it was noticed once, tried first: what happens at a seed changes with the product. */
+  readonly noticedAt?: number;
 }
 
 type Decide = NonNullable<Parameters<typeof createReplicaKeeper>[0]>;
@@ -19,6 +21,16 @@ const altering = (name: string, alter: (loop: Loop) => Loop) => ({
 });
 
 const keeping = (decide: Decide) => altering('replica-keeper', () => createReplicaKeeper(decide));
+
+/** The record of a deleted deployment goes without a trace of its name. */
+const forgetsNames = (loop: Loop): Loop => {
+  const isOther = ({ key }: Put) => !key.startsWith(ranges.formerDeployments);
+  const commit = (env: LoopEnv, change: Change) => env.commit({ ...change, puts: change.puts.filter(isOther) });
+  return {
+    ...loop,
+    reconcile: (key, env, signal) => loop.reconcile(key, { ...env, commit: change => commit(env, change) }, signal),
+  };
+};
 
 const clearsTooSoon: Decide = (deployment, replicas, refused) => {
   const { steps, finished } = decideReplicas(deployment, replicas, refused);
@@ -47,6 +59,12 @@ const staysAbroad: Decide = (deployment, replicas, circumstances) =>
     replicas.map(seen => ({ ...seen, misplaced: false })),
     circumstances,
   );
+
+/** As if the rollout could start any number beside the old ones. */
+const startsAll: Decide = (deployment, replicas, circumstances) => {
+  const rollout = { maxSurge: 9, maxUnavailable: 0, progressDeadline: '10m', autoRollback: true };
+  return decideReplicas(deployment && { ...deployment, rollout }, replicas, circumstances);
+};
 
 const shrinks: Decide = (deployment, replicas, circumstances) => {
   const decision = decideReplicas(deployment, replicas, circumstances);
@@ -126,23 +144,35 @@ const withoutQuotas = (cache: Cache) =>
   });
 
 /** A loop that is not woken by one kind of record. */
-const deafTo = (name: string, prefix: string) =>
-  altering(name, loop => ({ ...loop, wakes: loop.wakes.filter(wake => wake.prefix !== prefix) }));
+const deafTo = (name: string, ...prefixes: readonly string[]) =>
+  altering(name, loop => ({ ...loop, wakes: loop.wakes.filter(({ prefix }) => !prefixes.includes(prefix)) }));
 
 /** Mistakes that must not go unnoticed. Each is caught by the promises of the scenario within a few seeds. */
 export const mutants: readonly Mutant[] = [
   { mistake: 'a slot is cleared before its container is removed', ...keeping(clearsTooSoon) },
   { mistake: 'a replica on a failed node is treated as gone', ...keeping(takesFailedForGone) },
   { mistake: 'the word "removed" is believed of containers that run', ...keeping(rollsAllAtOnce) },
-  { mistake: 'a replica stays where its data may not be', ...keeping(staysAbroad) },
+  { mistake: 'a replica stays where its data may not be', noticedAt: 38, ...keeping(staysAbroad) },
+  { mistake: 'a rollout starts every new replica at once', ...keeping(startsAll) },
   { mistake: 'a wake-up is dropped while its key is worked on', loops: loops => loops.map(forgetful) },
   { mistake: 'a watch carries on after a break without a relist', reconnecting: 'carry on' },
-  { mistake: 'loops overwrite without guards', loops: (loops, store) => loops.map(loop => blind(loop, store)) },
+  {
+    mistake: 'loops overwrite without guards',
+    noticedAt: 10,
+    loops: (loops, store) => loops.map(loop => blind(loop, store)),
+  },
   { mistake: 'the replica keeper does not watch reports', ...deafTo('replica-keeper', ranges.reports) },
-  { mistake: 'the scheduler does not watch nodes that come back', ...deafTo('scheduler', ranges.nodeStatuses) },
-  { mistake: 'claims overwrite without guards', ...blindTo('node-names/', ranges.nodes) },
+  {
+    // Quotas change all the time here, and would wake it too.
+    mistake: 'the scheduler does not watch nodes that come back',
+    pace: { orders: 5 },
+    ...deafTo('scheduler', ranges.nodeStatuses, ranges.tenants),
+  },
+  { mistake: 'claims overwrite without guards', pace: { machines: 8 }, ...blindTo('node-names/', ranges.nodes) },
   {
     mistake: 'containers of a former owner are not looked for',
+    noticedAt: 23,
+    pace: { machines: 3 },
     engine: (engine, { server }) =>
       instead(engine, 'list', async nodeId => {
         const { entries } = await server.list(ranges.nodes);
@@ -170,7 +200,28 @@ export const mutants: readonly Mutant[] = [
   },
   {
     mistake: 'what an agent does not see is claimed',
-    link: link => instead(link, 'heartbeat', beat => link.heartbeat({ ...beat, containersSeenMsAgo: 0 })),
+    noticedAt: 6,
+    link: link =>
+      instead(link, 'heartbeat', beat => link.heartbeat({ ...beat, containersSeenMsAgo: 0, conditions: [] })),
+  },
+  {
+    mistake: 'agents with one identity are not told apart',
+    noticedAt: 7,
+    link: link => instead(link, 'present', credentials => link.present({ ...credentials, agent: '' })),
+  },
+  {
+    mistake: 'an agent that is refused lets its containers run for ever',
+    noticedAt: 7,
+    link: link => instead(link, 'findDoubles', () => Promise.resolve([])),
+  },
+  {
+    mistake: 'agents do not hear that the store was restored',
+    noticedAt: 8,
+    pace: { restores: 5 },
+    link: link =>
+      instead(link, 'assignments', (onLine, signal) =>
+        link.assignments(line => onLine(line.type === 'snapshot' ? { ...line, restoreEpoch: 0 } : line), signal),
+      ),
   },
   {
     mistake: 'a container is made without the secrets that could not be had',
@@ -182,7 +233,12 @@ export const mutants: readonly Mutant[] = [
     apiSecrets: secrets =>
       instead(secrets, 'read', (path, version = 1) => secrets.read(path, Math.max(1, version - 1))),
   },
-  { mistake: 'a ticket is good as often as it is shown', ...blindTo(ranges.deliveries) },
+  { mistake: 'a ticket is good as often as it is shown', noticedAt: 37, ...blindTo(ranges.deliveries) },
+  {
+    mistake: 'a deployment of a deleted name begins to count at one',
+    noticedAt: 2,
+    ...altering('replica-keeper', forgetsNames),
+  },
   {
     mistake: 'the old version is destroyed when the new one becomes current',
     loopSecrets: secrets =>

@@ -8,7 +8,8 @@ type Order = 'drain' | 'undrain' | 'fence';
 /** Operators empty nodes for a while, switch machines off and take them abroad, every few seconds until `until`. */
 export function orderNodes(cluster: SimCluster, until: number): void {
   const { world } = cluster;
-  world.after(world.between(5_000, 25_000), 'an operator orders', () => {
+  const { orders: pace = 1 } = cluster.pace;
+  world.after(world.between(5_000, 25_000) / pace, 'an operator orders', () => {
     if (world.time >= until) return;
     const machine = world.pick(cluster.machines);
     world.pick([drain, drain, switchOff, moveAbroad, moveAbroad])(cluster, machine);

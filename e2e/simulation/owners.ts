@@ -8,7 +8,8 @@ const CLAIM = '/api/v1/nodes/{nodeName}/claim';
 /** Machines change hands, or nearly, every few seconds until `until`. */
 export function exchangeMachines(cluster: SimCluster, until: number): void {
   const { world } = cluster;
-  world.after(world.between(4_000, 20_000), 'a machine changes hands', () => {
+  const { machines: pace = 1 } = cluster.pace;
+  world.after(world.between(4_000, 20_000) / pace, 'a machine changes hands', () => {
     if (world.time >= until) return;
     world.pick([sell, sell, abandon, compete, compete])({ cluster, machine: world.pick(cluster.machines), until });
     exchangeMachines(cluster, until);

@@ -11,13 +11,15 @@ export type OnMade = (id: string, order: ContainerSpec) => void;
 export function createRemoteEngine(agent: SimProcess, engine: Engine, onMade: OnMade): Engine {
   const call = <T>(label: string, effect: () => Promise<T>) => agent.call(`engine ${label}`, effect, faults);
   return {
+    ping: () => call('ping', () => engine.ping()),
     facts: () => call('facts', () => engine.facts()),
     conditions: () => engine.conditions(),
     list: nodeId => call('list', () => engine.list(nodeId)),
     listNodeIds: tenant => call('list nodes', () => engine.listNodeIds(tenant)),
+    measureDisk: nodeId => call('disk', () => engine.measureDisk(nodeId)),
     inspect: id => call('inspect', () => engine.inspect(id)),
-    hasImage: image => call('holds', () => engine.hasImage(image)),
-    pull: image => call('pull', () => engine.pull(image)),
+    findImage: image => call('holds', () => engine.findImage(image)),
+    pull: (image, login) => call('pull', () => engine.pull(image, login)),
     pruneImages: () => call('prune', () => engine.pruneImages()),
     create: order =>
       call(`create ${order.name}`, async () => {
@@ -27,6 +29,7 @@ export function createRemoteEngine(agent: SimProcess, engine: Engine, onMade: On
       }),
     start: id => call('start', () => engine.start(id)),
     stop: (id, graceSeconds) => call('stop', () => engine.stop(id, graceSeconds)),
+    exec: (id, command, withinMs) => call('exec', () => engine.exec(id, command, withinMs)),
     remove: id => call('remove', () => engine.remove(id)),
     events: (nodeId, seen, signal) => {
       const heard = new AbortController();
@@ -36,6 +39,7 @@ export function createRemoteEngine(agent: SimProcess, engine: Engine, onMade: On
         void agent.later(agent.world.between(0, agent.faults.delayMs), 'hears its engine', () => seen(event));
       return engine.events(nodeId, hear, heard.signal);
     },
+    readLastLines: id => call('last lines', () => engine.readLastLines(id)),
     logs: (id, options, signal) => engine.logs(id, options, signal),
     close: () => Promise.resolve(),
   };

@@ -1,5 +1,6 @@
 import type { StoredToken } from '../../crds/tenant/index.js';
 import {
+  type AgentIdentity,
   type AgentLink,
   type AssignmentLine,
   type EnrolReply,
@@ -8,10 +9,13 @@ import {
   type EnvironmentRequest,
   type Heartbeat,
   type HeartbeatReply,
+  type HeldContainer,
   LinkRefusedFault,
   LinkUnreachableFault,
   type NodeCredentials,
-  type NodeIdentity,
+  NODE_HELD,
+  NodeHeldFault,
+  type PullCredential,
   type RenewRequest,
   type ReportBatch,
   signRequest,
@@ -76,6 +80,25 @@ export class RemoteLink implements AgentLink {
     return this.#callAs('gone-nodes', { ids }, ({ dispatcher }, node) => dispatcher.findGoneNodes(node, ids));
   }
 
+  findDoubles(containers: readonly HeldContainer[]): Promise<readonly string[]> {
+    return this.#callAs('doubles', { containers }, ({ dispatcher }, node) => dispatcher.findDoubles(node, containers));
+  }
+
+  async pullCredential(request: EnvironmentRequest): Promise<PullCredential> {
+    const answer = await this.#callAs('pull-credential', request, ({ dispatcher }, node) =>
+      dispatcher.pullCredential(node, request),
+    );
+    if (answer.kind === 'found' || answer.kind === 'none') return answer;
+    const { status, code } = toEnvironmentRefusal(answer);
+    throw new LinkRefusedFault(status, code);
+  }
+
+  findGoneDeployments(uids: readonly string[]): Promise<readonly string[]> {
+    return this.#callAs('gone-deployments', { uids }, ({ dispatcher }, node) =>
+      dispatcher.findGoneDeployments(node, uids),
+    );
+  }
+
   /** Somebody on the wire repeats the request now and then, at another server and at the same time. */
   async environment(request: EnvironmentRequest): Promise<ReadonlyMap<string, Secret>> {
     const ask = () =>
@@ -94,7 +117,10 @@ export class RemoteLink implements AgentLink {
 
   /** Lines arrive in order and late, until the stream breaks, the server dies or the agent does. */
   async assignments(onLine: (line: AssignmentLine) => void, signal: AbortSignal): Promise<void> {
-    const { server, node } = await this.#callAs('assignments', undefined, async (server, node) => ({ server, node }));
+    const { server, node } = await this.#callAs('assignments', undefined, async (server, node) => {
+      await server.dispatcher.demandHolder(node);
+      return { server, node };
+    });
     if (!server.life.alive) throw cut();
     await new LineStream(this.#agent, server, onLine).run(node, signal);
   }
@@ -121,7 +147,7 @@ export class RemoteLink implements AgentLink {
   #callAs<T>(
     name: string,
     document: unknown,
-    effect: (server: ApiServer, node: NodeIdentity) => Promise<T>,
+    effect: (server: ApiServer, node: AgentIdentity) => Promise<T>,
   ): Promise<T> {
     const credentials = this.#credentials;
     if (!credentials) throw new LinkRefusedFault(401, 'auth_invalid');
@@ -135,7 +161,9 @@ export class RemoteLink implements AgentLink {
     return this.#call(name, async server => {
       const body = document === undefined ? 'none' : 'json';
       const node = await server.front.identify({ method, path, headers, body });
-      return effect(server, node);
+      return effect(server, node).catch((thrown: unknown) => {
+        throw thrown instanceof NodeHeldFault ? new LinkRefusedFault(409, NODE_HELD) : thrown;
+      });
     });
   }
 

@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import type { StoredDeployment } from '../../crds/deployment/index.js';
 import { ranges } from '../../crds/keys/index.js';
 import { calm, storm } from '../../dev/simulation/index.js';
+import { restoreBackup } from './backup.js';
 import { History } from './history.js';
 import { SimCluster, TENANTS } from './cluster.js';
 import { inspectSecrets } from './inspect-secrets.js';
@@ -12,6 +13,7 @@ import { exchangeMachines, settleOwners } from './owners.js';
 import { setQuota, setQuotas, countUsed } from './platform.js';
 import { countAll, invariants } from './invariants.js';
 import { endRotations, useSecrets } from './secrets.js';
+import { duplicateMachine } from './second-agent.js';
 import { ENGINE_AWAY_MS, makeTrouble } from './trouble.js';
 import { put, useCluster } from './users.js';
 import type { Variant } from './variant.js';
@@ -20,13 +22,16 @@ const STORM_MS = 60_000;
 /** No request is on its way for longer. */
 const UNDER_WAY_MS = 6_000;
 const ABSENCE_MS = 30_000;
-/** Longer than an agent may go without seeing its containers, and a new leader takes. */
-const UNOBSERVED_MS = 110_000;
+/** An agent notices within 25 s that its engine does not answer; the rest is for a new leader. */
+const UNCLAIMED_AFTER_MS = 45_000;
+const ENGINE_LOST_MS = 60_000;
 const CONVERGE_WITHIN_MS = 150_000;
 /** The event of a persistent cause may be counted up once within a minute. */
 const AFTERMATH_MS = 75_000;
-const LAST_WORK_MS = 2_000;
+/** A rollout is complete when its replicas have been ready for some seconds. */
+const LAST_WORK_MS = 10_000;
 const QUIET_MS = 40_000;
+const SEEDS_A_RESTORE = 5;
 
 /** How a seed went. */
 export interface Outcome {
@@ -81,22 +86,31 @@ async function tell(cluster: SimCluster, seed: number): Promise<Outcome> {
   await world.pass(5_000, inspect);
 
   await faults(cluster, history, inspect);
-  if (seed % 3 === 0) await loseEngine(cluster, history, inspect);
+  if (seed % 3 === 0) await loseEngine(cluster, inspect);
   // Long enough to be lost: its containers go on, and others are started in their place.
   world.pick(cluster.machines).seat.life?.kill();
   await world.pass(ABSENCE_MS, inspect);
   cluster.start();
   const convergedAfterMs = await converge(cluster, history, inspect);
   history.checkAnswers();
+  if (seed % 7 === 0) {
+    await duplicateMachine(cluster, inspect);
+    await converge(cluster, history, inspect);
+  }
+
+  const givenUp = history.givenUp.size;
+  if (seed % Math.ceil(SEEDS_A_RESTORE / (cluster.pace.restores ?? 1)) === 0) {
+    const settle = () => converge(cluster, history, inspect);
+    await restoreBackup(cluster, history, { underWayMs: UNDER_WAY_MS, inspect, settle });
+  }
 
   // One or the other: each takes long, and there are seeds enough.
   if (seed % 2 === 0) await expectQuiet(cluster, history, inspect);
   else await lowerAndRaise(cluster, history, inspect);
   await expectCounted(cluster, history, inspect);
   const { hash, steps } = world.trace;
-  const { enrolled, delivered, givenUp } = history;
-  const counts = { enrolled, delivered, givenUp: givenUp.size };
-  return { seed, hash, steps, convergedAfterMs, ...counts, doubledMs: doubledMs() };
+  const { enrolled, delivered } = history;
+  return { seed, hash, steps, convergedAfterMs, enrolled, delivered, givenUp, doubledMs: doubledMs() };
 }
 
 /** Everything goes wrong, everybody wants something, and then it is over. */
@@ -118,16 +132,15 @@ async function faults(cluster: SimCluster, history: History, inspect: () => void
   await endOrders(cluster);
 }
 
-/** An engine does not answer for long: nothing may be claimed of its containers. */
-async function loseEngine(cluster: SimCluster, history: History, inspect: () => void): Promise<void> {
+/** An engine does not answer for long: what is claimed of its containers is inspected all the while. */
+async function loseEngine(cluster: SimCluster, inspect: () => void): Promise<void> {
   const { world, machines } = cluster;
   await world.pass(ENGINE_AWAY_MS, inspect); // an engine that the storm took away may come back until then
   const busy = machines.filter(({ engine }) => engine.containers.length > 0);
   if (busy.length === 0) return;
-  const { engine, name } = world.pick(busy);
+  const { engine } = world.pick(busy);
   engine.setReachable(false);
-  await world.pass(UNOBSERVED_MS, inspect);
-  expectUnclaimed(name, history);
+  await world.pass(ENGINE_LOST_MS, inspect);
   engine.setReachable(true);
 }
 
@@ -193,8 +206,10 @@ function inspector(cluster: SimCluster, history: History) {
   let seen = -1;
   let since: number | undefined;
   let longest = 0;
+  const lostSince = new Map<string, number>();
   const inspect = () => {
     history.inspect();
+    inspectEngines(cluster, history, lostSince);
     let changes = history.secretChanges;
     for (const { engine } of cluster.machines) changes += engine.changes;
     if (changes === seen) return;
@@ -206,4 +221,13 @@ function inspector(cluster: SimCluster, history: History) {
     since = doubled ? (since ?? time) : undefined;
   };
   return { inspect, doubledMs: () => longest };
+}
+
+/** Nothing is ever claimed of containers whose engine has not answered for longer than its agent may take to notice. */
+function inspectEngines({ world, machines }: SimCluster, history: History, lostSince: Map<string, number>): void {
+  for (const { name, engine } of machines) {
+    if (engine.isReachable) lostSince.delete(name);
+    else if (!lostSince.has(name)) lostSince.set(name, world.time);
+    else if (world.time - lostSince.get(name)! > UNCLAIMED_AFTER_MS) expectUnclaimed(name, history);
+  }
 }

@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process';
 import { availableParallelism } from 'node:os';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
+import { programArguments } from '../../pkg/version/index.js';
 import type { Outcome } from './scenario.js';
 
 const MOST_BYTES = 64 << 20;
@@ -15,8 +15,7 @@ export async function playSeeds(first: number, count: number): Promise<readonly 
 }
 
 async function playPart(first: number, end: number, step: number): Promise<readonly Outcome[]> {
-  const script = fileURLToPath(new URL('play-seeds.ts', import.meta.url));
-  const argv = ['--import', 'tsx', script, String(first), String(end), String(step)];
+  const argv = [...programArguments('e2e/simulation/play-seeds.ts'), String(first), String(end), String(step)];
   const { stdout } = await promisify(execFile)(process.execPath, argv, { maxBuffer: MOST_BYTES });
   return JSON.parse(stdout) as readonly Outcome[];
 }

@@ -8,14 +8,14 @@ const KINDS = ['create', 'create', 'change', 'change', 'change', 'delete'] as co
 const DEPLOYMENTS = '/api/v1/deployments';
 const DEPLOYMENT = '/api/v1/deployments/{name}';
 
-/** Users send a request every second or so, until `until`, and record the answers. */
-export function useCluster(cluster: SimCluster, history: History, until: number): void {
+/** Users send a request every second or so, until `until`, and record the answers. `prefix` names their operations. */
+export function useCluster(cluster: SimCluster, history: History, until: number, prefix = 'op'): void {
   let asked = 0;
   const next = () => {
     const { world } = cluster;
     if (world.time >= until) return;
     world.after(world.between(100, 3_000), 'a user asks', () => {
-      const wish = draw(cluster, `op-${++asked}`);
+      const wish = draw(cluster, `${prefix}-${++asked}`);
       void put(cluster, wish).then(({ told }) => history.answered(wish, told));
       next();
     });

@@ -5,8 +5,19 @@ import type { SecretStore } from '../../pkg/secrets/index.js';
 import type { Reconnecting } from '../../dev/simulation/index.js';
 import type { Cache, Store } from '../../pkg/store/index.js';
 
+/** How many times more often than usual things happen: what is seldom noticed is noticed soon then. Default: once. */
+export interface Pace {
+  /** Machines change hands. */
+  readonly machines?: number;
+  /** Operators give orders. */
+  readonly orders?: number;
+  /** A backup is restored: else at every fifth seed. */
+  readonly restores?: number;
+}
+
 /** What may be put in the place of the product's own parts, to see that it is found out. */
 export interface Variant {
+  readonly pace?: Pace;
   /** The loops of one controllers process, which reaches the store as given. */
   readonly loops?: (loops: readonly Loop[], store: Store) => readonly Loop[];
   readonly loopSecrets?: (secrets: SecretStore) => SecretStore;

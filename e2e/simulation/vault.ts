@@ -43,6 +43,7 @@ export class Vault {
       promote: (...asked) => reach(() => inner.promote(...asked)),
       destroy: (...asked) => reach(() => inner.destroy(...asked)),
       delete: path => reach(() => inner.delete(path)),
+      list: where => reach(() => inner.list(where)),
       close: () => inner.close(),
     };
   }

@@ -9,7 +9,7 @@ import { makeDeployment } from '../../controllers/test-cluster.testing.js';
 import type { DeploymentStatus } from '../../crds/deployment/index.js';
 import type { StoredEvent } from '../../crds/event/index.js';
 import { keys, ranges } from '../../crds/keys/index.js';
-import type { NodeStatus } from '../../crds/node/index.js';
+import type { NodeStatus, StoredNode } from '../../crds/node/index.js';
 import { buildDemoImage, DockerdProcess, RegistryProcess } from '../../dev/processes/index.js';
 import { until } from '../../dev/testing/index.js';
 import { Agent } from '../../pkg/agent/agent.js';
@@ -91,16 +91,40 @@ describe('a node whose container engine dies with its containers', () => {
       reason: 'ContainersUnobserved',
     });
     expect(status.placements.map(({ state }) => state)).to.deep.equal(['unknown', 'unknown']);
+    expect(status.message).to.include(`the container engine of node ${LAB_NODE.name} has not answered since`);
     expect(await readNode())
-      .to.include({ status: 'ready' })
+      .to.include({ status: 'unready', reason: 'engine_unreachable' })
       .and.to.have.property('unobservedSince');
-    expect(await countEvents('node.unobserved')).to.equal(1);
+    expect(await countEvents('node.engine_unreachable')).to.equal(1);
 
     await dockerd.restart();
     await reaches('Running');
     expect(await readNode()).to.not.have.property('unobservedSince');
-    expect(await countEvents('node.observed')).to.equal(1);
+    expect(await countEvents('node.engine_recovered')).to.equal(1);
     const again = await engine.list(LAB_NODE.id);
     expect(again.filter(({ state }) => state === 'running')).to.have.length(2);
+  });
+
+  it('is not ready while its engine is frozen, and ready again without a new start when it goes on', async () => {
+    await reaches('Running');
+    const before = (await readStatus())!.placements.map(({ containerId, restarts }) => ({ containerId, restarts }));
+    process.kill(dockerd.pid!, 'SIGSTOP');
+    try {
+      await until('web to be claimed no more', async () => {
+        await lab.clock.pass(HEARTBEAT_MS);
+        return (await readStatus())?.phase === 'Degraded';
+      });
+    } finally {
+      process.kill(dockerd.pid!, 'SIGCONT');
+    }
+    const { placements } = (await readStatus())!;
+    expect(placements.map(({ state, health }) => [state, health])).to.deep.equal(Array(2).fill(['unknown', 'unknown']));
+    const { conditions = [] } = (await read<StoredNode>(keys.node(LAB_TENANT, LAB_NODE.name)))!;
+    expect(conditions.find(({ type }) => type === 'EngineReady')).to.include({ status: 'False' });
+
+    await reaches('Running');
+    expect((await readNode())?.status).to.equal('ready');
+    const after = (await readStatus())!.placements.map(({ containerId, restarts }) => ({ containerId, restarts }));
+    expect(after).to.deep.equal(before);
   });
 });

@@ -7,10 +7,10 @@ import { expect } from 'chai';
 import { buildDemoImage, RegistryProcess } from '../../dev/processes/index.js';
 import { systemRandom } from '../../pkg/clock/index.js';
 import { loadSettings } from '../../pkg/config/index.js';
-import { openSecretStore, toCredentialPath, toRegistryLabel, toSecretDocument } from '../../pkg/secrets/index.js';
+import { openSecretStore, toCredentialPath, toRegistryPath, toSecretDocument } from '../../pkg/secrets/index.js';
 import { createCanary, findLeaks } from '../lab/canary.js';
 import { ControlPlane } from '../lab/control-plane.js';
-import { TenantClient } from '../lab/tenant-client.js';
+import { TenantClient, unwrap } from '../lab/tenant-client.js';
 
 const NAMESPACES = { MOORING_SECRETS_NAMESPACES: 'deployments,resources,registries' };
 /** What `htpasswd -nB robot` prints for a password. Perl is part of every Debian, and asks the same library. */
@@ -21,7 +21,7 @@ const usersFile = (password: string) => {
 
 interface Written {
   readonly image: string;
-  readonly warnings: readonly { readonly code: string }[];
+  readonly warnings: readonly { readonly code: string; readonly secret?: string }[];
 }
 
 describe('the image of a deployment', () => {
@@ -51,7 +51,7 @@ describe('the image of a deployment', () => {
     const store = plane.openStore();
     const environment = { MOORING_KEY_FILE: join(plane.folder, 'keys'), ...NAMESPACES };
     const secrets = await openSecretStore(loadSettings({ environment }).settings, { store, random: systemRandom });
-    const path = toCredentialPath(shop.id, `registries/${toRegistryLabel(registry.address)}`);
+    const path = toCredentialPath(shop.id, toRegistryPath(registry.address));
     await secrets.write(path, { document: toSecretDocument(values), after: 0, as: 'current' });
     await store.close();
   };
@@ -96,14 +96,18 @@ describe('the image of a deployment', () => {
     await writeFile(join(plane.folder, 'users'), usersFile(password.value));
     registry = await serve({ htpasswd: { realm: 'story', path: join(plane.folder, 'users') } });
     const demo = (tag: number) => `${registry.address}/mooring/demo:${tag}`;
-    expect(await codes('locked', demo(6))).to.deep.equal([true, 'image_registry_unreachable']);
+    expect(await codes('locked', demo(6))).to.deep.equal([true, 'image_registry_login_required']);
+    const { warnings } = unwrap(await post('named', demo(6)));
+    expect(warnings[0]).to.include({ secret: toRegistryPath(registry.address) });
 
     await keep({ host: registry.address, username: 'robot', password: password.value });
     expect(await codes('private', demo(8))).to.deep.equal([true]);
     expect(await codes('missing', demo(7))).to.deep.equal([false, 'image_not_found']);
 
     shop = await TenantClient.open(plane, 'another');
-    expect(await codes('private', demo(8))).to.deep.equal([true, 'image_registry_unreachable']);
+    expect(await codes('private', demo(8))).to.deep.equal([true, 'image_registry_login_required']);
+    await keep({ host: registry.address, username: 'robot', password: 'wrong' });
+    expect(await codes('guessed', demo(8))).to.deep.equal([true, 'image_registry_credential_refused']);
   });
 
   it('has its registry’s password sent to the registry alone', async () => {

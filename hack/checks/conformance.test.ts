@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { holds, inSection, notBuilt, type Sentence, testsIn } from '../conformance/sentence.js';
+import { differs, holds, inSection, notBuilt, type Sentence, testsIn } from '../conformance/sentence.js';
 import { CODE_TITLE, judgeConformance } from './conformance.js';
 import { specifiedCodes } from './specified-codes.js';
 import type { Source } from './source-files.js';
@@ -34,7 +34,7 @@ const a = testsIn('api/a.test.ts');
 const allCodes: readonly Sentence[] = Object.entries(specifiedCodes).flatMap(([section, codes]) =>
   codes.map(code => ({ section, text: code, tests: [a('says so')], rejection: { code, field: 'computed' } })),
 );
-const judge = (...rows: readonly Sentence[]) => judgeConformance([...allCodes, ...rows], sources);
+const judge = (...rows: readonly Sentence[]) => judgeConformance([...allCodes, ...rows], sources, ['0001-a.md']);
 const coded = (code: string, field: string): Sentence => ({
   section: '7',
   text: 'x',
@@ -49,6 +49,16 @@ describe('check of the sentences of the specification', () => {
     ['knows titles in tables', inSection('2', holds('x', a('a first entry'), a('a named row'))), []],
     ['knows a case, however it is broken into lines', inSection('2', holds('x', a('a named row', '{ a: 1 } }'))), []],
     ['passes what is not built', inSection('2', notBuilt('volumes', 'x')), []],
+    [
+      'passes a difference that was decided',
+      inSection('2', differs({ adr: '0001-a.md', because: 'y' }, 'x', a('says so'))),
+      [],
+    ],
+    [
+      'finds a difference that nobody decided, and one of which nothing is tested',
+      inSection('2', differs({ adr: '0002-b.md', because: 'y' }, 'x')),
+      ['2 "x": no test, and not said to be unbuilt', '2 "x": there is no docs/adr/0002-b.md'],
+    ],
     ['finds a sentence without a test', inSection('2', holds('x')), ['2 "x": no test, and not said to be unbuilt']],
     [
       'finds a sentence that stands there twice',
@@ -110,6 +120,6 @@ describe('check of the sentences of the specification', () => {
   }
 
   it('finds a code of the specification without a row', () => {
-    expect(judgeConformance(allCodes.slice(1), sources)).to.deep.equal(['7.1 name_required: has no row']);
+    expect(judgeConformance(allCodes.slice(1), sources, [])).to.deep.equal(['7.1 name_required: has no row']);
   });
 });

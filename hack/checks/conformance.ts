@@ -7,21 +7,26 @@ export const CODE_TITLE = '${code}: ${name}';
 
 /**
  * What is wrong with the table of sentences: a sentence that nothing would catch, one that is said twice, a test that is
- * not there, a field that no case of a code earns, a code without a row, and a feature that has a test although it is
- * said not to be built.
+ * not there, a field that no case of a code earns, a code without a row, a feature that has a test although it is said
+ * not to be built, and a difference whose decision is not among the files of `docs/adr`.
  */
-export function judgeConformance(sentences: readonly Sentence[], sources: readonly Source[]): string[] {
+export function judgeConformance(
+  sentences: readonly Sentence[],
+  sources: readonly Source[],
+  decisions: readonly string[],
+): string[] {
   const files = new Map(sources.map(({ path, text }) => [path, text]));
   const said = new Set<string>();
   return [
     ...sentences.flatMap(sentence => {
-      const { section, text, tests, notBuilt, rejection } = sentence;
+      const { section, text, tests, notBuilt, differs, rejection } = sentence;
       const at = `${section} "${text}"`;
       const isRepeated = said.has(at);
       said.add(at);
       return [
         ...(isRepeated ? [`${at}: stands there twice`] : []),
         ...(tests.length === 0 && !notBuilt ? [`${at}: no test, and not said to be unbuilt`] : []),
+        ...(differs && !decisions.includes(differs.adr) ? [`${at}: there is no docs/adr/${differs.adr}`] : []),
         ...(tests.length > 0 && notBuilt ? [`${at}: said not to be built (${notBuilt}), yet a test is named`] : []),
         ...(notBuilt ? findTestOf(text, sources).map(path => `${at}: not built, yet a test in ${path} says it`) : []),
         ...tests.flatMap(test => judgeReference(test, files).map(fault => `${at}: ${fault}`)),

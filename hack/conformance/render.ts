@@ -1,10 +1,11 @@
 import { CODE_TITLE } from '../checks/conformance.js';
 import { sentences } from './index.js';
-import type { Sentence, TestReference } from './sentence.js';
+import type { Difference, Sentence, TestReference } from './sentence.js';
 
 /** `docs/conformance.md`: every sentence of the specification with the tests that would fail if it were false. */
 export function renderConformance(): string {
   const unbuilt = sentences.filter(({ notBuilt }) => notBuilt);
+  const different = sentences.filter(({ differs }) => differs);
   const waiting = sentences.filter(({ awaits }) => awaits);
   const sections = [...new Set(sentences.map(({ section }) => section))];
   return [
@@ -14,8 +15,8 @@ export function renderConformance(): string {
     'tests that would fail if it were. `make verify` fails when a test that is named here does not exist, and when a sentence has none',
     'although its feature is built.',
     '',
-    `${sentences.length} sentences: ${sentences.length - unbuilt.length} with tests (${waiting.length} of them met by clients`,
-    `only once a feature is switched on), ${unbuilt.length} of features that are not built yet.`,
+    `${sentences.length} sentences: ${sentences.length - unbuilt.length - different.length} with tests (${waiting.length} of them met by clients`,
+    `only once a feature is switched on), ${unbuilt.length} of features that are not built yet, ${different.length} from which Mooring differs by decision.`,
     '',
     ...sections.flatMap(section => [
       `## ${section}`,
@@ -28,10 +29,15 @@ export function renderConformance(): string {
   ].join('\n');
 }
 
-function renderSentence({ text, tests, notBuilt, awaits, rejection }: Sentence): string {
+function renderSentence({ text, tests, notBuilt, differs, awaits, rejection }: Sentence): string {
   const named = tests.map(test => renderTest(test, rejection?.code)).join('<br>');
   const waits = awaits ? `<br>switched on with ${awaits}` : '';
-  return `| ${escapeCell(text)} | ${notBuilt ? `not built yet: ${notBuilt}` : `${named}${waits}`} |`;
+  const other = differs ? `${renderDifference(differs)}<br>` : '';
+  return `| ${escapeCell(text)} | ${notBuilt ? `not built yet: ${notBuilt}` : `${other}${named}${waits}`} |`;
+}
+
+function renderDifference({ adr, because }: Difference): string {
+  return `differs: [ADR ${Number.parseInt(adr, 10)}](adr/${adr}), ${escapeCell(because)}`;
 }
 
 function renderTest({ file, title, row }: TestReference, code = ''): string {

@@ -178,7 +178,7 @@ export const deploymentSentences: readonly Sentence[] = [
     holds(
       'The check is the gate of a rolling update',
       keeper('not to continue a roll-out while the new replica does not serve yet'),
-      life('rolls a changed image one replica after the other'),
+      life('rolls a changed image one replica after the other, each when one more is healthy'),
     ),
     holds('command: required for exec', codes(CODE_TITLE, "code: 'healthcheck_command_missing'")),
     holds('Shell form: one string holding the whole command line', container('gives one element to the shell')),

@@ -9,6 +9,8 @@ const filters = testsIn('pkg/placement/filters.test.ts');
 const placement = testsIn('controllers/placement.test.ts');
 const nodes = testsIn('api/routes/node/routes.test.ts');
 const claims = testsIn('api/routes/node/claims.test.ts');
+const backups = testsIn('api/routes/backup/routes.test.ts');
+const archives = testsIn('api/routes/archive/routes.test.ts');
 const story = testsIn('e2e/stories/residency.test.ts');
 
 const ON_NODE = '${JSON.stringify(residency)} on ${JSON.stringify(node)}';
@@ -189,10 +191,21 @@ export const placementSentences: readonly Sentence[] = [
       codes(CODE_TITLE, "['a deployment among jobs', 'kind', job({ kind: 'Deployment' })]"),
     ),
     holds('Job: may name a nodeId, which must exist', codes(CODE_TITLE, "code: 'job_node_not_found'")),
-    notBuilt(
-      'backups',
-      'Backup: created from a deploymentName; holds spec, scaling policy, canary state and revision history',
+    holds(
+      'Backup: created from a deploymentName; holds spec and revision history',
+      backups('hold spec, hash, author, history, and a checksum over all of it'),
     ),
-    notBuilt('archives', 'Archive: versioned history of a deployment'),
+    notBuilt('scaling policies', 'Backup: holds the scaling policy'),
+    notBuilt('canaries', 'Backup: holds the canary state'),
+    holds(
+      'Archive: versioned history of a deployment',
+      archives(
+        'answer every accepted configuration, with author, change and alterations, and nothing of a refused one',
+      ),
+      archives('are found after the deletion, by name and by id, and the next of that name continues the numbers'),
+      testsIn('pkg/history/index.test.ts')(
+        'of a name goes on across its deletion, without gaps, and is found afterwards',
+      ),
+    ),
   ),
 ];

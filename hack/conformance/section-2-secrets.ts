@@ -1,5 +1,5 @@
 import { CODE_TITLE } from '../checks/conformance.js';
-import { holds, holdsWith, inSection, notBuilt, type Sentence, testsIn } from './sentence.js';
+import { differs, holds, holdsWith, inSection, type Sentence, testsIn } from './sentence.js';
 
 const http = testsIn('api/specification.test.ts');
 const codes = testsIn('api/routes/deployment/secret-codes.test.ts');
@@ -140,10 +140,16 @@ export const secretSentences: readonly Sentence[] = [
       announced('goes with its volume'),
       announced('is free once its volume goes'),
     ),
-    // Decision 12: a container that is recreated keeps the material; a write or a rotation mints it anew.
-    notBuilt(
-      'minting with each container',
+    differs(
+      {
+        adr: '0031-process-material-is-minted-by-a-rotation.md',
+        because:
+          'material is minted by a rotation; 2.5 (generate is never persisted), 3 (phases) and 9 (secretsVersion) rule out minting with each container',
+      },
       'Anchor rule 4: process means the material is recreated with the container',
+      testsIn('api/routes/rotation/routes.test.ts')(
+        'announces the keys that a stage without material mints, those that were supplied included',
+      ),
     ),
     holds(
       'Anchor rule 4: external means it is managed outside',

@@ -59,10 +59,12 @@ export const stateSentences: readonly Sentence[] = [
       testsIn('controllers/scheduler-report.etcd.test.ts')(
         'names every one of 10,000 nodes, however long their names and labels',
       ),
+      testsIn('e2e/agreement/agreement.test.ts')('property: never contradict each other, whatever has happened'),
     ),
     holds(
       'The status message gives only a summary',
       placement('name every node with every reason in the event, and only counts in the status'),
+      testsIn('pkg/placement/fleet.test.ts')('counts a node with several reasons once, so that the counts add up'),
     ),
     holds(
       'Deployment (any), PUT with replicas 0: stopped, not deleted',
@@ -148,7 +150,12 @@ export const stateSentences: readonly Sentence[] = [
       controlPlaneNode,
       monitor('the control plane’s node is ready without heartbeats'),
     ),
-    notBuilt('platform record', '2. Its liveness is read from the platform’s own record while fresh'),
+    holds(
+      '2. Its liveness is read from the platform’s own record while fresh',
+      controlPlaneNode,
+      monitor('the liveness of the control plane’s node is read from the platform’s own record while that is fresh'),
+      testsIn('pkg/process/platform-record.test.ts')('ends with its lease when its process is cut off, and comes back'),
+    ),
     holds('2. It is never counted as impaired', controlPlaneNode, monitor('the control plane’s node never fails')),
     holds(
       '2. Nothing on a deployment overrides this',

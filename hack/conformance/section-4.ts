@@ -1,6 +1,8 @@
 import { CODE_TITLE } from '../checks/conformance.js';
 import { holds, inSection, notBuilt, type Sentence, testsIn } from './sentence.js';
 
+const backups = testsIn('api/routes/backup/routes.test.ts');
+const archives = testsIn('api/routes/archive/routes.test.ts');
 const http = testsIn('api/specification.test.ts');
 const routes = testsIn('api/routes/deployment/routes.test.ts');
 const change = testsIn('api/routes/deployment/write.test.ts');
@@ -97,9 +99,25 @@ export const endpointSentences: readonly Sentence[] = [
       'POST /api/v1/tenants/{tenant}/volumes/{id}/replicas adds a live copy on another node of a replicated volume',
     ),
     notBuilt('volumes', 'The copy is promoted if the primary is lost'),
-    notBuilt('backups', 'POST /api/v1/backups: point-in-time copy of the deployment configuration'),
-    notBuilt('backups', 'A backup reads no volume bytes'),
-    notBuilt('archives', 'GET /api/v1/archives/deployments/{name}: versioned configuration history'),
+    holds(
+      'POST /api/v1/backups: point-in-time copy of the deployment configuration',
+      backups('bring a deleted deployment back with the same hash, as the next revision of its name'),
+      backups('bring a changed deployment back: every field of the backup, and no other'),
+      backups('move a deployment to another installation, with the same hash and its history'),
+    ),
+    holds(
+      'A backup reads no volume bytes',
+      backups('hold spec, hash, author, history, and a checksum over all of it'),
+      testsIn('e2e/stories/backups.test.ts')('holds no value of a secret'),
+    ),
+    holds(
+      'GET /api/v1/archives/deployments/{name}: versioned configuration history',
+      archives(
+        'answer every accepted configuration, with author, change and alterations, and nothing of a refused one',
+      ),
+      archives('answer the difference of two revisions'),
+      archives('bring a revision back as a new one: every field of it, and no other'),
+    ),
     holds(
       'GET /api/v1/events: published events, including deployment.unschedulable',
       life('says why every node refuses it'),
@@ -201,6 +219,9 @@ export const endpointSentences: readonly Sentence[] = [
       'Content: every candidate node named with the reason each was rejected',
       placement('name every node with every reason in the event, and only counts in the status'),
       life('says why every node refuses it'),
+      testsIn('api/routes/deployment/explain.test.ts')(
+        'says why no node takes the third of three replicas that must be apart, and who is there',
+      ),
     ),
     holds(
       'Residency refusals quote both the required value and the value the node reported',

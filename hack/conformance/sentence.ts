@@ -1,14 +1,12 @@
 /** What the specification describes and Mooring does not do yet. */
 export type UnbuiltFeature =
-  | 'archives'
-  | 'backups'
+  | 'canaries'
   | 'dashboard'
   | 'jobs'
-  | 'minting with each container'
   | 'networks'
-  | 'platform record'
   | 'recommendations'
   | 'reverse proxy'
+  | 'scaling policies'
   | 'snapshots'
   | 'volumes';
 
@@ -21,6 +19,13 @@ export interface TestReference {
   readonly row?: string;
 }
 
+/** Why Mooring does something else than the specification says. */
+export interface Difference {
+  /** The file in `docs/adr` that records the decision. */
+  readonly adr: string;
+  readonly because: string;
+}
+
 /** An assertion of the specification that can be false, in its own words, shortened where they are long. */
 export interface Sentence {
   readonly section: string;
@@ -28,6 +33,8 @@ export interface Sentence {
   readonly tests: readonly TestReference[];
   /** The feature that it is about does not exist: there is nothing to test. */
   readonly notBuilt?: UnbuiltFeature;
+  /** It is not carried out to the letter, and will not be. */
+  readonly differs?: Difference;
   /** It is carried out and tested, but no client meets it before this feature is switched on. */
   readonly awaits?: UnbuiltFeature;
   /** Of a code of section 7: the code, and the field as the specification names it. */
@@ -55,6 +62,11 @@ export function holdsWith(awaits: UnbuiltFeature, text: string, ...tests: readon
 /** A sentence about something that does not exist yet. */
 export function notBuilt(feature: UnbuiltFeature, text: string): SectionRow {
   return { text, tests: [], notBuilt: feature };
+}
+
+/** A sentence that Mooring decided not to follow, with the tests of what it does instead. */
+export function differs(difference: Difference, text: string, ...tests: readonly TestReference[]): SectionRow {
+  return { text, tests, differs: difference };
 }
 
 /** The sentences of one section. */

@@ -1,17 +1,28 @@
-// Mocha's own spec reporter, which also leaves the counts and the reasons of skips in the file named by MOORING_TEST_COUNTS.
+// Mocha's own spec reporter, which also leaves the counts, the reasons of skips and the failures in the file named by MOORING_TEST_COUNTS.
 // Told to end, it lets the test under way end, and has what was put up for it taken down.
 const { writeFileSync } = require('node:fs');
 const Mocha = require('mocha');
+
+/** The first lines of what was thrown, without the steps that lie in libraries. */
+function describeFailure(thrown) {
+  const lines = String(thrown?.stack ?? thrown).split('\n');
+  return lines
+    .filter(line => !/node_modules|node:internal/.test(line))
+    .slice(0, 8)
+    .map(line => `    ${line.trim().slice(0, 400)}`)
+    .join('\n');
+}
 
 module.exports = class CountingReporter extends Mocha.reporters.Spec {
   constructor(runner, options) {
     super(runner, options);
     const skipped = [];
+    const failed = [];
     process.on('SIGINT', () => runner.abort());
     runner.on('pending', test => skipped.push(test.fullTitle()));
+    runner.on('fail', (test, thrown) => failed.push(`${test.fullTitle()}\n${describeFailure(thrown)}`));
     runner.once('end', () => {
-      const { passes, failures } = this.stats;
-      writeFileSync(process.env.MOORING_TEST_COUNTS, JSON.stringify({ passed: passes, failed: failures, skipped }));
+      writeFileSync(process.env.MOORING_TEST_COUNTS, JSON.stringify({ passed: this.stats.passes, failed, skipped }));
     });
   }
 };

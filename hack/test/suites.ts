@@ -23,7 +23,7 @@ export interface Suite {
 export const suites: readonly Suite[] = [
   {
     name: 'unit',
-    has: path => !/\.(?:etcd|docker)\.test\.ts$|^e2e\/(?!(?:lab|history)\/)/.test(path),
+    has: path => !/\.(?:etcd|docker)\.test\.ts$|^e2e\/(?!(?:lab|history|agreement)\/)/.test(path),
     processes: availableParallelism(),
     computes: true,
   },
@@ -57,7 +57,13 @@ export const suites: readonly Suite[] = [
     needs: 'etcd',
     sideBySide: true,
   },
-  { name: 'simulation', has: path => path.startsWith('e2e/simulation/'), timeoutMs: 600_000, computes: true },
+  {
+    name: 'simulation',
+    has: path => path.startsWith('e2e/simulation/'),
+    timeoutMs: 600_000,
+    processes: availableParallelism(),
+    computes: true,
+  },
   {
     name: 'e2e',
     has: path => path.startsWith('e2e/stories/'),

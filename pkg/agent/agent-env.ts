@@ -1,11 +1,12 @@
 import type { PortRange } from '../../crds/grammar/index.js';
-import type { Capacity } from '../../crds/node/index.js';
+import type { AdvertisedEngine, Capacity } from '../../crds/node/index.js';
 import type { Clock, Random } from '../clock/index.js';
 import type { AgentLink } from '../link/index.js';
 import type { Logger } from '../log/index.js';
 import type { HostResolver } from '../registry/index.js';
 import type { Disk } from './disk.js';
 import type { Engine } from './engine/index.js';
+import type { ProcessTable } from './process-table.js';
 
 /** The outside world of an agent: everything that is not a pure function. */
 export interface AgentEnv {
@@ -15,6 +16,8 @@ export interface AgentEnv {
   readonly link: AgentLink;
   readonly log: Logger;
   readonly disk: Disk;
+  /** Tells whether an earlier run of the agent has ended. Without it only a run that stopped by itself has, for certain. */
+  readonly processes?: ProcessTable | undefined;
   /** Finds the addresses of registries before a pull. Without it they are not checked: nothing real is contacted. */
   readonly resolve?: HostResolver;
 }
@@ -28,6 +31,8 @@ export interface AgentOptions {
   readonly labels?: Readonly<Record<string, string>>;
   /** Disk space for containers, in bytes. cpu and memory come from the engine. */
   readonly diskBytes?: number;
+  /** What a container may write to its own file system, in bytes. Default: it is not bounded. */
+  readonly containerDiskBytes?: number;
   readonly controlPlane?: boolean;
   /** Needed once, to enrol; afterwards the node's key is enough. */
   readonly joinToken?: string;
@@ -43,7 +48,27 @@ export interface AgentOptions {
   readonly concurrency?: number;
 }
 
-export async function readCapacity(engine: Engine, { diskBytes = 0 }: AgentOptions): Promise<Capacity> {
-  const { cpu, memory } = await engine.facts();
-  return { cpu, memory, disk: diskBytes };
+/** The capacity of the machine and the name and version of its engine, as the engine tells them. */
+export async function readEngine(
+  engine: Engine,
+  { diskBytes = 0 }: AgentOptions,
+): Promise<{ readonly capacity: Capacity; readonly engine: AdvertisedEngine }> {
+  const { cpu, memory, name, version } = await engine.facts();
+  return {
+    capacity: { cpu, memory, disk: diskBytes },
+    engine: { name: toEngineWord(name), version: toEngineWord(version) },
+  };
+}
+
+const ENGINE_WORD = /^[0-9A-Za-z.+~_ -]{1,64}$/;
+
+/** Whether servers accept a name or a version of an engine. */
+export function isEngineWord(text: unknown): boolean {
+  return typeof text === 'string' && ENGINE_WORD.test(text);
+}
+
+/** A name or a version as servers accept it: one that they refuse would cost the node every heartbeat. */
+function toEngineWord(text: string): string {
+  const word = text.replace(/[^0-9A-Za-z.+~_ -]/g, '-').slice(0, 64);
+  return word === '' ? 'unknown' : word;
 }

@@ -4,7 +4,7 @@ import sinon from 'sinon';
 import { keys } from '../../crds/keys/index.js';
 import type { NodePresence } from '../../crds/node/index.js';
 import type { Replica } from '../../crds/replica/index.js';
-import { LinkRefusedFault } from '../link/index.js';
+import { declareRestore, LinkRefusedFault } from '../link/index.js';
 import { value } from '../store/index.js';
 import { LAB_NODE, replica, secretReplica, LAB_TENANT } from '../link/dispatcher-lab.testing.js';
 import { EngineUnreachableFault, type SimulatedEngineOptions } from './engine/index.js';
@@ -238,9 +238,9 @@ describe('agent', () => {
       await lab.clock.pass(120_000);
       expect(isUnobserved()).to.equal(false);
       lab.engine.setReachable(false);
-      await lab.clock.pass(40_000);
+      await lab.clock.pass(10_000);
       expect(isUnobserved()).to.equal(false);
-      await lab.clock.pass(50_000);
+      await lab.clock.pass(20_000);
       expect(isUnobserved()).to.equal(true);
 
       lab.engine.setReachable(true);
@@ -412,6 +412,27 @@ describe('agent', () => {
 
       expect(lab.running).to.deep.equal(['web running']);
       expect(lab.engine.containers[0]?.id).not.to.equal(first?.id);
+    });
+
+    it('gets a ticket although the store, restored from a backup, has the report of a container that is no more', async () => {
+      await begin();
+      await lab.keep('web-db', { user: 'shop', password: 'first' });
+      await lab.assign(secretReplica());
+      await lab.clock.pass(1_000);
+      const replicaKey = keys.replica(LAB_TENANT, 'web', 0);
+      const reportKey = keys.report(LAB_TENANT, LAB_NODE.id, 'rep_1');
+      const backup = [replicaKey, reportKey].map(key => [key, lab.cache.get(key)!] as const);
+      expect(lab.report('rep_1')?.containerId).to.be.a('string');
+      await lab.assign(secretReplica({ retiringSince: 'now' }));
+      await lab.clock.pass(5_000);
+      for (const key of [replicaKey, reportKey]) await lab.delete(key);
+      await lab.clock.pass(5_000);
+      expect(lab.running).to.deep.equal([]);
+
+      for (const [key, entry] of backup.toReversed()) await lab.put(key, value(entry));
+      await declareRestore(lab.store, lab.clock);
+      await lab.clock.pass(30_000);
+      expect(lab.running).to.deep.equal(['web running']);
     });
 
     it('does not restart the assignment stream in a loop when no ticket comes', async () => {

@@ -1,15 +1,23 @@
-import { backoffMs, type Clock, sleep } from '../clock/index.js';
+import { backoffMs, sleep } from '../clock/index.js';
 import { asError } from '../fault/index.js';
-import { type AssignmentLine, type Heartbeat, LinkRefusedFault, type NodeIdentity } from '../link/index.js';
-import { done, type ReconcileResult, WorkQueue } from '../reconcile/index.js';
-import { type AgentEnv, type AgentOptions, readCapacity } from './agent-env.js';
+import { type AssignmentLine, LinkRefusedFault, NODE_HELD, type NodeIdentity } from '../link/index.js';
+import { again, done, type ReconcileResult, WorkQueue } from '../reconcile/index.js';
+import type { AgentEnv, AgentOptions } from './agent-env.js';
 import { Assignments } from './assignments.js';
 import { ContainerView } from './container-view.js';
-import type { EngineCondition, OnEngineEvent } from './engine/index.js';
+import type { OnEngineEvent } from './engine/index.js';
+import { readStateFile } from './disk.js';
+import { DiskLimit } from './disk-limit.js';
+import { EngineMonitor } from './engine-monitor.js';
+import { sendHeartbeats } from './heartbeats.js';
+import { KeptLogs } from './kept-logs.js';
 import { LogStreamer } from './log-streamer.js';
 import { Membership } from './membership.js';
-import { removeContainers, removeOrphans } from './orphans.js';
+import { NodeHold } from './node-hold.js';
+import { removeContainers, removeOrphans, stopDoubles } from './orphans.js';
 import { Outbox } from './outbox.js';
+import { PulledImages } from './pulled-images.js';
+import { Redial, sendReports } from './server-calls.js';
 import { ReplicaWorker } from './replica-worker.js';
 import { StartHistory } from './start-history.js';
 
@@ -19,23 +27,33 @@ const PRUNED_FILE = 'pruned.json';
 const STOP_GRACE_MS = 5_000;
 const RESEND_MS = 300_000;
 const ORPHANS_MS = 300_000;
-const REDIAL_MS = 1_000;
+const PRUNE_AGAIN_MS = 30_000;
+const PRUNE = { firstMs: 5_000, capMs: 300_000 };
 const RECONNECT = { firstMs: 200, capMs: 5_000 };
 const WORK_BACKOFF = { firstMs: 250, capMs: 60_000 };
-/** An unreachable control plane is retried soon; one that refuses is retried less and less often. */
-const BEAT_AGAIN = { away: { firstMs: 1_000, capMs: 1_000 }, refused: { firstMs: 1_000, capMs: 30_000 } };
+/**
+ * For how long another agent must have had the node, without a break, before this one stops what the other runs too: six leases,
+ * so that an agent that is refused only until a lease ends never does.
+ */
+const DOUBLES_AFTER_MS = 180_000;
+const DOUBLES_MS = 30_000;
+const DISK_MS = 60_000;
 
 interface Run {
   readonly node: NodeIdentity;
+  readonly hold: NodeHold;
   readonly assignments: Assignments;
   readonly view: ContainerView;
-  /** When the containers were last listed, by the monotonic clock. */
-  readonly seen: { at: number };
+  readonly monitor: EngineMonitor;
   readonly outbox: Outbox;
   readonly queue: WorkQueue;
   /** Lists all containers: one list at a time, retried until the engine responds. */
   readonly rounds: WorkQueue;
   readonly streamer: LogStreamer;
+  readonly kept: KeptLogs;
+  readonly diskLimit: DiskLimit;
+  /** Removes kept logs of deployments that are gone. */
+  readonly pruning: WorkQueue;
   /** Restarts the assignment stream, to get a fresh snapshot. */
   readonly dial: Redial;
   readonly signal: AbortSignal;
@@ -45,54 +63,60 @@ interface Run {
  * A node's agent: it receives assignments, drives the engine and reports the state of its containers.
  *
  * Heartbeats, assignments, engine events and reports run independently: a slow pull delays no heartbeat, and an
- * unreachable control plane stops no container. Stopping the agent stops none either: the next one adopts them.
+ * unreachable control plane stops no container. Stopping the agent stops none either: the next one adopts them. It acts only
+ * while the control plane accepts it as the one agent of its node.
  */
 export class Agent {
   readonly #env: AgentEnv;
   readonly #options: AgentOptions;
   readonly #membership: Membership;
-  readonly #warned = new Set<string>();
+  #hold: NodeHold | undefined;
 
   constructor(env: AgentEnv, options: AgentOptions) {
     this.#env = env;
     this.#options = options;
-    this.#membership = new Membership(env, options);
+    this.#membership = new Membership(env, options, () => this.#hold?.header ?? '');
   }
 
   /** Runs until aborted. Resolves when all its work has ended. */
   async run(signal: AbortSignal): Promise<void> {
+    const hold = await NodeHold.begin(this.#env);
+    this.#hold = hold;
     for (;;) {
       const node = await this.#membership.join(signal);
-      if (!node) return;
-      await this.#serve(node, AbortSignal.any([signal, this.#membership.left]));
+      if (!node) break;
+      await this.#serve(node, hold, AbortSignal.any([signal, this.#membership.left]));
     }
+    await hold.end();
   }
 
-  async #serve(node: NodeIdentity, signal: AbortSignal): Promise<void> {
-    const run = await this.#prepare(node, signal);
+  async #serve(node: NodeIdentity, hold: NodeHold, signal: AbortSignal): Promise<void> {
+    hold.reset();
+    const run = await this.#prepare(node, hold, signal);
     await Promise.all([
-      this.#heartbeats(run),
+      sendHeartbeats(this.#env, this.#options, { ...run, call: call => this.#call(call) }),
       this.#membership.keepTokenFresh(signal),
       this.#followAssignments(run),
       this.#watchEngine(run),
+      run.monitor.run(signal),
       this.#every(this.#options.relistMs ?? 30_000, signal, () => run.rounds.add(EVERYTHING)),
-      this.#removeOrphans(node, signal),
-      this.#every(RESEND_MS, signal, () => run.outbox.resendAll()),
+      this.#removeOrphans(run),
+      this.#every(DOUBLES_MS, signal, () => this.#stopDoubles(run)),
+      run.diskLimit.limit === undefined || this.#every(DISK_MS, signal, () => this.#measureDisk(run)),
+      this.#every(RESEND_MS, signal, () => (hold.isHeld ? run.outbox.resendAll() : undefined)),
     ]);
-    await Promise.all([run.queue.stop(STOP_GRACE_MS), run.rounds.stop(STOP_GRACE_MS)]);
+    await Promise.all([run.queue, run.rounds, run.pruning].map(queue => queue.stop(STOP_GRACE_MS)));
   }
 
-  async #prepare(node: NodeIdentity, signal: AbortSignal): Promise<Run> {
+  async #prepare(node: NodeIdentity, hold: NodeHold, signal: AbortSignal): Promise<Run> {
     const { clock, random, link, engine, disk } = this.#env;
     const assignments = new Assignments();
     const view = new ContainerView(engine, node.id);
-    const seen = { at: clock.monotonic() };
-    const outbox = new Outbox(
-      this.#env,
-      reports => this.#membership.authorised(() => link.report({ reports })),
-      signal,
-    );
+    const monitor = new EngineMonitor(this.#env, this.#options);
+    const outbox = new Outbox(this.#env, reports => this.#call(() => sendReports(link, reports)), signal);
     const history = await StartHistory.load(clock, disk);
+    const kept = await KeptLogs.load(this.#env, node.id);
+    const diskLimit = new DiskLimit(this.#env, node.id, this.#options.containerDiskBytes);
     const dial = new Redial(clock, signal);
     const worker = new ReplicaWorker(this.#env, this.#options, {
       node,
@@ -100,87 +124,78 @@ export class Agent {
       view,
       history,
       outbox,
-      requestSecrets: request => this.#membership.authorised(() => link.environment(request)),
+      kept,
+      diskLimit,
+      images: await PulledImages.load(disk, node.id),
+      requestLogin: request => this.#call(() => link.pullCredential(request)),
+      requestSecrets: request => this.#call(() => link.environment(request)),
       requestTickets: () => dial.again(),
+      runAside: act => queue.runAside(act),
     });
     const { concurrency = 8 } = this.#options;
     const queue = new WorkQueue(uid => worker.work(uid), { clock, random, concurrency, backoff: WORK_BACKOFF });
-    const streamer = new LogStreamer(this.#env, view, signal);
-    const relist = () => this.#relistContainers({ assignments, view, queue, seen });
+    const streamer = new LogStreamer(this.#env, { view, kept }, signal);
+    const pruning = new WorkQueue(() => this.#pruneKeptLogs({ kept, assignments }), { clock, random, backoff: PRUNE });
+    pruning.add(EVERYTHING);
+    const relist = () => this.#relistContainers({ assignments, view, queue, monitor });
     const rounds = new WorkQueue(relist, { clock, random, backoff: RECONNECT });
-    return { node, assignments, view, seen, outbox, queue, rounds, streamer, dial, signal };
+    const queues = { queue, rounds, pruning };
+    return { node, hold, assignments, view, monitor, outbox, ...queues, streamer, kept, diskLimit, dial, signal };
   }
 
-  async #heartbeats({ signal, seen }: Run): Promise<void> {
-    const { clock, engine, random, log } = this.#env;
-    const { labels = {}, version, controlPlane = false, heartbeatMs = 5_000 } = this.#options;
-    let known: Awaited<ReturnType<typeof readCapacity>> | undefined;
-    for (let failures = 0; !signal.aborted; ) {
-      let waitMs = heartbeatMs;
-      try {
-        known ??= await readCapacity(engine, this.#options);
-        const conditions = engine.conditions();
-        this.#warnOf(conditions);
-        const containersSeenMsAgo = Math.max(0, Math.round(clock.monotonic() - seen.at));
-        const advertised = { labels, capacity: known, agentVersion: version, controlPlane };
-        const beat = { ...advertised, conditions, containersSeenMsAgo };
-        const { failedAfterMs } = await this.#membership.authorised(() => sendHeartbeat(this.#env, beat));
-        waitMs = Math.min(heartbeatMs, failedAfterMs / 4);
-        failures = 0;
-      } catch (thrown) {
-        failures++;
-        log.warn('heartbeat failed', { attempt: failures, error: asError(thrown) });
-        const isRefused = thrown instanceof LinkRefusedFault && !thrown.retriable;
-        waitMs = backoffMs(failures, isRefused ? BEAT_AGAIN.refused : BEAT_AGAIN.away, random);
-      }
-      await sleep(clock, waitMs, signal);
-    }
-  }
-
-  /** Warns once of each condition that does not hold. */
-  #warnOf(conditions: readonly EngineCondition[]): void {
-    for (const { type, status, message } of conditions) {
-      if (status === 'True') this.#warned.delete(type);
-      else if (!this.#warned.has(type)) {
-        this.#warned.add(type);
-        this.#env.log.warn(message, { code: type });
-      }
+  /** A call with the node's credentials. Notes when it is refused because another agent has the node. */
+  async #call<T>(call: () => Promise<T>): Promise<T> {
+    try {
+      return await this.#membership.authorised(call);
+    } catch (thrown) {
+      if (thrown instanceof LinkRefusedFault && thrown.code === NODE_HELD) this.#hold?.refuse();
+      throw thrown;
     }
   }
 
   async #followAssignments(run: Run): Promise<void> {
     const { link, clock, random, log } = this.#env;
     for (let failures = 0; !run.signal.aborted; ) {
+      await run.hold.untilHeld(run.signal);
+      const { lost } = run.hold;
       const onLine = (line: AssignmentLine) => {
         failures = 0;
-        this.#onLine(run, line);
+        if (!lost.aborted) this.#onLine(run, line);
       };
+      // What was assigned counts no more: until it is assigned again, nothing is started and nothing removed.
+      const onLost = () => run.assignments.forget();
+      lost.addEventListener('abort', onLost, { once: true });
       try {
-        await this.#membership.authorised(() => link.assignments(onLine, run.dial.signal()));
+        await this.#call(() => link.assignments(onLine, AbortSignal.any([run.dial.signal(), lost])));
       } catch (thrown) {
         failures++;
         log.warn('assignment stream broke, reconnecting', { attempt: failures, error: asError(thrown) });
         await sleep(clock, backoffMs(failures, RECONNECT, random), run.signal);
+      } finally {
+        lost.removeEventListener('abort', onLost);
       }
     }
   }
 
-  #onLine({ assignments, queue, view, outbox, streamer }: Run, line: AssignmentLine): void {
+  #onLine({ assignments, queue, view, outbox, streamer, pruning }: Run, line: AssignmentLine): void {
     switch (line.type) {
       case 'snapshot':
         assignments.setPolicy(line.policy ?? {});
-        assignments.replaceAll(line.replicas, line.tickets, line.restoreEpoch);
+        assignments.replaceAll(line.replicas, line);
         outbox.resendAll();
         for (const uid of new Set([...assignments.uids, ...view.uids])) queue.add(uid);
         return;
       case 'set':
-        assignments.set(line.replica, line.ticket);
+        assignments.set(line.replica, line.ticket, line.pullTicket);
         return queue.add(line.replica.uid);
       case 'drop':
         assignments.drop(line.uid);
+        pruning.add(EVERYTHING);
         return queue.add(line.uid);
       case 'logs':
         return streamer.stream(line.request);
+      case 'kept-logs':
+        return streamer.streamKept(line.request);
       case 'ping':
         return;
     }
@@ -196,7 +211,7 @@ export class Agent {
     await this.#env.engine.events(run.node.id, onEvent, run.signal);
   }
 
-  async #relistContainers(run: Pick<Run, 'assignments' | 'view' | 'queue' | 'seen'>): Promise<ReconcileResult> {
+  async #relistContainers(run: Pick<Run, 'assignments' | 'view' | 'queue' | 'monitor'>): Promise<ReconcileResult> {
     const { assignments, view, queue } = run;
     const requestedAt = this.#env.clock.monotonic();
     try {
@@ -206,7 +221,7 @@ export class Agent {
       this.#env.log.warn('could not list containers, retrying', { error: asError(thrown) });
       throw thrown; // a failed list means unknown, not "no containers"
     }
-    run.seen.at = requestedAt;
+    run.monitor.noteList(requestedAt);
     assignments.witness(view.containers.map(({ owner }) => owner));
     for (const uid of new Set([...assignments.uids, ...view.uids])) queue.add(uid);
     return done;
@@ -218,7 +233,7 @@ export class Agent {
     const { formerNodeIds: former } = this.#membership;
     if (former.length === 0) return;
     await removeContainers(former, this.#env, this.#options);
-    const pruned = JSON.parse((await disk.read(PRUNED_FILE)) ?? '[]') as readonly string[];
+    const pruned = (await readStateFile<readonly string[]>(disk, PRUNED_FILE, Array.isArray)) ?? [];
     if (former.every(id => pruned.includes(id))) return;
 
     await engine.pruneImages();
@@ -226,12 +241,23 @@ export class Agent {
     log.info('removed the images of former node identities');
   }
 
+  /** Removes the kept logs of deployments that are gone. Looks again for as long as one may be deleted with nothing left here. */
+  async #pruneKeptLogs({ kept, assignments }: Pick<Run, 'kept' | 'assignments'>): Promise<ReconcileResult> {
+    const here = new Set(assignments.uids.map(uid => assignments.get(uid)?.deploymentUid));
+    const idle = kept.deploymentUids.filter(uid => !here.has(uid));
+    if (idle.length === 0) return done;
+    const gone = await this.#call(() => this.#env.link.findGoneDeployments(idle));
+    await kept.forget(gone);
+    return gone.length === idle.length ? done : again(PRUNE_AGAIN_MS, 'the log of a deployment is kept');
+  }
+
   /** Removes what deleted nodes of the tenant have left on the engine: at once, then every few minutes. */
-  async #removeOrphans(node: NodeIdentity, signal: AbortSignal): Promise<void> {
+  async #removeOrphans({ node, hold, signal }: Run): Promise<void> {
     const { link, clock, random, log } = this.#env;
-    const findGone = (ids: readonly string[]) => this.#membership.authorised(() => link.findGoneNodes(ids));
+    const findGone = (ids: readonly string[]) => this.#call(() => link.findGoneNodes(ids));
     for (let failures = 0; !signal.aborted; ) {
       let waitMs = ORPHANS_MS;
+      await hold.untilHeld(signal);
       try {
         await removeOrphans(node, findGone, this.#env, this.#options);
         failures = 0;
@@ -247,48 +273,28 @@ export class Agent {
     }
   }
 
-  async #every(ms: number, signal: AbortSignal, act: () => void): Promise<void> {
-    while (!signal.aborted) {
-      await sleep(this.#env.clock, ms, signal);
-      if (!signal.aborted) act();
+  /** Has the containers looked at that have written too much. */
+  async #measureDisk({ diskLimit, view, queue }: Run): Promise<void> {
+    if (!(await diskLimit.measure())) return;
+    const over = view.containers.filter(container => diskLimit.findExcess(container) !== undefined);
+    for (const { owner } of over) queue.add(owner.replica);
+  }
+
+  /** Stops what the agent that has the node runs too. Refused by mistake, an agent keeps every only copy. */
+  async #stopDoubles({ node, hold }: Run): Promise<void> {
+    if (hold.refusedForMs < DOUBLES_AFTER_MS) return;
+    const { link, log } = this.#env;
+    try {
+      await stopDoubles(node, containers => this.#call(() => link.findDoubles(containers)), this.#env, this.#options);
+    } catch (thrown) {
+      log.warn('could not look for containers that run elsewhere too, retrying', { error: asError(thrown) });
     }
   }
-}
 
-/** A server of an earlier release refuses what it does not know: then without what is new, for a heartbeat must not be missed. */
-async function sendHeartbeat({ link }: AgentEnv, beat: Heartbeat) {
-  try {
-    return await link.heartbeat(beat);
-  } catch (thrown) {
-    if (!(thrown instanceof LinkRefusedFault && thrown.code === 'field_unknown')) throw thrown;
-    const { conditions: _, containersSeenMsAgo: __, ...known } = beat;
-    return await link.heartbeat(known);
-  }
-}
-
-/** Restarts the assignment stream on request, so that it begins with a fresh snapshot. */
-class Redial {
-  readonly #clock: Clock;
-  readonly #end: AbortSignal;
-  #current = new AbortController();
-  #last = Number.NEGATIVE_INFINITY;
-
-  constructor(clock: Clock, end: AbortSignal) {
-    this.#clock = clock;
-    this.#end = end;
-  }
-
-  /** The signal of the next stream: aborted by `again`, or when the agent stops. */
-  signal(): AbortSignal {
-    this.#current = new AbortController();
-    return AbortSignal.any([this.#end, this.#current.signal]);
-  }
-
-  /** Ends the current stream, at most once a second: a snapshot without the expected ticket must not cause a loop. */
-  again(): void {
-    const now = this.#clock.monotonic();
-    if (now - this.#last < REDIAL_MS) return;
-    this.#last = now;
-    this.#current.abort();
+  async #every(ms: number, signal: AbortSignal, act: () => void | Promise<void>): Promise<void> {
+    while (!signal.aborted) {
+      await sleep(this.#env.clock, ms, signal);
+      if (!signal.aborted) await act();
+    }
   }
 }

@@ -34,7 +34,7 @@ describe('assignments', () => {
       const assignments = new Assignments();
       assignments.replaceAll([replica('new', 2)]);
       assignments.witness([replica('new', 2)]);
-      assignments.replaceAll([replica('old', 1)], {}, epoch);
+      assignments.replaceAll([replica('old', 1)], { restoreEpoch: epoch });
       return assignments;
     };
 
@@ -44,7 +44,7 @@ describe('assignments', () => {
         'outdated',
         'unknown',
       ]);
-      assignments.replaceAll([replica('old', 1)], {}, 7);
+      assignments.replaceAll([replica('old', 1)], { restoreEpoch: 7 });
       expect([assignments.wanted('old'), assignments.wanted('new', replica('new', 2))]).to.deep.equal([
         'run',
         'nothing',
@@ -58,14 +58,14 @@ describe('assignments', () => {
 
       const next = new Assignments();
       next.witness([replica('new', 2)]);
-      next.replaceAll([replica('old', 1)], {}, 7);
+      next.replaceAll([replica('old', 1)], { restoreEpoch: 7 });
       expect(next.wanted('old')).to.equal('run');
     });
 
     it('are protected from the next restore by containers that were created since', () => {
       const next = new Assignments();
       next.witness([{ ...replica('new', 2), restoreEpoch: 7 }]);
-      next.replaceAll([replica('old', 1)], {}, 7);
+      next.replaceAll([replica('old', 1)], { restoreEpoch: 7 });
       expect(next.wanted('old')).to.equal('outdated');
     });
 
@@ -74,7 +74,7 @@ describe('assignments', () => {
       assignments.replaceAll([{ ...replica('old', 1), retiringSince: 'then' }]);
       assignments.replaceAll([replica('old', 1)]);
       expect(assignments.wanted('old')).to.equal('retire');
-      assignments.replaceAll([replica('old', 1)], {}, 7);
+      assignments.replaceAll([replica('old', 1)], { restoreEpoch: 7 });
       expect(assignments.wanted('old')).to.equal('run');
     });
   });

@@ -1,5 +1,7 @@
 import type { Replica } from '../../crds/replica/index.js';
-import type { NodePolicy } from '../link/index.js';
+import type { AssignmentLine, NodePolicy } from '../link/index.js';
+
+type AssignmentSnapshot = Extract<AssignmentLine, { readonly type: 'snapshot' }>;
 
 /**
  * The desired state of a replica: it runs, it retires, or `nothing` because it is no longer assigned here. `unknown` until
@@ -25,6 +27,8 @@ const slotKey = ({ deploymentUid, slot }: Slot): string => `${deploymentUid}/${s
 export class Assignments {
   #wanted = new Map<string, Replica>();
   #tickets = new Map<string, string>();
+  /** Undefined when the control plane gives none: one of an earlier release. */
+  #pullTickets: Map<string, string> | undefined;
   #newest = new Map<string, number>();
   #containers: readonly FilledSlot[] = [];
   #restoreEpoch = 0;
@@ -53,7 +57,11 @@ export class Assignments {
     this.#policy = policy;
   }
 
-  replaceAll(replicas: readonly Replica[], tickets: Readonly<Record<string, string>> = {}, restoreEpoch = 0): void {
+  replaceAll(
+    replicas: readonly Replica[],
+    { tickets = {}, pullTickets, restoreEpoch = 0 }: Omit<Partial<AssignmentSnapshot>, 'replicas'> = {},
+  ): void {
+    this.#pullTickets = pullTickets && new Map(Object.entries(pullTickets));
     const isRestored = restoreEpoch > this.#restoreEpoch;
     const before = isRestored ? new Map<string, Replica>() : this.#wanted;
     this.#tickets = new Map(Object.entries(tickets));
@@ -67,9 +75,29 @@ export class Assignments {
     for (const replica of replicas) this.#put(replica, before.get(replica.uid));
   }
 
-  set(replica: Replica, ticket?: string): void {
+  set(replica: Replica, ticket?: string, pullTicket?: string): void {
     this.#put(replica, this.#wanted.get(replica.uid));
     if (ticket !== undefined) this.#tickets.set(replica.uid, ticket);
+    if (pullTicket !== undefined) this.#pullTickets?.set(replica.uid, pullTicket);
+  }
+
+  /** Whether the control plane gives tickets for logins to registries. */
+  get hasPullTickets(): boolean {
+    return this.#pullTickets !== undefined;
+  }
+
+  /** Takes the ticket for the login to the registry of the replica's image, as `takeTicket` does. */
+  takePullTicket(uid: string): string | undefined {
+    const ticket = this.#pullTickets?.get(uid);
+    this.#pullTickets?.delete(uid);
+    return ticket;
+  }
+
+  /** Forgets what was assigned, as before the first snapshot. What was seen of generations stays. */
+  forget(): void {
+    this.#wanted = new Map();
+    this.#tickets = new Map();
+    this.#isReceived = false;
   }
 
   /** Takes the ticket for the replica's secrets, if there is one. It is valid once, so it is removed here. */
@@ -82,6 +110,7 @@ export class Assignments {
   drop(uid: string): void {
     this.#wanted.delete(uid);
     this.#tickets.delete(uid);
+    this.#pullTickets?.delete(uid);
   }
 
   /**

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type FileHandle, mkdir, open, readFile, rename } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, readdir, readFile, rename, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /** Small files that an agent keeps across restarts, readable by its user only. */
@@ -7,18 +7,35 @@ export interface Disk {
   read(name: string): Promise<string | undefined>;
   /** Replaces the whole file. Once resolved, the content survives a power loss. */
   write(name: string, text: string): Promise<void>;
+  /** The names of all files. */
+  list(): Promise<readonly string[]>;
+  /** Does nothing when there is no such file. */
+  remove(name: string): Promise<void>;
+}
+
+/**
+ * A document that was stored as JSON. Undefined when there is none, and when a fault of the disk has left something else: then it
+ * is made anew. What is wrong with it is not told, because that would quote it.
+ */
+export async function readStateFile<T extends object>(
+  disk: Disk,
+  name: string,
+  isSound: (document: Partial<T>) => boolean,
+): Promise<T | undefined> {
+  const text = await disk.read(name);
+  try {
+    const document = JSON.parse(text ?? 'null') as T | null;
+    return typeof document === 'object' && document && isSound(document) ? document : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Files in one folder, which is created when missing. */
 export function createDirectoryDisk(folder: string): Disk {
   return {
     async read(name) {
-      try {
-        return await readFile(join(folder, name), 'utf8');
-      } catch (thrown) {
-        if ((thrown as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-        throw thrown;
-      }
+      return readFile(join(folder, name), 'utf8').catch(ignoreMissing);
     },
     async write(name, text) {
       await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -30,7 +47,17 @@ export function createDirectoryDisk(folder: string): Disk {
       await rename(draft, join(folder, name));
       await withFile(folder, 'r', entries => entries.sync()); // persist the rename too
     },
+    async list() {
+      return (await readdir(folder).catch(ignoreMissing)) ?? [];
+    },
+    async remove(name) {
+      await unlink(join(folder, name)).catch(ignoreMissing);
+    },
   };
+}
+
+function ignoreMissing(thrown: unknown): undefined {
+  if ((thrown as NodeJS.ErrnoException).code !== 'ENOENT') throw thrown;
 }
 
 async function withFile(path: string, flags: string, work: (file: FileHandle) => Promise<void>): Promise<void> {
@@ -43,10 +70,11 @@ async function withFile(path: string, flags: string, work: (file: FileHandle) =>
 }
 
 /** Files in memory: for simulations, where the object outlives the agent. */
-export function createMemoryDisk(): Disk {
-  const files = new Map<string, string>();
+export function createMemoryDisk(files = new Map<string, string>()): Disk {
   return {
     read: name => Promise.resolve(files.get(name)),
     write: (name, text) => Promise.resolve(void files.set(name, text)),
+    list: () => Promise.resolve([...files.keys()]),
+    remove: name => Promise.resolve(void files.delete(name)),
   };
 }

@@ -13,9 +13,9 @@ describe('the images of a node', () => {
     lab.nodePolicy = { registries: { allow: [], insecure: ['insecure.test:5000'], default: '' } };
     pulled = [];
     const pull = lab.engine.pull.bind(lab.engine);
-    lab.engine.pull = image => {
+    lab.engine.pull = (image, login) => {
       pulled.push(image);
-      return pull(image);
+      return pull(image, login);
     };
     await lab.start();
     await lab.startAgent();

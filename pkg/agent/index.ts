@@ -15,5 +15,6 @@
  * @module
  */
 export { Agent } from './agent.js';
-export { type Disk, createMemoryDisk } from './disk.js';
+export { createMemoryDisk } from './disk.js';
+export type { ProcessTable } from './process-table.js';
 export * from './engine/index.js';

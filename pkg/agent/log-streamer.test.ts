@@ -1,100 +1,250 @@
 import { expect } from 'chai';
 
+import { ManualClock } from '../clock/manual-clock.testing.js';
 import type { AgentLink, LogLine, LogRequest } from '../link/index.js';
 import { silentLogger } from '../log/index.js';
 import type { ContainerView } from './container-view.js';
-import type { Engine, LogChunk } from './engine/index.js';
+import { createMemoryDisk } from './disk.js';
+import {
+  type ContainerStatus,
+  type Engine,
+  EngineRefusedFault,
+  EngineUnreachableFault,
+  type LogEntry,
+} from './engine/index.js';
+import { KeptLogs } from './kept-logs.js';
 import { LogStreamer } from './log-streamer.js';
 
-const request: LogRequest = { id: 'log_1', replica: 'rep_1', follow: true, tail: 10, server: 'http://127.0.0.1:1' };
+const request: LogRequest = {
+  id: 'log_1',
+  replica: 'rep_1',
+  deploymentUid: 'dep_1',
+  slot: 0,
+  follow: false,
+  tail: 100_000,
+  server: 'http://127.0.0.1:1',
+};
+const container = (id = 'c1'.repeat(32)): ContainerStatus => ({
+  id,
+  name: 'web-0',
+  owner: {
+    nodeId: 'node_1',
+    tenant: 't',
+    deployment: 'web',
+    deploymentUid: 'dep_1',
+    replica: 'rep_1',
+    slot: 0,
+    generation: 1,
+    templateHash: 'h',
+  },
+  state: 'running',
+  health: 'none',
+  exitCode: undefined,
+});
+const line = (text: string, at: number, stream: LogEntry['stream'] = 'stdout'): LogEntry => ({
+  stream,
+  at: `${String(at).padStart(10, '0')}.000000000`,
+  bytes: Buffer.from(text),
+});
 
-describe('the log streamer', () => {
-  const carried = async (chunks: readonly LogChunk[], known: boolean): Promise<readonly LogLine[]> => {
-    const lines: LogLine[] = [];
-    let finish: () => void = () => undefined;
-    const finished = new Promise<void>(resolve => (finish = resolve));
+/** A streamer on an engine in memory, and what its streams have sent. */
+class StreamerLab {
+  readonly clock = new ManualClock();
+  readonly disk = createMemoryDisk();
+  readonly sent: LogLine[] = [];
+  readonly declined: string[] = [];
+  readonly ends: (() => void)[] = [];
+  readonly stop = new AbortController();
+  logs = new Map<string, readonly LogEntry[]>();
+  current: ContainerStatus | undefined = container();
+  isListed = true;
+  failure: Error | undefined;
+  /** Whether streams are never read: they stay open until ended by hand. */
+  isBusy = false;
+  kept!: KeptLogs;
+  streamer!: LogStreamer;
+  sending: Promise<void> = Promise.resolve();
+
+  async start(): Promise<this> {
+    const read = (id: string) => this.#read(id);
     const engine = {
-      async *logs() {
-        yield* chunks;
+      inspect: async () => {
+        if (this.failure) throw this.failure;
+        return this.current;
+      },
+      async *logs(id: string) {
+        yield* read(id);
       },
     } as unknown as Engine;
     const link = {
-      async sendLogs(_: LogRequest, sent: AsyncIterable<LogLine>) {
-        for await (const line of sent) lines.push(line);
-        finish();
-      },
+      sendLogs: (_: LogRequest, lines: AsyncIterable<LogLine>) => (this.sending = this.#take(lines)),
+      declineLogs: async ({ id }: LogRequest) => void this.declined.push(id),
     } as unknown as AgentLink;
-    const view = { get: () => (known ? { id: 'c1' } : undefined) } as unknown as ContainerView;
-    new LogStreamer({ engine, link, log: silentLogger }, view, new AbortController().signal).stream(request);
-    await finished;
-    return lines;
-  };
+    const isListed = () => this.isListed;
+    const view = {
+      get isListed() {
+        return isListed();
+      },
+      get: () => this.current,
+    } as unknown as ContainerView;
+    const env = { engine, link, log: silentLogger, clock: this.clock, disk: this.disk };
+    this.kept = await KeptLogs.load(env, 'node_1');
+    this.streamer = new LogStreamer(env, { view, kept: this.kept }, this.stop.signal);
+    return this;
+  }
 
-  it('joins characters that were split between chunks, per stream', async () => {
+  #read(id: string): readonly LogEntry[] {
+    if (this.failure) throw this.failure;
+    const entries = this.logs.get(id);
+    if (!entries) throw new EngineRefusedFault(404, 'no such container');
+    return entries;
+  }
+
+  async #take(lines: AsyncIterable<LogLine>): Promise<void> {
+    if (this.isBusy) return new Promise(resolve => this.ends.push(resolve));
+    for await (const each of lines) this.sent.push(each);
+  }
+
+  /** All texts, and why the stream ended. */
+  async finish(): Promise<readonly [text: string, end: string | undefined]> {
+    await this.clock.pass(10_000);
+    await this.sending;
+    return [this.sent.map(({ text }) => text).join(''), this.sent.at(-1)?.end];
+  }
+}
+
+describe('the log streamer', () => {
+  let lab: StreamerLab;
+
+  beforeEach(async () => {
+    lab = await new StreamerLab().start();
+  });
+  afterEach(() => lab.stop.abort());
+
+  it('sends each entry with its time and position, and joins characters that were split, per stream', async () => {
     const [first, second] = [Buffer.from('é').subarray(0, 1), Buffer.from('é').subarray(1)];
-    const lines = await carried(
-      [
-        { stream: 'stdout', bytes: Buffer.concat([Buffer.from('caf'), first]) },
-        { stream: 'stderr', bytes: Buffer.from('oh\n') },
-        { stream: 'stdout', bytes: second },
-      ],
-      true,
-    );
+    const { id } = lab.current!;
+    lab.logs.set(id, [
+      { ...line('', 1), bytes: Buffer.concat([Buffer.from('caf'), first]) },
+      line('oh\n', 2, 'stderr'),
+      { ...line('', 1), bytes: second },
+    ]);
+    lab.streamer.stream(request);
+    await lab.finish();
 
-    expect(lines).to.deep.equal([
-      { stream: 'stdout', text: 'caf' },
-      { stream: 'stderr', text: 'oh\n' },
-      { stream: 'stdout', text: 'é' },
+    const at = (seconds: number) => `000000000${seconds}.000000000`;
+    expect(lab.sent).to.deep.equal([
+      { stream: 'stdout', text: '', begin: {} },
+      { stream: 'stdout', text: 'caf', at: at(1), position: `${id}:stdout:${at(1)}:1` },
+      { stream: 'stderr', text: 'oh\n', at: at(2), position: `${id}:stderr:${at(2)}:1` },
+      { stream: 'stdout', text: 'é', at: at(1), position: `${id}:stdout:${at(1)}:2` },
+      { stream: 'stdout', text: '', end: 'complete' },
     ]);
   });
 
-  it('sends an empty stream when there is no container', async () => {
-    expect(await carried([{ stream: 'stdout', bytes: Buffer.from('x') }], false)).to.deep.equal([]);
+  it('ends with the reason when nothing can be read', async () => {
+    lab.current = undefined;
+    lab.streamer.stream(request);
+    expect(await lab.finish()).to.deep.equal(['', 'no_container']);
+
+    lab.isListed = false;
+    lab.streamer.stream({ ...request, id: 'log_2' });
+    expect(await lab.finish()).to.deep.equal(['', 'engine_unreachable']);
+    lab.isListed = true;
+    lab.current = container();
+    lab.failure = new EngineUnreachableFault('away');
+    lab.streamer.stream({ ...request, id: 'log_3', follow: true });
+    expect(await lab.finish()).to.deep.equal(['', 'engine_unreachable']);
   });
 
-  it("closes the engine's stream when the reader disconnects", async () => {
-    let closed: AbortSignal | undefined;
-    const engine = {
-      async *logs(_: string, __: unknown, signal: AbortSignal) {
-        closed = signal;
-        yield { stream: 'stdout', bytes: Buffer.from('one\n') };
-        await new Promise(resolve => signal.addEventListener('abort', resolve));
-      },
-    } as unknown as Engine;
-    let calls = 0;
-    const link = {
-      async sendLogs(_: LogRequest, sent: AsyncIterable<LogLine>) {
-        calls++;
-        await sent[Symbol.asyncIterator]().next();
-      },
-    } as unknown as AgentLink;
-    const view = { get: () => ({ id: 'c1' }) } as unknown as ContainerView;
-    const streamer = new LogStreamer({ engine, link, log: silentLogger }, view, new AbortController().signal);
-    streamer.stream(request);
-    streamer.stream(request);
-    await new Promise(resolve => setImmediate(resolve));
+  it('follows a container over its restarts, shows that it is alive, and ends when the engine is lost', async () => {
+    const { id } = lab.current!;
+    lab.logs.set(id, [line('1\n', 1)]);
+    lab.streamer.stream({ ...request, follow: true });
+    await lab.clock.pass(100);
+    lab.current = { ...container(), state: 'exited' };
+    await lab.clock.pass(20_000);
+    expect(lab.sent.filter(({ text, begin }) => text === '' && !begin).length).to.be.within(3, 4);
+    lab.current = container();
+    lab.logs.set(id, [line('1\n', 1), line('2\n', 40)]);
+    await lab.clock.pass(1_000);
+    lab.failure = new EngineUnreachableFault('away');
+    expect(await lab.finish()).to.deep.equal(['1\n2\n', 'engine_unreachable']);
+  });
 
-    expect(closed?.aborted).to.equal(true);
-    expect(calls).to.equal(1);
+  it('sends the last lines of a container that is removed while it is followed', async () => {
+    const { id } = lab.current!;
+    lab.logs.set(id, [line('1\n', 1)]);
+    lab.streamer.stream({ ...request, follow: true });
+    await lab.clock.pass(100);
+    lab.logs.set(id, [line('1\n', 1), line('2\n', 2)]);
+    await lab.kept.keep({ ...container(), state: 'exited' });
+    lab.logs.delete(id);
+    lab.current = undefined;
+
+    expect(await lab.finish()).to.deep.equal(['1\n2\n', 'container_gone']);
+  });
+
+  it('continues a position of an earlier container with its last lines, then with the current one', async () => {
+    const { id } = lab.current!;
+    lab.logs.set(id, [line('1\n', 1), line('2\n', 2), line('3\n', 3)]);
+    await lab.kept.keep({ ...container(), state: 'exited' });
+    lab.current = container('d2'.repeat(32));
+    lab.logs = new Map([[lab.current.id, [line('4\n', 4)]]]);
+    const after = `${id}:stdout:0000000001.000000000:1`;
+    lab.streamer.stream({ ...request, after });
+    expect(await lab.finish()).to.deep.equal(['2\n3\n4\n', 'complete']);
+
+    lab.sent.length = 0;
+    lab.streamer.stream({ ...request, id: 'log_2', after: after.replace(id, 'e3'.repeat(32)) });
+    expect(await lab.finish()).to.deep.equal(['4\n', 'complete']);
+    expect(lab.sent.some(({ gap }) => gap)).to.equal(true);
+  });
+
+  it('sends the log of a removed container, marked as such, and only where it is kept', async () => {
+    lab.streamer.streamKept({ ...request, replica: '' });
+    expect(await lab.finish()).to.deep.equal(['', undefined]);
+    lab.logs.set(lab.current!.id, [line('1\n', 1), line('2\n', 2)]);
+    await lab.kept.keep({ ...container(), state: 'exited' });
+    lab.current = undefined;
+    for (const send of ['stream', 'streamKept'] as const) {
+      lab.sent.length = 0;
+      lab.streamer[send]({ ...request, id: send, tail: 1 });
+      expect(await lab.finish()).to.deep.equal(['2\n', 'complete']);
+      expect(lab.sent[0]?.begin?.removedAt).to.match(/^\d{4}-/);
+    }
+    lab.sent.length = 0;
+    lab.streamer.streamKept({ ...request, id: 'other', after: `${'e3'.repeat(32)}:stdout:0000000001.000000000:1` });
+    expect(await lab.finish()).to.deep.equal(['', undefined]);
+  });
+
+  it('reads no longer than its reader listens', async () => {
+    lab.logs.set(lab.current!.id, []);
+    let reads = 0;
+    const get = lab.logs.get.bind(lab.logs);
+    lab.logs.get = id => {
+      reads++;
+      return get(id);
+    };
+    lab.streamer.stream({ ...request, follow: true });
+    await lab.clock.pass(2_000);
+    lab.stop.abort();
+    await lab.clock.pass(2_000);
+    const before = reads;
+    await lab.clock.pass(20_000);
+    expect([before > 0, reads]).to.deep.equal([true, before]);
   });
 
   it('declines a stream above the maximum, and accepts another when one has ended', async () => {
-    const ends: (() => void)[] = [];
-    const declined: string[] = [];
-    const link = {
-      sendLogs: () => new Promise<void>(resolve => ends.push(resolve)),
-      declineLogs: async ({ id }: LogRequest) => void declined.push(id),
-    } as unknown as AgentLink;
-    const view = { get: () => undefined } as unknown as ContainerView;
-    const engine = {} as unknown as Engine;
-    const streamer = new LogStreamer({ engine, link, log: silentLogger }, view, new AbortController().signal);
-    for (let at = 1; at <= 65; at++) streamer.stream({ ...request, id: `log_${at}` });
+    lab.isBusy = true;
+    for (let at = 1; at <= 65; at++) lab.streamer.stream({ ...request, id: `log_${at}` });
+    lab.streamer.stream({ ...request, id: 'log_1' });
 
-    expect([ends.length, declined]).to.deep.equal([64, ['log_65']]);
-    ends[0]?.();
+    expect([lab.ends.length, lab.declined]).to.deep.equal([64, ['log_65']]);
+    lab.ends[0]?.();
     await new Promise(resolve => setImmediate(resolve));
-    streamer.stream({ ...request, id: 'log_66' });
+    lab.streamer.stream({ ...request, id: 'log_66' });
 
-    expect([ends.length, declined]).to.deep.equal([65, ['log_65']]);
+    expect([lab.ends.length, lab.declined]).to.deep.equal([65, ['log_65']]);
   });
 });

@@ -13,7 +13,7 @@ import { hostname } from 'node:os';
 
 import { Command, InvalidArgumentError, Option } from 'commander';
 
-import { parsePortRange, type PortRange } from '../../crds/grammar/index.js';
+import { parseMemory, parsePortRange, type PortRange } from '../../crds/grammar/index.js';
 import { systemClock, systemRandom } from '../clock/index.js';
 import { InvalidSettingFault } from '../config/index.js';
 import { HttpLink, parseJoinToken } from '../link/index.js';
@@ -25,6 +25,7 @@ import { Agent } from './agent.js';
 import { createDirectoryDisk } from './disk.js';
 import { findLocalPorts } from './host-ports.js';
 import { DockerEngine, type Engine, SimulatedEngine } from './engine/index.js';
+import { readProcessTable } from './process-table.js';
 import { loadServerAuthority } from './trust.js';
 
 const STOP_WITHIN_MS = 3_000;
@@ -44,6 +45,7 @@ interface AgentFlags {
   readonly stopGraceSeconds: number;
   readonly reservedHostPorts: readonly PortRange[];
   readonly hostPortAddress: string;
+  readonly containerDiskLimit?: number;
   readonly registryLoginsFile: string;
   readonly logLevel: LogLevel;
   readonly logFormat: LogFormat;
@@ -85,6 +87,7 @@ function readFlags(argv: readonly string[], environment: NodeJS.ProcessEnv): Age
     .option('--stop-grace-seconds <seconds>', 'time between SIGTERM and SIGKILL', wholeSeconds, 10)
     .option('--reserved-host-ports <ports>', 'host ports that no container gets, as 7070,2379-2380', portRanges, [])
     .option('--host-port-address <address>', 'address that host ports listen at; empty: every one', ipAddress, '')
+    .option('--container-disk-limit <amount>', 'what a container may write to its own file system, as 10Gi', bytes)
     .option('--registry-logins-file <path>', 'logins for registries, as docker login writes it', '')
     .addOption(new Option('--log-level <level>').choices(['error', 'warn', 'info', 'debug']).default('info'))
     .addOption(new Option('--log-format <format>').choices(['json', 'pretty']).default('json'));
@@ -97,6 +100,12 @@ function portRanges(text: string): readonly PortRange[] {
     if (!range) throw new InvalidArgumentError('must be ports and ranges, separated by commas, as 7070,2379-2380');
     return range;
   });
+}
+
+function bytes(text: string): number {
+  const amount = parseMemory(text) ?? 0;
+  if (amount <= 0) throw new InvalidArgumentError('must be bytes with a unit such as 512Mi or 10Gi, above zero');
+  return amount;
 }
 
 function ipAddress(text: string): string {
@@ -133,7 +142,7 @@ await runProcess('agent', readFlags, async (flags, { clock, random, log: process
   const engine = openEngine(flags);
   const link = new HttpLink({ server: flags.server, ...(ca !== undefined && { ca }) });
   const resolve = flags.engine === 'docker' ? { resolve: systemResolver } : {};
-  const env = { clock, random, log, engine, link, disk, ...resolve };
+  const env = { clock, random, log, engine, link, disk, processes: readProcessTable(), ...resolve };
   const { bavail, bsize } = await statfs('/');
   // A container on the port of the control plane or of the engine would be taken for it.
   const reservedHostPorts = [...flags.reservedHostPorts, ...findLocalPorts([flags.server, flags.dockerHost])];
@@ -142,6 +151,7 @@ await runProcess('agent', readFlags, async (flags, { clock, random, log: process
     ...described,
     version: readProductVersion(),
     diskBytes: bavail * bsize,
+    ...(flags.containerDiskLimit !== undefined && { containerDiskBytes: flags.containerDiskLimit }),
     ...(join && { joinToken: join.token }),
   };
   // Every step can be resumed by the next agent, so the stop does not wait for a slow one.

@@ -203,4 +203,14 @@ describe('membership', () => {
     expect(thrown).to.include({ status: 403 });
     expect(registrar.renewals).to.have.length(0);
   });
+
+  it('enrols again when its enrolment is damaged, and says nothing of what was in it', async () => {
+    const registrar = new Registrar();
+    await registrar.membership('join').join(new AbortController().signal);
+    await registrar.disk.write('node.json', '{"node":{"id":"node_1"},"token":"tok');
+    const node = await registrar.membership('join').join(new AbortController().signal);
+    expect(node?.id).to.equal('node_1');
+    expect(registrar.enrolments).to.have.length(2);
+    expect(registrar.enrolments[1]?.publicKey, 'the same key').to.equal(registrar.enrolments[0]?.publicKey);
+  });
 });

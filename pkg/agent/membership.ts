@@ -10,8 +10,8 @@ import {
   RENEWAL_SKEW_MS,
   formatRenewalText,
 } from '../link/index.js';
-import { type AgentEnv, type AgentOptions, readCapacity } from './agent-env.js';
-import type { Disk } from './disk.js';
+import { type AgentEnv, type AgentOptions, readEngine } from './agent-env.js';
+import { type Disk, readStateFile } from './disk.js';
 
 const FILE = 'node.json';
 const KEY_FILE = 'node-key.pem';
@@ -40,6 +40,7 @@ interface StoredEnrolment extends EnrolReply {
 export class Membership {
   readonly #env: AgentEnv;
   readonly #options: AgentOptions;
+  readonly #readRun: () => string;
   #key: NodeKey | undefined;
   #enrolment: StoredEnrolment | undefined;
   #renewal: Promise<void> | undefined;
@@ -48,9 +49,11 @@ export class Membership {
   #offsetMs = 0;
   #lastTime = 0;
 
-  constructor(env: AgentEnv, options: AgentOptions) {
+  /** `readRun` gives the header that names the run of this agent. */
+  constructor(env: AgentEnv, options: AgentOptions, readRun: () => string = () => '') {
     this.#env = env;
     this.#options = options;
+    this.#readRun = readRun;
   }
 
   /** Aborted when the machine becomes another node than the one that `join` last returned. */
@@ -171,11 +174,12 @@ export class Membership {
     if (joinToken === undefined) throw new LinkRefusedFault(401, 'join_token_required');
 
     const { publicKey, sign } = await this.#ownKey();
+    const { capacity } = await readEngine(this.#env.engine, this.#options);
     const reply = await this.#env.link.enrol(
       {
         nodeName: name,
         labels,
-        capacity: await readCapacity(this.#env.engine, this.#options),
+        capacity,
         publicKey,
         agentVersion: version,
         controlPlane,
@@ -210,16 +214,15 @@ export class Membership {
   }
 
   async #load(): Promise<StoredEnrolment | undefined> {
-    const text = await this.#env.disk.read(FILE);
-    if (text === undefined) return undefined;
-    const stored = JSON.parse(text) as StoredEnrolment;
-    await this.#present(stored.token);
+    const isSound = ({ node, token }: Partial<StoredEnrolment>) => node?.id !== undefined && token !== undefined;
+    const stored = await readStateFile<StoredEnrolment>(this.#env.disk, FILE, isSound);
+    if (stored) await this.#present(stored.token);
     return stored;
   }
 
   async #present(token: string): Promise<void> {
     const { sign } = await this.#ownKey();
-    this.#env.link.present({ token, sign, now: () => this.#nextTime(), agent: '' });
+    this.#env.link.present({ token, sign, now: () => this.#nextTime(), agent: this.#readRun() });
   }
 }
 

@@ -37,6 +37,16 @@ describe('the next step of a replica', () => {
       step: { kind: 'backoff', ms: 4000 },
     },
     {
+      name: 'replaces what has written too much, whether it runs or has ended',
+      given: { container: container('running'), isOverDisk: true },
+      step: { kind: 'discard' },
+    },
+    {
+      name: 'does not let a disk that is too full wait for a back-off',
+      given: { container: container('exited'), isOverDisk: true, backoffMs: 4000 },
+      step: { kind: 'discard' },
+    },
+    {
       name: 'stops what retires',
       given: { wanted: 'retire', container: container('running') },
       step: { kind: 'stop' },

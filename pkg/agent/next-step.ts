@@ -1,3 +1,4 @@
+import type { Reason } from '../../crds/reasons/index.js';
 import { Fault } from '../fault/index.js';
 import { LinkRefusedFault, LinkUnreachableFault } from '../link/index.js';
 import type { DesiredState } from './assignments.js';
@@ -8,6 +9,7 @@ import {
   ImageMissingFault,
   ImagePullFault,
   NameConflictFault,
+  type PullFailure,
 } from './engine/index.js';
 import { HostPortReservedFault } from './host-ports.js';
 import { normaliseMessage } from './normalise-message.js';
@@ -23,6 +25,8 @@ export interface NextStepInput {
   readonly backoffMs: number;
   /** Another container of the same slot is still on this node. */
   readonly isSlotTaken?: boolean;
+  /** The container has written more to its disk than the machine allows. */
+  readonly isOverDisk?: boolean;
 }
 
 /** The next action. `settled`, `leave` and `refuse` end the work until something changes. */
@@ -35,6 +39,7 @@ type PlainStep =
   | 'restart'
   | 'stop'
   | 'remove'
+  | 'discard'
   | 'gone'
   | 'settled'
   | 'refuse'
@@ -47,7 +52,7 @@ type PlainStep =
  * A pure function of the current knowledge, so it may be called again after any step, failure or restart.
  */
 export function decideNextStep(input: NextStepInput): ReplicaStep {
-  const { wanted, container, imageMissing, backoffMs, isSlotTaken = false } = input;
+  const { wanted, container, imageMissing, backoffMs, isSlotTaken = false, isOverDisk = false } = input;
   switch (wanted) {
     case 'unknown':
       return { kind: 'leave' };
@@ -58,6 +63,7 @@ export function decideNextStep(input: NextStepInput): ReplicaStep {
       if (!container) return { kind: 'gone' };
       return { kind: container.state === 'running' ? 'stop' : 'remove' };
     case 'run':
+      if (container && isOverDisk) return { kind: 'discard' };
       if (container?.state === 'running') return { kind: 'settled' };
       if (backoffMs > 0) return { kind: 'backoff', ms: backoffMs };
       if (isSlotTaken) return { kind: 'wait' };
@@ -72,11 +78,11 @@ export class MissingTicketFault extends Fault {
 }
 
 /** Rejection codes that mean: the secrets of the replica are not available now. */
-const SECRETS: ReadonlySet<string> = new Set(['secrets_unresolved', 'secret_store_unavailable']);
+const SECRETS = ['secrets_unresolved', 'secret_store_unavailable'] as const satisfies readonly Reason[];
 const SECRETS_MESSAGE = 'the control plane cannot deliver the secrets of this replica now; the agent retries';
 
 export interface StepFailure {
-  readonly reason: string;
+  readonly reason: Reason;
   readonly message: string;
 }
 
@@ -88,15 +94,35 @@ export function toStepFailure(step: ReplicaStep['kind'], error: Error): StepFail
   if (error instanceof EngineUnreachableFault || error instanceof LinkUnreachableFault) return undefined;
   if (error instanceof MissingTicketFault) return undefined;
   if (error instanceof LinkRefusedFault) {
-    return SECRETS.has(error.code) ? { reason: error.code, message: SECRETS_MESSAGE } : undefined;
+    const reason = SECRETS.find(code => code === error.code);
+    return reason && { reason, message: SECRETS_MESSAGE };
   }
   return { reason: toReason(step, error), message: normaliseMessage(error.message) };
 }
 
-function toReason(step: ReplicaStep['kind'], error: Error): string {
-  if (error instanceof ImagePullFault) return error.isRefused ? 'image_refused' : 'image_pull_failed';
+/** The reasons for pulls that fail for good until something is changed. */
+const PULL_REASONS: Partial<Readonly<Record<PullFailure, Reason>>> = {
+  not_listed: 'image_refused',
+  address: 'image_refused',
+  host: 'image_refused',
+  login_required: 'image_login_required',
+  credential_refused: 'image_credential_refused',
+};
+
+/** The reasons for steps that the engine refuses. */
+const REFUSED_STEPS: Partial<Readonly<Record<ReplicaStep['kind'], Reason>>> = {
+  pull: 'pull_failed',
+  create: 'create_failed',
+  start: 'start_failed',
+  restart: 'restart_failed',
+  stop: 'stop_failed',
+  remove: 'remove_failed',
+};
+
+function toReason(step: ReplicaStep['kind'], error: Error): Reason {
+  if (error instanceof ImagePullFault) return PULL_REASONS[error.failure] ?? 'image_pull_failed';
   if (error instanceof ImageMissingFault) return 'image_pull_failed';
   if (error instanceof NameConflictFault) return 'name_conflict';
   if (error instanceof HostPortReservedFault) return 'host_port_reserved';
-  return error instanceof EngineRefusedFault ? `${step}_failed` : 'agent_failed';
+  return (error instanceof EngineRefusedFault && REFUSED_STEPS[step]) || 'agent_failed';
 }

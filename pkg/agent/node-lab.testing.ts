@@ -1,4 +1,5 @@
 import { seededRandom } from '../clock/index.js';
+import type { LocalLink } from '../link/index.js';
 import { DispatcherLab } from '../link/dispatcher-lab.testing.js';
 import { silentLogger } from '../log/index.js';
 import type { HostResolver } from '../registry/index.js';
@@ -6,15 +7,25 @@ import { Agent } from './agent.js';
 import { createMemoryDisk } from './disk.js';
 import { type EngineOperation, SimulatedEngine, type SimulatedEngineOptions } from './engine/index.js';
 
+/** A second machine with the identity of the first. */
+interface MachineCopy {
+  readonly engine: SimulatedEngine;
+  readonly link: LocalLink;
+  readonly stop: () => void;
+}
+
 /** One node: an engine and a disk that outlive its agents, a link that can be cut. */
 export class NodeLab extends DispatcherLab {
   readonly engine: SimulatedEngine;
-  readonly disk = createMemoryDisk();
+  readonly files = new Map<string, string>();
+  readonly disk = createMemoryDisk(this.files);
   readonly wire = this.link();
   failure: SimulatedEngineOptions['failure'] | undefined;
   resolve: HostResolver | undefined;
+  containerDiskBytes: number | undefined;
   latencyMs: (operation: EngineOperation) => number = () => 0;
   #agent: { readonly end: AbortController; readonly ended: Promise<void> } | undefined;
+  #starts = 0;
 
   constructor(options: Partial<SimulatedEngineOptions> = {}) {
     super();
@@ -31,7 +42,7 @@ export class NodeLab extends DispatcherLab {
     const { clock, engine, disk, wire: link } = this;
     const env = {
       clock,
-      random: seededRandom(3),
+      random: seededRandom(3 + this.#starts++),
       engine,
       link,
       disk,
@@ -39,9 +50,24 @@ export class NodeLab extends DispatcherLab {
       ...(this.resolve && { resolve: this.resolve }),
     };
     const end = new AbortController();
-    const ended = new Agent(env, { name: 'n1', version: 'test', joinToken: 'join', labels }).run(end.signal);
+    const { containerDiskBytes } = this;
+    const limits = containerDiskBytes === undefined ? {} : { containerDiskBytes };
+    const ended = new Agent(env, { name: 'n1', version: 'test', joinToken: 'join', labels, ...limits }).run(end.signal);
     this.#agent = { end, ended };
     await this.clock.pass(100);
+  }
+
+  /** A copy of the machine, as its state folder is now: with an agent, an engine and a link of its own. */
+  async startCopy(): Promise<MachineCopy> {
+    const { clock } = this;
+    const random = seededRandom(100 + this.#starts++);
+    const engine = new SimulatedEngine({ clock, random });
+    const link = this.link();
+    const env = { clock, random, engine, link, disk: createMemoryDisk(new Map(this.files)), log: silentLogger };
+    const end = new AbortController();
+    void new Agent(env, { name: 'n1', version: 'test' }).run(end.signal);
+    await clock.pass(100);
+    return { engine, link, stop: () => end.abort() };
   }
 
   async stopAgent(): Promise<void> {

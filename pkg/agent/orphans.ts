@@ -1,4 +1,4 @@
-import type { NodeIdentity } from '../link/index.js';
+import type { HeldContainer, NodeIdentity } from '../link/index.js';
 import { type AgentEnv, type AgentOptions, STOP_GRACE_SECONDS } from './agent-env.js';
 
 type OrphansEnv = Pick<AgentEnv, 'engine' | 'log'>;
@@ -7,6 +7,7 @@ type OrphansOptions = Pick<AgentOptions, 'stopGraceSeconds'>;
 /** What the control plane can be asked about: anything else in a label is not an id that it gave. */
 const NODE_ID = /^node_[0-9A-Za-z_]{1,59}$/;
 const ASKED_MAX = 100;
+const DOUBLES_MAX = 500;
 
 /**
  * Removes the containers of nodes that the tenant of this node no longer has.
@@ -44,6 +45,32 @@ export async function removeContainers(
       if (state === 'running') await engine.stop(id, stopGraceSeconds);
       await engine.remove(id);
       log.info('removed a container of a node that is no more', { replica: owner.replica, container: id });
+    }
+  }
+}
+
+/**
+ * Stops the containers of this node that the agent which has it runs too, or that are not wanted any more, as the control plane
+ * says. They are not removed: an operator may want to look at them, and they can be started again.
+ */
+export async function stopDoubles(
+  node: NodeIdentity,
+  findDoubles: (containers: readonly HeldContainer[]) => Promise<readonly string[]>,
+  { engine, log }: OrphansEnv,
+  { stopGraceSeconds = STOP_GRACE_SECONDS }: OrphansOptions,
+): Promise<void> {
+  const running = (await engine.list(node.id)).filter(({ state }) => state === 'running');
+  for (let from = 0; from < running.length; from += DOUBLES_MAX) {
+    const part = running.slice(from, from + DOUBLES_MAX);
+    const doubled = new Set(
+      await findDoubles(part.map(({ id, owner }) => ({ replica: owner.replica, containerId: id }))),
+    );
+    for (const { id, owner } of part.filter(each => doubled.has(each.owner.replica))) {
+      await engine.stop(id, stopGraceSeconds);
+      log.warn('stopped a container that the agent which has this node runs too', {
+        replica: owner.replica,
+        container: id,
+      });
     }
   }
 }

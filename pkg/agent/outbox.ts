@@ -7,6 +7,8 @@ import { LinkRefusedFault, REPLICA_ALLOWANCE, ReportBudget } from '../link/index
 import type { AgentEnv } from './agent-env.js';
 
 const BATCH_MAX = 500;
+/** Well below the largest body that a server accepts. */
+const BATCH_BYTES = 256 * 1024;
 const RETRY = { firstMs: 200, capMs: 10_000 };
 
 type OutboxEnv = Pick<AgentEnv, 'clock' | 'random' | 'log'>;
@@ -106,13 +108,14 @@ export class Outbox {
 
   /** Puts what may be sent in flight. Returns how long the first of the others must wait. */
   #takeBatch(): number {
-    let waitMs = Number.POSITIVE_INFINITY;
+    let [waitMs, bytes] = [Number.POSITIVE_INFINITY, 0];
     for (const [uid, report] of this.#pending) {
-      if (this.#inFlight.size === BATCH_MAX) return 0;
+      if (this.#inFlight.size === BATCH_MAX || bytes > BATCH_BYTES) return 0;
       const isFree = this.#free.has(uid) || report.state === 'removed';
       const wait = isFree ? 0 : this.#budget.take(uid, 1, REPLICA_ALLOWANCE);
       waitMs = wait > 0 ? Math.min(waitMs, wait) : waitMs;
       if (wait > 0) continue;
+      bytes += Buffer.byteLength(JSON.stringify(report));
       this.#inFlight.set(uid, report);
       this.#pending.delete(uid);
       this.#free.delete(uid);

@@ -1,38 +1,36 @@
-import type { Replica } from '../../crds/replica/index.js';
-import type { ContainerState, Report } from '../../crds/report/index.js';
+import { getStopGrace } from '../../crds/deployment/index.js';
 import { failpoint } from '../failpoint/index.js';
 import { asError } from '../fault/index.js';
-import type { EnvironmentRequest, NodeIdentity } from '../link/index.js';
 import { again, done, type ReconcileResult } from '../reconcile/index.js';
-import type { Secret } from '../secrets/index.js';
 import { type AgentEnv, type AgentOptions, STOP_GRACE_SECONDS } from './agent-env.js';
-import type { Assignments } from './assignments.js';
 import { buildContainerSpec } from './container-spec.js';
-import type { ContainerView } from './container-view.js';
+import { describeExcess, type DiskLimit } from './disk-limit.js';
 import { checkHostPorts } from './host-ports.js';
+import type { KeptLogs } from './kept-logs.js';
 import { EngineRefusedFault, ImageMissingFault } from './engine/index.js';
 import { demandImageAllowed } from './image-policy.js';
-import { decideNextStep, MissingTicketFault, type ReplicaStep, toStepFailure } from './next-step.js';
-import type { Outbox } from './outbox.js';
-import type { SlotTemplate, StartHistory } from './start-history.js';
+import { decideNextStep, type ReplicaStep, toStepFailure } from './next-step.js';
+import { pullImage } from './pull-image.js';
+import type { PulledImages } from './pulled-images.js';
+import { ReplicaReporter, type ReporterParts } from './replica-reporter.js';
+import { SecretFetcher, type SecretFetcherParts } from './secret-fetcher.js';
+import type { SlotTemplate } from './start-history.js';
 
-const SLOW_STEP_MS = 300;
-/** After a failure, a step is reported only when it takes this long: reports must not alternate with each attempt. */
-const SLOW_RETRY_MS = 5_000;
+/** How soon a replica is looked at again that something else has to make room for. */
+const SOON_MS = 300;
 const STEPS_MAX = 12;
+/** What a container has between the signal and the kill, however long its preStop took. */
+const MIN_GRACE_SECONDS = 1;
+/** How long nothing may be heard of a pull, beyond what any step may take: large layers are unpacked in silence. */
+const PULL_SILENCE_MS = 30_000;
 
-export interface WorkerParts {
-  readonly node: NodeIdentity;
-  readonly assignments: Assignments;
-  readonly view: ContainerView;
-  readonly history: StartHistory;
-  readonly outbox: Outbox;
-  readonly requestSecrets: (request: EnvironmentRequest) => Promise<ReadonlyMap<string, Secret>>;
-  /** Restarts the assignment stream: its snapshot carries fresh tickets. */
-  readonly requestTickets: () => void;
+export interface WorkerParts extends SecretFetcherParts, ReporterParts {
+  readonly kept: KeptLogs;
+  readonly images: PulledImages;
+  readonly diskLimit: DiskLimit;
+  /** Waits for what may take as long as a deployment says, without keeping other replicas from being worked on. */
+  readonly runAside: (act: () => Promise<void>) => Promise<void>;
 }
-
-type ReportDetails = Partial<Pick<Report, 'health' | 'containerId' | 'exitCode' | 'reason' | 'message'>>;
 
 /**
  * Brings the container of one replica to its desired state, step by step.
@@ -44,11 +42,15 @@ export class ReplicaWorker {
   readonly #env: AgentEnv;
   readonly #options: AgentOptions;
   readonly #parts: WorkerParts;
+  readonly #fetcher: SecretFetcher;
+  readonly #reporter: ReplicaReporter;
 
   constructor(env: AgentEnv, options: AgentOptions, parts: WorkerParts) {
     this.#env = env;
     this.#options = options;
     this.#parts = parts;
+    this.#fetcher = new SecretFetcher(parts);
+    this.#reporter = new ReplicaReporter(env, parts);
   }
 
   /** Works until nothing is left to do for now. Throws to be retried later. */
@@ -62,13 +64,16 @@ export class ReplicaWorker {
       const container = view.get(uid);
       if (container) history.observe(uid, container.owner, container);
       const slot = this.#findSlot(uid);
+      const wanted = assignments.wanted(uid, container?.owner);
+      if (container && wanted === 'run') await this.#reporter.recordEnd(container);
       const backoffMs = slot ? history.backoffMs(slot) : 0;
       const step = decideNextStep({
-        wanted: assignments.wanted(uid, container?.owner),
+        wanted,
         container,
         imageMissing,
         backoffMs,
         isSlotTaken: view.hasOtherOf(assignments.get(uid)),
+        isOverDisk: container !== undefined && this.#parts.diskLimit.findExcess(container) !== undefined,
       });
       try {
         const next = await this.#take(uid, step);
@@ -79,7 +84,7 @@ export class ReplicaWorker {
         imageMissing = true;
       }
     }
-    return again(SLOW_STEP_MS, 'the container keeps changing');
+    return again(SOON_MS, 'the container keeps changing');
   }
 
   /** Takes one step. Undefined when another may follow at once. */
@@ -88,20 +93,20 @@ export class ReplicaWorker {
       case 'leave':
         return done;
       case 'settled':
-        this.#reportStatus(uid);
+        this.#reporter.reportStatus(uid);
         return done;
       case 'backoff':
-        this.#reportBackoff(uid);
+        this.#reporter.reportBackoff(uid, this.#findSlot(uid));
         return again(step.ms, 'the slot waits for its start back-off');
       case 'refuse':
-        this.#report(uid, 'failed', {
+        this.#reporter.report(uid, 'failed', {
           reason: 'assignment_outdated',
           message:
             'this node already received a newer generation of this slot; if etcd was restored from a backup, run moor admin restore',
         });
         return done;
       case 'wait':
-        return again(SLOW_STEP_MS, 'another container of the slot has to be removed first');
+        return again(SOON_MS, 'another container of the slot has to be removed first');
       case 'gone':
         return this.#onGone(uid);
       case 'pull':
@@ -114,7 +119,28 @@ export class ReplicaWorker {
       case 'remove':
         await this.#takeDown(uid, step.kind);
         return undefined;
+      case 'discard':
+        return this.#discard(uid);
     }
+  }
+
+  /** Removes a container that has written too much. A restarted one would have all of it still: a fresh one follows. */
+  async #discard(uid: string): Promise<ReconcileResult | undefined> {
+    const { view, history, diskLimit } = this.#parts;
+    const container = view.get(uid);
+    const slot = this.#findSlot(uid);
+    if (!container || !slot) return undefined;
+    const message = describeExcess(diskLimit.findExcess(container) ?? 0, diskLimit.limit ?? 0);
+    if (container.state === 'running') await this.#takeDown(uid, 'stop');
+    await history.countRestart(uid, slot);
+    await this.#takeDown(uid, 'remove');
+    const retry = this.#reporter.scheduleRetry(uid, slot);
+    this.#reporter.report(uid, 'failed', { reason: 'disk_limit_exceeded', message, ...(retry && { retry }) });
+    this.#env.log.warn('removed a container that wrote too much to its disk', {
+      replica: uid,
+      container: container.id,
+    });
+    return again(history.backoffMs(slot), 'disk_limit_exceeded');
   }
 
   async #bringUp(uid: string, step: 'pull' | 'create' | 'start' | 'restart'): Promise<void> {
@@ -128,11 +154,15 @@ export class ReplicaWorker {
     if (step !== 'restart') await demandImageAllowed(this.#env, registries, { image, isPull: step === 'pull' });
     if (step === 'pull') {
       log.info('pulling image', { replica: uid, image });
-      return this.#reportIfSlow(uid, 'pulling', () => engine.pull(image));
+      const parts = { engine, images: this.#parts.images, fetchLogin: this.#fetcher.fetchLogin };
+      return this.#reporter.reportIfSlow(uid, { state: 'pulling', allowedMs: PULL_SILENCE_MS }, onProgress =>
+        pullImage(replica, { ...parts, onProgress }),
+      );
     }
     checkHostPorts(replica, this.#options.reservedHostPorts ?? []);
     if (step === 'create') {
-      const secrets = await this.#fetchSecrets(replica);
+      await this.#demandImage(image);
+      const secrets = await this.#fetcher.fetchSecrets(replica, () => this.#reportNoContainer(uid));
       failpoint('agent.secrets_fetched');
       const { namePrefix: prefix = '' } = this.#options;
       const { restoreEpoch } = assignments;
@@ -143,7 +173,7 @@ export class ReplicaWorker {
         secrets,
         restoreEpoch,
       });
-      const id = await this.#reportIfSlow(uid, 'creating', () => engine.create(order));
+      const id = await this.#reporter.reportIfSlow(uid, { state: 'creating' }, () => engine.create(order));
       failpoint('agent.created');
       const { name, owner } = order;
       view.set(uid, { id, name, owner, state: 'created', health: 'none', exitCode: undefined });
@@ -153,7 +183,7 @@ export class ReplicaWorker {
     const { id = '' } = view.get(uid) ?? {};
     if (step === 'restart') await history.countRestart(uid, replica);
     try {
-      await this.#reportIfSlow(uid, 'creating', () => engine.start(id));
+      await this.#reporter.reportIfSlow(uid, { state: 'creating' }, () => engine.start(id));
     } catch (thrown) {
       // A container that never started may refer to a deleted network: the next attempt creates a fresh one.
       if (step === 'start' && thrown instanceof EngineRefusedFault) await engine.remove(id);
@@ -164,23 +194,19 @@ export class ReplicaWorker {
     log.info('container started', { replica: uid, deployment: replica.deployment, container: id });
   }
 
+  /** Throws when the image is not present, or is there only because of a node of another tenant on the same engine. */
+  async #demandImage(image: string): Promise<void> {
+    const id = await this.#env.engine.findImage(image);
+    if (id === undefined || !this.#parts.images.has(image, id)) throw new ImageMissingFault(image);
+  }
+
   /**
-   * Fetches the secrets at the last moment, so that values are not held in memory while an image is pulled.
-   *
-   * A ticket is valid once. Whether a failed request used it is unknown, so it is not retried: the next attempt finds no
-   * ticket and requests a fresh one.
+   * The control plane issues a new ticket only while no container is reported. One that this agent knows nothing of may have been:
+   * by an agent before it, or before the store was restored from a backup.
    */
-  async #fetchSecrets({ uid, generation, template }: Replica): Promise<ReadonlyMap<string, Secret>> {
-    const { assignments, outbox, requestSecrets, requestTickets } = this.#parts;
-    const { image, secrets = [] } = template;
-    if (secrets.length === 0) return new Map();
-    if (!(await this.#env.engine.hasImage(image))) throw new ImageMissingFault(image);
-    const ticket = assignments.takeTicket(uid);
-    if (ticket !== undefined) return requestSecrets({ replica: uid, generation, ticket });
-    requestTickets();
-    // The control plane issues a new ticket only while no container is reported.
-    if (outbox.latest(uid)?.containerId !== undefined) this.#report(uid, 'creating', {});
-    throw new MissingTicketFault('no delivery ticket for the secrets of this replica; a fresh one was requested');
+  #reportNoContainer(uid: string): void {
+    const latest = this.#parts.outbox.latest(uid);
+    if (!latest || latest.containerId !== undefined) this.#reporter.report(uid, 'creating');
   }
 
   async #takeDown(uid: string, step: 'stop' | 'remove'): Promise<void> {
@@ -189,66 +215,52 @@ export class ReplicaWorker {
     const { id = '' } = view.get(uid) ?? {};
     if (step === 'stop') {
       failpoint('agent.stopping');
-      await this.#reportIfSlow(uid, 'stopping', () =>
-        engine.stop(id, this.#options.stopGraceSeconds ?? STOP_GRACE_SECONDS),
-      );
+      const { template } = this.#parts.assignments.get(uid) ?? {};
+      const grace = (template && getStopGrace(template)) ?? this.#options.stopGraceSeconds ?? STOP_GRACE_SECONDS;
+      const slow = { state: 'stopping', allowedMs: grace * 1000 } as const;
+      const stop = async () => {
+        const left = template?.preStop ? await this.#runPreStop(uid, id, template.preStop, grace) : grace;
+        await engine.stop(id, left);
+      };
+      await this.#parts.runAside(() => this.#reporter.reportIfSlow(uid, slow, stop));
       failpoint('agent.stopped');
       await view.inspect(uid, id);
     } else {
-      await engine.remove(id);
+      const container = view.get(uid);
+      if (container) await this.#parts.kept.keep(container);
+      await this.#reporter.reportIfSlow(uid, { state: 'stopping' }, () => engine.remove(id));
       failpoint('agent.removed');
       view.set(uid, undefined);
       log.info('container removed', { replica: uid, container: id });
     }
   }
 
+  /**
+   * Runs the command that a deployment has before its containers end. Answers what is left of their time, in seconds. Whatever
+   * becomes of the command, the container is stopped after it.
+   */
+  async #runPreStop(uid: string, id: string, command: readonly string[], grace: number): Promise<number> {
+    const { clock, engine, log } = this.#env;
+    const begun = clock.monotonic();
+    try {
+      const exitCode = await engine.exec(id, command, grace * 1000);
+      if (exitCode !== 0)
+        log.warn('preStop did not succeed', { replica: uid, because: `exit code ${exitCode ?? 'unknown'}` });
+    } catch (thrown) {
+      log.warn('preStop could not be run, stopping without it', { replica: uid, error: asError(thrown) });
+    }
+    return Math.max(MIN_GRACE_SECONDS, Math.ceil(grace - (clock.monotonic() - begun) / 1000));
+  }
+
   async #onGone(uid: string): Promise<ReconcileResult> {
     const { assignments, view, history, outbox } = this.#parts;
     await history.forget(uid, this.#findSlot(uid));
-    this.#report(uid, 'removed', {});
+    this.#reporter.report(uid, 'removed');
     if (assignments.get(uid)) return done; // the assignment stays until the control plane has read the report
     outbox.forget(uid);
     view.forget(uid);
+    this.#reporter.forget(uid);
     return done;
-  }
-
-  /** Reports the state of a slow step; a fast one is not worth a write. */
-  async #reportIfSlow<T>(uid: string, state: ContainerState, act: () => Promise<T>): Promise<T> {
-    const slot = this.#findSlot(uid);
-    const isRetry = slot !== undefined && this.#parts.history.failures(slot) > 0;
-    const slowMs = isRetry ? SLOW_RETRY_MS : SLOW_STEP_MS;
-    const cancel = this.#env.clock.after(slowMs, () => this.#report(uid, state, {}));
-    try {
-      return await act();
-    } finally {
-      cancel();
-    }
-  }
-
-  /** A replica of which nothing was reported yet may wait because of the one that had its slot before. */
-  #reportBackoff(uid: string): void {
-    if (this.#parts.view.get(uid)) return this.#reportStatus(uid);
-    if (this.#parts.outbox.latest(uid)) return;
-    this.#report(uid, 'failed', {
-      reason: 'start_backoff',
-      message: 'earlier starts from this template failed in this slot; the next attempt follows within a minute',
-    });
-  }
-
-  #reportStatus(uid: string): void {
-    const { view, history } = this.#parts;
-    const container = view.get(uid);
-    if (!container) return;
-
-    const { id: containerId, owner, state, health, exitCode } = container;
-    if (state === 'running') return this.#report(uid, 'running', { containerId, health });
-    const restarts = history.restarts(uid);
-    this.#report(uid, 'exited', {
-      containerId,
-      ...(exitCode === undefined ? {} : { exitCode }),
-      reason: history.isCrashLooping(owner) ? 'crash_loop' : 'container_exited',
-      message: `exited with code ${exitCode} after ${restarts} ${restarts === 1 ? 'restart' : 'restarts'}; waiting before the next restart`,
-    });
   }
 
   /** Returns how long the slot must wait, or throws to be retried when it is not the start that failed. */
@@ -259,11 +271,13 @@ export class ReplicaWorker {
     const code = failure?.reason ?? error.name;
     this.#env.log.warn('container step failed, retrying', { replica: uid, phase: step.kind, code, error });
     if (error.cause instanceof Error) this.#env.log.debug('what the engine said', { replica: uid, error: error.cause });
-    if (failure) this.#report(uid, 'failed', failure);
     const slot = this.#findSlot(uid);
+    if (failure && !isStart(step.kind)) this.#reporter.report(uid, 'stopping', failure);
     if (!failure || !slot || !isStart(step.kind)) throw error;
 
     if (step.kind !== 'restart') await history.countFailure(slot); // a restart was counted before it happened
+    const retry = this.#reporter.scheduleRetry(uid, slot);
+    this.#reporter.report(uid, 'failed', { ...failure, ...(retry && { retry }) });
     return again(history.backoffMs(slot), code);
   }
 
@@ -271,24 +285,6 @@ export class ReplicaWorker {
   #findSlot(uid: string): SlotTemplate | undefined {
     const { assignments, view } = this.#parts;
     return assignments.get(uid) ?? view.get(uid)?.owner;
-  }
-
-  #report(uid: string, state: ContainerState, details: ReportDetails): void {
-    const { assignments, view, history, outbox, node } = this.#parts;
-    const subject = assignments.get(uid) ?? view.get(uid)?.owner;
-    if (!subject) return;
-    outbox.put({
-      replica: uid,
-      deployment: subject.deployment,
-      slot: subject.slot,
-      nodeId: node.id,
-      templateHash: subject.templateHash,
-      state,
-      health: 'none',
-      restarts: history.restarts(uid),
-      ...details,
-      at: new Date(this.#env.clock.now()).toISOString(),
-    });
   }
 }
 

@@ -37,6 +37,38 @@ describe('StartHistory', () => {
     expect(history.restarts('a')).to.equal(4);
   });
 
+  it('keeps the back-off of a container that ended long before the agent looked', async () => {
+    const history = await StartHistory.load(clock, createMemoryDisk());
+    await rests(history, 10, 8);
+    for (let turn = 0; turn < 3; turn++) {
+      history.observe('a', slot, { state: 'running', health: 'none' });
+      const endedAt = new Date(clock.now() + 1_000).toISOString();
+      await clock.pass(90_000);
+      history.observe('a', slot, { state: 'exited', health: 'none', endedAt });
+      expect(history.backoffMs(slot), 'the whole back-off').to.equal(60_000);
+      await clock.pass(60_000);
+      await history.countRestart('a', slot);
+    }
+  });
+
+  it('counts the back-off from an end that follows another without a running container between two looks', async () => {
+    const history = await StartHistory.load(clock, createMemoryDisk());
+    await rests(history, 10, 8);
+    history.observe('a', slot, { state: 'exited', health: 'none', endedAt: new Date(clock.now()).toISOString() });
+    await clock.pass(60_000);
+    await history.countRestart('a', slot);
+    await clock.pass(45_000);
+    history.observe('a', slot, { state: 'exited', health: 'none', endedAt: new Date(clock.now()).toISOString() });
+    expect(history.backoffMs(slot)).to.equal(60_000);
+  });
+
+  it('begins anew when its file is damaged', async () => {
+    for (const damaged of ['', '{"restarts":{', 'null', '{"a":null}']) {
+      const disk = createMemoryDisk(new Map([['restarts.json', damaged]]));
+      expect((await StartHistory.load(clock, disk)).restarts('a'), damaged).to.equal(0);
+    }
+  });
+
   it('survives a restart of the agent, and is deleted with the replica', async () => {
     const disk = createMemoryDisk();
     const history = await StartHistory.load(clock, disk);
@@ -81,7 +113,7 @@ describe('StartHistory', () => {
     const written: string[] = [];
     let first = true;
     const disk = {
-      read: () => Promise.resolve(undefined),
+      ...createMemoryDisk(),
       async write(_: string, text: string) {
         if (first) {
           first = false;

@@ -1,5 +1,6 @@
+import { type ContainerEnd, withoutOutput } from '../../crds/report/index.js';
 import { backoffMs, type Clock } from '../clock/index.js';
-import type { Disk } from './disk.js';
+import { type Disk, readStateFile } from './disk.js';
 import type { ContainerStatus, Ownership } from './engine/index.js';
 
 const FILE = 'restarts.json';
@@ -25,6 +26,8 @@ interface SlotHistory {
 interface StoredHistory {
   readonly restarts: Readonly<Record<string, number>>;
   readonly slots: Readonly<Record<string, number>>;
+  /** How the containers of replicas ended last: never their output. */
+  readonly ends?: Readonly<Record<string, ContainerEnd>>;
 }
 
 const slotKey = ({ deploymentUid, slot, templateHash }: SlotTemplate): string =>
@@ -42,26 +45,40 @@ export class StartHistory {
   readonly #disk: Disk;
   readonly #restarts: Map<string, number>;
   readonly #slots: Map<string, SlotHistory>;
+  readonly #ends: Map<string, ContainerEnd>;
   readonly #readySince = new Map<string, number>();
-  readonly #exited = new Set<string>();
+  /** The end that was seen last, of containers that are seen exited. */
+  readonly #exited = new Map<string, string | undefined>();
   #saved: Promise<void> = Promise.resolve();
 
-  private constructor(clock: Clock, disk: Disk, { restarts, slots }: StoredHistory) {
+  private constructor(clock: Clock, disk: Disk, { restarts, slots, ends = {} }: StoredHistory) {
     this.#clock = clock;
     this.#disk = disk;
     this.#restarts = new Map(Object.entries(restarts));
+    this.#ends = new Map(Object.entries(ends));
     // When the last start failed is not stored: the whole back-off counts from here.
     const at = clock.monotonic();
     this.#slots = new Map(Object.entries(slots).map(([key, failures]) => [key, { failures, at }]));
   }
 
   static async load(clock: Clock, disk: Disk): Promise<StartHistory> {
-    const text = await disk.read(FILE);
-    return new StartHistory(clock, disk, text === undefined ? { restarts: {}, slots: {} } : readHistory(text));
+    const stored = await readStateFile<StoredHistory>(disk, FILE, () => true);
+    return new StartHistory(clock, disk, toHistory(stored ?? {}));
   }
 
   restarts(uid: string): number {
     return this.#restarts.get(uid) ?? 0;
+  }
+
+  /** How the replica's container ended last. */
+  lastEnd(uid: string): ContainerEnd | undefined {
+    return this.#ends.get(uid);
+  }
+
+  /** Records an end. Its output is kept in memory only. */
+  async recordEnd(uid: string, end: ContainerEnd): Promise<void> {
+    this.#ends.set(uid, end);
+    await this.#save();
   }
 
   /** How many starts have failed since the slot was last ready for a minute. */
@@ -74,15 +91,20 @@ export class StartHistory {
     return this.failures(slot) >= CRASH_LOOP_FAILURES;
   }
 
-  /** Records the observed state of a container. */
-  observe(uid: string, slot: SlotTemplate, { state, health }: Pick<ContainerStatus, 'state' | 'health'>): void {
+  /** Records the observed state of a container. An agent that looks late learns from `endedAt` how long it ran in truth. */
+  observe(
+    uid: string,
+    slot: SlotTemplate,
+    { state, health, endedAt }: Pick<ContainerStatus, 'state' | 'health' | 'endedAt'>,
+  ): void {
     const isReady = state === 'running' && (health === 'none' || health === 'healthy');
     if (isReady && !this.#readySince.has(uid)) this.#readySince.set(uid, this.#clock.monotonic());
-    this.#settle(uid, slot);
+    this.#settle(uid, slot, state === 'exited' && endedAt !== undefined ? this.#clock.now() - Date.parse(endedAt) : 0);
     if (!isReady) this.#readySince.delete(uid);
     if (state !== 'exited') this.#exited.delete(uid);
-    else if (!this.#exited.has(uid)) {
-      this.#exited.add(uid);
+    // One that was started and has ended again between two looks has ended anew.
+    else if (!this.#exited.has(uid) || this.#exited.get(uid) !== endedAt) {
+      this.#exited.set(uid, endedAt);
       const history = this.#slots.get(slotKey(slot));
       if (history) history.at = this.#clock.monotonic();
     }
@@ -93,6 +115,11 @@ export class StartHistory {
     const history = this.#slots.get(slotKey(slot));
     if (!history) return 0;
     return Math.max(0, history.at + backoffMs(history.failures, BACKOFF) - this.#clock.monotonic());
+  }
+
+  /** The back-off in seconds, once it does not grow any more. */
+  findRegularBackoff(slot: SlotTemplate): number | undefined {
+    return backoffMs(this.failures(slot), BACKOFF) >= BACKOFF.capMs ? BACKOFF.capMs / 1000 : undefined;
   }
 
   /** Counts a restart, before it happens. */
@@ -116,12 +143,16 @@ export class StartHistory {
     if (slot) this.#settle(uid, slot);
     this.#readySince.delete(uid);
     this.#exited.delete(uid);
-    if (this.#restarts.delete(uid)) await this.#save();
+    const [hadRestarts, hadEnd] = [this.#restarts.delete(uid), this.#ends.delete(uid)];
+    if (hadRestarts || hadEnd) await this.#save();
   }
 
-  #settle(uid: string, slot: SlotTemplate): void {
+  /** `endedMsAgo`: what passed since does not count as time in which it was ready. */
+  #settle(uid: string, slot: SlotTemplate, endedMsAgo = 0): void {
     const since = this.#readySince.get(uid);
-    if (since !== undefined && this.#clock.monotonic() - since >= SETTLE_MS) this.#slots.delete(slotKey(slot));
+    if (since === undefined) return;
+    const ready = this.#clock.monotonic() - Math.max(0, endedMsAgo || 0) - since;
+    if (ready >= SETTLE_MS) this.#slots.delete(slotKey(slot));
   }
 
   #prune(): void {
@@ -136,9 +167,11 @@ export class StartHistory {
   #save(): Promise<void> {
     const write = () => {
       const slots = [...this.#slots].map(([key, { failures }]) => [key, failures]);
+      const ends = [...this.#ends].map(([uid, end]) => [uid, withoutOutput(end)]);
       const stored: StoredHistory = {
         restarts: Object.fromEntries(this.#restarts),
         slots: Object.fromEntries(slots),
+        ...(ends.length > 0 && { ends: Object.fromEntries(ends) }),
       };
       return this.#disk.write(FILE, JSON.stringify(stored));
     };
@@ -147,9 +180,11 @@ export class StartHistory {
   }
 }
 
-function readHistory(text: string): StoredHistory {
-  const stored = JSON.parse(text) as Partial<StoredHistory> & Record<string, { readonly restarts?: number }>;
-  if (stored.slots && stored.restarts) return { restarts: stored.restarts, slots: stored.slots };
-  const counts = Object.entries(stored).map(([uid, { restarts = 0 }]) => [uid, restarts] as const);
+function toHistory(stored: Partial<StoredHistory>): StoredHistory {
+  if (stored.slots && stored.restarts) {
+    return { restarts: stored.restarts, slots: stored.slots, ...(stored.ends && { ends: stored.ends }) };
+  }
+  const former = stored as Readonly<Record<string, { readonly restarts?: number }>>;
+  const counts = Object.entries(former).map(([uid, each]) => [uid, each?.restarts ?? 0] as const);
   return { restarts: Object.fromEntries(counts), slots: {} };
 }

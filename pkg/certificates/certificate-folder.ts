@@ -9,6 +9,7 @@ import {
   type CertificateUsage,
   issueAuthority,
   issueCertificate,
+  readCommonName,
   usageIds,
 } from './issue.js';
 
@@ -59,7 +60,8 @@ export class CertificateFolder {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     chmodSync(folder, 0o700);
     const key = this.#openKey('ca');
-    const name = this.#readCertificate('ca', key)?.subject.slice('CN='.length) ?? authorityName;
+    const found = this.#readCertificate('ca', key);
+    const name = found ? readCommonName(found) : authorityName;
     const renew = () => issueAuthority({ name, key, now: now(), days: AUTHORITY_DAYS });
     this.#authority = { key, certificate: this.#openCertificate('ca', key, () => true, renew) };
   }

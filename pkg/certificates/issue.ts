@@ -91,7 +91,7 @@ function signCertificate(
     der.explicit(0, der.integer(Buffer.of(2))), // version 3
     der.integer(randomBytes(16)),
     algorithm,
-    encodeName(issuer.certificate === undefined ? name : readCommonName(issuer.certificate)),
+    encodeName(issuer.certificate === undefined ? name : readCommonName(new X509Certificate(issuer.certificate))),
     der.sequence(der.time(now - BACKDATED_MS), der.time(now + days * DAY_MS)),
     encodeName(name),
     encodePublicKey(key),
@@ -111,8 +111,8 @@ function encodeName(commonName: string): Buffer {
 }
 
 /** An authority of ours has a common name and nothing else, so that its name can be encoded again. */
-function readCommonName(certificate: string): string {
-  const [, name] = /^CN=([^\n]+)$/.exec(new X509Certificate(certificate).subject) ?? [];
+export function readCommonName({ subject }: Pick<X509Certificate, 'subject'>): string {
+  const [, name] = /^CN=([^\n]+)$/.exec(subject) ?? [];
   if (name !== undefined) return name;
   throw new CertificateFault('the subject of the authority is not a common name alone: it was issued elsewhere');
 }

@@ -6,9 +6,47 @@ import type { OutputFormat } from './print/text.js';
 
 /** Adds the commands that stand in groups, each named after what it manages: `moor secrets write`. */
 export function addGroups(program: Commander, run: Run): void {
+  addRollout(program, run);
   addSecrets(program, run);
   addNodes(program, run);
+  addBackups(program, run);
   addAccess(program, run);
+}
+
+function addRollout(program: Commander, run: Run): void {
+  const commands = () => import('./commands/rollout.js');
+  const rollout = program
+    .command('rollout')
+    .description('follow and steer how a changed deployment replaces containers');
+  rollout
+    .command('status <name>')
+    .description('show how far it is and what it waits for')
+    .option('-w, --watch', 'until it is complete, or has failed (exit code 1)')
+    .option('--timeout <duration>', 'give up after this long', parseDurationOption)
+    .action((name: string, options: Options) => run(async () => (await commands()).showRollout, { name, ...options }));
+  rollout
+    .command('pause <name>')
+    .description('replace no more containers until it is resumed')
+    .action((name: string) => run(async () => (await commands()).pauseRollout, { name, paused: true }));
+  rollout
+    .command('resume <name>')
+    .description('continue a paused rollout')
+    .action((name: string) => run(async () => (await commands()).pauseRollout, { name, paused: false }));
+  rollout
+    .command('undo <name>')
+    .description('bring an earlier revision back, as a new one')
+    .option('--to-revision <number>', 'this one; default: the newest with other containers', parseCount)
+    .action((name: string, options: Options) => run(async () => (await commands()).undoRollout, { name, ...options }));
+  rollout
+    .command('history <name>')
+    .description('list the revisions of a deployment, the newest first')
+    .action((name: string) => run(async () => (await commands()).listRollouts, { name }));
+  for (const parent of [rollout, program]) {
+    parent
+      .command('restart <name>')
+      .description('replace every container of a deployment, within the bounds of its rollout')
+      .action((name: string) => run(async () => (await commands()).restartDeployment, { name }));
+  }
 }
 
 function addSecrets(program: Commander, run: Run): void {
@@ -75,6 +113,36 @@ function addNodes(program: Commander, run: Run): void {
     .action((name: string) => run(order, { order: 'fence', name }));
 }
 
+function addBackups(program: Commander, run: Run): void {
+  const commands = () => import('./commands/backups.js');
+  const backup = program.command('backup').description('keep copies of the configuration of deployments');
+  addList(backup, run);
+  backup
+    .command('create <name>')
+    .description('copy the configuration of a deployment with its history')
+    .action((name: string) => run(async () => (await commands()).createBackup, { name }));
+  backup
+    .command('restore <id>')
+    .description('bring it back, whether the deployment exists, was changed or was deleted')
+    .option('--dry-run', 'print what would happen, and change nothing')
+    .action((id: string, options: Options) =>
+      run(async () => (await commands()).restoreFromBackup, { id, ...options }),
+    );
+  backup
+    .command('export <id>')
+    .description('print it as the file that an import takes')
+    .option('-f, --file <path>', 'write it to this file instead')
+    .action((id: string, options: Options) => run(async () => (await commands()).exportBackup, { id, ...options }));
+  backup
+    .command('import <path>')
+    .description('store a backup from a file, of this installation or of another; - for standard input')
+    .action((file: string) => run(async () => (await commands()).importBackup, { file }));
+  backup
+    .command('delete <id>')
+    .description('delete it')
+    .action((id: string) => run(async () => (await commands()).deleteBackup, { id }));
+}
+
 function addAccess(program: Commander, run: Run): void {
   const access = () => import('./commands/access.js');
 
@@ -84,6 +152,15 @@ function addAccess(program: Commander, run: Run): void {
     .command('create <name>')
     .description('create a tenant')
     .action((name: string) => run(async () => (await access()).createTenant, { name }));
+  tenants
+    .command('delete <tenant>')
+    .description('delete a tenant, by id or name, that has nothing left')
+    .option('--cascade', 'show everything that it has, and delete that first')
+    .option('-y, --yes', 'with --cascade: do not ask')
+    .option('--timeout <duration>', 'give up after this long, such as 90s or 5m', parseDurationOption)
+    .action((tenant: string, options: Options) =>
+      run(async () => (await import('./commands/tenants.js')).deleteTenant, { tenant, ...options }),
+    );
 
   program
     .command('quotas')

@@ -14,6 +14,8 @@ export interface CellContext {
 
 /** A kind as the command line lists it, derived from its descriptor. */
 export interface CliKind {
+  /** As events name it: `Deployment`. */
+  readonly kind: string;
   /** What a person may call it; the first name is the one that lists print. */
   readonly names: readonly string[];
   readonly path: string;
@@ -53,6 +55,7 @@ function isListed({ columns, operations }: Kind): boolean {
 function toCliKind(kind: Kind): CliKind {
   if (kind.path === undefined) throw new BrokenInvariantFault(`${kind.plural} are listed and have no path`);
   return {
+    kind: kind.kind,
     names: listKindNames(kind),
     path: kind.path,
     speaker: kind.scope,
@@ -84,6 +87,7 @@ function toKindColumn({ title, isWide, value, format, isWarning }: Column<unknow
 
 export const deployments = findKind('deployments');
 export const nodes = findKind('nodes');
+export const backups = findKind('backups');
 export const secrets = findKind('secrets');
 export const events = findKind('events');
 export const tenants = findKind('tenants');

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 
 import { until } from '../../dev/testing/index.js';
+import { ManualClock } from '../clock/manual-clock.testing.js';
 import { FakeApi, replyRefused, type TestTerminal, createTestTerminal } from './fake-api.testing.js';
 import type { run as Run } from './run.js';
 
@@ -15,6 +16,11 @@ const deployment = (...replicas: readonly number[]) => ({
   status: 200,
   body: { name: 'web', status: { placements: replicas.map(replica => ({ replica, nodeId: 'node_1' })) } },
 });
+
+const line = (text: string, stream = 'stdout', cursor: string | null = null) =>
+  `${JSON.stringify({ type: 'line', cursor, replica: 0, stream, at: null, text })}\n`;
+const end = (reason = 'complete') =>
+  `${JSON.stringify({ type: 'end', cursor: null, reason, message: `message of ${reason}` })}\n`;
 
 describe('moor logs', () => {
   let api: FakeApi;
@@ -46,16 +52,18 @@ describe('moor logs', () => {
     return { code: await run(words, terminal), ...terminal.printed };
   };
 
-  it('prints the output of one replica unchanged', async () => {
+  it('prints the output of one replica unchanged, and joins the parts of a line', async () => {
     api.replies.set(ONE, deployment(0, 1));
-    api.replies.set(`${LOGS}?tail=5&replica=1`, { lines: ['hello\nwor', 'ld'] });
+    const frames = [line('hello\nwor'), line('oh\n', 'stderr'), line('ld'), end()];
+    api.replies.set(`${LOGS}?tail=5&since=10m&replica=1`, { lines: frames });
 
-    expect((await moor('logs', 'web', '--tail', '5', '--replica', '1')).out).to.equal('hello\nworld\n');
+    const { out } = await moor('logs', 'web', '--tail', '5', '--since', '10m', '--replica', '1');
+    expect(out).to.equal('hello\noh\nworld\n');
   });
 
   it('does not let the output of a container control a terminal', async () => {
     api.replies.set(ONE, deployment(0));
-    api.replies.set(`${LOGS}?replica=0`, { lines: ['a\u001b]0;title\u0007\tb\u009b2Jc\n'] });
+    api.replies.set(`${LOGS}?replica=0`, { lines: [line('a\u001b]0;title\u0007\tb\u009b2Jc\n'), end()] });
     const terminal = createLogTerminal({ width: 80 });
     await run(['logs', 'web'], terminal);
 
@@ -64,8 +72,8 @@ describe('moor logs', () => {
 
   it('prints every replica, each line with the name of its replica', async () => {
     api.replies.set(ONE, deployment(0, 2));
-    api.replies.set(`${LOGS}?replica=0`, { lines: ['hello\n', 'world\n'] });
-    api.replies.set(`${LOGS}?replica=2`, { lines: ['hi\n'] });
+    api.replies.set(`${LOGS}?replica=0`, { lines: [line('hello\n'), line('world\n'), end()] });
+    api.replies.set(`${LOGS}?replica=2`, { lines: [line('hi\n'), end()] });
 
     const { code, out } = await moor('logs', 'web');
 
@@ -75,7 +83,7 @@ describe('moor logs', () => {
   it('prints the other replicas when one is unavailable', async () => {
     api.replies.set(ONE, deployment(0, 1));
     api.replies.set(`${LOGS}?replica=0`, replyRefused(503, 'logs_unavailable'));
-    api.replies.set(`${LOGS}?replica=1`, { lines: ['hi\n'] });
+    api.replies.set(`${LOGS}?replica=1`, { lines: [line('hi\n'), end()] });
 
     const { code, out, err } = await moor('logs', 'web');
 
@@ -83,28 +91,117 @@ describe('moor logs', () => {
     expect(err).to.contain('logs_unavailable');
   });
 
-  it('prints nothing when no replica has a node, and exits with 3 for an unknown deployment', async () => {
-    api.replies.set(ONE, deployment());
+  const reasons = [
+    ['no replica has a node', 409, 'logs_replica_not_placed', 1],
+    ['the container is not created yet', 409, 'logs_no_container', 1],
+    ['the node is silent', 503, 'logs_node_silent', 4],
+    ['the engine does not answer', 503, 'logs_engine_unreachable', 4],
+    ['there is no replica', 404, 'resource_not_found', 3],
+  ] as const;
+  for (const [why, status, reason, expected] of reasons) {
+    it(`ends with ${expected} and the reason when ${why}`, async () => {
+      api.replies.set(ONE, deployment());
+      api.replies.set(`${LOGS}?replica=0`, replyRefused(status, reason));
+      const { code, out, err } = await moor('logs', 'web');
+      expect([code, out]).to.deep.equal([expected, '']);
+      expect(err).to.contain(reason);
+    });
+  }
 
-    expect(await moor('logs', 'web')).to.deep.include({ code: 0, out: '' });
+  it('ends with the reason when the agent or the engine is lost in the middle', async () => {
+    api.replies.set(ONE, deployment(0));
+    api.replies.set(`${LOGS}?replica=0`, { lines: [line('hi\n'), end('node_lost')] });
+    const { code, out, err } = await moor('logs', 'web');
+    expect([code, out]).to.deep.equal([4, 'hi\n']);
+    expect(err).to.contain('log broke off').and.contain('message of node_lost');
+  });
+
+  it('ends with the reason when a followed log cannot be read for a minute, and with 3 for an unknown deployment', async () => {
+    api.replies.set(ONE, deployment(0));
+    api.replies.set(`${LOGS}?follow=true&replica=0`, replyRefused(503, 'logs_node_silent'));
+    const clock = new ManualClock();
+    const terminal = createLogTerminal({ clock });
+    let code: number | undefined;
+    const running = run(['logs', 'web', '--follow', '--replica', '0'], terminal).then(ended => (code = ended));
+    await until('the command to give up', async () => {
+      await clock.pass(1_000);
+      return code !== undefined;
+    });
+    await running;
+    expect(code).to.equal(4);
+    expect(terminal.printed.err).to.contain('logs_node_silent');
     expect((await moor('logs', 'absent')).code).to.equal(3);
   });
 
-  it('keeps following across lost connections and an unready server, and prints no line twice', async () => {
+  it('ends with the reason when a followed replica has had no container for a minute, only the log of its last one', async () => {
+    api.replies.set(ONE, deployment(0));
+    const removed = `${JSON.stringify({ type: 'removed', cursor: null, removedAt: '2030-01-01T00:00:00Z' })}\n`;
+    api.replies.set(`${LOGS}?follow=true&replica=0`, {
+      lines: [removed, line('last words\n', 'stdout', 'c1'), end('container_gone')],
+    });
+    api.replies.set(`${LOGS}?follow=true&after=c1&replica=0`, { lines: [removed, end('container_gone')] });
+    const clock = new ManualClock();
+    const terminal = createLogTerminal({ clock });
+    let code: number | undefined;
+    const running = run(['logs', 'web', '--follow', '--replica', '0'], terminal).then(ended => (code = ended));
+    await until('the command to give up', async () => {
+      await clock.pass(1_000);
+      return code !== undefined;
+    });
+    await running;
+    expect([code, terminal.printed.out]).to.deep.equal([4, 'last words\n']);
+    expect(terminal.printed.err.match(/has no container now/g)).to.have.length(1);
+    expect(terminal.printed.err).to.contain('moor describe deployment web');
+  });
+
+  it('reads the log of the container before with --previous', async () => {
+    api.replies.set(ONE, deployment(0));
+    const removed = JSON.stringify({ type: 'removed', cursor: null, removedAt: '2030-01-01T00:00:00Z' });
+    api.replies.set(`${LOGS}?previous=true&replica=0`, { lines: [`${removed}\n`, line('last words\n'), end()] });
+    const { code, out, err } = await moor('logs', 'web', '--previous');
+    expect([code, out]).to.deep.equal([0, 'last words\n']);
+    expect(err).to.contain('removed at 2030-01-01');
+  });
+
+  it('follows after the last line across lost connections and an unready server', async () => {
     let asked = 0;
     api.replies.set(ONE, () => (asked < 5 ? deployment(0) : replyRefused(404, 'deployment_not_found')));
     api.replies.set(`${LOGS}?follow=true&replica=0`, () => {
       asked++;
-      return { lines: ['a\nb\n', 'half a li'], cut: true };
+      return { lines: [line('a\n', 'stdout', 'c1'), line('half a ', 'stdout', 'c2')], cut: true };
     });
-    api.replies.set(`${LOGS}?follow=true&tail=1000&replica=0`, () => {
+    api.replies.set(`${LOGS}?follow=true&after=c2&replica=0`, () => {
       asked++;
       if (asked === 2) return replyRefused(503, 'store_unavailable');
       if (asked === 3) return replyRefused(404, 'resource_not_found'); // on its way to another node
-      return asked === 4 ? { lines: ['a\n'], cut: true } : { lines: ['a\nb\nhalf a line\nc\n'] };
+      return { lines: [line('line\n', 'stdout', 'c3')] }; // a server that ends does not say why
+    });
+    api.replies.set(`${LOGS}?follow=true&after=c3&replica=0`, () => {
+      asked++;
+      return { lines: [line('c\n', 'stdout', 'c4'), end('container_gone')] };
     });
 
-    expect(await moor('logs', 'web', '--follow')).to.deep.include({ code: 0, out: 'a\nb\nhalf a line\nc\n' });
+    expect(await moor('logs', 'web', '--follow')).to.deep.include({ code: 0, out: 'a\nhalf a line\nc\n' });
+  });
+
+  it('picks up replicas that are added while it follows', async () => {
+    let isScaled = false;
+    let isDeleted = false;
+    api.replies.set(ONE, () =>
+      isDeleted ? replyRefused(404, 'deployment_not_found') : deployment(...(isScaled ? [0, 1] : [0])),
+    );
+    api.replies.set(`${LOGS}?follow=true&tail=1&replica=0`, { lines: [line('one\n', 'stdout', 'c1')] });
+    api.replies.set(`${LOGS}?follow=true&after=c1&replica=0`, () => {
+      isScaled = true;
+      return isDeleted ? { lines: [end('container_gone')] } : replyRefused(503, 'logs_unavailable');
+    });
+    api.replies.set(`${LOGS}?follow=true&replica=1`, () => {
+      isDeleted = true;
+      return { lines: [line('two\n', 'stdout', 'c2'), end('container_gone')] };
+    });
+
+    const { code, out } = await moor('logs', 'web', '--follow', '--tail', '1');
+    expect([code, out]).to.deep.equal([0, 'one\nweb-1 | two\n']);
   });
 
   it('prints the rejection and exits with 6 when its token is revoked meanwhile', async () => {
@@ -114,8 +211,8 @@ describe('moor logs', () => {
       () =>
         asked++ < 2 ? first : replyRefused(401, 'token_invalid');
     api.replies.set(ONE, once(deployment(0)));
-    api.replies.set(`${LOGS}?follow=true&replica=0`, once({ lines: ['a\n'] }));
-    api.replies.set(`${LOGS}?follow=true&tail=1000&replica=0`, replyRefused(401, 'token_invalid'));
+    api.replies.set(`${LOGS}?follow=true&replica=0`, once({ lines: [line('a\n', 'stdout', 'c1')] }));
+    api.replies.set(`${LOGS}?follow=true&after=c1&replica=0`, replyRefused(401, 'token_invalid'));
 
     const { code, err } = await moor('logs', 'web', '--follow');
 
@@ -128,7 +225,7 @@ describe('moor logs', () => {
   });
 
   describe('--controllers', () => {
-    const line = (more: Record<string, string>) =>
+    const record = (more: Record<string, string>) =>
       `${JSON.stringify({ time: '2026-01-01T00:00:01.500Z', level: 'info', ...more })}\n`;
     let path: string;
 
@@ -137,7 +234,7 @@ describe('moor logs', () => {
       path = join(folder, 'logs', 'controllers.log');
       writeFileSync(
         path,
-        `${line({ loop: 'scheduler', message: 'placed', node: 'n1' })}${line({ loop: 'other' })}not json\n`,
+        `${record({ loop: 'scheduler', message: 'placed', node: 'n1' })}${record({ loop: 'other' })}not json\n`,
       );
     });
 
@@ -154,7 +251,7 @@ describe('moor logs', () => {
       const printed = (text: string) => until(`${text} to be printed`, () => terminal.printed.out.includes(text));
 
       await printed('placed');
-      appendFileSync(path, line({ loop: 'scheduler', message: 'replaced' }));
+      appendFileSync(path, record({ loop: 'scheduler', message: 'replaced' }));
       await printed('replaced');
       stop.abort();
 

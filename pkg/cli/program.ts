@@ -2,7 +2,7 @@ import { Command as Commander, type CommanderError } from 'commander';
 
 import { readProductVersion } from '../version/index.js';
 import type { ConnectionFlags } from './connection.js';
-import { type ExitCode, exitCode, exitCodeHelp } from './exit-code.js';
+import { type ExitCode, exitCode, exitCodeHelp, UsageFault } from './exit-code.js';
 import { addGroups } from './groups.js';
 import { type Options, outputOption, parseCount, parseDurationOption, type Run } from './options.js';
 import type { OutputFormat } from './print/text.js';
@@ -54,9 +54,10 @@ function addReading(program: Commander, run: Run): void {
     );
   program
     .command('describe <kind> <name>')
-    .description('show a deployment or a node with spec, conditions, placements, events and reasons')
-    .action((kind: string, name: string) =>
-      run(async () => (await import('./commands/describe.js')).describe, { kind, name }),
+    .description('show a deployment or a node with spec, steps, conditions, placements, events and reasons')
+    .option('--predecessors', 'also show events of earlier objects of the same name')
+    .action((kind: string, name: string, options: Options) =>
+      run(async () => (await import('./commands/describe.js')).describe, { kind, name, ...options }),
     );
   program
     .command('status <name>')
@@ -78,11 +79,20 @@ function addReading(program: Commander, run: Run): void {
       run(async () => (await import('./commands/get.js')).listEvents, options),
     );
   program
+    .command('history <name>')
+    .description('list the configurations that a deployment has had, also one that was deleted')
+    .addOption(outputOption())
+    .action((name: string, { output }: { output: OutputFormat }) =>
+      run(async () => (await import('./commands/history.js')).history, { name, output }),
+    );
+  program
     .command('logs [name]')
     .description('print the output of a deployment’s containers')
     .option('-f, --follow', 'keep printing new output')
     .option('--no-follow', 'with --controllers: do not follow')
     .option('--tail <lines>', 'begin with the last lines', parseCount)
+    .option('--since <time>', 'begin at a time: how long ago, such as 10m, or 2026-01-31T10:00:00Z')
+    .option('-p, --previous', 'of the last container that was removed, instead of the current one')
     .option('--replica <number>', 'only this replica', parseCount)
     .option('--controllers <loop>', 'instead: follow the log of one loop of "moor up", such as scheduler')
     .action((name: string | undefined, options: Options) =>
@@ -90,7 +100,9 @@ function addReading(program: Commander, run: Run): void {
     );
   program
     .command('explain <what> [name]')
-    .description('explain a rejection code and how to fix it; or, with "deployment <name>", its placement')
+    .description(
+      'explain a rejection code or a reason, and what to do; or, with "deployment <name>", why it is not as asked',
+    )
     .action((what: string, name?: string) =>
       name === undefined
         ? run(async () => (await import('./commands/explain.js')).explain, { code: what })
@@ -110,12 +122,19 @@ function addWriting(program: Commander, run: Run): void {
       run(async () => (await import('./commands/apply.js')).apply, options),
     );
   program
-    .command('diff')
-    .description('show what applying files would change; exits with 1 when something would, with more on failure')
-    .requiredOption('-f, --file <path...>', 'file to read')
-    .action((options: { file: readonly string[] }) =>
-      run(async () => (await import('./commands/diff.js')).diff, options),
-    );
+    .command('diff [name]')
+    .description(
+      'show what applying files would change, or what was changed since a revision of a deployment; exits with 1 when something differs, with more on failure',
+    )
+    .option('-f, --file <path...>', 'file to read')
+    .option('--revision <number>', 'of the named deployment: since this revision, or between two, such as 3..5')
+    .action((name: string | undefined, { file, revision }: { file?: readonly string[]; revision?: string }) => {
+      if (file && name === undefined && revision === undefined)
+        return run(async () => (await import('./commands/diff.js')).diff, { file });
+      if (file || name === undefined || revision === undefined)
+        throw new UsageFault('diff takes -f <file>, or the name of a deployment with --revision <number>.');
+      return run(async () => (await import('./commands/history.js')).diffRevisions, { name, revision });
+    });
   program
     .command('scale')
     .description('change the number of replicas')

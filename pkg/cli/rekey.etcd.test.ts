@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 
 import { expect } from 'chai';
 
@@ -12,13 +11,14 @@ import { sleep, systemClock, systemRandom } from '../clock/index.js';
 import { EtcdProcess } from '../../dev/processes/index.js';
 import { toCredentialPath, toSecretDocument, EmbeddedSecretStore, loadSecretKeyring } from '../secrets/index.js';
 import { EtcdStore, replace, value } from '../store/index.js';
+import { clone } from '../version/index.js';
 import { createTestTerminal } from './fake-api.testing.js';
 import type { run as Run } from './run.js';
 
 const TENANT = 'a2d1b2a0-0000-4000-8000-000000000001';
 const COUNT = 150;
 const CANARY = 'canary-7c1b0f';
-const command = fileURLToPath(new URL('../../moor', import.meta.url));
+const command = join(clone, 'moor');
 
 describe('moor admin rekey, on a real etcd', () => {
   const [older, newer] = [systemRandom.bytes(32).toString('base64'), systemRandom.bytes(32).toString('base64')];

@@ -1,154 +1,230 @@
-import { type Client, type StreamAnswer, UnreachableFault } from '../client/index.js';
+import { type Client, type RejectionAnswer, type StreamAnswer, UnreachableFault } from '../client/index.js';
 import { backoffMs, sleep } from '../clock/index.js';
-import { readLines } from '../ndjson/index.js';
+import { readDocuments } from '../ndjson/index.js';
 import { type ExitCode, exitCode } from './exit-code.js';
 import { deployments } from './kinds.js';
+import { stripControls } from './print/text.js';
 import type { Session } from './session.js';
 import type { DeploymentView } from './views.js';
 
 const RECONNECT = { firstMs: 250, capMs: 5_000 };
-/** How long after connecting the server may still send lines of the past. */
-const PAST_WITHIN_MS = 1_500;
+/** For so long is a log that cannot be read retried: a replica may be moving, a server or a node restarting. */
+const PATIENCE_MS = 60_000;
+/** The server sends a bookmark every 5 s: one that is silent for so long is gone. */
+const SILENCE_MS = 20_000;
+/** The server waits for the agent of the node, and that for its engine. */
+const ANSWER_MS = 30_000;
 
 export interface ReplicaLogs {
   readonly deployment: string;
   readonly replica: number;
   readonly follow: boolean;
-  readonly tail: number | undefined;
+  readonly tail?: number | undefined;
+  readonly since?: string | undefined;
+  readonly previous?: boolean | undefined;
   readonly print: (line: string) => void;
 }
 
-/** Prints the output of one replica. With `follow`, it reconnects for as long as the replica exists. */
+/** One line of the answer. */
+interface LogFrame {
+  readonly type: 'line' | 'bookmark' | 'gap' | 'removed' | 'end';
+  readonly cursor: string | null;
+  readonly stream?: string;
+  readonly text?: string;
+  readonly removedAt?: string;
+  readonly reason?: string;
+  readonly message?: string;
+}
+
+/** Why a stream is over; `broken` when the server did not say. */
+type StreamEnd = Pick<LogFrame, 'reason' | 'message'> | 'broken';
+
+/**
+ * Prints the output of one replica, each line once. A broken connection is resumed after the last line; with `follow`, for as
+ * long as the replica exists. Ends with a reason when nothing can be read for a minute.
+ */
 export async function printReplica(session: Session, client: Client, options: ReplicaLogs): Promise<ExitCode> {
   const { terminal } = session;
+  const tail = new LogTail(session, options);
   let failures = 0;
-  let reached = false;
-  const tail = new LogTail(line => {
-    failures = 0;
-    options.print(line);
-  });
+  let readableAt = terminal.clock.monotonic();
+  const isPatient = () => terminal.clock.monotonic() - readableAt < PATIENCE_MS;
   while (!terminal.interrupted.aborted) {
     try {
-      const answer = await openLogs(session, client, options, tail.resume());
+      const answer = await openLogs(session, client, options, tail.cursor);
       if (answer.ok) {
-        reached = true;
-        await readInto(session, tail, answer.body);
-      } else if (!reached || !isTemporary(answer.status)) return session.reportRejection(answer);
-      if (!options.follow || !(await exists(client, options))) return exitCode.ok;
+        const end = await tail.read(answer.body);
+        if (tail.isAlive) {
+          readableAt = terminal.clock.monotonic();
+          failures = 0;
+        }
+        const code = await settleEnd(session, client, options, end);
+        if (code !== undefined) return code;
+        if (!isPatient()) return tail.giveUp();
+      } else if (!mayChange(answer) || !(options.follow || tail.cursor) || !isPatient()) {
+        return session.reportRejection(answer);
+      } else tail.tellRejection(answer);
     } catch (thrown) {
       if (terminal.interrupted.aborted) return exitCode.ok;
-      if (!(thrown instanceof UnreachableFault) || !options.follow || !reached) throw thrown;
+      if (!(thrown instanceof UnreachableFault) || !(tail.isOpened && isPatient())) throw thrown;
     }
     await sleep(terminal.clock, backoffMs(++failures, RECONNECT, terminal.random), terminal.interrupted);
   }
   return exitCode.ok;
 }
 
+/** The exit code when nothing can follow; undefined when the log is to be opened again. */
+async function settleEnd(
+  { terminal, ink }: Session,
+  client: Client,
+  options: ReplicaLogs,
+  end: StreamEnd,
+): Promise<ExitCode | undefined> {
+  const { deployment, replica, follow } = options;
+  if (end === 'broken') return undefined;
+  const { reason, message = '' } = end;
+  if (reason === 'complete' && !follow) return exitCode.ok;
+  if (reason !== 'complete' && reason !== 'container_gone') {
+    terminal.err(`${ink.yellow('log broke off')}: ${deployment}-${replica}: ${stripControls(message)}\n`);
+    if (!follow) return exitCode.unreachable;
+  }
+  return (await exists(client, options)) ? undefined : exitCode.ok;
+}
+
 function openLogs(
   session: Session,
   client: Client,
-  options: ReplicaLogs,
-  resumed: number | undefined,
+  { deployment, replica, follow, tail, since, previous }: ReplicaLogs,
+  cursor: string | undefined,
 ): Promise<StreamAnswer> {
-  const { deployment, replica, follow, tail } = options;
-  return client.stream(getPath(deployment, '/logs'), {
-    query: { follow: follow || undefined, tail: resumed ?? tail, replica },
-    headers: { accept: 'text/plain' },
+  const start = cursor === undefined ? { tail, since } : { after: cursor };
+  return client.stream(getDeploymentPath(deployment, '/logs'), {
+    query: { follow: follow || undefined, ...start, previous: previous || undefined, replica },
+    headers: { accept: 'application/x-ndjson' },
     signal: session.terminal.interrupted,
+    timeoutMs: ANSWER_MS,
   });
 }
 
-async function readInto({ terminal }: Session, tail: LogTail, body: AsyncIterable<Buffer>): Promise<void> {
-  const cancel = terminal.clock.after(PAST_WITHIN_MS, () => tail.settle());
-  try {
-    for await (const line of readLines(terminateLastLine(body))) tail.read(line);
-    tail.settle();
-  } finally {
-    cancel();
-  }
-}
-
-/** The last line of a container that has ended may lack its line break. */
-async function* terminateLastLine(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  let last: number | undefined;
-  for await (const chunk of body) {
-    last = chunk.at(-1) ?? last;
-    yield chunk;
-  }
-  if (last !== undefined && last !== 10) yield Buffer.from('\n');
-}
-
-/** A stream ends with its container or with its server. Output may follow for as long as the replica is placed. */
+/** Output may follow for as long as the replica is placed. */
 async function exists(client: Client, { deployment, replica }: ReplicaLogs): Promise<boolean> {
-  const answer = await client.request<DeploymentView>('GET', getPath(deployment));
+  const answer = await client.request<DeploymentView>('GET', getDeploymentPath(deployment));
   if (!answer.ok) return answer.status !== 404;
   return answer.value.status?.placements.some(placement => placement.replica === replica) ?? false;
 }
 
-/** The server may be busy or starting, and the replica may be moving to another node. */
-function isTemporary(status: number): boolean {
-  return status === 404 || status === 429 || status === 503;
+/** The server may be busy or starting, and the replica may be moving to another node or have no container yet. */
+function mayChange({ status, rejections }: RejectionAnswer): boolean {
+  if (rejections[0]?.code === 'deployment_not_found') return false;
+  return status === 404 || status === 409 || status === 429 || status >= 500;
 }
 
-function getPath(deployment: string, below = ''): string {
+/** The path of a deployment, or of what is below it. */
+export function getDeploymentPath(deployment: string, below = ''): string {
   return `${deployments.path}/${encodeURIComponent(deployment)}${below}`;
 }
 
-/** How many printed lines are remembered, and requested again after a reconnect. */
-const REMEMBERED = 1_000;
+/** Prints the lines of one replica and remembers where the last one ended. */
+class LogTail {
+  readonly #session: Session;
+  readonly #options: ReplicaLogs;
+  /** A line that has no line break yet, by stream. */
+  readonly #begun = new Map<string, string>();
+  #cursor: string | undefined;
+  #isOpened = false;
+  #isAlive = false;
+  #told: string | undefined;
+  #removedAt: string | undefined;
 
-/**
- * Prints the output of one replica, each line once, across reconnects.
- *
- * The server has no cursor for a log. After a reconnect the last lines are read again and compared with the last printed
- * ones: only the lines after those are new.
- */
-export class LogTail {
-  readonly #print: (line: string) => void;
-  #printed: string[] = [];
-  /** Lines read after a reconnect that are not yet compared. */
-  #again: string[] | undefined;
-
-  constructor(print: (line: string) => void) {
-    this.#print = print;
+  constructor(session: Session, options: ReplicaLogs) {
+    this.#session = session;
+    this.#options = options;
   }
 
-  /** Prepares for a reconnect. Returns how many lines to request; undefined when none was printed yet. */
-  resume(): number | undefined {
-    if (this.#printed.length === 0) return undefined;
-    this.#again = [];
-    return REMEMBERED;
+  get cursor(): string | undefined {
+    return this.#cursor;
   }
 
-  read(line: string): void {
-    if (!this.#again) return this.#printLine(line);
-    this.#again.push(line);
-    if (this.#again.length >= REMEMBERED) this.settle();
+  /** Whether the server has answered once. */
+  get isOpened(): boolean {
+    return this.#isOpened;
   }
 
-  /** All lines of the past have arrived: prints those that are new. */
-  settle(): void {
-    const again = this.#again ?? [];
-    this.#again = undefined;
-    for (const line of again.slice(countKnown(again, this.#printed))) this.#printLine(line);
+  /** Whether the last stream brought a line or stayed open: one that is over at once has nothing to follow. */
+  get isAlive(): boolean {
+    return this.#isAlive;
   }
 
-  #printLine(line: string): void {
-    this.#print(line);
-    this.#printed.push(line);
-    if (this.#printed.length > REMEMBERED) this.#printed.shift();
-  }
-}
-
-/** How many of the lines that were read again are known: up to the longest match with the end of `printed`. */
-export function countKnown(again: readonly string[], printed: readonly string[]): number {
-  let best = { known: 0, matching: 0 };
-  for (let known = 1; known <= again.length; known++) {
-    const matching = Math.min(known, printed.length);
-    const tail = printed.slice(-matching);
-    if (matching > best.matching && tail.every((line, at) => line === again[known - matching + at])) {
-      best = { known, matching };
+  async read(body: AsyncIterable<Buffer>): Promise<StreamEnd> {
+    const { terminal } = this.#session;
+    this.#isOpened = true;
+    this.#isAlive = false;
+    this.#told = undefined;
+    const frames = readDocuments(body);
+    try {
+      for (;;) {
+        const silence = new AbortController();
+        const next = frames.next();
+        next.catch(() => undefined); // it may lose the race
+        const frame = await Promise.race([
+          next,
+          sleep(terminal.clock, SILENCE_MS, silence.signal).then(() => undefined),
+        ]);
+        silence.abort();
+        if (!frame || frame.done) return 'broken';
+        const { type, cursor, reason, message } = frame.value as LogFrame;
+        if (cursor !== null) this.#cursor = cursor;
+        if (type === 'end') {
+          this.#finish();
+          return { ...(reason && { reason }), ...(message && { message }) };
+        }
+        this.#isAlive ||= type === 'line' || type === 'bookmark';
+        this.#show(frame.value as LogFrame);
+      }
+    } catch (thrown) {
+      if (thrown instanceof UnreachableFault) return 'broken';
+      throw thrown;
+    } finally {
+      void frames.return(undefined).catch(() => undefined);
     }
   }
-  return best.known;
+
+  /** Says why nothing can be read, once for each reason. */
+  tellRejection({ rejections: [first] }: RejectionAnswer): void {
+    if (!first || first.code === this.#told) return;
+    this.#told = first.code;
+    this.#note(`waiting: ${first.why}`);
+  }
+
+  /** Says that nothing can be followed. */
+  giveUp(): ExitCode {
+    const { deployment } = this.#options;
+    this.#note(
+      `has printed nothing for a minute and has no container to follow; "moor describe deployment ${deployment}" says why`,
+    );
+    return exitCode.unreachable;
+  }
+
+  #show({ type, stream = '', text = '', removedAt = '' }: LogFrame): void {
+    if (type === 'gap') this.#note('lines are missing here: the node no longer has them');
+    if (type === 'removed' && removedAt !== this.#removedAt) {
+      this.#removedAt = removedAt;
+      this.#note(`has no container now; its last one was removed at ${stripControls(removedAt)}`);
+    }
+    if (type !== 'line') return;
+    const [last = '', ...lines] = `${this.#begun.get(stream) ?? ''}${text}`.split('\n').toReversed();
+    for (const line of lines.toReversed()) this.#options.print(line);
+    this.#begun.set(stream, last);
+  }
+
+  /** The last line of a container that has ended may lack its line break. */
+  #finish(): void {
+    for (const line of this.#begun.values()) if (line !== '') this.#options.print(line);
+    this.#begun.clear();
+  }
+
+  #note(text: string): void {
+    const { deployment, replica } = this.#options;
+    this.#session.terminal.err(`${deployment}-${replica} ${text}\n`);
+  }
 }

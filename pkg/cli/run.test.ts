@@ -68,32 +68,6 @@ describe('moor', () => {
 
   const one = 'GET /api/v1/deployments/web';
 
-  describe('explain deployment', () => {
-    it('prints a table of nodes and filters, and every reason', async () => {
-      api.replies.set('GET /api/v1/deployments/web/explain', {
-        status: 200,
-        body: {
-          deployment: 'web',
-          filters: ['ready', 'residency'],
-          summary: '1 of 2 nodes: 1 residency',
-          candidates: [
-            { node: 'a', replicas: 1, rank: 1, reasons: [], whyHere: 'every filter lets it' },
-            { node: 'b', replicas: 0, rank: null, reasons: [{ filter: 'residency', message: 'requires country DE' }] },
-          ],
-        },
-      });
-      const { code, out } = await moor(['explain', 'deployment', 'web']);
-
-      expect(code).to.equal(0);
-      expect(out).to.match(/NODE +REPLICAS +RANK +RESIDENCY\na +1 +1 +ok\nb +0 +- +no\n/);
-      expect(out).to.include('a: every filter lets it').and.include('b: residency: requires country DE');
-    });
-
-    it('refuses other kinds', async () => {
-      expect((await moor(['explain', 'node', 'a'])).code).to.equal(2);
-    });
-  });
-
   describe('apply', () => {
     const yaml = 'kind: Deployment\nname: web\nimage: registry.example.com/web:1.0.0\n';
 

@@ -3,12 +3,13 @@ import { CommanderError } from 'commander';
 import { BrokenAnswerFault, UnreachableFault } from '../client/index.js';
 import { asError, Fault } from '../fault/index.js';
 import { type ExitCode, exitCode, UsageFault } from './exit-code.js';
-import { paint } from './print/text.js';
+import { paint, stripUnprintable } from './print/text.js';
 import { createProgram, toUsageExitCode } from './program.js';
 import type { Terminal } from './terminal.js';
 
 /** Runs one command line to its end. Whatever happens becomes a message and an exit code. */
-export async function run(argv: readonly string[], terminal: Terminal): Promise<ExitCode> {
+export async function run(argv: readonly string[], given: Terminal): Promise<ExitCode> {
+  const terminal = guardTerminal(given);
   let code: ExitCode = exitCode.ok;
   const program = createProgram(terminal, result => {
     code = result;
@@ -20,6 +21,16 @@ export async function run(argv: readonly string[], terminal: Terminal): Promise<
     if (thrown instanceof CommanderError) return toUsageExitCode(thrown);
     return explainFault(thrown, terminal);
   }
+}
+
+/** What servers, tenants and containers wrote may be anywhere in what a command prints. */
+function guardTerminal(terminal: Terminal): Terminal {
+  return {
+    ...terminal,
+    out: text => terminal.out(stripUnprintable(text)),
+    err: text => terminal.err(stripUnprintable(text)),
+    confirm: question => terminal.confirm(stripUnprintable(question)),
+  };
 }
 
 function explainFault(thrown: unknown, terminal: Terminal): ExitCode {

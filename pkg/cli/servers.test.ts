@@ -1,9 +1,11 @@
 import { execFile } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 
 import { expect } from 'chai';
 
-const moorPath = fileURLToPath(new URL('../../moor', import.meta.url));
+import { clone } from '../version/index.js';
+
+const moorPath = join(clone, 'moor');
 
 interface Ended {
   readonly code: number;

@@ -1,7 +1,7 @@
 import type { Deployment, DeploymentStatus } from '../../crds/deployment/index.js';
 import type { StoredEvent } from '../../crds/event/index.js';
 import type { Metadata } from '../../crds/meta/index.js';
-import type { AdvertisedCondition, Capacity, NodeCondition } from '../../crds/node/index.js';
+import type { AdvertisedCondition, AdvertisedEngine, Capacity, NodeCondition } from '../../crds/node/index.js';
 import type { Alteration, Warning } from '../../crds/rule/index.js';
 import type { StoredTenant } from '../../crds/tenant/index.js';
 
@@ -24,10 +24,12 @@ export interface NodeView {
   readonly free: Capacity;
   readonly agent: { readonly version: string; readonly lastHeartbeatAt?: string | null };
   readonly conditions?: readonly AdvertisedCondition[];
+  readonly engine?: AdvertisedEngine | null;
+  readonly unobservedSince?: string;
   readonly metadata: Metadata;
 }
 
-export type EventView = StoredEvent;
+export type EventView = StoredEvent & { readonly revision?: string };
 export type TenantView = StoredTenant;
 
 /** One node in an explanation of placement: why it was filtered out, or how it ranks. */
@@ -35,8 +37,21 @@ export interface CandidateView {
   readonly node: string;
   readonly replicas: number;
   readonly rank: number | null;
-  readonly reasons: readonly { readonly filter: string; readonly message: string }[];
+  readonly reasons: readonly {
+    readonly filter: string;
+    readonly message: string;
+    readonly inTheWay?: readonly HolderView[];
+  }[];
   readonly whyHere?: string;
+}
+
+/** What stands in the way of a replica on a node. */
+export interface HolderView {
+  readonly deployment: string;
+  readonly replica?: number;
+  readonly node?: string;
+  readonly holds: string;
+  readonly isLeaving?: true;
 }
 
 /** Whether a deployment runs as its spec says: `no` means that waiting longer will not help by itself. */

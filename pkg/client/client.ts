@@ -24,6 +24,8 @@ export interface RequestOptions {
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal | undefined;
+  /** How long the server may take to begin its answer. Default: that of the client. */
+  readonly timeoutMs?: number;
 }
 
 type ListPage<T> = ObjectList<T> & { readonly next?: string | null };
@@ -85,12 +87,13 @@ export class Client {
     this.#pool.destroy();
   }
 
-  #send(method: string, path: string, { query = {}, body, headers = {}, signal }: RequestOptions) {
+  #send(method: string, path: string, { query = {}, body, headers = {}, signal, ...options }: RequestOptions) {
     const url = new URL(path, this.server);
     for (const [name, value] of Object.entries(query)) {
       if (value !== undefined) url.searchParams.set(name, String(value));
     }
-    const { token, tenant, timeoutMs = 15_000 } = this.#options;
+    const { token, tenant } = this.#options;
+    const timeoutMs = options.timeoutMs ?? this.#options.timeoutMs ?? 15_000;
     const allHeaders = {
       accept: 'application/json',
       ...(token !== undefined && { authorization: `Bearer ${token}` }),

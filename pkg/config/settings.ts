@@ -115,6 +115,14 @@ export const settingsTable = {
   connectionsPerAddress: setting<number>(2000, 'connections from one address open at the same time; 0: no limit'),
   nodeFailedAfterSeconds: setting<number>(30, 'time without a heartbeat after which a node counts as failed'),
   nodeGraceSeconds: setting<number>(60, 'time after a node has failed until its replicas are started elsewhere'),
+  nodeName: setting<string>(
+    '',
+    'name of the node that this process of the control plane runs on; empty: the name of the machine',
+  ),
+  rolloutSettleSeconds: setting<number>(
+    3,
+    'time a container without a health check must run until a rollout counts on it',
+  ),
   heartbeatSeconds: setting<number>(5, 'interval between two heartbeats of an agent'),
   leaderLeaseSeconds: setting<number>(9, 'lease of a leader: time until a loop of a dead leader is taken over'),
   eventRetentionDays: setting<number>(7, 'how long events are kept, in days'),

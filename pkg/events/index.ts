@@ -11,6 +11,7 @@ import type { StoredEvent } from '../../crds/event/index.js';
 import type { EventSubjectKind, EventType } from '../../crds/kinds/index.js';
 import type { Put, Store } from '../store/index.js';
 import { keys } from '../../crds/keys/index.js';
+import type { Reason } from '../../crds/reasons/index.js';
 
 const HOUR_MS = 3_600_000;
 
@@ -59,7 +60,7 @@ export interface EventDraft {
   readonly subject: StoredEvent['subject'] & { readonly kind: EventSubjectKind };
   readonly severity?: StoredEvent['severity'];
   /** One word for programs. */
-  readonly reason: string;
+  readonly reason: Reason;
   /** One sentence for people. */
   readonly message: string;
   readonly data?: Readonly<Record<string, unknown>>;

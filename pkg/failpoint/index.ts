@@ -19,6 +19,10 @@ import { Fault } from '../fault/index.js';
  * in some test: `make verify` checks both.
  */
 export const points = {
+  // A deployment that is created, changed or brought back, in the API server.
+  'deployment.storing': 'the deployment is judged, nothing is stored',
+  'deployment.stored': 'the deployment is stored with its archive and its events, the request is not answered',
+
   // Secret material that comes with a document, in the API server.
   'material.planned': 'nothing is stored',
   'material.intent_stored': 'the intent is stored, no version is written',

@@ -93,9 +93,9 @@ export function toCandidate(node: StoredNode, cache: Cache, assumed?: ReadonlyMa
   };
 }
 
-/** A node whose agent cannot see its containers cannot start any either. */
+/** A node whose agent cannot see its containers cannot start any either, whatever its status is called. */
 function describeReadiness({ status, unobservedSince }: NodeStatus): Candidate['status'] {
-  return status === 'ready' && unobservedSince !== undefined ? 'unobserved' : status;
+  return status === 'ready' && unobservedSince !== undefined ? 'unready' : status;
 }
 
 /** The replicas on a node. A replica counts until its record is deleted: until then its container may exist. */

@@ -25,6 +25,7 @@ export {
 export { TenantFleets, TenantUsage } from './fleets.js';
 export {
   defaultPolicy,
+  type DeploymentExplanation,
   explainDeployment,
   type PlacementPolicy,
   type PlacementSources,

@@ -13,13 +13,15 @@ import {
   type Explanation,
   type FleetTotals,
   NodeFleet,
+  type OwnReplicas,
   type PlacementResult,
   type QuotaUse,
   type ResidencyRule,
   type Workload,
 } from '../placement/index.js';
 import { type Cache, listValues, readValue, value } from '../store/index.js';
-import { AVOIDERS, listHostPorts, parseRequests, sumRequests, toCandidate } from './candidates.js';
+import { AVOIDERS, findNode, listHostPorts, parseRequests, sumRequests, toCandidate } from './candidates.js';
+import { groupByNode, type Holder, listObstructingReplicas, listQuotaUsers } from './holders.js';
 
 /** The operator's settings for placement. */
 export interface PlacementPolicy {
@@ -58,7 +60,7 @@ export function toWorkload(
     tenant,
     platform: record?.platform ?? false,
     deployment: spec.name,
-    ...(spec.nodeId !== undefined && { namedNode: spec.nodeId }),
+    ...(spec.nodeId !== undefined && nameNode(spec.nodeId, tenant, cache)),
     ...(residency && { residency }),
     constraints: spec.placement?.constraints ?? [],
     antiAffinity: [...listOwnTerms(spec), ...listTermsOfOthers(spec, tenant, cache)],
@@ -72,6 +74,11 @@ export function toWorkload(
       ...toDeploymentUse(spec, tenant, cache, deployments),
     ],
   };
+}
+
+/** A node that is removed while a deployment names it keeps its id: there is no other word for it. */
+function nameNode(id: string, tenant: string, cache: Cache): Pick<Workload, 'namedNode' | 'namedNodeName'> {
+  return { namedNode: id, namedNodeName: findNode(id, tenant, cache)?.name ?? `${id}, which is not enrolled` };
 }
 
 /** The residency of a deployment. Undefined when it declares none. */
@@ -114,10 +121,32 @@ function toDeploymentUse(
   return older < limit ? [] : [{ kind: 'deployments', limit, used: older, asked: 1 }];
 }
 
+/** Every node of a tenant for a deployment, and who is in the way where one refuses. */
+export interface DeploymentExplanation extends Explanation {
+  /** Of a node and a filter that refuses it. */
+  readonly findHolders: (nodeId: string, filter: string) => readonly Holder[];
+}
+
 /** Why each node of the tenant has, or would get, replicas of the deployment, or why not. */
-export function explainDeployment(spec: Deployment, tenant: string, sources: PlacementSources): Explanation {
-  const { workload, nodes } = readPlacement(spec, tenant, sources);
-  return explainNodes(workload, nodes);
+export function explainDeployment(
+  spec: Deployment,
+  tenant: string,
+  sources: PlacementSources,
+  own: OwnReplicas = 'stay',
+): DeploymentExplanation {
+  const { workload, nodes, replicas } = readPlacement(spec, tenant, sources);
+  const grouped = groupByNode(nodes, replicas);
+  const byId = new Map(nodes.map(node => [node.id, node]));
+  const short = workload.quotas.filter(({ used, asked, limit }) => asked > 0 && used + asked > limit);
+  const quotaUsers = short.flatMap(({ kind }) => listQuotaUsers(kind, replicas));
+  return {
+    ...explainNodes(workload, nodes, own),
+    findHolders: (nodeId, filter) => {
+      const node = byId.get(nodeId);
+      if (filter === 'quota') return quotaUsers;
+      return node ? listObstructingReplicas(filter, node, workload, grouped) : [];
+    },
+  };
 }
 
 /** Where `count` more replicas would be placed now. Nothing is stored. */
@@ -135,10 +164,10 @@ function readPlacement(
   spec: Deployment,
   tenant: string,
   sources: PlacementSources,
-): { readonly workload: Workload; readonly nodes: readonly Candidate[] } {
+): { readonly workload: Workload; readonly nodes: readonly Candidate[]; readonly replicas: readonly Replica[] } {
   const { cache } = sources;
   const replicas = listValues<Replica>(cache, ranges.of(ranges.replicas, tenant));
   const totals = sumRequests(replicas.filter(({ nodeId }) => nodeId !== undefined));
   const nodes = listValues<StoredNode>(cache, ranges.of(ranges.nodes, tenant)).map(node => toCandidate(node, cache));
-  return { workload: toWorkload(spec, tenant, sources, totals), nodes };
+  return { workload: toWorkload(spec, tenant, sources, totals), nodes, replicas };
 }

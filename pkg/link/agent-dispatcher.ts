@@ -1,18 +1,30 @@
 import type { EnvironmentRequest } from '../../crds/delivery/index.js';
+import type { StoredDeployment } from '../../crds/deployment/index.js';
 import { ranges } from '../../crds/keys/index.js';
 import { NODES_BY_ID } from '../fleet/index.js';
+import { value } from '../store/index.js';
 import { AssignmentFeed } from './assignment-feed.js';
 import { deliverEnvironment, type EnvironmentResult } from './deliver-environment.js';
+import { deliverPullCredential, type PullCredentialResult } from './deliver-pull-credential.js';
 import type { DispatcherEnv } from './dispatcher-env.js';
-import { recordAdvertisement, renewPresence } from './heartbeat.js';
-import type { AssignmentLine, Heartbeat, HeartbeatReply, NodeIdentity, ReportBatch } from './agent-link.js';
+import { findDoubles } from './doubles.js';
+import { recordAdvertisement } from './heartbeat.js';
+import type {
+  AssignmentLine,
+  Heartbeat,
+  HeartbeatReply,
+  HeldContainer,
+  NodeIdentity,
+  ReportBatch,
+} from './agent-link.js';
+import { type AgentIdentity, demandHolder, NodeHeldFault, noteRival, renewPresence } from './presence.js';
 import { ReportBudget } from './report-budget.js';
 import { type ReportIntake, storeReports } from './report-intake.js';
 
 /**
  * The control plane's end of the link: every request of an agent, for a node whose token has been verified.
  *
- * Its only state is the open streams and each node's budget of writes, so any server can serve any agent at any time.
+ * Of several agents with one identity one is served: the others get `NodeHeldFault`. Its only state is the open streams and each node's budget of writes, so any server can serve any agent at any time.
  */
 export class AgentDispatcher {
   readonly #env: DispatcherEnv;
@@ -29,27 +41,54 @@ export class AgentDispatcher {
    * Renews the node's presence and stores what it advertises. Writes nothing while nothing changes.
    * Undefined when the node no longer exists.
    */
-  async heartbeat(node: NodeIdentity, beat: Heartbeat): Promise<HeartbeatReply | undefined> {
-    if (!(await recordAdvertisement(this.#env, node, beat))) return undefined;
-    await renewPresence(this.#env, node, beat);
+  async heartbeat(node: AgentIdentity, beat: Heartbeat): Promise<HeartbeatReply | undefined> {
+    try {
+      await demandHolder(this.#env, node);
+      if (!(await recordAdvertisement(this.#env, node, beat))) return undefined;
+      await renewPresence(this.#env, node, beat);
+    } catch (thrown) {
+      if (thrown instanceof NodeHeldFault) await noteRival(this.#env, node);
+      throw thrown;
+    }
     return { failedAfterMs: this.#env.failedAfterSeconds * 1000 };
   }
 
   /** Stores the reports that changed, or refuses the whole batch. `log` is the request's logger. */
-  report(node: NodeIdentity, batch: ReportBatch, log = this.#env.log): Promise<ReportIntake> {
+  async report(node: AgentIdentity, batch: ReportBatch, log = this.#env.log): Promise<ReportIntake> {
+    await demandHolder(this.#env, node);
     return storeReports({ ...this.#env, log }, node, batch.reports, this.#budget);
   }
 
-  /** Sends a snapshot at least as new as this call, then every change. Returns the function that ends the stream. */
-  assignments(node: NodeIdentity, onLine: (line: AssignmentLine) => void): () => void {
-    return this.#streams.open(node, onLine);
+  /** Throws `NodeHeldFault` when another run of the node's agent has the node: before a stream is opened. */
+  async demandHolder(node: AgentIdentity): Promise<void> {
+    await this.#env.cache.barrier();
+    await demandHolder(this.#env, node);
+  }
+
+  /**
+   * Sends a snapshot at least as new as this call, then every change. Returns the function that ends the stream. `onRefused` is
+   * called when another run of the agent has the node: nothing follows.
+   */
+  assignments(
+    node: AgentIdentity,
+    onLine: (line: AssignmentLine) => void,
+    onRefused: () => void = () => undefined,
+  ): () => void {
+    return this.#streams.open(node, onLine, onRefused);
   }
 
   /** The secret variables of one container that the node is about to create. `log` is the request's logger. */
-  environment(node: NodeIdentity, request: EnvironmentRequest, log = this.#env.log): Promise<EnvironmentResult> {
+  environment(node: AgentIdentity, request: EnvironmentRequest, log = this.#env.log): Promise<EnvironmentResult> {
     const { delivery, ...env } = this.#env;
     if (!delivery) return Promise.resolve({ kind: 'not_own' });
     return deliverEnvironment({ ...env, log, delivery }, node, request);
+  }
+
+  /** The tenant's login for the registry of the image that the node is about to pull. `log` is the request's logger. */
+  pullCredential(node: AgentIdentity, request: EnvironmentRequest, log = this.#env.log): Promise<PullCredentialResult> {
+    const { delivery, ...env } = this.#env;
+    if (!delivery?.registries) return Promise.resolve({ kind: 'not_own' });
+    return deliverPullCredential({ ...env, log, delivery }, node, request);
   }
 
   /** Which of these ids are no node of the tenant now. */
@@ -58,6 +97,20 @@ export class AgentDispatcher {
     await cache.barrier(); // a node may have enrolled at another server just now
     const own = ranges.of(ranges.nodes, tenant);
     return ids.filter(id => !cache.by(NODES_BY_ID, id).some(({ key }) => key.startsWith(own)));
+  }
+
+  /** The replicas of which an agent that was refused runs a second container, and those that are not wanted any more. */
+  findDoubles(node: AgentIdentity, containers: readonly HeldContainer[]): Promise<readonly string[]> {
+    return findDoubles(this.#env, node, containers);
+  }
+
+  /** Which of these uids are no deployment of the tenant now. */
+  async findGoneDeployments({ tenant }: NodeIdentity, uids: readonly string[]): Promise<readonly string[]> {
+    const { cache } = this.#env;
+    await cache.barrier();
+    const own = cache.list(ranges.of(ranges.deployments, tenant));
+    const known = new Set(own.map(entry => value<StoredDeployment>(entry).metadata.uid));
+    return uids.filter(uid => !known.has(uid));
   }
 
   close(): void {

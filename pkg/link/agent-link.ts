@@ -1,5 +1,5 @@
 import type { EnvironmentRequest } from '../../crds/delivery/index.js';
-import type { AdvertisedCondition, Capacity } from '../../crds/node/index.js';
+import type { AdvertisedCondition, AdvertisedEngine, Capacity } from '../../crds/node/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import type { ReportBatch } from '../../crds/report/index.js';
 import { Fault } from '../fault/index.js';
@@ -13,7 +13,7 @@ export type { EnvironmentRequest, ReportBatch };
  * The agent's end of the link.
  *
  * Every method throws `LinkUnreachableFault` when the control plane does not respond and `LinkRefusedFault` when it
- * refuses the request. All methods but `environment` are idempotent.
+ * refuses the request. All methods but `environment` and `pullCredential` are idempotent.
  */
 export interface AgentLink {
   /** What every request from now on is authenticated with. */
@@ -24,11 +24,17 @@ export interface AgentLink {
   heartbeat(beat: Heartbeat): Promise<HeartbeatReply>;
   /** Receives the assignment stream in order. Resolves when `signal` is aborted; throws when the stream breaks. */
   assignments(onLine: (line: AssignmentLine) => void, signal: AbortSignal): Promise<void>;
+  /** The tenant's login for the registry of a replica's image, for one pull. Works once per ticket. */
+  pullCredential(request: EnvironmentRequest): Promise<PullCredential>;
   /** The secret variables of one container that is about to be created. Works once per ticket. */
   environment(request: EnvironmentRequest): Promise<ReadonlyMap<string, Secret>>;
   report(batch: ReportBatch): Promise<void>;
   /** Which of these node ids the tenant of this node no longer has, so that nobody else removes their containers. */
   findGoneNodes(ids: readonly string[]): Promise<readonly string[]>;
+  /** Of an agent that was refused: the replicas of which it runs a second container, or which are not wanted any more. */
+  findDoubles(containers: readonly HeldContainer[]): Promise<readonly string[]>;
+  /** Which of these deployments the tenant of this node no longer has, so that nothing of them may be kept. */
+  findGoneDeployments(uids: readonly string[]): Promise<readonly string[]>;
   /** Sends container output to the server that requested it, until it ends or `signal` is aborted. */
   sendLogs(request: LogRequest, lines: AsyncIterable<LogLine>, signal: AbortSignal): Promise<void>;
   /** Tells the server that the agent has no free log stream, so that the request fails at once. */
@@ -88,6 +94,8 @@ export interface Heartbeat {
   readonly capacity: Capacity;
   readonly agentVersion: string;
   readonly controlPlane?: boolean;
+  /** Left out by older agents. */
+  readonly engine?: AdvertisedEngine;
   /** How long ago the agent last listed its containers; left out by older agents. */
   readonly containersSeenMsAgo?: number;
 }
@@ -117,13 +125,17 @@ export type AssignmentLine =
       readonly type: 'snapshot';
       readonly replicas: readonly Replica[];
       readonly tickets?: Readonly<Record<string, string>>;
+      /** For replicas without a reported container: one ticket each for the login to the registry of the image. */
+      readonly pullTickets?: Readonly<Record<string, string>>;
       /** Risen when the store was restored from a backup: an older generation of a slot than one seen before is then right. */
       readonly restoreEpoch?: number;
       readonly policy?: NodePolicy;
     }
-  | { readonly type: 'set'; readonly replica: Replica; readonly ticket?: string }
+  | { readonly type: 'set'; readonly replica: Replica; readonly ticket?: string; readonly pullTicket?: string }
   | { readonly type: 'drop'; readonly uid: string }
   | { readonly type: 'logs'; readonly request: LogRequest }
+  /** Sent to every node of the tenant: only one that has kept this log responds. */
+  | { readonly type: 'kept-logs'; readonly request: LogRequest }
   | { readonly type: 'ping' };
 
 /** The settings of the platform that agents carry out. */
@@ -132,26 +144,96 @@ export interface NodePolicy {
   readonly registries?: RegistryRules;
 }
 
+/** The tenant's login for a registry, or the name of the secret that it would be read from. */
+export type PullCredential =
+  | { readonly kind: 'found'; readonly username: string; readonly password: Secret; readonly secret: string }
+  | { readonly kind: 'none'; readonly secret: string };
+
+/** The response to `POST /agent/v1/pull-credential`. Never logged, never stored. */
+export interface PullCredentialReply {
+  /** Path of the secret that is looked for. */
+  readonly secret: string;
+  /** Absent when the tenant has no such secret. */
+  readonly login?: { readonly username: string; readonly password: string };
+}
+
 /** The response to `POST /agent/v1/environment`: the secret variables. Never logged, never stored. */
 export interface EnvironmentReply {
   readonly environment: Readonly<Record<string, string>>;
 }
 
-/** Stored at `log-requests/<tenant>/<nodeId>/<id>` on a short lease by the API server that wants the stream. */
+/**
+ * Stored at `log-requests/<tenant>/<nodeId>/<id>` on a short lease by the API server that wants the stream; at
+ * `log-requests/<tenant>/any/<id>` when every node of the tenant is asked for the log of a removed container.
+ */
 export interface LogRequest {
   readonly id: string;
+  /** The replica whose container is read; empty when only a kept log is wanted. */
   readonly replica: string;
+  /** The slot that it fills; left out by servers of earlier releases, as all that follows but `server`. */
+  readonly deploymentUid?: string;
+  readonly slot?: number;
   readonly follow: boolean;
   readonly tail: number;
+  /** Only entries of this time or later: seconds since 1970 with nine decimals. */
+  readonly since?: string;
+  /** Only what follows this position of an earlier stream. */
+  readonly after?: string;
   /** Where the agent posts the stream: the address of the server that waits for it. */
   readonly server: string;
 }
 
-/** One line of the body of `POST <server>/agent/v1/logs/<id>`: text of the container, verbatim, line breaks included. */
+/** `tail` of a request for the whole log. */
+export const WHOLE_LOG = 100_000;
+
+/** The node of a request that every node of the tenant gets. */
+export const ANY_NODE = 'any';
+
+/**
+ * One line of the body of `POST <server>/agent/v1/logs/<id>`: text of the container, verbatim, line breaks included.
+ *
+ * A stream has a line with `begin` first and one with `end` last; without `end` it broke off. Lines without text show that the
+ * agent is alive, at least every 5 s.
+ */
 export interface LogLine {
   readonly stream: 'stdout' | 'stderr';
   readonly text: string;
+  /** When the engine received it: seconds since 1970 with nine decimals. */
+  readonly at?: string;
+  /** The place right after it: what `LogRequest.after` takes. */
+  readonly position?: string;
+  readonly begin?: LogBegin;
+  readonly end?: LogEnd;
+  /** Lines before this one are lost: the engine, or the agent, no longer has them. */
+  readonly gap?: true;
 }
+
+/** A container that an agent has found on its engine. */
+export interface HeldContainer {
+  readonly replica: string;
+  readonly containerId: string;
+}
+
+/** The rejection code for an agent whose node another agent with the same identity has. */
+export const NODE_HELD = 'node_held_by_another_agent';
+
+export interface LogBegin {
+  /** Set when it is the log of a removed container: when that was removed. */
+  readonly removedAt?: string;
+}
+
+/** Why a stream of logs ended. */
+export type LogEnd =
+  /** All that there is has been sent. */
+  | 'complete'
+  /** The container was removed while it was followed. */
+  | 'container_gone'
+  /** There is no container, and no log of an earlier one. */
+  | 'no_container'
+  | 'engine_unreachable';
+
+/** A log stream that has been silent for this long is broken. */
+export const LOG_SILENCE_MS = 20_000;
 
 /** An assignment stream that has been silent for this long is broken: the server sends a ping every 5 s. */
 export const SILENCE_LIMIT_MS = 20_000;

@@ -1,4 +1,5 @@
 import { keys, ranges, splitKey } from '../../crds/keys/index.js';
+import type { NodePresence } from '../../crds/node/index.js';
 import { isResolved, type Replica } from '../../crds/replica/index.js';
 import type { Report } from '../../crds/report/index.js';
 import { sleep } from '../clock/index.js';
@@ -7,13 +8,15 @@ import { REPLICAS_BY_NODE } from '../fleet/index.js';
 import { type CacheChange, value } from '../store/index.js';
 import { type DispatcherEnv, readReplica } from './dispatcher-env.js';
 import { readRestoreEpoch } from './restore-epoch.js';
-import type { AssignmentLine, LogRequest, NodeIdentity } from './agent-link.js';
+import { ANY_NODE, type AssignmentLine, type LogRequest, type NodeIdentity } from './agent-link.js';
+import { type AgentIdentity, isHeldByOther } from './presence.js';
 
 type OnLine = (line: AssignmentLine) => void;
 
-interface OpenStreamsOfNode {
-  readonly node: NodeIdentity;
-  readonly listeners: Set<OnLine>;
+interface OpenStream {
+  readonly node: AgentIdentity;
+  readonly onLine: OnLine;
+  readonly onRefused: () => void;
 }
 
 const RETRY_MS = 500;
@@ -27,7 +30,7 @@ const RETRY_MS = 500;
  */
 export class AssignmentFeed {
   readonly #env: DispatcherEnv;
-  readonly #open = new Map<string, OpenStreamsOfNode>();
+  readonly #open = new Map<string, Set<OpenStream>>();
   readonly #unsubscribe: () => void;
 
   constructor(env: DispatcherEnv) {
@@ -35,19 +38,26 @@ export class AssignmentFeed {
     this.#unsubscribe = env.cache.subscribe(change => this.#onChange(change));
   }
 
-  open(node: NodeIdentity, onLine: OnLine): () => void {
+  /** `onRefused` is called when another run of the agent has the node. */
+  open(node: AgentIdentity, onLine: OnLine, onRefused: () => void): () => void {
     const closed = new AbortController();
-    void this.#begin(node, onLine, closed.signal);
+    const stream: OpenStream = { node, onLine, onRefused };
+    void this.#begin(stream, closed.signal);
     return () => {
       closed.abort();
-      const listeners = this.#open.get(node.id)?.listeners;
-      listeners?.delete(onLine);
-      if (listeners?.size === 0) this.#open.delete(node.id);
+      this.#remove(stream);
     };
   }
 
+  #remove(stream: OpenStream): void {
+    const streams = this.#open.get(stream.node.id);
+    streams?.delete(stream);
+    if (streams?.size === 0) this.#open.delete(stream.node.id);
+  }
+
   /** Waits until the cache holds every write made before the stream was opened, then sends the snapshot. */
-  async #begin(node: NodeIdentity, onLine: OnLine, closed: AbortSignal): Promise<void> {
+  async #begin(stream: OpenStream, closed: AbortSignal): Promise<void> {
+    const { node, onLine, onRefused } = stream;
     const { cache, clock, log } = this.#env;
     for (let fresh = false; !fresh; ) {
       try {
@@ -60,12 +70,15 @@ export class AssignmentFeed {
       }
       if (closed.aborted) return;
     }
-    const streams = this.#open.get(node.id) ?? { node, listeners: new Set() };
-    streams.listeners.add(onLine);
-    this.#open.set(node.id, streams);
+    if (isHeldByOther(this.#env, node)) return onRefused();
+    const streams = this.#open.get(node.id) ?? new Set();
+    this.#open.set(node.id, streams.add(stream));
     onLine(this.#snapshot(node));
     for (const entry of cache.list(ranges.logRequestsOf(node.tenant, node.id))) {
       onLine({ type: 'logs', request: value<LogRequest>(entry) });
+    }
+    for (const entry of cache.list(ranges.logRequestsOf(node.tenant, ANY_NODE))) {
+      onLine({ type: 'kept-logs', request: value<LogRequest>(entry) });
     }
   }
 
@@ -76,12 +89,17 @@ export class AssignmentFeed {
       const ticket = this.#ticketFor(replica);
       return ticket === undefined ? [] : [[replica.uid, ticket] as const];
     });
+    const pullTickets = replicas.flatMap(replica => {
+      const ticket = this.#pullTicketFor(replica);
+      return ticket === undefined ? [] : [[replica.uid, ticket] as const];
+    });
     const restoreEpoch = readRestoreEpoch(this.#env.cache);
     const { nodePolicy: policy } = this.#env;
     return {
       type: 'snapshot',
       replicas,
       ...(tickets.length > 0 && { tickets: Object.fromEntries(tickets) }),
+      ...(this.#env.delivery?.registries && { pullTickets: Object.fromEntries(pullTickets) }),
       ...(restoreEpoch !== undefined && { restoreEpoch }),
       ...(policy && { policy }),
     };
@@ -94,12 +112,24 @@ export class AssignmentFeed {
 
   /** A ticket for a replica that has secrets and no reported container. */
   #ticketFor(replica: Replica): string | undefined {
-    const { cache, delivery } = this.#env;
-    const { tenant, nodeId, uid, resolved, retiringSince } = replica;
-    if (!delivery || !resolved || nodeId === undefined || retiringSince !== undefined) return undefined;
-    const report = cache.get(keys.report(tenant, nodeId, uid));
-    const hasContainer = report !== undefined && value<Report>(report).containerId !== undefined;
-    return hasContainer ? undefined : delivery.tickets.issue({ tenant, id: nodeId }, replica);
+    const { delivery } = this.#env;
+    const { tenant, nodeId, resolved } = replica;
+    if (!delivery || !resolved || nodeId === undefined || !this.#awaitsContainer(replica)) return undefined;
+    return delivery.tickets.issue({ tenant, id: nodeId }, replica);
+  }
+
+  /** A ticket for the login to the registry of a replica that has no reported container. */
+  #pullTicketFor(replica: Replica): string | undefined {
+    const { delivery } = this.#env;
+    const { tenant, nodeId } = replica;
+    if (!delivery?.registries || nodeId === undefined || !this.#awaitsContainer(replica)) return undefined;
+    return delivery.tickets.issue({ tenant, id: nodeId }, replica, 'pull');
+  }
+
+  #awaitsContainer({ tenant, nodeId = '', uid, retiringSince }: Replica): boolean {
+    if (retiringSince !== undefined) return false;
+    const report = this.#env.cache.get(keys.report(tenant, nodeId, uid));
+    return report === undefined || value<Report>(report).containerId === undefined;
   }
 
   close(): void {
@@ -115,20 +145,37 @@ export class AssignmentFeed {
       if (after?.nodeId && this.#isDue(after)) this.#sendReplica(after, after.nodeId);
     } else if (entry && key === keys.restoreEpoch()) {
       this.#env.log.warn('a restore of the store was declared: agents take its assignments as they are');
-      for (const { node } of this.#open.values()) this.#send(node.id, this.#snapshot(node));
+      for (const streams of this.#open.values()) for (const { node, onLine } of streams) onLine(this.#snapshot(node));
+    } else if (entry && key.startsWith(ranges.alive)) {
+      this.#endOthers(value<NodePresence>(entry).id);
     } else if (entry && key.startsWith(ranges.logRequests)) {
-      const [, nodeId = ''] = splitKey(key);
-      this.#send(nodeId, { type: 'logs', request: value<LogRequest>(entry) });
+      const [tenant, nodeId = ''] = splitKey(key);
+      const request = value<LogRequest>(entry);
+      if (nodeId !== ANY_NODE) return this.#send(nodeId, { type: 'logs', request });
+      for (const streams of this.#open.values()) {
+        for (const { node, onLine } of streams) if (node.tenant === tenant) onLine({ type: 'kept-logs', request });
+      }
     }
   }
 
   #sendReplica(replica: Replica, nodeId: string): void {
     if (!this.#open.has(nodeId)) return; // every server sees every change; only one holds this agent's stream
     const ticket = this.#ticketFor(replica);
-    this.#send(nodeId, { type: 'set', replica, ...(ticket !== undefined && { ticket }) });
+    const pullTicket = this.#pullTicketFor(replica);
+    const tickets = { ...(ticket !== undefined && { ticket }), ...(pullTicket !== undefined && { pullTicket }) };
+    this.#send(nodeId, { type: 'set', replica, ...tickets });
   }
 
   #send(nodeId: string, line: AssignmentLine): void {
-    for (const onLine of this.#open.get(nodeId)?.listeners ?? []) onLine(line);
+    for (const { onLine } of this.#open.get(nodeId) ?? []) onLine(line);
+  }
+
+  /** Ends the streams of runs that no longer have their node. */
+  #endOthers(nodeId: string): void {
+    for (const stream of this.#open.get(nodeId) ?? []) {
+      if (!isHeldByOther(this.#env, stream.node)) continue;
+      this.#remove(stream);
+      stream.onRefused();
+    }
   }
 }

@@ -4,6 +4,7 @@ import type { Clock } from '../clock/index.js';
 import type { EventWriter } from '../events/index.js';
 import { defineFleetIndexes } from '../fleet/index.js';
 import type { Logger } from '../log/index.js';
+import type { RegistryCredentials } from '../registry/index.js';
 import type { SecretStore } from '../secrets/index.js';
 import { type Cache, type Entry, type Store, value } from '../store/index.js';
 import type { NodePolicy } from './agent-link.js';
@@ -12,6 +13,15 @@ import type { Tickets } from './tickets.js';
 export interface DeliveryEnv {
   readonly secrets: SecretStore;
   readonly tickets: Tickets;
+  /** Without it, agents pull with their own logins only. */
+  readonly registries?: RegistryAccess | undefined;
+}
+
+/** The tenants' own logins to registries: never those of the platform, which a node must not learn. */
+export interface RegistryAccess {
+  readonly credentials: RegistryCredentials;
+  /** The registry of images that name none; empty when there is none. */
+  readonly defaultRegistry: string;
 }
 
 export interface DispatcherEnv {

@@ -7,7 +7,13 @@ import { seededRandom } from '../clock/index.js';
 import { ManualClock } from '../clock/manual-clock.testing.js';
 import { EventLeases, EventWriter } from '../events/index.js';
 import { silentLogger } from '../log/index.js';
-import { toCredentialPath, toSecretDocument, EmbeddedSecretStore, SecretKeyring } from '../secrets/index.js';
+import {
+  createRegistryCredentials,
+  EmbeddedSecretStore,
+  SecretKeyring,
+  toCredentialPath,
+  toSecretDocument,
+} from '../secrets/index.js';
 import { encode, MemoryStore, value, WatchCache } from '../store/index.js';
 import { defineDispatcherIndexes } from './dispatcher-env.js';
 import { LocalLink } from './local-link.js';
@@ -27,13 +33,15 @@ export class DispatcherLab {
     store: this.store,
     keyring: new SecretKeyring([Buffer.alloc(32, 1)]),
     random: seededRandom(2),
-    granted: ['deployments'],
+    granted: ['deployments', 'registries'],
   });
   readonly tickets = new Tickets({
     keyring: new Keyring([Buffer.alloc(32, 2)]),
     clock: this.clock,
     random: seededRandom(3),
   });
+  /** Whether agents get the tenant's logins to registries. Set before an agent starts. */
+  hasRegistries = false;
   /** Set before an agent starts. */
   nodePolicy: NodePolicy | undefined;
   readonly dispatcher: AgentDispatcher;
@@ -42,6 +50,8 @@ export class DispatcherLab {
   constructor() {
     defineDispatcherIndexes(this.cache);
     const readPolicy = () => this.nodePolicy;
+    const credentials = createRegistryCredentials(this.secrets);
+    const readRegistries = () => (this.hasRegistries ? { credentials, defaultRegistry: '' } : undefined);
     this.dispatcher = new AgentDispatcher({
       get nodePolicy() {
         return readPolicy();
@@ -52,7 +62,13 @@ export class DispatcherLab {
       clock: this.clock,
       log: silentLogger,
       failedAfterSeconds: 30,
-      delivery: { secrets: this.secrets, tickets: this.tickets },
+      delivery: {
+        secrets: this.secrets,
+        tickets: this.tickets,
+        get registries() {
+          return readRegistries();
+        },
+      },
     });
   }
 
@@ -103,9 +119,9 @@ export class DispatcherLab {
     await this.put(keys.replica(replica.tenant, replica.deployment, replica.slot), replica);
   }
 
-  /** Writes the next version of `deployments/<label>`. */
-  async keep(label: string, values: Readonly<Record<string, string>>): Promise<void> {
-    const path = toCredentialPath(LAB_TENANT, `deployments/${label}`);
+  /** Writes the next version of `<namespace>/<label>`. */
+  async keep(label: string, values: Readonly<Record<string, string>>, namespace = 'deployments'): Promise<void> {
+    const path = toCredentialPath(LAB_TENANT, `${namespace}/${label}`);
     const state = await this.secrets.state(path);
     const after = state.kind === 'found' ? state.state.last : 0;
     await this.secrets.write(path, { document: toSecretDocument(values), after, as: 'current' });

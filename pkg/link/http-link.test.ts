@@ -62,17 +62,17 @@ describe('HttpLink', () => {
   });
 
   it('renews without a token, and enrols with the join token', async () => {
-    const seen: (string | undefined)[][] = [];
+    const seen: unknown[][] = [];
     handler = (request, answer) => {
-      seen.push([request.url, request.headers.authorization]);
+      seen.push([request.url, request.headers.authorization, request.headers['mooring-node']]);
       answer.end('{}');
     };
     await link.renew({ nodeId: 'node_1', at: 1, proof: '' });
     await link.enrol({ nodeName: 'n1', ...beat, publicKey: '', proof: '' }, 'mjn_token');
 
     expect(seen).to.deep.equal([
-      ['/agent/v1/token', undefined],
-      ['/api/v1/nodes', 'Bearer mjn_token'],
+      ['/agent/v1/token', undefined, 'node_1'],
+      ['/api/v1/nodes', 'Bearer mjn_token', undefined],
     ]);
   });
 

@@ -14,15 +14,18 @@ import {
   type EnvironmentRequest,
   type Heartbeat,
   type HeartbeatReply,
+  type HeldContainer,
   LinkRefusedFault,
   LinkUnreachableFault,
   type LogLine,
   type LogRequest,
+  type PullCredential,
+  type PullCredentialReply,
   type RenewRequest,
   type ReportBatch,
   SILENCE_LIMIT_MS,
 } from './agent-link.js';
-import { type NodeCredentials, signRequest, TIME_HEADER } from './request-proof.js';
+import { type NodeCredentials, signOpenRequest, signRequest, TIME_HEADER } from './request-proof.js';
 
 type Response = Awaited<ReturnType<typeof request>>;
 
@@ -60,7 +63,13 @@ export class HttpLink implements AgentLink {
   }
 
   renew(body: RenewRequest): Promise<EnrolReply> {
-    return this.#post<EnrolReply>('/agent/v1/token', body, {});
+    const path = '/agent/v1/token';
+    const request = { method: 'POST', path, body: JSON.stringify(body) };
+    return this.#post<EnrolReply>(
+      path,
+      body,
+      this.#credentials ? signOpenRequest(this.#credentials, body.nodeId, request) : {},
+    );
   }
 
   heartbeat(body: Heartbeat): Promise<HeartbeatReply> {
@@ -75,9 +84,23 @@ export class HttpLink implements AgentLink {
     return (await this.#post<{ readonly gone: readonly string[] }>('/agent/v1/gone-nodes', { ids })).gone;
   }
 
+  async findDoubles(containers: readonly HeldContainer[]): Promise<readonly string[]> {
+    return (await this.#post<{ readonly doubled: readonly string[] }>('/agent/v1/doubles', { containers })).doubled;
+  }
+
+  async findGoneDeployments(uids: readonly string[]): Promise<readonly string[]> {
+    return (await this.#post<{ readonly gone: readonly string[] }>('/agent/v1/gone-deployments', { uids })).gone;
+  }
+
   async environment(body: EnvironmentRequest): Promise<ReadonlyMap<string, Secret>> {
     const { environment } = await this.#post<EnvironmentReply>('/agent/v1/environment', body);
     return new Map(Object.entries(environment).map(([name, text]) => [name, new Secret(text)]));
+  }
+
+  async pullCredential(body: EnvironmentRequest): Promise<PullCredential> {
+    const { secret, login } = await this.#post<PullCredentialReply>('/agent/v1/pull-credential', body);
+    if (!login) return { kind: 'none', secret };
+    return { kind: 'found', username: login.username, password: new Secret(login.password), secret };
   }
 
   async assignments(onLine: (line: AssignmentLine) => void, signal: AbortSignal): Promise<void> {

@@ -16,6 +16,7 @@
  *
  * @module
  */
+export * from './agent-run.js';
 export { AgentDispatcher } from './agent-dispatcher.js';
 export * from './agent-link.js';
 export { toEnvironmentRefusal } from './deliver-environment.js';
@@ -23,8 +24,9 @@ export { defineDispatcherIndexes } from './dispatcher-env.js';
 export { toLabelsChangedEvent } from './heartbeat.js';
 export { HttpLink } from './http-link.js';
 export { LocalLink } from './local-link.js';
-export { declareRestore } from './restore-epoch.js';
+export { type AgentIdentity, NodeHeldFault } from './presence.js';
+export { declareRestore, readRestoreEpoch } from './restore-epoch.js';
 export { REPLICA_ALLOWANCE, ReportBudget } from './report-budget.js';
 export * from './request-proof.js';
-export { fetchPinnedAuthority, hasPinnedKey, parseJoinToken } from './server-pin.js';
+export { fetchPinnedAuthority, hasPinnedKey, parseJoinToken, toPin } from './server-pin.js';
 export { Tickets } from './tickets.js';

@@ -9,15 +9,20 @@ import {
   type EnvironmentRequest,
   type Heartbeat,
   type HeartbeatReply,
+  type HeldContainer,
   LinkRefusedFault,
   LinkUnreachableFault,
+  NODE_HELD,
   type LogLine,
   type LogRequest,
   type NodeIdentity,
+  type PullCredential,
   type RenewRequest,
   type ReportBatch,
 } from './agent-link.js';
+import { parseAgentRun } from './agent-run.js';
 import { toEnvironmentRefusal } from './deliver-environment.js';
+import { type AgentIdentity, NodeHeldFault } from './presence.js';
 import type { NodeCredentials } from './request-proof.js';
 
 /** What the dispatcher leaves to the API: enrolment and authentication of nodes. */
@@ -33,7 +38,7 @@ export class LocalLink implements AgentLink {
   readonly #registrar: Registrar;
   /** Aborted while the link is cut. */
   #cut = new AbortController();
-  #token = '';
+  #credentials: Pick<NodeCredentials, 'token' | 'agent'> = { token: '', agent: '' };
 
   constructor(dispatcher: AgentDispatcher, registrar: Registrar) {
     this.#dispatcher = dispatcher;
@@ -46,8 +51,8 @@ export class LocalLink implements AgentLink {
     else if (this.#cut.signal.aborted) this.#cut = new AbortController();
   }
 
-  present({ token }: NodeCredentials): void {
-    this.#token = token;
+  present(credentials: NodeCredentials): void {
+    this.#credentials = credentials;
   }
 
   async enrol(request: EnrolRequest, joinToken: string): Promise<EnrolReply> {
@@ -61,36 +66,52 @@ export class LocalLink implements AgentLink {
   }
 
   async heartbeat(beat: Heartbeat): Promise<HeartbeatReply> {
-    const reply = await this.#dispatcher.heartbeat(this.#node(), beat);
+    const reply = await this.#asHolder(node => this.#dispatcher.heartbeat(node, beat));
     if (!reply) throw new LinkRefusedFault(404, 'resource_not_found');
     return reply;
   }
 
   async assignments(onLine: (line: AssignmentLine) => void, signal: AbortSignal): Promise<void> {
-    const node = this.#node();
+    await this.#asHolder(node => this.#dispatcher.demandHolder(node));
     if (signal.aborted) return;
-    const end = AbortSignal.any([signal, this.#cut.signal]);
-    const close = this.#dispatcher.assignments(node, onLine);
+    const refused = new AbortController();
+    const end = AbortSignal.any([signal, this.#cut.signal, refused.signal]);
+    const close = this.#dispatcher.assignments(this.#node(), onLine, () => refused.abort());
     end.addEventListener('abort', close, { once: true });
     await untilAborted(end);
     if (!signal.aborted) throw new LinkUnreachableFault('the link was cut');
   }
 
   async report(batch: ReportBatch): Promise<void> {
-    const intake = await this.#dispatcher.report(this.#node(), batch);
+    const intake = await this.#asHolder(node => this.#dispatcher.report(node, batch));
     if (intake.accepted) return;
     throw 'waitMs' in intake ? new LinkRefusedFault(429, 'rate_limited') : new LinkRefusedFault(403, 'auth_forbidden');
   }
 
   async environment(request: EnvironmentRequest): Promise<ReadonlyMap<string, Secret>> {
-    const answer = await this.#dispatcher.environment(this.#node(), request);
+    const answer = await this.#asHolder(node => this.#dispatcher.environment(node, request));
     if (answer.kind === 'ready') return answer.environment;
+    const { status, code } = toEnvironmentRefusal(answer);
+    throw new LinkRefusedFault(status, code);
+  }
+
+  async pullCredential(request: EnvironmentRequest): Promise<PullCredential> {
+    const answer = await this.#asHolder(node => this.#dispatcher.pullCredential(node, request));
+    if (answer.kind === 'found' || answer.kind === 'none') return answer;
     const { status, code } = toEnvironmentRefusal(answer);
     throw new LinkRefusedFault(status, code);
   }
 
   async findGoneNodes(ids: readonly string[]): Promise<readonly string[]> {
     return this.#dispatcher.findGoneNodes(this.#node(), ids);
+  }
+
+  async findDoubles(containers: readonly HeldContainer[]): Promise<readonly string[]> {
+    return this.#dispatcher.findDoubles(this.#node(), containers);
+  }
+
+  async findGoneDeployments(uids: readonly string[]): Promise<readonly string[]> {
+    return this.#dispatcher.findGoneDeployments(this.#node(), uids);
   }
 
   async sendLogs(request: LogRequest, lines: AsyncIterable<LogLine>): Promise<void> {
@@ -108,10 +129,19 @@ export class LocalLink implements AgentLink {
     if (this.#cut.signal.aborted) throw new LinkUnreachableFault('the link is cut');
   }
 
-  #node(): NodeIdentity {
+  #node(): AgentIdentity {
     this.#demandUp();
-    const node = this.#registrar.identify(this.#token);
+    const { token, agent } = this.#credentials;
+    const node = this.#registrar.identify(token);
     if (!node) throw new LinkRefusedFault(401, 'auth_invalid');
-    return node;
+    return { ...node, run: parseAgentRun(agent) };
+  }
+
+  async #asHolder<T>(call: (node: AgentIdentity) => Promise<T>): Promise<T> {
+    try {
+      return await call(this.#node());
+    } catch (thrown) {
+      throw thrown instanceof NodeHeldFault ? new LinkRefusedFault(409, NODE_HELD) : thrown;
+    }
   }
 }

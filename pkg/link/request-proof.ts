@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto';
 
 /**
  * The credentials of an enrolled agent. The token alone is worth nothing: every request is signed with the node's key.
@@ -16,8 +16,11 @@ export interface NodeCredentials {
 /** The header that carries the proof of an agent's request. */
 export const PROOF_HEADER = 'mooring-proof';
 
-/** The header that tells runs of agents with one identity apart. It is signed; servers do not judge by it yet. */
+/** The header that tells runs of agents with one identity apart, as `formatAgentRun` writes it. It is signed. */
 export const AGENT_HEADER = 'mooring-agent';
+
+/** The header that names the node which has signed a request without a token. */
+export const NODE_HEADER = 'mooring-node';
 
 /** The server's wall time in milliseconds, in the answer to a proof that is too old or too new. */
 export const TIME_HEADER = 'mooring-time';
@@ -78,6 +81,34 @@ export function signRequest(
     [PROOF_HEADER]: `v1.${at}.${digest}.${sign(text)}`,
     ...(agent !== '' && { [AGENT_HEADER]: agent }),
   };
+}
+
+/** The public key of a node; undefined for a text that is none, as of a node that was handed over and has no key yet. */
+export function parseNodeKey(publicKey: string): KeyObject | undefined {
+  try {
+    return createPublicKey({ key: Buffer.from(publicKey, 'base64'), format: 'der', type: 'spki' });
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether the holder of a key has signed a text with it. The signature is in base64. */
+export function isSignedBy(key: KeyObject | undefined, text: string, signature: string): boolean {
+  try {
+    return key !== undefined && verify(null, Buffer.from(text), key, Buffer.from(signature, 'base64'));
+  } catch {
+    return false; // a key that signs nothing of this kind
+  }
+}
+
+/** The headers that prove who sends a request without a token, before its body is read. */
+export function signOpenRequest(
+  credentials: NodeCredentials,
+  nodeId: string,
+  request: Pick<ProvenRequest, 'method' | 'path'> & { readonly body: string },
+): Record<string, string> {
+  const { authorization: _, ...headers } = signRequest({ ...credentials, token: '' }, request);
+  return { ...headers, [NODE_HEADER]: nodeId };
 }
 
 /** SHA-256 in base64. */

@@ -31,7 +31,8 @@ export function hasPinnedKey(certificate: string, pin: string): boolean {
   return toPin(new X509Certificate(certificate)) === pin;
 }
 
-function toPin({ publicKey }: X509Certificate): string {
+/** `sha256:` and the digest of the public key of a certificate, as agents pin it. */
+export function toPin({ publicKey }: Pick<X509Certificate, 'publicKey'>): string {
   const der = publicKey.export({ type: 'spki', format: 'der' });
   return `sha256:${createHash('sha256').update(der).digest('hex')}`;
 }

@@ -8,9 +8,24 @@ const explain = (candidates: readonly Candidate[], ...quotas: readonly QuotaUse[
   explainNodes(makeWorkload({ quotas }), candidates);
 
 describe('explainNodes', () => {
-  it('accepts the node of a replica although the tenant’s quota is used up', () => {
+  it('says of every node why it takes no further replica, also of those that have one', () => {
+    const apart = makeWorkload({ antiAffinity: [{ deployment: 'web', topologyKey: 'node', own: true }] });
+    const { nodes, able } = explainNodes(apart, [makeNodeWith('a', { web: 1 }), makeNodeWith('b', { web: 1 })]);
+
+    expect(able).to.equal(0);
+    for (const { rank, verdicts, whyHere } of nodes) {
+      expect([rank, verdicts.filter(({ ok }) => !ok).map(({ filter }) => filter)]).to.deep.equal([
+        null,
+        ['anti_affinity'],
+      ]);
+      expect(whyHere).to.match(/^every filter accepts it/);
+    }
+  });
+
+  it('accepts the node of a replica that is replaced although the tenant’s quota is used up', () => {
     const full = [makeNodeWith('a', { web: 1 }), makeNode('b')];
-    const { nodes, able } = explain(full, { kind: 'containers', limit: 1, used: 1, asked: 1 });
+    const quotas = [{ kind: 'containers', limit: 1, used: 1, asked: 1 }];
+    const { nodes, able } = explainNodes(makeWorkload({ quotas }), full, 'are replaced');
 
     expect(able).to.equal(1);
     expect(nodes.map(({ rank, verdicts }) => [rank, verdicts.filter(({ ok }) => !ok).length])).to.deep.equal([
@@ -56,10 +71,10 @@ describe('free resources of a node', () => {
     });
   }
 
-  it('are shown for the node of a replica without its own request', () => {
+  it('are those of now for the node of a replica', () => {
     const here = makeNodeWith('a', { web: 1 }, { used: { cpu: 500, memory: 0 } });
     const { nodes } = explainNodes(makeWorkload({ requests: { cpu: 500 } }), [here]);
 
-    expect(nodes[0]?.whyHere).to.contain('cpu 2 of 2');
+    expect(nodes[0]?.whyHere).to.contain('cpu 1.5 of 2');
   });
 });

@@ -27,7 +27,7 @@ export interface ExplainedNode {
   readonly nodeId: string;
   /** Replicas of the deployment on the node. */
   readonly replicas: number;
-  /** Of every filter, in order. For a node that holds replicas already: as before the last of them was placed. */
+  /** Of every filter, in order, about one more replica; or about those that are to be replaced. */
   readonly verdicts: readonly FilterVerdict[];
   readonly scores: NodeScores;
   /** 1 is the best of the nodes that every filter accepts; null: some filter rejects it. */
@@ -39,53 +39,63 @@ export interface ExplainedNode {
 /** Why replicas are on these nodes and not on others: every node, by name. */
 export interface Explanation {
   readonly nodes: readonly ExplainedNode[];
-  /** How many nodes would take one more replica, or may keep the one they have. */
+  /** How many nodes would take one more replica, or the next one in the place of one that they have. */
   readonly able: number;
 }
 
+/** What happens to the replicas that a deployment has: a changed template replaces them, one after the other. */
+export type OwnReplicas = 'stay' | 'are replaced';
+
 /** Checks every node with every filter and ranks those that pass, whether or not replicas wait. */
-export function explainNodes(workload: Workload, candidates: readonly Candidate[]): Explanation {
+export function explainNodes(
+  workload: Workload,
+  candidates: readonly Candidate[],
+  own: OwnReplicas = 'stay',
+): Explanation {
   const counted = candidates.filter(({ replicasByDeployment: replicas }) =>
     [workload, ...workload.antiAffinity].some(({ deployment }) => replicas.has(deployment)),
   );
   const counts = new TopologyCounts(workload, counted);
-  const checked = candidates.map(node => checkNode(node, workload, counted, counts));
+  const checked = candidates.map(node => {
+    const replicas = countSiblings(node, workload).all;
+    const present = { node, replicas, ...checkNode(node, workload, counts) };
+    if (replicas === 0) return present;
+    const before = checkWithoutLast(node, workload, counted);
+    const whyHere = describeReplicas(before, formatFreeResources(node, workload.requests));
+    return { ...(own === 'stay' ? present : { ...before, replicas }), whyHere };
+  });
   const compare = compareCandidates(workload, counts);
   const able = checked.filter(({ verdicts }) => verdicts.every(({ ok }) => ok));
   able.sort((a, b) => compare(a.node, b.node));
   const ranks = new Map(able.map(({ node }, position) => [node.id, position + 1]));
-  const nodes = checked.map(({ node, replicas, verdicts, scores }) => ({
+  const nodes = checked.map(({ node, ...explained }) => ({
     node: node.name,
     nodeId: node.id,
-    replicas,
-    verdicts,
-    scores,
+    ...explained,
     rank: ranks.get(node.id) ?? null,
-    ...(replicas > 0 && { whyHere: describeReplicas(verdicts, scores, formatFreeResources(node, workload.requests)) }),
   }));
   return { nodes: nodes.sort((a, b) => (a.node < b.node ? -1 : 1)), able: able.length };
 }
 
-/** A node that holds replicas of the workload is checked as it was before the last of them was placed. */
-function checkNode(present: Candidate, workload: Workload, counted: readonly Candidate[], counts: TopologyCounts) {
-  const replicas = countSiblings(present, workload).all;
-  const node = replicas > 0 ? withReplicas(present, workload, -1) : present;
-  const before = replicas > 0 ? removeLastReplica(workload) : workload;
-  const countsBefore =
-    replicas > 0
-      ? new TopologyCounts(
-          workload,
-          counted.map(each => (each.id === node.id ? node : each)),
-        )
-      : counts;
+function checkNode(node: Candidate, workload: Workload, counts: TopologyCounts) {
   const verdicts = filters.map((filter): FilterVerdict => {
-    const reason = checkFilter(filter, node, before, countsBefore);
+    const reason = checkFilter(filter, node, workload, counts);
     return { filter: filter.name, ok: !reason, ...(reason && { reason }) };
   });
-  return { node, replicas, verdicts, scores: scoreNode(node, workload, countsBefore) };
+  return { verdicts, scores: scoreNode(node, workload, counts) };
 }
 
-function describeReplicas(verdicts: readonly FilterVerdict[], { siblingsNear }: NodeScores, free: string): string {
+/** Checks a node that holds replicas of the workload as it was before the last of them was placed. */
+function checkWithoutLast(present: Candidate, workload: Workload, counted: readonly Candidate[]) {
+  const node = withReplicas(present, workload, -1);
+  const others = counted.map(each => (each.id === node.id ? node : each));
+  return { node, ...checkNode(node, removeLastReplica(workload), new TopologyCounts(workload, others)) };
+}
+
+function describeReplicas(
+  { verdicts, scores: { siblingsNear } }: Pick<ExplainedNode, 'verdicts' | 'scores'>,
+  free: string,
+): string {
   const rejections = verdicts.flatMap(({ reason }) => (reason ? [reason.message] : []));
   if (rejections.length > 0) return `placed earlier; would not be placed here now: ${rejections.join('; ')}`;
   const siblings =

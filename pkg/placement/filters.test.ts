@@ -63,10 +63,10 @@ const cases: readonly Case[] = [
   { name: 'accept the named node', workload: { namedNode: 'node_a' }, refused: [] },
   {
     name: 'reject every node but the named one',
-    workload: { namedNode: 'node_b' },
+    workload: { namedNode: 'node_b', namedNodeName: 'b' },
     refused: ['named_node'],
-    required: 'node_b',
-    reported: 'node_a',
+    required: 'b',
+    reported: 'a',
   },
   {
     name: 'accept a node in the required country',

@@ -1,4 +1,5 @@
-import { formatAmount } from '../../crds/grammar/index.js';
+import { formatAmount, formatCount } from '../../crds/grammar/index.js';
+import type { Reason } from '../../crds/reasons/index.js';
 import { checkResidency, nodeCountryLabel, nodeRegionLabel } from '../../crds/residency/index.js';
 import { type FilterRejection, type RejectedNode, toFilterRejection } from '../../crds/scheduling/index.js';
 import type { LabelConstraint } from '../../crds/workload/index.js';
@@ -20,7 +21,7 @@ import {
  * closed.
  */
 export interface Filter {
-  readonly name: string;
+  readonly name: Reason;
   /** Whether the node may host the workload. Called far more often than `describe`. */
   accepts(node: Candidate, workload: Workload, counts: TopologyCounts): boolean;
   /** Of a node that is not accepted: what is required, and what the node reports. */
@@ -34,7 +35,7 @@ const tenant: Filter = {
   describe: (_node, workload) => [workload.tenant, 'another tenant'],
 };
 
-/** Requires a node whose agent sends heartbeats and that is not being drained. */
+/** Requires a node whose agent sends heartbeats, whose container engine answers, and that is not being drained. */
 const ready: Filter = {
   name: 'ready',
   accepts: node => node.status === 'ready',
@@ -52,7 +53,7 @@ const controlPlane: Filter = {
 const namedNode: Filter = {
   name: 'named_node',
   accepts: (node, workload) => workload.namedNode === undefined || workload.namedNode === node.id,
-  describe: (node, workload) => [workload.namedNode ?? '', node.id],
+  describe: (node, { namedNode: id = '', namedNodeName = id }) => [namedNodeName, node.name],
 };
 
 type Labels = Candidate['labels'];
@@ -221,15 +222,28 @@ export function rejectNodes(
   return checked.filter(({ reasons }) => reasons.length > 0);
 }
 
-/** The short form for a status message: `0 of 3 nodes: 2 resources, 1 ready`. */
+/** Combinations of reasons that a summary names; the rest is counted. */
+const NAMED_COMBINATIONS = 4;
+
+/**
+ * The short form for a status message: `0 of 3 nodes: 2 resources, 1 not ready`. Each node is counted once, under all of its
+ * reasons: `1 not ready and residency`.
+ */
 export function summariseRejections(able: number, refused: readonly RejectedNode[]): string {
-  const nodes = `${able} of ${able + refused.length} nodes`;
+  if (able + refused.length === 0) return 'the tenant has no nodes';
+  const nodes = `${able} of ${formatCount(able + refused.length, 'node')}`;
   if (refused.length === 0) return nodes;
 
   const counts = new Map<string, number>();
-  for (const { filter } of refused.flatMap(({ reasons }) => reasons)) counts.set(filter, (counts.get(filter) ?? 0) + 1);
+  for (const { reasons } of refused) {
+    const combination = reasons.map(({ filter }) => (filter === 'ready' ? 'not ready' : filter)).join(' and ');
+    counts.set(combination, (counts.get(combination) ?? 0) + 1);
+  }
   const tally = [...counts].sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1));
-  return `${nodes}: ${tally.map(([filter, count]) => `${count} ${filter}`).join(', ')}`;
+  const named = tally.slice(0, NAMED_COMBINATIONS);
+  const others = refused.length - named.reduce((sum, [, count]) => sum + count, 0);
+  const words = named.map(([combination, count]) => `${count} ${combination}`);
+  return `${nodes}: ${[...words, ...(others > 0 ? [`${others} for other reasons`] : [])].join(', ')}`;
 }
 
 /** Of a workload with a residency: whether no reachable node satisfies it, whatever else the nodes lack. */

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 
+import { toFilterRejection } from '../../crds/scheduling/index.js';
 import { GIB, makeNode, makeNodeWith, makeWorkload } from './candidates.testing.js';
 import { isResidencyUnmet, summariseRejections } from './filters.js';
 import { NodeFleet } from './fleet.js';
@@ -97,11 +98,31 @@ describe('summary of rejections', () => {
       makeNode('c', { status: 'failed' }),
     ];
     const { refused } = place(1, nodes, makeWorkload({ requests: { cpu: 1 } }));
-    expect(summariseRejections(0, refused)).to.equal('0 of 3 nodes: 2 resources, 1 ready');
+    expect(summariseRejections(0, refused)).to.equal('0 of 3 nodes: 2 resources, 1 not ready');
   });
 
-  it('has no reasons when there is no node', () => {
-    expect(summariseRejections(0, place(1, []).refused)).to.equal('0 of 0 nodes');
+  it('counts a node with several reasons once, so that the counts add up', () => {
+    const nodes = [
+      makeNode('a', { status: 'failed', used: { cpu: 2000, memory: 0 } }),
+      makeNode('b', { status: 'failed' }),
+    ];
+    const { refused } = place(1, nodes, makeWorkload({ requests: { cpu: 1 } }));
+    expect(summariseRejections(0, refused)).to.equal('0 of 2 nodes: 1 not ready, 1 not ready and resources');
+  });
+
+  it('names the most frequent combinations and counts the rest', () => {
+    const filters = ['tenant', 'residency', 'anti_affinity', 'port', 'resources', 'quota', 'quota'] as const;
+    const refused = filters.map((filter, position) => ({
+      node: `n${position}`,
+      reasons: [toFilterRejection(filter, '', '')],
+    }));
+    expect(summariseRejections(1, refused)).to.equal(
+      '1 of 8 nodes: 2 quota, 1 anti_affinity, 1 port, 1 residency, 2 for other reasons',
+    );
+  });
+
+  it('says that there is no node', () => {
+    expect(summariseRejections(0, place(1, []).refused)).to.equal('the tenant has no nodes');
   });
 
   const german = makeWorkload({

@@ -14,7 +14,8 @@
  * @module
  */
 export type { Amounts, AntiAffinityTerm, Candidate, QuotaUse, ReplicaCount, ResidencyRule, Workload } from './model.js';
-export type { Explanation } from './explain.js';
+export { findDomain, resourceKinds } from './model.js';
+export type { Explanation, OwnReplicas } from './explain.js';
 export { explainNodes } from './explain.js';
 export { filters, isResidencyUnmet, listRejections, satisfiesResidency, summariseRejections } from './filters.js';
 export type { FleetTotals, PlacementResult } from './fleet.js';

@@ -24,8 +24,8 @@ export interface Candidate {
   readonly id: string;
   readonly name: string;
   readonly tenant: string;
-  /** `unknown` until the node monitor has written a status, `unobserved` while the agent cannot see its containers. */
-  readonly status: NodeCondition | 'unobserved' | 'unknown';
+  /** `unknown` until the node monitor has written a status. */
+  readonly status: NodeCondition | 'unknown';
   /** The control plane's own node: it takes only the platform's workloads. */
   readonly controlPlane: boolean;
   readonly labels: Readonly<Record<string, string>>;
@@ -73,6 +73,8 @@ export interface Workload {
   readonly deployment: string;
   /** Id of the only node that is accepted, when the deployment names one. */
   readonly namedNode?: string;
+  /** Its name, for people. */
+  readonly namedNodeName?: string;
   readonly residency?: ResidencyRule;
   readonly constraints: readonly LabelConstraint[];
   readonly antiAffinity: readonly AntiAffinityTerm[];

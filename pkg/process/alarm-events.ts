@@ -1,4 +1,5 @@
 import { keys, ranges } from '../../crds/keys/index.js';
+import type { Reason } from '../../crds/reasons/index.js';
 import type { StoredTenant } from '../../crds/tenant/index.js';
 import type { Clock, Random } from '../clock/index.js';
 import { EventLeases, EventWriter } from '../events/index.js';
@@ -13,6 +14,11 @@ interface AlarmRecord {
 }
 
 const NOTHING: AlarmRecord = { raised: {}, cleared: {} };
+
+/** The reason of an event about an alarm, as etcd names it. */
+function toReason(alarm: string): Reason {
+  return alarm === 'NOSPACE' ? 'nospace' : alarm === 'CORRUPT' ? 'corrupt' : 'store_alarm';
+}
 
 export interface AlarmEventsOptions {
   readonly store: Store;
@@ -86,12 +92,12 @@ export class AlarmEvents {
       for (const [alarm, since] of raised) {
         const message = `etcd has raised the alarm ${alarm} and takes no new data: see docs/OPERATIONS.md.`;
         const data = { alarm, since };
-        const draft = { type: 'store.alarm_raised', severity: 'warning', reason: alarm.toLowerCase() } as const;
+        const draft = { type: 'store.alarm_raised', severity: 'warning', reason: toReason(alarm) } as const;
         puts.push(await this.#events.put({ ...draft, tenant: tenant.id, subject, message, data }));
       }
       for (const alarm of cleared) {
         const message = `The alarm ${alarm} of etcd was cleared.`;
-        const draft = { type: 'store.alarm_cleared', reason: alarm.toLowerCase() } as const;
+        const draft = { type: 'store.alarm_cleared', reason: toReason(alarm) } as const;
         puts.push(await this.#events.put({ ...draft, tenant: tenant.id, subject, message, data: { alarm } }));
       }
     }

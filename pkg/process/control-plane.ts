@@ -3,6 +3,7 @@ import type { Settings } from '../config/index.js';
 import { openSecretStore, type SecretStore } from '../secrets/index.js';
 import { type EtcdStore, openEtcdStore, retryUntilReachable, WatchCache } from '../store/index.js';
 import type { ProcessEnv } from './index.js';
+import { findOwnNode, PlatformRecord } from './platform-record.js';
 
 /** The stores and the cache that server and controllers share. */
 export interface ControlPlaneBackend {
@@ -11,17 +12,22 @@ export interface ControlPlaneBackend {
   readonly cache: WatchCache;
   /** Begins to fill the cache; `history` as of `WatchCache.run`. */
   fillCache(options?: { readonly history?: number }): void;
-  /** Stops the cache and closes both stores, in this order. */
+  /** Stops the cache, removes the record of this process and closes both stores, in this order. */
   close(): Promise<void>;
 }
 
-/** Opens the stores that the settings name, waiting until they can be reached. Undefined when `signal` was aborted first. */
+/**
+ * Opens the stores that the settings name, waiting until they can be reached, and keeps the record that `program` runs on
+ * this node. Undefined when `signal` was aborted first.
+ */
 export async function openBackend(
+  program: string,
   settings: Settings,
   env: ProcessEnv,
   signal: AbortSignal,
 ): Promise<ControlPlaneBackend | undefined> {
   const { random } = env;
+  const node = findOwnNode(settings);
   const store = openEtcdStore(settings, env);
   const secrets = await retryUntilReachable(() => openSecretStore(settings, { store, random }), env, signal);
   if (!secrets) {
@@ -32,6 +38,9 @@ export async function openBackend(
   const cache = new WatchCache({ ...env, store, defer: setImmediate, ...cacheScope });
 
   const stop = new AbortController();
+  const ttlSeconds = settings.nodeFailedAfterSeconds;
+  const record = node === undefined ? undefined : new PlatformRecord({ ...env, store, program, node, ttlSeconds });
+  const recording = record?.run(stop.signal);
   let filling: Promise<void> = Promise.resolve();
   return {
     store,
@@ -42,7 +51,7 @@ export async function openBackend(
     },
     async close() {
       stop.abort();
-      await filling;
+      await Promise.all([filling, recording]);
       await secrets.close();
       await store.close();
     },

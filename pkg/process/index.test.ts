@@ -1,10 +1,10 @@
 import { spawnSync } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 
 import { expect } from 'chai';
 
-const door = new URL('./index.ts', import.meta.url).href;
-const root = fileURLToPath(new URL('../../', import.meta.url));
+import { clone } from '../version/index.js';
+
+const door = new URL('./index.js', import.meta.url).href;
 
 /** Runs `body` as the `run` of a process of its own. */
 function runChild(body: string, ...argv: string[]) {
@@ -16,7 +16,7 @@ function runChild(body: string, ...argv: string[]) {
   const { status, stdout, stderr } = spawnSync(
     process.execPath,
     ['--import=tsx', '--input-type=module', '--eval', program, 'test', ...argv],
-    { encoding: 'utf8', cwd: root, env: { ...process.env, MOORING_CONFIG: '' } },
+    { encoding: 'utf8', cwd: clone, env: { ...process.env, MOORING_CONFIG: '' } },
   );
   return { status, stdout, stderr };
 }

@@ -146,6 +146,8 @@ describe('runLoops', () => {
     await put(store, 'source/hopeless', 2);
     await clock.pass(10);
     expect(runs['hopeless']).to.equal(2);
+    await clock.pass(1_800_000);
+    expect(runs['hopeless'], 'no key is dropped for ever').to.equal(3);
   });
 
   it('reads after a failure no older state than was stored by then', async () => {

@@ -5,7 +5,7 @@ import type { Logger } from '../log/index.js';
 import { type Cache, Leadership, type Store } from '../store/index.js';
 import { createFencedCommit, createLeaderNote, type LeaderContext } from './leader.js';
 import {
-  done,
+  again,
   type Loop,
   type LoopEnv,
   type LoopMeter,
@@ -20,6 +20,8 @@ import { type Work, WorkQueue } from './work-queue.js';
 /** How long work under way has to end after the process was told to stop. */
 const STOP_GRACE_MS = 5_000;
 const BARRIER_RETRY_MS = 250;
+/** How long until a reconcile is repeated that failed in a way a retry does not fix. */
+const REFUSED_AGAIN_MS = 1_800_000;
 
 /** What the loops of one process need. */
 export interface RuntimeEnv {
@@ -151,7 +153,8 @@ export interface ReconcileObservers {
 /**
  * Wraps a loop's reconcile for the queue: names each run in the log, measures it, and decides what a failure means.
  *
- * A fault that a retry cannot fix is logged once, and the key waits until its object changes. After any other failure the
+ * A fault that a retry cannot fix is logged, and the key waits until its object changes, or for long: what has refused it may
+ * be another release of etcd by then. After any other failure the
  * next run of that key waits until the cache shows everything stored by then: a write whose reply was lost may have been
  * applied.
  */
@@ -175,8 +178,11 @@ export function createReconciler(loop: Loop, env: LoopEnv, { meter, onFailure }:
       const error = asError(thrown);
       onFailure?.(error);
       if (error instanceof Fault && !error.retriable) {
-        log.error('a reconcile failed and will not be retried', { ms: ended('refused'), error });
-        return done;
+        log.error('a reconcile failed and is repeated only when its object changes, or in half an hour', {
+          ms: ended('refused'),
+          error,
+        });
+        return again(REFUSED_AGAIN_MS, 'it failed in a way that a retry does not fix');
       }
       inDoubt.add(key);
       log[error instanceof PreconditionFault ? 'debug' : 'warn']('a reconcile failed and will be retried', {

@@ -134,6 +134,26 @@ describe('work queue', () => {
     expect(starts).to.deep.equal([0, 100]);
   });
 
+  it('gives the place of a key that runs aside to another, and takes it back', async () => {
+    const worked: string[] = [];
+    const { clock, queue } = setUp(async key => {
+      worked.push(key);
+      if (key.startsWith('aside')) await queue.runAside(() => sleep(clock, 1_000));
+      await sleep(clock, 100);
+      return done;
+    });
+
+    for (const key of ['aside1', 'aside2', 'a', 'b']) queue.add(key);
+    await clock.pass(50);
+    expect(worked).to.deep.equal(['aside1', 'aside2', 'a']);
+    await clock.pass(100);
+    expect(worked).to.deep.equal(['aside1', 'aside2', 'a', 'b']);
+    await clock.pass(2_000);
+    for (const key of ['c', 'd']) queue.add(key);
+    await clock.pass(50);
+    expect(worked.slice(4)).to.deep.equal(['c']);
+  });
+
   it('reports its depth and how long keys waited', async () => {
     const depths: number[] = [];
     const waits: number[] = [];

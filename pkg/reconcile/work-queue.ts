@@ -107,6 +107,16 @@ export class WorkQueue {
     cancel();
   }
 
+  /** Does a part of the work on a key that only waits, however long: another key has its place meanwhile. */
+  async runAside<T>(act: () => Promise<T>): Promise<T> {
+    this.#workers.concurrency++;
+    try {
+      return await act();
+    } finally {
+      this.#workers.concurrency--;
+    }
+  }
+
   #undelay(key: string): void {
     this.#delayed.get(key)?.cancel();
     this.#delayed.delete(key);

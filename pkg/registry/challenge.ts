@@ -44,7 +44,8 @@ export interface RegistryCredential {
 }
 
 export type CredentialLookup =
-  | { readonly kind: 'found'; readonly credential: RegistryCredential }
+  /** `version` of the secret that it was read from. */
+  | { readonly kind: 'found'; readonly credential: RegistryCredential; readonly version?: number }
   | { readonly kind: 'none' }
   | { readonly kind: 'unavailable' };
 

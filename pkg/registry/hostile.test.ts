@@ -104,7 +104,7 @@ describe('image checker and a hostile registry', () => {
         resolve: () => Promise.resolve(answers.shift() ?? []),
       });
       const found = await images.check(REGISTRY_TENANT, `rebind.example:${inside.port}/x:1`);
-      expect(found).to.deep.equal({ outcome: 'unreachable', reason: 'denied' });
+      expect(found).to.deep.equal({ outcome: 'credential_refused' });
       expect([inside.requests.length, rebound.requests.length, answers.length]).to.deep.equal([2, 0, 2]);
       await Promise.all([inside.stop(), rebound.stop()]);
     });
@@ -267,7 +267,8 @@ describe('image checker and a hostile registry', () => {
         hostile.serve = (request, response) => serve(hosts, request, response);
         const found = await check(`${hostile.host}/x:1`, {}, reason === 'late' ? hurriedClock : systemClock);
 
-        expect(found).to.deep.equal({ outcome: 'unreachable', reason });
+        const refused = { outcome: 'credential_refused' };
+        expect(found).to.deep.equal(reason === 'denied' ? refused : { outcome: 'unreachable', reason });
         expect([forbidden.connections, other.requests.length]).to.deep.equal([0, 0]);
         expect(hostile.requests.length).to.be.within(1, MOST_REQUESTS);
       });

@@ -6,6 +6,10 @@ export type ImageCheck =
   | { readonly outcome: 'absent' }
   /** Nothing is known about the image. */
   | { readonly outcome: 'unreachable'; readonly reason: UnreachableReason }
+  /** The registry requires a login, and the tenant has none for it. */
+  | { readonly outcome: 'login_required' }
+  /** The registry refuses the login that it was shown. */
+  | { readonly outcome: 'credential_refused' }
   /** The registry requires a credential, and the secrets store is unavailable. */
   | { readonly outcome: 'credential_store_unavailable' }
   /** The policy forbids contacting this registry. */

@@ -106,8 +106,8 @@ describe('image checker on Debian’s registry', () => {
     const { address } = await start({ auth: htpasswd() });
     expect(await ask(address, 'mooring/demo:1', found)).to.deep.equal({ outcome: 'present', digest });
     expect(await ask(address, 'mooring/demo:2', found)).to.deep.equal(absent);
-    expect(await ask(address, 'mooring/demo:1', none)).to.deep.equal(unreachable('denied'));
-    expect(await ask(address, 'mooring/demo:1', stranger)).to.deep.equal(unreachable('denied'));
+    expect(await ask(address, 'mooring/demo:1', none)).to.deep.equal({ outcome: 'login_required' });
+    expect(await ask(address, 'mooring/demo:1', stranger)).to.deep.equal({ outcome: 'credential_refused' });
     const storeDown = await ask(address, 'mooring/demo:1', { kind: 'unavailable' });
     expect(storeDown).to.deep.equal({ outcome: 'credential_store_unavailable' });
   });
@@ -123,8 +123,8 @@ describe('image checker on Debian’s registry', () => {
     expect(await check('mooring/demo:1', found)).to.deep.equal({ outcome: 'present', digest });
     expect(await check('mooring/demo:2', found)).to.deep.equal(absent);
     expect(await check('public/none:1', none)).to.deep.equal(absent);
-    expect(await check('mooring/demo:1', none)).to.deep.equal(unreachable('denied'));
-    expect(await check('mooring/demo:1', stranger)).to.deep.equal(unreachable('denied'));
+    expect(await check('mooring/demo:1', none)).to.deep.equal({ outcome: 'login_required' });
+    expect(await check('mooring/demo:1', stranger)).to.deep.equal({ outcome: 'credential_refused' });
 
     tokens.requests.length = 0;
     const unlisted = { registryInsecure: [address, tokens.host] };

@@ -21,7 +21,8 @@ const OTHER_TENANT = '7d0a5c1e-0000-4000-8000-000000000002';
 const BASIC = `Basic ${Buffer.from(`${REGISTRY_CREDENTIAL.username}:${REGISTRY_CREDENTIAL.password}`).toString('base64')}`;
 const present = { outcome: 'present', digest: DIGEST };
 const absent = { outcome: 'absent' };
-const denied = { outcome: 'unreachable', reason: 'denied' };
+const loginRequired = { outcome: 'login_required' };
+const credentialRefused = { outcome: 'credential_refused' };
 const storeUnavailable = { outcome: 'credential_store_unavailable' };
 const found: CredentialLookup = { kind: 'found', credential: REGISTRY_CREDENTIAL };
 const none: CredentialLookup = { kind: 'none' };
@@ -156,9 +157,9 @@ describe('image checker', () => {
 
     const answers: ReadonlyArray<readonly [name: string, serve: () => Serve, known: CredentialLookup, check: unknown]> =
       [
-        ['none, where some are wanted', () => behind(BASIC, 'Basic realm="x"', has), none, denied],
-        ['wrong ones', () => behind('Basic other', 'Basic realm="x"', has), found, denied],
-        ['wrong ones for a token', () => behindToken(() => false, has), found, denied],
+        ['none, where some are wanted', () => behind(BASIC, 'Basic realm="x"', has), none, loginRequired],
+        ['wrong ones', () => behind('Basic other', 'Basic realm="x"', has), found, credentialRefused],
+        ['wrong ones for a token', () => behindToken(() => false, has), found, credentialRefused],
         ['a store that is down', () => behind(BASIC, 'Basic realm="x"', has), unavailable, storeUnavailable],
         ['a store that is down, no token', () => behindToken(() => false, has), unavailable, storeUnavailable],
         ['a store that is down, not found', () => lacks, unavailable, storeUnavailable],

@@ -1,6 +1,6 @@
 import { isIPv4, isIPv6 } from 'node:net';
 
-import type { ImageReference } from '../../crds/grammar/index.js';
+import { type ImageReference, parseImageReference } from '../../crds/grammar/index.js';
 
 /** Where the manifest of an image is stored. */
 export interface ImageLocation {
@@ -33,6 +33,13 @@ export function locateImage(
   const path = named ? name.slice(domain.length + 1) : name;
   const repository = named || path.includes('/') ? path : `library/${path}`;
   return { registry, repository, reference: digest ?? tag, ...(digest !== undefined && { digest }) };
+}
+
+/** The registry of an image as image references name it, or the default. Undefined when it has none. */
+export function findRegistryHost(image: string, defaultRegistry: string): string | undefined {
+  const reference = parseImageReference(image);
+  const location = reference && locateImage(reference, parseHost(defaultRegistry));
+  return location === undefined || typeof location === 'string' ? undefined : location.registry.text;
 }
 
 function isHost(domain: string): boolean {

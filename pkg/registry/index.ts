@@ -16,7 +16,8 @@
  *
  * @module
  */
-export type { RegistryCredentials } from './challenge.js';
+export type { CredentialLookup, RegistryCredentials } from './challenge.js';
+export { findRegistryHost } from './image-location.js';
 export type { ImageFact } from './image-check.js';
 export { ImageChecker, type ImageFacts } from './image-checker.js';
 export { addPlatformLogins, type RegistryLogin, RegistryLogins } from './registry-logins.js';

@@ -119,15 +119,16 @@ export interface ImageCheckInput {
 export async function checkImage(transport: RegistryTransport, input: ImageCheckInput): Promise<ImageCheck> {
   const { location, credential } = input;
   const first = await checkManifest(transport, location);
-  if ('outcome' in first && first.outcome !== 'absent') return first;
+  if ('outcome' in first && !mayDependOnCredential(first)) return first;
 
   const known = await credential();
   if ('challenges' in first) return checkAsTenant(transport, input, known, first.challenges);
-  if (known.kind === 'none') return first;
+  if (known.kind === 'none') return isDenied(first) ? { outcome: 'login_required' } : first;
   if (known.kind === 'unavailable') return { outcome: 'credential_store_unavailable' };
 
   const challenges = await fetchChallenges(transport, location);
-  return challenges.length === 0 ? first : checkAsTenant(transport, input, known, challenges);
+  if (challenges.length === 0) return isDenied(first) ? { outcome: 'credential_refused' } : first;
+  return checkAsTenant(transport, input, known, challenges);
 }
 
 async function checkAsTenant(
@@ -141,12 +142,16 @@ async function checkAsTenant(
   const second =
     typeof authorization === 'string' ? await checkManifest(transport, location, authorization) : authorization;
   const check = 'challenges' in second ? toUnreachable('denied') : second;
-  return known.kind === 'unavailable' && mayDependOnCredential(check)
-    ? { outcome: 'credential_store_unavailable' }
-    : check;
+  if (known.kind === 'unavailable' && mayDependOnCredential(check)) return { outcome: 'credential_store_unavailable' };
+  if (!isDenied(check)) return check;
+  return { outcome: known.kind === 'found' ? 'credential_refused' : 'login_required' };
+}
+
+function isDenied(check: ImageCheck): boolean {
+  return check.outcome === 'unreachable' && check.reason === 'denied';
 }
 
 /** Whether the tenant's credential could have led to another result. */
 function mayDependOnCredential(check: ImageCheck): boolean {
-  return check.outcome === 'absent' || (check.outcome === 'unreachable' && check.reason === 'denied');
+  return check.outcome === 'absent' || isDenied(check);
 }

@@ -24,12 +24,13 @@ export { loadSecretKeyring, SecretKeyring } from './embedded/secret-keyring.js';
 export {
   SecretDocumentFault,
   SecretOutcomeUnknownFault,
+  SecretPreconditionFault,
   SecretStoreRefusedFault,
   SecretStoreUnavailableFault,
   UnreadableSecretFault,
 } from './faults.js';
 export { findSecretsKeyringFile, openSecretStore } from './open-secret-store.js';
-export { createRegistryCredentials, toRegistryLabel } from './registry-credentials.js';
+export { createRegistryCredentials, toRegistryPath } from './registry-credentials.js';
 export {
   collectReferences,
   explainUnresolved,

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 
+import { REGISTRIES, toRegistryLabel } from '../../crds/grammar/index.js';
 import { seededRandom, systemClock } from '../clock/index.js';
 import { MemoryStore } from '../store/index.js';
 import { toCredentialPath } from './credential-path.js';
@@ -7,7 +8,7 @@ import { toSecretDocument } from './document.js';
 import { EmbeddedSecretStore } from './embedded/embedded-secret-store.js';
 import { SecretKeyring } from './embedded/secret-keyring.js';
 import { SecretStoreUnavailableFault } from './faults.js';
-import { REGISTRIES, createRegistryCredentials, toRegistryLabel } from './registry-credentials.js';
+import { createRegistryCredentials } from './registry-credentials.js';
 
 const tenant = 'a2d1b2a0-0000-4000-8000-000000000001';
 const other = 'a2d1b2a0-0000-4000-8000-000000000002';
@@ -32,6 +33,7 @@ describe('credentials for registries', () => {
     expect(await credentials.credentialsFor(tenant, 'registry.example.com:5000', signal)).to.deep.equal({
       kind: 'found',
       credential: { username: 'robot', password: 'sesame' },
+      version: 1,
     });
   });
 

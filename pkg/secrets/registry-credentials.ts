@@ -1,8 +1,7 @@
+import { REGISTRIES, toRegistryLabel } from '../../crds/grammar/index.js';
 import type { RegistryCredentials } from '../registry/index.js';
 import { parseCredentialPath } from './credential-path.js';
 import type { SecretStore } from './secret-store.js';
-
-export const REGISTRIES = 'registries';
 
 /**
  * Reads the tenants' own registry credentials from their secrets.
@@ -14,23 +13,20 @@ export const REGISTRIES = 'registries';
 export function createRegistryCredentials(store: SecretStore): RegistryCredentials {
   return {
     async credentialsFor(tenant, host) {
-      const path = parseCredentialPath(tenant, `${REGISTRIES}/${toRegistryLabel(host)}`);
+      const path = parseCredentialPath(tenant, toRegistryPath(host));
       const reading = path && (await store.read(path));
       if (reading?.kind !== 'found') return { kind: 'none' };
 
-      const { document } = reading;
+      const { document, version } = reading;
       const [username, password] = [document.get('username')?.reveal(), document.get('password')?.reveal()];
       const isForHost = document.get('host')?.reveal().toLowerCase() === host;
       if (!isForHost || username === undefined || password === undefined) return { kind: 'none' };
-      return { kind: 'found', credential: { username, password } };
+      return { kind: 'found', credential: { username, password }, version };
     },
   };
 }
 
-/** The label of the credential for a registry, given as `name[:port]`. */
-export function toRegistryLabel(host: string): string {
-  return host
-    .toLowerCase()
-    .replace(/[^a-z0-9]+/g, '-')
-    .replace(/^-|-$/g, '');
+/** Where the tenant's credential for a registry is looked for. */
+export function toRegistryPath(host: string): string {
+  return `${REGISTRIES}/${toRegistryLabel(host)}`;
 }

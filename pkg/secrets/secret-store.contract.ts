@@ -202,6 +202,18 @@ export function secretStoreContract(name: string, subject: () => SecretStoreUnde
       expect(await state(path)).to.deep.equal({ last: 2, current: 1, pending: 2 });
     });
 
+    it('lists the credentials of a namespace, and those that are left after one was deleted', async () => {
+      const [one, two] = [at('listed-one'), at('listed-two')];
+      for (const path of [one, two]) await put(path, 0, 'first');
+      const list = async () => {
+        const listing = await store().list(one);
+        return listing.kind === 'found' ? listing.labels.filter(label => label.startsWith('listed-')).toSorted() : [];
+      };
+      expect(await list()).to.deep.equal(['listed-one', 'listed-two']);
+      await store().delete(two);
+      expect(await list()).to.deep.equal(['listed-one']);
+    });
+
     it('lets the next write start at version 1 after the credential is deleted', async () => {
       const path = at('delete');
       await put(path, 0, 'first');
@@ -224,6 +236,7 @@ export function secretStoreContract(name: string, subject: () => SecretStoreUnde
       expect(await store().promote(forbidden, 1)).to.deep.equal({ kind: 'forbidden' });
       expect(await destroy(forbidden, 1)).to.deep.equal({ kind: 'forbidden' });
       expect(await store().delete(forbidden)).to.deep.equal({ kind: 'forbidden' });
+      expect(await store().list(forbidden)).to.deep.equal({ kind: 'forbidden' });
     });
   });
 }

@@ -66,6 +66,8 @@ export type PromoteResult = { readonly kind: 'promoted'; readonly state: SecretS
 export const destroyed = { kind: 'destroyed' } as const;
 export type DestroyResult = typeof destroyed | Forbidden;
 
+export type CredentialListing = { readonly kind: 'found'; readonly labels: readonly string[] } | Forbidden;
+
 /**
  * A store of credentials: documents of named values, in immutable versions.
  *
@@ -93,5 +95,7 @@ export interface SecretStore {
   ): Promise<DestroyResult>;
   /** Destroys the credential with all versions. A later write starts again at version 1. */
   delete(path: CredentialPath): Promise<DestroyResult>;
+  /** The labels of the credentials that a tenant has in a namespace. */
+  list(where: Pick<CredentialPath, 'tenant' | 'namespace'>): Promise<CredentialListing>;
   close(): Promise<void>;
 }

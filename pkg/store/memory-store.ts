@@ -32,6 +32,15 @@ interface HeldLease {
   end: Cancel;
 }
 
+/** A backup of a store: what was stored, and on which leases. */
+export interface MemorySnapshot {
+  readonly revision: Revision;
+  readonly entries: ReadonlyMap<string, Entry>;
+  /** Ids of leases by key, and the time to live of each. */
+  readonly leaseOf: ReadonlyMap<string, string>;
+  readonly leases: ReadonlyMap<string, number>;
+}
+
 /**
  * A store in this process's memory: the same promises as etcd's, except that nothing survives.
  *
@@ -41,7 +50,8 @@ interface HeldLease {
 export class MemoryStore implements Store {
   readonly #clock: Clock;
   readonly #defer: (notify: () => void) => void;
-  readonly #log: RevisionLog;
+  readonly #keepRevisions: number;
+  #log: RevisionLog;
   readonly #entries = new Map<string, Entry>();
   readonly #leases = new Map<string, HeldLease>();
   readonly #leaseOf = new Map<string, string>();
@@ -52,6 +62,7 @@ export class MemoryStore implements Store {
   constructor({ clock, keepRevisions = 10_000, defer = queueMicrotask }: MemoryStoreOptions) {
     this.#clock = clock;
     this.#defer = defer;
+    this.#keepRevisions = keepRevisions;
     this.#log = new RevisionLog(keepRevisions);
   }
 
@@ -137,6 +148,32 @@ export class MemoryStore implements Store {
   /** Forgets how the state at `revision` came about: older states can no longer be listed. */
   compact(revision: Revision): void {
     this.#log.compact(Math.min(revision, this.#revision));
+  }
+
+  /** A backup of the present state. */
+  save(): MemorySnapshot {
+    const leases = [...this.#leases].map(([id, { ttlSeconds }]) => [id, ttlSeconds] as const);
+    return {
+      revision: this.#revision,
+      entries: new Map(this.#entries),
+      leaseOf: new Map(this.#leaseOf),
+      leases: new Map(leases),
+    };
+  }
+
+  /** Puts a backup in the place of everything: the revision goes back, leases begin anew, and followers begin with a new list. */
+  restore({ revision, entries, leaseOf, leases }: MemorySnapshot): void {
+    for (const { end } of this.#leases.values()) end();
+    for (const held of [this.#leases, this.#leaseOf, this.#entries]) held.clear();
+    for (const [id, ttlSeconds] of leases) {
+      this.#leases.set(id, { ttlSeconds, keys: new Set(), end: this.#endLater(id, ttlSeconds) });
+    }
+    for (const [key, entry] of entries) this.#entries.set(key, entry);
+    for (const [key, lease] of leaseOf) this.#attach(key, lease);
+    this.#revision = revision;
+    this.#log = new RevisionLog(this.#keepRevisions);
+    this.#log.compact(revision);
+    for (const follower of this.#followers) follower.reset(this.#listing('', revision));
   }
 
   /** Does nothing: the others who share this store go on using it. */

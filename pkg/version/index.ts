@@ -1,5 +1,5 @@
 /**
- * The version of this clone of Mooring, and its folder.
+ * The version of this clone of Mooring, its folder and its programs.
  *
  * @module
  */
@@ -12,6 +12,12 @@ export const clone: string = findPackageFolder(dirname(fileURLToPath(import.meta
 
 function findPackageFolder(folder: string): string {
   return existsSync(join(folder, 'package.json')) ? folder : findPackageFolder(dirname(folder));
+}
+
+/** The arguments for Node that run a program of this clone, as `api/main.ts`, the way this one runs: compiled, or from source. */
+export function programArguments(main: string): readonly string[] {
+  if (import.meta.url.endsWith('.js')) return [join(clone, 'dist', main.replace(/\.ts$/, '.js'))];
+  return ['--import', join(clone, 'node_modules/tsx/dist/loader.mjs'), join(clone, main)];
 }
 
 /** The version of this clone, from package.json: the one place that states it. */

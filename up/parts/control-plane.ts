@@ -1,9 +1,9 @@
 import { ownsPort } from '../../dev/processes/index.js';
 import { toEnvironment } from '../../pkg/config/index.js';
-import { CertificateFolder } from '../../pkg/certificates/index.js';
+import { type CertificateFiles, CertificateFolder } from '../../pkg/certificates/index.js';
 import { Client } from '../../pkg/client/index.js';
 import { type Home, type PartFacts, toDevelopment } from '../home.js';
-import { PartFault, type ProcessPart } from '../part.js';
+import { type PartEnv, PartFault, type ProcessPart } from '../part.js';
 import { startProgram, waitUntilServing } from '../program.js';
 
 const USUAL_PORT = 7070;
@@ -16,14 +16,14 @@ export const serverPart: ProcessPart = {
   remedy: 'Read the log; "moor down" and "moor up" start afresh.',
   graceMs: 10_000,
   recipe: ({ etcd, etcdPeerPort, registry }) => JSON.stringify({ etcd, etcdPeerPort, registry, tls: true }),
+  maintain: env => void ensureServerCertificate(env),
   async start({ home, clock, facts, previous, sockets }) {
     const socket = await sockets.hold('server', [Number(previous['serverPort'] ?? 0), USUAL_PORT]);
     const { port } = socket;
     const server = `http://127.0.0.1:${port}`;
     const logFile = home.log('server');
     const tokens = home.path('tokens.json');
-    const authority = { folder: home.path('certificates', 'server'), authorityName: 'mooring', now: () => clock.now() };
-    const tls = new CertificateFolder(authority).ensure('server', ['127.0.0.1', '::1', 'localhost'], ['server']);
+    const tls = ensureServerCertificate({ home, clock });
     const pid = await startProgram({
       main: 'api/main.ts',
       argv: ['--bootstrap-file', tokens],
@@ -70,6 +70,12 @@ export const serverPart: ProcessPart = {
     return { pid, facts: { server, serverPort: String(port), ...agentFacts }, detail: `${server}${moved}` };
   },
 };
+
+/** The server reads its files again when they change. */
+function ensureServerCertificate({ home, clock }: Pick<PartEnv, 'home' | 'clock'>): CertificateFiles {
+  const authority = { folder: home.path('certificates', 'server'), authorityName: 'mooring', now: () => clock.now() };
+  return new CertificateFolder(authority).ensure('server', ['127.0.0.1', '::1', 'localhost'], ['server']);
+}
 
 /** The ports that the parts listen on: no container may have them. */
 export function listReservedPorts(facts: PartFacts): readonly string[] {

@@ -1,4 +1,10 @@
-import { buildDemoImage, EtcdProcess, isFreePort, RegistryProcess } from '../../dev/processes/index.js';
+import {
+  buildDemoImage,
+  ensureEtcdCertificates,
+  EtcdProcess,
+  isFreePort,
+  RegistryProcess,
+} from '../../dev/processes/index.js';
 import { systemRandom } from '../../pkg/clock/index.js';
 import { type RegistryLogin, RegistryLogins } from '../../pkg/registry/index.js';
 import type { Home } from '../home.js';
@@ -16,8 +22,9 @@ export const etcdPart: ProcessPart = {
   remedy: 'Run "sh hack/setup.sh up" to install etcd, or read the log.',
   graceMs: 10_000,
   recipe: () => 'with certificates',
+  maintain: ({ home, clock }) => void ensureEtcdCertificates(findEtcdCertificates(home), clock),
   async start({ home, clock, previous }) {
-    const certificates = home.path('certificates', 'etcd');
+    const certificates = findEtcdCertificates(home);
     const options = { dataDir: home.path('etcd'), logFile: home.log('etcd'), certificates, detached: true, clock };
     const [clientPort, peerPort] = await Promise.all(
       ['etcdPort', 'etcdPeerPort'].map(async name => {
@@ -32,6 +39,10 @@ export const etcdPart: ProcessPart = {
     return { pid: etcd.pid!, facts, detail: etcd.endpoint };
   },
 };
+
+function findEtcdCertificates(home: Home): string {
+  return home.path('certificates', 'etcd');
+}
 
 /** The port that the examples name. */
 export const USUAL_REGISTRY = '127.0.0.1:7071';

@@ -1,13 +1,27 @@
 import { checkEnvironmentRequest } from '../../../crds/delivery/index.js';
 import { keys } from '../../../crds/keys/index.js';
-import { checkGoneNodesRequest, checkHeartbeat, checkRenewal, type StoredNode } from '../../../crds/node/index.js';
+import {
+  checkDoublesRequest,
+  checkGoneDeploymentsRequest,
+  checkGoneNodesRequest,
+  checkHeartbeat,
+  checkRenewal,
+  type StoredNode,
+} from '../../../crds/node/index.js';
 import { reject } from '../../../crds/rejections/index.js';
 import { checkReportBatch } from '../../../crds/report/index.js';
 import {
+  AGENT_HEADER,
   type AgentDispatcher,
+  type AgentIdentity,
   type EnvironmentReply,
   formatRenewalText,
-  type NodeIdentity,
+  isSignedBy,
+  NODE_HELD,
+  NodeHeldFault,
+  parseAgentRun,
+  parseNodeKey,
+  type PullCredentialReply,
   RENEWAL_SKEW_MS,
   TIME_HEADER,
   toEnvironmentRefusal,
@@ -20,7 +34,7 @@ import { NDJSON_TYPE, rejectRequest, replyJson, RequestRejection } from '../../h
 import { anonymous, type ApiCall, defineRoute, type Method, type Route, type RouteResult } from '../../http/route.js';
 import type { AssignmentStreams } from '../../stream/assignments.js';
 import type { LogRendezvous } from '../../stream/logs.js';
-import { isProofValid, mintNodeToken, TOKENS_PER_NODE } from '../node/enrol.js';
+import { mintNodeToken, TOKENS_PER_NODE } from '../node/enrol.js';
 import { findNodeById } from '../node/view.js';
 import { listOlderNodeTokens, putToken, type TokenEnv } from '../token/routes.js';
 
@@ -37,13 +51,16 @@ export interface AgentRoutesEnv extends TokenEnv {
 /** The routes of the agents: a node's token opens these and no others, and each only for that node. */
 export function createAgentRoutes(env: AgentRoutesEnv): readonly Route[] {
   const route = (method: Method, path: string, handle: Route['handle'], body: Route['body'] = 'json') =>
-    defineRoute({ node: true }, method, `/agent/v1/${path}`, handle, { query: [], body });
+    defineRoute({ node: true }, method, `/agent/v1/${path}`, refuseSecondAgent(handle), { query: [], body });
   return [
     route('POST', 'heartbeat', call => receiveHeartbeat(env, call)),
     route('POST', 'reports', call => receiveReports(env, call)),
     route('POST', 'gone-nodes', call => findGoneNodes(env, call)),
+    route('POST', 'doubles', call => findDoubles(env, call)),
+    route('POST', 'gone-deployments', call => findGoneDeployments(env, call)),
     route('GET', 'assignments', call => openAssignments(env, call), 'none'),
     route('POST', 'environment', call => deliverEnvironment(env, call)),
+    route('POST', 'pull-credential', call => deliverPullCredential(env, call)),
     route('POST', 'logs/{id}', call => receiveLogs(env, call), 'stream'),
     route('DELETE', 'logs/{id}', call => declineLogs(env, call), 'none'),
     // The signature is the credential: a node whose token has run out must be able to come back.
@@ -51,8 +68,22 @@ export function createAgentRoutes(env: AgentRoutesEnv): readonly Route[] {
   ];
 }
 
-function readNode({ caller, tenant }: ApiCall): NodeIdentity {
-  return { tenant, id: caller.token?.node ?? '', name: caller.token?.nodeName ?? '' };
+/** The node of a request, and which run of its agent sends it. */
+function readNode({ caller, tenant, request }: ApiCall): AgentIdentity {
+  const run = parseAgentRun(String(request.headers[AGENT_HEADER] ?? ''));
+  return { tenant, id: caller.token?.node ?? '', name: caller.token?.nodeName ?? '', run };
+}
+
+/** Of several agents with one identity, one is served. */
+function refuseSecondAgent(handle: Route['handle']): Route['handle'] {
+  return async call => {
+    try {
+      return await handle(call);
+    } catch (thrown) {
+      if (!(thrown instanceof NodeHeldFault)) throw thrown;
+      return rejectRequest(NODE_HELD, 'Mooring-Agent', '');
+    }
+  };
 }
 
 async function receiveHeartbeat(env: AgentRoutesEnv, call: ApiCall): Promise<RouteResult> {
@@ -87,7 +118,19 @@ async function findGoneNodes(env: AgentRoutesEnv, call: ApiCall): Promise<RouteR
   return replyJson(200, { gone: await env.dispatcher.findGoneNodes(readNode(call), checked.value.ids) });
 }
 
-/** The only answer that contains secret values. */
+async function findDoubles(env: AgentRoutesEnv, call: ApiCall): Promise<RouteResult> {
+  const checked = checkDoublesRequest(call.document);
+  if (!checked.ok) return new RequestRejection(checked.rejections);
+  return replyJson(200, { doubled: await env.dispatcher.findDoubles(readNode(call), checked.value.containers) });
+}
+
+async function findGoneDeployments(env: AgentRoutesEnv, call: ApiCall): Promise<RouteResult> {
+  const checked = checkGoneDeploymentsRequest(call.document);
+  if (!checked.ok) return new RequestRejection(checked.rejections);
+  return replyJson(200, { gone: await env.dispatcher.findGoneDeployments(readNode(call), checked.value.uids) });
+}
+
+/** One of the two answers that contain secret values. */
 async function deliverEnvironment(env: AgentRoutesEnv, call: ApiCall): Promise<RouteResult> {
   const checked = checkEnvironmentRequest(call.document);
   if (!checked.ok) return new RequestRejection(checked.rejections);
@@ -104,14 +147,29 @@ async function deliverEnvironment(env: AgentRoutesEnv, call: ApiCall): Promise<R
   return replyJson(200, reply);
 }
 
+/** The other one: the tenant's own login for the registry of one image. */
+async function deliverPullCredential(env: AgentRoutesEnv, call: ApiCall): Promise<RouteResult> {
+  const checked = checkEnvironmentRequest(call.document);
+  if (!checked.ok) return new RequestRejection(checked.rejections);
+  const log = env.log.with({ requestId: call.requestId });
+  const answer = await env.dispatcher.pullCredential(readNode(call), checked.value, log);
+  if (answer.kind !== 'found' && answer.kind !== 'none') {
+    return rejectRequest(toEnvironmentRefusal(answer).code, 'replica', checked.value.replica);
+  }
+  const { secret } = answer;
+  const login = answer.kind === 'found' && { username: answer.username, password: answer.password.reveal() };
+  const reply: PullCredentialReply = { secret, ...(login && { login }) };
+  return replyJson(200, reply);
+}
+
 async function openAssignments(env: AgentRoutesEnv, call: ApiCall): Promise<RouteResult> {
-  await env.cache.barrier();
+  await env.dispatcher.demandHolder(readNode(call));
   return { status: 200, type: NDJSON_TYPE, open: out => env.assignments.open(readNode(call), call.caller, out) };
 }
 
 async function receiveLogs(env: AgentRoutesEnv, call: ApiCall): Promise<RouteResult> {
   const id = call.params['id']!;
-  const done = env.logs.deliver(id, readNode(call).id, call.request);
+  const done = env.logs.deliver(id, readNode(call), call.request);
   if (!done) return new RequestRejection(reject('resource_not_found', 'id', id), { connection: 'close' });
   await done;
   return { ...replyJson(200, {}), headers: { connection: 'close' } };
@@ -119,7 +177,7 @@ async function receiveLogs(env: AgentRoutesEnv, call: ApiCall): Promise<RouteRes
 
 function declineLogs(env: AgentRoutesEnv, call: ApiCall): RouteResult {
   const id = call.params['id']!;
-  return env.logs.decline(id, readNode(call).id) ? replyJson(200, {}) : rejectRequest('resource_not_found', 'id', id);
+  return env.logs.decline(id, readNode(call)) ? replyJson(200, {}) : rejectRequest('resource_not_found', 'id', id);
 }
 
 /**
@@ -143,7 +201,7 @@ async function renewToken(env: AgentRoutesEnv, { document, request }: ApiCall): 
     if (!known) return forged;
   }
   const { publicKey } = value<StoredNode>(known);
-  if (!isProofValid(formatRenewalText(nodeId, at), publicKey, proof)) return checkUnsigned() ?? forged;
+  if (!isSignedBy(parseNodeKey(publicKey), formatRenewalText(nodeId, at), proof)) return checkUnsigned() ?? forged;
   const now = env.clock.now();
   if (Math.abs(now - at) > RENEWAL_SKEW_MS) {
     const refusal = reject('renewal_time_skewed', 'at', at, { seconds: RENEWAL_SKEW_MS / 1000 });

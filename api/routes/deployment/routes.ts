@@ -1,11 +1,13 @@
-import { deploymentKind, type StoredDeployment } from '../../../crds/deployment/index.js';
+import { deploymentKind, listSteps, type StoredDeployment } from '../../../crds/deployment/index.js';
+import { ranges } from '../../../crds/keys/index.js';
+import type { Replica } from '../../../crds/replica/index.js';
 import { explainDeployment } from '../../../pkg/fleet/index.js';
-import { value } from '../../../pkg/store/index.js';
+import { listValues, value } from '../../../pkg/store/index.js';
 import { toExplanationView } from '../../admission/dry-run.js';
 import type { AdmissionEnv, PlacementEnv } from '../../admission/env.js';
 import { replyJson, RequestRejection } from '../../http/reply.js';
 import { type ApiCall, defineRoute, type Route, type RouteResult } from '../../http/route.js';
-import { loadDeployment } from './view.js';
+import { loadDeployment, readStatus } from './view.js';
 import { createDeployment, deleteDeployment, replaceDeployment } from './write.js';
 
 const COLLECTION = deploymentKind.path;
@@ -22,13 +24,42 @@ export function createDeploymentRoutes(env: AdmissionEnv): readonly Route[] {
   ];
 }
 
-/** Computed for each request, from the nodes as they are now. */
+/**
+ * Why a deployment is not as asked: its status, the steps that follow from it, and every node, all of one revision. Nothing is
+ * awaited after the deployment is found.
+ */
 async function explain({ cache, placementPolicy }: PlacementEnv, { tenant, params }: ApiCall): Promise<RouteResult> {
   const entry = await loadDeployment(cache, tenant, params['name']!);
   if (entry instanceof RequestRejection) return entry;
   const deployment = value<StoredDeployment>(entry);
-  const explanation = explainDeployment(deployment, tenant, { cache, policy: placementPolicy });
-  return replyJson(200, { deployment: deployment.name, ...toExplanationView(explanation) });
+  const status = readStatus(cache, entry);
+  const { uid } = deployment.metadata;
+  const replicas = listValues<Replica>(cache, ranges.replicasOf(tenant, deployment.name));
+  const own = replicas.filter(({ deploymentUid, retiringSince }) => deploymentUid === uid && !retiringSince);
+  const unplaced = own.filter(({ nodeId }) => nodeId === undefined).length;
+  const view = toExplanationView(explainDeployment(deployment, tenant, { cache, policy: placementPolicy }));
+  return replyJson(200, {
+    deployment: deployment.name,
+    uid,
+    revision: String(cache.revision),
+    phase: status.phase,
+    message: status.message,
+    steps: listSteps(deployment, status),
+    unplaced,
+    outlook: describeOutlook(unplaced, view),
+    ...view,
+  });
+}
+
+/** What the nodes mean for the replicas that have none. */
+function describeOutlook(
+  unplaced: number,
+  { able, summary }: { readonly able: number; readonly summary: string },
+): string {
+  if (unplaced === 0) return 'no replica waits for a node';
+  const waiting = unplaced === 1 ? '1 replica waits for a node' : `${unplaced} replicas wait for a node`;
+  if (able === 0) return `${waiting}: ${summary}`;
+  return `${waiting}: ${summary}. The scheduler has not placed ${unplaced === 1 ? 'it' : 'them'} yet`;
 }
 
 function showRegions({ placementPolicy }: PlacementEnv): RouteResult {

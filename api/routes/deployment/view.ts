@@ -1,4 +1,4 @@
-import { deploymentKind, type DeploymentStatus } from '../../../crds/deployment/index.js';
+import { createInitialStatus, deploymentKind, type DeploymentStatus } from '../../../crds/deployment/index.js';
 import { isDnsLabel, isTypedId } from '../../../crds/grammar/index.js';
 import { keys, ranges, toStatusKey } from '../../../crds/keys/index.js';
 import type { Alteration, Warning } from '../../../crds/rule/index.js';
@@ -9,8 +9,8 @@ import type { ReaderOptions } from '../kind-routes.js';
 
 const STATUS = Buffer.from(',"status":');
 const DELETED = /"deletedAt":"/;
-const PENDING = encodeInitialStatus('Pending', 'accepted; not reconciled yet');
-const DELETING = encodeInitialStatus('Deleting', 'deletion is requested');
+const PENDING = Buffer.from(JSON.stringify(createInitialStatus()));
+const DELETING = Buffer.from(JSON.stringify(createInitialStatus('Deleting', 'deletion is requested')));
 
 const viewDeployment = cacheRendered((entry, status) => spliceDocument(entry, STATUS, chooseStatus(entry, status)));
 
@@ -39,23 +39,13 @@ function chooseStatus({ bytes }: Pick<Entry, 'bytes'>, status: Entry | undefined
   return DELETED.test(bytes.toString('latin1', 0, METADATA_LENGTH)) ? DELETING : PENDING;
 }
 
+/** The status of a deployment as answers show it. */
+export function readStatus(cache: Cache, entry: Entry): Omit<DeploymentStatus, 'uid'> {
+  return JSON.parse(chooseStatus(entry, findStatus(cache, entry)).toString()) as Omit<DeploymentStatus, 'uid'>;
+}
+
 /** Metadata comes first and is never longer than this. */
 const METADATA_LENGTH = 512;
-
-function encodeInitialStatus(phase: DeploymentStatus['phase'], message: string): Buffer {
-  const status: Omit<DeploymentStatus, 'uid'> = {
-    phase,
-    message,
-    replicas: 0,
-    readyReplicas: 0,
-    updatedReplicas: 0,
-    observedGeneration: 0,
-    secretsVersion: 0,
-    placements: [],
-    conditions: [],
-  };
-  return Buffer.from(JSON.stringify(status));
-}
 
 const BY_UID = 'api.deployments-by-uid';
 

@@ -3,10 +3,13 @@
  *
  * @module
  */
+import type { ArchivedRevision } from '../../../crds/archive/index.js';
 import { admitCreate, admitUpdate, type StoredDeployment, toSpec } from '../../../crds/deployment/index.js';
 import { keys } from '../../../crds/keys/index.js';
 import { hashSpec } from '../../../crds/meta/index.js';
-import { type Entry, value } from '../../../pkg/store/index.js';
+import { failpoint } from '../../../pkg/failpoint/index.js';
+import { findHistory, listRevisions } from '../../../pkg/history/index.js';
+import { encode, type Entry, value } from '../../../pkg/store/index.js';
 import { commitWithMaterial } from '../../admission/commit.js';
 import { listConflictKeys, putConflictKeys } from '../../admission/conflict-keys.js';
 import { type AdmittedDeployment, dryRunDeployment, replyDryRun, warnUnresolved } from '../../admission/dry-run.js';
@@ -14,31 +17,63 @@ import type { AdmissionEnv } from '../../admission/env.js';
 import { type GatheredFacts, gatherFacts, guardNode } from '../../admission/facts.js';
 import { warnAboveQuota } from '../../admission/quota.js';
 import { readSubmitted } from '../../admission/submitted.js';
-import { buildWrite, type BuiltWrite, createMetadata, updateMetadata } from '../../admission/write.js';
+import {
+  buildWrite,
+  type BuiltWrite,
+  createDeploymentId,
+  createMetadata,
+  type DeploymentWrite,
+  readLastRevision,
+  updateMetadata,
+} from '../../admission/write.js';
 import { checkIfMatch, retryOnConflict, waitUntilCached } from '../../http/concurrency.js';
 import { buildEtagHeader, JSON_TYPE, rejectRequest, replyJsonBytes, RequestRejection } from '../../http/reply.js';
 import type { ApiCall, RouteResult } from '../../http/route.js';
 import { findStatus, loadDeployment, renderWritten } from './view.js';
 
-/** Finds the deployment that is replaced, as it is stored now; undefined for one that is created. */
-type LoadStored = () => Promise<Entry | RequestRejection> | undefined;
+/** A configuration that is to be stored. */
+export interface Submission {
+  /** Finds the deployment that it replaces, as it is stored now; undefined for one that is created. */
+  readonly load: () => Promise<Entry | RequestRejection | undefined> | undefined;
+  /** The document, over what is stored. */
+  readonly toDocument: (stored: StoredDeployment | undefined) => unknown;
+  /** Where it comes from, when that is not the request itself. */
+  readonly origin?: SubmissionOrigin;
+}
+
+/** An earlier configuration that is brought back. */
+export interface SubmissionOrigin extends Pick<DeploymentWrite, 'fromRevision' | 'fromBackup' | 'events'> {
+  readonly change: 'rollback' | 'restore';
+  /** The deployment whose configuration it is. */
+  readonly name: string;
+  /** The highest of what is brought back. */
+  readonly secretsVersion: number;
+  /** The history that comes with it, when the name has none here. */
+  readonly revisions?: readonly ArchivedRevision[];
+}
 
 /** Stores a new deployment: one transaction, and no read before it. */
 export function createDeployment(env: AdmissionEnv, call: ApiCall): Promise<RouteResult> {
-  return writeDeployment(env, call, () => undefined);
+  return submitDeployment(env, call, { load: () => undefined, toDocument: () => call.document });
 }
 
 /** Changes a stored deployment. The same content again changes nothing and gets the same answer. */
 export function replaceDeployment(env: AdmissionEnv, call: ApiCall): Promise<RouteResult> {
-  return writeDeployment(env, call, () => loadDeployment(env.cache, call.tenant, call.params['name']!));
+  return submitDeployment(env, call, {
+    load: () => loadDeployment(env.cache, call.tenant, call.params['name']!),
+    toDocument: () => call.document,
+  });
 }
 
-async function writeDeployment(env: AdmissionEnv, call: ApiCall, load: LoadStored): Promise<RouteResult> {
+/** Judges and stores a configuration, or says what would become of it. */
+export async function submitDeployment(env: AdmissionEnv, call: ApiCall, submission: Submission): Promise<RouteResult> {
+  const { load, toDocument } = submission;
   const entry = await load();
   if (entry instanceof RequestRejection) return entry;
-  if (call.isDryRun) return dryRun(env, call, entry);
+  if (call.isDryRun) return dryRun(env, call, submission, entry);
 
-  const conflictKeys = listConflictKeys(call.tenant, readSubmitted(call.document, entry && value(entry)));
+  const stored = entry && value<StoredDeployment>(entry);
+  const conflictKeys = listConflictKeys(call.tenant, readSubmitted(toDocument(stored), stored));
   return env.mutex.run(conflictKeys, () => {
     // An entry that was read before waiting for the mutex may be stale.
     let isFresh = conflictKeys.length === 0;
@@ -46,14 +81,19 @@ async function writeDeployment(env: AdmissionEnv, call: ApiCall, load: LoadStore
       const current = isFresh ? entry : await load();
       isFresh = false;
       if (current instanceof RequestRejection) return current;
-      const judged = await judge(env, call, current, env.deploymentLimits);
+      const judged = await judge(env, call, submission, current, env.deploymentLimits);
       return judged instanceof RequestRejection ? judged : store(env, call, judged);
     });
   });
 }
 
-async function dryRun(env: AdmissionEnv, call: ApiCall, entry: Entry | undefined): Promise<RouteResult> {
-  const judged = await judge(env, call, entry, env.dryRunLimits);
+async function dryRun(
+  env: AdmissionEnv,
+  call: ApiCall,
+  submission: Submission,
+  entry: Entry | undefined,
+): Promise<RouteResult> {
+  const judged = await judge(env, call, submission, entry, env.dryRunLimits);
   if (judged instanceof RequestRejection) return judged;
   const { admission, gathered } = judged;
   const obstacle = entry ? undefined : await findObstacle(env, call.tenant, admission.spec.name);
@@ -66,25 +106,44 @@ interface JudgedDocument {
   readonly entry: Entry | undefined;
   readonly admission: AdmittedDeployment;
   readonly gathered: GatheredFacts;
+  readonly origin: SubmissionOrigin | undefined;
 }
 
 async function judge(
   env: AdmissionEnv,
-  { tenant, document, request }: ApiCall,
+  { tenant, request }: ApiCall,
+  { toDocument, origin }: Submission,
   entry: Entry | undefined,
   limits: AdmissionEnv['deploymentLimits'],
 ): Promise<JudgedDocument | RequestRejection> {
   const stored = entry && value<StoredDeployment>(entry);
+  const document = toDocument(stored);
   const gathered = await gatherFacts(env, tenant, readSubmitted(document, stored));
   const { facts } = gathered;
-  const admission = stored ? admitUpdate(stored, document, facts, limits) : admitCreate(document, facts, limits);
+  const admission = stored
+    ? admitUpdate(stored, document, facts, limits)
+    : admitCreate(document, facts, limits, origin && (await readSecretsVersion(env, tenant, origin)));
   if (!admission.ok) return new RequestRejection(admission.rejections);
   if (entry && stored) {
     const mismatch = checkIfMatch(request.headers['if-match'], admission.ifMatch, entry.revision);
     if (mismatch) return mismatch;
     if (stored.metadata.deletedAt !== undefined) return rejectRequest('deployment_being_deleted', 'name', stored.name);
+  } else if (origin && request.headers['if-match'] !== undefined) {
+    // The deployment that the caller has seen was deleted meanwhile.
+    return rejectRequest('revision_mismatch', 'If-Match', request.headers['if-match'], { current: 'none' });
   }
-  return { entry, admission, gathered };
+  return { entry, admission, gathered, origin };
+}
+
+/** The highest that a deployment that does not exist now is known to have had: what is brought back has no lower one. */
+async function readSecretsVersion(
+  { cache, store: reads }: AdmissionEnv,
+  tenant: string,
+  { name, secretsVersion }: SubmissionOrigin,
+): Promise<number> {
+  const history = findHistory(cache, tenant, name);
+  const revisions = history ? await listRevisions(reads, tenant, history) : [];
+  return Math.max(secretsVersion, ...revisions.map(each => each.secretsVersion));
 }
 
 /** Undefined when something that the document was judged by has changed since: it is judged again. */
@@ -112,10 +171,17 @@ async function store(env: AdmissionEnv, call: ApiCall, judged: JudgedDocument): 
     ? { change: { guards, puts, deletes: [] }, bytes: entry.bytes }
     : await buildDeploymentChange(env, call, judged);
   const submitted = { subject: spec.name, writes: material, seen: gathered.facts.secretKeys, isAlone: isSame };
+  failpoint('deployment.storing');
   const verdict = await commitWithMaterial(env, call, change, submitted);
   if (verdict instanceof RequestRejection) return verdict;
-  if (!verdict.stored) return entry ? undefined : findObstacle(env, call.tenant, spec.name);
+  if (!verdict.stored) {
+    if (entry) return undefined;
+    const obstacle = await findObstacle(env, call.tenant, spec.name);
+    // What is brought back replaces a deployment that was created meanwhile.
+    return judged.origin && env.cache.get(keys.deployment(call.tenant, spec.name)) ? undefined : obstacle;
+  }
 
+  failpoint('deployment.stored');
   if (conflictKeys.length > 0) await waitUntilCached(env.cache, verdict.revision);
   return answer(isSame ? entry : { bytes, revision: verdict.revision });
 }
@@ -123,23 +189,44 @@ async function store(env: AdmissionEnv, call: ApiCall, judged: JudgedDocument): 
 function buildDeploymentChange(
   env: AdmissionEnv,
   { tenant, caller, requestId }: ApiCall,
-  { entry, admission: { spec, alterations }, gathered }: JudgedDocument,
+  { entry, admission: { spec, alterations }, gathered, origin }: JudgedDocument,
 ): Promise<BuiltWrite> {
-  const common = { spec, alterations, by: caller.id, operation: requestId, conflictKeys: gathered.conflictKeys };
+  const { change, fromRevision, fromBackup, events, revisions = [] } = origin ?? {};
+  const common = {
+    spec,
+    alterations,
+    caller,
+    operation: requestId,
+    conflictKeys: gathered.conflictKeys,
+    ...(fromRevision !== undefined && { fromRevision }),
+    ...(fromBackup !== undefined && { fromBackup }),
+    ...(events && { events }),
+  };
   const guards = [...guardNode(env.cache, tenant, spec.nodeId), ...gathered.guards];
   if (entry) {
+    const stored = value<StoredDeployment>(entry);
     return buildWrite(env, {
       ...common,
-      kind: 'update',
-      metadata: hash => updateMetadata(env, value<StoredDeployment>(entry).metadata, hash),
+      change: change ?? 'update',
+      before: toSpec(stored),
+      metadata: hash => updateMetadata(env, stored.metadata, hash),
       guards: [{ key: entry.key, at: entry.revision }, ...guards],
     });
   }
+  const { lastRevision, guard } = readLastRevision(env, tenant, spec.name);
+  const imported = lastRevision === 0 ? revisions : [];
+  const uid = createDeploymentId(env);
   return buildWrite(env, {
     ...common,
-    kind: 'create',
-    metadata: hash => createMetadata(env, tenant, hash),
-    guards: [{ key: keys.deployment(tenant, spec.name), at: 0 }, { key: keys.tenant(tenant), exists: true }, ...guards],
+    change: change ?? 'create',
+    metadata: hash => createMetadata(env, { tenant, uid, after: imported.at(-1)?.revision ?? lastRevision }, hash),
+    puts: imported.map(each => ({ key: keys.archive(tenant, uid, each.revision), bytes: encode(each) })),
+    guards: [
+      { key: keys.deployment(tenant, spec.name), at: 0 },
+      { key: keys.tenant(tenant), exists: true },
+      guard,
+      ...guards,
+    ],
   });
 }
 
@@ -183,14 +270,14 @@ async function deleteOnce(env: AdmissionEnv, call: ApiCall, entry: Entry): Promi
   if (stored.metadata.deletedAt !== undefined) return answer(entry);
 
   const { change, bytes } = await buildWrite(env, {
-    kind: 'delete',
+    change: 'delete',
     metadata: hash => {
       const next = updateMetadata(env, stored.metadata, hash);
       return { ...next, deletedAt: next.updatedAt };
     },
     spec: toSpec(stored),
     alterations: [],
-    by: call.caller.id,
+    caller: call.caller,
     operation: call.requestId,
     guards: [{ key: entry.key, at: entry.revision }],
   });

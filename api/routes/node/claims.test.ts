@@ -3,7 +3,7 @@ import { generateKeyPairSync, sign } from 'node:crypto';
 import { expect } from 'chai';
 
 import { keys } from '../../../crds/keys/index.js';
-import type { NodeStatus, StoredNode } from '../../../crds/node/index.js';
+import type { AdvertisedCondition, NodeStatus, StoredNode } from '../../../crds/node/index.js';
 import { type EnrolReply, formatEnrolmentText } from '../../../pkg/link/index.js';
 import { create, value } from '../../../pkg/store/index.js';
 import { ApiLab } from '../../api-lab.testing.js';
@@ -110,9 +110,11 @@ describe('node orders and deletion', () => {
   it('show a node whose agent cannot see its containers as one that takes no work', async () => {
     const { node } = await enrolled();
     const since = '2030-01-01T00:00:00.000Z';
-    await say({ id: node.id, status: 'ready', reason: 'ready', unobservedSince: since });
+    await say({ id: node.id, status: 'unready', reason: 'engine_unreachable', unobservedSince: since });
 
-    expect(await shown()).to.deep.include({ status: 'ready', unobservedSince: since });
+    expect(await shown()).to.deep.include({ status: 'unready', unobservedSince: since });
+    const conditions = (await shown())['conditions'] as readonly AdvertisedCondition[];
+    expect(conditions.find(({ type }) => type === 'EngineReady')).to.include({ status: 'False' });
     expect((await shown())['schedulable']).to.have.property('value', false);
   });
 

@@ -6,7 +6,7 @@ import { REPLICAS_BY_NODE } from '../../../pkg/fleet/index.js';
 import { type Change, encode, type Entry, type Put, replace, value } from '../../../pkg/store/index.js';
 import { putConflictKeys } from '../../admission/conflict-keys.js';
 import { replyDryRun } from '../../admission/dry-run.js';
-import { checkNodeQuota } from '../../admission/quota.js';
+import { checkCountQuota } from '../../admission/quota.js';
 import { checkIfMatch, retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
 import { rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
 import { type ApiCall, defineRoute, type Route, type RouteResult } from '../../http/route.js';
@@ -43,7 +43,7 @@ async function releaseNamed(env: NodeEnv, call: ApiCall): Promise<RouteResult> {
 
 interface ReleaseRequest {
   readonly name: string;
-  readonly reason: string;
+  readonly reason: 'node_deleted' | 'released';
   /** The revision of the node that the client has seen. */
   readonly ifMatch: string | undefined;
 }
@@ -87,7 +87,7 @@ function rejectIfInUse(
 
 interface Release {
   readonly name: string;
-  readonly reason: string;
+  readonly reason: 'node_deleted' | 'released';
   /** The record of the name. */
   readonly record: Entry;
   /** The claims that are left. */
@@ -134,7 +134,7 @@ async function buildHandOver(
   tenant: string,
   requestId: string,
 ): Promise<Pick<Change, 'guards' | 'puts'> | undefined> {
-  const { reached, conflictKeys, guards } = checkNodeQuota(env, tenant);
+  const { reached, conflictKeys, guards } = checkCountQuota(env, tenant, 'nodes');
   if (reached !== undefined) return undefined;
   const node = createHandedOverNode(env, given, tenant);
   const key = keys.node(tenant, node.name);
@@ -197,7 +197,7 @@ async function addClaim(env: NodeEnv, { tenant, params, isDryRun }: ApiCall): Pr
 
 /** A claim is recorded beyond the quota of nodes too: it grants nothing yet. */
 function warnAboveNodeQuota(env: NodeEnv, tenant: string): readonly Warning[] {
-  const { reached } = checkNodeQuota(env, tenant);
+  const { reached } = checkCountQuota(env, tenant, 'nodes');
   if (reached === undefined) return [];
   const message = `the quota of nodes is ${reached} and is used up; this node waits until the quota allows it`;
   return [{ code: 'quota_reached', field: 'nodeName', message }];

@@ -1,15 +1,19 @@
-import { createPublicKey, verify } from 'node:crypto';
-
 import { createTypedId } from '../../../crds/grammar/index.js';
 import { keys } from '../../../crds/keys/index.js';
 import { hashSpec } from '../../../crds/meta/index.js';
 import { checkEnrolment, type Enrolment, type NodeNameRecord, type StoredNode } from '../../../crds/node/index.js';
 import type { StoredToken } from '../../../crds/tenant/index.js';
 import { mintToken } from '../../../pkg/auth/index.js';
-import { type EnrolReply, formatEnrolmentText, toLabelsChangedEvent } from '../../../pkg/link/index.js';
+import {
+  type EnrolReply,
+  formatEnrolmentText,
+  isSignedBy,
+  parseNodeKey,
+  toLabelsChangedEvent,
+} from '../../../pkg/link/index.js';
 import { encode, type Entry, type Put, value } from '../../../pkg/store/index.js';
 import { putConflictKeys } from '../../admission/conflict-keys.js';
-import { checkNodeQuota, listNodeConflictKeys, type NodeQuota } from '../../admission/quota.js';
+import { checkCountQuota, type CountQuota, listCountConflictKeys } from '../../admission/quota.js';
 import { retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
 import { rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
 import type { ApiCall, RouteResult } from '../../http/route.js';
@@ -29,7 +33,7 @@ interface EnrolmentState {
   /** The presence of its agent. */
   readonly alive: Entry | undefined;
   /** Whether the tenant may have one more node. Undefined for a node that exists. */
-  readonly quota: NodeQuota | undefined;
+  readonly quota: CountQuota | undefined;
 }
 
 /**
@@ -44,10 +48,10 @@ export async function enrol(env: NodeEnv, call: ApiCall): Promise<RouteResult> {
   if (!checked.ok) return new RequestRejection(checked.rejections);
   const { value: enrolment, alterations } = checked;
   const { nodeName, publicKey, proof } = enrolment;
-  if (!isProofValid(formatEnrolmentText(nodeName, publicKey), publicKey, proof)) {
+  if (!isSignedBy(parseNodeKey(publicKey), formatEnrolmentText(nodeName, publicKey), proof)) {
     return rejectRequest('node_proof_invalid', 'proof', proof);
   }
-  return env.mutex.run(listNodeConflictKeys(env, call.tenant), () =>
+  return env.mutex.run(listCountConflictKeys(env, call.tenant, 'nodes'), () =>
     retryOnConflict(nodeName, async () => {
       const state = await readState(env, call, nodeName);
       if (state instanceof RequestRejection) return state;
@@ -58,16 +62,6 @@ export async function enrol(env: NodeEnv, call: ApiCall): Promise<RouteResult> {
       return reply && { ...replyJson(status, { ...reply, alterations, warnings: [] }), alterations };
     }),
   );
-}
-
-/** Whether the holder of a key has signed a text with it. */
-export function isProofValid(text: string, publicKey: string, proof: string): boolean {
-  try {
-    const key = createPublicKey({ key: Buffer.from(publicKey, 'base64'), format: 'der', type: 'spki' });
-    return verify(null, Buffer.from(text), key, Buffer.from(proof, 'base64'));
-  } catch {
-    return false; // not a key at all
-  }
 }
 
 /** Mints a token for a node: the record to store, and the answer to its agent. */
@@ -93,7 +87,7 @@ async function readState(env: NodeEnv, call: ApiCall, name: string): Promise<Enr
     cache.barrier(),
   ]);
   if (!join) return rejectRequest('auth_invalid', 'Authorization', '');
-  return { join, holder, node, alive, quota: node ? undefined : checkNodeQuota(env, call.tenant) };
+  return { join, holder, node, alive, quota: node ? undefined : checkCountQuota(env, call.tenant, 'nodes') };
 }
 
 function checkState(state: EnrolmentState, tenant: string, enrolment: Enrolment): RequestRejection | undefined {

@@ -29,7 +29,7 @@ describe('nodes', () => {
   let now = Date.now();
   beforeEach(async () => {
     // An agent that does not dial in is not waited for as long as in earnest.
-    const after = (ms: number, fire: () => void) => systemClock.after(ms === 10_000 ? 300 : ms, fire);
+    const after = (ms: number, fire: () => void) => systemClock.after(ms === 12_000 ? 300 : ms, fire);
     lab = await new ApiLab({ clock: { ...systemClock, now: () => now, after } }).start();
     admin = await lab.tenantToken(lab.a);
   });
@@ -308,8 +308,13 @@ describe('nodes', () => {
     expect(await lab.store.get(key)).to.not.equal(undefined);
   });
 
+  /** Sends a heartbeat. */
+  const beat = ({ token }: EnrolReply) =>
+    lab.ask('POST', '/agent/v1/heartbeat', { token, body: { labels: {}, capacity, agentVersion: '0.1.0' } });
+
   it('stream the logs of a replica to the caller that requested them, and to no other', async () => {
     const [one, two] = [await enrolled('machine-1'), await enrolled('machine-2')];
+    await beat(one);
     await place(one.node.id, 0);
     const link = openLink(one);
     const stop = new AbortController();
@@ -342,15 +347,29 @@ describe('nodes', () => {
   });
 
   it('answer logs_unavailable when the agent does not deliver the logs', async () => {
-    const { node } = await enrolled();
-    await place(node.id, 0);
-    const { status, body } = await lab.ask('GET', '/api/v1/deployments/web0/logs', { token: admin });
+    const machine = await enrolled();
+    await place(machine.node.id, 0);
+    const read = async () => {
+      const { status, body } = await lab.ask('GET', '/api/v1/deployments/web0/logs', { token: admin });
+      return [status, body['code']];
+    };
+    expect(await read(), 'before its first heartbeat').to.deep.equal([503, 'logs_node_silent']);
+    await beat(machine);
+    expect(await read()).to.deep.equal([503, 'logs_unavailable']);
+  });
 
-    expect([status, body['code']]).to.deep.equal([503, 'logs_unavailable']);
+  it('are asked in vain for the log of a container that none of them has removed', async () => {
+    const machine = await enrolled();
+    await beat(machine);
+    await place(machine.node.id, 0);
+    const { status, body } = await lab.ask('GET', '/api/v1/deployments/web0/logs?previous=true', { token: admin });
+    expect([status, body['code']]).to.deep.equal([404, 'logs_not_kept']);
+    await until('no log request to be left', () => lab.cache.list('log-requests/').length === 0);
   });
 
   it('decline a log stream when they serve too many, and only for their own replicas', async () => {
     const [one, two] = [await enrolled('machine-1'), await enrolled('machine-2')];
+    await beat(one);
     await place(one.node.id, 0);
     const [link, stranger] = [openLink(one), openLink(two)];
     const stop = new AbortController();

@@ -7,11 +7,11 @@ import {
   type StoredNode,
 } from '../../../crds/node/index.js';
 import { mintToken } from '../../../pkg/auth/index.js';
-import { type Change, encode, type Entry, value } from '../../../pkg/store/index.js';
+import { type Change, encode, type Entry, type Put, value } from '../../../pkg/store/index.js';
 import { replyDryRun } from '../../admission/dry-run.js';
 import { retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
 import { buildEtagHeader, rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
-import { type ApiCall, defineRoute, type Route, type RouteResult } from '../../http/route.js';
+import { type ApiCall, defineRoute, describeCaller, type Route, type RouteResult } from '../../http/route.js';
 import { readAuthorityPin } from '../../http/tls.js';
 import { storeToken, toTokenResponse } from '../token/routes.js';
 import { createNodeClaimRoutes } from './claims.js';
@@ -24,8 +24,8 @@ const NODES = nodeKind.path;
 
 /** Nodes: the machines that tenants have enrolled, and the orders of administrators about them. */
 export function createNodeRoutes(env: NodeEnv): readonly Route[] {
-  const order = (name: string, update: UpdateOrders) =>
-    defineRoute('admin', 'POST', `${NODES}/{id}/${name}`, call => orderNode(env, call, update), { body: 'none' });
+  const order = (name: keyof typeof ORDER_EVENTS, update: UpdateOrders) =>
+    defineRoute('admin', 'POST', `${NODES}/{id}/${name}`, call => orderNode(env, call, name, update), { body: 'none' });
   return [
     defineRoute('admin', 'POST', `${NODES}/join-tokens`, call => createJoinToken(env, call)),
     defineRoute({ join: true }, 'POST', NODES, call => enrol(env, call), { query: [] }),
@@ -78,7 +78,18 @@ const fence: UpdateOrders = ({ orders, controlPlane, name }, order) => {
   return orders?.fence ? orders : { ...orders, fence: order };
 };
 
-async function orderNode(env: NodeEnv, call: ApiCall, update: UpdateOrders): Promise<RouteResult> {
+const ORDER_EVENTS = {
+  drain: { type: 'node.draining', reason: 'draining', done: 'is being drained' },
+  undrain: { type: 'node.undrained', reason: 'undrained', done: 'takes work again: its drain was ended' },
+  fence: { type: 'node.fenced', reason: 'fenced', done: 'was declared off' },
+} as const;
+
+async function orderNode(
+  env: NodeEnv,
+  call: ApiCall,
+  name: keyof typeof ORDER_EVENTS,
+  update: UpdateOrders,
+): Promise<RouteResult> {
   const order = { by: call.caller.id, since: new Date(env.clock.now()).toISOString() };
   return retryOnConflict(call.params['id']!, async () => {
     const entry = await loadNode(env, call);
@@ -88,13 +99,28 @@ async function orderNode(env: NodeEnv, call: ApiCall, update: UpdateOrders): Pro
     if (orders instanceof RequestRejection) return orders;
     if (call.isDryRun) return replyDryRun({ before: { orders: node.orders ?? {} }, after: { orders: orders ?? {} } });
     if (orders === undefined || orders === node.orders) return answer(env, entry);
-    if (!(await waitUntilStored(env.cache, env.store.commit(buildOrderChange(env, entry, orders))))) return undefined;
+    const event = await env.events.put(toOrderEvent(node, name, call));
+    const change = buildOrderChange(env, entry, orders, event);
+    if (!(await waitUntilStored(env.cache, env.store.commit(change)))) return undefined;
     return answer(env, env.cache.get(entry.key) ?? entry);
   });
 }
 
+function toOrderEvent({ metadata, id, name: node }: StoredNode, name: keyof typeof ORDER_EVENTS, { caller }: ApiCall) {
+  const { type, reason, done } = ORDER_EVENTS[name];
+  return {
+    type,
+    tenant: metadata.tenant,
+    subject: { kind: 'Node', name: node, id },
+    severity: name === 'fence' ? 'warning' : 'info',
+    reason,
+    message: `node ${node} ${done}, by ${describeCaller(caller)}`,
+    data: { by: caller.id },
+  } as const;
+}
+
 /** A fenced machine is off: its presence ends with the order, not only with its lease. */
-function buildOrderChange({ cache, clock }: NodeEnv, entry: Entry, orders: NodeOrders): Change {
+function buildOrderChange({ cache, clock }: NodeEnv, entry: Entry, orders: NodeOrders, event: Put): Change {
   const { orders: before, ...node } = value<StoredNode>(entry);
   const { tenant, generation } = node.metadata;
   const metadata = { ...node.metadata, generation: generation + 1, updatedAt: new Date(clock.now()).toISOString() };
@@ -102,7 +128,7 @@ function buildOrderChange({ cache, clock }: NodeEnv, entry: Entry, orders: NodeO
   const alive = orders.fence && !before?.fence ? cache.get(keys.alive(tenant, node.name)) : undefined;
   return {
     guards: [entry, ...(alive ? [alive] : [])].map(({ key, revision }) => ({ key, at: revision })),
-    puts: [{ key: entry.key, bytes: encode(next) }],
+    puts: [{ key: entry.key, bytes: encode(next) }, event],
     deletes: alive ? [alive.key] : [],
   };
 }

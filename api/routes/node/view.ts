@@ -1,14 +1,17 @@
 import { isDnsLabel } from '../../../crds/grammar/index.js';
 import { keys, ranges } from '../../../crds/keys/index.js';
 import {
+  type AdvertisedCondition,
   type Capacity,
   type NodeClaim,
   type NodeNameRecord,
   type NodePresence,
+  listNodeConditions,
   type NodeStatus,
   type StoredNode,
   toNodeStatus,
 } from '../../../crds/node/index.js';
+import { describeSilentEngine } from '../../../crds/reasons/index.js';
 import type { Settings } from '../../../pkg/config/index.js';
 import { listReplicasOn, NODES_BY_ID, sumRequests } from '../../../pkg/fleet/index.js';
 import { type Cache, type Entry, value } from '../../../pkg/store/index.js';
@@ -33,7 +36,7 @@ export interface NodeViewEnv {
 /** A node as clients see it: with its status, the capacity that no replica requests, and the tenant's claim. */
 export function toNodeResponse(env: NodeViewEnv, entry: Entry, statusEntry: Entry | undefined) {
   const node = value<StoredNode>(entry);
-  const { metadata, id, name, labels, capacity, controlPlane, agentVersion, conditions = [] } = node;
+  const { metadata, id, name, labels, capacity, controlPlane, agentVersion, engine = null } = node;
   const written = statusEntry && toNodeStatus(value<NodeStatus>(statusEntry));
   const seen = written?.id === id ? written : undefined;
   const { tenant } = metadata;
@@ -50,9 +53,20 @@ export function toNodeResponse(env: NodeViewEnv, entry: Entry, statusEntry: Entr
     capacity,
     free: computeFree(env.cache, id, capacity),
     agent: { version: agentVersion, lastHeartbeatAt: findLastHeartbeat(env, id, tenant, name) },
+    engine,
     claims: listClaims(env.cache, node),
-    conditions,
+    conditions: [...listNodeConditions(node, seen), ...listRivalCondition(env.cache, node)],
   };
+}
+
+/** A second agent with the identity of the node, as a condition; none while there is none. */
+function listRivalCondition(cache: Cache, { id, name, metadata }: StoredNode): readonly AdvertisedCondition[] {
+  const alive = cache.get(keys.alive(metadata.tenant, name));
+  const presence = alive && value<NodePresence>(alive);
+  if (presence?.id !== id || !presence.rival?.isAnnounced) return [];
+  const { since } = presence.rival;
+  const message = `a second agent with the identity of this node has been refused since ${since}: its machine or its state folder is a copy; stop it, or enrol it under a name of its own`;
+  return [{ type: 'SingleAgent', status: 'False', reason: 'second_agent_refused', message }];
 }
 
 /** Nodes are shown by a view of their own, and found by id or by name. */
@@ -72,19 +86,22 @@ export function createNodeReader(env: NodeViewEnv): ReaderOptions {
 /** An order counts as soon as it is stored, before the node monitor has acted on it. */
 function readStatus({ orders }: StoredNode, seen: NodeStatus | undefined): NodeStatus['status'] {
   const status = seen?.status ?? 'joining';
-  return status === 'ready' && orders?.drain ? 'draining' : status;
+  return (status === 'ready' || status === 'unready') && orders?.drain ? 'draining' : status;
 }
 
 function readSchedulable(node: StoredNode, seen: NodeStatus | undefined) {
   const status = readStatus(node, seen);
   if (status === 'draining') return { value: false, reason: seen?.reason === 'drained' ? 'drained' : 'draining' };
-  if (node.controlPlane) return { value: false, reason: 'the control plane runs on this node' };
-  if (status === 'ready' && seen?.unobservedSince !== undefined) return { value: false, reason: UNOBSERVED };
+  if (node.controlPlane) {
+    const down = seen?.unobservedSince !== undefined && !seen.isSilent ? `; ${ENGINE_DOWN}` : '';
+    return { value: false, reason: `the control plane runs on this node${down}` };
+  }
+  if (status === 'unready' || seen?.unobservedSince !== undefined) return { value: false, reason: ENGINE_DOWN };
   if (status === 'ready') return { value: true, reason: 'ready' };
   return { value: false, reason: seen?.lost ? `${status}: ${LOST[seen.lost]}` : status };
 }
 
-const UNOBSERVED = 'its agent cannot see its containers: check the container engine of the machine';
+const ENGINE_DOWN = describeSilentEngine('its container engine');
 const LOST = {
   heartbeat_missed: 'its replicas are started on other nodes where they can be',
   fence: 'fenced by an administrator',

@@ -102,13 +102,6 @@ describe('secrets over HTTP', () => {
     expect(walked).not.to.include(all);
   });
 
-  it('refuse a watch, and name the list to watch instead', async () => {
-    const refused = await lab.ask('GET', '/api/v1/secrets/resources?watch=true', { token });
-    expect([refused.status, refused.body['code']]).to.deep.equal([400, 'query_parameter_invalid']);
-    expect(refused.body['expected']).to.contain('/api/v1/deployments');
-    expect((await lab.ask('GET', '/api/v1/secrets/resources?watch=false', { token })).status).to.equal(200);
-  });
-
   it('show the deployments that refer to them, and the keys used', async () => {
     const composedSecrets = { URL: 'postgres://{{secret.web-db.user}}:{{secret.web-db.password}}@db' };
     await post('web', { secrets: [entry()], composedSecrets });

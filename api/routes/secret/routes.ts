@@ -6,19 +6,23 @@ import { type Cache, encode, type Entry, value } from '../../../pkg/store/index.
 import { rejectNamespace } from '../../admission/commit.js';
 import type { AdmissionEnv } from '../../admission/env.js';
 import { listAllSecretUsers, listSecretUserNames, listSecretUsers } from '../../admission/relations.js';
-import { listPage } from '../../http/listing.js';
-import { readFlag, rejectParameter } from '../../http/query.js';
+import { LIST_QUERY, listPage, PAGE_QUERY } from '../../http/listing.js';
+import { readFlag, rejectMisplaced } from '../../http/query.js';
 import { rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
 import { type ApiCall, defineRoute, type Route, type RouteResult } from '../../http/route.js';
 import type { ReaderOptions } from '../kind-routes.js';
+import { listReferences, type ReferenceWatchEnv, watchReferences } from './watch-references.js';
 import { deleteSecret, parsePath, writeSecret } from './write.js';
 
 const ONE = '/api/v1/secrets/{namespace}/{resource}';
 const RESOURCES = '/api/v1/secrets/resources';
 
+/** What secrets are served with. */
+type SecretEnv = AdmissionEnv & ReferenceWatchEnv;
+
 /** Secrets: written and deleted, and which deployments refer to them. No route answers a value. */
-export function createSecretRoutes(env: AdmissionEnv): readonly Route[] {
-  const query = ['limit', 'continue', 'watch'];
+export function createSecretRoutes(env: SecretEnv): readonly Route[] {
+  const query = LIST_QUERY;
   return [
     defineRoute('viewer', 'GET', ONE, call => showSecret(env, call)),
     defineRoute('deployer', 'PUT', ONE, call => writeSecret(env, call)),
@@ -78,28 +82,18 @@ async function showSecret(env: AdmissionEnv, call: ApiCall): Promise<RouteResult
   return replyJson(200, { namespace, resource: label, path: name, keys: names, version, deployments });
 }
 
-async function listReferenced({ cache }: AdmissionEnv, call: ApiCall): Promise<RouteResult> {
+async function listReferenced(env: SecretEnv, call: ApiCall): Promise<RouteResult> {
   const isWatch = readFlag(call.query, 'watch');
   if (isWatch instanceof RequestRejection) return isWatch;
-  if (isWatch)
-    return rejectParameter('watch', 'true', 'a watch of /api/v1/deployments, whose objects carry their references');
-  await cache.barrier();
-  const { revision } = cache;
-  // By label: one label never stands under two namespaces.
-  const found = new Map<string, { readonly path: string; readonly users: string[] }>();
-  for (const entry of listAllSecretUsers(cache, call.tenant)) {
-    const { name, secrets = [] } = value<StoredDeployment>(entry);
-    for (const { vault_path: path } of secrets) {
-      const label = parseSecretPath(path)?.label ?? path;
-      const known = found.get(label) ?? { path, users: [] };
-      found.set(label, known);
-      if (!known.users.includes(name)) known.users.push(name);
-    }
-  }
-  const entries = [...found]
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([key, { path, users }]) => ({ key, bytes: encode({ name: key, path, deployments: users }), ...UNSTORED }));
-  return listPage(call, { entries, revision, prefix: '', view: ({ bytes }) => bytes });
+  const misplaced = rejectMisplaced(call.query, isWatch ? PAGE_QUERY : ['after'], isWatch);
+  if (misplaced) return misplaced;
+  if (isWatch) return watchReferences(env, call);
+  await env.cache.barrier();
+  const { revision } = env.cache;
+  const references = listReferences(listAllSecretUsers(env.cache, call.tenant));
+  const entries = [...references].map(([key, bytes]) => ({ key, bytes, ...UNSTORED }));
+  const { epoch } = env.watchHub.history;
+  return listPage(call, { entries, revision, epoch, prefix: '', view: ({ bytes }) => bytes });
 }
 
 async function listConsumers({ cache }: AdmissionEnv, { tenant, params }: ApiCall): Promise<RouteResult> {

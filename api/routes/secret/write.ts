@@ -10,6 +10,7 @@ import {
   generateDocument,
   parseCredentialPath,
   type SecretDocument,
+  SecretPreconditionFault,
   toCredentialPath,
   toSecretDocument,
 } from '../../../pkg/secrets/index.js';
@@ -52,7 +53,15 @@ async function writeNext(
     const plan = rejectWhileRotating(env.cache, path) ?? (await planWrite(env, path, write));
     if (plan instanceof RequestRejection) return plan;
     const { last, document, alterations } = plan;
-    const written = await env.secrets.write(path, { document, after: last, as: 'current' });
+    // Where secrets are in etcd too: a tenant that is deleted meanwhile gets no secret.
+    const guards = [{ key: keys.tenant(call.tenant), exists: true }] as const;
+    const written = await env.secrets
+      .write(path, { document, after: last, as: 'current', guards })
+      .catch((thrown: unknown) => {
+        if (thrown instanceof SecretPreconditionFault) return 'refused' as const;
+        throw thrown;
+      });
+    if (written === 'refused') return rejectRequest('resource_not_found', 'X-Tenant-ID', call.tenant);
     if (written.kind === 'forbidden') return rejectNamespace(env, path);
     if (written.kind === 'conflict') return undefined;
     await recordEvent(env, call, path, written.version);

@@ -1,16 +1,24 @@
 import { keys } from '../../../crds/keys/index.js';
 import { checkQuotaRequest, quotaKinds } from '../../../crds/kinds/index.js';
 import { checkTenantRequest, type StoredTenant } from '../../../crds/tenant/index.js';
-import { ConflictFault, create, type Entry, replace, value } from '../../../pkg/store/index.js';
+import { ConflictFault, create, encode, type Entry, type Put, value } from '../../../pkg/store/index.js';
 import { replyDryRun } from '../../admission/dry-run.js';
-import type { QuotaEnv } from '../../admission/env.js';
+import type { EventEnv, QuotaEnv } from '../../admission/env.js';
 import { readQuotas } from '../../admission/quota.js';
 import { retryOnConflict, waitUntilCached, waitUntilStored } from '../../http/concurrency.js';
 import { buildEtagHeader, rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
-import { type ApiCall, defineRoute, type Route, type RouteResult, type StorageEnv } from '../../http/route.js';
+import {
+  type ApiCall,
+  defineRoute,
+  describeCaller,
+  type Route,
+  type RouteResult,
+  type StorageEnv,
+} from '../../http/route.js';
 import type { ReaderOptions } from '../kind-routes.js';
+import { type RemovalEnv, removeTenant, showRemains } from './remove.js';
 
-type TenantEnv = StorageEnv & QuotaEnv;
+type TenantEnv = RemovalEnv & QuotaEnv & Pick<EventEnv, 'events'>;
 
 const UUID = /^[0-9a-f-]{36}$/;
 const SELF = 'self';
@@ -22,6 +30,8 @@ export function createTenantRoutes(env: TenantEnv): readonly Route[] {
   const platform = { admin: true } as const;
   return [
     defineRoute(platform, 'POST', TENANTS, call => createTenant(env, call), { tenant: 'none' }),
+    defineRoute(platform, 'DELETE', `${TENANTS}/{tenant}`, call => removeTenant(env, call), { tenant: 'none' }),
+    defineRoute(platform, 'GET', `${TENANTS}/{tenant}/remains`, call => showRemains(env, call), { tenant: 'none' }),
     defineRoute('viewer', 'GET', QUOTAS, call => getQuotas(env, call), { tenant: 'chosen' }),
     defineRoute(platform, 'PUT', QUOTAS, call => replaceQuotas(env, call), { tenant: 'chosen' }),
   ];
@@ -78,10 +88,41 @@ async function replaceQuotas(env: TenantEnv, call: ApiCall): Promise<RouteResult
     if (call.isDryRun) return replyDryRun({ before: { quotas: quotas ?? {} }, after: { quotas: checked.value } });
     const isSet = Object.keys(checked.value).length > 0;
     const next = { ...tenant, ...(isSet && { quotas: checked.value }) };
-    if (!(await waitUntilStored(env.cache, replace(env.store, entry, next)))) return undefined;
+    const events = await putQuotaEvents(env, call, next, quotas ?? {}, checked.value);
+    const guards = [{ key: entry.key, at: entry.revision }];
+    const change = { guards, puts: [{ key: entry.key, bytes: encode(next) }, ...events], deletes: [] };
+    if (!(await waitUntilStored(env.cache, env.store.commit(change)))) return undefined;
     const now = env.cache.get(entry.key) ?? entry;
     return replyJson(200, { ...toQuotaView(env, now), alterations: [], warnings: [] }, buildEtagHeader(now.revision));
   });
+}
+
+type Limits = Readonly<Record<string, number | null>>;
+
+/** The event of limits that were set, in the tenant's own events. None when they are as before. */
+async function putQuotaEvents(
+  { events }: TenantEnv,
+  { caller }: ApiCall,
+  { id, name }: StoredTenant,
+  before: Limits,
+  after: Limits,
+): Promise<readonly Put[]> {
+  const show = (limit: number | null | undefined) =>
+    limit === undefined ? 'as configured' : limit === null ? 'unlimited' : String(limit);
+  const changes = quotaKinds
+    .filter(kind => before[kind] !== after[kind])
+    .map(kind => ({ kind, from: show(before[kind]), to: show(after[kind]) }));
+  if (changes.length === 0) return [];
+  const words = changes.map(({ kind, from, to }) => `${kind} ${from} → ${to}`).join(', ');
+  const put = await events.put({
+    type: 'quota.changed',
+    tenant: id,
+    subject: { kind: 'Tenant', name, id },
+    reason: 'quotas_changed',
+    message: `quotas were changed by ${describeCaller(caller)}: ${words}`,
+    data: { by: caller.id, changes },
+  });
+  return [put];
 }
 
 /** Every kind with its limit (null for none), how much of it is used, and where the limit was set. */

@@ -4,6 +4,7 @@ import { expect } from 'chai';
 
 import { Secret } from '../../secrets/index.js';
 import {
+  type ContainerLogOptions,
   type ContainerSpec,
   type ContainerStatus,
   type Engine,
@@ -11,6 +12,7 @@ import {
   EngineUnreachableFault,
   ImageMissingFault,
   ImagePullFault,
+  type LogEntry,
   NameConflictFault,
   type Ownership,
 } from './engine.js';
@@ -103,8 +105,8 @@ export function engineContract(name: string, open: () => Promise<EngineUnderTest
     });
 
     it('reports whether an image is present', async () => {
-      expect(await engine.hasImage(under.absentImage)).to.equal(false);
-      expect(await engine.hasImage(under.image)).to.equal(true);
+      expect(await engine.findImage(under.absentImage)).to.equal(undefined);
+      expect(await engine.findImage(under.image)).to.be.a('string');
     });
 
     it('reports that the registry does not have an image', async () => {
@@ -144,7 +146,7 @@ export function engineContract(name: string, open: () => Promise<EngineUnderTest
       const told = [await engine.inspect(id), ...(await engine.list('node_1')), await engine.facts()];
 
       expect(told).to.have.length(3);
-      expect(told[0]).to.have.all.keys('id', 'name', 'owner', 'state', 'health', 'exitCode');
+      expect(told[0]).to.have.all.keys('id', 'name', 'owner', 'state', 'health', 'exitCode', 'user');
       expect(inspect(told, { depth: null, showHidden: true, getters: true })).not.to.match(/canary|MODE|DB_password/);
     });
 
@@ -225,7 +227,7 @@ export function engineContract(name: string, open: () => Promise<EngineUnderTest
       const id = await run();
       const read = async () => {
         let text = '';
-        for await (const { bytes } of engine.logs(id, { follow: false, tail: 10 }, new AbortController().signal)) {
+        for await (const { bytes } of engine.logs(id, { tail: 10 }, new AbortController().signal)) {
           text += bytes.toString();
         }
         return text;
@@ -234,13 +236,20 @@ export function engineContract(name: string, open: () => Promise<EngineUnderTest
       await until(async () => (await read()).endsWith('\n'));
     });
 
-    it('ends a followed log when aborted', async () => {
+    it('gives entries with their time, the last ones only, or those since a time', async () => {
       const id = await run();
-      const end = new AbortController();
-      for await (const { bytes } of engine.logs(id, { follow: true, tail: 10 }, end.signal)) {
-        expect(bytes.length).to.be.greaterThan(0);
-        end.abort();
-      }
+      const read = async (options: ContainerLogOptions) => {
+        const entries: LogEntry[] = [];
+        for await (const entry of engine.logs(id, options, new AbortController().signal)) entries.push(entry);
+        return entries;
+      };
+      await until(async () => (await read({})).length > 0);
+      await engine.stop(id, 1);
+      const all = await read({});
+      expect(all.every(({ at }) => /^\d{10}\.\d{9}$/.test(at))).to.equal(true);
+      expect(await read({ tail: 1 })).to.deep.equal(all.slice(-1));
+      expect(await read({ since: all.at(-1)!.at })).to.deep.equal(all.filter(({ at }) => at >= all.at(-1)!.at));
+      expect(await read({ since: '9999999999.000000000' })).to.deep.equal([]);
     });
 
     it('throws EngineUnreachableFault while it is down, and keeps its containers', async () => {

@@ -1,7 +1,9 @@
+import type { Reason } from '../../../crds/reasons/index.js';
 import type { HealthCheck, Port } from '../../../crds/deployment/index.js';
-import type { ContainerHealth } from '../../../crds/report/index.js';
+import type { ContainerHealth, FailedCheck } from '../../../crds/report/index.js';
 import { Fault } from '../../fault/index.js';
 import type { Secret } from '../../secrets/index.js';
+import type { RedactedOutput } from './redact.js';
 
 /** Whom a container belongs to: stored as labels, and enough to adopt it after a restart of the agent. */
 export interface Ownership {
@@ -49,6 +51,12 @@ export interface ContainerSpec {
   readonly owner: Ownership;
 }
 
+/** A login for one registry, for one pull. */
+export interface ImageLogin {
+  readonly username: string;
+  readonly password: Secret;
+}
+
 /** The observed state of a container that carries our labels. */
 export interface ContainerStatus {
   readonly id: string;
@@ -57,6 +65,14 @@ export interface ContainerStatus {
   readonly state: 'created' | 'running' | 'exited';
   readonly health: ContainerHealth;
   readonly exitCode: number | undefined;
+  /** Set when it has exited. */
+  readonly endedAt?: string;
+  /** The kernel killed it, because it reached its memory limit. */
+  readonly oomKilled?: true;
+  /** The user that it runs as: its image's, or the one that was asked for; empty: root. */
+  readonly user?: string;
+  /** Its last health check, when that one failed. The output holds no value of its secrets. */
+  readonly failedCheck?: FailedCheck;
 }
 
 export interface EngineFacts {
@@ -76,13 +92,17 @@ export interface EngineEvent {
 export type OnEngineEvent = (event: EngineEvent | 'everything') => void;
 
 export interface ContainerLogOptions {
-  readonly follow: boolean;
-  /** How many of the last lines to begin with. */
-  readonly tail: number;
+  /** Only the last entries, so many. Default: all that the engine keeps. */
+  readonly tail?: number;
+  /** Only entries of this time or later, in the form of `LogEntry.at`. */
+  readonly since?: string;
 }
 
-export interface LogChunk {
+/** One entry of a container's log: a line with its line break, or a part of a very long one. */
+export interface LogEntry {
   readonly stream: 'stdout' | 'stderr';
+  /** When the engine received it, in seconds since 1970: `1763239738.000000042`. The parts of one line have the same. */
+  readonly at: string;
   readonly bytes: Buffer;
 }
 
@@ -90,7 +110,7 @@ export interface LogChunk {
 export interface EngineCondition {
   readonly type: 'LinkLocalBlocked';
   readonly status: 'True' | 'False';
-  readonly reason: string;
+  readonly reason: Reason;
   readonly message: string;
 }
 
@@ -102,6 +122,8 @@ export interface EngineCondition {
  * starting a running one, stopping a stopped one and removing a removed one succeed.
  */
 export interface Engine {
+  /** Resolves when the engine answers, and throws soon when it does not. */
+  ping(): Promise<void>;
   facts(): Promise<EngineFacts>;
   /** As of the last call of `facts` or `create`. */
   conditions(): readonly EngineCondition[];
@@ -109,18 +131,33 @@ export interface Engine {
   /** Ids of all nodes whose containers for this tenant are on the engine. */
   listNodeIds(tenant: string): Promise<readonly string[]>;
   inspect(id: string): Promise<ContainerStatus | undefined>;
-  hasImage(image: string): Promise<boolean>;
-  /** Makes sure that the image is present. Throws `ImagePullFault` when the registry does not deliver it. */
-  pull(image: string): Promise<void>;
+  /** How many bytes each container of a node has written to its own file system, by id. The engine may have to count files. */
+  measureDisk(nodeId: string): Promise<ReadonlyMap<string, number>>;
+  /** The id that the image has on the engine now; undefined when it is not present. */
+  findImage(image: string): Promise<string | undefined>;
+  /**
+   * Gets the image from its registry, which is contacted also when the image is present: that shows whether it may be had.
+   * Without a login, the engine's own for that registry is used, if it has one. Throws `ImagePullFault` when the registry does not
+   * deliver it. `onProgress` is called whenever the engine says how far it is.
+   */
+  pull(image: string, login?: ImageLogin, onProgress?: () => void): Promise<void>;
   /** Removes every image that no container uses. */
   pruneImages(): Promise<void>;
   create(spec: ContainerSpec): Promise<string>;
   start(id: string): Promise<void>;
   stop(id: string, graceSeconds: number): Promise<void>;
+  /**
+   * Runs a command in a running container, as its user, and waits for its end, at most so long. Answers its exit code; undefined
+   * when it has not ended, or could not be run. Its output is dropped.
+   */
+  exec(id: string, command: readonly string[], withinMs: number): Promise<number | undefined>;
   remove(id: string): Promise<void>;
   /** Reports events of this node's containers until aborted; `everything` after each (re)connection. */
   events(nodeId: string, onEvent: OnEngineEvent, signal: AbortSignal): Promise<void>;
-  logs(id: string, options: ContainerLogOptions, signal: AbortSignal): AsyncIterable<LogChunk>;
+  /** The last lines of the log, without the values of the container's secrets, which the driver reads for that and drops. */
+  readLastLines(id: string): Promise<RedactedOutput>;
+  /** What the container has printed until now, in the order in which the engine received it. Also of one that has ended. */
+  logs(id: string, options: ContainerLogOptions, signal: AbortSignal): AsyncIterable<LogEntry>;
   close(): Promise<void>;
 }
 
@@ -176,14 +213,17 @@ export class ImageMissingFault extends Fault {
 const PULL_FAILURES = {
   not_found: 'the registry has no such image, or hides it: push it, or check its name and tag',
   denied: 'the registry denied access to the image',
-  unreachable: 'the registry could not be reached',
-  timed_out: 'the registry did not respond in time',
-  untrusted: 'the registry does not use TLS, or its certificate is not trusted',
-  rate_limited: 'the registry refused more requests for now',
-  disk_full: 'the disk of the node is full',
-  wrong_platform: 'the image does not exist for the platform of the node',
-  unusable: 'the registry responded with something that is not an image',
-  not_listed: 'the registry of the image is not one that the operator allows',
+  login_required:
+    'the registry requires a login: store host, username and password of one as a secret of the tenant at',
+  credential_refused: 'the registry refuses the login of the tenant: write the right one to the secret',
+  unreachable: 'the registry could not be reached: check its name, and that the node reaches it',
+  timed_out: 'the registry did not respond in time: check it, and the network of the node',
+  untrusted: 'the registry does not use TLS, or its certificate is not trusted: have the engine of the node trust it',
+  rate_limited: 'the registry refused more requests for now: wait, or pull with a login',
+  disk_full: 'the disk of the node is full: free space on it',
+  wrong_platform: 'the image does not exist for the platform of the node: push one for it, or name another node',
+  unusable: 'the registry responded with something that is not an image: push the image again',
+  not_listed: 'the registry of the image is not one that the operator allows: use another, or have it allowed',
   address: 'the registry of the image has a private or link-local address, which the operator has not allowed',
   host: 'the image names no valid registry, or is the id of an image on the node',
   failed: 'the container engine could not pull the image; the log of the engine says why',
@@ -196,14 +236,10 @@ export class ImagePullFault extends Fault {
   readonly retriable = true;
   readonly failure: PullFailure;
 
-  constructor(failure: PullFailure, options?: ErrorOptions) {
-    super(PULL_FAILURES[failure], options);
+  /** `secret`: the path of the tenant's login, where the failure is about that. */
+  constructor(failure: PullFailure, { secret, ...options }: ErrorOptions & { readonly secret?: string } = {}) {
+    super(`${PULL_FAILURES[failure]}${secret === undefined ? '' : ` ${secret}`}`, options);
     this.failure = failure;
-  }
-
-  /** Whether the operator's policy forbids the image. */
-  get isRefused(): boolean {
-    return this.failure === 'not_listed' || this.failure === 'address' || this.failure === 'host';
   }
 }
 

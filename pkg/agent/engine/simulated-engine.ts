@@ -1,4 +1,4 @@
-import type { ContainerHealth } from '../../../crds/report/index.js';
+import type { ContainerHealth, FailedCheck } from '../../../crds/report/index.js';
 import { type Clock, type Random, sleep, untilAborted } from '../../clock/index.js';
 import {
   claimName,
@@ -9,13 +9,16 @@ import {
   type EngineFacts,
   EngineRefusedFault,
   EngineUnreachableFault,
+  type ImageLogin,
   ImageMissingFault,
   ImagePullFault,
-  type LogChunk,
+  type LogEntry,
   type ContainerLogOptions,
   NameConflictFault,
   type OnEngineEvent,
+  type PullFailure,
 } from './engine.js';
+import type { RedactedOutput } from './redact.js';
 
 /** The calls of a simulated engine that can be slow or fail. */
 export type EngineOperation = 'facts' | 'list' | 'inspect' | 'pull' | 'create' | 'start' | 'stop' | 'remove' | 'logs';
@@ -25,6 +28,8 @@ export interface SimulatedEngineOptions {
   readonly random: Random;
   /** Whether the registry has an image. Default: every image. */
   readonly registryHasImage?: (image: string) => boolean;
+  /** Why a pull with this login fails. Default: none does. */
+  readonly refusePull?: (image: string, login: ImageLogin | undefined) => PullFailure | undefined;
   /** How long a call takes. Default: no time. */
   readonly latencyMs?: (operation: EngineOperation) => number;
   /** The error of a call, before or after it takes effect. Default: none. */
@@ -44,20 +49,23 @@ interface SimulatedContainer {
   status: ContainerStatus;
   readonly image: string;
   readonly hasHealthCheck: boolean;
+  /** What it wrote at its end. */
+  output?: string;
   /** Counts the starts, so that a timer of an earlier run is recognised. */
   runs: number;
+  readonly printed: LogEntry[];
 }
 
-/**
- * An engine in memory, for simulations and load tests: it outlives the agents that use it, as a real one does.
- *
- * All delays use the injected clock.
- */
+const FIRST_LINE_AT = '0000000000.000000001';
+
+/** An engine in memory, for simulations and load tests: it outlives its agents, as a real one does. Delays use the injected clock. */
 export class SimulatedEngine implements Engine {
   readonly #options: SimulatedEngineOptions;
   readonly #containers = new Map<string, SimulatedContainer>();
   readonly #images = new Set<string>();
   readonly #listeners = new Set<Listener>();
+  /** Bytes that containers have written to their own file systems, by id. */
+  readonly written = new Map<string, number>();
   #reachable = true;
   #changes = 0;
 
@@ -69,9 +77,12 @@ export class SimulatedEngine implements Engine {
     return [...this.#containers.values()].map(container => container.status);
   }
 
-  /** How many calls have changed something. */
   get changes(): number {
     return this.#changes;
+  }
+
+  get isReachable(): boolean {
+    return this.#reachable;
   }
 
   /** Makes the engine unreachable or reachable. Its containers keep running. */
@@ -82,20 +93,28 @@ export class SimulatedEngine implements Engine {
 
   /** Restarts the engine: every container stops, as with a daemon without live-restore. */
   restart(): void {
-    for (const container of this.#containers.values()) exit(container, 137);
+    for (const container of this.#containers.values()) this.#exit(container, 137);
     for (const { onEvent } of this.#listeners) onEvent('everything');
   }
 
-  crash(id: string, exitCode: number): void {
+  /** Ends a container as its program or the kernel would. */
+  crash(id: string, exitCode: number, { oomKilled = false, output = '' } = {}): void {
     const container = this.#find(id);
-    exit(container, exitCode);
+    this.#exit(container, exitCode);
+    if (oomKilled) container.status = { ...container.status, oomKilled };
+    container.output = output;
     this.#notify(container);
   }
 
-  setHealth(id: string, health: ContainerHealth): void {
+  setHealth(id: string, health: ContainerHealth, failedCheck?: FailedCheck): void {
     const container = this.#find(id);
-    container.status = { ...container.status, health };
+    const { failedCheck: _, ...status } = container.status;
+    container.status = { ...status, health, ...(failedCheck && { failedCheck }) };
     this.#notify(container);
+  }
+
+  ping(): Promise<void> {
+    return this.#call('facts', () => undefined);
   }
 
   facts(): Promise<EngineFacts> {
@@ -120,12 +139,14 @@ export class SimulatedEngine implements Engine {
     return this.#call('inspect', () => this.#containers.get(id)?.status);
   }
 
-  hasImage(image: string): Promise<boolean> {
-    return this.#call('inspect', () => this.#images.has(image));
+  findImage(image: string): Promise<string | undefined> {
+    return this.#call('inspect', () => (this.#images.has(image) ? `id of ${image}` : undefined));
   }
 
-  pull(image: string): Promise<void> {
+  pull(image: string, login?: ImageLogin): Promise<void> {
     return this.#call('pull', () => {
+      const failure = this.#options.refusePull?.(image, login);
+      if (failure) throw new ImagePullFault(failure);
       if (!(this.#options.registryHasImage?.(image) ?? true)) throw new ImagePullFault('not_found');
       if (!this.#images.has(image)) this.#changes++;
       this.#images.add(image);
@@ -150,9 +171,15 @@ export class SimulatedEngine implements Engine {
 
       this.#changes++;
       const id = this.#options.random.bytes(32).toString('hex');
-      const { name, owner, healthCheck } = spec;
-      const status = { id, name, owner, state: 'created', health: 'none', exitCode: undefined } as const;
-      const container = { status, image: spec.image, hasHealthCheck: healthCheck !== undefined, runs: 0 };
+      const { name, owner, healthCheck, user = '' } = spec;
+      const status = { id, name, owner, state: 'created', health: 'none', exitCode: undefined, user } as const;
+      const container: SimulatedContainer = {
+        status,
+        image: spec.image,
+        hasHealthCheck: healthCheck !== undefined,
+        runs: 0,
+        printed: [],
+      };
       this.#containers.set(id, container);
       this.#notify(container);
       return id;
@@ -166,7 +193,8 @@ export class SimulatedEngine implements Engine {
       this.#changes++;
       const run = ++container.runs;
       const health = container.hasHealthCheck ? 'starting' : 'none';
-      container.status = { ...container.status, state: 'running', health, exitCode: undefined };
+      const { endedAt: _at, oomKilled: _oom, failedCheck: _check, ...status } = container.status;
+      container.status = { ...status, state: 'running', health, exitCode: undefined };
       this.#notify(container);
       if (!container.hasHealthCheck) return;
       this.#options.clock.after(this.#options.healthyAfterMs ?? 1000, () => {
@@ -182,11 +210,14 @@ export class SimulatedEngine implements Engine {
       const container = this.#containers.get(id);
       if (container?.status.state !== 'running') return;
       this.#changes++;
-      exit(container, 143);
+      this.#exit(container, 143);
       this.#notify(container);
     });
   }
 
+  exec(id: string): Promise<number | undefined> {
+    return this.#call('stop', () => (this.#containers.get(id)?.status.state === 'running' ? 0 : undefined));
+  }
   remove(id: string): Promise<void> {
     return this.#call('remove', () => {
       const container = this.#containers.get(id);
@@ -203,12 +234,29 @@ export class SimulatedEngine implements Engine {
     this.#listeners.delete(listener);
   }
 
-  async *logs(id: string, { follow }: ContainerLogOptions, signal: AbortSignal): AsyncGenerator<LogChunk> {
-    const { name } = await this.#call('logs', () => this.#find(id).status);
-    yield { stream: 'stdout', bytes: Buffer.from(`${name} is simulated\n`) };
-    if (follow) await untilAborted(signal);
+  measureDisk(): Promise<ReadonlyMap<string, number>> {
+    return this.#call('list', () => new Map(this.written));
   }
 
+  readLastLines(id: string): Promise<RedactedOutput> {
+    return this.#call('logs', () => {
+      const { output } = this.#find(id);
+      return output ? { output } : {};
+    });
+  }
+
+  async *logs(id: string, { tail, since = '' }: ContainerLogOptions): AsyncGenerator<LogEntry> {
+    const { status, printed } = await this.#call('logs', () => this.#find(id));
+    const all = [{ stream: 'stdout', at: FIRST_LINE_AT, bytes: Buffer.from(`${status.name} is simulated\n`) } as const];
+    const entries: readonly LogEntry[] = [...all, ...printed].filter(({ at }) => at >= since);
+    yield* tail === undefined ? entries : entries.slice(Math.max(0, entries.length - tail));
+  }
+
+  /** Lets a container print a line. */
+  print(id: string, text: string, stream: LogEntry['stream'] = 'stdout'): void {
+    const at = (this.#options.clock.now() / 1000).toFixed(9).padStart(20, '0');
+    this.#find(id).printed.push({ stream, at, bytes: Buffer.from(text) });
+  }
   async close(): Promise<void> {}
 
   async #call<T>(operation: EngineOperation, effect: () => T): Promise<T> {
@@ -233,7 +281,7 @@ export class SimulatedEngine implements Engine {
 
   #drop(container: SimulatedContainer): void {
     this.#changes++;
-    exit(container, 137);
+    this.#exit(container, 137);
     this.#containers.delete(container.status.id);
     this.#notify(container);
   }
@@ -242,9 +290,11 @@ export class SimulatedEngine implements Engine {
     if (!this.#reachable) return;
     for (const { nodeId, onEvent } of this.#listeners) if (nodeId === owner.nodeId) onEvent({ replica: owner.replica });
   }
-}
 
-/** Does nothing to a container that does not run. */
-function exit(container: SimulatedContainer, exitCode: number): void {
-  if (container.status.state === 'running') container.status = { ...container.status, state: 'exited', exitCode };
+  /** Does nothing to a container that does not run. */
+  #exit(container: SimulatedContainer, exitCode: number): void {
+    if (container.status.state !== 'running') return;
+    const endedAt = new Date(this.#options.clock.now()).toISOString();
+    container.status = { ...container.status, state: 'exited', exitCode, endedAt };
+  }
 }

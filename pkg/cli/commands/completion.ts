@@ -25,9 +25,10 @@ autoload -Uz +X bashcompinit && bashcompinit
 
 /** Commands whose next word is the name of an object of this kind. */
 const NAMES = {
-  deployments: ['status', 'logs', 'scale', 'rotate'],
+  deployments: ['backup create', 'status', 'logs', 'scale', 'rotate', 'history', 'diff'],
   nodes: ['nodes drain', 'nodes undrain', 'nodes fence'],
   tokens: ['tokens revoke'],
+  backups: ['backup restore', 'backup export', 'backup delete'],
   secrets: ['secrets show', 'secrets write', 'secrets generate', 'secrets delete', 'secrets consumers'],
 } as const;
 /** Commands whose next word is a kind, and then a name. */

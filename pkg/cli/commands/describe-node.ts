@@ -46,6 +46,7 @@ export function describeNode(
     ['Memory', `${formatBytes(node.free.memory)} of ${formatBytes(node.capacity.memory)} free`],
     ['Disk', formatBytes(node.capacity.disk)],
     ['Agent', node.agent.version],
+    ['Engine', node.engine ? `${node.engine.name} ${node.engine.version}` : undefined],
     ['Last heartbeat', ago(node.agent.lastHeartbeatAt)],
     ['Last report', ago(lastReportAt)],
     ['Labels', formatPairs(node.labels)],

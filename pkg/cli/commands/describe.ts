@@ -1,3 +1,4 @@
+import type { DeploymentStatus } from '../../../crds/deployment/index.js';
 import type { Client } from '../../client/index.js';
 import { exitCode, UsageFault } from '../exit-code.js';
 import { deployments, events, findKind, type CellContext, nodes, formatPairs } from '../kinds.js';
@@ -5,15 +6,21 @@ import { type Fact, formatEvents, formatFacts, formatSection } from '../print/se
 import { choosePaint, formatAge } from '../print/text.js';
 import type { Command } from '../session.js';
 import { describeNode, type NodeReplicasView } from './describe-node.js';
+import { formatReplicaStatuses } from './describe-replicas.js';
+import { listPlacementFacts } from './describe-spec.js';
+import { formatRollout } from './rollout.js';
+import { formatFilterRemedies, formatSteps, listNodeReasons } from './describe-steps.js';
 import type { CandidateView, DeploymentView, EventView, NodeView } from '../views.js';
 
 interface DescribeInput {
   readonly kind: string;
   readonly name: string;
+  /** Shows events of earlier objects of the same name too. */
+  readonly predecessors?: boolean;
 }
 
 /** Shows one object with its conditions, placements and events. */
-export const describe: Command<DescribeInput> = async (session, { kind: word, name }) => {
+export const describe: Command<DescribeInput> = async (session, { kind: word, name, predecessors }) => {
   const kind = findKind(word);
   if (kind.path !== deployments.path && kind.path !== nodes.path) {
     throw new UsageFault(`a ${word} cannot be described: "moor get ${word}" shows everything.`);
@@ -23,15 +30,18 @@ export const describe: Command<DescribeInput> = async (session, { kind: word, na
   const answer = await client.request<DeploymentView | NodeView>('GET', path);
   if (!answer.ok) return session.reportRejection(answer);
 
-  const recent = await fetchEvents(client, answer.value.name);
+  const { name: found, metadata } = answer.value;
+  const recent = await fetchEvents(client, predecessors ? `${kind.kind}/${found}` : metadata.uid);
   const look = { now: session.terminal.clock.now(), ink: session.ink };
   if (kind.path === nodes.path) {
     const replicas = await client.request<NodeReplicasView>('GET', `${path}/replicas`);
     if (!replicas.ok) return session.reportRejection(replicas);
     session.terminal.out(describeNode(answer.value as NodeView, replicas.value, recent, look));
   } else {
+    const view = answer.value as DeploymentView;
     const nodeName = await loadNodeNames(client);
-    session.terminal.out(describeDeployment(answer.value as DeploymentView, recent, { ...look, nodeName }));
+    const candidates = await fetchCandidates(client, path, view);
+    session.terminal.out(describeDeployment(view, recent, candidates, { ...look, nodeName }));
   }
   return exitCode.ok;
 };
@@ -39,7 +49,21 @@ export const describe: Command<DescribeInput> = async (session, { kind: word, na
 async function fetchEvents(client: Client, subject: string): Promise<readonly EventView[]> {
   const answer = await client.all<EventView>(events.path, { query: { subject } });
   if (!answer.ok) return [];
-  return answer.value.items.toSorted((a, b) => a.lastSeenAt.localeCompare(b.lastSeenAt));
+  // In the order in which they were stored: two writers may have read the clock in the other order.
+  return answer.value.items.toSorted(
+    (a, b) => Number(a.revision ?? 0) - Number(b.revision ?? 0) || a.lastSeenAt.localeCompare(b.lastSeenAt),
+  );
+}
+
+/** What every node says to one more replica, as of now, while some replica has no node. */
+async function fetchCandidates(
+  client: Client,
+  path: string,
+  { status }: DeploymentView,
+): Promise<readonly CandidateView[]> {
+  if (!status?.placements.some(({ nodeId, state }) => nodeId === null && state === 'unplaced')) return [];
+  const answer = await client.request<{ readonly candidates: readonly CandidateView[] }>('GET', `${path}/explain`);
+  return answer.ok ? answer.value.candidates : [];
 }
 
 /** Maps ids of nodes to names. A node that is gone, or may not be seen, keeps its id. */
@@ -52,7 +76,12 @@ export async function loadNodeNames(client: Client): Promise<(id: string) => str
 type DeploymentContext = CellContext & { readonly nodeName: (id: string) => string };
 
 /** A deployment: its spec, its status, its placements and its events. */
-function describeDeployment(view: DeploymentView, events: readonly EventView[], look: DeploymentContext): string {
+function describeDeployment(
+  view: DeploymentView,
+  events: readonly EventView[],
+  candidates: readonly CandidateView[],
+  look: DeploymentContext,
+): string {
   const { metadata, status, healthCheck, ports = [], environment = {}, resources = {} } = view;
   const { limits, ...requests } = resources;
   const { ink, now } = look;
@@ -68,7 +97,7 @@ function describeDeployment(view: DeploymentView, events: readonly EventView[], 
     ['Image', view.image],
     ['Entrypoint', view.entrypoint?.join(' ')],
     ['Command', view.command?.join(' ')],
-    ['Node', view.nodeId && look.nodeName(view.nodeId)],
+    ['Node', view.nodeId && nameSpecNode(view.nodeId, status?.placements ?? [], look)],
     [
       'Ports',
       ports.map(port => `${port.hostPort ? `${port.hostPort}:` : ''}${port.containerPort}/${port.protocol}`).join(', '),
@@ -79,15 +108,28 @@ function describeDeployment(view: DeploymentView, events: readonly EventView[], 
     ['Root file system', view.readOnlyRootFilesystem ? 'read-only' : undefined],
     ['Health check', healthCheck && healthCheck.command.join(' ')],
     ['Environment', formatPairs(environment)],
+    ...listPlacementFacts(view),
     ['Labels', formatPairs(view.labels ?? {})],
+    ['Rollout', status?.rollout && formatRollout(status.rollout)],
+    ['Rotation', status?.conditions.find(({ type }) => type === 'Rotating')?.message],
   ];
   return [
     formatFacts(facts, look),
+    formatSteps(view, look),
     formatConditions(view, look),
-    formatPlacements(view, look),
-    formatScheduling(view, events),
+    formatReplicaStatuses(status, { ...look, deployment: view.name }),
+    formatSection('Why no node fits', ['NODE', 'FILTER', 'REASON'], listNodeReasons(candidates), ink.bold),
+    formatFilterRemedies(candidates, view.name),
     formatEvents(events, look),
   ].join('');
+}
+
+/** The node that a deployment names; of one that was deleted, the name that its replicas knew. */
+function nameSpecNode(id: string, placements: DeploymentStatus['placements'], look: DeploymentContext): string {
+  const found = look.nodeName(id);
+  if (found !== id) return found;
+  const { nodeName } = placements.find(({ nodeId }) => nodeId === id) ?? {};
+  return nodeName === undefined ? id : `${nodeName} (${id}, deleted)`;
 }
 
 function formatConditions({ status }: DeploymentView, { ink, now }: CellContext): string {
@@ -99,21 +141,4 @@ function formatConditions({ status }: DeploymentView, { ink, now }: CellContext)
     message,
   ]);
   return formatSection('Conditions', ['TYPE', 'STATUS', 'REASON', 'SINCE', 'MESSAGE'], rows, ink.bold);
-}
-
-function formatPlacements({ status }: DeploymentView, { ink, nodeName }: DeploymentContext): string {
-  const rows = (status?.placements ?? []).map(({ replica, nodeId, state, health, restarts, containerId }) => {
-    const node = nodeId ? nodeName(nodeId) : '-';
-    return [String(replica), node, state, health, String(restarts), containerId?.slice(0, 12) ?? '-'];
-  });
-  return formatSection('Placements', ['REPLICA', 'NODE', 'STATE', 'HEALTH', 'RESTARTS', 'CONTAINER'], rows, ink.bold);
-}
-
-/** Why each node was filtered out, from the newest event, while the deployment is unschedulable. */
-function formatScheduling({ status }: DeploymentView, events: readonly EventView[]): string {
-  if (status?.phase !== 'Unschedulable') return '';
-  const event = events.findLast(({ type }) => type === 'deployment.unschedulable');
-  const candidates = (event?.data['candidates'] ?? []) as readonly Pick<CandidateView, 'node' | 'reasons'>[];
-  const rows = candidates.flatMap(({ node, reasons }) => reasons.map(({ filter, message }) => [node, filter, message]));
-  return formatSection('Why no node fits', ['NODE', 'FILTER', 'REASON'], rows, text => text);
 }

@@ -5,7 +5,6 @@ import { type ExitCode, exitCode } from '../exit-code.js';
 import { formatDocument, stripControls } from '../print/text.js';
 import { formatUnifiedDiff } from '../print/unified-diff.js';
 import type { Command, Session } from '../session.js';
-import type { DeploymentView } from '../views.js';
 
 /** Shows what applying files would change: 0 when nothing would, 1 when something would, more when that is unknown. */
 export const diff: Command<{ readonly file: readonly string[] }> = async (session, { file }) => {
@@ -38,7 +37,7 @@ function reportUnknown(session: Session, manifest: ManifestDocument, refusal: Re
 const ADDED = new Set(['metadata', 'status', 'alterations', 'warnings']);
 
 /** The spec of an object, as lines that can be compared. */
-async function formatSpec(object: DeploymentView | Readonly<Record<string, unknown>> | undefined): Promise<string> {
+export async function formatSpec(object: object | undefined): Promise<string> {
   if (!object) return '';
   const fields = Object.entries(object).filter(([field]) => !ADDED.has(field));
   const text = await formatDocument(sortFields(Object.fromEntries(fields)), 'yaml');

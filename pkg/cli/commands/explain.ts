@@ -1,15 +1,27 @@
+import type { DeploymentStep } from '../../../crds/deployment/index.js';
 import { type ExampleRequest, getEntry, isRejectionCode } from '../../../crds/rejections/index.js';
+import { findReason, formatRemedy } from '../../../crds/reasons/index.js';
 import { exitCode, UsageFault } from '../exit-code.js';
 import { deployments, findKind } from '../kinds.js';
 import { type Cell, formatTable } from '../print/table.js';
-import { formatDocument, stripControls } from '../print/text.js';
+import { formatDocument, paintState, stripControls } from '../print/text.js';
 import type { Command } from '../session.js';
 import type { CandidateView } from '../views.js';
+import { formatStepList, listNodeReasons } from './describe-steps.js';
 
-/** Explains a rejection code, from the catalogue of this release, without a server. */
+/** Explains a rejection code, or a reason of a status or an event, from the tables of this release, without a server. */
 export const explain: Command<{ readonly code: string }> = async ({ terminal, ink }, { code }) => {
-  if (!isRejectionCode(code))
-    throw new UsageFault(`there is no code "${code}". A server lists all codes under /docs/codes.`);
+  const reason = findReason(code);
+  if (reason) {
+    terminal.out(`${ink.bold(code)}\n  ${ink.dim('means'.padEnd(9))} ${reason.meaning}\n`);
+    const remedy = formatRemedy(code, '<name>');
+    if (remedy !== undefined) terminal.out(`  ${ink.dim('remedy'.padEnd(9))} ${remedy}\n`);
+    if (!isRejectionCode(code)) return exitCode.ok;
+    terminal.out('\n');
+  }
+  if (!isRejectionCode(code)) {
+    throw new UsageFault(`there is no code and no reason "${code}". A server lists all codes under /docs/codes.`);
+  }
   const { status, expected, why, remedy, example, fixed, sample } = getEntry(code);
   const rows: readonly (readonly [string, string])[] = [
     ['status', String(typeof status === 'function' ? status(sample) : status)],
@@ -32,12 +44,15 @@ async function formatExample(example: ExampleRequest): Promise<string> {
 
 interface Explanation {
   readonly deployment: string;
+  readonly phase: string;
+  readonly message: string;
+  readonly steps: readonly DeploymentStep[];
+  readonly outlook: string;
   readonly filters: readonly string[];
-  readonly summary: string;
   readonly candidates: readonly CandidateView[];
 }
 
-/** Explains the placement of a deployment: a table of nodes and filters, and every reason. */
+/** Explains why a deployment is not as asked: its steps, a table of nodes and filters, and every reason. */
 export const explainPlacement: Command<{ readonly kind: string; readonly name: string }> = async (session, input) => {
   if (findKind(input.kind).path !== deployments.path) {
     throw new UsageFault(`only deployments are placed: "moor explain deployment ${input.name}".`);
@@ -48,9 +63,11 @@ export const explainPlacement: Command<{ readonly kind: string; readonly name: s
   if (!answer.ok) return session.reportRejection(answer);
 
   const { terminal, ink } = session;
-  const { filters, summary, candidates } = answer.value;
+  const { filters, candidates, phase, message, steps, outlook } = answer.value;
   const refusing = filters.filter(filter => candidates.some(({ reasons }) => reasons.some(r => r.filter === filter)));
-  terminal.out(`${stripControls(answer.value.deployment)}: ${stripControls(summary)}\n`);
+  terminal.out(`${stripControls(answer.value.deployment)}: ${paintState(ink, phase)}: ${stripControls(message)}\n`);
+  terminal.out(formatStepList(steps, { ink, now: terminal.clock.now() }));
+  terminal.out(`${ink.bold('Nodes:')} ${stripControls(outlook)}\n`);
   if (candidates.length === 0) return exitCode.ok;
   const titles = ['NODE', 'REPLICAS', 'RANK', ...refusing.map(filter => filter.toUpperCase())];
   const rows = candidates.map(candidate => [
@@ -63,10 +80,10 @@ export const explainPlacement: Command<{ readonly kind: string; readonly name: s
     }),
   ]);
   terminal.out(formatTable(titles, rows));
-  const lines = candidates.flatMap(({ node, whyHere, reasons }) => {
-    if (whyHere !== undefined) return [`${node}: ${whyHere}`];
-    return reasons.map(({ filter, message }) => `${node}: ${filter}: ${message}`);
-  });
+  const here = candidates.flatMap(({ node, whyHere }) =>
+    whyHere === undefined ? [] : [`${node}: has it: ${whyHere}`],
+  );
+  const lines = [...here, ...listNodeReasons(candidates).map(words => words.join(': '))];
   terminal.out(lines.map(line => `${stripControls(line)}\n`).join(''));
   return exitCode.ok;
 };

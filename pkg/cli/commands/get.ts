@@ -14,7 +14,7 @@ interface GetInput {
 }
 
 /** Kinds of which `all` shows nothing: they describe others, or can be listed by administrators only. */
-const LEFT_OUT_OF_ALL: ReadonlySet<string> = new Set(['events', 'tokens']);
+const LEFT_OUT_OF_ALL: ReadonlySet<string> = new Set(['events', 'tokens', 'backups']);
 
 /** Lists one kind or, with `all`, those of the tenant, or shows one object. */
 export const get: Command<GetInput> = async (session, { kind: word, name, output }) => {

@@ -1,11 +1,11 @@
 import { createReadStream, statSync } from 'node:fs';
 
+import { type Client, UnreachableFault } from '../../client/index.js';
 import { sleep } from '../../clock/index.js';
 import { readLines } from '../../ndjson/index.js';
 import { type ExitCode, exitCode, UsageFault } from '../exit-code.js';
-import { deployments } from '../kinds.js';
 import { type Paint, paintState, stripControls, stripLogControls } from '../print/text.js';
-import { printReplica } from '../replica-logs.js';
+import { getDeploymentPath, printReplica } from '../replica-logs.js';
 import type { Command, Session } from '../session.js';
 import { findLogFile } from '../terminal.js';
 import type { DeploymentView } from '../views.js';
@@ -15,6 +15,8 @@ interface LogsInput {
   /** Default: true for the log of a loop, false for the output of a deployment. */
   readonly follow?: boolean;
   readonly tail?: number;
+  readonly since?: string;
+  readonly previous?: boolean;
   readonly replica?: number;
   /** The loop whose log to show instead of the output of a deployment. */
   readonly controllers?: string;
@@ -22,29 +24,81 @@ interface LogsInput {
 
 /** Prints the output of a deployment's containers, or the log of one loop of the all-in-one. */
 export const logs: Command<LogsInput> = async (session, input) => {
-  const { name, tail, replica, controllers, follow = controllers !== undefined } = input;
-  const { terminal, ink } = session;
+  const { name, tail, since, previous, replica, controllers, follow = controllers !== undefined } = input;
   if (controllers !== undefined) return printLoop(session, { loop: controllers, follow, tail });
   if (name === undefined)
     throw new UsageFault('the name of a deployment is missing; or name a loop with --controllers.');
 
   const client = await session.connect();
-  const answer = await client.request<DeploymentView>('GET', `${deployments.path}/${encodeURIComponent(name)}`);
+  const answer = await client.request<DeploymentView>('GET', getDeploymentPath(name));
   if (!answer.ok) return session.reportRejection(answer);
-  const replicas = replica === undefined ? placedReplicas(answer.value) : [replica];
-  if (replicas.length === 0) terminal.err(`no replica of deployment/${name} has a node yet\n`);
+  // Of a deployment without a placed replica the server says why, or has the log of what ran last.
+  const placed = placedReplicas(answer.value);
+  const replicas = replica === undefined ? (placed.length > 0 ? placed : [0]) : [replica];
 
-  const printOne = (number: number): Promise<ExitCode> => {
-    const prefix = replicas.length > 1 ? ink.cyan(`${name}-${number} | `) : '';
-    // A program gets the bytes as they are; a terminal would obey them.
-    const show = terminal.width === undefined ? (line: string) => line : stripLogControls;
-    const print = (line: string) => terminal.out(`${prefix}${show(line)}\n`);
-    return printReplica(session, client, { deployment: name, replica: number, follow, tail, print });
+  const shown = new Set(replicas);
+  const printOne: PrintOne = (number, start) => {
+    shown.add(number);
+    const print = (line: string) => printLine(session, shown.size > 1 ? `${name}-${number}` : '', line);
+    return printReplica(session, client, { deployment: name, replica: number, follow, previous, ...start, print });
   };
-  const codes: ExitCode[] = follow ? await Promise.all(replicas.map(printOne)) : [];
-  if (!follow) for (const number of replicas) codes.push(await printOne(number));
+  const codes: ExitCode[] = [];
+  if (!follow) for (const number of replicas) codes.push(await printOne(number, { tail, since }));
+  else if (replica !== undefined) codes.push(await printOne(replica, { tail, since }));
+  else codes.push(...(await followAll(session, client, { name, replicas, start: { tail, since } }, printOne)));
   return codes.find(code => code !== exitCode.ok) ?? exitCode.ok;
 };
+
+type LogsStart = { readonly tail: number | undefined; readonly since: string | undefined };
+type PrintOne = (replica: number, start?: LogsStart) => Promise<ExitCode>;
+
+function printLine({ terminal, ink }: Session, replica: string, line: string): void {
+  // A program gets the bytes as they are; a terminal would obey them.
+  const shown = terminal.width === undefined ? line : stripLogControls(line);
+  terminal.out(`${replica === '' ? '' : ink.cyan(`${replica} | `)}${shown}\n`);
+}
+
+const REPLICAS_EVERY_MS = 2_000;
+
+/** Follows every replica, also one that is added meanwhile, until none is left. One that could not be read is not tried again. */
+async function followAll(
+  { terminal }: Session,
+  client: Client,
+  { name, replicas, start }: { readonly name: string; readonly replicas: readonly number[]; readonly start: LogsStart },
+  printOne: PrintOne,
+): Promise<readonly ExitCode[]> {
+  const running = new Map<number, Promise<void>>();
+  const failed = new Map<number, ExitCode>();
+  const follow = (number: number, from?: LogsStart) => {
+    if (running.has(number) || failed.has(number)) return;
+    const printing = printOne(number, from).then(code => {
+      running.delete(number);
+      if (code !== exitCode.ok) failed.set(number, code);
+    });
+    running.set(number, printing);
+  };
+  for (const number of replicas) follow(number, start);
+  while (running.size > 0) {
+    const look = new AbortController();
+    const pause = sleep(terminal.clock, REPLICAS_EVERY_MS, AbortSignal.any([look.signal, terminal.interrupted]));
+    await Promise.race([pause, Promise.all(running.values())]);
+    look.abort();
+    if (terminal.interrupted.aborted) await Promise.all(running.values());
+    else for (const number of await findReplicas(client, name)) follow(number);
+  }
+  return [...failed.values()];
+}
+
+/** A server that is away is asked again later. */
+async function findReplicas(client: Client, name: string): Promise<readonly number[]> {
+  try {
+    const answer = await client.request<DeploymentView>('GET', getDeploymentPath(name));
+    return answer.ok ? placedReplicas(answer.value) : [];
+  } catch (thrown) {
+    if (thrown instanceof UnreachableFault) return [];
+    throw thrown;
+  }
+}
 
 function placedReplicas({ status }: DeploymentView): readonly number[] {
   return (status?.placements ?? []).filter(({ nodeId }) => nodeId).map(({ replica }) => replica);

@@ -3,6 +3,8 @@ import type { Client, WatchChange } from '../../client/index.js';
 import { type ExitCode, exitCode } from '../exit-code.js';
 import { deployments } from '../kinds.js';
 import { loadNodeNames } from './describe.js';
+import { formatReplicaTroubles, nameReplicaNode } from './describe-replicas.js';
+import { formatWaiting } from './describe-steps.js';
 import { paintState, stripControls } from '../print/text.js';
 import type { Command, Session } from '../session.js';
 import { type Deadline, reportConnection, startDeadline, type WaitOptions } from '../terminal.js';
@@ -75,13 +77,17 @@ function formatStatusLine({ ink }: Session, { status: current, replicas, metadat
   return `${paintState(ink, current.phase)}  ${current.readyReplicas}/${replicas} ready  ${rest}${stale}`;
 }
 
-/** The whole status, as lines. */
+/** The whole status, as lines; below it, of each replica of which something is wrong, what its container wrote. */
 function formatStatus(session: Session, view: DeploymentView, nodeName: (id: string) => string): string {
   const { ink } = session;
-  const rows = (view.status?.placements ?? []).map(({ replica, nodeId, state, health, restarts }) => {
-    const node = stripControls(nodeId ? nodeName(nodeId) : 'no node yet');
+  const now = session.terminal.clock.now();
+  const rows = (view.status?.placements ?? []).map(placement => {
+    const { replica, state, health, restarts } = placement;
+    const node = stripControls(nameReplicaNode(placement, nodeName) ?? 'no node yet');
     const states = [state, health].map(word => paintState(ink, stripControls(word))).join('  ');
     return `  replica ${replica}  ${node}  ${states}  ${formatCount(restarts, 'restart')}\n`;
   });
-  return `${ink.bold(view.name)}  ${formatStatusLine(session, view)}\n${rows.join('')}`;
+  const waiting = formatWaiting(view, { ink, now });
+  const troubles = formatReplicaTroubles(view.status, { ink, now, nodeName, deployment: view.name });
+  return `${ink.bold(stripControls(view.name))}  ${formatStatusLine(session, view)}\n${rows.join('')}${waiting}${troubles}`;
 }

@@ -1,6 +1,6 @@
 import type { EventView } from '../views.js';
 import { formatTable, type Row } from './table.js';
-import { formatAge, type Paint, stripControls } from './text.js';
+import { formatAge, formatSpan, type Paint, stripControls } from './text.js';
 
 /** What a text depends on beside the object that it describes. */
 interface Look {
@@ -23,12 +23,22 @@ export function formatFacts(facts: readonly Fact[], { ink }: Look): string {
     .join('');
 }
 
-/** The newest events of an object. */
+/** The newest events of an object, and those that say since when it exists and where it was placed last. */
 export function formatEvents(events: readonly EventView[], { ink, now }: Look): string {
-  const rows = events
-    .slice(-EVENTS_SHOWN)
-    .map(({ lastSeenAt, type, count, message }) => [formatAge(lastSeenAt, now), type, String(count), message]);
+  const rows = chooseEvents(events).map(({ at, lastSeenAt, type, count, message }) => {
+    const span = formatSpan(Date.parse(lastSeenAt) - Date.parse(at));
+    return [formatAge(lastSeenAt, now), type, count > 1 ? `${count} in ${span}` : String(count), message];
+  });
   return formatSection('Events', ['LAST SEEN', 'TYPE', 'COUNT', 'MESSAGE'], rows, ink.bold);
+}
+
+function chooseEvents(events: readonly EventView[]): readonly EventView[] {
+  if (events.length <= EVENTS_SHOWN) return events;
+  const created = events.find(({ type }) => type === 'deployment.created');
+  const placed = events.findLast(({ type }) => type === 'deployment.placed');
+  const pinned = [created, placed].filter(event => event !== undefined);
+  const newest = events.slice(pinned.length - EVENTS_SHOWN);
+  return [...pinned.filter(event => !newest.includes(event)), ...newest];
 }
 
 /** A table below a title; nothing without rows. */

@@ -12,6 +12,14 @@ export function stripControls(text: string): string {
   return text.replace(CONTROL_RUNS, ' ');
 }
 
+/** Escape sequences other than colours, and every other control character but tabs and line breaks. */
+const UNPRINTABLE = new RegExp(`\\u001b(?!\\[[\\d;]{0,16}m)|(?![\\n\\t\\u001b])[${CONTROLS}]`, 'gu');
+
+/** The last barrier: whatever a command prints, nothing but colours and lines reaches the terminal. */
+export function stripUnprintable(text: string): string {
+  return text.replace(UNPRINTABLE, ' ');
+}
+
 /** The same for a line of a log, whose tabs are kept. */
 export function stripLogControls(line: string): string {
   return line.replace(CONTROL_RUNS_IN_LOGS, ' ');
@@ -68,8 +76,18 @@ export type Paint = Readonly<Record<'red' | 'green' | 'yellow' | 'cyan' | 'dim' 
 
 export const paint: (colours: boolean) => Paint = picocolors.createColors;
 
-const good = new Set(['Running', 'Stopped', 'ready', 'healthy', 'running', 'True', 'info']);
-const bad = new Set(['Failed', 'Degraded', 'Unschedulable', 'failed', 'unhealthy', 'exited', 'False', 'warning']);
+const good = new Set(['done', 'not needed', 'Running', 'Stopped', 'ready', 'healthy', 'running', 'True', 'info']);
+const bad = new Set([
+  'Failed',
+  'Degraded',
+  'Unschedulable',
+  'failed',
+  'unready',
+  'unhealthy',
+  'exited',
+  'False',
+  'warning',
+]);
 
 /** The colour for a state: green for good, red for bad, yellow for all others. */
 export function choosePaint(ink: Paint, word: string): (text: string) => string {
@@ -79,5 +97,5 @@ export function choosePaint(ink: Paint, word: string): (text: string) => string 
 
 /** A state in its colour. */
 export function paintState(ink: Paint, word: string): string {
-  return choosePaint(ink, word)(word);
+  return choosePaint(ink, word)(stripControls(word));
 }

@@ -1,3 +1,4 @@
+import { ranges } from '../../../crds/keys/index.js';
 import { defaultSecretLimits, type SecretLimits } from '../../../crds/secret/index.js';
 import type { Random } from '../../clock/index.js';
 import { asError } from '../../fault/index.js';
@@ -20,6 +21,7 @@ import {
   UnreadableSecretFault,
 } from '../faults.js';
 import {
+  type CredentialListing,
   destroyed,
   type DestroyResult,
   type Forbidden,
@@ -155,6 +157,13 @@ export class EmbeddedSecretStore implements SecretStore {
       const left = removeVersion(held.head, version);
       return (await this.#replaceHead(path, held, left, condition)) ? destroyed : undefined;
     });
+  }
+
+  async list({ tenant, namespace }: Pick<CredentialPath, 'tenant' | 'namespace'>): Promise<CredentialListing> {
+    if (!this.#granted.has(namespace)) return forbidden;
+    const prefix = `${ranges.of(ranges.secrets, tenant)}${namespace}/`;
+    const { entries } = await this.#store.list(prefix);
+    return { kind: 'found', labels: entries.map(({ key }) => key.slice(prefix.length)) };
   }
 
   delete(path: CredentialPath): Promise<DestroyResult> {

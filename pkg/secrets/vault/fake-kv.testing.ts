@@ -59,6 +59,13 @@ export class FakeKv {
     return done;
   }
 
+  list(prefix: string): FakeAnswer {
+    const names = [...this.#secrets.keys()]
+      .filter(path => path.startsWith(prefix))
+      .map(path => path.slice(prefix.length));
+    return names.length === 0 ? nothing : { status: 200, body: { data: { keys: names } } };
+  }
+
   /** Deletes softly, as an operator does with `kv delete`. */
   softDelete(path: string, number: number): void {
     Object.assign(this.#secret(path).versions.get(number)!, { deletion_time: '2020-01-01T00:00:00Z' });

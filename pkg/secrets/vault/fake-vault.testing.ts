@@ -17,6 +17,7 @@ export interface SeenRequest {
 export type Mishap = (request: SeenRequest) => FakeAnswer | 'garbage' | 'hang' | 'lose' | undefined;
 
 const KV = /^mooring\/([a-z0-9-]+)\/(data|metadata|destroy)\/([a-z0-9-]+)\/([a-z0-9-]+)$/;
+const KV_LIST = /^mooring\/([a-z0-9-]+)\/metadata\/([a-z0-9-]+)$/;
 const denied: FakeAnswer = { status: 403, body: { errors: ['permission denied'] } };
 
 /** A Vault server in this process, with one role, tokens that can die, a policy by namespace, a seal and mishaps. */
@@ -83,6 +84,10 @@ export class FakeVault {
     if (path === 'auth/token/renew-self') return (this.renewals += 1), { status: 200, body: { auth } };
     if (path === 'auth/token/lookup-self') {
       return { status: 200, body: { data: { ttl: token === 'root' ? 0 : this.leaseSeconds, renewable: true } } };
+    }
+    const [, lister, listed = ''] = KV_LIST.exec(path) ?? [];
+    if (lister !== undefined && url.searchParams.get('list') === 'true') {
+      return this.granted.has(listed) ? this.kv.list(`${lister}/${listed}/`) : denied;
     }
     const [, tenant, what, namespace = '', label] = KV.exec(path) ?? [];
     if (!this.granted.has(namespace)) return denied;

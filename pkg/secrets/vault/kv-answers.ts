@@ -36,6 +36,13 @@ export function parseKvWrite(body: unknown): { readonly version: number; readonl
   return { version: whole(version), ...pinIn(custom) };
 }
 
+/** The names below a path, as the list of its metadata returns them; folders end in `/`. */
+export function parseKvList(body: unknown): readonly string[] {
+  const { keys } = fields(body, 'data');
+  if (!Array.isArray(keys)) throw new SecretStoreUnavailableFault('the secrets server answered a list without keys');
+  return keys.filter(key => typeof key === 'string' && !key.endsWith('/'));
+}
+
 /** Parses the response to reading the metadata. `now` decides which scheduled deletions have passed. */
 export function parseKvMetadata(body: unknown, now: number): KvMetadata {
   const data = fields(body, 'data');

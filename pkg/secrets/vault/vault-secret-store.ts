@@ -5,6 +5,7 @@ import type { CredentialPath } from '../credential-path.js';
 import { checkDocument, revealDocument, isSameDocument } from '../document.js';
 import { SecretOutcomeUnknownFault, SecretStoreRefusedFault, SecretStoreUnavailableFault } from '../faults.js';
 import {
+  type CredentialListing,
   destroyed,
   type DestroyResult,
   type Forbidden,
@@ -20,7 +21,15 @@ import {
   type StateReading,
 } from '../secret-store.js';
 import { noVersions, toSecretState, type Versions, setCurrent } from '../versions.js';
-import { isGoneVersion, type KvMetadata, parseKvMetadata, parseKvVersion, parseKvWrite, PIN } from './kv-answers.js';
+import {
+  isGoneVersion,
+  type KvMetadata,
+  parseKvList,
+  parseKvMetadata,
+  parseKvVersion,
+  parseKvWrite,
+  PIN,
+} from './kv-answers.js';
 import { type VaultResponse, type VaultCall, VaultHttp, type VaultHttpOptions } from './vault-http.js';
 import { type VaultLogin, VaultSession } from './vault-session.js';
 
@@ -47,7 +56,7 @@ const TENANT = '{tenant}';
  * is read just before.
  *
  * The platform's policy needs create, read and update on `data/*`, the same and delete on `metadata/*`, and update on
- * `destroy/*`.
+ * `destroy/*`; and list on `metadata/*`, so that a tenant is deleted only when it has no secrets left.
  */
 export class VaultSecretStore implements SecretStore {
   readonly #http: VaultHttp;
@@ -129,6 +138,17 @@ export class VaultSecretStore implements SecretStore {
   async delete(path: CredentialPath): Promise<DestroyResult> {
     const { status } = await this.#ask(path, 'metadata', { method: 'DELETE' });
     return status === 403 ? forbidden : destroyed;
+  }
+
+  async list(where: Pick<CredentialPath, 'tenant' | 'namespace'>): Promise<CredentialListing> {
+    const { status, body } = await this.#ask({ ...where, label: '' }, 'metadata', {
+      method: 'GET',
+      query: '?list=true',
+    });
+    if (status === 403) return forbidden;
+    if (status === 404) return { kind: 'found', labels: [] };
+    if (status !== 200) throw new SecretStoreUnavailableFault('the secrets server cannot serve reads now');
+    return { kind: 'found', labels: parseKvList(body) };
   }
 
   async close(): Promise<void> {
@@ -221,12 +241,12 @@ export class VaultSecretStore implements SecretStore {
   }
 
   async #ask(
-    path: CredentialPath,
+    path: Pick<CredentialPath, 'tenant' | 'namespace' | 'label'>,
     what: 'data' | 'metadata' | 'destroy',
     { query = '', ...call }: Pick<VaultCall, 'method' | 'body'> & { readonly query?: string },
   ): Promise<VaultResponse> {
     const mount = this.#mount.replaceAll(TENANT, path.tenant).split('/').filter(Boolean);
-    const url = [...mount, what, path.namespace, path.label].map(encodeURIComponent).join('/');
+    const url = [...mount, what, path.namespace, path.label].filter(Boolean).map(encodeURIComponent).join('/');
     const namespace = this.#namespace?.replaceAll(TENANT, path.tenant);
     const request = { ...call, path: `${url}${query}`, ...(namespace !== undefined && { namespace }) };
     const token = await this.#session.token();

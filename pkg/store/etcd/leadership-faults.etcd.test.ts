@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 
 import { type Clock, systemClock, systemRandom } from '../../clock/index.js';
-import { silentLogger } from '../../log/index.js';
+import { type Logger, silentLogger } from '../../log/index.js';
 import { encode } from '../documents.js';
 import { Leadership } from '../leadership.js';
 import type { Guard, Store } from '../store.js';
@@ -15,7 +15,17 @@ interface Tenure {
   readonly stop: () => Promise<void>;
 }
 
-function campaign(store: Store, holder: string, clock: Clock = systemClock): Tenure {
+interface CampaignOptions {
+  readonly clock?: Clock;
+  readonly ttlSeconds?: number;
+  readonly log?: Logger;
+}
+
+function campaign(
+  store: Store,
+  holder: string,
+  { clock = systemClock, ttlSeconds = 3, log = silentLogger }: CampaignOptions = {},
+): Tenure {
   const stop = new AbortController();
   const leadership = new Leadership({
     store,
@@ -23,8 +33,8 @@ function campaign(store: Store, holder: string, clock: Clock = systemClock): Ten
     random: systemRandom,
     name: 'scheduler',
     holder,
-    ttlSeconds: 3,
-    log: silentLogger,
+    ttlSeconds,
+    log,
   });
   const running = leadership.run(stop.signal, async (fence, lost) => {
     tenure.fence ??= fence;
@@ -41,7 +51,7 @@ function campaign(store: Store, holder: string, clock: Clock = systemClock): Ten
   return tenure;
 }
 
-/* With leaders that hold on for two leases, as etcd3's do, the first test was seen to fail. */
+/* With leaders that hold on for two leases, as etcd3's do, the first test was seen to fail; with those that give up at the first keep-alive that fails, the last. */
 describe('leadership on etcd through faults', () => {
   let lab: EtcdLab;
 
@@ -70,7 +80,7 @@ describe('leadership on etcd through faults', () => {
     const watch = new RecordingWatch();
     const clock = new PausableClock(systemClock);
     const [paused, other] = [lab.direct({ clock }), lab.direct()];
-    const a = campaign(paused, 'a', clock);
+    const a = campaign(paused, 'a', { clock });
     await watch.until(() => a.upAt !== undefined);
     const b = campaign(other, 'b');
     await watch.until(() => performance.now() - a.upAt! > 1_500);
@@ -93,6 +103,25 @@ describe('leadership on etcd through faults', () => {
     await lab.etcd.kill('SIGKILL');
     await lab.etcd.restart();
     await watch.until(() => performance.now() - a.upAt! > 4_000);
+
+    expect(a.downAt).to.equal(undefined);
+    await a.stop();
+  });
+
+  it('keeps its leader when one exchange is silent on an open connection', async () => {
+    await lab.settle();
+    const ttlSeconds = 9;
+    const warnings: string[] = [];
+    const log: Logger = { ...silentLogger, with: () => log, warn: message => void warnings.push(message) };
+    const a = campaign(lab.proxied({ callDeadlineMs: 500 }), 'a', { ttlSeconds, log });
+    const watch = new RecordingWatch();
+    await watch.until(() => a.upAt !== undefined);
+    const silentAt = performance.now();
+    lab.proxy.mode = 'blackhole';
+    await watch.until(() => warnings.includes('a lease could not be extended'));
+    lab.proxy.forget(); // what was open stays silent: the client has to find out by itself
+    lab.proxy.mode = 'pass';
+    await watch.until(() => performance.now() - silentAt > ttlSeconds * 1_000); // longer than it may lead without an answer
 
     expect(a.downAt).to.equal(undefined);
     await a.stop();

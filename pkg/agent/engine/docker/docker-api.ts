@@ -38,6 +38,12 @@ export class DockerApi {
     return this.#version;
   }
 
+  /** Resolves when the engine answers in time, whatever version of its API it has. */
+  async ping(withinMs: number): Promise<void> {
+    const answer = await this.#request('GET', '/_ping', { answerWithinMs: withinMs, silenceMs: withinMs });
+    await answer.body.dump();
+  }
+
   async call<T>(
     method: 'GET' | 'POST' | 'DELETE',
     path: string,

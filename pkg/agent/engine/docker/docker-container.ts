@@ -1,7 +1,8 @@
 import type { HealthCheck } from '../../../../crds/deployment/index.js';
 import { parseDuration } from '../../../../crds/grammar/index.js';
-import type { ContainerHealth } from '../../../../crds/report/index.js';
+import type { ContainerHealth, FailedCheck } from '../../../../crds/report/index.js';
 import type { ContainerSpec, ContainerStatus, Ownership } from '../engine.js';
+import { redactOutput } from '../redact.js';
 
 /** On every container of ours: the node whose agent created it. */
 export const NODE_LABEL = 'mooring.io/node';
@@ -11,7 +12,13 @@ export const REPLICA_LABEL = 'mooring.io/replica';
 /** On every container and network of ours: the tenant. */
 export const TENANT_LABEL = 'mooring.io/tenant';
 
-/** Writes ownership as labels. A container has no other labels of ours. */
+/**
+ * The names of the variables that hold secrets, joined by commas: what a container writes can be cleared of their values,
+ * also by an agent that did not create it.
+ */
+const SECRETS_LABEL = 'mooring.io/secret-variables';
+
+/** Writes ownership as labels. A container has one more of ours: the names of its secret variables. */
 export function toLabels(owner: Ownership): Record<string, string> {
   return {
     [NODE_LABEL]: owner.nodeId,
@@ -120,7 +127,7 @@ export function buildContainerBody(spec: ContainerSpec, address = ''): Record<st
       ...Object.entries(spec.environment).map(([name, value]) => `${name}=${value}`),
       ...[...(spec.secrets ?? [])].map(([name, secret]) => `${name}=${secret.reveal()}`),
     ],
-    Labels: toLabels(spec.owner),
+    Labels: { ...toLabels(spec.owner), [SECRETS_LABEL]: [...(spec.secrets?.keys() ?? [])].join(',') },
     ExposedPorts: Object.fromEntries(ports.map(({ name }) => [name, {}])),
     HostConfig: {
       ...fixedHostConfig,
@@ -147,24 +154,39 @@ function buildLimits({ limits = {}, readOnlyRootFilesystem = false }: ContainerS
   };
 }
 
-/** The fields that we read of `GET /containers/{id}/json`. `Env` and health check output are not read: they may hold secrets. */
+/** The fields that we read of `GET /containers/{id}/json`. `Env` is read only to clear output of what it holds. */
 export interface ContainerInspection {
   readonly Id: string;
   readonly Name: string;
-  readonly Config: { readonly Labels: Readonly<Record<string, string>> | null };
+  readonly Config: {
+    readonly Labels: Readonly<Record<string, string>> | null;
+    readonly Env?: readonly string[] | null;
+    readonly User?: string;
+  };
   readonly State: {
     readonly Status: string;
     readonly ExitCode: number;
-    readonly Health?: { readonly Status: string } | null;
+    readonly OOMKilled?: boolean;
+    readonly FinishedAt?: string;
+    readonly Health?: { readonly Status: string; readonly Log?: readonly HealthProbe[] | null } | null;
   };
 }
 
+/** One run of a health check. */
+interface HealthProbe {
+  readonly End: string;
+  readonly ExitCode: number;
+  readonly Output: string;
+}
+
 /** The status of a container of ours; undefined for any other container. */
-export function readContainerStatus({ Id, Name, Config, State }: ContainerInspection): ContainerStatus | undefined {
+export function readContainerStatus(inspection: ContainerInspection): ContainerStatus | undefined {
+  const { Id, Name, Config, State } = inspection;
   const owner = readOwner(Config.Labels);
   if (!owner) return undefined;
 
   const state = toState(State.Status);
+  const failedCheck = state === 'running' ? readFailedCheck(inspection) : undefined;
   return {
     id: Id,
     name: Name.replace(/^\//, ''),
@@ -172,7 +194,43 @@ export function readContainerStatus({ Id, Name, Config, State }: ContainerInspec
     state,
     health: toHealth(State.Health?.Status),
     exitCode: state === 'exited' ? State.ExitCode : undefined,
+    user: Config.User ?? '',
+    ...(state === 'exited' && State.FinishedAt && { endedAt: toTime(State.FinishedAt) }),
+    ...(state === 'exited' && State.OOMKilled && { oomKilled: true }),
+    ...(failedCheck && { failedCheck }),
   };
+}
+
+/** The values of the secrets of a container. Undefined when it was created by a release that did not label them. */
+export function readSecretValues({ Config }: ContainerInspection): readonly string[] | undefined {
+  const label = Config.Labels?.[SECRETS_LABEL];
+  if (label === undefined) return undefined;
+  const names = new Set(label.split(','));
+  const variables = (Config.Env ?? []).map(entry => [entry.split('=', 1)[0]!, entry] as const);
+  return variables.filter(([name]) => names.has(name)).map(([name, entry]) => entry.slice(name.length + 1));
+}
+
+/** The engine keeps so many bytes of what a health check writes, and appends three dots to what it has cut. */
+const PROBE_OUTPUT_BYTES = 4096;
+const TIMED_OUT = -1;
+
+/** The last health check of a container, when it failed. */
+function readFailedCheck(inspection: ContainerInspection): FailedCheck | undefined {
+  const probe = inspection.State.Health?.Log?.at(-1);
+  if (!probe || probe.ExitCode === 0) return undefined;
+  const end = Buffer.byteLength(probe.Output) >= PROBE_OUTPUT_BYTES;
+  return {
+    exitCode: probe.ExitCode,
+    at: toTime(probe.End),
+    ...(probe.ExitCode === TIMED_OUT && { timedOut: true }),
+    ...redactOutput(end ? probe.Output.replace(/\.{3}$/, '') : probe.Output, readSecretValues(inspection), { end }),
+  };
+}
+
+/** The engine writes times with a zone and nanoseconds. */
+function toTime(text: string): string {
+  const ms = Date.parse(text);
+  return new Date(Number.isNaN(ms) ? 0 : ms).toISOString();
 }
 
 function toState(status: string): ContainerStatus['state'] {

@@ -5,9 +5,13 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { Agent as Dispatcher, request } from 'undici';
 
+import { replica } from '../../../link/dispatcher-lab.testing.js';
+import { buildContainerSpec } from '../../container-spec.js';
 import { sleep, systemClock } from '../../../clock/index.js';
 import { DockerdProcess, buildDemoImage, findFreePort, RegistryProcess } from '../../../../dev/processes/index.js';
+import { until } from '../../../../dev/testing/index.js';
 import { RegistryLogins } from '../../../registry/index.js';
+import { Secret } from '../../../secrets/index.js';
 import { type ContainerSpec, ImagePullFault } from '../engine.js';
 import { engineContract } from '../engine.contract.js';
 import { fixedHostConfig } from './docker-container.js';
@@ -97,8 +101,9 @@ describe('the docker engine', () => {
   };
 
   const output = async (id: string): Promise<string> => {
+    await until('the container to end', async () => (await lab.engine.inspect(id))?.state === 'exited');
     let text = '';
-    for await (const { bytes } of lab.engine.logs(id, { follow: true, tail: 100 }, AbortSignal.timeout(20_000))) {
+    for await (const { bytes } of lab.engine.logs(id, { tail: 100 }, AbortSignal.timeout(20_000))) {
       text += bytes.toString();
     }
     return text;
@@ -131,6 +136,40 @@ describe('the docker engine', () => {
     });
 
     expect(await output(id)).to.include('Moored.');
+  });
+
+  it('answers the name of a deployment with its own containers, also beside one that is called like a replica of another', async () => {
+    const place = (deployment: string, slot: number) =>
+      buildContainerSpec(
+        replica({
+          tenant: TENANT,
+          deployment,
+          slot,
+          uid: `rep_${deployment}_${slot}`,
+          template: { image: lab.image, secretsVersion: 0 },
+        }),
+        { nodeId: 'node_1', prefix: '', others: [], secrets: new Map() },
+      );
+    const addresses = new Map<string, string>();
+    for (const spec of [place('web', 0), place('web', 1), place('web-1', 0)]) {
+      const id = await lab.engine.create(spec);
+      await lab.engine.start(id);
+      const { NetworkSettings } = await inspectRaw(id);
+      const networks = NetworkSettings['Networks'] as Record<string, { IPAddress: string }>;
+      addresses.set(spec.name, networks[spec.network]!.IPAddress);
+    }
+    const asking = await run(9, {
+      entrypoint: ['/bin/sh', '-c'],
+      command: ['for name in web web-1; do echo "of $name:"; /bin/busybox nslookup $name; done'],
+      alias: 'client',
+    });
+    const [, web = '', other = ''] = (await output(asking)).split(/^of .*:$/m);
+    const found = (text: string) => {
+      const words = new Set(text.split(/\s+/));
+      return [...addresses].filter(([, ip]) => words.has(ip)).map(([name]) => name);
+    };
+    expect(found(web), web).to.deep.equal(['web', 'web.1']);
+    expect(found(other), other).to.deep.equal(['web-1']);
   });
 
   it('pulls nothing without the login that a registry requires', async () => {
@@ -170,9 +209,72 @@ describe('the docker engine', () => {
     expect(await lab.engine.inspect(id)).to.include({ state: 'exited', exitCode: 3 });
   });
 
+  const SECRET = 'canary "of" a secret/variable';
+  const secrets = new Map([['DB_password', new Secret(SECRET)]]);
+
+  it('reads the last lines of a container without the values of its secrets', async () => {
+    const command = [
+      'i=0; while [ $i -lt 40 ]; do i=$((i+1)); echo "line $i"; done; echo "login $DB_password"; exit 1',
+    ];
+    const id = await run(0, { entrypoint: ['/bin/sh', '-c'], command, secrets });
+    await output(id);
+    const ended = (await lab.engine.inspect(id))!;
+    const { output: text = '' } = await lab.engine.readLastLines(id);
+
+    expect(ended.exitCode).to.equal(1);
+    expect(Date.parse(ended.endedAt!)).to.be.greaterThan(0);
+    expect(text.split('\n')).to.have.length(20);
+    expect(text).to.match(/line 40\nlogin \[redacted\]$/);
+    expect(text).to.not.include('canary');
+  });
+
+  it('tells a container that ran out of memory from one that was killed', async () => {
+    const entrypoint = ['/bin/sh', '-c'];
+    const hungry = await run(0, {
+      entrypoint,
+      command: ['x=0123456789; while :; do x=$x$x; done'],
+      limits: { memory: 16 * 2 ** 20 },
+    });
+    await output(hungry);
+    const killed = await run(1, { entrypoint, command: ['kill -9 $$; sleep 9'] });
+    await lab.engine.stop(killed, 0);
+
+    expect(await lab.engine.inspect(hungry)).to.include({ state: 'exited', oomKilled: true });
+    expect(await lab.engine.inspect(killed))
+      .to.include({ state: 'exited' })
+      .and.to.not.have.property('oomKilled');
+  });
+
+  it('measures what a container has written to its own file system', async () => {
+    const command = ['dd if=/dev/zero of=/big bs=1048576 count=4 2>/dev/null'];
+    const id = await run(0, { entrypoint: ['/bin/sh', '-c'], command });
+    await output(id);
+    const sizes = await lab.engine.measureDisk('node_1');
+    expect(sizes.get(id)).to.be.within(4 * 2 ** 20, 5 * 2 ** 20);
+    expect((await lab.engine.measureDisk('node_other')).size).to.equal(0);
+  });
+
+  it('shows the user that a container runs as', async () => {
+    expect((await lab.engine.inspect(await run(0)))?.user).to.equal('');
+    expect((await lab.engine.inspect(await run(1, { user: '1000:1000' })))?.user).to.equal('1000:1000');
+  });
+
+  it('runs a command in a container, waits for it as long as it may take, and outlives one that cannot be run', async () => {
+    const id = await run(0);
+    const { engine } = lab;
+    expect(await engine.exec(id, ['/bin/sh', '-c', 'exit 3'], 20_000)).to.equal(3);
+    expect(await engine.exec(id, ['/bin/sh', '-c', 'echo done > /tmp/ran'], 20_000)).to.equal(0);
+    expect(await engine.exec(id, ['/bin/sh', '-c', 'test -f /tmp/ran'], 20_000)).to.equal(0);
+    expect(await engine.exec(id, ['/bin/sh', '-c', 'sleep 60'], 300)).to.equal(undefined);
+    expect(await engine.exec(id, ['/bin/absent'], 20_000)).to.be.oneOf([undefined, 126, 127]);
+    await engine.stop(id, 1);
+    expect(await engine.exec(id, ['/bin/sh', '-c', 'exit 0'], 20_000)).to.equal(undefined);
+  });
+
   it('reports an unhealthy container', async () => {
-    const healthCheck = { type: 'exec', command: ['exit 1'], interval: '1s', timeout: '10s', retries: 1 } as const;
-    const id = await run(0, { healthCheck });
+    const command = ['echo "no answer for $DB_password"; exit 7'];
+    const healthCheck = { type: 'exec', command, interval: '1s', timeout: '10s', retries: 1 } as const;
+    const id = await run(0, { healthCheck, secrets });
     let health = '';
     for (let turn = 0; turn < 100 && health !== 'unhealthy'; turn++) {
       health = (await lab.engine.inspect(id))?.health ?? '';
@@ -180,6 +282,8 @@ describe('the docker engine', () => {
     }
 
     expect(health).to.equal('unhealthy');
+    const { failedCheck } = (await lab.engine.inspect(id))!;
+    expect(failedCheck).to.include({ exitCode: 7, output: 'no answer for [redacted]' });
   });
 
   it('kills a health check that exceeds its timeout with SIGKILL', async () => {
@@ -191,6 +295,9 @@ describe('the docker engine', () => {
     const id = await run(0, { healthCheck, entrypoint: ['/bin/sh', '-c'], command: [watching] });
 
     expect(await output(id)).to.match(/begun\s+killed/);
+    const slow = await run(1, { healthCheck: { ...healthCheck, command: ['sleep 9'] } });
+    for (let turn = 0; turn < 100 && !(await lab.engine.inspect(slow))?.failedCheck; turn++) await lab.pass(100);
+    expect((await lab.engine.inspect(slow))?.failedCheck).to.include({ exitCode: -1, timedOut: true });
   });
 
   it('makes one network however many ask for it at once', async () => {

@@ -8,8 +8,9 @@ import {
   type EngineCondition,
   type EngineFacts,
   EngineRefusedFault,
+  type ImageLogin,
   ImageMissingFault,
-  type LogChunk,
+  type LogEntry,
   type ContainerLogOptions,
   NameConflictFault,
   type OnEngineEvent,
@@ -21,16 +22,21 @@ import {
   type ContainerInspection,
   NODE_LABEL,
   readContainerStatus,
+  readSecretValues,
   readOwner,
   TENANT_LABEL,
 } from './docker-container.js';
+import { runInContainer } from './docker-exec.js';
 import { BRIDGE_PREFIX, LinkLocalBarrier } from './link-local.js';
 import { TenantNetworks } from './tenant-networks.js';
+import { quotesSecret, type RedactedOutput, redactOutput } from '../redact.js';
 import { toPullFault } from './pull-failure.js';
-import { followEvents, readLogFrames } from './docker-streams.js';
+import { followEvents, LAST_LINES, readEnd, readLogEntries } from './docker-streams.js';
 
+const PING_MS = 5_000;
 const SLOW_CALL_MS = 120_000;
 const PULL_SILENCE_MS = 300_000;
+const LOGS_WITHIN_MS = 10_000;
 
 export interface DockerEngineOptions {
   /** `unix:///var/run/docker.sock` or `tcp://host:port`. */
@@ -59,6 +65,10 @@ export class DockerEngine implements Engine {
     this.#clock = clock;
     this.#networks = new TenantNetworks(this.#api, bridge => this.#blockLinkLocal(bridge));
     this.#isLocal = host.startsWith('unix://');
+  }
+
+  async ping(): Promise<void> {
+    await this.#api.ping(PING_MS);
   }
 
   async facts(): Promise<EngineFacts> {
@@ -94,32 +104,42 @@ export class DockerEngine implements Engine {
     return [...new Set(body.flatMap(({ Labels }) => readOwner(Labels)?.nodeId ?? []))];
   }
 
+  async measureDisk(nodeId: string): Promise<ReadonlyMap<string, number>> {
+    const query = { all: 'true', size: 'true', filters: JSON.stringify({ label: [`${NODE_LABEL}=${nodeId}`] }) };
+    const { body } = await this.#api.call<readonly { readonly Id: string; readonly SizeRw?: number }[]>(
+      'GET',
+      '/containers/json',
+      { query, answerWithinMs: SLOW_CALL_MS },
+    );
+    return new Map(body.map(({ Id, SizeRw = 0 }) => [Id, SizeRw]));
+  }
+
   async inspect(id: string): Promise<ContainerStatus | undefined> {
     const { status, body } = await this.#inspect(id);
     return status === 404 ? undefined : readContainerStatus(body);
   }
 
-  async hasImage(image: string): Promise<boolean> {
-    const { status } = await this.#api.call('GET', `/images/${encodeURIComponent(image)}/json`, { expected: [404] });
-    return status !== 404;
+  async findImage(image: string): Promise<string | undefined> {
+    const path = `/images/${encodeURIComponent(image)}/json`;
+    const { status, body } = await this.#api.call<{ readonly Id: string }>('GET', path, { expected: [404] });
+    return status === 404 ? undefined : body.Id;
   }
 
-  /** The login for the registry of an image, as the engine wants it. */
-  #authorize(image: string): Readonly<Record<string, string>> {
+  /** The login for the registry of an image, as the engine wants it: the one that was given, or that of the machine. */
+  #authorize(image: string, given: ImageLogin | undefined): Readonly<Record<string, string>> {
     const [host = ''] = image.split('/');
-    const login = this.#logins?.find(host);
+    const login = given ? { username: given.username, password: given.password.reveal() } : this.#logins?.find(host);
     if (!login) return {};
     const auth = Buffer.from(JSON.stringify({ ...login, serveraddress: host })).toString('base64');
     // The alphabet for URLs, but padded.
     return { 'x-registry-auth': auth.replaceAll('+', '-').replaceAll('/', '_') };
   }
 
-  async pull(image: string): Promise<void> {
-    if (await this.hasImage(image)) return;
+  async pull(image: string, login?: ImageLogin, onProgress?: () => void): Promise<void> {
     try {
       const stream = await this.#api.open('POST', '/images/create', {
         query: { fromImage: image },
-        headers: this.#authorize(image),
+        headers: this.#authorize(image, login),
         answerWithinMs: SLOW_CALL_MS,
         silenceMs: PULL_SILENCE_MS,
       });
@@ -127,6 +147,7 @@ export class DockerEngine implements Engine {
       for await (const progress of readDocuments(stream)) {
         const { error } = progress as { readonly error?: string };
         if (error !== undefined) throw toPullFault(error);
+        onProgress?.();
       }
     } catch (thrown) {
       throw thrown instanceof EngineRefusedFault ? toPullFault(thrown.message) : thrown;
@@ -145,7 +166,7 @@ export class DockerEngine implements Engine {
     if (status !== 404) return body.Id;
 
     this.#networks.forget();
-    if (await this.hasImage(spec.image)) throw new EngineRefusedFault(404, body.message);
+    if ((await this.findImage(spec.image)) !== undefined) throw new EngineRefusedFault(404, body.message);
     throw new ImageMissingFault(spec.image);
   }
 
@@ -166,6 +187,10 @@ export class DockerEngine implements Engine {
     });
   }
 
+  exec(id: string, command: readonly string[], withinMs: number): Promise<number | undefined> {
+    return runInContainer(this.#api, id, command, withinMs);
+  }
+
   async remove(id: string): Promise<void> {
     const query = { force: 'true', v: 'true' };
     const expected = [404, 409]; // 409: it is being removed already
@@ -177,11 +202,19 @@ export class DockerEngine implements Engine {
     return followEvents({ api: this.#api, clock: this.#clock, nodeId }, onEvent, signal);
   }
 
-  async *logs(id: string, { follow, tail }: ContainerLogOptions, signal: AbortSignal): AsyncGenerator<LogChunk> {
-    const query = { stdout: 'true', stderr: 'true', follow: String(follow), tail: String(tail) };
+  async readLastLines(id: string): Promise<RedactedOutput> {
+    const { status, body } = await this.#inspect(id);
+    if (status === 404) return {};
+    const { lines, isCut } = await readEnd(this.logs(id, { tail: LAST_LINES }, AbortSignal.timeout(LOGS_WITHIN_MS)));
+    return redactOutput(lines, readSecretValues(body), { start: isCut });
+  }
+
+  async *logs(id: string, { tail, since }: ContainerLogOptions, signal: AbortSignal): AsyncGenerator<LogEntry> {
+    const window = { tail: tail === undefined ? 'all' : String(tail), ...(since !== undefined && { since }) };
+    const query = { stdout: 'true', stderr: 'true', timestamps: 'true', ...window };
+    const limits = { answerWithinMs: LOGS_WITHIN_MS, silenceMs: LOGS_WITHIN_MS };
     try {
-      const stream = await this.#api.open('GET', `/containers/${id}/logs`, { query, silenceMs: 0, signal });
-      yield* readLogFrames(stream);
+      yield* readLogEntries(await this.#api.open('GET', `/containers/${id}/logs`, { query, ...limits, signal }));
     } catch (thrown) {
       if (!signal.aborted) throw thrown;
     }
@@ -201,8 +234,8 @@ export class DockerEngine implements Engine {
       });
     } catch (thrown) {
       // The engine quotes the variable that it refuses.
-      const hasValue = thrown instanceof EngineRefusedFault && hasSecret(thrown.message, spec.secrets);
-      throw hasValue
+      const values = [...(spec.secrets?.values() ?? [])].map(secret => secret.reveal());
+      throw thrown instanceof EngineRefusedFault && quotesSecret(thrown.message, values)
         ? new EngineRefusedFault(thrown.status, 'the engine refused an environment variable that comes from a secret')
         : thrown;
     }
@@ -232,10 +265,6 @@ export class DockerEngine implements Engine {
         throw new NameConflictFault(spec.name);
     }
   }
-}
-
-function hasSecret(text: string, secrets: ContainerSpec['secrets']): boolean {
-  return [...(secrets?.values() ?? [])].some(secret => text.includes(secret.reveal()));
 }
 
 /** The fields that we read of `GET /info`. */

@@ -1,0 +1,172 @@
+import { formatCount } from '../../../crds/grammar/index.js';
+import { keys, ranges } from '../../../crds/keys/index.js';
+import type { NodeNameRecord } from '../../../crds/node/index.js';
+import type { Warning } from '../../../crds/rule/index.js';
+import type { StoredTenant, StoredToken } from '../../../crds/tenant/index.js';
+import type { Settings } from '../../../pkg/config/index.js';
+import type { SecretStore } from '../../../pkg/secrets/index.js';
+import { type Cache, encode, type Entry, value } from '../../../pkg/store/index.js';
+import { replyDryRun } from '../../admission/dry-run.js';
+import { retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
+import { rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
+import type { ApiCall, RouteResult, StorageEnv } from '../../http/route.js';
+
+/** What keeps a tenant from being deleted. */
+interface TenantRemains {
+  /** The names of what it has, by kind. */
+  readonly byKind: Readonly<Record<string, readonly string[]>>;
+  /** Namespaces of the secrets store that the platform may not list. */
+  readonly unlisted: readonly string[];
+}
+
+/** What tenants are deleted with. */
+export interface RemovalEnv extends StorageEnv {
+  readonly secrets: Pick<SecretStore, 'list'>;
+  readonly settings: Pick<Settings, 'secretsNamespaces'>;
+}
+
+const NAMES_MAX = 5;
+const HISTORY_BATCH = 100;
+
+/**
+ * Deletes a tenant that has nothing left.
+ *
+ * The record moves aside first: from then on nothing can be created for the tenant, because every create demands that it exists.
+ * Only then is it certain what is left. When a create came first, the record moves back and the request is refused. A server that
+ * dies in between leaves the tenant aside, and the same request completes it.
+ */
+export async function removeTenant(env: RemovalEnv, call: ApiCall): Promise<RouteResult> {
+  const id = call.params['tenant']!.toLowerCase();
+  return retryOnConflict(id, async () => {
+    await env.cache.barrier();
+    const aside = env.cache.get(keys.tenantRemoval(id));
+    const entry = env.cache.get(keys.tenant(id));
+    const known = aside ?? entry;
+    if (!known) return rejectRequest('resource_not_found', 'tenant', id);
+    const tenant = value<StoredTenant>(known);
+    if (tenant.platform) return rejectRequest('tenant_of_platform', 'tenant', id);
+    const refusal = rejectRemains(await listRemains(env, id));
+    if (refusal && !aside) return refusal;
+    if (call.isDryRun) return replyDryRun({ before: tenant });
+    if (entry && !(await moveAside(env, entry))) return undefined;
+    return completeRemoval(env, id);
+  });
+}
+
+async function moveAside({ store, cache }: StorageEnv, entry: Entry): Promise<boolean> {
+  const { id } = value<StoredTenant>(entry);
+  const aside = keys.tenantRemoval(id);
+  const change = {
+    guards: [
+      { key: entry.key, at: entry.revision },
+      { key: aside, at: 0 },
+    ],
+    puts: [{ key: aside, bytes: entry.bytes }],
+    deletes: [entry.key],
+  };
+  return waitUntilStored(cache, store.commit(change));
+}
+
+/** Undefined when another request was faster. */
+async function completeRemoval(env: RemovalEnv, id: string): Promise<RouteResult | undefined> {
+  const { store, cache } = env;
+  await cache.barrier(); // every create that was stored before the record moved is seen now
+  const aside = cache.get(keys.tenantRemoval(id));
+  if (!aside) return undefined;
+  const remains = await listRemains(env, id);
+  const refusal = rejectRemains(remains);
+  const tenant = value<StoredTenant>(aside);
+  if (!refusal) await removeHistory(env, id);
+  const change = {
+    guards: [
+      { key: aside.key, at: aside.revision },
+      { key: keys.tenant(id), at: 0 },
+    ],
+    puts: refusal ? [{ key: keys.tenant(id), bytes: encode(tenant) }] : [],
+    deletes: [aside.key],
+  };
+  if (!(await waitUntilStored(cache, store.commit(change)))) return undefined;
+  return refusal ?? replyJson(200, { ...tenant, alterations: [], warnings: warnUnlisted(remains) });
+}
+
+/** Shows what keeps a tenant from being deleted, so that it can be deleted first. */
+export async function showRemains(env: RemovalEnv, { params }: ApiCall): Promise<RouteResult> {
+  const id = params['tenant']!.toLowerCase();
+  await env.cache.barrier();
+  const known = env.cache.get(keys.tenant(id)) ?? env.cache.get(keys.tenantRemoval(id));
+  if (!known) return rejectRequest('resource_not_found', 'tenant', id);
+  const remains = await listRemains(env, id);
+  return replyJson(200, { tenant: id, remains: remains.byKind, warnings: warnUnlisted(remains) });
+}
+
+/** History that nobody can delete one by one goes with the tenant: what a deployment asked for, and how rotations went. */
+async function removeHistory({ store }: StorageEnv, id: string): Promise<void> {
+  for (const range of [ranges.archives, ranges.rotations, ranges.rotationProgress]) {
+    const prefix = ranges.of(range, id);
+    for (;;) {
+      const { entries } = await store.page(prefix, { limit: HISTORY_BATCH });
+      if (entries.length === 0) break;
+      const guards = entries.map(({ key, revision }) => ({ key, at: revision }));
+      await store.commit({ guards, puts: [], deletes: entries.map(({ key }) => key) });
+    }
+  }
+}
+
+function rejectRemains({ byKind }: TenantRemains): RequestRejection | undefined {
+  const remains = Object.entries(byKind).filter(([, names]) => names.length > 0);
+  if (remains.length === 0) return undefined;
+  const text = remains.map(([kind, names]) => {
+    const shown = names.slice(0, NAMES_MAX).join(', ');
+    return `${formatCount(names.length, kind)} (${shown}${names.length > NAMES_MAX ? ', …' : ''})`;
+  });
+  return rejectRequest('tenant_in_use', 'tenant', text.join('; '));
+}
+
+function warnUnlisted({ unlisted }: TenantRemains): readonly Warning[] {
+  if (unlisted.length === 0) return [];
+  const message = `the policy of the secrets store does not let the platform list ${unlisted.join(', ')}: look there for secrets of the tenant yourself`;
+  return [{ code: 'secrets_not_listed', field: 'tenant', message }];
+}
+
+/** Everything that a tenant can have and that does not go by itself. */
+async function listRemains(env: RemovalEnv, id: string): Promise<TenantRemains> {
+  const { cache } = env;
+  const namesBelow = (range: string) => {
+    const prefix = ranges.of(range, id);
+    return cache.list(prefix).map(({ key }) => key.slice(prefix.length));
+  };
+  const tokens = cache.list(ranges.tokens).map(entry => value<StoredToken>(entry));
+  const { paths, unlisted } = await listSecretPaths(env, id);
+  const byKind = {
+    deployment: namesBelow(ranges.deployments),
+    node: namesBelow(ranges.nodes),
+    claim: listSecondClaims(cache, id),
+    secret: [...new Set([...namesBelow(ranges.secrets), ...paths])].sort(),
+    volume: namesBelow(ranges.volumes),
+    network: namesBelow(ranges.networks),
+    backup: namesBelow(ranges.backups),
+    token: tokens.filter(({ tenant, kind }) => tenant === id && kind === 'tenant').map(token => token.id),
+  };
+  return { byKind, unlisted };
+}
+
+/** The machines of others that the tenant has a claim to. */
+function listSecondClaims(cache: Cache, id: string): readonly string[] {
+  return cache
+    .list(ranges.nodeNames)
+    .filter(entry => value<NodeNameRecord>(entry).claims.some(({ tenant }) => tenant === id))
+    .map(({ key }) => key.slice(ranges.nodeNames.length))
+    .filter(name => !cache.get(keys.node(id, name)));
+}
+
+/** The credentials in the secrets store, which may be another one than etcd. */
+async function listSecretPaths({ secrets, settings }: RemovalEnv, tenant: string) {
+  const paths: string[] = [];
+  const unlisted: string[] = [];
+  for (const namespace of settings.secretsNamespaces) {
+    const listing = await secrets.list({ tenant, namespace });
+    if (listing.kind === 'found') paths.push(...listing.labels.map(label => `${namespace}/${label}`));
+    else unlisted.push(namespace);
+  }
+  return { paths, unlisted };
+}

@@ -1,0 +1,70 @@
+import type { StoredDeployment } from '../../crds/deployment/index.js';
+import type { NodeStatus } from '../../crds/node/index.js';
+import type { Replica } from '../../crds/replica/index.js';
+import { isReady, type Report } from '../../crds/report/index.js';
+import type { Guard, Revision } from '../../pkg/store/index.js';
+
+/** The state of a replica's node: `nowhere`: it has none, `gone`: it was removed, `unobserved`: its agent sees no containers. */
+export type ReplicaNodeState = 'nowhere' | 'well' | 'unobserved' | 'failed' | 'gone';
+
+/** How a node was lost, with the guard that it still is: a replica on a node that has just returned is kept. */
+export interface NodeLoss {
+  readonly by: NonNullable<NodeStatus['lost']>;
+  readonly still: Guard;
+}
+
+/** One replica with the report of its container and the state of its node. */
+export interface ObservedReplica {
+  readonly replica: Replica;
+  /** Of the replica's record, for the guard of a change to it. */
+  readonly revision: Revision;
+  readonly report: Report | undefined;
+  readonly node: ReplicaNodeState;
+  readonly nodeName?: string;
+  readonly nodeSince?: string; // that its node has failed, or has not seen its containers
+  /** Its node is the control plane's own, and nothing is heard of it. The node is then `unobserved`. */
+  readonly isSilent?: true;
+  /** Set when the replicas on the node count as lost. The node is then `failed`. */
+  readonly lost?: NodeLoss;
+  /** Its node is being drained. */
+  readonly draining?: true;
+  /** Its node breaks the residency of the deployment. */
+  readonly misplaced: boolean;
+}
+
+/** Whether the replica does its work. A report counts only while the agent sends heartbeats and sees its containers. */
+export function isServing({ report, node }: ObservedReplica): boolean {
+  return node === 'well' && isReady(report);
+}
+
+/** Since when a running container counts as available, where nothing but its running shows that it works. */
+export interface Settling {
+  readonly now: number;
+  readonly settleMs: number;
+}
+
+/**
+ * Whether a rollout may count on the replica: it serves, and either its health check says so, or it has run for the settle time.
+ * A container without a health check that fails at once would otherwise count for a moment.
+ */
+export function isAvailable(seen: ObservedReplica, settling: Settling): boolean {
+  return isServing(seen) && countUnsettledMs(seen, settling) === 0;
+}
+
+/** How long the replica has to run on until it is available; 0 when it does not have to. */
+export function countUnsettledMs({ report }: ObservedReplica, { now, settleMs }: Settling): number {
+  if (report?.health !== 'none' || report.since === undefined) return 0;
+  const left = Date.parse(report.since) + settleMs - now;
+  // The clock of a node may be ahead: it is never waited for longer than the settle time.
+  return Math.max(0, Math.min(left, settleMs)) || 0;
+}
+
+/** Whether the scheduler still has to find a node for the replica. */
+export function isWaiting(replica: Replica): boolean {
+  return replica.nodeId === undefined && replica.retiringSince === undefined;
+}
+
+/** Whether replicas may move to another node: not when they write to a volume. */
+export function isMovable({ volumes = [] }: StoredDeployment): boolean {
+  return volumes.every(({ readOnly }) => readOnly);
+}

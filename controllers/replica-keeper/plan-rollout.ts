@@ -1,0 +1,177 @@
+import {
+  getRolloutBounds,
+  isExclusive,
+  type RolloutBounds,
+  type StoredDeployment,
+} from '../../crds/deployment/index.js';
+import { isUpToDate, type Replica } from '../../crds/replica/index.js';
+import { isAvailable, type ObservedReplica, type Settling } from '../reading/index.js';
+
+/** What a rollout does next with one replica. */
+export type RolloutStep =
+  /** Create a replica in an empty slot: of the present template, or a copy of an older one. */
+  | { readonly kind: 'fill'; readonly slot: number; readonly like?: Replica }
+  /** Take a replica away. */
+  | { readonly kind: 'out'; readonly seen: ObservedReplica };
+
+export interface RolloutPlanInput extends Settling {
+  readonly deployment: StoredDeployment;
+  /** Every replica record, those that are retiring included. */
+  readonly records: readonly ObservedReplica[];
+  /** Those of them that may stay, by slot. */
+  readonly kept: readonly ObservedReplica[];
+  /** Replicas that the scheduler reports no node for. */
+  readonly refused: number;
+  /** Nothing keeps them from a node but what stands there already: host ports, and replicas that exclude each other. */
+  readonly crowded: boolean;
+  /** Nothing that serves may be replaced now: a dependency is not met. */
+  readonly held: boolean;
+}
+
+/**
+ * The next steps of a rollout, while some replica is made from an older template.
+ *
+ * At every moment at most `replicas + maxSurge` replicas exist, and no available replica is taken away that would leave fewer
+ * than `replicas - maxUnavailable` available. New replicas come first where a slot is free; old ones go as far as enough others
+ * are available. Old replicas that do not serve may come back, and are kept by the same count, unless their program has failed:
+ * of those nothing can be lost.
+ */
+export function planRollout(input: RolloutPlanInput): readonly RolloutStep[] {
+  const { deployment, records, kept, held } = input;
+  const { surge, unavailable } = getRolloutBounds(deployment);
+  const next = kept.filter(({ replica }) => isUpToDate(replica, deployment));
+  const old = kept.filter(seen => !next.includes(seen));
+  const target = chooseTarget(deployment, next.length, old.length, surge);
+
+  // With those that have no node, or fail by themselves, nothing is lost.
+  const gone = target.isHolding ? [] : old.filter(seen => seen.node === 'nowhere' || isBroken(seen));
+  const room = Math.max(0, deployment.replicas + surge - records.length);
+  const fills = planFills(input, { next, old, target, room });
+  const rest = old.filter(seen => !gone.includes(seen));
+  const excess = planExcess(input, next, deployment.replicas);
+  const isStarting = fills.length > 0 && countUnplaceable(input) > 0;
+  const leaving = held || isStarting ? [] : chooseLeaving(input, { next, rest, target, unavailable });
+  return [...[...gone, ...excess, ...leaving].map(seen => ({ kind: 'out', seen }) as const), ...fills];
+}
+
+/** How many replicas of the present and of older templates there are to be now. */
+interface RolloutTarget {
+  readonly next: number;
+  readonly old: number;
+  /** The replicas of older templates are to stay for now. */
+  readonly isHolding: boolean;
+}
+
+function chooseTarget(
+  { replicas, rollout }: StoredDeployment,
+  next: number,
+  old: number,
+  surge: number,
+): RolloutTarget {
+  if (rollout?.paused !== true) return { next: replicas, old: 0, isHolding: false };
+  const stays = Math.min(next, replicas + surge);
+  return { next: stays, old: Math.min(Math.max(old, replicas - stays), replicas + surge - stays), isHolding: true };
+}
+
+/** Whether the container fails by itself, as opposed to one that has just been interrupted. */
+function isBroken({ report, node }: ObservedReplica): boolean {
+  if (node !== 'well' || !report) return false;
+  return report.state === 'failed' || report.reason === 'crash_loop';
+}
+
+interface RolloutSides {
+  readonly next: readonly ObservedReplica[];
+  readonly old: readonly ObservedReplica[];
+  readonly target: RolloutTarget;
+  readonly room: number;
+}
+
+/** New replicas for the lowest empty slots; where older ones are to stay, also copies of those that are missing. */
+function planFills(
+  { deployment, records, held }: RolloutPlanInput,
+  { next, old, target, room }: RolloutSides,
+): readonly RolloutStep[] {
+  const missingNext = Math.max(0, target.next - next.length);
+  const missingOld = target.isHolding ? Math.max(0, target.old - old.length) : 0;
+  // While a dependency is not met only what is missing is replaced.
+  const most = held ? Math.min(room, Math.max(0, deployment.replicas - next.length - old.length)) : room;
+  const slots = listEmptySlots(records.length + most, new Set(records.map(({ replica }) => replica.slot)));
+  const copies = old[0] ? slots.slice(0, Math.min(missingOld, most)) : [];
+  const fresh = slots.slice(copies.length, Math.min(copies.length + missingNext, most));
+  return [
+    ...copies.map(slot => ({ kind: 'fill', slot, like: old[0]!.replica }) as const),
+    ...fresh.map(slot => ({ kind: 'fill', slot }) as const),
+  ];
+}
+
+/** New replicas beyond the wanted number, after the number was lowered: those that are not available first, then the highest. */
+function planExcess(
+  input: RolloutPlanInput,
+  next: readonly ObservedReplica[],
+  wanted: number,
+): readonly ObservedReplica[] {
+  const ranked = [...next].sort((a, b) => Number(isAvailable(b, input)) - Number(isAvailable(a, input)));
+  return ranked.slice(wanted);
+}
+
+interface LeavingSides extends Pick<RolloutBounds, 'unavailable'> {
+  readonly next: readonly ObservedReplica[];
+  /** Replicas of older templates that are not taken away already. */
+  readonly rest: readonly ObservedReplica[];
+  readonly target: RolloutTarget;
+}
+
+/** The replicas of older templates that may be taken away now. */
+function chooseLeaving(
+  input: RolloutPlanInput,
+  { next, rest, target, unavailable }: LeavingSides,
+): readonly ObservedReplica[] {
+  const staying = [...next, ...rest];
+  const available = staying.filter(seen => isAvailable(seen, input));
+  const floor = countNeeded(input, unavailable);
+  const surplus = rest.length - target.old;
+  const idle = rest.filter(seen => !available.includes(seen));
+  const nextUnavailable = next.filter(seen => !isAvailable(seen, input)).length;
+  const idleOut = idle.slice(0, bound(staying.length - floor - nextUnavailable, surplus));
+  // Those on draining nodes first: they have to go anyway.
+  const serving = rest.filter(seen => available.includes(seen));
+  const ranked = [...serving.filter(({ draining }) => draining), ...serving.filter(({ draining }) => !draining)];
+  return [...idleOut, ...ranked.slice(0, bound(available.length - floor, surplus - idleOut.length))];
+}
+
+function bound(...limits: readonly number[]): number {
+  return Math.max(0, Math.min(...limits));
+}
+
+/**
+ * The number of replicas that must stay available. A place becomes free for a replica that excludes the others only when one of
+ * them goes; then those that find no place at all do not count. For any other reason nothing is taken away: it would be in vain.
+ */
+function countNeeded(input: RolloutPlanInput, unavailable: number): number {
+  const { deployment, kept, records } = input;
+  const unplaceable = countUnplaceable(input);
+  if (unplaceable === 0 || !makesRoom(input)) return Math.max(0, deployment.replicas - unavailable);
+  const retiring = records.length - kept.length;
+  const placed = Math.min(deployment.replicas, kept.length + retiring - unplaceable);
+  return Math.max(0, placed - Math.max(1, unavailable));
+}
+
+/** Whether a replica finds a place where one of an older template goes. */
+function makesRoom({ deployment, kept, crowded }: RolloutPlanInput): boolean {
+  if (!crowded || !isExclusive(deployment)) return false;
+  if (deployment.placement?.antiAffinity?.self === true) return true;
+  const wanted = new Set((deployment.ports ?? []).map(({ hostPort }) => hostPort));
+  const old = kept.filter(({ replica }) => !isUpToDate(replica, deployment));
+  return old.some(({ replica }) =>
+    (replica.template.ports ?? []).some(({ hostPort }) => hostPort !== undefined && wanted.has(hostPort)),
+  );
+}
+
+function countUnplaceable({ kept, refused }: RolloutPlanInput): number {
+  return Math.min(kept.filter(({ node }) => node === 'nowhere').length, refused);
+}
+
+/** The empty slots below `end`, the lowest first. */
+export function listEmptySlots(end: number, taken: ReadonlySet<number>): readonly number[] {
+  return Array.from({ length: end }, (_, slot) => slot).filter(slot => !taken.has(slot));
+}

@@ -1,0 +1,138 @@
+import { type Deployment, type StoredDeployment, toSpec } from '../../crds/deployment/index.js';
+import { keys } from '../../crds/keys/index.js';
+import { computeTemplateHash } from '../../crds/replica/index.js';
+import type { CompletedRollout, RolloutFailure, RolloutProgress, RolloutRecord } from '../../crds/rollout/index.js';
+import type { EventDraft } from '../../pkg/events/index.js';
+import { buildRevision, nextMetadata, readRevision, toRollbackSpec } from '../../pkg/history/index.js';
+import { findNode } from '../../pkg/fleet/index.js';
+import type { LoopEnv } from '../../pkg/reconcile/index.js';
+import { type Change, encode, type Entry, type Guard, type Put } from '../../pkg/store/index.js';
+import { listHealthWaiters } from '../reading/index.js';
+
+/** The deployment and its rollout as they were read: every change is guarded by both. */
+export interface RolloutSubject {
+  readonly deployment: StoredDeployment;
+  readonly unchanged: Guard;
+  /** The entry of the stored record, of whichever deployment. */
+  readonly stored: Entry | undefined;
+  /** The record, when it is of this deployment. */
+  readonly record: RolloutRecord | undefined;
+}
+
+function record(subject: RolloutSubject, next: RolloutRecord, puts: readonly Put[] = []): Change {
+  const { deployment, unchanged, stored } = subject;
+  const key = keys.rollout(deployment.metadata.tenant, deployment.name);
+  return {
+    guards: [unchanged, { key, at: stored?.revision ?? 0 }],
+    puts: [{ key, bytes: encode(next) }, ...puts],
+    deletes: [],
+  };
+}
+
+/** Records how far the rollout has come; undefined: that it waits for something else. */
+export function recordRolloutProgress(subject: RolloutSubject, progress: RolloutProgress | undefined): Change {
+  const { progress: _, ...known } = subject.record ?? { uid: subject.deployment.metadata.uid };
+  return record(subject, { ...known, ...(progress && { progress }) });
+}
+
+/** Records that the present template is rolled out: a later rollout that fails goes back to it. */
+export function recordComplete(subject: RolloutSubject, now: number): Change {
+  const { metadata } = subject.deployment;
+  const { failed } = subject.record ?? {};
+  const completed: CompletedRollout = {
+    revision: metadata.generation,
+    templateHash: computeTemplateHash(subject.deployment),
+    at: new Date(now).toISOString(),
+  };
+  // A failure of the revision that is complete after all does not hold any more.
+  return record(subject, {
+    uid: metadata.uid,
+    completed,
+    ...(failed && failed.revision !== completed.revision && { failed }),
+  });
+}
+
+/**
+ * Records that the rollout has failed, with its event. In the same transaction, where the deployment asks for it, the last
+ * complete configuration is stored again as a new revision: a crash leaves both or neither. One that would be refused by now is
+ * not stored: the failure says so.
+ */
+export async function recordFailure(subject: RolloutSubject, found: RolloutFailure, env: LoopEnv): Promise<Change> {
+  const { deployment } = subject;
+  const { metadata, rollout } = deployment;
+  const target = rollout?.autoRollback === false ? undefined : await findTarget(subject, env);
+  const refused = target && explainRefused(target.spec, deployment, env);
+  const stays = `${found.message}; it is not rolled back to revision ${target?.revision}: ${refused}`;
+  const failure = refused === undefined ? found : { ...found, message: stays };
+  const { exitCode, replica, reason, message } = failure;
+  const data = {
+    generation: metadata.generation,
+    ...(replica !== undefined && { replica }),
+    ...(exitCode !== undefined && { exitCode }),
+  };
+  const about = {
+    tenant: metadata.tenant,
+    subject: { kind: 'Deployment', name: deployment.name, id: metadata.uid },
+    severity: 'warning',
+  } as const satisfies Partial<EventDraft>;
+  const failed = await env.events.put({ ...about, type: 'deployment.rollout_failed', reason, message, data });
+  const next = { uid: metadata.uid, ...(subject.record?.completed && { completed: subject.record.completed }) };
+  if (!target || refused !== undefined) return record(subject, { ...next, failed: failure }, [failed]);
+
+  const built = buildRevision(target.spec, hash => nextMetadata(metadata, hash, env.clock.now()), {
+    change: 'rollback',
+    by: 'replica-keeper',
+    operation: `rollback-${metadata.uid}-${metadata.generation}`,
+    alterations: [],
+    reason: message,
+    fromRevision: target.revision,
+  });
+  const event = await env.events.put({
+    ...about,
+    type: 'deployment.rolled_back',
+    reason: 'rolled_back',
+    message: `deployment ${deployment.name} was rolled back to revision ${target.revision}, as revision ${built.metadata.generation}: ${message}`,
+    data: { generation: built.metadata.generation, fromRevision: target.revision, failedRevision: metadata.generation },
+  });
+  const rolledBack = { ...next, failed: { ...failure, rolledBackTo: target.revision } };
+  return record(subject, rolledBack, [...built.puts, failed, event]);
+}
+
+/** Why a configuration that was accepted once must not be stored now, as far as other objects decide it. Its secrets are looked up later. */
+function explainRefused(
+  { nodeId, healthCheck }: Deployment,
+  before: StoredDeployment,
+  { cache }: Pick<LoopEnv, 'cache'>,
+): string | undefined {
+  if (nodeId !== undefined && !findNode(nodeId, before.metadata.tenant, cache)) {
+    return `it names node ${nodeId}, which does not exist any more; correct the deployment`;
+  }
+  const waiters = healthCheck || !before.healthCheck ? [] : listHealthWaiters(before, cache);
+  if (waiters.length === 0) return undefined;
+  const names = waiters.slice(0, 5).join(', ');
+  return `it has no health check, for which ${names} ${waiters.length === 1 ? 'waits' : 'wait'}; correct the deployment`;
+}
+
+/** Revisions before the failed one that are looked at: more are not kept. */
+const REVISIONS_MAX = 50;
+
+/**
+ * The newest configuration before this one with the template that was complete last. Undefined when there is none, or when it
+ * would change nothing.
+ */
+async function findTarget(
+  { deployment, record: known }: RolloutSubject,
+  { reads }: Pick<LoopEnv, 'reads'>,
+): Promise<{ readonly revision: number; readonly spec: Deployment } | undefined> {
+  const { metadata } = deployment;
+  const { completed } = known ?? {};
+  if (!completed) return undefined;
+  const last = Math.max(completed.revision, metadata.generation - REVISIONS_MAX);
+  for (let revision = metadata.generation - 1; revision >= last; revision--) {
+    const archived = await readRevision(reads, metadata.tenant, metadata.uid, revision);
+    if (!archived || computeTemplateHash(archived.spec) !== completed.templateHash) continue;
+    const spec = toRollbackSpec(toSpec(deployment), archived.spec);
+    return computeTemplateHash(spec) === computeTemplateHash(deployment) ? undefined : { revision, spec };
+  }
+  return undefined;
+}

@@ -1,0 +1,54 @@
+import { expect } from 'chai';
+
+import type { StoredDeployment } from '../../crds/deployment/index.js';
+import { ranges } from '../../crds/keys/index.js';
+import { declareRestore } from '../../pkg/link/index.js';
+import type { SimCluster } from './cluster.js';
+import type { History } from './history.js';
+import { useCluster } from './users.js';
+
+/** How long users go on after the backup was made. */
+const LOST_MS = 20_000;
+/** The leaders in the backup are no more: how long until others look at everything, which may be as asked already. */
+const NEW_LEADERS_MS = 30_000;
+
+/**
+ * A backup is made, users go on, and then it is restored as the guide says: the control plane is stopped, the store has an older
+ * state, that is declared, and everything is started again. The agents run on all the while. `settle` waits until all is as the
+ * store says; then there is nothing left of what came after the backup.
+ */
+export async function restoreBackup(
+  cluster: SimCluster,
+  history: History,
+  { underWayMs, inspect, settle }: RestoreSteps,
+): Promise<void> {
+  const { world, server, machines } = cluster;
+  const backup = server.save();
+  const saved = listGenerations(history);
+  useCluster(cluster, history, world.time + LOST_MS, 'lost');
+  await world.pass(LOST_MS + underWayMs, inspect);
+
+  const agents = new Set(machines.map(({ seat }) => seat));
+  for (const seat of cluster.seats) if (!agents.has(seat)) seat.life?.kill();
+  await world.pass(underWayMs, inspect);
+  server.restore(backup);
+  await declareRestore(server, world.clock);
+  cluster.start();
+  await settle();
+  await world.pass(NEW_LEADERS_MS, inspect);
+  expect(listGenerations(history), 'what the restored store has').to.deep.equal(saved);
+}
+
+interface RestoreSteps {
+  /** No request is on its way for longer. */
+  readonly underWayMs: number;
+  readonly inspect: () => void;
+  readonly settle: () => Promise<unknown>;
+}
+
+function listGenerations(history: History): readonly string[] {
+  return history
+    .all<StoredDeployment>(ranges.deployments)
+    .map(({ metadata: { uid, generation } }) => `${uid} ${generation}`)
+    .toSorted();
+}

@@ -1,0 +1,66 @@
+import type { AdvertisedCondition } from '../../crds/node/index.js';
+import { backoffMs, sleep } from '../clock/index.js';
+import { asError } from '../fault/index.js';
+import { LinkRefusedFault, NODE_HELD } from '../link/index.js';
+import type { AgentEnv, AgentOptions } from './agent-env.js';
+import type { EngineMonitor } from './engine-monitor.js';
+import type { NodeHold } from './node-hold.js';
+import { sendHeartbeat } from './server-calls.js';
+
+/** How long to wait after a heartbeat that failed: an agent that waits for the lease of another asks soon again. */
+const AGAIN = {
+  away: { firstMs: 1_000, capMs: 1_000 },
+  held: { firstMs: 1_000, capMs: 5_000 },
+  refused: { firstMs: 1_000, capMs: 30_000 },
+};
+
+interface HeartbeatParts {
+  readonly hold: NodeHold;
+  readonly monitor: EngineMonitor;
+  readonly call: <T>(call: () => Promise<T>) => Promise<T>;
+  readonly signal: AbortSignal;
+}
+
+/** Sends heartbeats until aborted. The first that is accepted lets the agent act. */
+export async function sendHeartbeats(env: AgentEnv, options: AgentOptions, parts: HeartbeatParts): Promise<void> {
+  const { clock, engine, random, log } = env;
+  const { hold, monitor, call, signal } = parts;
+  const { labels = {}, version, controlPlane = false, heartbeatMs = 5_000 } = options;
+  const warned = new Set<string>();
+  for (let failures = 0; !signal.aborted; ) {
+    let waitMs = heartbeatMs;
+    try {
+      const known = await monitor.load();
+      const conditions = [...engine.conditions(), monitor.describe()];
+      warnOf(conditions, warned, env);
+      const { containersSeenMsAgo } = monitor;
+      const beat = { labels, ...known, agentVersion: version, controlPlane, conditions, containersSeenMsAgo };
+      const { failedAfterMs } = await call(() => sendHeartbeat(env.link, beat));
+      hold.confirm();
+      waitMs = Math.min(heartbeatMs, failedAfterMs / 4);
+      failures = 0;
+    } catch (thrown) {
+      failures++;
+      log.warn('heartbeat failed', { attempt: failures, error: asError(thrown) });
+      waitMs = backoffMs(failures, AGAIN[toKind(thrown)], random);
+    }
+    await sleep(clock, waitMs, signal);
+  }
+}
+
+/** An unreachable control plane is retried soon; one that refuses is retried less and less often. */
+function toKind(thrown: unknown): keyof typeof AGAIN {
+  if (!(thrown instanceof LinkRefusedFault) || thrown.retriable) return 'away';
+  return thrown.code === NODE_HELD ? 'held' : 'refused';
+}
+
+/** Warns once of each condition that does not hold. */
+function warnOf(conditions: readonly AdvertisedCondition[], warned: Set<string>, { log }: AgentEnv): void {
+  for (const { type, status, message } of conditions) {
+    if (status === 'True') warned.delete(type);
+    else if (!warned.has(type)) {
+      warned.add(type);
+      log.warn(message, { code: type });
+    }
+  }
+}

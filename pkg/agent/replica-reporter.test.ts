@@ -1,0 +1,169 @@
+import { expect } from 'chai';
+
+import { findNextRetry } from '../../crds/report/index.js';
+import { keys } from '../../crds/keys/index.js';
+import { sleep } from '../clock/index.js';
+import { LAB_TENANT, replica } from '../link/dispatcher-lab.testing.js';
+import { LinkRefusedFault } from '../link/index.js';
+import { EngineRefusedFault, type EngineOperation, ImagePullFault } from './engine/index.js';
+import { NodeLab } from './node-lab.testing.js';
+
+describe('reports of an agent', () => {
+  let lab: NodeLab;
+  beforeEach(async () => {
+    lab = new NodeLab();
+    await lab.start();
+    await lab.startAgent();
+  });
+  afterEach(async () => {
+    await lab.stopAgent();
+    lab.stop();
+  });
+
+  const runOne = async () => {
+    await lab.assign(replica());
+    await lab.clock.pass(0);
+    return lab.engine.containers[0]!.id;
+  };
+
+  it('say how a container ended last, with its last lines, also when it runs again', async () => {
+    const id = await runOne();
+    const at = new Date(lab.clock.now()).toISOString();
+    lab.engine.crash(id, 137, { oomKilled: true, output: 'allocating' });
+    await lab.clock.pass(0);
+
+    const lastEnd = { exitCode: 137, oomKilled: true, output: 'allocating', at };
+    expect(lab.report('rep_1')).to.deep.include({ state: 'running', restarts: 1, user: '', lastEnd });
+
+    await lab.stopAgent();
+    await lab.startAgent();
+    const { output: _, ...kept } = lastEnd;
+    expect(lab.report('rep_1')?.lastEnd, 'output is not kept on the machine').to.deep.equal(kept);
+  });
+
+  it('say until when a container waits that ends again and again', async () => {
+    const id = await runOne();
+    for (let turn = 0; turn < 4; turn++) {
+      lab.engine.crash(id, 1);
+      await lab.clock.pass(0);
+      const report = lab.report('rep_1')!;
+      if (report.state !== 'exited') continue;
+      const waitMs = findNextRetry(report.retry!, lab.clock.now()) - lab.clock.now();
+      expect(waitMs).to.be.greaterThan(0);
+      await lab.clock.pass(waitMs - 1);
+      expect(lab.report('rep_1')?.state).to.equal('exited');
+      await lab.clock.pass(2);
+      expect(lab.report('rep_1')?.state).to.equal('running');
+    }
+    expect(lab.report('rep_1')?.restarts).to.be.greaterThan(2);
+  });
+
+  it('say when a pull is tried next, and not again while that stays true', async () => {
+    lab.failure = (operation, when) =>
+      operation === 'pull' && when === 'before' ? new ImagePullFault('unreachable') : undefined;
+    await lab.assign(replica());
+    await lab.clock.pass(200_000);
+    const before = lab.report('rep_1')!;
+    expect(before).to.include({ state: 'failed', reason: 'image_pull_failed' });
+    expect(before.retry?.everySeconds).to.equal(60);
+    const next = findNextRetry(before.retry!, lab.clock.now());
+    expect(next - lab.clock.now()).to.be.within(1, 60_000);
+
+    const revision = await lab.store.revision();
+    await lab.clock.pass(600_000);
+    expect(await lab.store.revision()).to.equal(revision);
+    expect(findNextRetry(before.retry!, lab.clock.now()) - lab.clock.now()).to.be.within(1, 60_000);
+  });
+
+  it('carry the last failing health check until one passes', async () => {
+    const healthCheck = { type: 'exec', command: ['/bin/check'] } as const;
+    await lab.assign(replica({ template: { ...replica().template, healthCheck } }));
+    await lab.clock.pass(2_000);
+    const { id } = lab.engine.containers[0]!;
+    const failedCheck = { exitCode: 7, output: 'no', at: new Date(lab.clock.now()).toISOString() };
+    lab.engine.setHealth(id, 'unhealthy', failedCheck);
+    await lab.clock.pass(0);
+    expect(lab.report('rep_1')).to.deep.include({ health: 'unhealthy', failedCheck });
+    const revision = await lab.store.revision();
+    lab.engine.setHealth(id, 'unhealthy', { ...failedCheck, at: new Date(lab.clock.now() + 9).toISOString() });
+    await lab.clock.pass(0);
+    expect(await lab.store.revision(), 'the same failure is not written again').to.equal(revision);
+    lab.engine.setHealth(id, 'healthy');
+    await lab.clock.pass(0);
+    expect(lab.report('rep_1')).to.not.have.property('failedCheck');
+  });
+
+  const hang = (operation: EngineOperation) => {
+    lab.latencyMs = each => (each === operation ? 300_000 : 0);
+  };
+
+  it('say that the engine does not finish creating a container, since when', async () => {
+    hang('start');
+    const since = new Date(lab.clock.now() + 300).toISOString();
+    await lab.assign(replica());
+    await lab.clock.pass(20_000);
+    expect(lab.report('rep_1')).to.include({ state: 'creating', since }).and.to.not.have.property('reason');
+    await lab.clock.pass(20_000);
+    expect(lab.report('rep_1')).to.include({ state: 'creating', since, reason: 'create_stuck' });
+    lab.latencyMs = () => 0;
+    await lab.clock.pass(300_000); // the call that hangs ends
+  });
+
+  it('say that nothing of an image arrives, until something does', async () => {
+    const pull = lab.engine.pull.bind(lab.engine);
+    let arrive = () => {};
+    lab.engine.pull = async (image, login, onProgress = () => {}) => {
+      arrive = onProgress;
+      await sleep(lab.clock, 300_000);
+      return pull(image, login);
+    };
+    await lab.assign(replica());
+    await lab.clock.pass(40_000);
+    arrive();
+    await lab.clock.pass(40_000);
+    expect(lab.report('rep_1')).to.include({ state: 'pulling' }).and.to.not.have.property('reason');
+    await lab.clock.pass(40_000);
+    expect(lab.report('rep_1')).to.include({ state: 'pulling', reason: 'pull_stuck' });
+    arrive();
+    await lab.clock.pass(1_000);
+    expect(lab.report('rep_1')).to.include({ state: 'pulling' }).and.to.not.have.property('reason');
+    await lab.clock.pass(61_000);
+    expect(lab.report('rep_1')).to.include({ state: 'pulling', reason: 'pull_stuck' });
+    await lab.clock.pass(300_000);
+    expect(lab.report('rep_1')).to.include({ state: 'running' }).and.to.not.have.property('reason');
+  });
+
+  it('say that the engine does not stop a container, and what it says', async () => {
+    await runOne();
+    lab.failure = (operation, when) =>
+      operation === 'stop' && when === 'before'
+        ? new EngineRefusedFault(500, 'cannot kill: permission denied')
+        : undefined;
+    await lab.delete(keys.replica(LAB_TENANT, 'web', 0));
+    await lab.assign(replica({ retiringSince: new Date(lab.clock.now()).toISOString() }));
+    await lab.clock.pass(30_000);
+    const { since } = lab.report('rep_1')!;
+    expect(lab.report('rep_1')).to.include({
+      state: 'stopping',
+      reason: 'stop_failed',
+      message: 'cannot kill: permission denied',
+    });
+    await lab.clock.pass(60_000);
+    expect(lab.report('rep_1')?.since).to.equal(since);
+
+    lab.failure = undefined;
+    await lab.clock.pass(60_000);
+    expect(lab.report('rep_1')?.state).to.equal('removed');
+  });
+
+  it('are sent without details to a server of the release before', async () => {
+    const { wire } = lab;
+    const report = wire.report.bind(wire);
+    wire.report = async batch => {
+      if (batch.reports.some(each => each.since !== undefined)) throw new LinkRefusedFault(422, 'field_unknown');
+      await report(batch);
+    };
+    await runOne();
+    expect(lab.report('rep_1')).to.include({ state: 'running' }).and.to.not.have.property('since');
+  });
+});

@@ -1,0 +1,218 @@
+import type { Reason } from '../../crds/reasons/index.js';
+import type { ContainerState, FailedCheck, Report, RetrySchedule } from '../../crds/report/index.js';
+import { findNextRetry } from '../../crds/report/index.js';
+import { asError } from '../fault/index.js';
+import type { NodeIdentity } from '../link/index.js';
+import type { AgentEnv } from './agent-env.js';
+import type { Assignments } from './assignments.js';
+import type { ContainerView } from './container-view.js';
+import type { ContainerStatus } from './engine/index.js';
+import type { StepFailure } from './next-step.js';
+import type { Outbox } from './outbox.js';
+import type { SlotTemplate, StartHistory } from './start-history.js';
+
+const SLOW_STEP_MS = 300;
+/** After a failure, a step is reported only when it takes this long: reports must not alternate with each attempt. */
+const SLOW_RETRY_MS = 5_000;
+/** A step that takes this long is stuck: the engine creates and removes containers in a second or two. */
+const STUCK_STEP_MS = 30_000;
+/** Two times of a next attempt that differ by less are the same: else each attempt would cause a write. */
+const RETRY_TOLERANCE_MS = 5_000;
+
+/** What a report is made from. */
+export interface ReporterParts {
+  readonly node: NodeIdentity;
+  readonly assignments: Assignments;
+  readonly view: ContainerView;
+  readonly history: StartHistory;
+  readonly outbox: Outbox;
+}
+
+/** What a step adds to the report of its replica. */
+export type ReportDetails = Partial<
+  Pick<Report, 'health' | 'containerId' | 'exitCode' | 'message' | 'failedCheck' | 'retry'> & {
+    readonly reason: Reason;
+  }
+>;
+
+/** A step of the engine that may be slow: the state that it is reported as, and how long it may take beyond the usual. */
+export interface SlowStep {
+  readonly state: 'pulling' | 'creating' | 'stopping';
+  readonly allowedMs?: number;
+}
+
+/** Says what is seen of the container of a replica: its state, since when, how it ended last, and when it is tried again. */
+export class ReplicaReporter {
+  readonly #env: Pick<AgentEnv, 'clock' | 'engine' | 'log'>;
+  readonly #parts: ReporterParts;
+  /** The ends whose output has been read, as container id and time, by replica. */
+  readonly #ends = new Map<string, string>();
+
+  constructor(env: Pick<AgentEnv, 'clock' | 'engine' | 'log'>, parts: ReporterParts) {
+    this.#env = env;
+    this.#parts = parts;
+  }
+
+  report(uid: string, state: ContainerState, details: ReportDetails = {}): void {
+    const { assignments, view, history, outbox, node } = this.#parts;
+    const container = view.get(uid);
+    const subject = assignments.get(uid) ?? container?.owner;
+    if (!subject) return;
+    const at = new Date(this.#env.clock.now()).toISOString();
+    const latest = outbox.latest(uid);
+    const restarts = history.restarts(uid);
+    const isSame = latest?.state === state && latest.restarts === restarts;
+    const lastEnd = history.lastEnd(uid);
+    outbox.put({
+      replica: uid,
+      deployment: subject.deployment,
+      slot: subject.slot,
+      nodeId: node.id,
+      templateHash: subject.templateHash,
+      state,
+      health: 'none',
+      restarts,
+      ...details,
+      since: isSame ? (latest.since ?? latest.at) : at,
+      ...(container?.user !== undefined && { user: container.user }),
+      ...(lastEnd && { lastEnd }),
+      at,
+    });
+  }
+
+  /** Reports the container as it was last seen. */
+  reportStatus(uid: string): void {
+    const { view, history } = this.#parts;
+    const container = view.get(uid);
+    if (!container) return;
+
+    const { id: containerId, owner, state, health, exitCode, failedCheck } = container;
+    if (state === 'running') {
+      const check = failedCheck && health !== 'healthy' ? { failedCheck: this.#sameCheck(uid, failedCheck) } : {};
+      return this.report(uid, 'running', { containerId, health, ...check });
+    }
+    const restarts = history.restarts(uid);
+    const retry = this.scheduleRetry(uid, owner);
+    this.report(uid, 'exited', {
+      containerId,
+      ...(exitCode === undefined ? {} : { exitCode }),
+      reason: history.isCrashLooping(owner) ? 'crash_loop' : 'container_exited',
+      message: `exited with code ${exitCode} after ${restarts} ${restarts === 1 ? 'restart' : 'restarts'}; waiting before the next restart`,
+      ...(retry && { retry }),
+    });
+  }
+
+  /** A replica of which nothing was reported yet may wait because of the one that had its slot before. */
+  reportBackoff(uid: string, slot: SlotTemplate | undefined): void {
+    const { view, outbox } = this.#parts;
+    if (view.get(uid)) return this.reportStatus(uid);
+    if (outbox.latest(uid)) return;
+    const retry = slot && this.scheduleRetry(uid, slot);
+    this.report(uid, 'failed', {
+      reason: 'start_backoff',
+      message: 'earlier starts from this template failed in this slot; the next attempt follows within a minute',
+      ...(retry && { retry }),
+    });
+  }
+
+  /**
+   * Reports the state of a slow step, and that it is stuck when the engine neither finishes it nor notes progress; a fast one is
+   * not worth a write.
+   */
+  async reportIfSlow<T>(
+    uid: string,
+    { state, allowedMs = 0 }: SlowStep,
+    act: (noteProgress: () => void) => Promise<T>,
+  ): Promise<T> {
+    const { clock } = this.#env;
+    const slot = this.#parts.assignments.get(uid) ?? this.#parts.view.get(uid)?.owner;
+    const isRetry = slot !== undefined && this.#parts.history.failures(slot) > 0;
+    const cancelSlow = clock.after(isRetry ? SLOW_RETRY_MS : SLOW_STEP_MS, () => {
+      // What an earlier attempt has found out stays until this one ends.
+      if (this.#parts.outbox.latest(uid)?.state !== state) this.report(uid, state);
+    });
+    let progressAt = clock.monotonic();
+    let cancelStuck = () => {};
+    const watch = (ms: number) => {
+      cancelStuck = clock.after(ms, () => {
+        const leftMs = progressAt + STUCK_STEP_MS + allowedMs - clock.monotonic();
+        if (leftMs > 0) return watch(leftMs);
+        this.report(uid, state, STUCK[state]);
+      });
+    };
+    watch(STUCK_STEP_MS + allowedMs);
+    const noteProgress = () => {
+      progressAt = clock.monotonic();
+      if (this.#parts.outbox.latest(uid)?.reason !== STUCK[state].reason) return;
+      this.report(uid, state);
+      watch(STUCK_STEP_MS + allowedMs);
+    };
+    try {
+      return await act(noteProgress);
+    } finally {
+      cancelSlow();
+      cancelStuck();
+    }
+  }
+
+  /** Notes how a container has ended that should run, with its last lines: the next start would hide them. */
+  async recordEnd(container: ContainerStatus): Promise<void> {
+    const { id, owner, exitCode, endedAt, oomKilled } = container;
+    if (exitCode === undefined || endedAt === undefined) return;
+    const key = `${id} ${endedAt}`;
+    if (this.#ends.get(owner.replica) === key) return;
+    const output = await this.#env.engine.readLastLines(id).catch((thrown: unknown) => {
+      this.#env.log.debug('could not read the last lines of a container', {
+        replica: owner.replica,
+        error: asError(thrown),
+      });
+      return {};
+    });
+    this.#ends.set(owner.replica, key);
+    const end = { exitCode, at: endedAt, ...(oomKilled && { oomKilled }), ...output };
+    await this.#parts.history.recordEnd(owner.replica, end);
+  }
+
+  forget(uid: string): void {
+    this.#ends.delete(uid);
+  }
+
+  /** When the slot is tried again. The schedule that was reported stays while it says the same. */
+  scheduleRetry(uid: string, slot: SlotTemplate): RetrySchedule | undefined {
+    const { history, outbox } = this.#parts;
+    const waitMs = history.backoffMs(slot);
+    if (waitMs <= 0) return undefined;
+    const now = this.#env.clock.now();
+    const known = outbox.latest(uid)?.retry;
+    if (known && Math.abs(findNextRetry(known, now) - now - waitMs) <= RETRY_TOLERANCE_MS) return known;
+    const everySeconds = history.findRegularBackoff(slot);
+    return { at: new Date(now + waitMs).toISOString(), ...(everySeconds !== undefined && { everySeconds }) };
+  }
+
+  /** A check that fails as the one before did is the same: else each check would cause a write. */
+  #sameCheck(uid: string, check: FailedCheck): FailedCheck {
+    const known = this.#parts.outbox.latest(uid)?.failedCheck;
+    const isSame =
+      known?.exitCode === check.exitCode && known.output === check.output && known.timedOut === check.timedOut;
+    return isSame ? known : check;
+  }
+}
+
+/** What is reported of a step that the engine does not finish. */
+const STUCK: Readonly<Record<SlowStep['state'], StepFailure>> = {
+  pulling: {
+    reason: 'pull_stuck',
+    message:
+      'the container engine has received nothing of the image for a minute: check that the node reaches the registry, and look at the log of the engine; it is tried again by itself',
+  },
+  creating: {
+    reason: 'create_stuck',
+    message:
+      'the container engine does not finish creating or starting the container: look at the log and the load of the engine of this node, and restart it if it hangs',
+  },
+  stopping: {
+    reason: 'stop_stuck',
+    message:
+      'the container engine does not finish stopping or removing the container: look at the log of the engine of this node, for example for a process that cannot be killed, and restart the engine or the machine',
+  },
+};

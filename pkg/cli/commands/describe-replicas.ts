@@ -1,0 +1,110 @@
+import type { DeploymentStatus, ReplicaStatus } from '../../../crds/deployment/index.js';
+import { type ContainerEnd, type FailedCheck, findNextRetry } from '../../../crds/report/index.js';
+import type { CellContext } from '../kinds.js';
+import { type Fact, formatFacts, formatSection } from '../print/sections.js';
+import { formatAge, formatSpan, stripControls } from '../print/text.js';
+
+/** What replicas are shown with. */
+export interface ReplicaContext extends CellContext {
+  readonly deployment: string;
+  readonly nodeName: (id: string) => string;
+}
+
+/** The node of a replica: by the name that its status has, or that a list of nodes has. Undefined while it has none. */
+export function nameReplicaNode(
+  { nodeId, nodeName }: Pick<ReplicaStatus, 'nodeId' | 'nodeName'>,
+  findName: (id: string) => string,
+): string | undefined {
+  return nodeId ? (nodeName ?? findName(nodeId)) : undefined;
+}
+
+const TITLES = [
+  'REPLICA',
+  'NODE',
+  'STATE',
+  'SINCE',
+  'HEALTH',
+  'RESTARTS',
+  'GENERATION',
+  'IMAGE',
+  'USER',
+  'CONTAINER',
+] as const;
+
+/** The replicas of a deployment: one line each, then what is wrong with each of which something is. */
+export function formatReplicaStatuses(status: DeploymentStatus | null | undefined, look: ReplicaContext): string {
+  const placements = status?.placements ?? [];
+  const table = formatSection(
+    'Placements',
+    TITLES,
+    placements.map(each => toRow(each, look)),
+    look.ink.bold,
+  );
+  return table + formatReplicaTroubles(status, look);
+}
+
+/** What is wrong with each replica of which something is, with what its container wrote and when it is tried again. */
+export function formatReplicaTroubles(status: DeploymentStatus | null | undefined, look: ReplicaContext): string {
+  return (status?.placements ?? []).map(each => formatTrouble(each, look)).join('');
+}
+
+function toRow(status: ReplicaStatus, { now, nodeName }: ReplicaContext): readonly string[] {
+  const { replica, state, health, restarts, containerId, generation, image, user, since } = status;
+  return [
+    String(replica),
+    nameReplicaNode(status, nodeName) ?? '-',
+    state,
+    since === undefined ? '-' : formatAge(since, now),
+    health,
+    String(restarts),
+    generation === undefined ? '-' : String(generation),
+    image ?? '-',
+    user === undefined ? '-' : user || 'root',
+    containerId?.slice(0, 12) ?? '-',
+  ];
+}
+
+/** Cause and remedy of one replica, with what its container wrote; nothing while all is well and it never ended. */
+function formatTrouble(status: ReplicaStatus, look: ReplicaContext): string {
+  const { replica, message, notMoved, lastEnd, failedCheck, retry } = status;
+  if (message === undefined && notMoved === undefined && !lastEnd && !failedCheck) return '';
+  const { now, ink, nodeName, deployment } = look;
+  const node = nameReplicaNode(status, nodeName);
+  const where = node === undefined ? '' : ` on ${stripControls(node)}`;
+  const indent = (text: string) => text.replace(/^(?=.)/gm, '  ');
+  const facts = (list: readonly Fact[]) => indent(formatFacts(list, look));
+  const logs = `moor logs ${deployment} --replica ${replica}`;
+  return [
+    `${ink.bold(`Replica ${replica}${where}:`)}\n`,
+    facts([
+      ['Problem', message, ink.red],
+      ['Not moved', notMoved],
+      ['Next attempt', retry && formatMoment(findNextRetry(retry, now), now)],
+      ['Last end', lastEnd && describeEnd(lastEnd, now)],
+    ]),
+    formatOutput(lastEnd, logs),
+    facts([['Health check', failedCheck && describeCheck(failedCheck, now)]]),
+    formatOutput(failedCheck, logs),
+  ].join('');
+}
+
+function formatMoment(at: number, now: number): string {
+  if (Number.isNaN(at)) return '-';
+  return at <= now ? 'now' : `${new Date(at).toISOString()} (in ${formatSpan(at - now)})`;
+}
+
+function describeEnd({ exitCode, oomKilled, at }: ContainerEnd, now: number): string {
+  return `exit code ${exitCode}${oomKilled ? ', out of memory' : ''}, ${at} (${formatAge(at, now)} ago)`;
+}
+
+function describeCheck({ exitCode, timedOut, at }: FailedCheck, now: number): string {
+  return `${timedOut ? 'did not end in time' : `exit code ${exitCode}`}, ${at} (${formatAge(at, now)} ago)`;
+}
+
+/** The output line by line, each marked, so that it cannot be taken for ours. */
+function formatOutput(written: ContainerEnd | FailedCheck | undefined, logs: string): string {
+  if (!written) return '';
+  if (written.isWithheld) return `    (output not shown: it might hold the value of a secret; ${logs})\n`;
+  const lines = written.output?.split('\n') ?? [];
+  return lines.map(line => `    | ${stripControls(line)}\n`).join('');
+}

@@ -1,0 +1,124 @@
+import { formatCount } from '../../../crds/grammar/index.js';
+import type { Client, RejectionAnswer } from '../../client/index.js';
+import { sleep } from '../../clock/index.js';
+import { type ExitCode, exitCode, UsageFault } from '../exit-code.js';
+import { backups, deployments, nodes, secrets, tenants, tokens } from '../kinds.js';
+import { stripControls } from '../print/text.js';
+import type { Command, Session } from '../session.js';
+import { startDeadline, type WaitOptions } from '../terminal.js';
+import type { TenantView } from '../views.js';
+
+interface DeleteTenantInput extends WaitOptions {
+  /** The id of the tenant, or its name where only one has it. */
+  readonly tenant: string;
+  readonly cascade?: boolean;
+  readonly yes?: boolean;
+}
+
+/** The answer of the server: the names of what a tenant still has, by kind. */
+interface TenantRemains {
+  readonly remains: Readonly<Record<string, readonly string[]>>;
+}
+
+const encode = encodeURIComponent;
+
+/** How each of it is deleted, in the order in which it must be. */
+const TO_PATH: Readonly<Record<string, (name: string) => string>> = {
+  deployment: name => `${deployments.path}/${encode(name)}`,
+  node: name => `${nodes.path}/${encode(name)}`,
+  claim: name => `${nodes.path}/${encode(name)}/claim`,
+  secret: path => `${secrets.path}/${path.split('/').map(encode).join('/')}`,
+  backup: id => `${backups.path}/${encode(id)}`,
+  token: id => `${tokens.path}/${encode(id)}`,
+};
+
+const LOOK_EVERY_MS = 1_000;
+
+/** What the tenant has cannot be listed: nothing more may be deleted. */
+class UnlistedError extends Error {
+  readonly answer: RejectionAnswer;
+
+  constructor(answer: RejectionAnswer) {
+    super('what the tenant has cannot be listed');
+    this.answer = answer;
+  }
+}
+
+/** Deletes a tenant that has nothing left; with `cascade`, after everything that it has. A command that was interrupted can be repeated. */
+export const deleteTenant: Command<DeleteTenantInput> = async (session, { tenant: wanted, cascade, yes, ...wait }) => {
+  const { terminal, ink } = session;
+  const client = await session.connect('platform');
+  const tenant = await findTenant(session, client, wanted);
+  if (typeof tenant === 'number') return tenant;
+  if (cascade) {
+    try {
+      const code = await deleteRemains(session, client, tenant, { yes: yes ?? false, ...wait });
+      if (code !== undefined) return code;
+    } catch (thrown) {
+      if (thrown instanceof UnlistedError) return session.reportRejection(thrown.answer);
+      throw thrown;
+    }
+  }
+  const answer = await client.request<TenantView>('DELETE', `${tenants.path}/${tenant.id}`);
+  if (!answer.ok) return session.reportRejection(answer);
+  terminal.out(`tenant/${tenant.id} ${ink.green('deleted')}\n`);
+  return exitCode.ok;
+};
+
+/** A tenant that is not listed may be one whose deletion was interrupted: the server knows. */
+async function findTenant(session: Session, client: Client, wanted: string): Promise<TenantView | ExitCode> {
+  const list = await client.all<TenantView>(tenants.path);
+  if (!list.ok) return session.reportRejection(list);
+  const found = list.value.items.filter(({ id, name }) => id === wanted.toLowerCase() || name === wanted);
+  if (found.length > 1) throw new UsageFault(`${found.length} tenants are called "${wanted}": name one by its id.`);
+  return found[0] ?? ({ id: wanted, name: wanted } as TenantView);
+}
+
+async function deleteRemains(
+  session: Session,
+  client: Client,
+  { id, name }: TenantView,
+  { yes, ...wait }: WaitOptions & { readonly yes: boolean },
+): Promise<ExitCode | undefined> {
+  const { terminal } = session;
+  const headers = { 'x-tenant-id': id };
+  const load = async (): Promise<TenantRemains['remains']> => {
+    const answer = await client.request<TenantRemains>('GET', `${tenants.path}/${id}/remains`);
+    if (!answer.ok && answer.status !== 404) throw new UnlistedError(answer);
+    return answer.ok ? answer.value.remains : {};
+  };
+  const remains = await load();
+  const found = Object.entries(TO_PATH).flatMap(([kind, toPath]) => {
+    const names = remains[kind] ?? [];
+    return names.length === 0 ? [] : [{ kind, names, toPath }];
+  });
+  for (const { kind, names } of found) {
+    terminal.out(`${formatCount(names.length, kind)}: ${stripControls(names.join(', '))}\n`);
+  }
+  const question = `Delete all of this and the tenant ${stripControls(name)} for good? [y/N] `;
+  if (found.length > 0 && !yes && !(await terminal.confirm(question))) {
+    terminal.err('nothing was deleted; --yes answers the question\n');
+    return exitCode.refused;
+  }
+  const deadline = startDeadline(terminal, wait);
+  try {
+    for (const { kind, names, toPath } of found) {
+      for (const each of names) {
+        const answer = await client.request('DELETE', toPath(each), { headers });
+        if (!answer.ok && answer.status !== 404) return session.reportRejection(answer);
+      }
+      if (kind !== 'deployment') continue;
+      // Nodes are in use until the last container is gone.
+      while (((await load())['deployment'] ?? []).length > 0) {
+        if (deadline.signal.aborted) {
+          terminal.err('its deployments are still being deleted; repeat the command when they are gone\n');
+          return deadline.passed ? exitCode.timedOut : exitCode.interrupted;
+        }
+        await sleep(terminal.clock, LOOK_EVERY_MS, deadline.signal);
+      }
+    }
+    return undefined;
+  } finally {
+    deadline.end();
+  }
+}

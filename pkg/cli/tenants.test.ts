@@ -1,0 +1,98 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { expect } from 'chai';
+
+import { FakeApi, replyRefused, type TestTerminal, createTestTerminal } from './fake-api.testing.js';
+import type { run as Run } from './run.js';
+
+const ID = '6f9619ff-8b86-4d01-b42d-00cf4fc964ff';
+const REMAINS = `GET /api/v1/tenants/${ID}/remains`;
+const list = (...items: readonly object[]) => ({ status: 200, body: { items, revision: '1', next: null } });
+
+describe('moor tenants delete', () => {
+  let api: FakeApi;
+  let folder: string;
+  let run: typeof Run;
+
+  before(async () => {
+    ({ run } = await import('./run.js'));
+  });
+  beforeEach(async () => {
+    api = await FakeApi.start();
+    folder = mkdtempSync(join(tmpdir(), 'moor-tenants-'));
+    api.replies.set('GET /api/v1/tenants', list({ id: ID, name: 'shop' }));
+    api.replies.set(`DELETE /api/v1/tenants/${ID}`, { status: 200, body: { id: ID, name: 'shop' } });
+    let looks = 2;
+    const remains = { node: ['n1'], claim: ['n2'], secret: ['deployments/web-db'], backup: ['bak_1'], token: ['abc'] };
+    api.replies.set(REMAINS, () => ({
+      status: 200,
+      body: { remains: { deployment: looks-- > 0 ? ['web'] : [], ...remains } },
+    }));
+    for (const path of [
+      'deployments/web',
+      'nodes/n1',
+      'nodes/n2/claim',
+      'secrets/deployments/web-db',
+      'backups/bak_1',
+      'tokens/abc',
+    ]) {
+      api.replies.set(`DELETE /api/v1/${path}`, { status: 200, body: {} });
+    }
+  });
+  afterEach(async () => {
+    await api.stop();
+    rmSync(folder, { recursive: true });
+  });
+
+  const moor = async (words: readonly string[], more: Partial<TestTerminal> = {}) => {
+    const environment = { MOORING_SERVER: api.address, MOORING_TOKEN: 'mad_t', HOME: folder, MOORING_HOME: folder };
+    const terminal = createTestTerminal(environment, more);
+    return { code: await run(['tenants', 'delete', ...words], terminal), ...terminal.printed };
+  };
+  const deleted = () => api.got.filter(({ method }) => method === 'DELETE').map(({ path }) => path);
+
+  it('deletes a tenant by its name, and prints what the server says is left', async () => {
+    expect(await moor(['shop'])).to.deep.include({ code: 0, out: `tenant/${ID} deleted\n` });
+    api.replies.set(`DELETE /api/v1/tenants/${ID}`, replyRefused(409, 'tenant_in_use'));
+    const { code, err } = await moor([ID]);
+    expect([code, deleted().length]).to.deep.equal([1, 2]);
+    expect(err).to.contain('tenant_in_use');
+  });
+
+  it('with --cascade shows what goes and deletes nothing without a yes', async () => {
+    const { code, out } = await moor(['shop', '--cascade'], { confirm: () => Promise.resolve(false) });
+    expect([code, deleted()]).to.deep.equal([1, []]);
+    expect(out).to.equal(
+      '1 deployment: web\n1 node: n1\n1 claim: n2\n1 secret: deployments/web-db\n1 backup: bak_1\n1 token: abc\n',
+    );
+  });
+
+  it('with --cascade --yes deletes everything, the tenant last', async () => {
+    const { code, out } = await moor(['shop', '--cascade', '--yes']);
+    expect(code).to.equal(0);
+    expect(out).to.contain(`tenant/${ID} deleted`);
+    expect(deleted()).to.deep.equal([
+      '/api/v1/deployments/web',
+      '/api/v1/nodes/n1',
+      '/api/v1/nodes/n2/claim',
+      '/api/v1/secrets/deployments/web-db',
+      '/api/v1/backups/bak_1',
+      '/api/v1/tokens/abc',
+      `/api/v1/tenants/${ID}`,
+    ]);
+  });
+
+  it('with --cascade deletes nothing when a list of what it has is refused', async () => {
+    api.replies.set(REMAINS, replyRefused(503, 'store_unavailable'));
+    const { code, err } = await moor(['shop', '--cascade', '--yes']);
+    expect([code, deleted()]).to.deep.equal([4, []]);
+    expect(err).to.contain('store_unavailable');
+  });
+
+  it('asks for the id when several tenants have the name', async () => {
+    api.replies.set('GET /api/v1/tenants', list({ id: ID, name: 'shop' }, { id: 'other', name: 'shop' }));
+    expect((await moor(['shop'])).code).to.equal(2);
+  });
+});
