@@ -152,7 +152,7 @@ describe('the log of a deployment', function () {
   it('repeats and drops no line while the engine rotates it', async () => {
     // 21 MB in files of 10 MB, of which the engine keeps three.
     const wide = `echo "line $n ${'x'.repeat(950)}" >&2;`;
-    const script = `n=0; while [ $n -lt 21000 ]; do n=$((n+1)); ${wide} done; echo end; sleep 1000`;
+    const script = `n=0; while [ $n -lt 21000 ]; do n=$((n+1)); ${wide} done; echo end >&2; sleep 1000`;
     await shop.apply({ name: 'chatty', image, entrypoint: ['/bin/sh', '-c', script] });
     const tail = new Tail('chatty');
     await until('the end', () => tail.texts.at(-1) === 'end\n', 180_000);
