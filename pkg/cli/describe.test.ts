@@ -1,7 +1,5 @@
 import { expect } from 'chai';
-
-import { createTestTerminal, FakeApi } from './fake-api.testing.js';
-import type { run as Run } from './run.js';
+import { useCommandLab } from './command-lab.testing.js';
 
 const AT = '2030-01-01T00:00:00.000Z';
 const ONE = 'GET /api/v1/deployments/web';
@@ -66,16 +64,10 @@ const event = (type: string, second: number, more: object = {}) => {
 };
 
 describe('moor describe deployment', () => {
-  let api: FakeApi;
-  let run: typeof Run;
+  const lab = useCommandLab();
 
-  // Commands are loaded by import(), and mocha loads this file by require(): loaded so too, a class of faults would exist twice.
-  before(async () => {
-    ({ run } = await import('./run.js'));
-  });
-  beforeEach(async () => {
-    api = await FakeApi.start();
-    const reply = (path: string, body: object) => api.replies.set(path, { status: 200, body });
+  beforeEach(() => {
+    const reply = (path: string, body: object) => lab.api.replies.set(path, { status: 200, body });
     const reason = {
       filter: 'resources',
       message: 'requires 3000m cpu, the node has 500m cpu free',
@@ -90,17 +82,13 @@ describe('moor describe deployment', () => {
     reply('GET /api/v1/events&subject=dep_web', { items: [...all, event('deployment.degraded', 3, loop)] });
     reply('GET /api/v1/events&subject=Deployment%2Fweb', { items: [event('deployment.deleted', 0)] });
   });
-  afterEach(() => api.stop());
 
-  const print = async (...words: readonly string[]) => {
-    const terminal = createTestTerminal({ MOORING_SERVER: api.address, MOORING_TOKEN: 'mtk_t' });
-    return { code: await run(words, terminal), ...terminal.printed };
-  };
+  const print = (...words: readonly string[]) => lab.moor(words);
   const moor = (...words: readonly string[]) => print('describe', 'deployment', 'web', ...words);
   const replyPlacement = (placement: object, more: object = {}) => {
     const [replica] = view.status.placements;
     const status = { ...view.status, phase: 'Degraded', placements: [{ ...replica, ...placement }] };
-    api.replies.set(ONE, { status: 200, body: { ...view, ...more, status } });
+    lab.api.replies.set(ONE, { status: 200, body: { ...view, ...more, status } });
   };
 
   it('shows the whole spec: secrets by path and key, never their templates, and where it may be', async () => {

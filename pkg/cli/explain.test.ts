@@ -1,25 +1,10 @@
 import { expect } from 'chai';
-
-import { createTestTerminal, FakeApi } from './fake-api.testing.js';
-import type { run as Run } from './run.js';
+import { useCommandLab } from './command-lab.testing.js';
 
 describe('moor', () => {
-  let api: FakeApi;
-  let run: typeof Run;
+  const lab = useCommandLab();
 
-  // Commands are loaded by import(), and mocha loads this file by require(): loaded so too, a class of faults would exist twice.
-  before(async () => {
-    ({ run } = await import('./run.js'));
-  });
-  beforeEach(async () => {
-    api = await FakeApi.start();
-  });
-  afterEach(() => api.stop());
-
-  const moor = async (words: readonly string[]) => {
-    const terminal = createTestTerminal({ MOORING_SERVER: api.address, MOORING_TOKEN: 'mtk_t' });
-    return { code: await run(words, terminal), ...terminal.printed };
-  };
+  const moor = (words: readonly string[]) => lab.moor(words);
 
   describe('explain a reason', () => {
     it('says what it means and what to do, without a server', async () => {
@@ -42,7 +27,7 @@ describe('moor', () => {
     it('prints a table of nodes and filters, and every reason', async () => {
       const holder = { deployment: 'api', replica: 2, holds: '80/tcp', isLeaving: true };
       const port = { filter: 'port', message: '80/tcp taken by another replica on the node', inTheWay: [holder] };
-      api.replies.set('GET /api/v1/deployments/web/explain', {
+      lab.api.replies.set('GET /api/v1/deployments/web/explain', {
         status: 200,
         body: {
           deployment: 'web',

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 
 import { systemClock } from '../clock/index.js';
-import { createTestTerminal, FakeApi, replyRefused } from './fake-api.testing.js';
-import type { run as Run } from './run.js';
+import { useCommandLab } from './command-lab.testing.js';
+import { replyRefused } from './fake-api.testing.js';
 
 const entry = (revision: number, more: object = {}) => ({
   revision,
@@ -19,21 +19,10 @@ const entry = (revision: number, more: object = {}) => ({
 const PATH = 'GET /api/v1/archives/deployments/web';
 
 describe('the history of a deployment on the command line', () => {
-  let api: FakeApi;
-  let run: typeof Run;
-  before(async () => {
-    ({ run } = await import('./run.js'));
-  });
-  beforeEach(async () => {
-    api = await FakeApi.start();
-  });
-  afterEach(() => api.stop());
+  const lab = useCommandLab();
 
-  const moor = async (...words: readonly string[]) => {
-    const clock = { ...systemClock, now: () => Date.parse('2030-01-01T00:01:00.000Z') };
-    const terminal = createTestTerminal({ MOORING_SERVER: api.address, MOORING_TOKEN: 'mtk_t' }, { clock });
-    return { code: await run(words, terminal), ...terminal.printed };
-  };
+  const moor = (...words: readonly string[]) =>
+    lab.moor(words, { clock: { ...systemClock, now: () => Date.parse('2030-01-01T00:01:00.000Z') } });
 
   it('is listed with what made each revision', async () => {
     const revisions = [
@@ -42,7 +31,7 @@ describe('the history of a deployment on the command line', () => {
       entry(3, { change: 'rollback', fromRevision: 1 }),
       entry(4, { change: 'restore', fromBackup: 'bak_1' }),
     ];
-    api.replies.set(PATH, { status: 200, body: { name: 'web', deleted: false, revisions } });
+    lab.api.replies.set(PATH, { status: 200, body: { name: 'web', deleted: false, revisions } });
     const { code, out, err } = await moor('history', 'web');
     expect([code, err]).to.deep.equal([0, '']);
     expect(out.split('\n').map(line => line.replace(/ {2,}/g, '|'))).to.deep.equal([
@@ -65,15 +54,15 @@ describe('the history of a deployment on the command line', () => {
   });
 
   it('says of a deleted deployment that it can be brought back', async () => {
-    api.replies.set(PATH, { status: 200, body: { name: 'web', deleted: true, revisions: [entry(1)] } });
+    lab.api.replies.set(PATH, { status: 200, body: { name: 'web', deleted: true, revisions: [entry(1)] } });
     expect((await moor('history', 'web')).err).to.contain('creates it again');
-    api.replies.set(PATH, replyRefused(404, 'deployment_not_found'));
+    lab.api.replies.set(PATH, replyRefused(404, 'deployment_not_found'));
     expect((await moor('history', 'web')).code).to.not.equal(0);
   });
 
   it('shows the difference of two revisions, with the exit codes of diff', async () => {
     const compare = (query: string, from: object, to: object) =>
-      api.replies.set(`${PATH}?${query}`, { status: 200, body: { name: 'web', from, to, diff: [] } });
+      lab.api.replies.set(`${PATH}?${query}`, { status: 200, body: { name: 'web', from, to, diff: [] } });
     compare('from=3', entry(3), entry(5));
     compare('from=3&to=4', entry(3), entry(4));
     compare('from=3&to=3', entry(3), entry(3));
@@ -83,7 +72,7 @@ describe('the history of a deployment on the command line', () => {
     expect(since.out).to.match(/^--- deployment\/web revision 3 \(update, 2030/);
     expect((await moor('diff', 'web', '--revision', '3..4')).out).to.contain('+image: web:4\n');
     expect(await moor('diff', 'web', '--revision', '3..3')).to.deep.include({ code: 0, out: '' });
-    api.replies.set(`${PATH}?from=9`, replyRefused(404, 'revision_not_found'));
+    lab.api.replies.set(`${PATH}?from=9`, replyRefused(404, 'revision_not_found'));
     expect((await moor('diff', 'web', '--revision', '9')).code).to.be.above(1);
   });
 
@@ -91,6 +80,6 @@ describe('the history of a deployment on the command line', () => {
     for (const words of [['web'], ['--revision', '3'], ['web', '--revision', 'x'], []]) {
       expect((await moor('diff', ...words)).code, words.join(' ')).to.equal(2);
     }
-    expect(api.got).to.deep.equal([]);
+    expect(lab.api.got).to.deep.equal([]);
   });
 });

@@ -1,13 +1,12 @@
-import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { expect } from 'chai';
 
 import { until } from '../../dev/testing/index.js';
 import { ManualClock } from '../clock/manual-clock.testing.js';
-import { FakeApi, replyRefused, type TestTerminal, createTestTerminal } from './fake-api.testing.js';
-import type { run as Run } from './run.js';
+import { useCommandLab } from './command-lab.testing.js';
+import { replyRefused } from './fake-api.testing.js';
 
 const LOGS = 'GET /api/v1/deployments/web/logs';
 const ONE = 'GET /api/v1/deployments/web';
@@ -23,57 +22,32 @@ const end = (reason = 'complete') =>
   `${JSON.stringify({ type: 'end', cursor: null, reason, message: `message of ${reason}` })}\n`;
 
 describe('moor logs', () => {
-  let api: FakeApi;
-  let folder: string;
-  let run: typeof Run;
+  const lab = useCommandLab();
 
-  // Loaded as the commands are: see run.test.ts.
-  before(async () => {
-    ({ run } = await import('./run.js'));
-  });
-
-  beforeEach(async () => {
-    api = await FakeApi.start();
-    folder = mkdtempSync(join(tmpdir(), 'moor-logs-'));
-  });
-
-  afterEach(async () => {
-    await api.stop();
-    rmSync(folder, { recursive: true });
-  });
-
-  const createLogTerminal = (more: Partial<TestTerminal> = {}) =>
-    createTestTerminal(
-      { MOORING_SERVER: api.address, MOORING_TOKEN: 'mtk_t', HOME: folder, MOORING_HOME: folder },
-      more,
-    );
-  const moor = async (...words: readonly string[]) => {
-    const terminal = createLogTerminal();
-    return { code: await run(words, terminal), ...terminal.printed };
-  };
+  const moor = (...words: readonly string[]) => lab.moor(words);
 
   it('prints the output of one replica unchanged, and joins the parts of a line', async () => {
-    api.replies.set(ONE, deployment(0, 1));
+    lab.api.replies.set(ONE, deployment(0, 1));
     const frames = [line('hello\nwor'), line('oh\n', 'stderr'), line('ld'), end()];
-    api.replies.set(`${LOGS}?tail=5&since=10m&replica=1`, { lines: frames });
+    lab.api.replies.set(`${LOGS}?tail=5&since=10m&replica=1`, { lines: frames });
 
     const { out } = await moor('logs', 'web', '--tail', '5', '--since', '10m', '--replica', '1');
     expect(out).to.equal('hello\noh\nworld\n');
   });
 
   it('does not let the output of a container control a terminal', async () => {
-    api.replies.set(ONE, deployment(0));
-    api.replies.set(`${LOGS}?replica=0`, { lines: [line('a\u001b]0;title\u0007\tb\u009b2Jc\n'), end()] });
-    const terminal = createLogTerminal({ width: 80 });
-    await run(['logs', 'web'], terminal);
+    lab.api.replies.set(ONE, deployment(0));
+    lab.api.replies.set(`${LOGS}?replica=0`, { lines: [line('a\u001b]0;title\u0007\tb\u009b2Jc\n'), end()] });
+    const terminal = lab.createTerminal({ width: 80 });
+    await lab.run(['logs', 'web'], terminal);
 
     expect(terminal.printed.out).to.equal('a ]0;title \tb 2Jc\n');
   });
 
   it('prints every replica, each line with the name of its replica', async () => {
-    api.replies.set(ONE, deployment(0, 2));
-    api.replies.set(`${LOGS}?replica=0`, { lines: [line('hello\n'), line('world\n'), end()] });
-    api.replies.set(`${LOGS}?replica=2`, { lines: [line('hi\n'), end()] });
+    lab.api.replies.set(ONE, deployment(0, 2));
+    lab.api.replies.set(`${LOGS}?replica=0`, { lines: [line('hello\n'), line('world\n'), end()] });
+    lab.api.replies.set(`${LOGS}?replica=2`, { lines: [line('hi\n'), end()] });
 
     const { code, out } = await moor('logs', 'web');
 
@@ -81,9 +55,9 @@ describe('moor logs', () => {
   });
 
   it('prints the other replicas when one is unavailable', async () => {
-    api.replies.set(ONE, deployment(0, 1));
-    api.replies.set(`${LOGS}?replica=0`, replyRefused(503, 'logs_unavailable'));
-    api.replies.set(`${LOGS}?replica=1`, { lines: [line('hi\n'), end()] });
+    lab.api.replies.set(ONE, deployment(0, 1));
+    lab.api.replies.set(`${LOGS}?replica=0`, replyRefused(503, 'logs_unavailable'));
+    lab.api.replies.set(`${LOGS}?replica=1`, { lines: [line('hi\n'), end()] });
 
     const { code, out, err } = await moor('logs', 'web');
 
@@ -100,8 +74,8 @@ describe('moor logs', () => {
   ] as const;
   for (const [why, status, reason, expected] of reasons) {
     it(`ends with ${expected} and the reason when ${why}`, async () => {
-      api.replies.set(ONE, deployment());
-      api.replies.set(`${LOGS}?replica=0`, replyRefused(status, reason));
+      lab.api.replies.set(ONE, deployment());
+      lab.api.replies.set(`${LOGS}?replica=0`, replyRefused(status, reason));
       const { code, out, err } = await moor('logs', 'web');
       expect([code, out]).to.deep.equal([expected, '']);
       expect(err).to.contain(reason);
@@ -109,20 +83,20 @@ describe('moor logs', () => {
   }
 
   it('ends with the reason when the agent or the engine is lost in the middle', async () => {
-    api.replies.set(ONE, deployment(0));
-    api.replies.set(`${LOGS}?replica=0`, { lines: [line('hi\n'), end('node_lost')] });
+    lab.api.replies.set(ONE, deployment(0));
+    lab.api.replies.set(`${LOGS}?replica=0`, { lines: [line('hi\n'), end('node_lost')] });
     const { code, out, err } = await moor('logs', 'web');
     expect([code, out]).to.deep.equal([4, 'hi\n']);
     expect(err).to.contain('log broke off').and.contain('message of node_lost');
   });
 
   it('ends with the reason when a followed log cannot be read for a minute, and with 3 for an unknown deployment', async () => {
-    api.replies.set(ONE, deployment(0));
-    api.replies.set(`${LOGS}?follow=true&replica=0`, replyRefused(503, 'logs_node_silent'));
+    lab.api.replies.set(ONE, deployment(0));
+    lab.api.replies.set(`${LOGS}?follow=true&replica=0`, replyRefused(503, 'logs_node_silent'));
     const clock = new ManualClock();
-    const terminal = createLogTerminal({ clock });
+    const terminal = lab.createTerminal({ clock });
     let code: number | undefined;
-    const running = run(['logs', 'web', '--follow', '--replica', '0'], terminal).then(ended => (code = ended));
+    const running = lab.run(['logs', 'web', '--follow', '--replica', '0'], terminal).then(ended => (code = ended));
     await until('the command to give up', async () => {
       await clock.pass(1_000);
       return code !== undefined;
@@ -134,16 +108,16 @@ describe('moor logs', () => {
   });
 
   it('ends with the reason when a followed replica has had no container for a minute, only the log of its last one', async () => {
-    api.replies.set(ONE, deployment(0));
+    lab.api.replies.set(ONE, deployment(0));
     const removed = `${JSON.stringify({ type: 'removed', cursor: null, removedAt: '2030-01-01T00:00:00Z' })}\n`;
-    api.replies.set(`${LOGS}?follow=true&replica=0`, {
+    lab.api.replies.set(`${LOGS}?follow=true&replica=0`, {
       lines: [removed, line('last words\n', 'stdout', 'c1'), end('container_gone')],
     });
-    api.replies.set(`${LOGS}?follow=true&after=c1&replica=0`, { lines: [removed, end('container_gone')] });
+    lab.api.replies.set(`${LOGS}?follow=true&after=c1&replica=0`, { lines: [removed, end('container_gone')] });
     const clock = new ManualClock();
-    const terminal = createLogTerminal({ clock });
+    const terminal = lab.createTerminal({ clock });
     let code: number | undefined;
-    const running = run(['logs', 'web', '--follow', '--replica', '0'], terminal).then(ended => (code = ended));
+    const running = lab.run(['logs', 'web', '--follow', '--replica', '0'], terminal).then(ended => (code = ended));
     await until('the command to give up', async () => {
       await clock.pass(1_000);
       return code !== undefined;
@@ -155,9 +129,9 @@ describe('moor logs', () => {
   });
 
   it('reads the log of the container before with --previous', async () => {
-    api.replies.set(ONE, deployment(0));
+    lab.api.replies.set(ONE, deployment(0));
     const removed = JSON.stringify({ type: 'removed', cursor: null, removedAt: '2030-01-01T00:00:00Z' });
-    api.replies.set(`${LOGS}?previous=true&replica=0`, { lines: [`${removed}\n`, line('last words\n'), end()] });
+    lab.api.replies.set(`${LOGS}?previous=true&replica=0`, { lines: [`${removed}\n`, line('last words\n'), end()] });
     const { code, out, err } = await moor('logs', 'web', '--previous');
     expect([code, out]).to.deep.equal([0, 'last words\n']);
     expect(err).to.contain('removed at 2030-01-01');
@@ -165,18 +139,18 @@ describe('moor logs', () => {
 
   it('follows after the last line across lost connections and an unready server', async () => {
     let asked = 0;
-    api.replies.set(ONE, () => (asked < 5 ? deployment(0) : replyRefused(404, 'deployment_not_found')));
-    api.replies.set(`${LOGS}?follow=true&replica=0`, () => {
+    lab.api.replies.set(ONE, () => (asked < 5 ? deployment(0) : replyRefused(404, 'deployment_not_found')));
+    lab.api.replies.set(`${LOGS}?follow=true&replica=0`, () => {
       asked++;
       return { lines: [line('a\n', 'stdout', 'c1'), line('half a ', 'stdout', 'c2')], cut: true };
     });
-    api.replies.set(`${LOGS}?follow=true&after=c2&replica=0`, () => {
+    lab.api.replies.set(`${LOGS}?follow=true&after=c2&replica=0`, () => {
       asked++;
       if (asked === 2) return replyRefused(503, 'store_unavailable');
       if (asked === 3) return replyRefused(404, 'resource_not_found'); // on its way to another node
       return { lines: [line('line\n', 'stdout', 'c3')] }; // a server that ends does not say why
     });
-    api.replies.set(`${LOGS}?follow=true&after=c3&replica=0`, () => {
+    lab.api.replies.set(`${LOGS}?follow=true&after=c3&replica=0`, () => {
       asked++;
       return { lines: [line('c\n', 'stdout', 'c4'), end('container_gone')] };
     });
@@ -187,15 +161,15 @@ describe('moor logs', () => {
   it('picks up replicas that are added while it follows', async () => {
     let isScaled = false;
     let isDeleted = false;
-    api.replies.set(ONE, () =>
+    lab.api.replies.set(ONE, () =>
       isDeleted ? replyRefused(404, 'deployment_not_found') : deployment(...(isScaled ? [0, 1] : [0])),
     );
-    api.replies.set(`${LOGS}?follow=true&tail=1&replica=0`, { lines: [line('one\n', 'stdout', 'c1')] });
-    api.replies.set(`${LOGS}?follow=true&after=c1&replica=0`, () => {
+    lab.api.replies.set(`${LOGS}?follow=true&tail=1&replica=0`, { lines: [line('one\n', 'stdout', 'c1')] });
+    lab.api.replies.set(`${LOGS}?follow=true&after=c1&replica=0`, () => {
       isScaled = true;
       return isDeleted ? { lines: [end('container_gone')] } : replyRefused(503, 'logs_unavailable');
     });
-    api.replies.set(`${LOGS}?follow=true&replica=1`, () => {
+    lab.api.replies.set(`${LOGS}?follow=true&replica=1`, () => {
       isDeleted = true;
       return { lines: [line('two\n', 'stdout', 'c2'), end('container_gone')] };
     });
@@ -210,9 +184,9 @@ describe('moor logs', () => {
       <T>(first: T) =>
       () =>
         asked++ < 2 ? first : replyRefused(401, 'token_invalid');
-    api.replies.set(ONE, once(deployment(0)));
-    api.replies.set(`${LOGS}?follow=true&replica=0`, once({ lines: [line('a\n', 'stdout', 'c1')] }));
-    api.replies.set(`${LOGS}?follow=true&after=c1&replica=0`, replyRefused(401, 'token_invalid'));
+    lab.api.replies.set(ONE, once(deployment(0)));
+    lab.api.replies.set(`${LOGS}?follow=true&replica=0`, once({ lines: [line('a\n', 'stdout', 'c1')] }));
+    lab.api.replies.set(`${LOGS}?follow=true&after=c1&replica=0`, replyRefused(401, 'token_invalid'));
 
     const { code, err } = await moor('logs', 'web', '--follow');
 
@@ -230,8 +204,8 @@ describe('moor logs', () => {
     let path: string;
 
     beforeEach(() => {
-      mkdirSync(join(folder, 'logs'));
-      path = join(folder, 'logs', 'controllers.log');
+      mkdirSync(join(lab.folder, 'logs'));
+      path = join(lab.folder, 'logs', 'controllers.log');
       writeFileSync(
         path,
         `${record({ loop: 'scheduler', message: 'placed', node: 'n1' })}${record({ loop: 'other' })}not json\n`,
@@ -246,8 +220,8 @@ describe('moor logs', () => {
 
     it('follows the log by default', async () => {
       const stop = new AbortController();
-      const terminal = createLogTerminal({ interrupted: stop.signal });
-      const following = run(['logs', '--controllers', 'scheduler'], terminal);
+      const terminal = lab.createTerminal({ interrupted: stop.signal });
+      const following = lab.run(['logs', '--controllers', 'scheduler'], terminal);
       const printed = (text: string) => until(`${text} to be printed`, () => terminal.printed.out.includes(text));
 
       await printed('placed');

@@ -1,11 +1,7 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-
 import { expect } from 'chai';
 
-import { FakeApi, replyRefused, createTestTerminal } from './fake-api.testing.js';
-import type { run as Run } from './run.js';
+import { useCommandLab } from './command-lab.testing.js';
+import { replyRefused } from './fake-api.testing.js';
 
 const WATCH = 'GET /api/v1/nodes?watch=true';
 
@@ -21,33 +17,18 @@ const bookmark = { type: 'bookmark', cursor: '1' };
 const draining = node('draining', 'draining');
 
 describe('moor nodes', () => {
-  let api: FakeApi;
-  let folder: string;
-  let run: typeof Run;
+  const lab = useCommandLab();
 
-  before(async () => {
-    ({ run } = await import('./run.js'));
-  });
-  beforeEach(async () => {
-    api = await FakeApi.start();
-    folder = mkdtempSync(join(tmpdir(), 'moor-cli-'));
-    api.replies.set('POST /api/v1/nodes/n1/drain', { status: 200, body: draining });
-  });
-  afterEach(async () => {
-    await api.stop();
-    rmSync(folder, { recursive: true });
+  beforeEach(() => {
+    lab.api.replies.set('POST /api/v1/nodes/n1/drain', { status: 200, body: draining });
   });
 
-  const moor = async (...words: readonly string[]) => {
-    const environment = { MOORING_SERVER: api.address, MOORING_TOKEN: 'mtk_t', HOME: folder, MOORING_HOME: folder };
-    const terminal = createTestTerminal(environment);
-    return { code: await run(['nodes', ...words], terminal), ...terminal.printed };
-  };
-  const asked = () => api.got.map(({ method, path }) => `${method} ${path}`);
+  const moor = (...words: readonly string[]) => lab.moor(['nodes', ...words]);
+  const asked = () => lab.api.got.map(({ method, path }) => `${method} ${path}`);
 
   for (const order of ['drain', 'undrain', 'fence']) {
     it(`${order} sends the request and does not wait`, async () => {
-      api.replies.set(`POST /api/v1/nodes/n1/${order}`, { status: 200, body: node('ready', 'ready') });
+      lab.api.replies.set(`POST /api/v1/nodes/n1/${order}`, { status: 200, body: node('ready', 'ready') });
       const { code, out } = await moor(order, 'n1');
 
       expect(code).to.equal(0);
@@ -69,7 +50,7 @@ describe('moor nodes', () => {
   ];
   for (const [title, lines, code] of table) {
     it(`drain --wait waits ${title}`, async () => {
-      api.replies.set(WATCH, { lines });
+      lab.api.replies.set(WATCH, { lines });
       const answer = await moor('drain', 'n1', '--wait', '--timeout', '300ms');
 
       expect(answer.code).to.equal(code);
@@ -79,7 +60,7 @@ describe('moor nodes', () => {
   }
 
   it('prints the rejection of the server', async () => {
-    api.replies.set('POST /api/v1/nodes/n1/fence', replyRefused(409, 'node_is_control_plane'));
+    lab.api.replies.set('POST /api/v1/nodes/n1/fence', replyRefused(409, 'node_is_control_plane'));
     const { code, err } = await moor('fence', 'n1');
 
     expect(code).to.equal(1);

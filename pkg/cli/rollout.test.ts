@@ -1,28 +1,17 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-
 import { expect } from 'chai';
 
 import type { RolloutStatus } from '../../crds/deployment/index.js';
-import { createTestTerminal, FakeApi, replyRefused } from './fake-api.testing.js';
-import type { run as Run } from './run.js';
+import { useCommandLab } from './command-lab.testing.js';
+import { replyRefused } from './fake-api.testing.js';
 
 const ONE = '/api/v1/deployments/web';
 const ARCHIVE = '/api/v1/archives/deployments/web';
 
 describe('moor rollout', () => {
-  let api: FakeApi;
-  let folder: string;
-  let run: typeof Run;
+  const lab = useCommandLab();
   let rollout: RolloutStatus;
 
-  before(async () => {
-    ({ run } = await import('./run.js'));
-  });
-  beforeEach(async () => {
-    api = await FakeApi.start();
-    folder = mkdtempSync(join(tmpdir(), 'moor-cli-'));
+  beforeEach(() => {
     rollout = { state: 'progressing', revision: 4, completedRevision: 3, waitsFor: 'replica 2 to become ready' };
     const view = () => ({
       name: 'web',
@@ -39,8 +28,8 @@ describe('moor rollout', () => {
         rollout,
       },
     });
-    api.replies.set(`GET ${ONE}`, () => ({ status: 200, body: view() }));
-    api.replies.set(`PUT ${ONE}`, () => ({ status: 200, body: { ...view(), alterations: [], warnings: [] } }));
+    lab.api.replies.set(`GET ${ONE}`, () => ({ status: 200, body: view() }));
+    lab.api.replies.set(`PUT ${ONE}`, () => ({ status: 200, body: { ...view(), alterations: [], warnings: [] } }));
     const revision = (number: number, image: string) => ({
       revision: number,
       change: 'update',
@@ -48,26 +37,18 @@ describe('moor rollout', () => {
       by: 'tok',
       spec: { image, replicas: 2, secretsVersion: 0 },
     });
-    api.replies.set(`GET ${ARCHIVE}`, () => ({
+    lab.api.replies.set(`GET ${ARCHIVE}`, () => ({
       status: 200,
       body: { revisions: [revision(2, 'web:2'), revision(3, 'web:4'), revision(4, 'web:4')] },
     }));
-    api.replies.set(`POST ${ARCHIVE}/rollback`, () => ({
+    lab.api.replies.set(`POST ${ARCHIVE}/rollback`, () => ({
       status: 200,
       body: { ...view(), alterations: [], warnings: [] },
     }));
   });
-  afterEach(async () => {
-    await api.stop();
-    rmSync(folder, { recursive: true });
-  });
 
-  const moor = async (...words: readonly string[]) => {
-    const environment = { MOORING_SERVER: api.address, MOORING_TOKEN: 'mtk_t', HOME: folder, MOORING_HOME: folder };
-    const terminal = createTestTerminal(environment);
-    return { code: await run([...words], terminal), ...terminal.printed };
-  };
-  const written = () => api.got.filter(({ method }) => method !== 'GET').map(({ body }) => body);
+  const moor = (...words: readonly string[]) => lab.moor(words);
+  const written = () => lab.api.got.filter(({ method }) => method !== 'GET').map(({ body }) => body);
 
   it('status says how far it is and what it waits for', async () => {
     const { code, out } = await moor('rollout', 'status', 'web');
@@ -95,7 +76,7 @@ describe('moor rollout', () => {
       { rollout: { maxSurge: 2, paused: true } },
       { rollout: { maxSurge: 2, paused: false } },
     ]);
-    api.replies.set(`PUT ${ONE}`, () => replyRefused(412, 'revision_mismatch'));
+    lab.api.replies.set(`PUT ${ONE}`, () => replyRefused(412, 'revision_mismatch'));
     expect((await moor('rollout', 'pause', 'web')).code).to.equal(1);
   });
 

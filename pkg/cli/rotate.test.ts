@@ -1,26 +1,19 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { expect } from 'chai';
 
-import { FakeApi, replyRefused, createTestTerminal } from './fake-api.testing.js';
-import type { run as Run } from './run.js';
+import { useCommandLab } from './command-lab.testing.js';
+import { replyRefused } from './fake-api.testing.js';
 
 const PHASES = ['stage', 'promote', 'verify', 'retire'] as const;
 const SHOW = 'GET /api/v1/deployments/web/secrets/rotation';
 const ASK = 'POST /api/v1/deployments/web/secrets/rotate';
 
 describe('moor rotate', () => {
-  let api: FakeApi;
-  let folder: string;
-  let run: typeof Run;
+  const lab = useCommandLab();
   /** Where the rotation of the fake server stands, and how many looks until its phase holds. */
   let stands: { phase: string; looks: number; ill?: string; stuck?: string; abortedAt?: string };
-
-  before(async () => {
-    ({ run } = await import('./run.js'));
-  });
 
   const view = () => {
     const { phase, looks, ill, stuck } = stands;
@@ -31,39 +24,25 @@ describe('moor rotate', () => {
     return { secret: 'web-db', phase: isOver ? 'idle' : phase, holds, next, waitsFor, secretsVersion: 1 };
   };
 
-  beforeEach(async () => {
-    api = await FakeApi.start();
-    folder = mkdtempSync(join(tmpdir(), 'moor-cli-'));
+  beforeEach(() => {
     stands = { phase: 'idle', looks: 0 };
-    api.replies.set(SHOW, () => {
+    lab.api.replies.set(SHOW, () => {
       stands.looks--;
       if (stands.abortedAt === stands.phase) stands = { phase: 'idle', looks: 2 };
       return { status: 200, body: view() };
     });
-    api.replies.set(ASK, ({ body }) => {
+    lab.api.replies.set(ASK, ({ body }) => {
       stands = { ...stands, phase: (body as { phase: string }).phase, looks: 2 };
       return { status: 200, body: view() };
     });
-    api.replies.set('GET /api/v1/deployments/web', () => ({
+    lab.api.replies.set('GET /api/v1/deployments/web', () => ({
       status: 200,
       body: { name: 'web', status: { phase: stands.ill === stands.phase ? 'Degraded' : 'Running' } },
     }));
   });
-  afterEach(async () => {
-    await api.stop();
-    rmSync(folder, { recursive: true });
-  });
 
-  const moor = async (...words: readonly string[]) => {
-    const terminal = createTestTerminal({
-      MOORING_SERVER: api.address,
-      MOORING_TOKEN: 'mtk_t',
-      HOME: folder,
-      MOORING_HOME: folder,
-    });
-    return { code: await run(['rotate', 'web', ...words], terminal), ...terminal.printed };
-  };
-  const asked = () => api.got.filter(({ method }) => method === 'POST').map(({ body }) => body);
+  const moor = (...words: readonly string[]) => lab.moor(['rotate', 'web', ...words]);
+  const asked = () => lab.api.got.filter(({ method }) => method === 'POST').map(({ body }) => body);
 
   it('shows the state of the rotation', async () => {
     stands = { phase: 'stage', looks: 0 };
@@ -79,7 +58,7 @@ describe('moor rotate', () => {
   });
 
   it('sends the values of a file', async () => {
-    const file = join(folder, 'values.yaml');
+    const file = join(lab.folder, 'values.yaml');
     writeFileSync(file, 'password: new\n');
     await moor('--phase', 'stage', '--values', file);
     expect(asked()).to.deep.equal([{ phase: 'stage', values: { password: 'new' } }]);
@@ -88,7 +67,7 @@ describe('moor rotate', () => {
   const unreadable = ['*hunter2', '!!hunter2!', '| hunter2', '"\\hunter2"', '}hunter2', '{a}hunter2', '!<hunter2'];
   for (const text of [...unreadable.map(value => `password: ${value}\n`), '%YAML hunter2\n---\na: b\n']) {
     it(`does not quote a file that it cannot parse: ${JSON.stringify(text)}`, async () => {
-      const file = join(folder, 'values.yaml');
+      const file = join(lab.folder, 'values.yaml');
       writeFileSync(file, text);
       const { code, out, err } = await moor('--phase', 'stage', '--values', file);
       expect(code).to.equal(2);
@@ -151,7 +130,7 @@ describe('moor rotate', () => {
 
   it('fails when another request aborts the rotation and begins a new one', async () => {
     stands = { phase: 'promote', looks: 1 };
-    api.replies.set(ASK, () => {
+    lab.api.replies.set(ASK, () => {
       stands = { phase: 'stage', looks: 1 };
       return { status: 200, body: view() };
     });
@@ -166,7 +145,7 @@ describe('moor rotate', () => {
   });
 
   it('prints the rejection of the server', async () => {
-    api.replies.set(ASK, replyRefused(409, 'rotation_transition_invalid', 'phase'));
+    lab.api.replies.set(ASK, replyRefused(409, 'rotation_transition_invalid', 'phase'));
     const { code, err } = await moor('--phase', 'retire');
     expect(code).to.equal(1);
     expect(err).to.contain('rotation_transition_invalid');

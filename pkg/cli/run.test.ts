@@ -1,11 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { expect } from 'chai';
 
-import { FakeApi, replyRefused, createTestTerminal } from './fake-api.testing.js';
-import type { run as Run } from './run.js';
+import { useCommandLab } from './command-lab.testing.js';
+import { replyRefused, createTestTerminal, type TestTerminal } from './fake-api.testing.js';
 
 const deployment = (name: string, more: Record<string, unknown> = {}) => ({
   kind: 'Deployment',
@@ -33,35 +32,12 @@ const status = (phase: string, ready: number) => ({
 });
 
 describe('moor', () => {
-  let api: FakeApi;
-  let folder: string;
-  let run: typeof Run;
+  const lab = useCommandLab();
 
-  // Commands are loaded by import(), and mocha loads this file by require(): loaded so too, a class of faults would exist twice.
-  before(async () => {
-    ({ run } = await import('./run.js'));
-  });
-
-  beforeEach(async () => {
-    api = await FakeApi.start();
-    folder = mkdtempSync(join(tmpdir(), 'moor-cli-'));
-  });
-
-  afterEach(async () => {
-    await api.stop();
-    rmSync(folder, { recursive: true });
-  });
-
-  const moor = async (words: readonly string[], more: Parameters<typeof createTestTerminal>[1] = {}) => {
-    const terminal = createTestTerminal(
-      { MOORING_SERVER: api.address, MOORING_TOKEN: 'mtk_t', HOME: folder, MOORING_HOME: folder },
-      more,
-    );
-    return { code: await run(words, terminal), ...terminal.printed };
-  };
+  const moor = (words: readonly string[], more: Partial<TestTerminal> = {}) => lab.moor(words, more);
 
   const file = (text: string) => {
-    const path = join(folder, 'web.yaml');
+    const path = join(lab.folder, 'web.yaml');
     writeFileSync(path, text);
     return path;
   };
@@ -74,20 +50,23 @@ describe('moor', () => {
     it('creates a missing object, and prints the alterations of the server', async () => {
       const alterations = [{ field: 'replicas', from: null, to: 1, why: 'the default' }];
       const warnings = [{ code: 'image_registry_unreachable', field: 'image', message: 'not checked' }];
-      api.replies.set('POST /api/v1/deployments', { status: 201, body: deployment('web', { alterations, warnings }) });
+      lab.api.replies.set('POST /api/v1/deployments', {
+        status: 201,
+        body: deployment('web', { alterations, warnings }),
+      });
 
       const { code, out, err } = await moor(['apply', '-f', file(yaml)]);
 
       expect(code).to.equal(0);
       expect(out).to.contain('deployment/web created').and.contain('replicas set to 1: the default');
       expect(err).to.contain('image_registry_unreachable');
-      expect(api.got.map(({ method }) => method)).to.deep.equal(['GET', 'POST']);
-      expect(api.got[1]?.body).to.deep.equal({
+      expect(lab.api.got.map(({ method }) => method)).to.deep.equal(['GET', 'POST']);
+      expect(lab.api.got[1]?.body).to.deep.equal({
         kind: 'Deployment',
         name: 'web',
         image: 'registry.example.com/web:1.0.0',
       });
-      expect(api.got[1]?.token).to.equal('mtk_t');
+      expect(lab.api.got[1]?.token).to.equal('mtk_t');
     });
 
     for (const [verb, generation] of [
@@ -96,8 +75,8 @@ describe('moor', () => {
     ] as const) {
       it(`prints ${verb} when the generation is ${generation}`, async () => {
         const metadata = { uid: 'dep_web', generation, createdAt: '' };
-        api.replies.set(one, { status: 200, body: deployment('web') });
-        api.replies.set('PUT /api/v1/deployments/web', { status: 200, body: deployment('web', { metadata }) });
+        lab.api.replies.set(one, { status: 200, body: deployment('web') });
+        lab.api.replies.set('PUT /api/v1/deployments/web', { status: 200, body: deployment('web', { metadata }) });
 
         const { code, out } = await moor(['apply', '-f', file(yaml)]);
 
@@ -106,8 +85,8 @@ describe('moor', () => {
     }
 
     it('names fields that stay although the file does not mention them', async () => {
-      api.replies.set(one, { status: 200, body: deployment('web') });
-      api.replies.set('PUT /api/v1/deployments/web', {
+      lab.api.replies.set(one, { status: 200, body: deployment('web') });
+      lab.api.replies.set('PUT /api/v1/deployments/web', {
         status: 200,
         body: deployment('web', { environment: { A: 'b' } }),
       });
@@ -118,7 +97,7 @@ describe('moor', () => {
     });
 
     it('prints every rejection with its place in the file, and applies the other objects', async () => {
-      api.replies.set('POST /api/v1/deployments', ({ body }) =>
+      lab.api.replies.set('POST /api/v1/deployments', ({ body }) =>
         (body as { name: string }).name === 'web'
           ? replyRefused(422, 'image_required', 'replicas_negative')
           : { status: 201, body: deployment('other') },
@@ -144,12 +123,12 @@ describe('moor', () => {
     });
 
     it('reads JSON from standard input', async () => {
-      api.replies.set('POST /api/v1/deployments', { status: 201, body: deployment('web') });
+      lab.api.replies.set('POST /api/v1/deployments', { status: 201, body: deployment('web') });
 
       const { code } = await moor(['apply', '-f', '-'], { readInput: async () => '{"name": "web"}' });
 
       expect(code).to.equal(0);
-      expect(api.got[1]?.body).to.deep.equal({ name: 'web' });
+      expect(lab.api.got[1]?.body).to.deep.equal({ name: 'web' });
     });
 
     for (const [what, text] of [
@@ -157,7 +136,7 @@ describe('moor', () => {
       ['a document of comments only', `# first\n---\n# nothing\n---\n${yaml}`],
     ] as const) {
       it(`skips ${what}`, async () => {
-        api.replies.set('POST /api/v1/deployments', { status: 201, body: deployment('web') });
+        lab.api.replies.set('POST /api/v1/deployments', { status: 201, body: deployment('web') });
 
         const { code, out } = await moor(['apply', '-f', file(text)]);
 
@@ -180,7 +159,7 @@ describe('moor', () => {
 
         expect(code).to.equal(2);
         expect(err).to.contain(place);
-        expect(api.got).to.deep.equal([]);
+        expect(lab.api.got).to.deep.equal([]);
       });
     }
   });
@@ -192,8 +171,8 @@ describe('moor', () => {
         revision: '9',
         next: null,
       };
-      api.replies.set('GET /api/v1/deployments', { status: 200, body });
-      api.replies.set(one, { status: 200, body: deployment('web') });
+      lab.api.replies.set('GET /api/v1/deployments', { status: 200, body });
+      lab.api.replies.set(one, { status: 200, body: deployment('web') });
     });
 
     it('prints a table with aligned columns', async () => {
@@ -211,7 +190,7 @@ describe('moor', () => {
 
     it('prints the message of those that are not as asked, and of no other', async () => {
       const ill = deployment('ill', { status: { ...status('Degraded', 1), message: 'exit code 1' } });
-      api.replies.set('GET /api/v1/deployments', { status: 200, body: { items: [deployment('web'), ill] } });
+      lab.api.replies.set('GET /api/v1/deployments', { status: 200, body: { items: [deployment('web'), ill] } });
       const { out } = await moor(['get', 'deployments']);
       expect(out.split('\n')[0]).to.match(/ IMAGE +MESSAGE$/);
       expect(out)
@@ -226,8 +205,8 @@ describe('moor', () => {
     describe('all', () => {
       const none = { status: 200, body: { items: [] } };
       beforeEach(() => {
-        api.replies.set('GET /api/v1/nodes', none);
-        api.replies.set('GET /api/v1/secrets', {
+        lab.api.replies.set('GET /api/v1/nodes', none);
+        lab.api.replies.set('GET /api/v1/secrets', {
           status: 200,
           body: { items: [{ path: 'deployments/db', version: 2, deployments: ['web'] }] },
         });
@@ -250,9 +229,9 @@ describe('moor', () => {
 
       it('says so when there is nothing, takes no name, and fails with the first refusal', async () => {
         expect((await moor(['get', 'all', 'web'])).code).to.equal(2);
-        api.replies.set('GET /api/v1/nodes', replyRefused(403, 'auth_forbidden'));
+        lab.api.replies.set('GET /api/v1/nodes', replyRefused(403, 'auth_forbidden'));
         expect((await moor(['get', 'all'])).code).to.equal(6);
-        for (const path of ['deployments', 'nodes', 'secrets']) api.replies.set(`GET /api/v1/${path}`, none);
+        for (const path of ['deployments', 'nodes', 'secrets']) lab.api.replies.set(`GET /api/v1/${path}`, none);
         expect((await moor(['get', 'all'])).err).to.equal('no deployments, no nodes, no secrets\n');
       });
     });
@@ -280,7 +259,7 @@ describe('moor', () => {
     });
 
     it('prints no control characters of the server', async () => {
-      api.replies.set(one, { status: 200, body: deployment('web', { image: '\u001b[2Jx' }) });
+      lab.api.replies.set(one, { status: 200, body: deployment('web', { image: '\u001b[2Jx' }) });
 
       expect((await moor(['get', 'deployment', 'web'])).out).to.not.contain('\u001b');
     });
@@ -291,7 +270,7 @@ describe('moor', () => {
     const line = (type: string, object: unknown) => ({ type, cursor: '1', object });
 
     beforeEach(() => {
-      api.replies.set(one, { status: 200, body: deployment('web') });
+      lab.api.replies.set(one, { status: 200, body: deployment('web') });
     });
 
     it('shows the placements', async () => {
@@ -307,8 +286,8 @@ describe('moor', () => {
         { replica: 1, nodeId: 'node_2', state: 'running', health: 'healthy', restarts: 0 },
       ];
       const object = deployment('web', { nodeId: 'node_1', status: { ...status('Running', 2), placements } });
-      api.replies.set(one, { status: 200, body: object });
-      api.replies.set('GET /api/v1/nodes', { status: 200, body: { items: [{ id: 'node_1', name: 'attic' }] } });
+      lab.api.replies.set(one, { status: 200, body: object });
+      lab.api.replies.set('GET /api/v1/nodes', { status: 200, body: { items: [{ id: 'node_1', name: 'attic' }] } });
 
       expect((await moor(['describe', 'deployment', 'web'])).out)
         .to.match(/^Node: +attic$/m)
@@ -321,7 +300,7 @@ describe('moor', () => {
       const hostile = 'x\u001b[2Jy\nUid: forged\u009b1Az';
       const state = { ...status('Running', 2), message: hostile };
       const object = deployment('web', { labels: { a: hostile }, command: [hostile], status: state });
-      api.replies.set(one, { status: 200, body: object });
+      lab.api.replies.set(one, { status: 200, body: object });
 
       const { out } = await moor(['describe', 'deployment', 'web']);
 
@@ -334,7 +313,7 @@ describe('moor', () => {
     });
 
     it('follows until ready', async () => {
-      api.replies.set(watch, {
+      lab.api.replies.set(watch, {
         lines: [
           line('added', deployment('web', { status: status('Progressing', 1) })),
           line('added', deployment('other')),
@@ -355,7 +334,7 @@ describe('moor', () => {
       ['has not enough ready', deployment('web', { status: status('Running', 1) }), 5],
     ] as const) {
       it(`exits with ${code} when it ${what}`, async () => {
-        api.replies.set(watch, { lines: [line('added', object)] });
+        lab.api.replies.set(watch, { lines: [line('added', object)] });
 
         expect((await moor(['status', 'web', '--until-ready', '--timeout', '100ms'])).code).to.equal(code);
       });
@@ -373,8 +352,8 @@ describe('moor', () => {
     const remove = 'DELETE /api/v1/deployments/web';
 
     it('waits until the deployment is gone', async () => {
-      api.replies.set(remove, { status: 200, body: deployment('web') });
-      api.replies.set('GET /api/v1/deployments?watch=true', {
+      lab.api.replies.set(remove, { status: 200, body: deployment('web') });
+      lab.api.replies.set('GET /api/v1/deployments?watch=true', {
         lines: [
           { type: 'added', cursor: '1', object: deployment('web') },
           { type: 'bookmark', cursor: '1' },
@@ -386,47 +365,47 @@ describe('moor', () => {
     });
 
     it('ends when the list no longer shows the deployment', async () => {
-      api.replies.set(remove, { status: 200, body: deployment('web') });
-      api.replies.set('GET /api/v1/deployments?watch=true', { lines: [{ type: 'bookmark', cursor: '1' }] });
+      lab.api.replies.set(remove, { status: 200, body: deployment('web') });
+      lab.api.replies.set('GET /api/v1/deployments?watch=true', { lines: [{ type: 'bookmark', cursor: '1' }] });
 
       expect((await moor(['delete', 'deployment', 'web'])).code).to.equal(0);
     });
 
     it('does not wait with --no-wait', async () => {
-      api.replies.set(remove, { status: 200, body: deployment('web') });
+      lab.api.replies.set(remove, { status: 200, body: deployment('web') });
 
       expect((await moor(['delete', 'deployment', 'web', '--no-wait'])).out).to.equal('deployment/web deleting\n');
     });
   });
 
   it('scales by a PUT of one field', async () => {
-    api.replies.set('PUT /api/v1/deployments/web', { status: 200, body: deployment('web') });
+    lab.api.replies.set('PUT /api/v1/deployments/web', { status: 200, body: deployment('web') });
 
     expect((await moor(['scale', 'web', '3'])).code).to.equal(0);
-    expect(api.got[0]?.body).to.deep.equal({ replicas: 3 });
+    expect(lab.api.got[0]?.body).to.deep.equal({ replicas: 3 });
   });
 
   for (const replicas of ['many', '1.5', '-1']) {
     it(`refuses to scale to ${replicas} replicas`, async () => {
       const { code, err } = await moor(['scale', 'web', replicas]);
 
-      expect([code, api.got]).to.deep.equal([2, []]);
+      expect([code, lab.api.got]).to.deep.equal([2, []]);
       expect(err).to.contain(replicas);
     });
   }
 
   it('prints a join token, and nothing else, on standard output', async () => {
-    api.replies.set('POST /api/v1/nodes/join-tokens', { status: 201, body: { token: 'mjn_x', expiresAt: 'soon' } });
+    lab.api.replies.set('POST /api/v1/nodes/join-tokens', { status: 201, body: { token: 'mjn_x', expiresAt: 'soon' } });
 
     const { out } = await moor(['nodes', 'join-token', '--name', 'n1']);
 
     expect(out).to.equal('mjn_x\n');
-    expect(api.got[0]?.body).to.deep.equal({ nodeName: 'n1' });
+    expect(lab.api.got[0]?.body).to.deep.equal({ nodeName: 'n1' });
   });
 
   it('prints a join token with the fingerprint of the server, where it has one', async () => {
     const caFingerprint = `sha256:${'0'.repeat(64)}`;
-    api.replies.set('POST /api/v1/nodes/join-tokens', { status: 201, body: { token: 'mjn_x', caFingerprint } });
+    lab.api.replies.set('POST /api/v1/nodes/join-tokens', { status: 201, body: { token: 'mjn_x', caFingerprint } });
 
     const { out, err } = await moor(['nodes', 'join-token']);
 
@@ -461,7 +440,7 @@ describe('moor', () => {
       [503, 4],
     ] as const) {
       it(`are ${code} for an answer of ${status}`, async () => {
-        api.replies.set('GET /api/v1/nodes', replyRefused(status, 'some_code'));
+        lab.api.replies.set('GET /api/v1/nodes', replyRefused(status, 'some_code'));
 
         expect((await moor(['get', 'nodes'])).code).to.equal(code);
       });

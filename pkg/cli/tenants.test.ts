@@ -1,32 +1,21 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-
 import { expect } from 'chai';
 
-import { FakeApi, replyRefused, type TestTerminal, createTestTerminal } from './fake-api.testing.js';
-import type { run as Run } from './run.js';
+import { useCommandLab } from './command-lab.testing.js';
+import { replyRefused, type TestTerminal } from './fake-api.testing.js';
 
 const ID = '6f9619ff-8b86-4d01-b42d-00cf4fc964ff';
 const REMAINS = `GET /api/v1/tenants/${ID}/remains`;
 const list = (...items: readonly object[]) => ({ status: 200, body: { items, revision: '1', next: null } });
 
 describe('moor tenants delete', () => {
-  let api: FakeApi;
-  let folder: string;
-  let run: typeof Run;
+  const lab = useCommandLab({ token: 'mad_t' });
 
-  before(async () => {
-    ({ run } = await import('./run.js'));
-  });
-  beforeEach(async () => {
-    api = await FakeApi.start();
-    folder = mkdtempSync(join(tmpdir(), 'moor-tenants-'));
-    api.replies.set('GET /api/v1/tenants', list({ id: ID, name: 'shop' }));
-    api.replies.set(`DELETE /api/v1/tenants/${ID}`, { status: 200, body: { id: ID, name: 'shop' } });
+  beforeEach(() => {
+    lab.api.replies.set('GET /api/v1/tenants', list({ id: ID, name: 'shop' }));
+    lab.api.replies.set(`DELETE /api/v1/tenants/${ID}`, { status: 200, body: { id: ID, name: 'shop' } });
     let looks = 2;
     const remains = { node: ['n1'], claim: ['n2'], secret: ['deployments/web-db'], backup: ['bak_1'], token: ['abc'] };
-    api.replies.set(REMAINS, () => ({
+    lab.api.replies.set(REMAINS, () => ({
       status: 200,
       body: { remains: { deployment: looks-- > 0 ? ['web'] : [], ...remains } },
     }));
@@ -38,24 +27,17 @@ describe('moor tenants delete', () => {
       'backups/bak_1',
       'tokens/abc',
     ]) {
-      api.replies.set(`DELETE /api/v1/${path}`, { status: 200, body: {} });
+      lab.api.replies.set(`DELETE /api/v1/${path}`, { status: 200, body: {} });
     }
   });
-  afterEach(async () => {
-    await api.stop();
-    rmSync(folder, { recursive: true });
-  });
 
-  const moor = async (words: readonly string[], more: Partial<TestTerminal> = {}) => {
-    const environment = { MOORING_SERVER: api.address, MOORING_TOKEN: 'mad_t', HOME: folder, MOORING_HOME: folder };
-    const terminal = createTestTerminal(environment, more);
-    return { code: await run(['tenants', 'delete', ...words], terminal), ...terminal.printed };
-  };
-  const deleted = () => api.got.filter(({ method }) => method === 'DELETE').map(({ path }) => path);
+  const moor = (words: readonly string[], more: Partial<TestTerminal> = {}) =>
+    lab.moor(['tenants', 'delete', ...words], more);
+  const deleted = () => lab.api.got.filter(({ method }) => method === 'DELETE').map(({ path }) => path);
 
   it('deletes a tenant by its name, and prints what the server says is left', async () => {
     expect(await moor(['shop'])).to.deep.include({ code: 0, out: `tenant/${ID} deleted\n` });
-    api.replies.set(`DELETE /api/v1/tenants/${ID}`, replyRefused(409, 'tenant_in_use'));
+    lab.api.replies.set(`DELETE /api/v1/tenants/${ID}`, replyRefused(409, 'tenant_in_use'));
     const { code, err } = await moor([ID]);
     expect([code, deleted().length]).to.deep.equal([1, 2]);
     expect(err).to.contain('tenant_in_use');
@@ -85,14 +67,14 @@ describe('moor tenants delete', () => {
   });
 
   it('with --cascade deletes nothing when a list of what it has is refused', async () => {
-    api.replies.set(REMAINS, replyRefused(503, 'store_unavailable'));
+    lab.api.replies.set(REMAINS, replyRefused(503, 'store_unavailable'));
     const { code, err } = await moor(['shop', '--cascade', '--yes']);
     expect([code, deleted()]).to.deep.equal([4, []]);
     expect(err).to.contain('store_unavailable');
   });
 
   it('asks for the id when several tenants have the name', async () => {
-    api.replies.set('GET /api/v1/tenants', list({ id: ID, name: 'shop' }, { id: 'other', name: 'shop' }));
+    lab.api.replies.set('GET /api/v1/tenants', list({ id: ID, name: 'shop' }, { id: 'other', name: 'shop' }));
     expect((await moor(['shop'])).code).to.equal(2);
   });
 });

@@ -1,15 +1,14 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { expect } from 'chai';
 import fc from 'fast-check';
 
-import { FakeApi, replyRefused, createTestTerminal } from './fake-api.testing.js';
+import { useCommandLab } from './command-lab.testing.js';
+import { replyRefused, type TestTerminal } from './fake-api.testing.js';
 import { applyJsonPatch } from './json-patch.js';
 import { paint } from './print/text.js';
 import { formatUnifiedDiff } from './print/unified-diff.js';
-import type { run as Run } from './run.js';
 
 const spec = { kind: 'Deployment', name: 'web', image: 'web:1', replicas: 2 };
 const stored = { ...spec, metadata: { generation: 1, revision: '5' }, status: {}, alterations: [], warnings: [] };
@@ -21,30 +20,15 @@ const ONE = '/api/v1/deployments/web';
 const ALL = '/api/v1/deployments';
 
 describe('moor, before it writes', () => {
-  let api: FakeApi;
-  let folder: string;
+  const lab = useCommandLab();
   let path: string;
-  let run: typeof Run;
-  before(async () => {
-    ({ run } = await import('./run.js'));
-  });
-  beforeEach(async () => {
-    api = await FakeApi.start();
-    folder = mkdtempSync(join(tmpdir(), 'moor-cli-'));
-    path = join(folder, 'web.yaml');
+  beforeEach(() => {
+    path = join(lab.folder, 'web.yaml');
     writeFileSync(path, 'kind: Deployment\nname: web\nimage: web:2\nreplicas: 2\n');
   });
-  afterEach(async () => {
-    await api.stop();
-    rmSync(folder, { recursive: true });
-  });
 
-  const moor = async (words: readonly string[], more: Parameters<typeof createTestTerminal>[1] = {}) => {
-    const environment = { MOORING_SERVER: api.address, MOORING_TOKEN: 'mtk_t', HOME: folder, MOORING_HOME: folder };
-    const terminal = createTestTerminal(environment, more);
-    return { code: await run(words, terminal), ...terminal.printed };
-  };
-  const writes = () => api.got.filter(({ method, path: at }) => method !== 'GET' && !at.includes('dryRun=true'));
+  const moor = (words: readonly string[], more: Partial<TestTerminal> = {}) => lab.moor(words, more);
+  const writes = () => lab.api.got.filter(({ method, path: at }) => method !== 'GET' && !at.includes('dryRun=true'));
 
   describe('apply --dry-run', () => {
     it('prints the object that would be created, its nodes and its secrets', async () => {
@@ -56,7 +40,7 @@ describe('moor, before it writes', () => {
         ],
         placement: { able: 1, next: ['node-1'], unplaced: 1 },
       };
-      api.replies.set(`POST ${ALL}?dryRun=true`, trial('create', spec, more));
+      lab.api.replies.set(`POST ${ALL}?dryRun=true`, trial('create', spec, more));
       const { code, out, err } = await moor(['apply', '-f', path, '--dry-run']);
       expect(code).to.equal(0);
       expect(out).to.match(/deployment\/web would be created/);
@@ -71,8 +55,11 @@ describe('moor, before it writes', () => {
     });
 
     it('prints what would be changed and recreated', async () => {
-      api.replies.set(`GET ${ONE}`, { status: 200, body: stored });
-      api.replies.set(`PUT ${ONE}?dryRun=true`, trial('update', spec, { recreated: [{ replica: 0 }, { replica: 1 }] }));
+      lab.api.replies.set(`GET ${ONE}`, { status: 200, body: stored });
+      lab.api.replies.set(
+        `PUT ${ONE}?dryRun=true`,
+        trial('update', spec, { recreated: [{ replica: 0 }, { replica: 1 }] }),
+      );
       const { out } = await moor(['apply', '-f', path, '--dry-run']);
       expect(out)
         .to.match(/would be configured/)
@@ -81,7 +68,7 @@ describe('moor, before it writes', () => {
     });
 
     it('prints every rejection', async () => {
-      api.replies.set(`POST ${ALL}?dryRun=true`, replyRefused(422, 'image_required', 'replicas_negative'));
+      lab.api.replies.set(`POST ${ALL}?dryRun=true`, replyRefused(422, 'image_required', 'replicas_negative'));
       const { code, err } = await moor(['apply', '-f', path, '--dry-run']);
       expect(code).to.equal(1);
       expect(err).to.contain('image_required').and.to.contain('replicas_negative');
@@ -89,15 +76,15 @@ describe('moor, before it writes', () => {
 
     it('sends a job to the jobs endpoint', async () => {
       writeFileSync(path, 'kind: Job\nname: once\nimage: web:2\n');
-      api.replies.set('POST /api/v1/jobs?dryRun=true', trial('create', { kind: 'Job', name: 'once' }));
+      lab.api.replies.set('POST /api/v1/jobs?dryRun=true', trial('create', { kind: 'Job', name: 'once' }));
       expect((await moor(['apply', '-f', path, '--dry-run'])).out).to.match(/job\/once would be created/);
     });
   });
 
   describe('diff', () => {
     it('shows lines that would change, and exits with 1', async () => {
-      api.replies.set(`GET ${ONE}`, { status: 200, body: stored });
-      api.replies.set(`PUT ${ONE}?dryRun=true`, trial('update', { ...spec, image: 'web:2' }));
+      lab.api.replies.set(`GET ${ONE}`, { status: 200, body: stored });
+      lab.api.replies.set(`PUT ${ONE}?dryRun=true`, trial('update', { ...spec, image: 'web:2' }));
       const { code, out } = await moor(['diff', '-f', path]);
       expect(code).to.equal(1);
       expect(out).to.contain('\n-image: web:1\n+image: web:2\n').and.to.contain(' replicas: 2\n');
@@ -106,26 +93,26 @@ describe('moor, before it writes', () => {
     });
 
     it('prints nothing and exits with 0 when nothing would change, in any order of fields', async () => {
-      api.replies.set(`GET ${ONE}`, { status: 200, body: stored });
+      lab.api.replies.set(`GET ${ONE}`, { status: 200, body: stored });
       const reordered = { replicas: 2, image: 'web:1', name: 'web', kind: 'Deployment' };
-      api.replies.set(`PUT ${ONE}?dryRun=true`, trial('none', reordered));
+      lab.api.replies.set(`PUT ${ONE}?dryRun=true`, trial('none', reordered));
       expect(await moor(['diff', '-f', path])).to.deep.include({ code: 0, out: '' });
     });
 
     it('shows all lines of a new object', async () => {
-      api.replies.set(`POST ${ALL}?dryRun=true`, trial('create', spec));
+      lab.api.replies.set(`POST ${ALL}?dryRun=true`, trial('create', spec));
       const { code, out } = await moor(['diff', '-f', path]);
       expect(code).to.equal(1);
       expect(out).to.contain('@@ -0,0 +1,4 @@\n+image: web:1\n');
     });
 
     it('exits above 1 when the server refuses', async () => {
-      api.replies.set(`POST ${ALL}?dryRun=true`, replyRefused(422, 'image_required'));
+      lab.api.replies.set(`POST ${ALL}?dryRun=true`, replyRefused(422, 'image_required'));
       expect((await moor(['diff', '-f', path])).code).to.equal(2);
     });
 
     it('is coloured on a terminal', async () => {
-      api.replies.set(`POST ${ALL}?dryRun=true`, trial('create', spec));
+      lab.api.replies.set(`POST ${ALL}?dryRun=true`, trial('create', spec));
       expect((await moor(['diff', '-f', path], { colours: true })).out).to.contain('[32m+image: web:1');
     });
   });
@@ -133,7 +120,7 @@ describe('moor, before it writes', () => {
   describe('apply --fix', () => {
     const fix = [{ op: 'replace', path: '/image', value: 'web:3' }];
     beforeEach(() => {
-      api.replies.set(`POST ${ALL}`, ({ body }) => {
+      lab.api.replies.set(`POST ${ALL}`, ({ body }) => {
         if ((body as { image: string }).image === 'web:3') return { status: 201, body: stored };
         const rejection = { code: 'image_required', field: 'image', received: '', expected: '', why: '', doc: '', fix };
         return { status: 422, body: { ...rejection, rejections: [rejection] } };
@@ -154,7 +141,7 @@ describe('moor, before it writes', () => {
       const { code, err } = await moor(['apply', '-f', path, '--fix']);
       expect(code).to.equal(1);
       expect(err).to.contain('image_required');
-      expect(api.got.filter(({ method }) => method === 'POST')).to.have.length(1);
+      expect(lab.api.got.filter(({ method }) => method === 'POST')).to.have.length(1);
     });
 
     it('does not ask with --yes', async () => {
@@ -171,7 +158,7 @@ describe('moor, before it writes', () => {
   describe('explain', () => {
     it('needs no server', async () => {
       const { code, out } = await moor(['explain', 'replicas_negative']);
-      expect([code, api.got]).to.deep.equal([0, []]);
+      expect([code, lab.api.got]).to.deep.equal([0, []]);
       expect(out).to.contain('replicas_negative').and.to.contain('fixed:').and.to.contain('replicas: -1');
     });
 

@@ -1,0 +1,55 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { createTestTerminal, FakeApi, type TestTerminal } from './fake-api.testing.js';
+import type { run as Run } from './run.js';
+
+/** What a command has ended with and printed. */
+interface CommandResult {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** The command `moor` with a fake API server and a home folder of its own, both new for each test. */
+export class CommandLab {
+  api!: FakeApi;
+  folder!: string;
+  run!: typeof Run;
+  /** What it signs in with. */
+  readonly token: string;
+
+  constructor(token: string) {
+    this.token = token;
+  }
+
+  createTerminal(more: Partial<TestTerminal> = {}): TestTerminal {
+    const { folder, token } = this;
+    const home = { HOME: folder, MOORING_HOME: folder };
+    return createTestTerminal({ MOORING_SERVER: this.api.address, MOORING_TOKEN: token, ...home }, more);
+  }
+
+  async moor(words: readonly string[], more: Partial<TestTerminal> = {}): Promise<CommandResult> {
+    const terminal = this.createTerminal(more);
+    return { code: await this.run(words, terminal), ...terminal.printed };
+  }
+}
+
+/** Sets up a lab for each test of the `describe` that calls it. */
+export function useCommandLab({ token = 'mtk_t' } = {}): CommandLab {
+  const lab = new CommandLab(token);
+  // Commands are loaded by import(), and mocha loads a test by require(): loaded so too, a class of faults would exist twice.
+  before(async () => {
+    ({ run: lab.run } = await import('./run.js'));
+  });
+  beforeEach(async () => {
+    lab.api = await FakeApi.start();
+    lab.folder = mkdtempSync(join(tmpdir(), 'moor-cli-'));
+  });
+  afterEach(async () => {
+    await lab.api.stop();
+    rmSync(lab.folder, { recursive: true });
+  });
+  return lab;
+}
