@@ -27,11 +27,13 @@ test: ## Install what is missing and run everything that must pass (SUITES="unit
 .PHONY: chaos
 chaos: ## The store on one and three etcd members while everything breaks; a table of what held (MOORING_CHAOS_RUNS, MOORING_CHAOS_OPERATIONS)
 	@sh hack/setup.sh test
+	@git describe --always --dirty 2>/dev/null || true # what a log is of
 	@node --import=tsx hack/chaos.ts
 
 .PHONY: churn
 churn: ## Deployments come and go and nodes are lost; memory of every process and the size of etcd must not grow (MOORING_CHURN_MINUTES)
 	@sh hack/setup.sh test
+	@git describe --always --dirty 2>/dev/null || true # what a log is of
 	@node --import=tsx hack/churn.ts
 
 .PHONY: verify

@@ -213,6 +213,8 @@ export class EtcdProcess {
       `--initial-cluster=mooring=${peer}`,
       // Versions before 3.4.24 copy the whole read buffer for every read: keep it small.
       '--backend-batch-limit=1000',
+      // etcd keeps every write since its last snapshot in memory: 100,000 of them by default before 3.6.
+      '--snapshot-count=10000',
       ...(this.#certificates ? toTlsArguments(this.#certificates.server, this.endpoint) : []),
       ...(this.#options.arguments ?? []),
     ];
