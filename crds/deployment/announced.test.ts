@@ -2,6 +2,7 @@ import { expect } from 'chai';
 
 import { exampleVolumes } from '../rejections/index.js';
 import { exampleFacts, full, least, limits, machine1, renderedLabels, stored } from './admit.testing.js';
+import type { ContainerDefaults } from '../workload/index.js';
 import { admitCreate, admitUpdate } from './admit.js';
 import type { DeploymentFacts } from './deployment.js';
 
@@ -354,8 +355,8 @@ describe('an update of related fields', () => {
 
 describe('defaults of the platform for containers', () => {
   const containerDefaults = { cpu: '1', memory: '512Mi', user: '1000:1000', readOnlyRootFilesystem: true };
-  const admit = (given: Fields) => {
-    const admission = admitCreate({ ...least, ...given }, exampleFacts, { ...limits, containerDefaults });
+  const admit = (given: Fields, defaults: ContainerDefaults = containerDefaults) => {
+    const admission = admitCreate({ ...least, ...given }, exampleFacts, { ...limits, containerDefaults: defaults });
     if (!admission.ok) throw new Error(JSON.stringify(admission.rejections));
     const { resources, user, readOnlyRootFilesystem } = admission.spec;
     const announcements = admission.alterations.filter(({ why }) => why === 'default of the platform');
@@ -381,6 +382,17 @@ describe('defaults of the platform for containers', () => {
       cpu: '4',
       limits: { cpu: '4', memory: '512Mi' },
     });
+  });
+
+  it('limit memory to a share of the request, where there is one, before the amount for all', () => {
+    const limitOf = (resources: object | undefined, defaults: ContainerDefaults) =>
+      admit(resources ? { resources } : {}, defaults).resources?.limits?.memory;
+    expect(limitOf({ memory: '256Mi' }, { memoryPercent: 150 })).to.equal('384Mi');
+    expect(limitOf({ memory: '1M' }, { memoryPercent: 100 }), 'rounded up, never below the request').to.equal('1Mi');
+    expect(limitOf({ memory: '256Mi' }, { memoryPercent: 150, memory: '512Mi' })).to.equal('384Mi');
+    expect(limitOf(undefined, { memoryPercent: 150, memory: '512Mi' })).to.equal('512Mi');
+    expect(limitOf(undefined, { memoryPercent: 150 })).to.equal(undefined);
+    expect(limitOf({ memory: '256Mi', limits: { memory: '1Gi' } }, { memoryPercent: 150 })).to.equal('1Gi');
   });
 
   it('are none where the platform names none', () => {

@@ -10,7 +10,7 @@ import {
   toRegistryLabel,
 } from '../grammar/index.js';
 import { type Announce, annotate, type FieldRules, fixByValue, rule, type Warning } from '../rule/index.js';
-import type { KnownImage, WorkloadContext as Context, WorkloadLimits } from './context.js';
+import type { ContainerDefaults, KnownImage, WorkloadContext as Context, WorkloadLimits } from './context.js';
 
 export const imageSchema = Type.String(annotate({ 'x-rules': true }));
 
@@ -158,16 +158,25 @@ export function completeResources(
   announce: Announce,
   { limits: { containerDefaults = {} } }: { readonly limits: Pick<WorkloadLimits, 'containerDefaults'> },
 ): ResourceRequests | undefined {
+  const { cpu, memory } = containerDefaults;
+  const fallbacks = { cpu, memory: toMemoryLimit(sent?.memory, containerDefaults) ?? memory };
   const added: Record<string, string> = {};
   for (const part of ['cpu', 'memory'] as const) {
-    const fallback = containerDefaults[part];
+    const request = sent?.[part];
+    const fallback = fallbacks[part];
     if (fallback === undefined || sent?.limits?.[part] !== undefined) continue;
     const { read } = FORMS[part];
-    const request = sent?.[part];
     added[part] = request !== undefined && (read(request) ?? 0) > (read(fallback) ?? 0) ? request : fallback;
     announce(FieldPath.root.child('resources').child('limits').child(part), null, added[part], PLATFORM_DEFAULT);
   }
   return Object.keys(added).length === 0 ? sent : { ...sent, limits: { ...sent?.limits, ...added } };
+}
+
+/** The platform's share of a request, in whole mebibytes so that people can read it. */
+function toMemoryLimit(request: string | undefined, { memoryPercent }: ContainerDefaults): string | undefined {
+  if (request === undefined || memoryPercent === undefined) return undefined;
+  const bytes = ((parseMemory(request) ?? 0) * memoryPercent) / 100;
+  return `${Math.ceil(bytes / 2 ** 20)}Mi`;
 }
 
 /** Why a field has a value that nobody sent. */

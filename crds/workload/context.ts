@@ -63,6 +63,8 @@ export interface ContainerDefaults {
   readonly cpu?: string;
   /** Limit of memory, such as `512Mi`. */
   readonly memory?: string;
+  /** Limit of memory where memory is requested, in percent of the request. */
+  readonly memoryPercent?: number;
   readonly user?: string;
   readonly readOnlyRootFilesystem?: boolean;
 }

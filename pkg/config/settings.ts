@@ -140,6 +140,10 @@ export const settingsTable = {
     '',
     'memory limit of containers whose deployment names none, such as 512Mi; empty: none',
   ),
+  defaultMemoryLimitPercent: setting<number>(
+    0,
+    'memory limit of containers that request memory and name no limit, in percent of the request, such as 150; 0: none',
+  ),
   defaultUser: setting<string>(
     '',
     "user of containers whose deployment names none, such as 1000:1000; empty: the image's own",
