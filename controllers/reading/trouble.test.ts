@@ -72,6 +72,12 @@ describe('explainTrouble', () => {
       /out of memory \(limit 64Mi\), exit code 137: raise resources\.limits\.memory/,
       /2 restarts so far/,
     ],
+    [
+      'a word of a later release, without a message',
+      refusal('lost_in_space', ''),
+      'container_failed',
+      /^its agent gives "lost_in_space" .* log of the agent of node attic$/,
+    ],
     ['a container that was killed', ended(137), 'crash_loop', /killed \(exit code 137\).*attic/],
     ['a program that ended well', ended(0), 'crash_loop', /exit code 0, as if its work were done/],
     ['a program that ended badly', ended(3), 'crash_loop', /exit code 3: its last lines say why/],

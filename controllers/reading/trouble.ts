@@ -32,11 +32,11 @@ export function explainTrouble(seen: ObservedReplica, now: string): ReplicaTroub
     return { reason: 'engine_unreachable', message };
   }
   if (!report || report.state === 'removed') return explainOverdue(seen, now);
-  if (report.state === 'failed') return explainFailedStep(report, replica.template);
+  if (report.state === 'failed') return explainFailedStep(report, replica.template, nodeName);
   if (report.state === 'exited') return explainExit(report, replica.template, nodeName);
   if (report.health === 'unhealthy' || report.failedCheck) return explainUnhealthy(report, replica.template);
   if (report.reason !== undefined)
-    return { reason: toKnownReason(report.reason), message: report.message ?? report.reason };
+    return { reason: toKnownReason(report.reason), message: report.message || describeWord(report.reason, nodeName) };
   return explainOverdue(seen, now);
 }
 
@@ -49,13 +49,20 @@ function explainOverdue({ replica, report, nodeName }: ObservedReplica, now: str
 
 /** What the engine or a registry has refused, with what can be done about it. */
 function explainFailedStep(
-  { reason: word = 'failed', message = '' }: Report,
+  { reason: word = 'failed', message: sent = '' }: Report,
   template: ContainerTemplate,
+  nodeName: string,
 ): ReplicaTrouble {
   const reason = toKnownReason(word);
+  const message = sent || describeWord(word, nodeName);
   if (reason.startsWith('image_')) return { reason, message: `image ${template.image}: ${message}` };
   const remedy = REFUSALS.find(({ says }) => says.test(message))?.remedy;
   return { reason, message: remedy === undefined ? message : `${message}: ${remedy}` };
+}
+
+/** What is said where an agent gives one word and no more, such as one of a later release. */
+function describeWord(word: string, nodeName: string): string {
+  return `its agent gives "${word}" as the reason and no more: look at the log of the agent of node ${nodeName}`;
 }
 
 /** What engines say when they refuse to create or start a container. */
