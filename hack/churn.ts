@@ -3,7 +3,7 @@
  * simulated engines. Prints the resident memory of every process and the size of etcd over time, and fails when a process has
  * grown.
  *
- * MOORING_CHURN_MINUTES: how long (30). MOORING_CHURN_RATE: writes a second (10). MOORING_CHURN_DEPLOYMENTS: how many
+ * MOORING_CHURN_MINUTES: how long (30; 0 leaves it out). MOORING_CHURN_RATE: writes a second (10). MOORING_CHURN_DEPLOYMENTS: how many
  * deployments are then created and deleted for the size of etcd (10000; 0 leaves it out).
  */
 import { execFileSync } from 'node:child_process';
@@ -22,6 +22,8 @@ const MINUTES = setting('MOORING_CHURN_MINUTES', 30);
 const RATE = setting('MOORING_CHURN_RATE', 10);
 const DEPLOYMENTS = setting('MOORING_CHURN_DEPLOYMENTS', 10_000);
 
+/** A file that does not shrink: it is judged after it was defragmented. */
+const DATABASE = 'database';
 const NODES = ['n1', 'n2', 'n3'];
 const LIVE = 20;
 /** Memory must have settled after five minutes; in a short run, after five twelfths of it. */
@@ -44,6 +46,8 @@ const SETTINGS = {
   // Small, so that the bounds are reached in the first minutes.
   MOORING_EVENTS_PER_TENANT: '2000',
   MOORING_ARCHIVES_OF_DELETED: '200',
+  MOORING_RATE_LIMIT_PER_SECOND: '10000',
+  MOORING_RATE_LIMIT_BURST: '10000',
   MOORING_QUOTAS: 'containers=unlimited,deployments=unlimited,cpu=unlimited,memory=unlimited',
 };
 
@@ -156,7 +160,7 @@ async function takeSample(stage: Stage, began: number): Promise<MemorySample> {
   ]);
   return {
     atMs: clock.monotonic() - began,
-    megabytes: { server: server!, controllers: controllers!, agent: oneAgent!, etcd: etcd!, database: database! },
+    megabytes: { server: server!, controllers: controllers!, agent: oneAgent!, etcd: etcd!, [DATABASE]: database! },
   };
 }
 
@@ -212,18 +216,25 @@ async function keepsDatabaseBounded(stage: Stage): Promise<boolean> {
   return isBounded;
 }
 
-const stage = await prepare();
-let failed = false;
-try {
+/** Everything at once, for a while: no process is larger at the end than when it had settled. */
+async function keepsMemoryBounded(stage: Stage): Promise<boolean> {
+  if (MINUTES === 0) return true;
   const stop = new AbortController();
   const work = [churn(stage, stop.signal), read(stage, stop.signal), loseNodes(stage, stop.signal)];
   const samples = await measure(stage, MINUTES * 60_000);
   stop.abort();
   await Promise.allSettled(work);
-  for (const { name, line, isBroken } of judgeGrowth(samples, SETTLED_MS)) {
-    failed ||= isBroken;
+  const verdicts = judgeGrowth(samples, SETTLED_MS).filter(({ name }) => name !== DATABASE);
+  for (const { name, line, isBroken } of verdicts) {
     console.log(`${isBroken ? 'FAILED' : 'ok    '} ${name.padEnd(12)} ${line}`);
   }
+  return verdicts.every(({ isBroken }) => !isBroken);
+}
+
+const stage = await prepare();
+let failed = false;
+try {
+  failed = !(await keepsMemoryBounded(stage));
   failed = !(await keepsDatabaseBounded(stage)) || failed;
 } finally {
   await Promise.all([...stage.agents.values()].map(agent => agent.kill('SIGKILL')));
