@@ -109,8 +109,7 @@ function listReplicas({ cache }: AdmissionEnv, tenant: string, name: string): re
 
 /** Fields that are validated but not supported yet: without `dryRun` they are refused. */
 function warnUnsupported(spec: Deployment, supportedFields: ReadonlySet<string>): readonly Warning[] {
-  const sent = [...Object.keys(spec), ...(spec.rollout?.canary ? ['rollout.canary'] : [])];
-  return sent
+  return Object.keys(spec)
     .filter(field => !REQUIRED.includes(field) && !supportedFields.has(field))
     .map(field => ({
       code: 'feature_not_available',

@@ -1,5 +1,6 @@
-import { getRolloutBounds, type StoredDeployment } from '../../crds/deployment/index.js';
-import { isUpToDate, type Replica } from '../../crds/replica/index.js';
+import { getCanarySize, getRolloutBounds, type StoredDeployment } from '../../crds/deployment/index.js';
+import { isUpToDate } from '../../crds/replica/index.js';
+import type { ReplicaForm } from '../../crds/rollout/index.js';
 import { countUnsettledMs, isMovable, isServing, type ObservedReplica } from '../reading/index.js';
 import { listEmptySlots, planRollout } from './plan-rollout.js';
 
@@ -27,6 +28,8 @@ export interface KeeperInput {
   /** In milliseconds, and how long a container without a health check must run until a rollout counts on it. */
   readonly now?: number;
   readonly settleMs?: number;
+  /** While a canary is held: what its old replicas are made from. */
+  readonly baseline?: ReplicaForm;
 }
 
 /**
@@ -44,7 +47,7 @@ export interface KeeperInput {
 export function decideReplicas(
   deployment: StoredDeployment | undefined,
   replicas: readonly ObservedReplica[],
-  { refused = 0, crowded = false, held = false, spare = 0, now = 0, settleMs = 0 }: KeeperInput = {},
+  { refused = 0, crowded = false, held = false, spare = 0, now = 0, settleMs = 0, baseline }: KeeperInput = {},
 ): ReplicaDecision {
   const wanted = deployment && !deployment.metadata.deletedAt ? deployment : undefined;
   const steps: SlotStep[] = [];
@@ -60,19 +63,31 @@ export function decideReplicas(
   if (!wanted) return { steps, finished: deployment !== undefined && replicas.length === 0 };
 
   const settling = { now, settleMs };
-  const isRolling = wanted.replicas > 0 && kept.some(({ replica }) => !isUpToDate(replica, wanted));
+  const isRolling =
+    wanted.replicas > 0 && (baseline !== undefined || kept.some(({ replica }) => !isUpToDate(replica, wanted)));
   if (isRolling && !(held && kept.length === 0)) {
-    const plan = planRollout({ deployment: wanted, records: replicas, kept, refused, crowded, held, ...settling });
+    const plan = planRollout({
+      deployment: wanted,
+      records: replicas,
+      kept,
+      refused,
+      crowded,
+      held,
+      baseline,
+      ...settling,
+    });
     const moves = plan.map(step => (step.kind === 'fill' ? step : stepOut(step.seen, 'template_changed', wanted)));
-    const isPaused = wanted.rollout?.paused === true && moves.length === 0 && steps.length === 0;
-    const drain = isPaused
-      ? planDrain(
-          kept.filter(seen => isLeaving(seen, wanted)),
-          kept,
-          wanted.replicas,
-          spare,
-        )
-      : [];
+    const isHolding = baseline !== undefined || wanted.rollout?.paused === true;
+    const { next: canary, old } = getCanarySize(wanted);
+    const drain =
+      isHolding && moves.length === 0 && steps.length === 0
+        ? planDrain(
+            kept.filter(seen => isLeaving(seen, wanted)),
+            kept,
+            baseline ? canary + old : wanted.replicas,
+            spare,
+          )
+        : [];
     const waits = kept.filter(isServing).map(seen => countUnsettledMs(seen, settling));
     const next = Math.min(...waits.filter(ms => ms > 0));
     return {
@@ -158,7 +173,7 @@ function stepOut(seen: ObservedReplica, because: string, deployment: StoredDeplo
 /** The next small step for one slot. */
 export type SlotStep =
   /** Put a new replica into an empty slot, of the present template or made like another one. */
-  | { readonly kind: 'fill'; readonly slot: number; readonly like?: Replica }
+  | { readonly kind: 'fill'; readonly slot: number; readonly like?: ReplicaForm }
   /** Have the agent stop and remove the container of this replica. */
   | { readonly kind: 'retire'; readonly seen: ObservedReplica; readonly because: string }
   /** Delete the record of a replica that has no container, or none that counts: its slot is then empty. */

@@ -37,6 +37,7 @@ export function createReplicaKeeper(
       withDependents(wakeItself(ranges.replicas)),
       wakeItself(ranges.schedulings),
       wakeItself(ranges.rollouts),
+      wakeItself(ranges.canaryOrders),
       withDependents(wakeReported((before, after) => toRelevantState(before) !== toRelevantState(after))),
       withDependents(wakeOnNodeChange),
       withDependents(wakeOnNodeStatusChange),
@@ -48,7 +49,10 @@ export function createReplicaKeeper(
 
 /** The part of a report that decisions of this loop depend on. */
 function toRelevantState(report: Report | undefined): string {
-  if (isReady(report)) return `ready ${report?.health} ${report?.health === 'none' ? (report.since ?? '') : ''}`;
+  if (isReady(report)) {
+    const since = report?.health === 'none' ? (report.since ?? '') : '';
+    return `ready ${report?.health} ${since} ${report?.restarts}`;
+  }
   if (report?.state === 'failed' || report?.reason === 'crash_loop') return 'broken';
   return report?.state === 'removed' || report?.state === 'running' ? `${report.state} ${report.health}` : '';
 }

@@ -1,6 +1,11 @@
-import { getProgressDeadline, getStopGrace, type StoredDeployment } from '../../crds/deployment/index.js';
+import {
+  getProgressDeadline,
+  getStopGrace,
+  type RolloutFailure,
+  type StoredDeployment,
+} from '../../crds/deployment/index.js';
 import { computeTemplateHash, isResolved, isUpToDate, type Replica } from '../../crds/replica/index.js';
-import type { RolloutFailure, RolloutProgress, RolloutRecord } from '../../crds/rollout/index.js';
+import type { CanaryRecord, RolloutProgress, RolloutRecord } from '../../crds/rollout/index.js';
 import {
   countUnsettledMs,
   explainTrouble,
@@ -8,12 +13,15 @@ import {
   type ObservedReplica,
   type Settling,
 } from '../reading/index.js';
+import { judgeCanary } from './judge-canary.js';
 
 export interface RolloutJudgement extends Settling {
   readonly deployment: StoredDeployment;
   readonly replicas: readonly ObservedReplica[];
   /** The stored record, of this deployment. */
   readonly record: RolloutRecord | undefined;
+  /** While its canary is held. */
+  readonly canary?: CanaryRecord | undefined;
   /** A dependency is not met. */
   readonly held: boolean;
   /** Why replicas have no node, while some have none. */
@@ -31,6 +39,10 @@ export type RolloutVerdict =
   /** It cannot come further by itself: its deadline begins anew afterwards. */
   | { readonly kind: 'waits' }
   | { readonly kind: 'complete' }
+  /** The canary has become healthy, or is not any more. */
+  | ({ readonly kind: 'canary' } & Pick<CanaryRecord, 'healthy' | 'isRecovering'>)
+  /** The canary was healthy for as long as was asked. */
+  | { readonly kind: 'promoted' }
   | { readonly kind: 'failed'; readonly failure: RolloutFailure };
 
 /** Progress is recorded at most this often within a deadline: a rollout that comes along well writes once. */
@@ -49,13 +61,18 @@ const STOP_SECONDS = 10;
 export function judgeRollout(input: RolloutJudgement): RolloutVerdict {
   const { deployment, replicas, record, held } = input;
   const { metadata, rollout } = deployment;
-  if (metadata.deletedAt || deployment.replicas === 0) return { kind: 'open' };
+  if (metadata.deletedAt) return { kind: 'open' };
+  // A canary that stands still has its whole hold afterwards.
+  const isStill = deployment.replicas === 0 || held || rollout?.paused === true;
+  if (isStill && input.canary?.healthy) return { kind: 'canary' };
+  if (deployment.replicas === 0) return { kind: 'open' };
   if (record?.completed?.templateHash === computeTemplateHash(deployment)) return { kind: 'open' };
 
   const own = replicas.filter(({ replica }) => replica.deploymentUid === metadata.uid);
   const next = own.filter(({ replica }) => !replica.retiringSince && isUpToDate(replica, deployment));
   const available = next.filter(seen => isAvailable(seen, input)).length;
-  if (available >= deployment.replicas && next.length === replicas.length) return { kind: 'complete' };
+  const isWhole = available >= deployment.replicas && next.length === replicas.length;
+  if (isWhole && !input.canary) return { kind: 'complete' };
 
   const isFirst = record?.completed === undefined;
   const isWaiting = held || rollout?.paused === true || next.length === 0;
@@ -64,12 +81,34 @@ export function judgeRollout(input: RolloutJudgement): RolloutVerdict {
     return { kind: record?.progress ? 'waits' : 'open' };
   }
   if (record?.failed?.revision === metadata.generation) return { kind: 'open' };
+  const canaryVerdict = input.canary && weighCanary(input, input.canary);
+  if (canaryVerdict) return canaryVerdict;
   const placed = next.filter(({ node }) => node !== 'nowhere').length;
   const reached = { available, placed, old: replicas.length - next.length };
   const settles = next.map(seen => countUnsettledMs(seen, input)).filter(ms => ms > 0);
   return (
     weighProgress(input, reached, Math.min(...settles)) ?? { kind: 'failed', failure: describeFailure(input, next) }
   );
+}
+
+/** Undefined while the canary starts: it has the deadline of the rollout. */
+function weighCanary(input: RolloutJudgement, canary: CanaryRecord): RolloutVerdict | undefined {
+  const verdict = judgeCanary({ ...input, canary });
+  switch (verdict.kind) {
+    case 'starting':
+      return undefined;
+    case 'changed':
+      return { ...verdict, kind: 'canary' };
+    case 'holds':
+      return { kind: 'open', ...(verdict.inMs !== undefined && { inMs: verdict.inMs }) };
+    case 'held out':
+      return { kind: 'promoted' };
+    case 'worse': {
+      const { generation } = input.deployment.metadata;
+      const because = `the canary of revision ${generation} is worse than the others: ${verdict.message}`;
+      return { kind: 'failed', failure: describeFailure(input, verdict.ill, because) };
+    }
+  }
 }
 
 type Reached = Pick<RolloutProgress, 'available' | 'placed' | 'old'>;
@@ -109,14 +148,15 @@ function findStopEnd({ retiringSince, template }: Replica): number {
 }
 
 /** Why the rollout does not come further: what the first new replica that is not available says. */
-function describeFailure(input: RolloutJudgement, next: readonly ObservedReplica[]): RolloutFailure {
+function describeFailure(input: RolloutJudgement, next: readonly ObservedReplica[], because?: string): RolloutFailure {
   const { deployment, now, refused } = input;
   const at = new Date(now).toISOString();
-  const waiting = next.filter(seen => !isAvailable(seen, input));
+  const waiting = because === undefined ? next.filter(seen => !isAvailable(seen, input)) : next;
   const explained = waiting.map(seen => ({ seen, trouble: explainTrouble(seen, at) }));
   const { seen, trouble } = explained.find(each => each.trouble) ?? explained[0] ?? {};
   const base = { revision: deployment.metadata.generation, at };
-  const failed = `revision ${base.revision} made no progress within ${deployment.rollout?.progressDeadline ?? '10m'}`;
+  const deadline = deployment.rollout?.progressDeadline ?? '10m';
+  const failed = because ?? `revision ${base.revision} made no progress within ${deadline}`;
   if (!seen) return { ...base, reason: 'stop_overdue', message: `${failed}: an old container is not removed` };
 
   const replica = seen.replica.slot;
@@ -130,11 +170,15 @@ function describeFailure(input: RolloutJudgement, next: readonly ObservedReplica
     return { ...base, reason: 'secrets_unresolved', message, replica };
   }
   const { lastEnd, failedCheck } = seen.report ?? {};
+  const otherwise =
+    because === undefined
+      ? 'it does not become ready'
+      : `its program ended${lastEnd ? ` with exit code ${lastEnd.exitCode}` : ''} and was started again`;
   const ended = failedCheck ?? lastEnd;
   return {
     ...base,
-    reason: trouble?.reason ?? 'not_ready',
-    message: `${failed}: replica ${replica}: ${trouble?.message ?? 'it does not become ready'}`,
+    reason: trouble?.reason ?? (because === undefined ? 'not_ready' : 'container_exited'),
+    message: `${failed}: replica ${replica}: ${trouble?.message ?? otherwise}`,
     replica,
     ...(ended && { exitCode: ended.exitCode }),
     ...(ended?.output !== undefined && { output: ended.output }),

@@ -2,93 +2,16 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 
 import { getRolloutBounds, type StoredDeployment } from '../../crds/deployment/index.js';
-import { computeTemplateHash, isUpToDate, type Replica, toContainerTemplate } from '../../crds/replica/index.js';
-import type { Report } from '../../crds/report/index.js';
+import { isUpToDate } from '../../crds/replica/index.js';
 import { isAvailable, type ObservedReplica } from '../reading/index.js';
 import { decideReplicas } from './decide.js';
+import { type How, old, olds, rollout, seen, settling, steps, wanting } from './replicas.testing.js';
 
-const AT = '2030-01-01T00:00:00.000Z';
-const NOW = Date.parse(AT) + 60_000;
-const settling = { now: NOW, settleMs: 3_000 };
-const rollout = { maxSurge: 1, maxUnavailable: 0, progressDeadline: '10m', autoRollback: true };
-
-const web = (change: Partial<StoredDeployment> = {}): StoredDeployment => ({
-  metadata: { tenant: 't1', uid: 'dep_1', generation: 2, createdAt: AT, updatedAt: AT, specHash: 'h' },
-  kind: 'Deployment',
-  name: 'web',
-  image: 'web:2',
-  replicas: 3,
-  secretsVersion: 0,
-  ...change,
-});
-const old = web({ image: 'web:1' });
-
-const makeReplica = (slot: number, of: StoredDeployment, change: Partial<Replica> = {}): Replica => ({
-  uid: `r${slot}`,
-  tenant: 't1',
-  deployment: 'web',
-  deploymentUid: 'dep_1',
-  slot,
-  generation: 1,
-  templateHash: computeTemplateHash(of),
-  template: toContainerTemplate(of),
-  createdAt: AT,
-  ...change,
-});
-
-type How =
-  | 'ready'
-  | 'settling'
-  | 'starting'
-  | 'crash_loop'
-  | 'exited'
-  | 'unhealthy'
-  | 'nowhere'
-  | 'retiring'
-  | 'removed'
-  | 'draining';
-
-const reports: Partial<Record<How, Partial<Report>>> = {
-  ready: { since: AT },
-  draining: { since: AT },
-  settling: { since: new Date(NOW - 1_000).toISOString() },
-  starting: { health: 'starting', since: AT },
-  crash_loop: { state: 'exited', reason: 'crash_loop' },
-  exited: { state: 'exited' },
-  unhealthy: { health: 'unhealthy', since: AT },
-  removed: { state: 'removed' },
-};
-
-const seen = (slot: number, how: How = 'ready', of: StoredDeployment = web()): ObservedReplica => {
-  const isRetiring = how === 'retiring' || how === 'removed';
-  const replica = makeReplica(slot, of, {
-    ...(how !== 'nowhere' && { nodeId: 'node_1' }),
-    ...(isRetiring && { retiringSince: AT }),
-  });
-  const { uid, deployment, templateHash } = replica;
-  const common = { replica: uid, deployment, slot, nodeId: 'node_1', templateHash, restarts: 0, at: AT } as const;
-  return {
-    replica,
-    revision: 5,
-    node: how === 'nowhere' ? 'nowhere' : 'well',
-    misplaced: false,
-    ...(how === 'draining' && { draining: true }),
-    report: how === 'nowhere' ? undefined : { ...common, state: 'running', health: 'none', ...reports[how] },
-  };
-};
-
-const steps = (deployment: StoredDeployment, replicas: readonly ObservedReplica[], change = {}): string[] =>
-  decideReplicas(deployment, replicas, { ...settling, ...change }).steps.map(step => {
-    if (step.kind !== 'fill') return `${step.kind} ${step.seen.replica.slot}`;
-    return step.like && step.like.template.image !== deployment.image ? `copy ${step.slot}` : `fill ${step.slot}`;
-  });
-
-const olds = (...hows: readonly How[]) => hows.map((how, slot) => seen(slot, how, old));
-const paused = web({ rollout: { ...rollout, paused: true } });
-const port = web({ replicas: 2, ports: [{ containerPort: 80, hostPort: 80, protocol: 'tcp' }] });
+const paused = wanting({ rollout: { ...rollout, paused: true } });
+const port = wanting({ replicas: 2, ports: [{ containerPort: 80, hostPort: 80, protocol: 'tcp' }] });
 const oldPort = { ...port, image: 'web:1' };
-const otherPort = web({ replicas: 2, ports: [{ containerPort: 80, hostPort: 443, protocol: 'tcp' }] });
-const writer = web({
+const otherPort = wanting({ replicas: 2, ports: [{ containerPort: 80, hostPort: 443, protocol: 'tcp' }] });
+const writer = wanting({
   replicas: 1,
   volumes: [{ volumeId: 'vol_1', type: 'volume', mountPath: '/d', readOnly: false, subPath: '' }],
 });
@@ -102,59 +25,74 @@ const cases: readonly (readonly [
 ])[] = [
   [
     'begins beside the old replicas, in a slot beyond the wanted count',
-    web(),
+    wanting(),
     olds('ready', 'ready', 'ready'),
     ['fill 3'],
   ],
-  ['takes none away while the new one starts', web(), [...olds('ready', 'ready', 'ready'), seen(3, 'starting')], []],
+  [
+    'takes none away while the new one starts',
+    wanting(),
+    [...olds('ready', 'ready', 'ready'), seen(3, 'starting')],
+    [],
+  ],
   [
     'does not count on one that has just begun to run',
-    web(),
+    wanting(),
     [...olds('ready', 'ready', 'ready'), seen(3, 'settling')],
     [],
   ],
   [
     'takes an old one away when the new one is available',
-    web(),
+    wanting(),
     [...olds('ready', 'ready', 'ready'), seen(3)],
     ['retire 0'],
   ],
-  ['waits for the slot to be empty', web(), [...olds('retiring', 'ready', 'ready'), seen(3)], []],
-  ['clears and goes on', web(), [...olds('removed', 'ready', 'ready'), seen(3)], ['clear 0']],
-  ['fills the lowest empty slot', web(), [seen(1, 'ready', old), seen(2, 'ready', old), seen(3)], ['fill 0']],
-  ['begins with the replicas of draining nodes', web(), [...olds('ready', 'draining', 'ready'), seen(3)], ['retire 1']],
+  ['waits for the slot to be empty', wanting(), [...olds('retiring', 'ready', 'ready'), seen(3)], []],
+  ['clears and goes on', wanting(), [...olds('removed', 'ready', 'ready'), seen(3)], ['clear 0']],
+  ['fills the lowest empty slot', wanting(), [seen(1, 'ready', old), seen(2, 'ready', old), seen(3)], ['fill 0']],
+  [
+    'begins with the replicas of draining nodes',
+    wanting(),
+    [...olds('ready', 'draining', 'ready'), seen(3)],
+    ['retire 1'],
+  ],
   [
     'replaces one that does not serve before one that does',
-    web(),
+    wanting(),
     [...olds('ready', 'exited', 'ready'), seen(3)],
     ['retire 1'],
   ],
-  ['keeps those that were interrupted until others serve', web(), olds('exited', 'exited', 'exited'), ['fill 3']],
+  ['keeps those that were interrupted until others serve', wanting(), olds('exited', 'exited', 'exited'), ['fill 3']],
   [
     'replaces at once what fails by itself',
-    web(),
+    wanting(),
     olds('crash_loop', 'ready', 'crash_loop'),
     ['retire 0', 'retire 2', 'fill 3'],
   ],
   [
     'starts as many as the surge allows',
-    web({ rollout: { ...rollout, maxSurge: '67%' } }),
+    wanting({ rollout: { ...rollout, maxSurge: '67%' } }),
     olds('ready', 'ready', 'ready'),
     ['fill 3', 'fill 4', 'fill 5'],
   ],
   [
     'takes away as many as may be unavailable',
-    web({ rollout: { ...rollout, maxSurge: 0, maxUnavailable: '67%' } }),
+    wanting({ rollout: { ...rollout, maxSurge: 0, maxUnavailable: '67%' } }),
     olds('ready', 'ready', 'ready'),
     ['retire 0', 'retire 1'],
   ],
   [
     'moves one at a time when both bounds round to nothing',
-    web({ rollout: { ...rollout, maxSurge: '0%', maxUnavailable: '20%' } }),
+    wanting({ rollout: { ...rollout, maxSurge: '0%', maxUnavailable: '20%' } }),
     olds('ready', 'ready', 'ready'),
     ['retire 0'],
   ],
-  ['scales down and rolls at once', web({ replicas: 1 }), olds('ready', 'ready', 'ready'), ['retire 0', 'retire 1']],
+  [
+    'scales down and rolls at once',
+    wanting({ replicas: 1 }),
+    olds('ready', 'ready', 'ready'),
+    ['retire 0', 'retire 1'],
+  ],
   ['stops first what writes to a volume', writer, [seen(0, 'ready', { ...writer, image: 'web:1' })], ['retire 0']],
   [
     'stops first what has a host port on a named node',
@@ -186,13 +124,13 @@ const cases: readonly (readonly [
   ],
   [
     'keeps old replicas that are unhealthy by the same count: they may recover',
-    web(),
+    wanting(),
     [...olds('unhealthy', 'unhealthy', 'unhealthy'), seen(3, 'starting')],
     [],
   ],
   [
     'waits for capacity when maxUnavailable forbids to make room',
-    web(),
+    wanting(),
     [...olds('ready', 'ready', 'ready'), seen(3, 'nowhere')],
     [],
     { refused: 1 },
@@ -213,14 +151,14 @@ const cases: readonly (readonly [
   ['keeps new and old ones while it is paused', paused, [...olds('ready', 'ready', 'ready'), seen(3)], []],
   [
     'takes nothing that serves away while a dependency is not met',
-    web(),
+    wanting(),
     [...olds('ready', 'ready', 'ready'), seen(3)],
     [],
     { held: true },
   ],
   [
     'stops everything at replicas 0, whatever the template',
-    web({ replicas: 0 }),
+    wanting({ replicas: 0 }),
     olds('ready', 'ready'),
     ['retire 0', 'retire 1'],
   ],
@@ -238,15 +176,15 @@ describe('a rolling update', () => {
   }
 
   it('replaces nothing when a node is named where every replica is, or none is named any more', () => {
-    const named = web({ nodeId: 'node_1' });
+    const named = wanting({ nodeId: 'node_1' });
     expect(steps(named, [seen(0), seen(1), seen(2)])).to.deep.equal([]);
     expect(
       steps(
-        web(),
+        wanting(),
         [0, 1, 2].map(slot => seen(slot, 'ready', named)),
       ),
     ).to.deep.equal([]);
-    expect(steps(web({ nodeId: 'node_2' }), [seen(0), seen(1), seen(2)])).to.deep.equal(['fill 3']);
+    expect(steps(wanting({ nodeId: 'node_2' }), [seen(0), seen(1), seen(2)])).to.deep.equal(['fill 3']);
   });
 
   const anyShare = fc.oneof(
@@ -273,8 +211,8 @@ describe('a rolling update', () => {
     fc.assert(
       fc.property(input, ({ bounds, wanted, hasPort }) => {
         const shape = { replicas: wanted, rollout: { ...rollout, ...bounds }, ...(hasPort && { ports: port.ports! }) };
-        const deployment = web(shape);
-        const earlier = web({ ...shape, image: 'web:1' });
+        const deployment = wanting(shape);
+        const earlier = wanting({ ...shape, image: 'web:1' });
         const replicas = new Map(
           Array.from({ length: wanted }, (_, slot) => [slot, seen(slot, 'ready', earlier)] as const),
         );
@@ -296,11 +234,11 @@ describe('a rolling update', () => {
     fc.assert(
       fc.property(input, ({ bounds, wanted, before, places, hasPort, order }) => {
         const shape = { replicas: wanted, rollout: { ...rollout, ...bounds }, ...(hasPort && { ports: port.ports! }) };
-        const deployment = web(shape);
+        const deployment = wanting(shape);
         const { surge, unavailable } = getRolloutBounds(deployment);
         // A host port has one place a node; what has none may be anywhere.
         const capacity = hasPort ? places : wanted + surge + 7;
-        const earlier = web({ ...shape, image: 'web:1' });
+        const earlier = wanting({ ...shape, image: 'web:1' });
         const replicas = new Map(before.slice(0, capacity).map((how, slot) => [slot, seen(slot, how, earlier)]));
         const most = Math.max(replicas.size, wanted + surge);
         const count = (holds: (each: ObservedReplica) => boolean) => [...replicas.values()].filter(holds).length;

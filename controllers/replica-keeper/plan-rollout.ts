@@ -1,16 +1,18 @@
 import {
+  getCanarySize,
   getRolloutBounds,
   isExclusive,
   type RolloutBounds,
   type StoredDeployment,
 } from '../../crds/deployment/index.js';
-import { isUpToDate, type Replica } from '../../crds/replica/index.js';
+import { isUpToDate } from '../../crds/replica/index.js';
+import type { ReplicaForm } from '../../crds/rollout/index.js';
 import { isAvailable, type ObservedReplica, type Settling } from '../reading/index.js';
 
 /** What a rollout does next with one replica. */
 export type RolloutStep =
   /** Create a replica in an empty slot: of the present template, or a copy of an older one. */
-  | { readonly kind: 'fill'; readonly slot: number; readonly like?: Replica }
+  | { readonly kind: 'fill'; readonly slot: number; readonly like?: ReplicaForm }
   /** Take a replica away. */
   | { readonly kind: 'out'; readonly seen: ObservedReplica };
 
@@ -26,6 +28,8 @@ export interface RolloutPlanInput extends Settling {
   readonly crowded: boolean;
   /** Nothing that serves may be replaced now: a dependency is not met. */
   readonly held: boolean;
+  /** While a canary is held: what its old replicas are made from. */
+  readonly baseline?: ReplicaForm | undefined;
 }
 
 /**
@@ -34,21 +38,25 @@ export interface RolloutPlanInput extends Settling {
  * At every moment at most `replicas + maxSurge` replicas exist, and no available replica is taken away that would leave fewer
  * than `replicas - maxUnavailable` available. New replicas come first where a slot is free; old ones go as far as enough others
  * are available. Old replicas that do not serve may come back, and are kept by the same count, unless their program has failed:
- * of those nothing can be lost.
+ * of those nothing can be lost. While a canary is held, so many replicas are of the present template, and the rest is not replaced.
  */
 export function planRollout(input: RolloutPlanInput): readonly RolloutStep[] {
-  const { deployment, records, kept, held } = input;
+  const { deployment, records, kept, held, baseline } = input;
   const { surge, unavailable } = getRolloutBounds(deployment);
   const next = kept.filter(({ replica }) => isUpToDate(replica, deployment));
-  const old = kept.filter(seen => !next.includes(seen));
-  const target = chooseTarget(deployment, next.length, old.length, surge);
+  const older = kept.filter(seen => !next.includes(seen));
+  // What is left of a canary that another one has superseded goes before what it is compared with.
+  const isBase = ({ replica }: ObservedReplica) => replica.templateHash === baseline?.templateHash;
+  const old = baseline ? [...older.filter(seen => !isBase(seen)), ...older.filter(isBase)] : older;
+  const target = chooseTarget(input, next.length, old.length, surge);
 
   // With those that have no node, or fail by themselves, nothing is lost.
-  const gone = target.isHolding ? [] : old.filter(seen => seen.node === 'nowhere' || isBroken(seen));
+  const isKept = (seen: ObservedReplica) => target.isHolding && (deployment.rollout?.paused === true || isBase(seen));
+  const gone = old.filter(seen => (seen.node === 'nowhere' || isBroken(seen)) && !isKept(seen));
   const room = Math.max(0, deployment.replicas + surge - records.length);
   const fills = planFills(input, { next, old, target, room });
   const rest = old.filter(seen => !gone.includes(seen));
-  const excess = planExcess(input, next, deployment.replicas);
+  const excess = baseline ? [] : planExcess(input, next, deployment.replicas);
   const isStarting = fills.length > 0 && countUnplaceable(input) > 0;
   const leaving = held || isStarting ? [] : chooseLeaving(input, { next, rest, target, unavailable });
   return [...[...gone, ...excess, ...leaving].map(seen => ({ kind: 'out', seen }) as const), ...fills];
@@ -63,12 +71,15 @@ interface RolloutTarget {
 }
 
 function chooseTarget(
-  { replicas, rollout }: StoredDeployment,
+  { deployment, baseline }: RolloutPlanInput,
   next: number,
   old: number,
   surge: number,
 ): RolloutTarget {
-  if (rollout?.paused !== true) return { next: replicas, old: 0, isHolding: false };
+  const { replicas, rollout } = deployment;
+  if (rollout?.paused !== true) {
+    return baseline ? { ...getCanarySize(deployment), isHolding: true } : { next: replicas, old: 0, isHolding: false };
+  }
   const stays = Math.min(next, replicas + surge);
   return { next: stays, old: Math.min(Math.max(old, replicas - stays), replicas + surge - stays), isHolding: true };
 }
@@ -88,7 +99,7 @@ interface RolloutSides {
 
 /** New replicas for the lowest empty slots; where older ones are to stay, also copies of those that are missing. */
 function planFills(
-  { deployment, records, held }: RolloutPlanInput,
+  { deployment, records, held, baseline }: RolloutPlanInput,
   { next, old, target, room }: RolloutSides,
 ): readonly RolloutStep[] {
   const missingNext = Math.max(0, target.next - next.length);
@@ -96,10 +107,11 @@ function planFills(
   // While a dependency is not met only what is missing is replaced.
   const most = held ? Math.min(room, Math.max(0, deployment.replicas - next.length - old.length)) : room;
   const slots = listEmptySlots(records.length + most, new Set(records.map(({ replica }) => replica.slot)));
-  const copies = old[0] ? slots.slice(0, Math.min(missingOld, most)) : [];
+  const like = baseline ?? old[0]?.replica;
+  const copies = like ? slots.slice(0, Math.min(missingOld, most)) : [];
   const fresh = slots.slice(copies.length, Math.min(copies.length + missingNext, most));
   return [
-    ...copies.map(slot => ({ kind: 'fill', slot, like: old[0]!.replica }) as const),
+    ...copies.map(slot => ({ kind: 'fill', slot, like: like! }) as const),
     ...fresh.map(slot => ({ kind: 'fill', slot }) as const),
   ];
 }
@@ -136,7 +148,19 @@ function chooseLeaving(
   // Those on draining nodes first: they have to go anyway.
   const serving = rest.filter(seen => available.includes(seen));
   const ranked = [...serving.filter(({ draining }) => draining), ...serving.filter(({ draining }) => !draining)];
-  return [...idleOut, ...ranked.slice(0, bound(available.length - floor, surplus - idleOut.length))];
+  const servingOut = ranked.slice(0, bound(available.length - floor, surplus - idleOut.length));
+  if (!input.baseline) return [...idleOut, ...servingOut];
+  const surplusNext = rankCanary(input, next).slice(target.next);
+  const idleNext = surplusNext.filter(seen => !available.includes(seen));
+  const spare = bound(available.length - servingOut.length - floor);
+  const servingNext = surplusNext.filter(seen => available.includes(seen)).slice(0, spare);
+  return [...idleOut, ...servingOut, ...idleNext, ...servingNext];
+}
+
+/** The replicas of a canary, those last that go when it is made smaller, or has one more while its node is drained. */
+function rankCanary(input: RolloutPlanInput, next: readonly ObservedReplica[]): readonly ObservedReplica[] {
+  const rank = (seen: ObservedReplica) => Number(seen.draining === true) * 2 + Number(!isAvailable(seen, input));
+  return [...next].sort((a, b) => rank(a) - rank(b));
 }
 
 function bound(...limits: readonly number[]): number {

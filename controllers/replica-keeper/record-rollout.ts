@@ -1,7 +1,20 @@
-import { type Deployment, type StoredDeployment, toSpec } from '../../crds/deployment/index.js';
+import {
+  type CanaryOutcome,
+  type Deployment,
+  type RolloutFailure,
+  type StoredDeployment,
+  toSpec,
+} from '../../crds/deployment/index.js';
 import { keys } from '../../crds/keys/index.js';
+import type { Reason } from '../../crds/reasons/index.js';
 import { computeTemplateHash } from '../../crds/replica/index.js';
-import type { CompletedRollout, RolloutFailure, RolloutProgress, RolloutRecord } from '../../crds/rollout/index.js';
+import {
+  type CompletedRollout,
+  computeContentHash,
+  findHeldCanary,
+  type RolloutProgress,
+  type RolloutRecord,
+} from '../../crds/rollout/index.js';
 import type { EventDraft } from '../../pkg/events/index.js';
 import { buildRevision, nextMetadata, readRevision, toRollbackSpec } from '../../pkg/history/index.js';
 import { findNode } from '../../pkg/fleet/index.js';
@@ -17,50 +30,67 @@ export interface RolloutSubject {
   readonly stored: Entry | undefined;
   /** The record, when it is of this deployment. */
   readonly record: RolloutRecord | undefined;
+  /** What people order of its canary, which is carried out or discarded with the change. */
+  readonly order?: Entry | undefined;
 }
 
-function record(subject: RolloutSubject, next: RolloutRecord, puts: readonly Put[] = []): Change {
-  const { deployment, unchanged, stored } = subject;
+/** The change that stores a record, guarded by all that it was decided on; an order is carried out or discarded with it. */
+export function storeRecord(subject: RolloutSubject, next: RolloutRecord, puts: readonly Put[] = []): Change {
+  const { deployment, unchanged, stored, order } = subject;
   const key = keys.rollout(deployment.metadata.tenant, deployment.name);
   return {
-    guards: [unchanged, { key, at: stored?.revision ?? 0 }],
+    guards: [unchanged, { key, at: stored?.revision ?? 0 }, ...(order ? [{ key: order.key, at: order.revision }] : [])],
     puts: [{ key, bytes: encode(next) }, ...puts],
-    deletes: [],
+    deletes: order ? [order.key] : [],
   };
 }
 
 /** Records how far the rollout has come; undefined: that it waits for something else. */
 export function recordRolloutProgress(subject: RolloutSubject, progress: RolloutProgress | undefined): Change {
   const { progress: _, ...known } = subject.record ?? { uid: subject.deployment.metadata.uid };
-  return record(subject, { ...known, ...(progress && { progress }) });
+  return storeRecord(subject, { ...known, ...(progress && { progress }) });
 }
 
 /** Records that the present template is rolled out: a later rollout that fails goes back to it. */
 export function recordComplete(subject: RolloutSubject, now: number): Change {
   const { metadata } = subject.deployment;
-  const { failed } = subject.record ?? {};
+  const { failed, lastCanary } = subject.record ?? {};
   const completed: CompletedRollout = {
     revision: metadata.generation,
     templateHash: computeTemplateHash(subject.deployment),
+    contentHash: computeContentHash(subject.deployment),
     at: new Date(now).toISOString(),
   };
   // A failure of the revision that is complete after all does not hold any more.
-  return record(subject, {
+  return storeRecord(subject, {
     uid: metadata.uid,
     completed,
     ...(failed && failed.revision !== completed.revision && { failed }),
+    ...(lastCanary && { lastCanary }),
   });
 }
+
+export const toSubject = ({ metadata, name }: StoredDeployment): Pick<EventDraft, 'tenant' | 'subject'> => ({
+  tenant: metadata.tenant,
+  subject: { kind: 'Deployment', name, id: metadata.uid },
+});
 
 /**
  * Records that the rollout has failed, with its event. In the same transaction, where the deployment asks for it, the last
  * complete configuration is stored again as a new revision: a crash leaves both or neither. One that would be refused by now is
- * not stored: the failure says so.
+ * not stored: the failure says so, and a canary stays as it is.
+ *
+ * A canary that people abort is no failure, and is rolled back whether or not that is done by itself.
  */
-export async function recordFailure(subject: RolloutSubject, found: RolloutFailure, env: LoopEnv): Promise<Change> {
+export async function recordFailure(
+  subject: RolloutSubject,
+  found: RolloutFailure,
+  env: LoopEnv,
+  { isOrdered = false } = {},
+): Promise<Change> {
   const { deployment } = subject;
   const { metadata, rollout } = deployment;
-  const target = rollout?.autoRollback === false ? undefined : await findTarget(subject, env);
+  const target = rollout?.autoRollback === false && !isOrdered ? undefined : await findTarget(subject, env);
   const refused = target && explainRefused(target.spec, deployment, env);
   const stays = `${found.message}; it is not rolled back to revision ${target?.revision}: ${refused}`;
   const failure = refused === undefined ? found : { ...found, message: stays };
@@ -70,14 +100,18 @@ export async function recordFailure(subject: RolloutSubject, found: RolloutFailu
     ...(replica !== undefined && { replica }),
     ...(exitCode !== undefined && { exitCode }),
   };
-  const about = {
-    tenant: metadata.tenant,
-    subject: { kind: 'Deployment', name: deployment.name, id: metadata.uid },
-    severity: 'warning',
-  } as const satisfies Partial<EventDraft>;
+  const about = { ...toSubject(deployment), severity: 'warning' } as const satisfies Partial<EventDraft>;
   const failed = await env.events.put({ ...about, type: 'deployment.rollout_failed', reason, message, data });
-  const next = { uid: metadata.uid, ...(subject.record?.completed && { completed: subject.record.completed }) };
-  if (!target || refused !== undefined) return record(subject, { ...next, failed: failure }, [failed]);
+  const { completed, lastCanary } = subject.record ?? {};
+  const next = { uid: metadata.uid, ...(completed && { completed }) };
+  const canary = findHeldCanary(deployment, subject.record);
+  if (!target || refused !== undefined) {
+    const kept = {
+      ...(subject.record?.canary && { canary: subject.record.canary }),
+      ...(lastCanary && { lastCanary }),
+    };
+    return storeRecord(subject, { ...next, ...kept, failed: failure }, [failed]);
+  }
 
   const built = buildRevision(target.spec, hash => nextMetadata(metadata, hash, env.clock.now()), {
     change: 'rollback',
@@ -94,9 +128,38 @@ export async function recordFailure(subject: RolloutSubject, found: RolloutFailu
     message: `deployment ${deployment.name} was rolled back to revision ${target.revision}, as revision ${built.metadata.generation}: ${message}`,
     data: { generation: built.metadata.generation, fromRevision: target.revision, failedRevision: metadata.generation },
   });
-  const rolledBack = { ...next, failed: { ...failure, rolledBackTo: target.revision } };
-  return record(subject, rolledBack, [...built.puts, failed, event]);
+  const outcome: CanaryOutcome | undefined = canary && { ...pickOutcome(failure), outcome: 'aborted' };
+  const aborted = outcome && (await env.events.put(draftOutcome(about, outcome, reason)));
+  const ended = outcome ?? lastCanary;
+  return storeRecord(
+    subject,
+    {
+      ...next,
+      ...(!isOrdered && { failed: { ...failure, rolledBackTo: target.revision } }),
+      ...(ended && { lastCanary: ended }),
+    },
+    [...built.puts, ...(isOrdered ? [] : [failed]), ...(aborted ? [aborted] : []), event],
+  );
 }
+
+/** The event of a canary that is over. */
+export function draftOutcome(
+  about: Pick<EventDraft, 'tenant' | 'subject'>,
+  { revision, outcome, message }: CanaryOutcome,
+  reason: Reason,
+): EventDraft {
+  const isAborted = outcome === 'aborted';
+  return {
+    ...about,
+    type: isAborted ? 'deployment.canary_aborted' : 'deployment.canary_promoted',
+    ...(isAborted && { severity: 'warning' as const }),
+    reason,
+    message,
+    data: { generation: revision },
+  };
+}
+
+const pickOutcome = ({ revision, at, message }: RolloutFailure) => ({ revision, at, message });
 
 /** Why a configuration that was accepted once must not be stored now, as far as other objects decide it. Its secrets are looked up later. */
 function explainRefused(

@@ -51,15 +51,15 @@ export interface ScheduleDecision {
 
 /**
  * The replicas of a deployment that are placed now. Only those that may serve for its present template: the replica keeper is
- * about to replace the others, unless the rollout is paused. Then it keeps them, and makes more of them.
+ * about to replace the others, unless the rollout is paused or has a canary. Then it keeps them, and makes more of them.
  */
 export function listUnplaced({ deployment, replicas }: ObservedDeployment): readonly ObservedReplica[] {
   if (!deployment || deployment.metadata.deletedAt) return [];
   const { uid } = deployment.metadata;
-  const isPaused = deployment.rollout?.paused === true;
+  const isHolding = deployment.rollout?.paused === true || deployment.rollout?.canary !== undefined;
   return replicas.filter(
     ({ replica }) =>
-      isWaiting(replica) && replica.deploymentUid === uid && (isPaused || isUpToDate(replica, deployment)),
+      isWaiting(replica) && replica.deploymentUid === uid && (isHolding || isUpToDate(replica, deployment)),
   );
 }
 

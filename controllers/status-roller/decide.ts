@@ -18,6 +18,7 @@ import {
   summariseReplicas,
 } from './summary.js';
 import { nameNodes, toReplicaStatuses } from './replica-statuses.js';
+import { toCanaryStatus } from './canary-status.js';
 import { toRolloutStatus } from './rollout-status.js';
 
 /** Everything that a status is derived from. */
@@ -53,6 +54,9 @@ export function rollStatus({ enforced, rotations = [], previous, ...given }: Sta
     ),
     placements: toReplicaStatuses(input),
     rollout: toRolloutStatus(deployment, summary, replicas, input.rollout),
+    ...(summary.canary && {
+      canary: toCanaryStatus(deployment, replicas, summary.canary, summary.failed !== undefined),
+    }),
     conditions: buildConditions(deployment, summary, {
       previous: own?.conditions ?? [],
       generation,
@@ -81,6 +85,9 @@ interface ConditionContext {
 
 /** Reason of the condition `Progressing` while replicas of an older template are replaced. */
 const ROLLING_OUT = 'RollingOut';
+
+/** Reason of the condition `Progressing` while a canary is held. */
+const CANARY_HELD = 'CanaryHeld';
 
 /** Reason of the condition `ResidencySatisfied` while a replica is on a node that breaks the residency. */
 const VIOLATED = 'Violated';
@@ -148,8 +155,13 @@ function describeProgressing(
   }
   if (summary.failed) return { status: 'False', reason: 'ProgressDeadlineExceeded', message: summary.failed.message };
   if (isPaused && summary.rolling) return { status: 'Unknown', reason: 'Paused', message: 'the rollout is paused' };
+  if (summary.canary) {
+    const { revision } = summary.canary;
+    const message = `revision ${revision} is on ${summary.updated.length} of ${summary.wanted} replicas, as a canary`;
+    return { status: 'True', reason: CANARY_HELD, message };
+  }
   // The last new replica of a roll-out starts when no old one is left: it still belongs to the roll-out.
-  const wasRolling = before?.status === 'True' && before.reason === ROLLING_OUT;
+  const wasRolling = before?.status === 'True' && isRollingReason(before.reason);
   const reason = summary.rolling || wasRolling ? ROLLING_OUT : 'Adjusting';
   const message = `${summary.updated.length} of ${summary.wanted} replicas are up to date`;
   return { status: 'True', reason, message };
@@ -268,7 +280,11 @@ function isOtherCause({ type, reason }: EventDraft, { events = [] }: DeploymentS
 }
 
 function isRolling(status: DeploymentStatus | undefined): boolean {
-  return status?.conditions.some(({ reason, status: holds }) => reason === ROLLING_OUT && holds === 'True') ?? false;
+  return status?.conditions.some(({ reason, status: holds }) => isRollingReason(reason) && holds === 'True') ?? false;
+}
+
+function isRollingReason(reason: Reason): boolean {
+  return reason === ROLLING_OUT || reason === CANARY_HELD;
 }
 
 function isViolated(status: DeploymentStatus | undefined): boolean {

@@ -14,15 +14,17 @@ export function toRolloutStatus(
   const record = stored?.uid === metadata.uid ? stored : undefined;
   const isDone = isComplete(summary);
   const isPaused = rollout?.paused === true && summary.rolling;
-  const state = isDone ? 'complete' : summary.failed ? 'failed' : isPaused ? 'paused' : 'progressing';
+  const moving = summary.canary ? 'canary' : 'progressing';
+  const state = isDone ? 'complete' : summary.failed ? 'failed' : isPaused ? 'paused' : moving;
   const waitsFor = isDone ? undefined : describeWait(deployment, summary, replicas);
-  const { completed, failed } = record ?? {};
+  const { completed, failed, lastCanary } = record ?? {};
   return {
     state,
     revision: metadata.generation,
     ...(completed && { completedRevision: completed.revision }),
     ...(waitsFor !== undefined && { waitsFor }),
     ...(failed && { failure: failed }),
+    ...(lastCanary && { lastCanary }),
   };
 }
 
@@ -44,5 +46,6 @@ function describeWait(
   if (starting) return `replica ${starting.replica.slot} to become ready`;
   const leaving = replicas.find(({ replica, report }) => replica.retiringSince && report?.state !== 'removed');
   if (leaving) return `the container of replica ${leaving.replica.slot} to be stopped and removed`;
+  if (summary.canary && updated.length > 0) return 'its canary';
   return updated.length < wanted ? 'the next replica to be started' : undefined;
 }

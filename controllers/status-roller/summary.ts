@@ -1,7 +1,12 @@
 import type { Unresolved } from '../../crds/delivery/index.js';
-import { type DeploymentPhase, getRolloutBounds, type StoredDeployment } from '../../crds/deployment/index.js';
+import {
+  type DeploymentPhase,
+  getRolloutBounds,
+  type RolloutFailure,
+  type StoredDeployment,
+} from '../../crds/deployment/index.js';
 import { isResolved, isUpToDate } from '../../crds/replica/index.js';
-import type { RolloutFailure, RolloutRecord } from '../../crds/rollout/index.js';
+import { type CanaryRecord, findHeldCanary, type RolloutRecord } from '../../crds/rollout/index.js';
 import type { SchedulingReport } from '../../crds/scheduling/index.js';
 import {
   explainTrouble,
@@ -54,6 +59,8 @@ export interface ReplicaSummary {
   readonly unstamped: number;
   /** Why the rollout of the present revision has failed, when it missed its deadline. */
   readonly failed: RolloutFailure | undefined;
+  /** While it is held. */
+  readonly canary: CanaryRecord | undefined;
 }
 
 /** What the summary is counted from. */
@@ -117,12 +124,13 @@ export function summariseReplicas({
     unresolved: unresolved?.uid === uid ? unresolved : undefined,
     unstamped: staying.filter(({ replica }) => !isResolved(replica)).length,
     failed: rollout?.uid === uid && rollout.failed?.revision === generation ? rollout.failed : undefined,
+    canary: findHeldCanary(deployment, rollout),
   };
 }
 
-/** Whether every wanted replica is up to date and serves, whatever is still to be removed. */
-export function isServed({ wanted, updated }: ReplicaSummary): boolean {
-  return updated.length === wanted && updated.every(isServing);
+/** Whether every wanted replica is up to date and serves, whatever is still to be removed. A canary is not all of it. */
+export function isServed({ wanted, updated, canary }: ReplicaSummary): boolean {
+  return updated.length === wanted && updated.every(isServing) && !canary;
 }
 
 /** Whether every wanted replica is up to date and serves, and no other is left. */
@@ -177,7 +185,8 @@ export function derivePhase(
     return { phase: 'Running', message: leaving === 0 ? ready : `${ready}; ${describeLeftovers(leaving, summary)}` };
   if (placed === 0) return { phase: 'Pending', message: 'accepted; its replicas are being placed' };
   const trouble = troubled[0] ?? awaited[0];
-  return { phase: 'Progressing', message: trouble ? `${ready}; ${describeFailure(trouble)}` : ready };
+  const canary = summary.canary ? `; canary of revision ${summary.canary.revision}` : '';
+  return { phase: 'Progressing', message: trouble ? `${ready}; ${describeFailure(trouble)}` : `${ready}${canary}` };
 }
 
 /** What a deployment waits for, for people. */

@@ -17,8 +17,9 @@ export const backupRequestSchema = Type.Object({ deploymentName: dnsLabelSchema 
 export const checkBackupRequest = createBodyCheck(backupRequestSchema);
 
 const word = Type.String({ maxLength: 128, pattern: '^[\\x20-\\x7e]*$' });
+const TIME = '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$';
 const time = Type.String({
-  pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$',
+  pattern: TIME,
   ...annotate({ 'x-expected': 'a time such as 2026-01-31T10:00:00.000Z' }),
 });
 const count = (minimum: number) => Type.Integer({ minimum, maximum: 999_999_999 });
@@ -26,7 +27,18 @@ const document = Type.Unsafe<Deployment>({
   type: 'object',
   ...annotate({ 'x-expected': 'a deployment as it is stored' }),
 });
-const state = Type.Unsafe<Backup['canaryState']>({ type: ['object', 'null'] });
+const state = Type.Unsafe<Backup['scalingPolicy']>({ type: ['object', 'null'] });
+const momentOrNull = Type.Unsafe<string | null>({ type: ['string', 'null'], pattern: TIME });
+const canaryState = Type.Unsafe<Backup['canaryState']>({
+  type: ['object', 'null'],
+  properties: {
+    revision: { type: 'integer', minimum: 1 },
+    startedAt: { type: 'string', pattern: TIME },
+    healthySince: momentOrNull,
+    completedRevision: { type: ['integer', 'null'], minimum: 1 },
+  },
+  additionalProperties: false,
+});
 const specHash = Type.String({ pattern: '^[0-9a-f]{32}$', ...annotate({ 'x-expected': '32 hexadecimal digits' }) });
 const REVISIONS_MAX = 50;
 
@@ -67,7 +79,7 @@ export const backupImportSchema = Type.Object(
     secretsVersion: count(0),
     spec: document,
     scalingPolicy: state,
-    canaryState: state,
+    canaryState,
     revisions: Type.Array(revisionSchema, { maxItems: REVISIONS_MAX }),
     revisionsOmitted: count(0),
     checksum: Type.String({ pattern: '^[0-9a-f]{64}$', ...annotate({ 'x-expected': '64 hexadecimal digits' }) }),

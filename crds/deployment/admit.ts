@@ -20,7 +20,8 @@ import type {
   DeploymentLimits,
   StoredDeployment,
 } from './deployment.js';
-import { CANARY_PART, completeDeployment, getDeploymentValidator, isKnownField, isUnsupportedField } from './fields.js';
+import { completeDeployment, getDeploymentValidator, isKnownField, isUnsupportedField } from './fields.js';
+import { warnCanary } from './rollout.js';
 import { rejectOversized } from './size.js';
 
 /** What becomes of a document. */
@@ -141,6 +142,7 @@ function accepted(
       ...warnResidency(spec.placement?.residency, facts),
       ...warnDependencies(spec.dependsOn, facts),
       ...warnDroppedSecrets(stored?.secrets, spec.secrets),
+      ...warnCanary(spec),
     ],
     material,
     ...(ifMatch !== undefined && { ifMatch }),
@@ -229,9 +231,6 @@ export function splitDocument(
     })),
     rejections: [
       ...unsupported.map(field => reject('feature_not_available', field, document[field], { what: field })),
-      ...(hasCanary(document['rollout']) && supported.has('rollout') && !supported.has(CANARY_PART)
-        ? [reject('feature_not_available', CANARY, document['rollout'].canary, { what: CANARY_PART })]
-        : []),
       // A guard that cannot be read must not be passed over: the client relies on it.
       ...(isReadable ? [] : [reject('field_invalid', REVISION, revision, { wanted: 'a revision, as a string' })]),
     ],
@@ -244,12 +243,6 @@ function without(document: Readonly<Record<string, unknown>>, names: readonly st
   const rest = { ...document };
   for (const name of names) delete rest[name];
   return rest;
-}
-
-const CANARY = FieldPath.root.child('rollout').child('canary');
-
-function hasCanary(rollout: unknown): rollout is { readonly canary: unknown } {
-  return isObject(rollout) && rollout['canary'] !== undefined;
 }
 
 const REVISION = FieldPath.root.child('metadata').child('revision');

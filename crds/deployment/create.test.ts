@@ -236,24 +236,15 @@ describe('admission of a new deployment', () => {
 describe('a control plane that does not support every field', () => {
   const basic = { ...limits, supportedFields };
 
-  it('refuses a canary, which no release carries out yet, and judges it in a dry run', () => {
-    const document = { ...least, rollout: { canary: { replicas: 1 } } };
-    expect(listFaults(admitCreate(document, exampleFacts, basic))).to.deep.equal([
-      ['feature_not_available', 'rollout.canary'],
-    ]);
-    expect(admitCreate(document, exampleFacts, limits).ok).to.equal(true);
-  });
-
   for (const field of optionalFields.filter(name => name in full)) {
-    const isKnown = supportedFields.has(field) && field !== 'rollout'; // of `full` it has a canary
+    const isKnown = supportedFields.has(field);
 
     it(`${isKnown ? 'knows' : 'does not carry out'} ${field}`, () => {
       const document = { ...least, [field]: full[field as keyof typeof full] };
       const found = listFaults(admitCreate(document, exampleFacts, basic)).filter(
         ([code]) => code === 'field_unknown' || code === 'feature_not_available',
       );
-      const at = field === 'rollout' ? 'rollout.canary' : field;
-      expect(found).to.deep.equal(isKnown ? [] : [['feature_not_available', at]]);
+      expect(found).to.deep.equal(isKnown ? [] : [['feature_not_available', field]]);
     });
   }
 

@@ -2,7 +2,6 @@ import type { PortRange } from '../grammar/index.js';
 import type { Condition, Metadata } from '../meta/index.js';
 import type { Reason } from '../reasons/index.js';
 import type { ContainerEnd, FailedCheck, RetrySchedule } from '../report/index.js';
-import type { RolloutFailure } from '../rollout/index.js';
 import type {
   PlacementSpec,
   ResourceRequests,
@@ -91,8 +90,9 @@ export interface Rollout {
 
 /** A first part of a rollout that waits before the rest follows. */
 export interface Canary {
-  readonly replicas: number;
-  /** How long the first part waits; when absent, until it is promoted. */
+  /** How many replicas run the new template first: a number, or a percentage such as `25%`. */
+  readonly replicas: number | string;
+  /** How long they have to be healthy before the rest follows; when absent, until they are promoted. */
   readonly hold?: string;
 }
 
@@ -154,6 +154,8 @@ export interface DeploymentStatus {
   readonly conditions: readonly Condition[];
   /** How far the rollout of the present revision is. Absent in a status of an earlier release. */
   readonly rollout?: RolloutStatus;
+  /** While a canary is under way. */
+  readonly canary?: CanaryStatus;
   /** While replicas have no node: the filters that refuse nodes. None where the tenant has no nodes. */
   readonly refusedBy?: readonly Reason[];
   /** The last event of each cause of this generation: one that returns soon counts its event up. */
@@ -162,7 +164,7 @@ export interface DeploymentStatus {
 
 /** The rollout of a deployment as its status shows it. */
 export interface RolloutStatus {
-  readonly state: 'complete' | 'progressing' | 'paused' | 'failed';
+  readonly state: 'complete' | 'progressing' | 'canary' | 'paused' | 'failed';
   /** The revision that is rolled out. */
   readonly revision: number;
   /** The last revision that was complete: a rollout that fails goes back to its template. */
@@ -171,6 +173,59 @@ export interface RolloutStatus {
   readonly waitsFor?: string;
   /** The last rollout that missed its deadline, of this revision or of an earlier one. */
   readonly failure?: RolloutFailure;
+  /** How the last canary ended. */
+  readonly lastCanary?: CanaryOutcome;
+}
+
+/** A rollout that made no progress within its deadline. */
+export interface RolloutFailure {
+  readonly revision: number;
+  readonly at: string;
+  /** One word for programs: what holds the replica up. */
+  readonly reason: Reason;
+  /** For people. Never holds output of the container. */
+  readonly message: string;
+  /** The replica that the rollout waited for, its last exit code, and what it wrote last. */
+  readonly replica?: number;
+  readonly exitCode?: number;
+  readonly output?: string;
+  /** The revision that was brought back. */
+  readonly rolledBackTo?: number;
+}
+
+/** How a canary ended. */
+export interface CanaryOutcome {
+  readonly revision: number;
+  readonly outcome: 'promoted' | 'aborted';
+  readonly at: string;
+  readonly message: string;
+}
+
+/** The canary of a deployment as its status shows it. */
+export interface CanaryStatus {
+  /** `starting`: it was not healthy yet; `holding`: its hold runs, or an order is awaited; `failed`: it waits for an order. */
+  readonly state: 'starting' | 'holding' | 'failed';
+  readonly revision: number;
+  /** The replicas that run the new template, and how many there are to be. */
+  readonly slots: readonly number[];
+  readonly wanted: number;
+  readonly since: string;
+  /** Since when all of them have been available, and when the rest follows by itself. */
+  readonly healthySince?: string;
+  readonly promotesAt?: string;
+  /** The new template against the old one. */
+  readonly compared: { readonly canary: CanarySide; readonly others: CanarySide };
+  readonly waitsFor: string;
+}
+
+/** What is compared of one side of a canary. */
+export interface CanarySide {
+  readonly replicas: number;
+  readonly ready: number;
+  readonly unhealthy: number;
+  readonly restarts: number;
+  /** The different codes with which containers of it ended last. */
+  readonly exitCodes: readonly number[];
 }
 
 /** An event that told of a status. */

@@ -133,14 +133,8 @@ const table: Readonly<Record<string, Field<DeploymentContext, DeploymentCompleti
 /** A deployment as a client sends it. */
 export const deploymentSchema = toFieldSchema(deploymentFields);
 
-/** A part of a field that no release carries out yet. */
-export const CANARY_PART = 'rollout.canary';
-
-/** Every field that may be left out, and parts of fields that are supported apart from them. */
-export const optionalFields: readonly string[] = [
-  ...Object.keys(table).filter(field => !table[field]!.required),
-  CANARY_PART,
-];
+/** Every field that may be left out. */
+export const optionalFields: readonly string[] = Object.keys(table).filter(field => !table[field]!.required);
 
 /** The optional fields that this release carries out. The others are judged in a dry run and refused otherwise. */
 export const supportedFields: ReadonlySet<string> = new Set(optionalFields.filter(field => table[field]?.isSupported));

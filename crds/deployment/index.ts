@@ -31,6 +31,9 @@ export { isContainerUser } from './simple-fields.js';
 export type { DeploymentAdmission } from './admit.js';
 export { admitCreate, admitUpdate, toReplacement, toSpec } from './admit.js';
 export type {
+  CanaryOutcome,
+  CanarySide,
+  CanaryStatus,
   Deployment,
   DeploymentFacts,
   DeploymentLimits,
@@ -40,11 +43,21 @@ export type {
   HealthCheck,
   Port,
   ReplicaStatus,
+  RolloutFailure,
   RolloutStatus,
   StoredDeployment,
 } from './deployment.js';
 export { deploymentFields, deploymentSchema, optionalFields, supportedFields, templateFields } from './fields.js';
 export { getStopGrace } from './stopping.js';
 export { deploymentKind } from './kind.js';
-export { getProgressDeadline, getRolloutBounds, isExclusive, type RolloutBounds } from './rollout.js';
+export {
+  type CanaryAction,
+  checkCanaryRequest,
+  getCanaryHold,
+  getCanarySize,
+  getProgressDeadline,
+  getRolloutBounds,
+  isExclusive,
+  type RolloutBounds,
+} from './rollout.js';
 export { DEPLOYMENT_BYTES_MAX } from './size.js';

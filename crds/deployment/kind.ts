@@ -4,6 +4,7 @@ import { defineColumns, defineKind } from '../kind/index.js';
 import { documentCodes } from '../rejections/index.js';
 import type { DeploymentStatus, StoredDeployment } from './deployment.js';
 import { deploymentFields, deploymentSchema } from './fields.js';
+import { canaryRequestSchema } from './rollout.js';
 
 interface DeploymentView extends StoredDeployment {
   /** None until the status roller has looked at it. */
@@ -22,6 +23,11 @@ const output = {
 };
 const open = (properties: Parameters<typeof Type.Object>[0], description: string) =>
   Type.Object(properties, { description });
+
+const canarySide = open(
+  { replicas: count, ready: count, unhealthy: count, restarts: count, exitCodes: Type.Array(Type.Integer()) },
+  'what is compared of one side of a canary',
+);
 
 const statusSchema = open(
   {
@@ -79,7 +85,7 @@ const statusSchema = open(
     rollout: Type.Optional(
       open(
         {
-          state: Type.Enum(['complete', 'progressing', 'paused', 'failed'], { type: 'string' }),
+          state: Type.Enum(['complete', 'progressing', 'canary', 'paused', 'failed'], { type: 'string' }),
           revision: count,
           completedRevision: Type.Optional(count),
           waitsFor: Type.Optional(text),
@@ -98,8 +104,35 @@ const statusSchema = open(
               'the last rollout that missed its deadline',
             ),
           ),
+          lastCanary: Type.Optional(
+            open(
+              {
+                revision: count,
+                outcome: Type.Enum(['promoted', 'aborted'], { type: 'string' }),
+                at: time,
+                message: text,
+              },
+              'how the last canary ended',
+            ),
+          ),
         },
         'how far the rollout of the present revision is',
+      ),
+    ),
+    canary: Type.Optional(
+      open(
+        {
+          state: Type.Enum(['starting', 'holding', 'failed'], { type: 'string' }),
+          revision: count,
+          slots: Type.Array(count),
+          wanted: count,
+          since: time,
+          healthySince: Type.Optional(time),
+          promotesAt: Type.Optional(time),
+          compared: open({ canary: canarySide, others: canarySide }, 'the new template against the old one'),
+          waitsFor: text,
+        },
+        'a canary that is under way',
       ),
     ),
     refusedBy: Type.Optional(Type.Array(text)),
@@ -135,6 +168,7 @@ export const deploymentKind = defineKind({
   },
   fields: deploymentFields,
   body: deploymentSchema,
+  requests: { CanaryRequest: canaryRequestSchema },
   status: { DeploymentStatus: statusSchema },
   kubernetes: { shortNames: ['mdeploy'] },
   events: [
@@ -151,6 +185,9 @@ export const deploymentKind = defineKind({
     'deployment.rollout_completed',
     'deployment.rollout_failed',
     'deployment.rolled_back',
+    'deployment.canary_started',
+    'deployment.canary_promoted',
+    'deployment.canary_aborted',
     'deployment.residency_violated',
     'deployment.deleted',
   ],
@@ -191,6 +228,13 @@ export const deploymentKind = defineKind({
         'logs_unavailable',
         'logs_too_many',
       ],
+    },
+    'POST /{name}/canary': {
+      summary: 'Promotes or aborts the canary of a deployment',
+      headers: ['If-Match'],
+      body: 'CanaryRequest',
+      answer: { status: 200, component: 'Object' },
+      codes: documentCodes.canary,
     },
     'GET /{name}/secrets/rotation': {
       summary: 'How far the rotation of a credential is',

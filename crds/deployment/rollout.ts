@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 
 import { FieldPath, parseDuration } from '../grammar/index.js';
-import { type Announce, annotate, type FieldRules, rule } from '../rule/index.js';
+import { type Announce, annotate, createBodyCheck, type FieldRules, rule, type Warning } from '../rule/index.js';
 import type { Deployment, DeploymentContext, Rollout } from './deployment.js';
 
 /** What a deployment without `rollout` does. */
@@ -14,16 +14,28 @@ export const rolloutDefaults: Rollout = {
 
 const REPLICAS_MAX = 10_000;
 const byRules = annotate({ 'x-rules': true });
-const count = (minimum: number) => Type.Integer({ minimum, maximum: REPLICAS_MAX });
 
-const share = () =>
+const share = (least: 0 | 1 = 0) =>
   Type.Unsafe<number | string>({
     type: ['integer', 'string'],
-    minimum: 0,
+    minimum: least,
     maximum: REPLICAS_MAX,
-    pattern: '^(?:100|[1-9]?[0-9])%$',
-    ...annotate({ 'x-expected': `an integer from 0 to ${REPLICAS_MAX}, or a percentage from "0%" to "100%"` }),
+    pattern: least === 0 ? '^(?:100|[1-9]?[0-9])%$' : '^(?:100|[1-9][0-9]?)%$',
+    ...annotate({
+      'x-expected': `an integer from ${least} to ${REPLICAS_MAX}, or a percentage from "${least}%" to "100%"`,
+    }),
   });
+
+/** `POST /api/v1/deployments/{name}/canary`. */
+export const canaryRequestSchema = Type.Object(
+  { action: Type.Enum(['promote', 'abort'], { type: 'string' }) },
+  { additionalProperties: false },
+);
+
+/** Checks `POST /api/v1/deployments/{name}/canary`. */
+export const checkCanaryRequest = createBodyCheck(canaryRequestSchema);
+
+export type CanaryAction = Static<typeof canaryRequestSchema>['action'];
 
 export const rolloutSchema = Type.Object(
   {
@@ -34,7 +46,7 @@ export const rolloutSchema = Type.Object(
     paused: Type.Optional(Type.Boolean()),
     canary: Type.Optional(
       Type.Object(
-        { replicas: count(1), hold: Type.Optional(Type.String(byRules)) },
+        { replicas: share(1), hold: Type.Optional(Type.String(byRules)) },
         { additionalProperties: false, ...annotate({ 'x-expected': 'an object with replicas and hold' }) },
       ),
     ),
@@ -132,4 +144,48 @@ export function isExclusive({ ports = [], placement }: Deployment): boolean {
 export function getProgressDeadline({ rollout }: Deployment): number {
   const parsed = parseDuration(String(rollout?.progressDeadline));
   return parsed ?? parseDuration(rolloutDefaults.progressDeadline)!;
+}
+
+/** How many replicas of the new and of the old template there are while a canary is held. */
+export interface CanarySize {
+  readonly next: number;
+  readonly old: number;
+}
+
+/**
+ * The size of the canary that a deployment asks for. At least one replica of the old template stays to be compared with; a
+ * deployment of one replica keeps it where one more is allowed and both can be on one node. Where that is impossible the canary
+ * takes its place.
+ */
+export function getCanarySize(deployment: Deployment): CanarySize {
+  const { replicas, rollout } = deployment;
+  const asked = Math.max(1, toReplicas(rollout?.canary?.replicas ?? 1, replicas, Math.ceil));
+  if (replicas > 1) {
+    const next = Math.min(asked, replicas - 1);
+    return { next, old: replicas - next };
+  }
+  const isBeside = getRolloutBounds(deployment).surge > 0 && !isExclusive(deployment);
+  return { next: replicas, old: Math.min(replicas, isBeside ? 1 : 0) };
+}
+
+/** How long a canary has to be healthy until the rest follows, in milliseconds; undefined: until it is promoted. */
+export function getCanaryHold({ rollout }: Deployment): number | undefined {
+  const { hold } = rollout?.canary ?? {};
+  return hold === undefined ? undefined : parseDuration(String(hold));
+}
+
+/** Announces that fewer replicas run the new template first than was asked for. */
+export function warnCanary(deployment: Deployment): readonly Warning[] {
+  const { canary } = deployment.rollout ?? {};
+  if (!canary || deployment.replicas === 0) return [];
+  const { next, old } = getCanarySize(deployment);
+  const field = 'rollout.canary.replicas';
+  if (old === 0) {
+    const message =
+      'its only replica is the canary: beside it the old one would need maxSurge, and neither a volume that it writes to, nor a host port, nor anti-affinity to itself';
+    return [{ code: 'canary_alone', field, message }];
+  }
+  if (toReplicas(canary.replicas, deployment.replicas, Math.ceil) <= next) return [];
+  const message = `of ${deployment.replicas} replicas at most ${next} ${next === 1 ? 'runs' : 'run'} the new template first, so that one is left to compare with`;
+  return [{ code: 'canary_bounded', field, message }];
 }

@@ -230,6 +230,8 @@ function toStateReason({ state, health }: ReplicaStatus): Reason | undefined {
   return state === 'exited' || state === 'failed' || state === 'unknown' ? state : undefined;
 }
 
+const HELD_ROLLOUT = { failed: 'ProgressDeadlineExceeded', paused: 'Paused', canary: 'CanaryHeld' } as const;
+
 function describeRollout({ deployment, status, staying, conditions }: StepInput): DeploymentStep {
   const step = 'rolled out';
   const { replicas } = deployment;
@@ -239,13 +241,14 @@ function describeRollout({ deployment, status, staying, conditions }: StepInput)
   const leaving = status.placements.length - kept;
   const detail = `${status.updatedReplicas} of ${formatCount(replicas, 'replica')} up to date`;
   const { state, waitsFor, failure } = status.rollout ?? {};
-  if (state === 'failed' || state === 'paused') {
-    const reason = state === 'failed' ? 'ProgressDeadlineExceeded' : 'Paused';
+  if (state === 'failed' || state === 'paused' || state === 'canary') {
+    const reason = HELD_ROLLOUT[state];
+    const standing = status.canary ? `the canary waits for ${status.canary.waitsFor}` : state;
     return {
       step,
       state: 'waiting',
       since,
-      detail: `${detail}; ${state === 'failed' ? 'failed' : 'paused'}`,
+      detail: `${detail}; ${standing}`,
       reason,
       ...(state === 'failed' && failure && { error: failure.message }),
       ...withNext(reason, deployment.name),

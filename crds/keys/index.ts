@@ -106,6 +106,8 @@ export const keys = {
   unresolved: byTenantAndName('unresolved/'),
   /** How far the rollout of a deployment is. */
   rollout: byTenantAndName('rollouts/'),
+  /** What people order of the canary of a deployment. */
+  canaryOrder: byTenantAndName('canary-orders/'),
   /** Which deleted deployments had a name. */
   formerDeployments: byTenantAndName('former-deployments/'),
   /** What a backup holds beside what lists show of it. */
@@ -145,6 +147,7 @@ export const ranges = {
   intents: 'intents/',
   unresolved: 'unresolved/',
   rollouts: 'rollouts/',
+  canaryOrders: 'canary-orders/',
   deliveries: 'deliveries/',
   formerDeployments: 'former-deployments/',
   backupContents: 'backup-contents/',

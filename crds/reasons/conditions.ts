@@ -35,6 +35,10 @@ export const conditionReasons = {
     meaning: 'The rollout is paused: no replica is replaced.',
     remedy: 'Resume it with "moor rollout resume {name}".',
   },
+  CanaryHeld: {
+    meaning: 'The new template runs on a few replicas (rollout.canary); the others follow when it is promoted.',
+    remedy: '"moor canary promote {name}" lets the others follow now, "moor canary abort {name}" takes it back.',
+  },
   ProgressDeadlineExceeded: {
     meaning: 'The rollout of the present revision made no progress within its deadline (rollout.progressDeadline).',
     remedy: 'Correct what the message names and apply it, or go back with "moor rollout undo {name}".',

@@ -11,6 +11,17 @@ export const eventReasons = {
   updated: { meaning: 'The deployment was changed; the event names the fields, and the token that changed them.' },
   deletion_requested: { meaning: 'The deployment is being deleted: its record stays until its containers are gone.' },
   rolled_back: { meaning: 'An earlier revision of the deployment was brought back, as a new one.' },
+  canary_started: {
+    meaning: 'The new template is started on a few replicas first (rollout.canary).',
+    remedy:
+      'It is promoted when its hold is over, or with "moor canary promote {name}"; "moor canary abort {name}" takes it back.',
+  },
+  canary_promoted: { meaning: 'The canary is good: the new template follows on all replicas.' },
+  canary_aborted: {
+    meaning: 'The canary was taken back: the template that was complete last is stored again, as a new revision.',
+    remedy: 'Correct what the message names, and apply it again.',
+  },
+  canary_superseded: { meaning: 'The deployment was changed during its canary, which is over with that.' },
   backed_up: { meaning: 'The configuration of the deployment was copied into a backup.' },
   imported: { meaning: 'A backup that was exported was stored.' },
   restored: { meaning: 'The deployment was restored from a backup.' },

@@ -158,5 +158,13 @@ export const documentCodes = {
     'revision_mismatch',
     'outcome_unknown',
   ),
+  canary: codes(
+    ...fields,
+    'canary_not_under_way',
+    'deployment_not_found',
+    'deployment_being_deleted',
+    'revision_mismatch',
+    'outcome_unknown',
+  ),
   request: fields,
 } as const;

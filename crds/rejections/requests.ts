@@ -150,6 +150,16 @@ export const requestRejections = defineEntries('ours', {
     fixed: 'POST /api/v1/archives/deployments/web/rollback with {"revision": 3}',
   },
 
+  canary_not_under_way: {
+    status: 409,
+    expected: ({ because }: { because: string }) => `a deployment with a canary under way: ${because}`,
+    sample: { because: 'nothing is rolled out' },
+    why: 'An order is for the canary that was seen; without one it would be for whatever comes next.',
+    remedy: 'Look at "moor rollout status": status.canary is there while a canary waits for an order.',
+    example: 'POST /api/v1/deployments/web/canary with {"action": "promote"} after it was promoted',
+    fixed: 'POST /api/v1/deployments/web/canary with {"action": "promote"} while status.canary is there',
+  },
+
   backup_checksum_mismatch: {
     expected: 'the checksum of what the backup holds',
     why: 'The backup is not what was backed up: a part of it was changed or lost.',

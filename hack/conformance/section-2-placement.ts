@@ -196,7 +196,10 @@ export const placementSentences: readonly Sentence[] = [
       backups('hold spec, hash, author, history, and a checksum over all of it'),
     ),
     notBuilt('scaling policies', 'Backup: holds the scaling policy'),
-    notBuilt('canaries', 'Backup: holds the canary state'),
+    holds(
+      'Backup: holds the canary state',
+      testsIn('api/routes/deployment/canary.test.ts')('is part of a backup; a restore says that it is not resumed'),
+    ),
     holds(
       'Archive: versioned history of a deployment',
       archives(

@@ -1,6 +1,5 @@
 /** What the specification describes and Mooring does not do yet. */
 export type UnbuiltFeature =
-  | 'canaries'
   | 'dashboard'
   | 'jobs'
   | 'networks'

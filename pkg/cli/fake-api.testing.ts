@@ -10,6 +10,7 @@ export interface ReceivedRequest {
   readonly method: string;
   readonly path: string;
   readonly token: string | undefined;
+  readonly ifMatch: string | undefined;
   readonly body: unknown;
 }
 
@@ -55,6 +56,7 @@ export class FakeApi {
       method: request.method ?? '',
       path: request.url ?? '',
       token: request.headers.authorization?.replace('Bearer ', ''),
+      ifMatch: request.headers['if-match'],
       body: text === '' ? undefined : JSON.parse(text),
     };
     this.got.push(got);

@@ -7,6 +7,7 @@ import type { OutputFormat } from './print/text.js';
 /** Adds the commands that stand in groups, each named after what it manages: `moor secrets write`. */
 export function addGroups(program: Commander, run: Run): void {
   addRollout(program, run);
+  addCanary(program, run);
   addSecrets(program, run);
   addNodes(program, run);
   addBackups(program, run);
@@ -47,6 +48,21 @@ function addRollout(program: Commander, run: Run): void {
       .description('replace every container of a deployment, within the bounds of its rollout')
       .action((name: string) => run(async () => (await commands()).restartDeployment, { name }));
   }
+}
+
+function addCanary(program: Commander, run: Run): void {
+  const commands = () => import('./commands/rollout.js');
+  const canary = program
+    .command('canary')
+    .description('decide about the new template that runs on a few replicas first');
+  canary
+    .command('promote <name>')
+    .description('let the rest of the replicas follow')
+    .action((name: string) => run(async () => (await commands()).orderCanary, { name, action: 'promote' as const }));
+  canary
+    .command('abort <name>')
+    .description('go back to the template that was complete last, as a new revision')
+    .action((name: string) => run(async () => (await commands()).orderCanary, { name, action: 'abort' as const }));
 }
 
 function addSecrets(program: Commander, run: Run): void {

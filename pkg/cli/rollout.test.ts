@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import type { RolloutStatus } from '../../crds/deployment/index.js';
+import type { CanaryStatus, RolloutStatus } from '../../crds/deployment/index.js';
 import { useCommandLab } from './command-lab.testing.js';
 import { replyRefused } from './fake-api.testing.js';
 
@@ -10,8 +10,10 @@ const ARCHIVE = '/api/v1/archives/deployments/web';
 describe('moor rollout', () => {
   const lab = useCommandLab();
   let rollout: RolloutStatus;
+  let canary: CanaryStatus | undefined;
 
   beforeEach(() => {
+    canary = undefined;
     rollout = { state: 'progressing', revision: 4, completedRevision: 3, waitsFor: 'replica 2 to become ready' };
     const view = () => ({
       name: 'web',
@@ -26,6 +28,7 @@ describe('moor rollout', () => {
         updatedReplicas: 1,
         readyReplicas: 2,
         rollout,
+        ...(canary && { canary, placements: [], conditions: [] }),
       },
     });
     lab.api.replies.set(`GET ${ONE}`, () => ({ status: 200, body: view() }));
@@ -54,6 +57,46 @@ describe('moor rollout', () => {
     const { code, out } = await moor('rollout', 'status', 'web');
     expect(code).to.equal(0);
     expect(out).to.include('1 of 2 up to date, 2 ready; progressing, revision 4 (complete: 3); it waits for replica 2');
+  });
+
+  it('canary promote and abort give an order for the revision that was read', async () => {
+    const order = { deployment: 'web', revision: 4, alterations: [], warnings: [] };
+    lab.api.replies.set(`POST ${ONE}/canary`, () => ({ status: 200, body: order }));
+    const promoted = await moor('canary', 'promote', 'web');
+    expect([promoted.code, promoted.out]).to.deep.equal([
+      0,
+      'deployment/web canary of revision 4: the rest of the replicas follows\n',
+    ]);
+    expect((await moor('canary', 'abort', 'web')).code).to.equal(0);
+    expect(written()).to.deep.equal([{ action: 'promote' }, { action: 'abort' }]);
+    expect(lab.api.got.findLast(({ method }) => method === 'POST')?.ifMatch).to.equal('"77"');
+    lab.api.replies.set(`POST ${ONE}/canary`, () => replyRefused(409, 'canary_not_under_way'));
+    const refused = await moor('canary', 'promote', 'web');
+    expect(refused.code).to.equal(1);
+    expect(refused.err).to.include('canary_not_under_way');
+  });
+
+  it('status shows what of a canary is compared, and what it waits for', async () => {
+    rollout = { state: 'canary', revision: 4, completedRevision: 3 };
+    const side = { replicas: 1, ready: 1, unhealthy: 0, restarts: 0, exitCodes: [] };
+    canary = {
+      state: 'holding',
+      revision: 4,
+      slots: [2],
+      wanted: 1,
+      since: '2026-01-31T12:00:00.000Z',
+      healthySince: '2026-01-31T12:00:30.000Z',
+      compared: { canary: side, others: { ...side, restarts: 3, exitCodes: [137] } },
+      waitsFor: 'an order',
+    };
+    const { code, out } = await moor('rollout', 'status', 'web');
+    expect(code).to.equal(0);
+    expect(out).to.include(
+      'canary holding since 2026-01-31T12:00:30.000Z: replica 2 (1 ready, 0 unhealthy, 0 restarts)',
+    );
+    expect(out).to.include('beside 1 of the old template (1 ready, 0 unhealthy, 3 restarts, exit code 137)');
+    expect(out).to.include('it waits for an order');
+    expect((await moor('describe', 'deployment', 'web')).out).to.match(/^Canary: +holding since/m);
   });
 
   it('status of a rollout that has failed says why, and exits with 1', async () => {

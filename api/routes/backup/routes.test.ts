@@ -272,7 +272,7 @@ describe('backups over HTTP', () => {
     await here.accept('POST', 'deployments', webDeployment('rotten'));
     const { id } = await here.backUp('rotten');
     const content = await here.lab.store.get(keys.backupContent(here.lab.a, id));
-    const damaged = encode({ ...value<Backup>(content!), canaryState: { since: 'never' } });
+    const damaged = encode({ ...value<Backup>(content!), canaryState: { revision: 9 } });
     const guards = [{ key: content!.key, at: content!.revision }];
     await here.lab.store.commit({ guards, puts: [{ key: content!.key, bytes: damaged }], deletes: [] });
     const before = await here.lab.store.revision();

@@ -11,9 +11,10 @@ import {
 import { type StoredDeployment, toReplacement, toSpec } from '../../../crds/deployment/index.js';
 import { createTypedId, isTypedId } from '../../../crds/grammar/index.js';
 import { keys } from '../../../crds/keys/index.js';
-import type { Alteration } from '../../../crds/rule/index.js';
+import { type RolloutRecord, toCanaryState } from '../../../crds/rollout/index.js';
+import type { Alteration, Warning } from '../../../crds/rule/index.js';
 import { findHistory, listRevisions } from '../../../pkg/history/index.js';
-import { encode, type Entry, value } from '../../../pkg/store/index.js';
+import { encode, type Entry, readValue, value } from '../../../pkg/store/index.js';
 import { putConflictKeys } from '../../admission/conflict-keys.js';
 import { replyDryRun } from '../../admission/dry-run.js';
 import type { AdmissionEnv } from '../../admission/env.js';
@@ -50,6 +51,7 @@ async function createBackup(env: AdmissionEnv, call: ApiCall): Promise<RouteResu
 
   const deployment = value<StoredDeployment>(entry);
   const { generation, specHash } = deployment.metadata;
+  const record = readValue<RolloutRecord>(cache, keys.rollout(call.tenant, deploymentName));
   const history = findHistory(cache, call.tenant, deploymentName);
   const kept = history ? await listRevisions(env.store, call.tenant, history) : [];
   // A change that was stored since belongs to no backup of this moment.
@@ -64,7 +66,7 @@ async function createBackup(env: AdmissionEnv, call: ApiCall): Promise<RouteResu
     secretsVersion: deployment.secretsVersion,
     spec: toSpec(deployment),
     scalingPolicy: null,
-    canaryState: null,
+    canaryState: toCanaryState(deployment, record),
     revisions,
     revisionsOmitted: past.length - revisions.length,
   };
@@ -255,6 +257,16 @@ async function restoreBackup(env: AdmissionEnv, call: ApiCall): Promise<RouteRes
       secretsVersion: Math.max(spec.secretsVersion, ...revisions.map(({ secretsVersion }) => secretsVersion)),
       revisions,
       events: [draftEvent('backup.restored', call, backup, 'restored')],
+      warnings: warnCanaryState(backup),
     },
   });
+}
+
+/** A canary is not resumed: what was asked for is restored, and nothing runs yet that a canary could be compared with. */
+function warnCanaryState({ canaryState, deploymentName }: Backup): readonly Warning[] {
+  if (canaryState === null) return [];
+  const { revision, completedRevision } = canaryState;
+  const back = `"moor rollout undo ${deploymentName} --to-revision ${String(completedRevision)}" brings back what ran beside it`;
+  const message = `revision ${String(revision)} was a canary when it was backed up, and is restored as any other change; ${back}`;
+  return [{ code: 'canary_not_resumed', field: 'canaryState', message }];
 }

@@ -7,6 +7,7 @@ import { toExplanationView } from '../../admission/dry-run.js';
 import type { AdmissionEnv, PlacementEnv } from '../../admission/env.js';
 import { replyJson, RequestRejection } from '../../http/reply.js';
 import { type ApiCall, defineRoute, type Route, type RouteResult } from '../../http/route.js';
+import { submitCanaryOrder } from './canary.js';
 import { loadDeployment, readStatus } from './view.js';
 import { createDeployment, deleteDeployment, replaceDeployment } from './write.js';
 
@@ -19,6 +20,7 @@ export function createDeploymentRoutes(env: AdmissionEnv): readonly Route[] {
     defineRoute('deployer', 'POST', COLLECTION, call => createDeployment(env, call)),
     defineRoute('deployer', 'PUT', ONE, call => replaceDeployment(env, call)),
     defineRoute('deployer', 'DELETE', ONE, call => deleteDeployment(env, call)),
+    defineRoute('deployer', 'POST', `${ONE}/canary`, call => submitCanaryOrder(env, call)),
     defineRoute('viewer', 'GET', `${ONE}/explain`, call => explain(env, call)),
     defineRoute('viewer', 'GET', '/api/v1/scheduler/regions', () => showRegions(env)),
   ];

@@ -7,6 +7,7 @@ import type { ArchivedRevision } from '../../../crds/archive/index.js';
 import { admitCreate, admitUpdate, type StoredDeployment, toSpec } from '../../../crds/deployment/index.js';
 import { keys } from '../../../crds/keys/index.js';
 import { hashSpec } from '../../../crds/meta/index.js';
+import type { Warning } from '../../../crds/rule/index.js';
 import { failpoint } from '../../../pkg/failpoint/index.js';
 import { findHistory, listRevisions } from '../../../pkg/history/index.js';
 import { encode, type Entry, value } from '../../../pkg/store/index.js';
@@ -48,6 +49,8 @@ export interface SubmissionOrigin extends Pick<DeploymentWrite, 'fromRevision' |
   readonly name: string;
   /** The highest of what is brought back. */
   readonly secretsVersion: number;
+  /** What is to be said of it beside what any write is told. */
+  readonly warnings?: readonly Warning[];
   /** The history that comes with it, when the name has none here. */
   readonly revisions?: readonly ArchivedRevision[];
 }
@@ -132,7 +135,8 @@ async function judge(
     // The deployment that the caller has seen was deleted meanwhile.
     return rejectRequest('revision_mismatch', 'If-Match', request.headers['if-match'], { current: 'none' });
   }
-  return { entry, admission, gathered, origin };
+  const warnings = [...(origin?.warnings ?? []), ...admission.warnings];
+  return { entry, admission: { ...admission, warnings }, gathered, origin };
 }
 
 /** The highest that a deployment that does not exist now is known to have had: what is brought back has no lower one. */

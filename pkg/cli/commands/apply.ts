@@ -104,7 +104,12 @@ async function offerFixes(
 }
 
 /** Prints the result of a write, with the alterations and warnings of the server. */
-export function printWrite(session: Session, title: string, view: DeploymentView, verb: string): void {
+export function printWrite(
+  session: Session,
+  title: string,
+  view: Pick<DeploymentView, 'alterations' | 'warnings'>,
+  verb: string,
+): void {
   session.terminal.out(`${title} ${session.ink.green(verb)}\n`);
   printRemarks(session, view.alterations ?? [], view.warnings ?? []);
 }

@@ -23,9 +23,23 @@ const ZSH = `(( $+functions[compdef] )) || { autoload -Uz compinit && compinit -
 autoload -Uz +X bashcompinit && bashcompinit
 `;
 
+const STEERING = ['status', 'pause', 'resume', 'undo', 'history', 'restart'];
+
 /** Commands whose next word is the name of an object of this kind. */
 const NAMES = {
-  deployments: ['backup create', 'status', 'logs', 'scale', 'rotate', 'history', 'diff'],
+  deployments: [
+    ...STEERING.map(word => `rollout ${word}`),
+    'canary promote',
+    'canary abort',
+    'backup create',
+    'status',
+    'logs',
+    'scale',
+    'restart',
+    'rotate',
+    'history',
+    'diff',
+  ],
   nodes: ['nodes drain', 'nodes undrain', 'nodes fence'],
   tokens: ['tokens revoke'],
   backups: ['backup restore', 'backup export', 'backup delete'],

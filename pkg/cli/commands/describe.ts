@@ -8,7 +8,7 @@ import type { Command } from '../session.js';
 import { describeNode, type NodeReplicasView } from './describe-node.js';
 import { formatReplicaStatuses } from './describe-replicas.js';
 import { listPlacementFacts } from './describe-spec.js';
-import { formatRollout } from './rollout.js';
+import { formatCanary, formatRollout } from './rollout.js';
 import { formatFilterRemedies, formatSteps, listNodeReasons } from './describe-steps.js';
 import type { CandidateView, DeploymentView, EventView, NodeView } from '../views.js';
 
@@ -111,6 +111,7 @@ function describeDeployment(
     ...listPlacementFacts(view),
     ['Labels', formatPairs(view.labels ?? {})],
     ['Rollout', status?.rollout && formatRollout(status.rollout)],
+    ['Canary', status?.canary && formatCanary(status.canary)],
     ['Rotation', status?.conditions.find(({ type }) => type === 'Rotating')?.message],
   ];
   return [

@@ -1,5 +1,6 @@
 import type { ArchivedRevision } from '../../../crds/archive/index.js';
-import type { RolloutStatus } from '../../../crds/deployment/index.js';
+import { formatCount } from '../../../crds/grammar/index.js';
+import type { CanaryAction, CanarySide, CanaryStatus, RolloutStatus } from '../../../crds/deployment/index.js';
 import { computeTemplateHash } from '../../../crds/replica/index.js';
 import type { Client } from '../../client/index.js';
 import { type ExitCode, exitCode } from '../exit-code.js';
@@ -27,6 +28,18 @@ export function formatRollout({ state, revision, completedRevision, waitsFor, fa
   const back = rolledBackTo === undefined ? '' : `; rolled back to revision ${rolledBackTo}: ${message}`;
   const failed = failure && rolledBackTo === undefined ? `; ${message}` : '';
   return `${state}, revision ${revision}${last}${waits}${back}${failed}`;
+}
+
+/** `holding since … on replicas 3 (1 of 1 ready, 0 restarts) beside 2 others (2 ready, 0 restarts); it waits for …` */
+export function formatCanary({ state, since, healthySince, slots, compared, waitsFor }: CanaryStatus): string {
+  const { canary, others } = compared;
+  const where = slots.length === 0 ? 'no replica yet' : `replica ${slots.join(', ')} (${formatSide(canary)})`;
+  return `${state} since ${healthySince ?? since}: ${where} beside ${others.replicas} of the old template (${formatSide(others)}); it waits for ${waitsFor}`;
+}
+
+function formatSide({ ready, unhealthy, restarts, exitCodes }: CanarySide): string {
+  const codes = exitCodes.length === 0 ? '' : `, exit code ${exitCodes.join(', ')}`;
+  return `${ready} ready, ${unhealthy} unhealthy, ${formatCount(restarts, 'restart')}${codes}`;
 }
 
 /** Shows how far a rollout is; with `watch`, until it is complete or has failed. */
@@ -68,7 +81,9 @@ function printRollout(
       ? stripControls(formatRollout(rollout))
       : `revision ${metadata.generation} is not looked at yet`;
   terminal.out(`deployment/${name} ${paintState(ink, status?.phase ?? 'Pending')}: ${progress}; ${text}\n`);
-  if (!isCurrent || rollout?.state === 'progressing' || rollout?.state === 'paused') return undefined;
+  if (status?.canary && isCurrent) terminal.out(`  canary ${stripControls(formatCanary(status.canary))}\n`);
+  const isUnderWay = rollout?.state === 'progressing' || rollout?.state === 'canary' || rollout?.state === 'paused';
+  if (!isCurrent || isUnderWay) return undefined;
   return rollout?.state === 'failed' ? exitCode.refused : exitCode.ok;
 }
 
@@ -85,6 +100,24 @@ export const pauseRollout: Command<RolloutName & { readonly paused: boolean }> =
   printWrite(session, `deployment/${input.name}`, answer.value, input.paused ? 'paused' : 'resumed');
   return exitCode.ok;
 };
+
+/** Orders that a canary is promoted or aborted: the canary of the revision that was read, and no later one. */
+export const orderCanary: Command<RolloutName & { readonly action: CanaryAction }> = async (session, input) => {
+  const client = await session.connect();
+  const current = await client.request<DeploymentView>('GET', toPath(input));
+  if (!current.ok) return session.reportRejection(current);
+  const headers = { 'if-match': `"${current.value.metadata.revision}"` };
+  const body = { action: input.action };
+  const answer = await client.request<OrderView>('POST', `${toPath(input)}/canary`, { body, headers });
+  if (!answer.ok) return session.reportRejection(answer);
+  const done = input.action === 'promote' ? 'the rest of the replicas follows' : 'the old template comes back';
+  printWrite(session, `deployment/${input.name}`, answer.value, `canary of revision ${answer.value.revision}: ${done}`);
+  return exitCode.ok;
+};
+
+interface OrderView extends Pick<DeploymentView, 'alterations' | 'warnings'> {
+  readonly revision: number;
+}
 
 /** Replaces every container, within the bounds of the rollout. */
 export const restartDeployment: Command<RolloutName> = async (session, input) => {

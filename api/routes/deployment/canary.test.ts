@@ -1,0 +1,140 @@
+import { expect } from 'chai';
+
+import type { StoredDeployment } from '../../../crds/deployment/index.js';
+import { keys } from '../../../crds/keys/index.js';
+import { computeTemplateHash, toContainerTemplate } from '../../../crds/replica/index.js';
+import { type CanaryOrder, computeContentHash, type RolloutRecord } from '../../../crds/rollout/index.js';
+import { encode, value } from '../../../pkg/store/index.js';
+import { ApiLab, webDeployment } from '../../api-lab.testing.js';
+
+const rollout = { canary: { replicas: 1, hold: '5m' } };
+
+describe('the canary of a deployment over HTTP', () => {
+  let lab: ApiLab;
+  let token: string;
+  before(async () => {
+    lab = await new ApiLab().start();
+    token = await lab.tenantToken(lab.a, 'deployer');
+  });
+  after(() => lab.stop());
+
+  const create = (name: string, fields: Readonly<Record<string, unknown>> = { replicas: 3, rollout }) =>
+    lab.ask('POST', '/api/v1/deployments', { token, body: webDeployment(name, fields) });
+  const order = (name: string, body: unknown, query = '', headers = {}) =>
+    lab.ask('POST', `/api/v1/deployments/${name}/canary${query}`, { token, body, headers });
+  const load = async (name: string) => {
+    await lab.cache.barrier();
+    return lab.cache.get(keys.deployment(lab.a, name))!;
+  };
+  const read = async (name: string) => {
+    const entry = await lab.store.get(keys.canaryOrder(lab.a, name));
+    return entry && value<CanaryOrder>(entry);
+  };
+  /** Records what the replica keeper does when a canary begins. */
+  const hold = async (name: string, change: Partial<RolloutRecord> = {}) => {
+    const deployment = value<StoredDeployment>(await load(name));
+    const { uid } = deployment.metadata;
+    const baseline = { templateHash: computeTemplateHash(deployment), template: toContainerTemplate(deployment) };
+    const at = '2030-01-01T00:00:00.000Z';
+    const record: RolloutRecord = {
+      uid,
+      completed: { revision: 1, templateHash: 'earlier', at },
+      canary: { revision: 2, contentHash: computeContentHash(deployment), startedAt: at, baseline },
+      ...change,
+    };
+    const key = keys.rollout(lab.a, name);
+    const seen = await lab.store.get(key);
+    const guards = [{ key, at: seen?.revision ?? 0 }];
+    await lab.store.commit({ guards, puts: [{ key, bytes: encode(record) }], deletes: [] });
+    await lab.cache.barrier();
+  };
+  const told = ({ status, body }: Awaited<ReturnType<typeof order>>) => [status, body['code'], body['field']];
+
+  it('is accepted as part of a rollout, bounded by the replicas with an announcement', async () => {
+    const { status, body } = await create('bounded', { replicas: 2, rollout: { canary: { replicas: '100%' } } });
+    expect(status).to.equal(201);
+    expect(body['warnings']).to.deep.include({
+      code: 'canary_bounded',
+      field: 'rollout.canary.replicas',
+      message: 'of 2 replicas at most 1 runs the new template first, so that one is left to compare with',
+    });
+    const alone = await create('alone', { replicas: 1, rollout: { maxSurge: 0, maxUnavailable: 1, ...rollout } });
+    expect((alone.body['warnings'] as { code: string }[]).map(({ code }) => code)).to.deep.equal(['canary_alone']);
+  });
+
+  it('is promoted and aborted by an order, which is stored once, for this canary and by this caller', async () => {
+    await create('held');
+    await hold('held');
+    const { status, body } = await order('held', { action: 'promote' });
+    expect([status, body['action'], body['revision']]).to.deep.equal([200, 'promote', 1]);
+    const deployment = value<StoredDeployment>(await load('held'));
+    expect(await read('held')).to.include({
+      uid: deployment.metadata.uid,
+      contentHash: computeContentHash(deployment),
+      action: 'promote',
+    });
+    expect((await read('held'))?.by).to.match(/^token /);
+    expect((await order('held', { action: 'abort' })).status).to.equal(200);
+    expect((await read('held'))?.action).to.equal('abort');
+  });
+
+  it('is not ordered about while there is none: 409, and nothing is stored', async () => {
+    await create('idle');
+    const before = await lab.store.revision();
+    expect(told(await order('idle', { action: 'promote' }))).to.deep.equal([409, 'canary_not_under_way', 'name']);
+    expect(await lab.store.revision()).to.equal(before);
+    await hold('idle', { lastCanary: { revision: 2, outcome: 'promoted', at: '', message: '' } });
+    await lab.ask('PUT', '/api/v1/deployments/idle', { token, body: { image: 'registry.example.com/shop/web:9' } });
+    const { body } = await order('idle', { action: 'abort' });
+    expect(body['code']).to.equal('canary_not_under_way');
+    expect(body['expected']).to.include('that of revision 2 was promoted');
+    await create('plain', {});
+    expect((await order('plain', { action: 'abort' })).body['expected']).to.include('set rollout.canary');
+    expect(await read('idle')).to.equal(undefined);
+  });
+
+  it('refuses another action, a body that is none, an old revision, and what does not exist', async () => {
+    await create('strict');
+    await hold('strict');
+    const viewer = await lab.tenantToken(lab.a, 'viewer');
+    const before = await lab.store.revision();
+    expect(told(await order('strict', { action: 'retry' }))).to.deep.equal([422, 'field_invalid', 'action']);
+    expect(told(await order('strict', {}))).to.deep.equal([422, 'field_invalid', 'action']);
+    expect(told(await order('strict', { action: 'abort', why: 'x' }))).to.deep.equal([422, 'field_unknown', 'why']);
+    const stale = await order('strict', { action: 'abort' }, '', { 'if-match': '"1"' });
+    expect(told(stale)).to.deep.equal([412, 'revision_mismatch', 'If-Match']);
+    expect(told(await order('none', { action: 'abort' }))).to.deep.equal([404, 'deployment_not_found', 'name']);
+    const denied = await lab.ask('POST', '/api/v1/deployments/strict/canary', {
+      token: viewer,
+      body: { action: 'abort' },
+    });
+    expect(denied.status).to.equal(403);
+    const dry = await order('strict', { action: 'abort' }, '?dryRun=true');
+    expect(dry.status).to.equal(200);
+    expect(await lab.store.revision()).to.equal(before);
+  });
+
+  it('is part of a backup; a restore says that it is not resumed', async () => {
+    await create('kept');
+    await hold('kept');
+    const made = await lab.ask('POST', '/api/v1/backups', { token, body: { deploymentName: 'kept' } });
+    expect(made.body['canaryState']).to.deep.equal({
+      revision: 2,
+      startedAt: '2030-01-01T00:00:00.000Z',
+      healthySince: null,
+      completedRevision: 1,
+    });
+    const id = made.body['id'] as string;
+    for (const query of ['?dryRun=true', '']) {
+      const restored = await lab.ask('POST', `/api/v1/backups/${id}/restore${query}`, { token });
+      const warnings = restored.body['warnings'] as { code: string }[];
+      expect(
+        warnings.map(({ code }) => code),
+        query,
+      ).to.include('canary_not_resumed');
+    }
+    const other = { ...made.body, canaryState: { environment: { A: 'x' } } };
+    const refused = await lab.ask('POST', '/api/v1/backups/import', { token, body: other });
+    expect(told(refused)).to.deep.equal([422, 'field_unknown', 'canaryState.environment']);
+  });
+});

@@ -1,0 +1,221 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+
+import { getCanarySize, getRolloutBounds, type StoredDeployment } from '../../crds/deployment/index.js';
+import { computeTemplateHash, isUpToDate, toContainerTemplate } from '../../crds/replica/index.js';
+import type { Report } from '../../crds/report/index.js';
+import type { CanaryRecord } from '../../crds/rollout/index.js';
+import { isAvailable, type ObservedReplica } from '../reading/index.js';
+import { decideReplicas } from './decide.js';
+import { judgeCanary } from './judge-canary.js';
+import { type How, old, olds, rollout, seen, settling, steps, wanting } from './replicas.testing.js';
+
+const baseline = { templateHash: computeTemplateHash(old), template: toContainerTemplate(old) };
+const held = (replicas: number, canary: number | string, change: Partial<StoredDeployment> = {}) =>
+  wanting({ replicas, rollout: { ...rollout, canary: { replicas: canary } }, ...change });
+const stopFirst = { ...rollout, maxSurge: 0, maxUnavailable: 1, canary: { replicas: 1 } };
+const other = wanting({ image: 'web:0' });
+const ports = [{ containerPort: 80, hostPort: 80, protocol: 'tcp' }] as const;
+
+const sizes: readonly (readonly [name: string, deployment: StoredDeployment, next: number, old: number])[] = [
+  ['as many as asked for', held(5, 2), 2, 3],
+  ['a percentage, rounded up', held(5, '21%'), 2, 3],
+  ['at most all but one', held(3, 9), 2, 1],
+  ['of one replica, beside it', held(1, 1), 1, 1],
+  ['of one replica, in its place without surge', held(1, 1, { rollout: stopFirst }), 1, 0],
+  ['of one replica, in its place when both need one host port', held(1, 1, { ports }), 1, 0],
+  ['of none', held(0, 1), 0, 0],
+];
+
+const plans: readonly (readonly [
+  name: string,
+  deployment: StoredDeployment,
+  replicas: readonly ObservedReplica[],
+  steps: readonly string[],
+  input?: object,
+])[] = [
+  ['begins beside the old ones', held(3, 1), olds('ready', 'ready', 'ready'), ['fill 3']],
+  ['takes one old one away for it', held(3, 1), [...olds('ready', 'ready', 'ready'), seen(3)], ['retire 0']],
+  ['then replaces nothing', held(3, 1), [...olds('ready', 'ready'), seen(3)], []],
+  ['keeps old ones that fail: they are compared with', held(3, 1), [...olds('ready', 'crash_loop'), seen(3)], []],
+  ['makes an old one that was lost anew', held(3, 1), [seen(0, 'ready', old), seen(3)], ['copy 1']],
+  ['makes both anew when none is left', held(3, 1), [seen(3)], ['copy 0', 'copy 1']],
+  ['makes the canary anew', held(3, 1), olds('ready', 'ready'), ['fill 2']],
+  [
+    'takes what is left of another canary before what it is compared with',
+    held(3, 1),
+    [...olds('ready', 'ready'), seen(2, 'ready', other), seen(3)],
+    ['retire 2'],
+  ],
+  ['stops first where it must', held(3, 1, { rollout: stopFirst }), olds('ready', 'ready', 'ready'), ['retire 0']],
+  ['that is made smaller makes an old one first', held(3, 1), [seen(0, 'ready', old), seen(1), seen(2)], ['copy 3']],
+  [
+    'that is made smaller goes when the old one is available',
+    held(3, 1),
+    [seen(0, 'ready', old), seen(1), seen(2), seen(3, 'ready', old)],
+    ['retire 2'],
+  ],
+  ['scales down old ones only', held(2, 1), [...olds('ready', 'ready', 'ready'), seen(3)], ['retire 0', 'retire 1']],
+  [
+    'does nothing while it is paused',
+    held(3, 1, { rollout: { ...rollout, paused: true, canary: { replicas: 2 } } }),
+    [...olds('ready', 'ready'), seen(3)],
+    [],
+  ],
+  [
+    'leaves a node that is drained, and is made anew first',
+    held(3, 1),
+    [...olds('ready', 'ready'), seen(3, 'draining')],
+    ['fill 2'],
+    { spare: 1 },
+  ],
+  [
+    'waits for its successor on a node that is drained',
+    held(3, 1),
+    [...olds('ready', 'ready'), seen(2, 'starting'), seen(3, 'draining')],
+    [],
+    { spare: 1 },
+  ],
+  [
+    'leaves a node that is drained when its successor is available',
+    held(3, 1),
+    [...olds('ready', 'ready'), seen(2), seen(3, 'draining')],
+    ['retire 3'],
+    { spare: 1 },
+  ],
+  [
+    'takes nothing that serves away while a dependency is not met',
+    held(3, 1),
+    [...olds('ready', 'ready', 'ready'), seen(3)],
+    [],
+    { held: true },
+  ],
+];
+
+const report = (slot: number, of: StoredDeployment, change: Partial<Report>): ObservedReplica => {
+  const each = seen(slot, 'ready', of);
+  return { ...each, report: { ...each.report!, ...change } };
+};
+const canary: CanaryRecord = { revision: 2, contentHash: 'c', startedAt: '2030-01-01T00:00:00.000Z', baseline };
+const healthy = { since: new Date(settling.now - 60_000).toISOString(), restarts: { canary: 1, others: 4 } };
+const timed = (hold: string) => wanting({ rollout: { ...rollout, canary: { replicas: 1, hold } } });
+
+const verdicts: readonly (readonly [
+  name: string,
+  change: Partial<CanaryRecord>,
+  replicas: readonly ObservedReplica[],
+  kind: string,
+  deployment?: StoredDeployment,
+])[] = [
+  ['starts', {}, [...olds('ready', 'ready'), seen(3, 'starting')], 'starting'],
+  ['becomes healthy', {}, [...olds('ready', 'ready'), seen(3)], 'changed'],
+  ['is unhealthy', {}, [...olds('ready', 'ready'), seen(3, 'unhealthy')], 'worse'],
+  ['crashes in a loop', {}, [...olds('ready', 'ready'), seen(3, 'crash_loop')], 'worse'],
+  ['may end while it starts', {}, [...olds('ready', 'ready'), seen(3, 'exited')], 'starting'],
+  ['must not end once it was healthy', { healthy }, [...olds('ready', 'ready'), seen(3, 'exited')], 'worse'],
+  ['is ill like all others', { healthy }, [...olds('unhealthy', 'unhealthy'), seen(3, 'unhealthy')], 'changed'],
+  ['is ill more than others', {}, [...olds('ready', 'unhealthy'), seen(3, 'unhealthy')], 'worse'],
+  [
+    'recovers later than the others',
+    { isRecovering: true },
+    [...olds('ready', 'ready'), seen(3, 'unhealthy')],
+    'starting',
+  ],
+  [
+    'is on a node that nobody hears of',
+    { healthy },
+    [...olds('ready', 'ready'), { ...seen(3, 'unhealthy'), node: 'unobserved' }],
+    'changed',
+  ],
+  ['is lost', { healthy }, olds('ready', 'ready'), 'changed'],
+  ['holds without an end', { healthy }, [...olds('ready', 'ready'), report(3, wanting(), { restarts: 1 })], 'holds'],
+  ['restarted more often', { healthy }, [...olds('ready', 'ready'), report(3, wanting(), { restarts: 2 })], 'worse'],
+  [
+    'restarted as often as the others',
+    { healthy },
+    [report(0, old, { restarts: 5 }), report(1, old, { restarts: 1 }), report(3, wanting(), { restarts: 2 })],
+    'holds',
+  ],
+  ['holds', { healthy }, [...olds('ready', 'ready'), seen(3)], 'holds', timed('61s')],
+  ['has held out', { healthy }, [...olds('ready', 'ready'), seen(3)], 'held out', timed('60s')],
+  ['has nothing beside it and is unhealthy', {}, [seen(3, 'unhealthy')], 'worse'],
+];
+
+describe('a canary, decided', () => {
+  for (const [name, deployment, next, rest] of sizes) {
+    it(`has a size: ${name}`, () => expect(getCanarySize(deployment)).to.deep.equal({ next, old: rest }));
+  }
+  for (const [name, deployment, replicas, expected, input] of plans) {
+    it(name, () => expect(steps(deployment, replicas, { baseline, ...input })).to.deep.equal(expected));
+  }
+  for (const [name, change, replicas, kind, deployment = held(3, 1)] of verdicts) {
+    it(`is judged: it ${name}`, () => {
+      const verdict = judgeCanary({ deployment, replicas, canary: { ...canary, ...change }, ...settling });
+      expect(verdict.kind).to.equal(kind);
+    });
+  }
+
+  const input = fc.record({
+    wanted: fc.integer({ min: 1, max: 6 }),
+    asked: fc.integer({ min: 1, max: 7 }),
+    maxSurge: fc.nat(3),
+    maxUnavailable: fc.nat(2),
+    before: fc.array(fc.constantFrom<How[]>('ready', 'ready', 'exited', 'crash_loop', 'nowhere'), { maxLength: 7 }),
+    canaries: fc.array(fc.constantFrom<How[]>('ready', 'starting', 'nowhere'), { maxLength: 4 }),
+    order: fc.infiniteStream(fc.nat(6)),
+  });
+
+  it('property: stays within the bounds at every instant, and comes to rest at its size', () => {
+    fc.assert(
+      fc.property(input, ({ wanted, asked, maxSurge, maxUnavailable, before, canaries, order }) => {
+        fc.pre(maxSurge + maxUnavailable > 0);
+        const bounds = { ...rollout, maxSurge, maxUnavailable, canary: { replicas: asked } };
+        const deployment = wanting({ replicas: wanted, rollout: bounds });
+        const { surge, unavailable } = getRolloutBounds(deployment);
+        const size = getCanarySize(deployment);
+        const start = [
+          ...before.map((how, slot) => seen(slot, how, old)),
+          ...canaries.map((how, at) => seen(before.length + at, how, deployment)),
+        ];
+        const replicas = new Map(start.map(each => [each.replica.slot, each]));
+        const most = Math.max(replicas.size, wanted + surge);
+        const count = (holds: (each: ObservedReplica) => boolean) => [...replicas.values()].filter(holds).length;
+        const availableNow = () => count(each => !each.replica.retiringSince && isAvailable(each, settling));
+        const formOf = ({ replica }: ObservedReplica) => (isUpToDate(replica, deployment) ? deployment : old);
+
+        let rounds = 0;
+        for (; rounds < 400; rounds++) {
+          const had = availableNow();
+          const decision = decideReplicas(deployment, [...replicas.values()], { ...settling, baseline });
+          for (const step of decision.steps) {
+            if (step.kind === 'fill') {
+              replicas.set(step.slot, seen(step.slot, 'nowhere', step.like ? old : deployment));
+            } else if (step.kind === 'clear') replicas.delete(step.seen.replica.slot);
+            else replicas.set(step.seen.replica.slot, seen(step.seen.replica.slot, 'retiring', formOf(step.seen)));
+          }
+          expect(replicas.size, 'replicas at once').to.be.at.most(most);
+          if (availableNow() < had) expect(availableNow(), 'available').to.be.at.least(wanted - unavailable);
+          const moving = [...replicas.values()].filter(
+            each => each.replica.retiringSince || !isAvailable(each, settling),
+          );
+          if (decision.steps.length === 0 && moving.length === 0) break;
+          const next = moving[order.next().value! % Math.max(1, moving.length)];
+          if (!next) continue;
+          const { slot, retiringSince } = next.replica;
+          const how: How = retiringSince ? 'removed' : next.node === 'nowhere' ? 'starting' : 'ready';
+          replicas.set(slot, seen(slot, how, formOf(next)));
+        }
+        expect(rounds, 'rounds').to.be.lessThan(400);
+        expect(
+          count(({ replica }) => isUpToDate(replica, deployment)),
+          'of the new template',
+        ).to.equal(size.next);
+        expect(
+          count(({ replica }) => !isUpToDate(replica, deployment)),
+          'of the old one',
+        ).to.equal(size.old);
+      }),
+      { numRuns: 300 },
+    );
+  });
+});

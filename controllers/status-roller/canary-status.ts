@@ -1,0 +1,63 @@
+import {
+  type CanarySide,
+  type CanaryStatus,
+  getCanaryHold,
+  getCanarySize,
+  type StoredDeployment,
+} from '../../crds/deployment/index.js';
+import { isUpToDate } from '../../crds/replica/index.js';
+import type { CanaryRecord } from '../../crds/rollout/index.js';
+import { isServing, type ObservedReplica } from '../reading/index.js';
+
+/** The canary of a deployment while it is held: which replicas, what is compared, and what it waits for. */
+export function toCanaryStatus(
+  deployment: StoredDeployment,
+  replicas: readonly ObservedReplica[],
+  canary: CanaryRecord,
+  hasFailed: boolean,
+): CanaryStatus {
+  const { uid } = deployment.metadata;
+  const own = replicas.filter(({ replica }) => replica.deploymentUid === uid && !replica.retiringSince);
+  const next = own.filter(({ replica }) => isUpToDate(replica, deployment));
+  const { startedAt: since, revision, healthy } = canary;
+  const hold = getCanaryHold(deployment);
+  const ends = Date.parse(healthy?.since ?? '') + (hold ?? NaN);
+  const promotesAt = Number.isFinite(ends) && !hasFailed ? new Date(ends).toISOString() : undefined;
+  const state = hasFailed ? 'failed' : healthy ? 'holding' : 'starting';
+  return {
+    state,
+    revision,
+    slots: next.map(({ replica }) => replica.slot),
+    wanted: getCanarySize(deployment).next,
+    since,
+    ...(healthy && { healthySince: healthy.since }),
+    ...(promotesAt !== undefined && { promotesAt }),
+    compared: { canary: toSide(next), others: toSide(own.filter(seen => !next.includes(seen))) },
+    waitsFor: describeWait(deployment, state, promotesAt),
+  };
+}
+
+function toSide(replicas: readonly ObservedReplica[]): CanarySide {
+  const codes = replicas.flatMap(({ report }) => (report?.lastEnd ? [report.lastEnd.exitCode] : []));
+  return {
+    replicas: replicas.length,
+    ready: replicas.filter(isServing).length,
+    unhealthy: replicas.filter(({ report }) => report?.health === 'unhealthy').length,
+    restarts: replicas.reduce((sum, { report }) => sum + (report?.restarts ?? 0), 0),
+    exitCodes: [...new Set(codes)].sort((a, b) => a - b),
+  };
+}
+
+function describeWait(
+  { name, rollout }: StoredDeployment,
+  state: CanaryStatus['state'],
+  promotesAt: string | undefined,
+): string {
+  const order = `"moor canary promote ${name}" or "moor canary abort ${name}"`;
+  if (rollout?.paused === true) return `it is paused: "moor rollout resume ${name}" continues it`;
+  if (state === 'failed') return `an order, because it has failed: ${order}`;
+  if (state === 'starting') return 'its replicas to become ready';
+  return promotesAt === undefined
+    ? `an order: ${order}`
+    : `the end of its hold at ${promotesAt}, or an order: ${order}`;
+}

@@ -1,0 +1,72 @@
+import type { CanaryAction, CanaryOutcome, RolloutFailure } from '../deployment/index.js';
+import type { Replica } from '../replica/index.js';
+
+/** `rollouts/<tenant>/<deployment>`. */
+export interface RolloutRecord {
+  /** Of the deployment. */
+  readonly uid: string;
+  /** The last template whose replicas were all available, and the revision that it was then. */
+  readonly completed?: CompletedRollout;
+  /** The last rollout that missed its deadline. */
+  readonly failed?: RolloutFailure;
+  /** How far the present rollout has come. Absent while nothing is rolled out, and while it waits for something else. */
+  readonly progress?: RolloutProgress;
+  /** The canary of the present rollout, also after it was promoted, until the rollout is complete. */
+  readonly canary?: CanaryRecord;
+  readonly lastCanary?: CanaryOutcome;
+}
+
+/** The furthest that a rollout has come, and since when it has not come further. */
+export interface RolloutProgress {
+  readonly revision: number;
+  readonly at: string;
+  /** The most new replicas that were available, and that had a node. */
+  readonly available: number;
+  readonly placed: number;
+  /** The fewest replicas of older templates. */
+  readonly old: number;
+}
+
+export interface CompletedRollout {
+  readonly revision: number;
+  readonly templateHash: string;
+  /** Of the template whatever the version of its secrets. Absent in a record of an earlier release. */
+  readonly contentHash?: string;
+  readonly at: string;
+}
+
+/** The canary of a rollout: the new template on a few replicas, beside the old ones. */
+export interface CanaryRecord {
+  /** The revision with which it began, and its content: a change of replicas goes on with it, a change of content begins another. */
+  readonly revision: number;
+  readonly contentHash: string;
+  readonly startedAt: string;
+  /** What the old replicas are made from: one that is lost meanwhile is made anew. */
+  readonly baseline: ReplicaForm;
+  /** Since when all of its replicas have been available, and how often the containers of both sides had restarted by then. */
+  readonly healthy?: CanaryHealth;
+  /** It was ill together with the others: until it is healthy again it has the deadline of the rollout. */
+  readonly isRecovering?: true;
+  /** Its rollout goes on. */
+  readonly promotedAt?: string;
+}
+
+export interface CanaryHealth {
+  readonly since: string;
+  readonly restarts: { readonly canary: number; readonly others: number };
+}
+
+/** What a replica is made from. */
+export type ReplicaForm = Pick<Replica, 'templateHash' | 'template'>;
+
+/** `canary-orders/<tenant>/<deployment>`, written by the API, removed by the replica keeper with what it does about it. */
+export interface CanaryOrder {
+  /** Of the deployment. */
+  readonly uid: string;
+  /** Of the canary that is meant: another one does not heed it. */
+  readonly contentHash: string;
+  readonly action: CanaryAction;
+  /** The token that ordered it. */
+  readonly by: string;
+  readonly at: string;
+}
