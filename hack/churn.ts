@@ -196,6 +196,12 @@ async function createAndDelete({ tenant }: Stage, from: number, count: number): 
   await Promise.all(Array.from({ length: 16 }, worker));
 }
 
+function defragment({ plane }: Stage): void {
+  const { etcdCaFile: ca, etcdCertFile: cert, etcdKeyFile: key } = plane.etcd.access;
+  const argv = [`--endpoints=${plane.etcd.endpoint}`, `--cacert=${ca}`, `--cert=${cert}`, `--key=${key}`, 'defrag'];
+  execFileSync('etcdctl', argv, { env: { ...process.env, ETCDCTL_API: '3' } });
+}
+
 /** The size of etcd after a quarter of the deployments, compacted and defragmented, is its size after all of them. */
 async function keepsDatabaseBounded(stage: Stage): Promise<boolean> {
   if (DEPLOYMENTS === 0) return true;
@@ -204,9 +210,7 @@ async function keepsDatabaseBounded(stage: Stage): Promise<boolean> {
   for (let part = 0; part < 4; part++) {
     await createAndDelete(stage, part * quarter, quarter);
     await sleep(clock, COMPACTED_WITHIN_MS);
-    execFileSync('etcdctl', ['--endpoints', stage.plane.etcd.endpoint, 'defrag'], {
-      env: { ...process.env, ETCDCTL_API: '3' },
-    });
+    defragment(stage);
     await sleep(clock, MONITORED_WITHIN_MS);
     sizes.push(await readDatabaseMb(stage));
     console.log(`${(part + 1) * quarter} deployments created and deleted: etcd has ${sizes.at(-1)!.toFixed(1)} MB`);
