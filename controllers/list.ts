@@ -3,6 +3,7 @@ import { defaultPolicy, type PlacementPolicy } from '../pkg/fleet/index.js';
 import type { Loop } from '../pkg/reconcile/index.js';
 import type { SecretStore } from '../pkg/secrets/index.js';
 import { createJanitor, type RetentionLimits } from './janitor/index.js';
+import { createNetworkRoller } from './network-roller/index.js';
 import { createNodeMonitor } from './node-monitor/index.js';
 import { createReplicaKeeper } from './replica-keeper/index.js';
 import { reportUnusable } from './report-unusable.js';
@@ -24,7 +25,7 @@ export function createLoops(
 ): readonly Loop[] {
   const keeper = createReplicaKeeper(undefined, policy, rolloutSettleSeconds);
   const ofDeployments = [keeper, createScheduler(policy), createStatusRoller(policy)];
-  return [...ofDeployments.map(reportUnusable), createNodeMonitor(nodeGraceSeconds)];
+  return [...ofDeployments.map(reportUnusable), createNodeMonitor(nodeGraceSeconds), createNetworkRoller()];
 }
 
 /** The loops that need the secrets store. Without them, deployments with secrets wait. */
@@ -42,6 +43,7 @@ export const loopNames: readonly string[] = [
   'scheduler',
   'status-roller',
   'node-monitor',
+  'network-roller',
   'secret-resolver',
   'rotation-phaser',
   'janitor',

@@ -2,7 +2,7 @@ import { keys } from '../../crds/keys/index.js';
 import { isTypedId } from '../../crds/grammar/index.js';
 import type { EventLeases } from '../../pkg/events/index.js';
 import { type Cache, encode, type Guard, type Put } from '../../pkg/store/index.js';
-import { listDependencies, listSecretPaths, readList, type SubmittedDocument } from './submitted.js';
+import { listDependencies, listNetworkNames, listSecretPaths, readList, type SubmittedDocument } from './submitted.js';
 
 /**
  * The keys that serialise a write with others whose validation reads the same objects: of two writes that were judged
@@ -14,6 +14,7 @@ export function listConflictKeys(tenant: string, submitted: SubmittedDocument): 
   const removesCheck = sends('healthCheck') && fields['healthCheck'] === null;
   if (removesCheck || (sends('dependsOn') && listDependencies(submitted).length > 0)) subjects.add('dependencies');
   if (sends('secrets')) for (const { label } of listSecretPaths(submitted)) subjects.add(toSecretSubject(label));
+  if (sends('networks')) for (const name of listNetworkNames(submitted)) subjects.add(toNetworkSubject(name));
   if (sends('volumes') || sends('replicas') || sends('nodeId')) {
     for (const { volumeId, volume_id: alias } of readList(submitted, 'volumes')) {
       const id = volumeId ?? alias;
@@ -26,6 +27,11 @@ export function listConflictKeys(tenant: string, submitted: SubmittedDocument): 
 /** The subject of the conflict key of a credential. */
 export function toSecretSubject(label: string): string {
   return `secret.${label}`;
+}
+
+/** The subject of the conflict key of a network: none is deleted while a workload that joins it is written. */
+export function toNetworkSubject(name: string): string {
+  return `network.${name}`;
 }
 
 /** Guards that fail when a conflict key has changed since. To be read together with the facts. */

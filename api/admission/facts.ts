@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { DeploymentFacts, KnownImage, KnownNode } from '../../crds/deployment/index.js';
 import { isDnsLabel, isPinned, isTypedId, parseImageReference } from '../../crds/grammar/index.js';
 import { keys, ranges } from '../../crds/keys/index.js';
+import type { StoredNetwork } from '../../crds/network/index.js';
 import type { NodePresence, StoredNode } from '../../crds/node/index.js';
 import type { KnownVolume, StoredVolume } from '../../crds/volume/index.js';
 import { parseCredentialPath, readKeyNames, SecretStoreUnavailableFault } from '../../pkg/secrets/index.js';
@@ -140,7 +141,7 @@ function readRecords(cache: Cache, tenant: string, submitted: SubmittedDocument)
     deployments: listRelatedDeployments(cache, tenant, submitted),
     rotating: listRotatingLabels(cache, tenant, submitted),
     volumes: listVolumes(cache, tenant, submitted),
-    networks: cache.list(ranges.of(ranges.networks, tenant)).map(({ key }) => key.slice(key.lastIndexOf('/') + 1)),
+    networks: cache.list(ranges.of(ranges.networks, tenant)).map(entry => value<StoredNetwork>(entry)),
   };
 }
 

@@ -42,7 +42,7 @@ function countPlaced(cache: Cache, tenant: string, name: string): number {
 }
 
 /** The kinds of which a tenant may not create more than its quota. */
-export type CountedKind = 'nodes' | 'backups';
+export type CountedKind = 'nodes' | 'backups' | 'networks';
 
 /** Whether a tenant may have one object more. */
 export interface CountQuota {

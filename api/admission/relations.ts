@@ -1,6 +1,7 @@
 import type { KnownDeployment, StoredDeployment } from '../../crds/deployment/index.js';
 import { isDnsLabel, parseSecretPath } from '../../crds/grammar/index.js';
 import { keys, ranges } from '../../crds/keys/index.js';
+import type { Replica } from '../../crds/replica/index.js';
 import type { VolumeConsumer } from '../../crds/volume/index.js';
 import { type Cache, type Entry, value } from '../../pkg/store/index.js';
 
@@ -8,6 +9,8 @@ const BY_SECRET = 'api.deployments-by-secret';
 const REFERRING = 'api.deployments-that-refer-to-secrets';
 const BY_DEPENDENCY = 'api.deployments-by-dependency';
 const BY_VOLUME = 'api.deployments-by-volume';
+const BY_NETWORK = 'api.deployments-by-network';
+const REPLICAS_BY_NETWORK = 'api.replicas-by-network';
 
 /** Most deployments that a walk along dependencies looks at. */
 const WALK_MAX = 1_000;
@@ -27,6 +30,20 @@ export function defineRelationIndexes(cache: Cache): void {
   file(REFERRING, 'secrets', ({ secrets = [] }) => (secrets.length > 0 ? [''] : []));
   file(BY_DEPENDENCY, 'dependsOn', ({ dependsOn = [] }) => dependsOn.map(({ name }) => name));
   file(BY_VOLUME, 'volumes', ({ volumes = [] }) => volumes.map(({ volumeId }) => volumeId));
+  file(BY_NETWORK, 'networks', ({ networks = [] }) => networks);
+  const mark = Buffer.from('"networks":');
+  cache.defineIndex(REPLICAS_BY_NETWORK, ranges.replicas, entry => {
+    if (!entry.bytes.includes(mark)) return [];
+    const { tenant, template } = value<Replica>(entry);
+    return (template.networks ?? []).map(name => `${tenant}/${name}`);
+  });
+}
+
+/** Who joins a network: what asks for it, and what still has a container that may be on it. */
+export function listNetworkUsers(cache: Cache, tenant: string, name: string): readonly string[] {
+  const asking = cache.by(BY_NETWORK, `${tenant}/${name}`).map(entry => value<StoredDeployment>(entry).name);
+  const held = cache.by(REPLICAS_BY_NETWORK, `${tenant}/${name}`).map(entry => value<Replica>(entry).deployment);
+  return [...new Set([...asking, ...held])].sort();
 }
 
 function parseLabel(path: string): string {

@@ -1,5 +1,5 @@
 import { type Deployment, type StoredDeployment, toSpec } from '../../crds/deployment/index.js';
-import { isSecretLabel, parseSecretPath } from '../../crds/grammar/index.js';
+import { isDnsLabel, isSecretLabel, parseSecretPath } from '../../crds/grammar/index.js';
 
 /** An object of JSON. */
 export type Fields = Readonly<Record<string, unknown>>;
@@ -50,6 +50,13 @@ export function listDependencies({ fields }: SubmittedDocument): readonly string
     ? sent.map(entry => (isFields(entry) ? entry['name'] : undefined))
     : Object.keys(isFields(sent) ? sent : {});
   return names.length > LONGEST ? [] : names.filter(name => typeof name === 'string');
+}
+
+/** The names of the networks that a document joins and that are names. */
+export function listNetworkNames({ fields }: SubmittedDocument): readonly string[] {
+  const { networks } = fields;
+  if (!Array.isArray(networks) || networks.length > LONGEST) return [];
+  return networks.filter(name => typeof name === 'string' && isDnsLabel(name));
 }
 
 /** Whether a document asks for residency. */

@@ -56,6 +56,12 @@ export const descriptions: Readonly<Record<string, RouteNotes>> = {
       'outcome_unknown',
     ],
   },
+  'POST /agent/v1/networks': {
+    summary: 'Says which networks of the node its engine has',
+    body: 'NetworkReports',
+    answer: object,
+    codes: [...documentCodes.request, 'node_held_by_another_agent', 'outcome_unknown'],
+  },
   'POST /agent/v1/gone-nodes': {
     summary: 'Tells an agent which of these nodes its tenant does not have',
     body: 'GoneNodesRequest',

@@ -18,6 +18,7 @@ import {
   wakeOnAntiAffinityChange,
   wakeOnFreedCapacity,
   wakeOnDeploymentRemoval,
+  wakeOnNetworkChange,
   wakeOnWaitingReplica,
 } from './wakes.js';
 
@@ -35,6 +36,7 @@ export function createScheduler(policy: PlacementPolicy = defaultPolicy): Loop {
       wakeOnTenantChange,
       wakeOnAntiAffinityChange,
       wakeOnDeploymentRemoval,
+      wakeOnNetworkChange,
     ],
     reconcile: schedule(policy),
     concurrency: 64,

@@ -104,6 +104,15 @@ export const wakeOnAntiAffinityChange: Wake = {
   },
 };
 
+/** Wakes the waiting deployments that join a network when that is created or deleted. */
+export const wakeOnNetworkChange: Wake = {
+  prefix: ranges.networks,
+  keys: (change, cache) => {
+    const name = splitKey(change.key)[1]!;
+    return wakeWaiting(change, cache, ({ deployment }) => deployment.networks?.includes(name) ?? false);
+  },
+};
+
 /**
  * The queue keys of the tenant's waiting deployments that `matters` selects. None during the first pass of a new leader,
  * which reconciles every waiting deployment by its own record.

@@ -317,7 +317,18 @@ describe('an update of related fields', () => {
 
   it('cannot give a writer a second replica, or another node', () => {
     expect(put({ replicas: 2 }, {}, writer)).to.deep.equal(['volume_access_mode_conflict volumes[0].readOnly']);
-    expect(put({ nodeId: 'machine-2' }, {}, writer)).to.deep.equal(['volume_primary_mismatch nodeId']);
+    const free = { ...writer, networks: [] };
+    expect(put({ nodeId: 'machine-2' }, {}, free)).to.deep.equal(['volume_primary_mismatch nodeId']);
+  });
+
+  it('cannot leave the node of its networks, or publish a port from internal ones only', () => {
+    const of = { volumes: [], placement: {} };
+    expect(put({ nodeId: 'machine-2' }, {}, of)).to.deep.equal(['network_on_another_node networks[0]']);
+    expect(put({ nodeId: 'machine-2', networks: ['edge'] }, {}, of)).to.deep.equal([]);
+    const closed = { ...of, networks: ['vault'], ports: [] };
+    const ports = [{ containerPort: 80, hostPort: 80 }];
+    expect(put({ ports }, {}, closed)).to.deep.equal(['network_internal_port networks']);
+    expect(put({ ports, networks: ['vault', 'backend'] }, {}, closed)).to.deep.equal([]);
   });
 
   it('cannot remove a health check that dependents wait for', () => {

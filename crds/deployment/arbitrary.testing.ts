@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 
 import { exampleVolumes } from '../rejections/index.js';
-import { exampleFacts, scratch } from './admit.testing.js';
+import { exampleFacts, machine2, scratch } from './admit.testing.js';
 
 const word = fc.stringMatching(/^[A-Za-z0-9 ./:=-]{1,20}$/).filter(text => text.trim() !== '');
 const words = fc.array(word, { minLength: 1, maxLength: 4 });
@@ -173,7 +173,7 @@ const document = fc.record(
       noNullPrototype: true,
     }),
     volumes,
-    networks: fc.constant(['backend']),
+    networks: fc.subarray(['backend', 'vault']),
     placement,
     dependsOn,
     rollout,
@@ -182,7 +182,19 @@ const document = fc.record(
 );
 
 /** Any document that asks for a deployment and is accepted. */
-export const soundDocument = fc.tuple(document, composition).map(([fields, secrecy]) => ({ ...fields, ...secrecy }));
+export const soundDocument = fc
+  .tuple(document, composition)
+  .map(([fields, secrecy]) => ({ ...fields, ...fitNetworks(fields), ...secrecy }));
+
+type Places = { networks?: readonly string[]; nodeId?: string; ports?: readonly object[] };
+
+/** Networks of the node that a document names, and one that is not internal for its host ports. */
+function fitNetworks({ networks, nodeId, ports: sent = [] }: Places) {
+  if (!networks) return {};
+  if (nodeId === machine2 || nodeId === 'machine-2') return { networks: networks.length > 0 ? ['edge'] : [] };
+  const isClosed = networks.length === 1 && networks[0] === 'vault';
+  return { networks: isClosed && sent.some(port => 'hostPort' in port) ? ['vault', 'backend'] : networks };
+}
 
 /** One thing done to a sound document, and the one code and field it must earn. */
 export const mutations: ReadonlyArray<{ change: Readonly<Record<string, unknown>>; code: string; field: string }> = [
@@ -209,6 +221,12 @@ export const mutations: ReadonlyArray<{ change: Readonly<Record<string, unknown>
   { change: { resources: { memory: 'lots' } }, code: 'resources_quantity_invalid', field: 'resources.memory' },
   { change: { labels: { 'traefik.x': 'y' } }, code: 'label_reserved', field: 'labels.traefik.x' },
   { change: { networks: ['nowhere'] }, code: 'network_not_found', field: 'networks[0]' },
+  { change: { networks: ['vault', 'edge'], nodeId: undefined }, code: 'network_on_another_node', field: 'networks[1]' },
+  {
+    change: { networks: ['vault'], nodeId: undefined, ports: [{ containerPort: 80, hostPort: 80 }] },
+    code: 'network_internal_port',
+    field: 'networks',
+  },
   {
     change: { volumes: [{ volumeId: exampleVolumes.absent, mountPath: '/x' }] },
     code: 'volume_not_found',

@@ -31,7 +31,7 @@ export interface Deployment {
   readonly composedSecrets?: Readonly<Record<string, string>>;
   readonly secretsVersion: number;
   readonly volumes?: readonly VolumeMount[];
-  /** Names of networks to join beside the tenant's own. */
+  /** Names of networks to join in the place of the tenant's own. */
   readonly networks?: readonly string[];
   readonly resources?: ResourceRequests;
   readonly placement?: PlacementSpec;

@@ -8,14 +8,7 @@ import {
   toFieldSchema,
   type Validator,
 } from '../rule/index.js';
-import {
-  labelsRules,
-  networksRules,
-  networksSchema,
-  residencyLabelRules,
-  type WorkloadCompletion,
-  workloadFields,
-} from '../workload/index.js';
+import { labelsRules, residencyLabelRules, type WorkloadCompletion, workloadFields } from '../workload/index.js';
 import { completeDependencies, dependsOnRules, dependsOnSchema } from './depends-on.js';
 import type { Deployment, DeploymentContext } from './deployment.js';
 import { completeHealthCheck, healthCheckRules, healthCheckSchema, waitersRules } from './health-check.js';
@@ -55,8 +48,8 @@ export interface DeploymentCompletion extends WorkloadCompletion {
   readonly secretsVersion: number;
 }
 
-const { name, image, entrypoint, command, environment, secrets, composedSecrets, volumes, resources, placement } =
-  workloadFields;
+const { name, image, entrypoint, command, environment, secrets, composedSecrets, volumes, networks } = workloadFields;
+const { resources, placement } = workloadFields;
 
 /**
  * Every field of a deployment, in the order in which rejections are listed: the order of section 2.2 of the
@@ -96,7 +89,7 @@ export const deploymentFields = {
     partOf: 'template',
   },
   volumes,
-  networks: { schema: networksSchema, isSupported: false, rules: [networksRules] },
+  networks,
   resources,
   placement,
   dependsOn: { schema: dependsOnSchema, isSupported: true, rules: [dependsOnRules], complete: completeDependencies },

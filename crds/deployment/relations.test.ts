@@ -84,6 +84,17 @@ const volumes: readonly Case[] = [
 
   { given: { networks: [] } },
   { given: { networks: ['backend'] } },
+  { given: { networks: ['vault'] } },
+  { given: { networks: ['backend', 'vault'], nodeId: 'machine-1' } },
+  { given: { networks: ['backend', 'edge'] }, found: ['network_on_another_node networks[1]'] },
+  { given: { networks: ['edge'], nodeId: 'machine-1' }, found: ['network_on_another_node networks[0]'] },
+  { given: { networks: ['backend', 'none'] }, found: ['network_not_found networks[1]'] },
+  {
+    given: { networks: ['vault'], ports: [{ containerPort: 80, hostPort: 80 }] },
+    found: ['network_internal_port networks'],
+  },
+  { given: { networks: ['vault', 'backend'], ports: [{ containerPort: 80, hostPort: 80 }] } },
+  { given: { networks: ['vault'], ports: [{ containerPort: 80 }] } },
   { given: { networks: ['frontend'] }, found: ['network_not_found networks[0]'] },
   { given: { networks: ['backend', 'backend'] }, found: ['field_invalid networks[1]'] },
   { given: { networks: 'backend' }, found: ['field_invalid networks'] },

@@ -31,6 +31,8 @@ export {
   isDnsLabelText,
   isLabelKey,
   isLabelValue,
+  isReservedLabel,
+  RESERVED_LABELS,
   isSameSpelling,
   isTypedId,
 } from './names.js';

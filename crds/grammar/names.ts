@@ -32,6 +32,17 @@ export function isLabelValue(text: string): boolean {
   return text === '' || isName(text);
 }
 
+/** The platform, the engine and the router steer by labels that begin like this. */
+export const RESERVED_LABELS = ['mooring.io/', 'com.docker.', 'traefik.'] as const;
+
+/** Also `sub.mooring.io/x` and `traefik/x`: a reader that parses labels loosely must not mistake them for ours. */
+export function isReservedLabel(key: string): boolean {
+  const plain = key.toLowerCase();
+  const domain = plain.split('/', 1)[0] ?? '';
+  const isOurs = domain.endsWith('.mooring.io') || domain.startsWith('traefik');
+  return isOurs || RESERVED_LABELS.some(prefix => plain.startsWith(prefix));
+}
+
 function isName(text: string): boolean {
   return text.length <= NAME_MAX && NAME.test(text);
 }

@@ -13,6 +13,8 @@ export interface Job {
   readonly secrets?: readonly SecretReference[];
   readonly composedSecrets?: Readonly<Record<string, string>>;
   readonly volumes?: readonly VolumeMount[];
+  /** Names of networks to join in the place of the tenant's own. */
+  readonly networks?: readonly string[];
   readonly resources?: ResourceRequests;
   readonly placement?: PlacementSpec;
   /** How often it is tried again after a failure. */

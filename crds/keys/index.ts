@@ -13,6 +13,7 @@
 import { deploymentKind } from '../deployment/index.js';
 import type { Kind } from '../kind/index.js';
 import { type KnownKind, kinds } from '../kinds/index.js';
+import { networkKind } from '../network/index.js';
 import { nodeKind } from '../node/index.js';
 import { rotationKind } from '../rotation/index.js';
 import { volumeKind } from '../volume/index.js';
@@ -82,6 +83,8 @@ export const keys = {
   ...kindKeys,
   status: byTenantAndName(deploymentKind.statusRange),
   nodeStatus: byTenantAndName(nodeKind.statusRange),
+  networkStatus: byTenantAndName(networkKind.statusRange),
+  networkReport: byTenantAndName('network-reports/'),
   volumeStatus: byTenantAndName(volumeKind.statusRange),
   rotationProgress: byTenantAndName(rotationKind.statusRange),
   scheduling: byTenantAndName('scheduling/'),
@@ -134,6 +137,8 @@ export const ranges = {
   ...kindRanges,
   statuses: deploymentKind.statusRange,
   nodeStatuses: nodeKind.statusRange,
+  networkStatuses: networkKind.statusRange,
+  networkReports: 'network-reports/',
   volumeStatuses: volumeKind.statusRange,
   rotationProgress: rotationKind.statusRange,
   schedulings: 'scheduling/',

@@ -1,27 +1,79 @@
-import { defineKind } from '../kind/index.js';
+import { Type } from 'typebox';
+
+import { defineColumns, defineKind } from '../kind/index.js';
 import { documentCodes } from '../rejections/index.js';
-import { networkSchema } from './network.js';
+import { networkSchema, type NetworkStatus, type StoredNetwork } from './network.js';
+import { networkReportsSchema } from './reports.js';
+
+/** A network as the API shows it. */
+interface NetworkView extends StoredNetwork {
+  readonly status: NetworkStatus | null;
+}
+
+const text = Type.String();
 
 /** Networks that containers of one node may join. */
 export const networkKind = defineKind({
   kind: 'Network',
   singular: 'network',
   plural: 'networks',
-  shortNames: [],
-  description: 'A network of one node that containers may join beside the tenant’s own.',
+  shortNames: ['net'],
+  description: 'A network of one node. Workloads that name it join it in the place of the tenant’s own.',
   scope: 'tenant',
-  isSupported: false,
+  isSupported: true,
   range: 'networks/',
   keyParts: ['tenant', 'name'],
+  statusRange: 'network-status/',
   quotas: { networks: { default: 50, unit: 'count', countsRecords: true } },
   body: networkSchema,
+  status: {
+    NetworkStatus: Type.Object(
+      {
+        uid: text,
+        state: Type.Enum(['pending', 'ready', 'failed', 'unknown'], { type: 'string' }),
+        reason: text,
+        message: text,
+        node: Type.Optional(text),
+        since: Type.String({ format: 'date-time' }),
+      },
+      { description: 'whether the network exists on the engine of its node' },
+    ),
+  },
+  requests: { NetworkReports: networkReportsSchema },
   kubernetes: { shortNames: ['mnet'] },
-  events: [],
+  events: ['network.created', 'network.deleted'],
   path: '/api/v1/networks',
-  operations: ['create'],
+  operations: ['list', 'watch', 'get', 'create', 'delete'],
   routes: {
     create: { codes: documentCodes.network },
+    delete: {
+      summary: 'Deletes a network that nothing joins',
+      headers: ['If-Match'],
+      codes: ['resource_not_found', 'network_in_use', 'revision_mismatch', 'outcome_unknown'],
+    },
   },
+  notFound: 'resource_not_found',
   nameField: 'name',
-  columns: [],
+  columns: defineColumns<NetworkView>([
+    { title: 'NAME', value: ({ name }) => name },
+    { title: 'STATE', value: ({ status }) => status?.state ?? 'pending', format: 'state' },
+    { title: 'NODE', value: ({ status, nodeId }) => status?.node ?? nodeId },
+    { title: 'INTERNAL', value: ({ internal }) => (internal ? 'yes' : 'no') },
+    { title: 'AGE', value: ({ metadata }) => metadata.createdAt, format: 'age' },
+    { title: 'DRIVER', isWide: true, value: ({ driver }) => driver },
+    {
+      title: 'LABELS',
+      isWide: true,
+      value: ({ labels }) =>
+        Object.entries(labels)
+          .map(([key, value]) => `${key}=${value}`)
+          .join(', '),
+    },
+    {
+      title: 'MESSAGE',
+      isWide: true,
+      value: ({ status }) => status?.message ?? '',
+      isWarning: ({ status }) => status?.state === 'failed' || status?.state === 'unknown',
+    },
+  ]),
 });

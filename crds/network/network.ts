@@ -12,7 +12,9 @@ import {
   toRefusal,
   rule,
 } from '../rule/index.js';
-import { isLabelKey, isLabelValue } from '../grammar/index.js';
+import { isLabelKey, isLabelValue, isReservedLabel, RESERVED_LABELS } from '../grammar/index.js';
+import type { Metadata } from '../meta/index.js';
+import type { Reason } from '../reasons/index.js';
 
 /** A network on one node, as it is stored. */
 export interface Network {
@@ -23,6 +25,47 @@ export interface Network {
   readonly internal: boolean;
   /** Always an id. */
   readonly nodeId: string;
+}
+
+/** `networks/<tenant>/<name>`. `metadata` is the first key, so that answers can be spliced from the bytes. */
+export interface StoredNetwork extends Network {
+  readonly metadata: Metadata;
+}
+
+/** A network as the agent of its node gets it: nothing else of it leaves the control plane. */
+export type AssignedNetwork = Pick<Network, 'name' | 'driver' | 'labels' | 'internal'>;
+
+/** The label that tells a network from an earlier one of the same name. */
+export const NETWORK_UID_LABEL = 'mooring.io/network-uid';
+
+export function toAssignedNetwork({ name, driver, labels, internal, metadata }: StoredNetwork): AssignedNetwork {
+  return { name, driver, labels: { ...labels, [NETWORK_UID_LABEL]: metadata.uid }, internal };
+}
+
+/** What an agent has seen of one network of its node. */
+export interface SeenNetwork {
+  readonly uid: string;
+  readonly state: 'ready' | 'failed';
+  /** What the engine says of one that failed. */
+  readonly message?: string;
+}
+
+/** `network-reports/<tenant>/<name>`. */
+export interface NetworkReport extends SeenNetwork {
+  readonly at: string;
+}
+
+/** `network-status/<tenant>/<name>`. */
+export interface NetworkStatus {
+  /** Of the network. */
+  readonly uid: string;
+  /** `unknown`: its node, or the engine of that, is not heard. */
+  readonly state: 'pending' | 'ready' | 'failed' | 'unknown';
+  readonly reason: Reason;
+  readonly message: string;
+  /** The name of its node; absent when that is no longer enrolled. */
+  readonly node?: string;
+  readonly since: string;
 }
 
 /** What the API has looked up. */
@@ -73,6 +116,12 @@ const absentNode = {
     nodesAreKnown.check(...given) ?? nodeIsNamed.check(...given),
 };
 
+const labelsAreFree = rule('label_reserved', (labels: Readonly<Record<string, string>>, at, refuse) =>
+  Object.keys(labels)
+    .filter(isReservedLabel)
+    .map(key => refuse(at.child(key), key, { prefixes: RESERVED_LABELS })),
+);
+
 const labelsAreWellFormed = rule('label_invalid', (labels: Readonly<Record<string, string>>, at, refuse) =>
   Object.entries(labels)
     .filter(([key, value]) => !isLabelKey(key) || !isLabelValue(value))
@@ -82,7 +131,7 @@ const labelsAreWellFormed = rule('label_invalid', (labels: Readonly<Record<strin
 const fields: readonly FieldRules<NetworkFacts>[] = [
   { field: 'name', present: [] },
   { field: 'driver', present: [] },
-  { field: 'labels', present: [labelsAreWellFormed] },
+  { field: 'labels', present: [labelsAreFree, labelsAreWellFormed] },
   { field: 'internal', present: [] },
   { field: 'nodeId', absent: absentNode, present: [nodesAreKnown, nodeIsCandidate] },
 ];

@@ -110,4 +110,8 @@ export const containerReasons = {
     remedy: 'If etcd was restored from a backup, run "moor admin restore".',
   },
   agent_failed: { meaning: 'The agent met an error of its own.', remedy: 'Read the log of the agent on the node.' },
+  network_missing: {
+    meaning: 'A network that the replica joins is not on the node yet. The agent tries again.',
+    remedy: '"moor describe network <network>" says whether the engine of the node has created it.',
+  },
 } as const satisfies Readonly<Record<string, ReasonEntry>>;

@@ -72,6 +72,8 @@ const references = codes(
   'secret_vault_path_required',
 );
 
+const networks = codes('network_not_found', 'network_on_another_node', 'network_internal_port');
+
 const mounts = codes(
   'volume_access_mode_conflict',
   'volume_binding_unavailable',
@@ -86,6 +88,7 @@ const deployment = codes(
   ...workload,
   ...references,
   ...mounts,
+  ...networks,
   'document_too_large',
   'replicas_negative',
   'replicas_out_of_range',
@@ -99,7 +102,6 @@ const deployment = codes(
   'healthcheck_type_unsupported',
   'node_candidates_unresolvable',
   'node_not_a_placement_candidate',
-  'network_not_found',
   'depends_on_self',
   'depends_on_cycle',
   'depends_on_no_health_check',
@@ -124,6 +126,7 @@ export const documentCodes = {
     ...workload,
     ...references,
     ...mounts,
+    ...networks,
     'job_node_candidates_unresolvable',
     'job_node_not_found',
     'feature_not_available',
@@ -131,12 +134,14 @@ export const documentCodes = {
   network: codes(
     ...fields,
     'label_invalid',
+    'label_reserved',
     'network_node_candidates_unresolvable',
     'network_node_not_a_candidate',
     'network_node_required',
     'network_option_unsupported_on_agent',
     'resource_already_exists',
-    'feature_not_available',
+    'quota_reached',
+    'outcome_unknown',
   ),
   secretWrite: codes(
     ...fields,

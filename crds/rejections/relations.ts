@@ -126,13 +126,33 @@ export const relationRejections = defineEntries('ours', {
     fixed: exampleDeployment({ networks: ['backend'] }),
   },
 
+  network_on_another_node: {
+    expected: ({ node }: { node: string; other: string }) => `a network of the node ${node}`,
+    sample: { node: 'machine-1', other: 'machine-2' },
+    why: 'A network exists on one node, and a container is on one node: it cannot join networks of two.',
+    remedy: 'Name networks of one node, and that node or none in nodeId.',
+    example: exampleDeployment({ networks: ['backend', 'edge'] }),
+    fixed: exampleDeployment({ networks: ['backend'] }),
+  },
+
+  network_internal_port: {
+    expected: 'no hostPort, or a network that is not internal',
+    why: 'Every network of the deployment is internal, so nothing outside would reach the port.',
+    remedy: 'Remove hostPort from the ports, or add a network that is not internal.',
+    example: exampleDeployment({
+      networks: ['vault'],
+      ports: [{ containerPort: 8080, hostPort: 80, protocol: 'tcp' }],
+    }),
+    fixed: exampleDeployment({ networks: ['vault'], ports: [{ containerPort: 8080, protocol: 'tcp' }] }),
+  },
+
   network_in_use: {
     status: 409,
     expected: ({ users }: { users: readonly string[] }) =>
-      `a network that no deployment joins; joined by ${users.join(', ')}`,
+      `a network that nothing joins; joined by ${users.join(', ')}`,
     sample: { users: ['web'] },
     why: 'The containers on the network would no longer reach each other.',
-    remedy: 'Remove the network from those deployments first.',
+    remedy: 'Remove the network from what joins it, or delete that, and wait until its containers are gone.',
     example: 'DELETE /api/v1/networks/backend while web joins it',
     fixed: 'DELETE /api/v1/networks/backend once nothing joins it',
   },

@@ -24,6 +24,8 @@ export interface ContainerTemplate {
   readonly environment?: Readonly<Record<string, string>>;
   readonly healthCheck?: HealthCheck;
   readonly ports?: readonly Port[];
+  /** Names of the networks to join; absent or empty: the tenant's own. */
+  readonly networks?: readonly string[];
   readonly resources?: ResourceRequests;
   readonly user?: string;
   readonly readOnlyRootFilesystem?: boolean;

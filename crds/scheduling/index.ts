@@ -67,6 +67,7 @@ const words: ReadonlyMap<Reason, Words> = new Map<Reason, Words>([
   ['control_plane', () => 'the control plane runs on this node, so it takes no new work but the platform’s'],
   ['named_node', required => `the deployment names the node ${required}`],
   ['anti_affinity', (required, reported) => `must be ${required}: ${reported}`],
+  ['network', required => `the deployment joins ${required}`],
   ['port', (_required, reported) => `${reported} by another replica on the node`],
   ['resources', (required, reported) => `requires ${required}, the node has ${reported}`],
   ['quota', (required, reported) => `requires ${required}, the tenant has ${reported}`],

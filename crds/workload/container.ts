@@ -181,24 +181,3 @@ function toMemoryLimit(request: string | undefined, { memoryPercent }: Container
 
 /** Why a field has a value that nobody sent. */
 export const PLATFORM_DEFAULT = 'default of the platform';
-
-const NETWORKS_MAX = 16;
-
-export const networksSchema = Type.Array(
-  Type.String({ minLength: 1, maxLength: 63, ...annotate({ 'x-expected': 'the name of a network' }) }),
-  { maxItems: NETWORKS_MAX, ...annotate({ 'x-expected': `a list of at most ${NETWORKS_MAX} names of networks` }) },
-);
-
-const networksExist = rule('network_not_found', (names: readonly string[], at, refuse, { facts }: Context) =>
-  names.flatMap((name, position) =>
-    facts.networks.includes(name) ? [] : refuse(at.index(position), name, { known: facts.networks }),
-  ),
-);
-
-const networksAreDistinct = rule('field_invalid', (names: readonly string[], at, refuse) =>
-  names.flatMap((name, position) =>
-    names.indexOf(name) === position ? [] : refuse(at.index(position), name, { wanted: 'each network once' }),
-  ),
-);
-
-export const networksRules: FieldRules<Context> = { field: 'networks', present: [networksExist, networksAreDistinct] };

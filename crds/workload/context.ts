@@ -12,6 +12,13 @@ export interface KnownNode {
   readonly reachable: boolean;
 }
 
+/** A network of the tenant. */
+export interface KnownNetwork {
+  readonly name: string;
+  readonly nodeId: string;
+  readonly internal: boolean;
+}
+
 /** Another deployment of the tenant, as far as rules look at it. */
 export interface KnownDeployment {
   readonly name: string;
@@ -44,8 +51,8 @@ export interface WorkloadFacts {
   /** The tenant's volumes; at least those that the document mounts. */
   readonly volumes: readonly KnownVolume[];
   readonly volumeManagement: 'on' | 'off';
-  /** Names of the tenant's networks. */
-  readonly networks: readonly string[];
+  /** The tenant's networks. */
+  readonly networks: readonly KnownNetwork[];
   readonly regions: Regions;
   /** The tenant's deployments. */
   readonly deployments: readonly KnownDeployment[];

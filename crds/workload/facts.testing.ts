@@ -42,7 +42,11 @@ export const exampleFacts: WorkloadFacts = {
     { ...volume(scratch, { class: 'ephemeral', type: 'tmpfs' }), primaryNode: undefined as never },
   ],
   volumeManagement: 'on',
-  networks: ['backend'],
+  networks: [
+    { name: 'backend', nodeId: machine1, internal: false },
+    { name: 'vault', nodeId: machine1, internal: true },
+    { name: 'edge', nodeId: machine2, internal: false },
+  ],
   regions: { enforced: true, declared: defaultRegions },
   deployments: [
     { name: 'db', dependsOn: [], hasHealthCheck: true, secretPaths: ['deployments/db-admin'], externalPaths: [] },

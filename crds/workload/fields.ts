@@ -12,6 +12,7 @@ import {
 import type { WorkloadContext, WorkloadFacts, WorkloadLimits } from './context.js';
 import { environmentRules, environmentSchema, variablesRules } from './environment.js';
 import { nameRules, nameSchema } from './labels.js';
+import { networkNodeRules, networkPortRules, networksRules, networksSchema } from './networks.js';
 import { completePlacement, placementRules, placementSchema } from './placement.js';
 import {
   anchorRules,
@@ -72,6 +73,12 @@ export const workloadFields = {
     isSupported: false,
     rules: [volumesRules, writerRules],
     complete: completeMounts,
+  },
+  networks: {
+    schema: networksSchema,
+    isSupported: true,
+    rules: [networksRules, networkNodeRules, networkPortRules],
+    partOf: 'template',
   },
   resources: {
     schema: resourcesSchema,

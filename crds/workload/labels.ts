@@ -1,6 +1,13 @@
 import { Type } from 'typebox';
 
-import { DNS_LABEL_MAX, isDnsLabelText, isLabelKey, isLabelValue } from '../grammar/index.js';
+import {
+  DNS_LABEL_MAX,
+  isDnsLabelText,
+  isLabelKey,
+  isLabelValue,
+  isReservedLabel,
+  RESERVED_LABELS,
+} from '../grammar/index.js';
 import type { PatchStep } from '../rejections/index.js';
 import {
   isResidencyLabel,
@@ -14,23 +21,11 @@ import type { WorkloadContext as Context } from './context.js';
 
 type Labels = Readonly<Record<string, string>>;
 
-/** The platform, the engine and the router steer by labels that begin like this. */
-const RESERVED = ['mooring.io/', 'com.docker.', 'traefik.'] as const;
-
 const labelsAreFree = rule('label_reserved', (labels: Labels, at, refuse) =>
   Object.keys(labels)
-    .filter(key => isReserved(key) && !isResidencyLabel(key))
-    .map(key => refuse(at.child(key), key, { prefixes: RESERVED })),
+    .filter(key => isReservedLabel(key) && !isResidencyLabel(key))
+    .map(key => refuse(at.child(key), key, { prefixes: RESERVED_LABELS })),
 );
-
-/** Also `sub.mooring.io/x` and `traefik/x`: a reader that parses labels loosely must not mistake them for ours. */
-function isReserved(key: string): boolean {
-  const plain = key.toLowerCase();
-  const domain = plain.split('/', 1)[0] ?? '';
-  return (
-    RESERVED.some(prefix => plain.startsWith(prefix)) || domain.endsWith('.mooring.io') || domain.startsWith('traefik')
-  );
-}
 
 const labelsAreWellFormed = rule('label_invalid', (labels: Labels, at, refuse) =>
   Object.entries(labels)

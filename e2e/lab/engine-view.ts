@@ -73,16 +73,60 @@ export class EngineView {
     return Buffer.concat(texts).toString('utf8');
   }
 
+  /** Every network of ours that a tenant has asked for. */
+  async networks(): Promise<readonly { readonly id: string; readonly name: string }[]> {
+    const found = await this.#get<{ Id: string; Name: string; Labels: Record<string, string> }[]>('/networks');
+    const ours = found.filter(({ Labels }) => Labels['mooring.io/network'] !== undefined);
+    return ours.map(({ Id, Name }) => ({ id: Id, name: Name }));
+  }
+
+  /** Removes a network behind the agent's back, with containers on it or not. */
+  async removeNetwork(name: string): Promise<void> {
+    const { Containers } = await this.#get<{ Containers: Readonly<Record<string, unknown>> }>(`/networks/${name}`);
+    for (const Container of Object.keys(Containers)) {
+      await this.#order('POST', `/networks/${name}/disconnect`, { Container, Force: true });
+    }
+    await this.#order('DELETE', `/networks/${name}`);
+  }
+
+  /** The address of a container on a network. */
+  async address(id: string, network: string): Promise<string> {
+    const { NetworkSettings } = await this.#get<{
+      NetworkSettings: { Networks: Readonly<Record<string, { IPAddress: string }>> };
+    }>(`/containers/${id}/json`);
+    return NetworkSettings.Networks[network]?.IPAddress ?? '';
+  }
+
+  /** Whether a shell line succeeds in a container. */
+  async succeeds(id: string, line: string): Promise<boolean> {
+    const Cmd = ['/bin/sh', '-c', line];
+    const { Id } = await this.#order<{ Id: string }>('POST', `/containers/${id}/exec`, { Cmd });
+    await this.#order('POST', `/exec/${Id}/start`, { Detach: true });
+    for (;;) {
+      const { Running, ExitCode } = await this.#get<{ Running: boolean; ExitCode: number | null }>(`/exec/${Id}/json`);
+      if (!Running && ExitCode !== null) return ExitCode === 0;
+      await new Promise(resolve => setTimeout(resolve, 50));
+    }
+  }
+
   /** Where containers of a network reach this machine. */
   async gateway(network: string): Promise<string> {
     const { IPAM } = await this.#get<{ IPAM: { Config: { Gateway: string }[] } }>(`/networks/${network}`);
     return IPAM.Config[0]?.Gateway ?? '';
   }
 
-  async #order(method: 'POST' | 'DELETE', path: string): Promise<void> {
-    const { statusCode, body } = await request(`http://engine${path}`, { dispatcher: this.#dispatcher, method });
-    await body.dump();
-    if (statusCode !== 204) throw new Error(`the engine answered ${statusCode} to ${method} ${path}`);
+  async #order<T>(method: 'POST' | 'DELETE', path: string, document?: unknown): Promise<T> {
+    const { statusCode, body } = await request(`http://engine${path}`, {
+      dispatcher: this.#dispatcher,
+      method,
+      ...(document !== undefined && {
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(document),
+      }),
+    });
+    const text = await body.text();
+    if (statusCode >= 300) throw new Error(`the engine answered ${statusCode} to ${method} ${path}`);
+    return (text.startsWith('{') ? JSON.parse(text) : undefined) as T;
   }
 
   async #get<T>(path: string): Promise<T> {

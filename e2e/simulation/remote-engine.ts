@@ -21,6 +21,9 @@ export function createRemoteEngine(agent: SimProcess, engine: Engine, onMade: On
     findImage: image => call('holds', () => engine.findImage(image)),
     pull: (image, login) => call('pull', () => engine.pull(image, login)),
     pruneImages: () => call('prune', () => engine.pruneImages()),
+    ensureNetwork: spec => call('ensure network', () => engine.ensureNetwork(spec)),
+    removeNetworks: (nodeId, isKept) => call('remove networks', () => engine.removeNetworks(nodeId, isKept)),
+    joinNetworks: (container, names) => call('join networks', () => engine.joinNetworks(container, names)),
     create: order =>
       call(`create ${order.name}`, async () => {
         const id = await engine.create(order);

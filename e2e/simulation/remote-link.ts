@@ -1,3 +1,4 @@
+import type { SeenNetwork } from '../../crds/network/index.js';
 import type { StoredToken } from '../../crds/tenant/index.js';
 import {
   type AgentIdentity,
@@ -74,6 +75,10 @@ export class RemoteLink implements AgentLink {
   async report(batch: ReportBatch): Promise<void> {
     const intake = await this.#callAs('reports', batch, ({ dispatcher }, node) => dispatcher.report(node, batch));
     if (!intake.accepted) throw new LinkRefusedFault(403, 'auth_forbidden');
+  }
+
+  reportNetworks(networks: readonly SeenNetwork[]): Promise<void> {
+    return this.#callAs('networks', { networks }, ({ dispatcher }, node) => dispatcher.reportNetworks(node, networks));
   }
 
   findGoneNodes(ids: readonly string[]): Promise<readonly string[]> {

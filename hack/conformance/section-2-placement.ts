@@ -183,8 +183,18 @@ export const placementSentences: readonly Sentence[] = [
       claims('leave the node unchanged when the second claim is released'),
       claims('hand the node over when the claim of the owner is released'),
     ),
-    notBuilt('networks', 'Network: created on ONE node'),
-    notBuilt('networks', 'Its wire format to the node agent carries only name, driver, labels and internal'),
+    holds(
+      'Network: created on ONE node',
+      testsIn('api/routes/network/routes.test.ts')('are stored on the only node, shown, listed and announced'),
+      testsIn('e2e/stories/networks.test.ts')('hold the deployments that join them on their node, reached by name'),
+    ),
+    holds(
+      'Its wire format to the node agent carries only name, driver, labels and internal',
+      testsIn('pkg/link/agent-dispatcher.test.ts')('sends of a network its name, driver, labels and internal only'),
+      testsIn('pkg/agent/networks.test.ts')(
+        'are created with what the wire says of them, and reported; those of other nodes are not',
+      ),
+    ),
     holds('Other network options are rejected', codes(CODE_TITLE, "code: 'network_option_unsupported_on_agent'")),
     holds(
       'Job: a different primitive from a deployment',

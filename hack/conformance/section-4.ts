@@ -163,7 +163,11 @@ export const endpointSentences: readonly Sentence[] = [
       'recommendations',
       'Apply recommendation: takes a recommendation id and parameters; applicable must be true',
     ),
-    notBuilt('networks', 'Create network: takes name, driver, labels, internal and nodeId'),
+    holds(
+      'Create network: takes name, driver, labels, internal and nodeId',
+      testsIn('api/routes/network/routes.test.ts')('are stored on the only node, shown, listed and announced'),
+      testsIn('crds/network/network.test.ts')('stores what was sent, except for what it announces'),
+    ),
     holds(
       'Create network: nodeId required when more than one node is available',
       networkCodes(CODE_TITLE, "code: 'network_node_required'"),

@@ -2,7 +2,6 @@
 export type UnbuiltFeature =
   | 'dashboard'
   | 'jobs'
-  | 'networks'
   | 'recommendations'
   | 'reverse proxy'
   | 'scaling policies'

@@ -1,3 +1,4 @@
+import type { SeenNetwork } from '../../crds/network/index.js';
 import { backoffMs, sleep } from '../clock/index.js';
 import { asError } from '../fault/index.js';
 import { type AssignmentLine, LinkRefusedFault, NODE_HELD, type NodeIdentity } from '../link/index.js';
@@ -14,7 +15,8 @@ import { KeptLogs } from './kept-logs.js';
 import { LogStreamer } from './log-streamer.js';
 import { Membership } from './membership.js';
 import { NodeHold } from './node-hold.js';
-import { removeContainers, removeOrphans, stopDoubles } from './orphans.js';
+import { NodeNetworks } from './networks.js';
+import { keepRemovingOrphans, removeContainers, stopDoubles } from './orphans.js';
 import { Outbox } from './outbox.js';
 import { PulledImages } from './pulled-images.js';
 import { Redial, sendReports } from './server-calls.js';
@@ -26,7 +28,6 @@ const EVERYTHING = 'everything';
 const PRUNED_FILE = 'pruned.json';
 const STOP_GRACE_MS = 5_000;
 const RESEND_MS = 300_000;
-const ORPHANS_MS = 300_000;
 const PRUNE_AGAIN_MS = 30_000;
 const PRUNE = { firstMs: 5_000, capMs: 300_000 };
 const RECONNECT = { firstMs: 200, capMs: 5_000 };
@@ -52,6 +53,7 @@ interface Run {
   readonly streamer: LogStreamer;
   readonly kept: KeptLogs;
   readonly diskLimit: DiskLimit;
+  readonly networks: NodeNetworks;
   /** Removes kept logs of deployments that are gone. */
   readonly pruning: WorkQueue;
   /** Restarts the assignment stream, to get a fresh snapshot. */
@@ -100,12 +102,12 @@ export class Agent {
       this.#watchEngine(run),
       run.monitor.run(signal),
       this.#every(this.#options.relistMs ?? 30_000, signal, () => run.rounds.add(EVERYTHING)),
-      this.#removeOrphans(run),
+      keepRemovingOrphans(run, ids => this.#call(() => this.#env.link.findGoneNodes(ids)), this.#env, this.#options),
       this.#every(DOUBLES_MS, signal, () => this.#stopDoubles(run)),
       run.diskLimit.limit === undefined || this.#every(DISK_MS, signal, () => this.#measureDisk(run)),
       this.#every(RESEND_MS, signal, () => (hold.isHeld ? run.outbox.resendAll() : undefined)),
     ]);
-    await Promise.all([run.queue, run.rounds, run.pruning].map(queue => queue.stop(STOP_GRACE_MS)));
+    await Promise.all([run.queue, run.rounds, run.pruning, run.networks.queue].map(queue => queue.stop(STOP_GRACE_MS)));
   }
 
   async #prepare(node: NodeIdentity, hold: NodeHold, signal: AbortSignal): Promise<Run> {
@@ -118,6 +120,8 @@ export class Agent {
     const kept = await KeptLogs.load(this.#env, node.id);
     const diskLimit = new DiskLimit(this.#env, node.id, this.#options.containerDiskBytes);
     const dial = new Redial(clock, signal);
+    const report = (networks: readonly SeenNetwork[]) => this.#call(() => link.reportNetworks(networks));
+    const networks = new NodeNetworks(this.#env, { node, view, report });
     const worker = new ReplicaWorker(this.#env, this.#options, {
       node,
       assignments,
@@ -126,6 +130,7 @@ export class Agent {
       outbox,
       kept,
       diskLimit,
+      networks,
       images: await PulledImages.load(disk, node.id),
       requestLogin: request => this.#call(() => link.pullCredential(request)),
       requestSecrets: request => this.#call(() => link.environment(request)),
@@ -137,9 +142,9 @@ export class Agent {
     const streamer = new LogStreamer(this.#env, { view, kept }, signal);
     const pruning = new WorkQueue(() => this.#pruneKeptLogs({ kept, assignments }), { clock, random, backoff: PRUNE });
     pruning.add(EVERYTHING);
-    const relist = () => this.#relistContainers({ assignments, view, queue, monitor });
+    const relist = () => this.#relistContainers({ assignments, view, queue, monitor, networks });
     const rounds = new WorkQueue(relist, { clock, random, backoff: RECONNECT });
-    const queues = { queue, rounds, pruning };
+    const queues = { queue, rounds, pruning, networks };
     return { node, hold, assignments, view, monitor, outbox, ...queues, streamer, kept, diskLimit, dial, signal };
   }
 
@@ -163,7 +168,10 @@ export class Agent {
         if (!lost.aborted) this.#onLine(run, line);
       };
       // What was assigned counts no more: until it is assigned again, nothing is started and nothing removed.
-      const onLost = () => run.assignments.forget();
+      const onLost = () => {
+        run.assignments.forget();
+        run.networks.forget();
+      };
       lost.addEventListener('abort', onLost, { once: true });
       try {
         await this.#call(() => link.assignments(onLine, AbortSignal.any([run.dial.signal(), lost])));
@@ -177,11 +185,12 @@ export class Agent {
     }
   }
 
-  #onLine({ assignments, queue, view, outbox, streamer, pruning }: Run, line: AssignmentLine): void {
+  #onLine({ assignments, networks, queue, view, outbox, streamer, pruning }: Run, line: AssignmentLine): void {
     switch (line.type) {
       case 'snapshot':
         assignments.setPolicy(line.policy ?? {});
         assignments.replaceAll(line.replicas, line);
+        networks.assign(line.networks, true);
         outbox.resendAll();
         for (const uid of new Set([...assignments.uids, ...view.uids])) queue.add(uid);
         return;
@@ -192,6 +201,8 @@ export class Agent {
         assignments.drop(line.uid);
         pruning.add(EVERYTHING);
         return queue.add(line.uid);
+      case 'networks':
+        return networks.assign(line.networks);
       case 'logs':
         return streamer.stream(line.request);
       case 'kept-logs':
@@ -211,7 +222,9 @@ export class Agent {
     await this.#env.engine.events(run.node.id, onEvent, run.signal);
   }
 
-  async #relistContainers(run: Pick<Run, 'assignments' | 'view' | 'queue' | 'monitor'>): Promise<ReconcileResult> {
+  async #relistContainers(
+    run: Pick<Run, 'assignments' | 'view' | 'queue' | 'monitor' | 'networks'>,
+  ): Promise<ReconcileResult> {
     const { assignments, view, queue } = run;
     const requestedAt = this.#env.clock.monotonic();
     try {
@@ -222,6 +235,7 @@ export class Agent {
       throw thrown; // a failed list means unknown, not "no containers"
     }
     run.monitor.noteList(requestedAt);
+    run.networks.check();
     assignments.witness(view.containers.map(({ owner }) => owner));
     for (const uid of new Set([...assignments.uids, ...view.uids])) queue.add(uid);
     return done;
@@ -249,28 +263,6 @@ export class Agent {
     const gone = await this.#call(() => this.#env.link.findGoneDeployments(idle));
     await kept.forget(gone);
     return gone.length === idle.length ? done : again(PRUNE_AGAIN_MS, 'the log of a deployment is kept');
-  }
-
-  /** Removes what deleted nodes of the tenant have left on the engine: at once, then every few minutes. */
-  async #removeOrphans({ node, hold, signal }: Run): Promise<void> {
-    const { link, clock, random, log } = this.#env;
-    const findGone = (ids: readonly string[]) => this.#call(() => link.findGoneNodes(ids));
-    for (let failures = 0; !signal.aborted; ) {
-      let waitMs = ORPHANS_MS;
-      await hold.untilHeld(signal);
-      try {
-        await removeOrphans(node, findGone, this.#env, this.#options);
-        failures = 0;
-      } catch (thrown) {
-        failures++;
-        log.warn('could not look for containers of deleted nodes, retrying', {
-          attempt: failures,
-          error: asError(thrown),
-        });
-        waitMs = backoffMs(failures, WORK_BACKOFF, random);
-      }
-      await sleep(clock, waitMs, signal);
-    }
   }
 
   /** Has the containers looked at that have written too much. */

@@ -2,6 +2,7 @@ import type { ResourceRequests } from '../../crds/deployment/index.js';
 import { parseCpu, parseMemory } from '../../crds/grammar/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import type { Secret } from '../secrets/index.js';
+import type { JoinedNetworks } from './networks.js';
 import type { ContainerLimits, ContainerSpec, ContainerStatus } from './engine/index.js';
 
 /**
@@ -21,11 +22,13 @@ export interface ContainerSpecInput {
   /** The other containers of the node. */
   readonly others: readonly ContainerStatus[];
   readonly secrets: ReadonlyMap<string, Secret>;
+  /** The networks that it joins in the place of the tenant's own. */
+  readonly joined?: JoinedNetworks;
 }
 
 /** The container that runs a replica on a node. Requests of cpu and memory inform placement only; `limits` are held. */
 export function buildContainerSpec(replica: Replica, parts: ContainerSpecInput): ContainerSpec {
-  const { nodeId, secrets, restoreEpoch = 0 } = parts;
+  const { nodeId, secrets, restoreEpoch = 0, joined } = parts;
   const { image, entrypoint, command, environment = {}, healthCheck, ports = [] } = replica.template;
   const { user, readOnlyRootFilesystem, resources } = replica.template;
   const { tenant, deployment, deploymentUid, uid, slot, generation, templateHash } = replica;
@@ -42,6 +45,7 @@ export function buildContainerSpec(replica: Replica, parts: ContainerSpecInput):
     ...(readOnlyRootFilesystem ? { readOnlyRootFilesystem } : {}),
     ...(resources?.limits ? { limits: parseLimits(resources.limits) } : {}),
     network: `mooring-${tenant}`,
+    ...joined,
     alias: deployment,
     owner: {
       nodeId,

@@ -12,6 +12,7 @@ import {
   type PullFailure,
 } from './engine/index.js';
 import { HostPortReservedFault } from './host-ports.js';
+import { NetworkMissingFault } from './networks.js';
 import { normaliseMessage } from './normalise-message.js';
 
 /** Everything that the next step of one replica depends on. */
@@ -123,6 +124,7 @@ function toReason(step: ReplicaStep['kind'], error: Error): Reason {
   if (error instanceof ImagePullFault) return PULL_REASONS[error.failure] ?? 'image_pull_failed';
   if (error instanceof ImageMissingFault) return 'image_pull_failed';
   if (error instanceof NameConflictFault) return 'name_conflict';
+  if (error instanceof NetworkMissingFault) return 'network_missing';
   if (error instanceof HostPortReservedFault) return 'host_port_reserved';
   return (error instanceof EngineRefusedFault && REFUSED_STEPS[step]) || 'agent_failed';
 }

@@ -1,5 +1,8 @@
+import { backoffMs, sleep } from '../clock/index.js';
+import { asError } from '../fault/index.js';
 import type { HeldContainer, NodeIdentity } from '../link/index.js';
 import { type AgentEnv, type AgentOptions, STOP_GRACE_SECONDS } from './agent-env.js';
+import type { NodeHold } from './node-hold.js';
 
 type OrphansEnv = Pick<AgentEnv, 'engine' | 'log'>;
 type OrphansOptions = Pick<AgentOptions, 'stopGraceSeconds'>;
@@ -9,8 +12,37 @@ const NODE_ID = /^node_[0-9A-Za-z_]{1,59}$/;
 const ASKED_MAX = 100;
 const DOUBLES_MAX = 500;
 
+type FindGone = (ids: readonly string[]) => Promise<readonly string[]>;
+
+const ORPHANS_MS = 300_000;
+const BACKOFF = { firstMs: 250, capMs: 60_000 };
+
+/** Removes what deleted nodes of the tenant have left on the engine: at once, then every few minutes. */
+export async function keepRemovingOrphans(
+  { node, hold, signal }: { readonly node: NodeIdentity; readonly hold: NodeHold; readonly signal: AbortSignal },
+  findGone: FindGone,
+  env: AgentEnv,
+  options: OrphansOptions,
+): Promise<void> {
+  const { clock, random, log } = env;
+  for (let failures = 0; !signal.aborted; ) {
+    let waitMs = ORPHANS_MS;
+    await hold.untilHeld(signal);
+    try {
+      await removeOrphans(node, findGone, env, options);
+      failures = 0;
+    } catch (thrown) {
+      failures++;
+      const about = { attempt: failures, error: asError(thrown) };
+      log.warn('could not look for containers of deleted nodes, retrying', about);
+      waitMs = backoffMs(failures, BACKOFF, random);
+    }
+    await sleep(clock, waitMs, signal);
+  }
+}
+
 /**
- * Removes the containers of nodes that the tenant of this node no longer has.
+ * Removes the containers and networks of nodes that the tenant of this node no longer has.
  *
  * An agent that has lost its state folder, and whose node was deleted, does not know its former id: nobody else would remove
  * what it has left. Agents may share an engine, so only what the control plane calls gone is removed. Containers of other tenants
@@ -18,7 +50,7 @@ const DOUBLES_MAX = 500;
  */
 export async function removeOrphans(
   node: NodeIdentity,
-  findGone: (ids: readonly string[]) => Promise<readonly string[]>,
+  findGone: FindGone,
   env: OrphansEnv,
   options: OrphansOptions,
 ): Promise<void> {
@@ -31,7 +63,7 @@ export async function removeOrphans(
 }
 
 /**
- * Removes every container of these nodes, which this machine was before or which were deleted; only those of `tenant` where
+ * Removes every container and network of these nodes, which this machine was before or which were deleted; only those of `tenant` where
  * it is given.
  */
 export async function removeContainers(
@@ -46,6 +78,7 @@ export async function removeContainers(
       await engine.remove(id);
       log.info('removed a container of a node that is no more', { replica: owner.replica, container: id });
     }
+    await engine.removeNetworks(nodeId, () => false);
   }
 }
 

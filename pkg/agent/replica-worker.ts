@@ -10,6 +10,7 @@ import type { KeptLogs } from './kept-logs.js';
 import { EngineRefusedFault, ImageMissingFault } from './engine/index.js';
 import { demandImageAllowed } from './image-policy.js';
 import { decideNextStep, type ReplicaStep, toStepFailure } from './next-step.js';
+import type { NodeNetworks } from './networks.js';
 import { pullImage } from './pull-image.js';
 import type { PulledImages } from './pulled-images.js';
 import { ReplicaReporter, type ReporterParts } from './replica-reporter.js';
@@ -28,6 +29,7 @@ export interface WorkerParts extends SecretFetcherParts, ReporterParts {
   readonly kept: KeptLogs;
   readonly images: PulledImages;
   readonly diskLimit: DiskLimit;
+  readonly networks: NodeNetworks;
   /** Waits for what may take as long as a deployment says, without keeping other replicas from being worked on. */
   readonly runAside: (act: () => Promise<void>) => Promise<void>;
 }
@@ -160,6 +162,7 @@ export class ReplicaWorker {
       );
     }
     checkHostPorts(replica, this.#options.reservedHostPorts ?? []);
+    const joined = await this.#parts.networks.prepare(replica, view.get(uid));
     if (step === 'create') {
       await this.#demandImage(image);
       const secrets = await this.#fetcher.fetchSecrets(replica, () => this.#reportNoContainer(uid));
@@ -172,6 +175,7 @@ export class ReplicaWorker {
         others: view.containers,
         secrets,
         restoreEpoch,
+        ...(joined && { joined }),
       });
       const id = await this.#reporter.reportIfSlow(uid, { state: 'creating' }, () => engine.create(order));
       failpoint('agent.created');

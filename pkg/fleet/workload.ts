@@ -1,6 +1,8 @@
 import type { Deployment, StoredDeployment } from '../../crds/deployment/index.js';
+import { isDnsLabel } from '../../crds/grammar/index.js';
 import { keys, ranges } from '../../crds/keys/index.js';
 import { defaultQuotas, mergeQuotas, type TenantQuotas } from '../../crds/kinds/index.js';
+import type { StoredNetwork } from '../../crds/network/index.js';
 import type { StoredNode } from '../../crds/node/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import { defaultRegions, type Regions } from '../../crds/residency/index.js';
@@ -12,6 +14,7 @@ import {
   explainNodes,
   type Explanation,
   type FleetTotals,
+  type NetworkPlace,
   NodeFleet,
   type OwnReplicas,
   type PlacementResult,
@@ -61,6 +64,7 @@ export function toWorkload(
     platform: record?.platform ?? false,
     deployment: spec.name,
     ...(spec.nodeId !== undefined && nameNode(spec.nodeId, tenant, cache)),
+    networks: (spec.networks ?? []).map(name => findNetwork(name, tenant, cache)),
     ...(residency && { residency }),
     constraints: spec.placement?.constraints ?? [],
     antiAffinity: [...listOwnTerms(spec), ...listTermsOfOthers(spec, tenant, cache)],
@@ -79,6 +83,14 @@ export function toWorkload(
 /** A node that is removed while a deployment names it keeps its id: there is no other word for it. */
 function nameNode(id: string, tenant: string, cache: Cache): Pick<Workload, 'namedNode' | 'namedNodeName'> {
   return { namedNode: id, namedNodeName: findNode(id, tenant, cache)?.name ?? `${id}, which is not enrolled` };
+}
+
+/** Where a network is. A record of another release may hold any name. */
+function findNetwork(name: string, tenant: string, cache: Cache): NetworkPlace {
+  const stored = isDnsLabel(name) ? readValue<StoredNetwork>(cache, keys.network(tenant, name)) : undefined;
+  if (!stored) return { name };
+  const node = findNode(stored.nodeId, tenant, cache)?.name;
+  return { name, nodeId: stored.nodeId, ...(node !== undefined && { node }) };
 }
 
 /** The residency of a deployment. Undefined when it declares none. */

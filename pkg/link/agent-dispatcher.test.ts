@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 
 import { keys, ranges } from '../../crds/keys/index.js';
+import type { StoredNetwork } from '../../crds/network/index.js';
 import type { NodePresence, StoredNode } from '../../crds/node/index.js';
 import type { Report } from '../../crds/report/index.js';
 import { value } from '../store/index.js';
@@ -224,11 +225,40 @@ describe('AgentDispatcher', () => {
       return { lines, end };
     };
 
+    it('sends of a network its name, driver, labels and internal only', async () => {
+      const network = (name: string, change: Partial<StoredNetwork> = {}): StoredNetwork => ({
+        metadata: { ...nodeRecord.metadata, uid: `net_${name}` },
+        name,
+        driver: 'bridge',
+        labels: { team: 'shop' },
+        internal: true,
+        nodeId: LAB_NODE.id,
+        ...change,
+      });
+      const sent = (name: string) => ({
+        name,
+        driver: 'bridge',
+        labels: { team: 'shop', 'mooring.io/network-uid': `net_${name}` },
+        internal: true,
+      });
+      await lab.put(keys.network(LAB_TENANT, 'first'), network('first'));
+      await lab.put(keys.network('another-tenant', 'foreign'), network('foreign'));
+      const { lines } = await told();
+      await lab.put(keys.network(LAB_TENANT, 'elsewhere'), network('elsewhere', { nodeId: 'node_2' }));
+      await lab.put(keys.network(LAB_TENANT, 'second'), network('second'));
+      await lab.delete(keys.network(LAB_TENANT, 'first'));
+      expect(lines).to.deep.equal([
+        { type: 'snapshot', replicas: [], networks: [sent('first')] },
+        { type: 'networks', networks: [sent('first'), sent('second')] },
+        { type: 'networks', networks: [sent('second')] },
+      ]);
+    });
+
     it('begins with a snapshot of the own replicas only', async () => {
       await lab.assign(replica());
       await lab.assign(replica({ uid: 'rep_2', slot: 1, nodeId: 'node_2' }));
 
-      expect((await told()).lines).to.deep.equal([{ type: 'snapshot', replicas: [replica()] }]);
+      expect((await told()).lines).to.deep.equal([{ type: 'snapshot', replicas: [replica()], networks: [] }]);
     });
 
     it('continues with every change and with log requests', async () => {

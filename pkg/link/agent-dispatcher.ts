@@ -1,6 +1,7 @@
 import type { EnvironmentRequest } from '../../crds/delivery/index.js';
 import type { StoredDeployment } from '../../crds/deployment/index.js';
 import { ranges } from '../../crds/keys/index.js';
+import type { SeenNetwork } from '../../crds/network/index.js';
 import { NODES_BY_ID } from '../fleet/index.js';
 import { value } from '../store/index.js';
 import { AssignmentFeed } from './assignment-feed.js';
@@ -17,6 +18,7 @@ import type {
   NodeIdentity,
   ReportBatch,
 } from './agent-link.js';
+import { storeNetworkReports } from './network-intake.js';
 import { type AgentIdentity, demandHolder, NodeHeldFault, noteRival, renewPresence } from './presence.js';
 import { ReportBudget } from './report-budget.js';
 import { type ReportIntake, storeReports } from './report-intake.js';
@@ -57,6 +59,12 @@ export class AgentDispatcher {
   async report(node: AgentIdentity, batch: ReportBatch, log = this.#env.log): Promise<ReportIntake> {
     await demandHolder(this.#env, node);
     return storeReports({ ...this.#env, log }, node, batch.reports, this.#budget);
+  }
+
+  /** Stores what the agent has seen of the networks of its node, where that has changed. */
+  async reportNetworks(node: AgentIdentity, networks: readonly SeenNetwork[]): Promise<void> {
+    await demandHolder(this.#env, node);
+    await storeNetworkReports(this.#env, node, networks);
   }
 
   /** Throws `NodeHeldFault` when another run of the node's agent has the node: before a stream is opened. */

@@ -1,4 +1,5 @@
 import type { EnvironmentRequest } from '../../crds/delivery/index.js';
+import type { AssignedNetwork, SeenNetwork } from '../../crds/network/index.js';
 import type { AdvertisedCondition, AdvertisedEngine, Capacity } from '../../crds/node/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import type { ReportBatch } from '../../crds/report/index.js';
@@ -29,6 +30,8 @@ export interface AgentLink {
   /** The secret variables of one container that is about to be created. Works once per ticket. */
   environment(request: EnvironmentRequest): Promise<ReadonlyMap<string, Secret>>;
   report(batch: ReportBatch): Promise<void>;
+  /** Says of the networks of the node which exist. What is left out stays as it was said. */
+  reportNetworks(networks: readonly SeenNetwork[]): Promise<void>;
   /** Which of these node ids the tenant of this node no longer has, so that nobody else removes their containers. */
   findGoneNodes(ids: readonly string[]): Promise<readonly string[]>;
   /** Of an agent that was refused: the replicas of which it runs a second container, or which are not wanted any more. */
@@ -130,9 +133,13 @@ export type AssignmentLine =
       /** Risen when the store was restored from a backup: an older generation of a slot than one seen before is then right. */
       readonly restoreEpoch?: number;
       readonly policy?: NodePolicy;
+      /** The networks of the node; left out by servers of earlier releases. */
+      readonly networks?: readonly AssignedNetwork[];
     }
   | { readonly type: 'set'; readonly replica: Replica; readonly ticket?: string; readonly pullTicket?: string }
   | { readonly type: 'drop'; readonly uid: string }
+  /** All networks of the node, after a change of one. */
+  | { readonly type: 'networks'; readonly networks: readonly AssignedNetwork[] }
   | { readonly type: 'logs'; readonly request: LogRequest }
   /** Sent to every node of the tenant: only one that has kept this log responds. */
   | { readonly type: 'kept-logs'; readonly request: LogRequest }

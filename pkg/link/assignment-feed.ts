@@ -1,4 +1,5 @@
 import { keys, ranges, splitKey } from '../../crds/keys/index.js';
+import { type AssignedNetwork, type StoredNetwork, toAssignedNetwork } from '../../crds/network/index.js';
 import type { NodePresence } from '../../crds/node/index.js';
 import { isResolved, type Replica } from '../../crds/replica/index.js';
 import type { Report } from '../../crds/report/index.js';
@@ -6,6 +7,7 @@ import { sleep } from '../clock/index.js';
 import { asError } from '../fault/index.js';
 import { REPLICAS_BY_NODE } from '../fleet/index.js';
 import { type CacheChange, value } from '../store/index.js';
+import { listNetworksOf } from './network-intake.js';
 import { type DispatcherEnv, readReplica } from './dispatcher-env.js';
 import { readRestoreEpoch } from './restore-epoch.js';
 import { ANY_NODE, type AssignmentLine, type LogRequest, type NodeIdentity } from './agent-link.js';
@@ -102,7 +104,12 @@ export class AssignmentFeed {
       ...(this.#env.delivery?.registries && { pullTickets: Object.fromEntries(pullTickets) }),
       ...(restoreEpoch !== undefined && { restoreEpoch }),
       ...(policy && { policy }),
+      networks: this.#networksOf(node),
     };
+  }
+
+  #networksOf(node: NodeIdentity): readonly AssignedNetwork[] {
+    return listNetworksOf(this.#env, node).map(entry => toAssignedNetwork(value<StoredNetwork>(entry)));
   }
 
   /** A replica with unresolved secrets must not get a container, so it is sent only when it retires. */
@@ -143,6 +150,13 @@ export class AssignmentFeed {
       const after = entry && readReplica(entry);
       if (before?.nodeId && before.uid !== after?.uid) this.#send(before.nodeId, { type: 'drop', uid: before.uid });
       if (after?.nodeId && this.#isDue(after)) this.#sendReplica(after, after.nodeId);
+    } else if (key.startsWith(ranges.networks)) {
+      const ids = [previous, entry].flatMap(each => (each ? [value<StoredNetwork>(each).nodeId] : []));
+      for (const id of new Set(ids)) {
+        for (const { node, onLine } of this.#open.get(id) ?? []) {
+          onLine({ type: 'networks', networks: this.#networksOf(node) });
+        }
+      }
     } else if (entry && key === keys.restoreEpoch()) {
       this.#env.log.warn('a restore of the store was declared: agents take its assignments as they are');
       for (const streams of this.#open.values()) for (const { node, onLine } of streams) onLine(this.#snapshot(node));

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 
 import { Agent, errors, request } from 'undici';
 
+import type { SeenNetwork } from '../../crds/network/index.js';
 import { asError } from '../fault/index.js';
 import { readDocuments } from '../ndjson/index.js';
 import { Secret } from '../secrets/index.js';
@@ -78,6 +79,10 @@ export class HttpLink implements AgentLink {
 
   async report(body: ReportBatch): Promise<void> {
     await this.#post('/agent/v1/reports', body);
+  }
+
+  async reportNetworks(networks: readonly SeenNetwork[]): Promise<void> {
+    await this.#post('/agent/v1/networks', { networks });
   }
 
   async findGoneNodes(ids: readonly string[]): Promise<readonly string[]> {

@@ -1,3 +1,4 @@
+import type { SeenNetwork } from '../../crds/network/index.js';
 import { untilAborted } from '../clock/index.js';
 import type { Secret } from '../secrets/index.js';
 import type { AgentDispatcher } from './agent-dispatcher.js';
@@ -86,6 +87,10 @@ export class LocalLink implements AgentLink {
     const intake = await this.#asHolder(node => this.#dispatcher.report(node, batch));
     if (intake.accepted) return;
     throw 'waitMs' in intake ? new LinkRefusedFault(429, 'rate_limited') : new LinkRefusedFault(403, 'auth_forbidden');
+  }
+
+  async reportNetworks(networks: readonly SeenNetwork[]): Promise<void> {
+    await this.#asHolder(node => this.#dispatcher.reportNetworks(node, networks));
   }
 
   async environment(request: EnvironmentRequest): Promise<ReadonlyMap<string, Secret>> {

@@ -17,6 +17,7 @@ export interface LogFields {
   readonly deployment?: string;
   readonly replica?: string;
   readonly node?: string;
+  readonly network?: string;
   readonly loop?: string;
   readonly reconcileId?: string;
   readonly requestId?: string;

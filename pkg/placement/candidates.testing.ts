@@ -35,6 +35,7 @@ export const makeWorkload = (change: Partial<Workload> = {}): Workload => ({
   tenant: 't1',
   platform: false,
   deployment: 'web',
+  networks: [],
   constraints: [],
   antiAffinity: [],
   spreadOver: 'node',

@@ -69,6 +69,51 @@ const cases: readonly Case[] = [
     reported: 'a',
   },
   {
+    name: 'accept the node of the networks',
+    workload: {
+      networks: [
+        { name: 'backend', nodeId: 'node_a', node: 'a' },
+        { name: 'vault', nodeId: 'node_a', node: 'a' },
+      ],
+    },
+    refused: [],
+  },
+  {
+    name: 'reject every node but that of a network, and name both',
+    workload: { networks: [{ name: 'backend', nodeId: 'node_b', node: 'b' }] },
+    refused: ['network'],
+    required: 'network backend, which is on b',
+    reported: 'a',
+  },
+  {
+    name: 'reject the node of one of two networks',
+    workload: {
+      networks: [
+        { name: 'near', nodeId: 'node_a', node: 'a' },
+        { name: 'far', nodeId: 'node_b', node: 'b' },
+      ],
+    },
+    refused: ['network'],
+    required: 'network far, which is on b',
+  },
+  {
+    name: 'reject every node for a network that does not exist',
+    workload: { networks: [{ name: 'gone' }] },
+    refused: ['network'],
+    required: 'network gone, which does not exist',
+  },
+  {
+    name: 'reject every node for a network whose node is not enrolled',
+    workload: { networks: [{ name: 'backend', nodeId: 'node_z' }] },
+    refused: ['network'],
+    required: 'network backend, which is on node_z, which is not enrolled',
+  },
+  {
+    name: 'reject by node and by network where they contradict each other',
+    workload: { namedNode: 'node_c', networks: [{ name: 'backend', nodeId: 'node_b', node: 'b' }] },
+    refused: ['named_node', 'network'],
+  },
+  {
     name: 'accept a node in the required country',
     node: at('DE'),
     workload: residency({ country: 'DE' }),

@@ -7,6 +7,7 @@ import {
   type Amounts,
   type Candidate,
   findDomain,
+  type NetworkPlace,
   type QuotaUse,
   type ResidencyRule,
   resourceKinds,
@@ -107,6 +108,22 @@ function formatConstraint({ key, operator, values = [] }: LabelConstraint): stri
   return `${key} ${operator === 'In' ? 'in' : 'not in'} ${values.join(', ')}`;
 }
 
+/** Keeps a workload on the node of the networks that it joins. */
+const network: Filter = {
+  name: 'network',
+  accepts: (node, { networks }) => networks.every(({ nodeId }) => nodeId === node.id),
+  describe: (node, { networks }) => {
+    const elsewhere = networks.filter(({ nodeId }) => nodeId !== node.id);
+    const places = elsewhere.map(each => `network ${each.name}, which ${describePlace(each)}`);
+    return [places.join('; '), node.name];
+  },
+};
+
+function describePlace({ nodeId, node }: NetworkPlace): string {
+  if (nodeId === undefined) return 'does not exist';
+  return node === undefined ? `is on ${nodeId}, which is not enrolled` : `is on ${node}`;
+}
+
 /**
  * Keeps replicas out of the topology domains of deployments that they must avoid: their own siblings, deployments that
  * theirs names, and deployments that name theirs. A replica counts until its record is deleted, because its container may
@@ -184,7 +201,15 @@ function isWithin({ limit, used, asked }: QuotaUse, { placed }: TopologyCounts):
 }
 
 /** Filters that read only the node itself. Their answer holds until the node changes. */
-export const nodeFilters: readonly Filter[] = [tenant, ready, controlPlane, namedNode, residency, labelConstraint];
+export const nodeFilters: readonly Filter[] = [
+  tenant,
+  ready,
+  controlPlane,
+  namedNode,
+  residency,
+  labelConstraint,
+  network,
+];
 
 /** Filters that read the load on the node and in its topology domain. */
 export const loadFilters: readonly Filter[] = [antiAffinity, port, resources, quota];

@@ -110,10 +110,11 @@ export class NodeFleet {
   }
 
   #findRanking(workload: Workload): NodeRanking {
-    const { platform, namedNode, residency, constraints, requests } = workload;
+    const { platform, namedNode, residency, constraints, networks, requests } = workload;
     const requested = [Boolean(requests.cpu), Boolean(requests.memory)];
     const { asked, regions } = residency ?? {};
-    const kind = JSON.stringify([platform, namedNode, asked, regions?.enforced, constraints, ...requested]);
+    const places = networks.map(({ nodeId = '' }) => nodeId);
+    const kind = JSON.stringify([platform, namedNode, asked, regions?.enforced, constraints, places, ...requested]);
     const ranking = this.#rankings.get(kind) ?? new NodeRanking(workload, this.#nodes);
     this.#rankings.delete(kind); // re-inserted as the last: the first is the least recently used
     this.#rankings.set(kind, ranking);

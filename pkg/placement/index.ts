@@ -13,7 +13,16 @@
  *
  * @module
  */
-export type { Amounts, AntiAffinityTerm, Candidate, QuotaUse, ReplicaCount, ResidencyRule, Workload } from './model.js';
+export type {
+  Amounts,
+  AntiAffinityTerm,
+  Candidate,
+  NetworkPlace,
+  QuotaUse,
+  ReplicaCount,
+  ResidencyRule,
+  Workload,
+} from './model.js';
 export { findDomain, resourceKinds } from './model.js';
 export type { Explanation, OwnReplicas } from './explain.js';
 export { explainNodes } from './explain.js';

@@ -55,6 +55,15 @@ export interface ResidencyRule {
   readonly regions: Regions;
 }
 
+/** Where a network is that a workload joins. */
+export interface NetworkPlace {
+  readonly name: string;
+  /** Id of its node; absent when there is no such network. */
+  readonly nodeId?: string;
+  /** The name of its node, for people. */
+  readonly node?: string;
+}
+
 /** One quota of the tenant, and how much of it is used. */
 export interface QuotaUse {
   readonly kind: string;
@@ -75,6 +84,8 @@ export interface Workload {
   readonly namedNode?: string;
   /** Its name, for people. */
   readonly namedNodeName?: string;
+  /** The networks that it joins: each exists on one node. */
+  readonly networks: readonly NetworkPlace[];
   readonly residency?: ResidencyRule;
   readonly constraints: readonly LabelConstraint[];
   readonly antiAffinity: readonly AntiAffinityTerm[];

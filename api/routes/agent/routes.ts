@@ -1,5 +1,6 @@
 import { checkEnvironmentRequest } from '../../../crds/delivery/index.js';
 import { keys } from '../../../crds/keys/index.js';
+import { checkNetworkReports } from '../../../crds/network/index.js';
 import {
   checkDoublesRequest,
   checkGoneDeploymentsRequest,
@@ -55,6 +56,7 @@ export function createAgentRoutes(env: AgentRoutesEnv): readonly Route[] {
   return [
     route('POST', 'heartbeat', call => receiveHeartbeat(env, call)),
     route('POST', 'reports', call => receiveReports(env, call)),
+    route('POST', 'networks', call => receiveNetworks(env, call)),
     route('POST', 'gone-nodes', call => findGoneNodes(env, call)),
     route('POST', 'doubles', call => findDoubles(env, call)),
     route('POST', 'gone-deployments', call => findGoneDeployments(env, call)),
@@ -109,6 +111,13 @@ async function receiveReports(env: AgentRoutesEnv, call: ApiCall): Promise<Route
   const { perSecond, waitMs } = intake;
   const rejection = reject('rate_limited', 'reports', '', { perSecond });
   return new RequestRejection(rejection, { 'retry-after': String(Math.ceil(waitMs / 1000)) });
+}
+
+async function receiveNetworks(env: AgentRoutesEnv, call: ApiCall): Promise<RouteResult> {
+  const checked = checkNetworkReports(call.document);
+  if (!checked.ok) return new RequestRejection(checked.rejections);
+  await env.dispatcher.reportNetworks(readNode(call), checked.value.networks);
+  return replyJson(200, {});
 }
 
 /** A node of another tenant is answered like one that never was. */

@@ -100,6 +100,8 @@ describeCodes('placement, nodes, networks, jobs (7.4)', [
       ['a driver', 'driver', network({ driver: 'overlay' })],
       ['an option', 'options', network({ options: { mtu: '9000' } })],
       ['a subnet', 'ipam', network({ ipam: null })],
+      ['without a dry run', 'subnet', network({ subnet: '10.0.0.0/24' }, '')],
+      ['the kind', 'kind', network({ kind: 'Network' }, '')],
     ],
   },
   {
@@ -125,7 +127,6 @@ describeCodes('placement, nodes, networks, jobs (7.4)', [
     cases: [
       ['a job', 'kind', job({}, '')],
       ['a job on a node', 'kind', job({ nodeId: 'machine-1' }, '')],
-      ['a network', 'path', network({}, '')],
     ],
   },
 ]);
@@ -251,7 +252,54 @@ describeCodes('residency and dependencies (ours)', [
       ['beside one that is there', 'networks[1]', web({ networks: ['backend', 'none'] })],
       ['another tenant’s', 'networks[0]', bare(web({ networks: ['backend'] }))],
       ['by a change', 'networks[0]', change('cache', { networks: ['none'] })],
+      ['a name that is none', 'networks[0]', web({ networks: ['../backend'] })],
     ],
+  },
+  {
+    code: 'network_on_another_node',
+    status: 422,
+    cases: [
+      ['of two networks', 'networks[1]', web({ networks: ['backend', 'edge'] })],
+      ['than the one named', 'networks[0]', web({ networks: ['edge'], nodeId: 'machine-1' })],
+      ['than the one named, in a trial', 'networks[0]', tried(web({ networks: ['edge'], nodeId: machine1 }))],
+      ['by a change of networks', 'networks[2]', change('joined', { networks: ['backend', 'vault', 'edge'] })],
+      ['for a job', 'networks[0]', job({ networks: ['edge'], nodeId: 'machine-1' })],
+    ],
+  },
+  {
+    code: 'network_internal_port',
+    status: 422,
+    cases: [
+      ['a host port', 'networks', web({ networks: ['vault'], ports: [{ containerPort: 80, hostPort: 80 }] })],
+      [
+        'by a change of networks and ports',
+        'networks',
+        change('joined', { networks: ['vault'], ports: [{ containerPort: 80 }, { containerPort: 81, hostPort: 81 }] }),
+      ],
+    ],
+  },
+  {
+    code: 'network_in_use',
+    status: 409,
+    cases: [
+      ['by a deployment', 'name', { method: 'DELETE', path: '/api/v1/networks/backend' }],
+      ['in a trial', 'name', { method: 'DELETE', path: '/api/v1/networks/vault?dryRun=true' }],
+    ],
+  },
+  {
+    code: 'resource_not_found',
+    status: 404,
+    cases: [
+      ['a network to delete', 'name', { method: 'DELETE', path: '/api/v1/networks/none' }],
+      ['a network to show', 'name', { method: 'GET', path: '/api/v1/networks/none' }],
+      ['another tenant’s network', 'name', { method: 'DELETE', path: '/api/v1/networks/backend', as: 'bare' }],
+      ['another tenant’s network to show', 'name', { method: 'GET', path: '/api/v1/networks/backend', as: 'bare' }],
+    ],
+  },
+  {
+    code: 'label_reserved',
+    status: 422,
+    cases: [['of a network', 'labels.mooring.io/tenant', network({ labels: { 'mooring.io/tenant': 'x' } }, '')]],
   },
 ]);
 

@@ -121,8 +121,12 @@ export class RejectionLab {
     await this.#volume(object, { class: 'object' });
     await this.#volume(degraded, {}, 'Degraded');
     await this.#volume(scratch, { class: 'ephemeral', type: 'tmpfs' });
-    await create(this.lab.store, keys.network(a, 'backend'), { name: 'backend' });
+    await this.#accept('/api/v1/networks', 'POST', { name: 'backend', nodeId: machine1 });
+    await this.#accept('/api/v1/networks', 'POST', { name: 'vault', nodeId: machine1, internal: true });
+    await this.#accept('/api/v1/networks', 'POST', { name: 'edge', nodeId: machine2 });
+    await this.#accept('/api/v1/networks', 'POST', { name: 'idle', nodeId: machine2 });
     await this.#accept('/api/v1/deployments', 'POST', web({ name: 'cache' }).body);
+    await this.#accept('/api/v1/deployments', 'POST', web({ name: 'joined', networks: ['backend', 'vault'] }).body);
     if (this.lab.settings.volumeManagement) await this.#deployments();
     if (this.#waitedFor !== undefined) {
       const dependsOn = [{ name: this.#waitedFor, condition: 'healthy' }];

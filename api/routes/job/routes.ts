@@ -26,7 +26,7 @@ async function createJob(env: AdmissionEnv, { isDryRun, tenant, document }: ApiC
 }
 
 /** A job asks of a node what a deployment with one replica asks. */
-function asDeployment({ name, image, nodeId, resources, placement }: Job): Deployment {
+function asDeployment({ name, image, nodeId, networks, resources, placement }: Job): Deployment {
   return {
     kind: 'Deployment',
     name,
@@ -34,6 +34,7 @@ function asDeployment({ name, image, nodeId, resources, placement }: Job): Deplo
     replicas: 1,
     secretsVersion: 0,
     ...(nodeId !== undefined && { nodeId }),
+    ...(networks && { networks }),
     ...(resources && { resources }),
     ...(placement && { placement }),
   };

@@ -46,9 +46,26 @@ export interface ContainerSpec {
   readonly limits?: ContainerLimits;
   /** Bridge network of the tenant; created when missing. */
   readonly network: string;
-  /** DNS name on that network. */
+  /** Networks to join in its place; they must exist. */
+  readonly networks?: readonly string[];
+  /** Every one of `networks` is internal: names are resolved inside only. */
+  readonly isInternal?: boolean;
+  /** DNS name on each of its networks. */
   readonly alias: string;
   readonly owner: Ownership;
+}
+
+/** A network that a tenant has asked for. */
+export interface NetworkSpec {
+  /** What the engine calls it: no other tenant has one of that name. */
+  readonly name: string;
+  /** What the tenant calls it. */
+  readonly network: string;
+  readonly tenant: string;
+  readonly nodeId: string;
+  readonly labels: Readonly<Record<string, string>>;
+  /** Whether it leads nowhere but to its own containers. */
+  readonly internal: boolean;
 }
 
 /** A login for one registry, for one pull. */
@@ -73,6 +90,8 @@ export interface ContainerStatus {
   readonly user?: string;
   /** Its last health check, when that one failed. The output holds no value of its secrets. */
   readonly failedCheck?: FailedCheck;
+  /** Networks that it is to be on, and is not. */
+  readonly lacksNetworks?: readonly string[];
 }
 
 export interface EngineFacts {
@@ -128,7 +147,7 @@ export interface Engine {
   /** As of the last call of `facts` or `create`. */
   conditions(): readonly EngineCondition[];
   list(nodeId: string): Promise<readonly ContainerStatus[]>;
-  /** Ids of all nodes whose containers for this tenant are on the engine. */
+  /** Ids of all nodes whose containers or networks for this tenant are on the engine. */
   listNodeIds(tenant: string): Promise<readonly string[]>;
   inspect(id: string): Promise<ContainerStatus | undefined>;
   /** How many bytes each container of a node has written to its own file system, by id. The engine may have to count files. */
@@ -143,6 +162,12 @@ export interface Engine {
   pull(image: string, login?: ImageLogin, onProgress?: () => void): Promise<void>;
   /** Removes every image that no container uses. */
   pruneImages(): Promise<void>;
+  /** Creates a network unless it exists. One that is internal has no way out when this resolves. */
+  ensureNetwork(spec: NetworkSpec): Promise<void>;
+  /** Removes the networks of a node that are not kept. Answers how many a container still holds. */
+  removeNetworks(nodeId: string, isKept: (name: string) => boolean): Promise<number>;
+  /** Attaches a container to networks, under its own DNS name. */
+  joinNetworks(container: ContainerStatus, networks: readonly string[]): Promise<void>;
   create(spec: ContainerSpec): Promise<string>;
   start(id: string): Promise<void>;
   stop(id: string, graceSeconds: number): Promise<void>;
@@ -240,6 +265,17 @@ export class ImagePullFault extends Fault {
   constructor(failure: PullFailure, { secret, ...options }: ErrorOptions & { readonly secret?: string } = {}) {
     super(`${PULL_FAILURES[failure]}${secret === undefined ? '' : ` ${secret}`}`, options);
     this.failure = failure;
+  }
+}
+
+/** An internal network cannot be kept closed on this machine. */
+export class InternalNetworkFault extends Fault {
+  readonly retriable = true;
+
+  constructor() {
+    super(
+      'the agent cannot write the iptables rules that keep an internal network closed: run it as root beside the engine',
+    );
   }
 }
 

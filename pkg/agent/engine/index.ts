@@ -11,4 +11,5 @@
  */
 export { DockerEngine } from './docker/docker-engine.js';
 export * from './engine.js';
-export { type EngineOperation, SimulatedEngine, type SimulatedEngineOptions } from './simulated-engine.js';
+export { SimulatedEngine } from './simulated-engine.js';
+export type { EngineOperation, SimulatedEngineOptions } from './simulated-options.js';

@@ -1,5 +1,5 @@
 import type { ContainerHealth, FailedCheck } from '../../../crds/report/index.js';
-import { type Clock, type Random, sleep, untilAborted } from '../../clock/index.js';
+import { sleep, untilAborted } from '../../clock/index.js';
 import {
   claimName,
   type ContainerSpec,
@@ -15,30 +15,12 @@ import {
   type LogEntry,
   type ContainerLogOptions,
   NameConflictFault,
+  type NetworkSpec,
   type OnEngineEvent,
-  type PullFailure,
 } from './engine.js';
 import type { RedactedOutput } from './redact.js';
-
-/** The calls of a simulated engine that can be slow or fail. */
-export type EngineOperation = 'facts' | 'list' | 'inspect' | 'pull' | 'create' | 'start' | 'stop' | 'remove' | 'logs';
-
-export interface SimulatedEngineOptions {
-  readonly clock: Clock;
-  readonly random: Random;
-  /** Whether the registry has an image. Default: every image. */
-  readonly registryHasImage?: (image: string) => boolean;
-  /** Why a pull with this login fails. Default: none does. */
-  readonly refusePull?: (image: string, login: ImageLogin | undefined) => PullFailure | undefined;
-  /** How long a call takes. Default: no time. */
-  readonly latencyMs?: (operation: EngineOperation) => number;
-  /** The error of a call, before or after it takes effect. Default: none. */
-  readonly failure?: (operation: EngineOperation, when: 'before' | 'after') => Error | undefined;
-  /** From start to healthy, where a health check is declared. */
-  readonly healthyAfterMs?: number;
-  readonly cpu?: number;
-  readonly memory?: number;
-}
+import { SimulatedNetworks } from './simulated-networks.js';
+import type { EngineOperation, SimulatedEngineOptions } from './simulated-options.js';
 
 interface Listener {
   readonly nodeId: string;
@@ -62,9 +44,10 @@ const FIRST_LINE_AT = '0000000000.000000001';
 export class SimulatedEngine implements Engine {
   readonly #options: SimulatedEngineOptions;
   readonly #containers = new Map<string, SimulatedContainer>();
+  readonly networks = new SimulatedNetworks();
   readonly #images = new Set<string>();
   readonly #listeners = new Set<Listener>();
-  /** Bytes that containers have written to their own file systems, by id. */
+  /** Bytes that each container has written, by id. */
   readonly written = new Map<string, number>();
   #reachable = true;
   #changes = 0;
@@ -74,7 +57,7 @@ export class SimulatedEngine implements Engine {
   }
 
   get containers(): readonly ContainerStatus[] {
-    return [...this.#containers.values()].map(container => container.status);
+    return [...this.#containers.values()].map(container => this.networks.complete(container.status));
   }
 
   get changes(): number {
@@ -132,11 +115,12 @@ export class SimulatedEngine implements Engine {
 
   listNodeIds(tenant: string): Promise<readonly string[]> {
     const owners = () => this.containers.map(({ owner }) => owner).filter(owner => owner.tenant === tenant);
-    return this.#call('list', () => [...new Set(owners().map(({ nodeId }) => nodeId))]);
+    const places = () => this.networks.specs.filter(spec => spec.tenant === tenant);
+    return this.#call('list', () => [...new Set([...owners(), ...places()].map(({ nodeId }) => nodeId))]);
   }
 
   inspect(id: string): Promise<ContainerStatus | undefined> {
-    return this.#call('inspect', () => this.#containers.get(id)?.status);
+    return this.#call('inspect', () => this.networks.complete(this.#containers.get(id)?.status));
   }
 
   findImage(image: string): Promise<string | undefined> {
@@ -160,6 +144,18 @@ export class SimulatedEngine implements Engine {
     });
   }
 
+  ensureNetwork(spec: NetworkSpec): Promise<void> {
+    return this.#call('create', () => this.networks.ensure(spec));
+  }
+
+  removeNetworks(nodeId: string, isKept: (name: string) => boolean): Promise<number> {
+    return this.#call('remove', () => this.networks.removeOthers(nodeId, isKept));
+  }
+
+  joinNetworks({ id }: ContainerStatus, networks: readonly string[]): Promise<void> {
+    return this.#call('create', () => this.networks.join(id, networks));
+  }
+
   create(spec: ContainerSpec): Promise<string> {
     return this.#call('create', () => {
       if (!this.#images.has(spec.image)) throw new ImageMissingFault(spec.image);
@@ -169,8 +165,9 @@ export class SimulatedEngine implements Engine {
       if (claim === 'conflict') throw new NameConflictFault(spec.name);
       if (holder) this.#drop(holder);
 
-      this.#changes++;
       const id = this.#options.random.bytes(32).toString('hex');
+      this.networks.attach(id, spec.networks);
+      this.#changes++;
       const { name, owner, healthCheck, user = '' } = spec;
       const status = { id, name, owner, state: 'created', health: 'none', exitCode: undefined, user } as const;
       const container: SimulatedContainer = {
@@ -283,6 +280,7 @@ export class SimulatedEngine implements Engine {
     this.#changes++;
     this.#exit(container, 137);
     this.#containers.delete(container.status.id);
+    this.networks.leave(container.status.id);
     this.#notify(container);
   }
 

@@ -18,7 +18,10 @@ export const TENANT_LABEL = 'mooring.io/tenant';
  */
 const SECRETS_LABEL = 'mooring.io/secret-variables';
 
-/** Writes ownership as labels. A container has one more of ours: the names of its secret variables. */
+/** The networks that a container is to be on, joined by commas, where that is not its tenant's own. */
+const NETWORKS_LABEL = 'mooring.io/networks';
+
+/** Writes ownership as labels. A container has more of ours: the names of its secret variables, and its networks. */
 export function toLabels(owner: Ownership): Record<string, string> {
   return {
     [NODE_LABEL]: owner.nodeId,
@@ -111,11 +114,18 @@ export const fixedHostConfig = {
 } as const;
 
 /**
+ * Never assigned to anyone. An engine passes names on that it does not know, from the machine itself where its own resolver is
+ * there: through that, a container on an internal network would speak to the outside.
+ */
+const NO_RESOLVER = '192.0.2.1';
+
+/**
  * The body of `POST /containers/create`: the only place where secret values are written out. Host ports listen at
  * `address`; empty: at every address of the machine.
  */
 export function buildContainerBody(spec: ContainerSpec, address = ''): Record<string, unknown> {
   const ports = spec.ports.map(port => ({ ...port, name: `${port.containerPort}/${port.protocol}` }));
+  const network = spec.networks?.[0] ?? spec.network;
   const published = ports.filter(({ hostPort }) => hostPort !== undefined);
   return {
     Image: spec.image,
@@ -127,17 +137,22 @@ export function buildContainerBody(spec: ContainerSpec, address = ''): Record<st
       ...Object.entries(spec.environment).map(([name, value]) => `${name}=${value}`),
       ...[...(spec.secrets ?? [])].map(([name, secret]) => `${name}=${secret.reveal()}`),
     ],
-    Labels: { ...toLabels(spec.owner), [SECRETS_LABEL]: [...(spec.secrets?.keys() ?? [])].join(',') },
+    Labels: {
+      ...toLabels(spec.owner),
+      [SECRETS_LABEL]: [...(spec.secrets?.keys() ?? [])].join(','),
+      ...(spec.networks?.length && { [NETWORKS_LABEL]: spec.networks.join(',') }),
+    },
     ExposedPorts: Object.fromEntries(ports.map(({ name }) => [name, {}])),
     HostConfig: {
       ...fixedHostConfig,
       ...buildLimits(spec),
-      NetworkMode: spec.network,
+      NetworkMode: network,
+      ...(spec.isInternal && { Dns: [NO_RESOLVER] }),
       PortBindings: Object.fromEntries(
         published.map(({ name, hostPort }) => [name, [{ HostIp: address, HostPort: String(hostPort) }]]),
       ),
     },
-    NetworkingConfig: { EndpointsConfig: { [spec.network]: { Aliases: [spec.alias] } } },
+    NetworkingConfig: { EndpointsConfig: { [network]: { Aliases: [spec.alias] } } },
   };
 }
 
@@ -163,6 +178,7 @@ export interface ContainerInspection {
     readonly Env?: readonly string[] | null;
     readonly User?: string;
   };
+  readonly NetworkSettings?: { readonly Networks?: Readonly<Record<string, unknown>> | null };
   readonly State: {
     readonly Status: string;
     readonly ExitCode: number;
@@ -186,6 +202,7 @@ export function readContainerStatus(inspection: ContainerInspection): ContainerS
   if (!owner) return undefined;
 
   const state = toState(State.Status);
+  const lacksNetworks = listLackedNetworks(inspection);
   const failedCheck = state === 'running' ? readFailedCheck(inspection) : undefined;
   return {
     id: Id,
@@ -198,7 +215,18 @@ export function readContainerStatus(inspection: ContainerInspection): ContainerS
     ...(state === 'exited' && State.FinishedAt && { endedAt: toTime(State.FinishedAt) }),
     ...(state === 'exited' && State.OOMKilled && { oomKilled: true }),
     ...(failedCheck && { failedCheck }),
+    ...(lacksNetworks.length > 0 && { lacksNetworks }),
   };
+}
+
+/** Whether a container is to be on other networks than its tenant's own. */
+export function hasNamedNetworks({ Config }: ContainerInspection): boolean {
+  return Config.Labels?.[NETWORKS_LABEL] !== undefined;
+}
+
+function listLackedNetworks({ Config, NetworkSettings }: ContainerInspection): readonly string[] {
+  const wanted = Config.Labels?.[NETWORKS_LABEL]?.split(',') ?? [];
+  return wanted.filter(name => !Object.hasOwn(NetworkSettings?.Networks ?? {}, name));
 }
 
 /** The values of the secrets of a container. Undefined when it was created by a release that did not label them. */

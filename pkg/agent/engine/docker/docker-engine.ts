@@ -10,9 +10,11 @@ import {
   EngineRefusedFault,
   type ImageLogin,
   ImageMissingFault,
+  InternalNetworkFault,
   type LogEntry,
   type ContainerLogOptions,
   NameConflictFault,
+  type NetworkSpec,
   type OnEngineEvent,
 } from '../engine.js';
 import type { RegistryLogins } from '../../../registry/index.js';
@@ -27,8 +29,9 @@ import {
   TENANT_LABEL,
 } from './docker-container.js';
 import { runInContainer } from './docker-exec.js';
+import { shutBridge } from './internal-bridges.js';
 import { BRIDGE_PREFIX, LinkLocalBarrier } from './link-local.js';
-import { TenantNetworks } from './tenant-networks.js';
+import { type Bridge, DockerNetworks } from './docker-networks.js';
 import { quotesSecret, type RedactedOutput, redactOutput } from '../redact.js';
 import { toPullFault } from './pull-failure.js';
 import { followEvents, LAST_LINES, readEnd, readLogEntries } from './docker-streams.js';
@@ -52,18 +55,18 @@ export interface DockerEngineOptions {
 export class DockerEngine implements Engine {
   readonly #api: DockerApi;
   readonly #clock: Clock;
-  readonly #networks: TenantNetworks;
+  readonly #networks: DockerNetworks;
   readonly #hostPortAddress: string;
   readonly #logins: RegistryLogins | undefined;
   readonly #isLocal: boolean;
-  #linkLocal: LinkLocalBarrier | undefined;
+  #barrier: LinkLocalBarrier | undefined;
 
   constructor({ host, hostPortAddress = '', logins, clock = systemClock }: DockerEngineOptions) {
     this.#hostPortAddress = hostPortAddress;
     this.#logins = logins;
     this.#api = new DockerApi(host);
     this.#clock = clock;
-    this.#networks = new TenantNetworks(this.#api, bridge => this.#blockLinkLocal(bridge));
+    this.#networks = new DockerNetworks(this.#api, bridge => this.#guardBridge(bridge));
     this.#isLocal = host.startsWith('unix://');
   }
 
@@ -75,15 +78,13 @@ export class DockerEngine implements Engine {
     const { engine, api } = await this.#api.version();
     const { body } = await this.#api.call<EngineInfo>('GET', '/info');
     // The bridges of a rootless engine are not in the machine's own network, where the rules would stand.
-    this.#linkLocal ??= new LinkLocalBarrier(this.#isLocal && !body.SecurityOptions?.includes('name=rootless'));
-    await this.#linkLocal.block(BRIDGE_PREFIX);
+    this.#barrier ??= new LinkLocalBarrier(this.#isLocal && !body.SecurityOptions?.includes('name=rootless'));
+    await this.#barrier.block(BRIDGE_PREFIX);
     return { name: 'docker', version: engine, apiVersion: api, cpu: body.NCPU * 1000, memory: body.MemTotal };
   }
 
   conditions(): readonly EngineCondition[] {
-    const isBlocked = this.#linkLocal?.isBlocked;
-    if (isBlocked === undefined) return [];
-    return [isBlocked ? LINK_LOCAL_BLOCKED : LINK_LOCAL_OPEN];
+    return this.#barrier?.conditions ?? [];
   }
 
   async list(nodeId: string): Promise<readonly ContainerStatus[]> {
@@ -101,7 +102,8 @@ export class DockerEngine implements Engine {
       '/containers/json',
       { query },
     );
-    return [...new Set(body.flatMap(({ Labels }) => readOwner(Labels)?.nodeId ?? []))];
+    const owners = body.flatMap(({ Labels }) => readOwner(Labels)?.nodeId ?? []);
+    return [...new Set([...owners, ...(await this.#networks.listNodeIds(tenant))])];
   }
 
   async measureDisk(nodeId: string): Promise<ReadonlyMap<string, number>> {
@@ -160,10 +162,13 @@ export class DockerEngine implements Engine {
   }
 
   async create(spec: ContainerSpec): Promise<string> {
-    await this.#networks.ensure(spec.network, spec.owner.tenant);
+    if (!spec.networks?.length) await this.#networks.ensureTenant(spec.network, spec.owner.tenant);
     const { status, body } = await this.#requestContainer(spec);
     if (status === 409) return this.#settleName(spec);
-    if (status !== 404) return body.Id;
+    if (status !== 404) {
+      await this.#networks.join(body.Id, spec.networks?.slice(1) ?? [], spec.alias);
+      return body.Id;
+    }
 
     this.#networks.forget();
     if ((await this.findImage(spec.image)) !== undefined) throw new EngineRefusedFault(404, body.message);
@@ -171,11 +176,14 @@ export class DockerEngine implements Engine {
   }
 
   async start(id: string): Promise<void> {
+    const path = `/containers/${id}/start`;
     try {
-      await this.#api.call('POST', `/containers/${id}/start`, { expected: [304], answerWithinMs: SLOW_CALL_MS });
+      await this.#api.call('POST', path, { expected: [304], answerWithinMs: SLOW_CALL_MS });
     } catch (thrown) {
       this.#networks.forget(); // its network may have been deleted
-      throw thrown;
+      if (!(thrown instanceof EngineRefusedFault) || !/network .* not found/.test(thrown.message)) throw thrown;
+      await this.#networks.reattach((await this.#inspect(id)).body);
+      await this.#api.call('POST', path, { expected: [304], answerWithinMs: SLOW_CALL_MS });
     }
   }
 
@@ -241,9 +249,22 @@ export class DockerEngine implements Engine {
     }
   }
 
-  async #blockLinkLocal(bridge: string): Promise<void> {
-    if (!this.#linkLocal) await this.facts();
-    if (!bridge.startsWith(BRIDGE_PREFIX)) await this.#linkLocal?.block(bridge);
+  ensureNetwork(spec: NetworkSpec): Promise<void> {
+    return this.#networks.ensure(spec);
+  }
+
+  removeNetworks(nodeId: string, isKept: (name: string) => boolean): Promise<number> {
+    return this.#networks.removeOthers(nodeId, isKept);
+  }
+
+  joinNetworks({ id, owner }: ContainerStatus, networks: readonly string[]): Promise<void> {
+    return this.#networks.join(id, networks, owner.deployment);
+  }
+
+  async #guardBridge({ name, internal }: Bridge): Promise<void> {
+    if (!this.#barrier) await this.facts();
+    if (!name.startsWith(BRIDGE_PREFIX)) await this.#barrier?.block(name);
+    if (internal && !(this.#barrier?.isLocal && (await shutBridge(name)))) throw new InternalNetworkFault();
   }
 
   #inspect(idOrName: string): Promise<{ status: number; body: ContainerInspection }> {
@@ -273,18 +294,3 @@ interface EngineInfo {
   readonly MemTotal: number;
   readonly SecurityOptions?: readonly string[] | null;
 }
-
-const LINK_LOCAL_BLOCKED: EngineCondition = {
-  type: 'LinkLocalBlocked',
-  status: 'True',
-  reason: 'firewall_rule',
-  message: 'containers cannot reach link-local addresses',
-};
-
-const LINK_LOCAL_OPEN: EngineCondition = {
-  type: 'LinkLocalBlocked',
-  status: 'False',
-  reason: 'firewall_unavailable',
-  message:
-    'the agent cannot write iptables rules on the machine of the engine, so containers may reach link-local addresses, where clouds serve credentials: run the agent as root beside the engine, or block them otherwise',
-};

@@ -1,0 +1,60 @@
+import type { NetworkReport, NetworkStatus, StoredNetwork } from '../../crds/network/index.js';
+import type { NodeStatus } from '../../crds/node/index.js';
+
+/** The node of a network, as far as it is known. */
+export interface NetworkNode {
+  readonly name: string;
+  readonly status: NodeStatus | undefined;
+}
+
+/** Everything that the status of a network is derived from. */
+export interface NetworkInput {
+  readonly network: StoredNetwork;
+  /** Undefined when the node is no longer enrolled. */
+  readonly node: NetworkNode | undefined;
+  /** What the agent said last, of whichever network of the name. */
+  readonly report: NetworkReport | undefined;
+  readonly previous: NetworkStatus | undefined;
+  readonly now: string;
+}
+
+/** The status of a network; the previous one itself when nothing has changed. */
+export function rollNetwork({ network, node, report, previous, now }: NetworkInput): NetworkStatus {
+  const { uid } = network.metadata;
+  const own = report?.uid === uid ? report : undefined;
+  const next = { uid, ...judge(node, own), ...(node && { node: node.name }) };
+  const before = previous?.uid === uid ? previous : undefined;
+  const isSame = (['state', 'reason', 'message', 'node'] as const).every(at => before?.[at] === next[at]);
+  if (before && isSame) return before;
+  return { ...next, since: before?.state === next.state ? before.since : now };
+}
+
+function judge(
+  node: NetworkNode | undefined,
+  report: NetworkReport | undefined,
+): Pick<NetworkStatus, 'state' | 'reason' | 'message'> {
+  if (!node) {
+    const message = 'its node is no longer enrolled: delete the network and create it on another node';
+    return { state: 'failed', reason: 'network_node_gone', message };
+  }
+  const { name, status } = node;
+  if (status?.status === 'failed') {
+    const message = `no heartbeat from its node ${name} since ${status.since}: check the machine and its agent`;
+    return { state: 'unknown', reason: 'network_node_silent', message };
+  }
+  if (status?.unobservedSince !== undefined) {
+    const message = `the engine of its node ${name} has not answered since ${status.unobservedSince}: check it`;
+    return { state: 'unknown', reason: 'network_node_silent', message };
+  }
+  if (!report) {
+    return { state: 'pending', reason: 'network_pending', message: `the agent of ${name} has not created it yet` };
+  }
+  if (report.state === 'failed') {
+    return {
+      state: 'failed',
+      reason: 'network_refused',
+      message: report.message ?? `the engine of ${name} refuses it`,
+    };
+  }
+  return { state: 'ready', reason: 'network_ready', message: `it exists on ${name}` };
+}

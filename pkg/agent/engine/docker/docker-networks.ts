@@ -1,0 +1,155 @@
+import { randomBytes } from 'node:crypto';
+
+import { EngineRefusedFault, NameConflictFault, type NetworkSpec } from '../engine.js';
+import type { DockerApi } from './docker-api.js';
+import { type ContainerInspection, hasNamedNetworks, NODE_LABEL, readOwner, TENANT_LABEL } from './docker-container.js';
+import { INTERNAL_BRIDGE_PREFIX } from './internal-bridges.js';
+import { BRIDGE_PREFIX } from './link-local.js';
+
+const BRIDGE_NAME = 'com.docker.network.bridge.name';
+/** On the networks that tenants have asked for: which one it is. */
+const NETWORK_LABEL = 'mooring.io/network';
+
+/** An interface has a name of at most 15 characters. */
+const BRIDGE_LENGTH = 15;
+
+interface Network {
+  readonly Id: string;
+  readonly Options: Readonly<Record<string, string>> | null;
+  readonly Name: string;
+  readonly Created: string;
+  readonly Internal?: boolean;
+  readonly Labels: Readonly<Record<string, string>> | null;
+}
+
+/** What the engine is asked to create. */
+interface NetworkOrder {
+  readonly name: string;
+  readonly internal: boolean;
+  readonly labels: Readonly<Record<string, string>>;
+  /** The labels by which a network is known to be this one. */
+  readonly ownLabels: Readonly<Record<string, string>>;
+}
+
+/** The interface of a network, and whether it is to lead nowhere. */
+export interface Bridge {
+  readonly name: string;
+  readonly internal: boolean;
+}
+
+/** The bridge networks of the engine: each tenant's own, created when it is first needed, and those that tenants ask for. */
+export class DockerNetworks {
+  readonly #api: DockerApi;
+  readonly #onBridge: (bridge: Bridge) => Promise<void>;
+  readonly #ensured = new Map<string, Promise<void>>();
+
+  /** `onBridge` is called with the interface of each network before a container is attached to it. */
+  constructor(api: DockerApi, onBridge: (bridge: Bridge) => Promise<void>) {
+    this.#api = api;
+    this.#onBridge = onBridge;
+  }
+
+  /** Makes sure that a tenant's own network exists, and remembers that it does. */
+  ensureTenant(name: string, tenant: string): Promise<void> {
+    const known = this.#ensured.get(name);
+    if (known) return known;
+
+    const labels = { [TENANT_LABEL]: tenant };
+    const ensured = this.#ensure({ name, internal: false, labels, ownLabels: labels });
+    this.#ensured.set(name, ensured);
+    ensured.catch(() => this.#ensured.delete(name));
+    return ensured;
+  }
+
+  /** Called when networks may have been deleted: they are checked again on next use. */
+  forget(): void {
+    this.#ensured.clear();
+  }
+
+  /** Makes sure that a network exists that a tenant has asked for. */
+  ensure({ name, network, tenant, nodeId, labels, internal }: NetworkSpec): Promise<void> {
+    const ownLabels = { [TENANT_LABEL]: tenant, [NODE_LABEL]: nodeId, [NETWORK_LABEL]: network };
+    return this.#ensure({ name, internal, labels: { ...labels, ...ownLabels }, ownLabels });
+  }
+
+  /** Removes the networks of a node that are not kept. Answers how many a container still holds. */
+  async removeOthers(nodeId: string, isKept: (name: string) => boolean): Promise<number> {
+    let held = 0;
+    for (const { Id, Name } of await this.#list({ label: [`${NODE_LABEL}=${nodeId}`, NETWORK_LABEL] })) {
+      if (isKept(Name)) continue;
+      const { status } = await this.#api.call('DELETE', `/networks/${Id}`, { expected: [403, 404, 409] });
+      if (status === 403 || status === 409) held++;
+    }
+    return held;
+  }
+
+  /** Ids of the nodes whose networks for this tenant are on the engine. */
+  async listNodeIds(tenant: string): Promise<readonly string[]> {
+    const found = await this.#list({ label: [`${TENANT_LABEL}=${tenant}`, NETWORK_LABEL] });
+    return found.flatMap(({ Labels }) => Labels?.[NODE_LABEL] ?? []);
+  }
+
+  /** Attaches a container to networks. One that is attached already stays so. */
+  async join(container: string, networks: readonly string[], alias: string): Promise<void> {
+    for (const name of networks) {
+      const body = { Container: container, EndpointConfig: { Aliases: [alias] } };
+      const path = `/networks/${name}/connect`;
+      const answer = await this.#api.call<{ readonly message?: string }>('POST', path, { body, expected: [403] });
+      const { message = '' } = answer.status === 403 ? answer.body : {};
+      if (answer.status === 403 && !/already exists|already attached/.test(message)) {
+        throw new EngineRefusedFault(answer.status, message);
+      }
+    }
+  }
+
+  /** Attaches a stopped container to the networks that have its networks' names now: the engine knows them by their ids. */
+  async reattach(container: ContainerInspection): Promise<void> {
+    const { Id, Config, NetworkSettings } = container;
+    const owner = readOwner(Config.Labels);
+    const networks = Object.keys(NetworkSettings?.Networks ?? {});
+    if (!owner || networks.length === 0) return;
+    if (!hasNamedNetworks(container)) await this.ensureTenant(networks[0]!, owner.tenant);
+    for (const name of networks) {
+      const body = { Container: Id, Force: true };
+      await this.#api.call('POST', `/networks/${name}/disconnect`, { body, expected: [403, 404] });
+    }
+    await this.join(Id, networks, owner.deployment);
+  }
+
+  async #ensure({ name, internal, labels, ownLabels }: NetworkOrder): Promise<void> {
+    if ((await this.#named(name)).length === 0) {
+      await this.#api.call('POST', '/networks/create', {
+        body: {
+          Name: name,
+          Driver: 'bridge',
+          CheckDuplicate: true,
+          Internal: internal,
+          Labels: labels,
+          Options: { [BRIDGE_NAME]: nameBridge(internal) },
+        },
+        expected: [409],
+      });
+    }
+    const [oldest, ...twins] = await this.#named(name);
+    const isOwn = oldest && Object.entries(ownLabels).every(([key, value]) => oldest.Labels?.[key] === value);
+    if (!isOwn || (oldest.Internal ?? false) !== internal) throw new NameConflictFault(name);
+    await this.#onBridge({ name: oldest.Options?.[BRIDGE_NAME] ?? `br-${oldest.Id.slice(0, 12)}`, internal });
+    // Engines before 25 let two agents create the same name at the same moment. All agents keep the oldest.
+    for (const { Id } of twins) await this.#api.call('DELETE', `/networks/${Id}`, { expected: [403, 404, 409] });
+  }
+
+  async #named(name: string): Promise<readonly Network[]> {
+    const found = (await this.#list({ name: [name] })).filter(({ Name }) => Name === name);
+    return found.toSorted((a, b) => a.Created.localeCompare(b.Created) || a.Id.localeCompare(b.Id));
+  }
+
+  async #list(filters: Readonly<Record<string, readonly string[]>>): Promise<readonly Network[]> {
+    const query = { filters: JSON.stringify(filters) };
+    return (await this.#api.call<readonly Network[]>('GET', '/networks', { query })).body;
+  }
+}
+
+function nameBridge(internal: boolean): string {
+  const prefix = internal ? INTERNAL_BRIDGE_PREFIX : BRIDGE_PREFIX;
+  return `${prefix}${randomBytes(5).toString('hex')}`.slice(0, BRIDGE_LENGTH);
+}

@@ -1,0 +1,22 @@
+import type { Clock, Random } from '../../clock/index.js';
+import type { ImageLogin, PullFailure } from './engine.js';
+
+/** The calls of a simulated engine that can be slow or fail. */
+export type EngineOperation = 'facts' | 'list' | 'inspect' | 'pull' | 'create' | 'start' | 'stop' | 'remove' | 'logs';
+
+export interface SimulatedEngineOptions {
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Whether the registry has an image. Default: every image. */
+  readonly registryHasImage?: (image: string) => boolean;
+  /** Why a pull with this login fails. Default: none does. */
+  readonly refusePull?: (image: string, login: ImageLogin | undefined) => PullFailure | undefined;
+  /** How long a call takes. Default: no time. */
+  readonly latencyMs?: (operation: EngineOperation) => number;
+  /** The error of a call, before or after it takes effect. Default: none. */
+  readonly failure?: (operation: EngineOperation, when: 'before' | 'after') => Error | undefined;
+  /** From start to healthy, where a health check is declared. */
+  readonly healthyAfterMs?: number;
+  readonly cpu?: number;
+  readonly memory?: number;
+}
