@@ -1,6 +1,6 @@
 import type { Client } from '../../client/index.js';
 import { type ExitCode, exitCode, UsageFault } from '../exit-code.js';
-import { deployments, findKind } from '../kinds.js';
+import { deployments, findKind, networks } from '../kinds.js';
 import type { Command, Session } from '../session.js';
 import { startDeadline, type WaitOptions } from '../terminal.js';
 import type { DeploymentView } from '../views.js';
@@ -11,12 +11,20 @@ interface DeleteInput extends WaitOptions {
   readonly wait: boolean;
 }
 
-/** Deletes a deployment and, with `wait`, waits until its containers and its record are gone. */
+/** Deletes a network, or a deployment and, with `wait`, waits until its containers and its record are gone. */
 export const deleteObject: Command<DeleteInput> = async (session, { kind, name, wait, ...options }) => {
   const { terminal, ink } = session;
-  if (findKind(kind).path !== deployments.path) throw new UsageFault(`a ${kind} cannot be deleted with this command.`);
-
+  const { path, pathOf } = findKind(kind);
+  if (path !== deployments.path && path !== networks.path) {
+    throw new UsageFault(`a ${kind} cannot be deleted with this command.`);
+  }
   const client = await session.connect();
+  if (path === networks.path) {
+    const deleted = await client.request('DELETE', pathOf(name));
+    if (!deleted.ok) return session.reportRejection(deleted);
+    terminal.out(`network/${name} ${ink.green('deleted')}\n`);
+    return exitCode.ok;
+  }
   const answer = await client.request<DeploymentView>('DELETE', `${deployments.path}/${encodeURIComponent(name)}`);
   if (!answer.ok) return session.reportRejection(answer);
   if (!wait) {
