@@ -202,7 +202,10 @@ function defragment({ plane }: Stage): void {
   execFileSync('etcdctl', argv, { env: { ...process.env, ETCDCTL_API: '3' } });
 }
 
-/** The size of etcd after a quarter of the deployments, compacted and defragmented, is its size after all of them. */
+/**
+ * The size of etcd, compacted and defragmented, is no larger in the second half of the deployments than in the first: it follows
+ * what the janitor and the compaction keep of the last minutes, and not how many there were.
+ */
 async function keepsDatabaseBounded(stage: Stage): Promise<boolean> {
   if (DEPLOYMENTS === 0) return true;
   const quarter = Math.ceil(DEPLOYMENTS / 4);
@@ -215,7 +218,7 @@ async function keepsDatabaseBounded(stage: Stage): Promise<boolean> {
     sizes.push(await readDatabaseMb(stage));
     console.log(`${(part + 1) * quarter} deployments created and deleted: etcd has ${sizes.at(-1)!.toFixed(1)} MB`);
   }
-  const isBounded = sizes.at(-1)! <= MAX_DATABASE_GROWTH * sizes[0]!;
+  const isBounded = Math.max(...sizes.slice(2)) <= MAX_DATABASE_GROWTH * Math.max(...sizes.slice(0, 2));
   console.log(`${isBounded ? 'ok    ' : 'FAILED'} database     ${sizes.map(size => size.toFixed(1)).join(' → ')} MB`);
   return isBounded;
 }
